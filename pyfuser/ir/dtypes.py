@@ -1,0 +1,109 @@
+"""The element types of the language and C++'s rules for mixing them."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import numpy as np
+
+
+class DType(Enum):
+    """A scalar type; `value` is its NumPy name."""
+
+    BOOL = "bool"
+    INT8 = "int8"
+    INT16 = "int16"
+    INT32 = "int32"
+    INT64 = "int64"
+    UINT8 = "uint8"
+    UINT16 = "uint16"
+    UINT32 = "uint32"
+    UINT64 = "uint64"
+    FLOAT32 = "float32"
+    FLOAT64 = "float64"
+    COMPLEX64 = "complex64"
+    COMPLEX128 = "complex128"
+
+    # Enum hashes the name through Python code; dtypes are hashed on every recorded call.
+    __hash__ = object.__hash__
+
+    @property
+    def numpy(self) -> np.dtype:  # type: ignore[type-arg]
+        return _NUMPY[self]
+
+    @property
+    def size(self) -> int:
+        """Bytes of one element."""
+        return _NUMPY[self].itemsize
+
+    @property
+    def is_float(self) -> bool:
+        return self in (DType.FLOAT32, DType.FLOAT64)
+
+    @property
+    def is_complex(self) -> bool:
+        return self in (DType.COMPLEX64, DType.COMPLEX128)
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether it is an integer type; `bool` counts, as in C++."""
+        return not self.is_float and not self.is_complex
+
+    @property
+    def is_signed(self) -> bool:
+        return _NUMPY[self].kind == "i"
+
+    @property
+    def cpp(self) -> str:
+        """The C++ spelling in emitted code (fixed-width names come from `<stdint.h>`)."""
+        return _CPP.get(self, f"{self.value}_t")
+
+    def range(self) -> tuple[int, int]:
+        """The least and greatest value of an integer type."""
+        if self is DType.BOOL:
+            return 0, 1
+        info = np.iinfo(_NUMPY[self])
+        return int(info.min), int(info.max)
+
+
+_NUMPY = {dtype: np.dtype(dtype.value) for dtype in DType}
+_CPP = {
+    DType.BOOL: "bool",
+    DType.FLOAT32: "float",
+    DType.FLOAT64: "double",
+    DType.COMPLEX64: "pf_complex<float>",
+    DType.COMPLEX128: "pf_complex<double>",
+}
+_FROM_NUMPY = {dtype: d for d, dtype in _NUMPY.items()}
+
+
+def from_numpy(dtype: np.dtype) -> DType | None:  # type: ignore[type-arg]
+    """The DType of a NumPy dtype, or None where the language has none (or bytes are swapped)."""
+    return _FROM_NUMPY.get(dtype) if dtype.isnative else None
+
+
+def integral_promotion(dtype: DType) -> DType:
+    """C++ integral promotion: types narrower than int become int."""
+    if dtype.is_integer and (dtype is DType.BOOL or dtype.size < 4):
+        return DType.INT32
+    return dtype
+
+
+def common_type(left: DType, right: DType) -> DType:
+    """C++'s usual arithmetic conversions; `complex<T>` takes the wider of the component types."""
+    if left.is_complex or right.is_complex:
+        wide = DType.FLOAT64 if {left, right} & _DOUBLE_WIDE else DType.FLOAT32
+        return DType.COMPLEX128 if wide is DType.FLOAT64 else DType.COMPLEX64
+    if left.is_float or right.is_float:
+        if DType.FLOAT64 in (left, right):
+            return DType.FLOAT64
+        return DType.FLOAT32
+    left, right = integral_promotion(left), integral_promotion(right)
+    if left is right:
+        return left
+    if left.size != right.size:
+        return left if left.size > right.size else right
+    return right if left.is_signed else left  # equal width: unsigned wins
+
+
+_DOUBLE_WIDE = {DType.COMPLEX128, DType.FLOAT64}

@@ -1,0 +1,164 @@
+"""Walking and rewriting ir trees; every pass is built on these few functions."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any, get_args
+
+from pyfuser.ir import nodes
+from pyfuser.ir.nodes import Body, Expr, Stmt, Sym
+
+_EXPRS = frozenset(get_args(nodes.Expr))
+_STMTS = frozenset(get_args(nodes.Stmt))
+
+
+@cache
+def _fields(kind: type) -> tuple[str, ...]:
+    return tuple(f.name for f in dataclasses.fields(kind))
+
+
+def _parts(node: Any) -> Iterator[Any]:
+    """The values of a node's fields, tuples flattened."""
+    for name in _fields(type(node)):
+        value = getattr(node, name)
+        if type(value) is tuple:
+            yield from value
+        else:
+            yield value
+
+
+def child_expressions(node: Expr | Stmt) -> Iterator[Expr]:
+    """The expressions directly below a node, in order of evaluation."""
+    for part in _parts(node):
+        if type(part) in _EXPRS:
+            yield part
+
+
+def expressions(node: Expr | Stmt) -> Iterator[Expr]:
+    """All expressions below a node (itself, if it is one; not those of nested statements)."""
+    if type(node) in _EXPRS:
+        yield node  # type: ignore[misc]
+    for child in child_expressions(node):
+        yield from expressions(child)
+
+
+def statements(body: Body) -> Iterator[Stmt]:
+    """All statements of a body in order, nested ones after the one that holds them."""
+    for stmt in body:
+        yield stmt
+        for part in _parts(stmt):
+            if type(part) in _STMTS:
+                yield from statements((part,))
+
+
+def all_expressions(body: Body) -> Iterator[Expr]:
+    """All expressions anywhere in a body."""
+    for stmt in statements(body):
+        yield from expressions(stmt)
+
+
+def _rebuild(node: Any, change: Callable[[Any], Any]) -> Any:
+    """`node` with `change` applied to each nested expression or statement; itself if none changed."""
+    changes: dict[str, Any] = {}
+    for name in _fields(type(node)):
+        value = getattr(node, name)
+        if type(value) is tuple:
+            if value and (type(value[0]) in _EXPRS or type(value[0]) in _STMTS):
+                new = _rebuild_tuple(value, change)
+                if new is not value:
+                    changes[name] = new
+        elif type(value) in _EXPRS:
+            new = change(value)
+            if new is not value:
+                changes[name] = new
+    return dataclasses.replace(node, **changes) if changes else node
+
+
+def _rebuild_tuple(values: tuple[Any, ...], change: Callable[[Any], Any]) -> tuple[Any, ...]:
+    result: list[Any] = []
+    changed = False
+    for value in values:
+        new = change(value)
+        changed |= new is not value
+        if type(new) is tuple:  # a statement replaced by several, or by none
+            result.extend(new)
+        else:
+            result.append(new)
+    return tuple(result) if changed else values
+
+
+def map_expression(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """Rewrite bottom-up: `change` sees each expression after its children were rewritten."""
+    return change(_rebuild(expr, lambda e: map_expression(e, change)))
+
+
+def map_body(
+    body: Body,
+    change_expression: Callable[[Expr], Expr] | None = None,
+    change_statement: Callable[[Stmt], Stmt | Body] | None = None,
+) -> Body:
+    """Rewrite a body bottom-up.
+
+    `change_statement` sees a statement after its parts were rewritten; it may return a tuple to
+    replace it by several statements or by none.
+    """
+
+    def visit(node: Any) -> Any:
+        if type(node) in _EXPRS:
+            return map_expression(node, change_expression) if change_expression else node
+        new = _rebuild(node, visit)
+        return change_statement(new) if change_statement else new
+
+    result = _rebuild_tuple(body, visit)
+    return result
+
+
+_SYM_FIELDS = {
+    nodes.Read: "sym",
+    nodes.Load: "view",
+    nodes.Extent: "view",
+    nodes.AtomicFetch: "view",
+    nodes.Declare: "sym",
+    nodes.DeclareArray: "sym",
+    nodes.Assign: "sym",
+    nodes.Store: "view",
+    nodes.Update: "target",
+    nodes.For: "sym",
+}
+
+
+def sym_of(node: Expr | Stmt) -> Sym | None:
+    """The Sym a node names (read, written, declared or indexed), if it names one."""
+    name = _SYM_FIELDS.get(type(node))
+    return getattr(node, name) if name else None
+
+
+def substitute_syms(body: Body, mapping: dict[Sym, Sym]) -> Body:
+    """Rename Syms wherever they are read, written, declared or indexed."""
+
+    def rename(node: Any) -> Any:
+        name = _SYM_FIELDS.get(type(node))
+        if name is None:
+            return node
+        new = mapping.get(getattr(node, name))
+        return node if new is None else dataclasses.replace(node, **{name: new})
+
+    return map_body(body, rename, rename)
+
+
+def declared(body: Body) -> Iterator[Sym]:
+    """The Syms a body declares: locals, local arrays and loop variables."""
+    for stmt in statements(body):
+        if isinstance(stmt, (nodes.Declare, nodes.DeclareArray, nodes.For)):
+            yield stmt.sym
+
+
+def assigned(body: Body) -> set[Sym]:
+    """The local Syms whose value a body changes after declaration (Assign, Update)."""
+    return {
+        stmt.sym if isinstance(stmt, nodes.Assign) else stmt.target
+        for stmt in statements(body)
+        if isinstance(stmt, nodes.Assign) or (isinstance(stmt, nodes.Update) and not stmt.indices)
+    }

@@ -1,0 +1,69 @@
+"""Every PYFUSER_* setting, in one table, read once."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+from pyfuser.errors import SettingError
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the environment asks for.
+
+    ======================  =======================================================  ==========
+    variable                meaning                                                  default
+    ======================  =======================================================  ==========
+    PYFUSER_VERIFY          1: every flush also runs unfused on copies and compares  0
+    PYFUSER_DEBUG           0 to 5: plan, rejections, dependences, sources, passes   0
+    PYFUSER_CACHE_DIR       where compiled kernels are kept                          user cache
+    PYFUSER_CXX             the C++ compiler                                         $CXX or g++
+    PYFUSER_THREADS         threads of the OpenMP execution space                    all cores
+    PYFUSER_FASTMATH        1: let the compiler change floating-point values         0
+    PYFUSER_FUSION          0: decorated workunits are not traced                    1
+    ======================  =======================================================  ==========
+    """
+
+    verify: bool
+    debug: int
+    cache_dir: Path
+    compiler: str
+    threads: int
+    fastmath: bool
+    fusion: bool
+
+
+def _integer(name: str, default: int, low: int, high: int) -> int:
+    text = os.environ.get(name, "").strip()
+    if not text:
+        return default
+    try:
+        value = int(text)
+    except ValueError:
+        value = low - 1
+    if not low <= value <= high:
+        raise SettingError(f"{name}={text!r}: expected an integer from {low} to {high}")
+    return value
+
+
+def _read() -> Settings:
+    directory = os.environ.get("PYFUSER_CACHE_DIR", "").strip()
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    threads = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    default_threads = int(threads) if threads.isdigit() and int(threads) > 0 else cores or 1
+    return Settings(
+        verify=bool(_integer("PYFUSER_VERIFY", 0, 0, 1)),
+        debug=_integer("PYFUSER_DEBUG", 0, 0, 5),
+        cache_dir=Path(directory) if directory else Path(platformdirs.user_cache_dir("pyfuser")),
+        compiler=os.environ.get("PYFUSER_CXX") or os.environ.get("CXX") or "g++",
+        threads=_integer("PYFUSER_THREADS", default_threads, 1, 4096),
+        fastmath=bool(_integer("PYFUSER_FASTMATH", 0, 0, 1)),
+        fusion=bool(_integer("PYFUSER_FUSION", 1, 0, 1)),
+    )
+
+
+SETTINGS = _read()

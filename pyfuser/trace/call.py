@@ -1,0 +1,85 @@
+"""What was called on what: one `Call` for each parallel pattern the program asked for."""
+
+from __future__ import annotations
+
+from types import CodeType
+from typing import NamedTuple, Union
+
+from pyfuser.ir.nodes import SourceLocation, Workunit
+from pyfuser.trace.future import Future
+from pyfuser.trace.memory import Region
+
+Scalar = Union[bool, int, float, complex]
+Argument = Union[Region, Scalar, Future]
+
+
+class Space(NamedTuple):
+    """An iteration space: the box `begin <= index < end`, and who executes it.
+
+    RangePolicy (one dimension) from an MDRangePolicy.
+    """
+
+    begin: tuple[int, ...]
+    end: tuple[int, ...]
+    execution: str = "OpenMP"
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(max(e - b, 0) for b, e in zip(self.begin, self.end, strict=True))
+
+    @property
+    def size(self) -> int:
+        """The number of iterations."""
+        total = 1
+        for begin, end in zip(self.begin, self.end, strict=True):
+            total *= max(end - begin, 0)
+        return total
+
+
+class Call:
+    """A recorded call; `arguments[k]` is bound to `workunit.params[k]`.
+
+    pattern: "for", "reduce" or "scan". A reduction has one result, a scan too.
+    """
+
+    __slots__ = (
+        "_code",
+        "_line",
+        "arguments",
+        "label",
+        "pattern",
+        "position",
+        "result",
+        "space",
+        "workunit",
+    )
+
+    def __init__(
+        self,
+        pattern: str,
+        space: Space,
+        workunit: Workunit,
+        arguments: tuple[Argument, ...],
+        result: Future | None,
+        label: str | None,
+        code: CodeType,
+        line: int,
+    ) -> None:
+        self.position = -1
+        self.pattern = pattern
+        self.space = space
+        self.workunit = workunit
+        self.arguments = arguments
+        self.result = result
+        self.label = label
+        self._code = code
+        self._line = line
+
+    @property
+    def location(self) -> SourceLocation:
+        """Where the user's program made the call."""
+        return SourceLocation(self._code.co_filename, self._line, 0, self._code.co_name)
+
+    @property
+    def name(self) -> str:
+        return self.label or self.workunit.name

@@ -1,0 +1,130 @@
+"""Memory as facts: buffers (allocations) and regions (what an argument covers of one).
+
+Every View, subview and NumPy array that is passed to a kernel becomes a `Region`. Whether two
+arguments overlap is decided on regions only, never on Python names or `id()`.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pyfuser.ir.dtypes import DType
+
+Array = np.ndarray[Any, Any]
+
+
+class Handle:
+    """What the Python objects that can reach a buffer share; it dies with the last of them."""
+
+    __slots__ = ("__weakref__",)
+
+
+class Buffer:
+    """One allocation on the host.
+
+    A buffer of a View is allocated (zero-filled) when its memory is first needed. One that wraps a
+    NumPy array's memory is `external`: it exists from the start and anybody may reach it.
+    """
+
+    __slots__ = ("__weakref__", "_handle", "address", "external", "nbytes", "pending", "root")
+
+    def __init__(self, nbytes: int, handle: Handle) -> None:
+        self.nbytes = nbytes
+        self.root: Array | None = None
+        self.address = 0
+        self.external = False
+        self.pending = 0  # how many recorded calls touch it
+        self._handle = weakref.ref(handle)
+
+    @classmethod
+    def wrap(cls, array: Array) -> Buffer:
+        """The memory that a NumPy array points at; `address` is that of its first element."""
+        buffer = cls.__new__(cls)
+        buffer.nbytes = array.nbytes
+        buffer.root = array
+        buffer.address = array.__array_interface__["data"][0]
+        buffer.external = True
+        buffer.pending = 0
+        buffer._handle = None  # type: ignore[assignment]
+        return buffer
+
+    @property
+    def allocated(self) -> bool:
+        return self.root is not None
+
+    @property
+    def reachable(self) -> bool:
+        """Whether any Python object can still read what the buffer holds."""
+        return self.external or self._handle() is not None
+
+    def allocate(self) -> None:
+        """Make zero-filled memory, if there is none yet.
+
+        Raises MemoryError, as NumPy does.
+        """
+        if self.root is None:
+            self.root = np.zeros(self.nbytes, dtype=np.uint8)
+            self.address = self.root.__array_interface__["data"][0]
+
+    def expose(self) -> Array:
+        """The memory as bytes for NumPy; from now on any array may reach it."""
+        self.allocate()
+        self.external = True
+        assert self.root is not None
+        return self.root
+
+
+class Region(NamedTuple):
+    """A strided box of elements inside a buffer. Offset and strides are in bytes."""
+
+    buffer: Buffer
+    offset: int
+    strides: tuple[int, ...]
+    shape: tuple[int, ...]
+    dtype: DType
+
+    @property
+    def address(self) -> int:
+        """Of the first element; the buffer must be allocated."""
+        return self.buffer.address + self.offset
+
+    def bounds(self) -> tuple[int, int]:
+        """First and one past the last byte it covers, relative to the buffer's address."""
+        low = high = self.offset
+        for extent, stride in zip(self.shape, self.strides, strict=True):
+            if extent == 0:
+                return self.offset, self.offset
+            if stride < 0:
+                low += (extent - 1) * stride
+            else:
+                high += (extent - 1) * stride
+        return low, high + self.dtype.size
+
+    def array(self) -> Array:
+        """The region as a NumPy array over the buffer's memory (which is allocated if needed)."""
+        root = self.buffer.root
+        if root is None:
+            self.buffer.allocate()
+            root = self.buffer.root
+        assert root is not None
+        if root.dtype != np.uint8 or root.ndim != 1:  # an external array of any form
+            return np.lib.stride_tricks.as_strided(root, self.shape, self.strides)
+        return np.ndarray(self.shape, self.dtype.numpy, root.data, self.offset, self.strides)
+
+
+def region_of(array: Array, dtype: DType) -> Region:
+    """The region that a NumPy array covers."""
+    return Region(Buffer.wrap(array), 0, array.strides, array.shape, dtype)
+
+
+def contiguous(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    """Byte strides of a row-major (LayoutRight) array."""
+    strides: list[int] = []
+    step = itemsize
+    for extent in reversed(shape):
+        strides.append(step)
+        step *= extent
+    return tuple(reversed(strides))

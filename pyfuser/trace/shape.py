@@ -1,0 +1,152 @@
+"""A trace without its data: what analysis, planning and code generation see.
+
+Two traces of equal shape have the same plan, so the shape is the key under which plans are kept.
+Buffers are numbered by cluster: a maximal set of arguments whose memory is connected by overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Union
+
+from pyfuser.ir.dtypes import DType
+from pyfuser.ir.nodes import Workunit
+from pyfuser.trace.call import Call, Space
+from pyfuser.trace.future import Future
+from pyfuser.trace.memory import Region
+
+
+class RegionShape(NamedTuple):
+    """Where a view argument lies: byte offset inside its cluster, byte strides, shape."""
+
+    cluster: int
+    offset: int
+    strides: tuple[int, ...]
+    shape: tuple[int, ...]
+    dtype: DType
+
+
+class ScalarShape(NamedTuple):
+    """A scalar argument; `value` only where it matters to the analysis (indices, bounds)."""
+
+    dtype: DType
+    value: int | None
+
+
+class FutureShape(NamedTuple):
+    """A scalar argument that an earlier call of the trace computes (its place in the trace)."""
+
+    dtype: DType
+    producer: int
+
+
+ArgumentShape = Union[RegionShape, ScalarShape, FutureShape]
+
+
+class CallShape(NamedTuple):
+    pattern: str
+    space: Space
+    workunit: Workunit
+    arguments: tuple[ArgumentShape, ...]
+
+
+class ClusterShape(NamedTuple):
+    """What is known of a cluster's memory.
+
+    temporary: nothing outside the trace can reach it. fresh: it is not allocated yet, so every
+    element is zero before the first call of the trace writes it.
+    """
+
+    temporary: bool
+    fresh: bool
+
+
+class TraceShape(NamedTuple):
+    calls: tuple[CallShape, ...]
+    clusters: tuple[ClusterShape, ...]
+
+
+def shape_of(
+    calls: Sequence[Call], structural: Callable[[Workunit], frozenset[int]]
+) -> TraceShape:
+    """The shape of recorded calls.
+
+    `structural(workunit)` gives the positions of the scalar parameters whose value decides which
+    elements are touched. Futures that are already known count as scalars.
+    """
+    clusters = _Clusters(calls)
+    producers = {id(c.result): n for n, c in enumerate(calls) if c.result is not None}
+    shapes = []
+    for call in calls:
+        matters = structural(call.workunit)
+        arguments: list[ArgumentShape] = []
+        for n, argument in enumerate(call.arguments):
+            kind = type(argument)
+            if kind is Region:
+                arguments.append(clusters.shape(argument))  # type: ignore[arg-type]
+                continue
+            dtype = call.workunit.params[n].sym.dtype
+            if isinstance(argument, Future):
+                producer = producers.get(id(argument))
+                if producer is not None:
+                    arguments.append(FutureShape(dtype, producer))
+                    continue
+                argument = argument.result()
+            value = int(argument) if n in matters else None  # type: ignore[arg-type]
+            arguments.append(ScalarShape(dtype, value))
+        shapes.append(CallShape(call.pattern, call.space, call.workunit, tuple(arguments)))
+    return TraceShape(tuple(shapes), clusters.shapes())
+
+
+class _Clusters:
+    """Numbers the memory that calls touch: buffers nobody else can see, then overlapping ranges."""
+
+    def __init__(self, calls: Sequence[Call]) -> None:
+        self._base: dict[int, tuple[int, int]] = {}  # id(buffer) -> (cluster, base address)
+        self._shapes: list[ClusterShape] = []
+        external: dict[int, tuple[int, int]] = {}  # id(buffer) -> absolute byte range
+        for call in calls:
+            for argument in call.arguments:
+                if type(argument) is not Region:
+                    continue
+                buffer = argument.buffer
+                key = id(buffer)
+                if buffer.external:
+                    low, high = argument.bounds()
+                    low, high = low + buffer.address, high + buffer.address
+                    known = external.get(key)
+                    if known:
+                        low, high = min(low, known[0]), max(high, known[1])
+                    external[key] = (low, high)
+                    self._base.setdefault(key, (-1, buffer.address))
+                elif key not in self._base:
+                    self._base[key] = (len(self._shapes), 0)
+                    self._shapes.append(ClusterShape(not buffer.reachable, not buffer.allocated))
+        self._merge(external)
+
+    def _merge(self, external: dict[int, tuple[int, int]]) -> None:
+        """Give overlapping address ranges one cluster, numbered by first use."""
+        end = start = -1
+        starts: dict[int, int] = {}
+        for key, (low, high) in sorted(external.items(), key=lambda item: item[1]):
+            if low >= end or start < 0:
+                start, end = low, high
+            else:
+                end = max(end, high)
+            starts[key] = start
+        numbers: dict[int, int] = {}
+        for key in external:
+            start = starts[key]
+            if start not in numbers:
+                numbers[start] = len(self._shapes)
+                self._shapes.append(ClusterShape(False, False))
+            self._base[key] = (numbers[start], self._base[key][1] - start)
+
+    def shape(self, region: Region) -> RegionShape:
+        cluster, base = self._base[id(region.buffer)]
+        return RegionShape(
+            cluster, base + region.offset, region.strides, region.shape, region.dtype
+        )
+
+    def shapes(self) -> tuple[ClusterShape, ...]:
+        return tuple(self._shapes)

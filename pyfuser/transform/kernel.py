@@ -1,0 +1,38 @@
+"""A kernel ready to be emitted: code, and where each argument comes from. It holds no data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyfuser.ir.nodes import Sym, Workunit
+from pyfuser.trace.call import Space
+from pyfuser.trace.shape import ArgumentShape
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """The argument at place `argument` of the trace's call number `call`."""
+
+    call: int
+    argument: int
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """The fused workunit of a group.
+
+    `slots[k]` and `shapes[k]` belong to `workunit.params[k]`; `results[k]` is the call whose
+    result `workunit.accumulators[k]` computes. `overlaps` has every pair of different view
+    parameters whose memory may overlap. `dead` are views whose contents nobody reads afterwards;
+    `fresh` are views whose every element is zero when the kernel starts.
+    """
+
+    pattern: str
+    space: Space
+    workunit: Workunit
+    slots: tuple[Slot, ...]
+    shapes: tuple[ArgumentShape, ...]
+    results: tuple[int, ...] = ()
+    overlaps: frozenset[frozenset[Sym]] = frozenset()
+    dead: frozenset[Sym] = frozenset()
+    fresh: frozenset[Sym] = frozenset()
