@@ -4,7 +4,7 @@ Source: T. Deakin et al., "GPU-STREAM v2.0" (2016), after McCalpin's STREAM; sta
 are random, so that no element may stand for another.
 
 One run makes PASSES passes of 5 launches (4 maps, 1 reduction): 20 launches. Unfused, a pass moves
-12 doubles (96 bytes) an element; a, b and c live on, so the least is 2 loads/stores of each a run.
+12 doubles (96 bytes) an element; the least for a run is to read a and write a, b, c (32 bytes).
 """
 
 import argparse

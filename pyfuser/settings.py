@@ -25,6 +25,7 @@ class Settings:
     PYFUSER_THREADS         threads of the OpenMP execution space                    all cores
     PYFUSER_FASTMATH        1: let the compiler change floating-point values         0
     PYFUSER_FUSION          0: decorated workunits are not traced                    1
+    PYFUSER_FRONTEND        embedded: never use an installed PyKokkos; or auto       auto
     ======================  =======================================================  ==========
     """
 
@@ -35,6 +36,7 @@ class Settings:
     threads: int
     fastmath: bool
     fusion: bool
+    frontend: str
 
 
 def _integer(name: str, default: int, low: int, high: int) -> int:
@@ -47,6 +49,14 @@ def _integer(name: str, default: int, low: int, high: int) -> int:
         value = low - 1
     if not low <= value <= high:
         raise SettingError(f"{name}={text!r}: expected an integer from {low} to {high}")
+    return value
+
+
+def _choice(name: str, choices: tuple[str, ...]) -> str:
+    """One of `choices`, the first of which is the default."""
+    value = os.environ.get(name, "").strip() or choices[0]
+    if value not in choices:
+        raise SettingError(f"{name}={value!r}: expected one of {', '.join(choices)}")
     return value
 
 
@@ -63,6 +73,7 @@ def _read() -> Settings:
         threads=_integer("PYFUSER_THREADS", default_threads, 1, 4096),
         fastmath=bool(_integer("PYFUSER_FASTMATH", 0, 0, 1)),
         fusion=bool(_integer("PYFUSER_FUSION", 1, 0, 1)),
+        frontend=_choice("PYFUSER_FRONTEND", ("auto", "embedded")),
     )
 
 

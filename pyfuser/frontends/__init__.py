@@ -1,0 +1,1 @@
+"""What programs call: each frontend records calls into the one trace."""

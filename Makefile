@@ -1,0 +1,47 @@
+# Every target sets up what it needs: a virtual environment in .venv, renewed when setup.cfg changes.
+
+PYTHON ?= python3
+WORKERS ?= 2
+N ?= 500
+OUT ?= out
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+
+.PHONY: help demo test lint fuzz bench clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make demo         compare fused and unfused kernels: a table, $(OUT)/demo.png, $(OUT)/demo.json"
+	@echo "make test         run the test suite"
+	@echo "make lint         run ruff and mypy"
+	@echo "make fuzz N=500   try N random programs"
+	@echo "make bench        measure at length, large sizes: $(OUT)/bench.png, $(OUT)/*.json"
+	@echo "make clean        remove .venv and $(OUT)"
+
+$(INSTALLED): setup.cfg setup.py pyproject.toml
+	@echo "Setting up .venv (once; about a minute) ..."
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,plot,dev]'
+	@touch $@
+
+demo: $(INSTALLED)
+	@$(BIN)/pyfuser compare kernels/*.py --repeat 5 --plot $(OUT)/demo.png --json $(OUT)/demo.json
+
+test: $(INSTALLED)
+	@$(BIN)/python -m pytest --quiet -n $(WORKERS) --dist worksteal tests
+
+lint: $(INSTALLED)
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --quiet --check .
+	@$(BIN)/mypy --no-error-summary
+
+fuzz: $(INSTALLED)
+	@PYFUSER_FUZZ=$(N) $(BIN)/python -m pytest --quiet -n $(WORKERS) tests/fuzz
+
+bench: $(INSTALLED)
+	@$(BIN)/python experiments/chain_vs_handwritten.py --json $(OUT)/chain.json
+	@$(BIN)/pyfuser compare kernels/*.py --size large --repeat 15 \
+	    --plot $(OUT)/bench.png --json $(OUT)/bench.json
+
+clean:
+	rm -rf .venv $(OUT) build *.egg-info

@@ -1,0 +1,112 @@
+"""What `import pyfuser` offers to programs."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import os
+from collections.abc import Callable
+from typing import Any, TypeVar, overload
+
+import numpy as np
+
+from pyfuser import driver
+from pyfuser.errors import ArgumentError
+from pyfuser.frontends import modes
+from pyfuser.frontends.embedded.decorators import state_of
+from pyfuser.frontends.embedded.views import ViewType
+from pyfuser.trace.future import Future
+from pyfuser.trace.memory import Buffer
+
+__all__ = ["disable", "enable", "fuse", "fusing", "pending", "sync", "unfused"]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@overload
+def fuse(workunit: Function) -> Function: ...
+@overload
+def fuse() -> Callable[[Function], Function]: ...
+def fuse(workunit: Any = None) -> Any:
+    """Mark a workunit as traced: its calls are recorded and run later, fused with others.
+
+    A decorator, over or under `@pk.workunit`, or called on an existing workunit (which stays
+    unmarked). The result is a workunit that can still be called as plain Python; `__wrapped__` is
+    the function it was given.
+
+    Raises ArgumentError for anything but a Python function.
+    """
+    if workunit is None:
+        return fuse
+    state = state_of(workunit)
+    if state is None:
+        raise ArgumentError(
+            f"pyfuser.fuse: {workunit!r} is not a Python function; decorate a module-level "
+            "@pk.workunit function"
+        )
+
+    @functools.wraps(workunit)
+    def traced(*args: Any, **kwargs: Any) -> Any:
+        return workunit(*args, **kwargs)
+
+    traced.__pyfuser__ = state.marked()  # type: ignore[attr-defined]
+    return traced
+
+
+def fusing() -> modes.Fusing:
+    """`with pyfuser.fusing():` records every call in the block and runs them at its end.
+
+    If the block raises, the calls recorded before still run, as they would have without fusion.
+    Of nested `fusing` and `unfused` blocks the innermost counts; other threads are not affected.
+    """
+    return modes.Fusing()
+
+
+def unfused() -> modes.Unfused:
+    """`with pyfuser.unfused():` runs what is pending, then every call of the block at once."""
+    return modes.Unfused()
+
+
+def enable() -> None:
+    """Record every call of the process from here on, marked by `fuse` or not."""
+    modes.SWITCHES.everywhere = True
+
+
+def disable() -> None:
+    """Run what is pending, and from here on every call at once, marked by `fuse` or not.
+
+    Blocks (`with pyfuser.fusing():`) still count.
+    """
+    modes.SWITCHES.everywhere = False
+    driver.TRACER.flush()
+
+
+def sync(*views: Any) -> None:
+    """Run what is pending, so that memory can be read and written by anybody.
+
+    With arguments (Views, NumPy arrays, Futures): only if one of them needs it.
+    """
+    if not views:
+        driver.TRACER.flush()
+    for view in views:
+        if isinstance(view, Future):
+            view.result()
+        elif isinstance(view, ViewType):
+            driver.TRACER.flush_for(view._region.buffer)
+        elif isinstance(view, np.ndarray):
+            driver.TRACER.flush_for(Buffer.wrap(view))
+        else:
+            driver.TRACER.flush()
+
+
+def pending() -> tuple[str, ...]:
+    """The recorded calls that have not run, in order, each as `name (file:line)`."""
+    with driver.TRACER.lock:
+        return tuple(f"{call.name} ({call.location})" for call in driver.TRACER.calls)
+
+
+# Calls that were recorded have been made: they run even if the program ends before it reads them.
+atexit.register(driver.TRACER.flush)
+if hasattr(os, "register_at_fork"):
+    # Otherwise both processes would run what is pending, on memory they may share.
+    os.register_at_fork(before=driver.TRACER.flush)

@@ -1,0 +1,76 @@
+"""The command line: `pyfuser compare`, `pyfuser explain` and `pyfuser info`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyfuser
+from pyfuser.compare import command, machine, serve
+from pyfuser.errors import PyFuserError
+from pyfuser.settings import SETTINGS
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; returns the exit code.
+
+    1: results differ or a check failed; 2: wrong usage or a program that cannot be run.
+    """
+    options = _parser().parse_args(arguments)
+    try:
+        return int(options.run(options))
+    except (PyFuserError, serve.ProgramError) as error:
+        print(f"pyfuser: {error}", file=sys.stderr)
+        return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="pyfuser", description="Fuses PyKokkos workunits into few, large kernels."
+    )
+    version = machine.package_versions().get("pyfuser", "(not installed)")
+    parser.add_argument("--version", action="version", version=f"pyfuser {version}")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+
+    compare = commands.add_parser(
+        "compare",
+        help="time programs fused and unfused, and compare their results",
+        description="Times programs fused and unfused in turns, and compares their results.",
+    )
+    command.add_arguments(compare)
+    compare.set_defaults(run=command.run)
+
+    explain = commands.add_parser(
+        "explain",
+        help="run a program once and tell what was fused, what was not, and why",
+    )
+    explain.add_argument("program", type=Path)
+    explain.add_argument("--size", default="small", help="as for compare (default: %(default)s)")
+    explain.add_argument("--source", action="store_true", help="show each fused kernel's source")
+    explain.add_argument(
+        "--flushes", type=int, default=64, help="cover only the latest N flushes", metavar="N"
+    )
+    explain.set_defaults(run=_explain)
+
+    info = commands.add_parser("info", help="show the machine, the compiler and the kernel cache")
+    info.set_defaults(run=_info)
+    return parser
+
+
+def _explain(options: argparse.Namespace) -> int:
+    module = serve.load(options.program)
+    state = module.setup(serve.size_of(module, options.size))
+    pyfuser.sync()
+    with pyfuser.fusing():
+        module.run(state)
+    print(pyfuser.explain(options.flushes, source=options.source))
+    return 0
+
+
+def _info(_: argparse.Namespace) -> int:
+    facts = {**machine.describe(), "kernel cache": SETTINGS.cache_dir}
+    for name, value in facts.items():
+        print(f"{name:<13} {value}")
+    return 0

@@ -1,0 +1,66 @@
+"""A kernel as a complete C++ translation unit: `emit`.
+
+The entry point is::
+
+    extern "C" int pf_kernel(const int64_t* slot, int64_t* result)
+
+`slot` holds 8-byte values: the number of threads, begin and end of each axis of the space, then
+what `abi` lists. `result` receives one value for each accumulator, in 16 bytes each. It returns 0,
+NO_MEMORY, or 1 + k if the address of parameter k is not a multiple of its element's alignment.
+
+The loops stand in a function of their own that takes restrict pointers as parameters: a compiler
+forgets `restrict` when it outlines the body of an OpenMP region.
+"""
+
+from __future__ import annotations
+
+from pyfuser.codegen import cpp_map, cpp_prelude, cpp_reduce, cpp_scan, scalar_maths
+from pyfuser.codegen.cpp_context import NO_MEMORY, Context, Slot, abi
+from pyfuser.codegen.spec import KernelSpec
+from pyfuser.ir.dtypes import DType
+
+__all__ = ["NO_MEMORY", "Slot", "abi", "emit"]
+
+
+def emit(spec: KernelSpec) -> str:
+    """The source of a kernel."""
+    context = Context(spec)
+    if spec.pattern == "scan":
+        code = cpp_scan.emit(context)
+    elif spec.workunit.accumulators:
+        code = cpp_reduce.emit(context)
+    else:
+        code = cpp_map.emit(context)
+    return _preamble(context, code) + code
+
+
+def _preamble(context: Context, code: str) -> str:
+    """The includes and helpers that the code uses."""
+    features, spec = context.expressions.features, context.spec
+    functions = frozenset(context.expressions.functions)
+    title = " ".join(spec.title.split()) or "kernel"
+    parts = [f"// {title}\n" + cpp_prelude.HEADER]
+    if "printf" in features:
+        parts[0] += cpp_prelude.PRINTF
+    if "pf_complex" in code or any(operand.is_complex for _, operand in functions):
+        parts.append(cpp_prelude.COMPLEX)
+    for text, piece in (
+        ("pf_bits", cpp_prelude.BITS),
+        ("pf_extent", cpp_prelude.EXTENT),
+        ("#pragma omp", cpp_prelude.OPENMP),
+        ("pf_axis", cpp_prelude.AXIS),
+        ("pf_sum", cpp_prelude.SUM),
+        ("pf_atomic<", cpp_prelude.ATOMIC),
+        ("pf_locked<", cpp_prelude.ATOMIC_WIDE),
+        ("pf_fetch<", cpp_prelude.PLAIN_FETCH),
+        ("pf_min<", cpp_prelude.MINMAX),
+        ("pf_max<", cpp_prelude.MINMAX),
+    ):
+        if text in code and piece not in parts:
+            parts.append(piece)
+    for dtype in DType:
+        if f"pf_unaligned_{dtype.value}*" in code:
+            parts.append(cpp_prelude.unaligned(dtype))
+    if functions:
+        parts.append(scalar_maths.prelude(functions))
+    return "\n".join(parts) + "\n"

@@ -1,0 +1,222 @@
+"""What the parts of one C++ translation unit share: argument slots, names and printers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyfuser.codegen.cpp_expressions import Expressions
+from pyfuser.codegen.cpp_names import Names
+from pyfuser.codegen.cpp_statements import INDENT, Statements
+from pyfuser.codegen.spec import UNIT, KernelSpec, ViewSpec
+from pyfuser.ir import nodes
+from pyfuser.ir.canonical import all_syms
+from pyfuser.ir.dtypes import DType
+from pyfuser.ir.nodes import Sym
+from pyfuser.ir.visit import all_expressions
+
+NO_MEMORY = -1
+
+Bounds = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One argument slot after those of the space.
+
+    kind: "pointer", "scalar" (complex128 takes two slots), "stride" (of `axis`; in elements, or in
+    bytes for a view that is not packed) or "extent". `param` is the position in workunit.params.
+    """
+
+    kind: str
+    param: int
+    axis: int = 0
+
+
+def abi(spec: KernelSpec) -> tuple[Slot, ...]:
+    """The argument slots of a kernel, in order."""
+    slots: list[Slot] = []
+    seen: set[int] = set()
+    extents = {
+        (e.view, e.axis) for e in all_expressions(spec.workunit.body) if isinstance(e, nodes.Extent)
+    }
+    for n, (param, view) in enumerate(zip(spec.workunit.params, spec.views, strict=True)):
+        if view is None:
+            slots.append(Slot("scalar", n))
+            continue
+        slots.append(Slot("pointer", n))
+        for axis, stride in enumerate(view.strides):
+            if stride != UNIT and stride not in seen:
+                seen.add(stride)
+                slots.append(Slot("stride", n, axis))
+            if (param.sym, axis) in extents:
+                slots.append(Slot("extent", n, axis))
+    return tuple(slots)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of the function that holds the loops, and how the entry point gets it."""
+
+    type: str
+    name: str
+    value: str
+
+    def __str__(self) -> str:
+        return f"{self.type} {self.name}"
+
+
+class Context:
+    """What the parts of one translation unit share: names, printers and parameters."""
+
+    def __init__(self, spec: KernelSpec) -> None:
+        self.spec = spec
+        self.independent = not spec.serial  # whether iterations may run in any order
+        self._counters: dict[int, str] = {}
+        self.workunit = spec.workunit
+        self.unique = Names()
+        self.names = self.unique.take_all(all_syms(spec.workunit), spec.names)
+        views = {
+            param.sym: view
+            for param, view in zip(spec.workunit.params, spec.views, strict=True)
+            if view is not None
+        }
+        self.strides = self._name_strides(views)
+        self.expressions = Expressions(self.names, views, self.strides, spec.serial)
+        self.statements = Statements(self.expressions, spec.workunit.body)
+        self.parameters = self._parameters()
+
+    def _name_strides(self, views: dict[Sym, ViewSpec]) -> dict[int, str]:
+        names: dict[int, str] = {}
+        for sym, view in views.items():
+            for axis, stride in enumerate(view.strides):
+                if stride != UNIT and stride not in names:
+                    names[stride] = self.unique.take(f"{self.names[sym]}_stride{axis}")
+        return names
+
+    def _parameters(self) -> list[Parameter]:
+        result: list[Parameter] = []
+        place = 1 + 2 * self.spec.rank
+        for slot in abi(self.spec):
+            sym = self.workunit.params[slot.param].sym
+            view, name, kind = self.spec.views[slot.param], self.names[sym], sym.dtype.cpp
+            value = f"slot[{place}]"
+            place += 1
+            if slot.kind == "pointer":
+                assert view is not None
+                pointer = f"{'' if view.written else 'const '}{kind}*"
+                restrict = " __restrict__" if view.restrict else ""
+                result.append(Parameter(pointer + restrict, name, f"({pointer}){value}"))
+            elif slot.kind == "scalar":
+                place += sym.dtype is DType.COMPLEX128
+                result.append(Parameter(f"const {kind}", name, f"pf_bits<{kind}>({value})"))
+            elif slot.kind == "stride":
+                assert view is not None
+                stride = self.strides[view.strides[slot.axis]]
+                result.append(Parameter("const int64_t", stride, value))
+            else:
+                extent = self.expressions.extent_name(sym, slot.axis)
+                result.append(Parameter("const int64_t", extent, value))
+        return result
+
+    @property
+    def signature(self) -> list[str]:
+        """The parameters for a function's declaration."""
+        return [str(p) for p in self.parameters]
+
+    @property
+    def arguments(self) -> list[str]:
+        """The same as arguments of a call."""
+        return [p.name for p in self.parameters]
+
+    def counter(self, axis: int) -> str:
+        """The loop variable of an axis, which is 64 bits wide whatever the index is."""
+        sym = self.workunit.indices[axis]
+        if sym.dtype is DType.INT64:
+            return self.names[sym]
+        if axis not in self._counters:
+            self._counters[axis] = self.unique.take(f"{self.names[sym]}_wide")
+        return self._counters[axis]
+
+    def narrowed(self, depth: int) -> list[str]:
+        """The declarations of narrower indices inside the loops."""
+        return [
+            f"{INDENT * depth}const {sym.dtype.cpp} {self.names[sym]} = "
+            f"({sym.dtype.cpp}){self.counter(axis)};"
+            for axis, sym in enumerate(self.workunit.indices)
+            if sym.dtype is not DType.INT64
+        ]
+
+    def body(self, depth: int) -> list[str]:
+        """The lines of the workunit's body."""
+        return self.statements.print(self.workunit.body, depth)
+
+    def ivdep(self, depth: int) -> list[str]:
+        """Iterations of a parallel loop are independent by contract; of a serial one, who knows.
+
+        Where views overlap the compiler must find out itself, as it then also has to keep the
+        order of accesses through two names within an iteration.
+        """
+        safe = self.independent and all(v is None or v.restrict for v in self.spec.views)
+        return [f"{INDENT * depth}#pragma GCC ivdep"] if safe else []
+
+
+def entry(context: Context, lines: list[str]) -> str:
+    """The entry point around `lines`: unpacks the slots and checks alignment."""
+    rank = context.spec.rank
+    first = ", ".join(f"slot[{1 + axis}]" for axis in range(rank))
+    last = ", ".join(f"slot[{1 + rank + axis}]" for axis in range(rank))
+    result = 'extern "C" int pf_kernel(const int64_t* slot, int64_t* result) {\n'
+    text = [f"int64_t begin[] = {{{first}}}, end[] = {{{last}}};"]
+    for parameter in context.parameters:
+        kind = parameter.type.replace(" __restrict__", "")
+        text.append(f"{kind} {parameter.name} = {parameter.value};")
+    text += _alignment(context)
+    return result + "".join(f"{INDENT}{line}\n" for line in text + lines) + "}\n"
+
+
+def _alignment(context: Context) -> list[str]:
+    lines = []
+    for n, (param, view) in enumerate(
+        zip(context.workunit.params, context.spec.views, strict=True)
+    ):
+        if view is not None and view.packed and param.sym.dtype.size > 1:
+            name, kind = context.names[param.sym], param.sym.dtype.cpp
+            lines.append(f"if ((uintptr_t){name} % alignof({kind})) return {n + 1};")
+    return lines
+
+
+def nest(context: Context, order: list[int], bounds: list[Bounds]) -> list[str]:
+    """Loops over the axes in `order` (outermost first) around the body."""
+    lines: list[str] = []
+    for depth, axis in enumerate(order):
+        name, (first, last) = context.counter(axis), bounds[axis]
+        if depth == len(order) - 1:
+            lines += context.ivdep(depth + 1)
+        lines.append(
+            f"{INDENT * (depth + 1)}for (int64_t {name} = {first}; {name} < {last}; ++{name}) {{"
+        )
+    lines += context.narrowed(len(order) + 1)
+    lines += context.body(len(order) + 1)
+    lines += [f"{INDENT * (depth + 1)}}}" for depth in reversed(range(len(order)))]
+    return lines
+
+
+def box_bounds(context: Context) -> tuple[list[str], list[Bounds]]:
+    """Locals for the bounds of all axes: behind a pointer a store might change them."""
+    lines, bounds = [], []
+    for axis, sym in enumerate(context.workunit.indices):
+        first = context.unique.take(f"{context.names[sym]}_begin")
+        last = context.unique.take(f"{context.names[sym]}_end")
+        lines.append(f"{INDENT}const int64_t {first} = begin[{axis}], {last} = end[{axis}];")
+        bounds.append((first, last))
+    return lines, bounds
+
+
+def function(head: str, parameters: list[str], lines: list[str]) -> str:
+    """A function that is not inlined, one parameter a line if they are many."""
+    text = ", ".join(parameters)
+    if len(head) + len(text) > 90:
+        text = f"\n{INDENT}" + f",\n{INDENT}".join(parameters)
+    return f"static __attribute__((noinline)) {head}({text}) {{\n" + "\n".join(lines) + "\n}\n\n"
+
+

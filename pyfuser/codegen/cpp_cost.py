@@ -1,0 +1,66 @@
+"""A rough cost of one iteration, in additions: how many of them are worth another thread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pyfuser.codegen.spec import KernelSpec
+from pyfuser.ir import nodes
+from pyfuser.ir.maths import FUNCTIONS
+from pyfuser.ir.nodes import Body, Expr
+from pyfuser.ir.visit import child_expressions
+
+WORTH_A_THREAD = 32768
+"""Additions (some 10 us) per thread; starting a team costs a few microseconds."""
+
+_TRIPS = 8  # assumed for a loop whose bounds are not constant
+
+
+def grain(spec: KernelSpec) -> int:
+    """The number of iterations that is worth another thread."""
+    return max(WORTH_A_THREAD // max(body_cost(spec.workunit.body), 1), 1)
+
+
+def body_cost(body: Body) -> int:
+    """The cost of running a body once; both sides of an If count."""
+    return sum(map(_statement, body))
+
+
+def _statement(stmt: nodes.Stmt) -> int:
+    own = _all(child_expressions(stmt))
+    if isinstance(stmt, nodes.Store):
+        return own + 2
+    if isinstance(stmt, nodes.Update):
+        return own + (20 if stmt.atomic else 3)
+    if isinstance(stmt, nodes.If):
+        return own + body_cost(stmt.then) + body_cost(stmt.orelse)
+    if isinstance(stmt, nodes.For):
+        return own + _trips(stmt) * (1 + body_cost(stmt.body))
+    if isinstance(stmt, nodes.While):
+        return _TRIPS * (own + body_cost(stmt.body))
+    return own
+
+
+def _trips(loop: nodes.For) -> int:
+    bounds = (loop.start, loop.stop, loop.step)
+    values = [e.value for e in bounds if isinstance(e, nodes.Const) and isinstance(e.value, int)]
+    return len(range(*values)) if len(values) == 3 and values[2] else _TRIPS
+
+
+def _all(es: Iterable[Expr]) -> int:
+    return sum(map(_expression, es))
+
+
+def _expression(e: Expr) -> int:
+    own = 1
+    if isinstance(e, nodes.Call):
+        own = FUNCTIONS[e.name].flops
+    elif isinstance(e, nodes.Load):
+        own = 2
+    elif isinstance(e, nodes.AtomicFetch):
+        own = 20
+    elif isinstance(e, nodes.Binary) and e.op in ("/", "%"):
+        own = 8
+    elif isinstance(e, (nodes.Const, nodes.Read, nodes.Cast)):
+        own = 0
+    return own + _all(child_expressions(e))

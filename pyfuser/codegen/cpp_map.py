@@ -1,0 +1,124 @@
+"""Code for a parallel_for: a loop nest, cut along one axis among the threads."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from pyfuser.codegen.cpp_context import Context, box_bounds, entry, function, nest
+from pyfuser.codegen.cpp_cost import grain
+from pyfuser.codegen.spec import KernelSpec
+from pyfuser.ir import nodes
+from pyfuser.ir.nodes import Expr, Sym
+from pyfuser.ir.visit import all_expressions, expressions, statements
+
+CACHE_LINE = 64
+"""Elements of an innermost axis that stay with one thread (a cache line of the smallest type)."""
+
+
+def emit(context: Context) -> str:
+    """The loops and the entry point."""
+    order = loop_order(context.spec)
+    if len(order) == 1:
+        return _line(context)
+    return _box(context, order)
+
+
+def _line(context: Context) -> str:
+    """One axis."""
+    loops = nest(context, [0], [("begin", "end")])
+    parameters = ["int64_t begin", "int64_t end", *context.signature]
+    code = function("void pf_loop", parameters, loops)
+    tail = "".join(", " + a for a in context.arguments)
+    if context.spec.serial:
+        return code + entry(context, [f"pf_loop(begin[0], end[0]{tail});", "return 0;"])
+    lines = [
+        f"const int64_t threads = pf_team(slot[0], end[0] - begin[0], {grain(context.spec)});",
+        "if (threads == 1) {",
+        f"    pf_loop(begin[0], end[0]{tail});",
+        "    return 0;",
+        "}",
+        "#pragma omp parallel num_threads(threads)",
+        "{",
+        "    int64_t first = begin[0], last = end[0];",
+        f"    pf_share(first, last, {CACHE_LINE});",
+        f"    pf_loop(first, last{tail});",
+        "}",
+        "return 0;",
+    ]
+    return code + entry(context, lines)
+
+
+def _box(context: Context, order: list[int]) -> str:
+    """Several axes: each thread gets a slice of the box."""
+    rank = len(order)
+    lines, bounds = box_bounds(context)
+    loops = lines + nest(context, order, bounds)
+    parameters = ["const int64_t* begin", "const int64_t* end", *context.signature]
+    code = function("void pf_loop", parameters, loops)
+    tail = "".join(", " + a for a in context.arguments)
+    if context.spec.serial:
+        return code + entry(context, [f"pf_loop(begin, end{tail});", "return 0;"])
+    size = " * ".join(f"pf_extent(begin[{axis}], end[{axis}])" for axis in range(rank))
+    lines = [
+        f"const int64_t threads = pf_team(slot[0], {size}, {grain(context.spec)});",
+        "if (threads == 1) {",
+        f"    pf_loop(begin, end{tail});",
+        "    return 0;",
+        "}",
+        f"static const int order[] = {{{', '.join(map(str, order))}}};",
+        f"const int axis = pf_axis(begin, end, order, {rank}, threads);",
+        f"const int64_t unit = axis == {order[-1]} ? {CACHE_LINE} : 1;",
+        "#pragma omp parallel num_threads(threads)",
+        "{",
+        f"    int64_t first[{rank}], last[{rank}];",
+        f"    for (int k = 0; k < {rank}; ++k) first[k] = begin[k], last[k] = end[k];",
+        "    pf_share(first[axis], last[axis], unit);",
+        f"    pf_loop(first, last{tail});",
+        "}",
+        "return 0;",
+    ]
+    return code + entry(context, lines)
+
+
+def loop_order(spec: KernelSpec) -> list[int]:
+    """The axes of the space, outermost first.
+
+    As given (the last axis innermost, as for LayoutRight views), unless most accesses are
+    contiguous along another axis (LayoutLeft views): iterations are unordered, so that one may
+    become the innermost.
+    """
+    axes = list(range(spec.rank))
+    if spec.rank == 1 or spec.serial:
+        return axes
+    votes = _contiguous_axes(spec)
+    best = max(axes, key=lambda axis: (votes[axis], axis))
+    return [axis for axis in axes if axis != best] + [best]
+
+
+def _contiguous_axes(spec: KernelSpec) -> Counter[int]:
+    """For each axis of the space, how many accesses move by one element along it."""
+    workunit = spec.workunit
+    units = {
+        param.sym: view.unit_axis
+        for param, view in zip(workunit.params, spec.views, strict=True)
+        if view is not None
+    }
+    axes = {sym: axis for axis, sym in enumerate(workunit.indices)}
+    votes: Counter[int] = Counter()
+
+    def vote(view: Sym, indices: tuple[Expr, ...]) -> None:
+        unit = units.get(view)
+        if unit is not None:
+            for e in expressions(indices[unit]):
+                if isinstance(e, nodes.Read) and e.sym in axes:
+                    votes[axes[e.sym]] += 1
+
+    for e in all_expressions(workunit.body):
+        if isinstance(e, nodes.Load):
+            vote(e.view, e.indices)
+    for stmt in statements(workunit.body):
+        if isinstance(stmt, nodes.Store):
+            vote(stmt.view, stmt.indices)
+        elif isinstance(stmt, nodes.Update) and stmt.indices:
+            vote(stmt.target, stmt.indices)
+    return votes

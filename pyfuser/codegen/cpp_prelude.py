@@ -1,0 +1,193 @@
+"""The pieces of C++ that emitted kernels are built on; a kernel carries only those it uses."""
+
+from __future__ import annotations
+
+from pyfuser.ir.dtypes import DType
+
+BLOCK = 256
+"""Terms of a reduction that are computed before they are added up (a few KiB of stack)."""
+
+TILE = 16384
+"""Iterations that one partial result covers, whatever the number of threads."""
+
+HEADER = """\
+#include <stdint.h>
+"""
+
+BITS = """\
+template <typename T> static inline T pf_bits(const int64_t& slot) {
+    T value;
+    __builtin_memcpy(&value, &slot, sizeof(T));
+    return value;
+}
+"""
+
+EXTENT = """\
+static inline int64_t pf_extent(int64_t begin, int64_t end) { return end > begin ? end - begin : 0; }
+"""
+
+OPENMP = """\
+extern "C" int omp_get_thread_num(void);
+extern "C" int omp_get_num_threads(void);
+
+// How many threads the work is worth: one for every `grain` iterations.
+static inline int64_t pf_team(int64_t threads, int64_t iterations, int64_t grain) {
+    const int64_t worth = iterations / grain;
+    return worth < 2 ? 1 : worth < threads ? worth : threads;
+}
+
+// This thread's share of [begin, end), in whole multiples of `unit`.
+static inline void pf_share(int64_t& begin, int64_t& end, int64_t unit) {
+    const int64_t parts = omp_get_num_threads(), part = omp_get_thread_num();
+    int64_t size = (end - begin + parts - 1) / parts;
+    size = (size + unit - 1) / unit * unit;
+    const int64_t first = begin + part * size, last = first + size;
+    begin = first < end ? first : end;
+    end = last < end ? last : end;
+}
+"""
+
+AXIS = """\
+// The outermost axis that has enough work for all threads, else the longest.
+static inline int pf_axis(const int64_t* begin, const int64_t* end, const int* order, int rank,
+                          int64_t threads) {
+    int longest = order[0];
+    for (int k = 0; k < rank; ++k) {
+        const int axis = order[k];
+        const int64_t extent = end[axis] - begin[axis];
+        if (extent >= 4 * threads) return axis;
+        if (extent > end[longest] - begin[longest]) longest = axis;
+    }
+    return longest;
+}
+"""
+
+SUM = f"""\
+// A sum whose order of additions depends on the number of terms only: not on the threads, not on
+// the vector registers, not on what else the loop computes. Four 64-byte vectors of running sums
+// take the terms in turn and are added in halves at the end.
+static const int64_t pf_block = {BLOCK};
+static const int64_t pf_tile_size = {TILE};
+
+template <typename T, int width = 1> struct pf_sum {{
+    typedef T vector __attribute__((vector_size(64)));
+    static constexpr int64_t lanes = 4 * 64 / sizeof(T);
+    vector sum[4] = {{}};
+    alignas(64) T term[pf_block * width];
+
+    void add(int64_t count) {{
+        for (int64_t k = count * width; k % lanes; ++k) term[k] = 0;
+        for (int64_t k = 0; k < count * width; k += lanes) {{
+            const vector* next = (const vector*)(term + k);
+            for (int v = 0; v < 4; ++v) sum[v] += next[v];
+        }}
+    }}
+    const T* total() {{
+        T* lane = (T*)sum;
+        for (int64_t half = lanes / 2; half >= width; half /= 2)
+            for (int64_t k = 0; k < half; ++k) lane[k] += lane[k + half];
+        return lane;
+    }}
+}};
+
+// How an iteration space is cut into tiles: several rows each, or parts of one row.
+struct pf_tiling {{
+    int64_t rows, columns, tile_rows, tile_columns, across, count;
+    pf_tiling(int64_t rows, int64_t columns) : rows(rows), columns(columns) {{
+        if (rows <= 0 || columns <= 0) {{ count = across = 0; return; }}
+        tile_columns = columns < pf_tile_size ? columns : pf_tile_size;
+        tile_rows = columns < pf_tile_size ? pf_tile_size / columns : 1;
+        across = (columns + tile_columns - 1) / tile_columns;
+        count = (rows + tile_rows - 1) / tile_rows * across;
+    }}
+    void box(int64_t tile, int64_t& row, int64_t& row_end, int64_t& column, int64_t& column_end) const {{
+        row = tile / across * tile_rows;
+        row_end = row + tile_rows < rows ? row + tile_rows : rows;
+        column = tile % across * tile_columns;
+        column_end = column + tile_columns < columns ? column + tile_columns : columns;
+    }}
+}};
+"""
+
+ATOMIC = """\
+template <typename T, typename F> static inline T pf_atomic(T* cell, T value, F change) {
+    T old, next;
+    __atomic_load(cell, &old, __ATOMIC_RELAXED);
+    do next = change(old, value);
+    while (!__atomic_compare_exchange(cell, &old, &next, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    return old;
+}
+"""
+
+ATOMIC_WIDE = """\
+// No processor instruction covers 16 bytes portably: one lock for all such cells of the kernel.
+template <typename T, typename F> static inline T pf_locked(T* cell, T value, F change) {
+    static bool lock;
+    while (__atomic_test_and_set(&lock, __ATOMIC_ACQUIRE)) {}
+    const T old = *cell;
+    *cell = change(old, value);
+    __atomic_clear(&lock, __ATOMIC_RELEASE);
+    return old;
+}
+"""
+
+PLAIN_FETCH = """\
+template <typename T, typename F> static inline T pf_fetch(T* cell, T value, F change) {
+    const T old = *cell;
+    *cell = change(old, value);
+    return old;
+}
+"""
+
+MINMAX = """\
+template <typename T> static inline T pf_min(T a, T b) { return b < a ? b : a; }
+template <typename T> static inline T pf_max(T a, T b) { return a < b ? b : a; }
+"""
+
+PRINTF = """\
+#include <stdio.h>
+"""
+
+COMPLEX = """\
+template <typename T> struct pf_complex {
+    T re, im;
+    pf_complex() = default;
+    constexpr pf_complex(T re, T im = 0) : re(re), im(im) {}
+    template <typename U> explicit constexpr pf_complex(pf_complex<U> z) : re(z.re), im(z.im) {}
+    static pf_complex from(__complex__ T z) { return {__real__ z, __imag__ z}; }
+    __complex__ T native() const {
+        __complex__ T z;
+        __real__ z = re;
+        __imag__ z = im;
+        return z;
+    }
+    friend pf_complex operator-(pf_complex a) { return {-a.re, -a.im}; }
+    friend pf_complex operator+(pf_complex a) { return a; }
+    friend pf_complex operator+(pf_complex a, pf_complex b) { return {a.re + b.re, a.im + b.im}; }
+    friend pf_complex operator-(pf_complex a, pf_complex b) { return {a.re - b.re, a.im - b.im}; }
+    friend pf_complex operator*(pf_complex a, pf_complex b) {
+        return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+    }
+    // Smith's algorithm (Communications of the ACM 5 (1962) 435), in double for both types.
+    friend pf_complex operator/(pf_complex a, pf_complex b) {
+        const double ar = a.re, ai = a.im, br = b.re, bi = b.im;
+        if (__builtin_fabs(br) >= __builtin_fabs(bi)) {
+            const double ratio = bi / br, scale = br + bi * ratio;
+            return {(T)((ar + ai * ratio) / scale), (T)((ai - ar * ratio) / scale)};
+        }
+        const double ratio = br / bi, scale = br * ratio + bi;
+        return {(T)((ar * ratio + ai) / scale), (T)((ai * ratio - ar) / scale)};
+    }
+    friend bool operator==(pf_complex a, pf_complex b) { return a.re == b.re && a.im == b.im; }
+    friend bool operator!=(pf_complex a, pf_complex b) { return !(a == b); }
+    pf_complex& operator+=(pf_complex b) { return *this = *this + b; }
+    pf_complex& operator-=(pf_complex b) { return *this = *this - b; }
+    pf_complex& operator*=(pf_complex b) { return *this = *this * b; }
+    pf_complex& operator/=(pf_complex b) { return *this = *this / b; }
+};
+"""
+
+
+def unaligned(dtype: DType) -> str:
+    """The type of elements that may lie at any address."""
+    return f"typedef {dtype.cpp} __attribute__((aligned(1))) pf_unaligned_{dtype.value};\n"

@@ -1,0 +1,235 @@
+"""Code for a parallel_reduce (with the maps that were fused into it).
+
+An accumulator that the body only adds to becomes a term of each iteration. Terms of a block are
+computed first, in a loop that vectorises like a map's, then added up in an order that depends on
+the space alone (`pf_sum`); tiles of the space give partial sums, which are added in order. So a
+reduction's bits do not depend on the number of threads, on the vector length or on what it is
+fused with. An accumulator that is used otherwise is computed by one thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyfuser.codegen.cpp_context import Bounds, Context, box_bounds, entry, function, nest
+from pyfuser.codegen.cpp_cost import grain
+from pyfuser.codegen.cpp_statements import INDENT
+from pyfuser.ir import nodes
+from pyfuser.ir.dtypes import DType
+from pyfuser.ir.nodes import Accumulator, Body, Sym, Workunit
+from pyfuser.ir.visit import all_expressions, statements
+
+
+def emit(context: Context) -> str:
+    """The loops and the entry point."""
+    if all(is_sum(context.workunit, a.sym) for a in context.workunit.accumulators):
+        return _tiled(context)
+    return _sequential(context)
+
+
+def is_sum(workunit: Workunit, sym: Sym) -> bool:
+    """Whether the body does nothing with an accumulator but add to it (or subtract)."""
+    if sym.dtype is DType.BOOL:
+        return False
+    for stmt in statements(workunit.body):
+        if isinstance(stmt, nodes.Assign) and stmt.sym == sym:
+            return False
+        if isinstance(stmt, nodes.Update) and stmt.target == sym and stmt.op not in ("+", "-"):
+            return False
+    return not any(
+        isinstance(e, nodes.Read) and e.sym == sym for e in all_expressions(workunit.body)
+    )
+
+
+# --------------------------------------------------------------------------- sequential
+
+
+def _sequential(context: Context) -> str:
+    context.independent = False
+    accumulators = context.workunit.accumulators
+    rank = context.spec.rank
+    lines, bounds = box_bounds(context)
+    lines += [f"{INDENT}{a.sym.dtype.cpp} {context.names[a.sym]}{{}};" for a in accumulators]
+    lines += nest(context, list(range(rank)), bounds)
+    for k, a in enumerate(accumulators):
+        lines.append(f"{INDENT}*({a.sym.dtype.cpp}*)(result + {2 * k}) = {context.names[a.sym]};")
+    parameters = ["const int64_t* begin", "const int64_t* end", "int64_t* result"]
+    code = function("void pf_loop", [*parameters, *context.signature], lines)
+    tail = "".join(", " + a for a in context.arguments)
+    return code + entry(context, [f"pf_loop(begin, end, result{tail});", "return 0;"])
+
+
+# --------------------------------------------------------------------------- tiled
+
+
+class _Names:
+    """The names that belong to one accumulator."""
+
+    def __init__(self, context: Context, accumulator: Accumulator) -> None:
+        dtype = accumulator.sym.dtype
+        self.kind = dtype.cpp
+        self.term = context.names[accumulator.sym]
+        self.sum = context.unique.take(f"{self.term}_sum")
+        self.partial = context.unique.take(f"{self.term}_partial")
+        part = {DType.COMPLEX64: "float", DType.COMPLEX128: "double"}.get(dtype)
+        self.sum_type = f"pf_sum<{part}, 2>" if part else f"pf_sum<{self.kind}>"
+        place = f"{self.sum}.term[filled + k]"
+        self.slot = f"*({self.kind}*)&{self.sum}.term[2 * (filled + k)]" if part else place
+
+
+def _tiled(context: Context) -> str:
+    sums = [_Names(context, a) for a in context.workunit.accumulators]
+    return _tile_function(context, sums) + _tile_entry(context, sums)
+
+
+def _tile_function(context: Context, sums: Sequence[_Names]) -> str:
+    rank = context.spec.rank
+    lines, bounds = box_bounds(context) if rank > 1 else ([], [])
+    lines += [f"{INDENT}{s.sum_type} {s.sum};" for s in sums]
+    lines.append(f"{INDENT}int64_t filled = 0;")
+    lines += _rows(context, bounds)
+    lines += _columns(context, sums, bounds)
+    if rank > 2:
+        lines += _next_row(context, bounds)
+    if rank > 1:
+        lines.append(f"{INDENT}}}")
+    for s in sums:
+        lines.append(f"{INDENT}{s.sum}.add(filled);")
+        lines.append(f"{INDENT}*{s.partial} = *(const {s.kind}*){s.sum}.total();")
+    parameters = ["const int64_t* begin", "const int64_t* end", "int64_t row", "int64_t row_end"]
+    parameters = ["int64_t column", "int64_t column_end"] if rank == 1 else [
+        *parameters, "int64_t column", "int64_t column_end"
+    ]  # fmt: skip
+    parameters += [f"{s.kind}* {s.partial}" for s in sums]
+    return function("void pf_tile", [*parameters, *context.signature], lines)
+
+
+def _rows(context: Context, bounds: list[Bounds]) -> list[str]:
+    """The loop over rows, which are the outer axes taken together."""
+    rank = context.spec.rank
+    if rank == 1:
+        return []
+    i, (first, _) = context.counter(0), bounds[0]
+    if rank == 2:
+        loop = f"for (int64_t {i} = {first} + row; {i} < {first} + row_end; ++{i}) {{"
+        return [INDENT + loop]
+    lines = [f"{INDENT}int64_t rest = row;"]
+    for axis in reversed(range(1, rank - 1)):
+        low, high = bounds[axis]
+        lines.append(f"{INDENT}int64_t {context.counter(axis)} = {low} + rest % ({high} - {low});")
+        lines.append(f"{INDENT}rest /= {high} - {low};")
+    lines.append(f"{INDENT}int64_t {i} = {first} + rest;")
+    lines.append(f"{INDENT}for (; row < row_end; ++row) {{")
+    return lines
+
+
+def _next_row(context: Context, bounds: list[Bounds]) -> list[str]:
+    """Step the outer axes like an odometer."""
+    rank, lines = context.spec.rank, []
+    for axis in reversed(range(1, rank - 1)):
+        indent = INDENT * (rank - axis)
+        i, (low, high) = context.counter(axis), bounds[axis]
+        lines.append(f"{indent}if (++{i} == {high}) {{")
+        lines.append(f"{indent}{INDENT}{i} = {low};")
+    lines.append(f"{INDENT * rank}++{context.counter(0)};")
+    lines += [f"{INDENT * (rank - axis)}}}" for axis in range(1, rank - 1)]
+    return lines
+
+
+def _columns(context: Context, sums: Sequence[_Names], bounds: list[Bounds]) -> list[str]:
+    """The loops over blocks of the innermost axis, and over the iterations of a block."""
+    rank = context.spec.rank
+    depth = 1 if rank == 1 else 2
+    base = "" if rank == 1 else f"{bounds[-1][0]} + "
+    outer, inner, body = (INDENT * (depth + n) for n in range(3))
+    j = context.counter(rank - 1)
+    lines = [
+        f"{outer}for (int64_t at = {base}column; at < {base}column_end;) {{",
+        f"{inner}const int64_t left = {base}column_end - at, space = pf_block - filled;",
+        f"{inner}const int64_t count = left < space ? left : space;",
+        *context.ivdep(depth + 1),
+        f"{inner}for (int64_t k = 0; k < count; ++k) {{",
+        f"{body}const int64_t {j} = at + k;",
+    ]
+    lines += context.narrowed(depth + 2)
+    lines += _terms(context, sums, depth + 2)
+    lines += [f"{inner}}}", f"{inner}at += count;", f"{inner}filled += count;"]
+    lines.append(f"{inner}if (filled == pf_block) {{")
+    lines += [f"{body}{s.sum}.add(filled);" for s in sums]
+    lines += [f"{body}filled = 0;", f"{inner}}}", f"{outer}}}"]
+    return lines
+
+
+def _terms(context: Context, sums: Sequence[_Names], depth: int) -> list[str]:
+    """The body, with each accumulator a local that starts at zero."""
+    indent = INDENT * depth
+    body = context.workunit.body
+    direct = _single_updates(body, [a.sym for a in context.workunit.accumulators])
+    by_sym = dict(zip((a.sym for a in context.workunit.accumulators), sums, strict=True))
+    lines = [
+        f"{indent}{s.kind} {s.term}{{}};" for sym, s in by_sym.items() if sym not in direct
+    ]
+    for stmt in body:
+        if isinstance(stmt, nodes.Update) and stmt.target in direct and not stmt.indices:
+            s = by_sym[stmt.target]
+            lines.append(f"{indent}{s.slot} = {context.expressions.text(stmt.value)};")
+        else:
+            lines += context.statements.print((stmt,), depth)
+    lines += [f"{indent}{s.slot} = {s.term};" for sym, s in by_sym.items() if sym not in direct]
+    return lines
+
+
+def _single_updates(body: Body, syms: Sequence[Sym]) -> set[Sym]:
+    """Accumulators with one unconditional `+=` of their own type: its value is the term.
+
+    The zero that it would be added to changes only -0.0, and the sum has a zero to add it to.
+    """
+    updates = [s for s in statements(body) if isinstance(s, nodes.Update) and not s.indices]
+    result = set()
+    for sym in syms:
+        own = [u for u in updates if u.target == sym]
+        if len(own) == 1 and any(own[0] is stmt for stmt in body):
+            if own[0].op == "+" and own[0].value.dtype is sym.dtype:
+                result.add(sym)
+    return result
+
+
+def _tile_entry(context: Context, sums: Sequence[_Names]) -> str:
+    rank = context.spec.rank
+    rows = " * ".join(f"pf_extent(begin[{axis}], end[{axis}])" for axis in range(rank - 1)) or "1"
+    last = rank - 1
+    lines = [
+        f"const pf_tiling tiling({rows}, pf_extent(begin[{last}], end[{last}]));",
+    ]
+    for s in sums:
+        lines.append(
+            f"{s.kind}* {s.partial} = "
+            f"({s.kind}*)__builtin_malloc((tiling.count + 1) * sizeof({s.kind}));"
+        )
+    lines.append(f"if ({' || '.join('!' + s.partial for s in sums)}) return -1;")
+    if not context.spec.serial:
+        lines.append(
+            "const int64_t threads = "
+            f"pf_team(slot[0], tiling.rows * tiling.columns, {grain(context.spec)});"
+        )
+        lines.append("#pragma omp parallel for if (threads > 1) num_threads(threads)")
+    partials = "".join(f", {s.partial} + tile" for s in sums)
+    tail = partials + "".join(", " + a for a in context.arguments)
+    offset = "begin[0] + column, begin[0] + column_end"
+    box = offset if rank == 1 else "begin, end, row, row_end, column, column_end"
+    lines += [
+        "for (int64_t tile = 0; tile < tiling.count; ++tile) {",
+        f"{INDENT}int64_t row, row_end, column, column_end;",
+        f"{INDENT}tiling.box(tile, row, row_end, column, column_end);",
+        f"{INDENT}pf_tile({box}{tail});",
+        "}",
+    ]
+    for k, s in enumerate(sums):
+        lines += [
+            f"{s.kind} {s.term}{{}};",
+            f"for (int64_t tile = 0; tile < tiling.count; ++tile) {s.term} += {s.partial}[tile];",
+            f"*({s.kind}*)(result + {2 * k}) = {s.term};",
+            f"__builtin_free({s.partial});",
+        ]
+    lines.append("return 0;")
+    return entry(context, lines)

@@ -1,0 +1,134 @@
+"""ir statements -> lines of C++."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pyfuser.codegen.cpp_expressions import SUM, Expressions
+from pyfuser.ir import nodes
+from pyfuser.ir.dtypes import DType, common_type
+from pyfuser.ir.nodes import Body, Stmt
+from pyfuser.ir.visit import assigned
+
+INDENT = "    "
+
+
+class Statements:
+    """Prints a body; `constant` locals (assigned once) are declared const."""
+
+    def __init__(self, expressions: Expressions, body: Body) -> None:
+        self.expressions = expressions
+        self.text = expressions.text
+        self.names = expressions.names
+        self.changing = assigned(body)
+        self.lines: list[str] = []
+
+    def print(self, body: Body, depth: int) -> list[str]:
+        """The lines of a body, indented by `depth` levels."""
+        self.lines = []
+        self.body(body, depth)
+        return self.lines
+
+    def body(self, body: Body, depth: int) -> None:
+        for stmt in body:
+            _STATEMENTS[type(stmt)](self, stmt, depth)
+
+    def emit(self, depth: int, line: str) -> None:
+        self.lines.append(INDENT * depth + line)
+
+    def declare(self, s: nodes.Declare, depth: int) -> None:
+        kind, name = s.sym.dtype.cpp, self.names[s.sym]
+        if s.value is None:
+            # A read of it before any assignment would otherwise depend on what else is fused.
+            self.emit(depth, f"{kind} {name}{{}};")
+            return
+        const = "" if s.sym in self.changing else "const "
+        self.emit(depth, f"{const}{kind} {name} = {self.text(s.value)};")
+
+    def declare_array(self, s: nodes.DeclareArray, depth: int) -> None:
+        kind = s.sym.dtype.cpp
+        values = ", ".join(map(self.text, s.values))
+        self.emit(depth, f"{kind} {self.names[s.sym]}[{len(s.values)}] = {{{values}}};")
+
+    def assign(self, s: nodes.Assign, depth: int) -> None:
+        self.emit(depth, f"{self.names[s.sym]} = {self.text(s.value)};")
+
+    def store(self, s: nodes.Store, depth: int) -> None:
+        element = self.expressions.element(s.view, s.indices)
+        self.emit(depth, f"{element} = {self.text(s.value)};")
+
+    def update(self, s: nodes.Update, depth: int) -> None:
+        e, dtype = self.expressions, s.target.dtype
+        if not s.indices:
+            self.compound(self.names[s.target], dtype, s, depth)
+        elif s.atomic and not e.serial:
+            cell = e.element(s.target, s.indices)
+            self.emit(depth, f"{e.atomic_operation(s.op, cell, dtype, self.text(s.value))};")
+        else:
+            self.compound(e.element(s.target, s.indices), dtype, s, depth)
+
+    def compound(self, target: str, dtype: DType, s: nodes.Update, depth: int) -> None:
+        """`target op= value`, with C++'s conversions."""
+        value = self.text(s.value)
+        if s.op == "exchange":
+            self.emit(depth, f"{target} = {value};")
+        elif s.op in ("min", "max"):
+            self.expressions.features.add("minmax")
+            common = common_type(dtype, s.value.dtype)
+            self.emit(depth, f"{target} = pf_{s.op}<{common.cpp}>({target}, {value});")
+        elif dtype.is_complex and s.value.dtype is not dtype:
+            self.emit(depth, f"{target} {s.op}= {dtype.cpp}({value});")
+        else:
+            self.emit(depth, f"{target} {s.op}= {value};")
+
+    def branch(self, s: nodes.If, depth: int, opening: str = "") -> None:
+        self.emit(depth, f"{opening}if ({self.text(s.condition)}) {{")
+        self.body(s.then, depth + 1)
+        if len(s.orelse) == 1 and isinstance(s.orelse[0], nodes.If):
+            self.branch(s.orelse[0], depth, "} else ")
+            return
+        if s.orelse:
+            self.emit(depth, "} else {")
+            self.body(s.orelse, depth + 1)
+        self.emit(depth, "}")
+
+    def loop(self, s: nodes.For, depth: int) -> None:
+        kind, k = s.sym.dtype.cpp, self.names[s.sym]
+        down = isinstance(s.step, nodes.Const) and _negative(s.step)
+        one = isinstance(s.step, nodes.Const) and s.step.value == 1
+        condition = f"{k} {'>' if down else '<'} {self.text(s.stop, SUM)}"
+        step = f"++{k}" if one else f"{k} += {self.text(s.step)}"
+        self.emit(depth, f"for ({kind} {k} = {self.text(s.start)}; {condition}; {step}) {{")
+        self.body(s.body, depth + 1)
+        self.emit(depth, "}")
+
+    def while_loop(self, s: nodes.While, depth: int) -> None:
+        self.emit(depth, f"while ({self.text(s.condition)}) {{")
+        self.body(s.body, depth + 1)
+        self.emit(depth, "}")
+
+    def effect(self, s: nodes.Eval, depth: int) -> None:
+        if isinstance(s.expr, nodes.Call) and s.expr.name == "fence":
+            return  # a thread sees its own memory operations in order
+        self.emit(depth, f"{self.text(s.expr)};")
+
+
+def _negative(e: nodes.Const) -> bool:
+    return isinstance(e.value, int) and e.value < 0
+
+
+
+_STATEMENTS: dict[type[Stmt], Callable[[Statements, Any, int], None]] = {
+    nodes.Declare: Statements.declare,
+    nodes.DeclareArray: Statements.declare_array,
+    nodes.Assign: Statements.assign,
+    nodes.Store: Statements.store,
+    nodes.Update: Statements.update,
+    nodes.If: lambda p, s, depth: p.branch(s, depth),
+    nodes.For: Statements.loop,
+    nodes.While: Statements.while_loop,
+    nodes.Break: lambda p, s, depth: p.emit(depth, "break;"),
+    nodes.Continue: lambda p, s, depth: p.emit(depth, "continue;"),
+    nodes.Eval: Statements.effect,
+}

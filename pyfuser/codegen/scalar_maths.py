@@ -1,0 +1,113 @@
+"""The functions of the language for one lane, over the C library.
+
+What IEEE 754 defines exactly (sqrt, floor, ...) is a compiler builtin, which becomes an instruction.
+The others are declared under names the compiler does not know, so that it cannot fold a call of
+constants to another last digit than the library gives at run time.
+"""
+
+from __future__ import annotations
+
+import math
+
+from pyfuser.ir.dtypes import DType
+from pyfuser.ir.maths import FUNCTIONS
+
+SQUARE = "square"
+"""Our name for `pow(x, 2)`."""
+
+_BUILTIN = frozenset(
+    {"ceil", "copysign", "fabs", "floor", "fmod", "remainder", "round", "sqrt", "trunc"}
+)
+_FORMULAS = {
+    "fmax": "y != y || x > y ? x : y",
+    "fmin": "y != y || x < y ? x : y",
+    "isfinite": "__builtin_isfinite(x)",
+    "isinf": "__builtin_isinf(x) != 0",
+    "isnan": "x != x",
+    "degrees": f"x * ({{type}}){180.0 / math.pi!r}",
+    "radians": f"x * ({{type}}){math.pi / 180.0!r}",
+    "rsqrt": "1 / __builtin_sqrt{f}(x)",
+    SQUARE: "x * x",
+    "pow": "y == 2 ? x * x : pf_libm_pow{f}(x, y)",
+}
+_COMPLEX_FORMULAS = {"exp": "cexp", "log": "clog", "sqrt": "csqrt", "pow": "cpow", "abs": "cabs"}
+_SUFFIXES = {
+    DType.FLOAT32: "f32",
+    DType.FLOAT64: "f64",
+    DType.COMPLEX64: "c64",
+    DType.COMPLEX128: "c128",
+    DType.INT32: "i32",
+    DType.INT64: "i64",
+    DType.UINT32: "u32",
+    DType.UINT64: "u64",
+}
+
+
+def function_name(name: str, operand: DType) -> str:
+    """The name in emitted code of a function for arguments of one dtype: `pf_exp_f64`."""
+    return f"pf_{name}_{_SUFFIXES[operand]}"
+
+
+def prelude(functions: frozenset[tuple[str, DType]]) -> str:
+    """C++ definitions of functions, each for arguments of its dtype; no header is needed."""
+    lines: list[str] = []
+    for name, operand in sorted(functions, key=lambda item: (item[0], item[1].value)):
+        if name == "abs" and not operand.is_complex:
+            lines.append(_absolute(operand))
+        elif operand.is_complex:
+            lines.append(_complex(name, operand))
+        else:
+            lines += _real(name, operand)
+    return "\n".join(lines) + "\n" if lines else ""
+
+
+def _absolute(operand: DType) -> str:
+    body = "x < 0 ? -x : x" if operand.is_integer else f"__builtin_fabs{_f(operand)}(x)"
+    kind = operand.cpp
+    return f"static inline {kind} {function_name('abs', operand)}({kind} x) {{ return {body}; }}"
+
+
+def _f(operand: DType) -> str:
+    return "f" if operand is DType.FLOAT32 else ""
+
+
+def _real(name: str, operand: DType) -> list[str]:
+    kind, f = operand.cpp, _f(operand)
+    arity = 1 if name == SQUARE else FUNCTIONS[name].arity
+    result = "bool" if name.startswith("is") else kind
+    types = ", ".join([kind] * arity)
+    names = ["x", "y"][:arity]
+    lines = []
+    if name in _BUILTIN:
+        body = f"__builtin_{name}{f}({', '.join(names)})"
+    else:
+        body = _FORMULAS.get(name, f"pf_libm_{name}{f}({', '.join(names)})")
+        body = body.format(type=kind, f=f)
+    if "pf_libm_" in body:
+        c_name = FUNCTIONS[name].c_name + f
+        lines.append(
+            f'extern "C" __attribute__((const)) {kind} pf_libm_{name}{f}({types}) '
+            f'__asm__("{c_name}");'
+        )
+    parameters = ", ".join(f"{kind} {n}" for n in names)
+    lines.append(
+        f"static inline {result} {function_name(name, operand)}({parameters}) "
+        f"{{ return {body}; }}"
+    )
+    return lines
+
+
+def _complex(name: str, operand: DType) -> str:
+    kind = operand.cpp
+    f = "f" if operand is DType.COMPLEX64 else ""
+    real = "float" if f else "double"
+    arity = FUNCTIONS[name].arity
+    parameters = ", ".join(f"{kind} {n}" for n in ["x", "y"][:arity])
+    args = ", ".join(f"{n}.native()" for n in ["x", "y"][:arity])
+    call = f"__builtin_{_COMPLEX_FORMULAS[name]}{f}({args})"
+    result = real if name == "abs" else kind
+    value = call if name == "abs" else f"{kind}::from({call})"
+    return (
+        f"static inline {result} {function_name(name, operand)}({parameters}) "
+        f"{{ return {value}; }}"
+    )

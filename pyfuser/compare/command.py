@@ -1,0 +1,103 @@
+"""The options of `pyfuser compare`, and what it does with them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from pyfuser.compare import peer, report
+from pyfuser.compare.measure import Options, Result, measure, steps
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options; `--help` documents them."""
+    parser.add_argument("programs", nargs="+", type=Path, metavar="PROGRAM", help="a Python file")
+    parser.add_argument(
+        "--size", default="default", help="a number, or small, default or large (%(default)s)"
+    )
+    parser.add_argument(
+        "--repeat", type=_positive, default=9, help="timed runs of each kind (%(default)s)"
+    )
+    parser.add_argument("--space", help="execution space, such as OpenMP or Serial")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all raw times here")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the speedups (PNG, SVG)")
+    parser.add_argument(
+        "--check",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="run the programs' own checks on the fused results (on)",
+    )
+    parser.add_argument(
+        "--pykokkos",
+        metavar="PYTHON",
+        help="also run in this Python by its PyKokkos ($PYFUSER_PYKOKKOS_PYTHON)",
+    )
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text}: expected at least 1")
+    return value
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Measure, show, write; 1 if a program's results differ or fail its check."""
+    from rich.console import Console
+
+    options = Options(
+        size=arguments.size,
+        repeat=arguments.repeat,
+        space=arguments.space,
+        check=arguments.check,
+        peer_python=peer.find(arguments.pykokkos),
+    )
+    results = measure_all(arguments.programs, options)
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=160)  # a log wraps no rows
+    console.print(report.table(results))
+    if arguments.json is not None:
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(report.as_json(results, options), indent=1)
+        arguments.json.write_text(text + "\n", encoding="utf-8")
+        print(f"wrote {arguments.json}")
+    if arguments.plot is not None:
+        try:
+            report.save_plot(results, arguments.plot)
+            print(f"wrote {arguments.plot}")
+        except ImportError:
+            print("no plot: it needs matplotlib; pip install 'pyfuser[plot]'", file=sys.stderr)
+    return exit_code(results)
+
+
+def exit_code(results: Sequence[Result]) -> int:
+    """1 and a line on stderr for each program whose fused results are wrong; else 0."""
+    for result in results:
+        if not result.correct:
+            reason = result.check or f"fused and unfused results {result.difference}"
+            print(f"pyfuser: {result.name}: {reason}", file=sys.stderr)
+    return 0 if all(result.correct for result in results) else 1
+
+
+def measure_all(programs: Sequence[Path], options: Options) -> list[Result]:
+    """Measure program after program behind a progress bar."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = TextColumn("{task.description:<40}"), BarColumn(), MofNCompleteColumn()
+    console = Console(stderr=True)
+    results = []
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
+        task = progress.add_task("", total=len(programs) * steps(options))
+        for program in programs:
+
+            def advance(what: str, name: str = program.stem) -> None:
+                progress.update(task, advance=1, description=f"{name}: {what}", refresh=True)
+
+            progress.update(task, description=f"{program.stem}: setting up", refresh=True)
+            results.append(measure(program, options, advance))
+    return results

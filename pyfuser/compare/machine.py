@@ -1,0 +1,56 @@
+"""What a measurement ran on: processor, compiler and versions."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from pyfuser.settings import SETTINGS
+
+PACKAGES = ("pyfuser", "numpy", "islpy", "pykokkos", "cupy")
+
+
+def processor() -> str:
+    """The processor's name."""
+    info = Path("/proc/cpuinfo")
+    if info.is_file():
+        for line in info.read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def compiler_version() -> str:
+    """The first line of the C++ compiler's --version, or "not found"."""
+    try:
+        done = subprocess.run(
+            [*SETTINGS.compiler.split(), "--version"], capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return "not found"
+    return done.stdout.partition("\n")[0]
+
+
+def package_versions() -> dict[str, str]:
+    """The installed versions of the packages that matter."""
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def describe() -> dict[str, str | int]:
+    """Processor, threads, system and versions, for a report."""
+    return {
+        "processor": processor(),
+        "threads": SETTINGS.threads,
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "compiler": compiler_version(),
+        **package_versions(),
+    }

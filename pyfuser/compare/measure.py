@@ -1,0 +1,196 @@
+"""Time one program fused, unfused and, where there is one, by an installed PyKokkos."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pyfuser
+from pyfuser.compare import serve
+from pyfuser.compare.peer import Peer, PeerError
+from pyfuser.compare.summary import Difference, difference, speedup
+from pyfuser.counters import COUNTERS
+
+WARM_UPS = 2  # the first run compiles, the second meets what the first left behind
+
+
+@dataclass(slots=True)
+class Variant:
+    """One way to run a program. Times are in seconds; `first` includes all compilation."""
+
+    first: float = 0.0
+    times: list[float] = field(default_factory=list)
+    launches: int = 0
+    compilations: int = 0
+    compile_seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class PeerResult:
+    """What an installed PyKokkos made of the program; `error` says why there are no times."""
+
+    variant: Variant = field(default_factory=Variant)
+    difference: Difference | None = None
+    check: str | None = None
+    error: str | None = None
+
+
+@dataclass(slots=True)
+class Result:
+    """A program's comparison. `check` is what its own check found wrong (None: nothing)."""
+
+    name: str
+    size: int
+    unfused: Variant
+    fused: Variant
+    difference: Difference
+    checked: bool
+    check: str | None
+    peer: PeerResult | None
+
+    @property
+    def speedup(self) -> float:
+        return speedup(self.unfused.times, self.fused.times)
+
+    @property
+    def correct(self) -> bool:
+        return self.difference.acceptable and self.check is None
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What to measure: see `pyfuser compare --help`."""
+
+    size: str = "default"
+    repeat: int = 9
+    space: str | None = None
+    check: bool = True
+    peer_python: str | None = None
+
+
+class _Side:
+    """A program's state and the mode, fused or unfused, that all its calls are made in."""
+
+    def __init__(
+        self, module: ModuleType, size: int, mode: Callable[[], AbstractContextManager[object]]
+    ) -> None:
+        self.module = module
+        self.mode = mode
+        self.runs = 0
+        self.variant = Variant()
+        with mode():
+            self.state: Any = module.setup(size)
+            pyfuser.sync()
+
+    def run(self) -> float:
+        """Seconds of one run; notes what it launched and compiled."""
+        launches, compilations = COUNTERS.launches, COUNTERS.compilations
+        compile_seconds = COUNTERS.compile_seconds
+        with self.mode():
+            seconds = serve.timed_run(self.module, self.state, pyfuser.sync)
+        self.variant.launches = COUNTERS.launches - launches
+        self.variant.compilations += COUNTERS.compilations - compilations
+        self.variant.compile_seconds += COUNTERS.compile_seconds - compile_seconds
+        self.runs += 1
+        return seconds
+
+    def outputs(self) -> dict[str, Any]:
+        with self.mode():
+            return dict(self.module.outputs(self.state))
+
+
+def steps(options: Options) -> int:
+    """How often `measure` calls `advance` for a program."""
+    return WARM_UPS + options.repeat
+
+
+def measure(path: Path, options: Options, advance: Callable[[str], None]) -> Result:
+    """Compare one program; `advance(what)` is called after each round of runs.
+
+    Raises ProgramError if the file is not a program, and whatever the program raises.
+    """
+    module = serve.load(path)
+    size = serve.size_of(module, options.size)
+    serve.use_space(options.space)
+    with ExitStack() as cleanup:
+        peer = _Challenger(module, path, size, options)
+        cleanup.callback(peer.close)
+        sides = _Side(module, size, pyfuser.unfused), _Side(module, size, pyfuser.fusing)
+        for number in range(WARM_UPS):
+            for runner in (*sides, peer):
+                seconds = runner.run()
+                if number == 0:
+                    runner.variant.first = seconds
+            advance("warm-up")
+        for number in range(options.repeat):
+            for runner in (*sides, peer):
+                runner.variant.times.append(runner.run())
+            advance(f"run {number + 1}")
+        unfused, fused = sides
+        wanted = unfused.outputs()
+        return Result(
+            name=path.stem,
+            size=size,
+            unfused=unfused.variant,
+            fused=fused.variant,
+            difference=difference(wanted, fused.outputs()),
+            checked=options.check,
+            check=_check(fused, size) if options.check else None,
+            peer=peer.result(wanted, options.check),
+        )
+
+
+def _check(side: _Side, size: int) -> str | None:
+    with side.mode():
+        return serve.failed_check(side.module, side.state, size, side.runs)
+
+
+class _Challenger:
+    """The installed PyKokkos, if any; once it has failed it stays silent and keeps the reason."""
+
+    def __init__(self, module: ModuleType, path: Path, size: int, options: Options) -> None:
+        self.variant = Variant()
+        self._peer: Peer | None = None
+        self._error: str | None = None
+        self._wanted = options.peer_python is not None
+        if options.peer_python is None:
+            return
+        if not getattr(module, "UPSTREAM", True):
+            self._error = "not in its language"
+            return
+        try:
+            self._peer = Peer(options.peer_python, path, size, options.space)
+        except PeerError as error:
+            self._error = str(error)
+
+    def run(self) -> float:
+        if self._peer is None or self._error is not None:
+            return 0.0
+        try:
+            return self._peer.run()
+        except PeerError as error:
+            self._error = str(error)
+            return 0.0
+
+    def result(self, wanted: dict[str, Any], check: bool) -> PeerResult | None:
+        """None if no PyKokkos was asked for."""
+        if not self._wanted:
+            return None
+        if self._peer is None or self._error is not None:
+            return PeerResult(error=self._error)
+        try:
+            return PeerResult(
+                variant=self.variant,
+                difference=difference(wanted, self._peer.outputs()),
+                check=self._peer.failed_check() if check else None,
+            )
+        except PeerError as error:
+            return PeerResult(error=str(error))
+
+    def close(self) -> None:
+        if self._peer is not None:
+            self._peer.close()

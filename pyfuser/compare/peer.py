@@ -1,0 +1,103 @@
+"""The same program in another Python, by an installed PyKokkos: a third column."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pyfuser.compare import serve
+from pyfuser.settings import SETTINGS
+
+
+class PeerError(Exception):
+    """The other Python could not run the program."""
+
+
+def find(python: str | None) -> str | None:
+    """The Python to ask: `python`, else what PYFUSER_PYKOKKOS_PYTHON names, else None."""
+    return python or os.environ.get("PYFUSER_PYKOKKOS_PYTHON") or None
+
+
+def _activated(python: str) -> dict[str, str]:
+    """The environment with that Python's own tools first: PyKokkos calls the CMake beside it."""
+    tools = str(Path(python).absolute().parent)
+    return {**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ.get('PATH', '')}"}
+
+
+class Peer:
+    """A program that another Python has set up and runs on request, so that runs can alternate."""
+
+    def __init__(self, python: str, program: Path, size: int, space: str | None) -> None:
+        work = SETTINGS.cache_dir / "pykokkos"  # PyKokkos keeps its kernels in the working folder
+        work.mkdir(parents=True, exist_ok=True)
+        self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed by close()
+        script = str(Path(serve.__file__).resolve())
+        try:
+            self._process = subprocess.Popen(
+                [python, script, str(program.resolve()), str(size), space or ""],
+                cwd=work,
+                env=_activated(python),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._log,
+                text=True,
+            )
+        except OSError as error:
+            self._log.close()
+            raise PeerError(f"{python}: {error.strerror}") from None
+
+    def _ask(self, command: str) -> Any:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            self._process.stdin.write(command + "\n")
+            self._process.stdin.flush()
+            answer = self._process.stdout.readline()
+        except BrokenPipeError:
+            answer = ""
+        if not answer:
+            raise PeerError(self._last_words())
+        return json.loads(answer)
+
+    def _last_words(self) -> str:
+        self._process.wait()
+        self._log.seek(0)
+        lines = deque((line.strip() for line in self._log if line.strip()), maxlen=1)
+        return lines[0] if lines else f"ended with exit code {self._process.returncode}"
+
+    def run(self) -> float:
+        """Seconds of one run."""
+        return float(self._ask("run"))
+
+    def failed_check(self) -> str | None:
+        """What the program's own check finds wrong; None if it is content."""
+        answer = self._ask("check")
+        return None if answer is None else str(answer)
+
+    def outputs(self) -> dict[str, np.ndarray[Any, Any]]:
+        """The outputs by name."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = f"{folder}/outputs.npz"
+            self._ask(f"outputs {path}")
+            with np.load(path) as archive:
+                return dict(archive)
+
+    def close(self) -> None:
+        """End the other Python."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+        self._log.close()

@@ -1,0 +1,25 @@
+"""What the process has done so far: the numbers that `pyfuser.stats()` reports and tests assert."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class Counters:
+    """Counts since the process started (or the last `reset`); times are in seconds."""
+
+    recorded: int = 0
+    launches: int = 0
+    flushes: int = 0
+    plans: int = 0
+    compilations: int = 0
+    cache_hits: int = 0
+    analysis_seconds: float = 0.0
+    compile_seconds: float = 0.0
+
+    def reset(self) -> None:
+        self.__init__()  # type: ignore[misc]
+
+
+COUNTERS = Counters()

@@ -1,0 +1,155 @@
+"""The C++ compiler: which one, with which flags, and how it is run."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import shutil
+import signal
+import time
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from pyfuser.counters import COUNTERS
+from pyfuser.errors import CompilerError
+from pyfuser.settings import SETTINGS
+
+TIME_LIMIT = 300.0  # seconds for one kernel
+
+_FLAGS = (
+    "-O3",
+    "-march=native",
+    "-std=c++17",
+    "-fopenmp",
+    "-fPIC",
+    "-shared",
+    "-ffp-contract=off",  # a * b + c is rounded twice, fused with other kernels or not
+    "-fno-math-errno",
+    "-fno-trapping-math",  # floating-point exceptions are not observed: changes no value
+    "-fwrapv",  # 32-bit index arithmetic wraps, as in the reference interpreter
+    "-fno-exceptions",
+    "-fno-rtti",
+    "-w",
+    "-Wl,--as-needed",  # do not load a C++ run-time library that nothing uses
+)
+_X86_FLAGS = ("-mprefer-vector-width=512",)
+_FASTMATH_FLAGS = ("-ffast-math", "-ffp-contract=fast")
+
+
+@dataclass(frozen=True, slots=True)
+class Compiler:
+    """A compiler that was found. `identity` changes when it is replaced or upgraded."""
+
+    command: tuple[str, ...]
+    identity: str
+
+
+@cache
+def find_compiler(command: str) -> Compiler:
+    """The compiler a command line such as "g++" or "ccache g++" names.
+
+    Raises CompilerError if there is no such program.
+    """
+    words = shlex.split(command) or ["g++"]
+    programs = []
+    for word in words:
+        path = shutil.which(word) if not word.startswith("-") else None
+        if path is not None:
+            programs.append(os.path.realpath(path))
+    if shutil.which(words[0]) is None:
+        raise CompilerError(
+            f"no C++ compiler found ({words[0]!r}): install g++ (Debian/Ubuntu: apt install g++) "
+            "or set PYFUSER_CXX"
+        )
+    return Compiler(tuple(words), " ".join([command, *map(_stamp, programs)]))
+
+
+def _stamp(path: str) -> str:
+    """What changes when a program is replaced; asking it for its version costs 10 ms a start."""
+    status = os.stat(path)
+    return f"{path}:{status.st_mtime_ns}:{status.st_size}"
+
+
+@cache
+def flags(fastmath: bool) -> tuple[str, ...]:
+    """The options that every kernel is compiled with."""
+    x86 = platform.machine() in ("x86_64", "AMD64", "i686")
+    return _FLAGS + (_X86_FLAGS if x86 else ()) + (_FASTMATH_FLAGS if fastmath else ())
+
+
+@cache
+def cpu_identity() -> str:
+    """The processor's model and instruction sets, as code for -march=native depends on them."""
+    lines = [platform.machine()]
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            for line in file:  # the first processor only: there may be hundreds
+                if not line.strip():
+                    break
+                name = line.partition(":")[0].strip().lower()
+                if name in _CPU_FIELDS:
+                    lines.append(line.strip())
+    except OSError:
+        lines.append(platform.processor())
+    return "\n".join(lines)
+
+
+_CPU_FIELDS = frozenset(
+    {"vendor_id", "cpu family", "model", "model name", "stepping", "flags", "features"}
+    | {"cpu implementer", "cpu architecture", "cpu variant", "cpu part", "cpu"}
+)
+
+
+def build_identity(compiler: Compiler, fastmath: bool) -> str:
+    """Everything but its source that a compiled kernel depends on."""
+    return "\n".join([compiler.identity, " ".join(flags(fastmath)), cpu_identity()])
+
+
+def compile_library(compiler: Compiler, source: Path, target: Path) -> None:
+    """Compile a C++ file to a shared library.
+
+    Raises CompilerError with what the compiler said if it fails or exceeds TIME_LIMIT.
+    """
+    import subprocess  # loaded only when something must be compiled
+
+    command = [*compiler.command, *flags(SETTINGS.fastmath), source.name, "-o", str(target), "-lm"]
+    start = time.perf_counter()
+    try:
+        with subprocess.Popen(
+            command,
+            cwd=source.parent,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        ) as process:
+            try:
+                _, output = process.communicate(timeout=TIME_LIMIT)
+            except BaseException as error:
+                os.killpg(process.pid, signal.SIGKILL)  # the driver's children, too
+                if isinstance(error, subprocess.TimeoutExpired):
+                    raise CompilerError(
+                        f"{_shown(command)}: no result after {TIME_LIMIT:.0f} s; gave up"
+                    ) from None
+                raise
+    except OSError as error:
+        raise CompilerError(f"{_shown(command)}: cannot be run: {error.strerror}") from error
+    if process.returncode:
+        said = output.decode(errors="replace").strip()
+        raise CompilerError(
+            f"{_shown(command)}: failed with status {process.returncode}\n{_shortened(said)}"
+        )
+    COUNTERS.compilations += 1
+    COUNTERS.compile_seconds += time.perf_counter() - start
+
+
+def _shown(command: list[str]) -> str:
+    return shlex.join(command)
+
+
+def _shortened(text: str, lines: int = 40) -> str:
+    parts = text.splitlines()
+    more = [f"... ({len(parts) - lines} more lines)"] if len(parts) > lines else []
+    return "\n".join(parts[:lines] + more)

@@ -1,0 +1,201 @@
+"""From Python arguments to a kernel's slots, at the price of one struct.pack.
+
+Each spec gets a function of its own, written as source and compiled once: whatever is known when
+the kernel is compiled (which argument is a view, which stride is needed) costs nothing later.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any, Union
+
+import numpy as np
+
+from pyfuser.codegen.cpp import NO_MEMORY, Slot, abi
+from pyfuser.codegen.spec import KernelSpec
+from pyfuser.counters import COUNTERS
+from pyfuser.errors import ArgumentError
+from pyfuser.ir.dtypes import DType
+
+Number = Union[bool, int, float, complex]
+Run = Callable[[Any, Sequence[Any]], tuple[Number, ...]]
+
+_CODES = {
+    DType.BOOL: "?7x",
+    DType.INT8: "b7x",
+    DType.INT16: "h6x",
+    DType.INT32: "i4x",
+    DType.INT64: "q",
+    DType.UINT8: "B7x",
+    DType.UINT16: "H6x",
+    DType.UINT32: "I4x",
+    DType.UINT64: "Q",
+    DType.FLOAT32: "f4x",
+    DType.FLOAT64: "d",
+    DType.COMPLEX64: "ff",
+    DType.COMPLEX128: "dd",
+}
+_RESULT_BYTES = 16
+
+
+def make_run(spec: KernelSpec, function: Any, threads: Callable[[], int]) -> Run:
+    """`run(space, arguments)` for a kernel's entry point."""
+    slots = abi(spec)
+    function.argtypes = [ctypes.c_char_p, ctypes.c_void_p]
+    function.restype = ctypes.c_int
+    pack = struct.Struct("=" + _slot_codes(spec, slots)).pack
+    unpack = struct.Struct("=" + _result_codes(spec)).unpack
+    namespace: dict[str, Any] = {
+        "call": function,
+        "pack": pack,
+        "unpack": unpack,
+        "threads": threads,
+        "counters": COUNTERS,
+        "Result": ctypes.c_char * (_RESULT_BYTES * len(spec.workunit.accumulators)),
+        "checked": lambda arguments: checked(spec, arguments),
+        "fail": lambda status: fail(spec, status),
+        "PackError": (struct.error, OverflowError),
+    }
+    source = run_source(spec, slots)
+    exec(compile(source, f"<launch of {spec.title or 'kernel'}>", "exec"), namespace)
+    run: Run = namespace["run"]
+    return run
+
+
+def _slot_codes(spec: KernelSpec, slots: Sequence[Slot]) -> str:
+    params = spec.workunit.params
+    codes = ["q" * (1 + 2 * spec.rank)]
+    codes += [_CODES[params[s.param].sym.dtype] if s.kind == "scalar" else "q" for s in slots]
+    return "".join(codes)
+
+
+def _result_codes(spec: KernelSpec) -> str:
+    codes = []
+    for accumulator in spec.workunit.accumulators:
+        dtype = accumulator.sym.dtype
+        padding = 0 if dtype is DType.COMPLEX128 else 8
+        codes.append(_CODES[dtype] + f"{padding}x" * bool(padding))
+    return "".join(codes)
+
+
+def run_source(spec: KernelSpec, slots: Sequence[Slot]) -> str:
+    """The Python source of `run`."""
+    rank, params = spec.rank, spec.workunit.params
+    first = "".join(f"b{axis}, " for axis in range(rank))
+    last = "".join(f"e{axis}, " for axis in range(rank))
+    names = "".join(f"a{n}, " for n in range(len(params)))
+    lines = ["def run(space, arguments):"]
+    lines += [f"    {first}= space[0]", f"    {last}= space[1]"]
+    if params:
+        lines.append(f"    {names}= arguments")
+    for n, param in enumerate(params):
+        if param.rank:
+            lines += [
+                f"    m{n} = a{n}[0]",
+                f"    if m{n}.root is None: m{n}.allocate()",
+            ]
+    values = ", ".join(["threads()", first[:-2], last[:-2], *(_value(spec, s) for s in slots)])
+    result = "    result = Result()"
+    lines += [
+        "    try:",
+        f"        slots = pack({values})",
+        "    except PackError:",
+        "        arguments = checked(arguments)",
+        "        if arguments is None: raise",
+        "        return run(space, arguments)",
+    ]
+    if spec.workunit.accumulators:
+        lines += [result, "    status = call(slots, result)"]
+    else:
+        lines.append("    status = call(slots, None)")
+    lines += ["    counters.launches += 1", "    if status: fail(status)", _returned(spec)]
+    return "\n".join(lines) + "\n"
+
+
+def _value(spec: KernelSpec, slot: Slot) -> str:
+    """The Python expression for one slot."""
+    n = slot.param
+    sym, view = spec.workunit.params[n].sym, spec.views[n]
+    if slot.kind == "scalar":
+        return f"a{n}.real, a{n}.imag" if sym.dtype.is_complex else f"a{n}"
+    if slot.kind == "pointer":
+        return f"m{n}.address + a{n}[1]"
+    if slot.kind == "extent":
+        return f"a{n}[3][{slot.axis}]"
+    assert view is not None
+    return f"a{n}[2][{slot.axis}]" + (f" // {sym.dtype.size}" if view.packed else "")
+
+
+def _returned(spec: KernelSpec) -> str:
+    accumulators = spec.workunit.accumulators
+    if not accumulators:
+        return "    return ()"
+    if not any(a.sym.dtype.is_complex for a in accumulators):
+        return "    return unpack(result)"
+    names, values = [], []
+    for n, a in enumerate(accumulators):
+        wide = a.sym.dtype.is_complex
+        names.append(f"r{n}, i{n}" if wide else f"r{n}")
+        values.append(f"complex(r{n}, i{n})" if wide else f"r{n}")
+    return f"    {', '.join(names)}, = unpack(result)\n    return ({', '.join(values)},)"
+
+
+def checked(spec: KernelSpec, arguments: Sequence[Any]) -> list[Any] | None:
+    """The arguments after C's conversions, or None where none was needed.
+
+    Raises OverflowError for an integer outside its parameter's range and ArgumentError for what is
+    no number of its kind.
+    """
+    result = list(arguments)
+    changed = False
+    for n, param in enumerate(spec.workunit.params):
+        if param.rank:
+            continue
+        value, dtype = arguments[n], param.sym.dtype
+        try:
+            struct.pack("=" + _CODES[dtype], *_parts(value, dtype))
+        except (struct.error, OverflowError, AttributeError):
+            result[n] = _converted(spec.names_of_params()[n], value, dtype)
+            changed = True
+    return result if changed else None
+
+
+def _parts(value: Any, dtype: DType) -> tuple[Any, ...]:
+    return (value.real, value.imag) if dtype.is_complex else (value,)
+
+
+def _converted(name: str, value: Any, dtype: DType) -> Number:
+    if dtype.is_integer:
+        try:
+            whole = value.__index__()
+        except AttributeError:
+            raise ArgumentError(
+                f"argument {name!r}: expected an integer ({dtype.value}), got {value!r}"
+            ) from None
+        low, high = dtype.range()
+        raise OverflowError(
+            f"argument {name!r}: {whole} does not fit {dtype.value} ({low} to {high})"
+        )
+    try:
+        with np.errstate(over="ignore"):
+            converted: Number = dtype.numpy.type(value).item()
+    except (TypeError, ValueError, OverflowError):
+        raise ArgumentError(
+            f"argument {name!r}: expected a number ({dtype.value}), got {value!r}"
+        ) from None
+    return converted
+
+
+def fail(spec: KernelSpec, status: int) -> None:
+    """Raise what a kernel's return value stands for."""
+    title = spec.title or "kernel"
+    if status == NO_MEMORY:
+        raise MemoryError(f"{title}: no memory for the partial results of a reduction")
+    name = spec.names_of_params()[status - 1]
+    dtype = spec.workunit.params[status - 1].sym.dtype
+    raise ArgumentError(
+        f"{title}: argument {name!r} does not start at a multiple of {dtype.size} bytes, as "
+        f"{dtype.value} must; pass a copy of it"
+    )

@@ -1,0 +1,109 @@
+"""Names that annotate a workunit's parameters; they hold no data."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Acc(Generic[T]):
+    """A reduction's accumulator; as an object, what a workunit gets in the Debug space."""
+
+    def __init__(self, val: Any) -> None:
+        self.val = val
+
+    def __iadd__(self, other: Any) -> Acc[T]:
+        self.val += other
+        return self
+
+    def __isub__(self, other: Any) -> Acc[T]:
+        self.val -= other
+        return self
+
+    def __imul__(self, other: Any) -> Acc[T]:
+        self.val *= other
+        return self
+
+    def __add__(self, other: Any) -> Any:
+        return self.val + other
+
+    __radd__ = __add__
+
+    def __float__(self) -> float:
+        return float(self.val)
+
+    def __index__(self) -> int:
+        return int(self.val)
+
+
+class View1D(Generic[T]):
+    """A View of 1 dimension."""
+
+
+class View2D(Generic[T]):
+    """A View of 2 dimensions."""
+
+
+class View3D(Generic[T]):
+    """A View of 3 dimensions."""
+
+
+class View4D(Generic[T]):
+    """A View of 4 dimensions."""
+
+
+class View5D(Generic[T]):
+    """A View of 5 dimensions."""
+
+
+class View6D(Generic[T]):
+    """A View of 6 dimensions."""
+
+
+class View7D(Generic[T]):
+    """A View of 7 dimensions."""
+
+
+class View8D(Generic[T]):
+    """A View of 8 dimensions."""
+
+
+class ScratchView:
+    """Memory that a team's threads share."""
+
+    @staticmethod
+    def shmem_size(i: int) -> int:
+        raise NotImplementedError("scratch memory is not supported by PyFuser's embedded engine")
+
+
+class ScratchView1D(ScratchView, Generic[T]):
+    """A ScratchView of 1 dimension."""
+
+
+class ScratchView2D(ScratchView, Generic[T]):
+    """A ScratchView of 2 dimensions."""
+
+
+class ScratchView3D(ScratchView, Generic[T]):
+    """A ScratchView of 3 dimensions."""
+
+
+class ScratchView4D(ScratchView, Generic[T]):
+    """A ScratchView of 4 dimensions."""
+
+
+class ScratchView5D(ScratchView, Generic[T]):
+    """A ScratchView of 5 dimensions."""
+
+
+class ScratchView6D(ScratchView, Generic[T]):
+    """A ScratchView of 6 dimensions."""
+
+
+class ScratchView7D(ScratchView, Generic[T]):
+    """A ScratchView of 7 dimensions."""
+
+
+class ScratchView8D(ScratchView, Generic[T]):
+    """A ScratchView of 8 dimensions."""

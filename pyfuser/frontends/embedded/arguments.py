@@ -1,0 +1,119 @@
+"""A call's keyword arguments as types (small integers for cache keys) and values for a `Call`.
+
+Types follow from the values as PyKokkos infers them: an `int` of up to 31 bits is int32, a longer
+one int64, a `float` double; NumPy scalars and arrays have their own type.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pyfuser.errors import ArgumentError
+from pyfuser.frontends.embedded.data_types import complex64, complex128
+from pyfuser.frontends.embedded.views import (
+    DTYPES,
+    Row,
+    Subview,
+    View,
+    ViewType,
+    scalar_code,
+    view_code,
+)
+from pyfuser.ir.dtypes import DType, from_numpy
+from pyfuser.lower.types import BoundType, ScalarType
+from pyfuser.lower.types import ViewType as BoundView
+from pyfuser.trace.future import Future
+from pyfuser.trace.memory import region_of
+
+READ_ONLY = 1 << 16  # set in the code of an array that must not be written
+FUTURE = 1 << 17  # set in the code of a Future that is not known yet
+INT32_LIMIT = 1 << 31
+
+FLOAT64 = scalar_code(DType.FLOAT64)
+INT32 = scalar_code(DType.INT32)
+INT64 = scalar_code(DType.INT64)
+_BOOL = scalar_code(DType.BOOL)
+_COMPLEX64 = scalar_code(DType.COMPLEX64)
+_COMPLEX128 = scalar_code(DType.COMPLEX128)
+_VIEWS = frozenset({View, Subview, Row})
+
+Coded = tuple[int, Any]
+
+
+def bound_type(code: int) -> BoundType:
+    """The type that a code stands for."""
+    dtype = DTYPES[code & 31]
+    rank = (code & (READ_ONLY - 1)) >> 5
+    return BoundView(dtype, rank) if rank else ScalarType(dtype)
+
+
+def classify(name: str, value: Any) -> Coded:
+    """The code and the value of an argument, for any kind of value.
+
+    Raises ArgumentError for what a kernel cannot take.
+    """
+    kind = type(value)
+    if kind in _VIEWS:
+        return value._code, value._region
+    if kind is float:
+        return FLOAT64, value
+    if kind is int:
+        return (INT32 if -INT32_LIMIT < value < INT32_LIMIT else INT64), value
+    if kind is np.ndarray:
+        return _array(name, value)
+    if kind is bool:
+        return _BOOL, value
+    if kind is Future:
+        return _future(name, value)
+    return _unusual(name, value)
+
+
+def _array(name: str, value: Any) -> Coded:
+    dtype = from_numpy(value.dtype)
+    if dtype is None:
+        raise ArgumentError(
+            f"argument {name!r}: arrays of {value.dtype!r} are not supported; convert it with "
+            "astype, for example to np.float64"
+        )
+    if value.ndim == 0:
+        value = value.reshape(1)
+    code = view_code(dtype, value.ndim)
+    if not value.flags.writeable:
+        code |= READ_ONLY
+    return code, region_of(value, dtype)
+
+
+def _future(name: str, value: Future) -> Coded:
+    # The type inferred for an int depends on its value, so an unknown one has to be computed.
+    if value.ready or not value.dtype.is_float:
+        return classify(name, value.result())
+    return FLOAT64 | FUTURE, value
+
+
+def _unusual(name: str, value: Any) -> Coded:
+    if isinstance(value, ViewType):
+        return value._code, value._region
+    if isinstance(value, np.generic):
+        dtype = from_numpy(value.dtype)
+        if dtype is not None:
+            return scalar_code(dtype), value.item()
+    elif isinstance(value, np.ndarray):
+        if not hasattr(value, "mask"):  # a masked array's mask would be lost
+            return _array(name, value.view(np.ndarray))
+    elif isinstance(value, complex64):
+        return _COMPLEX64, complex(value)
+    elif isinstance(value, (complex, complex128)):
+        return _COMPLEX128, complex(value)
+    elif isinstance(value, (int, float)):  # a subclass, such as an IntEnum member
+        return classify(name, int(value) if isinstance(value, int) else float(value))
+    raise ArgumentError(
+        f"argument {name!r} is {_described(value)}: a kernel takes Views, NumPy arrays and numbers"
+    )
+
+
+def _described(value: Any) -> str:
+    if isinstance(value, np.generic):
+        return f"a NumPy {value.dtype}"
+    return f"of type {type(value).__module__}.{type(value).__qualname__}"

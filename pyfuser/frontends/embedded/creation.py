@@ -1,0 +1,106 @@
+"""Functions that make Views: from arrays, and filled with one value."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from pyfuser.errors import ArgumentError
+from pyfuser.frontends.embedded import data_types
+from pyfuser.frontends.embedded.data_types import CLASS_OF
+from pyfuser.frontends.embedded.spaces import Layout, MemorySpace, Trait
+from pyfuser.frontends.embedded.views import View, ViewType
+from pyfuser.ir.dtypes import from_numpy as element_of
+
+
+def array(array: Any, space: MemorySpace | None = None, layout: Layout | None = None) -> View:
+    """A View of a NumPy array's own memory; of anything else, of the array NumPy makes of it.
+
+    Raises ArgumentError for an element type that PyKokkos does not have.
+    """
+    values = np.asarray(array)
+    element = element_of(values.dtype)
+    if element is None:
+        raise ArgumentError(
+            f"pk.array: PyKokkos has no data type for NumPy's {values.dtype!r}; convert it with "
+            "astype, for example to np.float64"
+        )
+    if layout is None:
+        left = values.ndim > 1 and values.flags["F_CONTIGUOUS"]
+        layout = Layout.LayoutLeft if left else Layout.LayoutRight
+    return View(
+        values.shape,
+        CLASS_OF[element],
+        space=MemorySpace.HostSpace if space is None else space,
+        layout=layout,
+        trait=Trait.Unmanaged,
+        array=values,
+    )
+
+
+def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = None) -> View:
+    """A View of an array-like, converted to `dtype` if that is given."""
+    if isinstance(obj, float) and not isinstance(obj, np.generic):
+        return full([1], obj, dtype=data_types.float64 if dtype is None else dtype)
+    return array(np.asarray(obj) if dtype is None else np.asarray(obj, dtype=dtype.np_equiv))
+
+
+def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> View:
+    """A View that holds `fill_value` everywhere; its type is that of `fill_value` by default."""
+    if dtype is None:
+        element = element_of(np.asarray(fill_value).dtype)
+        dtype = data_types.float64 if element is None else CLASS_OF[element]
+    view = View(_extents(shape), dtype)
+    view[...] = fill_value
+    return view
+
+
+def full_like(x: Any, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> View:
+    """A View of x's shape (and type, by default) that holds `fill_value` everywhere."""
+    return full(x.shape, fill_value, dtype=_dtype_of(x) if dtype is None else dtype)
+
+
+def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> View:
+    """A View of zeros, of type double by default."""
+    return View(_extents(shape), data_types.float64 if dtype is None else dtype)
+
+
+def zeros_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> View:
+    """A View of zeros of x's shape (and type, by default)."""
+    return zeros(x.shape, dtype=_dtype_of(x) if dtype is None else dtype)
+
+
+def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> View:
+    """A View of ones, of type double by default."""
+    return full(shape, 1, dtype=data_types.float64 if dtype is None else dtype)
+
+
+def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> View:
+    """A View of ones of x's shape (and type, by default)."""
+    return full_like(x, 1, dtype=dtype)
+
+
+def astype(view: Any, dtype: Any) -> View:
+    """A copy of a View with another data type."""
+    result = View(view.shape, dtype)
+    result[...] = view
+    return result
+
+
+def _extents(shape: Any) -> tuple[int, ...]:
+    try:
+        return (operator.index(shape),)
+    except TypeError:
+        return tuple(shape)
+
+
+def _dtype_of(x: Any) -> Any:
+    """The PyKokkos data type of a View or NumPy array."""
+    if isinstance(x, ViewType) and not isinstance(x.dtype, np.dtype):
+        return x.dtype
+    element = element_of(np.asarray(x).dtype)
+    if element is None:
+        raise ArgumentError(f"PyKokkos has no data type for NumPy's {x.dtype!r}")
+    return CLASS_OF[element]

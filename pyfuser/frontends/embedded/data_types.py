@@ -1,0 +1,250 @@
+"""PyKokkos' data types: `pk.int8` ... `pk.complex128`, and their meaning in the language."""
+
+from __future__ import annotations
+
+import builtins
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from pyfuser.errors import ArgumentError
+from pyfuser.ir.dtypes import DType
+
+
+class DataType(Enum):
+    """All data types; `float32` and `float64` are aliases of `float` and `double`."""
+
+    int8 = "int8"
+    int16 = "int16"
+    int32 = "int32"
+    int64 = "int64"
+    uint8 = "uint8"
+    uint16 = "uint16"
+    uint32 = "uint32"
+    uint64 = "uint64"
+    float = "float"
+    double = "double"
+    float32 = "float"  # noqa: PIE796
+    float64 = "double"  # noqa: PIE796
+    real = None
+    bool = "bool"
+    complex64 = "complex64"
+    complex128 = "complex128"
+
+
+class DataTypeClass:
+    """The base of the data types; `np_equiv` is NumPy's scalar type."""
+
+    value: str | None = None
+    np_equiv: Any = None
+
+
+class int8(DataTypeClass):
+    value = "int8"
+    np_equiv = np.int8
+
+
+class int16(DataTypeClass):
+    value = "int16"
+    np_equiv = np.int16
+
+
+class int32(DataTypeClass):
+    value = "int32"
+    np_equiv = np.int32
+
+
+class int64(DataTypeClass):
+    value = "int64"
+    np_equiv = np.int64
+
+
+class uint8(DataTypeClass):
+    value = "uint8"
+    np_equiv = np.uint8
+
+
+class uint16(DataTypeClass):
+    value = "uint16"
+    np_equiv = np.uint16
+
+
+class uint32(DataTypeClass):
+    value = "uint32"
+    np_equiv = np.uint32
+
+
+class uint64(DataTypeClass):
+    value = "uint64"
+    np_equiv = np.uint64
+
+
+class float(DataTypeClass):
+    value = "float"
+    np_equiv = np.float32
+
+
+class double(DataTypeClass):
+    value = "double"
+    np_equiv = np.float64
+
+
+class real(DataTypeClass):
+    """The default precision at the time a View is made."""
+
+
+class float32(DataTypeClass):
+    value = "float"
+    np_equiv = np.float32
+
+
+class float64(DataTypeClass):
+    value = "double"
+    np_equiv = np.float64
+
+
+class bool(DataTypeClass):
+    value = "bool"
+    np_equiv = np.bool_
+
+
+class _Complex(DataTypeClass):
+    """A complex number of a fixed width; arithmetic is between numbers of the same width only."""
+
+    __slots__ = ("_number",)
+
+    def __init__(self, real: Any, imaginary: builtins.float = 0.0) -> None:
+        number = real if isinstance(real, builtins.complex) else complex(real, imaginary)
+        self._number = builtins.complex(self.np_equiv(number))
+
+    def _other(self, other: Any) -> builtins.complex:
+        if type(other) is not type(self):
+            raise TypeError(f"cannot combine {type(self).__name__} and {type(other).__name__}")
+        return other._number
+
+    def __add__(self, other: Any) -> Any:
+        return type(self)(self._number + self._other(other))
+
+    def __sub__(self, other: Any) -> Any:
+        return type(self)(self._number - self._other(other))
+
+    def __mul__(self, other: Any) -> Any:
+        return type(self)(self._number * self._other(other))
+
+    def __truediv__(self, other: Any) -> Any:
+        return type(self)(self._number / self._other(other))
+
+    def __eq__(self, other: object) -> Any:
+        if isinstance(other, _Complex):
+            other = other._number
+        return self._number == other
+
+    def __hash__(self) -> int:
+        return hash(self._number)
+
+    def __complex__(self) -> builtins.complex:
+        return self._number
+
+    def __repr__(self) -> str:
+        return f"({self.real}, {self.imag})"
+
+    @property
+    def real(self) -> builtins.float:
+        return self._number.real
+
+    @property
+    def imag(self) -> builtins.float:
+        return self._number.imag
+
+
+class complex64(_Complex):
+    value = "complex64"
+    np_equiv = np.complex64
+
+
+class complex128(_Complex):
+    value = "complex128"
+    np_equiv = np.complex128
+
+
+#: The class that a View's `dtype` attribute has for an element type of the language.
+CLASS_OF: dict[DType, type[DataTypeClass]] = {
+    DType.BOOL: bool,
+    DType.INT8: int8,
+    DType.INT16: int16,
+    DType.INT32: int32,
+    DType.INT64: int64,
+    DType.UINT8: uint8,
+    DType.UINT16: uint16,
+    DType.UINT32: uint32,
+    DType.UINT64: uint64,
+    DType.FLOAT32: float32,
+    DType.FLOAT64: float64,
+    DType.COMPLEX64: complex64,
+    DType.COMPLEX128: complex128,
+}
+
+_BY_NAME = {kind.__name__: dtype for dtype, kind in CLASS_OF.items()}
+_BY_NAME |= {"float": DType.FLOAT32, "double": DType.FLOAT64}
+_BY_PYTHON_TYPE: dict[Any, type[DataTypeClass]] = {builtins.int: int32, builtins.float: float64}
+
+
+class Precision:
+    """The data type that `pk.real` stands for."""
+
+    default: type[DataTypeClass] = double
+
+
+def get_default_precision() -> type[DataTypeClass]:
+    """The data type that `pk.real` stands for."""
+    return Precision.default
+
+
+def set_default_precision(precision: type[DataTypeClass]) -> None:
+    """Let `pk.real` stand for another data type; existing Views keep theirs."""
+    if not (isinstance(precision, type) and issubclass(precision, DataTypeClass)):
+        raise ArgumentError(f"set_default_precision: {precision!r} is not a PyKokkos data type")
+    Precision.default = precision
+
+
+def resolve(dtype: Any) -> tuple[Any, DType]:
+    """A View's `dtype` attribute and its element type, for what the constructor was given.
+
+    Takes a data type class, a member of DataType, `int` (32 bits) or `float` (64 bits).
+
+    Raises ArgumentError for anything else.
+    """
+    dtype = _BY_PYTHON_TYPE.get(dtype, dtype) if isinstance(dtype, type) else dtype
+    if dtype is real or dtype is DataType.real:
+        dtype = DataType[Precision.default.__name__]
+    name = ""
+    if isinstance(dtype, DataType):
+        name = dtype.name
+    elif isinstance(dtype, type) and issubclass(dtype, DataTypeClass):
+        name = dtype.__name__
+    element = _BY_NAME.get(name)
+    if element is None:
+        raise ArgumentError(
+            f"{dtype!r} is not a data type of PyKokkos; use one such as pk.double, pk.float, "
+            "pk.int32, int or float"
+        )
+    if element.is_float:  # four spellings, two types: programs compare with `is`
+        return CLASS_OF[element], element
+    return dtype, element
+
+
+def result_type(*dtypes: Any) -> Any:
+    """The widest of data types of one kind (unsigned, signed or floating point).
+
+    Raises NotImplementedError for Views and for types of different kinds, as PyKokkos does.
+    """
+    elements = []
+    for dtype in dtypes:
+        if not isinstance(dtype, (DataType, type)):
+            raise NotImplementedError("type promotion is only defined for data types, not Views")
+        elements.append(resolve(dtype)[1])
+    if len({element.numpy.kind for element in elements}) != 1 or elements[0].is_complex:
+        raise NotImplementedError("no casting rule for data types of different kinds")
+    widest = max(range(len(elements)), key=lambda n: elements[n].size)
+    return dtypes[widest]

@@ -1,0 +1,103 @@
+"""PyKokkos' decorators, and what dispatch keeps for each workunit."""
+
+from __future__ import annotations
+
+from enum import Enum
+from types import FunctionType
+from typing import Any
+
+
+class Decorator(Enum):
+    """The names of the decorators."""
+
+    Workload = "workload"
+    Functor = "functor"
+    WorkUnit = "workunit"
+    KokkosClasstype = "classtype"
+    KokkosFunction = "function"
+    KokkosMain = "main"
+    KokkosCallback = "callback"
+    Space = "space"
+
+
+class WorkunitState:
+    """What belongs to a workunit, kept in its `__pyfuser__` attribute.
+
+    function: what is lowered. marked_by_fuse: whether its calls are traced by default. bindings:
+    lowered code by argument types; the marked and the unmarked form of a workunit share it.
+    """
+
+    __slots__ = ("bindings", "function", "marked_by_fuse")
+
+    def __init__(
+        self, function: FunctionType, bindings: dict[Any, Any], marked_by_fuse: bool
+    ) -> None:
+        self.function = function
+        self.bindings = bindings
+        self.marked_by_fuse = marked_by_fuse
+
+    def marked(self) -> WorkunitState:
+        """The state of the same workunit, decorated by `fuse`."""
+        return WorkunitState(self.function, self.bindings, True)
+
+
+def state_of(function: Any) -> WorkunitState | None:
+    """The state of a workunit, made if it has none; None for what is not a plain function."""
+    if type(function) is not FunctionType:
+        return None
+    state = getattr(function, "__pyfuser__", None)
+    if state is None:
+        state = WorkunitState(function, {}, False)
+        function.__pyfuser__ = state  # type: ignore[attr-defined]
+    return state
+
+
+def workunit(func: Any = None, **kwargs: Any) -> Any:
+    """Declare a function a workunit: it can be given to the parallel patterns.
+
+    It stays the plain Python function it is. Keyword arguments (`x=pk.ViewTypeInfo(...)`) say
+    where Views lie; every argument tells that itself here.
+    """
+    if func is None:
+        return workunit
+    state_of(func)
+    return func
+
+
+def function(func: Any) -> Any:
+    """Declare a function that workunits call; every parameter and the result are annotated."""
+    return func
+
+
+def functor(func: Any = None, **kwargs: Any) -> Any:
+    """Declare a class whose methods are workunits (not supported yet when it is dispatched)."""
+    return functor if func is None else func
+
+
+def workload(func: Any = None, **kwargs: Any) -> Any:
+    """Declare a class with a main method (not supported yet when it is executed)."""
+    return workload if func is None else func
+
+
+def classtype(func: Any) -> Any:
+    """Declare a class that workunits use (not supported yet when one does)."""
+    return func
+
+
+def main(func: Any) -> Any:
+    """Declare a workload's main method."""
+    return func
+
+
+def callback(func: Any) -> Any:
+    """Declare a workload's method that runs after its main method."""
+    return func
+
+
+class ViewTypeInfo:
+    """Where a View of a workunit lies."""
+
+    def __init__(self, *, space: Any = None, layout: Any = None, trait: Any = None) -> None:
+        self.space = space
+        self.layout = layout
+        self.trait = trait

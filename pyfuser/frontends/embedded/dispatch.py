@@ -1,0 +1,345 @@
+"""parallel_for, parallel_reduce and parallel_scan: from arguments to a `Call`.
+
+What a call costs each time is this file, so the steady state is a few dictionary lookups: lowered
+code is kept with the workunit, by pattern, rank and the types of the arguments.
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+import warnings
+from collections.abc import Callable
+from types import FrameType, FunctionType
+from typing import Any
+
+import numpy as np
+
+from pyfuser import driver
+from pyfuser.errors import ArgumentError, PyFuserError
+from pyfuser.frontends.embedded import arguments, debug
+from pyfuser.frontends.embedded.arguments import (
+    FLOAT64,
+    FUTURE,
+    INT32,
+    INT32_LIMIT,
+    INT64,
+    classify,
+)
+from pyfuser.frontends.embedded.decorators import WorkunitState
+from pyfuser.frontends.embedded.policies import (
+    ExecutionPolicy,
+    MDRangePolicy,
+    RangePolicy,
+    integer,
+)
+from pyfuser.frontends.embedded.spaces import (
+    KNOWN_POLICIES,
+    ExecutionSpace,
+    resolve_space,
+)
+from pyfuser.frontends.embedded.views import DTYPES, Subview, View, ViewType
+from pyfuser.frontends.modes import traced
+from pyfuser.ir import nodes
+from pyfuser.ir.dtypes import DType
+from pyfuser.ir.visit import all_expressions, statements
+from pyfuser.lower.lower import Lowered, free_values_unchanged, lower
+from pyfuser.trace.call import Call, Space
+from pyfuser.trace.future import Future
+
+TRACER = driver.TRACER
+MAX_SPACES = 4096
+MAX_SIBLINGS = 64
+
+#: By number of indices, or (begin, end, execution space): the space, and the key's first part.
+_SPACES: dict[Any, tuple[Space, int]] = KNOWN_POLICIES
+
+_WIDE = 1 << 8  # in the first part of the key: indices are 64 bits
+_DEBUG = -1  # in its place: the Python function itself is run
+
+
+class Binding:
+    """A workunit lowered for one combination of argument types.
+
+    pick: arguments in order of the caller's keywords -> in order of the kernel's parameters.
+    ranges: (place, least, greatest, name) of integers whose type does not bound them enough.
+    futures: places of Futures that cannot stay unknown. siblings: all bindings of the same types,
+    which differ in the free values they took.
+    """
+
+    __slots__ = ("free", "futures", "lowered", "pick", "ranges", "result", "siblings", "workunit")
+
+    def __init__(self, lowered: Lowered, names: tuple[str, ...], codes: dict[str, int]) -> None:
+        self.lowered = lowered
+        self.workunit = lowered.workunit
+        self.free = bool(lowered.free)
+        self.siblings: list[Binding] = [self]
+        self.pick = _picker(lowered.names, names)
+        accumulators = self.workunit.accumulators
+        self.result = accumulators[0].sym.dtype if accumulators else DType.FLOAT64
+        self.ranges: list[tuple[int, int, int, str]] = []
+        self.futures: list[int] = []
+        for param, name in zip(self.workunit.params, lowered.names, strict=True):
+            dtype, code = param.sym.dtype, codes[name]
+            if param.rank:
+                continue
+            if code & FUTURE and not dtype.is_float:
+                self.futures.append(names.index(name))
+            if dtype.is_integer and dtype is not DType.BOOL and not _fits(code, dtype):
+                self.ranges.append((names.index(name), *dtype.range(), name))
+
+
+def _fits(code: int, dtype: DType) -> bool:
+    """Whether every value of an argument's type is one of `dtype`; a Python int has no bounds."""
+    given = DTYPES[code & 31]
+    if code == INT64 or not given.is_integer:
+        return False
+    return dtype.range()[0] <= given.range()[0] and given.range()[1] <= dtype.range()[1]
+
+
+def _picker(wanted: tuple[str, ...], given: tuple[str, ...]) -> Callable[[list[Any]], Any]:
+    if wanted == given:
+        return tuple
+    order = [given.index(name) for name in wanted]
+    if len(order) > 1:
+        return operator.itemgetter(*order)
+    return lambda values: tuple(values[n] for n in order)
+
+
+def parallel_for(*args: Any, **kwargs: Any) -> None:
+    """`parallel_for([label,] policy, workunit, **arguments)`: run a workunit for every index.
+
+    policy: a RangePolicy, an MDRangePolicy or the number of indices.
+
+    Raises ArgumentError where the arguments do not fit, WorkunitError where the workunit uses
+    something that the language does not have.
+    """
+    if len(args) == 2:
+        _dispatch("for", None, args[0], args[1], kwargs)
+    else:
+        label, policy, workunit = _unpack("for", args)
+        _dispatch("for", label, policy, workunit, kwargs)
+
+
+def parallel_reduce(*args: Any, **kwargs: Any) -> Any:
+    """`parallel_reduce([label,] policy, workunit[, 0], **arguments)`: add up what it accumulates.
+
+    Returns the sum, a `float` or `int` by the accumulator's type: in traced code a Future of it.
+    """
+    if len(args) == 2:
+        return _dispatch("reduce", None, args[0], args[1], kwargs)
+    label, policy, workunit = _unpack("reduce", args)
+    return _dispatch("reduce", label, policy, workunit, kwargs)
+
+
+def parallel_scan(*args: Any, **kwargs: Any) -> Any:
+    """`parallel_scan([label,] policy, workunit[, 0], **arguments)`: a prefix sum.
+
+    Returns the sum over all indices, as `parallel_reduce` does.
+    """
+    if len(args) == 2:
+        return _dispatch("scan", None, args[0], args[1], kwargs)
+    label, policy, workunit = _unpack("scan", args)
+    return _dispatch("scan", label, policy, workunit, kwargs)
+
+
+def execute(space: Any, workload: Any) -> None:
+    """Run a workload: not supported yet."""
+    raise PyFuserError(
+        f"pk.execute: workloads such as {type(workload).__name__} are not supported by PyFuser's "
+        "embedded engine yet; call module-level workunits with pk.parallel_for"
+    )
+
+
+def _dispatch(
+    pattern: str, label: str | None, policy: Any, workunit: Any, kwargs: dict[str, Any]
+) -> Any:
+    if type(policy) is int:
+        found = _SPACES.get(policy)
+    elif type(policy) is RangePolicy:
+        found = _SPACES.get((policy.begin, policy.end, policy.space))
+    else:
+        found = None
+    space, head = found or _space(policy)
+    state = getattr(workunit, "__pyfuser__", None)
+    if type(workunit) is not FunctionType or state is None:
+        raise _not_a_workunit(workunit)
+    if head == _DEBUG:
+        TRACER.flush()
+        return debug.run(pattern, space, state.function, kwargs)
+    frame = sys._getframe(2)  # the program's: its code called parallel_for
+    key: list[Any] = [pattern, head]
+    try:
+        values = _read_arguments(kwargs, key)
+        binding = _binding(state, space, tuple(key))
+        if binding.ranges or binding.futures:
+            _settle(binding, values)
+    except ArgumentError as error:
+        raise _at(frame, error) from None
+    result = None if pattern == "for" else Future(binding.result, TRACER.flush)
+    call = Call(
+        pattern, space, binding.workunit, binding.pick(values), result, label,
+        frame.f_code, frame.f_lineno,
+    )  # fmt: skip
+    if traced(state.marked_by_fuse):
+        TRACER.record(call)
+        return result
+    if TRACER.calls:
+        TRACER.flush()
+    driver.run(call)
+    return None if result is None else result.result()
+
+
+def _read_arguments(kwargs: dict[str, Any], key: list[Any]) -> list[Any]:
+    """The values for the `Call`; names and type codes are appended to the key."""
+    values: list[Any] = []
+    for name, value in kwargs.items():
+        kind = type(value)  # the usual kinds here, without a function call each
+        if kind is View or kind is Subview:
+            key += name, value._code
+            values.append(value._region)
+        elif kind is float:
+            key += name, FLOAT64
+            values.append(value)
+        elif kind is int:
+            key += name, INT32 if -INT32_LIMIT < value < INT32_LIMIT else INT64
+            values.append(value)
+        else:
+            code, plain = classify(name, value)
+            key += name, code
+            values.append(plain)
+    return values
+
+
+def _binding(state: WorkunitState, space: Space, key: tuple[Any, ...]) -> Binding:
+    """The workunit lowered for the types of a key and the present values of its free names."""
+    binding: Binding | None = state.bindings.get(key)
+    if binding is None:
+        binding = state.bindings[key] = _lower(state, space, key)
+    elif binding.free and not free_values_unchanged(state.function, binding.lowered):
+        siblings = binding.siblings
+        for binding in siblings:
+            if free_values_unchanged(state.function, binding.lowered):
+                break
+        else:
+            binding = _lower(state, space, key)
+            if len(siblings) >= MAX_SIBLINGS:
+                del siblings[0]
+            siblings.append(binding)
+            binding.siblings = siblings
+        state.bindings[key] = binding
+    return binding
+
+
+def _space(policy: Any) -> tuple[Space, int]:
+    """The space of a policy and the first part of the key; kept for the next call."""
+    key: Any
+    if isinstance(policy, RangePolicy):
+        begin, end, execution = (policy.begin,), (policy.end,), policy.space
+        key = (policy.begin, policy.end, execution)
+    elif isinstance(policy, MDRangePolicy):
+        begin, end, execution = policy.begin, policy.end, policy.space  # type: ignore[assignment]
+        key = (begin, end, execution)
+    elif isinstance(policy, ExecutionPolicy):
+        raise PyFuserError(
+            f"{type(policy).__name__} is not supported by PyFuser's embedded engine yet; use a "
+            "RangePolicy or an MDRangePolicy"
+        )
+    elif isinstance(policy, (int, np.integer, Future)):
+        key = integer(policy, "the number of indices")
+        begin, end, execution = (0,), (key,), resolve_space(ExecutionSpace.Default)
+    else:
+        raise ArgumentError(f"{policy!r} is not an execution policy or a number of indices")
+    head = len(begin)
+    if max(*begin, *end) >= INT32_LIMIT or min(*begin, *end) < -INT32_LIMIT:
+        head |= _WIDE
+    if execution is ExecutionSpace.Debug:
+        head = _DEBUG
+    found = Space(begin, end, execution.value), head
+    if len(_SPACES) >= MAX_SPACES:
+        _SPACES.clear()
+    _SPACES[key] = found
+    return found
+
+
+def _lower(state: WorkunitState, space: Space, key: tuple[Any, ...]) -> Binding:
+    """Lower a workunit for the argument types of a key."""
+    names = key[2::2]
+    codes = dict(zip(names, key[3::2], strict=True))
+    types = {name: arguments.bound_type(code) for name, code in codes.items()}
+    index = DType.INT64 if key[1] & _WIDE else DType.INT32
+    lowered = lower(state.function, key[0], len(space.begin), types, index)
+    written = _written(lowered.workunit)
+    for param, name in zip(lowered.workunit.params, lowered.names, strict=True):
+        if codes[name] & arguments.READ_ONLY and param.sym in written:
+            raise ArgumentError(
+                f"argument {name!r}: workunit {state.function.__name__!r} writes it, but the NumPy "
+                "array is read-only; pass a copy, or make it writeable with setflags(write=True)"
+            )
+    return Binding(lowered, names, codes)
+
+
+def _written(workunit: nodes.Workunit) -> set[nodes.Sym]:
+    """The views whose elements a workunit may write."""
+    body = workunit.body
+    stores = {s.view for s in statements(body) if isinstance(s, nodes.Store)}
+    updates = {s.target for s in statements(body) if isinstance(s, nodes.Update)}
+    fetches = {e.view for e in all_expressions(body) if isinstance(e, nodes.AtomicFetch)}
+    return stores | updates | fetches
+
+
+def _settle(binding: Binding, values: list[Any]) -> None:
+    """Check integers against their parameter's type; compute Futures of a float for an integer."""
+    for place in binding.futures:
+        values[place] = values[place].result()
+    for place, least, greatest, name in binding.ranges:
+        if not least <= values[place] <= greatest:
+            raise ArgumentError(
+                f"argument {name!r}: {values[place]} is not between {least} and {greatest}, the "
+                "range of its type"
+            )
+
+
+def _unpack(pattern: str, args: tuple[Any, ...]) -> tuple[str | None, Any, Any]:
+    """Label, policy and workunit of a call that has not just the latter two."""
+    label, rest = None, args
+    if len(args) > 2 and (args[0] is None or isinstance(args[0], str)):
+        label, *rest = args  # type: ignore[assignment]
+    if not 2 <= len(rest) <= 3:
+        raise ValueError(
+            f"parallel_{pattern} takes ([label,] policy, workunit), not {len(args)} arguments"
+        )
+    if len(rest) == 3:
+        _check_initial(pattern, rest[2])
+    return label, rest[0], rest[1]
+
+
+def _check_initial(pattern: str, value: Any) -> None:
+    """A fourth argument is accepted where PyKokkos accepts one, which then ignores it."""
+    if pattern == "for" and isinstance(value, ViewType):
+        return
+    if not isinstance(value, (int, float, Future)):
+        raise ArgumentError(f"parallel_{pattern}: {value!r} cannot be an initial value")
+    if value != 0:
+        warnings.warn(
+            f"parallel_{pattern} ignores the initial value {value!r}, as PyKokkos does: "
+            "accumulators start at 0",
+            stacklevel=4,
+        )
+
+
+def _not_a_workunit(workunit: Any) -> PyFuserError:
+    if hasattr(workunit, "__self__"):
+        return PyFuserError(
+            f"{workunit.__qualname__} is a method: functors and workloads are not supported by "
+            "PyFuser's embedded engine yet; use a module-level @pk.workunit function"
+        )
+    if callable(workunit):
+        name = getattr(workunit, "__name__", repr(workunit))
+        return ArgumentError(f"{name} is not a workunit; decorate the function with @pk.workunit")
+    return ArgumentError(f"{workunit!r} is not a valid workunit")
+
+
+def _at(frame: FrameType, error: ArgumentError) -> ArgumentError:
+    """The error with the place of the call in front."""
+    return ArgumentError(f"{frame.f_code.co_filename}:{frame.f_lineno}: {error}")

@@ -1,0 +1,56 @@
+"""NumPy's basic indexing on regions: no memory is touched, so nothing needs to run first."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from pyfuser.trace.memory import Region
+
+FullKey = tuple[int | slice, ...]
+
+
+def full_key(key: Any, shape: tuple[int, ...]) -> FullKey:
+    """A key as one non-negative integer or one slice with explicit bounds for each axis.
+
+    Axes without an entry are taken whole. Raises IndexError for an index out of bounds or too many
+    entries, TypeError for what is neither an integer nor a slice.
+    """
+    entries = key if isinstance(key, tuple) else (key,)
+    if len(entries) > len(shape):
+        raise IndexError(f"{len(entries)} indices for a View of {len(shape)} dimensions")
+    full: list[int | slice] = []
+    for axis, extent in enumerate(shape):
+        entry = entries[axis] if axis < len(entries) else slice(None)
+        if isinstance(entry, slice):
+            full.append(slice(*_plain(entry).indices(extent)))
+            continue
+        index = operator.index(entry)
+        if not -extent <= index < extent:
+            raise IndexError(
+                f"index {index} is out of bounds for axis {axis} of a View with extent {extent}"
+            )
+        full.append(index % extent)
+    return tuple(full)
+
+
+def _plain(entry: slice) -> slice:
+    """A slice whose bounds are plain integers (Futures are forced here)."""
+    parts = (entry.start, entry.stop, entry.step)
+    return slice(*(None if part is None else operator.index(part) for part in parts))
+
+
+def basic_index(region: Region, key: FullKey) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
+    """Offset and strides in bytes, and shape, of what a key from `full_key` selects."""
+    offset = region.offset
+    strides: list[int] = []
+    shape: list[int] = []
+    for entry, stride in zip(key, region.strides, strict=True):
+        if isinstance(entry, slice):
+            length = len(range(entry.start, entry.stop, entry.step))
+            offset += entry.start * stride if length else 0
+            strides.append(stride * entry.step)
+            shape.append(length)
+        else:
+            offset += entry * stride
+    return offset, tuple(strides), tuple(shape)

@@ -1,0 +1,173 @@
+"""Execution policies: the index sets of parallel patterns."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any
+
+from pyfuser.errors import ArgumentError
+from pyfuser.frontends.embedded.spaces import (
+    ExecutionSpace,
+    ExecutionSpaceInstance,
+    resolve_space,
+)
+
+
+def integer(value: Any, what: str) -> int:
+    """`value` as an int: anything integral, a Future of an integer included (which is forced)."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise ArgumentError(f"{what} must be an integer, not {value!r}") from None
+
+
+class ExecutionPolicy:
+    """The base of all policies."""
+
+    space: Any
+
+
+class RangePolicy(ExecutionPolicy):
+    """`RangePolicy(begin, end)` or `RangePolicy(space, begin, end)`: begin <= index < end."""
+
+    def __init__(self, *args: Any) -> None:
+        space: Any = ExecutionSpace.Default
+        if len(args) == 3:
+            space, begin, end = args
+        elif len(args) == 2:
+            begin, end = args
+        else:
+            raise ValueError(f"RangePolicy takes ([space,] begin, end), not {len(args)} arguments")
+        self.space = resolve_space(space)
+        self.begin = begin if type(begin) is int else integer(begin, "RangePolicy: begin")
+        self.end = end if type(end) is int else integer(end, "RangePolicy: end")
+
+
+class Iterate(Enum):
+    """The order in which a tile's indices run; a hint only."""
+
+    Left = "Kokkos::Iterate::Left"
+    Right = "Kokkos::Iterate::Right"
+    Default = "Kokkos::Iterate::Default"
+
+
+class Rank:
+    """The number of dimensions of an MDRangePolicy and the order of its loops."""
+
+    def __init__(self, n: int, iter_outer: Iterate, iter_inner: Iterate) -> None:
+        self.n = n
+        self.iter_outer = iter_outer
+        self.iter_inner = iter_inner
+
+
+class MDRangePolicy(ExecutionPolicy):
+    """A box of indices: begin[d] <= index d < end[d]. Tiling and orders are hints only."""
+
+    def __init__(
+        self,
+        begin: Sequence[int],
+        end: Sequence[int],
+        tiling: Sequence[int] | None = None,
+        space: Any = ExecutionSpace.Default,
+        iter_outer: Iterate = Iterate.Default,
+        iter_inner: Iterate = Iterate.Default,
+        rank: Rank | None = None,
+    ) -> None:
+        if len(begin) != len(end):
+            raise ValueError(f"MDRangePolicy: {len(begin)} begins but {len(end)} ends")
+        if rank is not None:
+            if rank.n != len(begin):
+                raise ValueError(f"MDRangePolicy: rank {rank.n} but {len(begin)} dimensions")
+            iter_outer, iter_inner = rank.iter_outer, rank.iter_inner
+        self.space = resolve_space(space)
+        self.begin = tuple(integer(b, "MDRangePolicy: begin") for b in begin)
+        self.end = tuple(integer(e, "MDRangePolicy: end") for e in end)
+        self.tiling = tiling
+        self.iter_outer = iter_outer
+        self.iter_inner = iter_inner
+        self.rank = len(begin)
+
+
+class AUTO:
+    """A team size that the engine chooses."""
+
+
+class TeamMember:
+    """One thread of a team."""
+
+    def __init__(self, league_rank: int, team_rank: int) -> None:
+        self._league_rank = league_rank
+        self._team_rank = team_rank
+
+    def league_rank(self) -> int:
+        return self._league_rank
+
+    def team_rank(self) -> int:
+        return self._team_rank
+
+    def __index__(self) -> int:
+        return self._league_rank
+
+
+class PerTeam:
+    """Of `pk.single`: once a team."""
+
+    def __init__(self, team_member: TeamMember) -> None:
+        self.team_member = team_member
+
+
+class PerThread:
+    """Of `pk.single`: once a thread."""
+
+    def __init__(self, team_member: TeamMember) -> None:
+        self.team_member = team_member
+
+
+def single(policy: PerTeam | PerThread, functor: Any) -> None:
+    """Run a function once for a team or thread."""
+    functor()
+
+
+class TeamPolicy(ExecutionPolicy):
+    """`TeamPolicy([space,] league_size, team_size[, vector_length])`: a league of teams."""
+
+    def __init__(self, *args: Any) -> None:
+        space: Any = ExecutionSpace.Default
+        if args and isinstance(args[0], (ExecutionSpace, ExecutionSpaceInstance)):
+            space, *args = args  # type: ignore[assignment]
+        if len(args) not in (2, 3):
+            raise ValueError("TeamPolicy takes ([space,] league_size, team_size[, vector_length])")
+        self.space = resolve_space(space)
+        self.league_size = integer(args[0], "TeamPolicy: league_size")
+        self.team_size = args[1] if isinstance(args[1], int) else -1
+        self.vector_length = args[2] if len(args) == 3 and isinstance(args[2], int) else -1
+
+    def set_scratch_size(self, level: int, per_team_or_thread: Any) -> None:
+        """Reserve scratch memory."""
+
+
+class TeamThreadRange(ExecutionPolicy):
+    """A team's threads share `count` indices."""
+
+    def __init__(self, team_member: TeamMember, count: int) -> None:
+        self.team_member = team_member
+        self.count = count
+        self.space = ExecutionSpace.Debug
+
+
+class ThreadVectorRange(ExecutionPolicy):
+    """A thread's vector lanes share `count` indices."""
+
+    def __init__(self, team_member: TeamMember, count: int) -> None:
+        self.team_member = team_member
+        self.count = count
+        self.space = ExecutionSpace.Debug
+
+
+class TeamThreadMDRange(ExecutionPolicy):
+    """A team's threads share a box of indices."""
+
+    def __init__(self, *args: Any) -> None:
+        self.space = ExecutionSpace.Debug

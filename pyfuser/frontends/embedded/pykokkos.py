@@ -1,0 +1,251 @@
+"""The namespace of the embedded PyKokkos: what `import pykokkos as pk` gives.
+
+Nothing is here that PyKokkos does not have. What it has and this engine does not yet, says so.
+"""
+
+# ruff: noqa: F401
+
+from __future__ import annotations
+
+import math
+import sys
+from enum import Enum
+from typing import Any
+
+from pyfuser.frontends.embedded.annotations import (
+    Acc,
+    ScratchView,
+    ScratchView1D,
+    ScratchView2D,
+    ScratchView3D,
+    ScratchView4D,
+    ScratchView5D,
+    ScratchView6D,
+    ScratchView7D,
+    ScratchView8D,
+    View1D,
+    View2D,
+    View3D,
+    View4D,
+    View5D,
+    View6D,
+    View7D,
+    View8D,
+)
+from pyfuser.frontends.embedded.atomics import (
+    atomic_add,
+    atomic_compare_exchange,
+    atomic_fetch_add,
+    atomic_fetch_and,
+    atomic_fetch_div,
+    atomic_fetch_lshift,
+    atomic_fetch_max,
+    atomic_fetch_min,
+    atomic_fetch_mod,
+    atomic_fetch_mul,
+    atomic_fetch_or,
+    atomic_fetch_rshift,
+    atomic_fetch_sub,
+    atomic_fetch_xor,
+    atomic_increment,
+)
+from pyfuser.frontends.embedded.creation import (
+    array,
+    asarray,
+    astype,
+    full,
+    full_like,
+    ones,
+    ones_like,
+    zeros,
+    zeros_like,
+)
+from pyfuser.frontends.embedded.data_types import (
+    DataType,
+    DataTypeClass,
+    bool,
+    complex64,
+    complex128,
+    double,
+    float,
+    float32,
+    float64,
+    get_default_precision,
+    int8,
+    int16,
+    int32,
+    int64,
+    real,
+    result_type,
+    set_default_precision,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from pyfuser.frontends.embedded.decorators import (
+    Decorator,
+    ViewTypeInfo,
+    callback,
+    classtype,
+    function,
+    functor,
+    main,
+    workload,
+    workunit,
+)
+from pyfuser.frontends.embedded.dispatch import (
+    execute,
+    parallel_for,
+    parallel_reduce,
+    parallel_scan,
+)
+from pyfuser.frontends.embedded.misc import (
+    Timer,
+    cyl_bessel_j0,
+    cyl_bessel_j1,
+    fence,
+    finalize,
+    finfo,
+    flush,
+    iinfo,
+    printf,
+)
+from pyfuser.frontends.embedded.policies import (
+    AUTO,
+    ExecutionPolicy,
+    Iterate,
+    MDRangePolicy,
+    PerTeam,
+    PerThread,
+    RangePolicy,
+    Rank,
+    TeamMember,
+    TeamPolicy,
+    TeamThreadMDRange,
+    TeamThreadRange,
+    ThreadVectorRange,
+    single,
+)
+from pyfuser.frontends.embedded.spaces import (
+    ExecutionSpace,
+    ExecutionSpaceInstance,
+    Layout,
+    MemorySpace,
+    Trait,
+    disable_uvm,
+    enable_uvm,
+    get_default_layout,
+    get_default_memory_space,
+    get_default_space,
+    initialize,
+    is_host_execution_space,
+    is_uvm_enabled,
+    set_default_space,
+    set_device_id,
+)
+from pyfuser.frontends.embedded.views import Subview, View, ViewType
+
+# Members of these enumerations are names of the package too: pk.OpenMP, pk.LayoutLeft, ...
+_ENUMERATIONS: tuple[type[Enum], ...] = (ExecutionSpace, Layout, MemorySpace, Trait)
+for _enumeration in _ENUMERATIONS:
+    globals().update(_enumeration.__members__)
+
+e = math.e
+pi = math.pi
+inf = math.inf
+nan = math.nan
+
+__array_api_version__ = "2021.12"
+__all__ = ["__array_api_version__"]
+
+# PyKokkos has these as modules of the package; here they are the package itself.
+interface = kokkos_manager = sys.modules[__name__]
+
+_NOT_YET = frozenset(
+    {
+        "add",
+        "all",
+        "any",
+        "argmax",
+        "BinOp",
+        "BinOp1D",
+        "BinOp3D",
+        "BinSort",
+        "broadcast_view",
+        "ceil",
+        "col",
+        "compile_into_module",
+        "copyto",
+        "cos",
+        "divide",
+        "dot",
+        "equal",
+        "exp",
+        "exp2",
+        "expand_dims",
+        "find_max",
+        "floor",
+        "floor_divide",
+        "fmax",
+        "fmin",
+        "fmod",
+        "generic_error",
+        "greater",
+        "hstack",
+        "in1d",
+        "index",
+        "isfinite",
+        "isinf",
+        "isnan",
+        "lib",
+        "linalg",
+        "linspace",
+        "log",
+        "log10",
+        "log1p",
+        "log2",
+        "logaddexp",
+        "logaddexp2",
+        "logical_and",
+        "logical_not",
+        "logical_or",
+        "logical_xor",
+        "logspace",
+        "matmul",
+        "mean",
+        "multiply",
+        "negative",
+        "np_matmul",
+        "positive",
+        "power",
+        "rand",
+        "Random_XorShift1024_Pool",
+        "Random_XorShift64_Pool",
+        "RandomPool",
+        "ravel",
+        "reciprocal",
+        "reshape",
+        "round",
+        "searchsorted",
+        "sign",
+        "sin",
+        "sqrt",
+        "square",
+        "subtract",
+        "sum",
+        "tan",
+        "tanh",
+        "transpose",
+        "true_divide",
+        "trunc",
+        "unique",
+        "var",
+    }
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _NOT_YET:
+        raise AttributeError(f"pk.{name} is not supported by PyFuser's embedded engine yet")
+    raise AttributeError(f"module 'pykokkos' has no attribute {name!r}")

@@ -1,0 +1,153 @@
+"""Execution and memory spaces, layouts and traits, and the process's defaults."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+from pyfuser.errors import ArgumentError
+
+
+class ExecutionSpace(Enum):
+    """Who executes a kernel. `Debug` calls the Python function for each index in turn."""
+
+    Cuda = "Cuda"
+    HIP = "HIP"
+    OpenMP = "OpenMP"
+    Threads = "Threads"
+    Serial = "Serial"
+    Debug = "Debug"
+    Default = "Default"
+
+    # Enum hashes the name through Python code; policies are looked up on every call.
+    __hash__ = object.__hash__
+
+
+class MemorySpace(Enum):
+    """Where a View's memory lies; only HostSpace is built."""
+
+    CudaUVMSpace = "CudaUVMSpace"
+    CudaSpace = "CudaSpace"
+    OpenMPTargetSpace = "OpenMPTargetSpace"
+    HostSpace = "HostSpace"
+    HIPSpace = "HIPSpace"
+    HIPManagedSpace = "HIPManagedSpace"
+    MemorySpaceDefault = None
+
+
+class Layout(Enum):
+    """LayoutRight: the last index is contiguous in memory; LayoutLeft: the first."""
+
+    LayoutDefault = None
+    LayoutLeft = "LayoutLeft"
+    LayoutRight = "LayoutRight"
+
+
+class Trait(Enum):
+    """Memory traits; only Unmanaged (the memory is somebody else's) changes anything here."""
+
+    Atomic = "Atomic"
+    TraitDefault = None
+    RandomAccess = "RandomAccess"
+    Restrict = "Restrict"
+    Unmanaged = "Unmanaged"
+
+
+AVAILABLE = frozenset({ExecutionSpace.OpenMP, ExecutionSpace.Serial, ExecutionSpace.Debug})
+
+
+#: What dispatch made of policies that were used before; forgotten when a default changes.
+KNOWN_POLICIES: dict[Any, Any] = {}
+
+
+class Defaults:
+    """What the process has set."""
+
+    space = ExecutionSpace.OpenMP
+    uvm = False
+
+
+def get_default_space() -> ExecutionSpace:
+    """The execution space of policies that name none."""
+    return Defaults.space
+
+
+def set_default_space(space: ExecutionSpace) -> None:
+    """Set the execution space of policies that name none."""
+    if not isinstance(space, ExecutionSpace):
+        raise ArgumentError(f"set_default_space: {space!r} is not an ExecutionSpace")
+    if space is not ExecutionSpace.Default:
+        Defaults.space = space
+        KNOWN_POLICIES.clear()
+
+
+class ExecutionSpaceInstance:
+    """An instance of an execution space; on the host all instances are alike."""
+
+    def __init__(self, space: ExecutionSpace, stream: Any = None) -> None:
+        if stream is not None:
+            raise ArgumentError(f"ExecutionSpaceInstance: {space} takes no stream")
+        self.space: ExecutionSpace = resolve_space(space)
+
+
+def resolve_space(space: Any) -> ExecutionSpace:
+    """The execution space that a space, an instance or `Default` names.
+
+    Raises ArgumentError for other objects and ValueError for spaces that are not available.
+    """
+    if isinstance(space, ExecutionSpaceInstance):
+        space = space.space
+    if not isinstance(space, ExecutionSpace):
+        raise ArgumentError(f"{space!r} is not an execution space, such as pk.OpenMP")
+    resolved = Defaults.space if space is ExecutionSpace.Default else space
+    if resolved not in AVAILABLE:
+        names = ", ".join(sorted(s.value for s in AVAILABLE))
+        raise ValueError(f"Execution space {resolved.value} is not available; there are: {names}")
+    return resolved
+
+
+def is_host_execution_space(space: ExecutionSpace) -> bool:
+    """Whether a space runs on the host's cores."""
+    if space is ExecutionSpace.Default:
+        space = Defaults.space
+    return space in (ExecutionSpace.OpenMP, ExecutionSpace.Threads, ExecutionSpace.Serial)
+
+
+def get_default_memory_space(space: ExecutionSpace) -> MemorySpace:
+    """The memory space that belongs to an execution space."""
+    if space is ExecutionSpace.Cuda:
+        return MemorySpace.CudaUVMSpace if Defaults.uvm else MemorySpace.CudaSpace
+    if space is ExecutionSpace.HIP:
+        return MemorySpace.HIPManagedSpace if Defaults.uvm else MemorySpace.HIPSpace
+    return MemorySpace.HostSpace
+
+
+def get_default_layout(space: MemorySpace) -> Layout:
+    """The layout that suits a memory space."""
+    return Layout.LayoutRight if space is MemorySpace.HostSpace else Layout.LayoutLeft
+
+
+def is_uvm_enabled() -> bool:
+    """Whether Views of GPU programs are made in unified memory."""
+    return Defaults.uvm
+
+
+def enable_uvm() -> None:
+    """Make Views of GPU programs in unified memory."""
+    Defaults.uvm = True
+
+
+def disable_uvm() -> None:
+    """Make Views of GPU programs in device memory."""
+    Defaults.uvm = False
+
+
+def set_device_id(device_id: int) -> None:
+    """Choose a GPU: there is none, so this raises as PyKokkos does without one."""
+    if not isinstance(device_id, int):
+        raise TypeError("'device_id' must be of type 'int'")
+    raise RuntimeError(f"Device {device_id} does not exist: no GPU is in use")
+
+
+def initialize() -> None:
+    """Nothing to do: the engine starts with the first kernel."""

@@ -1,0 +1,200 @@
+"""Calls: conversions, mathematical functions, printf, atomics, `extent`, and device functions."""
+
+from __future__ import annotations
+
+import ast
+from types import FunctionType
+from typing import Any
+
+from pyfuser.ir.dtypes import DType, integral_promotion
+from pyfuser.ir.maths import FUNCTIONS
+from pyfuser.ir.nodes import AtomicFetch, Call, Cast, Const, Eval, Expr
+from pyfuser.lower import atomics, convert
+from pyfuser.lower.annotation import last_name
+from pyfuser.lower.context import Context, lowers
+from pyfuser.lower.expressions import indexed, is_slicing, subview
+from pyfuser.lower.free import MISSING, outside
+from pyfuser.lower.inline import Argument, inline
+from pyfuser.lower.names import outside_object, take
+from pyfuser.lower.source import unwrap
+from pyfuser.lower.views import LocalArray, ViewRef
+
+# What PyKokkos makes of a type's name that is called: `float(x)` is C++'s 32-bit float.
+_CONVERSIONS = {
+    **{dtype.value: dtype for dtype in DType if not dtype.is_complex},
+    "int": DType.INT32,
+    "float": DType.FLOAT32,
+    "double": DType.FLOAT64,
+}
+_COMPLEX = {
+    "complex32": DType.COMPLEX64,
+    "complex64": DType.COMPLEX128,
+    "complex128": DType.COMPLEX128,
+}
+_PARALLEL = {"parallel_for", "parallel_reduce", "parallel_scan", "single"}
+_INSTEAD = {
+    "print": "use pk.printf",
+    "len": "use view.extent(0)",
+    "min": "use fmin",
+    "max": "use fmax",
+    "range": "it belongs into a for statement",
+    "rand": "random numbers in a workunit are not supported yet",
+}
+
+
+@lowers(ast.Call)
+def call(ctx: Context, node: ast.Call) -> Expr:
+    """A call whose value is used."""
+    name = _name(ctx, node)
+    if atomics.is_atomic(name):
+        return atomics.value(ctx, name, node)
+    user = _device_function(ctx, node, name)
+    if user is not None:
+        result = _inline(ctx, node, *user)
+        if result is None:
+            raise ctx.error(node, f"{name} returns nothing")
+        return result
+    return _language(ctx, node, name)
+
+
+def call_statement(ctx: Context, node: ast.Call) -> None:
+    """A call as a statement: its value, if any, is dropped."""
+    name = _name(ctx, node)
+    if atomics.is_atomic(name):
+        atomics.statement(ctx, name, node)
+        return
+    user = _device_function(ctx, node, name)
+    if user is not None:
+        _inline(ctx, node, *user)
+        return
+    value = _language(ctx, node, name)
+    while isinstance(value, Cast):
+        value = value.operand
+    if isinstance(value, (Call, AtomicFetch)):
+        ctx.out.append(Eval(value))
+
+
+def _name(ctx: Context, node: ast.Call) -> str:
+    name = last_name(node.func)
+    if name is None:
+        raise ctx.error(node.func, "only named functions can be called in a workunit")
+    return name
+
+
+def _language(ctx: Context, node: ast.Call, name: str) -> Expr:
+    if name == "extent" and isinstance(node.func, ast.Attribute):
+        return _extent(ctx, node, node.func)
+    if name in _PARALLEL:
+        raise ctx.error(node, f"nested parallelism ({name}) is not supported yet")
+    known = name in FUNCTIONS or name in _CONVERSIONS or name in _COMPLEX
+    if not known or name == "complex":
+        hint = f": {_INSTEAD[name]}" if name in _INSTEAD else ""
+        raise ctx.error(node.func, f"function {name!r} is not supported in a workunit{hint}")
+    if node.keywords:
+        raise ctx.error(node, f"{name} takes no keyword arguments")
+    if name == "printf":
+        return _printf(ctx, node)
+    args = tuple(ctx.expression(argument) for argument in node.args)
+    if name in FUNCTIONS:
+        if isinstance(node.func, ast.Name):  # the user may define a function of this name later
+            take(ctx, name, outside(ctx.function, name))
+        return _maths(ctx, node, name, args)
+    if name in _COMPLEX:
+        return _complex(ctx, node, _COMPLEX[name], args)
+    if len(args) != 1:
+        raise ctx.error(node, f"{name}() takes one argument")
+    value, dtype = args[0], _CONVERSIONS[name]
+    if value.dtype.is_complex:
+        raise ctx.error(node, f"a complex number cannot become {dtype.value}")
+    return value if value.dtype is dtype else Cast(value, dtype, explicit=True)
+
+
+def _maths(ctx: Context, node: ast.Call, name: str, args: tuple[Expr, ...]) -> Expr:
+    arity = FUNCTIONS[name].arity
+    if arity >= 0 and len(args) != arity:
+        raise ctx.error(node, f"{name} takes {arity} argument(s), not {len(args)}")
+    if name == "fence":
+        return Call(name, (), DType.INT32)
+    return convert.call(name, args)
+
+
+def _complex(ctx: Context, node: ast.Call, dtype: DType, args: tuple[Expr, ...]) -> Expr:
+    part = DType.FLOAT32 if dtype is DType.COMPLEX64 else DType.FLOAT64
+    if len(args) == 1:
+        return args[0] if args[0].dtype is dtype else Cast(args[0], dtype, explicit=True)
+    if len(args) != 2:
+        raise ctx.error(node, "a complex number has a real and an imaginary part")
+    return Call("complex", tuple(convert.cast(arg, part) for arg in args), dtype)
+
+
+def _printf(ctx: Context, node: ast.Call) -> Expr:
+    """The format stays a text; numbers get C's promotions of variadic arguments."""
+    first = node.args[0] if node.args else None
+    if not isinstance(first, ast.Constant) or not isinstance(first.value, str):
+        raise ctx.error(node, "the first argument of pk.printf is a text")
+    args: list[Expr] = [Const(first.value, DType.INT8)]
+    for argument in node.args[1:]:
+        value = ctx.expression(argument)
+        if value.dtype.is_complex:
+            raise ctx.error(argument, "pk.printf cannot print a complex number")
+        promoted = integral_promotion(value.dtype)
+        if promoted is DType.FLOAT32:
+            promoted = DType.FLOAT64
+        args.append(convert.cast(value, promoted))
+    return Call("printf", tuple(args), DType.INT32)
+
+
+def _extent(ctx: Context, node: ast.Call, method: ast.Attribute) -> Expr:
+    view = indexed(ctx, method.value)
+    axis = node.args[0] if len(node.args) == 1 else None
+    if not isinstance(axis, ast.Constant) or type(axis.value) is not int:
+        raise ctx.error(node, "extent takes one number, the axis")
+    rank = 1 if isinstance(view, LocalArray) else view.rank
+    if isinstance(view, LocalArray) or not 0 <= axis.value < rank:
+        raise ctx.error(node, f"there is no axis {axis.value}: it has {rank} dimension(s)")
+    return view.extent(axis.value)
+
+
+# --------------------------------------------------------------------------- device functions
+
+
+def _device_function(ctx: Context, node: ast.Call, name: str) -> tuple[str, FunctionType] | None:
+    """The user's function that a call names, with its path; None if it is the language's own."""
+    path, value = outside_object(ctx, node.func)
+    if value is MISSING:
+        return None
+    marked = _marked(value)
+    plain = value
+    while not isinstance(plain, FunctionType) and hasattr(plain, "__wrapped__"):
+        plain = plain.__wrapped__
+    if not isinstance(plain, FunctionType):
+        return None
+    if not marked and _is_library(plain):
+        return None
+    take(ctx, path, value)
+    return path, unwrap(plain)
+
+
+def _marked(value: Any) -> bool:
+    return getattr(value, "__pk_function__", False) is True
+
+
+def _is_library(function: FunctionType) -> bool:
+    """Whether a function belongs to a library: `pk.sqrt` on the host is not what a kernel calls."""
+    return (function.__module__ or "").partition(".")[0] in ("pykokkos", "pyfuser", "numpy", "math")
+
+
+def _inline(ctx: Context, node: ast.Call, path: str, function: FunctionType) -> Expr | None:
+    if node.keywords:
+        raise ctx.error(node, "a device function takes positional arguments only")
+    return inline(ctx, node, path, function, [_argument(ctx, a) for a in node.args])
+
+
+def _argument(ctx: Context, node: ast.expr) -> Argument:
+    if isinstance(node, ast.Starred):
+        raise ctx.unsupported(node)
+    if is_slicing(node):
+        assert isinstance(node, ast.Subscript)
+        return subview(ctx, node)
+    binding = ctx.lookup(node.id) if isinstance(node, ast.Name) else None
+    return binding if isinstance(binding, ViewRef) else ctx.expression(node)

@@ -1,0 +1,215 @@
+"""The state of lowering one function body, and the tables that dispatch on syntax.
+
+Other modules register what they lower with `lowers`; so expressions, calls and statements can
+need each other without importing each other.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import CodeType, FunctionType
+from typing import Any
+
+from pyfuser.errors import WorkunitError
+from pyfuser.ir.canonical import fresh
+from pyfuser.ir.dtypes import DType
+from pyfuser.ir.nodes import Body, Const, Declare, Expr, Read, SourceLocation, Stmt, Sym
+from pyfuser.lower import convert
+from pyfuser.lower.source import FunctionSource
+from pyfuser.lower.views import LocalArray, ViewRef
+
+Handler = Callable[["Context", Any], Any]
+EXPRESSIONS: dict[type[ast.AST], Handler] = {}
+STATEMENTS: dict[type[ast.AST], Handler] = {}
+
+
+def lowers(*kinds: type[ast.AST]) -> Callable[[Handler], Handler]:
+    """Register the function that lowers these kinds of node."""
+
+    def register(handler: Handler) -> Handler:
+        for kind in kinds:
+            table = STATEMENTS if issubclass(kind, ast.stmt) else EXPRESSIONS
+            table[kind] = handler
+        return handler
+
+    return register
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A scalar name. kind: "local", "index", "scalar", "accumulator", "last pass" or "pending".
+
+    "pending" is a name inside its own declaration.
+    """
+
+    sym: Sym
+    kind: str
+
+
+Binding = Variable | ViewRef | LocalArray
+
+
+@dataclass(slots=True)
+class Shared:
+    """What a workunit shares with the functions inlined into it."""
+
+    free: dict[str, object] = field(default_factory=dict)
+    active: list[CodeType] = field(default_factory=list)
+
+
+class Context:
+    """Lowers one function; statements are appended to `out`, the block being built."""
+
+    def __init__(
+        self,
+        function: FunctionType,
+        source: FunctionSource,
+        shared: Shared,
+        path: str = "",
+        result: Sym | None = None,
+    ) -> None:
+        self.function = function
+        self.source = source
+        self.shared = shared
+        self.path = path  # prefix of the paths of free names
+        self.result = result  # where a returned value goes; None: nothing may be returned
+        self.scopes: list[dict[str, Binding]] = [{}]
+        self.out: list[Stmt] = []
+
+    # ----------------------------------------------------------------- dispatch
+
+    def expression(self, node: ast.expr) -> Expr:
+        """Lower an expression; what must run before it is appended to `out`."""
+        handler = EXPRESSIONS.get(type(node))
+        if handler is None:
+            raise self.unsupported(node)
+        try:
+            return handler(self, node)  # type: ignore[no-any-return]
+        except convert.TypeMismatch as mismatch:
+            raise self.error(node, str(mismatch)) from None
+
+    def statement(self, node: ast.stmt) -> None:
+        """Lower a statement into `out`."""
+        handler = STATEMENTS.get(type(node))
+        if handler is None:
+            raise self.unsupported(node)
+        try:
+            handler(self, node)
+        except convert.TypeMismatch as mismatch:
+            raise self.error(node, str(mismatch)) from None
+
+    def condition(self, node: ast.expr) -> Expr:
+        """Lower an expression as a bool."""
+        return convert.condition(self.expression(node))
+
+    @contextmanager
+    def hoisted(self) -> Iterator[list[Stmt]]:
+        """Collect what is emitted inside, instead of appending it to the block."""
+        outer, self.out = self.out, []
+        try:
+            yield self.out
+        finally:
+            self.out = outer
+
+    @contextmanager
+    def scope(self) -> Iterator[dict[str, Binding]]:
+        """A C++ block scope."""
+        self.scopes.append({})
+        try:
+            yield self.scopes[-1]
+        finally:
+            self.scopes.pop()
+
+    def block(self, nodes: list[ast.stmt]) -> Body:
+        """Lower statements as a block of their own."""
+        with self.scope(), self.hoisted() as out:
+            for node in nodes:
+                self.statement(node)
+        return tuple(out)
+
+    # ----------------------------------------------------------------- names
+
+    def lookup(self, name: str) -> Binding | None:
+        """What a name is bound to in the innermost scope that has it."""
+        for scope in reversed(self.scopes):
+            binding = scope.get(name)
+            if binding is not None:
+                return binding
+        return None
+
+    def check_new(self, node: ast.AST, name: str) -> None:
+        """Refuse to declare a name twice in one scope."""
+        if name in self.scopes[-1]:
+            raise self.error(
+                node, f"{name!r} is already declared in this block: assign without annotation"
+            )
+
+    def stable(self, expr: Expr, name: str) -> Expr:
+        """An expression of the same value that may be evaluated again, later and anywhere."""
+        if isinstance(expr, Const):
+            return expr
+        if isinstance(expr, Read) and self._never_assigned(expr.sym):
+            return expr
+        sym = fresh(name, expr.dtype)
+        self.out.append(Declare(sym, expr))
+        return Read(sym)
+
+    def _never_assigned(self, sym: Sym) -> bool:
+        constant = ("index", "scalar", "last pass")
+        return any(
+            isinstance(binding, Variable) and binding.sym == sym and binding.kind in constant
+            for scope in self.scopes[:2]
+            for binding in scope.values()
+        )
+
+    def temporary(self, name: str, dtype: DType, value: Expr | None) -> Sym:
+        """Declare a local of our own."""
+        sym = fresh(name, dtype)
+        self.out.append(Declare(sym, value))
+        return sym
+
+    # ----------------------------------------------------------------- errors
+
+    def location(self, node: ast.AST) -> SourceLocation:
+        """Where a node stands."""
+        return self.source.location(node)
+
+    def error(self, node: ast.AST, message: str) -> WorkunitError:
+        """An error that shows the node's line."""
+        return self.source.error(node, message)
+
+    def unsupported(self, node: ast.AST) -> WorkunitError:
+        """The error for syntax that the language does not have."""
+        what = _SYNTAX.get(type(node), f"this syntax ({type(node).__name__})")
+        return self.error(node, f"{what} is not supported in a workunit")
+
+
+_SYNTAX: dict[type[ast.AST], str] = {
+    ast.Assert: "assert",
+    ast.ClassDef: "class",
+    ast.Delete: "del",
+    ast.Dict: "a dict",
+    ast.DictComp: "a comprehension",
+    ast.FunctionDef: "a nested function (nested parallelism, not yet)",
+    ast.GeneratorExp: "a generator expression",
+    ast.Global: "global",
+    ast.Import: "import",
+    ast.ImportFrom: "import",
+    ast.JoinedStr: "an f-string",
+    ast.Lambda: "lambda",
+    ast.List: "a list (other than as the value of `name: List[int] = [...]`)",
+    ast.ListComp: "a comprehension",
+    ast.NamedExpr: "`:=`",
+    ast.Raise: "raise",
+    ast.Set: "a set",
+    ast.SetComp: "a comprehension",
+    ast.Slice: "a slice (other than in `name = view[a:b, :]`)",
+    ast.Starred: "`*`",
+    ast.Try: "try",
+    ast.Tuple: "a tuple",
+    ast.With: "with",
+    ast.Yield: "yield",
+}

@@ -1,0 +1,210 @@
+"""Operators and subscripts."""
+
+from __future__ import annotations
+
+import ast
+
+from pyfuser.ir.canonical import fresh
+from pyfuser.ir.dtypes import DType, common_type
+from pyfuser.ir.nodes import Assign, Body, Declare, Expr, If, Load, Logical, Read, Select
+from pyfuser.lower import convert
+from pyfuser.lower.context import Context, lowers
+from pyfuser.lower.views import Axis, LocalArray, ViewRef
+
+BINARY_OPS: dict[type[ast.operator], str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Mod: "%",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+    ast.BitAnd: "&",
+    ast.BitOr: "|",
+    ast.BitXor: "^",
+}
+_UNARY_OPS: dict[type[ast.unaryop], str] = {
+    ast.UAdd: "+",
+    ast.USub: "-",
+    ast.Not: "!",
+    ast.Invert: "~",
+}
+_COMPARE_OPS: dict[type[ast.cmpop], str] = {
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+}
+
+
+@lowers(ast.BinOp)
+def binary_operation(ctx: Context, node: ast.BinOp) -> Expr:
+    """Arithmetic; `/`, `//` and `**` mean what PyKokkos makes of them."""
+    left, right = ctx.expression(node.left), ctx.expression(node.right)
+    kind = type(node.op)
+    if kind is ast.Div:
+        return convert.true_division(left, right)
+    if kind is ast.FloorDiv:
+        return convert.floor_division(left, right)
+    if kind is ast.Pow:
+        return convert.call("pow", (left, right))
+    op = BINARY_OPS.get(kind)
+    if op is None:
+        raise ctx.error(node, "'@' is not supported in a workunit")
+    return convert.binary(op, left, right)
+
+
+@lowers(ast.UnaryOp)
+def unary_operation(ctx: Context, node: ast.UnaryOp) -> Expr:
+    """`-x`, `+x`, `~x`, `not x`."""
+    return convert.unary(_UNARY_OPS[type(node.op)], ctx.expression(node.operand))
+
+
+@lowers(ast.Compare)
+def comparison(ctx: Context, node: ast.Compare) -> Expr:
+    """One comparison; chains are not in the language."""
+    if len(node.ops) > 1:
+        raise ctx.error(
+            node.comparators[1],
+            "chained comparisons are not supported: write `a < b and b < c`",
+        )
+    op = _COMPARE_OPS.get(type(node.ops[0]))
+    if op is None:
+        raise ctx.error(node, "`is` and `in` are not supported in a workunit")
+    return convert.compare(op, ctx.expression(node.left), ctx.expression(node.comparators[0]))
+
+
+@lowers(ast.BoolOp)
+def logical_operation(ctx: Context, node: ast.BoolOp) -> Expr:
+    """`and`, `or`: short-circuit, also where the right side needs statements of its own."""
+    conjunction = isinstance(node.op, ast.And)
+    result = ctx.condition(node.values[0])
+    for value in node.values[1:]:
+        with ctx.hoisted() as before:
+            right = ctx.condition(value)
+        if not before:
+            result = Logical("&&" if conjunction else "||", result, right)
+            continue
+        sym = ctx.temporary("condition", DType.BOOL, result)
+        further: Body = (*before, Assign(sym, right))
+        ctx.out.append(If(Read(sym), further) if conjunction else If(Read(sym), (), further))
+        result = Read(sym)
+    return result
+
+
+@lowers(ast.IfExp)
+def conditional(ctx: Context, node: ast.IfExp) -> Expr:
+    """`a if c else b`: only the chosen side is evaluated."""
+    test = ctx.condition(node.test)
+    with ctx.hoisted() as before_then:
+        then = ctx.expression(node.body)
+    with ctx.hoisted() as before_else:
+        orelse = ctx.expression(node.orelse)
+    same = then.dtype is orelse.dtype
+    dtype = then.dtype if same else common_type(then.dtype, orelse.dtype)
+    then, orelse = convert.cast(then, dtype), convert.cast(orelse, dtype)
+    if not before_then and not before_else:
+        return Select(test, then, orelse)
+    sym = fresh("chosen", dtype)
+    ctx.out.append(Declare(sym, None))
+    ctx.out.append(If(test, (*before_then, Assign(sym, then)), (*before_else, Assign(sym, orelse))))
+    return Read(sym)
+
+
+# --------------------------------------------------------------------------- subscripts
+
+
+@lowers(ast.Subscript)
+def load(ctx: Context, node: ast.Subscript) -> Expr:
+    """One element of a view or local array."""
+    target, indices = element(ctx, node)
+    return Load(target.sym, indices, ctx.location(node))
+
+
+def element(ctx: Context, node: ast.Subscript) -> tuple[ViewRef | LocalArray, tuple[Expr, ...]]:
+    """What `x[i][j]` or `x[i, j]` names: a view or array, and the indices into its base."""
+    base, parts = flattened(node)
+    target = indexed(ctx, base)
+    rank = 1 if isinstance(target, LocalArray) else target.rank
+    if len(parts) != rank or any(isinstance(part, ast.Slice) for part in parts):
+        raise ctx.error(node, _wrong_rank(node, base, rank, parts))
+    visible = [index(ctx, part) for part in parts]
+    if isinstance(target, LocalArray):
+        return target, tuple(visible)
+    return target, target.indices(visible)
+
+
+def flattened(node: ast.Subscript) -> tuple[ast.expr, list[ast.expr]]:
+    """The indexed thing and all its indices: `x[i][j]` and `x[i, j]` give the same."""
+    parts: list[ast.expr] = []
+    base: ast.expr = node
+    while isinstance(base, ast.Subscript):
+        inner = base.slice
+        parts[:0] = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+        base = base.value
+    return base, parts
+
+
+def indexed(ctx: Context, base: ast.expr) -> ViewRef | LocalArray:
+    """The view or local array that an expression names."""
+    binding = ctx.lookup(base.id) if isinstance(base, ast.Name) else None
+    if isinstance(binding, (ViewRef, LocalArray)):
+        return binding
+    text = ast.unparse(base)
+    if binding is not None:
+        raise ctx.error(base, f"{text!r} is a number: it cannot be indexed")
+    raise ctx.error(
+        base, f"{text!r} is no view of this workunit: pass it as a keyword argument of the call"
+    )
+
+
+def index(ctx: Context, node: ast.expr) -> Expr:
+    """An index; a floating-point one is truncated, as C++ does."""
+    value = ctx.expression(node)
+    return value if value.dtype.is_integer else convert.cast(value, DType.INT64)
+
+
+def _wrong_rank(node: ast.Subscript, base: ast.expr, rank: int, parts: list[ast.expr]) -> str:
+    name = ast.unparse(base)
+    if any(isinstance(part, ast.Slice) for part in parts):
+        return f"{ast.unparse(node)!r} is a subview: give it a name first, as in s = {name}[i, :]"
+    hint = f"; for a subview write {name}[i, :]" if len(parts) < rank else ""
+    return f"{name!r} has {rank} dimension(s) but is indexed with {len(parts)}{hint}"
+
+
+def is_slicing(node: ast.expr) -> bool:
+    """Whether an expression is written as a subview."""
+    if not isinstance(node, ast.Subscript):
+        return False
+    return any(isinstance(part, ast.Slice) for part in flattened(node)[1])
+
+
+def subview(ctx: Context, node: ast.Subscript) -> ViewRef:
+    """`v[i, a:b, :]`: bounds and indices are evaluated here, once."""
+    base, parts = flattened(node)
+    target = indexed(ctx, base)
+    if isinstance(target, LocalArray):
+        raise ctx.error(node, "a list cannot be sliced")
+    if len(parts) != target.rank:
+        raise ctx.error(node, _wrong_rank(node, base, target.rank, parts))
+    return target.narrowed([_axis(ctx, target, n, part) for n, part in enumerate(parts)])
+
+
+def _axis(ctx: Context, target: ViewRef, place: int, part: ast.expr) -> Axis:
+    if not isinstance(part, ast.Slice):
+        return Axis(fixed=ctx.stable(index(ctx, part), "at"))
+    if part.step is not None:
+        raise ctx.error(part.step, "a subview has no step: write [a:b]")
+    lower = None if part.lower is None else ctx.stable(index(ctx, part.lower), "begin")
+    if lower is None and part.upper is None:
+        return Axis()
+    if part.upper is None:
+        upper = target.extent(place)
+    else:
+        upper = ctx.stable(index(ctx, part.upper), "end")
+    upper = convert.cast(upper, DType.INT64)
+    if lower is None:
+        return Axis(length=upper)
+    length = convert.binary("-", upper, convert.cast(lower, DType.INT64))
+    return Axis(offset=lower, length=length)

@@ -1,0 +1,66 @@
+"""Names a workunit takes from outside: module globals and closure variables.
+
+PyKokkos has no such names; here a number becomes a constant of the kernel, and a function is
+inlined. A lowered workunit lists what it took, so that a cache can tell whether it still holds.
+Paths are dotted: `N`, `config.N`, and `helper().N` for what the function `helper` took.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import FunctionType, ModuleType
+from typing import Any
+
+MISSING: Any = object()
+
+
+def outside(function: FunctionType, name: str) -> Any:
+    """The value of a free name of a function, or MISSING."""
+    if function.__closure__ is not None and name in function.__code__.co_freevars:
+        cell = function.__closure__[function.__code__.co_freevars.index(name)]
+        try:
+            return cell.cell_contents
+        except ValueError:  # not assigned yet
+            return MISSING
+    return function.__globals__.get(name, MISSING)
+
+
+def member(owner: Any, name: str) -> Any:
+    """An attribute of a module or class, or MISSING: other objects have state we cannot follow."""
+    if isinstance(owner, (ModuleType, type)):
+        return getattr(owner, name, MISSING)
+    return MISSING
+
+
+def resolve(function: FunctionType, path: str) -> Any:
+    """What a path names now, or MISSING."""
+    here: Any = function
+    inside = True  # whether `here` is a function whose names are next
+    for step in path.split("."):
+        call = step.endswith("()")
+        name = step[:-2] if call else step
+        here = outside(here, name) if inside else member(here, name)
+        if call and not isinstance(here, FunctionType):
+            here = getattr(here, "__wrapped__", None)
+            if not isinstance(here, FunctionType):
+                return MISSING
+        inside = call
+    return here
+
+
+def unchanged(function: FunctionType, taken: Sequence[tuple[str, object]]) -> bool:
+    """Whether every path still names the value that was taken."""
+    for path, value in taken:
+        now = outside(function, path) if "." not in path else resolve(function, path)
+        if now is not value and not _same_number(now, value):
+            return False
+    return True
+
+
+def _same_number(now: Any, before: Any) -> bool:
+    # By text, so that -0.0 differs from 0.0 and NaN equals itself.
+    return (
+        type(now) is type(before)
+        and not isinstance(now, (FunctionType, ModuleType, type))
+        and repr(now) == repr(before)
+    )

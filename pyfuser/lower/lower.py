@@ -1,0 +1,147 @@
+"""Lowering: a workunit's Python function, for given argument types, becomes ir."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import FunctionType
+from typing import Any
+
+from pyfuser.ir.canonical import fresh
+from pyfuser.ir.dtypes import DType
+from pyfuser.ir.nodes import Accumulator, Declare, Param, Read, Sym, Workunit
+from pyfuser.lower import calls, expressions, names, statements  # they register what they lower
+from pyfuser.lower.context import Context, Shared, Variable
+from pyfuser.lower.free import unchanged
+from pyfuser.lower.returns import without_returns
+from pyfuser.lower.signature import Signature, signature
+from pyfuser.lower.source import unwrap
+from pyfuser.lower.types import BoundType, ScalarType, ViewType, scalar_dtype
+from pyfuser.lower.views import whole
+
+__all__ = [
+    "BoundType",
+    "Lowered",
+    "ScalarType",
+    "Signature",
+    "ViewType",
+    "free_values_unchanged",
+    "lower",
+    "scalar_dtype",
+    "signature",
+]
+
+_HANDLERS = (calls, expressions, names, statements)
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A lowered workunit.
+
+    names: the argument names, in the order of `workunit.params`.
+    free: what the workunit took from outside, by dotted name (see `lower.free`).
+    """
+
+    workunit: Workunit
+    names: tuple[str, ...]
+    free: tuple[tuple[str, object], ...] = field(default=(), compare=False)
+
+
+def lower(
+    function: Callable[..., Any],
+    pattern: str,
+    rank: int,
+    types: Mapping[str, BoundType],
+    index_dtype: DType = DType.INT32,
+) -> Lowered:
+    """Lower a workunit.
+
+    pattern: "for", "reduce" or "scan"; rank: the number of policy indices; types: what each
+    further parameter is bound to.
+
+    Raises WorkunitError for what the language does not have, and ArgumentError where `types` do
+    not fit the parameters.
+    """
+    plain = unwrap(function)
+    header = signature(plain)
+    bound = header.bind(pattern, rank, types)
+    context = Context(plain, header.source, Shared(active=[plain.__code__]))
+    params = tuple(_parameter(context, name, bound[name]) for name in bound)
+    context.scopes.append({})  # in C++ arguments are fields, which a local may shadow
+    indices = _indices(context, header.names[:rank], index_dtype)
+    accumulators = _accumulators(context, header, pattern, rank)
+    for node in header.source.node.body:
+        context.statement(node)
+    workunit = Workunit(
+        plain.__name__,
+        indices,
+        params,
+        without_returns(tuple(context.out)),
+        accumulators,
+        header.source.location(header.source.node),
+    )
+    return Lowered(workunit, tuple(bound), tuple(context.shared.free.items()))
+
+
+def free_values_unchanged(function: Callable[..., Any], lowered: Lowered) -> bool:
+    """Whether all that a lowered workunit took from outside is still so."""
+    free = lowered.free
+    if not free:
+        return True
+    while not isinstance(function, FunctionType) or hasattr(function, "__wrapped__"):
+        function = function.__wrapped__  # type: ignore[attr-defined]
+    return unchanged(function, free)
+
+
+def _indices(context: Context, names: tuple[str, ...], dtype: DType) -> tuple[Sym, ...]:
+    """The policy's indices. One that the body assigns to is a local that starts as the index."""
+    indices = tuple(fresh(name, dtype) for name in names)
+    changed = _assigned_names(context.source.node) & set(names)
+    for name, index in zip(names, indices, strict=True):
+        if name in changed:
+            copy = fresh(name, dtype)
+            context.out.append(Declare(copy, Read(index)))
+            context.scopes[-1][name] = Variable(copy, "local")
+        else:
+            context.scopes[-1][name] = Variable(index, "index")
+    return indices
+
+
+def _assigned_names(definition: ast.FunctionDef) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(definition):
+        if isinstance(node, (ast.Assign, ast.AugAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names.update(target.id for target in targets if isinstance(target, ast.Name))
+    return names
+
+
+def _accumulators(
+    context: Context, header: Signature, pattern: str, rank: int
+) -> tuple[Accumulator, ...]:
+    if pattern == "for":
+        return ()
+    name = header.names[rank]
+    annotation = header.annotations.get(name)
+    if annotation is not None and annotation.kind not in ("accumulator", "scalar"):
+        raise header.source.error(
+            header.source.node, f"{name!r} is the accumulator: annotate it pk.Acc[pk.double]"
+        )
+    dtype = (annotation.dtype if annotation else None) or DType.FLOAT64
+    accumulator = fresh(name, dtype)
+    context.scopes[-1][name] = Variable(accumulator, "accumulator")
+    if pattern == "reduce":
+        return (Accumulator(accumulator),)
+    last = fresh(header.names[rank + 1], DType.BOOL)
+    context.scopes[-1][last.name] = Variable(last, "last pass")
+    return (Accumulator(accumulator, last),)
+
+
+def _parameter(context: Context, name: str, bound: BoundType) -> Param:
+    sym = fresh(name, bound.dtype)
+    if isinstance(bound, ViewType):
+        context.scopes[0][name] = whole(sym, bound.rank)
+        return Param(sym, bound.rank)
+    context.scopes[0][name] = Variable(sym, "scalar")
+    return Param(sym)

@@ -1,0 +1,102 @@
+"""Names and attributes as values: locals, parameters, and numbers from outside the workunit."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from typing import Any
+
+import numpy as np
+
+from pyfuser.ir.dtypes import DType
+from pyfuser.ir.maths import CONSTANTS
+from pyfuser.ir.nodes import Const, Expr, Read
+from pyfuser.lower.context import Context, Variable, lowers
+from pyfuser.lower.free import MISSING, member, outside
+from pyfuser.lower.types import scalar_dtype
+from pyfuser.lower.views import LocalArray, ViewRef
+
+
+@lowers(ast.Constant)
+def constant(ctx: Context, node: ast.Constant) -> Expr:
+    """A literal: `int` is 32 bits wide if the value fits, else 64; `float` is a double."""
+    value = node.value
+    if isinstance(value, (bool, int, float, complex)):
+        dtype = DType.INT32 if type(value) is int and value < 2**31 else scalar_dtype(value)
+        if dtype is None:
+            raise ctx.error(node, f"{value} does not fit into 64 bits")
+        return Const(value, dtype)
+    if isinstance(value, str):
+        raise ctx.error(node, "a text may only be the first argument of pk.printf")
+    raise ctx.error(node, f"{value!r} is not a number")
+
+
+@lowers(ast.Name)
+def name(ctx: Context, node: ast.Name) -> Expr:
+    """The value of a name."""
+    binding = ctx.lookup(node.id)
+    if isinstance(binding, Variable):
+        if binding.kind == "pending":
+            raise ctx.error(node, f"{node.id!r} is used in its own declaration")
+        return Read(binding.sym)
+    if isinstance(binding, ViewRef):
+        if binding.rank == 0:
+            raise ctx.error(node, f"{node.id!r} is a subview of one element: index the view itself")
+        raise ctx.error(node, f"{node.id!r} is a view: index it, as in {node.id}[i]")
+    if isinstance(binding, LocalArray):
+        raise ctx.error(node, f"{node.id!r} is a list: index it, as in {node.id}[0]")
+    return _number(ctx, node, node.id, outside(ctx.function, node.id))
+
+
+@lowers(ast.Attribute)
+def attribute(ctx: Context, node: ast.Attribute) -> Expr:
+    """`math.pi` and the like, or a number in a module or class."""
+    base = node.value
+    if isinstance(base, ast.Name) and ctx.lookup(base.id) is not None:
+        raise ctx.error(node, f"{base.id!r} has no attribute {node.attr!r} in a workunit")
+    if isinstance(base, ast.Name) and base.id == "math" and node.attr in CONSTANTS:
+        return Const(CONSTANTS[node.attr], DType.FLOAT64)
+    path, value = outside_object(ctx, node)
+    return _number(ctx, node, path, value)
+
+
+def outside_object(ctx: Context, node: ast.expr) -> tuple[str, Any]:
+    """The dotted name and the value of a name or attribute from outside (MISSING if unknown)."""
+    if isinstance(node, ast.Name):
+        if ctx.lookup(node.id) is not None:
+            return node.id, MISSING
+        return node.id, outside(ctx.function, node.id)
+    if isinstance(node, ast.Attribute):
+        path, owner = outside_object(ctx, node.value)
+        return f"{path}.{node.attr}", member(owner, node.attr)
+    return "?", MISSING
+
+
+def take(ctx: Context, path: str, value: Any) -> None:
+    """Note that the workunit depends on this value of an outside name."""
+    ctx.shared.free[ctx.path + path] = value
+
+
+def _number(ctx: Context, node: ast.expr, path: str, value: Any) -> Expr:
+    if value is MISSING:
+        raise ctx.error(node, f"unknown name {path!r}{_hint(ctx, path)}")
+    dtype = scalar_dtype(value)
+    if dtype is None:
+        raise ctx.error(
+            node,
+            f"{path!r} is a {type(value).__name__} from outside the workunit: only numbers can be "
+            "used so; pass views and arrays as keyword arguments of the call",
+        )
+    take(ctx, path, value)
+    return Const(value.item() if isinstance(value, np.generic) else value, dtype)
+
+
+def _hint(ctx: Context, name: str) -> str:
+    known = [known for scope in ctx.scopes for known in scope]
+    for node in ast.walk(ctx.source.node):
+        declares = isinstance(node, (ast.AnnAssign, ast.For))
+        if declares and getattr(node.target, "id", None) == name:  # type: ignore[attr-defined]
+            line = node.lineno  # type: ignore[attr-defined]
+            return f": line {line} declares it, for a block that does not reach here"
+    close = difflib.get_close_matches(name, known, 1)
+    return f": did you mean {close[0]!r}?" if close else ""

@@ -1,0 +1,160 @@
+"""A workunit's parameters: which belong to the policy, and what the annotations say of the rest."""
+
+from __future__ import annotations
+
+import ast
+import weakref
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import CodeType
+from typing import Any
+
+from pyfuser.errors import ArgumentError
+from pyfuser.ir.dtypes import DType
+from pyfuser.lower.annotation import Annotation, parse
+from pyfuser.lower.source import FunctionSource, source_of, unwrap
+from pyfuser.lower.types import BoundType, ScalarType, ViewType
+
+_POLICY_EXTRA = {"for": 0, "reduce": 1, "scan": 2}
+
+
+@dataclass(frozen=True)
+class Signature:
+    """The parameters of a workunit in order, with the meaning of their annotations."""
+
+    source: FunctionSource
+    names: tuple[str, ...]
+    annotations: Mapping[str, Annotation]
+
+    def policy_count(self, pattern: str, rank: int) -> int:
+        """How many leading parameters the pattern fills: `rank` indices, accumulator, last pass."""
+        return rank + _POLICY_EXTRA[pattern]
+
+    def policy_names(self, pattern: str, rank: int) -> tuple[str, ...]:
+        """The leading parameters, which the policy fills.
+
+        Raises WorkunitError where the function has too few.
+        """
+        count = self.policy_count(pattern, rank)
+        if len(self.names) < count:
+            raise self.source.error(
+                self.source.node,
+                f"a workunit of parallel_{pattern} over {rank} dimension(s) needs "
+                f"{_described(pattern, rank)} as first parameters, "
+                f"but {self.source.name!r} has only {len(self.names)} parameter(s)",
+            )
+        return self.names[:count]
+
+    def argument_names(self, pattern: str, rank: int) -> tuple[str, ...]:
+        """The parameters that a call binds, in order."""
+        return self.names[self.policy_count(pattern, rank) :]
+
+    @cached_property
+    def place(self) -> str:
+        """`file:line` of the definition."""
+        return str(self.source.location(self.source.node))
+
+    def bind(self, pattern: str, rank: int, types: Mapping[str, BoundType]) -> dict[str, BoundType]:
+        """The types of the bound parameters: an annotation's where there is one.
+
+        Raises ArgumentError where names or types do not fit.
+        """
+        self.policy_names(pattern, rank)
+        names = self.argument_names(pattern, rank)
+        for name in types:
+            if name not in names:
+                raise self._misfit(f"unknown argument {name!r}; it takes {_listed(names)}")
+        missing = [name for name in names if name not in types]
+        if missing:
+            raise self._misfit(f"missing argument(s) {_listed(missing)}")
+        return {name: self._resolve(name, types[name]) for name in names}
+
+    def _resolve(self, name: str, given: BoundType) -> BoundType:
+        annotation = self.annotations.get(name)
+        if annotation is None or annotation.kind == "auto":
+            return given
+        dtype = annotation.dtype
+        if annotation.kind == "view" and isinstance(given, ViewType):
+            if given.rank == annotation.rank and dtype in (None, given.dtype):
+                return given
+            expected = dtype.value if dtype else "any type"
+            wanted = f"a {annotation.rank}-D view of {expected}"
+        elif annotation.kind == "scalar" and isinstance(given, ScalarType):
+            assert dtype is not None
+            if not _loses_kind(given.dtype, dtype):
+                return ScalarType(dtype)
+            wanted = f"a scalar of type {dtype.value}"
+        else:
+            wanted = {"view": "a view", "scalar": "a scalar"}.get(annotation.kind, "something else")
+        raise self._misfit(f"argument {name!r} is annotated as {wanted} but is {given}")
+
+    def _misfit(self, message: str) -> ArgumentError:
+        return ArgumentError(f"{self.place}: workunit {self.source.name!r}: {message}")
+
+
+def _loses_kind(given: DType, wanted: DType) -> bool:
+    """Whether a conversion would drop a fraction or an imaginary part; the call is refused then."""
+    if given.is_complex:
+        return not wanted.is_complex
+    return given.is_float and wanted.is_integer
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(map(repr, names)) or "none"
+
+
+def _described(pattern: str, rank: int) -> str:
+    parts = [f"{rank} {'index' if rank == 1 else 'indices'}"]
+    if pattern != "for":
+        parts.append("an accumulator")
+    if pattern == "scan":
+        parts.append("a bool for the last pass")
+    return ", ".join(parts)
+
+
+_signatures: dict[int, tuple[weakref.ref[CodeType], Signature]] = {}
+
+
+def signature(function: Callable[..., Any]) -> Signature:
+    """The signature of a workunit; found once for each code object. Defaults are ignored.
+
+    Raises WorkunitError for what cannot be a workunit.
+    """
+    plain = unwrap(function)
+    code = plain.__code__
+    known = _signatures.get(id(code))
+    if known is not None and known[0]() is code:
+        return known[1]
+    result = _read(source_of(plain))
+    key = id(code)
+    _signatures[key] = (weakref.ref(code, lambda _: _signatures.pop(key, None)), result)
+    return result
+
+
+def _read(source: FunctionSource) -> Signature:
+    arguments = source.node.args
+    extra = arguments.vararg or arguments.kwarg
+    if extra is not None:
+        raise source.error(extra, "*args and **kwargs are not supported in a workunit")
+    nodes = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    if nodes and nodes[0].arg == "self":
+        raise source.error(nodes[0], "methods as workunits are not supported yet")
+    annotations = {}
+    for node in nodes:
+        if node.annotation is not None:
+            annotations[node.arg] = _annotation(source, node, node.annotation)
+    return Signature(source, tuple(node.arg for node in nodes), annotations)
+
+
+def _annotation(source: FunctionSource, node: ast.arg, annotation: ast.expr) -> Annotation:
+    parsed = parse(annotation)
+    if parsed is None or parsed.kind == "list":
+        raise source.error(
+            annotation,
+            f"{ast.unparse(annotation)!r} is no type of the language for {node.arg!r}: use int, "
+            "float, bool, pk.int64, pk.View1D[pk.double], pk.Acc[pk.double], ...",
+        )
+    if parsed.kind == "team":
+        raise source.error(annotation, "team policies are not supported yet")
+    return parsed

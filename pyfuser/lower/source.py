@@ -1,0 +1,157 @@
+"""From a function object to its syntax tree, found in the file (or cell) it was written in.
+
+Trees are kept by the identity of code objects: equal code objects may still differ in the
+annotations of their locals, which bytecode does not hold.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import CodeType, FunctionType, MethodType
+from typing import Any
+
+from pyfuser.errors import WorkunitError
+from pyfuser.ir.nodes import SourceLocation
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionSource:
+    """A function's syntax tree; the lines and columns of its nodes are those of the file."""
+
+    name: str
+    file: str
+    node: ast.FunctionDef
+    lines: tuple[str, ...]
+
+    def location(self, node: ast.AST) -> SourceLocation:
+        """Where a node of the tree stands."""
+        return SourceLocation(
+            self.file, getattr(node, "lineno", 1), getattr(node, "col_offset", 0), self.name
+        )
+
+    def error(self, node: ast.AST, message: str) -> WorkunitError:
+        """An error about a node, with the user's line."""
+        location = self.location(node)
+        line = self.lines[location.line - 1] if location.line <= len(self.lines) else ""
+        return WorkunitError(message, location, line)
+
+
+def unwrap(function: Callable[..., Any]) -> FunctionType:
+    """The plain function under decorators.
+
+    Raises WorkunitError for what is not a function with a name: methods, lambdas, objects.
+    """
+    plain: Any = function
+    while True:
+        inner = getattr(plain, "__wrapped__", None)
+        if inner is None:
+            break
+        plain = inner
+    if isinstance(plain, MethodType) and isinstance(plain.__func__, FunctionType):
+        raise _not_supported(plain.__func__, "methods as workunits are not supported yet")
+    if not isinstance(plain, FunctionType):
+        raise WorkunitError(
+            f"{plain!r} is not a function: a workunit is a Python function with a name",
+            SourceLocation("<unknown>", 0),
+        )
+    if plain.__name__ == "<lambda>":
+        raise _not_supported(plain, "lambdas as workunits are not supported yet: use def")
+    return plain
+
+
+def _not_supported(function: FunctionType, message: str) -> WorkunitError:
+    code = function.__code__
+    return WorkunitError(
+        message, SourceLocation(code.co_filename, code.co_firstlineno, 0, function.__name__)
+    )
+
+
+_sources: dict[int, tuple[weakref.ref[CodeType], FunctionSource]] = {}
+_Definition = tuple[ast.FunctionDef, CodeType]
+_files: dict[str, tuple[list[str], dict[int, _Definition]]] = {}
+
+
+def source_of(function: FunctionType) -> FunctionSource:
+    """The syntax tree of a plain function.
+
+    Raises WorkunitError where the source cannot be found, or is not what was compiled: a file
+    that was edited after its import must not lend its new text to the old function.
+    """
+    code = function.__code__
+    known = _sources.get(id(code))
+    if known is not None and known[0]() is code:
+        return known[1]
+    source = _find(function)
+    key = id(code)
+    _sources[key] = (weakref.ref(code, lambda _: _sources.pop(key, None)), source)
+    return source
+
+
+def _find(function: FunctionType) -> FunctionSource:
+    code = function.__code__
+    file = code.co_filename
+    for refresh in (False, True):
+        if refresh:
+            linecache.checkcache(file)
+        lines = linecache.getlines(file, function.__globals__)
+        found = _definitions(file, lines).get(code.co_firstlineno)
+        if found is not None and _same_code(found[1], code):
+            return FunctionSource(function.__name__, file, found[0], tuple(lines))
+    if not lines:
+        raise _not_supported(
+            function,
+            f"the source of workunit {function.__name__!r} cannot be found: define it in a file "
+            "or a notebook cell (for exec, put the text into linecache.cache first)",
+        )
+    raise _not_supported(
+        function,
+        f"what stands here now is not the source that workunit {function.__name__!r} was compiled "
+        "from: was the file changed after its import? Restart the program",
+    )
+
+
+def _definitions(file: str, lines: list[str]) -> dict[int, _Definition]:
+    """All function definitions of a file by first line (that of the first decorator)."""
+    known = _files.get(file)
+    if known is not None and known[0] == lines:
+        return known[1]
+    text = "".join(lines)
+    try:
+        tree = ast.parse(text)
+        codes = dict(_codes(compile(text, file, "exec", dont_inherit=True)))
+    except (SyntaxError, ValueError):
+        return {}
+    found: dict[int, _Definition] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            code = codes.get((node.name, first))
+            if code is not None:
+                found[first] = (node, code)
+    _files[file] = (lines, found)
+    return found
+
+
+def _codes(code: CodeType) -> Iterator[tuple[tuple[str, int], CodeType]]:
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield (constant.co_name, constant.co_firstlineno), constant
+            yield from _codes(constant)
+
+
+def _same_code(found: CodeType, code: CodeType) -> bool:
+    return (
+        found.co_name == code.co_name
+        and found.co_code == code.co_code
+        and found.co_varnames == code.co_varnames
+        and found.co_names == code.co_names
+        and repr(_plain_constants(found)) == repr(_plain_constants(code))
+    )
+
+
+def _plain_constants(code: CodeType) -> list[object]:
+    return [constant for constant in code.co_consts if not isinstance(constant, CodeType)]

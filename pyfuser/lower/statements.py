@@ -1,0 +1,340 @@
+"""Statements: declarations, assignments, branches and loops."""
+
+from __future__ import annotations
+
+import ast
+
+from pyfuser.ir.canonical import fresh
+from pyfuser.ir.dtypes import DType
+from pyfuser.ir.nodes import (
+    Assign,
+    AtomicFetch,
+    Body,
+    Break,
+    Const,
+    Continue,
+    DeclareArray,
+    Expr,
+    For,
+    If,
+    Load,
+    Read,
+    Stmt,
+    Store,
+    Sym,
+    Update,
+    While,
+)
+from pyfuser.ir.visit import all_expressions, assigned, expressions, statements
+from pyfuser.lower import annotation as syntax
+from pyfuser.lower import convert
+from pyfuser.lower.calls import call_statement
+from pyfuser.lower.context import Context, Variable, lowers
+from pyfuser.lower.expressions import BINARY_OPS, element, is_slicing, subview
+from pyfuser.lower.returns import RETURN
+from pyfuser.lower.views import LocalArray
+
+_READ_ONLY = {"scalar": "an argument of the call"}
+
+# --------------------------------------------------------------------------- declarations
+
+
+@lowers(ast.AnnAssign)
+def declaration(ctx: Context, node: ast.AnnAssign) -> None:
+    """`x: float = e`: a local of exactly that C++ type, in the scope of its block."""
+    if not isinstance(node.target, ast.Name):
+        raise ctx.error(node.target, "only a name can be declared")
+    name = node.target.id
+    annotation = syntax.parse(node.annotation)
+    if annotation is None or annotation.kind in ("accumulator", "team"):
+        raise ctx.error(
+            node.annotation, f"{ast.unparse(node.annotation)!r} is no type for a local variable"
+        )
+    ctx.check_new(node, name)
+    if annotation.kind == "view":
+        _subview_declaration(ctx, node, name, annotation)
+        return
+    if annotation.kind == "list":
+        assert annotation.dtype is not None
+        _array(ctx, node, name, annotation.dtype)
+        return
+    value = None
+    if node.value is not None:
+        ctx.scopes[-1][name] = Variable(Sym(name, 0, DType.BOOL), "pending")
+        value = ctx.expression(node.value)
+    dtype = annotation.dtype
+    if dtype is None:
+        if value is None:
+            raise ctx.error(node, "a name of type pk.cpp_auto needs a value")
+        dtype = value.dtype
+    sym = ctx.temporary(name, dtype, None if value is None else convert.cast(value, dtype))
+    ctx.scopes[-1][name] = Variable(sym, "local")
+
+
+def _subview_declaration(
+    ctx: Context, node: ast.AnnAssign, name: str, annotation: syntax.Annotation
+) -> None:
+    if node.value is None or not is_slicing(node.value):
+        raise ctx.error(node, f"a local view is a subview, as in {name} = v[i, :]")
+    assert isinstance(node.value, ast.Subscript)
+    view = subview(ctx, node.value)
+    if view.rank != annotation.rank or annotation.dtype not in (None, view.dtype):
+        raise ctx.error(
+            node.annotation, f"the subview is a {view.rank}-D view of {view.dtype.value}"
+        )
+    ctx.scopes[-1][name] = view
+
+
+def _array(ctx: Context, node: ast.AnnAssign, name: str, dtype: DType) -> None:
+    if not isinstance(node.value, ast.List) or not node.value.elts:
+        raise ctx.error(node, f"a list is declared with its elements, as in {name} = [0, 0, 0]")
+    values = tuple(convert.cast(ctx.expression(item), dtype) for item in node.value.elts)
+    sym = fresh(name, dtype)
+    ctx.out.append(DeclareArray(sym, values))
+    ctx.scopes[-1][name] = LocalArray(sym, len(values))
+
+
+# --------------------------------------------------------------------------- assignments
+
+
+@lowers(ast.Assign)
+def assignment(ctx: Context, node: ast.Assign) -> None:
+    """`x = e`, `v[i] = e`, `x = y = e`, and the subview `s = v[i, :]`."""
+    target = node.targets[0]
+    if is_slicing(node.value):
+        assert isinstance(node.value, ast.Subscript)
+        if len(node.targets) > 1 or not isinstance(target, ast.Name):
+            raise ctx.error(node, "a subview is given one name, as in s = v[i, :]")
+        ctx.check_new(node, target.id)
+        ctx.scopes[-1][target.id] = subview(ctx, node.value)
+        return
+    value = ctx.expression(node.value)
+    if len(node.targets) == 1:
+        _assign(ctx, target, value)
+        return
+    for target in reversed(node.targets):  # as C++'s `x = y = e`: x gets what y became
+        value = _assign(ctx, target, value, again=True)
+
+
+def _assign(ctx: Context, target: ast.expr, value: Expr, again: bool = False) -> Expr:
+    """Assign to a name or element; `again`: the assigned value will be used once more."""
+    if isinstance(target, ast.Subscript):
+        place, indices = element(ctx, target)
+        value = convert.cast(value, place.sym.dtype)
+        if again:
+            value = ctx.stable(value, "value")
+        ctx.out.append(Store(place.sym, indices, value, ctx.location(target)))
+        return value
+    if not isinstance(target, ast.Name):
+        raise ctx.error(target, "only a name or an element of a view can be assigned to")
+    sym = _writable(ctx, target, value.dtype)
+    ctx.out.append(Assign(sym, convert.cast(value, sym.dtype)))
+    return Read(sym)
+
+
+def _writable(ctx: Context, target: ast.Name, dtype: DType | None) -> Sym:
+    """The variable that is assigned to."""
+    name = target.id
+    binding = ctx.lookup(name)
+    if isinstance(binding, Variable) and binding.kind in ("local", "accumulator"):
+        return binding.sym
+    if binding is None:
+        kind = _SPELLING.get(dtype, "float") if dtype else "float"
+        raise ctx.error(
+            target, f"{name!r} is not declared: write `{name}: {kind} = ...` the first time"
+        )
+    if isinstance(binding, Variable):
+        what = _READ_ONLY.get(binding.kind, f"the {binding.kind}")
+        raise ctx.error(target, f"{name!r} is {what}: it cannot be assigned to")
+    raise ctx.error(target, f"{name!r} is a view: assign to an element, as in {name}[i] = ...")
+
+
+_SPELLING = {DType.INT32: "int", DType.FLOAT64: "float", DType.BOOL: "bool"} | {
+    dtype: f"pk.{dtype.value}"
+    for dtype in DType
+    if dtype not in (DType.INT32, DType.FLOAT64, DType.BOOL, DType.FLOAT32)
+}
+_SPELLING[DType.FLOAT32] = "pk.float"
+
+
+@lowers(ast.AugAssign)
+def update(ctx: Context, node: ast.AugAssign) -> None:
+    """`x op= e`: computed in the common type and converted to the target's, as in C++.
+
+    `/=` and `//=` are both C++'s `/=`, as PyKokkos has them.
+    """
+    kind = type(node.op)
+    op = "/" if kind in (ast.Div, ast.FloorDiv) else BINARY_OPS.get(kind)
+    if op is None:
+        raise ctx.error(node, "`**=` and `@=` are not supported: write the operation out")
+    if isinstance(node.target, ast.Subscript):
+        _update_element(ctx, node.target, op, ctx.expression(node.value))
+    elif isinstance(node.target, ast.Name):
+        _update_name(ctx, node.target, op, ctx.expression(node.value))
+    else:
+        raise ctx.error(node.target, "only a name or an element of a view can be updated")
+
+
+def _update_element(ctx: Context, target: ast.Subscript, op: str, value: Expr) -> None:
+    place, indices = element(ctx, target)
+    sym, location = place.sym, ctx.location(target)
+    common = convert.operation_type(op, sym.dtype, value.dtype)
+    if common is sym.dtype and not isinstance(place, LocalArray):
+        operand = convert.promoted(value) if op in ("<<", ">>") else convert.cast(value, common)
+        ctx.out.append(Update(op, sym, indices, operand, False, location))
+        return
+    indices = tuple(_repeatable(ctx, i) for i in indices)
+    result = convert.binary(op, Load(sym, indices, location), value)
+    ctx.out.append(Store(sym, indices, convert.cast(result, sym.dtype), location))
+
+
+def _repeatable(ctx: Context, index: Expr) -> Expr:
+    """An index that may be evaluated twice."""
+    effects = any(isinstance(e, AtomicFetch) for e in expressions(index))
+    return ctx.stable(index, "at") if effects else index
+
+
+def _update_name(ctx: Context, target: ast.Name, op: str, value: Expr) -> None:
+    sym = _writable(ctx, target, value.dtype)
+    binding = ctx.lookup(target.id)
+    common = convert.operation_type(op, sym.dtype, value.dtype)
+    accumulates = isinstance(binding, Variable) and binding.kind == "accumulator"
+    if accumulates and op in ("+", "-") and common is sym.dtype:
+        # a - b is a + (-b), exactly: one form for every sum
+        operand = convert.cast(value, common)
+        operand = operand if op == "+" else convert.unary("-", operand)
+        ctx.out.append(Update("+", sym, (), operand, False, ctx.location(target)))
+        return
+    result = convert.binary(op, Read(sym), value)
+    ctx.out.append(Assign(sym, convert.cast(result, sym.dtype)))
+
+
+# --------------------------------------------------------------------------- control
+
+
+@lowers(ast.If)
+def branch(ctx: Context, node: ast.If) -> None:
+    """`if`, `elif`, `else`."""
+    test = ctx.condition(node.test)
+    ctx.out.append(If(test, ctx.block(node.body), ctx.block(node.orelse)))
+
+
+@lowers(ast.While)
+def while_loop(ctx: Context, node: ast.While) -> None:
+    """A while loop; a condition that needs statements is tested at the start of the body."""
+    if node.orelse:
+        raise ctx.error(node.orelse[0], "`else` of a loop is not supported")
+    with ctx.hoisted() as before:
+        test = ctx.condition(node.test)
+    body = ctx.block(node.body)
+    if not before:
+        ctx.out.append(While(test, body))
+        return
+    leave = If(test, (), (Break(),))
+    ctx.out.append(While(Const(True, DType.BOOL), (*before, leave, *body)))
+
+
+@lowers(ast.For)
+def for_loop(ctx: Context, node: ast.For) -> None:
+    """`for i in range(...)`: C++'s loop of a 32-bit int, whose bound is tested every time."""
+    target, call = node.target, node.iter
+    if not isinstance(target, ast.Name):
+        raise ctx.error(target, "a loop has one variable")
+    if node.orelse:
+        raise ctx.error(node.orelse[0], "`else` of a loop is not supported")
+    is_range = isinstance(call, ast.Call) and getattr(call.func, "id", None) == "range"
+    if not is_range or not isinstance(call, ast.Call):
+        raise ctx.error(call, "a loop runs over range(...) only")
+    if not 1 <= len(call.args) <= 3 or call.keywords:
+        raise ctx.error(call, "range takes one to three numbers")
+    start: Expr = Const(0, DType.INT32)
+    step: Expr = Const(1, DType.INT32)
+    if len(call.args) > 1:
+        start = convert.cast(_bound(ctx, call.args[0]), DType.INT32)
+    with ctx.hoisted() as before:
+        stop = _bound(ctx, call.args[0 if len(call.args) == 1 else 1])
+        if len(call.args) == 3:
+            step = _step(ctx, call.args[2])
+    sym = fresh(target.id, DType.INT32)
+    with ctx.scope() as scope:
+        scope[target.id] = Variable(sym, "local")
+        body = ctx.block(node.body)
+    if before and not _invariant(before, (stop, step), body):
+        raise ctx.error(
+            call,
+            "this bound calls a function of values that the loop changes: "
+            "compute it before the loop",
+        )
+    ctx.out.extend(before)
+    ctx.out.append(For(sym, start, stop, step, body))
+
+
+def _bound(ctx: Context, node: ast.expr) -> Expr:
+    value = ctx.expression(node)
+    if not value.dtype.is_integer:
+        raise ctx.error(node, f"range needs integers, not {value.dtype.value}: use int(...)")
+    return value
+
+
+def _step(ctx: Context, node: ast.expr) -> Expr:
+    step = _bound(ctx, node)
+    if isinstance(step, Const):
+        if step.value == 0:
+            raise ctx.error(node, "the step of range is zero")
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        raise ctx.error(node, "a negative step must be a number, as in range(n, 0, -1)")
+    return step
+
+
+def _invariant(before: list[Stmt], bounds: tuple[Expr, ...], body: Body) -> bool:
+    """Whether statements and the bounds after them give the same in every iteration."""
+    used = list(all_expressions(tuple(before)))
+    used += [e for bound in bounds for e in expressions(bound)]
+    changed = assigned(body)
+    if any(isinstance(e, Read) and e.sym in changed for e in used):
+        return False
+    if not any(isinstance(e, Load) for e in used):
+        return True
+    return not any(isinstance(s, (Store, Update)) for s in statements(body))
+
+
+@lowers(ast.Return)
+def return_statement(ctx: Context, node: ast.Return) -> None:
+    """Marks the place; `lower.returns` removes it."""
+    value = node.value
+    if isinstance(value, ast.Constant) and value.value is None:
+        value = None
+    if value is not None:
+        if ctx.result is None:
+            raise ctx.error(node, "a workunit or a function without result returns no value")
+        ctx.out.append(Assign(ctx.result, convert.cast(ctx.expression(value), ctx.result.dtype)))
+    elif ctx.result is not None:
+        raise ctx.error(node, "a value must be returned here")
+    ctx.out.append(RETURN)
+
+
+@lowers(ast.Break)
+def break_statement(ctx: Context, node: ast.Break) -> None:
+    """Leave the innermost loop."""
+    ctx.out.append(Break())
+
+
+@lowers(ast.Continue)
+def continue_statement(ctx: Context, node: ast.Continue) -> None:
+    """Go on with the next iteration of the innermost loop."""
+    ctx.out.append(Continue())
+
+
+@lowers(ast.Pass, ast.Nonlocal)
+def nothing(ctx: Context, node: ast.stmt) -> None:
+    """Statements without effect."""
+
+
+@lowers(ast.Expr)
+def expression_statement(ctx: Context, node: ast.Expr) -> None:
+    """A call for its effect, or a docstring."""
+    if isinstance(node.value, ast.Constant):
+        return
+    if not isinstance(node.value, ast.Call):
+        raise ctx.error(node, "an expression as a statement has no effect: only calls may stand so")
+    call_statement(ctx, node.value)

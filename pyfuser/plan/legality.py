@@ -1,0 +1,166 @@
+"""May two calls share a loop? The law of fusion, for whole calls."""
+
+from __future__ import annotations
+
+from pyfuser.analysis.dependences import Dependence, DependenceGraph, Kind
+from pyfuser.ir import nodes
+from pyfuser.ir.nodes import Workunit
+from pyfuser.ir.visit import all_expressions, statements
+from pyfuser.plan.plan import Rejection
+from pyfuser.trace.shape import CallShape, FutureShape, TraceShape
+
+_UNKNOWN = "unknown-access"
+
+
+class Legality:
+    """Answers for one trace. Sets of calls are bit sets of their positions.
+
+    predecessors[c]: calls that must run before c, or in c's loop before c (links; their transitive
+    closure is the order). compatible[c]: calls, c included, that may share a loop with c as far as
+    the two alone decide; a group also needs that no path leaves it and comes back.
+    """
+
+    def __init__(self, trace: TraceShape, graph: DependenceGraph) -> None:
+        self._trace = trace
+        size = len(trace.calls)
+        self._forbidding = _forbidding(graph)
+        links = _links(trace)
+        self.predecessors = [0] * size
+        for dependence in graph.dependences:
+            self.predecessors[dependence.sink] |= 1 << dependence.source
+        forbidden = [0] * size
+        for source, sink in self._forbidding.keys() | links.keys():
+            self.predecessors[sink] |= 1 << source
+            forbidden[sink] |= 1 << source
+        self._reasons = links
+        self._apart = _paths_that_separate(self.predecessors, forbidden)
+        self.compatible = self._compatible()
+
+    def may_share_loop(self, first: int, second: int) -> Rejection | None:
+        """None if they may, else why not; first < second."""
+        if self.compatible[second] >> first & 1:
+            return None
+        dependence = None
+        reason = self._reasons.get((first, second)) or self._kinds_differ(first, second)
+        if not reason:
+            dependence = self._forbidding.get((first, second))
+            reason = "cycle"
+            if dependence:
+                reason = _UNKNOWN if dependence.unknown else dependence.kind.value
+        return Rejection(first, second, reason, dependence)
+
+    def _kinds_differ(self, first: int, second: int) -> str | None:
+        a, b = self._trace.calls[first], self._trace.calls[second]
+        if not (_mergeable(a) and _mergeable(b)):
+            return "opaque" if _has_effect(a.workunit) or _has_effect(b.workunit) else "pattern"
+        return "space" if a.space != b.space else None
+
+    def _compatible(self) -> list[int]:
+        size = len(self._trace.calls)
+        result = [1 << n for n in range(size)]
+        members: dict[object, int] = {}
+        for position, call in enumerate(self._trace.calls):
+            if not _mergeable(call):
+                continue
+            same = members.get(call.space, 0)
+            members[call.space] = same | 1 << position
+            earlier = same & ~self._apart[position]
+            result[position] |= earlier
+            while earlier:
+                other = earlier.bit_length() - 1
+                earlier ^= 1 << other
+                result[other] |= 1 << position
+        return result
+
+
+def reasons(trace: TraceShape, graph: DependenceGraph) -> Legality:
+    """What legality needs to know of a trace, worked out once."""
+    return Legality(trace, graph)
+
+
+def _forbidding(graph: DependenceGraph) -> dict[tuple[int, int], Dependence]:
+    """For each pair of calls that a dependence keeps apart, the most telling dependence."""
+    found: dict[tuple[int, int], Dependence] = {}
+    for dependence in graph.dependences:
+        if dependence.same_iteration:
+            continue
+        key = dependence.source, dependence.sink
+        old = found.get(key)
+        if old is None or _weight(dependence) < _weight(old):
+            found[key] = dependence
+    return found
+
+
+_KINDS = {Kind.FLOW: 0, Kind.ANTI: 1, Kind.OUTPUT: 2}
+
+
+def _weight(dependence: Dependence) -> tuple[bool, int]:
+    return dependence.unknown, _KINDS[dependence.kind]
+
+
+def _links(trace: TraceShape) -> dict[tuple[int, int], str]:
+    """Pairs that are ordered, and kept apart, by something else than memory."""
+    links: dict[tuple[int, int], str] = {}
+    printed = -1
+    for position, call in enumerate(trace.calls):
+        for argument in call.arguments:
+            if isinstance(argument, FutureShape):
+                links[argument.producer, position] = "scalar"
+        if _has_effect(call.workunit):
+            if printed >= 0:
+                links.setdefault((printed, position), "opaque")
+            printed = position
+    return links
+
+
+def _paths_that_separate(predecessors: list[int], forbidden: list[int]) -> list[int]:
+    """For each call the earlier ones from which a path with a forbidding link leads to it."""
+    before: list[int] = []
+    apart: list[int] = []
+    for links, forbids in zip(predecessors, forbidden, strict=True):
+        ordered = separate = 0
+        rest = links
+        while rest:
+            source = rest.bit_length() - 1
+            rest ^= 1 << source
+            ordered |= 1 << source | before[source]
+            separate |= apart[source]
+            if forbids >> source & 1:
+                separate |= 1 << source | before[source]
+        before.append(ordered)
+        apart.append(separate)
+    return apart
+
+
+def _mergeable(call: CallShape) -> bool:
+    """Whether a call may share a loop with any other at all."""
+    workunit = call.workunit
+    if call.pattern not in ("for", "reduce") or _has_effect(workunit):
+        return False
+    return not workunit.accumulators or _is_sum(workunit)
+
+
+def _is_sum(workunit: Workunit) -> bool:
+    """Whether accumulators only ever are added to."""
+    sums = {accumulator.sym for accumulator in workunit.accumulators}
+    if any(accumulator.last_pass is not None for accumulator in workunit.accumulators):
+        return False
+    if any(isinstance(e, nodes.Read) and e.sym in sums for e in all_expressions(workunit.body)):
+        return False
+    return not any(
+        (isinstance(stmt, nodes.Assign) and stmt.sym in sums)
+        or (isinstance(stmt, nodes.Update) and stmt.target in sums and stmt.op != "+")
+        for stmt in statements(workunit.body)
+    )
+
+
+def _has_effect(workunit: Workunit) -> bool:
+    """Whether running it shows in more than memory (printf, or any call for its effect)."""
+    if any(
+        isinstance(stmt, nodes.Eval) and not isinstance(stmt.expr, nodes.AtomicFetch)
+        for stmt in statements(workunit.body)
+    ):
+        return True
+    return any(
+        isinstance(e, nodes.Call) and e.name == "printf" for e in all_expressions(workunit.body)
+    )

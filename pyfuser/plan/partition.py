@@ -1,0 +1,334 @@
+"""Which calls run together: the partition of a trace into groups of least total cost.
+
+Weighted loop fusion is NP-hard (K. Kennedy and K. McKinley, "Maximizing loop parallelism and
+improving data locality via loop fusion and distribution", 1993; G. Gao et al., "Collective loop
+fusion for array contraction", 1992). Traces fall into short segments that no group can span, and
+those are solved exactly; a long one is solved greedily.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pyfuser.analysis.dependences import DependenceGraph
+from pyfuser.plan.legality import Legality, reasons
+from pyfuser.plan.plan import Group, Plan, Rejection
+from pyfuser.plan.profit import CostModel
+from pyfuser.trace.shape import CallShape, RegionShape, TraceShape
+
+MAX_CALLS = 64  # of a group: compile time grows with it
+MAX_PARAMS = 40
+MAX_EXACT = 12  # calls of a segment that is solved exactly, ...
+MAX_STEPS = 400  # ... if it does not take more groups than this to try
+MAX_CANDIDATES = 8  # groups that the greedy tries for a call
+MAX_REJECTIONS = 64
+NEARBY = 4  # how far apart two calls may be for a rejection to be of interest
+
+
+def partition(trace: TraceShape, graph: DependenceGraph) -> Plan:
+    """Choose the groups of a trace, in an order that respects its dependences."""
+    planner = _Planner(trace, graph)
+    groups = [group for segment in planner.segments() for group in planner.solve(segment)]
+    ordered = _ordered(groups, planner.legality.predecessors)
+    return Plan(
+        tuple(Group(calls) for calls in ordered), tuple(_rejections(trace, planner, ordered))
+    )
+
+
+class _Planner:
+    def __init__(self, trace: TraceShape, graph: DependenceGraph) -> None:
+        self.legality: Legality = reasons(trace, graph)
+        self.model = CostModel(trace)
+        self._keys = [_param_keys(call) for call in trace.calls]
+
+    def within_limits(self, calls: tuple[int, ...]) -> bool:
+        """Whether a kernel of these calls has a reasonable size; one call always has."""
+        if len(calls) > MAX_CALLS:
+            return False
+        regions = set().union(*(self._keys[c][0] for c in calls))
+        scalars = sum(self._keys[c][1] for c in calls)
+        return len(calls) == 1 or len(regions) + scalars <= MAX_PARAMS
+
+    def segments(self) -> Iterator[tuple[int, ...]]:
+        """Runs of calls such that no group can hold calls of two runs."""
+        compatible = self.legality.compatible
+        size = len(compatible)
+        end = lowest = size
+        for position in reversed(range(size)):
+            lowest = min(lowest, (compatible[position] & -compatible[position]).bit_length() - 1)
+            if lowest == position:
+                yield tuple(range(position, end))
+                end = lowest = position
+
+    def solve(self, segment: tuple[int, ...]) -> list[tuple[int, ...]]:
+        if len(segment) == 1 or self._all_together(segment):
+            return [segment]
+        if len(segment) <= MAX_EXACT:
+            exact = _Exact(self, segment).solve()
+            if exact is not None:
+                return exact
+        return _greedy(self, segment)
+
+    def _all_together(self, segment: tuple[int, ...]) -> bool:
+        """The common case: everything may share a loop and nothing gets too large."""
+        members = _bits(segment)
+        if any(members & ~self.legality.compatible[c] for c in segment):
+            return False
+        _, streams = self.model.traffic(segment)
+        return streams <= self.model.machine.streams and self.within_limits(segment)
+
+
+# --------------------------------------------------------------------------- exact
+
+
+class _TooLarge(Exception):
+    """The exact search took too many steps."""
+
+
+class _Exact:
+    """Dynamic programming over the down-sets of the dependence order.
+
+    A legal partition is a sequence of groups whose unions are closed under predecessors, so the
+    least cost of what follows a down-set depends on nothing but the down-set.
+    """
+
+    def __init__(self, planner: _Planner, segment: tuple[int, ...]) -> None:
+        self._planner = planner
+        self._calls = segment
+        place = {call: n for n, call in enumerate(segment)}
+        legality = planner.legality
+        inside = _bits(segment)
+        self._before = [
+            _bits(place[p] for p in _members(legality.predecessors[c] & inside)) for c in segment
+        ]
+        self._compatible = [
+            _bits(place[p] for p in _members(legality.compatible[c] & inside)) for c in segment
+        ]
+        self._costs: dict[int, float | None] = {}
+        self._best: dict[int, tuple[float, int]] = {}  # down-set -> (cost of the rest, next group)
+        self._steps = 0
+
+    def solve(self) -> list[tuple[int, ...]] | None:
+        """The groups of least cost, or None if the search is too large."""
+        every = (1 << len(self._calls)) - 1
+        try:
+            self._rest(0, every)
+        except _TooLarge:
+            return None
+        groups = []
+        done = 0
+        while done != every:
+            group = self._best[done][1]
+            groups.append(self._positions(group))
+            done |= group
+        return groups
+
+    def _positions(self, group: int) -> tuple[int, ...]:
+        return tuple(sorted(self._calls[n] for n in _members(group)))
+
+    def _rest(self, done: int, every: int) -> float:
+        if done == every:
+            return 0.0
+        known = self._best.get(done)
+        if known is not None:
+            return known[0]
+        best = (float("inf"), 0)
+        for group in self._next_groups(done, 0, 0):
+            self._steps += 1
+            if self._steps > MAX_STEPS:
+                raise _TooLarge
+            cost = self._cost(group)
+            if cost is not None:
+                best = min(best, (cost + self._rest(done | group, every), group))
+        self._best[done] = best
+        return best[0]
+
+    def _next_groups(self, done: int, group: int, first: int) -> Iterator[int]:
+        """Groups that may run next; members are added in ascending order, closed as they grow."""
+        for call in range(first, len(self._calls)):
+            if done >> call & 1 or self._before[call] & ~(done | group):
+                continue
+            if group & ~self._compatible[call]:
+                continue
+            larger = group | 1 << call
+            yield from self._next_groups(done, larger, call + 1)
+            yield larger
+
+    def _cost(self, group: int) -> float | None:
+        if group not in self._costs:
+            calls = self._positions(group)
+            fits = self._planner.within_limits(calls)
+            self._costs[group] = self._planner.model.cost(calls) if fits else None
+        return self._costs[group]
+
+
+# --------------------------------------------------------------------------- greedy
+
+
+@dataclass(slots=True)
+class _Open:
+    """A group that may still grow; `after` are the groups that must run before it."""
+
+    calls: tuple[int, ...]
+    members: int
+    cost: float
+    after: int = 0
+
+
+def _greedy(planner: _Planner, segment: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Each call in turn joins the group where it saves most, if the order allows it.
+
+    Only the latest groups that could take it are tried.
+    """
+    groups: list[_Open] = []
+    home: dict[int, int] = {}
+    inside = _bits(segment)
+    for call in segment:
+        before = 0
+        for other in _members(planner.legality.predecessors[call] & inside):
+            number = home[other]
+            before |= 1 << number | groups[number].after
+        alone = planner.model.cost((call,))
+        choice = _best_group(planner, groups, call, before, alone)
+        if choice is None:
+            home[call] = len(groups)
+            groups.append(_Open((call,), 1 << call, alone, before))
+            continue
+        number, cost = choice
+        home[call] = number
+        group = groups[number]
+        group.calls, group.members, group.cost = (
+            (*group.calls, call),
+            group.members | 1 << call,
+            cost,
+        )
+        _order_after(groups, number, before)
+    return [group.calls for group in groups]
+
+
+def _best_group(
+    planner: _Planner, groups: list[_Open], call: int, before: int, alone: float
+) -> tuple[int, float] | None:
+    """The group where a call saves most, with the group's new cost."""
+    compatible = planner.legality.compatible[call]
+    best: tuple[float, int, float] | None = None
+    tried = 0
+    # A group that must run before another predecessor of the call cannot take it.
+    closed = 0
+    for number in _members(before):
+        closed |= groups[number].after
+    for number in reversed(range(len(groups))):
+        group = groups[number]
+        if group.members & ~compatible or closed >> number & 1:
+            continue
+        calls = (*group.calls, call)
+        if not planner.within_limits(calls):
+            continue
+        cost = planner.model.cost(calls)
+        saved = group.cost + alone - cost
+        if saved > 0 and (best is None or saved > best[0]):
+            best = saved, number, cost
+        tried += 1
+        if tried == MAX_CANDIDATES:
+            break
+    return None if best is None else best[1:]
+
+
+def _order_after(groups: list[_Open], number: int, before: int) -> None:
+    """Note that a group must run after others, and so must those that run after it."""
+    new = before & ~(1 << number) & ~groups[number].after
+    if not new:
+        return
+    for other, group in enumerate(groups):
+        if other == number or group.after >> number & 1:
+            group.after |= new
+
+
+# --------------------------------------------------------------------------- order, report
+
+
+def _ordered(groups: list[tuple[int, ...]], predecessors: list[int]) -> list[tuple[int, ...]]:
+    """Topological order of the groups, that of their first calls where there is a choice."""
+    groups = sorted(groups)
+    home = {call: number for number, calls in enumerate(groups) for call in calls}
+    followers: list[set[int]] = [set() for _ in groups]
+    waiting = [0] * len(groups)
+    for call, number in home.items():
+        for other in _members(predecessors[call]):
+            before = home[other]
+            if before != number and number not in followers[before]:
+                followers[before].add(number)
+                waiting[number] += 1
+    ready = [number for number, count in enumerate(waiting) if not count]
+    heapq.heapify(ready)
+    result = []
+    while ready:
+        number = heapq.heappop(ready)
+        result.append(groups[number])
+        for follower in followers[number]:
+            waiting[follower] -= 1
+            if not waiting[follower]:
+                heapq.heappush(ready, follower)
+    assert len(result) == len(groups), "the groups depend on each other in a cycle"
+    return result
+
+
+def _rejections(
+    trace: TraceShape, planner: _Planner, groups: list[tuple[int, ...]]
+) -> Iterator[Rejection]:
+    """Why neighbours do not share a kernel; each kind of reason once for a pair of workunits."""
+    home = {call: calls for calls in groups for call in calls}
+    seen: set[tuple[str, ...]] = set()
+    for second in range(1, len(trace.calls)):
+        for first in range(max(0, second - NEARBY), second):
+            if home[first] is home[second]:
+                continue
+            rejection = planner.legality.may_share_loop(first, second)
+            if rejection is None and first == second - 1:
+                rejection = Rejection(first, second, _not_chosen(planner, home, first, second))
+            if rejection is None or (rejection.dependence is None and first != second - 1):
+                continue
+            key = (
+                trace.calls[first].workunit.name,
+                trace.calls[second].workunit.name,
+                rejection.reason,
+            )
+            if key in seen:
+                continue
+            seen.add(key)
+            yield rejection
+            if len(seen) == MAX_REJECTIONS:
+                return
+
+
+def _not_chosen(
+    planner: _Planner, home: dict[int, tuple[int, ...]], first: int, second: int
+) -> str:
+    """Why two calls that may share a loop do not."""
+    merged = tuple(sorted({*home[first], *home[second]}))
+    return "profit" if planner.within_limits(merged) else "limit"
+
+
+# --------------------------------------------------------------------------- small helpers
+
+
+def _param_keys(call: CallShape) -> tuple[frozenset[RegionShape], int]:
+    """The regions of a call, and how many scalars it has."""
+    regions = frozenset(a for a in call.arguments if isinstance(a, RegionShape))
+    return regions, sum(not isinstance(a, RegionShape) for a in call.arguments)
+
+
+def _bits(numbers: Iterator[int] | tuple[int, ...]) -> int:
+    result = 0
+    for number in numbers:
+        result |= 1 << number
+    return result
+
+
+def _members(bits: int) -> Iterator[int]:
+    while bits:
+        number = bits.bit_length() - 1
+        bits ^= 1 << number
+        yield number

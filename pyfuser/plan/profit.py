@@ -1,0 +1,214 @@
+"""Should calls share a loop? A cost model: launches and bytes that must move.
+
+The roofline view (S. Williams, A. Waterman and D. Patterson, 2009) of a kernel without reuse
+between iterations: its time is that of the memory traffic, plus a constant for the launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+from pyfuser.analysis.accesses import Access, Mode, Relation, accesses
+from pyfuser.analysis.affine import Affine
+from pyfuser.analysis.layout import byte_range
+from pyfuser.trace.shape import CallShape, RegionShape, TraceShape
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What the cost model knows of the hardware.
+
+    launch: seconds. bandwidth: bytes a second. streams: how many arrays a loop can walk through
+    before hardware prefetchers and load buffers run out; each one more adds the fraction
+    `crowding` to the time of the traffic.
+    """
+
+    launch: float = 5e-6
+    bandwidth: float = 20e9
+    streams: int = 14
+    crowding: float = 0.02
+
+
+DEFAULT = Machine()
+
+
+class _Touch(NamedTuple):
+    """What one call does with one stream; the cells are None unless a value can be kept."""
+
+    stream: int
+    read: float  # bytes
+    written: float
+    cells_read: frozenset[tuple[Affine | None, ...]] | None
+    cells_written: frozenset[tuple[Affine | None, ...]] | None
+
+
+class CostModel:
+    """The costs of groups of a trace's calls.
+
+    A stream is memory that is walked through together: a region, or regions of which each
+    overlaps the last by more than half.
+    """
+
+    def __init__(self, trace: TraceShape, machine: Machine = DEFAULT) -> None:
+        self.machine = machine
+        streams = _streams(trace)
+        self._calls: list[tuple[_Touch, ...]] = []
+        self._users: dict[int, int] = {}  # stream -> bit set of the calls that touch its cluster
+        memo: dict[CallShape, tuple[_Touch, ...]] = {}
+        clusters: dict[int, int] = {}
+        readers: dict[int, int] = {}
+        for position, call in enumerate(trace.calls):
+            if call not in memo:
+                memo[call] = tuple(_touches(call, streams))
+            self._calls.append(memo[call])
+            for argument in call.arguments:
+                if isinstance(argument, RegionShape):
+                    number = argument.cluster
+                    clusters[number] = clusters.get(number, 0) | 1 << position
+            for touch in memo[call]:
+                if touch.read:
+                    readers[touch.stream] = readers.get(touch.stream, 0) | 1 << position
+        per_cluster: dict[int, set[int]] = {}
+        for region, stream in streams.items():
+            per_cluster.setdefault(region.cluster, set()).add(stream)
+        for cluster, members in per_cluster.items():
+            if trace.clusters[cluster].temporary and len(members) == 1:
+                self._users[members.pop()] = clusters[cluster]
+        self._readers = readers
+
+    def traffic(self, positions: Sequence[int]) -> tuple[float, int]:
+        """The bytes that a group moves, and in how many streams."""
+        group = 0
+        for position in positions:
+            group |= 1 << position
+        read: dict[int, float] = {}
+        written: dict[int, float] = {}
+        for position in positions:
+            for touch in self._calls[position]:
+                stream = touch.stream
+                if touch.read and stream not in written:
+                    read[stream] = max(read.get(stream, 0.0), touch.read)
+                if touch.written:
+                    written[stream] = max(written.get(stream, 0.0), touch.written)
+        for stream, users in self._users.items():
+            if stream in written and self._stays_inside(stream, users, group, positions):
+                del written[stream]
+                read.pop(stream, None)
+        # A store to a line that is not in cache reads it first.
+        total = sum(read.values()) + sum(
+            size if stream in read else 2 * size for stream, size in written.items()
+        )
+        return total, len(read.keys() | written.keys())
+
+    def _stays_inside(self, stream: int, users: int, group: int, positions: Sequence[int]) -> bool:
+        """Whether a temporary needs no memory: nobody reads it, or all values can be kept."""
+        if not self._readers.get(stream, 0):
+            return True
+        if users & ~group:
+            return False
+        cells: frozenset[object] | None = None
+        for position in positions:
+            for touch in self._calls[position]:
+                if touch.stream != stream:
+                    continue
+                if touch.read and (cells is None or touch.cells_read != cells):
+                    return False
+                if touch.written:
+                    if touch.cells_written is None or cells not in (None, touch.cells_written):
+                        return False
+                    cells = touch.cells_written
+        return True
+
+    def cost(self, positions: Sequence[int]) -> float:
+        """Seconds that one kernel of these calls (ascending) takes."""
+        moved, streams = self.traffic(positions)
+        crowded = 1.0 + self.machine.crowding * max(0, streams - self.machine.streams)
+        return self.machine.launch + crowded * moved / self.machine.bandwidth
+
+
+@lru_cache(maxsize=4)
+def cost_model(trace: TraceShape) -> CostModel:
+    """The cost model of a trace on the default machine."""
+    return CostModel(trace)
+
+
+def group_cost(trace: TraceShape, positions: Sequence[int]) -> float:
+    """Seconds that one kernel of these calls takes."""
+    return cost_model(trace).cost(positions)
+
+
+def bytes_moved(trace: TraceShape, positions: Sequence[int]) -> float:
+    """Bytes that one kernel of these calls moves."""
+    return cost_model(trace).traffic(positions)[0]
+
+
+def _streams(trace: TraceShape) -> dict[RegionShape, int]:
+    """Number the regions of a trace by stream."""
+    regions = {a for call in trace.calls for a in call.arguments if isinstance(a, RegionShape)}
+    numbers: dict[RegionShape, int] = {}
+    number = -1
+    cluster, low, high = -1, 0, -1
+    for region in sorted(regions, key=lambda r: (r.cluster, *byte_range(r))):
+        first, last = byte_range(region)
+        common = min(high, last) - max(low, first) + 1
+        if region.cluster != cluster or 2 * common <= last - first + 1:
+            number += 1
+            cluster, low, high = region.cluster, first, last
+        numbers[region] = number
+    return numbers
+
+
+def _touches(call: CallShape, streams: dict[RegionShape, int]) -> Iterable[_Touch]:
+    by_stream: dict[int, list[Access]] = {}
+    for access in accesses(call):
+        by_stream.setdefault(streams[_region(call, access)], []).append(access)
+    for stream, found in by_stream.items():
+        reads = [a for a in found if a.mode is not Mode.WRITE]
+        writes = [a for a in found if a.mode is not Mode.READ]
+        yield _Touch(
+            stream,
+            max((_bytes(_region(call, a), a.relation) for a in reads), default=0.0),
+            max((_bytes(_region(call, a), a.relation) for a in writes), default=0.0),
+            _cells(reads),
+            _cells(writes),
+        )
+
+
+def _region(call: CallShape, access: Access) -> RegionShape:
+    region = call.arguments[access.param]
+    assert isinstance(region, RegionShape)
+    return region
+
+
+def _cells(found: list[Access]) -> frozenset[tuple[Affine | None, ...]] | None:
+    """The subscripts, if each names one known element an iteration, in every iteration."""
+    for access in found:
+        relation = access.relation
+        rank = len(relation.begin)
+        if access.mode is Mode.REDUCE or not relation.box:
+            return None
+        for index in relation.indices:
+            if index is None or any(number >= rank for number, _ in index.terms):
+                return None
+    return frozenset(access.relation.indices for access in found)
+
+
+def _bytes(region: RegionShape, relation: Relation) -> float:
+    """An estimate of the bytes that an access touches: each element once."""
+    total = 1.0
+    points: set[int] = set(range(len(relation.begin)))
+    for index, extent, stride in zip(relation.indices, region.shape, region.strides, strict=True):
+        if not stride:
+            continue
+        count = extent
+        if index is not None:
+            width = 1
+            for number, _ in index.terms:
+                width *= max(0, relation.ranges[number][1] - relation.ranges[number][0] + 1)
+                points.add(number)
+            count = min(extent, width)
+        total *= count
+    return total * region.dtype.size

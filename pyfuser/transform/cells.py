@@ -1,0 +1,164 @@
+"""Which elements of a view the accesses of one iteration name."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+from pyfuser.ir.nodes import (
+    ARITHMETIC_OPS,
+    AtomicFetch,
+    Binary,
+    Body,
+    Cast,
+    Const,
+    Declare,
+    Expr,
+    Extent,
+    Load,
+    Read,
+    Stmt,
+    Store,
+    Sym,
+    Unary,
+    Update,
+)
+from pyfuser.ir.visit import (
+    assigned,
+    child_expressions,
+    expressions,
+    map_body,
+    map_expression,
+    statements,
+)
+
+Subscripts = tuple[Expr, ...]
+
+
+def stable_locals(body: Body) -> dict[Sym, Expr]:
+    """Locals that keep their first value, with that value."""
+    changed = assigned(body)
+    return {
+        stmt.sym: stmt.value
+        for stmt in statements(body)
+        if isinstance(stmt, Declare) and stmt.value is not None and stmt.sym not in changed
+    }
+
+
+def expand(expr: Expr, stable: dict[Sym, Expr]) -> Expr:
+    """The expression with stable locals of pure value replaced by that value."""
+
+    def change(node: Expr) -> Expr:
+        if isinstance(node, Read) and node.sym in stable:
+            value = expand(stable[node.sym], stable)
+            if is_pure(value):
+                return value
+        return node
+
+    return map_expression(expr, change)
+
+
+_PURE = (Const, Read, Binary, Cast, Unary)
+
+
+def is_pure(expr: Expr) -> bool:
+    """Whether the value depends on indices, scalars and locals alone."""
+    return all(isinstance(node, _PURE) for node in expressions(expr))
+
+
+def cells_of(
+    body: Body, view: Sym, stable: dict[Sym, Expr], fixed: frozenset[Sym]
+) -> list[Subscripts] | None:
+    """The distinct subscripts of a view; None if two might name one cell, or none is written.
+
+    Several cells are told apart only by what is `fixed` for the whole iteration: subscripts with
+    the variable of an inner loop may name one cell in different trips.
+    """
+    changing = assigned(body)
+    cells: dict[Subscripts, None] = {}
+    used: set[Sym] = set()
+    written = False
+    for subscripts, writes, simple in _accesses(body, view):
+        expanded = tuple(expand(index, stable) for index in subscripts)
+        if not simple or not all(is_pure(index) for index in expanded):
+            return None
+        reads = {n.sym for index in expanded for n in expressions(index) if isinstance(n, Read)}
+        if reads & changing:
+            return None
+        used |= reads
+        cells[expanded] = None
+        written |= writes
+    if not written:
+        return None
+    if len(cells) > 1 and not (used <= fixed and _all_differ(list(cells))):
+        return None
+    return list(cells)
+
+
+def _accesses(body: Body, view: Sym) -> list[tuple[Subscripts, bool, bool]]:
+    """(subscripts, whether it writes, whether it is a plain load, store or update)."""
+    found: list[tuple[Subscripts, bool, bool]] = []
+    for stmt in statements(body):
+        for expr in expressions(stmt):
+            if isinstance(expr, Load) and expr.view == view:
+                found.append((expr.indices, False, True))
+            elif isinstance(expr, AtomicFetch) and expr.view == view:
+                found.append((expr.indices, True, False))
+        if isinstance(stmt, Store) and stmt.view == view:
+            found.append((stmt.indices, True, True))
+        elif isinstance(stmt, Update) and stmt.target == view:
+            found.append((stmt.indices, True, not stmt.atomic and stmt.op in ARITHMETIC_OPS))
+    return found
+
+
+def _all_differ(cells: list[Subscripts]) -> bool:
+    """Whether in each pair some subscript differs by a constant other than zero."""
+    return all(
+        any(_constant_difference(a, b) not in (None, 0) for a, b in zip(left, right, strict=True))
+        for left, right in combinations(cells, 2)
+    )
+
+
+def _constant_difference(left: Expr, right: Expr) -> int | None:
+    a, b = _offset(left), _offset(right)
+    return a[1] - b[1] if a[0] == b[0] else None
+
+
+def _offset(expr: Expr) -> tuple[Expr | None, int]:
+    """An expression as (base, constant): `i + 3` is (i, 3), `3` is (None, 3)."""
+    if isinstance(expr, Const) and isinstance(expr.value, int):
+        return None, int(expr.value)
+    if isinstance(expr, Binary) and isinstance(expr.right, Const) and expr.op in ("+", "-"):
+        base, constant = _offset(expr.left)
+        value = expr.right.value
+        if isinstance(value, int):
+            return base, constant + (value if expr.op == "+" else -value)
+    return expr, 0
+
+
+def is_unread(body: Body, view: Sym) -> bool:
+    """Whether nothing here depends on what the view holds."""
+    for stmt in statements(body):
+        for expr in expressions(stmt):
+            if isinstance(expr, (Load, AtomicFetch, Extent)) and expr.view == view:
+                return False
+    return True
+
+
+def without_writes(body: Body, view: Sym) -> Body:
+    def drop(stmt: Stmt) -> Stmt | Body:
+        target = (
+            stmt.view
+            if isinstance(stmt, Store)
+            else stmt.target
+            if isinstance(stmt, Update)
+            else None
+        )
+        if target != view or any(
+            isinstance(e, AtomicFetch)
+            for child in child_expressions(stmt)
+            for e in expressions(child)
+        ):
+            return stmt
+        return ()
+
+    return map_body(body, None, drop)

@@ -1,0 +1,156 @@
+"""Merge the workunits of a group into one kernel.
+
+The bodies are put one after the other over shared indices. View arguments that are the same
+region become one parameter, which is what lets later passes forward values between calls.
+Whether the calls may share a loop is not decided here (see `plan.legality`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+from pyfuser.ir.canonical import freshen
+from pyfuser.ir.nodes import Accumulator, Body, Declare, Param, Read, Sym, Workunit
+from pyfuser.ir.visit import assigned, substitute_syms
+from pyfuser.trace.shape import ArgumentShape, RegionShape, TraceShape
+from pyfuser.transform.kernel import Kernel, Slot
+
+
+def fuse(trace: TraceShape, calls: Sequence[int]) -> Kernel:
+    """One kernel for the trace's calls at the given places (ascending, over one space)."""
+    first = trace.calls[calls[0]]
+    indices = freshen(first.workunit).indices
+    merged = _Merger(indices)
+    for position in calls:
+        merged.add(trace, position)
+    names = list(dict.fromkeys(trace.calls[c].workunit.name for c in calls))
+    workunit = Workunit(
+        name=names[0] if len(calls) == 1 else "_".join(["fused", *names[:4]]),
+        indices=indices,
+        params=tuple(merged.params),
+        accumulators=tuple(merged.accumulators),
+        body=tuple(merged.body),
+        location=first.workunit.location,
+    )
+    return Kernel(
+        pattern=first.pattern if len(calls) == 1 else "reduce" if merged.results else "for",
+        space=first.space,
+        workunit=workunit,
+        slots=tuple(merged.slots),
+        shapes=tuple(merged.shapes),
+        results=tuple(merged.results),
+        overlaps=_overlaps(merged),
+        dead=_dead(trace, calls, merged),
+        fresh=_fresh(trace, calls, merged),
+    )
+
+
+class _Merger:
+    """Collects the parts of the fused workunit, call by call."""
+
+    def __init__(self, indices: tuple[Sym, ...]) -> None:
+        self.indices = indices
+        self.params: list[Param] = []
+        self.slots: list[Slot] = []
+        self.shapes: list[ArgumentShape] = []
+        self.accumulators: list[Accumulator] = []
+        self.results: list[int] = []
+        self.body: list[object] = []
+        self._views: dict[RegionShape, Sym] = {}
+
+    def add(self, trace: TraceShape, position: int) -> None:
+        call = trace.calls[position]
+        workunit = freshen(call.workunit)
+        mapping: dict[Sym, Sym] = {}
+        body: Body = self._share_indices(workunit, mapping)
+        for place, (param, shape) in enumerate(zip(workunit.params, call.arguments, strict=True)):
+            known = self._views.get(shape) if isinstance(shape, RegionShape) else None
+            if known is not None:
+                mapping[param.sym] = known
+                continue
+            if isinstance(shape, RegionShape):
+                self._views[shape] = param.sym
+            self.params.append(param)
+            self.slots.append(Slot(position, place))
+            self.shapes.append(shape)
+        for accumulator in workunit.accumulators:
+            self.accumulators.append(accumulator)
+            self.results.append(position)
+        self.body.extend(substitute_syms(body, mapping) if mapping else body)
+
+    def _share_indices(self, workunit: Workunit, mapping: dict[Sym, Sym]) -> Body:
+        """Map the call's indices to the shared ones; an index it assigns to becomes a local."""
+        changed = assigned(workunit.body)
+        prologue = []
+        for own, shared in zip(workunit.indices, self.indices, strict=True):
+            if own in changed:
+                prologue.append(Declare(own, Read(shared)))
+            else:
+                mapping[own] = shared
+        return (*prologue, *workunit.body)
+
+    def views(self) -> list[tuple[Sym, RegionShape]]:
+        return [(sym, shape) for shape, sym in self._views.items()]
+
+
+def _byte_range(shape: RegionShape) -> tuple[int, int]:
+    low = high = shape.offset
+    for extent, stride in zip(shape.shape, shape.strides, strict=True):
+        if extent == 0:
+            return low, low
+        if stride < 0:
+            low += (extent - 1) * stride
+        else:
+            high += (extent - 1) * stride
+    return low, high + shape.dtype.size
+
+
+def _overlaps(merged: _Merger) -> frozenset[frozenset[Sym]]:
+    pairs = set()
+    for (a, left), (b, right) in combinations(merged.views(), 2):
+        if left.cluster != right.cluster:
+            continue
+        (low, high), (other_low, other_high) = _byte_range(left), _byte_range(right)
+        if low < other_high and other_low < high:
+            pairs.add(frozenset((a, b)))
+    return frozenset(pairs)
+
+
+def _outside(trace: TraceShape, calls: Sequence[int]) -> dict[int, list[int]]:
+    """For each cluster, the places of the calls outside the group that touch it."""
+    inside = set(calls)
+    result: dict[int, list[int]] = {}
+    for position, call in enumerate(trace.calls):
+        if position in inside:
+            continue
+        for shape in call.arguments:
+            if isinstance(shape, RegionShape):
+                result.setdefault(shape.cluster, []).append(position)
+    return result
+
+
+def _dead(trace: TraceShape, calls: Sequence[int], merged: _Merger) -> frozenset[Sym]:
+    """Views of temporaries that no call outside the group can read after it.
+
+    A call outside that comes earlier in the trace than everything in the group runs before it, or
+    does not touch the same elements.
+    """
+    outside = _outside(trace, calls)
+    return frozenset(
+        sym
+        for sym, shape in merged.views()
+        if trace.clusters[shape.cluster].temporary
+        and all(position < calls[0] for position in outside.get(shape.cluster, ()))
+    )
+
+
+def _fresh(trace: TraceShape, calls: Sequence[int], merged: _Merger) -> frozenset[Sym]:
+    """Views of unallocated buffers that no call outside the group can write before it."""
+    outside = _outside(trace, calls)
+    return frozenset(
+        sym
+        for sym, shape in merged.views()
+        if trace.clusters[shape.cluster].fresh
+        and all(position > calls[-1] for position in outside.get(shape.cluster, ()))
+    )

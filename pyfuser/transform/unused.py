@@ -1,0 +1,72 @@
+"""Remove what nothing uses: locals that are never read, and parameters no code names.
+
+A view parameter that goes was contracted: the kernel needs none of its memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyfuser.ir.nodes import (
+    Assign,
+    AtomicFetch,
+    Body,
+    Call,
+    Declare,
+    For,
+    If,
+    Read,
+    Stmt,
+    Sym,
+)
+from pyfuser.ir.visit import all_expressions, child_expressions, expressions, map_body, statements
+from pyfuser.ir.visit import sym_of
+from pyfuser.transform.kernel import Kernel
+
+
+def remove_unused(kernel: Kernel) -> Kernel:
+    """The kernel without unread locals, and without the parameters that then have no use."""
+    workunit = kernel.workunit
+    body = _without_unread_locals(workunit.body)
+    used = {sym_of(node) for node in (*statements(body), *all_expressions(body))}
+    kept = [n for n, param in enumerate(workunit.params) if param.sym in used]
+    syms = {workunit.params[n].sym for n in kept}
+    return replace(
+        kernel,
+        workunit=replace(workunit, body=body, params=tuple(workunit.params[n] for n in kept)),
+        slots=tuple(kernel.slots[n] for n in kept),
+        shapes=tuple(kernel.shapes[n] for n in kept),
+        overlaps=frozenset(pair for pair in kernel.overlaps if pair <= syms),
+        dead=kernel.dead & syms,
+        fresh=kernel.fresh & syms,
+    )
+
+
+def _without_unread_locals(body: Body) -> Body:
+    while True:
+        local = {s.sym for s in statements(body) if isinstance(s, Declare)}
+        read = {e.sym for e in all_expressions(body) if isinstance(e, Read)}
+        unread = local - read
+        new = map_body(body, None, lambda stmt: _drop(stmt, unread))  # noqa: B023
+        if new is body:
+            return body
+        body = new
+
+
+def _drop(stmt: Stmt, unread: set[Sym]) -> Stmt | Body:
+    if isinstance(stmt, (Declare, Assign)) and stmt.sym in unread and not _has_effect(stmt):
+        return ()
+    if isinstance(stmt, If) and not stmt.then and not stmt.orelse and not _has_effect(stmt):
+        return ()
+    if isinstance(stmt, For) and not stmt.body and not _has_effect(stmt):
+        return ()
+    return stmt
+
+
+def _has_effect(stmt: Stmt) -> bool:
+    """Whether evaluating the statement's own expressions does more than give a value."""
+    return any(
+        isinstance(expr, AtomicFetch) or (isinstance(expr, Call) and expr.name == "printf")
+        for child in child_expressions(stmt)
+        for expr in expressions(child)
+    )

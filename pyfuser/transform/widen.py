@@ -1,0 +1,149 @@
+"""Compute subscripts in 64 bits where the 32-bit ones provably do not overflow.
+
+The language computes `x[i + 1]` in 32-bit integers. A compiler that has to respect their wrapping
+cannot see that neighbouring iterations touch neighbouring elements, and does not vectorise. For
+the bounds and scalars of one trace, interval arithmetic shows where nothing wraps; there the
+index variables, and stable locals that hold subscripts, become 64-bit. Used by engines that emit
+C++; the PyKokkos source keeps the user's types.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyfuser.analysis.intervals import Interval, interval
+from pyfuser.ir.canonical import fresh
+from pyfuser.ir.dtypes import DType
+from pyfuser.ir.nodes import (
+    AtomicFetch,
+    Binary,
+    Body,
+    Cast,
+    Const,
+    Declare,
+    Expr,
+    For,
+    Load,
+    Read,
+    Stmt,
+    Store,
+    Sym,
+    Unary,
+    Update,
+)
+from pyfuser.ir.visit import assigned, map_body, statements
+from pyfuser.trace.shape import ScalarShape
+from pyfuser.transform.kernel import Kernel
+
+_INT32 = (-(2**31), 2**31 - 1)
+
+
+def widen(kernel: Kernel) -> Kernel:
+    """The kernel with 64-bit indices and subscripts, wherever that changes no value."""
+    workunit = kernel.workunit
+    ranges: dict[Sym, Interval] = {}
+    for sym, low, high in zip(workunit.indices, kernel.space.begin, kernel.space.end, strict=True):
+        ranges[sym] = (low, max(low, high - 1))
+    for param, shape in zip(workunit.params, kernel.shapes, strict=True):
+        if isinstance(shape, ScalarShape) and shape.value is not None:
+            ranges[param.sym] = (shape.value, shape.value)
+    widener = _Widener(ranges, assigned(workunit.body))
+    widener.learn(workunit.body)
+    for sym in workunit.indices:
+        widener.add(sym)
+    body = widener.body(workunit.body)
+    indices = tuple(widener.wide.get(s, s) for s in workunit.indices)
+    return replace(kernel, workunit=replace(workunit, indices=indices, body=body))
+
+
+class _Widener:
+    def __init__(self, ranges: dict[Sym, Interval], changing: set[Sym]) -> None:
+        self.ranges = ranges
+        self.changing = changing
+        self.wide: dict[Sym, Sym] = {}  # 32-bit symbol -> its 64-bit twin
+        self.twins: set[Sym] = set()
+
+    def add(self, sym: Sym) -> None:
+        """Give a 32-bit symbol whose range is known a 64-bit twin."""
+        if sym.dtype is DType.INT32 and sym in self.ranges and sym not in self.changing:
+            twin = self.wide[sym] = fresh(sym.name, DType.INT64)
+            self.twins.add(twin)
+            self.ranges[twin] = self.ranges[sym]
+
+    def learn(self, body: Body) -> None:
+        """Find the ranges of loop variables and stable integer locals, outermost first."""
+        for stmt in statements(body):
+            if isinstance(stmt, Declare) and stmt.sym not in self.changing:
+                known = None if stmt.value is None else interval(stmt.value, self.ranges)
+            elif isinstance(stmt, For) and stmt.sym not in self.changing:
+                known = self._trips(stmt)
+            else:
+                continue
+            if known is not None and stmt.sym.dtype is DType.INT32 and _inside(known):
+                self.ranges[stmt.sym] = known
+                self.add(stmt.sym)
+
+    def _trips(self, loop: For) -> Interval | None:
+        """The range of an upward loop's variable inside its body."""
+        start, stop = interval(loop.start, self.ranges), interval(loop.stop, self.ranges)
+        step = loop.step.value if isinstance(loop.step, Const) else None
+        if start is None or stop is None or not isinstance(step, int) or step <= 0:
+            return None
+        if stop[1] + step > _INT32[1]:
+            return None  # the increment that ends the loop would wrap
+        return start[0], max(start[0], stop[1] - 1)
+
+    # --- rewriting
+
+    def body(self, body: Body) -> Body:
+        return map_body(body, self._narrow_reads, self._statement)
+
+    def _narrow_reads(self, expr: Expr) -> Expr:
+        """Outside subscripts a widened symbol is still the 32-bit value it was."""
+        if isinstance(expr, Read) and expr.sym in self.wide:
+            return Cast(Read(self.wide[expr.sym]), DType.INT32)
+        if isinstance(expr, (Load, AtomicFetch)):
+            return replace(expr, indices=tuple(map(self._subscript, expr.indices)))
+        return expr
+
+    def _statement(self, stmt: Stmt) -> Stmt:
+        if isinstance(stmt, (Store, Update)) and stmt.indices:
+            return replace(stmt, indices=tuple(map(self._subscript, stmt.indices)))
+        if isinstance(stmt, Declare) and stmt.sym in self.wide:
+            assert stmt.value is not None
+            return Declare(self.wide[stmt.sym], self._subscript(stmt.value))
+        if isinstance(stmt, For) and stmt.sym in self.wide:
+            return replace(
+                stmt,
+                sym=self.wide[stmt.sym],
+                start=self._subscript(stmt.start),
+                stop=self._subscript(stmt.stop),
+                step=self._subscript(stmt.step),
+            )
+        return stmt
+
+    def _subscript(self, expr: Expr) -> Expr:
+        """A 32-bit integer expression (its reads already narrowed) in 64 bits."""
+        if expr.dtype is not DType.INT32:
+            return expr
+        if isinstance(expr, Const):
+            return Const(expr.value, DType.INT64)
+        if isinstance(expr, Cast) and expr.operand.dtype is DType.INT64 and self._is_twin(expr):
+            return expr.operand
+        if isinstance(expr, Binary) and expr.op in ("+", "-", "*") and self._exact(expr):
+            return Binary(expr.op, self._subscript(expr.left), self._subscript(expr.right))
+        if isinstance(expr, Unary) and expr.op == "-" and self._exact(expr):
+            return Unary("-", self._subscript(expr.operand), DType.INT64)
+        return Cast(expr, DType.INT64)
+
+    def _is_twin(self, expr: Cast) -> bool:
+        return isinstance(expr.operand, Read) and expr.operand.sym in self.twins
+
+    def _exact(self, expr: Expr) -> bool:
+        """Whether the expression's value never leaves 32 bits."""
+        known = interval(expr, self.ranges)
+        return known is not None and _inside(known)
+
+
+def _inside(known: Interval) -> bool:
+    return _INT32[0] <= known[0] and known[1] <= _INT32[1]

@@ -1,0 +1,121 @@
+"""The architecture, held: folders import upwards only, in the order the data flows."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "pyfuser"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+MAX_LINES = 450
+
+# The order of the data's way: a folder (or a module at the top) imports itself and what is before.
+ORDER = (
+    "errors",
+    "settings",
+    "counters",
+    "ir",
+    "trace",
+    "lower",
+    "analysis",
+    "plan",
+    "transform",
+    "codegen",
+    "engine",
+    "debug",
+    "verify",
+    "driver",
+    "frontends",
+    "report",
+    "api",
+    "compare",
+    "cli",
+    "__main__",
+)
+CALLS_THE_DRIVER = {"frontends", "report", "api", "cli"}
+# Errors name places in the user's source, and the type of a place is a part of the ir.
+EXCEPTIONS = {("errors", "pyfuser.ir.nodes")}
+
+
+def layer(module: str) -> str:
+    """The folder below pyfuser of a dotted name; the package itself is what `api` makes public."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else "api"
+
+
+def imports(tree: ast.AST, known: set[str]) -> Iterator[tuple[int, str]]:
+    """Line and dotted name of every module of pyfuser that is imported, at any depth."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"line {node.lineno}: relative import"
+            parent = node.module or ""
+            members = [f"{parent}.{alias.name}" for alias in node.names]
+            names = [member if member in known else parent for member in members]
+        else:
+            continue
+        for name in names:
+            if name.split(".")[0] == "pyfuser":
+                yield node.lineno, name
+
+
+def violations(file: Path, source: str, known: set[str]) -> list[str]:
+    """What a module imports although it stands below it."""
+    own = layer(dotted(file))
+    if dotted(file) == "pyfuser":
+        return []
+    found = []
+    for line, name in imports(ast.parse(source), known):
+        target = layer(name)
+        if (own, name) in EXCEPTIONS:
+            continue
+        if ORDER.index(target) > ORDER.index(own):
+            found.append(f"{file}:{line}: {own} imports {name}, which stands below it")
+        if target == "driver" and own not in CALLS_THE_DRIVER | {"driver"}:
+            found.append(f"{file}:{line}: only {sorted(CALLS_THE_DRIVER)} call the driver")
+    return found
+
+
+def dotted(file: Path) -> str:
+    name = ".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts)
+    return name.removesuffix(".__init__")
+
+
+KNOWN = {dotted(file) for file in MODULES}
+
+
+@pytest.mark.parametrize("file", MODULES, ids=dotted)
+def test_imports_go_upwards(file: Path) -> None:
+    assert violations(file, file.read_text(encoding="utf-8"), KNOWN) == []
+
+
+@pytest.mark.parametrize("file", MODULES, ids=dotted)
+def test_files_are_short(file: Path) -> None:
+    lines = file.read_text(encoding="utf-8").count("\n")
+    assert lines <= MAX_LINES, f"{file} has {lines} lines: split it"
+
+
+def test_every_folder_has_a_place() -> None:
+    found = {layer(name) for name in KNOWN}
+    assert found <= set(ORDER), "give the new folder its place in ORDER, and in the README"
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "refused"),
+    [
+        ("analysis/accesses.py", "from pyfuser.ir import nodes", False),
+        ("analysis/accesses.py", "from pyfuser.plan import plan", True),
+        ("ir/visit.py", "def late():\n    import pyfuser.trace.call", True),
+        ("engine/native.py", "from pyfuser import driver", True),
+        ("frontends/modes.py", "from pyfuser import driver", False),
+        ("compare/measure.py", "from pyfuser.driver import flush", True),
+        ("compare/measure.py", "import pyfuser", False),
+        ("trace/call.py", "import pyfuser", True),
+    ],
+)
+def test_the_rule_itself(module: str, source: str, refused: bool) -> None:
+    assert bool(violations(PACKAGE / module, source, KNOWN)) is refused
