@@ -5,22 +5,19 @@
 
 from __future__ import annotations
 
-import importlib.util
+from pyfuser.api import disable, enable, fuse, fusing, pending, sync, unfused
+from pyfuser.errors import PyFuserError
+from pyfuser.frontends.embedded.register import register
 
-if importlib.util.find_spec("pyfuser.engine.native") is not None:  # until the engine exists
-    from pyfuser.api import disable, enable, fuse, fusing, pending, sync, unfused
-    from pyfuser.errors import PyFuserError
-    from pyfuser.frontends.embedded.register import register
+__all__ = [
+    "PyFuserError",
+    "disable",
+    "enable",
+    "fuse",
+    "fusing",
+    "pending",
+    "sync",
+    "unfused",
+]
 
-    __all__ = [
-        "PyFuserError",
-        "disable",
-        "enable",
-        "fuse",
-        "fusing",
-        "pending",
-        "sync",
-        "unfused",
-    ]
-
-    register()
+register()

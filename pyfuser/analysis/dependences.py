@@ -57,92 +57,120 @@ class DependenceGraph:
 
 
 def dependences(trace: TraceShape) -> DependenceGraph:
-    """Compare each call with the earlier ones that touch the same memory, latest first."""
-    index = _Index()
+    """Compare each call with the earlier ones that touch the same memory, latest first.
+
+    Sets of calls are bit sets of their positions. Equal calls are of one kind, and kinds are
+    compared once.
+    """
     found: list[Dependence] = []
-    before: list[int] = []  # for each call, a bit set of those it must follow
-    apart: list[int] = []  # of those it must not share a loop with, by a path
-    kinds: dict[CallShape, int] = {}  # equal calls are compared once
-    memo: dict[tuple[int, int], tuple[_Conflict, ...]] = {}
-    numbers: list[int] = []
+    before: list[int] = []  # for each call, those it must follow
+    apart: list[int] = []  # those it must not share a loop with, by a path
+    history = _History()
     for sink, call in enumerate(trace.calls):
-        number = kinds.setdefault(call, len(kinds))
-        numbers.append(number)
+        same, forbid = history.conflicting(call)
         ordered = separate = 0
-        candidates = index.candidates(call)
-        while candidates:
-            source = candidates.bit_length() - 1
-            key = (numbers[source], number)
-            conflicts = memo.get(key)
-            if conflicts is None:
-                conflicts = memo[key] = tuple(_conflicts(trace.calls[source], call))
-            candidates ^= 1 << source
-            if not conflicts:
-                continue
-            forbids = not all(c.same_iteration for c in conflicts)
-            if forbids or not ordered >> source & 1:
-                found += (Dependence(c.kind, source, sink, *c[1:]) for c in conflicts)
+        while open_ends := same & ~ordered | forbid & ~separate:
+            source = open_ends.bit_length() - 1
+            conflicts = history.conflicts(source, call)
+            found += (Dependence(c.kind, source, sink, *c[1:]) for c in conflicts)
             ordered |= 1 << source | before[source]
             separate |= apart[source]
-            if forbids:
+            if forbid >> source & 1:
                 separate |= 1 << source | before[source]
-            candidates &= ~separate
         before.append(ordered)
         apart.append(separate)
-        index.add(sink, call)
+        history.add(call)
     found.sort(key=lambda d: (d.source, d.sink))
     return DependenceGraph(len(trace.calls), tuple(found))
 
 
 class _Span(NamedTuple):
-    """Bytes that a call may touch through one argument."""
+    """Bytes of a cluster that a call may touch through one argument."""
 
+    cluster: int
     low: int
     high: int
-    call: int
     writes: bool
 
 
-class _Index:
-    """Finds the earlier calls that touch the same bytes, by cluster."""
+class _History:
+    """The calls so far, found by the bytes they touch."""
 
     def __init__(self) -> None:
-        self._spans: dict[int, list[_Span]] = {}
-        self._memo: dict[CallShape, list[tuple[int, _Span]]] = {}
+        self._kinds: dict[CallShape, int] = {}  # equal calls have one number
+        self._calls: list[int] = []  # the kind of each call
+        self._members: list[int] = []  # for each kind its calls
+        self._shapes: list[CallShape] = []  # of each kind
+        self._spans: list[frozenset[_Span]] = []  # of each kind
+        self._touched: dict[int, dict[_Span, int]] = {}  # by cluster: who touched a span
+        self._conflicts: dict[tuple[int, int], tuple[_Conflict, ...]] = {}
 
-    def _of(self, call: CallShape) -> list[tuple[int, _Span]]:
-        known = self._memo.get(call)
-        if known is not None:
-            return known
-        merged: dict[tuple[int, bool], tuple[int, int]] = {}
-        for access in accesses(call):
-            region = _region(call, access)
-            low, high = footprint(region, access.relation)
-            if high < low:
-                continue
-            key = (access.param, access.mode is not Mode.READ)
-            old = merged.get(key, (low, high))
-            merged[key] = min(low, old[0]), max(high, old[1])
-        result = []
-        for (param, writes), (low, high) in merged.items():
-            argument = call.arguments[param]
-            assert isinstance(argument, RegionShape)
-            result.append((argument.cluster, _Span(low, high, -1, writes)))
-        self._memo[call] = result
-        return result
+    def _kind(self, call: CallShape) -> int:
+        kind = self._kinds.setdefault(call, len(self._kinds))
+        if kind == len(self._spans):
+            self._spans.append(frozenset(_spans(call)))
+            self._shapes.append(call)
+            self._members.append(0)
+        return kind
 
-    def candidates(self, call: CallShape) -> int:
-        """A bit set of earlier calls of which either one writes where the other touches."""
+    def add(self, call: CallShape) -> None:
+        kind = self._kind(call)
+        bit = 1 << len(self._calls)
+        self._calls.append(kind)
+        self._members[kind] |= bit
+        for span in self._spans[kind]:
+            touched = self._touched.setdefault(span.cluster, {})
+            touched[span] = touched.get(span, 0) | bit
+
+    def _overlapping(self, kind: int) -> int:
+        """Calls of which either they or a call of this kind write where the other touches."""
         calls = 0
-        for cluster, (low, high, _, writes) in self._of(call):
-            for first, last, number, wrote in self._spans.get(cluster, ()):
+        for cluster, low, high, writes in self._spans[kind]:
+            for (_, first, last, wrote), who in self._touched.get(cluster, {}).items():
                 if first <= high and low <= last and (writes or wrote):
-                    calls |= 1 << number
+                    calls |= who
         return calls
 
-    def add(self, number: int, call: CallShape) -> None:
-        for cluster, span in self._of(call):
-            self._spans.setdefault(cluster, []).append(span._replace(call=number))
+    def conflicting(self, call: CallShape) -> tuple[int, int]:
+        """Calls that conflict in the same iteration only, and calls that conflict otherwise."""
+        kind = self._kind(call)
+        same = forbid = 0
+        candidates = self._overlapping(kind)
+        while candidates:
+            source = candidates.bit_length() - 1
+            members = self._members[self._calls[source]]
+            candidates &= ~members
+            conflicts = self.conflicts(source, call)
+            if all(c.same_iteration for c in conflicts):
+                same |= members if conflicts else 0
+            else:
+                forbid |= members
+        return same, forbid
+
+    def conflicts(self, source: int, call: CallShape) -> tuple[_Conflict, ...]:
+        """The conflicts of an earlier call with this one."""
+        number = self._calls[source]
+        key = number, self._kinds[call]
+        known = self._conflicts.get(key)
+        if known is None:
+            known = self._conflicts[key] = tuple(_conflicts(self._shapes[number], call))
+        return known
+
+
+def _spans(call: CallShape) -> Iterator[_Span]:
+    """What a call touches, merged for each argument and mode."""
+    merged: dict[tuple[int, bool], tuple[int, int]] = {}
+    for access in accesses(call):
+        low, high = footprint(_region(call, access), access.relation)
+        if high < low:
+            continue
+        key = (access.param, access.mode is not Mode.READ)
+        old = merged.get(key, (low, high))
+        merged[key] = min(low, old[0]), max(high, old[1])
+    for (param, writes), (low, high) in merged.items():
+        region = call.arguments[param]
+        assert isinstance(region, RegionShape)
+        yield _Span(region.cluster, low, high, writes)
 
 
 class _Conflict(NamedTuple):

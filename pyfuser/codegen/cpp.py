@@ -2,11 +2,12 @@
 
 The entry point is::
 
-    extern "C" int pf_kernel(const int64_t* slot, int64_t* result)
+    extern "C" int pf_kernel(const int64_t* slot[, int64_t* result])
 
 `slot` holds 8-byte values: the number of threads, begin and end of each axis of the space, then
-what `abi` lists. `result` receives one value for each accumulator, in 16 bytes each. It returns 0,
-NO_MEMORY, or 1 + k if the address of parameter k is not a multiple of its element's alignment.
+what `abi` lists. `result`, where there are accumulators, has 16 zeroed bytes for each and receives
+their values. It returns 0, NO_MEMORY, or 1 + k if the address of parameter k is not a multiple of
+its element's alignment.
 
 The loops stand in a function of their own that takes restrict pointers as parameters: a compiler
 forgets `restrict` when it outlines the body of an OpenMP region.

@@ -165,13 +165,14 @@ def entry(context: Context, lines: list[str]) -> str:
     rank = context.spec.rank
     first = ", ".join(f"slot[{1 + axis}]" for axis in range(rank))
     last = ", ".join(f"slot[{1 + rank + axis}]" for axis in range(rank))
-    result = 'extern "C" int pf_kernel(const int64_t* slot, int64_t* result) {\n'
+    results = ", int64_t* result" if context.workunit.accumulators else ""
+    head = f'extern "C" int pf_kernel(const int64_t* slot{results}) {{\n'
     text = [f"int64_t begin[] = {{{first}}}, end[] = {{{last}}};"]
     for parameter in context.parameters:
         kind = parameter.type.replace(" __restrict__", "")
         text.append(f"{kind} {parameter.name} = {parameter.value};")
     text += _alignment(context)
-    return result + "".join(f"{INDENT}{line}\n" for line in text + lines) + "}\n"
+    return head + "".join(f"{INDENT}{line}\n" for line in text + lines) + "}\n"
 
 
 def _alignment(context: Context) -> list[str]:

@@ -198,37 +198,43 @@ def _tile_entry(context: Context, sums: Sequence[_Names]) -> str:
     rank = context.spec.rank
     rows = " * ".join(f"pf_extent(begin[{axis}], end[{axis}])" for axis in range(rank - 1)) or "1"
     last = rank - 1
+    box = "begin[0] + column, begin[0] + column_end"
+    box = box if rank == 1 else "begin, end, row, row_end, column, column_end"
+    tail = "".join(", " + a for a in context.arguments)
+    results = [f"({s.kind}*){f'(result + {2 * k})' if k else 'result'}" for k, s in enumerate(sums)]
     lines = [
         f"const pf_tiling tiling({rows}, pf_extent(begin[{last}], end[{last}]));",
-    ]
-    for s in sums:
-        lines.append(
-            f"{s.kind}* {s.partial} = "
-            f"({s.kind}*)__builtin_malloc((tiling.count + 1) * sizeof({s.kind}));"
-        )
-    lines.append(f"if ({' || '.join('!' + s.partial for s in sums)}) return -1;")
-    if not context.spec.serial:
-        lines.append(
-            "const int64_t threads = "
-            f"pf_team(slot[0], tiling.rows * tiling.columns, {grain(context.spec)});"
-        )
-        lines.append("#pragma omp parallel for if (threads > 1) num_threads(threads)")
-    partials = "".join(f", {s.partial} + tile" for s in sums)
-    tail = partials + "".join(", " + a for a in context.arguments)
-    offset = "begin[0] + column, begin[0] + column_end"
-    box = offset if rank == 1 else "begin, end, row, row_end, column, column_end"
-    lines += [
-        "for (int64_t tile = 0; tile < tiling.count; ++tile) {",
-        f"{INDENT}int64_t row, row_end, column, column_end;",
-        f"{INDENT}tiling.box(tile, row, row_end, column, column_end);",
-        f"{INDENT}pf_tile({box}{tail});",
+        "if (tiling.rows * tiling.columns == 0) return 0;  // the caller zeroed the results",
+        "int64_t row, row_end, column, column_end;",
+        "if (tiling.count == 1) {",
+        f"{INDENT}tiling.box(0, row, row_end, column, column_end);",
+        f"{INDENT}pf_tile({box}{''.join(', ' + r for r in results)}{tail});",
+        f"{INDENT}return 0;",
         "}",
     ]
-    for k, s in enumerate(sums):
+    for s in sums:
+        size = f"tiling.count * sizeof({s.kind})"
+        lines.append(f"{s.kind}* {s.partial} = ({s.kind}*)__builtin_malloc({size});")
+    lines.append(f"if ({' || '.join('!' + s.partial for s in sums)}) return -1;")
+    if not context.spec.serial:
+        size = "tiling.rows * tiling.columns"
+        lines += [
+            f"const int64_t threads = pf_team(slot[0], {size}, {grain(context.spec)});",
+            "#pragma omp parallel for if (threads > 1) num_threads(threads) "
+            "private(row, row_end, column, column_end)",
+        ]
+    partials = "".join(f", {s.partial} + tile" for s in sums)
+    lines += [
+        "for (int64_t tile = 0; tile < tiling.count; ++tile) {",
+        f"{INDENT}tiling.box(tile, row, row_end, column, column_end);",
+        f"{INDENT}pf_tile({box}{partials}{tail});",
+        "}",
+    ]
+    for s, result in zip(sums, results, strict=True):
         lines += [
             f"{s.kind} {s.term}{{}};",
             f"for (int64_t tile = 0; tile < tiling.count; ++tile) {s.term} += {s.partial}[tile];",
-            f"*({s.kind}*)(result + {2 * k}) = {s.term};",
+            f"*{result} = {s.term};",
             f"__builtin_free({s.partial});",
         ]
     lines.append("return 0;")

@@ -64,7 +64,10 @@ class Peer:
             answer = ""
         if not answer:
             raise PeerError(self._last_words())
-        return json.loads(answer)
+        reply = json.loads(answer)
+        if "error" in reply:
+            raise PeerError(reply["error"])
+        return reply["value"]
 
     def _last_words(self) -> str:
         self._process.wait()

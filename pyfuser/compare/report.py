@@ -128,11 +128,14 @@ def figure(results: Sequence[Result]) -> Figure:
         f"{seconds(spread(result.fused.times).median)})"
         for value, result in zip(speedups, results, strict=True)
     ]
-    axes.bar_label(bars, labels, padding=4, fontsize=8)
-    axes.axvline(1.0, color="black", linewidth=0.8)
+    for label in axes.bar_label(bars, labels, padding=4, fontsize=8):
+        label.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 1})
+    axes.axvline(1.0, color="black", linewidth=0.8, zorder=0)
     if results:
         mean = mean_speedup(results)
-        axes.axvline(mean, color=MEAN_COLOUR, linestyle="--", label=f"geometric mean {mean:.2f}x")
+        axes.axvline(
+            mean, color=MEAN_COLOUR, linestyle="--", zorder=0, label=f"geometric mean {mean:.2f}x"
+        )
         axes.legend(loc="lower right", fontsize=8)
         axes.set_xlim(0, 1.45 * max(*speedups, 1.0))
     axes.invert_yaxis()  # the first program on top

@@ -88,11 +88,10 @@ def _private_stdout() -> IO[str]:
     return answers
 
 
-def _serve(path: str, size_text: str, space: str) -> None:
+def _serve(answers: IO[str], path: str, size_text: str, space: str) -> None:
     """Answer each line of stdin, ``run``, ``check`` or ``outputs FILE``, by a line of JSON."""
     import numpy as np
 
-    answers = _private_stdout()
     module = load(Path(path))
     size = size_of(module, size_text)
     use_space(space or None)
@@ -110,8 +109,19 @@ def _serve(path: str, size_text: str, space: str) -> None:
             answer = failed_check(module, state, size, runs)
         elif command == "outputs":
             np.savez(argument, **module.outputs(state))
-        answers.write(json.dumps(answer) + "\n")
+        answers.write(json.dumps({"value": answer}) + "\n")
+
+
+def _main() -> None:
+    answers = _private_stdout()
+    try:
+        _serve(answers, *sys.argv[1:])
+    except Exception as error:
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        answers.write(json.dumps({"error": reason}) + "\n")
+    answers.flush()
+    os._exit(0)  # Kokkos aborts when it is finalised before the module's Views are freed
 
 
 if __name__ == "__main__":
-    _serve(*sys.argv[1:])
+    _main()

@@ -43,7 +43,9 @@ _RESULT_BYTES = 16
 def make_run(spec: KernelSpec, function: Any, threads: Callable[[], int]) -> Run:
     """`run(space, arguments)` for a kernel's entry point."""
     slots = abi(spec)
-    function.argtypes = [ctypes.c_char_p, ctypes.c_void_p]
+    accumulators = len(spec.workunit.accumulators)
+    result = ctypes.c_char * (_RESULT_BYTES * accumulators)
+    function.argtypes = [ctypes.c_char_p, result] if accumulators else [ctypes.c_char_p]
     function.restype = ctypes.c_int
     pack = struct.Struct("=" + _slot_codes(spec, slots)).pack
     unpack = struct.Struct("=" + _result_codes(spec)).unpack
@@ -53,7 +55,7 @@ def make_run(spec: KernelSpec, function: Any, threads: Callable[[], int]) -> Run
         "unpack": unpack,
         "threads": threads,
         "counters": COUNTERS,
-        "Result": ctypes.c_char * (_RESULT_BYTES * len(spec.workunit.accumulators)),
+        "Result": result,
         "checked": lambda arguments: checked(spec, arguments),
         "fail": lambda status: fail(spec, status),
         "PackError": (struct.error, OverflowError),
@@ -97,7 +99,6 @@ def run_source(spec: KernelSpec, slots: Sequence[Slot]) -> str:
                 f"    if m{n}.root is None: m{n}.allocate()",
             ]
     values = ", ".join(["threads()", first[:-2], last[:-2], *(_value(spec, s) for s in slots)])
-    result = "    result = Result()"
     lines += [
         "    try:",
         f"        slots = pack({values})",
@@ -107,9 +108,9 @@ def run_source(spec: KernelSpec, slots: Sequence[Slot]) -> str:
         "        return run(space, arguments)",
     ]
     if spec.workunit.accumulators:
-        lines += [result, "    status = call(slots, result)"]
+        lines += ["    result = Result()", "    status = call(slots, result)"]
     else:
-        lines.append("    status = call(slots, None)")
+        lines.append("    status = call(slots)")
     lines += ["    counters.launches += 1", "    if status: fail(status)", _returned(spec)]
     return "\n".join(lines) + "\n"
 

@@ -41,15 +41,14 @@ class _Planner:
     def __init__(self, trace: TraceShape, graph: DependenceGraph) -> None:
         self.legality: Legality = reasons(trace, graph)
         self.model = CostModel(trace)
-        self._keys = [_param_keys(call) for call in trace.calls]
+        self.params = [_params(n, call) for n, call in enumerate(trace.calls)]
 
     def within_limits(self, calls: tuple[int, ...]) -> bool:
         """Whether a kernel of these calls has a reasonable size; one call always has."""
         if len(calls) > MAX_CALLS:
             return False
-        regions = set().union(*(self._keys[c][0] for c in calls))
-        scalars = sum(self._keys[c][1] for c in calls)
-        return len(calls) == 1 or len(regions) + scalars <= MAX_PARAMS
+        params = frozenset[object]().union(*(self.params[c] for c in calls))
+        return len(calls) == 1 or len(params) <= MAX_PARAMS
 
     def segments(self) -> Iterator[tuple[int, ...]]:
         """Runs of calls such that no group can hold calls of two runs."""
@@ -314,10 +313,12 @@ def _not_chosen(
 # --------------------------------------------------------------------------- small helpers
 
 
-def _param_keys(call: CallShape) -> tuple[frozenset[RegionShape], int]:
-    """The regions of a call, and how many scalars it has."""
-    regions = frozenset(a for a in call.arguments if isinstance(a, RegionShape))
-    return regions, sum(not isinstance(a, RegionShape) for a in call.arguments)
+def _params(position: int, call: CallShape) -> frozenset[object]:
+    """What a kernel needs parameters for: the call's regions, shared by equality, and scalars."""
+    return frozenset(
+        argument if isinstance(argument, RegionShape) else (position, n)
+        for n, argument in enumerate(call.arguments)
+    )
 
 
 def _bits(numbers: Iterator[int] | tuple[int, ...]) -> int:

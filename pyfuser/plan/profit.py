@@ -93,8 +93,8 @@ class CostModel:
                     read[stream] = max(read.get(stream, 0.0), touch.read)
                 if touch.written:
                     written[stream] = max(written.get(stream, 0.0), touch.written)
-        for stream, users in self._users.items():
-            if stream in written and self._stays_inside(stream, users, group, positions):
+        for stream in self._users.keys() & written.keys():
+            if self._stays_inside(stream, group, positions):
                 del written[stream]
                 read.pop(stream, None)
         # A store to a line that is not in cache reads it first.
@@ -103,11 +103,11 @@ class CostModel:
         )
         return total, len(read.keys() | written.keys())
 
-    def _stays_inside(self, stream: int, users: int, group: int, positions: Sequence[int]) -> bool:
+    def _stays_inside(self, stream: int, group: int, positions: Sequence[int]) -> bool:
         """Whether a temporary needs no memory: nobody reads it, or all values can be kept."""
         if not self._readers.get(stream, 0):
             return True
-        if users & ~group:
+        if self._users[stream] & ~group:
             return False
         cells: frozenset[object] | None = None
         for position in positions:

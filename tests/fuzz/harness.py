@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
+import pyfuser
 from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.analysis.dependences import dependences
+from pyfuser.counters import COUNTERS
 from pyfuser.ir.dtypes import from_numpy
 from pyfuser.ir.interpret import interpret
 from pyfuser.ir.nodes import Workunit
@@ -31,7 +33,7 @@ from pyfuser.transform.kernel import Kernel
 from pyfuser.transform.optimise import optimise
 from tests.fuzz import oracle
 from tests.fuzz.oracle import Rejected
-from tests.fuzz.program import Program
+from tests.fuzz.program import Base, Call, Program
 
 Array = np.ndarray[Any, Any]
 State = tuple[dict[str, Array], list[Any]]
@@ -200,4 +202,58 @@ def compare(program: Program, expected: State, found: State, what: str, exact: b
         raise Mismatch(f"{what}: results {found[1]}, expected {expected[1]}")
 
 
-Check = Callable[[Program], Outcome]
+def check_compiled(program: Program) -> Outcome:
+    """Compare the oracle with `pk.parallel_*` inside `pyfuser.fusing()`: needs a C++ compiler."""
+    expected = oracle.run(program)
+    run_unfused(program, lowered(program, expected[1]), 0)  # raises Rejected for races
+    launches = COUNTERS.launches
+    found = run_compiled(program)
+    compare(program, expected, found, "compiled", exact=False)
+    return Outcome(len(program.calls), COUNTERS.launches - launches)
+
+
+def run_compiled(program: Program) -> State:
+    """The program as a user would run it."""
+    import pykokkos as pk  # the embedded one, once pyfuser is imported
+
+    initial = oracle.arrays(program)
+    memory = {b.name: _storage(pk, program, b, initial[b.name]) for b in program.bases}
+    results: list[Any] = []
+    with pyfuser.fusing():
+        for call, function in zip(program.calls, oracle.functions(program, pk), strict=True):
+            bound = {name: eval(text, {}, memory) for name, text in call.views}
+            bound.update((name, oracle.scalar(text, results)) for name, text in call.scalars)
+            pattern = getattr(pk, f"parallel_{call.pattern}")
+            results.append(pattern(_policy(pk, call), function, **bound))
+            del bound
+        for base in program.bases:
+            if base.temporary:
+                del memory[base.name]
+    arrays = {name: np.asarray(array) for name, array in memory.items()}
+    values = [r if r is None else r + 0 for r in results]
+    return arrays, values
+
+
+def _policy(pk: Any, call: Call) -> Any:
+    if len(call.begin) == 1:
+        return pk.RangePolicy(call.begin[0], call.end[0])
+    return pk.MDRangePolicy(list(call.begin), list(call.end))
+
+
+def _storage(pk: Any, program: Program, base: Base, values: Array) -> Any:
+    """A View for temporaries (and in every other program for all), else a NumPy array."""
+    texts = [text for call in program.calls for _, text in call.views]
+    transposed = any(text == f"{base.name}.T" for text in texts)  # Views cannot be transposed
+    if transposed or not (base.temporary or program.seed % 2):
+        return values
+    names = {"float64": "double", "float32": "float"}
+    view = pk.View(list(base.shape), getattr(pk, names.get(base.dtype, base.dtype)))
+    if not base.temporary:
+        view[:] = values
+    return view
+
+
+TIERS: dict[str, Callable[[Program], Outcome]] = {
+    "interpret": check_interpreted,
+    "compiled": check_compiled,
+}

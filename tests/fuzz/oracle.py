@@ -49,11 +49,11 @@ _PK = SimpleNamespace(
 
 
 def functions(program: Program, pk: object = _PK) -> list[Callable[..., Any]]:
-    """The program's workunits; `inspect` and the lowering find their source in `linecache`."""
+    """The program's workunits over a `pk`; the lowering finds their source in `linecache`."""
     text = "from __future__ import annotations\n" + program.source().replace(
         "import pykokkos as pk\n", ""
     )
-    name = f"<program {program.seed} {id(program)}>"
+    name = "<fuzz program>"
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
     namespace: dict[str, Any] = {"pk": pk, "__name__": "program"}
     exec(compile(text, name, "exec"), namespace)

@@ -14,6 +14,7 @@ from pyfuser.errors import ArgumentError
 from pyfuser.frontends.embedded.data_types import complex64, complex128
 from pyfuser.frontends.embedded.views import (
     DTYPES,
+    READ_ONLY,
     Row,
     Subview,
     View,
@@ -27,7 +28,6 @@ from pyfuser.lower.types import ViewType as BoundView
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import region_of
 
-READ_ONLY = 1 << 16  # set in the code of an array that must not be written
 FUTURE = 1 << 17  # set in the code of a Future that is not known yet
 INT32_LIMIT = 1 << 31
 

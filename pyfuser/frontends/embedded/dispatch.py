@@ -38,7 +38,7 @@ from pyfuser.frontends.embedded.spaces import (
     ExecutionSpace,
     resolve_space,
 )
-from pyfuser.frontends.embedded.views import DTYPES, Subview, View, ViewType
+from pyfuser.frontends.embedded.views import DTYPES, READ_ONLY, Subview, View, ViewType
 from pyfuser.frontends.modes import traced
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
@@ -271,7 +271,7 @@ def _lower(state: WorkunitState, space: Space, key: tuple[Any, ...]) -> Binding:
     lowered = lower(state.function, key[0], len(space.begin), types, index)
     written = _written(lowered.workunit)
     for param, name in zip(lowered.workunit.params, lowered.names, strict=True):
-        if codes[name] & arguments.READ_ONLY and param.sym in written:
+        if codes[name] & READ_ONLY and param.sym in written:
             raise ArgumentError(
                 f"argument {name!r}: workunit {state.function.__name__!r} writes it, but the NumPy "
                 "array is read-only; pass a copy, or make it writeable with setflags(write=True)"

@@ -5,12 +5,9 @@ Nothing is here that PyKokkos does not have. What it has and this engine does no
 
 # ruff: noqa: F401
 
-from __future__ import annotations
-
-import math
-import sys
-from enum import Enum
-from typing import Any
+import math as _math
+import sys as _sys
+from enum import Enum as _Enum
 
 from pyfuser.frontends.embedded.annotations import (
     Acc,
@@ -147,20 +144,20 @@ from pyfuser.frontends.embedded.spaces import (
 from pyfuser.frontends.embedded.views import Subview, View, ViewType
 
 # Members of these enumerations are names of the package too: pk.OpenMP, pk.LayoutLeft, ...
-_ENUMERATIONS: tuple[type[Enum], ...] = (ExecutionSpace, Layout, MemorySpace, Trait)
+_ENUMERATIONS: tuple[type[_Enum], ...] = (ExecutionSpace, Layout, MemorySpace, Trait)
 for _enumeration in _ENUMERATIONS:
     globals().update(_enumeration.__members__)
 
-e = math.e
-pi = math.pi
-inf = math.inf
-nan = math.nan
+e = _math.e
+pi = _math.pi
+inf = _math.inf
+nan = _math.nan
 
 __array_api_version__ = "2021.12"
 __all__ = ["__array_api_version__"]
 
 # PyKokkos has these as modules of the package; here they are the package itself.
-interface = kokkos_manager = sys.modules[__name__]
+interface = kokkos_manager = _sys.modules[__name__]
 
 _NOT_YET = frozenset(
     {
@@ -245,7 +242,7 @@ _NOT_YET = frozenset(
 )
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name in _NOT_YET:
         raise AttributeError(f"pk.{name} is not supported by PyFuser's embedded engine yet")
     raise AttributeError(f"module 'pykokkos' has no attribute {name!r}")

@@ -38,6 +38,9 @@ DTYPES = tuple(DType)
 _INDEX = {dtype: n for n, dtype in enumerate(DTYPES)}
 
 
+READ_ONLY = 1 << 16  # set in the code of a view that must not be written
+
+
 def view_code(dtype: DType, rank: int) -> int:
     """A small integer for a View's type; scalars have `scalar_code`, below all of these."""
     return rank << 5 | _INDEX[dtype]
@@ -73,6 +76,8 @@ class ViewType:
         self._handle = handle
         self._array = array
         self._code = view_code(region.dtype, len(region.shape))
+        if array is not None and not array.flags.writeable:
+            self._code |= READ_ONLY
         self.shape = shape
         self.ndim = len(shape)
         self.size = math.prod(shape)
@@ -353,6 +358,16 @@ class Subview(ViewType):
         offset, strides, shape = basic_index(region, self.parent_slice)
         part = Region(region.buffer, offset, strides, shape, region.dtype)
         self._attach(part, shape, parent._handle, None)
+
+    def __add__(self, other: Any) -> Any:
+        """Of one element only, as a number."""
+        return self._scalar() + _values(other)
+
+    def __mul__(self, other: Any) -> Any:
+        """Of one element only, as a number."""
+        if isinstance(other, ViewType):
+            other = other._scalar()
+        return self._scalar() * other
 
 
 class Row(np.lib.mixins.NDArrayOperatorsMixin, Subview):

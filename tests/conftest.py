@@ -1,0 +1,51 @@
+"""Fixtures that tests of several folders share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from pyfuser import driver
+from pyfuser.ir.interpret import interpret
+from pyfuser.trace.call import Call
+from pyfuser.trace.future import Future
+from pyfuser.trace.memory import Region
+from pyfuser.trace.tracer import Tracer
+
+
+class Interpreted:
+    """An engine without compiler: the reference interpreter runs every call, in order, unfused.
+
+    It counts what it ran: `ran` has the names of the workunits.
+    """
+
+    def __init__(self) -> None:
+        self.ran: list[str] = []
+
+    def run(self, call: Call) -> None:
+        arguments = [
+            a.array() if isinstance(a, Region) else a.result() if isinstance(a, Future) else a
+            for a in call.arguments
+        ]
+        space = call.space
+        values = interpret(call.workunit, call.pattern, space.begin, space.end, arguments)
+        if call.result is not None:
+            call.result.set(values[0])
+        self.ran.append(call.workunit.name)
+
+    def flush(self, tracer: Tracer) -> None:
+        for call in list(tracer.calls):
+            self.run(call)
+            tracer.remove([call])
+
+
+@pytest.fixture
+def interpreted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Interpreted]:
+    """Runs calls by the reference interpreter, for tests of what is called when."""
+    engine = Interpreted()
+    driver.TRACER.flush()
+    monkeypatch.setattr(driver, "run", engine.run)
+    monkeypatch.setattr(driver.TRACER, "flush_function", engine.flush)
+    yield engine
+    driver.TRACER.flush()

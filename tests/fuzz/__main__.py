@@ -1,0 +1,100 @@
+"""`python -m tests.fuzz --programs N --seed S --tier interpret|compiled`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.fuzz.harness import TIERS, Outcome
+from tests.fuzz.minimise import minimised, write_script
+from tests.fuzz.oracle import Rejected
+from tests.fuzz.program import Program
+from tests.strategies import random_program
+
+
+@dataclass
+class Totals:
+    """What a campaign has seen."""
+
+    programs: int = 0
+    rejected: int = 0
+    failed: int = 0
+    calls: int = 0
+    fused: int = 0
+    groups: int = 0
+
+    def add(self, outcome: Outcome) -> None:
+        self.calls += outcome.calls
+        self.fused += outcome.fused
+        self.groups += outcome.groups
+
+
+def campaign(
+    seeds: range,
+    check: Callable[[Program], Outcome],
+    on_failure: Callable[[Program, Exception], None],
+) -> Totals:
+    """Judge the programs of these seeds; `on_failure` hears of each that fails."""
+    totals = Totals()
+    for seed in seeds:
+        program = random_program(seed)
+        totals.programs += 1
+        try:
+            totals.add(check(program))
+        except Rejected:
+            totals.rejected += 1
+        except Exception as error:  # whatever it is, it is the finding
+            totals.failed += 1
+            on_failure(program, error)
+    return totals
+
+
+def same_failure(
+    check: Callable[[Program], Outcome], error: Exception
+) -> Callable[[Program], bool]:
+    """Whether a program fails in the way that `error` tells of."""
+
+    def fails(program: Program) -> bool:
+        try:
+            check(program)
+        except Rejected:
+            return False
+        except Exception as other:
+            return type(other) is type(error)
+        return False
+
+    return fails
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="tests.fuzz", description=__doc__)
+    parser.add_argument("--programs", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0, help="of the first program")
+    parser.add_argument("--tier", choices=sorted(TIERS), default="interpret")
+    parser.add_argument("--output", type=Path, default=Path("fuzz-failures"))
+    options = parser.parse_args(arguments)
+    check = TIERS[options.tier]
+
+    def report(program: Program, error: Exception) -> None:
+        small = minimised(program, same_failure(check, error))
+        reason = f"{type(error).__name__}: {error}"
+        path = write_script(small, options.tier, reason, options.output)
+        print(f"seed {program.seed}: {reason}\n{small.source()}\nwritten to {path}", flush=True)
+
+    start = time.perf_counter()
+    seeds = range(options.seed, options.seed + options.programs)
+    totals = campaign(seeds, check, report)
+    print(
+        f"programs {totals.programs}, rejected {totals.rejected}, failed {totals.failed}, "
+        f"calls {totals.calls}, fused calls {totals.fused}, groups {totals.groups}, "
+        f"seconds {time.perf_counter() - start:.1f}"
+    )
+    return 1 if totals.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
