@@ -3,6 +3,8 @@
 PYTHON ?= python3
 WORKERS ?= 2
 N ?= 500
+SEED ?= 0
+TIER ?= compiled
 OUT ?= out
 BIN := .venv/bin
 INSTALLED := .venv/.installed
@@ -14,7 +16,7 @@ help:
 	@echo "make demo         compare fused and unfused kernels: a table, $(OUT)/demo.png, $(OUT)/demo.json"
 	@echo "make test         run the test suite"
 	@echo "make lint         run ruff and mypy"
-	@echo "make fuzz N=500   try N random programs"
+	@echo "make fuzz N=500   try N random programs (SEED=0, TIER=compiled or interpret)"
 	@echo "make bench        measure at length, large sizes: $(OUT)/bench.png, $(OUT)/*.json"
 	@echo "make clean        remove .venv and $(OUT)"
 
@@ -36,7 +38,7 @@ lint: $(INSTALLED)
 	@$(BIN)/mypy --no-error-summary
 
 fuzz: $(INSTALLED)
-	@PYFUSER_FUZZ=$(N) $(BIN)/python -m pytest --quiet -n $(WORKERS) tests/fuzz
+	@$(BIN)/python -m tests.fuzz --programs $(N) --seed $(SEED) --tier $(TIER)
 
 bench: $(INSTALLED)
 	@$(BIN)/python experiments/chain_vs_handwritten.py --json $(OUT)/chain.json

@@ -5,17 +5,22 @@
 
 from __future__ import annotations
 
-from pyfuser.api import disable, enable, fuse, fusing, pending, sync, unfused
+from pyfuser.api import disable, enable, explain, fuse, fusing, pending, stats, sync, unfused
 from pyfuser.errors import PyFuserError
 from pyfuser.frontends.embedded.register import register
 
+__version__ = "0.1.0"
+
 __all__ = [
     "PyFuserError",
+    "__version__",
     "disable",
     "enable",
+    "explain",
     "fuse",
     "fusing",
     "pending",
+    "stats",
     "sync",
     "unfused",
 ]

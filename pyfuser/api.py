@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import dataclasses
 import functools
 import os
 from collections.abc import Callable
@@ -10,15 +11,27 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from pyfuser import driver
+from pyfuser import driver, report
+from pyfuser.counters import COUNTERS, Counters
 from pyfuser.errors import ArgumentError
 from pyfuser.frontends import modes
 from pyfuser.frontends.embedded.decorators import state_of
 from pyfuser.frontends.embedded.views import ViewType
+from pyfuser.plan.explain import Explanation
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Buffer
 
-__all__ = ["disable", "enable", "fuse", "fusing", "pending", "sync", "unfused"]
+__all__ = [
+    "disable",
+    "enable",
+    "explain",
+    "fuse",
+    "fusing",
+    "pending",
+    "stats",
+    "sync",
+    "unfused",
+]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -103,6 +116,22 @@ def pending() -> tuple[str, ...]:
     """The recorded calls that have not run, in order, each as `name (file:line)`."""
     with driver.TRACER.lock:
         return tuple(f"{call.name} ({call.location})" for call in driver.TRACER.calls)
+
+
+def stats() -> Counters:
+    """Counts since the process started: a copy, so two of them can be subtracted by field."""
+    return dataclasses.replace(COUNTERS, recorded=driver.TRACER.recorded)
+
+
+def explain(flushes: int = 1, source: bool = False) -> Explanation:
+    """What was fused, what was not and why; `print` it, or look at its fields.
+
+    flushes: how many of the latest flushes to cover (the newest 64 are kept). source: whether the
+    text shows each fused kernel as PyKokkos source; `groups[k].source` always has it. Pending
+    calls are flushed first.
+    """
+    driver.TRACER.flush()
+    return report.explain(flushes, source)
 
 
 # Calls that were recorded have been made: they run even if the program ends before it reads them.

@@ -15,6 +15,7 @@ from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.analysis.dependences import DependenceGraph, dependences
 from pyfuser.counters import COUNTERS
 from pyfuser.debug import show_program
+from pyfuser.eager import run
 from pyfuser.engine import native
 from pyfuser.engine.native import Launchable
 from pyfuser.plan.partition import partition
@@ -22,7 +23,6 @@ from pyfuser.plan.plan import Plan
 from pyfuser.settings import SETTINGS
 from pyfuser.trace.call import Argument, Call
 from pyfuser.trace.future import Future
-from pyfuser.trace.memory import Region
 from pyfuser.trace.shape import TraceShape, shape_of
 from pyfuser.trace.tracer import Tracer
 from pyfuser.transform.fuse import fuse
@@ -52,6 +52,8 @@ class Flush:
     program: Program
     calls: list[tuple[str, str]] = field(default_factory=list)
 
+
+__all__ = ["TRACER", "flush", "run"]
 
 PROGRAMS: OrderedDict[TraceShape, Program] = OrderedDict()
 FLUSHES: list[Flush] = []  # the latest last
@@ -129,45 +131,6 @@ def remember(program: Program, calls: Sequence[Call]) -> None:
         del FLUSHES[0]
 
 
-# ------------------------------------------------------------------------- one call, unfused
-
-_SINGLE: OrderedDict[object, tuple[Kernel, Launchable]] = OrderedDict()
-
-
-def run(call: Call) -> None:
-    """Launch one call now, unfused; its `result` is set afterwards."""
-    kernel, launchable = _single(call)
-    launch(kernel, launchable, (call,))
-
-
-def _single(call: Call) -> tuple[Kernel, Launchable]:
-    key = _single_key(call) or shape_of((call,), structural_scalars)
-    found = _SINGLE.get(key)
-    if found is None:
-        trace = shape_of((call,), structural_scalars)
-        kernel = fuse(trace, (0,))
-        found = _SINGLE[key] = kernel, native.prepare([widen(kernel)])[0]
-        if len(_SINGLE) > MAX_PROGRAMS:
-            _SINGLE.popitem(last=False)
-    return found
-
-
-def _single_key(call: Call) -> object | None:
-    """A cheap stand-in for the call's shape; None where arguments might overlap."""
-    key: list[object] = [call.pattern, call.space, call.workunit]
-    matters = structural_scalars(call.workunit)
-    buffers = set()
-    for n, argument in enumerate(call.arguments):
-        if type(argument) is Region:
-            buffer = argument.buffer
-            if buffer.external or buffer in buffers:
-                return None
-            buffers.add(buffer)
-            key.append(argument[2:])
-        elif n in matters:
-            key.append(argument.result() if isinstance(argument, Future) else argument)
-    return tuple(key)
-
-
+#: The process's tracer.
 TRACER = Tracer()
 TRACER.flush_function = flush

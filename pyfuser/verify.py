@@ -92,7 +92,7 @@ class _Range:
     def __init__(self, low: int, high: int) -> None:
         self.low, self.high = low, high
         memory = (ctypes.c_uint8 * (high - low)).from_address(low)
-        self.buffer = Buffer.wrap(np.frombuffer(memory, dtype=np.uint8).copy())
+        self.buffer = Buffer.wrap(np.ctypeslib.as_array(memory).copy())
 
 
 def _nothing() -> None:

@@ -327,5 +327,6 @@ def test_peer_says_why_it_cannot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_peer_that_is_no_python(tmp_path: Path) -> None:
+    (tmp_path / "adds.py").write_text(NUMPY_PROGRAM)
     with pytest.raises(peer.PeerError, match="No such file"):
         peer.Peer(str(tmp_path / "python"), tmp_path / "adds.py", 10, None)

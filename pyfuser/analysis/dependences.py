@@ -10,7 +10,7 @@ from typing import NamedTuple
 from pyfuser.analysis.accesses import Access, Mode, accesses
 from pyfuser.analysis.layout import footprint
 from pyfuser.analysis.overlap import Verdict, overlap
-from pyfuser.ir.nodes import SourceLocation
+from pyfuser.ir.nodes import SourceLocation, Workunit
 from pyfuser.trace.shape import CallShape, RegionShape, TraceShape
 
 
@@ -59,29 +59,47 @@ class DependenceGraph:
 def dependences(trace: TraceShape) -> DependenceGraph:
     """Compare each call with the earlier ones that touch the same memory, latest first.
 
-    Sets of calls are bit sets of their positions. Equal calls are of one kind, and kinds are
-    compared once.
+    Sets of calls are bit sets of their positions.
     """
     found: list[Dependence] = []
     before: list[int] = []  # for each call, those it must follow
     apart: list[int] = []  # those it must not share a loop with, by a path
     history = _History()
     for sink, call in enumerate(trace.calls):
-        same, forbid = history.conflicting(call)
+        kind = history.kind_of(call)
         ordered = separate = 0
-        while open_ends := same & ~ordered | forbid & ~separate:
-            source = open_ends.bit_length() - 1
-            conflicts = history.conflicts(source, call)
-            found += (Dependence(c.kind, source, sink, *c[1:]) for c in conflicts)
-            ordered |= 1 << source | before[source]
-            separate |= apart[source]
-            if forbid >> source & 1:
-                separate |= 1 << source | before[source]
+        candidates = history.overlapping(kind)
+        while candidates:
+            source = candidates.bit_length() - 1
+            bit = 1 << source
+            conflicts = history.conflicts(source, kind)
+            if not conflicts:
+                candidates &= ~history.alike(source)
+                continue
+            forbids = not all(c.same_iteration for c in conflicts)
+            if forbids or not ordered & bit:
+                found += (Dependence(c.kind, source, sink, *c[1:]) for c in conflicts)
+                ordered |= bit | before[source]
+                separate |= apart[source]
+            if forbids:
+                separate |= bit | before[source]
+            else:
+                candidates &= ~(bit | history.alike(source) & ordered)
+            candidates &= ~separate
         before.append(ordered)
         apart.append(separate)
-        history.add(call)
+        history.add(kind)
     found.sort(key=lambda d: (d.source, d.sink))
     return DependenceGraph(len(trace.calls), tuple(found))
+
+
+class _Touch(NamedTuple):
+    """An access with its memory: the bytes low to high of a cluster, both included."""
+
+    low: int
+    high: int
+    region: RegionShape
+    access: Access
 
 
 class _Span(NamedTuple):
@@ -94,83 +112,83 @@ class _Span(NamedTuple):
 
 
 class _History:
-    """The calls so far, found by the bytes they touch."""
+    """The calls so far, found by the bytes they touch. Equal calls are of one kind."""
 
     def __init__(self) -> None:
-        self._kinds: dict[CallShape, int] = {}  # equal calls have one number
-        self._calls: list[int] = []  # the kind of each call
-        self._members: list[int] = []  # for each kind its calls
+        self._kinds: dict[CallShape, int] = {}
         self._shapes: list[CallShape] = []  # of each kind
+        self._touches: list[tuple[_Touch, ...]] = []  # of each kind
         self._spans: list[frozenset[_Span]] = []  # of each kind
-        self._touched: dict[int, dict[_Span, int]] = {}  # by cluster: who touched a span
+        self._members: list[int] = []  # of each kind: its calls
+        self._calls: list[int] = []  # the kind of each call
+        self._users: dict[int, dict[_Span, int]] = {}  # by cluster: the calls that touch a span
         self._conflicts: dict[tuple[int, int], tuple[_Conflict, ...]] = {}
 
-    def _kind(self, call: CallShape) -> int:
+    def kind_of(self, call: CallShape) -> int:
+        """The number of a call's kind."""
         kind = self._kinds.setdefault(call, len(self._kinds))
-        if kind == len(self._spans):
-            self._spans.append(frozenset(_spans(call)))
+        if kind == len(self._shapes):
+            touches = tuple(_touches(call))
             self._shapes.append(call)
+            self._touches.append(touches)
+            self._spans.append(_spans(touches))
             self._members.append(0)
         return kind
 
-    def add(self, call: CallShape) -> None:
-        kind = self._kind(call)
+    def add(self, kind: int) -> None:
+        """Append a call of a kind."""
         bit = 1 << len(self._calls)
         self._calls.append(kind)
         self._members[kind] |= bit
         for span in self._spans[kind]:
-            touched = self._touched.setdefault(span.cluster, {})
-            touched[span] = touched.get(span, 0) | bit
+            users = self._users.setdefault(span.cluster, {})
+            users[span] = users.get(span, 0) | bit
 
-    def _overlapping(self, kind: int) -> int:
+    def alike(self, source: int) -> int:
+        """The calls of the same kind."""
+        return self._members[self._calls[source]]
+
+    def overlapping(self, kind: int) -> int:
         """Calls of which either they or a call of this kind write where the other touches."""
         calls = 0
         for cluster, low, high, writes in self._spans[kind]:
-            for (_, first, last, wrote), who in self._touched.get(cluster, {}).items():
+            for (_, first, last, wrote), who in self._users.get(cluster, {}).items():
                 if first <= high and low <= last and (writes or wrote):
                     calls |= who
         return calls
 
-    def conflicting(self, call: CallShape) -> tuple[int, int]:
-        """Calls that conflict in the same iteration only, and calls that conflict otherwise."""
-        kind = self._kind(call)
-        same = forbid = 0
-        candidates = self._overlapping(kind)
-        while candidates:
-            source = candidates.bit_length() - 1
-            members = self._members[self._calls[source]]
-            candidates &= ~members
-            conflicts = self.conflicts(source, call)
-            if all(c.same_iteration for c in conflicts):
-                same |= members if conflicts else 0
-            else:
-                forbid |= members
-        return same, forbid
-
-    def conflicts(self, source: int, call: CallShape) -> tuple[_Conflict, ...]:
-        """The conflicts of an earlier call with this one."""
-        number = self._calls[source]
-        key = number, self._kinds[call]
+    def conflicts(self, source: int, kind: int) -> tuple[_Conflict, ...]:
+        """The conflicts of an earlier call with a call of a kind."""
+        key = self._calls[source], kind
         known = self._conflicts.get(key)
         if known is None:
-            known = self._conflicts[key] = tuple(_conflicts(self._shapes[number], call))
+            first, second = key
+            worst = _worst_conflicts(self._touches[first], self._touches[second])
+            a, b = self._shapes[first].workunit, self._shapes[second].workunit
+            known = self._conflicts[key] = tuple(_conflict(a, b, pair) for pair in worst)
         return known
 
 
-def _spans(call: CallShape) -> Iterator[_Span]:
-    """What a call touches, merged for each argument and mode."""
-    merged: dict[tuple[int, bool], tuple[int, int]] = {}
+def _touches(call: CallShape) -> Iterator[_Touch]:
     for access in accesses(call):
-        low, high = footprint(_region(call, access), access.relation)
-        if high < low:
-            continue
-        key = (access.param, access.mode is not Mode.READ)
-        old = merged.get(key, (low, high))
-        merged[key] = min(low, old[0]), max(high, old[1])
-    for (param, writes), (low, high) in merged.items():
-        region = call.arguments[param]
+        region = call.arguments[access.param]
         assert isinstance(region, RegionShape)
-        yield _Span(region.cluster, low, high, writes)
+        low, high = footprint(region, access.relation)
+        if low <= high:
+            yield _Touch(low, high, region, access)
+
+
+def _spans(touches: tuple[_Touch, ...]) -> frozenset[_Span]:
+    """What a call touches, merged for each argument and mode."""
+    merged: dict[tuple[int, bool], _Span] = {}
+    for low, high, region, access in touches:
+        writes = access.mode is not Mode.READ
+        key = access.param, writes
+        old = merged.get(key)
+        if old is not None:
+            low, high = min(low, old.low), max(high, old.high)
+        merged[key] = _Span(region.cluster, low, high, writes)
+    return frozenset(merged.values())
 
 
 class _Conflict(NamedTuple):
@@ -185,42 +203,43 @@ class _Conflict(NamedTuple):
     unknown: bool
 
 
-def _conflicts(first: CallShape, second: CallShape) -> Iterator[_Conflict]:
+_Pair = tuple[Kind, Verdict, Access, Access]
+
+
+def _worst_conflicts(first: tuple[_Touch, ...], second: tuple[_Touch, ...]) -> Iterator[_Pair]:
     """For each kind and pair of arguments the worst conflict between two calls."""
-    worst: dict[tuple[Kind, int, int], tuple[int, Verdict, Access, Access]] = {}
-    for a in accesses(first):
-        region = _region(first, a)
-        for b in accesses(second):
-            other = _region(second, b)
-            if region.cluster != other.cluster:
+    worst: dict[tuple[Kind, int, int], _Pair] = {}
+    for low, high, region, a in first:
+        for other_low, other_high, other, b in second:
+            if region.cluster != other.cluster or high < other_low or other_high < low:
                 continue
             kind = _kind(a, region, b, other)
             if kind is None:
                 continue
-            verdict = overlap(a.relation, region, b.relation, other)
             key = (kind, a.param, b.param)
-            rank = _SEVERITY[verdict]
-            if rank and (key not in worst or rank > worst[key][0]):
-                worst[key] = rank, verdict, a, b
-    for (kind, _, _), (_, verdict, a, b) in worst.items():
-        yield _Conflict(
-            kind,
-            verdict is Verdict.SAME,
-            first.workunit.params[a.param].sym.name,
-            second.workunit.params[b.param].sym.name,
-            a.location,
-            b.location,
-            verdict is Verdict.UNKNOWN,
-        )
+            old = worst.get(key)
+            if old is not None and old[1] is Verdict.CROSS:
+                continue
+            verdict = overlap(a.relation, region, b.relation, other)
+            if _SEVERITY[verdict] > (_SEVERITY[old[1]] if old else 0):
+                worst[key] = kind, verdict, a, b
+    yield from worst.values()
+
+
+def _conflict(first: Workunit, second: Workunit, pair: _Pair) -> _Conflict:
+    kind, verdict, a, b = pair
+    return _Conflict(
+        kind,
+        verdict is Verdict.SAME,
+        first.params[a.param].sym.name,
+        second.params[b.param].sym.name,
+        a.location,
+        b.location,
+        verdict is Verdict.UNKNOWN,
+    )
 
 
 _SEVERITY = {Verdict.NONE: 0, Verdict.SAME: 1, Verdict.UNKNOWN: 2, Verdict.CROSS: 3}
-
-
-def _region(call: CallShape, access: Access) -> RegionShape:
-    region = call.arguments[access.param]
-    assert isinstance(region, RegionShape)
-    return region
 
 
 def _kind(a: Access, region: RegionShape, b: Access, other: RegionShape) -> Kind | None:

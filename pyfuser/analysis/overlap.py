@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from pyfuser.analysis import polyhedra
 from pyfuser.analysis.affine import Affine, Interval
-from pyfuser.analysis.layout import address, footprint, shift
+from pyfuser.analysis.layout import address, shift
 from pyfuser.analysis.relation import Relation
 from pyfuser.trace.shape import RegionShape
 
@@ -35,10 +35,6 @@ def overlap(
     first: Relation, first_region: RegionShape, second: Relation, second_region: RegionShape
 ) -> Verdict:
     """Compare two accesses to one cluster, assuming that subscripts stay inside the regions."""
-    low, high = footprint(first_region, first)
-    other_low, other_high = footprint(second_region, second)
-    if high < other_low or other_high < low:
-        return Verdict.NONE
     return _overlap(
         first,
         first_region._replace(cluster=0, offset=0),

@@ -15,7 +15,14 @@ forgets `restrict` when it outlines the body of an OpenMP region.
 
 from __future__ import annotations
 
-from pyfuser.codegen import cpp_map, cpp_prelude, cpp_reduce, cpp_scan, scalar_maths
+from pyfuser.codegen import (
+    cpp_map,
+    cpp_prelude,
+    cpp_reduce,
+    cpp_scan,
+    scalar_maths,
+    vector_maths,
+)
 from pyfuser.codegen.cpp_context import NO_MEMORY, Context, Slot, abi
 from pyfuser.codegen.spec import KernelSpec
 from pyfuser.ir.dtypes import DType
@@ -39,29 +46,32 @@ def _preamble(context: Context, code: str) -> str:
     """The includes and helpers that the code uses."""
     features, spec = context.expressions.features, context.spec
     functions = frozenset(context.expressions.functions)
+    vector = frozenset(f for f in functions if vector_maths.covered(*f))
+    maths = [scalar_maths.prelude(functions - vector), vector_maths.prelude(vector)]
+    uses_complex = "pf_complex" in "".join([code, *maths])
+    code = "".join([code, *maths, cpp_prelude.COMPLEX if uses_complex else ""])
     title = " ".join(spec.title.split()) or "kernel"
     parts = [f"// {title}\n" + cpp_prelude.HEADER]
     if "printf" in features:
         parts[0] += cpp_prelude.PRINTF
-    if "pf_complex" in code or any(operand.is_complex for _, operand in functions):
-        parts.append(cpp_prelude.COMPLEX)
-    for text, piece in (
-        ("pf_bits", cpp_prelude.BITS),
-        ("pf_extent", cpp_prelude.EXTENT),
-        ("#pragma omp", cpp_prelude.OPENMP),
-        ("pf_axis", cpp_prelude.AXIS),
-        ("pf_sum", cpp_prelude.SUM),
-        ("pf_atomic<", cpp_prelude.ATOMIC),
-        ("pf_locked<", cpp_prelude.ATOMIC_WIDE),
-        ("pf_fetch<", cpp_prelude.PLAIN_FETCH),
-        ("pf_min<", cpp_prelude.MINMAX),
-        ("pf_max<", cpp_prelude.MINMAX),
-    ):
+    for text, piece in _PIECES:
         if text in code and piece not in parts:
             parts.append(piece)
-    for dtype in DType:
-        if f"pf_unaligned_{dtype.value}*" in code:
-            parts.append(cpp_prelude.unaligned(dtype))
-    if functions:
-        parts.append(scalar_maths.prelude(functions))
-    return "\n".join(parts) + "\n"
+    parts += [cpp_prelude.unaligned(d) for d in DType if f"pf_unaligned_{d.value}*" in code]
+    return "\n".join(part for part in [*parts, *maths] if part) + "\n"
+
+
+_PIECES = (
+    ("pf_rounded", cpp_prelude.ROUNDED),
+    ("pf_complex", cpp_prelude.COMPLEX),
+    ("pf_bits", cpp_prelude.BITS),
+    ("pf_extent", cpp_prelude.EXTENT),
+    ("#pragma omp", cpp_prelude.OPENMP),
+    ("pf_axis", cpp_prelude.AXIS),
+    ("pf_sum", cpp_prelude.SUM),
+    ("pf_atomic<", cpp_prelude.ATOMIC),
+    ("pf_locked<", cpp_prelude.ATOMIC_WIDE),
+    ("pf_fetch<", cpp_prelude.PLAIN_FETCH),
+    ("pf_min<", cpp_prelude.MINMAX),
+    ("pf_max<", cpp_prelude.MINMAX),
+)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pyfuser.codegen.cpp_expressions import Expressions
+from pyfuser.codegen.cpp_hazards import may_contract
 from pyfuser.codegen.cpp_names import Names
 from pyfuser.codegen.cpp_statements import INDENT, Statements
 from pyfuser.codegen.spec import UNIT, KernelSpec, ViewSpec
@@ -82,6 +83,7 @@ class Context:
         }
         self.strides = self._name_strides(views)
         self.expressions = Expressions(self.names, views, self.strides, spec.serial)
+        self.expressions.products_apart = may_contract(spec.workunit.body)
         self.statements = Statements(self.expressions, spec.workunit.body)
         self.parameters = self._parameters()
 
@@ -213,11 +215,10 @@ def box_bounds(context: Context) -> tuple[list[str], list[Bounds]]:
     return lines, bounds
 
 
-def function(head: str, parameters: list[str], lines: list[str]) -> str:
-    """A function that is not inlined, one parameter a line if they are many."""
+def function(head: str, parameters: list[str], lines: list[str], inline: bool = False) -> str:
+    """A function that is never (or always) inlined, one parameter a line if they are many."""
     text = ", ".join(parameters)
-    if len(head) + len(text) > 90:
+    if len(head) + len(text) > 60:
         text = f"\n{INDENT}" + f",\n{INDENT}".join(parameters)
-    return f"static __attribute__((noinline)) {head}({text}) {{\n" + "\n".join(lines) + "\n}\n\n"
-
-
+    kind = "inline __attribute__((always_inline))" if inline else "__attribute__((noinline))"
+    return f"static {kind} {head}({text}) {{\n" + "\n".join(lines) + "\n}\n\n"

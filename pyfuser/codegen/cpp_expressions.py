@@ -50,6 +50,7 @@ class Expressions:
         self.views = views
         self.strides = strides
         self.serial = serial
+        self.products_apart = False  # see `cpp_hazards.may_contract`
         self.functions: set[tuple[str, DType]] = set()
         self.features: set[str] = set()
 
@@ -123,6 +124,8 @@ class Expressions:
             left, right = self.text(e.left, UNARY), self.text(e.right, UNARY)
             return f"{left} {e.op} {right}", CONDITIONAL
         left, right = self._operands(e, precedence)
+        if e.op == "*" and self.products_apart and e.dtype.is_float:
+            return f"pf_rounded({left} * {right})", PRIMARY
         return f"{left} {e.op} {right}", precedence
 
     def _operands(self, e: nodes.Binary | nodes.Compare, precedence: int) -> tuple[str, str]:
@@ -169,7 +172,7 @@ class Expressions:
         name, args = e.name, e.args
         if name == "pow" and _is_two(args[1]) and not args[0].dtype.is_complex:
             base = self.text(args[0], UNARY)
-            if isinstance(args[0], nodes.Read):
+            if isinstance(args[0], nodes.Read) and not self.products_apart:
                 return f"{base} * {base}", PRODUCT
             name, args = scalar_maths.SQUARE, args[:1]
         operand = args[0].dtype

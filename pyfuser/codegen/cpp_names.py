@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 from pyfuser.ir.nodes import Sym
 
-_KEYWORDS = frozenset(
-    """
+_KEYWORDS = """
     alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t
     class compl concept const consteval constexpr constinit const_cast continue co_await co_return
     co_yield decltype default delete do double dynamic_cast else enum explicit export extern false
@@ -17,16 +16,18 @@ _KEYWORDS = frozenset(
     signed sizeof static static_assert static_cast struct switch template this thread_local throw
     true try typedef typeid typename typeof union unsigned using virtual void volatile wchar_t
     while xor xor_eq
-
-    slot result begin end first last row row_end column column_end at count filled tile tiles tiling k rest left space
-    own total partial sum order unit is_last
+"""
+# Names that the code around a body uses, and macros and types of <stdint.h> and <stdio.h>.
+_OURS = """
+    slot result begin end first last row row_end column column_end at count filled tile tiles
+    tiling k rest left space own total partial sum order unit is_last
     threads axis printf stdin stdout stderr linux unix i386 main old value expected T
     omp_get_thread_num omp_get_num_threads int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t
     uint64_t INT8_MIN INT16_MIN INT32_MIN INT64_MIN INT8_MAX INT16_MAX INT32_MAX INT64_MAX
     UINT8_MAX UINT16_MAX UINT32_MAX UINT64_MAX SIZE_MAX INTPTR_MAX INTPTR_MIN UINTPTR_MAX EOF NULL
     BUFSIZ SEEK_SET SEEK_CUR SEEK_END
-    """.split()
-)
+"""
+_RESERVED = frozenset((_KEYWORDS + _OURS).split())
 _LEGAL = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
@@ -34,7 +35,7 @@ class Names:
     """Hands out names; each only once."""
 
     def __init__(self) -> None:
-        self._taken = set(_KEYWORDS)
+        self._taken = set(_RESERVED)
 
     def take(self, wish: str) -> str:
         """`wish`, or `wish_2`, `wish_3`...; what C++ could not spell becomes `v`."""

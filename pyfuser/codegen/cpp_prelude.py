@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pyfuser.ir.dtypes import DType
 
-BLOCK = 256
-"""Terms of a reduction that are computed before they are added up (a few KiB of stack)."""
+BLOCK = 128
+"""Terms of a reduction that are computed before they are added up (1 KiB of stack for doubles)."""
 
-TILE = 16384
+TILE = 4096
 """Iterations that one partial result covers, whatever the number of threads."""
 
 HEADER = """\
@@ -23,7 +23,9 @@ template <typename T> static inline T pf_bits(const int64_t& slot) {
 """
 
 EXTENT = """\
-static inline int64_t pf_extent(int64_t begin, int64_t end) { return end > begin ? end - begin : 0; }
+static inline int64_t pf_extent(int64_t begin, int64_t end) {
+    return end > begin ? end - begin : 0;
+}
 """
 
 OPENMP = """\
@@ -72,10 +74,11 @@ static const int64_t pf_tile_size = {TILE};
 template <typename T, int width = 1> struct pf_sum {{
     typedef T vector __attribute__((vector_size(64)));
     static constexpr int64_t lanes = 4 * 64 / sizeof(T);
+    static constexpr int64_t room = pf_block * width > lanes ? pf_block * width : lanes;
     vector sum[4] = {{}};
-    alignas(64) T term[pf_block * width];
+    alignas(64) T term[room];
 
-    void add(int64_t count) {{
+    __attribute__((always_inline)) inline void add(int64_t count) {{
         for (int64_t k = count * width; k % lanes; ++k) term[k] = 0;
         for (int64_t k = 0; k < count * width; k += lanes) {{
             const vector* next = (const vector*)(term + k);
@@ -100,7 +103,8 @@ struct pf_tiling {{
         across = (columns + tile_columns - 1) / tile_columns;
         count = (rows + tile_rows - 1) / tile_rows * across;
     }}
-    void box(int64_t tile, int64_t& row, int64_t& row_end, int64_t& column, int64_t& column_end) const {{
+    void box(int64_t tile, int64_t& row, int64_t& row_end, int64_t& column,
+             int64_t& column_end) const {{
         row = tile / across * tile_rows;
         row_end = row + tile_rows < rows ? row + tile_rows : rows;
         column = tile % across * tile_columns;
@@ -148,35 +152,44 @@ PRINTF = """\
 #include <stdio.h>
 """
 
+ROUNDED = """\
+// Under -ffp-contract=off g++ 12 and later still contract a * b - c beside a * b + c where they
+// fill neighbouring lanes (vfmaddsub); this keeps the product apart.
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_assoc_barrier)
+#define pf_rounded(product) __builtin_assoc_barrier(product)
+#endif
+#endif
+#ifndef pf_rounded
+#define pf_rounded(product) (product)
+#endif
+"""
+
 COMPLEX = """\
 template <typename T> struct pf_complex {
     T re, im;
     pf_complex() = default;
     constexpr pf_complex(T re, T im = 0) : re(re), im(im) {}
     template <typename U> explicit constexpr pf_complex(pf_complex<U> z) : re(z.re), im(z.im) {}
-    static pf_complex from(__complex__ T z) { return {__real__ z, __imag__ z}; }
-    __complex__ T native() const {
-        __complex__ T z;
-        __real__ z = re;
-        __imag__ z = im;
-        return z;
-    }
     friend pf_complex operator-(pf_complex a) { return {-a.re, -a.im}; }
     friend pf_complex operator+(pf_complex a) { return a; }
     friend pf_complex operator+(pf_complex a, pf_complex b) { return {a.re + b.re, a.im + b.im}; }
     friend pf_complex operator-(pf_complex a, pf_complex b) { return {a.re - b.re, a.im - b.im}; }
     friend pf_complex operator*(pf_complex a, pf_complex b) {
-        return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+        return {pf_rounded(a.re * b.re) - pf_rounded(a.im * b.im),
+                pf_rounded(a.re * b.im) + pf_rounded(a.im * b.re)};
     }
     // Smith's algorithm (Communications of the ACM 5 (1962) 435), in double for both types.
     friend pf_complex operator/(pf_complex a, pf_complex b) {
         const double ar = a.re, ai = a.im, br = b.re, bi = b.im;
         if (__builtin_fabs(br) >= __builtin_fabs(bi)) {
-            const double ratio = bi / br, scale = br + bi * ratio;
-            return {(T)((ar + ai * ratio) / scale), (T)((ai - ar * ratio) / scale)};
+            const double ratio = bi / br, scale = br + pf_rounded(bi * ratio);
+            return {(T)((ar + pf_rounded(ai * ratio)) / scale),
+                    (T)((ai - pf_rounded(ar * ratio)) / scale)};
         }
-        const double ratio = br / bi, scale = br * ratio + bi;
-        return {(T)((ar * ratio + ai) / scale), (T)((ai * ratio - ar) / scale)};
+        const double ratio = br / bi, scale = pf_rounded(br * ratio) + bi;
+        return {(T)((pf_rounded(ar * ratio) + ai) / scale),
+                (T)((pf_rounded(ai * ratio) - ar) / scale)};
     }
     friend bool operator==(pf_complex a, pf_complex b) { return a.re == b.re && a.im == b.im; }
     friend bool operator!=(pf_complex a, pf_complex b) { return !(a == b); }

@@ -69,17 +69,23 @@ class _Names:
         dtype = accumulator.sym.dtype
         self.kind = dtype.cpp
         self.term = context.names[accumulator.sym]
+        self.terms = context.unique.take(f"{self.term}_terms")
         self.sum = context.unique.take(f"{self.term}_sum")
         self.partial = context.unique.take(f"{self.term}_partial")
-        part = {DType.COMPLEX64: "float", DType.COMPLEX128: "double"}.get(dtype)
-        self.sum_type = f"pf_sum<{part}, 2>" if part else f"pf_sum<{self.kind}>"
-        place = f"{self.sum}.term[filled + k]"
-        self.slot = f"*({self.kind}*)&{self.sum}.term[2 * (filled + k)]" if part else place
+        self.wide = dtype.is_complex
+        self.part = {DType.COMPLEX64: "float", DType.COMPLEX128: "double"}.get(dtype, self.kind)
+        self.sum_type = f"pf_sum<{self.part}{', 2' * self.wide}>"
+        self.slot = f"*({self.kind}*)&{self.terms}[2 * k]" if self.wide else f"{self.terms}[k]"
+
+    def times(self, count: str) -> str:
+        """The offset of so many terms; a complex one is two numbers."""
+        return f" + {'2 * ' * self.wide}{count}" if count else ""
 
 
 def _tiled(context: Context) -> str:
     sums = [_Names(context, a) for a in context.workunit.accumulators]
-    return _tile_function(context, sums) + _tile_entry(context, sums)
+    terms = _terms_function(context, sums)
+    return terms + _tile_function(context, sums) + _tile_entry(context, sums)
 
 
 def _tile_function(context: Context, sums: Sequence[_Names]) -> str:
@@ -96,10 +102,10 @@ def _tile_function(context: Context, sums: Sequence[_Names]) -> str:
     for s in sums:
         lines.append(f"{INDENT}{s.sum}.add(filled);")
         lines.append(f"{INDENT}*{s.partial} = *(const {s.kind}*){s.sum}.total();")
-    parameters = ["const int64_t* begin", "const int64_t* end", "int64_t row", "int64_t row_end"]
-    parameters = ["int64_t column", "int64_t column_end"] if rank == 1 else [
-        *parameters, "int64_t column", "int64_t column_end"
-    ]  # fmt: skip
+    parameters = ["int64_t column", "int64_t column_end"]
+    if rank > 1:
+        rows = ["int64_t row", "int64_t row_end"]
+        parameters = ["const int64_t* begin", "const int64_t* end", *rows, *parameters]
     parameters += [f"{s.kind}* {s.partial}" for s in sums]
     return function("void pf_tile", [*parameters, *context.signature], lines)
 
@@ -137,27 +143,56 @@ def _next_row(context: Context, bounds: list[Bounds]) -> list[str]:
 
 
 def _columns(context: Context, sums: Sequence[_Names], bounds: list[Bounds]) -> list[str]:
-    """The loops over blocks of the innermost axis, and over the iterations of a block."""
+    """The loop over blocks of the innermost axis.
+
+    A full block has a constant number of iterations, which vectorises without a remainder.
+    """
     rank = context.spec.rank
-    depth = 1 if rank == 1 else 2
     base = "" if rank == 1 else f"{bounds[-1][0]} + "
-    outer, inner, body = (INDENT * (depth + n) for n in range(3))
-    j = context.counter(rank - 1)
+    outer = [context.counter(axis) for axis in range(rank - 1)]
+    tail = "".join(", " + a for a in [*outer, *context.arguments])
+
+    def block(count: str, filled: str) -> str:
+        terms = "".join(f", {s.sum}.term{s.times(filled)}" for s in sums)
+        return f"pf_terms(at, {count}{terms}{tail});"
+
     lines = [
-        f"{outer}for (int64_t at = {base}column; at < {base}column_end;) {{",
-        f"{inner}const int64_t left = {base}column_end - at, space = pf_block - filled;",
-        f"{inner}const int64_t count = left < space ? left : space;",
-        *context.ivdep(depth + 1),
-        f"{inner}for (int64_t k = 0; k < count; ++k) {{",
-        f"{body}const int64_t {j} = at + k;",
+        f"int64_t at = {base}column;",
+        *(["if (filled == 0)"] if rank > 1 else []),
+        f"for (; at + pf_block <= {base}column_end; at += pf_block) {{",
+        f"    {block('pf_block', '')}",
+        *(f"    {s.sum}.add(pf_block);" for s in sums),
+        "}",
+        f"while (at < {base}column_end) {{",
+        f"    const int64_t left = {base}column_end - at, space = pf_block - filled;",
+        "    const int64_t count = left < space ? left : space;",
+        f"    {block('count', 'filled')}",
+        "    at += count;",
+        "    filled += count;",
+        "    if (filled == pf_block) {",
+        *(f"        {s.sum}.add(pf_block);" for s in sums),
+        "        filled = 0;",
+        "    }",
+        "}",
     ]
-    lines += context.narrowed(depth + 2)
-    lines += _terms(context, sums, depth + 2)
-    lines += [f"{inner}}}", f"{inner}at += count;", f"{inner}filled += count;"]
-    lines.append(f"{inner}if (filled == pf_block) {{")
-    lines += [f"{body}{s.sum}.add(filled);" for s in sums]
-    lines += [f"{body}filled = 0;", f"{inner}}}", f"{outer}}}"]
-    return lines
+    depth = 1 if rank == 1 else 2
+    return [INDENT * depth + line for line in lines]
+
+
+def _terms_function(context: Context, sums: Sequence[_Names]) -> str:
+    """The loop over the iterations of a block."""
+    last = context.spec.rank - 1
+    lines = [
+        *context.ivdep(1),
+        f"{INDENT}for (int64_t k = 0; k < count; ++k) {{",
+        f"{INDENT * 2}const int64_t {context.counter(last)} = at + k;",
+        *context.narrowed(2),
+        *_terms(context, sums, 2),
+        f"{INDENT}}}",
+    ]
+    parameters = ["int64_t at", "int64_t count", *(f"{s.part}* {s.terms}" for s in sums)]
+    parameters += [f"const int64_t {context.counter(axis)}" for axis in range(last)]
+    return function("void pf_terms", [*parameters, *context.signature], lines, inline=True)
 
 
 def _terms(context: Context, sums: Sequence[_Names], depth: int) -> list[str]:
@@ -166,9 +201,7 @@ def _terms(context: Context, sums: Sequence[_Names], depth: int) -> list[str]:
     body = context.workunit.body
     direct = _single_updates(body, [a.sym for a in context.workunit.accumulators])
     by_sym = dict(zip((a.sym for a in context.workunit.accumulators), sums, strict=True))
-    lines = [
-        f"{indent}{s.kind} {s.term}{{}};" for sym, s in by_sym.items() if sym not in direct
-    ]
+    lines = [f"{indent}{s.kind} {s.term}{{}};" for sym, s in by_sym.items() if sym not in direct]
     for stmt in body:
         if isinstance(stmt, nodes.Update) and stmt.target in direct and not stmt.indices:
             s = by_sym[stmt.target]
@@ -188,9 +221,10 @@ def _single_updates(body: Body, syms: Sequence[Sym]) -> set[Sym]:
     result = set()
     for sym in syms:
         own = [u for u in updates if u.target == sym]
-        if len(own) == 1 and any(own[0] is stmt for stmt in body):
-            if own[0].op == "+" and own[0].value.dtype is sym.dtype:
-                result.add(sym)
+        if len(own) != 1 or not any(own[0] is stmt for stmt in body):
+            continue
+        if own[0].op == "+" and own[0].value.dtype is sym.dtype:
+            result.add(sym)
     return result
 
 

@@ -118,7 +118,6 @@ def _negative(e: nodes.Const) -> bool:
     return isinstance(e.value, int) and e.value < 0
 
 
-
 _STATEMENTS: dict[type[Stmt], Callable[[Statements, Any, int], None]] = {
     nodes.Declare: Statements.declare,
     nodes.DeclareArray: Statements.declare_array,

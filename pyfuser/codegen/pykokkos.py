@@ -14,47 +14,36 @@ grouping with them, so a grouping that precedence does not give is printed as `n
 
 from __future__ import annotations
 
-import keyword
 import math
-import re
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
+from pyfuser.codegen.pykokkos_text import (
+    AND,
+    ATOM,
+    ATOMICS,
+    BINARY,
+    CASTS,
+    COMPARE,
+    NOT,
+    OR,
+    RESERVED,
+    UNARY,
+    Text,
+    element_annotation,
+    identifier,
+    literal_dtype,
+    local_annotation,
+    operand_of_compare,
+    operand_of_logical,
+    stripped,
+    true_division_type,
+)
 from pyfuser.ir import maths, nodes
 from pyfuser.ir.canonical import all_syms
 from pyfuser.ir.dtypes import DType, common_type, integral_promotion
 from pyfuser.ir.nodes import Body, Expr, Sym, Workunit
 from pyfuser.transform.kernel import Kernel
-
-_LOCAL = {DType.INT32: "int", DType.BOOL: "bool", DType.FLOAT64: "pk.double"}
-_QUALIFIED = {DType.FLOAT64: "pk.double", DType.FLOAT32: "pk.float", DType.BOOL: "bool"}
-_CASTS = {
-    DType.INT32: "int",
-    DType.BOOL: "bool",
-    DType.FLOAT32: "float",
-    DType.FLOAT64: "pk.double",
-}
-_ATOMICS = {
-    "+": "add", "-": "sub", "*": "mul", "/": "div", "%": "mod", "&": "and", "|": "or", "^": "xor",
-    "<<": "lshift", ">>": "rshift", "min": "min", "max": "max", "exchange": "exchange",
-    "compare_exchange": "compare_exchange",
-}  # fmt: skip
-_RESERVED = {*keyword.kwlist, "pk", "math", "List", "int", "float", "bool", "range", "abs"}
-
-# Python's precedences; an operand of a left-associative operator stands one higher on the right.
-_OR, _AND, _NOT, _COMPARE, _UNARY, _ATOM = 1, 2, 3, 4, 11, 13
-_BINARY = {"|": 5, "^": 6, "&": 7, "<<": 8, ">>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "%": 10}
-
-
-class _Text(NamedTuple):
-    """Source of an expression, and how tightly its outermost operator binds."""
-
-    source: str
-    precedence: int = _ATOM
-
-    def within(self, precedence: int) -> str:
-        """The source as an operand of an operator of this precedence."""
-        return self.source if self.precedence >= precedence else f"({self.source})"
 
 
 def emit(kernel: Kernel | Workunit) -> str:
@@ -65,8 +54,8 @@ def emit(kernel: Kernel | Workunit) -> str:
 class _Emitter:
     def __init__(self, workunit: Workunit) -> None:
         self.workunit = workunit
-        self.function = _identifier(workunit.name)
-        self.taken = {*_RESERVED, self.function}
+        self.function = identifier(workunit.name)
+        self.taken = {*RESERVED, self.function}
         self.names: dict[Sym, str] = {}
         for sym in all_syms(workunit):
             self.names[sym] = self.unique(sym.name)
@@ -77,7 +66,7 @@ class _Emitter:
 
     def unique(self, name: str) -> str:
         """A name like this one that no other Sym has."""
-        base = candidate = _identifier(name)
+        base = candidate = identifier(name)
         number = 0
         while candidate in self.taken:
             number += 1
@@ -102,123 +91,136 @@ class _Emitter:
         w, name = self.workunit, self.names
         result = [f"{name[s]}: int" for s in w.indices]
         for accumulator in w.accumulators:
-            result.append(f"{name[accumulator.sym]}: pk.Acc[{_element(accumulator.sym.dtype)}]")
+            result.append(
+                f"{name[accumulator.sym]}: pk.Acc[{element_annotation(accumulator.sym.dtype)}]"
+            )
             if accumulator.last_pass is not None:
                 result.append(f"{name[accumulator.last_pass]}: bool")
         for param in w.params:
             dtype = param.sym.dtype
-            kind = f"pk.View{param.rank}D[{_element(dtype)}]" if param.rank else _local(dtype)
+            kind = (
+                f"pk.View{param.rank}D[{element_annotation(dtype)}]"
+                if param.rank
+                else local_annotation(dtype)
+            )
             result.append(f"{name[param.sym]}: {kind}")
         return result
 
     # ----------------------------------------------------------------- expressions
 
-    def expr(self, e: Expr) -> _Text:
+    def expr(self, e: Expr) -> Text:
         """An expression that lowering gives exactly `e.dtype`."""
         return _EXPRESSIONS[type(e)](self, e)
 
-    def converted(self, e: Expr) -> _Text:
+    def converted(self, e: Expr) -> Text:
         """An expression where its conversion to `e.dtype` happens by itself."""
-        return self.expr(_bare(e))
+        return self.expr(stripped(e))
 
-    def condition(self, e: Expr) -> _Text:
+    def condition(self, e: Expr) -> Text:
         return self.converted(e)
 
-    def hoisted(self, dtype: DType, value: _Text, name: str = "t") -> _Text:
+    def hoisted(self, dtype: DType, value: Text, name: str = "t") -> Text:
         """The value in a new local of this dtype."""
         local = self.unique(name)
-        self.line(f"{local}: {_local(dtype)} = {value.source}")
-        return _Text(local)
+        self.line(f"{local}: {local_annotation(dtype)} = {value.source}")
+        return Text(local)
 
     def element(self, view: Sym, indices: tuple[Expr, ...]) -> str:
         return self.names[view] + "".join(f"[{self.expr(i).source}]" for i in indices)
 
-    def const(self, e: nodes.Const) -> _Text:
+    def const(self, e: nodes.Const) -> Text:
         if isinstance(e.value, (bool, str)):
-            return _Text(repr(e.value))
-        if _natural(e) is not e.dtype:
+            return Text(repr(e.value))
+        if literal_dtype(e) is not e.dtype:
             return self.hoisted(e.dtype, self.number(e.value), "c")
         return self.number(e.value)
 
-    def number(self, value: complex) -> _Text:
+    def number(self, value: Any) -> Text:
         if isinstance(value, complex):
             real, imaginary = self.number(value.real), self.number(value.imag)
-            return _Text(f"pk.complex64({real.source}, {imaginary.source})")
+            return Text(f"pk.complex64({real.source}, {imaginary.source})")
         if math.isfinite(value):
             text = repr(value)
         else:
             self.imports.add("math")
             text = "math.nan" if math.isnan(value) else "-math.inf" if value < 0 else "math.inf"
-        return _Text(text, _UNARY if text.startswith("-") else _ATOM)
+        return Text(text, UNARY if text.startswith("-") else ATOM)
 
-    def unary(self, e: nodes.Unary) -> _Text:
+    def unary(self, e: nodes.Unary) -> Text:
         if e.op == "!":
-            return _Text(f"not {self.condition(e.operand).within(_COMPARE)}", _NOT)
+            return Text(f"not {self.condition(e.operand).within(COMPARE)}", NOT)
         operand = e.operand
-        if integral_promotion(_bare(operand).dtype) is e.dtype:
-            operand = _bare(operand)
-        return _Text(f"{e.op}{self.expr(operand).within(_UNARY)}", _UNARY)
+        if integral_promotion(stripped(operand).dtype) is e.dtype:
+            operand = stripped(operand)
+        return Text(f"{e.op}{self.expr(operand).within(UNARY)}", UNARY)
 
     def operands(
         self, left: Expr, right: Expr, common: Callable[[DType, DType], DType], wanted: DType
-    ) -> tuple[_Text, _Text]:
+    ) -> tuple[Text, Text]:
         """Both operands, each without its conversion where C++ would insert the same one."""
-        for a, b in ((_bare(left), _bare(right)), (_bare(left), right), (left, _bare(right))):
+        for a, b in (
+            (stripped(left), stripped(right)),
+            (stripped(left), right),
+            (left, stripped(right)),
+        ):
             if common(a.dtype, b.dtype) is wanted:
                 return self.expr(a), self.expr(b)
         return self.expr(left), self.expr(right)
 
-    def binary(self, e: nodes.Binary) -> _Text:
+    def binary(self, e: nodes.Binary) -> Text:
         if e.op == "/":
             return self.division(e)
-        level = _BINARY[e.op]
+        level = BINARY[e.op]
         if e.op in ("<<", ">>"):
             left, right = self.converted(e.left), self.converted(e.right)
-            if integral_promotion(_bare(e.left).dtype) is not e.dtype:
+            if integral_promotion(stripped(e.left).dtype) is not e.dtype:
                 left = self.expr(e.left)
         else:
             left, right = self.operands(e.left, e.right, common_type, e.dtype)
-        return _Text(f"{left.within(level)} {e.op} {right.within(level + 1)}", level)
+        return Text(f"{left.within(level)} {e.op} {right.within(level + 1)}", level)
 
-    def division(self, e: nodes.Binary) -> _Text:
+    def division(self, e: nodes.Binary) -> Text:
         """`/` where it gives this dtype, `//` for int; else C++'s `/=` on a local."""
-        level = _BINARY["/"]
+        level = BINARY["/"]
         if e.dtype.is_integer and e.dtype is DType.INT32:
             left, right = self.operands(e.left, e.right, common_type, e.dtype)
-            return _Text(f"{left.within(level)} // {right.within(level + 1)}", level)
-        if not e.dtype.is_integer and _true_division(e.dtype, e.dtype) is e.dtype:
-            left, right = self.operands(e.left, e.right, _true_division, e.dtype)
-            return _Text(f"{left.within(level)} / {right.within(level + 1)}", level)
+            return Text(f"{left.within(level)} // {right.within(level + 1)}", level)
+        if not e.dtype.is_integer and true_division_type(e.dtype, e.dtype) is e.dtype:
+            left, right = self.operands(e.left, e.right, true_division_type, e.dtype)
+            return Text(f"{left.within(level)} / {right.within(level + 1)}", level)
         local = self.hoisted(e.dtype, self.converted(e.left), "quotient")
         self.line(f"{local.source} /= {self.expr(e.right).source}")
         return local
 
-    def compare(self, e: nodes.Compare) -> _Text:
+    def compare(self, e: nodes.Compare) -> Text:
         left, right = self.operands(e.left, e.right, common_type, e.left.dtype)
-        text = f"{_grouped(left, e.left)} {e.op} {_grouped(right, e.right)}"
-        return _Text(text, _COMPARE)
+        text = f"{operand_of_compare(left, e.left)} {e.op} {operand_of_compare(right, e.right)}"
+        return Text(text, COMPARE)
 
-    def logical(self, e: nodes.Logical) -> _Text:
-        word, level = ("and", _AND) if e.op == "&&" else ("or", _OR)
+    def logical(self, e: nodes.Logical) -> Text:
+        word, level = ("and", AND) if e.op == "&&" else ("or", OR)
         left = self.condition(e.left)
         before, self.lines = self.lines, []
         right = self.condition(e.right)
         inner, self.lines = self.lines, before
         if inner:  # the right side needs statements of its own, and must stay conditional
             return self.short_circuit(e, left, inner, right)
-        return _Text(f"{_group(left, level)} {word} {_group(right, level + 1)}", level)
+        return Text(
+            f"{operand_of_logical(left, level)} {word} {operand_of_logical(right, level + 1)}",
+            level,
+        )
 
-    def short_circuit(self, e: nodes.Logical, left: _Text, inner: list[str], right: _Text) -> _Text:
+    def short_circuit(self, e: nodes.Logical, left: Text, inner: list[str], right: Text) -> Text:
         local = self.hoisted(DType.BOOL, left, "test")
         self.line(f"if {local.source}:" if e.op == "&&" else f"if not {local.source}:")
         self.lines += ["    " + text for text in inner]
         self.lines.append("    " * (self.depth + 1) + f"{local.source} = {right.source}")
         return local
 
-    def call(self, e: nodes.Call) -> _Text:
+    def call(self, e: nodes.Call) -> Text:
         args = list(e.args)
         if maths.is_pure(e.name):
-            bare = [_bare(a) for a in args]
+            bare = [stripped(a) for a in args]
             picked = maths.overload(e.name, [a.dtype for a in bare])
             asked = maths.overload(e.name, [a.dtype for a in args])
             args = bare if picked == asked else args
@@ -231,22 +233,22 @@ class _Emitter:
         name = e.name
         if name == "complex":
             name = "complex32" if e.dtype is DType.COMPLEX64 else "complex64"
-        return _Text(f"{prefix}{name}({', '.join(self.expr(a).source for a in args)})")
+        return Text(f"{prefix}{name}({', '.join(self.expr(a).source for a in args)})")
 
-    def cast(self, e: nodes.Cast) -> _Text:
+    def cast(self, e: nodes.Cast) -> Text:
         division = e.operand
         if isinstance(division, nodes.Binary) and division.op == "/" and e.dtype is DType.INT32:
-            level = _BINARY["/"]
+            level = BINARY["/"]
             left, right = self.operands(division.left, division.right, common_type, division.dtype)
-            return _Text(f"{left.within(level)} // {right.within(level + 1)}", level)
-        if e.explicit and e.dtype in _CASTS:
-            return _Text(f"{_CASTS[e.dtype]}({self.expr(e.operand).source})")
+            return Text(f"{left.within(level)} // {right.within(level + 1)}", level)
+        if e.explicit and e.dtype in CASTS:
+            return Text(f"{CASTS[e.dtype]}({self.expr(e.operand).source})")
         return self.hoisted(e.dtype, self.expr(e.operand))
 
-    def select(self, e: nodes.Select) -> _Text:
+    def select(self, e: nodes.Select) -> Text:
         zero = {DType.BOOL: "False"}.get(e.dtype, "0" if e.dtype.is_integer else "0.0")
         condition = self.condition(e.condition)
-        local = self.hoisted(e.dtype, _Text(zero), "choice")
+        local = self.hoisted(e.dtype, Text(zero), "choice")
         self.line(f"if {condition.source}:")
         for side in (e.then, e.orelse):
             self.depth += 1
@@ -256,11 +258,11 @@ class _Emitter:
                 self.line("else:")
         return local
 
-    def fetch(self, e: nodes.AtomicFetch) -> _Text:
-        op = _ATOMICS[e.op]
+    def fetch(self, e: nodes.AtomicFetch) -> Text:
+        op = ATOMICS[e.op]
         name = op if "exchange" in op else f"fetch_{op}"
         values = [self.converted(v).source for v in (e.expected, e.value) if v is not None]
-        return _Text(self.atomic(name, e.view, e.indices, values))
+        return Text(self.atomic(name, e.view, e.indices, values))
 
     def atomic(self, op: str, view: Sym, indices: tuple[Expr, ...], values: list[str]) -> str:
         index = ", ".join(self.expr(i).source for i in indices)
@@ -284,14 +286,19 @@ class _Emitter:
     def declare(self, s: nodes.Declare) -> None:
         zero = "False" if s.sym.dtype is DType.BOOL else "0"
         value = zero if s.value is None else self.converted(s.value).source
-        self.line(f"{self.names[s.sym]}: {_local(s.sym.dtype)} = {value}")
+        self.line(f"{self.names[s.sym]}: {local_annotation(s.sym.dtype)} = {value}")
 
     def declare_array(self, s: nodes.DeclareArray) -> None:
         self.imports.add("List")
         values = ", ".join(self.converted(v).source for v in s.values)
-        self.line(f"{self.names[s.sym]}: List[{_local(s.sym.dtype)}] = [{values}]")
+        self.line(f"{self.names[s.sym]}: List[{local_annotation(s.sym.dtype)}] = [{values}]")
 
     def assign(self, s: nodes.Assign) -> None:
+        value = s.value
+        if isinstance(value, nodes.Binary) and value.op == "/" and value.left == nodes.Read(s.sym):
+            # The one way to say C++'s division in a type other than double and int.
+            self.update(nodes.Update("/", s.sym, (), value.right))
+            return
         self.line(f"{self.names[s.sym]} = {self.converted(s.value).source}")
 
     def store(self, s: nodes.Store) -> None:
@@ -301,12 +308,14 @@ class _Emitter:
     def update(self, s: nodes.Update) -> None:
         if s.atomic:
             value = self.converted(s.value).source
-            self.line(self.atomic(_ATOMICS[s.op], s.target, s.indices, [value]))
+            self.line(self.atomic(ATOMICS[s.op], s.target, s.indices, [value]))
             return
         target = self.element(s.target, s.indices)
-        value = self.expr(s.value).source
+        bare = stripped(s.value)
+        repeated = s.op in ("<<", ">>") or common_type(s.target.dtype, bare.dtype) is s.target.dtype
+        value = self.expr(bare if repeated else s.value).source
         if s.op in ("min", "max"):
-            local = self.hoisted(s.target.dtype, _Text(value)).source
+            local = self.hoisted(s.target.dtype, Text(value)).source
             self.line(f"if {local} {'<' if s.op == 'min' else '>'} {target}:")
             self.line(f"    {target} = {local}")
         else:
@@ -345,11 +354,11 @@ class _Emitter:
     def counted_while(self, s: nodes.For) -> None:
         """The loop as C++ runs it: the bound is evaluated before every iteration."""
         name = self.names[s.sym]
-        self.line(f"{name}: {_local(s.sym.dtype)} = {self.converted(s.start).source}")
+        self.line(f"{name}: {local_annotation(s.sym.dtype)} = {self.converted(s.start).source}")
         self.line("while True:")
         self.depth += 1
         down = isinstance(s.step, nodes.Const) and str(s.step.value).startswith("-")
-        stop = self.expr(s.stop).within(_COMPARE + 1)
+        stop = self.expr(s.stop).within(COMPARE + 1)
         self.line(f"if {name} {'<=' if down else '>='} {stop}:")
         self.line("    break")
         before, self.lines = self.lines, []
@@ -371,7 +380,7 @@ class _Emitter:
         if simple:
             self.lines[start] = "    " * (self.depth - 1) + f"while {condition.source}:"
         else:
-            self.line(f"if not {condition.within(_COMPARE)}:")
+            self.line(f"if not {condition.within(COMPARE)}:")
             self.line("    break")
         self.steps.append([])
         self.body(s.body)
@@ -384,62 +393,11 @@ class _Emitter:
         self.line("continue")
 
 
-def _identifier(name: str) -> str:
-    text = re.sub(r"\W", "_", name) or "v"
-    return f"_{text}" if text[0].isdigit() else text
-
-
-def _local(dtype: DType) -> str:
-    """The annotation of a local or scalar."""
-    return _LOCAL.get(dtype) or _element(dtype)
-
-
-def _element(dtype: DType) -> str:
-    """The annotation of a view's or accumulator's element."""
-    return _QUALIFIED.get(dtype) or f"pk.{dtype.value}"
-
-
-def _natural(e: nodes.Const) -> DType:
-    """The dtype that lowering gives a constant's literal."""
-    if isinstance(e.value, (bool, str)):
-        return e.dtype
-    if isinstance(e.value, int):
-        return DType.INT32 if e.value.bit_length() <= 31 else DType.INT64
-    return DType.COMPLEX128 if isinstance(e.value, complex) else DType.FLOAT64
-
-
-def _bare(e: Expr) -> Expr:
-    """The expression without the conversion that its context repeats."""
-    if isinstance(e, nodes.Const) and not isinstance(e.value, (bool, str)):
-        return nodes.Const(e.value, _natural(e))
-    if isinstance(e, nodes.Cast) and not e.explicit:
-        return e.operand
-    return e
-
-
-def _true_division(left: DType, right: DType) -> DType:
-    return common_type(common_type(left, right), DType.FLOAT64)
-
-
-def _group(text: _Text, level: int) -> str:
-    """An operand of `and` or `or`, grouped in a way that PyKokkos keeps."""
-    if text.precedence >= level:
-        return text.source
-    return f"not not ({text.source})"
-
-
-def _grouped(text: _Text, e: Expr) -> str:
-    """An operand of a comparison."""
-    if isinstance(_bare(e), nodes.Logical) and text.precedence < _COMPARE:
-        return f"(not not ({text.source}))"
-    return text.within(_COMPARE + 1)
-
-
-_EXPRESSIONS: dict[type, Callable[[_Emitter, Any], _Text]] = {
+_EXPRESSIONS: dict[type, Callable[[_Emitter, Any], Text]] = {
     nodes.Const: _Emitter.const,
-    nodes.Read: lambda m, e: _Text(m.names[e.sym]),
-    nodes.Load: lambda m, e: _Text(m.element(e.view, e.indices)),
-    nodes.Extent: lambda m, e: _Text(f"{m.names[e.view]}.extent({e.axis})"),
+    nodes.Read: lambda m, e: Text(m.names[e.sym]),
+    nodes.Load: lambda m, e: Text(m.element(e.view, e.indices)),
+    nodes.Extent: lambda m, e: Text(f"{m.names[e.view]}.extent({e.axis})"),
     nodes.Unary: _Emitter.unary,
     nodes.Binary: _Emitter.binary,
     nodes.Compare: _Emitter.compare,

@@ -1,8 +1,8 @@
 """The functions of the language for one lane, over the C library.
 
-What IEEE 754 defines exactly (sqrt, floor, ...) is a compiler builtin, which becomes an instruction.
-The others are declared under names the compiler does not know, so that it cannot fold a call of
-constants to another last digit than the library gives at run time.
+What IEEE 754 defines exactly (sqrt, floor, ...) is a compiler builtin, which becomes an
+instruction. The others are declared under names the compiler does not know, so that it cannot fold
+a call of constants to another last digit than the library gives at run time.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _FORMULAS = {
     "isfinite": "__builtin_isfinite(x)",
     "isinf": "__builtin_isinf(x) != 0",
     "isnan": "x != x",
-    "degrees": f"x * ({{type}}){180.0 / math.pi!r}",
-    "radians": f"x * ({{type}}){math.pi / 180.0!r}",
+    "degrees": f"pf_rounded(x * ({{type}}){180.0 / math.pi!r})",
+    "radians": f"pf_rounded(x * ({{type}}){math.pi / 180.0!r})",
     "rsqrt": "1 / __builtin_sqrt{f}(x)",
-    SQUARE: "x * x",
-    "pow": "y == 2 ? x * x : pf_libm_pow{f}(x, y)",
+    SQUARE: "pf_rounded(x * x)",
+    "pow": "y == 2 ? pf_rounded(x * x) : pf_libm_pow{f}(x, y)",
 }
 _COMPLEX_FORMULAS = {"exp": "cexp", "log": "clog", "sqrt": "csqrt", "pow": "cpow", "abs": "cabs"}
 _SUFFIXES = {
@@ -49,7 +49,10 @@ def function_name(name: str, operand: DType) -> str:
 
 
 def prelude(functions: frozenset[tuple[str, DType]]) -> str:
-    """C++ definitions of functions, each for arguments of its dtype; no header is needed."""
+    """C++ definitions of functions, each for arguments of its dtype.
+
+    No header is needed, but `cpp_prelude.ROUNDED` where "pf_rounded" is in the text.
+    """
     lines: list[str] = []
     for name, operand in sorted(functions, key=lambda item: (item[0], item[1].value)):
         if name == "abs" and not operand.is_complex:
@@ -91,23 +94,28 @@ def _real(name: str, operand: DType) -> list[str]:
         )
     parameters = ", ".join(f"{kind} {n}" for n in names)
     lines.append(
-        f"static inline {result} {function_name(name, operand)}({parameters}) "
-        f"{{ return {body}; }}"
+        f"static inline {result} {function_name(name, operand)}({parameters}) {{ return {body}; }}"
     )
     return lines
 
 
 def _complex(name: str, operand: DType) -> str:
+    """Through the compiler's own complex type, which is what the C library takes."""
     kind = operand.cpp
-    f = "f" if operand is DType.COMPLEX64 else ""
-    real = "float" if f else "double"
-    arity = FUNCTIONS[name].arity
-    parameters = ", ".join(f"{kind} {n}" for n in ["x", "y"][:arity])
-    args = ", ".join(f"{n}.native()" for n in ["x", "y"][:arity])
-    call = f"__builtin_{_COMPLEX_FORMULAS[name]}{f}({args})"
-    result = real if name == "abs" else kind
-    value = call if name == "abs" else f"{kind}::from({call})"
+    f, real = ("f", "float") if operand is DType.COMPLEX64 else ("", "double")
+    names = ["x", "y"][: FUNCTIONS[name].arity]
+    lines = [
+        f"    __complex__ {real} c{n};\n    __real__ c{n} = {n}.re;\n    __imag__ c{n} = {n}.im;\n"
+        for n in names
+    ]
+    call = f"__builtin_{_COMPLEX_FORMULAS[name]}{f}({', '.join('c' + n for n in names)})"
+    if name == "abs":
+        result, value = real, call
+    else:
+        result, value = kind, "{__real__ z, __imag__ z}"
+        lines.append(f"    const __complex__ {real} z = {call};\n")
+    parameters = ", ".join(f"{kind} {n}" for n in names)
     return (
-        f"static inline {result} {function_name(name, operand)}({parameters}) "
-        f"{{ return {value}; }}"
+        f"static inline {result} {function_name(name, operand)}({parameters}) {{\n"
+        f"{''.join(lines)}    return {value};\n}}"
     )

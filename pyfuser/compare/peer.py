@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import shutil
 import subprocess
 import tempfile
 from collections import deque
@@ -31,18 +33,28 @@ def _activated(python: str) -> dict[str, str]:
     return {**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ.get('PATH', '')}"}
 
 
+def _working_folder(program: Path) -> Path:
+    """Where PyKokkos keeps the program's kernels; it takes them for good whatever the source says.
+
+    Hence a folder for each text of the program.
+    """
+    digest = hashlib.sha256(program.read_bytes()).hexdigest()[:16]
+    return SETTINGS.cache_dir / "pykokkos" / f"{program.stem}-{digest}"
+
+
 class Peer:
     """A program that another Python has set up and runs on request, so that runs can alternate."""
 
     def __init__(self, python: str, program: Path, size: int, space: str | None) -> None:
-        work = SETTINGS.cache_dir / "pykokkos"  # PyKokkos keeps its kernels in the working folder
-        work.mkdir(parents=True, exist_ok=True)
+        self._work = _working_folder(program)
+        self._work.mkdir(parents=True, exist_ok=True)
+        self._failed = False
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed by close()
         script = str(Path(serve.__file__).resolve())
         try:
             self._process = subprocess.Popen(
                 [python, script, str(program.resolve()), str(size), space or ""],
-                cwd=work,
+                cwd=self._work,
                 env=_activated(python),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -62,10 +74,9 @@ class Peer:
             answer = self._process.stdout.readline()
         except BrokenPipeError:
             answer = ""
-        if not answer:
-            raise PeerError(self._last_words())
-        reply = json.loads(answer)
+        reply = json.loads(answer) if answer else {"error": self._last_words()}
         if "error" in reply:
+            self._failed = True
             raise PeerError(reply["error"])
         return reply["value"]
 
@@ -104,3 +115,5 @@ class Peer:
         if self._process.stdout is not None:
             self._process.stdout.close()
         self._log.close()
+        if self._failed:  # else the next one takes half a kernel for a whole one
+            shutil.rmtree(self._work, ignore_errors=True)

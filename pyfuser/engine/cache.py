@@ -69,7 +69,7 @@ class KernelCache:
         path = Path(tempfile.mkdtemp(prefix="pyfuser-"))
         owner = os.getpid()
         # A forked child shares the directory: only its maker removes it.
-        atexit.register(lambda: os.getpid() == owner and shutil.rmtree(path, ignore_errors=True))
+        atexit.register(_remove, path, owner)
         return path
 
     def obtain(self, key: str, source: str, build: Build) -> Path:
@@ -112,6 +112,11 @@ class KernelCache:
         except Timeout:
             return nullcontext()
         return _Held(lock.release)
+
+
+def _remove(path: Path, owner: int) -> None:
+    if os.getpid() == owner:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 class _Held(AbstractContextManager[object]):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from pyfuser.codegen.vector_maths import LINK_FLAGS
 from pyfuser.counters import COUNTERS
 from pyfuser.errors import CompilerError
 from pyfuser.settings import SETTINGS
@@ -104,7 +105,7 @@ _CPU_FIELDS = frozenset(
 
 def build_identity(compiler: Compiler, fastmath: bool) -> str:
     """Everything but its source that a compiled kernel depends on."""
-    return "\n".join([compiler.identity, " ".join(flags(fastmath)), cpu_identity()])
+    return "\n".join([compiler.identity, " ".join(flags(fastmath) + LINK_FLAGS), cpu_identity()])
 
 
 def compile_library(compiler: Compiler, source: Path, target: Path) -> None:
@@ -114,7 +115,14 @@ def compile_library(compiler: Compiler, source: Path, target: Path) -> None:
     """
     import subprocess  # loaded only when something must be compiled
 
-    command = [*compiler.command, *flags(SETTINGS.fastmath), source.name, "-o", str(target), "-lm"]
+    command = [
+        *compiler.command,
+        *flags(SETTINGS.fastmath),
+        source.name,
+        "-o",
+        str(target),
+        *LINK_FLAGS,
+    ]
     start = time.perf_counter()
     try:
         with subprocess.Popen(

@@ -9,17 +9,16 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Sequence
-from typing import Any, Union
+from typing import Any
 
 import numpy as np
 
 from pyfuser.codegen.cpp import NO_MEMORY, Slot, abi
 from pyfuser.codegen.spec import KernelSpec
-from pyfuser.counters import COUNTERS
 from pyfuser.errors import ArgumentError
 from pyfuser.ir.dtypes import DType
 
-Number = Union[bool, int, float, complex]
+Number = bool | int | float | complex
 Run = Callable[[Any, Sequence[Any]], tuple[Number, ...]]
 
 _CODES = {
@@ -54,7 +53,6 @@ def make_run(spec: KernelSpec, function: Any, threads: Callable[[], int]) -> Run
         "pack": pack,
         "unpack": unpack,
         "threads": threads,
-        "counters": COUNTERS,
         "Result": result,
         "checked": lambda arguments: checked(spec, arguments),
         "fail": lambda status: fail(spec, status),
@@ -111,7 +109,7 @@ def run_source(spec: KernelSpec, slots: Sequence[Slot]) -> str:
         lines += ["    result = Result()", "    status = call(slots, result)"]
     else:
         lines.append("    status = call(slots)")
-    lines += ["    counters.launches += 1", "    if status: fail(status)", _returned(spec)]
+    lines += ["    if status: fail(status)", _returned(spec)]
     return "\n".join(lines) + "\n"
 
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import os
-import threading
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Union
 
 from pyfuser.codegen.cpp import emit
 from pyfuser.codegen.spec import KernelSpec, spec_of
@@ -18,8 +16,6 @@ from pyfuser.engine.marshal import Number, make_run
 from pyfuser.settings import SETTINGS
 from pyfuser.trace.call import Argument, Space
 from pyfuser.transform.kernel import Kernel
-
-Results = tuple[Union[int, float, complex], ...]
 
 
 class Launchable:
@@ -80,8 +76,7 @@ def prepare(kernels: Sequence[Kernel]) -> list[Launchable]:
     if len(missing) == 1:
         _launchables[missing[0]] = _compile(missing[0])
     elif missing:
-        for spec, launchable in zip(missing, _compile_all(missing), strict=True):
-            _launchables[spec] = launchable
+        _launchables.update(zip(missing, _compile_all(missing), strict=True))
     return [_launchables[spec] for spec in specs]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,7 @@ class DType(Enum):
     __hash__ = object.__hash__
 
     @property
-    def numpy(self) -> np.dtype:  # type: ignore[type-arg]
+    def numpy(self) -> np.dtype[Any]:
         return _NUMPY[self]
 
     @property
@@ -77,7 +78,7 @@ _CPP = {
 _FROM_NUMPY = {dtype: d for d, dtype in _NUMPY.items()}
 
 
-def from_numpy(dtype: np.dtype) -> DType | None:  # type: ignore[type-arg]
+def from_numpy(dtype: np.dtype[Any]) -> DType | None:
     """The DType of a NumPy dtype, or None where the language has none (or bytes are swapped)."""
     return _FROM_NUMPY.get(dtype) if dtype.isnative else None
 

@@ -38,7 +38,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Union
+from typing import TypeAlias
 
 from pyfuser.ir.dtypes import DType
 
@@ -219,20 +219,20 @@ class AtomicFetch:
         return self.view.dtype
 
 
-Expr = Union[
-    Const,
-    Read,
-    Load,
-    Extent,
-    Unary,
-    Binary,
-    Compare,
-    Logical,
-    Call,
-    Cast,
-    Select,
-    AtomicFetch,
-]
+Expr: TypeAlias = (
+    Const
+    | Read
+    | Load
+    | Extent
+    | Unary
+    | Binary
+    | Compare
+    | Logical
+    | Call
+    | Cast
+    | Select
+    | AtomicFetch
+)
 
 # --------------------------------------------------------------------------- statements
 
@@ -314,10 +314,10 @@ class Eval:
     expr: Expr
 
 
-Stmt = Union[
-    Declare, DeclareArray, Assign, Store, Update, If, For, While, Break, Continue, Eval
-]
-Body = tuple[Stmt, ...]
+Stmt: TypeAlias = (
+    Declare | DeclareArray | Assign | Store | Update | If | For | While | Break | Continue | Eval
+)
+Body: TypeAlias = tuple[Stmt, ...]
 
 # --------------------------------------------------------------------------- workunits
 

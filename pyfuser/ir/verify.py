@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pyfuser.errors import PyFuserError
-from pyfuser.ir import nodes
+from pyfuser.ir import maths, nodes
 from pyfuser.ir.dtypes import DType, integral_promotion
 from pyfuser.ir.nodes import Body, Expr, Stmt, Sym, Workunit
 from pyfuser.ir.printer import show, show_node
@@ -161,6 +161,19 @@ class _Verifier:
     def call(self, e: nodes.Call) -> None:
         for arg in e.args:
             self.expr(arg)
+        if e.name not in maths.FUNCTIONS:
+            self.fail(f"unknown function {e.name}", e)
+        if not maths.is_pure(e.name):
+            return
+        overload = maths.overload(e.name, [arg.dtype for arg in e.args])
+        if overload is None:
+            self.fail("no overload takes these arguments", e)
+            return
+        for arg in e.args:
+            if arg.dtype is not overload.operand:
+                self.fail(f"{e.name} takes {overload.operand.value}", e)
+        if e.dtype is not overload.result:
+            self.fail(f"{e.name} gives {overload.result.value}", e)
 
     def cast(self, e: nodes.Cast) -> None:
         if self.expr(e.operand).is_complex and not e.dtype.is_complex:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator
-from functools import cache
 from typing import Any, get_args
 
 from pyfuser.ir import nodes
@@ -14,14 +13,14 @@ _EXPRS = frozenset(get_args(nodes.Expr))
 _STMTS = frozenset(get_args(nodes.Stmt))
 
 
-@cache
-def _fields(kind: type) -> tuple[str, ...]:
-    return tuple(f.name for f in dataclasses.fields(kind))
+_FIELDS = {
+    kind: tuple(field.name for field in dataclasses.fields(kind)) for kind in (*_EXPRS, *_STMTS)
+}
 
 
 def _parts(node: Any) -> Iterator[Any]:
     """The values of a node's fields, tuples flattened."""
-    for name in _fields(type(node)):
+    for name in _FIELDS[type(node)]:
         value = getattr(node, name)
         if type(value) is tuple:
             yield from value
@@ -60,9 +59,9 @@ def all_expressions(body: Body) -> Iterator[Expr]:
 
 
 def _rebuild(node: Any, change: Callable[[Any], Any]) -> Any:
-    """`node` with `change` applied to each nested expression or statement; itself if none changed."""
+    """`node` with `change` applied to what is nested in it; itself if nothing changed."""
     changes: dict[str, Any] = {}
-    for name in _fields(type(node)):
+    for name in _FIELDS[type(node)]:
         value = getattr(node, name)
         if type(value) is tuple:
             if value and (type(value[0]) in _EXPRS or type(value[0]) in _STMTS):
@@ -111,8 +110,7 @@ def map_body(
         new = _rebuild(node, visit)
         return change_statement(new) if change_statement else new
 
-    result = _rebuild_tuple(body, visit)
-    return result
+    return _rebuild_tuple(body, visit)
 
 
 _SYM_FIELDS = {

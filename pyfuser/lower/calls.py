@@ -13,10 +13,9 @@ from pyfuser.lower import atomics, convert
 from pyfuser.lower.annotation import last_name
 from pyfuser.lower.context import Context, lowers
 from pyfuser.lower.expressions import indexed, is_slicing, subview
-from pyfuser.lower.free import MISSING, outside
+from pyfuser.lower.free import MISSING, outside, unwrapped
 from pyfuser.lower.inline import Argument, inline
 from pyfuser.lower.names import outside_object, take
-from pyfuser.lower.source import unwrap
 from pyfuser.lower.views import LocalArray, ViewRef
 
 # What PyKokkos makes of a type's name that is called: `float(x)` is C++'s 32-bit float.
@@ -94,7 +93,7 @@ def _language(ctx: Context, node: ast.Call, name: str) -> Expr:
         raise ctx.error(node, f"{name} takes no keyword arguments")
     if name == "printf":
         return _printf(ctx, node)
-    args = tuple(ctx.expression(argument) for argument in node.args)
+    args = tuple(ctx.ordered(node.args))
     if name in FUNCTIONS:
         if isinstance(node.func, ast.Name):  # the user may define a function of this name later
             take(ctx, name, outside(ctx.function, name))
@@ -133,8 +132,7 @@ def _printf(ctx: Context, node: ast.Call) -> Expr:
     if not isinstance(first, ast.Constant) or not isinstance(first.value, str):
         raise ctx.error(node, "the first argument of pk.printf is a text")
     args: list[Expr] = [Const(first.value, DType.INT8)]
-    for argument in node.args[1:]:
-        value = ctx.expression(argument)
+    for argument, value in zip(node.args[1:], ctx.ordered(node.args[1:]), strict=True):
         if value.dtype.is_complex:
             raise ctx.error(argument, "pk.printf cannot print a complex number")
         promoted = integral_promotion(value.dtype)
@@ -164,15 +162,13 @@ def _device_function(ctx: Context, node: ast.Call, name: str) -> tuple[str, Func
     if value is MISSING:
         return None
     marked = _marked(value)
-    plain = value
-    while not isinstance(plain, FunctionType) and hasattr(plain, "__wrapped__"):
-        plain = plain.__wrapped__
+    plain = unwrapped(value)
     if not isinstance(plain, FunctionType):
         return None
     if not marked and _is_library(plain):
         return None
     take(ctx, path, value)
-    return path, unwrap(plain)
+    return path, plain
 
 
 def _marked(value: Any) -> bool:
@@ -187,7 +183,7 @@ def _is_library(function: FunctionType) -> bool:
 def _inline(ctx: Context, node: ast.Call, path: str, function: FunctionType) -> Expr | None:
     if node.keywords:
         raise ctx.error(node, "a device function takes positional arguments only")
-    return inline(ctx, node, path, function, [_argument(ctx, a) for a in node.args])
+    return inline(ctx, node, path, function, ctx.ordered(node.args, lambda a: _argument(ctx, a)))
 
 
 def _argument(ctx: Context, node: ast.expr) -> Argument:

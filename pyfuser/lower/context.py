@@ -7,7 +7,7 @@ need each other without importing each other.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import CodeType, FunctionType
@@ -16,12 +16,27 @@ from typing import Any
 from pyfuser.errors import WorkunitError
 from pyfuser.ir.canonical import fresh
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Body, Const, Declare, Expr, Read, SourceLocation, Stmt, Sym
+from pyfuser.ir.nodes import (
+    AtomicFetch,
+    Body,
+    Const,
+    Declare,
+    Eval,
+    Expr,
+    Read,
+    SourceLocation,
+    Stmt,
+    Store,
+    Sym,
+    Update,
+)
+from pyfuser.ir.visit import all_expressions, statements
 from pyfuser.lower import convert
 from pyfuser.lower.source import FunctionSource
 from pyfuser.lower.views import LocalArray, ViewRef
 
 Handler = Callable[["Context", Any], Any]
+Lower = Callable[[ast.expr], Any]
 EXPRESSIONS: dict[type[ast.AST], Handler] = {}
 STATEMENTS: dict[type[ast.AST], Handler] = {}
 
@@ -56,6 +71,7 @@ Binding = Variable | ViewRef | LocalArray
 class Shared:
     """What a workunit shares with the functions inlined into it."""
 
+    index_dtype: DType = DType.INT32
     free: dict[str, object] = field(default_factory=dict)
     active: list[CodeType] = field(default_factory=list)
 
@@ -104,6 +120,25 @@ class Context:
     def condition(self, node: ast.expr) -> Expr:
         """Lower an expression as a bool."""
         return convert.condition(self.expression(node))
+
+    def ordered(self, nodes: Iterable[ast.expr], lower: Lower | None = None) -> list[Any]:
+        """Lower expressions that are evaluated from left to right.
+
+        C++ leaves the order open. Here a value is kept before a function is inlined to its right
+        that changes memory, so that Python's order holds.
+        """
+        lower = lower or self.expression
+        values: list[Any] = []
+        for node in nodes:
+            mark = len(self.out)
+            value = lower(node)
+            if len(self.out) > mark and values and _changes_memory(self.out[mark:]):
+                later = self.out[mark:]
+                del self.out[mark:]
+                values = [v if isinstance(v, ViewRef) else self.stable(v, "left") for v in values]
+                self.out += later
+            values.append(value)
+        return values
 
     @contextmanager
     def hoisted(self) -> Iterator[list[Stmt]]:
@@ -185,6 +220,13 @@ class Context:
         """The error for syntax that the language does not have."""
         what = _SYNTAX.get(type(node), f"this syntax ({type(node).__name__})")
         return self.error(node, f"{what} is not supported in a workunit")
+
+
+def _changes_memory(body: list[Stmt]) -> bool:
+    whole = tuple(body)
+    return any(isinstance(s, (Store, Update, Eval)) for s in statements(whole)) or any(
+        isinstance(e, AtomicFetch) for e in all_expressions(whole)
+    )
 
 
 _SYNTAX: dict[type[ast.AST], str] = {

@@ -54,9 +54,12 @@ def true_division(left: Expr, right: Expr) -> Binary:
     return Binary("/", cast(left, dtype), cast(right, dtype))
 
 
-def floor_division(left: Expr, right: Expr) -> Expr:
-    """Python's `//` as PyKokkos has it: C++'s division, truncated to a 32-bit int."""
-    return cast(binary("/", left, right), DType.INT32)
+def floor_division(left: Expr, right: Expr, result: DType = DType.INT32) -> Expr:
+    """Python's `//` as PyKokkos has it: C++'s division, truncated to an int.
+
+    `result` is the type of indices: spaces past 2**31 need halves of their indices in 64 bits.
+    """
+    return cast(binary("/", left, right), result)
 
 
 def compare(op: str, left: Expr, right: Expr) -> Compare:

@@ -41,12 +41,12 @@ _COMPARE_OPS: dict[type[ast.cmpop], str] = {
 @lowers(ast.BinOp)
 def binary_operation(ctx: Context, node: ast.BinOp) -> Expr:
     """Arithmetic; `/`, `//` and `**` mean what PyKokkos makes of them."""
-    left, right = ctx.expression(node.left), ctx.expression(node.right)
+    left, right = ctx.ordered((node.left, node.right))
     kind = type(node.op)
     if kind is ast.Div:
         return convert.true_division(left, right)
     if kind is ast.FloorDiv:
-        return convert.floor_division(left, right)
+        return convert.floor_division(left, right, ctx.shared.index_dtype)
     if kind is ast.Pow:
         return convert.call("pow", (left, right))
     op = BINARY_OPS.get(kind)
@@ -72,7 +72,8 @@ def comparison(ctx: Context, node: ast.Compare) -> Expr:
     op = _COMPARE_OPS.get(type(node.ops[0]))
     if op is None:
         raise ctx.error(node, "`is` and `in` are not supported in a workunit")
-    return convert.compare(op, ctx.expression(node.left), ctx.expression(node.comparators[0]))
+    left, right = ctx.ordered((node.left, node.comparators[0]))
+    return convert.compare(op, left, right)
 
 
 @lowers(ast.BoolOp)
@@ -129,7 +130,7 @@ def element(ctx: Context, node: ast.Subscript) -> tuple[ViewRef | LocalArray, tu
     rank = 1 if isinstance(target, LocalArray) else target.rank
     if len(parts) != rank or any(isinstance(part, ast.Slice) for part in parts):
         raise ctx.error(node, _wrong_rank(node, base, rank, parts))
-    visible = [index(ctx, part) for part in parts]
+    visible = ctx.ordered(parts, lambda part: index(ctx, part))
     if isinstance(target, LocalArray):
         return target, tuple(visible)
     return target, target.indices(visible)

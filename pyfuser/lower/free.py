@@ -14,6 +14,13 @@ from typing import Any
 MISSING: Any = object()
 
 
+def unwrapped(function: Any) -> Any:
+    """What decorators wrapped, at any depth."""
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    return function
+
+
 def outside(function: FunctionType, name: str) -> Any:
     """The value of a free name of a function, or MISSING."""
     if function.__closure__ is not None and name in function.__code__.co_freevars:
@@ -40,8 +47,8 @@ def resolve(function: FunctionType, path: str) -> Any:
         call = step.endswith("()")
         name = step[:-2] if call else step
         here = outside(here, name) if inside else member(here, name)
-        if call and not isinstance(here, FunctionType):
-            here = getattr(here, "__wrapped__", None)
+        if call:
+            here = unwrapped(here)
             if not isinstance(here, FunctionType):
                 return MISSING
         inside = call

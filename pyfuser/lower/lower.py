@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from types import FunctionType
 from typing import Any
 
 from pyfuser.ir.canonical import fresh
@@ -13,7 +11,7 @@ from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Accumulator, Declare, Param, Read, Sym, Workunit
 from pyfuser.lower import calls, expressions, names, statements  # they register what they lower
 from pyfuser.lower.context import Context, Shared, Variable
-from pyfuser.lower.free import unchanged
+from pyfuser.lower.free import unchanged, unwrapped
 from pyfuser.lower.returns import without_returns
 from pyfuser.lower.signature import Signature, signature
 from pyfuser.lower.source import unwrap
@@ -66,7 +64,7 @@ def lower(
     plain = unwrap(function)
     header = signature(plain)
     bound = header.bind(pattern, rank, types)
-    context = Context(plain, header.source, Shared(active=[plain.__code__]))
+    context = Context(plain, header.source, Shared(index_dtype, active=[plain.__code__]))
     params = tuple(_parameter(context, name, bound[name]) for name in bound)
     context.scopes.append({})  # in C++ arguments are fields, which a local may shadow
     indices = _indices(context, header.names[:rank], index_dtype)
@@ -87,17 +85,13 @@ def lower(
 def free_values_unchanged(function: Callable[..., Any], lowered: Lowered) -> bool:
     """Whether all that a lowered workunit took from outside is still so."""
     free = lowered.free
-    if not free:
-        return True
-    while not isinstance(function, FunctionType) or hasattr(function, "__wrapped__"):
-        function = function.__wrapped__  # type: ignore[attr-defined]
-    return unchanged(function, free)
+    return not free or unchanged(unwrapped(function), free)
 
 
 def _indices(context: Context, names: tuple[str, ...], dtype: DType) -> tuple[Sym, ...]:
     """The policy's indices. One that the body assigns to is a local that starts as the index."""
     indices = tuple(fresh(name, dtype) for name in names)
-    changed = _assigned_names(context.source.node) & set(names)
+    changed = context.source.assigned_names.intersection(names)
     for name, index in zip(names, indices, strict=True):
         if name in changed:
             copy = fresh(name, dtype)
@@ -106,15 +100,6 @@ def _indices(context: Context, names: tuple[str, ...], dtype: DType) -> tuple[Sy
         else:
             context.scopes[-1][name] = Variable(index, "index")
     return indices
-
-
-def _assigned_names(definition: ast.FunctionDef) -> set[str]:
-    names: set[str] = set()
-    for node in ast.walk(definition):
-        if isinstance(node, (ast.Assign, ast.AugAssign)):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            names.update(target.id for target in targets if isinstance(target, ast.Name))
-    return names
 
 
 def _accumulators(

@@ -32,7 +32,7 @@ from pyfuser.lower.calls import call_statement
 from pyfuser.lower.context import Context, Variable, lowers
 from pyfuser.lower.expressions import BINARY_OPS, element, is_slicing, subview
 from pyfuser.lower.returns import RETURN
-from pyfuser.lower.views import LocalArray
+from pyfuser.lower.views import LocalArray, ViewRef
 
 _READ_ONLY = {"scalar": "an argument of the call"}
 
@@ -119,7 +119,7 @@ def assignment(ctx: Context, node: ast.Assign) -> None:
 def _assign(ctx: Context, target: ast.expr, value: Expr, again: bool = False) -> Expr:
     """Assign to a name or element; `again`: the assigned value will be used once more."""
     if isinstance(target, ast.Subscript):
-        place, indices = element(ctx, target)
+        place, indices, value = _target(ctx, target, value)
         value = convert.cast(value, place.sym.dtype)
         if again:
             value = ctx.stable(value, "value")
@@ -130,6 +130,18 @@ def _assign(ctx: Context, target: ast.expr, value: Expr, again: bool = False) ->
     sym = _writable(ctx, target, value.dtype)
     ctx.out.append(Assign(sym, convert.cast(value, sym.dtype)))
     return Read(sym)
+
+
+def _target(
+    ctx: Context, target: ast.Subscript, value: Expr
+) -> tuple[ViewRef | LocalArray, tuple[Expr, ...], Expr]:
+    """The element that is assigned to; the right side is evaluated before its indices."""
+    with ctx.hoisted() as before:
+        place, indices = element(ctx, target)
+    if before:
+        value = ctx.stable(value, "value")
+        ctx.out.extend(before)
+    return place, indices, value
 
 
 def _writable(ctx: Context, target: ast.Name, dtype: DType | None) -> Sym:
@@ -176,7 +188,7 @@ def update(ctx: Context, node: ast.AugAssign) -> None:
 
 
 def _update_element(ctx: Context, target: ast.Subscript, op: str, value: Expr) -> None:
-    place, indices = element(ctx, target)
+    place, indices, value = _target(ctx, target, value)
     sym, location = place.sym, ctx.location(target)
     common = convert.operation_type(op, sym.dtype, value.dtype)
     if common is sym.dtype and not isinstance(place, LocalArray):
@@ -236,7 +248,7 @@ def while_loop(ctx: Context, node: ast.While) -> None:
 
 @lowers(ast.For)
 def for_loop(ctx: Context, node: ast.For) -> None:
-    """`for i in range(...)`: C++'s loop of a 32-bit int, whose bound is tested every time."""
+    """`for i in range(...)`: C++'s loop of an int as wide as indices, the bound read every time."""
     target, call = node.target, node.iter
     if not isinstance(target, ast.Name):
         raise ctx.error(target, "a loop has one variable")
@@ -250,12 +262,12 @@ def for_loop(ctx: Context, node: ast.For) -> None:
     start: Expr = Const(0, DType.INT32)
     step: Expr = Const(1, DType.INT32)
     if len(call.args) > 1:
-        start = convert.cast(_bound(ctx, call.args[0]), DType.INT32)
+        start = _bound(ctx, call.args[0])
     with ctx.hoisted() as before:
         stop = _bound(ctx, call.args[0 if len(call.args) == 1 else 1])
         if len(call.args) == 3:
             step = _step(ctx, call.args[2])
-    sym = fresh(target.id, DType.INT32)
+    sym = fresh(target.id, ctx.shared.index_dtype)
     with ctx.scope() as scope:
         scope[target.id] = Variable(sym, "local")
         body = ctx.block(node.body)
@@ -266,7 +278,7 @@ def for_loop(ctx: Context, node: ast.For) -> None:
             "compute it before the loop",
         )
     ctx.out.extend(before)
-    ctx.out.append(For(sym, start, stop, step, body))
+    ctx.out.append(For(sym, convert.cast(start, sym.dtype), stop, step, body))
 
 
 def _bound(ctx: Context, node: ast.expr) -> Expr:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from pyfuser.analysis.dependences import Dependence, DependenceGraph, Kind
 from pyfuser.ir import nodes
 from pyfuser.ir.nodes import Workunit
@@ -140,6 +142,7 @@ def _mergeable(call: CallShape) -> bool:
     return not workunit.accumulators or _is_sum(workunit)
 
 
+@lru_cache(maxsize=1024)
 def _is_sum(workunit: Workunit) -> bool:
     """Whether accumulators only ever are added to."""
     sums = {accumulator.sym for accumulator in workunit.accumulators}
@@ -154,6 +157,7 @@ def _is_sum(workunit: Workunit) -> bool:
     )
 
 
+@lru_cache(maxsize=1024)
 def _has_effect(workunit: Workunit) -> bool:
     """Whether running it shows in more than memory (printf, or any call for its effect)."""
     if any(

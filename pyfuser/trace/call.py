@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from types import CodeType
-from typing import NamedTuple, Union
+from typing import NamedTuple, TypeAlias
 
 from pyfuser.ir.nodes import SourceLocation, Workunit
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Region
 
-Scalar = Union[bool, int, float, complex]
-Argument = Union[Region, Scalar, Future]
+Scalar: TypeAlias = bool | int | float | complex
+Argument: TypeAlias = Region | Scalar | Future
 
 
 class Space(NamedTuple):

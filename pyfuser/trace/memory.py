@@ -105,14 +105,30 @@ class Region(NamedTuple):
 
     def array(self) -> Array:
         """The region as a NumPy array over the buffer's memory (which is allocated if needed)."""
-        root = self.buffer.root
-        if root is None:
-            self.buffer.allocate()
-            root = self.buffer.root
+        buffer = self.buffer
+        buffer.allocate()
+        root = buffer.root
         assert root is not None
-        if root.dtype != np.uint8 or root.ndim != 1:  # an external array of any form
-            return np.lib.stride_tricks.as_strided(root, self.shape, self.strides)
-        return np.ndarray(self.shape, self.dtype.numpy, root.data, self.offset, self.strides)
+        array: Array
+        if buffer.external:
+            array = np.asarray(_Memory(root, self))
+        else:
+            array = np.ndarray(self.shape, self.dtype.numpy, root.data, self.offset, self.strides)
+        return array
+
+
+class _Memory:
+    """Memory at an address, as NumPy's array interface describes it; keeps its owner alive."""
+
+    def __init__(self, owner: Array, region: Region) -> None:
+        self.owner = owner
+        self.__array_interface__ = {
+            "data": (region.address, False),
+            "shape": region.shape,
+            "strides": region.strides,
+            "typestr": region.dtype.numpy.str,
+            "version": 3,
+        }
 
 
 def region_of(array: Array, dtype: DType) -> Region:

@@ -7,7 +7,7 @@ Buffers are numbered by cluster: a maximal set of arguments whose memory is conn
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Union
+from typing import NamedTuple, TypeAlias
 
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Workunit
@@ -40,7 +40,7 @@ class FutureShape(NamedTuple):
     producer: int
 
 
-ArgumentShape = Union[RegionShape, ScalarShape, FutureShape]
+ArgumentShape: TypeAlias = RegionShape | ScalarShape | FutureShape
 
 
 class CallShape(NamedTuple):
@@ -66,9 +66,7 @@ class TraceShape(NamedTuple):
     clusters: tuple[ClusterShape, ...]
 
 
-def shape_of(
-    calls: Sequence[Call], structural: Callable[[Workunit], frozenset[int]]
-) -> TraceShape:
+def shape_of(calls: Sequence[Call], structural: Callable[[Workunit], frozenset[int]]) -> TraceShape:
     """The shape of recorded calls.
 
     `structural(workunit)` gives the positions of the scalar parameters whose value decides which

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from pyfuser.ir.canonical import freshen
-from pyfuser.ir.nodes import Accumulator, Body, Declare, Param, Read, Sym, Workunit
+from pyfuser.ir.nodes import Accumulator, Body, Declare, Param, Read, Stmt, Sym, Workunit
 from pyfuser.ir.visit import assigned, substitute_syms
 from pyfuser.trace.shape import ArgumentShape, RegionShape, TraceShape
 from pyfuser.transform.kernel import Kernel, Slot
@@ -56,7 +56,7 @@ class _Merger:
         self.shapes: list[ArgumentShape] = []
         self.accumulators: list[Accumulator] = []
         self.results: list[int] = []
-        self.body: list[object] = []
+        self.body: list[Stmt] = []
         self._views: dict[RegionShape, Sym] = {}
 
     def add(self, trace: TraceShape, position: int) -> None:

@@ -19,8 +19,14 @@ from pyfuser.ir.nodes import (
     Stmt,
     Sym,
 )
-from pyfuser.ir.visit import all_expressions, child_expressions, expressions, map_body, statements
-from pyfuser.ir.visit import sym_of
+from pyfuser.ir.visit import (
+    all_expressions,
+    child_expressions,
+    expressions,
+    map_body,
+    statements,
+    sym_of,
+)
 from pyfuser.transform.kernel import Kernel
 
 

@@ -1,8 +1,8 @@
 """Workunits and traces by hand, in a few characters.
 
-    i, n = index(), scalar("n")
-    x = View("x")
-    workunit("w", [i], [x, n], [x[i + n] << 2.0 * x[i]])
+i, n = index(), scalar("n")
+x = View("x")
+workunit("w", [i], [x, n], [x[i + n] << 2.0 * x[i]])
 """
 
 from __future__ import annotations
@@ -164,9 +164,7 @@ def when(condition: E, then: Sequence[Any], orelse: Sequence[Any] = ()) -> nodes
 
 
 def loop(sym: S, start: Any, stop: Any, body: Sequence[Any], step: int = 1) -> nodes.For:
-    return nodes.For(
-        sym.sym, expr(start).node, expr(stop).node, expr(step).node, tuple(body)
-    )
+    return nodes.For(sym.sym, expr(start).node, expr(stop).node, expr(step).node, tuple(body))
 
 
 def let(sym: S, value: Any) -> nodes.Declare:

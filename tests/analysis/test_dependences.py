@@ -343,6 +343,14 @@ def test_overflow_of_32_bits_is_not_understood():
     assert verdict(narrow(region(0, 300), n=200), narrow(region(0, 300), n=200)) == "unknown"
 
 
+def test_a_question_that_isl_gives_up_is_unknown(monkeypatch):
+    write, read = writes(at), reads(lambda i: (N - 1) - i)
+    assert verdict(write(region(0, N)), read(region(0, N))) == "cross"
+    monkeypatch.setattr("pyfuser.analysis.polyhedra.is_empty", lambda *_: None)
+    write, read = writes(at), reads(lambda i: (N - 3) - i)
+    assert verdict(write(region(0, N)), read(region(0, N))) == "unknown"
+
+
 # --------------------------------------------------------------------------- atomics
 
 

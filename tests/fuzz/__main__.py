@@ -30,7 +30,7 @@ class Totals:
     def add(self, outcome: Outcome) -> None:
         self.calls += outcome.calls
         self.fused += outcome.fused
-        self.groups += outcome.groups
+        self.groups += len(outcome.groups)
 
 
 def campaign(

@@ -7,15 +7,15 @@ and optimised as in a flush, and the kernels are interpreted in a shuffled order
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 import pyfuser
+from pyfuser import driver
 from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.analysis.dependences import dependences
-from pyfuser.counters import COUNTERS
 from pyfuser.ir.dtypes import from_numpy
 from pyfuser.ir.interpret import interpret
 from pyfuser.ir.nodes import Workunit
@@ -48,13 +48,12 @@ class Outcome:
     """What became of a program that was judged right."""
 
     calls: int
-    groups: int
-    groups_of: list[tuple[int, ...]] = field(default_factory=list)
+    groups: list[tuple[int, ...]]
 
     @property
     def fused(self) -> int:
         """Calls that share a kernel with another one."""
-        return sum(len(group) for group in self.groups_of if len(group) > 1)
+        return sum(len(group) for group in self.groups if len(group) > 1)
 
 
 def check_interpreted(program: Program, order: int = 1) -> Outcome:
@@ -68,21 +67,35 @@ def check_interpreted(program: Program, order: int = 1) -> Outcome:
         verify(workunit)
     unfused = run_unfused(program, workunits, order)
     compare(program, expected, unfused, "unfused interpretation", exact=False)
+    groups = planned(program, workunits)
+    for stage, passes in (("fuse", fused_only), ("optimise", optimise)):
+        found = run_fused(program, workunits, groups, passes, order + 1)
+        compare(program, unfused, found, f"{stage} of groups {groups}", exact=True)
+    return Outcome(len(workunits), groups)
+
+
+def planned(program: Program, workunits: list[Workunit]) -> list[tuple[int, ...]]:
+    """The groups that share a kernel."""
+    trace = shape_of(record(program, workunits)[0], structural_scalars)
+    return [group.calls for group in partition(trace, dependences(trace)).groups]
+
+
+def run_fused(
+    program: Program,
+    workunits: list[Workunit],
+    groups: list[tuple[int, ...]],
+    passes: Callable[[Kernel], Kernel],
+    order: int,
+) -> State:
+    """Interpret one kernel a group, after the passes."""
     calls, bases = record(program, workunits)
     trace = shape_of(calls, structural_scalars)
-    plan = partition(trace, dependences(trace))
-    groups = [group.calls for group in plan.groups]
-    for stage, passes in (("fuse", fused_only), ("optimise", optimise)):
-        if stage == "optimise":
-            calls, bases = record(program, workunits)
-        kernels = [passes(fuse(trace, group)) for group in groups]
-        for kernel in kernels:
-            verify(kernel.workunit)
-            run_kernel(kernel, calls, order + 1)
-        results = [None if call.result is None else call.result.result() for call in calls]
-        memory = {name: region.array() for name, region in bases.items()}
-        compare(program, unfused, (memory, results), f"{stage} of groups {groups}", exact=True)
-    return Outcome(len(calls), len(groups), groups)
+    for group in groups:
+        kernel = passes(fuse(trace, group))
+        verify(kernel.workunit)
+        run_kernel(kernel, calls, order)
+    results = [None if call.result is None else call.result.result() for call in calls]
+    return {name: region.array() for name, region in bases.items()}, results
 
 
 def fused_only(kernel: Kernel) -> Kernel:
@@ -206,10 +219,11 @@ def check_compiled(program: Program) -> Outcome:
     """Compare the oracle with `pk.parallel_*` inside `pyfuser.fusing()`: needs a C++ compiler."""
     expected = oracle.run(program)
     run_unfused(program, lowered(program, expected[1]), 0)  # raises Rejected for races
-    launches = COUNTERS.launches
+    driver.FLUSHES.clear()
     found = run_compiled(program)
     compare(program, expected, found, "compiled", exact=False)
-    return Outcome(len(program.calls), COUNTERS.launches - launches)
+    groups = [g.calls for flush in driver.FLUSHES for g in flush.program.plan.groups]
+    return Outcome(len(program.calls), groups)
 
 
 def run_compiled(program: Program) -> State:

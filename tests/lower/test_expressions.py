@@ -1,3 +1,4 @@
+# ruff: noqa: F821, RUF021
 from __future__ import annotations
 
 import math

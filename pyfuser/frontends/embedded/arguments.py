@@ -12,16 +12,8 @@ import numpy as np
 
 from pyfuser.errors import ArgumentError
 from pyfuser.frontends.embedded.data_types import complex64, complex128
-from pyfuser.frontends.embedded.views import (
-    DTYPES,
-    READ_ONLY,
-    Row,
-    Subview,
-    View,
-    ViewType,
-    scalar_code,
-    view_code,
-)
+from pyfuser.frontends.embedded.view_memory import DTYPES, READ_ONLY, scalar_code, view_code
+from pyfuser.frontends.embedded.views import Row, Subview, View, ViewType
 from pyfuser.ir.dtypes import DType, from_numpy
 from pyfuser.lower.types import BoundType, ScalarType
 from pyfuser.lower.types import ViewType as BoundView

@@ -38,7 +38,8 @@ from pyfuser.frontends.embedded.spaces import (
     ExecutionSpace,
     resolve_space,
 )
-from pyfuser.frontends.embedded.views import DTYPES, READ_ONLY, Subview, View, ViewType
+from pyfuser.frontends.embedded.view_memory import DTYPES, READ_ONLY
+from pyfuser.frontends.embedded.views import Subview, View, ViewType
 from pyfuser.frontends.modes import traced
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType

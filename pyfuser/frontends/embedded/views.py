@@ -1,9 +1,4 @@
-"""Views: arrays whose memory comes when first needed, and that know when the host reads them.
-
-Every read or write by the host first runs the pending calls that touch the View's memory
-(`Tracer.flush_for`); asking for `shape`, `dtype` or `len` does not. Once a NumPy array over the
-memory has been handed out (`data`, `np.asarray`) the buffer counts as external, for good.
-"""
+"""Views: arrays whose memory comes when first needed, and that know when the host reads them."""
 
 from __future__ import annotations
 
@@ -14,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from pyfuser import driver
 from pyfuser.errors import ArgumentError
 from pyfuser.frontends.embedded import data_types
 from pyfuser.frontends.embedded.data_types import real, resolve
@@ -28,78 +22,16 @@ from pyfuser.frontends.embedded.spaces import (
     get_default_layout,
     get_default_memory_space,
 )
+from pyfuser.frontends.embedded.view_memory import ViewMemory, element, number, values
 from pyfuser.ir.dtypes import DType
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Array, Buffer, Handle, Region, contiguous, region_of
 
 MAX_RANK = 8
-TRACER = driver.TRACER
-DTYPES = tuple(DType)
-_INDEX = {dtype: n for n, dtype in enumerate(DTYPES)}
 
 
-READ_ONLY = 1 << 16  # set in the code of a view that must not be written
-
-
-def view_code(dtype: DType, rank: int) -> int:
-    """A small integer for a View's type; scalars have `scalar_code`, below all of these."""
-    return rank << 5 | _INDEX[dtype]
-
-
-def scalar_code(dtype: DType) -> int:
-    """A small integer for a scalar's type."""
-    return _INDEX[dtype]
-
-
-class ViewType:
-    """What Views, Subviews and rows have in common.
-
-    A 0-D View has one element of memory and is passed to kernels as a 1-D View, as in PyKokkos.
-    """
-
-    shape: tuple[int, ...]
-    size: int
-    ndim: int
-    dtype: Any
-    space: MemorySpace
-    layout: Layout
-    trait: Trait
-    _region: Region
-    _handle: Handle | None  # shared by all that reach an internal buffer; None: external memory
-    _array: Array | None  # what `data` returns, once it was asked for
-    _code: int
-
-    def _attach(
-        self, region: Region, shape: tuple[int, ...], handle: Handle | None, array: Array | None
-    ) -> None:
-        self._region = region
-        self._handle = handle
-        self._array = array
-        self._code = view_code(region.dtype, len(region.shape))
-        if array is not None and not array.flags.writeable:
-            self._code |= READ_ONLY
-        self.shape = shape
-        self.ndim = len(shape)
-        self.size = math.prod(shape)
-
-    def _host(self) -> Array:
-        """The memory for a use that keeps no reference to it; what is pending on it has run."""
-        buffer = self._region.buffer
-        TRACER.flush_for(buffer)
-        return self._region.array() if self._array is None else self._array
-
-    @property
-    def data(self) -> Array:
-        """The memory as a NumPy array; reading it later does not run what is then pending."""
-        buffer = self._region.buffer
-        TRACER.flush_for(buffer)
-        if self._array is None:
-            buffer.expose()
-            self._array = self._region.array()
-        return self._array
-
-    array = data
-    xp_array = data
+class ViewType(ViewMemory):
+    """What Views, Subviews and rows have in common."""
 
     def rank(self) -> int:
         """The number of dimensions."""
@@ -118,7 +50,7 @@ class ViewType:
 
     def fill(self, value: Any) -> None:
         """Set all elements to a number."""
-        value = _number(value)
+        value = number(value)
         self._host().fill(value)
 
     # ------------------------------------------------------------------- elements
@@ -126,10 +58,10 @@ class ViewType:
     def __getitem__(self, key: Any) -> Any:
         """An element, a row (an index short of the rank), or a Subview (slices for all axes)."""
         if self.shape == () and _is_index(key) and operator.index(key) == 0:
-            return _element(self._host().reshape(-1)[0])
+            return element(self._host().reshape(-1)[0])
         if _is_index(key):
             if self.ndim == 1:
-                return _element(self._host()[operator.index(key)])
+                return element(self._host()[operator.index(key)])
             return self._part(Row, operator.index(key))
         length = 1 if isinstance(key, slice) else len(key)
         if length != self.ndim:
@@ -137,7 +69,7 @@ class ViewType:
                 f"Please include slices for all dimensions: {length} of {self.ndim} are given"
             )
         if isinstance(key, tuple) and all(map(_is_index, key)):
-            return _element(self._host()[tuple(map(operator.index, key))])
+            return element(self._host()[tuple(map(operator.index, key))])
         return Subview(self, key)
 
     def _part(self, kind: type[Subview], key: Any) -> Any:
@@ -146,7 +78,7 @@ class ViewType:
         return part
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        value = _number(value)
+        value = number(value)
         self._host()[_plain_key(key)] = value
 
     def __len__(self) -> int:
@@ -158,59 +90,13 @@ class ViewType:
         for n in range(self.shape[0] if self.shape else 0):
             yield self[n]  # one by one: the loop's body may launch kernels that write it
 
-    # ------------------------------------------------------------------- conversions
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        if copy:
-            return np.array(self._host(), dtype=dtype)
-        array = self.data
-        if dtype is None or array.dtype == dtype:
-            return array
-        if copy is False:
-            raise ValueError(f"a View of {array.dtype} cannot become {dtype} without a copy")
-        return array.astype(dtype)
-
-    def __str__(self) -> str:
-        return str(self._host())
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._host()!r})"
-
-    def _scalar(self) -> Any:
-        if self.size != 1:
-            raise TypeError("only single element arrays can be converted to Python scalars.")
-        return self._host().reshape(-1)[0].item()
-
-    def __float__(self) -> float:
-        return float(self._scalar())
-
-    def __int__(self) -> int:
-        return int(self._scalar())
-
-    def __complex__(self) -> complex:
-        return complex(self._scalar())
-
-    def __index__(self) -> int:
-        if self._region.dtype.is_integer:
-            return int(self._scalar())
-        raise TypeError("only Views of one integer can be used as an index")
-
-    def __bool__(self) -> bool:
-        if self.size == 1:
-            return bool(self._scalar())
-        raise TypeError("the truth value of a View of more than one element is ambiguous")
-
     def _compare(self, other: Any, operation: Any) -> Any:
         if not isinstance(other, (ViewType, Future, np.ndarray, np.generic, int, float, complex)):
             return NotImplemented
-        result = np.asarray(operation(self._values(), _values(other)))
+        result = np.asarray(operation(self._values(), values(other)))
         answer = View(result.shape, data_types.bool)
         answer[...] = result
         return answer
-
-    def _values(self) -> Array:
-        """The elements, of the View's shape (a 0-D View's memory has shape (1,))."""
-        return self._host().reshape(self.shape) if self.shape == () else self._host()
 
     def __eq__(self, other: object) -> Any:
         """Element by element, as a View of `pk.bool`."""
@@ -361,7 +247,7 @@ class Subview(ViewType):
 
     def __add__(self, other: Any) -> Any:
         """Of one element only, as a number."""
-        return self._scalar() + _values(other)
+        return self._scalar() + values(other)
 
     def __mul__(self, other: Any) -> Any:
         """Of one element only, as a number."""
@@ -381,16 +267,22 @@ class Row(np.lib.mixins.NDArrayOperatorsMixin, Subview):
         self.dtype = self._region.dtype.numpy
 
     def __getitem__(self, key: Any) -> Any:
-        if _is_index(key) and self.ndim == 1:
-            return self._host()[operator.index(key)]
-        if _is_index(key):
-            return self._part(Row, operator.index(key))
-        return self.data[_plain_key(key)]
+        entries = key if isinstance(key, tuple) else (key,)
+        indices = sum(map(_is_index, entries))
+        if indices + sum(isinstance(entry, slice) for entry in entries) < len(entries):
+            return self.data[_plain_key(key)]  # a mask, an array of indices, `...` or None
+        if indices == self.ndim:
+            return self._host()[_plain_key(key)]
+        return self._part(Row, _plain_key(key))
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        if "out" in kwargs:
-            kwargs["out"] = tuple(map(_values, kwargs["out"]))
-        return getattr(ufunc, method)(*map(_values, inputs), **kwargs)
+        out = kwargs.get("out")
+        if out is not None:
+            kwargs["out"] = tuple(map(values, out))
+        result = getattr(ufunc, method)(*map(values, inputs), **kwargs)
+        if out is None:
+            return result
+        return out[0] if len(out) == 1 else out
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -413,28 +305,6 @@ def _plain_key(key: Any) -> Any:
     if isinstance(key, tuple):
         return tuple(map(_plain_key, key))
     return operator.index(key) if _is_index(key) else key
-
-
-def _element(value: Any) -> Any:
-    """An element as PyKokkos gives it: a NumPy scalar, but its own class for complex numbers."""
-    if value.dtype.kind == "c":
-        kind = data_types.complex64 if value.dtype.itemsize == 8 else data_types.complex128
-        return kind(complex(value))
-    return value
-
-
-def _number(value: Any) -> Any:
-    """A value for NumPy to store."""
-    if isinstance(value, (data_types.complex64, data_types.complex128)):
-        return complex(value)
-    return _values(value)
-
-
-def _values(value: Any) -> Any:
-    """A View's elements or a Future's number; anything else as it is. Keeps no reference."""
-    if isinstance(value, ViewType):
-        return value._values()
-    return value.result() if isinstance(value, Future) else value
 
 
 def _unpickle(data: Array, shape: tuple[int, ...], dtype: Any, layout: Layout) -> View:

@@ -1,0 +1,101 @@
+"""One call, launched now and alone: what an untraced call costs is this file.
+
+The kernel is compiled for the call's shape, as a trace's is. Computing a shape takes longer than
+launching a tiny kernel, so a cheaper key stands in for it while no arguments overlap.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyfuser.analysis.accesses import structural_scalars
+from pyfuser.counters import COUNTERS
+from pyfuser.engine import native
+from pyfuser.engine.native import Launchable
+from pyfuser.ir.nodes import Workunit
+from pyfuser.trace.call import Argument, Call
+from pyfuser.trace.future import Future
+from pyfuser.trace.memory import Region
+from pyfuser.trace.shape import shape_of
+from pyfuser.transform.fuse import fuse
+from pyfuser.transform.kernel import Kernel
+from pyfuser.transform.widen import widen
+
+MAX_KERNELS = 1024
+
+
+class _Ready:
+    """What has been compiled for one workunit, by key or by shape.
+
+    Arguments are passed as they are where `kernel` is None; else the kernel has fewer parameters,
+    as equal views share one.
+    """
+
+    __slots__ = ("known", "matters", "workunit")
+
+    def __init__(self, workunit: Workunit) -> None:
+        self.workunit = workunit  # keeps its id() from being reused
+        self.matters = structural_scalars(workunit)
+        self.known: dict[Any, tuple[Kernel, Launchable]] = {}
+
+
+_READY: dict[int, _Ready] = {}  # by id() of the workunit
+
+
+def run(call: Call) -> None:
+    """Launch one call now, unfused; its `result` is set afterwards."""
+    ready = _READY.get(id(call.workunit))
+    if ready is None:
+        if len(_READY) >= MAX_KERNELS:
+            _READY.clear()
+        ready = _READY[id(call.workunit)] = _Ready(call.workunit)
+    key, arguments = _key(call, ready)
+    found = ready.known.get(key)
+    if found is None:
+        found = _prepare(call, ready, key)
+    kernel, launchable = found
+    if len(kernel.slots) != len(arguments):
+        arguments = [arguments[slot.argument] for slot in kernel.slots]
+    values = launchable.run(call.space, arguments)
+    COUNTERS.launches += 1
+    if call.result is not None:
+        call.result.set(values[0])
+
+
+def _prepare(call: Call, ready: _Ready, key: Any) -> tuple[Kernel, Launchable]:
+    kernel = fuse(shape_of((call,), structural_scalars), (0,))
+    found = kernel, native.prepare([widen(kernel)])[0]
+    if len(ready.known) >= MAX_KERNELS:
+        ready.known.clear()
+    ready.known[key] = found
+    return found
+
+
+def _key(call: Call, ready: _Ready) -> tuple[Any, list[Argument]]:
+    """A key that is equal only for calls of equal shape, and the arguments with Futures known."""
+    key: list[Any] = [call.space]
+    arguments = list(call.arguments)
+    spans = []
+    for n, argument in enumerate(arguments):
+        if type(argument) is Region:
+            buffer, _, strides, shape, _ = argument
+            key.append(strides)
+            key.append(shape)
+            if buffer.external:
+                low, high = argument.bounds()
+                spans.append((buffer.address + low, buffer.address + high))
+            else:  # its whole memory, under a number that is no address
+                spans.append((-id(buffer), -id(buffer) + 1))
+            continue
+        if isinstance(argument, Future):
+            argument = arguments[n] = argument.result()
+        if n in ready.matters:
+            key.append(argument)
+    if len(spans) > 1:
+        spans.sort()
+        end = spans[0][1]
+        for low, high in spans[1:]:
+            if low < end:
+                return shape_of((call,), structural_scalars), arguments
+            end = high
+    return tuple(key), arguments

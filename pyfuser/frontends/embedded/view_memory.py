@@ -1,0 +1,153 @@
+"""The memory of a View, and everything that looks at it as a whole.
+
+Every read or write by the host first runs the pending calls that touch the memory
+(`Tracer.flush_for`); asking for `shape` or `dtype` does not. Once a NumPy array over the memory
+has been handed out (`data`, `np.asarray`) the buffer counts as external, for good.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from pyfuser import driver
+from pyfuser.frontends.embedded import data_types
+from pyfuser.frontends.embedded.spaces import Layout, MemorySpace, Trait
+from pyfuser.ir.dtypes import DType
+from pyfuser.trace.future import Future
+from pyfuser.trace.memory import Array, Handle, Region
+
+TRACER = driver.TRACER
+DTYPES = tuple(DType)
+_INDEX = {dtype: n for n, dtype in enumerate(DTYPES)}
+
+READ_ONLY = 1 << 16  # set in the code of a view that must not be written
+
+
+def view_code(dtype: DType, rank: int) -> int:
+    """A small integer for a View's type; scalars have `scalar_code`, below all of these."""
+    return rank << 5 | _INDEX[dtype]
+
+
+def scalar_code(dtype: DType) -> int:
+    """A small integer for a scalar's type."""
+    return _INDEX[dtype]
+
+
+class ViewMemory:
+    """A region of memory, and what a View is as a whole: an array, a string, a number.
+
+    A 0-D View has one element of memory and is passed to kernels as a 1-D View, as in PyKokkos.
+    """
+
+    shape: tuple[int, ...]
+    size: int
+    ndim: int
+    dtype: Any
+    space: MemorySpace
+    layout: Layout
+    trait: Trait
+    _region: Region
+    _handle: Handle | None  # shared by all that reach an internal buffer; None: external memory
+    _array: Array | None  # what `data` returns, once it was asked for
+    _code: int
+
+    def _attach(
+        self, region: Region, shape: tuple[int, ...], handle: Handle | None, array: Array | None
+    ) -> None:
+        self._region = region
+        self._handle = handle
+        self._array = array
+        self._code = view_code(region.dtype, len(region.shape))
+        if array is not None and not array.flags.writeable:
+            self._code |= READ_ONLY
+        self.shape = shape
+        self.ndim = len(shape)
+        self.size = math.prod(shape)
+
+    def _host(self) -> Array:
+        """The memory for a use that keeps no reference to it; what is pending on it has run."""
+        buffer = self._region.buffer
+        TRACER.flush_for(buffer)
+        return self._region.array() if self._array is None else self._array
+
+    @property
+    def data(self) -> Array:
+        """The memory as a NumPy array; reading it later does not run what is then pending."""
+        buffer = self._region.buffer
+        TRACER.flush_for(buffer)
+        if self._array is None:
+            buffer.expose()
+            self._array = self._region.array()
+        return self._array
+
+    array = data
+    xp_array = data
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        if copy:
+            return np.array(self._host(), dtype=dtype)
+        array = self.data
+        if dtype is None or array.dtype == dtype:
+            return array
+        if copy is False:
+            raise ValueError(f"a View of {array.dtype} cannot become {dtype} without a copy")
+        return array.astype(dtype)
+
+    def __str__(self) -> str:
+        return str(self._host())
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._host()!r})"
+
+    def _scalar(self) -> Any:
+        if self.size != 1:
+            raise TypeError("only single element arrays can be converted to Python scalars.")
+        return self._host().reshape(-1)[0].item()
+
+    def __float__(self) -> float:
+        return float(self._scalar())
+
+    def __int__(self) -> int:
+        return int(self._scalar())
+
+    def __complex__(self) -> complex:
+        return complex(self._scalar())
+
+    def __index__(self) -> int:
+        if self._region.dtype.is_integer:
+            return int(self._scalar())
+        raise TypeError("only Views of one integer can be used as an index")
+
+    def __bool__(self) -> bool:
+        if self.size == 1:
+            return bool(self._scalar())
+        raise TypeError("the truth value of a View of more than one element is ambiguous")
+
+    def _values(self) -> Array:
+        """The elements, of the View's shape (a 0-D View's memory has shape (1,))."""
+        return self._host().reshape(self.shape) if self.shape == () else self._host()
+
+
+def element(value: Any) -> Any:
+    """An element as PyKokkos gives it: a NumPy scalar, but its own class for complex numbers."""
+    if value.dtype.kind == "c":
+        kind = data_types.complex64 if value.dtype.itemsize == 8 else data_types.complex128
+        return kind(complex(value))
+    return value
+
+
+def number(value: Any) -> Any:
+    """A value for NumPy to store."""
+    if isinstance(value, (data_types.complex64, data_types.complex128)):
+        return complex(value)
+    return values(value)
+
+
+def values(value: Any) -> Any:
+    """A View's elements or a Future's number; anything else as it is. Keeps no reference."""
+    if isinstance(value, ViewMemory):
+        return value._values()
+    return value.result() if isinstance(value, Future) else value

@@ -1,0 +1,225 @@
+"""The analysis against brute force: all pairs of iterations of random calls, byte by byte."""
+
+import itertools
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pyfuser.analysis.accesses import Mode, accesses
+from pyfuser.analysis.dependences import dependences
+from pyfuser.analysis.overlap import Verdict, _by_sets, overlap
+from pyfuser.ir import nodes
+from pyfuser.ir.dtypes import DType
+from pyfuser.trace.call import Space
+from tests.analysis.build import S, View, call, expr, let, loop, region, trace, when, workunit
+
+coefficients = st.sampled_from([0, 0, 1, 1, 1, 2, -1])
+comparisons = st.sampled_from(["<", "<=", "==", "!=", ">", ">="])
+
+
+@st.composite
+def subscripts(draw, variables):
+    """An integer expression over variables, some of it divided."""
+    total = expr(draw(st.integers(0, 3)))
+    for variable in variables:
+        coefficient = draw(coefficients)
+        term = variable
+        match draw(st.integers(0, 7)):
+            case 0:
+                term = variable // draw(st.integers(1, 3))
+            case 1:
+                term = variable % draw(st.integers(1, 3))
+            case 2:
+                term = variable & 1
+        if coefficient:
+            total = total + coefficient * term
+    if draw(st.integers(0, 9)) == 0:
+        total = total // 2
+    return total
+
+
+@st.composite
+def regions(draw, rank):
+    """A strided box: an offset, strides of any sign; it may overlap itself."""
+    shape = tuple(draw(st.integers(1, 16 // rank)) for _ in range(rank))
+    strides = tuple(draw(st.sampled_from([8, 8, 16, -8, 4, 0, 32, 24])) for _ in range(rank))
+    low = sum(min(0, s * (n - 1)) for s, n in zip(strides, shape, strict=True))
+    offset = draw(st.integers(0, 3)) * 8 - low
+    dtype = draw(st.sampled_from([DType.FLOAT64, DType.FLOAT64, DType.FLOAT32]))
+    return region(0, shape, offset, strides, dtype)
+
+
+@st.composite
+def calls(draw, space, where, write):
+    """`if guard: for k: x[...] = 1` (or a load), some of it left out."""
+    indices = [S(name) for name, _ in zip("ij", space.begin, strict=False)]
+    rank = len(where.shape)
+    x = View("x", rank, where.dtype)
+    y = View("y")
+    k, local = S("k"), S("t")
+    variables = list(indices)
+    before = []
+    if draw(st.booleans()):
+        before.append(let(local, draw(subscripts(indices))))
+        variables.append(local)
+    looped = draw(st.booleans())
+    if looped:
+        variables.append(k)
+    cell = x[tuple(draw(subscripts(variables)) for _ in range(rank))]
+    body = [cell << 1.0 if write else y[0].update("+", expr(cell), atomic=True)]
+    if draw(st.booleans()):
+        condition = draw(subscripts(variables)).compare(draw(comparisons), draw(st.integers(0, 8)))
+        body = [when(condition, body)] if draw(st.booleans()) else [when(condition, [], body)]
+    if looped:
+        start, stop = draw(subscripts(indices)), draw(subscripts(indices))
+        step = draw(st.sampled_from([1, 1, 2, -1, -2]))
+        body = [loop(k, start, stop, body, step)]
+    unit = workunit("w", indices, [x, y], [*before, *body])
+    return call(unit, space, where, region(1, 1))
+
+
+SPACES = (Space((0,), (5,)), Space((2,), (7,)), Space((0,), (1,)), Space((0, 0), (3, 2)))
+
+
+@st.composite
+def pairs(draw):
+    """Two calls over one space, mostly over one region, at least one of them writing."""
+    space = draw(st.sampled_from(SPACES))
+    first = draw(regions(draw(st.integers(1, 2))))
+    second = first if draw(st.booleans()) else draw(regions(draw(st.integers(1, 2))))
+    written = draw(st.sampled_from([(True, True), (True, False), (False, True)]))
+    return draw(calls(space, first, written[0])), draw(calls(space, second, written[1]))
+
+
+# --------------------------------------------------------------------------- the oracle
+
+
+def value(node, env):
+    match node:
+        case nodes.Const():
+            return node.value
+        case nodes.Read():
+            return env[node.sym]
+        case nodes.Cast():
+            return value(node.operand, env)
+        case nodes.Compare():
+            left, right = value(node.left, env), value(node.right, env)
+            return {
+                "<": left < right,
+                "<=": left <= right,
+                "==": left == right,
+                "!=": left != right,
+                ">": left > right,
+                ">=": left >= right,
+            }[node.op]
+    left, right = value(node.left, env), value(node.right, env)
+    if node.op in "/%":
+        quotient = abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
+        return quotient if node.op == "/" else left - right * quotient
+    return {"+": left + right, "-": left - right, "*": left * right, "&": left & right}[node.op]
+
+
+def touched(shape):
+    """For each iteration the bytes of cluster 0 it touches; whether they are written."""
+    unit, where = shape.workunit, shape.arguments[0]
+    view = unit.params[0].sym
+    writes = False
+
+    def run(body, env, found):
+        nonlocal writes
+        for stmt in body:
+            match stmt:
+                case nodes.Declare():
+                    env[stmt.sym] = value(stmt.value, env)
+                case nodes.If():
+                    run(stmt.then if value(stmt.condition, env) else stmt.orelse, env, found)
+                case nodes.For():
+                    at, step = value(stmt.start, env), value(stmt.step, env)
+                    while at < value(stmt.stop, env) if step > 0 else at > value(stmt.stop, env):
+                        env[stmt.sym] = at
+                        run(stmt.body, env, found)
+                        at += step
+                case nodes.Store():
+                    writes = True
+                    touch(stmt.indices, env, found)
+                case nodes.Update():
+                    touch(stmt.value.indices, env, found)
+
+    def touch(indices, env, found):
+        cell = [value(index, env) for index in indices]
+        if all(0 <= n < extent for n, extent in zip(cell, where.shape, strict=True)):
+            start = where.offset + sum(a * b for a, b in zip(cell, where.strides, strict=True))
+            found.update(range(start, start + where.dtype.size))
+
+    result = {}
+    box = [range(b, e) for b, e in zip(shape.space.begin, shape.space.end, strict=True)]
+    assert view.dtype is where.dtype
+    for point in itertools.product(*box):
+        found = set()
+        run(unit.body, dict(zip(unit.indices, point, strict=True)), found)
+        result[point] = found
+    return result, writes
+
+
+def truth(first, second):
+    a, first_writes = touched(first)
+    b, second_writes = touched(second)
+    if not (first_writes or second_writes):
+        return "none"
+    answer = "none"
+    for p, mine in a.items():
+        for q, other in b.items():
+            if mine & other:
+                if p != q:
+                    return "cross"
+                answer = "same"
+    return answer
+
+
+def answer(first, second):
+    found = [
+        d
+        for d in dependences(trace(first, second)).dependences
+        if d.first_view == d.second_view == "x"
+    ]
+    if not found:
+        return "none"
+    return "same" if all(d.same_iteration for d in found) else "cross"
+
+
+SEVERITY = {"none": 0, "same": 1, "cross": 2}
+
+
+@settings(max_examples=120, deadline=None)
+@given(pairs())
+def test_never_misses_a_conflict(pair):
+    assert SEVERITY[answer(*pair)] >= SEVERITY[truth(*pair)]
+
+
+@settings(max_examples=100, deadline=None)
+@given(pairs())
+def test_is_exact_where_everything_is_affine(pair):
+    """isl's answer is the truth; a syntactic one may only add an order that costs no fusion."""
+    first, second = pair
+    (a, *_), (b, *_) = ([x for x in accesses(c) if x.param == 0] or [None] for c in pair)
+    if a is None or b is None or not (a.exact and b.exact) or a.mode is b.mode is Mode.READ:
+        return
+    where, other = first.arguments[0], second.arguments[0]
+    expected = truth(first, second)
+    sets = _by_sets(a.relation, where, b.relation, other, None)
+    assert sets is Verdict(expected)
+    quick = overlap(a.relation, where, b.relation, other)
+    assert quick is sets or (quick, sets) == (Verdict.SAME, Verdict.NONE) or _outside(pair)
+
+
+def _outside(pair):
+    """Whether some subscript leaves its region, which is undefined: then cheap tests may differ."""
+    return any(
+        index.span(access.relation.ranges)[0] < 0 or index.span(access.relation.ranges)[1] >= extent
+        for call_shape in pair
+        for access in accesses(call_shape)
+        if access.param == 0
+        for index, extent in zip(
+            access.relation.indices, call_shape.arguments[0].shape, strict=True
+        )
+    )

@@ -1,0 +1,436 @@
+from __future__ import annotations
+
+import copy
+import gc
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+
+import pyfuser
+from pyfuser import driver
+from pyfuser.errors import ArgumentError
+from pyfuser.frontends.embedded import pykokkos as pk
+
+NUMPY = {
+    pk.int8: "i1",
+    pk.int16: "i2",
+    pk.int32: "i4",
+    pk.int64: "i8",
+    pk.uint8: "u1",
+    pk.uint16: "u2",
+    pk.uint32: "u4",
+    pk.uint64: "u8",
+    pk.float: "f4",
+    pk.float32: "f4",
+    pk.double: "f8",
+    pk.float64: "f8",
+    pk.bool: "?",
+    pk.complex64: "c8",
+    pk.complex128: "c16",
+    int: "i4",
+    float: "f8",
+    pk.DataType.int16: "i2",
+    pk.DataType.float: "f4",
+}
+
+
+@pyfuser.fuse
+@pk.workunit
+def increase(i, x):
+    x[i] += 1
+
+
+@pyfuser.fuse
+@pk.workunit
+def increase_rows(i, x):
+    for j in range(x.extent(1)):
+        x[i][j] += 1
+
+
+def counted(*shape: int, layout=pk.LayoutRight) -> pk.View:
+    view = pk.View(shape, pk.double, layout=layout)
+    view[...] = np.arange(view.size).reshape(shape)
+    return view
+
+
+@pytest.mark.parametrize("dtype", NUMPY, ids=str)
+def test_every_type_starts_at_zero(dtype):
+    view = pk.View([2, 3], dtype)
+    assert view.data.dtype == np.dtype(NUMPY[dtype])
+    np.testing.assert_array_equal(view, np.zeros((2, 3)))
+
+
+def test_dtype_is_the_class_that_programs_compare_with():
+    assert pk.View([1]).dtype is pk.float64
+    assert pk.View([1], pk.float).dtype is pk.float32
+    assert pk.View([1], int).dtype is pk.int32
+    assert pk.View([1], pk.DataType.int32).dtype is pk.DataType.int32
+
+
+def test_default_precision_is_that_of_real():
+    try:
+        pk.set_default_precision(pk.int32)
+        assert pk.View([1]).dtype is pk.DataType.int32
+        assert pk.View([1], pk.real).data.dtype == np.int32
+    finally:
+        pk.set_default_precision(pk.double)
+
+
+@pytest.mark.parametrize("dtype", [bool, str, np.float64, "double", None])
+def test_what_is_no_type_is_refused(dtype):
+    with pytest.raises(ArgumentError, match="not a data type"):
+        pk.View([2], dtype)
+
+
+@pytest.mark.parametrize("shape", [(-1,), (1,) * 9])
+def test_impossible_shapes_are_refused(shape):
+    with pytest.raises(ArgumentError, match="dimensions"):
+        pk.View(shape)
+
+
+@pytest.mark.parametrize("rank", range(1, 9))
+def test_every_rank(rank):
+    view = counted(*range(1, rank + 1))
+    assert (view.ndim, view.rank(), view.size) == (rank, rank, np.prod(range(1, rank + 1)))
+    assert view.extent(rank - 1) == rank
+    last = tuple(n - 1 for n in view.shape)
+    assert view[last] == view.size - 1
+    with pytest.raises(ValueError):
+        view.extent(rank)
+
+
+def test_a_view_of_no_dimensions():
+    view = pk.View((), pk.double)
+    view[:] = 3
+    assert (view.shape, view.size, view.ndim, view.extent(0)) == ((), 1, 0, 0)
+    assert (float(view), int(view), view[0], len(view)) == (3.0, 3, 3.0, 1)
+    assert list(view) == []
+
+
+@pytest.mark.parametrize("layout, strides", [(pk.LayoutLeft, (8, 16)), (pk.LayoutRight, (24, 8))])
+def test_layout_is_where_elements_lie(layout, strides):
+    view = pk.View([2, 3], pk.double, layout=layout)
+    assert view.data.strides == strides
+    assert pk.array(view.data).layout is layout
+    view.resize(0, 4)
+    assert view.data.flags.f_contiguous is (layout is pk.LayoutLeft)
+
+
+# --------------------------------------------------------------------------- elements
+
+
+@pytest.mark.parametrize("layout", [pk.LayoutLeft, pk.LayoutRight])
+@pytest.mark.parametrize(
+    "key",
+    [
+        (slice(None), slice(None)),
+        (slice(1, None), slice(None, -1)),
+        (slice(None, None, 2), slice(3, None)),
+        (slice(None, None, -1), slice(2, 0, -1)),
+        (1, slice(None)),
+        (slice(None), -1),
+        (slice(5, 9), slice(None)),
+    ],
+)
+def test_subviews_are_numpy_slices_of_the_memory(key, layout):
+    view = counted(3, 4, layout=layout)
+    expected = np.arange(12.0).reshape(3, 4)
+    subview = view[key]
+    assert isinstance(subview, pk.Subview) and not isinstance(subview, pk.View)
+    assert subview.shape == expected[key].shape
+    np.testing.assert_array_equal(subview, expected[key])
+    subview.fill(-1)
+    expected[key] = -1
+    np.testing.assert_array_equal(view, expected)
+
+
+def test_subviews_of_subviews():
+    view = counted(5, 6)
+    part = view[1:, ::2][::-1, 1:][0, :]
+    np.testing.assert_array_equal(part, np.arange(30).reshape(5, 6)[1:, ::2][::-1, 1:][0])
+    assert part.base_view is view
+    part[1] = -1
+    assert view[4, 4] == -1
+
+
+def test_subviews_need_an_entry_for_every_dimension():
+    with pytest.raises(ValueError, match="all dimensions"):
+        counted(2, 3)[:]
+    with pytest.raises(ValueError, match="all dimensions"):
+        counted(2, 3, 4)[0, :]
+    with pytest.raises(IndexError):
+        counted(2, 3)[2, :]
+
+
+@pytest.mark.parametrize("index", [0, 2, -1, np.int64(1), pk.TeamMember(1, 0)])
+def test_elements_by_any_integer(index):
+    view = counted(3)
+    assert view[index] == range(3)[index]
+    view[index] = 7
+    assert view.data[index.__index__()] == 7
+
+
+@pytest.mark.parametrize("index", [3, -4])
+def test_elements_out_of_bounds(index):
+    for use in (lambda v: v[index], lambda v: v.__setitem__(index, 1.0)):
+        with pytest.raises(IndexError):
+            use(counted(3))
+
+
+def test_rows_behave_as_arrays_over_the_memory():
+    view = counted(2, 3, 4)
+    expected = np.arange(24.0).reshape(2, 3, 4)
+    row = view[1]
+    for i, j in itertools.product(range(3), range(4)):
+        assert row[i][j] == expected[1, i, j]
+    view[0][2][3] = row[0][0] = -5
+    expected[0, 2, 3] = expected[1, 0, 0] = -5
+    np.testing.assert_array_equal(view, expected)
+    np.testing.assert_array_equal(row + 1, expected[1] + 1)
+    assert row.sum() == expected[1].sum()
+    assert row.dtype == np.float64
+    kept = row
+    row *= 2
+    assert row is kept
+    row[:, 1] = 0
+    expected[1] *= 2
+    expected[1][:, 1] = 0
+    np.testing.assert_array_equal(view, expected)
+    np.testing.assert_array_equal(np.concatenate([view[0], row]), expected.reshape(6, 4))
+    for key in (slice(1, 3), (1, slice(2)), (1, 2), ([0, 2], 1), expected[1] > 12, (..., 0)):
+        np.testing.assert_array_equal(row[key], expected[1][key])
+
+
+def test_assignment_of_arrays_views_and_numbers():
+    view = pk.View([2, 3], pk.int32)
+    view[:] = np.arange(6).reshape(2, 3)
+    view[0, :] = view[1, :]
+    view[1] = 9
+    np.testing.assert_array_equal(view, [[3, 4, 5], [9, 9, 9]])
+    with pytest.raises(ValueError):
+        view[:] = np.zeros((4, 4))
+
+
+def test_complex_elements_are_kokkos_numbers():
+    view = pk.View([2], pk.complex64)
+    view[0] = pk.complex64(1.5, 2)
+    view[1] = 1 + 1j
+    assert view[0] * pk.complex64(0, 1) == pk.complex64(-2, 1.5)
+    assert (view[0].real, view[0].imag) == (1.5, 2)
+    view.fill(pk.complex64(3, 0))
+    assert complex(view[1]) == 3
+    with pytest.raises(TypeError):
+        view[0] + pk.complex128(1, 1)
+
+
+# --------------------------------------------------------------------------- the whole View
+
+
+def test_conversions_need_one_element():
+    assert float(pk.full([1], 2.5)) == 2.5
+    assert [10, 20][pk.full([1], 1, dtype=pk.int32)] == 20
+    assert not pk.View([1])
+    for convert in (float, int, bool):
+        with pytest.raises(TypeError):
+            convert(pk.View([2]))
+
+
+def test_comparison_is_by_element():
+    view = counted(3)
+    equal = view == 1
+    assert equal.dtype is pk.bool
+    np.testing.assert_array_equal(equal, [False, True, False])
+    np.testing.assert_array_equal(view != view, [False] * 3)
+    assert view is not None and view != "text"
+    assert bool(pk.View((), pk.double) == 0.0)
+
+
+def test_views_are_hashed_by_identity():
+    a, b = pk.View([2]), pk.View([2])
+    assert len({a: 1, b: 2}) == 2
+
+
+def test_resize_keeps_what_fits_and_leaves_subviews_the_old_memory():
+    view = counted(2, 3)
+    old = view[:, :]
+    view.resize(1, 2)
+    np.testing.assert_array_equal(view, [[0, 1], [3, 4]])
+    view.resize(0, 3)
+    np.testing.assert_array_equal(view, [[0, 1], [3, 4], [0, 0]])
+    assert (view.shape, view.size) == ((3, 2), 6)
+    view.fill(-1)
+    np.testing.assert_array_equal(old, [[0, 1, 2], [3, 4, 5]])
+    with pytest.raises(ValueError, match="Cannot resize"):
+        view.resize(2, 1)
+
+
+def test_set_precision_converts():
+    view = pk.full([2], 2.75)
+    view.set_precision(pk.int32)
+    assert view.dtype is pk.int32
+    np.testing.assert_array_equal(view, [2, 2])
+
+
+def test_copies():
+    view = counted(3)
+    assert copy.deepcopy(view) is view  # as in PyKokkos
+    shallow = copy.copy(view)
+    shallow[0] = 5
+    assert view[0] == 5
+    for original in (view, view[1:], pk.View((), pk.int8)):
+        loaded = pickle.loads(pickle.dumps(original))
+        np.testing.assert_array_equal(loaded, original)
+        assert (loaded.shape, loaded.dtype) == (original.shape, original.dtype)
+
+
+def test_user_classes_may_derive_from_view(interpreted):
+    class Mine(pk.View):
+        def __init__(self, n):
+            super().__init__([n], pk.double)
+            self.note = "mine"
+
+    view = Mine(3)
+    pk.parallel_for(3, increase, x=view)
+    np.testing.assert_array_equal(view, [1, 1, 1])
+
+
+# --------------------------------------------------------------------------- unmanaged memory
+
+
+@pytest.mark.parametrize(
+    "array",
+    [np.arange(4.0), np.arange(8.0)[::2], np.arange(4.0)[::-1], np.zeros((3, 2)).T, np.array(3.0)],
+)
+def test_a_view_of_an_array_is_its_memory(array):
+    view = pk.View(array.shape, pk.double, trait=pk.Unmanaged, array=array)
+    assert view.data is array
+    view.fill(7)
+    assert (array == 7).all()
+
+
+def test_subviews_of_arrays(interpreted):
+    array = np.zeros((4, 6))
+    part = pk.array(array)[::2, 1:][:, 0]
+    pk.parallel_for(2, increase, x=part)
+    pyfuser.sync()
+    assert array.sum() == 2 and array[0, 1] == array[2, 1] == 1
+
+
+def test_an_array_of_another_type_or_shape_is_refused():
+    for array in (np.zeros(3), np.zeros(2, np.float32)):
+        with pytest.raises(ArgumentError, match="cannot stand for"):
+            pk.View([2], pk.double, trait=pk.Unmanaged, array=array)
+    with pytest.raises(ArgumentError, match="array="):
+        pk.View([2], trait=pk.Unmanaged)
+
+
+# --------------------------------------------------------------------------- reads flush
+
+READS = {
+    "element": lambda v: v[0, 0],
+    "row": lambda v: v[0][0],
+    "subview": lambda v: v[:, 0][0],
+    "str": str,
+    "repr": repr,
+    "data": lambda v: v.data,
+    "asarray": np.asarray,
+    "array": np.array,
+    "sum": np.sum,
+    "ufunc": lambda v: np.add(v, 1),
+    "compare": lambda v: v == 1.0,
+    "iterate": lambda v: next(iter(v))[0],
+    "fill": lambda v: v.fill(0),
+    "store": lambda v: v.__setitem__((0, 0), 1.0),
+    "resize": lambda v: v.resize(0, 5),
+    "set_precision": lambda v: v.set_precision(pk.float),
+    "pickle": pickle.dumps,
+    "assign": lambda v: np.zeros((2, 3)).__setitem__(slice(None), v),
+    "assign to a View": lambda v: pk.View([2, 3]).__setitem__(slice(None), v),
+    "astype": lambda v: pk.astype(v, pk.float),
+}
+NO_READS = {
+    "shape": lambda v: v.shape,
+    "len": len,
+    "size": lambda v: (v.size, v.ndim, v.rank(), v.extent(0)),
+    "dtype": lambda v: v.dtype,
+    "subview": lambda v: v[1:, ::2],
+    "row": lambda v: v[0],
+    "hash": hash,
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    "zeros_like": pk.zeros_like,
+    "is": lambda v: v is None,
+}
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+def test_reads_run_what_is_pending(interpreted, read):
+    view = pk.View([2, 3])
+    pk.parallel_for(2, increase_rows, x=view)
+    assert interpreted.ran == []
+    read(view)
+    assert interpreted.ran == ["increase_rows"]
+
+
+@pytest.mark.parametrize("look", NO_READS.values(), ids=NO_READS)
+def test_looks_do_not_run_or_allocate_anything(interpreted, look):
+    view = pk.View([2, 3])
+    pk.parallel_for(2, increase_rows, x=view)
+    look(view)
+    assert interpreted.ran == []
+    assert not view._region.buffer.allocated
+
+
+def test_reading_another_view_runs_nothing(interpreted):
+    view, other = pk.View([2]), pk.View([2])
+    pk.parallel_for(2, increase, x=view)
+    assert other[0] == 0
+    assert interpreted.ran == []
+
+
+def test_a_kept_row_or_subview_sees_later_calls(interpreted):
+    view = pk.View([2, 3])
+    row, part, end = view[0], view[0, 1:], view[0][1:]
+    for n in (1, 2):
+        pk.parallel_for(2, increase_rows, x=view)
+        assert (row[0], part[0], end[0], float(row.sum())) == (n, n, n, 3 * n)
+
+
+def test_each_step_of_an_iteration_sees_the_calls_of_its_body(interpreted):
+    view, seen = pk.View([3]), []
+    for element in view:
+        seen.append(element)
+        pk.parallel_for(3, increase, x=view)
+    assert seen == [0, 1, 2]
+
+
+def test_memory_comes_when_first_needed_and_goes_with_the_last_view():
+    view = pk.View([1 << 50])  # 8 PiB
+    buffer = view._region.buffer
+    part = view[: 1 << 20]
+    del view
+    gc.collect()
+    assert buffer.reachable and not buffer.allocated
+    del part
+    gc.collect()
+    assert not buffer.reachable
+
+
+def test_an_exposed_buffer_stays_reachable():
+    view = pk.View([3])
+    buffer, array = view._region.buffer, view.data
+    del view
+    assert buffer.reachable
+    assert array.sum() == 0
+
+
+def test_an_array_handed_out_is_synchronised_by_fence(interpreted):
+    view = pk.View([3])
+    array = view.data
+    pk.parallel_for(3, increase, x=view)
+    assert array.sum() == 0
+    pk.fence()
+    assert array.sum() == 3
+    assert not driver.TRACER.calls

@@ -1,0 +1,73 @@
+"""A small campaign for every run of the tests, and proof that it would find a wrong fusion."""
+
+from __future__ import annotations
+
+import shutil
+from typing import Any
+
+import pytest
+
+from pyfuser.plan.plan import Group, Plan
+from pyfuser.settings import SETTINGS
+from tests.fuzz import harness
+from tests.fuzz.__main__ import campaign, same_failure
+from tests.fuzz.minimise import minimised, write_script
+from tests.fuzz.program import Program
+from tests.strategies import random_program
+
+PROGRAMS = 200
+COMPILED_PROGRAMS = 8
+
+
+def _raise(program: Program, error: Exception) -> None:
+    raise AssertionError(f"seed {program.seed}: {error}\n{program.source()}") from error
+
+
+def test_fused_programs_compute_what_python_computes() -> None:
+    totals = campaign(range(PROGRAMS), harness.check_interpreted, _raise)
+    assert totals.failed == 0
+    # The generator is worth something only while most programs are judged and many calls fused.
+    assert totals.rejected < PROGRAMS / 2
+    assert totals.fused > totals.calls / 4
+
+
+@pytest.mark.skipif(shutil.which(SETTINGS.compiler) is None, reason="needs a C++ compiler")
+def test_compiled_programs_compute_what_python_computes() -> None:
+    totals = campaign(range(COMPILED_PROGRAMS), harness.check_compiled, _raise)
+    assert totals.failed == 0
+    assert totals.calls > 0
+
+
+def test_the_same_seed_makes_the_same_program() -> None:
+    assert random_program(11) == random_program(11)
+    assert random_program(11) != random_program(12)
+
+
+def _fuse_neighbours(trace: Any, graph: Any) -> Plan:
+    """A planner that fuses whatever shares a space and pattern: wrong."""
+    groups: list[list[int]] = []
+    for n, call in enumerate(trace.calls):
+        last = trace.calls[groups[-1][-1]] if groups else None
+        simple = call.pattern == "for" and not any(hasattr(a, "producer") for a in call.arguments)
+        if last and simple and last.pattern == "for" and last.space == call.space:
+            groups[-1].append(n)
+        else:
+            groups.append([n])
+    return Plan(tuple(Group(tuple(group)) for group in groups), ())
+
+
+def test_an_illegal_fusion_is_found_and_minimised(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    monkeypatch.setattr(harness, "partition", _fuse_neighbours)
+    failures: list[tuple[Program, Exception]] = []
+    campaign(range(40), harness.check_interpreted, lambda p, e: failures.append((p, e)))
+    assert failures and all(isinstance(error, harness.Mismatch) for _, error in failures)
+    program, error = failures[0]
+    small = minimised(program, same_failure(harness.check_interpreted, error), budget=400)
+    assert len(small.calls) == 2
+    assert len(small.source().splitlines()) < len(program.source().splitlines())
+    script = write_script(small, "interpret", str(error), tmp_path)
+    namespace: dict[str, Any] = {"__name__": "not main"}
+    exec(script.read_text(), namespace)
+    assert namespace["PROGRAM"] == small

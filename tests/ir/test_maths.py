@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyfuser.ir import maths
+from pyfuser.ir.dtypes import DType
+from pyfuser.ir.maths import FUNCTIONS, Overload, evaluate, overload
+
+F32, F64 = DType.FLOAT32, DType.FLOAT64
+I32, I64 = DType.INT32, DType.INT64
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "expected"),
+    [
+        ("sqrt", (F32,), Overload(F32, F32)),
+        ("sqrt", (I32,), Overload(F64, F64)),
+        ("pow", (F32, F32), Overload(F32, F32)),
+        ("pow", (F32, I32), Overload(F64, F64)),
+        ("pow", (F32, F64), Overload(F64, F64)),
+        ("pow", (I32, I32), Overload(F64, F64)),
+        ("abs", (I32,), Overload(I32, I32)),
+        ("abs", (DType.INT8,), Overload(I32, I32)),
+        ("abs", (I64,), Overload(I64, I64)),
+        ("abs", (F32,), Overload(F32, F32)),
+        ("abs", (DType.COMPLEX64,), Overload(DType.COMPLEX64, F32)),
+        ("isnan", (F32,), Overload(F32, DType.BOOL)),
+        ("isnan", (I32,), Overload(F64, DType.BOOL)),
+        ("exp", (DType.COMPLEX128,), Overload(DType.COMPLEX128, DType.COMPLEX128)),
+        ("erf", (DType.COMPLEX128,), None),
+        ("sqrt", (F64, F64), None),
+    ],
+)
+def test_overloads(name: str, arguments: tuple[DType, ...], expected: Overload | None) -> None:
+    assert overload(name, arguments) == expected
+
+
+def test_only_printf_and_fence_have_effects() -> None:
+    assert {name for name in FUNCTIONS if not maths.is_pure(name)} == {"printf", "fence"}
+
+
+@pytest.mark.parametrize("dtype", [F32, F64])
+@pytest.mark.parametrize(
+    "name", [n for n, f in FUNCTIONS.items() if f.pure and f.rule in ("float", "abs", "test")]
+)
+def test_every_function_evaluates_to_its_type(name: str, dtype: DType) -> None:
+    function = FUNCTIONS[name]
+    types = overload(name, (dtype,) * function.arity)
+    assert types is not None
+    args = [dtype.numpy.type(1.25)] * function.arity
+    assert type(evaluate(name, args, types.result)) is types.result.numpy.type
+
+
+REFERENCE: dict[str, Any] = {
+    **{name: getattr(math, name) for name in FUNCTIONS if hasattr(math, name)},
+    "tgamma": math.gamma,
+    "rsqrt": lambda x: 1 / math.sqrt(x),
+    "abs": abs,
+}
+NOT_COMPARED = {"round", "cyl_bessel_j0", "cyl_bessel_j1", "fmax", "fmin", "complex"}
+
+
+@pytest.mark.parametrize(
+    "name", [n for n, f in FUNCTIONS.items() if f.pure and n not in NOT_COMPARED]
+)
+def test_doubles_agree_with_pythons_mathematics(name: str) -> None:
+    for x in (0.3, 1.0, 2.75):
+        try:
+            expected = REFERENCE[name](*[x] * FUNCTIONS[name].arity)
+        except ValueError:
+            continue
+        result = DType.BOOL if FUNCTIONS[name].rule == "test" else F64
+        actual = evaluate(name, [np.float64(x)] * FUNCTIONS[name].arity, result)
+        assert actual == pytest.approx(expected, rel=4e-16)
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "expected"),
+    [
+        ("round", [2.5], 3.0),
+        ("round", [-0.5], -1.0),
+        ("round", [0.49999999999999994], 0.0),
+        ("fmin", [math.nan, 1.0], 1.0),
+        ("fmax", [1.0, math.nan], 1.0),
+        ("sqrt", [-1.0], math.nan),
+        ("log", [0.0], -math.inf),
+        ("exp", [1000.0], math.inf),
+        ("tgamma", [200.0], math.inf),
+        ("fmod", [-7.0, 2.0], -1.0),
+        ("remainder", [7.0, 4.0], -1.0),
+        ("copysign", [1.0, -0.0], -1.0),
+        ("pow", [2.0, -1.0], 0.5),
+        ("atan2", [0.0, -1.0], math.pi),
+        ("cyl_bessel_j0", [0.0], 1.0),
+        ("cyl_bessel_j1", [0.0], 0.0),
+    ],
+)
+def test_corners(name: str, args: list[float], expected: float) -> None:
+    actual = evaluate(name, [np.float64(arg) for arg in args], F64)
+    assert repr(float(actual)) == repr(expected)
+
+
+def test_pow_with_two_is_a_product() -> None:
+    for x in np.random.default_rng(1).uniform(0.1, 10.0, 200):
+        assert evaluate("pow", [x, np.float64(2.0)], F64) == x * x
+
+
+def test_single_precision_is_computed_in_single_precision() -> None:
+    x = np.float32(0.1)
+    assert evaluate("sqrt", [x], F32) == np.sqrt(x)
+    # a float32 function may differ from the rounded double, but by one unit in the last place
+    assert evaluate("exp", [x], F32) == pytest.approx(np.float32(math.exp(x)), rel=1.2e-7)
+
+
+def test_integers_and_complex_numbers() -> None:
+    assert evaluate("abs", [np.int32(-7)], I32) == 7
+    assert evaluate("abs", [np.complex128(3 + 4j)], F64) == 5.0
+    made = evaluate("complex", [np.float64(1), np.float64(-2)], DType.COMPLEX128)
+    assert made == 1 - 2j
+
+
+def test_without_the_c_library_python_computes() -> None:
+    compute = maths._python_function
+    assert compute("tgamma")(5.0) == 24.0
+    assert math.isnan(compute("acos")(2.0))
+    assert compute("exp")(1e4) == math.inf

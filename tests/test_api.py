@@ -1,0 +1,268 @@
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pyfuser
+from pyfuser import driver
+from pyfuser.errors import ArgumentError
+from pyfuser.frontends import modes
+from pyfuser.frontends.embedded import pykokkos as pk
+
+
+@pk.workunit
+def add(i, x, value):
+    x[i] += value
+
+
+@pyfuser.fuse
+@pk.workunit
+def over(i, x):
+    x[i] += 1
+
+
+@pk.workunit
+@pyfuser.fuse
+def under(i, x):
+    x[i] += 1
+
+
+@pyfuser.fuse()
+@pk.workunit(x=pk.ViewTypeInfo(trait=pk.Unmanaged))
+def with_parentheses(i, x):
+    x[i] += 1
+
+
+@pytest.fixture
+def x(interpreted):
+    return pk.View([3], pk.double)
+
+
+@pytest.fixture(autouse=True)
+def switches(monkeypatch):
+    monkeypatch.setattr(modes.SWITCHES, "everywhere", None)
+    monkeypatch.setattr(modes.SWITCHES, "allowed", True)
+
+
+def was_traced() -> bool:
+    """Whether a call of an unmarked workunit is recorded here."""
+    before = len(driver.TRACER.calls)
+    pk.parallel_for(1, add, x=pk.View([1]), value=1.0)
+    return len(driver.TRACER.calls) == before + 1
+
+
+@pytest.mark.parametrize("workunit", [over, under, with_parentheses])
+def test_a_marked_workunit_is_recorded(x, interpreted, workunit):
+    pk.parallel_for(3, workunit, x=x)
+    assert interpreted.ran == []
+    assert pyfuser.pending() == (f"{workunit.__name__} ({__file__}:{line_above()})",)
+    np.testing.assert_array_equal(x, [1, 1, 1])
+    assert pyfuser.pending() == ()
+
+
+def line_above() -> int:
+    return sys._getframe(1).f_lineno - 2
+
+
+@pytest.mark.parametrize("workunit", [over, under, with_parentheses])
+def test_a_marked_workunit_is_a_function(x, workunit):
+    workunit(2, x)
+    assert x[2] == 1
+    assert inspect.isfunction(workunit) and inspect.isfunction(workunit.__wrapped__)
+    assert list(inspect.signature(workunit).parameters) == ["i", "x"]
+
+
+def test_marking_leaves_the_original_unmarked(x, interpreted):
+    marked = pyfuser.fuse(add)
+    pk.parallel_for(3, add, x=x, value=1.0)
+    assert interpreted.ran == ["add"]
+    pk.parallel_for(3, marked, x=x, value=1.0)
+    assert interpreted.ran == ["add"]
+
+
+@pytest.mark.parametrize("thing", [3, len, [add], type("C", (), {})])
+def test_only_functions_can_be_marked(thing):
+    with pytest.raises(ArgumentError, match="not a Python function"):
+        pyfuser.fuse(thing)
+
+
+def test_an_eager_call_first_runs_what_is_pending(x, interpreted):
+    pk.parallel_for(3, over, x=x)
+    pk.parallel_for(3, add, x=x, value=2.0)
+    assert interpreted.ran == ["over", "add"]
+
+
+def test_a_fusing_block_runs_its_calls_at_its_end(x, interpreted):
+    with pyfuser.fusing():
+        pk.parallel_for(3, add, x=x, value=1.0)
+        assert interpreted.ran == []
+    assert interpreted.ran == ["add"]
+
+
+def test_a_block_that_raises_still_runs_what_was_recorded(x, interpreted):
+    with pytest.raises(KeyError), pyfuser.fusing():
+        pk.parallel_for(3, add, x=x, value=1.0)
+        raise KeyError
+    assert interpreted.ran == ["add"]
+    assert not was_traced()
+
+
+def test_an_unfused_block_runs_what_is_pending_and_then_each_call(x, interpreted):
+    pk.parallel_for(3, over, x=x)
+    with pyfuser.unfused():
+        assert interpreted.ran == ["over"]
+        pk.parallel_for(3, over, x=x)
+        assert interpreted.ran == ["over", "over"]
+
+
+def test_the_innermost_block_counts(interpreted):
+    block = pyfuser.fusing()
+    with block:
+        assert was_traced()
+        with pyfuser.unfused():
+            assert not was_traced()
+            with block:
+                assert was_traced()
+            assert not was_traced()
+        assert was_traced()
+    assert not was_traced()
+
+
+def test_enable_and_disable_are_for_the_process(x, interpreted):
+    pyfuser.enable()
+    assert was_traced()
+    with pyfuser.unfused():
+        assert not was_traced()
+    pk.parallel_for(3, over, x=x)
+    pyfuser.disable()
+    assert interpreted.ran[-1] == "over"
+    pk.parallel_for(3, over, x=x)
+    assert pyfuser.pending() == ()
+    with pyfuser.fusing():
+        assert was_traced()
+
+
+def test_a_block_is_for_its_own_thread(interpreted):
+    seen = []
+    with pyfuser.fusing():
+        thread = threading.Thread(target=lambda: seen.append(modes.traced(False)))
+        thread.start()
+        thread.join()
+        assert modes.traced(False)
+    assert seen == [False]
+
+
+def test_the_setting_forbids_tracing(x, interpreted, monkeypatch):
+    monkeypatch.setattr(modes.SWITCHES, "allowed", False)
+    pk.parallel_for(3, over, x=x)
+    with pyfuser.fusing():
+        result = pk.parallel_reduce(3, total, x=x)
+    assert (result, type(result)) == (3.0, float)
+
+
+@pyfuser.fuse
+@pk.workunit
+def total(i, acc, x):
+    acc += x[i]
+
+
+def test_sync_of_something_runs_only_what_it_needs(x, interpreted):
+    pk.parallel_for(3, over, x=x)
+    pyfuser.sync(pk.View([2]), np.zeros(3))
+    assert interpreted.ran == []
+    pyfuser.sync(x)
+    assert interpreted.ran == ["over"]
+    array = np.zeros(3)
+    pk.parallel_for(3, over, x=array)
+    pyfuser.sync(array[1:])
+    assert array.sum() == 3
+    pyfuser.sync(pk.parallel_reduce(3, total, x=x))
+    assert pyfuser.pending() == ()
+
+
+@pytest.mark.parametrize("synchronise", [pyfuser.sync, pk.fence, pk.flush, pk.finalize])
+def test_ways_to_run_everything(x, interpreted, synchronise):
+    pk.parallel_for(3, over, x=x)
+    synchronise()
+    assert interpreted.ran == ["over"]
+
+
+# --------------------------------------------------------------------------- processes
+
+PROGRAM = """
+import os, sys
+import numpy as np
+import pyfuser, pykokkos as pk
+from pyfuser import driver
+
+class Engine:
+    def flush(self, tracer):
+        for call in list(tracer.calls):
+            os.write(1, b"ran ")
+            tracer.remove([call])
+
+driver.TRACER.flush_function = Engine().flush
+
+@pyfuser.fuse
+@pk.workunit
+def over(i, x):
+    x[i] += 1
+
+pk.parallel_for(3, over, x=np.zeros(3))
+"""
+
+
+def run(tmp_path: Path, program: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    file = tmp_path / "program.py"
+    file.write_text(program)
+    root = Path(__file__).parents[1]
+    return subprocess.run(
+        [sys.executable, file],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        env={"PYTHONPATH": str(root), "PATH": "/usr/bin:/bin", **environment},
+    )
+
+
+@pytest.mark.parametrize("end", ["", "sys.exit(3)", "raise KeyError", "def f(): f()\nf()"])
+def test_what_was_recorded_runs_before_the_process_ends(tmp_path, end):
+    assert run(tmp_path, PROGRAM + end).stdout == "ran "
+
+
+def test_a_fork_does_not_run_what_is_pending_twice(tmp_path):
+    end = "pid = os.fork()\nif pid: os.waitpid(pid, 0)\n"
+    assert run(tmp_path, PROGRAM + end).stdout == "ran "
+
+
+FAKE = {"pykokkos/__init__.py": "", "pykokkos/interface.py": ""}
+
+
+@pytest.mark.parametrize(
+    "program, setting, expected",
+    [
+        ("import pyfuser, pykokkos; print(pykokkos.__name__)", "auto", "pykokkos"),
+        ("import pyfuser, pykokkos; print(pykokkos.__name__)", "embedded", "pyfuser."),
+        ("import pykokkos, pyfuser; print('done')", "auto", "done"),
+        ("import pykokkos, pyfuser", "embedded", "import pyfuser before pykokkos"),
+        ("import pyfuser", "other", "PYFUSER_FRONTEND='other'"),
+    ],
+)
+def test_an_installed_pykokkos_is_left_alone_unless_asked(tmp_path, program, setting, expected):
+    package = tmp_path / "pykokkos"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    result = run(tmp_path, program, PYFUSER_FRONTEND=setting)
+    assert expected in result.stdout + result.stderr
+
+
+def test_importing_does_not_load_slow_packages(tmp_path):
+    program = "import sys, pyfuser\nprint(*({'islpy', 'rich', 'matplotlib'} & set(sys.modules)))"
+    assert run(tmp_path, program).stdout.strip() == ""
