@@ -1,7 +1,7 @@
 """From recorded calls to launched kernels: the whole flow on one page.
 
 A trace's shape decides everything but the data, so the program made for a shape is kept and run
-again when the same shape comes back.
+again when the same shape comes back. So is the kernel of a group, which traces may share.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import TypeVar
 
 from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.analysis.dependences import DependenceGraph, dependences
@@ -26,12 +27,17 @@ from pyfuser.trace.future import Future
 from pyfuser.trace.shape import TraceShape, shape_of
 from pyfuser.trace.tracer import Tracer
 from pyfuser.transform.fuse import fuse
+from pyfuser.transform.group import GroupShape, group_shapes
 from pyfuser.transform.kernel import Kernel
 from pyfuser.transform.optimise import optimise
 from pyfuser.transform.widen import widen
 from pyfuser.verify import verified
 
+__all__ = ["TRACER", "flush", "run"]
+
 MAX_PROGRAMS = 512
+MAX_KERNELS = 2048
+MAX_FLUSHES = 64
 
 
 @dataclass(frozen=True)
@@ -45,90 +51,106 @@ class Program:
     launchables: tuple[Launchable, ...]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True)
 class Flush:
-    """One flush that ran, for `explain`: the program and the calls' names and source lines."""
+    """One flush that ran, for `explain`: its program, and each call's name and source line."""
 
     program: Program
-    calls: list[tuple[str, str]] = field(default_factory=list)
+    calls: tuple[tuple[str, str], ...]
 
-
-__all__ = ["TRACER", "flush", "run"]
 
 PROGRAMS: OrderedDict[TraceShape, Program] = OrderedDict()
+KERNELS: OrderedDict[GroupShape, tuple[Kernel, Launchable]] = OrderedDict()
 FLUSHES: list[Flush] = []  # the latest last
-MAX_FLUSHES = 64
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 
 def flush(tracer: Tracer) -> None:
     """Analyse, fuse, compile and launch everything the tracer holds.
 
-    Nothing has run if analysis or compilation raises: the calls stay pending. A call is forgotten
-    as soon as its kernel has run.
+    Nothing has run if analysis or compilation raises: the calls stay pending. Calls whose
+    kernels have run are forgotten, also when a later kernel fails.
     """
     calls = list(tracer.calls)
     COUNTERS.flushes += 1
     program = program_for(shape_of(calls, structural_scalars))
-    remember(program, calls)
+    _remember(program, calls)
     if SETTINGS.verify:
         with verified(calls, run):
-            execute(program, calls, tracer)
+            _execute(program, calls, tracer)
     else:
-        execute(program, calls, tracer)
+        _execute(program, calls, tracer)
 
 
 def program_for(trace: TraceShape) -> Program:
     """The program of a trace shape, made once."""
     program = PROGRAMS.get(trace)
     if program is None:
-        program = PROGRAMS[trace] = build(trace)
-        if len(PROGRAMS) > MAX_PROGRAMS:
-            PROGRAMS.popitem(last=False)
+        program = build(trace)
+        _keep(PROGRAMS, trace, program, MAX_PROGRAMS)
+        show_program(program.plan, program.graph, program.kernels, SETTINGS.debug)
     return program
 
 
 def build(trace: TraceShape) -> Program:
-    """Plan a trace and compile its kernels."""
+    """Plan a trace and compile those of its kernels that are new."""
     start = time.perf_counter()
     graph = dependences(trace)
     plan = partition(trace, graph)
-    kernels = tuple(optimise(fuse(trace, group.calls)) for group in plan.groups)
-    wide = [widen(kernel) for kernel in kernels]
+    shapes = group_shapes(trace, [group.calls for group in plan.groups])
+    new = {shape: optimise(fuse(shape)) for shape in shapes if shape not in KERNELS}
+    wide = [widen(kernel) for kernel in new.values()]
     COUNTERS.plans += 1
     COUNTERS.analysis_seconds += time.perf_counter() - start
-    program = Program(trace, graph, plan, kernels, tuple(native.prepare(wide)))
-    show_program(program.plan, program.graph, program.kernels, SETTINGS.debug)
-    return program
+    made = dict(zip(new, zip(new.values(), native.prepare(wide), strict=True), strict=True))
+    pairs = [made.get(shape) or KERNELS[shape] for shape in shapes]
+    for shape, pair in made.items():
+        _keep(KERNELS, shape, pair, MAX_KERNELS)
+    return Program(
+        trace, graph, plan, tuple(kernel for kernel, _ in pairs), tuple(code for _, code in pairs)
+    )
 
 
-def execute(program: Program, calls: Sequence[Call], tracer: Tracer) -> None:
+def _execute(program: Program, calls: Sequence[Call], tracer: Tracer) -> None:
     """Launch a program's kernels in order on the calls' data."""
-    for group, kernel, launchable in zip(
-        program.plan.groups, program.kernels, program.launchables, strict=True
-    ):
-        launch(kernel, launchable, calls)
-        tracer.remove([calls[position] for position in group.calls])
+    done: list[Call] = []
+    try:
+        for group, kernel, launchable in zip(
+            program.plan.groups, program.kernels, program.launchables, strict=True
+        ):
+            members = [calls[position] for position in group.calls]
+            _launch(kernel, launchable, members)
+            done += members
+    finally:
+        tracer.remove(done)
 
 
-def launch(kernel: Kernel, launchable: Launchable, calls: Sequence[Call]) -> None:
-    """Run one kernel on the calls' arguments, and give the calls their results."""
+def _launch(kernel: Kernel, launchable: Launchable, calls: Sequence[Call]) -> None:
+    """Run one kernel on its calls' arguments, and give the calls their results."""
     arguments: list[Argument] = []
     for slot in kernel.slots:
         argument = calls[slot.call].arguments[slot.argument]
         arguments.append(argument.result() if isinstance(argument, Future) else argument)
     values = launchable.run(kernel.space, arguments)
-    COUNTERS.launches += 1
-    for position, value in zip(kernel.results, values, strict=True):
-        result = calls[position].result
+    for place, value in zip(kernel.results, values, strict=True):
+        result = calls[place].result
         assert result is not None
         result.set(value)
 
 
-def remember(program: Program, calls: Sequence[Call]) -> None:
+def _remember(program: Program, calls: Sequence[Call]) -> None:
     """Keep what `explain` tells of this flush; it holds no data."""
-    FLUSHES.append(Flush(program, [(call.name, str(call.location)) for call in calls]))
+    FLUSHES.append(Flush(program, tuple((call.name, str(call.location)) for call in calls)))
     if len(FLUSHES) > MAX_FLUSHES:
         del FLUSHES[0]
+
+
+def _keep(known: OrderedDict[Key, Value], key: Key, value: Value, limit: int) -> None:
+    known[key] = value
+    while len(known) > limit:
+        known.popitem(last=False)
 
 
 #: The process's tracer.

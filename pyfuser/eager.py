@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from pyfuser.analysis.accesses import structural_scalars
-from pyfuser.counters import COUNTERS
 from pyfuser.engine import native
 from pyfuser.engine.native import Launchable
 from pyfuser.ir.nodes import Workunit
@@ -18,6 +17,7 @@ from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Region
 from pyfuser.trace.shape import shape_of
 from pyfuser.transform.fuse import fuse
+from pyfuser.transform.group import GroupShape
 from pyfuser.transform.kernel import Kernel
 from pyfuser.transform.widen import widen
 
@@ -57,13 +57,12 @@ def run(call: Call) -> None:
     if len(kernel.slots) != len(arguments):
         arguments = [arguments[slot.argument] for slot in kernel.slots]
     values = launchable.run(call.space, arguments)
-    COUNTERS.launches += 1
     if call.result is not None:
         call.result.set(values[0])
 
 
 def _prepare(call: Call, ready: _Ready, key: Any) -> tuple[Kernel, Launchable]:
-    kernel = fuse(shape_of((call,), structural_scalars), (0,))
+    kernel = fuse(GroupShape(shape_of((call,), structural_scalars).calls))
     found = kernel, native.prepare([widen(kernel)])[0]
     if len(ready.known) >= MAX_KERNELS:
         ready.known.clear()

@@ -20,6 +20,7 @@ from pyfuser.plan.explain import (
 from pyfuser.plan.plan import Rejection
 from pyfuser.plan.profit import bytes_moved
 from pyfuser.transform.fuse import fuse
+from pyfuser.transform.group import group_shapes
 from pyfuser.transform.kernel import Kernel
 
 
@@ -41,9 +42,11 @@ def explain(flushes: int = 1, source: bool = False) -> Explanation:
 
 
 def _groups(flush: Flush, calls: list[CallReport]) -> Iterable[GroupReport]:
-    trace = flush.program.trace
-    for group, kernel in zip(flush.program.plan.groups, flush.program.kernels, strict=True):
-        before = fuse(trace, group.calls)
+    program = flush.program
+    trace, groups = program.trace, program.plan.groups
+    shapes = group_shapes(trace, [group.calls for group in groups])
+    for group, shape, kernel in zip(groups, shapes, program.kernels, strict=True):
+        before = fuse(shape)
         yield GroupReport(
             calls=tuple(calls[position] for position in group.calls),
             source=pykokkos.emit(kernel.workunit),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -49,3 +50,30 @@ def interpreted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Interpreted]:
     monkeypatch.setattr(driver.TRACER, "flush_function", engine.flush)
     yield engine
     driver.TRACER.flush()
+
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden", action="store_true", help="rewrite the expected files in tests/golden"
+    )
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """`golden("cpp/axpy.cpp", text)` compares a text with a file below tests/golden.
+
+    With --update-golden it writes the file instead.
+    """
+
+    def compare(name: str, text: str) -> None:
+        path = GOLDEN / name
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        assert path.exists(), f"{path} is missing: run pytest --update-golden and read the file"
+        assert text == path.read_text(encoding="utf-8"), "if this is meant: pytest --update-golden"
+
+    return compare

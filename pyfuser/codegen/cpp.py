@@ -2,10 +2,10 @@
 
 The entry point is::
 
-    extern "C" int pf_kernel(const int64_t* slot[, int64_t* result])
+    extern "C" int pf_kernel(const int64_t* slot[, int64_t* results])
 
 `slot` holds 8-byte values: the number of threads, begin and end of each axis of the space, then
-what `abi` lists. `result`, where there are accumulators, has 16 zeroed bytes for each and receives
+what `abi` lists. `results`, where there are accumulators, has 16 zeroed bytes for each and receives
 their values. It returns 0, NO_MEMORY, or 1 + k if the address of parameter k is not a multiple of
 its element's alignment.
 
@@ -32,13 +32,13 @@ __all__ = ["NO_MEMORY", "Slot", "abi", "emit"]
 
 def emit(spec: KernelSpec) -> str:
     """The source of a kernel."""
-    context = Context(spec)
+    pattern = cpp_map
     if spec.pattern == "scan":
-        code = cpp_scan.emit(context)
+        pattern = cpp_scan
     elif spec.workunit.accumulators:
-        code = cpp_reduce.emit(context)
-    else:
-        code = cpp_map.emit(context)
+        pattern = cpp_reduce
+    context = Context(spec, pattern.LOCALS)
+    code = pattern.emit(context)
     return _preamble(context, code) + code
 
 

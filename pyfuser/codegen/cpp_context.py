@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pyfuser.codegen.cpp_expressions import Expressions
@@ -67,14 +68,17 @@ class Parameter:
 
 
 class Context:
-    """What the parts of one translation unit share: names, printers and parameters."""
+    """What the parts of one translation unit share: names, printers and parameters.
 
-    def __init__(self, spec: KernelSpec) -> None:
+    `reserved` are the names of the code around the body, which user's names must not meet.
+    """
+
+    def __init__(self, spec: KernelSpec, reserved: Iterable[str]) -> None:
         self.spec = spec
         self.independent = not spec.serial  # whether iterations may run in any order
         self._counters: dict[int, str] = {}
         self.workunit = spec.workunit
-        self.unique = Names()
+        self.unique = Names(reserved)
         self.names = self.unique.take_all(all_syms(spec.workunit), spec.names)
         views = {
             param.sym: view
@@ -167,7 +171,7 @@ def entry(context: Context, lines: list[str]) -> str:
     rank = context.spec.rank
     first = ", ".join(f"slot[{1 + axis}]" for axis in range(rank))
     last = ", ".join(f"slot[{1 + rank + axis}]" for axis in range(rank))
-    results = ", int64_t* result" if context.workunit.accumulators else ""
+    results = ", int64_t* results" if context.workunit.accumulators else ""
     head = f'extern "C" int pf_kernel(const int64_t* slot{results}) {{\n'
     text = [f"int64_t begin[] = {{{first}}}, end[] = {{{last}}};"]
     for parameter in context.parameters:

@@ -14,6 +14,8 @@ from pyfuser.ir.visit import all_expressions, expressions, statements
 CACHE_LINE = 64
 """Elements of an innermost axis that stay with one thread (a cache line of the smallest type)."""
 
+LOCALS = frozenset({"threads", "my_begin", "my_end", "order", "axis", "unit", "dim"})
+
 
 def emit(context: Context) -> str:
     """The loops and the entry point."""
@@ -39,9 +41,9 @@ def _line(context: Context) -> str:
         "}",
         "#pragma omp parallel num_threads(threads)",
         "{",
-        "    int64_t first = begin[0], last = end[0];",
-        f"    pf_share(first, last, {CACHE_LINE});",
-        f"    pf_loop(first, last{tail});",
+        "    int64_t my_begin = begin[0], my_end = end[0];",
+        f"    pf_share(my_begin, my_end, {CACHE_LINE});",
+        f"    pf_loop(my_begin, my_end{tail});",
         "}",
         "return 0;",
     ]
@@ -70,10 +72,13 @@ def _box(context: Context, order: list[int]) -> str:
         f"const int64_t unit = axis == {order[-1]} ? {CACHE_LINE} : 1;",
         "#pragma omp parallel num_threads(threads)",
         "{",
-        f"    int64_t first[{rank}], last[{rank}];",
-        f"    for (int k = 0; k < {rank}; ++k) first[k] = begin[k], last[k] = end[k];",
-        "    pf_share(first[axis], last[axis], unit);",
-        f"    pf_loop(first, last{tail});",
+        f"    int64_t my_begin[{rank}], my_end[{rank}];",
+        f"    for (int dim = 0; dim < {rank}; ++dim) {{",
+        "        my_begin[dim] = begin[dim];",
+        "        my_end[dim] = end[dim];",
+        "    }",
+        "    pf_share(my_begin[axis], my_end[axis], unit);",
+        f"    pf_loop(my_begin, my_end{tail});",
         "}",
         "return 0;",
     ]

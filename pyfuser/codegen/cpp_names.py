@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from pyfuser.ir.nodes import Sym
 
@@ -17,25 +17,23 @@ _KEYWORDS = """
     true try typedef typeid typename typeof union unsigned using virtual void volatile wchar_t
     while xor xor_eq
 """
-# Names that the code around a body uses, and macros and types of <stdint.h> and <stdio.h>.
-_OURS = """
-    slot result begin end first last row row_end column column_end at count filled tile tiles
-    tiling k rest left space own total partial sum order unit is_last
-    threads axis printf stdin stdout stderr linux unix i386 main old value expected T
-    omp_get_thread_num omp_get_num_threads int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t
-    uint64_t INT8_MIN INT16_MIN INT32_MIN INT64_MIN INT8_MAX INT16_MAX INT32_MAX INT64_MAX
-    UINT8_MAX UINT16_MAX UINT32_MAX UINT64_MAX SIZE_MAX INTPTR_MAX INTPTR_MIN UINTPTR_MAX EOF NULL
-    BUFSIZ SEEK_SET SEEK_CUR SEEK_END
+# Macros, types and functions of <stdint.h> and <stdio.h>, and the names in every entry point.
+_OTHERS = """
+    slot results begin end main linux unix i386 printf stdin stdout stderr EOF NULL BUFSIZ SEEK_SET
+    SEEK_CUR SEEK_END omp_get_thread_num omp_get_num_threads int8_t int16_t int32_t int64_t uint8_t
+    uint16_t uint32_t uint64_t uintptr_t INT8_MIN INT16_MIN INT32_MIN INT64_MIN INT8_MAX INT16_MAX
+    INT32_MAX INT64_MAX UINT8_MAX UINT16_MAX UINT32_MAX UINT64_MAX SIZE_MAX INTPTR_MAX INTPTR_MIN
+    UINTPTR_MAX
 """
-_RESERVED = frozenset((_KEYWORDS + _OURS).split())
+_RESERVED = frozenset((_KEYWORDS + _OTHERS).split())
 _LEGAL = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
 class Names:
-    """Hands out names; each only once."""
+    """Hands out names, each only once and none of `reserved`."""
 
-    def __init__(self) -> None:
-        self._taken = set(_RESERVED)
+    def __init__(self, reserved: Iterable[str] = ()) -> None:
+        self._taken = {*_RESERVED, *reserved}
 
     def take(self, wish: str) -> str:
         """`wish`, or `wish_2`, `wish_3`...; what C++ could not spell becomes `v`."""

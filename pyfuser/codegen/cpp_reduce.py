@@ -19,6 +19,11 @@ from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Accumulator, Body, Sym, Workunit
 from pyfuser.ir.visit import all_expressions, statements
 
+LOCALS = frozenset(
+    {"row", "row_end", "column", "column_end", "at", "count", "filled", "left", "space", "rest"}
+    | {"step", "tiling", "threads", "tile"}
+)
+
 
 def emit(context: Context) -> str:
     """The loops and the entry point."""
@@ -52,11 +57,11 @@ def _sequential(context: Context) -> str:
     lines += [f"{INDENT}{a.sym.dtype.cpp} {context.names[a.sym]}{{}};" for a in accumulators]
     lines += nest(context, list(range(rank)), bounds)
     for k, a in enumerate(accumulators):
-        lines.append(f"{INDENT}*({a.sym.dtype.cpp}*)(result + {2 * k}) = {context.names[a.sym]};")
-    parameters = ["const int64_t* begin", "const int64_t* end", "int64_t* result"]
+        lines.append(f"{INDENT}*({a.sym.dtype.cpp}*)(results + {2 * k}) = {context.names[a.sym]};")
+    parameters = ["const int64_t* begin", "const int64_t* end", "int64_t* results"]
     code = function("void pf_loop", [*parameters, *context.signature], lines)
     tail = "".join(", " + a for a in context.arguments)
-    return code + entry(context, [f"pf_loop(begin, end, result{tail});", "return 0;"])
+    return code + entry(context, [f"pf_loop(begin, end, results{tail});", "return 0;"])
 
 
 # --------------------------------------------------------------------------- tiled
@@ -75,7 +80,9 @@ class _Names:
         self.wide = dtype.is_complex
         self.part = {DType.COMPLEX64: "float", DType.COMPLEX128: "double"}.get(dtype, self.kind)
         self.sum_type = f"pf_sum<{self.part}{', 2' * self.wide}>"
-        self.slot = f"*({self.kind}*)&{self.terms}[2 * k]" if self.wide else f"{self.terms}[k]"
+        self.slot = (
+            f"*({self.kind}*)&{self.terms}[2 * step]" if self.wide else f"{self.terms}[step]"
+        )
 
     def times(self, count: str) -> str:
         """The offset of so many terms; a complex one is two numbers."""
@@ -184,8 +191,8 @@ def _terms_function(context: Context, sums: Sequence[_Names]) -> str:
     last = context.spec.rank - 1
     lines = [
         *context.ivdep(1),
-        f"{INDENT}for (int64_t k = 0; k < count; ++k) {{",
-        f"{INDENT * 2}const int64_t {context.counter(last)} = at + k;",
+        f"{INDENT}for (int64_t step = 0; step < count; ++step) {{",
+        f"{INDENT * 2}const int64_t {context.counter(last)} = at + step;",
         *context.narrowed(2),
         *_terms(context, sums, 2),
         f"{INDENT}}}",
@@ -235,7 +242,9 @@ def _tile_entry(context: Context, sums: Sequence[_Names]) -> str:
     box = "begin[0] + column, begin[0] + column_end"
     box = box if rank == 1 else "begin, end, row, row_end, column, column_end"
     tail = "".join(", " + a for a in context.arguments)
-    results = [f"({s.kind}*){f'(result + {2 * k})' if k else 'result'}" for k, s in enumerate(sums)]
+    results = [
+        f"({s.kind}*){f'(results + {2 * k})' if k else 'results'}" for k, s in enumerate(sums)
+    ]
     lines = [
         f"const pf_tiling tiling({rows}, pf_extent(begin[{last}], end[{last}]));",
         "if (tiling.rows * tiling.columns == 0) return 0;  // the caller zeroed the results",

@@ -12,6 +12,22 @@ from pyfuser.codegen.cpp_context import Context, entry, function, nest
 from pyfuser.codegen.cpp_cost import grain
 from pyfuser.codegen.cpp_prelude import TILE
 
+LOCALS = frozenset(
+    {
+        "count",
+        "tiles",
+        "threads",
+        "partial",
+        "total",
+        "tile",
+        "own",
+        "sum",
+        "tile_begin",
+        "tile_end",
+    }
+    | {"is_last"}
+)
+
 
 def emit(context: Context) -> str:
     """The pass over a tile and the entry point."""
@@ -26,7 +42,7 @@ def emit(context: Context) -> str:
     parameters = ["int64_t begin", "int64_t end", f"{kind} {name}", *context.signature]
     code = f"template <bool {flag}>\n" + function(f"{kind} pf_pass", parameters, lines)
     tail = "".join(", " + a for a in context.arguments)
-    whole = [f"*({kind}*)result = pf_pass<true>(begin[0], end[0], {kind}(){tail});", "return 0;"]
+    whole = [f"*({kind}*)results = pf_pass<true>(begin[0], end[0], {kind}(){tail});", "return 0;"]
     if context.spec.serial:
         return code + entry(context, whole)
     exact = accumulator.sym.dtype.is_integer
@@ -43,23 +59,23 @@ def emit(context: Context) -> str:
         f"{kind} total = {kind}();",
         "#pragma omp parallel num_threads(threads)",
         "{",
-        "#pragma omp for schedule(static)",
+        "    #pragma omp for schedule(static)",
         "    for (int64_t tile = 0; tile < tiles - 1; ++tile) {",
-        f"        const int64_t first = begin[0] + tile * {TILE};",
-        f"        partial[tile] = pf_pass<false>(first, first + {TILE}, {kind}(){tail});",
+        f"        const int64_t tile_begin = begin[0] + tile * {TILE};",
+        f"        partial[tile] = pf_pass<false>(tile_begin, tile_begin + {TILE}, {kind}(){tail});",
         "    }",
-        "#pragma omp single",
+        "    #pragma omp single",
         "    for (int64_t tile = 0; tile < tiles; ++tile) {",
         f"        const {kind} own = tile < tiles - 1 ? partial[tile] : {kind}();",
         "        partial[tile] = total;",
         "        total += own;",
         "    }",
-        "#pragma omp for schedule(static)",
+        "    #pragma omp for schedule(static)",
         "    for (int64_t tile = 0; tile < tiles; ++tile) {",
-        f"        const int64_t first = begin[0] + tile * {TILE};",
-        f"        const int64_t last = tile < tiles - 1 ? first + {TILE} : end[0];",
-        f"        const {kind} sum = pf_pass<true>(first, last, partial[tile]{tail});",
-        f"        if (tile == tiles - 1) *({kind}*)result = sum;",
+        f"        const int64_t tile_begin = begin[0] + tile * {TILE};",
+        f"        const int64_t tile_end = tile < tiles - 1 ? tile_begin + {TILE} : end[0];",
+        f"        const {kind} sum = pf_pass<true>(tile_begin, tile_end, partial[tile]{tail});",
+        f"        if (tile == tiles - 1) *({kind}*)results = sum;",
         "    }",
         "}",
         "__builtin_free(partial);",

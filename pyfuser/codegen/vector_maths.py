@@ -117,7 +117,7 @@ PF_AVX512(PF_LANES_{n}(pf_{s}x{c}, {name}_{s}, "_ZGVeN{c}{v}_"))
 
 _POW = """\
 static inline {t} pf_pow_{s}({t} x, {t} y) {{
-    return pf_select(y == 2, x * x, pf_power_{s}(x, y));
+    return pf_select(y == 2, pf_rounded(x * x), pf_power_{s}(x, y));
 }}
 """
 
@@ -158,7 +158,8 @@ def prelude(functions: frozenset[tuple[str, DType]]) -> str:
 
     Also of `pf_select(condition, a, b)` for their dtypes: g++ does not vectorise a loop with a call
     in one arm of a conditional expression, but these functions may be called for nothing.
-    Needs <stdint.h> and -march=native; compilers other than g++ make scalar calls of it.
+    Needs <stdint.h>, -march=native, and `cpp_prelude.ROUNDED` where "pf_rounded" is in the text;
+    compilers other than g++ make scalar calls of it.
     """
     if not functions:
         return ""

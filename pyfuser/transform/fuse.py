@@ -7,42 +7,42 @@ Whether the calls may share a loop is not decided here (see `plan.legality`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import combinations
 
 from pyfuser.ir.canonical import freshen
 from pyfuser.ir.nodes import Accumulator, Body, Declare, Param, Read, Stmt, Sym, Workunit
 from pyfuser.ir.visit import assigned, substitute_syms
-from pyfuser.trace.shape import ArgumentShape, RegionShape, TraceShape
+from pyfuser.trace.shape import ArgumentShape, CallShape, RegionShape
+from pyfuser.transform.group import GroupShape
 from pyfuser.transform.kernel import Kernel, Slot
 
 
-def fuse(trace: TraceShape, calls: Sequence[int]) -> Kernel:
-    """One kernel for the trace's calls at the given places (ascending, over one space)."""
-    first = trace.calls[calls[0]]
-    indices = freshen(first.workunit).indices
-    merged = _Merger(indices)
-    for position in calls:
-        merged.add(trace, position)
-    names = list(dict.fromkeys(trace.calls[c].workunit.name for c in calls))
+def fuse(group: GroupShape) -> Kernel:
+    """One kernel for a group's calls."""
+    first = group.calls[0]
+    merged = _Merger(freshen(first.workunit).indices)
+    for place, call in enumerate(group.calls):
+        merged.add(call, place)
+    names = list(dict.fromkeys(call.workunit.name for call in group.calls))
+    alone = len(group.calls) == 1
     workunit = Workunit(
-        name=names[0] if len(calls) == 1 else "_".join(["fused", *names[:4]]),
-        indices=indices,
+        name=names[0] if alone else "_".join(["fused", *names[:4]]),
+        indices=merged.indices,
         params=tuple(merged.params),
         accumulators=tuple(merged.accumulators),
         body=tuple(merged.body),
         location=first.workunit.location,
     )
     return Kernel(
-        pattern=first.pattern if len(calls) == 1 else "reduce" if merged.results else "for",
+        pattern=first.pattern if alone else "reduce" if merged.results else "for",
         space=first.space,
         workunit=workunit,
         slots=tuple(merged.slots),
         shapes=tuple(merged.shapes),
         results=tuple(merged.results),
         overlaps=_overlaps(merged),
-        dead=_dead(trace, calls, merged),
-        fresh=_fresh(trace, calls, merged),
+        dead=frozenset(sym for sym, shape in merged.views() if shape.cluster in group.dead),
+        fresh=frozenset(sym for sym, shape in merged.views() if shape.cluster in group.fresh),
     )
 
 
@@ -59,12 +59,13 @@ class _Merger:
         self.body: list[Stmt] = []
         self._views: dict[RegionShape, Sym] = {}
 
-    def add(self, trace: TraceShape, position: int) -> None:
-        call = trace.calls[position]
+    def add(self, call: CallShape, place: int) -> None:
         workunit = freshen(call.workunit)
         mapping: dict[Sym, Sym] = {}
         body: Body = self._share_indices(workunit, mapping)
-        for place, (param, shape) in enumerate(zip(workunit.params, call.arguments, strict=True)):
+        for argument, (param, shape) in enumerate(
+            zip(workunit.params, call.arguments, strict=True)
+        ):
             known = self._views.get(shape) if isinstance(shape, RegionShape) else None
             if known is not None:
                 mapping[param.sym] = known
@@ -72,11 +73,11 @@ class _Merger:
             if isinstance(shape, RegionShape):
                 self._views[shape] = param.sym
             self.params.append(param)
-            self.slots.append(Slot(position, place))
+            self.slots.append(Slot(place, argument))
             self.shapes.append(shape)
         for accumulator in workunit.accumulators:
             self.accumulators.append(accumulator)
-            self.results.append(position)
+            self.results.append(place)
         self.body.extend(substitute_syms(body, mapping) if mapping else body)
 
     def _share_indices(self, workunit: Workunit, mapping: dict[Sym, Sym]) -> Body:
@@ -115,42 +116,3 @@ def _overlaps(merged: _Merger) -> frozenset[frozenset[Sym]]:
         if low < other_high and other_low < high:
             pairs.add(frozenset((a, b)))
     return frozenset(pairs)
-
-
-def _outside(trace: TraceShape, calls: Sequence[int]) -> dict[int, list[int]]:
-    """For each cluster, the places of the calls outside the group that touch it."""
-    inside = set(calls)
-    result: dict[int, list[int]] = {}
-    for position, call in enumerate(trace.calls):
-        if position in inside:
-            continue
-        for shape in call.arguments:
-            if isinstance(shape, RegionShape):
-                result.setdefault(shape.cluster, []).append(position)
-    return result
-
-
-def _dead(trace: TraceShape, calls: Sequence[int], merged: _Merger) -> frozenset[Sym]:
-    """Views of temporaries that no call outside the group can read after it.
-
-    A call outside that comes earlier in the trace than everything in the group runs before it, or
-    does not touch the same elements.
-    """
-    outside = _outside(trace, calls)
-    return frozenset(
-        sym
-        for sym, shape in merged.views()
-        if trace.clusters[shape.cluster].temporary
-        and all(position < calls[0] for position in outside.get(shape.cluster, ()))
-    )
-
-
-def _fresh(trace: TraceShape, calls: Sequence[int], merged: _Merger) -> frozenset[Sym]:
-    """Views of unallocated buffers that no call outside the group can write before it."""
-    outside = _outside(trace, calls)
-    return frozenset(
-        sym
-        for sym, shape in merged.views()
-        if trace.clusters[shape.cluster].fresh
-        and all(position > calls[-1] for position in outside.get(shape.cluster, ()))
-    )

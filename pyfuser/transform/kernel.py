@@ -11,7 +11,7 @@ from pyfuser.trace.shape import ArgumentShape
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """The argument at place `argument` of the trace's call number `call`."""
+    """The argument at place `argument` of the group's call number `call`."""
 
     call: int
     argument: int
@@ -21,7 +21,8 @@ class Slot:
 class Kernel:
     """The fused workunit of a group.
 
-    `slots[k]` and `shapes[k]` belong to `workunit.params[k]`; `results[k]` is the call whose
+    `slots[k]` and `shapes[k]` belong to `workunit.params[k]`; `results[k]` is the call (its
+    place in the group) whose
     result `workunit.accumulators[k]` computes. `overlaps` has every pair of different view
     parameters whose memory may overlap. `dead` are views whose contents nobody reads afterwards;
     `fresh` are views whose every element is zero when the kernel starts.

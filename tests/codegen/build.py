@@ -98,9 +98,7 @@ def case(
         overlaps=frozenset(
             frozenset((p.sym, q.sym))
             for (p, v), (q, w) in combinations(zip(workunit.params, values, strict=True), 2)
-            if isinstance(v, np.ndarray)
-            and isinstance(w, np.ndarray)
-            and np.may_share_memory(v, w)
+            if isinstance(v, np.ndarray) and isinstance(w, np.ndarray) and np.may_share_memory(v, w)
         ),
     )
     return Case(widen(kernel), arguments)

@@ -126,8 +126,14 @@ def constants(i, y, s):
 def exact_functions(i, x, y):
     a: float = x[i]
     y[i] = (
-        math.copysign(math.trunc(a), -a) + math.fmin(a, 1.0) * math.fmax(a, -1.0)
-        + math.fmod(a, 0.7) + math.degrees(a) + math.radians(a) + math.ceil(a) + abs(a) + pow(a, 2)
+        math.copysign(math.trunc(a), -a)
+        + math.fmin(a, 1.0) * math.fmax(a, -1.0)
+        + math.fmod(a, 0.7)
+        + math.degrees(a)
+        + math.radians(a)
+        + math.ceil(a)
+        + abs(a)
+        + pow(a, 2)
     )
     if math.isnan(a) or math.isinf(a):
         y[i] = -1.0
@@ -217,7 +223,9 @@ MAPS: dict[str, Case] = {
             np.abs(values(N, seed=2)),
         ],
     ),
-    "rows": case(rows, [30, 20], lambda: [values(600).reshape(20, 30), values(600).reshape(30, 20)]),
+    "rows": case(
+        rows, [30, 20], lambda: [values(600).reshape(20, 30), values(600).reshape(30, 20)]
+    ),
     "columns": case(
         rows,
         [30, 20],
@@ -360,7 +368,11 @@ def test_what_only_ir_can_say() -> None:
         Store(out, (zero,), Extent(x, 0)),
         Store(out, (Const(1, DType.INT64),), Cast(AtomicFetch("+", x, (zero,), one), DType.INT64)),
         Store(out, (Const(2, DType.INT64),), Cast(swap, DType.INT64)),
-        Store(out, (Const(3, DType.INT64),), Cast(AtomicFetch("exchange", x, (zero,), one), DType.INT64)),
+        Store(
+            out,
+            (Const(3, DType.INT64),),
+            Cast(AtomicFetch("exchange", x, (zero,), one), DType.INT64),
+        ),
         Store(out, (Const(4, DType.INT64),), Unary("-", Const(-(2**63), DType.INT64), DType.INT64)),
         Update("*", z, (zero,), Const(2j, DType.COMPLEX128), atomic=True),
         Update("max", x, (zero,), Const(3, DType.INT32)),
@@ -393,7 +405,7 @@ def test_no_contraction_between_lanes() -> None:
 
 
 def say(i, x):
-    pk.printf("x[%d] is \"%g\" %%\n", i, x[i])
+    pk.printf('x[%d] is "%g" %%\n', i, x[i])
 
 
 def test_printf(capfd: pytest.CaptureFixture[str]) -> None:

@@ -29,6 +29,7 @@ from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Buffer, Handle, Region, region_of
 from pyfuser.trace.shape import shape_of
 from pyfuser.transform.fuse import fuse
+from pyfuser.transform.group import group_shapes
 from pyfuser.transform.kernel import Kernel
 from pyfuser.transform.optimise import optimise
 from tests.fuzz import oracle
@@ -90,10 +91,10 @@ def run_fused(
     """Interpret one kernel a group, after the passes."""
     calls, bases = record(program, workunits)
     trace = shape_of(calls, structural_scalars)
-    for group in groups:
-        kernel = passes(fuse(trace, group))
+    for group, shape in zip(groups, group_shapes(trace, groups), strict=True):
+        kernel = passes(fuse(shape))
         verify(kernel.workunit)
-        run_kernel(kernel, calls, order)
+        run_kernel(kernel, [calls[position] for position in group], order)
     results = [None if call.result is None else call.result.result() for call in calls]
     return {name: region.array() for name, region in bases.items()}, results
 

@@ -1,0 +1,190 @@
+"""Emitted C++: whole kernels as golden files, and the properties that make it right or fast."""
+# ruff: noqa: F821
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyfuser.codegen import vector_maths
+from pyfuser.codegen.cpp import emit
+from pyfuser.codegen.cpp_hazards import may_contract
+from pyfuser.codegen.cpp_map import loop_order
+from pyfuser.codegen.spec import UNIT, spec_of
+from pyfuser.ir.nodes import Workunit
+from tests.codegen.build import Case, case
+
+N = 64
+
+
+def x1() -> np.ndarray[Any, Any]:
+    return np.zeros(N)
+
+
+def x2() -> np.ndarray[Any, Any]:
+    return np.zeros((N, N))
+
+
+def stencil(i, j, c, old, new):
+    new[i][j] = old[i][j] + c * (
+        old[i - 1][j] + old[i + 1][j] + old[i][j - 1] + old[i][j + 1] - 4.0 * old[i][j]
+    )
+
+
+def clip(i, x, limit):
+    value: float = math.sqrt(x[i])
+    if value > limit:
+        value = limit
+    x[i] = value
+
+
+def dot_of_rows(i, j, acc, x, y):
+    y[i][j] = 0.0
+    acc += x[i][j] * x[i][j]
+
+
+def prefix(i, acc, last, x):
+    acc += x[i]
+    if last:
+        x[i] = acc
+
+
+def histogram(i, keys, counts):
+    pk.atomic_add(counts, [keys[i]], 1)
+
+
+GOLDEN: dict[str, Case] = {
+    "stencil": case(stencil, [N - 1, N - 1], lambda: [0.1, x2(), x2()], begin=[1, 1]),
+    "clip": case(clip, [N], lambda: [x1(), 5.0]),
+    "dot_of_rows": case(dot_of_rows, [N, N], lambda: [x2(), x2()], "reduce"),
+    "prefix": case(prefix, [N], lambda: [x1()], "scan"),
+    "histogram": case(histogram, [N], lambda: [np.zeros(N, "int32"), np.zeros(9, "int64")]),
+    "clip_serial": case(clip, [N], lambda: [x1(), 5.0], execution="Serial"),
+}
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_golden(name: str, golden: Callable[[str, str], None]) -> None:
+    golden(f"cpp/{name}.cpp", emit(spec_of(GOLDEN[name].kernel)))
+
+
+# --------------------------------------------------------------------------- specs
+
+
+def copy(i, x, y):
+    y[i] = x[i]
+
+
+def copy_renamed(k, source, target):
+    target[k] = source[k]
+
+
+def add_rows(i, j, x, y):
+    y[i][j] += x[i][j]
+
+
+def spec(function: Any, extents: list[int], *arguments: Any) -> Any:
+    return spec_of(case(function, extents, lambda: list(arguments)).kernel)
+
+
+def test_a_spec_holds_neither_data_nor_names() -> None:
+    one = spec(copy, [8], np.zeros(8), np.zeros(8))
+    assert one == spec(copy_renamed, [99], np.ones(99), np.ones(100))
+    assert hash(one) == hash(spec(copy_renamed, [99], np.ones(99), np.ones(100)))
+    assert one != spec(copy, [8], np.zeros(8), np.zeros(16)[::2])
+    assert one != spec(copy, [8], np.zeros(8, "float32"), np.zeros(8))
+
+
+def test_overlap_costs_restrict_only_where_something_is_written() -> None:
+    base = np.zeros(20)
+
+    def three(i, x, y, z):
+        z[i] = x[i] + y[i]
+
+    apart = spec(three, [8], base[:8], base[8:16], np.zeros(8))
+    assert [v.restrict for v in apart.views] == [True, True, True]
+    read_only = spec(three, [8], base[:8], base[1:9], np.zeros(8))
+    assert [v.restrict for v in read_only.views] == [True, True, True]
+    written = spec(three, [8], base[:8], np.zeros(8), base[1:9])
+    assert [v.restrict for v in written.views] == [False, True, False]
+    assert "ivdep" in emit(apart)
+    assert "ivdep" not in emit(written)
+
+
+def test_strides() -> None:
+    rows = np.zeros((4, 6))
+    assert [v.strides for v in spec(add_rows, [4, 6], rows, rows + 1).views] == [(0, UNIT)] * 2
+    assert [v.strides for v in spec(add_rows, [4, 6], rows[:, ::2], rows).views] == [
+        (0, 1),
+        (0, UNIT),
+    ]
+    both = spec(add_rows, [6, 4], rows.T, np.zeros((6, 4)))
+    assert [v.unit_axis for v in both.views] == [0, 1]
+    thin = spec(add_rows, [4, 1], np.zeros((4, 1)), np.zeros((4, 1)))
+    assert [v.unit_axis for v in thin.views] == [1, 1]
+    records = np.zeros(4, dtype=[("a", "i1"), ("x", "f8")])["x"]
+    assert [v.packed for v in spec(copy, [4], records, np.zeros(4)).views] == [False, True]
+
+
+def test_the_contiguous_axis_is_the_innermost() -> None:
+    rows = np.zeros((4, 6))
+    assert loop_order(spec(add_rows, [4, 6], rows, rows + 1)) == [0, 1]
+    assert loop_order(spec(add_rows, [6, 4], rows.T, rows.T + 1)) == [1, 0]
+    assert loop_order(spec(add_rows, [6, 4], rows.T, np.zeros((6, 4)))) == [0, 1]
+
+
+# --------------------------------------------------------------------------- hazards
+
+
+def separate(i, a, x, y, z):
+    y[i] = a * x[i] - z[i]
+    z[i] = a * x[i] + z[i]
+
+
+def neighbours(i, a, x, y, z):
+    y[2 * i] = a * x[i] - z[i]
+    y[2 * i + 1] = a * x[i] + z[i]
+
+
+def unrolled(i, a, x, y, z):
+    for k in range(2):
+        y[2 * i + k] = a * x[i] - z[i] if k == 0 else a * x[i] + z[i]
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [(separate, False), (neighbours, True), (unrolled, True)],
+)
+def test_contraction_is_prevented_where_it_could_happen(function: Any, expected: bool) -> None:
+    found = spec(function, [N // 2], 1.5, x1(), x1(), x1())
+    workunit: Workunit = found.workunit
+    assert may_contract(workunit.body) is expected
+    assert ("pf_rounded(a * x[i])" in emit(found)) is expected
+
+
+def test_names_are_the_users_made_legal() -> None:
+    def words(i, double, template, pf_sum):
+        begin: float = double[i]
+        slot: float = template[i] + pf_sum
+        double[i] = begin + slot
+
+    text = emit(spec(words, [N], x1(), x1(), 2.0))
+    assert "const double begin_2 = double_2[i];" in text
+    assert "const double slot_2 = template_2[i] + v;" in text
+
+
+def test_maths_come_from_vectors_where_there_are_any(monkeypatch: pytest.MonkeyPatch) -> None:
+    def exponential(i, x):
+        x[i] = math.exp(x[i]) + math.pow(x[i], 2)
+
+    found = spec(exponential, [N], x1())
+    monkeypatch.setattr(vector_maths, "covered", lambda name, dtype: False)
+    scalar = emit(found)
+    assert '__asm__("exp")' in scalar
+    assert "pf_square_f64(x[i])" in scalar
+    monkeypatch.setattr(vector_maths, "covered", lambda name, dtype: name == "exp")
+    assert "_ZGV" in emit(found)

@@ -1,0 +1,134 @@
+"""What happens when there is no compiler, or it fails; and what is compiled when."""
+# ruff: noqa: F821
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pyfuser.counters import COUNTERS
+from pyfuser.engine import compiler, native
+from pyfuser.engine.cache import KernelCache
+from pyfuser.engine.compiler import build_identity, compile_library, find_compiler
+from pyfuser.errors import CompilerError
+from pyfuser.settings import SETTINGS
+from tests.codegen.build import case
+
+
+@pytest.fixture
+def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KernelCache:
+    """A process that has compiled nothing, with an empty directory."""
+    directory = KernelCache(tmp_path)
+    monkeypatch.setattr(native, "kernel_cache", lambda: directory)
+    monkeypatch.setattr(native, "_launchables", {})
+    return directory
+
+
+def script(path: Path, text: str) -> Path:
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o700)
+    return path
+
+
+def double(i, x):
+    x[i] = 2.0 * x[i]
+
+
+def twice(j, vector):
+    vector[j] = 2.0 * vector[j]
+
+
+def triple(i, x):
+    x[i] = 3.0 * x[i]
+
+
+def ones() -> list[np.ndarray]:
+    return [np.ones(8)]
+
+
+def test_what_is_compiled_when(empty_cache: KernelCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernels = [case(f, [8], ones).kernel for f in (double, twice, triple)]
+    COUNTERS.reset()
+    launchables = native.prepare(kernels)
+    assert COUNTERS.compilations == 2, "kernels that differ in names are one"
+    assert launchables[0] is launchables[1]
+    assert COUNTERS.compile_seconds > 0
+    assert native.prepare(kernels) == launchables
+    assert (COUNTERS.compilations, COUNTERS.cache_hits) == (2, 0)
+    monkeypatch.setattr(native, "_launchables", {})  # another process
+    other = native.prepare(kernels)
+    assert (COUNTERS.compilations, COUNTERS.cache_hits) == (2, 2)
+    tested = case(triple, [8], ones)
+    assert tested.run(other[2])[0][0].tolist() == [3.0] * 8
+
+
+def test_a_damaged_library_is_never_loaded(
+    empty_cache: KernelCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tested = case(double, [8], ones)
+    (launchable,) = native.prepare([tested.kernel])
+    copy = launchable.library.read_bytes()
+    replacement = launchable.library.with_suffix(".new")
+    replacement.write_bytes(copy[: len(copy) // 2])
+    os.replace(replacement, launchable.library)  # the loaded library stays mapped
+    monkeypatch.setattr(native, "_launchables", {})
+    COUNTERS.reset()
+    (again,) = native.prepare([tested.kernel])
+    assert (COUNTERS.compilations, COUNTERS.cache_hits) == (1, 0)
+    assert tested.run(again)[0][0].tolist() == [2.0] * 8
+
+
+def test_no_compiler() -> None:
+    with pytest.raises(
+        CompilerError, match=r"^no C\+\+ compiler found \('g\+\+-none'\): install"
+    ) as e:
+        find_compiler("g++-none")
+    assert "apt install g++" in str(e.value)
+    assert "PYFUSER_CXX" in str(e.value)
+    assert "\n" not in str(e.value)
+
+
+def test_an_upgraded_compiler_is_another_one(tmp_path: Path) -> None:
+    program = script(tmp_path / "c++", "exit 0")
+    first = find_compiler.__wrapped__(str(program))
+    assert find_compiler.__wrapped__(str(program)) == first
+    script(program, "exit  0")
+    assert find_compiler.__wrapped__(str(program)).identity != first.identity
+
+
+def test_fastmath_is_another_build() -> None:
+    found = find_compiler(SETTINGS.compiler)
+    assert build_identity(found, True) != build_identity(found, False)
+
+
+def test_a_compiler_that_fails(
+    tmp_path: Path, empty_cache: KernelCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = script(tmp_path / "c++", "echo 'kernel.cpp:7: no such luck' >&2; exit 3")
+    monkeypatch.setattr(native, "SETTINGS", replace(SETTINGS, compiler=str(program)))
+    with pytest.raises(CompilerError, match=r"status 3\nkernel.cpp:7: no such luck"):
+        native.prepare([case(double, [8], ones).kernel, case(triple, [8], ones).kernel])
+    assert not list(empty_cache.directory.glob("*.so"))
+
+
+def test_a_compiler_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiler, "TIME_LIMIT", 0.1)
+    program = script(tmp_path / "c++", "sleep 60")
+    source = tmp_path / "kernel.cpp"
+    source.write_text("")
+    with pytest.raises(CompilerError, match="no result after"):
+        compile_library(find_compiler(str(program)), source, tmp_path / "kernel.so")
+
+
+def test_a_compiler_that_cannot_be_run(tmp_path: Path) -> None:
+    program = tmp_path / "c++"
+    program.write_bytes(b"\x7fELF nonsense")
+    program.chmod(0o700)
+    source = tmp_path / "kernel.cpp"
+    source.write_text("")
+    with pytest.raises(CompilerError, match="cannot be run"):
+        compile_library(find_compiler(str(program)), source, tmp_path / "kernel.so")

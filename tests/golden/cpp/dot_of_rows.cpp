@@ -1,0 +1,156 @@
+// dot_of_rows
+#include <stdint.h>
+
+static inline int64_t pf_extent(int64_t begin, int64_t end) {
+    return end > begin ? end - begin : 0;
+}
+
+extern "C" int omp_get_thread_num(void);
+extern "C" int omp_get_num_threads(void);
+
+// How many threads the work is worth: one for every `grain` iterations.
+static inline int64_t pf_team(int64_t threads, int64_t iterations, int64_t grain) {
+    const int64_t worth = iterations / grain;
+    return worth < 2 ? 1 : worth < threads ? worth : threads;
+}
+
+// This thread's share of [begin, end), in whole multiples of `unit`.
+static inline void pf_share(int64_t& begin, int64_t& end, int64_t unit) {
+    const int64_t parts = omp_get_num_threads(), part = omp_get_thread_num();
+    int64_t size = (end - begin + parts - 1) / parts;
+    size = (size + unit - 1) / unit * unit;
+    const int64_t first = begin + part * size, last = first + size;
+    begin = first < end ? first : end;
+    end = last < end ? last : end;
+}
+
+// A sum whose order of additions depends on the number of terms only: not on the threads, not on
+// the vector registers, not on what else the loop computes. Four 64-byte vectors of running sums
+// take the terms in turn and are added in halves at the end.
+static const int64_t pf_block = 128;
+static const int64_t pf_tile_size = 4096;
+
+template <typename T, int width = 1> struct pf_sum {
+    typedef T vector __attribute__((vector_size(64)));
+    static constexpr int64_t lanes = 4 * 64 / sizeof(T);
+    static constexpr int64_t room = pf_block * width > lanes ? pf_block * width : lanes;
+    vector sum[4] = {};
+    alignas(64) T term[room];
+
+    __attribute__((always_inline)) inline void add(int64_t count) {
+        for (int64_t k = count * width; k % lanes; ++k) term[k] = 0;
+        for (int64_t k = 0; k < count * width; k += lanes) {
+            const vector* next = (const vector*)(term + k);
+            for (int v = 0; v < 4; ++v) sum[v] += next[v];
+        }
+    }
+    const T* total() {
+        T* lane = (T*)sum;
+        for (int64_t half = lanes / 2; half >= width; half /= 2)
+            for (int64_t k = 0; k < half; ++k) lane[k] += lane[k + half];
+        return lane;
+    }
+};
+
+// How an iteration space is cut into tiles: several rows each, or parts of one row.
+struct pf_tiling {
+    int64_t rows, columns, tile_rows, tile_columns, across, count;
+    pf_tiling(int64_t rows, int64_t columns) : rows(rows), columns(columns) {
+        if (rows <= 0 || columns <= 0) { count = across = 0; return; }
+        tile_columns = columns < pf_tile_size ? columns : pf_tile_size;
+        tile_rows = columns < pf_tile_size ? pf_tile_size / columns : 1;
+        across = (columns + tile_columns - 1) / tile_columns;
+        count = (rows + tile_rows - 1) / tile_rows * across;
+    }
+    void box(int64_t tile, int64_t& row, int64_t& row_end, int64_t& column,
+             int64_t& column_end) const {
+        row = tile / across * tile_rows;
+        row_end = row + tile_rows < rows ? row + tile_rows : rows;
+        column = tile % across * tile_columns;
+        column_end = column + tile_columns < columns ? column + tile_columns : columns;
+    }
+};
+
+static inline __attribute__((always_inline)) void pf_terms(
+    int64_t at,
+    int64_t count,
+    double* acc_terms,
+    const int64_t i,
+    const double* __restrict__ x,
+    const int64_t x_stride0,
+    double* __restrict__ y) {
+    #pragma GCC ivdep
+    for (int64_t step = 0; step < count; ++step) {
+        const int64_t j = at + step;
+        y[i * x_stride0 + j] = 0.0;
+        acc_terms[step] = x[i * x_stride0 + j] * x[i * x_stride0 + j];
+    }
+}
+
+static __attribute__((noinline)) void pf_tile(
+    const int64_t* begin,
+    const int64_t* end,
+    int64_t row,
+    int64_t row_end,
+    int64_t column,
+    int64_t column_end,
+    double* acc_partial,
+    const double* __restrict__ x,
+    const int64_t x_stride0,
+    double* __restrict__ y) {
+    const int64_t i_begin = begin[0], i_end = end[0];
+    const int64_t j_begin = begin[1], j_end = end[1];
+    pf_sum<double> acc_sum;
+    int64_t filled = 0;
+    for (int64_t i = i_begin + row; i < i_begin + row_end; ++i) {
+        int64_t at = j_begin + column;
+        if (filled == 0)
+        for (; at + pf_block <= j_begin + column_end; at += pf_block) {
+            pf_terms(at, pf_block, acc_sum.term, i, x, x_stride0, y);
+            acc_sum.add(pf_block);
+        }
+        while (at < j_begin + column_end) {
+            const int64_t left = j_begin + column_end - at, space = pf_block - filled;
+            const int64_t count = left < space ? left : space;
+            pf_terms(at, count, acc_sum.term + filled, i, x, x_stride0, y);
+            at += count;
+            filled += count;
+            if (filled == pf_block) {
+                acc_sum.add(pf_block);
+                filled = 0;
+            }
+        }
+    }
+    acc_sum.add(filled);
+    *acc_partial = *(const double*)acc_sum.total();
+}
+
+extern "C" int pf_kernel(const int64_t* slot, int64_t* results) {
+    int64_t begin[] = {slot[1], slot[2]}, end[] = {slot[3], slot[4]};
+    const double* x = (const double*)slot[5];
+    const int64_t x_stride0 = slot[6];
+    double* y = (double*)slot[7];
+    if ((uintptr_t)x % alignof(double)) return 1;
+    if ((uintptr_t)y % alignof(double)) return 2;
+    const pf_tiling tiling(pf_extent(begin[0], end[0]), pf_extent(begin[1], end[1]));
+    if (tiling.rows * tiling.columns == 0) return 0;  // the caller zeroed the results
+    int64_t row, row_end, column, column_end;
+    if (tiling.count == 1) {
+        tiling.box(0, row, row_end, column, column_end);
+        pf_tile(begin, end, row, row_end, column, column_end, (double*)results, x, x_stride0, y);
+        return 0;
+    }
+    double* acc_partial = (double*)__builtin_malloc(tiling.count * sizeof(double));
+    if (!acc_partial) return -1;
+    const int64_t threads = pf_team(slot[0], tiling.rows * tiling.columns, 3276);
+    #pragma omp parallel for if (threads > 1) num_threads(threads) private(row, row_end, column, column_end)
+    for (int64_t tile = 0; tile < tiling.count; ++tile) {
+        tiling.box(tile, row, row_end, column, column_end);
+        pf_tile(begin, end, row, row_end, column, column_end, acc_partial + tile, x, x_stride0, y);
+    }
+    double acc{};
+    for (int64_t tile = 0; tile < tiling.count; ++tile) acc += acc_partial[tile];
+    *(double*)results = acc;
+    __builtin_free(acc_partial);
+    return 0;
+}
