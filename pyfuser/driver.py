@@ -134,6 +134,7 @@ def _launch(kernel: Kernel, launchable: Launchable, calls: Sequence[Call]) -> No
         argument = calls[slot.call].arguments[slot.argument]
         arguments.append(argument.result() if isinstance(argument, Future) else argument)
     values = launchable.run(kernel.space, arguments)
+    COUNTERS.launches += 1
     for place, value in zip(kernel.results, values, strict=True):
         result = calls[place].result
         assert result is not None

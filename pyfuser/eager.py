@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from pyfuser.analysis.accesses import structural_scalars
+from pyfuser.counters import COUNTERS
 from pyfuser.engine import native
 from pyfuser.engine.native import Launchable
 from pyfuser.ir.nodes import Workunit
@@ -57,6 +58,7 @@ def run(call: Call) -> None:
     if len(kernel.slots) != len(arguments):
         arguments = [arguments[slot.argument] for slot in kernel.slots]
     values = launchable.run(call.space, arguments)
+    COUNTERS.launches += 1
     if call.result is not None:
         call.result.set(values[0])
 
