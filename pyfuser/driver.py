@@ -10,6 +10,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import CodeType
 from typing import TypeVar
 
 from pyfuser.analysis.accesses import structural_scalars
@@ -53,10 +54,10 @@ class Program:
 
 @dataclass(frozen=True)
 class Flush:
-    """One flush that ran, for `explain`: its program, and each call's name and source line."""
+    """One flush that ran, for `explain`: its program, and each call's name, code and line."""
 
     program: Program
-    calls: tuple[tuple[str, str], ...]
+    calls: tuple[tuple[str, CodeType, int], ...]
 
 
 PROGRAMS: OrderedDict[TraceShape, Program] = OrderedDict()
@@ -143,7 +144,7 @@ def _launch(kernel: Kernel, launchable: Launchable, calls: Sequence[Call]) -> No
 
 def _remember(program: Program, calls: Sequence[Call]) -> None:
     """Keep what `explain` tells of this flush; it holds no data."""
-    FLUSHES.append(Flush(program, tuple((call.name, str(call.location)) for call in calls)))
+    FLUSHES.append(Flush(program, tuple((call.name, call.code, call.line) for call in calls)))
     if len(FLUSHES) > MAX_FLUSHES:
         del FLUSHES[0]
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from pyfuser.analysis.dependences import Dependence, Kind
 from pyfuser.codegen import pykokkos
 from pyfuser.driver import FLUSHES, Flush
-from pyfuser.ir.nodes import Load, Store, Update, Workunit
-from pyfuser.ir.visit import all_expressions, statements
+from pyfuser.ir.nodes import Load, Store, Sym, Update, Workunit
+from pyfuser.ir.visit import all_expressions, statements, sym_of
+from pyfuser.plan.callsite import argument_text
 from pyfuser.plan.explain import (
     CallReport,
     Explanation,
     GroupReport,
     RejectionReport,
     describe,
+    short_path,
 )
 from pyfuser.plan.plan import Rejection
 from pyfuser.plan.profit import bytes_moved
@@ -34,7 +36,10 @@ def explain(flushes: int = 1, source: bool = False) -> Explanation:
     groups: list[GroupReport] = []
     rejections: list[RejectionReport] = []
     for flush in covered:
-        calls = [CallReport(name, location) for name, location in flush.calls]
+        calls = [
+            CallReport(name, f"{short_path(code.co_filename)}:{line}")
+            for name, code, line in flush.calls
+        ]
         groups += _groups(flush, calls)
         rejections += [_rejection(flush, calls, r) for r in flush.program.plan.rejections]
     recorded = sum(len(flush.calls) for flush in covered)
@@ -47,45 +52,78 @@ def _groups(flush: Flush, calls: list[CallReport]) -> Iterable[GroupReport]:
     shapes = group_shapes(trace, [group.calls for group in groups])
     for group, shape, kernel in zip(groups, shapes, program.kernels, strict=True):
         before = fuse(shape)
+        names = _Names(flush, group.calls, before)
+        stores, loads = _stores(before.workunit), _loads(before.workunit)
+        stores.subtract(_renamed(_stores(kernel.workunit), kernel, before))
+        loads.subtract(_renamed(_loads(kernel.workunit), kernel, before))
         yield GroupReport(
             calls=tuple(calls[position] for position in group.calls),
             source=pykokkos.emit(kernel.workunit),
-            contracted=_contracted(before, kernel),
-            removed_stores=_fewer(_stores(before.workunit), _stores(kernel.workunit)),
-            removed_loads=_fewer(_loads(before.workunit), _loads(kernel.workunit)),
+            contracted=names.of(_contracted(before, kernel)),
+            removed_stores=names.counts(stores),
+            removed_loads=names.counts(loads),
             bytes_moved=int(bytes_moved(trace, group.calls)),
             bytes_unfused=int(sum(bytes_moved(trace, (n,)) for n in group.calls)),
         )
 
 
-def _contracted(before: Kernel, after: Kernel) -> tuple[str, ...]:
-    return tuple(
-        param.sym.name
+class _Names:
+    """What the program calls the views of a group's fused kernel."""
+
+    def __init__(self, flush: Flush, group: Sequence[int], kernel: Kernel) -> None:
+        self._names: dict[Sym, str] = {}
+        for param, slot in zip(kernel.workunit.params, kernel.slots, strict=True):
+            _, code, line = flush.calls[group[slot.call]]
+            name = flush.program.trace.calls[group[slot.call]].workunit.params[slot.argument].sym
+            self._names[param.sym] = argument_text(code.co_filename, line, name.name)
+
+    def of(self, syms: Iterable[Sym]) -> tuple[str, ...]:
+        return tuple(self._names[sym] for sym in syms)
+
+    def counts(self, syms: Counter[Sym]) -> dict[str, int]:
+        total: Counter[str] = Counter()
+        for sym, count in (+syms).items():
+            total[self._names[sym]] += count
+        return dict(total)
+
+
+def _contracted(before: Kernel, after: Kernel) -> list[Sym]:
+    return [
+        param.sym
         for param, slot in zip(before.workunit.params, before.slots, strict=True)
         if param.rank and slot not in after.slots
-    )
+    ]
 
 
-def _stores(workunit: Workunit) -> Counter[str]:
-    names: Counter[str] = Counter()
+def _renamed(counts: Counter[Sym], kernel: Kernel, before: Kernel) -> Counter[Sym]:
+    """Counts by the optimised kernel's parameters, by those of the same slots before."""
+    slots = dict(zip(before.slots, before.workunit.params, strict=True))
+    after = {
+        param.sym: slots[slot].sym
+        for param, slot in zip(kernel.workunit.params, kernel.slots, strict=True)
+    }
+    return Counter({after[sym]: count for sym, count in counts.items()})
+
+
+def _stores(workunit: Workunit) -> Counter[Sym]:
+    """How many places store to each view parameter."""
+    views = {param.sym for param in workunit.params if param.rank}
+    found: Counter[Sym] = Counter()
     for stmt in statements(workunit.body):
-        if isinstance(stmt, Store):
-            names[stmt.view.name] += 1
-        elif isinstance(stmt, Update) and stmt.indices:
-            names[stmt.target.name] += 1
-    return names
+        target = sym_of(stmt) if isinstance(stmt, (Store, Update)) else None
+        if target in views:
+            found[target] += 1
+    return found
 
 
-def _loads(workunit: Workunit) -> Counter[str]:
-    names = Counter(e.view.name for e in all_expressions(workunit.body) if isinstance(e, Load))
+def _loads(workunit: Workunit) -> Counter[Sym]:
+    """How many places load from each view parameter."""
+    views = {param.sym for param in workunit.params if param.rank}
+    found = Counter(e.view for e in all_expressions(workunit.body) if isinstance(e, Load))
     for stmt in statements(workunit.body):
-        if isinstance(stmt, Update) and stmt.indices and not stmt.atomic:
-            names[stmt.target.name] += 1
-    return names
-
-
-def _fewer(before: Counter[str], after: Counter[str]) -> dict[str, int]:
-    return dict(before - after)
+        if isinstance(stmt, Update) and not stmt.atomic:
+            found[stmt.target] += 1
+    return Counter({sym: count for sym, count in found.items() if sym in views})
 
 
 def _rejection(flush: Flush, calls: list[CallReport], rejection: Rejection) -> RejectionReport:
@@ -111,7 +149,9 @@ _VERBS = {
 def _accesses(dependence: Dependence) -> str:
     first, second = _VERBS[dependence.kind]
     where = [
-        f"{verb} {view} at {location}" if location else f"{verb} {view}"
+        f"{verb} {view} at {short_path(location.file)}:{location.line}"
+        if location
+        else f"{verb} {view}"
         for verb, view, location in (
             (first, dependence.first_view, dependence.first_location),
             (second, dependence.second_view, dependence.second_location),

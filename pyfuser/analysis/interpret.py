@@ -259,7 +259,9 @@ class Interpreter:
                 ties.append(constraint)
                 pending.update(n for n, _ in constraint.expr.terms if n not in needed)
         ties.sort()
-        box = self.guard == EVERYTHING and self.exact and not needed & self.unboxed
+        # A guard on one variable only narrows its range.
+        simple = len(self.guard) == 1 and all(len(c.expr.terms) == 1 for c in self.guard[0])
+        box = simple and self.exact and not needed & self.unboxed
         return tuple(conjunction + tuple(ties) for conjunction in self.guard), box
 
     # ------------------------------------------------------------------ expressions

@@ -127,8 +127,11 @@ def _by_syntax(first: Relation, second: Relation, axes: list[_Axis]) -> Verdict 
         if wide <= distances.keys() and not any(distances.values()):
             return Verdict.SAME
     # Now show that they do meet, at iterations that differ.
-    differs = not same_space or any(distances.values()) or bool(wide - _mentioned(axes, rank))
-    if differs and first.box and second.box and _surely_meet(first, second, axes, distances):
+    if not (first.box and second.box and _surely_meet(first, second, axes)):
+        return None
+    free = set(range(rank)) - _mentioned(axes, rank)
+    can_differ = any(_not_one_value(first.ranges[d], second.ranges[d]) for d in free)
+    if not same_space or any(distances.values()) or can_differ:
         return Verdict.CROSS
     return None
 
@@ -162,9 +165,12 @@ def _mentioned(axes: list[_Axis], rank: int) -> set[int]:
     }
 
 
-def _surely_meet(
-    first: Relation, second: Relation, axes: list[_Axis], distances: dict[int, int]
-) -> bool:
+def _not_one_value(first: Interval, second: Interval) -> bool:
+    """Whether values of two ranges can be chosen that differ."""
+    return first != second or first[0] != first[1]
+
+
+def _surely_meet(first: Relation, second: Relation, axes: list[_Axis]) -> bool:
     """Whether separable subscripts certainly are equal for some iterations."""
     used: list[set[int]] = [set(), set()]
     for axis in axes:
@@ -175,11 +181,7 @@ def _surely_meet(
                 if number in seen:
                     return False  # two subscripts depend on each other
                 seen.add(number)
-    return all(
-        (axis.first is not None and axis.first.terms and axis.first.terms[0][0] in distances)
-        or _meets(axis, first, second)
-        for axis in axes
-    )
+    return all(_meets(axis, first, second) for axis in axes)
 
 
 def _meets(axis: _Axis, first: Relation, second: Relation) -> bool:

@@ -22,8 +22,8 @@ class Relation(NamedTuple):
 
     Iterations lie in the box begin <= index < end and in `domain`, which also ties the inner
     variables. indices: one affine function a dimension, None where it is not known (any element
-    along that dimension). ranges: bounds of each variable. box: the access happens for all
-    combinations of all variables in their ranges.
+    along that dimension). ranges: bounds of each variable where the access happens. box: it
+    happens for all combinations of all variables in their ranges.
     """
 
     begin: tuple[int, ...]
@@ -34,9 +34,10 @@ class Relation(NamedTuple):
     box: bool
 
     @property
-    def known(self) -> bool:
-        """Whether something is known of at least one subscript."""
-        return any(index is not None for index in self.indices) or not self.indices
+    def everywhere(self) -> bool:
+        """Whether the access happens in every iteration."""
+        space = tuple((low, end - 1) for low, end in zip(self.begin, self.end, strict=True))
+        return self.box and self.ranges[: len(space)] == space
 
 
 class Access(NamedTuple):

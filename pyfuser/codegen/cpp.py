@@ -15,6 +15,8 @@ forgets `restrict` when it outlines the body of an OpenMP region.
 
 from __future__ import annotations
 
+from types import ModuleType
+
 from pyfuser.codegen import (
     cpp_map,
     cpp_prelude,
@@ -32,7 +34,7 @@ __all__ = ["NO_MEMORY", "Slot", "abi", "emit"]
 
 def emit(spec: KernelSpec) -> str:
     """The source of a kernel."""
-    pattern = cpp_map
+    pattern: ModuleType = cpp_map
     if spec.pattern == "scan":
         pattern = cpp_scan
     elif spec.workunit.accumulators:

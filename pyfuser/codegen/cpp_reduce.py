@@ -158,6 +158,7 @@ def _columns(context: Context, sums: Sequence[_Names], bounds: list[Bounds]) -> 
     base = "" if rank == 1 else f"{bounds[-1][0]} + "
     outer = [context.counter(axis) for axis in range(rank - 1)]
     tail = "".join(", " + a for a in [*outer, *context.arguments])
+    unfilled = "filled == 0 && " if rank > 1 else ""  # a row may leave a block half full
 
     def block(count: str, filled: str) -> str:
         terms = "".join(f", {s.sum}.term{s.times(filled)}" for s in sums)
@@ -165,8 +166,7 @@ def _columns(context: Context, sums: Sequence[_Names], bounds: list[Bounds]) -> 
 
     lines = [
         f"int64_t at = {base}column;",
-        *(["if (filled == 0)"] if rank > 1 else []),
-        f"for (; at + pf_block <= {base}column_end; at += pf_block) {{",
+        f"for (; {unfilled}at + pf_block <= {base}column_end; at += pf_block) {{",
         f"    {block('pf_block', '')}",
         *(f"    {s.sum}.add(pf_block);" for s in sums),
         "}",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from pyfuser.ir.nodes import SourceLocation
@@ -48,7 +50,7 @@ class GroupReport:
     bytes_unfused: int
 
     def __str__(self) -> str:
-        lines = [f"{len(self.calls)} call{'s' * (len(self.calls) > 1)}: {_names(self.calls)}"]
+        lines = [f"{_count(len(self.calls), 'call')}: {_names(self.calls)}"]
         if self.contracted:
             lines.append(f"contracted, no memory needed: {', '.join(self.contracted)}")
         for what, count in (("stores", self.removed_stores), ("loads", self.removed_loads)):
@@ -93,15 +95,21 @@ class Explanation:
     def __str__(self) -> str:
         if not self.recorded:
             return "pyfuser: nothing has been flushed yet"
-        lines = [f"{self.recorded} calls ran as {self.launches} kernels"]
-        for number, group in enumerate(self.groups, 1):
-            lines.append(f"\nkernel {number}: " + str(group).replace("\n", "\n    "))
+        lines = [f"{self.recorded} calls ran as {_count(self.launches, 'kernel')}"]
+        for numbers, group in _folded(self.groups):
+            lines.append(f"\n{numbers}: " + str(group).replace("\n", "\n    "))
             if self.show_source:
                 lines.append("    " + group.source.rstrip().replace("\n", "\n    "))
         if self.rejections:
             lines.append("\nnot fused:")
             lines += [f"  {rejection}" for rejection in self.rejections]
         return "\n".join(lines)
+
+
+def short_path(file: str) -> str:
+    """A file's path, relative to the working directory where it lies below that."""
+    here = os.path.join(os.getcwd(), "")
+    return file.removeprefix(here)
 
 
 def describe(reason: str, detail: str) -> str:
@@ -120,6 +128,24 @@ def _names(calls: tuple[CallReport, ...]) -> str:
         else:
             parts.append((str(call), 1))
     return ", ".join(name if n == 1 else f"{name} x{n}" for name, n in parts)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _folded(groups: tuple[GroupReport, ...]) -> Iterator[tuple[str, GroupReport]]:
+    """Kernels with their numbers; equal ones in a row once."""
+    start = 0
+    while start < len(groups):
+        end = start + 1
+        while end < len(groups) and groups[end] == groups[start]:
+            end += 1
+        yield (
+            f"kernel {end}" if end == start + 1 else f"kernels {start + 1} to {end}, each",
+            groups[start],
+        )
+        start = end
 
 
 def _bytes(count: float) -> str:

@@ -286,12 +286,12 @@ def _rejections(
                 continue
             rejection = planner.legality.may_share_loop(first, second)
             if rejection is None and first == second - 1:
-                rejection = Rejection(first, second, _not_chosen(planner, home, first, second))
+                rejection = _not_chosen(planner, home[first], home[second], first, second)
             if rejection is None or (rejection.dependence is None and first != second - 1):
                 continue
             key = (
-                trace.calls[first].workunit.name,
-                trace.calls[second].workunit.name,
+                trace.calls[rejection.first].workunit.name,
+                trace.calls[rejection.second].workunit.name,
                 rejection.reason,
             )
             if key in seen:
@@ -303,11 +303,16 @@ def _rejections(
 
 
 def _not_chosen(
-    planner: _Planner, home: dict[int, tuple[int, ...]], first: int, second: int
-) -> str:
-    """Why two calls that may share a loop do not."""
-    merged = tuple(sorted({*home[first], *home[second]}))
-    return "profit" if planner.within_limits(merged) else "limit"
+    planner: _Planner, group: tuple[int, ...], other: tuple[int, ...], first: int, second: int
+) -> Rejection:
+    """Why two calls that may share a loop do not: another pair of their groups, size, or cost."""
+    for a in group:
+        for b in other:
+            rejection = planner.legality.may_share_loop(min(a, b), max(a, b))
+            if rejection is not None and rejection.dependence is not None:
+                return rejection
+    merged = tuple(sorted({*group, *other}))
+    return Rejection(first, second, "profit" if planner.within_limits(merged) else "limit")
 
 
 # --------------------------------------------------------------------------- small helpers

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from pyfuser.analysis.accesses import Access, Mode, Relation, accesses
 from pyfuser.analysis.affine import Affine
 from pyfuser.analysis.layout import byte_range
+from pyfuser.analysis.liveness import Liveness
 from pyfuser.trace.shape import CallShape, RegionShape, TraceShape
 
 
@@ -55,46 +56,33 @@ class CostModel:
     def __init__(self, trace: TraceShape, machine: Machine = DEFAULT) -> None:
         self.machine = machine
         streams = _streams(trace)
-        self._calls: list[tuple[_Touch, ...]] = []
-        self._users: dict[int, int] = {}  # stream -> bit set of the calls that touch its cluster
+        self._liveness = Liveness(trace)
         memo: dict[CallShape, tuple[_Touch, ...]] = {}
-        clusters: dict[int, int] = {}
-        readers: dict[int, int] = {}
-        for position, call in enumerate(trace.calls):
+        for call in trace.calls:
             if call not in memo:
                 memo[call] = tuple(_touches(call, streams))
-            self._calls.append(memo[call])
-            for argument in call.arguments:
-                if isinstance(argument, RegionShape):
-                    number = argument.cluster
-                    clusters[number] = clusters.get(number, 0) | 1 << position
-            for touch in memo[call]:
-                if touch.read:
-                    readers[touch.stream] = readers.get(touch.stream, 0) | 1 << position
-        per_cluster: dict[int, set[int]] = {}
+        self._calls = [memo[call] for call in trace.calls]
+        members: dict[int, set[int]] = {}
         for region, stream in streams.items():
-            per_cluster.setdefault(region.cluster, set()).add(stream)
-        for cluster, members in per_cluster.items():
-            if trace.clusters[cluster].temporary and len(members) == 1:
-                self._users[members.pop()] = clusters[cluster]
-        self._readers = readers
+            members.setdefault(region.cluster, set()).add(stream)
+        # Only memory that is always named in one way can be kept in registers.
+        self._clusters = {s.pop(): cluster for cluster, s in members.items() if len(s) == 1}
 
     def traffic(self, positions: Sequence[int]) -> tuple[float, int]:
         """The bytes that a group moves, and in how many streams."""
-        group = 0
-        for position in positions:
-            group |= 1 << position
         read: dict[int, float] = {}
         written: dict[int, float] = {}
+        touched: dict[int, list[int]] = {}
         for position in positions:
             for touch in self._calls[position]:
                 stream = touch.stream
+                touched.setdefault(stream, []).append(position)
                 if touch.read and stream not in written:
                     read[stream] = max(read.get(stream, 0.0), touch.read)
                 if touch.written:
                     written[stream] = max(written.get(stream, 0.0), touch.written)
-        for stream in self._users.keys() & written.keys():
-            if self._stays_inside(stream, group, positions):
+        for stream in self._clusters.keys() & written.keys():
+            if self._stays_inside(stream, touched[stream]):
                 del written[stream]
                 read.pop(stream, None)
         # A store to a line that is not in cache reads it first.
@@ -103,23 +91,24 @@ class CostModel:
         )
         return total, len(read.keys() | written.keys())
 
-    def _stays_inside(self, stream: int, group: int, positions: Sequence[int]) -> bool:
-        """Whether a temporary needs no memory: nobody reads it, or all values can be kept."""
-        if not self._readers.get(stream, 0):
-            return True
-        if self._users[stream] & ~group:
+    def _stays_inside(self, stream: int, positions: list[int]) -> bool:
+        """Whether a stream needs no memory: its values are read, if at all, where they are made.
+
+        `positions` are those calls of the group that touch it.
+        """
+        if not self._liveness.is_dead_after(self._clusters[stream], positions):
             return False
+        touches = [t for p in positions for t in self._calls[p] if t.stream == stream]
+        if not any(touch.read for touch in touches):
+            return True
         cells: frozenset[object] | None = None
-        for position in positions:
-            for touch in self._calls[position]:
-                if touch.stream != stream:
-                    continue
-                if touch.read and (cells is None or touch.cells_read != cells):
+        for touch in touches:
+            if touch.read and (cells is None or touch.cells_read != cells):
+                return False
+            if touch.written:
+                if touch.cells_written is None or cells not in (None, touch.cells_written):
                     return False
-                if touch.written:
-                    if touch.cells_written is None or cells not in (None, touch.cells_written):
-                        return False
-                    cells = touch.cells_written
+                cells = touch.cells_written
         return True
 
     def cost(self, positions: Sequence[int]) -> float:
@@ -188,7 +177,7 @@ def _cells(found: list[Access]) -> frozenset[tuple[Affine | None, ...]] | None:
     for access in found:
         relation = access.relation
         rank = len(relation.begin)
-        if access.mode is Mode.REDUCE or not relation.box:
+        if access.mode is Mode.REDUCE or not relation.everywhere:
             return None
         for index in relation.indices:
             if index is None or any(number >= rank for number, _ in index.terms):

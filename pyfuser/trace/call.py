@@ -43,10 +43,10 @@ class Call:
     """
 
     __slots__ = (
-        "_code",
-        "_line",
         "arguments",
+        "code",
         "label",
+        "line",
         "pattern",
         "position",
         "result",
@@ -72,13 +72,13 @@ class Call:
         self.arguments = arguments
         self.result = result
         self.label = label
-        self._code = code
-        self._line = line
+        self.code = code
+        self.line = line
 
     @property
     def location(self) -> SourceLocation:
         """Where the user's program made the call."""
-        return SourceLocation(self._code.co_filename, self._line, 0, self._code.co_name)
+        return SourceLocation(self.code.co_filename, self.line, 0, self.code.co_name)
 
     @property
     def name(self) -> str:

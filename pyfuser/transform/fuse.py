@@ -12,7 +12,7 @@ from itertools import combinations
 from pyfuser.ir.canonical import freshen
 from pyfuser.ir.nodes import Accumulator, Body, Declare, Param, Read, Stmt, Sym, Workunit
 from pyfuser.ir.visit import assigned, substitute_syms
-from pyfuser.trace.shape import ArgumentShape, CallShape, RegionShape
+from pyfuser.trace.shape import ArgumentShape, CallShape, RegionShape, ScalarShape
 from pyfuser.transform.group import GroupShape
 from pyfuser.transform.kernel import Kernel, Slot
 
@@ -57,7 +57,7 @@ class _Merger:
         self.accumulators: list[Accumulator] = []
         self.results: list[int] = []
         self.body: list[Stmt] = []
-        self._views: dict[RegionShape, Sym] = {}
+        self._shared: dict[ArgumentShape, Sym] = {}  # equal regions, equal known scalars
 
     def add(self, call: CallShape, place: int) -> None:
         workunit = freshen(call.workunit)
@@ -66,12 +66,12 @@ class _Merger:
         for argument, (param, shape) in enumerate(
             zip(workunit.params, call.arguments, strict=True)
         ):
-            known = self._views.get(shape) if isinstance(shape, RegionShape) else None
+            known = self._shared.get(shape)
             if known is not None:
                 mapping[param.sym] = known
                 continue
-            if isinstance(shape, RegionShape):
-                self._views[shape] = param.sym
+            if isinstance(shape, RegionShape) or _is_known(shape):
+                self._shared[shape] = param.sym
             self.params.append(param)
             self.slots.append(Slot(place, argument))
             self.shapes.append(shape)
@@ -92,7 +92,12 @@ class _Merger:
         return (*prologue, *workunit.body)
 
     def views(self) -> list[tuple[Sym, RegionShape]]:
-        return [(sym, shape) for shape, sym in self._views.items()]
+        return [(sym, s) for s, sym in self._shared.items() if isinstance(s, RegionShape)]
+
+
+def _is_known(shape: ArgumentShape) -> bool:
+    """Whether equal shapes are equal scalars."""
+    return isinstance(shape, ScalarShape) and shape.value is not None
 
 
 def _byte_range(shape: RegionShape) -> tuple[int, int]:

@@ -91,7 +91,7 @@ def test_a_directory_that_others_can_write_is_refused(
 ) -> None:
     KernelCache(tmp_path).obtain(KEY, "source", build)
     (tmp_path / place).chmod(0o777)
-    with pytest.raises(CacheError, match="can be written by others.*chmod go-w"):
+    with pytest.raises(CacheError, match=r"can be written by others.*chmod go-w"):
         KernelCache(tmp_path).obtain(KEY, "source", build)
 
 

@@ -1,5 +1,4 @@
 """What happens when there is no compiler, or it fails; and what is compiled when."""
-# ruff: noqa: F821
 
 from __future__ import annotations
 

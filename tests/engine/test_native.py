@@ -1,9 +1,11 @@
 """Compiled kernels compute what the reference interpreter does, bit for bit for maps."""
-# ruff: noqa: F821, B007, SIM, FURB
+# ruff: noqa: F821, SIM, FURB
 
 from __future__ import annotations
 
 import math
+import os
+import signal
 from typing import Any
 
 import numpy as np
@@ -457,3 +459,21 @@ def test_a_view_is_allocated_by_its_first_launch() -> None:
     view = Region(Buffer(32, handle), 0, (8,), (4,), DType.FLOAT64)
     launchable.run(Space((0,), (4,)), [2.0, region_of(np.ones(4), DType.FLOAT64), view])
     assert view.array().tolist() == [2.0] * 4
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+def test_a_forked_child_does_not_wait_for_its_parents_threads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(native.team, "count", 2)
+    n = 100_000
+    tested = case(axpy, [n], lambda: [2.0, np.ones(n), np.zeros(n)])
+    (launchable,) = native.prepare([tested.kernel])
+    tested.run(launchable)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        os._exit(int(tested.run(launchable)[0][2][-1]))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 2
+    assert native.team.count == 2

@@ -104,8 +104,7 @@ static __attribute__((noinline)) void pf_tile(
     int64_t filled = 0;
     for (int64_t i = i_begin + row; i < i_begin + row_end; ++i) {
         int64_t at = j_begin + column;
-        if (filled == 0)
-        for (; at + pf_block <= j_begin + column_end; at += pf_block) {
+        for (; filled == 0 && at + pf_block <= j_begin + column_end; at += pf_block) {
             pf_terms(at, pf_block, acc_sum.term, i, x, x_stride0, y);
             acc_sum.add(pf_block);
         }
