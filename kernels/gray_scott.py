@@ -52,8 +52,8 @@ def drain(i, rate, v, amount):
 
 
 @pk.workunit
-def advance(i, new, x, rate, dt):
-    new[i] = x[i] + dt * rate[i]
+def advance(i, after, x, rate, dt):
+    after[i] = x[i] + dt * rate[i]
 
 
 @pk.workunit
@@ -102,8 +102,8 @@ def step(state: State, cells: pk.RangePolicy) -> None:
     pk.parallel_for("produce", cells, produce, rate=rate_v, lap=lap_v, r=r, spread=SPREAD_V)
     pk.parallel_for("feed", cells, feed, rate=rate_u, u=u, amount=FEED)
     pk.parallel_for("drain", cells, drain, rate=rate_v, v=v, amount=FEED + KILL)
-    pk.parallel_for("advance", cells, advance, new=new_u, x=u, rate=rate_u, dt=DT)
-    pk.parallel_for("advance", cells, advance, new=new_v, x=v, rate=rate_v, dt=DT)
+    pk.parallel_for("advance", cells, advance, after=new_u, x=u, rate=rate_u, dt=DT)
+    pk.parallel_for("advance", cells, advance, after=new_v, x=v, rate=rate_v, dt=DT)
     state.u, state.v, state.new_u, state.new_v = new_u, new_v, u, v
 
 

@@ -35,26 +35,26 @@ def heat(i: int, rate: pk.View2D[pk.double], source: pk.View2D[pk.double], colum
 @pk.workunit
 def advance(
     i: int,
-    new: pk.View2D[pk.double],
+    after: pk.View2D[pk.double],
     u: pk.View2D[pk.double],
     rate: pk.View2D[pk.double],
     dt: float,
     columns: int,
 ) -> None:
     for j in range(1, columns - 1):
-        new[i][j] = u[i][j] + dt * rate[i][j]
+        after[i][j] = u[i][j] + dt * rate[i][j]
 
 
 @pk.workunit
 def change(
     i: int,
     acc: pk.Acc[pk.double],
-    new: pk.View2D[pk.double],
+    after: pk.View2D[pk.double],
     u: pk.View2D[pk.double],
     columns: int,
 ) -> None:
     for j in range(1, columns - 1):
-        step: float = new[i][j] - u[i][j]
+        step: float = after[i][j] - u[i][j]
         acc += step * step
 
 
@@ -94,8 +94,8 @@ def run(state: State) -> None:
         u, new = state.u, state.new
         pk.parallel_for(rows, diffuse, rate=rate, u=u, columns=size)
         pk.parallel_for(rows, heat, rate=rate, source=state.source, columns=size)
-        pk.parallel_for(rows, advance, new=new, u=u, rate=rate, dt=DT, columns=size)
-        state.residual = pk.parallel_reduce(rows, change, new=new, u=u, columns=size)
+        pk.parallel_for(rows, advance, after=new, u=u, rate=rate, dt=DT, columns=size)
+        state.residual = pk.parallel_reduce(rows, change, after=new, u=u, columns=size)
         state.u, state.new = new, u
 
 

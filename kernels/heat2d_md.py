@@ -32,13 +32,13 @@ def heat(i, j, rate, source):
 
 
 @pk.workunit
-def advance(i, j, new, u, rate, dt):
-    new[i][j] = u[i][j] + dt * rate[i][j]
+def advance(i, j, after, u, rate, dt):
+    after[i][j] = u[i][j] + dt * rate[i][j]
 
 
 @pk.workunit
-def change(i, j, acc, new, u):
-    step: float = new[i][j] - u[i][j]
+def change(i, j, acc, after, u):
+    step: float = after[i][j] - u[i][j]
     acc += step * step
 
 
@@ -78,8 +78,8 @@ def run(state: State) -> None:
         u, new = state.u, state.new
         pk.parallel_for(cells, diffuse, rate=rate, u=u)
         pk.parallel_for(cells, heat, rate=rate, source=state.source)
-        pk.parallel_for(cells, advance, new=new, u=u, rate=rate, dt=DT)
-        state.residual = pk.parallel_reduce(cells, change, new=new, u=u)
+        pk.parallel_for(cells, advance, after=new, u=u, rate=rate, dt=DT)
+        state.residual = pk.parallel_reduce(cells, change, after=new, u=u)
         state.u, state.new = new, u
 
 

@@ -27,6 +27,7 @@ ORDER = (
     "engine",
     "debug",
     "verify",
+    "eager",
     "driver",
     "frontends",
     "report",

@@ -40,7 +40,7 @@ def emit(spec: KernelSpec) -> str:
     elif spec.workunit.accumulators:
         pattern = cpp_reduce
     context = Context(spec, pattern.LOCALS)
-    code = pattern.emit(context)
+    code: str = pattern.emit(context)
     return _preamble(context, code) + code
 
 

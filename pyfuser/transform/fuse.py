@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
+from pyfuser.analysis.layout import byte_range
 from pyfuser.ir.canonical import freshen
 from pyfuser.ir.nodes import Accumulator, Body, Declare, Param, Read, Stmt, Sym, Workunit
 from pyfuser.ir.visit import assigned, substitute_syms
@@ -100,24 +101,12 @@ def _is_known(shape: ArgumentShape) -> bool:
     return isinstance(shape, ScalarShape) and shape.value is not None
 
 
-def _byte_range(shape: RegionShape) -> tuple[int, int]:
-    low = high = shape.offset
-    for extent, stride in zip(shape.shape, shape.strides, strict=True):
-        if extent == 0:
-            return low, low
-        if stride < 0:
-            low += (extent - 1) * stride
-        else:
-            high += (extent - 1) * stride
-    return low, high + shape.dtype.size
-
-
 def _overlaps(merged: _Merger) -> frozenset[frozenset[Sym]]:
     pairs = set()
     for (a, left), (b, right) in combinations(merged.views(), 2):
         if left.cluster != right.cluster:
             continue
-        (low, high), (other_low, other_high) = _byte_range(left), _byte_range(right)
-        if low < other_high and other_low < high:
+        (low, high), (other_low, other_high) = byte_range(left), byte_range(right)
+        if low <= other_high and other_low <= high:
             pairs.add(frozenset((a, b)))
     return frozenset(pairs)

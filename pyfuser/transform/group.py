@@ -6,17 +6,18 @@ the same few calls make the same kernel wherever they come in a trace.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
+from pyfuser.analysis.liveness import Liveness
 from pyfuser.trace.shape import CallShape, FutureShape, RegionShape, ScalarShape, TraceShape
 
 
 class GroupShape(NamedTuple):
     """The calls of a group, ascending, over one iteration space.
 
-    dead: clusters whose contents nobody reads after the group. fresh: clusters whose every element
-    is zero before it.
+    dead: clusters of which nobody reads, after the group, what it writes. fresh: clusters whose
+    every element is zero before it.
     """
 
     calls: tuple[CallShape, ...]
@@ -31,11 +32,12 @@ def group_shapes(trace: TraceShape, groups: Sequence[Sequence[int]]) -> list[Gro
         for shape in call.arguments:
             if isinstance(shape, RegionShape):
                 users.setdefault(shape.cluster, []).append(position)
-    return [_group_shape(trace, group, users) for group in groups]
+    liveness = Liveness(trace)
+    return [_group_shape(trace, group, users, liveness) for group in groups]
 
 
 def _group_shape(
-    trace: TraceShape, group: Sequence[int], users: dict[int, list[int]]
+    trace: TraceShape, group: Sequence[int], users: dict[int, list[int]], liveness: Liveness
 ) -> GroupShape:
     members = [trace.calls[position] for position in group]
     regions = [a for call in members for a in call.arguments if isinstance(a, RegionShape)]
@@ -58,22 +60,22 @@ def _group_shape(
         )
         calls.append(call._replace(arguments=arguments))
     inside = set(group)
-    dead = {n for c, n in numbers.items() if trace.clusters[c].temporary}
-    fresh = {n for c, n in numbers.items() if trace.clusters[c].fresh}
-    # A call outside that comes before (after) everything in the group runs before (after) it, or
-    # touches none of the same elements.
-    for cluster, number in numbers.items():
-        if number in dead and not _all_inside(reversed(users[cluster]), inside, group[0], -1):
-            dead.discard(number)
-        if number in fresh and not _all_inside(iter(users[cluster]), inside, group[-1], 1):
-            fresh.discard(number)
+    dead = {n for c, n in numbers.items() if liveness.is_dead_after(c, group)}
+    fresh = {
+        n
+        for c, n in numbers.items()
+        if trace.clusters[c].fresh and _all_inside(users[c], inside, group[-1])
+    }
     return GroupShape(tuple(calls), frozenset(dead), frozenset(fresh))
 
 
-def _all_inside(users: Iterator[int], inside: set[int], limit: int, sign: int) -> bool:
-    """Whether the users, in the order given, are inside until they pass the limit."""
+def _all_inside(users: Sequence[int], inside: set[int], last: int) -> bool:
+    """Whether no call outside a group can write a cluster before the group ends.
+
+    One that comes after everything in the group runs after it, or touches none of its elements.
+    """
     for position in users:
-        if sign * position > sign * limit:
+        if position > last:
             return True
         if position not in inside:
             return False

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pyfuser.codegen import cpp_cost
 from pyfuser.engine import native
 from pyfuser.errors import ArgumentError
 from pyfuser.ir.canonical import fresh
@@ -281,12 +282,15 @@ EXACT_REDUCTIONS: dict[str, Case] = {
 
 @pytest.fixture(scope="module")
 def launchables() -> dict[str, Any]:
-    """All kernels of this file, compiled at once."""
+    """All kernels of the tables, compiled at once; a thread is worth while for any iteration."""
     cases = {**MAPS, **EXACT_REDUCTIONS}
-    return dict(zip(cases, native.prepare([c.kernel for c in cases.values()]), strict=True))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cpp_cost, "WORTH_A_THREAD", 1)
+        patch.setattr(native, "_launchables", {})
+        return dict(zip(cases, native.prepare([c.kernel for c in cases.values()]), strict=True))
 
 
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("name", [*MAPS, *EXACT_REDUCTIONS])
 def test_compiled_equals_interpreted(
     name: str, threads: int, launchables: dict[str, Any], monkeypatch: pytest.MonkeyPatch
