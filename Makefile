@@ -27,7 +27,8 @@ $(INSTALLED): setup.cfg setup.py pyproject.toml
 	@touch $@
 
 demo: $(INSTALLED)
-	@$(BIN)/pyfuser compare kernels/*.py --repeat 5 --plot $(OUT)/demo.png --json $(OUT)/demo.json
+	@$(BIN)/pyfuser compare kernels/*.py --repeat 3 --check-size small \
+	    --plot $(OUT)/demo.png --json $(OUT)/demo.json
 
 test: $(INSTALLED)
 	@$(BIN)/python -m pytest --quiet -n $(WORKERS) --dist worksteal tests
@@ -42,7 +43,7 @@ fuzz: $(INSTALLED)
 
 bench: $(INSTALLED)
 	@$(BIN)/python experiments/chain_vs_handwritten.py --json $(OUT)/chain.json
-	@$(BIN)/pyfuser compare kernels/*.py --size large --repeat 15 \
+	@$(BIN)/pyfuser compare kernels/*.py --size large --repeat 15 --check-size small \
 	    --plot $(OUT)/bench.png --json $(OUT)/bench.json
 
 clean:

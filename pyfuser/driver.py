@@ -30,8 +30,7 @@ from pyfuser.trace.tracer import Tracer
 from pyfuser.transform.fuse import fuse
 from pyfuser.transform.group import GroupShape, group_shapes
 from pyfuser.transform.kernel import Kernel
-from pyfuser.transform.optimise import optimise
-from pyfuser.transform.widen import widen
+from pyfuser.transform.optimise import optimise, specialise
 from pyfuser.verify import verified
 
 __all__ = ["TRACER", "flush", "run"]
@@ -102,7 +101,7 @@ def build(trace: TraceShape) -> Program:
     plan = partition(trace, graph)
     shapes = group_shapes(trace, [group.calls for group in plan.groups])
     new = {shape: optimise(fuse(shape)) for shape in shapes if shape not in KERNELS}
-    wide = [widen(kernel) for kernel in new.values()]
+    wide = [specialise(kernel) for kernel in new.values()]
     COUNTERS.plans += 1
     COUNTERS.analysis_seconds += time.perf_counter() - start
     made = dict(zip(new, zip(new.values(), native.prepare(wide), strict=True), strict=True))

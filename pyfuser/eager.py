@@ -20,7 +20,7 @@ from pyfuser.trace.shape import shape_of
 from pyfuser.transform.fuse import fuse
 from pyfuser.transform.group import GroupShape
 from pyfuser.transform.kernel import Kernel
-from pyfuser.transform.widen import widen
+from pyfuser.transform.optimise import specialise
 
 MAX_KERNELS = 1024
 
@@ -65,7 +65,7 @@ def run(call: Call) -> None:
 
 def _prepare(call: Call, ready: _Ready, key: Any) -> tuple[Kernel, Launchable]:
     kernel = fuse(GroupShape(shape_of((call,), structural_scalars).calls))
-    found = kernel, native.prepare([widen(kernel)])[0]
+    found = kernel, native.prepare([specialise(kernel)])[0]
     if len(ready.known) >= MAX_KERNELS:
         ready.known.clear()
     ready.known[key] = found

@@ -257,8 +257,22 @@ def test_compare_reports_a_failed_check(program: Path, capsys: pytest.CaptureFix
     program.write_text(PROGRAM.replace("np.arange(size) + 1.0", "np.arange(size) + 7.0"))
     assert main(["compare", str(program), "--size", "small", "--repeat", "1"]) == 1
     assert "doubles: Arrays are not equal" in capsys.readouterr().err
-    arguments = ["compare", str(program), "--size", "small", "--repeat", "1", "--no-check"]
-    assert main(arguments) == 0
+    assert main(["compare", str(program), "--size", "small", "--repeat", "1", "--no-check"]) == 0
+
+
+def test_compare_checks_at_another_size(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program.write_text(
+        PROGRAM.replace(
+            "def check(state, size, runs):",
+            """
+def check(state, size, runs):
+    assert size == 100
+    assert runs > 0""",
+        )
+    )
+    arguments = ["compare", str(program), "--size", "large", "--repeat", "1"]
+    assert main(arguments) == 1
+    assert main([*arguments, "--check-size", "small"]) == 0
 
 
 def test_compare_reports_results_that_differ(

@@ -28,6 +28,7 @@ ORDER = (
     "debug",
     "verify",
     "eager",
+    "eager",
     "driver",
     "frontends",
     "report",

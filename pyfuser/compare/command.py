@@ -31,6 +31,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="run the programs' own checks on the fused results (on)",
     )
     parser.add_argument(
+        "--check-size",
+        metavar="SIZE",
+        help="check a fused run of this size instead: a reference in NumPy takes its time",
+    )
+    parser.add_argument(
         "--pykokkos",
         metavar="PYTHON",
         help="also run in this Python by its PyKokkos ($PYFUSER_PYKOKKOS_PYTHON)",
@@ -53,6 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
         repeat=arguments.repeat,
         space=arguments.space,
         check=arguments.check,
+        check_size=arguments.check_size,
         peer_python=peer.find(arguments.pykokkos),
     )
     results = measure_all(arguments.programs, options)

@@ -69,6 +69,7 @@ class Options:
     repeat: int = 9
     space: str | None = None
     check: bool = True
+    check_size: str | None = None  # None: the state that was measured
     peer_python: str | None = None
 
 
@@ -139,12 +140,19 @@ def measure(path: Path, options: Options, advance: Callable[[str], None]) -> Res
             fused=fused.variant,
             difference=difference(wanted, fused.outputs()),
             checked=options.check,
-            check=_check(fused, size) if options.check else None,
+            check=_check(fused, size, options) if options.check else None,
             peer=peer.result(wanted, options.check),
         )
 
 
-def _check(side: _Side, size: int) -> str | None:
+def _check(measured: _Side, size: int, options: Options) -> str | None:
+    """What the program's own check finds wrong with fused results."""
+    side = measured
+    if options.check_size is not None:
+        size = serve.size_of(measured.module, options.check_size)
+        side = _Side(measured.module, size, measured.mode)
+        for _ in range(WARM_UPS):
+            side.run()
     with side.mode():
         return serve.failed_check(side.module, side.state, size, side.runs)
 

@@ -27,7 +27,11 @@ def mean_speedup(results: Sequence[Result]) -> float:
 def seconds(value: float) -> str:
     """A time in the unit that suits it, with three digits."""
     unit, factor = _unit(value)
-    return f"{value * factor:.3g} {unit}"
+    return f"{_digits(value * factor)} {unit}"
+
+
+def _digits(value: float) -> str:
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _unit(value: float) -> tuple[str, float]:
@@ -39,8 +43,8 @@ def _unit(value: float) -> tuple[str, float]:
 def _times(variant: Variant) -> str:
     values = spread(variant.times)
     _, factor = _unit(values.median)
-    low, high = values.low * factor, values.high * factor
-    return f"{seconds(values.median)} [dim]({low:.3g}-{high:.3g})[/dim]"
+    low, high = _digits(values.low * factor), _digits(values.high * factor)
+    return f"{seconds(values.median)} [dim]({low}-{high})[/dim]"
 
 
 def _verdict(result: Result) -> str:

@@ -58,7 +58,7 @@ class _Merger:
         self.accumulators: list[Accumulator] = []
         self.results: list[int] = []
         self.body: list[Stmt] = []
-        self._shared: dict[ArgumentShape, Sym] = {}  # equal regions, equal known scalars
+        self._shared: dict[object, Sym] = {}  # equal regions, equal known scalars
 
     def add(self, call: CallShape, place: int) -> None:
         workunit = freshen(call.workunit)
@@ -67,12 +67,14 @@ class _Merger:
         for argument, (param, shape) in enumerate(
             zip(workunit.params, call.arguments, strict=True)
         ):
-            known = self._shared.get(shape)
+            # Scalars of equal value share a parameter only if the user gave them one name, too.
+            key = shape if isinstance(shape, RegionShape) else (shape, param.sym.name)
+            known = self._shared.get(key)
             if known is not None:
                 mapping[param.sym] = known
                 continue
             if isinstance(shape, RegionShape) or _is_known(shape):
-                self._shared[shape] = param.sym
+                self._shared[key] = param.sym
             self.params.append(param)
             self.slots.append(Slot(place, argument))
             self.shapes.append(shape)

@@ -303,8 +303,8 @@ def test_rows_and_columns_of_a_matrix():
     want = np.arange(N) + 1.0
     want[3] += 1
     assert_array_equal(z, want)
-    assert groups()[0].startswith("count+copy")
     assert len(groups()) > 1
+    assert reasons()["copy|inc"] == "anti"
 
 
 def test_rows_of_a_view():
@@ -321,7 +321,19 @@ def test_rows_of_a_view():
     assert_array_equal(np.asarray(m), want)
 
 
-@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.uint8])
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        pytest.param(
+            np.int64,
+            marks=pytest.mark.xfail(
+                strict=True, reason="one loop stores a double and loads it as int64: C++ aliasing"
+            ),
+        ),
+        np.int32,
+        np.uint8,
+    ],
+)
 def test_other_dtype_over_the_same_bytes(dtype):
     x, y = np.zeros(N), np.zeros(N)
     bits = x.view(dtype)
