@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import CodeType
 from typing import TypeVar
 
+from pyfuser import check, eager
 from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.analysis.dependences import DependenceGraph, dependences
 from pyfuser.counters import COUNTERS
 from pyfuser.debug import show_program
-from pyfuser.eager import run
 from pyfuser.engine import native
 from pyfuser.engine.native import Launchable
 from pyfuser.plan.partition import partition
@@ -75,6 +75,9 @@ def flush(tracer: Tracer) -> None:
     """
     calls = list(tracer.calls)
     COUNTERS.flushes += 1
+    if SETTINGS.check:
+        check.run_all(calls, tracer)
+        return
     program = program_for(shape_of(calls, structural_scalars))
     _remember(program, calls)
     if SETTINGS.verify:
@@ -153,6 +156,9 @@ def _keep(known: OrderedDict[Key, Value], key: Key, value: Value, limit: int) ->
     while len(known) > limit:
         known.popitem(last=False)
 
+
+#: Runs one call now and alone.
+run: Callable[[Call], None] = check.run if SETTINGS.check else eager.run
 
 #: The process's tracer.
 TRACER = Tracer()

@@ -41,19 +41,24 @@ class _Ready:
 
 
 _READY: dict[int, _Ready] = {}  # by id() of the workunit
+_CHECKED: dict[int, _Ready] = {}  # the same with bounds checks
 
 
-def run(call: Call) -> None:
-    """Launch one call now, unfused; its `result` is set afterwards."""
-    ready = _READY.get(id(call.workunit))
+def run(call: Call, checked: bool = False) -> None:
+    """Launch one call now, unfused; its `result` is set afterwards.
+
+    checked: test subscripts; raises BoundsError at the first that is outside.
+    """
+    workunits = _CHECKED if checked else _READY
+    ready = workunits.get(id(call.workunit))
     if ready is None:
-        if len(_READY) >= MAX_KERNELS:
-            _READY.clear()
-        ready = _READY[id(call.workunit)] = _Ready(call.workunit)
+        if len(workunits) >= MAX_KERNELS:
+            workunits.clear()
+        ready = workunits[id(call.workunit)] = _Ready(call.workunit)
     key, arguments = _key(call, ready)
     found = ready.known.get(key)
     if found is None:
-        found = _prepare(call, ready, key)
+        found = _prepare(call, ready, key, checked)
     kernel, launchable = found
     if len(kernel.slots) != len(arguments):
         arguments = [arguments[slot.argument] for slot in kernel.slots]
@@ -63,9 +68,12 @@ def run(call: Call) -> None:
         call.result.set(values[0])
 
 
-def _prepare(call: Call, ready: _Ready, key: Any) -> tuple[Kernel, Launchable]:
+def _prepare(call: Call, ready: _Ready, key: Any, checked: bool) -> tuple[Kernel, Launchable]:
     kernel = fuse(GroupShape(shape_of((call,), structural_scalars).calls))
-    found = kernel, native.prepare([specialise(kernel)])[0]
+    if checked:  # as it was written: what `specialise` proves presumes that indices are inside
+        found = kernel, native.prepare_checked(kernel, call.workunit)
+    else:
+        found = kernel, native.prepare([specialise(kernel)])[0]
     if len(ready.known) >= MAX_KERNELS:
         ready.known.clear()
     ready.known[key] = found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import linecache
+
 from pyfuser.ir.nodes import SourceLocation
 
 
@@ -39,5 +41,54 @@ class VerificationError(PyFuserError):
     """A fused run differed from the unfused one (PYFUSER_VERIFY=1)."""
 
 
+class CheckError(PyFuserError):
+    """A mistake in a workunit that PYFUSER_CHECK found."""
+
+
+class BoundsError(CheckError, IndexError):
+    """An index outside a view or local array (PYFUSER_CHECK=bounds).
+
+    The access that the message shows was not made: no memory outside the view was touched.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        view: str,
+        axis: int,
+        index: int,
+        extent: int,
+        iteration: tuple[int, ...],
+        location: SourceLocation | None,
+    ) -> None:
+        self.view, self.axis, self.index, self.extent = view, axis, index, extent
+        self.iteration, self.location = iteration, location
+        super().__init__(message)
+
+
+class RaceError(CheckError):
+    """Two iterations of one kernel touch one cell, one writing, not atomically (PYFUSER_CHECK=races).
+
+    locations: of the two accesses. iterations: which two, where the check ran the kernel.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        locations: tuple[SourceLocation | None, SourceLocation | None],
+        iterations: tuple[tuple[int, ...], tuple[int, ...]] | None = None,
+    ) -> None:
+        self.locations, self.iterations = locations, iterations
+        super().__init__(message)
+
+
 class SettingError(PyFuserError):
     """A PYFUSER_* environment variable has a value that makes no sense."""
+
+
+def quoted(location: SourceLocation | None, indent: str = "    ") -> str:
+    """The line of a place with a caret under it, to end a message; empty where there is no source."""
+    line = linecache.getline(location.file, location.line).rstrip() if location else ""
+    if location is None or not line:
+        return ""
+    return f"\n{indent}{line}\n{indent}{' ' * location.column}^"

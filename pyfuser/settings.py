@@ -19,6 +19,7 @@ class Settings:
     variable                meaning                                                  default
     ======================  =======================================================  ==========
     PYFUSER_VERIFY          1: every flush also runs unfused on copies and compares  0
+    PYFUSER_CHECK           bounds, races or both: find mistakes in workunits        nothing
     PYFUSER_DEBUG           0 to 5: plan, rejections, dependences, sources, passes   0
     PYFUSER_CACHE_DIR       where compiled kernels are kept                          user cache
     PYFUSER_CXX             the C++ compiler                                         $CXX or g++
@@ -30,6 +31,7 @@ class Settings:
     """
 
     verify: bool
+    check: frozenset[str]
     debug: int
     cache_dir: Path
     compiler: str
@@ -60,6 +62,15 @@ def _choice(name: str, choices: tuple[str, ...]) -> str:
     return value
 
 
+def _several(name: str, choices: tuple[str, ...]) -> frozenset[str]:
+    """Any of `choices`, separated by commas; by default none."""
+    text = os.environ.get(name, "")
+    values = frozenset(word.strip() for word in text.split(",") if word.strip())
+    if not values <= frozenset(choices):
+        raise SettingError(f"{name}={text!r}: expected {' and '.join(choices)} or one of them")
+    return values
+
+
 def _read() -> Settings:
     directory = os.environ.get("PYFUSER_CACHE_DIR", "").strip()
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
@@ -67,6 +78,7 @@ def _read() -> Settings:
     default_threads = int(threads) if threads.isdigit() and int(threads) > 0 else cores or 1
     return Settings(
         verify=bool(_integer("PYFUSER_VERIFY", 0, 0, 1)),
+        check=_several("PYFUSER_CHECK", ("bounds", "races")),
         debug=_integer("PYFUSER_DEBUG", 0, 0, 5),
         cache_dir=Path(directory) if directory else Path(platformdirs.user_cache_dir("pyfuser")),
         compiler=os.environ.get("PYFUSER_CXX") or os.environ.get("CXX") or "g++",

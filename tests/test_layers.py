@@ -29,6 +29,7 @@ ORDER = (
     "verify",
     "eager",
     "eager",
+    "check",
     "driver",
     "frontends",
     "report",

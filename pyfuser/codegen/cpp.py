@@ -7,7 +7,8 @@ The entry point is::
 `slot` holds 8-byte values: the number of threads, begin and end of each axis of the space, then
 what `abi` lists. `results`, where there are accumulators, has 16 zeroed bytes for each and receives
 their values. It returns 0, NO_MEMORY, or 1 + k if the address of parameter k is not a multiple of
-its element's alignment.
+its element's alignment. A checked kernel takes a further array, see `cpp_bounds`, and may return
+OUTSIDE.
 
 The loops stand in a function of their own that takes restrict pointers as parameters: a compiler
 forgets `restrict` when it outlines the body of an OpenMP region.
@@ -18,6 +19,7 @@ from __future__ import annotations
 from types import ModuleType
 
 from pyfuser.codegen import (
+    cpp_bounds,
     cpp_map,
     cpp_prelude,
     cpp_reduce,
@@ -25,11 +27,11 @@ from pyfuser.codegen import (
     scalar_maths,
     vector_maths,
 )
-from pyfuser.codegen.cpp_context import NO_MEMORY, Context, Slot, abi
+from pyfuser.codegen.cpp_context import NO_MEMORY, OUTSIDE, Context, Slot, abi
 from pyfuser.codegen.spec import KernelSpec
 from pyfuser.ir.dtypes import DType
 
-__all__ = ["NO_MEMORY", "Slot", "abi", "emit"]
+__all__ = ["NO_MEMORY", "OUTSIDE", "Slot", "abi", "emit"]
 
 
 def emit(spec: KernelSpec) -> str:
@@ -64,6 +66,7 @@ def _preamble(context: Context, code: str) -> str:
 
 
 _PIECES = (
+    ("pf_report", cpp_bounds.PRELUDE),
     ("pf_rounded", cpp_prelude.ROUNDED),
     ("pf_complex", cpp_prelude.COMPLEX),
     ("pf_bits", cpp_prelude.BITS),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from pyfuser.codegen import cpp_bounds
+from pyfuser.codegen.cpp_bounds import CheckedExpressions
 from pyfuser.codegen.cpp_expressions import Expressions
 from pyfuser.codegen.cpp_hazards import may_contract
 from pyfuser.codegen.cpp_names import Names
@@ -17,6 +19,7 @@ from pyfuser.ir.nodes import Sym
 from pyfuser.ir.visit import all_expressions
 
 NO_MEMORY = -1
+OUTSIDE = -2
 
 Bounds = tuple[str, str]
 
@@ -38,7 +41,7 @@ def abi(spec: KernelSpec) -> tuple[Slot, ...]:
     """The argument slots of a kernel, in order."""
     slots: list[Slot] = []
     seen: set[int] = set()
-    extents = {
+    used = {
         (e.view, e.axis) for e in all_expressions(spec.workunit.body) if isinstance(e, nodes.Extent)
     }
     for n, (param, view) in enumerate(zip(spec.workunit.params, spec.views, strict=True)):
@@ -50,7 +53,7 @@ def abi(spec: KernelSpec) -> tuple[Slot, ...]:
             if stride != UNIT and stride not in seen:
                 seen.add(stride)
                 slots.append(Slot("stride", n, axis))
-            if (param.sym, axis) in extents:
+            if spec.checked or (param.sym, axis) in used:
                 slots.append(Slot("extent", n, axis))
     return tuple(slots)
 
@@ -87,6 +90,10 @@ class Context:
         }
         self.strides = self._name_strides(views)
         self.expressions = Expressions(self.names, views, self.strides, spec.serial)
+        if spec.checked:
+            self.expressions = CheckedExpressions(
+                self.names, views, self.strides, spec.workunit.body
+            )
         self.expressions.products_apart = may_contract(spec.workunit.body)
         self.statements = Statements(self.expressions, spec.workunit.body)
         self.parameters = self._parameters()
@@ -145,7 +152,9 @@ class Context:
 
     def narrowed(self, depth: int) -> list[str]:
         """The declarations of narrower indices inside the loops."""
-        return [
+        counters = [self.counter(axis) for axis in range(self.spec.rank)]
+        noted = cpp_bounds.note_iteration(counters) if self.spec.checked else []
+        return [INDENT * depth + line for line in noted] + [
             f"{INDENT * depth}const {sym.dtype.cpp} {self.names[sym]} = "
             f"({sym.dtype.cpp}){self.counter(axis)};"
             for axis, sym in enumerate(self.workunit.indices)
@@ -155,6 +164,10 @@ class Context:
     def body(self, depth: int) -> list[str]:
         """The lines of the workunit's body."""
         return self.statements.print(self.workunit.body, depth)
+
+    def guard(self, nothing: str = "") -> list[str]:
+        """What a function that holds loops starts with; it returns `nothing` after a mistake."""
+        return [INDENT + cpp_bounds.guard(nothing)] if self.spec.checked else []
 
     def ivdep(self, depth: int) -> list[str]:
         """Iterations of a parallel loop are independent by contract; of a serial one, who knows.
@@ -172,13 +185,16 @@ def entry(context: Context, lines: list[str]) -> str:
     first = ", ".join(f"slot[{1 + axis}]" for axis in range(rank))
     last = ", ".join(f"slot[{1 + rank + axis}]" for axis in range(rank))
     results = ", int64_t* results" if context.workunit.accumulators else ""
-    head = f'extern "C" int pf_kernel(const int64_t* slot{results}) {{\n'
+    checked = context.spec.checked
+    name = "static int pf_unguarded" if checked else 'extern "C" int pf_kernel'
+    head = f"{name}(const int64_t* slot{results}) {{\n"
     text = [f"int64_t begin[] = {{{first}}}, end[] = {{{last}}};"]
     for parameter in context.parameters:
         kind = parameter.type.replace(" __restrict__", "")
         text.append(f"{kind} {parameter.name} = {parameter.value};")
     text += _alignment(context)
-    return head + "".join(f"{INDENT}{line}\n" for line in text + lines) + "}\n"
+    code = head + "".join(f"{INDENT}{line}\n" for line in text + lines) + "}\n"
+    return code + cpp_bounds.guarded_entry(results, OUTSIDE) if checked else code
 
 
 def _alignment(context: Context) -> list[str]:

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from pyfuser.codegen import scalar_maths
-from pyfuser.codegen.spec import UNIT, ViewSpec
+from pyfuser.codegen.spec import UNIT, Access, ViewSpec
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Expr, Sym
+from pyfuser.ir.visit import sym_of
 
 PRIMARY, UNARY, PRODUCT, SUM, RELATION, EQUALITY, AND, OR, CONDITIONAL = range(9, 0, -1)
 """Precedences; a larger one binds tighter. Shifts and bitwise operators are always bracketed."""
@@ -61,8 +62,10 @@ class Expressions:
         text, precedence = _EXPRESSIONS[type(e)](self, e)
         return f"({text})" if precedence < at_least else text
 
-    def element(self, view: Sym, indices: tuple[Expr, ...]) -> str:
-        """An element of a view or local array, as an lvalue."""
+    def element(self, access: Access) -> str:
+        """The element of a view or local array that is accessed, as an lvalue."""
+        view, indices = sym_of(access), access.indices
+        assert view is not None
         name = self.names[view]
         spec = self.views.get(view)
         if spec is None:
@@ -101,7 +104,7 @@ class Expressions:
         return self.names[e.sym], PRIMARY
 
     def load(self, e: nodes.Load) -> Text:
-        text = self.element(e.view, e.indices)
+        text = self.element(e)
         return text, UNARY if text[0] == "*" else PRIMARY
 
     def extent(self, e: nodes.Extent) -> Text:
@@ -182,7 +185,7 @@ class Expressions:
 
     def fetch(self, e: nodes.AtomicFetch) -> Text:
         """An atomic operation that returns the old value."""
-        cell, kind = self.element(e.view, e.indices), e.dtype.cpp
+        cell, kind = self.element(e), e.dtype.cpp
         value = self.text(e.value)
         if e.expected is not None:
             expected = self.text(e.expected)

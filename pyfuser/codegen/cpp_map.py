@@ -27,7 +27,7 @@ def emit(context: Context) -> str:
 
 def _line(context: Context) -> str:
     """One axis."""
-    loops = nest(context, [0], [("begin", "end")])
+    loops = context.guard() + nest(context, [0], [("begin", "end")])
     parameters = ["int64_t begin", "int64_t end", *context.signature]
     code = function("void pf_loop", parameters, loops)
     tail = "".join(", " + a for a in context.arguments)
@@ -54,7 +54,7 @@ def _box(context: Context, order: list[int]) -> str:
     """Several axes: each thread gets a slice of the box."""
     rank = len(order)
     lines, bounds = box_bounds(context)
-    loops = lines + nest(context, order, bounds)
+    loops = context.guard() + lines + nest(context, order, bounds)
     parameters = ["const int64_t* begin", "const int64_t* end", *context.signature]
     code = function("void pf_loop", parameters, loops)
     tail = "".join(", " + a for a in context.arguments)

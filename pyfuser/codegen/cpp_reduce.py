@@ -54,6 +54,7 @@ def _sequential(context: Context) -> str:
     accumulators = context.workunit.accumulators
     rank = context.spec.rank
     lines, bounds = box_bounds(context)
+    lines = context.guard() + lines
     lines += [f"{INDENT}{a.sym.dtype.cpp} {context.names[a.sym]}{{}};" for a in accumulators]
     lines += nest(context, list(range(rank)), bounds)
     for k, a in enumerate(accumulators):
@@ -98,6 +99,7 @@ def _tiled(context: Context) -> str:
 def _tile_function(context: Context, sums: Sequence[_Names]) -> str:
     rank = context.spec.rank
     lines, bounds = box_bounds(context) if rank > 1 else ([], [])
+    lines = context.guard() + lines
     lines += [f"{INDENT}{s.sum_type} {s.sum};" for s in sums]
     lines.append(f"{INDENT}int64_t filled = 0;")
     lines += _rows(context, bounds)

@@ -37,7 +37,7 @@ def emit(context: Context) -> str:
     last_pass = accumulator.last_pass
     flag = context.names[last_pass] if last_pass is not None else "is_last"
     context.independent = False  # an iteration continues the sum of the one before
-    lines = nest(context, [0], [("begin", "end")])
+    lines = context.guard(f"{kind}()") + nest(context, [0], [("begin", "end")])
     lines.append(f"    return {name};")
     parameters = ["int64_t begin", "int64_t end", f"{kind} {name}", *context.signature]
     code = f"template <bool {flag}>\n" + function(f"{kind} pf_pass", parameters, lines)

@@ -55,18 +55,16 @@ class Statements:
         self.emit(depth, f"{self.names[s.sym]} = {self.text(s.value)};")
 
     def store(self, s: nodes.Store, depth: int) -> None:
-        element = self.expressions.element(s.view, s.indices)
-        self.emit(depth, f"{element} = {self.text(s.value)};")
+        self.emit(depth, f"{self.expressions.element(s)} = {self.text(s.value)};")
 
     def update(self, s: nodes.Update, depth: int) -> None:
         e, dtype = self.expressions, s.target.dtype
         if not s.indices:
             self.compound(self.names[s.target], dtype, s, depth)
         elif s.atomic and not e.serial:
-            cell = e.element(s.target, s.indices)
-            self.emit(depth, f"{e.atomic_operation(s.op, cell, dtype, self.text(s.value))};")
+            self.emit(depth, f"{e.atomic_operation(s.op, e.element(s), dtype, self.text(s.value))};")
         else:
-            self.compound(e.element(s.target, s.indices), dtype, s, depth)
+            self.compound(e.element(s), dtype, s, depth)
 
     def compound(self, target: str, dtype: DType, s: nodes.Update, depth: int) -> None:
         """`target op= value`, with C++'s conversions."""

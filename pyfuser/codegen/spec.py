@@ -6,12 +6,14 @@ machine code. It does hold what lets the code be fast, such as which axis of a v
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from pyfuser.ir import nodes
 from pyfuser.ir.canonical import all_syms, canonical
-from pyfuser.ir.nodes import Sym, Workunit
-from pyfuser.ir.visit import all_expressions, statements
+from pyfuser.ir.nodes import Body, SourceLocation, Sym, Workunit
+from pyfuser.ir.visit import all_expressions, expressions, statements, sym_of
 from pyfuser.trace.shape import RegionShape
 from pyfuser.transform.kernel import Kernel
 
@@ -42,12 +44,24 @@ class ViewSpec:
         return self.strides.index(UNIT) if UNIT in self.strides else None
 
 
+Access: TypeAlias = nodes.Load | nodes.AtomicFetch | nodes.Store | nodes.Update
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """An access in the user's source: the name of the view or local array, and the place."""
+
+    view: str
+    location: SourceLocation | None
+
+
 @dataclass(frozen=True, slots=True)
 class KernelSpec:
     """A kernel without its data.
 
     `views[k]` belongs to `workunit.params[k]` and is None for scalars. `names` are the user's
-    names of `all_syms(workunit)`; like `title` they are for readers only.
+    names of `all_syms(workunit)`; like `title` they are for readers only. `sites` has the
+    `accesses` of a checked kernel, which tests their subscripts; it is None for all others.
     """
 
     workunit: Workunit
@@ -56,11 +70,17 @@ class KernelSpec:
     serial: bool
     title: str = field(default="", compare=False)
     names: tuple[str, ...] = field(default=(), compare=False)
+    sites: tuple[Site, ...] | None = None
 
     @property
     def rank(self) -> int:
         """The number of dimensions of the iteration space."""
         return len(self.workunit.indices)
+
+    @property
+    def checked(self) -> bool:
+        """Whether subscripts are tested before memory is touched."""
+        return self.sites is not None
 
     def names_of_params(self) -> tuple[str, ...]:
         """The user's names of the parameters, for messages."""
@@ -69,8 +89,13 @@ class KernelSpec:
         return names[first : first + len(self.workunit.params)]
 
 
-def spec_of(kernel: Kernel) -> KernelSpec:
-    """The spec of a kernel."""
+def spec_of(kernel: Kernel, checked: Workunit | None = None) -> KernelSpec:
+    """The spec of a kernel.
+
+    checked: the one workunit that a kernel was made of, if its accesses are to be tested. The
+    iterations of such a kernel run in ascending order on one thread, so that the first mistake is
+    found, and the same one every time.
+    """
     workunit = kernel.workunit
     written = written_views(workunit)
     aliased = {
@@ -97,10 +122,27 @@ def spec_of(kernel: Kernel) -> KernelSpec:
         workunit=canonical(workunit),
         pattern=kernel.pattern,
         views=tuple(views),
-        serial=kernel.space.execution in _SERIAL_SPACES,
+        serial=checked is not None or kernel.space.execution in _SERIAL_SPACES,
         title=workunit.name,
         names=tuple(sym.name for sym in all_syms(workunit)),
+        sites=tuple(map(_site, accesses(checked.body))) if checked is not None else None,
     )
+
+
+def accesses(body: Body) -> Iterator[Access]:
+    """Every access to an element of a view or local array, in the order of the code."""
+    for stmt in statements(body):
+        for e in expressions(stmt):
+            if isinstance(e, (nodes.Load, nodes.AtomicFetch)):
+                yield e
+        if isinstance(stmt, nodes.Store) or (isinstance(stmt, nodes.Update) and stmt.indices):
+            yield stmt
+
+
+def _site(access: Access) -> Site:
+    sym = sym_of(access)
+    assert sym is not None
+    return Site(sym.name, access.location)
 
 
 def _stride_classes(

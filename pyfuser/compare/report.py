@@ -142,6 +142,7 @@ def figure(results: Sequence[Result]) -> Figure:
         )
         axes.legend(loc="lower right", fontsize=8)
         axes.set_xlim(0, 1.45 * max(*speedups, 1.0))
+    axes.margins(y=0.02)
     axes.invert_yaxis()  # the first program on top
     axes.set_xlabel("speedup of fused over unfused (higher is better)")
     axes.set_title(f"PyFuser on {machine.processor()}, {SETTINGS.threads} threads", size=10)

@@ -2,27 +2,39 @@
 
 A file is the shared library followed by a 32-byte SHA-256 of it (a loader ignores what follows an
 ELF file's sections). It is written under another name and renamed, so that no reader sees half of
-it; the digest is checked before anything is loaded, and what fails is compiled again. Code from
-the cache runs with the user's rights, so a directory that others can write is refused.
+it; the digest is checked before anything is loaded, and what fails is compiled again.
+
+Code from the cache runs with the user's rights. So nothing is loaded that another user (root
+apart) could have written: a directory of somebody else, one that others can write, and one that
+lies where others could replace it are refused with a CacheError, as OpenSSH does with keys; a file
+that is a link, or not ours, is no entry. A place that merely cannot be written (read-only, disk
+full) is replaced by a temporary directory of this process, with a warning.
 """
 
 from __future__ import annotations
 
 import atexit
+import contextlib
+import errno
+import fcntl
 import hashlib
 import os
 import shutil
 import stat
 import tempfile
+import threading
+import time
 import warnings
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from pyfuser.counters import COUNTERS
-from pyfuser.errors import CacheError
+from pyfuser.errors import CacheError, CompilerError
 
 LOCK_LIMIT = 330.0  # seconds to wait for another process that compiles the same kernel
+STALE = 3600.0  # seconds after which a build that left its directory behind is surely dead
+_LOCK_POLL = 0.02
+_PROBE = 1 << 20  # bytes: if these can be written, the disk was not what failed the compiler
 _DIGEST_SIZE = 32
 _PRIVATE = 0o700
 
@@ -40,78 +52,103 @@ class KernelCache:
 
     def __init__(self, directory: Path) -> None:
         self._wish = directory / "kernels"
-        self._directory: Path | None = None
+        self._substitute: Path | None = None
+        self._mutex = threading.Lock()
+        self._swept = False
 
     @property
     def directory(self) -> Path:
-        """Where kernels are kept; it is made, and its owner checked, on first use.
+        """Where kernels are kept; it is made if it is not there, and checked each time.
 
         Raises CacheError if somebody else could have put code there.
         """
-        if self._directory is None:
+        if self._substitute is None:
             try:
-                self._wish.mkdir(parents=True, exist_ok=True, mode=_PRIVATE)
-                check_private(self._wish.parent)
-                check_private(self._wish)
-                self._directory = self._wish
+                return _private_directory(self._wish)
             except OSError as error:
-                self._directory = self._fallback(error)
-        return self._directory
+                return self._fallback(error)
+        return self._substitute
 
     def _fallback(self, error: OSError) -> Path:
-        """A private directory for this process, if the real one cannot be written."""
-        warnings.warn(
-            f"kernels are not kept: {self._wish} cannot be written ({error.strerror}); "
-            "set PYFUSER_CACHE_DIR to a directory that can",
-            RuntimeWarning,
-            stacklevel=2,
-        )
-        path = Path(tempfile.mkdtemp(prefix="pyfuser-"))
-        owner = os.getpid()
-        # A forked child shares the directory: only its maker removes it.
-        atexit.register(_remove, path, owner)
-        return path
+        """A private directory for this process, once the real one turns out not to be writable."""
+        with self._mutex:  # kernels are compiled by several threads
+            if self._substitute is None:
+                warnings.warn(
+                    f"kernels are not kept: {self._wish} cannot be written ({error.strerror}); "
+                    "set PYFUSER_CACHE_DIR to a directory that can",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+                try:
+                    path = Path(tempfile.mkdtemp(prefix="pyfuser-"))
+                except OSError as second:
+                    raise _nowhere("the temporary directory", second) from error
+                # A forked child shares the directory: only its maker removes it.
+                atexit.register(_remove, path, os.getpid())
+                self._substitute = path
+            return self._substitute
 
-    def obtain(self, key: str, source: str, build: Build) -> Path:
-        """The shared library of a key: the kept one if it is intact, else built from `source`."""
-        path = self.directory / f"{key}.so"
+    def obtain(
+        self, key: str, source: str, build: Build, cancelled: threading.Event | None = None
+    ) -> Path:
+        """The shared library of a key: the kept one if it is intact, else built from `source`.
+
+        cancelled: set by another thread to stop waiting for a process that builds the same.
+        Raises what `build` raises, and CacheError.
+        """
+        directory = self.directory
+        path = directory / f"{key}.so"
         if intact(path):
             COUNTERS.cache_hits += 1
             return path
         try:
-            return self._build(path, key, source, build)
+            try:
+                return self._build(path, source, build, cancelled)
+            except OSError as error:
+                if directory == self._substitute:
+                    raise
+                directory = self._fallback(error)
+            return self._build(directory / f"{key}.so", source, build, cancelled)
         except OSError as error:
-            if self._directory != self._wish:
-                raise
-            self._directory = self._fallback(error)
-            return self._build(self._directory / f"{key}.so", key, source, build)
+            raise _nowhere(str(directory), error) from error
 
-    def _build(self, path: Path, key: str, source: str, build: Build) -> Path:
-        with self._lock(key):
+    def _build(
+        self, path: Path, source: str, build: Build, cancelled: threading.Event | None
+    ) -> Path:
+        with _locked(path.with_name(f"{path.name[:2]}.lock"), cancelled):
             if intact(path):  # another process was faster
                 COUNTERS.cache_hits += 1
                 return path
-            with tempfile.TemporaryDirectory(prefix="build-", dir=path.parent) as work:
+            self._sweep(path.parent)
+            with tempfile.TemporaryDirectory(
+                prefix="build-", dir=path.parent, ignore_cleanup_errors=True
+            ) as work:
                 text, made = Path(work, "kernel.cpp"), Path(work, "kernel.so")
                 text.write_text(source, encoding="utf-8")
-                build(text, made)
+                try:
+                    build(text, made)
+                except CompilerError:
+                    Path(work, "probe").write_bytes(bytes(_PROBE))  # OSError if the disk is full
+                    raise
                 seal(made)
                 os.replace(made, path)
         return path
 
-    def _lock(self, key: str) -> AbstractContextManager[object]:
-        """Excludes other processes from compiling kernels that share the key's first digits.
+    def _sweep(self, directory: Path) -> None:
+        """Once a process, remove what builds left behind that were killed."""
+        if not self._swept:
+            self._swept = True
+            for path in directory.glob("build-*"):
+                with contextlib.suppress(OSError):
+                    if time.time() - path.stat().st_mtime > STALE:
+                        shutil.rmtree(path, ignore_errors=True)
 
-        If the holder hangs, both compile: the rename keeps that correct.
-        """
-        from filelock import FileLock, Timeout  # 50 ms to import: only when compiling
 
-        lock = FileLock(self.directory / f"{key[:2]}.lock")
-        try:
-            lock.acquire(timeout=LOCK_LIMIT)
-        except Timeout:
-            return nullcontext()
-        return _Held(lock.release)
+def _nowhere(directory: str, error: OSError) -> CacheError:
+    return CacheError(
+        f"kernels cannot be compiled: {directory} cannot be written ({error.strerror}); set "
+        "PYFUSER_CACHE_DIR or TMPDIR to a directory with space"
+    )
 
 
 def _remove(path: Path, owner: int) -> None:
@@ -119,35 +156,84 @@ def _remove(path: Path, owner: int) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
-class _Held(AbstractContextManager[object]):
-    def __init__(self, release: Callable[[], None]) -> None:
-        self._release = release
+@contextlib.contextmanager
+def _locked(path: Path, cancelled: threading.Event | None) -> Iterator[None]:
+    """Excludes other processes from compiling kernels that share this lock file.
 
-    def __exit__(self, *_: object) -> None:
-        self._release()
+    The lock of a process that dies goes with it. If a holder hangs or the file system has no
+    locks, both compile: the rename keeps that correct.
+    """
+    # Ours alone: the lock file of another user could be held for ever.
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        _acquire(file, cancelled)
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_UN)  # a forked child may hold the file open
+        os.close(file)
+
+
+def _acquire(file: int, cancelled: threading.Event | None) -> None:
+    deadline = time.monotonic() + LOCK_LIMIT
+    while time.monotonic() < deadline:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except OSError as error:
+            if error.errno not in (errno.EAGAIN, errno.EACCES, errno.EINTR):
+                return  # ENOSYS, ENOLCK, ...: no locks here
+        if cancelled is not None and cancelled.is_set():
+            raise CompilerError("compilation was interrupted")
+        time.sleep(_LOCK_POLL)
 
 
 def seal(path: Path) -> None:
-    """Append the digest of a file to it."""
+    """Append the digest of a file to it, and let nobody else write it."""
     with open(path, "r+b") as file:
         digest = hashlib.sha256(file.read()).digest()
         file.write(digest)
+        os.fchmod(file.fileno(), _PRIVATE)
 
 
 def intact(path: Path) -> bool:
-    """Whether a file exists and ends in the digest of what comes before."""
+    """Whether a file of ours that only we can write ends in the digest of what comes before."""
     try:
-        data = path.read_bytes()
-    except FileNotFoundError:
+        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
         return False
+    with open(file, "rb") as stream:
+        status = os.fstat(file)
+        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid():
+            return False
+        if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            return False
+        try:
+            data = stream.read()
+        except OSError:
+            return False
     body, digest = data[:-_DIGEST_SIZE], data[-_DIGEST_SIZE:]
     return bool(body) and hashlib.sha256(body).digest() == digest
 
 
+def _private_directory(wish: Path) -> Path:
+    """The directory free of links, made if it is not there, which only we can write or replace.
+
+    Raises CacheError if that is not so, OSError if it cannot be made.
+    """
+    for path in reversed((wish, *wish.parents)):
+        if not path.exists():
+            path.mkdir(_PRIVATE, exist_ok=True)  # whatever the umask is
+    real = wish.resolve(strict=True)
+    check_private(real)
+    check_private(wish.parent.resolve(strict=True))
+    for path in real.parents:
+        check_ancestor(path)
+    return real
+
+
 def check_private(directory: Path) -> None:
     """Raise CacheError unless the directory is ours and only we can write it."""
-    if not hasattr(os, "getuid"):
-        return
     status = directory.stat()
     if status.st_uid != os.getuid():
         raise CacheError(
@@ -159,3 +245,22 @@ def check_private(directory: Path) -> None:
             f"the kernel cache {directory} can be written by others, who could change the code "
             f"that would be run; chmod go-w {directory} or set PYFUSER_CACHE_DIR"
         )
+
+
+def check_ancestor(directory: Path) -> None:
+    """Raise CacheError if others could rename what lies in a directory above the cache.
+
+    In a directory with the sticky bit (/tmp) they cannot. Whoever owns "/" is trusted: root, or
+    what stands for it in a user namespace.
+    """
+    status = directory.stat()
+    if status.st_uid not in (os.getuid(), 0, os.stat("/").st_uid):
+        who = f"belongs to user {status.st_uid}"
+    elif status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not status.st_mode & stat.S_ISVTX:
+        who = "can be written by others"
+    else:
+        return
+    raise CacheError(
+        f"the kernel cache lies in {directory}, which {who}: they could put another directory with "
+        "other code in its place; set PYFUSER_CACHE_DIR to a place that is yours alone"
+    )

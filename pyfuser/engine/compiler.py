@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import shlex
 import shutil
 import signal
+import threading
 import time
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pyfuser.codegen.vector_maths import LINK_FLAGS
 from pyfuser.counters import COUNTERS
 from pyfuser.errors import CompilerError
 from pyfuser.settings import SETTINGS
 
+if TYPE_CHECKING:
+    import subprocess
+
 TIME_LIMIT = 300.0  # seconds for one kernel
+_POLL = 0.1  # seconds between looks at whether to give up
 
 _FLAGS = (
     "-O3",
@@ -108,10 +115,13 @@ def build_identity(compiler: Compiler, fastmath: bool) -> str:
     return "\n".join([compiler.identity, " ".join(flags(fastmath) + LINK_FLAGS), cpu_identity()])
 
 
-def compile_library(compiler: Compiler, source: Path, target: Path) -> None:
+def compile_library(
+    compiler: Compiler, source: Path, target: Path, cancelled: threading.Event | None = None
+) -> None:
     """Compile a C++ file to a shared library.
 
-    Raises CompilerError with what the compiler said if it fails or exceeds TIME_LIMIT.
+    Raises CompilerError with what the compiler said if it fails, writes nothing or exceeds
+    TIME_LIMIT, or once `cancelled` is set. No process of the compiler outlives the call.
     """
     import subprocess  # loaded only when something must be compiled
 
@@ -131,26 +141,48 @@ def compile_library(compiler: Compiler, source: Path, target: Path) -> None:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
-            start_new_session=True,
+            start_new_session=True,  # Ctrl-C reaches us only: we decide
         ) as process:
             try:
-                _, output = process.communicate(timeout=TIME_LIMIT)
-            except BaseException as error:
-                os.killpg(process.pid, signal.SIGKILL)  # the driver's children, too
-                if isinstance(error, subprocess.TimeoutExpired):
-                    raise CompilerError(
-                        f"{_shown(command)}: no result after {TIME_LIMIT:.0f} s; gave up"
-                    ) from None
+                output = _wait(process, cancelled)
+            except BaseException:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)  # the driver's children, too
                 raise
     except OSError as error:
         raise CompilerError(f"{_shown(command)}: cannot be run: {error.strerror}") from error
-    if process.returncode:
-        said = output.decode(errors="replace").strip()
-        raise CompilerError(
-            f"{_shown(command)}: failed with status {process.returncode}\n{_shortened(said)}"
-        )
+    if process.returncode or not target.exists() or not target.stat().st_size:
+        said = _shortened(output.decode(errors="replace").strip())
+        raise CompilerError(f"{_shown(command)}: {_fate(process.returncode)}\n{said}".rstrip())
     COUNTERS.compilations += 1
     COUNTERS.compile_seconds += time.perf_counter() - start
+
+
+def _wait(process: subprocess.Popen[bytes], cancelled: threading.Event | None) -> bytes:
+    """What the compiler writes to stderr until it ends."""
+    import subprocess
+
+    deadline = time.monotonic() + TIME_LIMIT
+    while True:
+        left = deadline - time.monotonic()
+        try:
+            return process.communicate(timeout=max(0.0, min(_POLL, left)))[1]
+        except subprocess.TimeoutExpired:
+            if cancelled is not None and cancelled.is_set():
+                raise CompilerError("compilation was interrupted") from None
+            if left <= _POLL:
+                raise CompilerError(
+                    f"{process.args[0]}: no result after {TIME_LIMIT:.0f} s; gave up"
+                ) from None
+
+
+def _fate(status: int) -> str:
+    """How the compiler ended."""
+    if status == -signal.SIGKILL:
+        return "was killed (SIGKILL): is there enough memory?"
+    if status < 0:
+        return f"was ended by signal {-status}"
+    return f"failed with status {status}" if status else "reported success but wrote no library"
 
 
 def _shown(command: list[str]) -> str:

@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from pyfuser.codegen.cpp import NO_MEMORY, Slot, abi
+from pyfuser.codegen.cpp import NO_MEMORY, OUTSIDE, Slot, abi
+from pyfuser.codegen.cpp_bounds import REPORT_HEAD
 from pyfuser.codegen.spec import KernelSpec
+from pyfuser.engine.bounds import bounds_error
 from pyfuser.errors import ArgumentError
 from pyfuser.ir.dtypes import DType
 
@@ -44,7 +46,8 @@ def make_run(spec: KernelSpec, function: Any, threads: Callable[[], int]) -> Run
     slots = abi(spec)
     accumulators = len(spec.workunit.accumulators)
     result = ctypes.c_char * (_RESULT_BYTES * accumulators)
-    function.argtypes = [ctypes.c_char_p, result] if accumulators else [ctypes.c_char_p]
+    report = ctypes.c_int64 * (REPORT_HEAD + spec.rank)
+    function.argtypes = [ctypes.c_char_p, *[result] * bool(accumulators), *[report] * spec.checked]
     function.restype = ctypes.c_int
     pack = struct.Struct("=" + _slot_codes(spec, slots)).pack
     unpack = struct.Struct("=" + _result_codes(spec)).unpack
@@ -55,7 +58,8 @@ def make_run(spec: KernelSpec, function: Any, threads: Callable[[], int]) -> Run
         "threads": threads,
         "Result": result,
         "checked": lambda arguments: checked(spec, arguments),
-        "fail": lambda status: fail(spec, status),
+        "fail": lambda status, report=(): fail(spec, status, report),
+        "Report": report,
         "PackError": (struct.error, OverflowError),
     }
     source = run_source(spec, slots)
@@ -105,11 +109,15 @@ def run_source(spec: KernelSpec, slots: Sequence[Slot]) -> str:
         "        if arguments is None: raise",
         "        return run(space, arguments)",
     ]
+    outputs = []
     if spec.workunit.accumulators:
-        lines += ["    result = Result()", "    status = call(slots, result)"]
-    else:
-        lines.append("    status = call(slots)")
-    lines += ["    if status: fail(status)", _returned(spec)]
+        lines.append("    result = Result()")
+        outputs.append("result")
+    if spec.checked:
+        lines.append("    report = Report()")
+        outputs.append("report")
+    lines.append(f"    status = call({', '.join(['slots', *outputs])})")
+    lines += [f"    if status: fail(status{', report' * spec.checked})", _returned(spec)]
     return "\n".join(lines) + "\n"
 
 
@@ -187,9 +195,11 @@ def _converted(name: str, value: Any, dtype: DType) -> Number:
     return converted
 
 
-def fail(spec: KernelSpec, status: int) -> None:
+def fail(spec: KernelSpec, status: int, report: Sequence[int] = ()) -> None:
     """Raise what a kernel's return value stands for."""
     title = spec.title or "kernel"
+    if status == OUTSIDE:
+        raise bounds_error(spec, report)
     if status == NO_MEMORY:
         raise MemoryError(f"{title}: no memory for the partial results of a reduction")
     name = spec.names_of_params()[status - 1]

@@ -13,6 +13,7 @@ from pyfuser.codegen.spec import KernelSpec, spec_of
 from pyfuser.engine.cache import KernelCache, key_of
 from pyfuser.engine.compiler import build_identity, compile_library, find_compiler
 from pyfuser.engine.marshal import Number, make_run
+from pyfuser.ir.nodes import Workunit
 from pyfuser.settings import SETTINGS
 from pyfuser.trace.call import Argument, Space
 from pyfuser.transform.kernel import Kernel
@@ -71,7 +72,18 @@ def prepare(kernels: Sequence[Kernel]) -> list[Launchable]:
 
     Raises CompilerError or CacheError.
     """
-    specs = [spec_of(kernel) for kernel in kernels]
+    return _prepare([spec_of(kernel) for kernel in kernels])
+
+
+def prepare_checked(kernel: Kernel, workunit: Workunit) -> Launchable:
+    """A workunit's kernel, ready to run with its subscripts tested; `run` may raise BoundsError.
+
+    Raises CompilerError or CacheError.
+    """
+    return _prepare([spec_of(kernel, workunit)])[0]
+
+
+def _prepare(specs: Sequence[KernelSpec]) -> list[Launchable]:
     missing = [spec for spec in dict.fromkeys(specs) if spec not in _launchables]
     if len(missing) == 1:
         _launchables[missing[0]] = _compile(missing[0])

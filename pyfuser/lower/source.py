@@ -81,6 +81,8 @@ def _not_supported(function: FunctionType, message: str) -> WorkunitError:
     )
 
 
+MAX_FILES = 64  # whose trees are kept: each cell of a notebook that is run is a new file
+
 _sources: dict[int, tuple[weakref.ref[CodeType], FunctionSource]] = {}
 _Definition = tuple[ast.FunctionDef, CodeType]
 _files: dict[str, tuple[list[str], dict[int, _Definition]]] = {}
@@ -143,6 +145,8 @@ def _definitions(file: str, lines: list[str]) -> dict[int, _Definition]:
             code = codes.get((node.name, first))
             if code is not None:
                 found[first] = (node, code)
+    if len(_files) >= MAX_FILES:
+        del _files[next(iter(_files))]
     _files[file] = (lines, found)
     return found
 

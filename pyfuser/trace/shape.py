@@ -61,9 +61,40 @@ class ClusterShape(NamedTuple):
     fresh: bool
 
 
-class TraceShape(NamedTuple):
-    calls: tuple[CallShape, ...]
-    clusters: tuple[ClusterShape, ...]
+class TraceShape:
+    """The calls of a trace, and its clusters by number.
+
+    Hashing and comparing look at each distinct call once, as most calls of a long trace repeat.
+    """
+
+    __slots__ = ("_distinct", "_hash", "_kinds", "calls", "clusters")
+
+    def __init__(self, calls: tuple[CallShape, ...], clusters: tuple[ClusterShape, ...]) -> None:
+        self.calls = calls
+        self.clusters = clusters
+        kinds: dict[int, int] = {}  # by id(), of equal calls several
+        numbers: dict[CallShape, int] = {}
+        self._kinds = tuple(
+            [
+                kinds[id(call)]
+                if id(call) in kinds
+                else kinds.setdefault(id(call), numbers.setdefault(call, len(numbers)))
+                for call in calls
+            ]
+        )
+        self._distinct = tuple(numbers)
+        self._hash = hash((self._kinds, self._distinct, clusters))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, TraceShape)
+            and self._kinds == other._kinds
+            and self._distinct == other._distinct
+            and self.clusters == other.clusters
+        )
+
+    def __hash__(self) -> int:
+        return self._hash
 
 
 def shape_of(calls: Sequence[Call], structural: Callable[[Workunit], frozenset[int]]) -> TraceShape:
@@ -74,26 +105,49 @@ def shape_of(calls: Sequence[Call], structural: Callable[[Workunit], frozenset[i
     """
     clusters = _Clusters(calls)
     producers = {id(c.result): n for n, c in enumerate(calls) if c.result is not None}
+    known: dict[tuple[object, ...], CallShape] = {}
     shapes = []
     for call in calls:
         matters = structural(call.workunit)
-        arguments: list[ArgumentShape] = []
+        key: list[object] = [id(call.workunit), call.space]
         for n, argument in enumerate(call.arguments):
             kind = type(argument)
             if kind is Region:
-                arguments.append(clusters.shape(argument))  # type: ignore[arg-type]
-                continue
-            dtype = call.workunit.params[n].sym.dtype
-            if isinstance(argument, Future):
-                producer = producers.get(id(argument))
-                if producer is not None:
-                    arguments.append(FutureShape(dtype, producer))
-                    continue
-                argument = argument.result()
-            value = int(argument) if n in matters else None  # type: ignore[arg-type]
-            arguments.append(ScalarShape(dtype, value))
-        shapes.append(CallShape(call.pattern, call.space, call.workunit, tuple(arguments)))
+                key.append(id(argument))
+            elif n in matters or kind is Future:
+                key.append(_scalar_shape(call, n, matters, producers))
+        identity = tuple(key)
+        shape = known.get(identity)
+        if shape is None:
+            shape = known[identity] = _call_shape(call, matters, producers, clusters)
+        shapes.append(shape)
     return TraceShape(tuple(shapes), clusters.shapes())
+
+
+def _call_shape(
+    call: Call, matters: frozenset[int], producers: dict[int, int], clusters: _Clusters
+) -> CallShape:
+    arguments = tuple(
+        clusters.shape(argument)
+        if isinstance(argument, Region)
+        else _scalar_shape(call, n, matters, producers)
+        for n, argument in enumerate(call.arguments)
+    )
+    return CallShape(call.pattern, call.space, call.workunit, arguments)
+
+
+def _scalar_shape(
+    call: Call, n: int, matters: frozenset[int], producers: dict[int, int]
+) -> ScalarShape | FutureShape:
+    """The shape of argument number `n`, which is a number or a Future."""
+    argument = call.arguments[n]
+    dtype = call.workunit.params[n].sym.dtype
+    if isinstance(argument, Future):
+        producer = producers.get(id(argument))
+        if producer is not None:
+            return FutureShape(dtype, producer)
+        argument = argument.result()
+    return ScalarShape(dtype, int(argument) if n in matters else None)  # type: ignore[arg-type]
 
 
 class _Clusters:
@@ -101,12 +155,15 @@ class _Clusters:
 
     def __init__(self, calls: Sequence[Call]) -> None:
         self._base: dict[int, tuple[int, int]] = {}  # id(buffer) -> (cluster, base address)
+        self._known: dict[int, RegionShape] = {}  # by id(region): Views pass one region again
         self._shapes: list[ClusterShape] = []
         external: dict[int, tuple[int, int]] = {}  # id(buffer) -> absolute byte range
+        seen: set[int] = set()
         for call in calls:
             for argument in call.arguments:
-                if type(argument) is not Region:
+                if type(argument) is not Region or id(argument) in seen:
                     continue
+                seen.add(id(argument))
                 buffer = argument.buffer
                 key = id(buffer)
                 if buffer.external:
@@ -141,10 +198,13 @@ class _Clusters:
             self._base[key] = (numbers[start], self._base[key][1] - start)
 
     def shape(self, region: Region) -> RegionShape:
-        cluster, base = self._base[id(region.buffer)]
-        return RegionShape(
-            cluster, base + region.offset, region.strides, region.shape, region.dtype
-        )
+        known = self._known.get(id(region))
+        if known is None:
+            buffer, offset, strides, shape, dtype = region
+            cluster, base = self._base[id(buffer)]
+            known = RegionShape(cluster, base + offset, strides, shape, dtype)
+            self._known[id(region)] = known
+        return known
 
     def shapes(self) -> tuple[ClusterShape, ...]:
         return tuple(self._shapes)

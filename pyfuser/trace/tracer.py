@@ -36,24 +36,31 @@ class Tracer:
             call.position = self.recorded
             self.recorded += 1
             self.calls.append(call)
-            self._count(call, 1)
-
-    def _count(self, call: Call, step: int) -> None:
-        for argument in call.arguments:
-            if type(argument) is Region:
-                buffer = argument.buffer
-                buffer.pending += step
-                if buffer.external:
-                    self._raw += step
-                if buffer.pending == (1 if step > 0 else 0):
-                    self._bytes += step * buffer.nbytes
+            for argument in call.arguments:
+                if type(argument) is Region:
+                    buffer = argument.buffer
+                    if buffer.external:
+                        self._raw += 1
+                    if not buffer.pending:
+                        self._bytes += buffer.nbytes
+                    buffer.pending += 1
 
     def remove(self, done: list[Call]) -> None:
         """Forget calls that have run."""
-        gone = set(map(id, done))
+        if len(done) == len(self.calls):
+            self.calls = []
+        else:
+            gone = set(map(id, done))
+            self.calls = [call for call in self.calls if id(call) not in gone]
         for call in done:
-            self._count(call, -1)
-        self.calls = [call for call in self.calls if id(call) not in gone]
+            for argument in call.arguments:
+                if type(argument) is Region:
+                    buffer = argument.buffer
+                    buffer.pending -= 1
+                    if buffer.external:
+                        self._raw -= 1
+                    if not buffer.pending:
+                        self._bytes -= buffer.nbytes
         if not self.calls:
             self._raw = self._bytes = 0
 

@@ -157,13 +157,6 @@ def swap_in_place(i, x, y):
     y[i] = t
 
 
-@pk.workunit
-def precedence(i, x, a, b, c):
-    x[i] = 0.0
-    if a > 0 and (b > 0 or c > 0):
-        x[i] = 1.0
-
-
 @pk.function
 def helper(a: float, b: float) -> float:
     if a > b:
@@ -530,11 +523,3 @@ def test_near_the_recursion_limit():
     pyfuser.sync()
     assert got in (None, limit - depth - 59.0)
     assert x[0] == x[9] == limit - depth - 59.0
-
-
-def test_precedence_of_and_or():
-    x = np.zeros(N)
-    with pyfuser.fusing():
-        pk.parallel_for(N, precedence, x=x, a=0, b=0, c=1)
-        pk.parallel_for(N, inc, x=x)
-    assert x[0] == 1.0
