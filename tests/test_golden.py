@@ -1,0 +1,32 @@
+"""The plans of kernels/, their fused source and their ir, as they were last read and found right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import pyfuser
+from pyfuser import driver
+from pyfuser.compare import serve
+from pyfuser.ir.printer import show
+
+ROOT = Path(__file__).parents[1]
+KERNELS = sorted((ROOT / "kernels").glob("*.py"))
+FLUSHES = 4  # as many of a program's last flushes are shown
+
+
+@pytest.mark.parametrize("path", KERNELS, ids=lambda path: path.stem)
+def test_plans_and_fused_kernels(
+    path: Path, golden: Callable[[str, str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    module = serve.load(path)
+    driver.FLUSHES.clear()
+    with pyfuser.fusing():
+        module.run(module.setup(module.SIZES["small"]))
+    golden(f"plans/{path.stem}.txt", f"{pyfuser.explain(FLUSHES, source=True)}\n")
+    kernels = [kernel for flush in driver.FLUSHES[-FLUSHES:] for kernel in flush.program.kernels]
+    distinct = list(dict.fromkeys(show(kernel.workunit) for kernel in kernels))
+    golden(f"ir/{path.stem}.txt", "\n".join(distinct))
