@@ -21,6 +21,8 @@ from pyfuser.ir.visit import sym_of
 PRIMARY, UNARY, PRODUCT, SUM, RELATION, EQUALITY, AND, OR, CONDITIONAL = range(9, 0, -1)
 """Precedences; a larger one binds tighter. Shifts and bitwise operators are always bracketed."""
 
+_BY_DOUBLES = {"/": "pf_quotient", "%": "pf_remainder"}
+_WORDS = (DType.INT32, DType.UINT32)
 _BINARY = {"*": PRODUCT, "/": PRODUCT, "%": PRODUCT, "+": SUM, "-": SUM}
 _FETCH_LAMBDAS = {
     "min": "value < old ? value : old",
@@ -126,6 +128,9 @@ class Expressions:
         if precedence is None:
             left, right = self.text(e.left, UNARY), self.text(e.right, UNARY)
             return f"{left} {e.op} {right}", CONDITIONAL
+        if e.op in _BY_DOUBLES and e.dtype in _WORDS and not isinstance(e.right, nodes.Const):
+            left, right = self.text(e.left), self.text(e.right)
+            return f"{_BY_DOUBLES[e.op]}<{e.dtype.cpp}>({left}, {right})", PRIMARY
         left, right = self._operands(e, precedence)
         if e.op == "*" and self.products_apart and e.dtype.is_float:
             return f"pf_rounded({left} * {right})", PRIMARY
