@@ -129,11 +129,11 @@ def _by_syntax(first: Relation, second: Relation, axes: list[_Axis]) -> Verdict 
     # Now show that they do meet, at iterations that differ.
     if not (first.box and second.box and _surely_meet(first, second, axes)):
         return None
+    if not same_space or any(distances.values()):
+        return Verdict.CROSS
     free = set(range(rank)) - _mentioned(axes, rank)
     can_differ = any(_not_one_value(first.ranges[d], second.ranges[d]) for d in free)
-    if not same_space or any(distances.values()) or can_differ:
-        return Verdict.CROSS
-    return None
+    return Verdict.CROSS if can_differ else None
 
 
 def _pinned(axes: list[_Axis], rank: int) -> dict[int, int] | None:

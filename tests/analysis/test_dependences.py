@@ -407,3 +407,14 @@ def test_a_bad_pair_is_kept_though_the_order_follows():
         (0, 1): True,
         (0, 2): False,
     }
+
+
+
+def test_spaces_of_different_rank_touch_one_cell():
+    i, j, x, y = S("i"), S("j"), View("x"), View("y")
+    both_indices = workunit("both", [i, j], [x], [x[i] << 1.0])
+    one_index = workunit("one", [i], [y], [y[i] << 2.0])
+    square = Space((0, 0), (1, 1))
+    assert verdict(call(both_indices, square, X), call(one_index, 1, X)) == "cross"
+    assert verdict(call(one_index, 1, X), call(both_indices, square, X)) == "cross"
+    assert verdict(call(both_indices, square, X), call(one_index, 1, Y)) == "none"

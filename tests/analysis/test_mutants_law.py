@@ -1,0 +1,132 @@
+"""Cases that only a wrong law of fusion gets wrong; each was found by a mutant that survived."""
+
+from __future__ import annotations
+
+from pyfuser.analysis.dependences import Kind
+from pyfuser.ir.dtypes import DType
+from tests.analysis.build import S, View, any_of, both, call, expr, loop, region, when, workunit
+from tests.analysis.test_dependences import N, X, Y, Z, at, between, reads, verdict, writes
+
+
+def atomic(dtype):
+    i, x = S("i"), View("x", dtype=dtype)
+    one = 1 if dtype.is_integer else 1.0
+    return workunit("add", [i], [x], [x[expr(0)].update("+", one, atomic=True)])
+
+
+def test_atomics_on_other_types_of_one_size_do_not_commute():
+    floats, integers = region(0, N), region(0, N, dtype=DType.INT64)
+    add, add_integer = atomic(DType.FLOAT64), atomic(DType.INT64)
+    assert verdict(call(add, N, floats), call(add, N, floats)) == "none"
+    assert verdict(call(add, N, floats), call(add_integer, N, integers)) == "cross"
+
+
+def test_the_worst_of_several_accesses_to_one_view_counts():
+    i, x, y = S("i"), View("x"), View("y")
+    stencil = workunit("stencil", [i], [x, y], [y[i] << x[i] + x[i + 1]])
+    i, x, y = S("i"), View("x"), View("y")
+    pointwise = workunit("pointwise", [i], [x, y], [y[i] << x[i] + x[i]])
+    assert verdict(writes(at)(X, n=N - 1), call(stencil, N - 1, X, Y)) == "cross"
+    assert verdict(writes(at)(X, n=N - 1), call(pointwise, N - 1, X, Y)) == "same"
+
+
+def test_one_bad_view_of_two_is_kept_though_the_order_follows():
+    """0 -> 1 -> 2 keep the iteration; of 0 -> 2, y keeps it and x does not."""
+    i, x, y = S("i"), View("x"), View("y")
+    two = call(workunit("two", [i], [x, y], [x[i] << 1.0, y[i] << 1.0]), N, X, Y)
+    i, y, z = S("i"), View("y"), View("z")
+    one = call(workunit("one", [i], [y, z], [z[i] << y[i]]), N, Y, Z)
+
+    def last(mirror):
+        i, x, y, z, w = S("i"), *(View(name) for name in "xyzw")
+        other = x[(N - 1) - i] if mirror else x[i]
+        unit = workunit("last", [i], [x, y, z, w], [w[i] << z[i] + y[i] + other])
+        return call(unit, N, X, Y, Z, region(3, N))
+
+    def bad(*calls):
+        return [(d.source, d.sink) for d in between(*calls) if not d.same_iteration]
+
+    assert bad(two, one, last(mirror=True)) == [(0, 2)]
+    assert bad(two, one, last(mirror=False)) == []
+
+
+def test_an_index_that_no_subscript_holds_counts():
+    i, j, x, m = S("i"), S("j"), View("x"), View("m", 2)
+    spread = workunit("spread", [i, j], [x, m], [m[i, j] << x[i]])
+    i, j, x = S("i"), S("j"), View("x")
+    first = workunit("first", [i, j], [x], [when(j < 1, [x[i] << 1.0])])
+    square = region(1, (N, N))
+    assert verdict(call(spread, (N, N), X, square), call(first, (N, N), X)) == "cross"
+    assert verdict(call(spread, (N, 1), X, square), call(first, (N, 1), X)) == "same"
+
+
+def test_the_second_half_of_a_wider_element():
+    halves = region(0, 2 * N, dtype=DType.FLOAT32)
+
+    def puts(offset):
+        i, x = S("i"), View("x", dtype=DType.FLOAT32)
+        return workunit("puts", [i], [x], [x[2 * i + offset] << 1.0])
+
+    assert verdict(call(puts(1), N, halves), reads(at)(X)) == "same"
+    assert verdict(call(puts(3), N - 1, halves), reads(at)(X, n=N - 1)) == "cross"
+
+
+def test_wider_elements_at_the_same_strides():
+    """Complex numbers that start at every double: each covers its neighbour's first half."""
+    overlapping = region(0, N - 1, strides=(8,), dtype=DType.COMPLEX128)
+    apart = region(0, N // 2, dtype=DType.COMPLEX128)
+    i, x, y = S("i"), View("x", dtype=DType.COMPLEX128), View("y", dtype=DType.COMPLEX128)
+    take = workunit("take", [i], [x, y], [y[i] << x[i]])
+    out = region(1, N, dtype=DType.COMPLEX128)
+    assert verdict(writes(at)(X, n=N - 1), call(take, N - 1, overlapping, out)) == "cross"
+    low = writes(lambda i: 2 * i)
+    assert verdict(low(X, n=N // 2), call(take, N // 2, apart, out)) == "same"
+
+
+def test_rows_that_reach_into_the_next_row():
+    pairs = region(0, (N, 2))
+    windows = region(0, (N - 1, 4), strides=pairs.strides)
+    i, k, m = S("i"), S("k"), View("m", 2)
+    fill = workunit("fill", [i], [m], [loop(k, 0, 2, [m[i, k] << 1.0])])
+
+    def column(k):
+        i, w, y = S("i"), View("w", 2), View("y")
+        return workunit("column", [i], [w, y], [y[i] << w[i, expr(k)]])
+
+    assert verdict(call(fill, N - 1, pairs), call(column(2), N - 1, windows, Y)) == "cross"
+    assert verdict(call(fill, N - 1, pairs), call(column(1), N - 1, windows, Y)) == "same"
+
+
+def test_a_reversed_view_reaches_down():
+    backwards = region(0, N, offset=8 * (N - 1), strides=(-8,))
+    low = reads(at, guard=lambda i: i < N // 2)
+    assert verdict(writes(at)(backwards), low(X)) == "cross"
+    high = writes(at, guard=lambda i: i < N // 2)
+    assert verdict(high(backwards), low(X)) == "none"
+
+
+def test_one_store_under_two_guards():
+    i, x = S("i"), View("x")
+    ends = [when(i < 10, [x[i] << 1.0]), when(i > N - 11, [x[i] << 2.0])]
+    rim = call(workunit("rim", [i], [x], ends), N, X)
+    mirrored = reads(lambda i: (N - 1) - i, guard=lambda i: i < 10)
+    assert verdict(rim, mirrored(X)) == "cross"
+    middle = reads(lambda i: (N - 1) - i, guard=lambda i: both(i > 9, i < N - 10))
+    assert verdict(rim, middle(X)) == "none"
+
+
+def test_kinds_of_two_writes():
+    found = between(writes(at)(X), writes(lambda i: (N - 1) - i)(X))
+    assert [(d.kind, d.same_iteration) for d in found] == [(Kind.OUTPUT, False)]
+
+
+def test_the_right_side_of_or_runs_where_the_left_fails():
+    low = writes(at, guard=lambda i: i < N // 2)
+
+    def looks(operator):
+        i, x, y = S("i"), View("x"), View("y")
+        condition = operator(i < N // 2, x[(N - 1) - i] > 0.0)
+        return call(workunit("looks", [i], [x, y], [when(condition, [y[i] << 1.0])]), N, X, Y)
+
+    assert verdict(low(X), looks(any_of)) == "cross"
+    assert verdict(low(X), looks(both)) == "none"

@@ -1,0 +1,65 @@
+"""Overwrites that only seem certain; each case was found by a mutant that survived."""
+
+from __future__ import annotations
+
+import pytest
+
+from pyfuser.analysis.liveness import Lifetime, Liveness
+from pyfuser.ir.dtypes import DType
+from pyfuser.ir.nodes import Break, Continue, While
+from tests.analysis.build import S, View, call, expr, known, loop, region, trace, when, workunit
+from tests.analysis.test_liveness import COPY, FILL, N, X, Y, fill, lifetime
+
+
+def test_a_full_box_of_other_elements():
+    one_element = call(fill(lambda i: expr(0)), N, X)
+    assert lifetime(one_element).escapes
+    assert not lifetime(call(FILL, N, X)).escapes
+
+
+def test_a_reader_through_another_view_of_the_memory():
+    inner = region(0, N - 1, offset=8)
+    again = call(FILL, N, X)
+    assert lifetime(call(COPY, N - 1, inner, Y), again) == Lifetime(0b10, False)
+    beyond = region(0, N, offset=8 * N)
+    assert lifetime(call(COPY, N, beyond, Y), again) == Lifetime(0, False)
+
+
+def test_a_store_in_a_while_loop_may_not_happen():
+    def unit(body):
+        i, x, y = S("i"), View("x"), View("y")
+        return call(workunit("unit", [i], [x, y], body(x[i] << 1.0, y[i])), N, X, Y)
+
+    assert lifetime(unit(lambda store, y: [While((y > 0.0).node, (store,))])).escapes
+    assert not lifetime(unit(lambda store, y: [store])).escapes
+
+
+@pytest.mark.parametrize("leave", [Break, Continue])
+def test_a_loop_that_may_be_left_early(leave):
+    square = region(0, (N, N))
+
+    def rows(leave):
+        i, j, m, y = S("i"), S("j"), View("m", 2), View("y")
+        body = [when(y[j] > 0.0, [leave])] if leave else []
+        unit = workunit("rows", [i], [m, y], [loop(j, 0, N, [*body, m[i, j] << 1.0])])
+        return call(unit, N, square, region(1, N))
+
+    assert Liveness(trace(rows(None), rows(leave()))).lifetime(0, 0).escapes
+    assert not Liveness(trace(rows(None), rows(None))).lifetime(0, 0).escapes
+
+
+def test_a_loop_whose_bound_compares_unsigned():
+    """`range(-1, n)` has no iteration if n is unsigned: -1 becomes the greatest number."""
+
+    def shifted(dtype, start):
+        i, k, x, n = S("i"), S("k"), View("x"), S("n", dtype)
+        unit = workunit("shifted", [i], [x, n], [loop(k, start, n, [x[k + 1] << 1.0])])
+        return call(unit, 1, region(0, N), known(N - 1, dtype))
+
+    def escapes(dtype, start):
+        first, second = shifted(DType.INT32, start), shifted(dtype, start)
+        return Liveness(trace(first, second)).lifetime(0, 0).escapes
+
+    assert not escapes(DType.INT32, -1)
+    assert escapes(DType.UINT32, -1)
+    assert not escapes(DType.UINT32, 0)
