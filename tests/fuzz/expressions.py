@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import dataclass, field, replace
 
 from tests.fuzz.program import Base, Expr
@@ -56,7 +57,7 @@ class Place:
     def text(self, scope: Scope) -> str | None:
         """The text, if it is inside the view and its names are visible in this scope too."""
         narrower = scope.low >= self.scope.low and scope.high <= self.scope.high
-        local = any(f"[{name}]" in self.index for name in self.scope.ints)
+        local = set(self.scope.ints) & set(re.findall(r"\w+", self.index))
         return self.view.name + self.index if narrower and not local else None
 
 
