@@ -9,7 +9,7 @@ OUT ?= out
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: help demo test lint fuzz bench clean
+.PHONY: help demo test lint fuzz mutants bench clean
 .DEFAULT_GOAL := help
 
 help:
@@ -17,6 +17,7 @@ help:
 	@echo "make test         run the test suite"
 	@echo "make lint         run ruff and mypy"
 	@echo "make fuzz N=500   try N random programs (SEED=0, TIER=compiled or interpret)"
+	@echo "make mutants      break the law of fusion in many ways: the tests must notice each"
 	@echo "make bench        measure at length, large sizes: $(OUT)/bench.png, $(OUT)/*.json"
 	@echo "make clean        remove .venv and $(OUT)"
 
@@ -40,6 +41,9 @@ lint: $(INSTALLED)
 
 fuzz: $(INSTALLED)
 	@$(BIN)/python -m tests.fuzz --programs $(N) --seed $(SEED) --tier $(TIER)
+
+mutants: $(INSTALLED)
+	@$(BIN)/python -m tests.mutants
 
 bench: $(INSTALLED)
 	@$(BIN)/python experiments/chain_vs_handwritten.py --json $(OUT)/chain.json

@@ -10,23 +10,28 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import CodeType
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from pyfuser import check, eager
+from pyfuser import eager
 from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.analysis.dependences import DependenceGraph, dependences
+from pyfuser.checks.run import run as checked_run
+from pyfuser.checks.run import run_all
 from pyfuser.counters import COUNTERS
 from pyfuser.debug import show_program
 from pyfuser.engine import native
+from pyfuser.engine.marshal import Number
 from pyfuser.engine.native import Launchable
+from pyfuser.errors import PyFuserError
 from pyfuser.plan.partition import partition
 from pyfuser.plan.plan import Plan
 from pyfuser.settings import SETTINGS
 from pyfuser.trace.call import Argument, Call
 from pyfuser.trace.future import Future
 from pyfuser.trace.shape import TraceShape, shape_of
-from pyfuser.trace.tracer import Tracer
+from pyfuser.trace.tracer import Tracer, nothing_to_settle
 from pyfuser.transform.fuse import fuse
 from pyfuser.transform.group import GroupShape, group_shapes
 from pyfuser.transform.kernel import Kernel
@@ -76,7 +81,7 @@ def flush(tracer: Tracer) -> None:
     calls = list(tracer.calls)
     COUNTERS.flushes += 1
     if SETTINGS.check:
-        check.run_all(calls, tracer)
+        run_all(calls, tracer)
         return
     program = program_for(shape_of(calls, structural_scalars))
     _remember(program, calls)
@@ -118,30 +123,65 @@ def build(trace: TraceShape) -> Program:
 
 def _execute(program: Program, calls: Sequence[Call], tracer: Tracer) -> None:
     """Launch a program's kernels in order on the calls' data."""
-    done: list[Call] = []
+    ran: list[Any] = []
+    tracer.settle = partial(_settle, program, calls, ran, tracer, tracer.calls)
     try:
         for group, kernel, launchable in zip(
             program.plan.groups, program.kernels, program.launchables, strict=True
         ):
-            members = [calls[position] for position in group.calls]
-            _launch(kernel, launchable, members)
-            done += members
+            _launch(kernel, launchable, [calls[position] for position in group.calls], ran)
     finally:
+        tracer.settle()
+
+
+def _settle(
+    program: Program, calls: Sequence[Call], ran: list[Any], tracer: Tracer, pending: list[Call]
+) -> None:
+    """Forget the calls whose kernels are in `ran` (see `make_run`), and see to their results.
+
+    Interrupted by a signal handler, it can be called again.
+    """
+    done: list[Call] = []
+    for group, kernel, launchable, (status, result) in zip(
+        program.plan.groups, program.kernels, program.launchables, ran, strict=False
+    ):
+        if status:
+            break
+        members = [calls[position] for position in group.calls]
+        if kernel.results and not all(_result(members[n]).ready for n in kernel.results):
+            _give_results(kernel, members, launchable.values(result))
+        done += members
+    if tracer.calls is pending:  # else that much was done before the interruption
         tracer.remove(done)
+    tracer.settle = nothing_to_settle
 
 
-def _launch(kernel: Kernel, launchable: Launchable, calls: Sequence[Call]) -> None:
+def _launch(kernel: Kernel, launchable: Launchable, calls: Sequence[Call], ran: list[Any]) -> None:
     """Run one kernel on its calls' arguments, and give the calls their results."""
     arguments: list[Argument] = []
     for slot in kernel.slots:
         argument = calls[slot.call].arguments[slot.argument]
         arguments.append(argument.result() if isinstance(argument, Future) else argument)
-    values = launchable.run(kernel.space, arguments)
+    try:
+        for place in kernel.overwrites:
+            arguments[place].allocate(overwritten=True)  # type: ignore[union-attr]
+        values = launchable.run(kernel.space, arguments, ran)
+    except (PyFuserError, MemoryError, OverflowError) as error:
+        lines = "".join(f"\n  called as {call.name!r} at {call.location}" for call in calls)
+        error.args = (f"{error}{lines}",)
+        raise
     COUNTERS.launches += 1
+    _give_results(kernel, calls, values)
+
+
+def _give_results(kernel: Kernel, calls: Sequence[Call], values: Sequence[Number]) -> None:
     for place, value in zip(kernel.results, values, strict=True):
-        result = calls[place].result
-        assert result is not None
-        result.set(value)
+        _result(calls[place]).set(value)
+
+
+def _result(call: Call) -> Future:
+    assert call.result is not None
+    return call.result
 
 
 def _remember(program: Program, calls: Sequence[Call]) -> None:
@@ -158,7 +198,7 @@ def _keep(known: OrderedDict[Key, Value], key: Key, value: Value, limit: int) ->
 
 
 #: Runs one call now and alone.
-run: Callable[[Call], None] = check.run if SETTINGS.check else eager.run
+run: Callable[[Call], None] = checked_run if SETTINGS.check else eager.run
 
 #: The process's tracer.
 TRACER = Tracer()

@@ -21,6 +21,7 @@ from pyfuser.transform.fuse import fuse
 from pyfuser.transform.group import GroupShape
 from pyfuser.transform.kernel import Kernel
 from pyfuser.transform.optimise import specialise
+from pyfuser.transform.overwrites import mark_overwrites
 
 MAX_KERNELS = 1024
 
@@ -62,6 +63,8 @@ def run(call: Call, checked: bool = False) -> None:
     kernel, launchable = found
     if len(kernel.slots) != len(arguments):
         arguments = [arguments[slot.argument] for slot in kernel.slots]
+    for place in kernel.overwrites:
+        arguments[place].allocate(overwritten=True)  # type: ignore[union-attr]
     values = launchable.run(call.space, arguments)
     COUNTERS.launches += 1
     if call.result is not None:
@@ -73,7 +76,7 @@ def _prepare(call: Call, ready: _Ready, key: Any, checked: bool) -> tuple[Kernel
     if checked:  # as it was written: what `specialise` proves presumes that indices are inside
         found = kernel, native.prepare_checked(kernel, call.workunit)
     else:
-        found = kernel, native.prepare([specialise(kernel)])[0]
+        found = mark_overwrites(kernel), native.prepare([specialise(kernel)])[0]
     if len(ready.known) >= MAX_KERNELS:
         ready.known.clear()
     ready.known[key] = found

@@ -67,7 +67,7 @@ class BoundsError(CheckError, IndexError):
 
 
 class RaceError(CheckError):
-    """Two iterations of one kernel touch one cell, one writing, not atomically (PYFUSER_CHECK=races).
+    """Iterations of one kernel touch one cell, one writing, not atomically (PYFUSER_CHECK=races).
 
     locations: of the two accesses. iterations: which two, where the check ran the kernel.
     """
@@ -87,7 +87,7 @@ class SettingError(PyFuserError):
 
 
 def quoted(location: SourceLocation | None, indent: str = "    ") -> str:
-    """The line of a place with a caret under it, to end a message; empty where there is no source."""
+    """A line of source with a caret under the place, to end a message; empty without source."""
     line = linecache.getline(location.file, location.line).rstrip() if location else ""
     if location is None or not line:
         return ""

@@ -1,140 +1,110 @@
-"""PYFUSER_VERIFY=1: run each trace unfused on copies as well, and compare bit for bit."""
+"""PYFUSER_VERIFY=1: run each trace unfused on copies as well, and compare bit for bit.
+
+Reductions are compared bit for bit too, as the order of their additions does not depend on what
+they are fused with. With PYFUSER_FASTMATH=1 the compiler may change floating-point values as it
+likes, and what it does depends on the code around: then only sums are compared, within the bound
+that holds for any order of additions (see `checks.rounding`); nothing useful can be said of a
+single element, as one subtraction may turn a rounding error into all of a number.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 
+from pyfuser.checks.image import Image
+from pyfuser.checks.rounding import SumBounds, close
+from pyfuser.checks.script import Recording
 from pyfuser.errors import VerificationError
-from pyfuser.trace.call import Argument, Call
-from pyfuser.trace.future import Future
-from pyfuser.trace.memory import Array, Buffer, Handle, Region
+from pyfuser.settings import SETTINGS
+from pyfuser.trace.call import Call
+from pyfuser.trace.memory import Array, Region
 
 
 @contextlib.contextmanager
-def verified(calls: Sequence[Call], run_unfused: Callable[[Call], None]) -> Iterator[None]:
+def verified(
+    calls: Sequence[Call], run_unfused: Callable[[Call], None], fastmath: bool = SETTINGS.fastmath
+) -> Iterator[None]:
     """Around a fused run: run the calls one by one on copies first, and compare afterwards.
 
-    Raises VerificationError at the first argument or result that differs. Two NaNs are equal
-    whatever their payload. Temporaries that the program can no longer reach are not compared.
+    Raises VerificationError at the first argument or result that differs, and writes a script that
+    reproduces it to the current directory. Two NaNs are equal whatever their payload. Temporaries
+    that the program can no longer reach are not compared. Takes as much memory again as the calls
+    touch, twice.
     """
-    image = _Image(calls)
+    recording = Recording(calls)
+    image = Image(calls)
     copies = [image.copy(call) for call in calls]
+    bounds: list[float | None] = []
+    sums = SumBounds(run_unfused)
     for copied in copies:
+        if fastmath:
+            bounds.append(sums.of(copied))
         run_unfused(copied)
     yield
-    for call, copied in zip(calls, copies, strict=True):
-        _compare(call, copied)
-
-
-class _Image:
-    """Copies of all memory the calls touch; arguments that overlap do so in the copies too."""
-
-    def __init__(self, calls: Sequence[Call]) -> None:
-        self._futures: dict[int, Future] = {}
-        self._buffers: dict[int, Buffer] = {}
-        self._handles: list[Handle] = []
-        ranges = []
-        for call in calls:
-            for argument in call.arguments:
-                if isinstance(argument, Region) and argument.buffer.external:
-                    low, high = argument.bounds()
-                    address = argument.buffer.address
-                    ranges.append((address + low, address + high))
-        self._external = [_Range(low, high) for low, high in _merged(ranges)]
-
-    def copy(self, call: Call) -> Call:
-        result = None
-        if call.result is not None:
-            result = self._futures[id(call.result)] = Future(call.result.dtype, _nothing)
-        arguments = tuple(map(self._argument, call.arguments))
-        copied = Call(
-            call.pattern,
-            call.space,
-            call.workunit,
-            arguments,
-            result,
-            call.label,
-            _nothing.__code__,
-            0,
+    for n, (call, copied) in enumerate(zip(calls, copies, strict=True)):
+        difference = (
+            _sums_differ(call, copied, bounds[n]) if fastmath else _bits_differ(call, copied)
         )
-        copied.position = call.position
-        return copied
-
-    def _argument(self, argument: Argument) -> Argument:
-        if isinstance(argument, Future):
-            return self._futures.get(id(argument), argument)
-        if not isinstance(argument, Region):
-            return argument
-        buffer = argument.buffer
-        if buffer.external:
-            address = buffer.address + argument.offset
-            low = buffer.address + argument.bounds()[0]
-            where = next(r for r in self._external if r.low <= low <= r.high)
-            return argument._replace(buffer=where.buffer, offset=address - where.low)
-        copied = self._buffers.get(id(buffer))
-        if copied is None:
-            handle = Handle()
-            self._handles.append(handle)
-            copied = self._buffers[id(buffer)] = Buffer(buffer.nbytes, handle)
-            copied.allocate()
-            if buffer.root is not None and copied.root is not None:
-                copied.root[:] = buffer.root
-        return argument._replace(buffer=copied)
+        if difference is not None:
+            message = f"{call.location}: {call.name!r} fused gives another {difference}"
+            raise VerificationError(f"{message}. {_reproduced(recording, message)}")
 
 
-class _Range:
-    """A copy of the bytes from `low` to `high`."""
-
-    def __init__(self, low: int, high: int) -> None:
-        self.low, self.high = low, high
-        memory = (ctypes.c_uint8 * (high - low)).from_address(low)
-        self.buffer = Buffer.wrap(np.ctypeslib.as_array(memory).copy())
-
-
-def _nothing() -> None:
-    """What forces a copied Future: nothing, its value is there."""
-
-
-def _merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    merged: list[tuple[int, int]] = []
-    for low, high in sorted(ranges):
-        if merged and low <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
-        else:
-            merged.append((low, high))
-    return merged
+def _reproduced(recording: Recording, message: str) -> str:
+    """Write the script, and say where; whatever fails here must not hide the difference."""
+    advice = "PYFUSER_FUSION=0 runs the program unfused"
+    try:
+        path = recording.write(Path.cwd(), message)
+    except Exception as error:
+        return f"Please report this with the program (no script: {error!r}); {advice}"
+    if path is None:
+        return "This is what the script was written for"
+    data = path.with_suffix(".npz").name
+    return (
+        f"Please report this with {path.name} and {data}, which were written to {path.parent} and "
+        f"reproduce it; {advice}"
+    )
 
 
-def _compare(call: Call, copied: Call) -> None:
+def _bits_differ(call: Call, copied: Call) -> str | None:
+    """The first argument or result that differs, in words."""
     for param, argument, other in zip(
         call.workunit.params, call.arguments, copied.arguments, strict=True
     ):
         if isinstance(argument, Region) and argument.buffer.reachable:
             assert isinstance(other, Region)
-            _compare_arrays(call, param.sym.name, argument.array(), other.array())
+            found = _arrays_differ(argument.array(), other.array())
+            if found:
+                return f"{param.sym.name!r}: {found}"
     if call.result is not None and copied.result is not None:
         fused, unfused = np.asarray(call.result.result()), np.asarray(copied.result.result())
-        _compare_arrays(call, "its result", fused, unfused)
+        found = _arrays_differ(fused, unfused)
+        if found:
+            return f"result: {found}"
+    return None
 
 
-def _compare_arrays(call: Call, name: str, fused: Array, unfused: Array) -> None:
+def _arrays_differ(fused: Array, unfused: Array) -> str | None:
     with np.errstate(invalid="ignore"):
-        same = (
-            (fused == unfused) & (np.signbit(fused) == np.signbit(unfused))
-            if (fused.dtype.kind == "f")
-            else fused == unfused
-        )
+        same = fused == unfused
+        if fused.dtype.kind == "f":
+            same &= np.signbit(fused) == np.signbit(unfused)
         same |= (fused != fused) & (unfused != unfused)
     if np.all(same):
-        return
+        return None
     where = tuple(int(i) for i in np.argwhere(~np.atleast_1d(same))[0])
     values = np.atleast_1d(fused)[where], np.atleast_1d(unfused)[where]
-    raise VerificationError(
-        f"{call.location}: {call.name!r} fused gives another {name}: element {list(where)} is "
-        f"{values[0]!r}, unfused {values[1]!r}. Please report this with the program; "
-        "PYFUSER_FUSION=0 runs it unfused"
-    )
+    return f"element {list(where)} is {values[0]!r}, unfused {values[1]!r}"
+
+
+def _sums_differ(call: Call, copied: Call, bound: float | None) -> str | None:
+    if call.result is None or copied.result is None:
+        return None
+    fused, unfused = call.result.result(), copied.result.result()
+    if close(fused, unfused, bound):
+        return None
+    return f"result: {fused!r}, unfused {unfused!r}; no order of additions explains the difference"

@@ -24,10 +24,12 @@ import pytest
 import pyfuser
 from pyfuser import driver, eager
 from pyfuser.engine import native
+from pyfuser.engine.cache import KernelCache
 from pyfuser.frontends.embedded import dispatch
 from pyfuser.frontends.embedded import pykokkos as pk
 from pyfuser.lower import signature, source
 from pyfuser.settings import SETTINGS
+from pyfuser.trace.memory import Buffer
 
 CALLS = 20_000
 SIZES = 3_000
@@ -132,9 +134,7 @@ def caches() -> dict[str, int]:
         "eager": sum(1 + len(ready.known) for ready in eager._READY.values()),
         "native": len(native._launchables),
         "dispatch spaces": len(dispatch._SPACES),
-        "dispatch bindings": sum(
-            len(w.__pyfuser__.bindings) for w in (fill, axpy, dot, shifted)
-        ),
+        "dispatch bindings": sum(len(w.__pyfuser__.bindings) for w in (fill, axpy, dot, shifted)),
         "lower.source": len(source._sources),
         "lower.source files": len(source._files),
         "lower.signature": len(signature._signatures),
@@ -171,6 +171,14 @@ def growth(run: Callable[[int, np.ndarray], float], calls: int) -> Size:
     return size() - before
 
 
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache directory that no other process writes to."""
+    cache = KernelCache(tmp_path)
+    monkeypatch.setattr(native, "kernel_cache", lambda: cache)
+
+
+@pytest.mark.usefixtures("own_cache")
 @pytest.mark.parametrize("run", [step, eager_step])
 def test_a_steady_state_does_not_grow(run: Callable[[int, np.ndarray], float]) -> None:
     grown = growth(run, CALLS)
@@ -179,6 +187,27 @@ def test_a_steady_state_does_not_grow(run: Callable[[int, np.ndarray], float]) -
     assert grown.objects < 100
     assert grown.blocks < 300
     assert grown.resident < 4 << 20
+
+
+@pytest.mark.parametrize("run", [step, eager_step])
+def test_memory_goes_back_at_once(run: Callable[[int, np.ndarray], float]) -> None:
+    """Not only when the garbage collector comes by: it does not know how large arrays are."""
+    shared = np.arange(64.0)
+    run(64, shared)
+    before = buffers()
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(3):
+            run(64, shared)
+        assert buffers() <= before
+    finally:
+        gc.enable()
+
+
+def buffers() -> int:
+    """How many pieces of memory of Views and arrays are known."""
+    return sum(type(thing) is Buffer for thing in gc.get_objects())
 
 
 # --------------------------------------------------------------------------- changing shapes

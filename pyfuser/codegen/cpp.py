@@ -56,6 +56,8 @@ def _preamble(context: Context, code: str) -> str:
     code = "".join([code, *maths, cpp_prelude.COMPLEX if uses_complex else ""])
     title = " ".join(spec.title.split()) or "kernel"
     parts = [f"// {title}\n" + cpp_prelude.HEADER]
+    if "straight" in features:
+        parts[0] += cpp_prelude.STRAIGHT
     if "printf" in features:
         parts[0] += cpp_prelude.PRINTF
     for text, piece in _PIECES:
@@ -70,6 +72,8 @@ _PIECES = (
     ("pf_rounded", cpp_prelude.ROUNDED),
     ("pf_complex", cpp_prelude.COMPLEX),
     ("pf_bits", cpp_prelude.BITS),
+    ("pf_quotient", cpp_prelude.QUOTIENT),
+    ("pf_remainder", cpp_prelude.QUOTIENT),
     ("pf_extent", cpp_prelude.EXTENT),
     ("#pragma omp", cpp_prelude.OPENMP),
     ("pf_axis", cpp_prelude.AXIS),

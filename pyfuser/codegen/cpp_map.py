@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from pyfuser.codegen.cpp_context import Context, box_bounds, entry, function, nest
+from pyfuser.codegen.cpp_blocks import LOCALS as BLOCK_LOCALS
+from pyfuser.codegen.cpp_blocks import blocked_nest, blocks_of
+from pyfuser.codegen.cpp_context import Context, box_bounds, entry, function
 from pyfuser.codegen.cpp_cost import grain
 from pyfuser.codegen.spec import KernelSpec
 from pyfuser.ir import nodes
@@ -14,7 +16,7 @@ from pyfuser.ir.visit import all_expressions, expressions, statements
 CACHE_LINE = 64
 """Elements of an innermost axis that stay with one thread (a cache line of the smallest type)."""
 
-LOCALS = frozenset({"threads", "my_begin", "my_end", "order", "axis", "unit", "dim"})
+LOCALS = BLOCK_LOCALS | {"threads", "my_begin", "my_end", "order", "axis", "unit", "dim"}
 
 
 def emit(context: Context) -> str:
@@ -27,7 +29,7 @@ def emit(context: Context) -> str:
 
 def _line(context: Context) -> str:
     """One axis."""
-    loops = context.guard() + nest(context, [0], [("begin", "end")])
+    loops = context.guard() + blocked_nest(context, blocks_of(context), [0], [("begin", "end")])
     parameters = ["int64_t begin", "int64_t end", *context.signature]
     code = function("void pf_loop", parameters, loops)
     tail = "".join(", " + a for a in context.arguments)
@@ -54,7 +56,7 @@ def _box(context: Context, order: list[int]) -> str:
     """Several axes: each thread gets a slice of the box."""
     rank = len(order)
     lines, bounds = box_bounds(context)
-    loops = context.guard() + lines + nest(context, order, bounds)
+    loops = context.guard() + lines + blocked_nest(context, blocks_of(context), order, bounds)
     parameters = ["const int64_t* begin", "const int64_t* end", *context.signature]
     code = function("void pf_loop", parameters, loops)
     tail = "".join(", " + a for a in context.arguments)

@@ -5,13 +5,26 @@ from __future__ import annotations
 from pyfuser.ir.dtypes import DType
 
 BLOCK = 128
-"""Terms of a reduction that are computed before they are added up (1 KiB of stack for doubles)."""
+"""Iterations that are run together; of a reduction, terms that are computed before being added."""
 
 TILE = 4096
-"""Iterations that one partial result covers, whatever the number of threads."""
+"""Iterations that one partial result of a scan, or of a large reduction, covers."""
+
+TILES = 64
+"""Partial results of a small reduction, so that threads can share it."""
+
+SMALLEST_TILE = 8
 
 HEADER = """\
 #include <stdint.h>
+"""
+
+STRAIGHT = """\
+// g++ would move a call into the only branch that uses its value, and join the branches of equal
+// conditions around what lies between: neither can then become masked vector operations.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("no-tree-sink", "no-thread-jumps")
+#endif
 """
 
 BITS = """\
@@ -75,13 +88,10 @@ SUM = f"""\
 // A sum whose order of additions depends on the number of terms only: not on the threads, not on
 // the vector registers, not on what else the loop computes. Four 64-byte vectors of running sums
 // take the terms in turn and are added in halves at the end.
-static const int64_t pf_block = {BLOCK};
-static const int64_t pf_tile_size = {TILE};
-
-template <typename T, int width = 1> struct pf_sum {{
+template <typename T, int block, int width = 1> struct pf_sum {{
     typedef T vector __attribute__((vector_size(64)));
     static constexpr int64_t lanes = 4 * 64 / sizeof(T);
-    static constexpr int64_t room = pf_block * width > lanes ? pf_block * width : lanes;
+    static constexpr int64_t room = block * width > lanes ? block * width : lanes;
     vector sum[4] = {{}};
     alignas(64) T term[room];
 
@@ -100,13 +110,17 @@ template <typename T, int width = 1> struct pf_sum {{
     }}
 }};
 
-// How an iteration space is cut into tiles: several rows each, or parts of one row.
+// How an iteration space is cut into tiles: several rows each, or parts of one row. It depends on
+// the number of iterations alone, so a result does not change with the threads or the body.
 struct pf_tiling {{
     int64_t rows, columns, tile_rows, tile_columns, across, count;
     pf_tiling(int64_t rows, int64_t columns) : rows(rows), columns(columns) {{
         if (rows <= 0 || columns <= 0) {{ count = across = 0; return; }}
-        tile_columns = columns < pf_tile_size ? columns : pf_tile_size;
-        tile_rows = columns < pf_tile_size ? pf_tile_size / columns : 1;
+        int64_t size = (rows * columns + {TILES - 1}) / {TILES};
+        size = (size + {SMALLEST_TILE - 1}) / {SMALLEST_TILE} * {SMALLEST_TILE};
+        if (size > {TILE}) size = {TILE};
+        tile_columns = columns < size ? columns : size;
+        tile_rows = columns < size ? size / columns : 1;
         across = (columns + tile_columns - 1) / tile_columns;
         count = (rows + tile_rows - 1) / tile_rows * across;
     }}

@@ -11,18 +11,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pyfuser.codegen.cpp_blocks import LOCALS as BLOCK_LOCALS
+from pyfuser.codegen.cpp_blocks import Blocks, array_lines, blocks_of, segment_loops
 from pyfuser.codegen.cpp_context import Bounds, Context, box_bounds, entry, function, nest
 from pyfuser.codegen.cpp_cost import grain
 from pyfuser.codegen.cpp_statements import INDENT
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Accumulator, Body, Sym, Workunit
-from pyfuser.ir.visit import all_expressions, statements
+from pyfuser.ir.visit import all_expressions, assigned, statements
 
-LOCALS = frozenset(
-    {"row", "row_end", "column", "column_end", "at", "count", "filled", "left", "space", "rest"}
-    | {"step", "tiling", "threads", "tile"}
+LOCALS = (
+    BLOCK_LOCALS
+    | {"row", "row_end", "column", "column_end", "filled", "left", "space"}
+    | {"rest", "tiling", "threads", "tile"}
 )
+
+INLINE_SUMS = 8
+"""With more accumulators the code for full blocks is not compiled apart from that for others."""
 
 
 def emit(context: Context) -> str:
@@ -80,10 +86,13 @@ class _Names:
         self.partial = context.unique.take(f"{self.term}_partial")
         self.wide = dtype.is_complex
         self.part = {DType.COMPLEX64: "float", DType.COMPLEX128: "double"}.get(dtype, self.kind)
-        self.sum_type = f"pf_sum<{self.part}{', 2' * self.wide}>"
         self.slot = (
             f"*({self.kind}*)&{self.terms}[2 * step]" if self.wide else f"{self.terms}[step]"
         )
+
+    def sum_type(self, block: int) -> str:
+        """The type of the running sum, which holds the terms of a block."""
+        return f"pf_sum<{self.part}, {block}{', 2' * self.wide}>"
 
     def times(self, count: str) -> str:
         """The offset of so many terms; a complex one is two numbers."""
@@ -91,19 +100,23 @@ class _Names:
 
 
 def _tiled(context: Context) -> str:
-    sums = [_Names(context, a) for a in context.workunit.accumulators]
-    terms = _terms_function(context, sums)
-    return terms + _tile_function(context, sums) + _tile_entry(context, sums)
+    accumulators = context.workunit.accumulators
+    sums = [_Names(context, a) for a in accumulators]
+    sizes = [a.sym.dtype.size for a in accumulators]
+    single = any(a.sym.dtype is DType.FLOAT32 for a in accumulators)
+    blocks = blocks_of(context, kept=sum(sizes), smallest=64 if single else 32)
+    terms = _terms_function(context, sums, blocks)
+    return terms + _tile_function(context, sums, blocks.size) + _tile_entry(context, sums)
 
 
-def _tile_function(context: Context, sums: Sequence[_Names]) -> str:
+def _tile_function(context: Context, sums: Sequence[_Names], block: int) -> str:
     rank = context.spec.rank
     lines, bounds = box_bounds(context) if rank > 1 else ([], [])
     lines = context.guard() + lines
-    lines += [f"{INDENT}{s.sum_type} {s.sum};" for s in sums]
+    lines += [f"{INDENT}{s.sum_type(block)} {s.sum};" for s in sums]
     lines.append(f"{INDENT}int64_t filled = 0;")
     lines += _rows(context, bounds)
-    lines += _columns(context, sums, bounds)
+    lines += _columns(context, sums, bounds, block)
     if rank > 2:
         lines += _next_row(context, bounds)
     if rank > 1:
@@ -151,7 +164,9 @@ def _next_row(context: Context, bounds: list[Bounds]) -> list[str]:
     return lines
 
 
-def _columns(context: Context, sums: Sequence[_Names], bounds: list[Bounds]) -> list[str]:
+def _columns(
+    context: Context, sums: Sequence[_Names], bounds: list[Bounds], size: int
+) -> list[str]:
     """The loop over blocks of the innermost axis.
 
     A full block has a constant number of iterations, which vectorises without a remainder.
@@ -168,18 +183,18 @@ def _columns(context: Context, sums: Sequence[_Names], bounds: list[Bounds]) -> 
 
     lines = [
         f"int64_t at = {base}column;",
-        f"for (; {unfilled}at + pf_block <= {base}column_end; at += pf_block) {{",
-        f"    {block('pf_block', '')}",
-        *(f"    {s.sum}.add(pf_block);" for s in sums),
+        f"for (; {unfilled}at + {size} <= {base}column_end; at += {size}) {{",
+        f"    {block(str(size), '')}",
+        *(f"    {s.sum}.add({size});" for s in sums),
         "}",
         f"while (at < {base}column_end) {{",
-        f"    const int64_t left = {base}column_end - at, space = pf_block - filled;",
+        f"    const int64_t left = {base}column_end - at, space = {size} - filled;",
         "    const int64_t count = left < space ? left : space;",
         f"    {block('count', 'filled')}",
         "    at += count;",
         "    filled += count;",
-        "    if (filled == pf_block) {",
-        *(f"        {s.sum}.add(pf_block);" for s in sums),
+        f"    if (filled == {size}) {{",
+        *(f"        {s.sum}.add({size});" for s in sums),
         "        filled = 0;",
         "    }",
         "}",
@@ -188,37 +203,49 @@ def _columns(context: Context, sums: Sequence[_Names], bounds: list[Bounds]) -> 
     return [INDENT * depth + line for line in lines]
 
 
-def _terms_function(context: Context, sums: Sequence[_Names]) -> str:
-    """The loop over the iterations of a block."""
+def _terms_function(context: Context, sums: Sequence[_Names], blocks: Blocks) -> str:
+    """The loops over the iterations of a block, which give each accumulator's terms.
+
+    A body with a single loop is compiled twice: for full blocks, and for the rest.
+    """
     last = context.spec.rank - 1
-    lines = [
-        *context.ivdep(1),
-        f"{INDENT}for (int64_t step = 0; step < count; ++step) {{",
-        f"{INDENT * 2}const int64_t {context.counter(last)} = at + step;",
-        *context.narrowed(2),
-        *_terms(context, sums, 2),
-        f"{INDENT}}}",
-    ]
+    lines = array_lines(blocks, 1)
+    lines += segment_loops(context, blocks, last, 1, _Terms(context, sums).lines)
     parameters = ["int64_t at", "int64_t count", *(f"{s.part}* {s.terms}" for s in sums)]
     parameters += [f"const int64_t {context.counter(axis)}" for axis in range(last)]
-    return function("void pf_terms", [*parameters, *context.signature], lines, inline=True)
+    inline = len(blocks.segments) == 1 and len(sums) <= INLINE_SUMS
+    return function("void pf_terms", [*parameters, *context.signature], lines, inline)
 
 
-def _terms(context: Context, sums: Sequence[_Names], depth: int) -> list[str]:
-    """The body, with each accumulator a local that starts at zero."""
-    indent = INDENT * depth
-    body = context.workunit.body
-    direct = _single_updates(body, [a.sym for a in context.workunit.accumulators])
-    by_sym = dict(zip((a.sym for a in context.workunit.accumulators), sums, strict=True))
-    lines = [f"{indent}{s.kind} {s.term}{{}};" for sym, s in by_sym.items() if sym not in direct]
-    for stmt in body:
-        if isinstance(stmt, nodes.Update) and stmt.target in direct and not stmt.indices:
-            s = by_sym[stmt.target]
-            lines.append(f"{indent}{s.slot} = {context.expressions.text(stmt.value)};")
-        else:
-            lines += context.statements.print((stmt,), depth)
-    lines += [f"{indent}{s.slot} = {s.term};" for sym, s in by_sym.items() if sym not in direct]
-    return lines
+class _Terms:
+    """Prints the segments of a body, in order, with each accumulator a local."""
+
+    def __init__(self, context: Context, sums: Sequence[_Names]) -> None:
+        syms = [a.sym for a in context.workunit.accumulators]
+        self.context = context
+        self.sums = dict(zip(syms, sums, strict=True))
+        self.direct = _single_updates(context.workunit.body, syms)
+        self.started: set[Sym] = set()
+
+    def lines(self, body: Body, depth: int) -> list[str]:
+        """A segment: accumulators start at zero, or where the segments before left them."""
+        indent = INDENT * depth
+        updated = assigned(body)
+        lines, ends = [], []
+        for sym, s in self.sums.items():
+            if sym in self.direct or (sym in self.started and sym not in updated):
+                continue
+            start = f" = {s.slot}" if sym in self.started else "{}"
+            lines.append(f"{indent}{s.kind} {s.term}{start};")
+            ends.append(f"{indent}{s.slot} = {s.term};")
+            self.started.add(sym)
+        for stmt in body:
+            if isinstance(stmt, nodes.Update) and stmt.target in self.direct and not stmt.indices:
+                value = self.context.expressions.text(stmt.value)
+                lines.append(f"{indent}{self.sums[stmt.target].slot} = {value};")
+            else:
+                lines += self.context.statements.print((stmt,), depth)
+        return lines + ends
 
 
 def _single_updates(body: Body, syms: Sequence[Sym]) -> set[Sym]:

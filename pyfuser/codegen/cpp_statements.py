@@ -62,7 +62,8 @@ class Statements:
         if not s.indices:
             self.compound(self.names[s.target], dtype, s, depth)
         elif s.atomic and not e.serial:
-            self.emit(depth, f"{e.atomic_operation(s.op, e.element(s), dtype, self.text(s.value))};")
+            cell = e.element(s)
+            self.emit(depth, f"{e.atomic_operation(s.op, cell, dtype, self.text(s.value))};")
         else:
             self.compound(e.element(s), dtype, s, depth)
 

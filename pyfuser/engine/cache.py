@@ -80,7 +80,9 @@ class KernelCache:
                     stacklevel=2,
                 )
                 try:
-                    path = Path(tempfile.mkdtemp(prefix="pyfuser-"))
+                    path = Path(tempfile.mkdtemp(prefix="pyfuser-")).resolve()
+                    for parent in path.parents:
+                        check_ancestor(parent)
                 except OSError as second:
                     raise _nowhere("the temporary directory", second) from error
                 # A forked child shares the directory: only its maker removes it.

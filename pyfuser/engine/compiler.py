@@ -8,6 +8,7 @@ import platform
 import shlex
 import shutil
 import signal
+import sys
 import threading
 import time
 from dataclasses import dataclass
@@ -36,6 +37,7 @@ _FLAGS = (
     "-ffp-contract=off",  # a * b + c is rounded twice, fused with other kernels or not
     "-fno-math-errno",
     "-fno-trapping-math",  # floating-point exceptions are not observed: changes no value
+    "-fno-strict-aliasing",  # arrays of two types may share memory
     "-fwrapv",  # 32-bit index arithmetic wraps, as in the reference interpreter
     "-fno-exceptions",
     "-fno-rtti",
@@ -144,21 +146,21 @@ def compile_library(
             start_new_session=True,  # Ctrl-C reaches us only: we decide
         ) as process:
             try:
-                output = _wait(process, cancelled)
+                output = _wait(process, _shown(command), cancelled)
             except BaseException:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)  # the driver's children, too
                 raise
     except OSError as error:
         raise CompilerError(f"{_shown(command)}: cannot be run: {error.strerror}") from error
-    if process.returncode or not target.exists() or not target.stat().st_size:
+    if process.returncode or not _whole(target):
         said = _shortened(output.decode(errors="replace").strip())
         raise CompilerError(f"{_shown(command)}: {_fate(process.returncode)}\n{said}".rstrip())
     COUNTERS.compilations += 1
     COUNTERS.compile_seconds += time.perf_counter() - start
 
 
-def _wait(process: subprocess.Popen[bytes], cancelled: threading.Event | None) -> bytes:
+def _wait(process: subprocess.Popen[bytes], shown: str, cancelled: threading.Event | None) -> bytes:
     """What the compiler writes to stderr until it ends."""
     import subprocess
 
@@ -172,7 +174,7 @@ def _wait(process: subprocess.Popen[bytes], cancelled: threading.Event | None) -
                 raise CompilerError("compilation was interrupted") from None
             if left <= _POLL:
                 raise CompilerError(
-                    f"{process.args[0]}: no result after {TIME_LIMIT:.0f} s; gave up"
+                    f"{shown}: no result after {TIME_LIMIT:.0f} s; gave up"
                 ) from None
 
 
@@ -182,7 +184,27 @@ def _fate(status: int) -> str:
         return "was killed (SIGKILL): is there enough memory?"
     if status < 0:
         return f"was ended by signal {-status}"
-    return f"failed with status {status}" if status else "reported success but wrote no library"
+    if status:
+        return f"failed with status {status}"
+    return "reported success but wrote no complete library"
+
+
+def _whole(library: Path) -> bool:
+    """Whether a file is there, and not shorter than its ELF header says.
+
+    Loading a cut library ends the process: the missing pages are mapped all the same.
+    """
+    try:
+        size = library.stat().st_size
+        with open(library, "rb") as file:
+            header = file.read(64)
+    except FileNotFoundError:
+        return False
+    if header[:5] != b"\x7fELF\x02" or len(header) < 64:  # not ELF, or not of 64 bits
+        return size > 0
+    table = int.from_bytes(header[40:48], sys.byteorder)  # the section headers come last
+    entry = int.from_bytes(header[58:60], sys.byteorder)
+    return size >= table + entry * int.from_bytes(header[60:62], sys.byteorder)
 
 
 def _shown(command: list[str]) -> str:

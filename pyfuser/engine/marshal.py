@@ -21,7 +21,8 @@ from pyfuser.errors import ArgumentError
 from pyfuser.ir.dtypes import DType
 
 Number = bool | int | float | complex
-Run = Callable[[Any, Sequence[Any]], tuple[Number, ...]]
+Run = Callable[..., tuple[Number, ...]]
+Values = Callable[[Any], tuple[Number, ...]]
 
 _CODES = {
     DType.BOOL: "?7x",
@@ -41,8 +42,13 @@ _CODES = {
 _RESULT_BYTES = 16
 
 
-def make_run(spec: KernelSpec, function: Any, threads: Callable[[], int]) -> Run:
-    """`run(space, arguments)` for a kernel's entry point."""
+def make_run(spec: KernelSpec, function: Any, threads: Callable[[], int]) -> tuple[Run, Values]:
+    """`run(space, arguments, ran=None)` and `values(result)` for a kernel's entry point.
+
+    As soon as the kernel has returned, and in one step with it, `(status, result)` is appended to
+    the list `ran`: if a signal handler raises after the kernel, `run` returns no values, but `ran`
+    tells that the kernel has run, and `values` what it computed. Status 0 is success.
+    """
     slots = abi(spec)
     accumulators = len(spec.workunit.accumulators)
     result = ctypes.c_char * (_RESULT_BYTES * accumulators)
@@ -58,14 +64,14 @@ def make_run(spec: KernelSpec, function: Any, threads: Callable[[], int]) -> Run
         "threads": threads,
         "Result": result,
         "checked": lambda arguments: checked(spec, arguments),
+        "allocate": lambda arguments: allocate(spec, arguments),
         "fail": lambda status, report=(): fail(spec, status, report),
         "Report": report,
         "PackError": (struct.error, OverflowError),
     }
     source = run_source(spec, slots)
     exec(compile(source, f"<launch of {spec.title or 'kernel'}>", "exec"), namespace)
-    run: Run = namespace["run"]
-    return run
+    return namespace["run"], namespace["values"]
 
 
 def _slot_codes(spec: KernelSpec, slots: Sequence[Slot]) -> str:
@@ -85,12 +91,12 @@ def _result_codes(spec: KernelSpec) -> str:
 
 
 def run_source(spec: KernelSpec, slots: Sequence[Slot]) -> str:
-    """The Python source of `run`."""
+    """The Python source of `run` and `values`."""
     rank, params = spec.rank, spec.workunit.params
     first = "".join(f"b{axis}, " for axis in range(rank))
     last = "".join(f"e{axis}, " for axis in range(rank))
     names = "".join(f"a{n}, " for n in range(len(params)))
-    lines = ["def run(space, arguments):"]
+    lines = ["def values(result):", _returned(spec), "def run(space, arguments, ran=None):"]
     lines += [f"    {first}= space[0]", f"    {last}= space[1]"]
     if params:
         lines.append(f"    {names}= arguments")
@@ -98,7 +104,7 @@ def run_source(spec: KernelSpec, slots: Sequence[Slot]) -> str:
         if param.rank:
             lines += [
                 f"    m{n} = a{n}[0]",
-                f"    if m{n}.root is None: m{n}.allocate()",
+                f"    if m{n}.root is None: allocate(arguments)",
             ]
     values = ", ".join(["threads()", first[:-2], last[:-2], *(_value(spec, s) for s in slots)])
     lines += [
@@ -107,7 +113,7 @@ def run_source(spec: KernelSpec, slots: Sequence[Slot]) -> str:
         "    except PackError:",
         "        arguments = checked(arguments)",
         "        if arguments is None: raise",
-        "        return run(space, arguments)",
+        "        return run(space, arguments, ran)",
     ]
     outputs = []
     if spec.workunit.accumulators:
@@ -116,7 +122,15 @@ def run_source(spec: KernelSpec, slots: Sequence[Slot]) -> str:
     if spec.checked:
         lines.append("    report = Report()")
         outputs.append("report")
-    lines.append(f"    status = call({', '.join(['slots', *outputs])})")
+    passed = ["slots", *outputs]
+    lists = ", ".join(f"({name},)" for name in passed)
+    kept = "result" if spec.workunit.accumulators else "None"
+    lines += [
+        f"    if ran is None: status = call({', '.join(passed)})",
+        "    else:",  # signal handlers run between bytecodes; these iterators are C throughout
+        f"        ran.extend(zip(map(call, {lists}), ({kept},)))",
+        "        status = ran[-1][0]",
+    ]
     lines += [f"    if status: fail(status{', report' * spec.checked})", _returned(spec)]
     return "\n".join(lines) + "\n"
 
@@ -147,6 +161,21 @@ def _returned(spec: KernelSpec) -> str:
         names.append(f"r{n}, i{n}" if wide else f"r{n}")
         values.append(f"complex(r{n}, i{n})" if wide else f"r{n}")
     return f"    {', '.join(names)}, = unpack(result)\n    return ({', '.join(values)},)"
+
+
+def allocate(spec: KernelSpec, arguments: Sequence[Any]) -> None:
+    """Allocate the memory of all views.
+
+    Raises MemoryError, naming the first view that there is no memory for.
+    """
+    for name, param, argument in zip(
+        spec.names_of_params(), spec.workunit.params, arguments, strict=True
+    ):
+        if param.rank:
+            try:
+                argument.allocate()
+            except MemoryError as error:
+                raise MemoryError(f"{spec.title or 'kernel'}: argument {name!r}: {error}") from None
 
 
 def checked(spec: KernelSpec, arguments: Sequence[Any]) -> list[Any] | None:

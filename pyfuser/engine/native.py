@@ -2,42 +2,54 @@
 
 from __future__ import annotations
 
+import _ctypes
+import contextlib
 import ctypes
 import os
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from pyfuser.codegen.cpp import emit
 from pyfuser.codegen.spec import KernelSpec, spec_of
 from pyfuser.engine.cache import KernelCache, key_of
 from pyfuser.engine.compiler import build_identity, compile_library, find_compiler
-from pyfuser.engine.marshal import Number, make_run
+from pyfuser.engine.marshal import make_run
+from pyfuser.errors import CacheError
 from pyfuser.ir.nodes import Workunit
 from pyfuser.settings import SETTINGS
-from pyfuser.trace.call import Argument, Space
 from pyfuser.transform.kernel import Kernel
 
 
 class Launchable:
     """A compiled kernel. It holds no data, so one serves every call with its spec.
 
-    run(space, arguments): launch it and wait. `arguments` are aligned with the workunit's
+    run(space, arguments, ran=None): launch it and wait. `arguments` are aligned with the workunit's
     parameters: a Region (allocated if it is not yet) or a number. Returns one number for each
     accumulator. Raises OverflowError or TypeError for a number that does not fit its parameter,
-    ArgumentError for a misaligned array, MemoryError.
+    ArgumentError for a misaligned array, MemoryError. For `ran` and `values` see `make_run`.
     """
 
-    __slots__ = ("library", "run", "source", "spec")
+    __slots__ = ("library", "run", "source", "spec", "values")
 
     def __init__(self, spec: KernelSpec, source: str, library: Path) -> None:
         self.spec = spec
         self.source = source
         self.library = library
-        function = ctypes.CDLL(str(library)).pf_kernel
-        self.run: Callable[[Space, Sequence[Argument]], tuple[Number, ...]] = make_run(
-            spec, function, team.threads
-        )
+        self.run, self.values = make_run(spec, _entry_point(library), team.threads)
+
+
+def _entry_point(library: Path) -> Any:
+    """The kernel in a shared library. Raises OSError or AttributeError if there is none."""
+    loaded = ctypes.CDLL(str(library))
+    try:
+        return loaded.pf_kernel
+    except AttributeError:
+        with contextlib.suppress(OSError):  # else the next file of this name would not be loaded
+            _ctypes.dlclose(loaded._handle)
+        raise
 
 
 class _Team:
@@ -93,18 +105,46 @@ def _prepare(specs: Sequence[KernelSpec]) -> list[Launchable]:
 
 
 def _compile_all(specs: Sequence[KernelSpec]) -> list[Launchable]:
-    from concurrent.futures import ThreadPoolExecutor  # loaded only when it is needed
-
     workers = min(len(specs), SETTINGS.threads)
-    with ThreadPoolExecutor(workers, thread_name_prefix="pyfuser-compile") as pool:
-        return list(pool.map(_compile, specs))
+    cancelled = threading.Event()
+    with contextlib.ExitStack() as stack:
+        try:
+            from concurrent.futures import ThreadPoolExecutor  # loaded only when it is needed
+
+            pool = stack.enter_context(ThreadPoolExecutor(workers, "pyfuser-compile"))
+            futures = [pool.submit(_compile, spec, cancelled) for spec in specs]
+        except RuntimeError:  # at the exit of the interpreter there are no more threads
+            return [_compile(spec) for spec in specs]
+        try:
+            return [future.result() for future in futures]
+        except BaseException as error:
+            for future in futures:
+                future.cancel()
+            if not isinstance(error, Exception):  # Ctrl-C: stop those that run, too
+                cancelled.set()
+            raise
 
 
-def _compile(spec: KernelSpec) -> Launchable:
+def _compile(spec: KernelSpec, cancelled: threading.Event | None = None) -> Launchable:
     compiler = find_compiler(SETTINGS.compiler)
     source = emit(spec)
     key = key_of(source, build_identity(compiler, SETTINGS.fastmath))
-    library = kernel_cache().obtain(
-        key, source, lambda text, target: compile_library(compiler, text, target)
-    )
-    return Launchable(spec, source, library)
+
+    def build(text: Path, target: Path) -> None:
+        compile_library(compiler, text, target, cancelled)
+
+    library = kernel_cache().obtain(key, source, build, cancelled)
+    try:
+        return Launchable(spec, source, library)
+    except (OSError, AttributeError):  # intact, but no kernel: made anew, it may be one
+        library.unlink(missing_ok=True)
+    library = kernel_cache().obtain(key, source, build, cancelled)
+    try:
+        return Launchable(spec, source, library)
+    except (OSError, AttributeError) as error:
+        library.unlink(missing_ok=True)
+        raise CacheError(
+            f"the compiled kernel cannot be loaded: {error}; if {library.parent} is mounted "
+            f"noexec, set PYFUSER_CACHE_DIR; else see whether {compiler.command[0]!r} makes "
+            "shared libraries for this machine"
+        ) from error

@@ -7,11 +7,13 @@ arguments overlap is decided on regions only, never on Python names or `id()`.
 from __future__ import annotations
 
 import weakref
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pyfuser.ir.dtypes import DType
+from pyfuser.trace import pool
 
 Array = np.ndarray[Any, Any]
 
@@ -60,14 +62,18 @@ class Buffer:
         """Whether any Python object can still read what the buffer holds."""
         return self.external or self._handle() is not None
 
-    def allocate(self) -> None:
-        """Make zero-filled memory, if there is none yet.
+    def allocate(self, zero: bool = True) -> None:
+        """Make memory, if there is none yet: zero-filled, unless all of it is written next.
 
         Raises MemoryError, as NumPy does.
         """
         if self.root is None:
-            self.root = np.zeros(self.nbytes, dtype=np.uint8)
+            self.root = pool.allocate(self.nbytes, zero)
             self.address = self.root.__array_interface__["data"][0]
+
+    def __del__(self) -> None:
+        if self.root is not None and not self.external:
+            pool.release(self.root)
 
     def expose(self) -> Array:
         """The memory as bytes for NumPy; from now on any array may reach it."""
@@ -91,6 +97,25 @@ class Region(NamedTuple):
         """Of the first element; the buffer must be allocated."""
         return self.buffer.address + self.offset
 
+    def allocate(self, overwritten: bool = False) -> None:
+        """Make the buffer's memory, if there is none yet.
+
+        overwritten: whether every element of the region is written before any is read.
+
+        Raises MemoryError, which tells the region's shape and how many bytes were wanted.
+        """
+        if self.buffer.root is not None:
+            return
+        try:
+            whole = prod(self.shape) * self.dtype.size == self.buffer.nbytes
+            self.buffer.allocate(zero=not (overwritten and whole))
+        except (MemoryError, ValueError, OverflowError):  # the latter two: beyond all addresses
+            size = self.buffer.nbytes
+            raise MemoryError(
+                f"no memory for a View of shape {self.shape} and type {self.dtype.value}: "
+                f"{size} bytes ({size / 2**30:.3g} GiB) are wanted"
+            ) from None
+
     def bounds(self) -> tuple[int, int]:
         """First and one past the last byte it covers, relative to the buffer's address."""
         low = high = self.offset
@@ -105,8 +130,8 @@ class Region(NamedTuple):
 
     def array(self) -> Array:
         """The region as a NumPy array over the buffer's memory (which is allocated if needed)."""
+        self.allocate()
         buffer = self.buffer
-        buffer.allocate()
         root = buffer.root
         assert root is not None
         array: Array

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 
@@ -9,7 +10,7 @@ from pyfuser.trace.call import Call
 from pyfuser.trace.memory import Buffer, Region
 
 MAX_CALLS = 512
-MAX_BYTES_KEPT = 1 << 30  # of memory that only the trace keeps alive
+MAX_BYTES_KEPT = 1 << 30  # of memory that nothing but the trace keeps alive
 
 
 class Tracer:
@@ -17,25 +18,30 @@ class Tracer:
 
     One tracer serves the process; its lock serialises threads. `flush_function` is given by the
     driver: it runs the pending calls and removes each from `calls` as soon as it has run, so that
-    an error neither loses a call nor runs one twice.
+    an error neither loses a call nor runs one twice. A signal handler (Ctrl-C) may raise anywhere:
+    so `settle`, also given by the driver, removes what has run, and the next flush begins with it
+    if it was interrupted; and the counts may be too high for a moment, never too low.
     """
 
     def __init__(self) -> None:
         self.calls: list[Call] = []
         self.lock = threading.RLock()
         self.flush_function: Callable[[Tracer], None] | None = None
+        self.settle: Callable[[], None] = nothing_to_settle
         self.recorded = 0
         self._raw = 0  # pending arguments whose memory other arrays may reach
-        self._bytes = 0
+        self._bytes = 0  # of all pending arguments
+        self._look_at = MAX_BYTES_KEPT  # ... that give reason to count those kept alive
 
     def record(self, call: Call) -> None:
         """Append a call; flush first if the trace is full."""
         with self.lock:
-            if len(self.calls) >= MAX_CALLS or self._bytes > MAX_BYTES_KEPT:
+            if len(self.calls) >= MAX_CALLS or (
+                self._bytes > self._look_at and self._bytes_kept() > MAX_BYTES_KEPT
+            ):
                 self.flush()
             call.position = self.recorded
             self.recorded += 1
-            self.calls.append(call)
             for argument in call.arguments:
                 if type(argument) is Region:
                     buffer = argument.buffer
@@ -44,9 +50,10 @@ class Tracer:
                     if not buffer.pending:
                         self._bytes += buffer.nbytes
                     buffer.pending += 1
+            self.calls.append(call)
 
     def remove(self, done: list[Call]) -> None:
-        """Forget calls that have run."""
+        """Forget calls that have run; `calls` is another list afterwards."""
         if len(done) == len(self.calls):
             self.calls = []
         else:
@@ -63,6 +70,23 @@ class Tracer:
                         self._bytes -= buffer.nbytes
         if not self.calls:
             self._raw = self._bytes = 0
+            self._look_at = MAX_BYTES_KEPT
+
+    def _bytes_kept(self) -> int:
+        """The memory that would be free if the trace had run."""
+        self._look_at = self._bytes + MAX_BYTES_KEPT
+        buffers = {
+            id(argument.buffer): argument.buffer
+            for call in self.calls
+            for argument in call.arguments
+            if type(argument) is Region
+        }
+        return sum(
+            buffer.nbytes
+            for buffer in buffers.values()
+            if buffer.root is not None
+            and not (sys.getrefcount(buffer.root) > 2 if buffer.external else buffer.reachable)
+        )
 
     def touches(self, buffer: Buffer) -> bool:
         """Whether a pending call may read or write the buffer's memory."""
@@ -73,6 +97,7 @@ class Tracer:
         if not self.calls:
             return
         with self.lock:
+            self.settle()
             if self.calls and self.flush_function is not None:
                 self.flush_function(self)
 
@@ -80,3 +105,7 @@ class Tracer:
         """Make the buffer's memory safe for the host to read and write."""
         if self.calls and self.touches(buffer):
             self.flush()
+
+
+def nothing_to_settle() -> None:
+    """Nothing has run that is not removed."""

@@ -25,7 +25,8 @@ class Kernel:
     place in the group) whose
     result `workunit.accumulators[k]` computes. `overlaps` has every pair of different view
     parameters whose memory may overlap. `dead` are views whose contents nobody reads afterwards;
-    `fresh` are views whose every element is zero when the kernel starts.
+    `fresh` are views whose every element is zero when the kernel starts. `overwrites` are places of
+    views of which every element is written and none is read.
     """
 
     pattern: str
@@ -37,3 +38,4 @@ class Kernel:
     overlaps: frozenset[frozenset[Sym]] = frozenset()
     dead: frozenset[Sym] = frozenset()
     fresh: frozenset[Sym] = frozenset()
+    overwrites: tuple[int, ...] = ()

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pyfuser.transform.kernel import Kernel
+from pyfuser.transform.overwrites import mark_overwrites
 from pyfuser.transform.scalars import replace_scalars
 from pyfuser.transform.unroll import unroll
 from pyfuser.transform.unused import remove_unused
 from pyfuser.transform.widen import widen
 
 #: Of fused kernels.
-PASSES: tuple[Callable[[Kernel], Kernel], ...] = (replace_scalars, remove_unused)
+PASSES: tuple[Callable[[Kernel], Kernel], ...] = (
+    replace_scalars,
+    remove_unused,
+    mark_overwrites,
+)
 
 
 NATIVE_PASSES: tuple[Callable[[Kernel], Kernel], ...] = (unroll, widen)

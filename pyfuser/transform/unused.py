@@ -45,6 +45,7 @@ def remove_unused(kernel: Kernel) -> Kernel:
         overlaps=frozenset(pair for pair in kernel.overlaps if pair <= syms),
         dead=kernel.dead & syms,
         fresh=kernel.fresh & syms,
+        overwrites=(),
     )
 
 

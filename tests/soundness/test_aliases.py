@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import gc
 
 import numpy as np
@@ -78,7 +80,7 @@ def total(i, acc, x):
     acc += x[i]
 
 
-def run(first, second, size, overwrite=False):
+def run(first, second, size):
     """first is counted, then second copied out; the copy."""
     y = np.zeros(size)
     with pyfuser.fusing():
@@ -465,6 +467,39 @@ def test_a_temporary_that_something_else_keeps(keep):
     elif keep == "attribute":
         thing = thing.v
     assert_array_equal(np.asarray(thing), 2 * x)
+
+
+KEEPERS = {
+    "dlpack": (lambda v: np.from_dlpack(np.asarray(v)), lambda k: k),
+    "ctypes pointer": (
+        lambda v: np.asarray(v).ctypes.data_as(ctypes.POINTER(ctypes.c_double)),
+        lambda k: k[:N],
+    ),
+    "ctypes array": (lambda v: (ctypes.c_double * N).from_buffer(np.asarray(v)), list),
+    "method": (lambda v: v.__getitem__, lambda k: [k(j) for j in range(N)]),
+    "partial": (lambda v: functools.partial(np.asarray, v), lambda k: k()),
+    "iterator": (iter, list),
+    "flat": (lambda v: np.asarray(v).flat, list),
+    "reshaped": (lambda v: np.asarray(v).reshape(2, -1).T, lambda k: k.T.ravel()),
+    "bytes": (lambda v: memoryview(np.asarray(v)).cast("B"), np.frombuffer),
+    "array over its buffer": (lambda v: np.ndarray((N,), buffer=np.asarray(v)), lambda k: k),
+}
+
+
+@pytest.mark.parametrize("made_by", ["pykokkos", "numpy"])
+@pytest.mark.parametrize("name", KEEPERS)
+def test_memory_that_only_another_object_keeps(name, made_by):
+    keep, values = KEEPERS[name]
+    x, y = np.arange(float(N)), np.zeros(N)
+    with pyfuser.fusing():
+        t = pk.View([N], pk.double) if made_by == "pykokkos" else np.zeros(N)
+        kept = keep(t)
+        pk.parallel_for(N, temporary, x=x, t=t)
+        pk.parallel_for(N, use, t=t, y=y)
+        del t
+        gc.collect()
+    assert_array_equal(y, 2 * x + 1)
+    assert_array_equal(values(kept), 2 * x)
 
 
 def test_a_temporary_that_nobody_keeps_is_contracted():

@@ -1,5 +1,7 @@
 """Control flow, names and sources: each call keeps its own return, locals and source text."""
 
+# ruff: noqa: B007, SIM108 - workunits are written in PyKokkos' language, which has no such spelling
+
 from __future__ import annotations
 
 import linecache

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import cos, exp, log, sin, tanh
+
 import numpy as np
 import pykokkos as pk
 import pytest
@@ -219,8 +221,13 @@ def test_a_forwarded_float32_store_rounds():
 def test_a_contracted_temporary_keeps_its_type(precision):
     x = np.linspace(-100.3, 100.7, N)
     y, z = np.zeros(N), np.zeros(N)
-    dtype = {pk.float: np.float32, pk.int32: np.int32, pk.uint8: np.uint8, pk.int8: np.int8,
-             pk.int64: np.int64}[precision]
+    dtype = {
+        pk.float: np.float32,
+        pk.int32: np.int32,
+        pk.uint8: np.uint8,
+        pk.int8: np.int8,
+        pk.int64: np.int64,
+    }[precision]
     if precision is pk.uint8:
         x = np.abs(x)
     with pyfuser.fusing():
@@ -232,7 +239,7 @@ def test_a_contracted_temporary_keeps_its_type(precision):
         del t
     assert_array_equal(y, x.astype(dtype).astype(float))
     assert_array_equal(z, (x.astype(dtype) * dtype(2)).astype(float))
-    assert pyfuser.explain().groups[-1].contracted == ("y",) or pyfuser.explain().groups[-1].contracted
+    assert len(pyfuser.explain().groups[-1].contracted) == 1
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint16])
@@ -465,7 +472,9 @@ def test_other_dtypes_are_right_or_refused(dtype):
 
 def test_bits_of_the_fused_run_are_those_of_the_unfused_run():
     rng = np.random.default_rng(2)
-    start = np.concatenate([SPECIAL, rng.standard_normal(200) * 10.0 ** rng.integers(-300, 300, 200)])
+    start = np.concatenate(
+        [SPECIAL, rng.standard_normal(200) * 10.0 ** rng.integers(-300, 300, 200)]
+    )
     n = len(start)
 
     def program(x, y, f):
@@ -497,3 +506,63 @@ def test_bits_of_the_fused_run_are_those_of_the_unfused_run():
             y = np.float64(f) ** 2 - x
     for got, want in zip(runs[0], (x, y, z, w, f), strict=True):
         assert_array_equal(bits(got), bits(want))
+
+
+@pk.workunit
+def exponential(i, x, y):
+    y[i] = exp(x[i])
+
+
+@pk.workunit
+def waves(i, x, y):
+    y[i] = sin(x[i]) + cos(x[i])
+
+
+@pk.workunit
+def logarithm(i, x, y):
+    y[i] = log(x[i] + 1.0) * tanh(x[i])
+
+
+@pk.workunit
+def power(i, x, y, p):
+    y[i] = x[i] ** p
+
+
+@pk.workunit
+def exponential_if(i, x, y):
+    if x[i] > 0.5:
+        y[i] = exp(x[i]) - sin(x[i])
+
+
+@pk.workunit
+def exponential_while(i, x, y):
+    s: float = 0.0
+    while s < 3.0:
+        s += exp(x[i] * 0.1)
+    y[i] = s
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n", [1, 13, 1001])
+def test_mathematics_does_not_depend_on_fusion_or_on_the_lane(n, dtype):
+    def program(x):
+        y = [np.zeros(len(x), dtype) for _ in range(6)]
+        pk.parallel_for(len(x), exponential, x=x, y=y[0])
+        pk.parallel_for(len(x), waves, x=y[0], y=y[1])
+        pk.parallel_for(len(x), logarithm, x=x, y=y[2])
+        pk.parallel_for(len(x), power, x=y[2], y=y[3], p=1.7)
+        pk.parallel_for(len(x), exponential_if, x=x, y=y[4])
+        pk.parallel_for(len(x), exponential_while, x=x, y=y[5])
+        return y
+
+    x = (3 * np.random.default_rng(n).random(n)).astype(dtype)
+    with pyfuser.fusing():
+        fused = program(x)
+        repeated = program(np.full(n, x[0]))
+    with pyfuser.unfused():
+        unfused = program(x)
+        first = program(x[:1])
+    for a, b, c, d in zip(fused, unfused, repeated, first, strict=True):
+        assert_array_equal(a, b)
+        assert_array_equal(c, np.full(n, d[0]))
+    np.testing.assert_allclose(fused[0], np.exp(x), rtol=4 * np.finfo(dtype).eps)

@@ -1,5 +1,7 @@
 """Whatever is pending, every read sees the last write before it and no write after it."""
 
+# ruff: noqa: B007 - workunits are written in PyKokkos' language, which has no such spelling
+
 from __future__ import annotations
 
 import numpy as np
@@ -275,7 +277,10 @@ def test_future_as_index_and_loop_bound():
     assert x[5] == -1.0
 
 
-@pytest.mark.parametrize("policy", [lambda k: k, lambda k: pk.RangePolicy(0, k), lambda k: pk.RangePolicy(pk.Default, 0, int(k))])
+@pytest.mark.parametrize(
+    "policy",
+    [lambda k: k, lambda k: pk.RangePolicy(0, k), lambda k: pk.RangePolicy(pk.Default, 0, int(k))],
+)
 def test_future_as_range(policy):
     x, y = I.copy(), np.zeros(N)
     with pyfuser.fusing():
@@ -534,7 +539,7 @@ def test_sync_of_a_read_array_waits_for_its_readers():
 def test_a_long_trace():
     x, y = np.zeros(N), I.copy()
     with pyfuser.fusing():
-        for k in range(1000):
+        for _ in range(1000):
             pk.parallel_for(N, inc, x=x, v=1.0)
             pk.parallel_for(N, copy_reversed, x=x, y=y, n=N)
     assert_array_equal(x, np.full(N, 1000.0))

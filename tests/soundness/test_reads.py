@@ -257,10 +257,29 @@ def test_views_over_numpy_memory():
 
 def test_a_future_read_in_every_way():
     x = WANT.copy()
-    reads = [float, int, str, bool, repr, lambda s: s + 0.0, lambda s: 21.0 - s, lambda s: s == 21.0,
-             lambda s: s > 20, lambda s: f"{s:.1f}", lambda s: np.float64(s), lambda s: np.asarray(s),
-             lambda s: round(s), lambda s: abs(s), lambda s: -s, lambda s: s // 2, lambda s: divmod(s, 4),
-             lambda s: np.sqrt(s), lambda s: max(s, 3.0), lambda s: [s][0] < 1, lambda s: {21.0: 1}.get(s)]
+    reads = [
+        float,
+        int,
+        str,
+        bool,
+        repr,
+        lambda s: s + 0.0,
+        lambda s: 21.0 - s,
+        lambda s: s == 21.0,
+        lambda s: s > 20,
+        lambda s: f"{s:.1f}",
+        lambda s: np.float64(s),
+        lambda s: np.asarray(s),
+        lambda s: round(s),
+        lambda s: abs(s),
+        lambda s: -s,
+        lambda s: s // 2,
+        lambda s: divmod(s, 4),
+        lambda s: np.sqrt(s),
+        lambda s: max(s, 3.0),
+        lambda s: [s][0] < 1,
+        lambda s: {21.0: 1}.get(s),
+    ]
     for read in reads:
         with pyfuser.fusing():
             s = pk.parallel_reduce(N, total, x=x)
@@ -277,10 +296,10 @@ def test_printing_within_a_block(capsys):
     with pyfuser.fusing():
         pk.parallel_for(3, count, x=v)
         s = pk.parallel_reduce(3, total, x=v)
-        print(v, s, f"{s:6.2f}", "%g" % s)
+        print(v, s, f"{s:6.2f}", f"{s!s:>5}")
         pk.parallel_for(3, put, x=v, v=0.0)
         print(v[0], v)
-    assert capsys.readouterr().out == "[1. 2. 3.] 6.0   6.00 6\n0.0 [0. 0. 0.]\n"
+    assert capsys.readouterr().out == "[1. 2. 3.] 6.0   6.00   6.0\n0.0 [0. 0. 0.]\n"
 
 
 def test_other_results_are_right_whichever_is_read_first():
@@ -294,3 +313,21 @@ def test_other_results_are_right_whichever_is_read_first():
             assert v[first][5] == (first if first < 3 else 6.0)
             for k in range(4):
                 assert_array_equal(np.asarray(v[k]), WANT if k == 3 else np.full(N, float(k)))
+
+
+@pk.workunit
+def inc(i, x):
+    x[i] += 1.0
+
+
+def test_iteration_and_calls_that_alternate():
+    v = pk.View([4], pk.double)
+    with pyfuser.fusing():
+        seen = []
+        for element in v:
+            seen.append(float(element))
+            pk.parallel_for(4, inc, x=v)
+        backwards = reversed(v)
+        pk.parallel_for(4, inc, x=v)
+        assert next(backwards) == 5.0
+    assert seen == [0.0, 1.0, 2.0, 3.0]

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyfuser import eager
+from pyfuser.checks.races import check_races
 from pyfuser.errors import CheckError
-from pyfuser.race_check import check_races
 from pyfuser.settings import SETTINGS
 from pyfuser.trace.call import Call
 from pyfuser.trace.tracer import Tracer
@@ -34,7 +34,7 @@ def run(call: Call) -> None:
 def run_all(calls: Sequence[Call], tracer: Tracer) -> None:
     """Run recorded calls in order.
 
-    A mistake ends the program's trace as it would have ended the program: the calls after it are
+    A mistake ends the trace as it would have ended an eager program: the calls after it are
     forgotten, and their results raise.
     """
     done: list[Call] = []

@@ -1,0 +1,141 @@
+"""Code for a block of iterations along the innermost axis: a loop for each of its segments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import count
+
+from pyfuser.codegen.cpp_context import Bounds, Context, nest
+from pyfuser.codegen.cpp_prelude import BLOCK
+from pyfuser.codegen.cpp_statements import INDENT
+from pyfuser.codegen.segments import Segment, expansion, prepare
+from pyfuser.codegen.vectorisable import is_covered
+from pyfuser.ir.canonical import all_syms
+from pyfuser.ir.dtypes import DType
+from pyfuser.ir.nodes import Body, If, Sym
+from pyfuser.ir.visit import all_expressions, assigned, declared
+
+BLOCK_BYTES = 16384
+"""What the values kept for a block may take: half of a small first-level cache."""
+
+LOCALS = frozenset({"at", "count", "step"})
+
+PrintBody = Callable[[Body, int], list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """The segments of a body, and the arrays (by local) that carry values between their loops.
+
+    size: iterations of a block.
+    """
+
+    segments: tuple[Segment, ...]
+    arrays: dict[Sym, str]
+    size: int
+
+
+def blocks_of(context: Context, kept: int = 0, smallest: int = BLOCK // 4) -> Blocks:
+    """How the context's body is run; a body that stays in one loop is put into the context.
+
+    kept: bytes that are kept for each iteration besides; smallest: iterations a block has at least.
+    """
+    body = context.workunit.body
+    segments: tuple[Segment, ...] = (Segment(body, True),)
+    if context.independent:
+        segments = prepare(body, _aliased(context), _fresh(context))
+        size = sum(sym.dtype.size for sym in expansion(segments))
+        if smallest * size > BLOCK_BYTES:
+            segments, size = (Segment(body, True),), 0
+        kept += size
+    _name_locals(context, segments)
+    if context.independent and any(_branches_again(segment) for segment in segments):
+        context.expressions.features.add("straight")
+    if len(segments) == 1:
+        context.workunit = replace(context.workunit, body=segments[0].body)
+    take, names = context.unique.take, context.names
+    arrays = {sym: take(f"{names[sym]}_block") for sym in expansion(segments)}
+    fitting = (n for n in (BLOCK, BLOCK // 2) if n * kept <= BLOCK_BYTES)
+    return Blocks(segments, arrays, max(next(fitting, smallest), smallest))
+
+
+def _aliased(context: Context) -> frozenset[Sym]:
+    """The views that may overlap others."""
+    pairs = zip(context.workunit.params, context.spec.views, strict=True)
+    return frozenset(param.sym for param, view in pairs if view is not None and not view.restrict)
+
+
+def _fresh(context: Context) -> Callable[[str, DType], Sym]:
+    """Makes Syms that the workunit does not have."""
+    uids = count(1 + max((sym.uid for sym in all_syms(context.workunit)), default=0))
+    return lambda name, dtype: Sym(name, next(uids), dtype)
+
+
+def _name_locals(context: Context, segments: tuple[Segment, ...]) -> None:
+    """Names for the locals that the segments have and the workunit has not."""
+    for segment in segments:
+        for sym in declared(segment.body):
+            if sym not in context.names:
+                context.names[sym] = context.unique.take(sym.name)
+
+
+def _branches_again(segment: Segment) -> bool:
+    """Whether g++ has to be kept from rearranging branches (see `cpp_prelude.STRAIGHT`)."""
+    branches = [stmt for stmt in segment.body if isinstance(stmt, If)]
+    calls = any(map(is_covered, all_expressions(segment.body)))
+    return segment.vector and bool(branches) and (calls or len(branches) > 1)
+
+
+def array_lines(blocks: Blocks, depth: int) -> list[str]:
+    """The declarations of the arrays between segments."""
+    return [
+        f"{INDENT * depth}alignas(64) {sym.dtype.cpp} {name}[{blocks.size}];"
+        for sym, name in blocks.arrays.items()
+    ]
+
+
+def segment_loops(
+    context: Context, blocks: Blocks, axis: int, depth: int, print_body: PrintBody
+) -> list[str]:
+    """The loops over `count` iterations of an axis from `at`, one for each segment."""
+    indent = INDENT * depth
+    lines: list[str] = []
+    for segment in blocks.segments:
+        changed = assigned(segment.body)
+        lines += context.ivdep(depth)
+        lines.append(f"{indent}for (int64_t step = 0; step < count; ++step) {{")
+        lines.append(f"{indent}{INDENT}const int64_t {context.counter(axis)} = at + step;")
+        lines += context.narrowed(depth + 1)
+        for sym in segment.arriving:
+            kind = ("" if sym in changed else "const ") + sym.dtype.cpp
+            lines.append(
+                f"{indent}{INDENT}{kind} {context.names[sym]} = {blocks.arrays[sym]}[step];"
+            )
+        lines += print_body(segment.body, depth + 1)
+        for sym in segment.leaving:
+            lines.append(f"{indent}{INDENT}{blocks.arrays[sym]}[step] = {context.names[sym]};")
+        lines.append(f"{indent}}}")
+    return lines
+
+
+def blocked_nest(
+    context: Context, blocks: Blocks, order: list[int], bounds: list[Bounds]
+) -> list[str]:
+    """Loops over the axes in `order` (outermost first), the last one in blocks."""
+    if len(blocks.segments) == 1:
+        return nest(context, order, bounds)
+    lines = array_lines(blocks, 1)
+    for depth, axis in enumerate(order[:-1], 1):
+        name, (first, last) = context.counter(axis), bounds[axis]
+        lines.append(
+            f"{INDENT * depth}for (int64_t {name} = {first}; {name} < {last}; ++{name}) {{"
+        )
+    depth, (first, last), size = len(order), bounds[order[-1]], blocks.size
+    left = f"{last} - at"
+    lines += [
+        f"{INDENT * depth}for (int64_t at = {first}; at < {last}; at += {size}) {{",
+        f"{INDENT * depth}{INDENT}const int64_t count = {left} < {size} ? {left} : {size};",
+    ]
+    lines += segment_loops(context, blocks, order[-1], depth + 1, context.statements.print)
+    return lines + [f"{INDENT * depth}}}" for depth in range(len(order), 0, -1)]

@@ -1,0 +1,39 @@
+"""Find views that a kernel overwrites entirely, so that fresh memory for them need not be zero."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyfuser.ir.nodes import AtomicFetch, Load, Read, Store, Sym, Update
+from pyfuser.ir.visit import all_expressions, statements
+from pyfuser.trace.shape import RegionShape
+from pyfuser.transform.kernel import Kernel
+
+
+def mark_overwrites(kernel: Kernel) -> Kernel:
+    """The kernel with the places of those parameters in `overwrites`.
+
+    The view must be as large as the iteration space, stored at exactly the indices in every
+    iteration, and read nowhere.
+    """
+    workunit, space = kernel.workunit, kernel.space
+    own = tuple(Read(sym) for sym in workunit.indices)
+    stored = {s.view for s in workunit.body if isinstance(s, Store) and s.indices == own}
+    stored -= _read(kernel)
+    places = [
+        place
+        for place, (param, shape) in enumerate(zip(workunit.params, kernel.shapes, strict=True))
+        if param.sym in stored
+        and isinstance(shape, RegionShape)
+        and shape.shape == space.end
+        and not any(space.begin)
+    ]
+    return replace(kernel, overwrites=tuple(places))
+
+
+def _read(kernel: Kernel) -> set[Sym]:
+    """Views whose elements the kernel may read, and those that overlap another parameter."""
+    body = kernel.workunit.body
+    read = {e.view for e in all_expressions(body) if isinstance(e, (Load, AtomicFetch))}
+    read |= {s.target for s in statements(body) if isinstance(s, Update)}
+    return read | {sym for pair in kernel.overlaps for sym in pair}

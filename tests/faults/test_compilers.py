@@ -1,0 +1,144 @@
+"""Compilers that are not there, fail, die, hang, chatter or lie."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+import pyfuser
+from pyfuser.counters import COUNTERS
+from pyfuser.engine import compiler
+from pyfuser.errors import CacheError, CompilerError
+from tests.faults.conftest import Machine, Program, children
+
+FAULTS = {
+    "fails": ("echo 'kernel.cpp:7: no such luck' >&2; exit 1", "status 1\nkernel.cpp:7: no such"),
+    "killed": ("kill -9 $$", r"was killed \(SIGKILL\): is there enough memory"),
+    "crashes": ("kill -11 $$", "was ended by signal 11"),
+    "half": ('head -c 1000 /dev/zero > "$target"; kill -9 $$', "SIGKILL"),
+    "lazy": ("exit 0", "reported success but wrote no complete library"),
+    "cut": (
+        '"$real" "$@"; truncate -s 3000 "$target"',
+        "reported success but wrote no complete library",
+    ),
+    "empty": (': > "$target"', "reported success but wrote no complete library"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_compiler_that_fails(fault: str, machine: Machine, program: Program) -> None:
+    text, message = FAULTS[fault]
+    machine.break_compiler(text)
+    for _ in range(2):
+        with pytest.raises(CompilerError, match=message):
+            pyfuser.sync()
+        program.check_untouched()
+    assert machine.left() == {".lock"}
+    assert children() == []
+    machine.mend()
+    program.check_done()
+    assert machine.left() == {".lock", ".so"}
+
+
+LIARS = {
+    "text": 'echo "not a library" > "$target"',
+    "other": 'echo "int other;" > other.cpp; exec "$real" -shared -fPIC other.cpp -o "$target"',
+}
+
+
+@pytest.mark.parametrize("lie", LIARS)
+def test_a_compiler_that_makes_no_kernel(lie: str, machine: Machine, program: Program) -> None:
+    machine.break_compiler(LIARS[lie])
+    with pytest.raises(CacheError, match="the compiled kernel cannot be loaded: "):
+        pyfuser.sync()
+    program.check_untouched()
+    assert ".so" not in machine.left(), "what cannot be loaded is not kept"
+    machine.mend()
+    program.check_done()
+
+
+def test_no_compiler(machine: Machine, program: Program) -> None:
+    machine.script.unlink()
+    for _ in range(2):
+        with pytest.raises(CompilerError, match=r"no C\+\+ compiler found .*apt install g\+\+"):
+            pyfuser.sync()
+    program.check_untouched()
+    machine.mend()
+    program.check_done()
+
+
+def test_a_compiler_that_disappears(machine: Machine, program: Program) -> None:
+    compiler.find_compiler(str(machine.script))  # it was there a moment ago
+    machine.script.unlink()
+    with pytest.raises(CompilerError, match="cannot be run: No such file"):
+        pyfuser.sync()
+    program.check_untouched()
+    machine.mend()
+    program.check_done()
+
+
+def test_a_compiler_that_hangs(
+    machine: Machine, program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is killed, and with it what it started."""
+    monkeypatch.setattr(compiler, "TIME_LIMIT", 0.4)
+    started = machine.folder / "started"
+    machine.break_compiler(f"sleep 300 & echo $! >> {started}; wait")
+    with pytest.raises(CompilerError, match="no result after 0 s; gave up"):
+        pyfuser.sync()
+    assert children() == []
+    pids = started.read_text().split()
+    assert pids and not any(map(_runs, pids))
+    program.check_untouched()
+    assert machine.left() == {".lock"}
+    monkeypatch.undo()  # all of it; so:
+    again = Machine(machine.folder, monkeypatch)
+    program.check_done()
+    assert again.left() == {".lock", ".so"}
+
+
+def _runs(pid: str) -> bool:
+    """Whether a process still runs, a moment after it was killed."""
+    for _ in range(100):
+        try:
+            state = Path("/proc", pid, "stat").read_text().rpartition(")")[2].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            return False
+        if state in "ZX":
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def test_a_compiler_that_chatters(machine: Machine, program: Program) -> None:
+    """More than a pipe holds, on both outputs; the kernel is as good as any."""
+    machine.break_compiler(
+        "yes 'warning: something' | head -c 300000 | tee /dev/stderr; " + 'exec "$real" "$@"'
+    )
+    program.check_done()
+    before = machine.compilations
+    machine.restart()
+    hits = COUNTERS.cache_hits
+    machine.patch.setattr(compiler, "TIME_LIMIT", -1.0)
+    Program().check_done()
+    assert machine.compilations == before
+    assert COUNTERS.cache_hits > hits
+
+
+def test_one_kernel_of_several_fails(machine: Machine, program: Program) -> None:
+    """What did compile is kept, and not compiled again."""
+    machine.break_compiler(
+        'if grep -q "accumul\\|pf_sum\\|result" kernel.cpp; then exit 1; fi; exec "$real" "$@"'
+    )
+    with pytest.raises(CompilerError, match="status 1"):
+        pyfuser.sync()
+    program.check_untouched()
+    kept = len(list((machine.cache / "kernels").glob("*.so")))
+    assert kept > 0
+    before = machine.compilations
+    machine.mend()
+    program.check_done()
+    made = len(list((machine.cache / "kernels").glob("*.so")))
+    assert machine.compilations - before == made - kept

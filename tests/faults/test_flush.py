@@ -1,0 +1,138 @@
+"""A flush that is interrupted or fails between two kernels: no call is lost, none runs twice."""
+
+from __future__ import annotations
+
+import sys
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pyfuser
+from pyfuser import driver
+from pyfuser.errors import ArgumentError
+from pyfuser.frontends.embedded import pykokkos as pk
+from pyfuser.trace import tracer
+from tests.faults.conftest import Machine, Program
+from tests.faults.workunits import SIZE, increment, total
+
+
+class Interruption:
+    """Raises KeyboardInterrupt before the n-th bytecode of the code that runs kernels.
+
+    A signal handler can do so at some of these places; which, differs between versions of Python.
+    """
+
+    def __init__(self, place: int) -> None:
+        self.left = place
+        self.happened = False
+
+    def __enter__(self) -> None:
+        sys.settrace(self._enter)
+
+    def __exit__(self, *_: object) -> None:
+        sys.settrace(None)
+
+    def _enter(self, frame: FrameType, event: str, argument: Any) -> Any:
+        name = frame.f_code.co_filename
+        if name not in (driver.__file__, tracer.__file__) and not name.startswith("<launch of"):
+            return None
+        frame.f_trace_opcodes = True
+        frame.f_trace_lines = False
+        return self._step
+
+    def _step(self, frame: FrameType, event: str, argument: Any) -> Any:
+        if event == "opcode":
+            self.left -= 1
+            if self.left < 0 and not self.happened:
+                self.happened = True
+                raise KeyboardInterrupt
+        return self._step
+
+
+def test_ctrl_c_at_any_bytecode(machine: Machine, program: Program) -> None:
+    program.check_done()  # compiled
+    place = 0
+    while True:
+        program = Program()
+        interruption = Interruption(place)
+        try:
+            with interruption:
+                pyfuser.sync()
+        except KeyboardInterrupt:
+            pass
+        try:
+            program.check_done()
+        except AssertionError as error:
+            raise AssertionError(f"interrupted at bytecode {place}") from error
+        if not interruption.happened:
+            break
+        place += 1
+    assert place > 300, "so many bytecodes were tried"
+
+
+def test_ctrl_c_while_a_call_is_recorded(machine: Machine) -> None:
+    """Its view may be thought to be in use, never not to be."""
+    for place in range(10_000):
+        x = pk.View([SIZE], pk.double)
+        interruption = Interruption(place)
+        try:
+            with interruption:
+                pk.parallel_for(SIZE, increment, x=x)
+        except KeyboardInterrupt:
+            pass
+        recorded = len(pyfuser.pending())
+        assert x._region.buffer.pending >= recorded
+        np.testing.assert_array_equal(x, np.full(SIZE, float(recorded)))
+        assert pyfuser.pending() == ()
+        if not interruption.happened:
+            break
+    assert place > 30
+
+
+def test_a_kernel_that_fails_between_others(machine: Machine) -> None:
+    x, y, z = (pk.View([SIZE + n], pk.double) for n in range(3))
+    pk.parallel_for(SIZE, increment, x=x)
+    pk.parallel_for(SIZE + 1, increment, x=y)
+    pk.parallel_for(SIZE + 2, increment, x=z)
+    after = pk.parallel_reduce(SIZE + 2, total, x=z)
+    plan = driver.program_for(driver.shape_of(driver.TRACER.calls, driver.structural_scalars))
+    assert len(plan.launchables) == 3
+
+    class Failing:
+        """In place of the second launchable: there is no memory for its view."""
+
+        def __init__(self, of: Any) -> None:
+            self.values = of.values
+
+        def run(self, *arguments: Any) -> Any:
+            raise MemoryError("no memory for a View")
+
+    second = plan.launchables[1]
+    broken = (plan.launchables[0], Failing(second), plan.launchables[2])
+    object.__setattr__(plan, "launchables", broken)
+    with pytest.raises(
+        MemoryError, match=r"no memory for a View\n  called as 'increment' at .*py:"
+    ):
+        pyfuser.sync()
+    assert [line.split()[0] for line in pyfuser.pending()] == ["increment", "increment", "total"]
+    assert x._region.array()[0] == 1 and not y._region.buffer.allocated
+    driver.PROGRAMS.clear()
+    assert float(after) == SIZE + 2
+    for view in (x, y, z):
+        assert set(np.asarray(view)) == {1.0}
+
+
+def test_an_argument_that_is_refused_at_the_launch(machine: Machine) -> None:
+    """The error names the array and the calls of the kernel, of which none has run in part."""
+    x = pk.View([SIZE], pk.double)
+    bad = np.zeros(8 * SIZE + 1, np.uint8)[1:].view(np.float64)
+    pk.parallel_for(SIZE + 1, increment, x=pk.View([SIZE + 1], pk.double))
+    pk.parallel_for(SIZE, increment, x=x)
+    with pytest.raises(ArgumentError, match="does not start at a multiple of 8 bytes"):
+        pk.parallel_for(SIZE, increment, x=bad)
+        pyfuser.sync()
+    pending = [line.split()[0] for line in pyfuser.pending()]
+    assert x._region.array()[0] == (0 if "increment" in pending else 1)
+    assert not bad.any()

@@ -1,0 +1,87 @@
+"""Wrong plans: calls that must not share a loop, or not run in that order."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant
+
+MUTANTS = (
+    Mutant(
+        "calls of different spaces share a loop",
+        "plan/legality.py",
+        "            same = members.get(call.space, 0)\n"
+        "            members[call.space] = same | 1 << position",
+        "            same = members.get(len(call.space.begin), 0)\n"
+        "            members[len(call.space.begin)] = same | 1 << position",
+        "plan/test_partition.py::test_reasons",
+    ),
+    Mutant(
+        "a Future links nothing",
+        "plan/legality.py",
+        'links[argument.producer, position] = "scalar"',
+        "pass",
+        "plan/test_partition.py::test_a_result_that_a_later_call_takes",
+    ),
+    Mutant(
+        "paths do not separate",
+        "plan/legality.py",
+        "            separate |= apart[source]\n            if forbids >> source & 1:",
+        "            if forbids >> source & 1:",
+        "plan/test_mutants_legality.py::test_a_path_with_a_bad_link_separates_its_ends",
+    ),
+    Mutant(
+        "what a separated call follows is not separated",
+        "plan/legality.py",
+        "separate |= 1 << source | before[source]",
+        "separate |= 1 << source",
+        "plan/test_mutants_legality.py::test_a_path_with_a_bad_link_separates_its_ends",
+    ),
+    Mutant(
+        "scans share loops",
+        "plan/legality.py",
+        'if call.pattern not in ("for", "reduce") or',
+        'if call.pattern not in ("for", "reduce", "scan") or',
+        "plan/test_partition.py::test_patterns",
+    ),
+    Mutant(
+        "all accumulators are sums",
+        "plan/legality.py",
+        "return not workunit.accumulators or _is_sum(workunit)",
+        "return True",
+        "plan/test_partition.py::test_patterns",
+    ),
+    Mutant(
+        "printing is no effect",
+        "plan/legality.py",
+        'if call.pattern not in ("for", "reduce") or _has_effect(workunit):',
+        'if call.pattern not in ("for", "reduce"):',
+        "plan/test_partition.py::test_effects_keep_their_order_and_stay_alone",
+    ),
+    Mutant(
+        "groups run in the order of their first calls",
+        "plan/partition.py",
+        "    groups = sorted(groups)\n",
+        "    return sorted(groups)\n",
+        "plan/test_partition.py::test_exact_search_finds_the_best",
+    ),
+    Mutant(
+        "the order forgets a dependence",
+        "plan/partition.py",
+        "if before != number and number not in followers[before]:",
+        "if before != number and number not in followers[before] and before < number:",
+        "plan/test_partition.py::test_exact_search_finds_the_best",
+    ),
+    Mutant(
+        "the exact search may run a call before its predecessors",
+        "plan/partition.py",
+        "if done >> call & 1 or self._before[call] & ~(done | group):",
+        "if done >> call & 1:",
+        "plan/test_mutants_legality.py::test_the_exact_search_closes_no_cycle",
+    ),
+    Mutant(
+        "the greedy search may close a cycle",
+        "plan/partition.py",
+        "closed |= groups[number].after",
+        "closed |= 0",
+        "plan/test_partition.py::test_greedy_is_legal",
+    ),
+)

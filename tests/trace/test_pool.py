@@ -1,0 +1,86 @@
+"""Memory of dead Views is used again, and never while anybody can see it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pyfuser.ir.dtypes import DType
+from pyfuser.trace import pool
+from pyfuser.trace.memory import Buffer, Handle, Region
+
+SIZE = 1 << 17
+
+
+@pytest.fixture(autouse=True)
+def empty_pool():
+    pool.POOL.clear()
+    yield
+    pool.POOL.clear()
+
+
+def buffer_of(value: int) -> tuple[Buffer, Handle]:
+    handle = Handle()
+    buffer = Buffer(SIZE, handle)
+    buffer.allocate()
+    buffer.root[:] = value
+    return buffer, handle
+
+
+def test_a_dead_buffer_is_used_again_and_zeroed():
+    buffer, _ = buffer_of(7)
+    address = buffer.address
+    del buffer
+    again, _ = buffer_of(0)
+    assert again.address == address
+    other = Buffer(SIZE, Handle())
+    del again
+    other.allocate()
+    assert not other.root.any()
+
+
+def test_memory_that_is_overwritten_next_is_not_zeroed():
+    buffer, _ = buffer_of(7)
+    del buffer
+    again = Buffer(SIZE, Handle())
+    whole = Region(again, 0, (8,), (SIZE // 8,), DType.INT64)
+    whole.allocate(overwritten=True)
+    assert again.root[0] == 7
+
+
+def test_memory_of_which_a_part_is_overwritten_is_zeroed():
+    buffer, _ = buffer_of(7)
+    del buffer
+    again = Buffer(SIZE, Handle())
+    Region(again, 0, (8,), (SIZE // 8 - 1,), DType.INT64).allocate(overwritten=True)
+    assert not again.root.any()
+
+
+def test_memory_that_an_array_still_shows_is_left_alone():
+    buffer, _ = buffer_of(7)
+    array = Region(buffer, 0, (8,), (SIZE // 8,), DType.INT64).array()
+    del buffer
+    again, _ = buffer_of(0)
+    assert not np.shares_memory(array, again.root)
+    assert array.all()
+
+
+def test_exposed_memory_is_left_alone():
+    buffer, _ = buffer_of(7)
+    root = buffer.expose()
+    address = buffer.address
+    del buffer
+    again, _ = buffer_of(0)
+    assert again.address != address
+    assert root.all()
+
+
+def test_the_pool_is_bounded():
+    small = pool.Pool(3 * SIZE)
+    for _ in range(5):
+        small.give(np.zeros(SIZE, dtype=np.uint8))
+    assert small.held == 3 * SIZE
+    small.give(np.zeros(SIZE * 4, dtype=np.uint8))
+    assert small.held == 3 * SIZE
+    small.give(np.zeros(2 * SIZE, dtype=np.uint8))
+    assert small.held <= 3 * SIZE
