@@ -88,8 +88,13 @@ def _key(call: Call, ready: _Ready) -> tuple[Any, list[Argument]]:
     key: list[Any] = [call.space]
     arguments = list(call.arguments)
     spans = []
+    first: dict[int, int] = {}  # id() of a region -> its place: Views pass one region again
     for n, argument in enumerate(arguments):
         if type(argument) is Region:
+            place = first.setdefault(id(argument), n)
+            if place != n:
+                key.append(place)
+                continue
             buffer, _, strides, shape, _ = argument
             key.append(strides)
             key.append(shape)

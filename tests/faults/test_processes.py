@@ -64,11 +64,8 @@ def test_kill_9_during_a_compilation(machine: Machine) -> None:
     start = time.monotonic()
     assert machine.output(RUN)[0] == RIGHT
     assert time.monotonic() - start < 30, "no lock outlives its process"
-    assert list(kernels.glob("build-*")) == left, "young enough to be alive"
-    for path in left:
-        os.utime(path, (0, 0))
-    assert machine.output(RUN + "; pk.parallel_for(9, spin, x=x, n=1); pyfuser.sync()")[0] == RIGHT
-    assert machine.left() == {".lock", ".so"}
+    # Removed once too old to be alive: test_what_killed_builds_left_is_removed_in_time.
+    assert list(kernels.glob("build-*")) == left
 
 
 AT_EXIT = """
@@ -195,7 +192,7 @@ def temporary() -> set[Path]:
 
 
 @can_mount
-@pytest.mark.parametrize("size", ["4k", "16k", "32k"])
+@pytest.mark.parametrize("size", ["4k", "16k"])
 def test_a_full_disk(size: str, machine: Machine) -> None:
     """At whatever point it is full: a warning, and a directory that is gone afterwards."""
     before = temporary()

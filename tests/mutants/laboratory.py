@@ -38,8 +38,9 @@ class Laboratory:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._clean = directory / "clean"
+        half_written = shutil.ignore_patterns("*.pyc.*")  # byte code, by another process
         for name in ("pyfuser", "tests"):
-            shutil.copytree(ROOT / name, self._clean / name)
+            shutil.copytree(ROOT / name, self._clean / name, ignore=half_written)
         shutil.copy2(ROOT / "setup.cfg", self._clean)
 
     def healthy(self, tests: Sequence[str]) -> str:
