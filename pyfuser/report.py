@@ -21,6 +21,7 @@ from pyfuser.plan.explain import (
 )
 from pyfuser.plan.plan import Rejection
 from pyfuser.plan.profit import bytes_moved
+from pyfuser.trace.shape import RegionShape, TraceShape
 from pyfuser.transform.fuse import fuse
 from pyfuser.transform.group import group_shapes
 from pyfuser.transform.kernel import Kernel
@@ -59,7 +60,7 @@ def _groups(flush: Flush, calls: list[CallReport]) -> Iterable[GroupReport]:
         yield GroupReport(
             calls=tuple(calls[position] for position in group.calls),
             source=pykokkos.emit(kernel.workunit),
-            contracted=names.of(_contracted(before, kernel)),
+            contracted=names.of(_contracted(before, kernel, trace, group.calls)),
             removed_stores=names.counts(stores),
             removed_loads=names.counts(loads),
             bytes_moved=int(bytes_moved(trace, group.calls)),
@@ -87,12 +88,19 @@ class _Names:
         return dict(total)
 
 
-def _contracted(before: Kernel, after: Kernel) -> list[Sym]:
-    return [
-        param.sym
-        for param, slot in zip(before.workunit.params, before.slots, strict=True)
-        if param.rank and slot not in after.slots
-    ]
+def _contracted(
+    before: Kernel, after: Kernel, trace: TraceShape, group: Sequence[int]
+) -> list[Sym]:
+    """Temporaries that the group writes and that its kernel has no parameter for."""
+    written = _stores(before.workunit)
+    gone = []
+    for param, slot in zip(before.workunit.params, before.slots, strict=True):
+        region = trace.calls[group[slot.call]].arguments[slot.argument]
+        if slot in after.slots or param.sym not in written or not isinstance(region, RegionShape):
+            continue
+        if trace.clusters[region.cluster].temporary:
+            gone.append(param.sym)
+    return gone
 
 
 def _renamed(counts: Counter[Sym], kernel: Kernel, before: Kernel) -> Counter[Sym]:

@@ -1,4 +1,4 @@
-"""The plans of kernels/, their fused source and their ir, as they were last read and found right."""
+"""The plans of kernels/, their fused source and their ir, as last read and found right."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ def test_plans_and_fused_kernels(
     monkeypatch.chdir(ROOT)
     module = serve.load(path)
     driver.FLUSHES.clear()
+    state = module.setup(module.SIZES["small"])
     with pyfuser.fusing():
-        module.run(module.setup(module.SIZES["small"]))
+        module.run(state)
     golden(f"plans/{path.stem}.txt", f"{pyfuser.explain(FLUSHES, source=True)}\n")
     kernels = [kernel for flush in driver.FLUSHES[-FLUSHES:] for kernel in flush.program.kernels]
     distinct = list(dict.fromkeys(show(kernel.workunit) for kernel in kernels))

@@ -43,6 +43,7 @@ class Machine:
         self.script = folder / "c++"
         self.log = folder / "compilations"
         self.patch = monkeypatch
+        self.processes: list[subprocess.Popen[str]] = []
         self.mend()
         settings = replace(SETTINGS, compiler=str(self.script), threads=2)
         monkeypatch.setattr(native, "SETTINGS", settings)
@@ -91,7 +92,7 @@ class Machine:
 
     def start(self, program: str, *wrapper: str, **variables: str) -> subprocess.Popen[str]:
         """Run Python source in a process of its own, under the command `wrapper`."""
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [*wrapper, sys.executable, "-c", "from tests.faults.workunits import *\n" + program],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -99,6 +100,8 @@ class Machine:
             env=self.environment(**variables),
             cwd=ROOT,
         )
+        self.processes.append(process)
+        return process
 
     def output(self, program: str, *wrapper: str, **variables: str) -> tuple[str, str]:
         """stdout and stderr of a program that must succeed."""
@@ -115,6 +118,9 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine
     monkeypatch.setattr(modes.SWITCHES, "allowed", True)
     made = Machine(tmp_path, monkeypatch)
     yield made
+    for process in made.processes:
+        with process:  # closes its pipes and waits for it
+            process.kill()
     driver.TRACER.remove(list(driver.TRACER.calls))
     made.restart()
 

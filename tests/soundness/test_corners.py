@@ -399,10 +399,6 @@ def test_a_cell_reached_through_a_base_and_its_slice(view):
     assert_array_equal(np.asarray(part), I + 300)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="one loop reaches one address through two C++ types: compile with -fno-strict-aliasing",
-)
 def test_half_of_a_cell_written_in_the_same_iteration():
     x, y = np.zeros(N), np.zeros(N)
     halves = x.view(np.int32).reshape(N, 2)
@@ -417,10 +413,6 @@ def test_half_of_a_cell_written_in_the_same_iteration():
     assert_array_equal(x, I + 1)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="one loop reaches one address through two C++ types: compile with -fno-strict-aliasing",
-)
 @pytest.mark.parametrize("other", [np.float32, np.uint64])
 def test_a_cell_as_two_types(other):
     x = np.zeros(N, np.float32 if other is not np.float32 else np.int32)
