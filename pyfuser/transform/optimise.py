@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from pyfuser.transform.inner_loops import fuse_inner_loops
 from pyfuser.transform.kernel import Kernel
 from pyfuser.transform.overwrites import mark_overwrites
 from pyfuser.transform.scalars import replace_scalars
@@ -13,6 +14,7 @@ from pyfuser.transform.widen import widen
 
 #: Of fused kernels.
 PASSES: tuple[Callable[[Kernel], Kernel], ...] = (
+    fuse_inner_loops,
     replace_scalars,
     remove_unused,
     mark_overwrites,

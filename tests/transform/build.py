@@ -100,8 +100,9 @@ class Program:
     def check(self) -> Kernel:
         """The kernel, after comparing it (and its widened form) with the calls one by one."""
         kernel = self.kernel()
-        arrays = {id(r.buffer): r.buffer for c in self.calls for r in c.arguments
-                  if isinstance(r, Region)}
+        arrays = {
+            id(r.buffer): r.buffer for c in self.calls for r in c.arguments if isinstance(r, Region)
+        }
         for buffer in arrays.values():
             buffer.allocate()
         before = {key: np.array(buffer.root) for key, buffer in arrays.items()}
@@ -123,14 +124,10 @@ class Program:
 
     def _run(self, workunit: Workunit, pattern: str, arguments: Sequence[Any]) -> list[Any]:
         values = [a.array() if isinstance(a, Region) else a for a in arguments]
-        return list(
-            interpret(workunit, pattern, self.space.begin, self.space.end, values, order=1)
-        )
+        return list(interpret(workunit, pattern, self.space.begin, self.space.end, values, order=1))
 
 
 def _all_integers(workunit: Workunit) -> frozenset[int]:
     return frozenset(
         n for n, p in enumerate(workunit.params) if not p.rank and p.sym.dtype.is_integer
     )
-
-

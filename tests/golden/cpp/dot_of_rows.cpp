@@ -27,13 +27,10 @@ static inline void pf_share(int64_t& begin, int64_t& end, int64_t unit) {
 // A sum whose order of additions depends on the number of terms only: not on the threads, not on
 // the vector registers, not on what else the loop computes. Four 64-byte vectors of running sums
 // take the terms in turn and are added in halves at the end.
-static const int64_t pf_block = 128;
-static const int64_t pf_tile_size = 4096;
-
-template <typename T, int width = 1> struct pf_sum {
+template <typename T, int block, int width = 1> struct pf_sum {
     typedef T vector __attribute__((vector_size(64)));
     static constexpr int64_t lanes = 4 * 64 / sizeof(T);
-    static constexpr int64_t room = pf_block * width > lanes ? pf_block * width : lanes;
+    static constexpr int64_t room = block * width > lanes ? block * width : lanes;
     vector sum[4] = {};
     alignas(64) T term[room];
 
@@ -52,13 +49,17 @@ template <typename T, int width = 1> struct pf_sum {
     }
 };
 
-// How an iteration space is cut into tiles: several rows each, or parts of one row.
+// How an iteration space is cut into tiles: several rows each, or parts of one row. It depends on
+// the number of iterations alone, so a result does not change with the threads or the body.
 struct pf_tiling {
     int64_t rows, columns, tile_rows, tile_columns, across, count;
     pf_tiling(int64_t rows, int64_t columns) : rows(rows), columns(columns) {
         if (rows <= 0 || columns <= 0) { count = across = 0; return; }
-        tile_columns = columns < pf_tile_size ? columns : pf_tile_size;
-        tile_rows = columns < pf_tile_size ? pf_tile_size / columns : 1;
+        int64_t size = (rows * columns + 63) / 64;
+        size = (size + 7) / 8 * 8;
+        if (size > 4096) size = 4096;
+        tile_columns = columns < size ? columns : size;
+        tile_rows = columns < size ? size / columns : 1;
         across = (columns + tile_columns - 1) / tile_columns;
         count = (rows + tile_rows - 1) / tile_rows * across;
     }
@@ -100,22 +101,22 @@ static __attribute__((noinline)) void pf_tile(
     double* __restrict__ y) {
     const int64_t i_begin = begin[0], i_end = end[0];
     const int64_t j_begin = begin[1], j_end = end[1];
-    pf_sum<double> acc_sum;
+    pf_sum<double, 128> acc_sum;
     int64_t filled = 0;
     for (int64_t i = i_begin + row; i < i_begin + row_end; ++i) {
         int64_t at = j_begin + column;
-        for (; filled == 0 && at + pf_block <= j_begin + column_end; at += pf_block) {
-            pf_terms(at, pf_block, acc_sum.term, i, x, x_stride0, y);
-            acc_sum.add(pf_block);
+        for (; filled == 0 && at + 128 <= j_begin + column_end; at += 128) {
+            pf_terms(at, 128, acc_sum.term, i, x, x_stride0, y);
+            acc_sum.add(128);
         }
         while (at < j_begin + column_end) {
-            const int64_t left = j_begin + column_end - at, space = pf_block - filled;
+            const int64_t left = j_begin + column_end - at, space = 128 - filled;
             const int64_t count = left < space ? left : space;
             pf_terms(at, count, acc_sum.term + filled, i, x, x_stride0, y);
             at += count;
             filled += count;
-            if (filled == pf_block) {
-                acc_sum.add(pf_block);
+            if (filled == 128) {
+                acc_sum.add(128);
                 filled = 0;
             }
         }

@@ -1,0 +1,228 @@
+"""Fuse equal loops inside one iteration: `for j: A` and `for j: B` become `for j: A; B`.
+
+Fusing calls puts row loops one after the other. In one loop their values can stay in locals, and
+a row that only they use needs no memory. The law is that of fusion, one level down: two trips
+j of A and k of B that touch one element, at least one of them writing, must have j = k. It is
+proved by syntax: both loops name every such element by the same subscripts, one of which is the
+loop's variable plus what is fixed during the loops.
+
+A loop that adds up a value (a local or an accumulator) is not joined to one that does not: its
+additions keep their order, so it cannot be vectorised and would keep the other from being.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from pyfuser.ir.nodes import (
+    Assign,
+    AtomicFetch,
+    Binary,
+    Body,
+    Break,
+    Call,
+    Cast,
+    Const,
+    Continue,
+    Declare,
+    Eval,
+    Expr,
+    For,
+    If,
+    Load,
+    Read,
+    Stmt,
+    Store,
+    Sym,
+    Update,
+    While,
+)
+from pyfuser.ir.visit import (
+    all_expressions,
+    assigned,
+    declared,
+    expressions,
+    statements,
+    substitute_syms,
+)
+from pyfuser.transform.cells import Subscripts, expand, stable_locals
+from pyfuser.transform.kernel import Kernel
+
+
+def fuse_inner_loops(kernel: Kernel) -> Kernel:
+    """The kernel with neighbouring equal loops of its body joined, where that is legal."""
+    body = kernel.workunit.body
+    if sum(isinstance(stmt, For) for stmt in body) < 2:
+        return kernel
+    overlapping = {sym for pair in kernel.overlaps for sym in pair}
+    joiner = _Joiner(stable_locals(body), assigned(body), overlapping)
+    return replace(kernel, workunit=replace(kernel.workunit, body=joiner.join(body)))
+
+
+class _Joiner:
+    def __init__(self, stable: dict[Sym, Expr], changing: set[Sym], overlapping: set[Sym]) -> None:
+        self.stable = stable
+        self.changing = changing
+        self.overlapping = overlapping
+
+    def join(self, body: Body) -> Body:
+        """Append each loop to the last one of its kind, past declarations it does not need."""
+        result: list[Stmt] = []
+        last: int | None = None  # where in `result` the loop stands that may still grow
+        for stmt in body:
+            if isinstance(stmt, For) and last is not None:
+                joined = self._joined(result[last], stmt)
+                if joined is not None:
+                    result[last] = joined
+                    continue
+            if isinstance(stmt, For):
+                last = len(result)
+            elif last is not None and _may_move_up(stmt, result[last]):
+                result.insert(last, stmt)
+                last += 1
+                continue
+            else:
+                last = None
+            result.append(stmt)
+        return tuple(result)
+
+    def _joined(self, first: Stmt, second: For) -> For | None:
+        assert isinstance(first, For)
+        if not self._same_trips(first, second):
+            return None
+        body = substitute_syms(second.body, {second.sym: first.sym})
+        a, b = _Effects.of(first.body), _Effects.of(body)
+        if a is None or b is None or bool(a.changed) != bool(b.changed):
+            return None
+        if a.changed & (b.read | b.changed) or b.changed & a.read:
+            return None
+        views = (a.written & (b.loaded | b.written)) | (b.written & a.loaded)
+        touched = (a.written | b.written) & self.overlapping
+        if touched or not all(self._own_element(v, (*first.body, *body), first.sym) for v in views):
+            return None
+        return replace(first, body=(*first.body, *body))
+
+    def _same_trips(self, first: For, second: For) -> bool:
+        """Whether both loops certainly make the same trips, whatever the first one does."""
+        bounds = []
+        for loop in (first, second):
+            if loop.sym in self.changing or _leaves(loop.body):
+                return False
+            parts = (loop.start, loop.stop, loop.step)
+            bounds.append(tuple(expand(part, self.stable) for part in parts))
+        fixed = all(
+            not isinstance(e, (Load, AtomicFetch, Call))
+            and not (isinstance(e, Read) and e.sym in self.changing)
+            for part in bounds[0]
+            for e in expressions(part)
+        )
+        return fixed and bounds[0] == bounds[1] and first.sym.dtype is second.sym.dtype
+
+    def _own_element(self, view: Sym, body: Body, variable: Sym) -> bool:
+        """Whether all accesses name one element, another one in each trip."""
+        inside = set(declared(body)) | self.changing
+        found: set[Subscripts] = set()
+        for subscripts in _subscripts(view, body):
+            found.add(tuple(expand(index, self.stable) for index in subscripts))
+        if len(found) != 1:
+            return False
+        (subscripts,) = found
+        reads = {e.sym for i in subscripts for e in expressions(i) if isinstance(e, Read)}
+        return not (reads - {variable}) & inside and any(
+            _is_shifted(index, variable) for index in subscripts
+        )
+
+
+def _may_move_up(stmt: Stmt, loop: Stmt) -> bool:
+    """Whether a declaration's value does not depend on the loop before it."""
+    if not isinstance(stmt, Declare):
+        return False
+    if stmt.value is None:
+        return True
+    effects = _Effects.of((loop,))
+    return effects is not None and all(
+        isinstance(e, (Const, Binary, Cast))
+        or (isinstance(e, Read) and e.sym not in effects.changed)
+        for e in expressions(stmt.value)
+    )
+
+
+def _is_shifted(index: Expr, variable: Sym) -> bool:
+    """Whether the expression is the variable plus or minus something without it."""
+    if isinstance(index, Read):
+        return index.sym == variable
+    if isinstance(index, Binary) and index.op in ("+", "-"):
+        names = [
+            any(isinstance(e, Read) and e.sym == variable for e in expressions(side))
+            for side in (index.left, index.right)
+        ]
+        if names == [True, False]:
+            return _is_shifted(index.left, variable)
+        if names == [False, True]:
+            return index.op == "+" and _is_shifted(index.right, variable)
+    return False
+
+
+def _subscripts(view: Sym, body: Body) -> Iterable[Subscripts]:
+    for expr in all_expressions(body):
+        if isinstance(expr, Load) and expr.view == view:
+            yield expr.indices
+    for stmt in statements(body):
+        if (isinstance(stmt, Store) and stmt.view == view) or (
+            isinstance(stmt, Update) and stmt.target == view
+        ):
+            yield stmt.indices
+
+
+def _leaves(body: Body) -> bool:
+    """Whether a loop's body may leave it or skip the rest of a trip."""
+    return any(
+        isinstance(stmt, (Break, Continue))
+        or (isinstance(stmt, If) and (_leaves(stmt.then) or _leaves(stmt.orelse)))
+        for stmt in body
+    )
+
+
+@dataclass(frozen=True)
+class _Effects:
+    """What a loop's body does to what is declared outside of it.
+
+    read, changed: locals, scalars and accumulators. loaded, written: views and local arrays.
+    """
+
+    read: set[Sym]
+    changed: set[Sym]
+    loaded: set[Sym]
+    written: set[Sym]
+
+    @classmethod
+    def of(cls, body: Body) -> _Effects | None:
+        """None for a body whose effects must keep their order, or that is not understood."""
+        own = set(declared(body))
+        read: set[Sym] = set()
+        changed: set[Sym] = set()
+        loaded: set[Sym] = set()
+        written: set[Sym] = set()
+        for expr in all_expressions(body):
+            if isinstance(expr, AtomicFetch):
+                return None
+            if isinstance(expr, Read):
+                read.add(expr.sym)
+            elif isinstance(expr, Load):
+                loaded.add(expr.view)
+        for stmt in statements(body):
+            if isinstance(stmt, (Eval, While)):
+                return None
+            if isinstance(stmt, Assign):
+                changed.add(stmt.sym)
+            elif isinstance(stmt, Store):
+                written.add(stmt.view)
+            elif isinstance(stmt, Update) and stmt.indices:
+                if stmt.atomic:
+                    return None
+                loaded.add(stmt.target)
+                written.add(stmt.target)
+            elif isinstance(stmt, Update):
+                changed.add(stmt.target)
+        return cls(read - own, changed - own, loaded, written)

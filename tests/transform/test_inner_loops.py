@@ -1,0 +1,216 @@
+"""Joining the inner loops of fused calls, and when not to."""
+
+from __future__ import annotations
+
+import linecache
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyfuser.ir.nodes import For, Load
+from pyfuser.ir.visit import all_expressions, statements
+from pyfuser.transform.kernel import Kernel
+from tests.transform.build import Program, Temporary
+
+ROWS, COLUMNS = 3, 5
+
+
+def loops(kernel: Kernel) -> int:
+    return sum(isinstance(stmt, For) for stmt in statements(kernel.workunit.body))
+
+
+def data(seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(-5, 9, (ROWS, COLUMNS)).astype(float)
+
+
+def scale(i, b, a, m):
+    for j in range(m):
+        b[i][j] = 2.0 * a[i][j]
+
+
+def add(i, c, a, b, m):
+    for k in range(m):
+        c[i][k] = a[i][k] + b[i][k]
+
+
+def shifted(i, c, b, m):
+    for j in range(1, m):
+        c[i][j] = b[i][j - 1]
+
+
+def previous(i, c, b, m):
+    for j in range(m):
+        if j > 0:
+            c[i][j] = b[i][j - 1]
+
+
+def following(i, c, b, m):
+    for j in range(m):
+        if j < m - 1:
+            c[i][j] = b[i][j + 1]
+
+
+def reverse(i, c, b, m):
+    for j in range(m):
+        c[i][j] = b[i][m - 1 - j]
+
+
+def first_column(i, c, m):
+    for _j in range(m):
+        c[i][0] += 1.0
+
+
+def read_first(i, d, c, m):
+    for j in range(m):
+        d[i][j] = c[i][0]
+
+
+def total(i, acc, c, m):
+    for j in range(m):
+        acc += c[i][j]
+
+
+def stop_early(i, c, b, m):
+    for j in range(m):
+        if b[i][j] > 3.0:
+            break
+        c[i][j] = b[i][j]
+
+
+def row_total(i, s, a, m):
+    value: float = 0.0
+    for j in range(m):
+        value += a[i][j]
+    s[i][0] = value
+
+
+def by_row_total(i, c, s, a, m):
+    whole: float = s[i][0]
+    for j in range(m):
+        c[i][j] = a[i][j] + whole
+
+
+def test_equal_loops_are_joined_and_the_row_between_them_contracted():
+    a, c, t = data(), data(1), Temporary(ROWS, COLUMNS)
+    program = Program(ROWS)
+    program.call(scale, b=t, a=a, m=COLUMNS)
+    program.call(add, c=c, a=a, b=t, m=COLUMNS)
+    kernel = program.check()
+    assert loops(kernel) == 1
+    assert {param.sym.name for param in kernel.workunit.params} == {"a", "m", "c"}
+
+
+def test_a_live_row_is_stored_and_not_loaded_again():
+    a, b, c = data(), data(1), data(2)
+    program = Program(ROWS)
+    program.call(scale, b=b, a=a, m=COLUMNS)
+    program.call(add, c=c, a=a, b=b, m=COLUMNS)
+    kernel = program.check()
+    assert loops(kernel) == 1
+    loaded = {e.view.name for e in all_expressions(kernel.workunit.body) if isinstance(e, Load)}
+    assert loaded == {"a"}
+
+
+@pytest.mark.parametrize("reader", [previous, following, reverse])
+def test_another_element_of_the_row_keeps_loops_apart(reader: Callable[..., None]):
+    a, b, c = data(), data(1), data(2)
+    program = Program(ROWS)
+    program.call(scale, b=b, a=a, m=COLUMNS)
+    program.call(reader, c=c, b=b, m=COLUMNS)
+    assert loops(program.check()) == 2
+
+
+def test_other_bounds_keep_loops_apart():
+    a, b, c = data(), data(1), data(2)
+    program = Program(ROWS)
+    program.call(scale, b=b, a=a, m=COLUMNS)
+    program.call(shifted, c=c, b=b, m=COLUMNS)
+    assert loops(program.check()) == 2
+
+
+def test_one_element_for_all_trips_keeps_loops_apart():
+    c, d = data(1), data(2)
+    program = Program(ROWS)
+    program.call(first_column, c=c, m=COLUMNS)
+    program.call(read_first, d=d, c=c, m=COLUMNS)
+    assert loops(program.check()) == 2
+
+
+def test_a_later_write_of_what_the_first_loop_reads_at_another_place():
+    b, c = data(), data(1)
+    program = Program(ROWS)
+    program.call(following, c=c, b=b, m=COLUMNS)
+    program.call(scale, b=b, a=c, m=COLUMNS)
+    assert loops(program.check()) == 2
+
+
+def test_a_sum_keeps_to_itself():
+    a, b = data(), data(1)
+    program = Program(ROWS)
+    program.call(scale, b=b, a=a, m=COLUMNS)
+    program.call(total, "reduce", c=b, m=COLUMNS)
+    assert loops(program.check()) == 2
+
+
+def test_a_loop_that_may_end_early_keeps_to_itself():
+    a, b, c = data(), data(1), data(2)
+    program = Program(ROWS)
+    program.call(stop_early, c=c, b=b, m=COLUMNS)
+    program.call(scale, b=a, a=b, m=COLUMNS)
+    assert loops(program.check()) == 2
+
+
+def test_a_value_of_the_first_loop_that_the_second_needs_keeps_them_apart():
+    a, s, c = data(), data(1), data(2)
+    program = Program(ROWS)
+    program.call(row_total, s=s, a=a, m=COLUMNS)
+    program.call(by_row_total, c=c, s=s, a=a, m=COLUMNS)
+    assert loops(program.check()) == 2
+
+
+def test_overlapping_rows_keep_loops_apart():
+    base, a = np.zeros((ROWS, COLUMNS + 1)), data()
+    base[:] = np.arange(base.size).reshape(base.shape)
+    program = Program(ROWS)
+    program.call(scale, b=base[:, 1:], a=a, m=COLUMNS)
+    program.call(add, c=base[:, :-1], a=a, b=a, m=COLUMNS)
+    assert loops(program.check()) == 2
+
+
+SUBSCRIPTS = ["j", "j", "j", "j", "(j + 1) % m", "m - 1 - j", "0", "i"]
+
+
+def random_workunit(rng: random.Random, number: int) -> Callable[..., Any]:
+    lines = [f"def work{number}(i, x, y, z, m):"]
+    for _ in range(rng.randint(1, 2)):
+        lines.append(f"    for j in range({rng.choice(['m', 'm', 'm', 'm - 1'])}):")
+        for _ in range(rng.randint(1, 2)):
+            target, left, right = rng.choice("xyz"), rng.choice("xyz"), rng.choice("xyz")
+            a, b, c = (rng.choice(SUBSCRIPTS) for _ in range(3))
+            op = rng.choice(["=", "=", "+="])
+            lines.append(f"        {target}[i][{a}] {op} {left}[i][{b}] + 0.5 * {right}[i][{c}]")
+    text = "\n".join(lines) + "\n"
+    name = f"<inner loops {number}>"
+    linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+    scope: dict[str, Any] = {}
+    exec(compile(text, name, "exec"), scope)
+    return scope[f"work{number}"]
+
+
+def test_random_loops_compute_what_they_did():
+    rng = random.Random(12)
+    joined = 0
+    for _ in range(250):
+        arrays = [data(k) for k in range(3)]
+        if rng.random() < 0.4:
+            arrays[rng.randrange(3)] = Temporary(ROWS, COLUMNS)  # type: ignore[call-overload]
+        program = Program(ROWS)
+        for number in range(rng.randint(2, 3)):
+            x, y, z = rng.choices(arrays, k=3)
+            program.call(random_workunit(rng, number), x=x, y=y, z=z, m=COLUMNS)
+        before = sum(isinstance(s, For) for c in program.calls for s in statements(c.workunit.body))
+        joined += before - loops(program.check())
+    assert joined > 40
