@@ -58,10 +58,10 @@ class Program:
 
 @dataclass(frozen=True)
 class Flush:
-    """One flush that ran, for `explain`: its program, and each call's name, code and line."""
+    """One flush that ran, for `explain`: its program, and each call's label, code and line."""
 
     program: Program
-    calls: tuple[tuple[str, CodeType, int], ...]
+    calls: tuple[tuple[str | None, CodeType, int], ...]
 
 
 PROGRAMS: OrderedDict[TraceShape, Program] = OrderedDict()
@@ -186,7 +186,7 @@ def _result(call: Call) -> Future:
 
 def _remember(program: Program, calls: Sequence[Call]) -> None:
     """Keep what `explain` tells of this flush; it holds no data."""
-    FLUSHES.append(Flush(program, tuple((call.name, call.code, call.line) for call in calls)))
+    FLUSHES.append(Flush(program, tuple([(call.label, call.code, call.line) for call in calls])))
     if len(FLUSHES) > MAX_FLUSHES:
         del FLUSHES[0]
 

@@ -38,8 +38,10 @@ def explain(flushes: int = 1, source: bool = False) -> Explanation:
     rejections: list[RejectionReport] = []
     for flush in covered:
         calls = [
-            CallReport(name, f"{short_path(code.co_filename)}:{line}")
-            for name, code, line in flush.calls
+            CallReport(label or call.workunit.name, f"{short_path(code.co_filename)}:{line}")
+            for (label, code, line), call in zip(
+                flush.calls, flush.program.trace.calls, strict=True
+            )
         ]
         groups += _groups(flush, calls)
         rejections += [_rejection(flush, calls, r) for r in flush.program.plan.rejections]

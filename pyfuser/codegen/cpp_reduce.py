@@ -122,7 +122,7 @@ def _tile_function(context: Context, sums: Sequence[_Names], block: int) -> str:
     if rank > 1:
         lines.append(f"{INDENT}}}")
     for s in sums:
-        lines.append(f"{INDENT}{s.sum}.add(filled);")
+        lines.append(f"{INDENT}{s.sum}.{_rest(sums)}(filled);")
         lines.append(f"{INDENT}*{s.partial} = *(const {s.kind}*){s.sum}.total();")
     parameters = ["int64_t column", "int64_t column_end"]
     if rank > 1:
@@ -130,6 +130,11 @@ def _tile_function(context: Context, sums: Sequence[_Names], block: int) -> str:
         parameters = ["const int64_t* begin", "const int64_t* end", *rows, *parameters]
     parameters += [f"{s.kind}* {s.partial}" for s in sums]
     return function("void pf_tile", [*parameters, *context.signature], lines)
+
+
+def _rest(sums: Sequence[_Names]) -> str:
+    """The method that adds the terms of a block where that happens once or twice a tile."""
+    return "add" if len(sums) <= INLINE_SUMS else "rest"
 
 
 def _rows(context: Context, bounds: list[Bounds]) -> list[str]:
@@ -194,7 +199,7 @@ def _columns(
         "    at += count;",
         "    filled += count;",
         f"    if (filled == {size}) {{",
-        *(f"        {s.sum}.add({size});" for s in sums),
+        *(f"        {s.sum}.{_rest(sums)}({size});" for s in sums),
         "        filled = 0;",
         "    }",
         "}",

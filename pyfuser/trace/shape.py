@@ -107,9 +107,13 @@ def shape_of(calls: Sequence[Call], structural: Callable[[Workunit], frozenset[i
     producers = {id(c.result): n for n, c in enumerate(calls) if c.result is not None}
     known: dict[tuple[object, ...], CallShape] = {}
     shapes = []
+    positions: dict[int, frozenset[int]] = {}  # by id() of the workunit: what matters
     for call in calls:
-        matters = structural(call.workunit)
-        key: list[object] = [id(call.workunit), call.space]
+        number = id(call.workunit)
+        if number not in positions:
+            positions[number] = structural(call.workunit)
+        matters = positions[number]
+        key: list[object] = [number, id(call.space)]
         for n, argument in enumerate(call.arguments):
             kind = type(argument)
             if kind is Region:

@@ -41,6 +41,7 @@ template <typename T, int block, int width = 1> struct pf_sum {
             for (int v = 0; v < 4; ++v) sum[v] += next[v];
         }
     }
+    __attribute__((noinline)) void rest(int64_t count) { add(count); }
     const T* total() {
         T* lane = (T*)sum;
         for (int64_t half = lanes / 2; half >= width; half /= 2)
