@@ -44,7 +44,7 @@ def blocks_of(context: Context, kept: int = 0, smallest: int = BLOCK // 4) -> Bl
     body = context.workunit.body
     segments: tuple[Segment, ...] = (Segment(body, True),)
     if context.independent:
-        segments = prepare(body, _aliased(context), _fresh(context))
+        segments = prepare(body, _aliased(context), fresh_syms(context))
         size = sum(sym.dtype.size for sym in expansion(segments))
         if smallest * size > BLOCK_BYTES:
             segments, size = (Segment(body, True),), 0
@@ -66,7 +66,7 @@ def _aliased(context: Context) -> frozenset[Sym]:
     return frozenset(param.sym for param, view in pairs if view is not None and not view.restrict)
 
 
-def _fresh(context: Context) -> Callable[[str, DType], Sym]:
+def fresh_syms(context: Context) -> Callable[[str, DType], Sym]:
     """Makes Syms that the workunit does not have."""
     uids = count(1 + max((sym.uid for sym in all_syms(context.workunit)), default=0))
     return lambda name, dtype: Sym(name, next(uids), dtype)

@@ -15,6 +15,7 @@ from pyfuser.codegen.cpp_blocks import LOCALS as BLOCK_LOCALS
 from pyfuser.codegen.cpp_blocks import Blocks, array_lines, blocks_of, segment_loops
 from pyfuser.codegen.cpp_context import Bounds, Context, box_bounds, entry, function, nest
 from pyfuser.codegen.cpp_cost import grain
+from pyfuser.codegen.cpp_rows import row_lines, row_sums
 from pyfuser.codegen.cpp_statements import INDENT
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
@@ -248,6 +249,10 @@ class _Terms:
             if isinstance(stmt, nodes.Update) and stmt.target in self.direct and not stmt.indices:
                 value = self.context.expressions.text(stmt.value)
                 lines.append(f"{indent}{self.sums[stmt.target].slot} = {value};")
+                continue
+            rows = row_sums(stmt, self.sums)
+            if rows and isinstance(stmt, nodes.For):
+                lines += row_lines(self.context, stmt, rows, depth)
             else:
                 lines += self.context.statements.print((stmt,), depth)
         return lines + ends

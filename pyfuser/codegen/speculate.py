@@ -48,7 +48,9 @@ def _speculate(body: Body, fresh: Fresh, arrays: frozenset[Sym], changing: froze
             if all(vectorises(part, arrays) for part in inner):
                 new = replace(stmt, body=inner)
         elif not vectorises(stmt, arrays):
-            hoist = _Hoist(fresh, changing, touched)
+            tested = _touched(stmt) if isinstance(stmt, nodes.If) else ()
+            sure = {load for load in tested if not _varies(load, arrays, changing)}
+            hoist = _Hoist(fresh, changing, touched | sure)
             changed = hoist.statement(stmt)
             if hoist.safe and len(hoist.ahead) and vectorises(changed, arrays):
                 result += hoist.ahead

@@ -1,0 +1,89 @@
+"""Sums inside an iteration: a row loop that adds to an accumulator.
+
+    for j in range(columns):
+        acc += a[i][j] * b[i][j]
+
+The additions wait for each other, and the loop does not vectorise. As the order of a reduction's
+additions is ours to choose, long rows are summed as the iterations themselves are: terms of a
+block first, then `pf_sum`. Short rows are summed in order, as are loops that were
+unrolled. What decides is the number of trips, so the bits do not depend on what else is fused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyfuser.codegen.cpp_blocks import fresh_syms
+from pyfuser.codegen.cpp_context import Context
+from pyfuser.codegen.cpp_statements import INDENT
+from pyfuser.codegen.speculate import speculate
+from pyfuser.ir import nodes
+from pyfuser.ir.nodes import Body, Expr, For, Stmt, Sym
+from pyfuser.ir.visit import all_expressions, assigned, declared, expressions, statements
+
+BLOCK = 64
+"""Terms that are computed before they are added."""
+
+SHORTEST = 24
+"""Trips of a loop that is run in blocks; unrolled loops are shorter (see `transform.unroll`)."""
+
+
+def row_sums(stmt: Stmt, accumulators: Mapping[Sym, object]) -> list[Sym]:
+    """The accumulators that a loop adds to, if the loop may be run in blocks."""
+    if not isinstance(stmt, For) or not isinstance(stmt.step, nodes.Const) or stmt.step.value != 1:
+        return []
+    changed = assigned(stmt.body)
+    if stmt.sym in changed or _leaves(stmt.body):
+        return []
+    if any(_may_change(bound, changed) for bound in (stmt.start, stmt.stop)):
+        return []
+    return [sym for sym in accumulators if sym in changed and not sym.dtype.is_complex]
+
+
+def row_lines(context: Context, loop: For, sums: list[Sym], depth: int) -> list[str]:
+    """The loop in blocks if it is long, else as it was written."""
+    text, take = context.expressions.text, context.unique.take
+    first, last = take("first"), take("last")
+    body = speculate(loop.body, fresh_syms(context))
+    if body is not loop.body:  # g++ would take the calls back into their branches
+        context.expressions.features.add("straight")
+    for sym in declared(body):
+        if sym not in context.names:
+            context.names[sym] = take(sym.name)
+    rows = {sym: take(f"{context.names[sym]}_row") for sym in sums}
+    variable = f"const {loop.sym.dtype.cpp} {context.names[loop.sym]}"
+    lines = [
+        f"const int64_t {first} = {text(loop.start)}, {last} = {text(loop.stop)};",
+        f"if ({last} - {first} >= {SHORTEST}) {{",
+        *(f"    pf_sum<{s.dtype.cpp}, {BLOCK}> {row};" for s, row in rows.items()),
+        f"    for (int64_t at = {first}; at < {last}; at += {BLOCK}) {{",
+        f"        const int64_t left = {last} - at, count = left < {BLOCK} ? left : {BLOCK};",
+        "        for (int64_t step = 0; step < count; ++step) {",
+        f"            {variable} = at + step;",
+        *(f"            {s.dtype.cpp} {context.names[s]}{{}};" for s in rows),
+        *(line for line in context.statements.print(body, 3)),
+        *(f"            {row}.term[step] = {context.names[s]};" for s, row in rows.items()),
+        "        }",
+        *(f"        {row}.add(count);" for row in rows.values()),
+        "    }",
+        *(f"    {context.names[s]} += *{row}.total();" for s, row in rows.items()),
+        "} else {",
+        *(line for line in context.statements.print((loop,), 1)),
+        "}",
+    ]
+    return [INDENT * depth + line for line in lines]
+
+
+def _may_change(bound: Expr, changed: set[Sym]) -> bool:
+    return any(
+        isinstance(e, (nodes.Load, nodes.AtomicFetch))
+        or (isinstance(e, nodes.Read) and e.sym in changed)
+        for e in expressions(bound)
+    )
+
+
+def _leaves(body: Body) -> bool:
+    """Whether a trip may end early, or do what must keep its order among all trips."""
+    if any(isinstance(e, nodes.AtomicFetch) for e in all_expressions(body)):
+        return True
+    return any(isinstance(s, (nodes.Break, nodes.Continue, nodes.Eval)) for s in statements(body))

@@ -1,0 +1,83 @@
+"""Sums of rows inside an iteration: right, and of the same bits however they are run."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import pyfuser
+
+# isort: split
+import pykokkos as pk
+
+
+@pk.workunit
+def double(i, b, a, m):
+    for j in range(m):
+        b[i][j] = 2.0 * a[i][j]
+
+
+@pk.workunit
+def squares(i, acc, b, m):
+    for j in range(m):
+        acc += b[i][j] * b[i][j]
+
+
+@pk.workunit
+def entropy(i, acc, b, m):
+    for j in range(m):
+        if b[i][j] > 0.0:
+            acc -= b[i][j] * pk.log(b[i][j])
+
+
+@pk.workunit
+def until_negative(i, acc, b, m):
+    for j in range(m):
+        if b[i][j] < 0.0:
+            break
+        acc += b[i][j]
+
+
+def rows(n: int, m: int) -> np.ndarray:
+    return np.random.default_rng(m).normal(size=(n, m))
+
+
+@pytest.mark.parametrize("m", [1, 7, 23, 24, 25, 63, 64, 65, 200])
+def test_sums_are_right_and_do_not_depend_on_fusion(m):
+    n = 37
+    a, b = rows(n, m), np.zeros((n, m))
+
+    def run():
+        pk.parallel_for(n, double, b=b, a=a, m=m)
+        total = pk.parallel_reduce(n, squares, b=b, m=m)
+        mixed = pk.parallel_reduce(n, entropy, b=b, m=m)
+        return float(total), float(mixed)
+
+    with pyfuser.unfused():
+        unfused = run()
+    with pyfuser.fusing():
+        fused = run()
+    assert fused == unfused
+    terms = [4.0 * x * x for x in a.ravel().tolist()]
+    # n additions: at most n eps times the sum of the magnitudes (Higham 2002, ch. 4).
+    assert abs(fused[0] - math.fsum(terms)) <= len(terms) * 2.0**-53 * math.fsum(terms)
+    terms = [-2 * x * math.log(2 * x) for x in a.ravel().tolist() if x > 0.0]
+    size = math.fsum(map(abs, terms))
+    assert abs(fused[1] - math.fsum(terms)) <= (len(terms) + 16) * 2.0**-52 * size
+
+
+def test_a_row_that_ends_early_is_summed_in_order():
+    n, m = 20, 90
+    b = np.abs(rows(n, m))
+    b[::3, 40] = -1.0
+    expected = 0.0
+    for row in b.tolist():
+        for value in row:
+            if value < 0.0:
+                break
+            expected += value
+    with pyfuser.fusing():
+        total = pk.parallel_reduce(n, until_negative, b=b, m=m)
+    assert math.isclose(total, expected, rel_tol=1e-13)
