@@ -117,7 +117,7 @@ class KernelCache:
     def _build(
         self, path: Path, source: str, build: Build, cancelled: threading.Event | None
     ) -> Path:
-        with _locked(path.with_name(f"{path.name[:2]}.lock"), cancelled):
+        with _locked(path.with_name(f"{path.name[:3]}.lock"), cancelled):
             if intact(path):  # another process was faster
                 COUNTERS.cache_hits += 1
                 return path

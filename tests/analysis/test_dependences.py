@@ -409,7 +409,6 @@ def test_a_bad_pair_is_kept_though_the_order_follows():
     }
 
 
-
 def test_spaces_of_different_rank_touch_one_cell():
     i, j, x, y = S("i"), S("j"), View("x"), View("y")
     both_indices = workunit("both", [i, j], [x], [x[i] << 1.0])

@@ -42,7 +42,7 @@ def test_a_kernel_is_built_once(tmp_path: Path, build: Builder) -> None:
     assert build.calls == 1
     assert COUNTERS.cache_hits == hits + 1
     left = {path.name for path in first.parent.iterdir()}
-    assert left == {f"{KEY}.so", f"{KEY[:2]}.lock"}
+    assert left == {f"{KEY}.so", f"{KEY[:3]}.lock"}
 
 
 def test_the_key_tells_source_and_identity_apart() -> None:
@@ -135,7 +135,7 @@ def test_a_lock_that_is_never_released_does_not_stop_us(
 
     monkeypatch.setattr(cache, "LOCK_LIMIT", 0.05)
     kept = KernelCache(tmp_path)
-    with FileLock(kept.directory / f"{KEY[:2]}.lock"):
+    with FileLock(kept.directory / f"{KEY[:3]}.lock"):
         assert intact(kept.obtain(KEY, "source", build))
 
 
