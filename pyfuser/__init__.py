@@ -8,6 +8,7 @@ from __future__ import annotations
 from pyfuser.api import disable, enable, explain, fuse, fusing, pending, stats, sync, unfused
 from pyfuser.errors import PyFuserError
 from pyfuser.frontends.embedded.register import register
+from pyfuser.tracebacks import install
 
 __version__ = "0.1.0"
 
@@ -26,3 +27,4 @@ __all__ = [
 ]
 
 register()
+install()

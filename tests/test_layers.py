@@ -17,6 +17,7 @@ ORDER = (
     "errors",
     "settings",
     "counters",
+    "tracebacks",
     "ir",
     "trace",
     "lower",
