@@ -164,7 +164,7 @@ def _launch(kernel: Kernel, launchable: Launchable, calls: Sequence[Call], ran: 
         arguments.append(argument.result() if isinstance(argument, Future) else argument)
     try:
         for place in kernel.overwrites:
-            arguments[place].allocate(overwritten=True)  # type: ignore[union-attr]
+            arguments[place].allocate(kernel.space[:2])  # type: ignore[union-attr]
         values = launchable.run(kernel.space, arguments, ran)
     except (PyFuserError, MemoryError, OverflowError) as error:
         lines = "".join(f"\n  called as {call.name!r} at {call.location}" for call in calls)

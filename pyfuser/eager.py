@@ -64,7 +64,7 @@ def run(call: Call, checked: bool = False) -> None:
     if len(kernel.slots) != len(arguments):
         arguments = [arguments[slot.argument] for slot in kernel.slots]
     for place in kernel.overwrites:
-        arguments[place].allocate(overwritten=True)  # type: ignore[union-attr]
+        arguments[place].allocate(call.space[:2])  # type: ignore[union-attr]
     values = launchable.run(call.space, arguments)
     COUNTERS.launches += 1
     if call.result is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import weakref
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -83,6 +83,9 @@ class Buffer:
         return self.root
 
 
+Box: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]  # begin <= index < end
+
+
 class Region(NamedTuple):
     """A strided box of elements inside a buffer. Offset and strides are in bytes."""
 
@@ -97,10 +100,10 @@ class Region(NamedTuple):
         """Of the first element; the buffer must be allocated."""
         return self.buffer.address + self.offset
 
-    def allocate(self, overwritten: bool = False) -> None:
+    def allocate(self, overwritten: Box | None = None) -> None:
         """Make the buffer's memory, if there is none yet.
 
-        overwritten: whether every element of the region is written before any is read.
+        overwritten: a box of elements that are written before any element is read.
 
         Raises MemoryError, which tells the region's shape and how many bytes were wanted.
         """
@@ -108,13 +111,24 @@ class Region(NamedTuple):
             return
         try:
             whole = prod(self.shape) * self.dtype.size == self.buffer.nbytes
-            self.buffer.allocate(zero=not (overwritten and whole))
+            self.buffer.allocate(zero=overwritten is None or not whole)
         except (MemoryError, ValueError, OverflowError):  # the latter two: beyond all addresses
             size = self.buffer.nbytes
             raise MemoryError(
                 f"no memory for a View of shape {self.shape} and type {self.dtype.value}: "
                 f"{size} bytes ({size / 2**30:.3g} GiB) are wanted"
             ) from None
+        if overwritten is not None and whole:
+            self._zero_around(overwritten)
+
+    def _zero_around(self, box: Box) -> None:
+        """Zero the elements outside of a box."""
+        rest = self.array()
+        for axis, (begin, end) in enumerate(zip(*box, strict=True)):
+            part = np.moveaxis(rest, axis, 0)
+            part[:begin] = 0
+            part[end:] = 0
+            rest = np.moveaxis(part[begin:end], 0, axis)
 
     def bounds(self) -> tuple[int, int]:
         """First and one past the last byte it covers, relative to the buffer's address."""

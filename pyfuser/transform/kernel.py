@@ -26,7 +26,7 @@ class Kernel:
     result `workunit.accumulators[k]` computes. `overlaps` has every pair of different view
     parameters whose memory may overlap. `dead` are views whose contents nobody reads afterwards;
     `fresh` are views whose every element is zero when the kernel starts. `overwrites` are places of
-    views of which every element is written and none is read.
+    views that are written at the indices in every iteration and not read.
     """
 
     pattern: str

@@ -1,4 +1,4 @@
-"""Find views that a kernel overwrites entirely, so that fresh memory for them need not be zero."""
+"""Find views that a kernel overwrites, so that fresh memory need not be zero there first."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pyfuser.transform.kernel import Kernel
 def mark_overwrites(kernel: Kernel) -> Kernel:
     """The kernel with the places of those parameters in `overwrites`.
 
-    The view must be as large as the iteration space, stored at exactly the indices in every
-    iteration, and read nowhere.
+    The view is stored at exactly the indices in every iteration, and read nowhere: the box of the
+    iteration space is overwritten.
     """
     workunit, space = kernel.workunit, kernel.space
     own = tuple(Read(sym) for sym in workunit.indices)
@@ -25,8 +25,8 @@ def mark_overwrites(kernel: Kernel) -> Kernel:
         for place, (param, shape) in enumerate(zip(workunit.params, kernel.shapes, strict=True))
         if param.sym in stored
         and isinstance(shape, RegionShape)
-        and shape.shape == space.end
-        and not any(space.begin)
+        and all(begin >= 0 for begin in space.begin)
+        and all(end <= extent for end, extent in zip(space.end, shape.shape, strict=True))
     ]
     return replace(kernel, overwrites=tuple(places))
 

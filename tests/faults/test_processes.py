@@ -192,26 +192,24 @@ def mounted(machine: Machine, options: str) -> tuple[str, ...]:
     return ("unshare", "-m", "sh", "-c", mount, "sh")
 
 
-def temporary() -> set[Path]:
-    return set(Path(tempfile.gettempdir()).glob("pyfuser-*"))
-
-
 @can_mount
 @pytest.mark.parametrize("size", ["4k", "16k"])
-def test_a_full_disk(size: str, machine: Machine) -> None:
+def test_a_full_disk(size: str, machine: Machine, tmp_path: Path) -> None:
     """At whatever point it is full: a warning, and a directory that is gone afterwards."""
-    before = temporary()
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
     fill = f"import os; p = '{machine.cache}/kernels'; os.makedirs(p, 0o700, exist_ok=True)\n"
     out, err = machine.output(
         fill + RUN + "\nprint(sorted({n.split('.')[-1] for n in os.listdir(p)}))",
         *mounted(machine, f"size={size}"),
+        TMPDIR=str(temporary),
     )
     result, left = out.split("\n")
     assert result == RIGHT
     assert err.count("RuntimeWarning: kernels are not kept") == 1
     assert "No space left on device" in err and "set PYFUSER_CACHE_DIR" in err
     assert left in ("['lock']", "[]", "['lock', 'so']"), "nothing half-written"
-    assert temporary() <= before
+    assert not list(temporary.glob("pyfuser-*"))
 
 
 @can_mount

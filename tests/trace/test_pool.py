@@ -44,16 +44,28 @@ def test_memory_that_is_overwritten_next_is_not_zeroed():
     del buffer
     again = Buffer(SIZE, Handle())
     whole = Region(again, 0, (8,), (SIZE // 8,), DType.INT64)
-    whole.allocate(overwritten=True)
-    assert again.root[0] == 7
+    whole.allocate(((0,), (SIZE // 8,)))
+    assert again.root.all()
 
 
 def test_memory_of_which_a_part_is_overwritten_is_zeroed():
     buffer, _ = buffer_of(7)
     del buffer
     again = Buffer(SIZE, Handle())
-    Region(again, 0, (8,), (SIZE // 8 - 1,), DType.INT64).allocate(overwritten=True)
+    Region(again, 0, (8,), (SIZE // 8 - 1,), DType.INT64).allocate(((0,), (SIZE // 8 - 1,)))
     assert not again.root.any()
+
+
+def test_what_lies_around_an_overwritten_box_is_zeroed():
+    buffer, _ = buffer_of(7)
+    del buffer
+    again = Buffer(SIZE, Handle())
+    rows, columns = 128, SIZE // 128
+    region = Region(again, 0, (columns, 1), (rows, columns), DType.UINT8)
+    region.allocate(((1, 3), (rows - 2, columns - 5)))
+    array = region.array()
+    assert (array[1 : rows - 2, 3 : columns - 5] == 7).all()
+    assert array.sum(dtype=int) == 7 * (rows - 3) * (columns - 8)
 
 
 def test_memory_that_an_array_still_shows_is_left_alone():
