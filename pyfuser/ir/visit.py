@@ -153,6 +153,13 @@ def declared(body: Body) -> Iterator[Sym]:
             yield stmt.sym
 
 
+def leaves_loop(stmt: Stmt) -> bool:
+    """Whether a statement of a loop's body may leave that loop or skip the rest of a trip."""
+    if isinstance(stmt, (nodes.Break, nodes.Continue)):
+        return True
+    return isinstance(stmt, nodes.If) and any(map(leaves_loop, (*stmt.then, *stmt.orelse)))
+
+
 def assigned(body: Body) -> set[Sym]:
     """The local Syms whose value a body changes after declaration (Assign, Update)."""
     return {

@@ -20,16 +20,13 @@ from pyfuser.ir.nodes import (
     AtomicFetch,
     Binary,
     Body,
-    Break,
     Call,
     Cast,
     Const,
-    Continue,
     Declare,
     Eval,
     Expr,
     For,
-    If,
     Load,
     Read,
     Stmt,
@@ -43,6 +40,7 @@ from pyfuser.ir.visit import (
     assigned,
     declared,
     expressions,
+    leaves_loop,
     statements,
     substitute_syms,
 )
@@ -107,7 +105,7 @@ class _Joiner:
         """Whether both loops certainly make the same trips, whatever the first one does."""
         bounds = []
         for loop in (first, second):
-            if loop.sym in self.changing or _leaves(loop.body):
+            if loop.sym in self.changing or any(map(leaves_loop, loop.body)):
                 return False
             parts = (loop.start, loop.stop, loop.step)
             bounds.append(tuple(expand(part, self.stable) for part in parts))
@@ -173,15 +171,6 @@ def _subscripts(view: Sym, body: Body) -> Iterable[Subscripts]:
             isinstance(stmt, Update) and stmt.target == view
         ):
             yield stmt.indices
-
-
-def _leaves(body: Body) -> bool:
-    """Whether a loop's body may leave it or skip the rest of a trip."""
-    return any(
-        isinstance(stmt, (Break, Continue))
-        or (isinstance(stmt, If) and (_leaves(stmt.then) or _leaves(stmt.orelse)))
-        for stmt in body
-    )
 
 
 @dataclass(frozen=True)

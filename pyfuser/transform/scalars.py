@@ -31,9 +31,7 @@ from pyfuser.ir.nodes import (
     Assign,
     Binary,
     Body,
-    Break,
     Const,
-    Continue,
     Declare,
     Expr,
     For,
@@ -51,6 +49,7 @@ from pyfuser.ir.nodes import (
 from pyfuser.ir.visit import (
     child_expressions,
     expressions,
+    leaves_loop,
     map_body,
     statements,
 )
@@ -241,14 +240,7 @@ class _Cell:
         """Whether one store after the last write can stand for all of them."""
         if not any(self._writes_always(body[n]) for n in places):
             return False
-        return not loop or not any(map(_leaves, body))
-
-
-def _leaves(stmt: Stmt) -> bool:
-    """Whether a statement may leave or continue the loop around it."""
-    if isinstance(stmt, (Break, Continue)):
-        return True
-    return isinstance(stmt, If) and any(map(_leaves, (*stmt.then, *stmt.orelse)))
+        return not loop or not any(map(leaves_loop, body))
 
 
 def _zero(dtype: DType) -> bool | int | float | complex:

@@ -14,13 +14,10 @@ from pyfuser.analysis.intervals import interval
 from pyfuser.ir.canonical import fresh
 from pyfuser.ir.nodes import (
     Body,
-    Break,
     Const,
-    Continue,
     Expr,
     Extent,
     For,
-    If,
     Read,
     Stmt,
     Sym,
@@ -29,6 +26,7 @@ from pyfuser.ir.visit import (
     all_expressions,
     assigned,
     declared,
+    leaves_loop,
     map_body,
     substitute_syms,
 )
@@ -91,17 +89,7 @@ def _values(
 
 def _may_unroll(loop: For) -> bool:
     """Whether each trip runs to its end and none changes the loop's variable."""
-    return loop.sym not in assigned(loop.body) and not _leaves(loop.body)
-
-
-def _leaves(body: Body) -> bool:
-    """Whether a Break or Continue of this loop stands in its body."""
-    for stmt in body:
-        if isinstance(stmt, (Break, Continue)):
-            return True
-        if isinstance(stmt, If) and (_leaves(stmt.then) or _leaves(stmt.orelse)):
-            return True
-    return False
+    return loop.sym not in assigned(loop.body) and not any(map(leaves_loop, loop.body))
 
 
 def _setter(sym: Sym, value: int) -> Callable[[Expr], Expr]:

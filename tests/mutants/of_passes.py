@@ -36,7 +36,7 @@ MUTANTS = (
     Mutant(
         "stores move after a break",
         "transform/scalars.py",
-        "return not loop or not any(map(_leaves, body))",
+        "return not loop or not any(map(leaves_loop, body))",
         "return True",
         "transform/test_mutants_passes.py::test_a_store_before_a_break_is_kept",
     ),
