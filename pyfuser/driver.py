@@ -30,6 +30,7 @@ from pyfuser.plan.plan import Plan
 from pyfuser.settings import SETTINGS
 from pyfuser.trace.call import Argument, Call
 from pyfuser.trace.future import Future
+from pyfuser.trace.memory import Region
 from pyfuser.trace.shape import TraceShape, shape_of
 from pyfuser.trace.tracer import Tracer, nothing_to_settle
 from pyfuser.transform.fuse import fuse
@@ -46,14 +47,27 @@ MAX_FLUSHES = 64
 
 
 @dataclass(frozen=True)
+class Launch:
+    """One launch: kernels[k] does what the calls groups[k] (places in the trace) ask for.
+
+    space: the iteration space, or what `make_run` wants to know of a sweep.
+    """
+
+    groups: tuple[tuple[int, ...], ...]
+    kernels: tuple[Kernel, ...]
+    launchable: Launchable
+    space: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
 class Program:
-    """What a trace of this shape runs: `kernels[k]` and `launchables[k]` for `plan.groups[k]`."""
+    """What a trace of this shape runs: `kernels[k]` is that of `plan.groups[k]`."""
 
     trace: TraceShape
     graph: DependenceGraph
     plan: Plan
     kernels: tuple[Kernel, ...]
-    launchables: tuple[Launchable, ...]
+    launches: tuple[Launch, ...]
 
 
 @dataclass(frozen=True)
@@ -65,7 +79,8 @@ class Flush:
 
 
 PROGRAMS: OrderedDict[TraceShape, Program] = OrderedDict()
-KERNELS: OrderedDict[GroupShape, tuple[Kernel, Launchable]] = OrderedDict()
+KERNELS: OrderedDict[GroupShape, Kernel] = OrderedDict()
+LAUNCHABLES: OrderedDict[tuple[GroupShape, ...], Launchable] = OrderedDict()
 FLUSHES: list[Flush] = []  # the latest last
 
 Key = TypeVar("Key")
@@ -108,17 +123,45 @@ def build(trace: TraceShape) -> Program:
     graph = dependences(trace)
     plan = partition(trace, graph)
     shapes = group_shapes(trace, [group.calls for group in plan.groups])
-    new = {shape: optimise(fuse(shape)) for shape in shapes if shape not in KERNELS}
-    wide = [specialise(kernel) for kernel in new.values()]
+    kernels = [KERNELS.get(shape) or optimise(fuse(shape)) for shape in shapes]
+    launches = plan.launches()
+    keys = [tuple(shapes[place] for place in places) for places in launches]
+    new = {
+        key: [specialise(kernels[place]) for place in places]
+        for key, places in zip(keys, launches, strict=True)
+        if key not in LAUNCHABLES
+    }
     COUNTERS.plans += 1
     COUNTERS.analysis_seconds += time.perf_counter() - start
-    made = dict(zip(new, zip(new.values(), native.prepare(wide), strict=True), strict=True))
-    pairs = [made.get(shape) or KERNELS[shape] for shape in shapes]
-    for shape, pair in made.items():
-        _keep(KERNELS, shape, pair, MAX_KERNELS)
+    made = dict(zip(new, native.prepare_launches(list(new.values())), strict=True))
+    ready = [made.get(key) or LAUNCHABLES[key] for key in keys]
+    for shape, kernel in zip(shapes, kernels, strict=True):
+        _keep(KERNELS, shape, kernel, MAX_KERNELS)
+    for key, launchable in made.items():
+        _keep(LAUNCHABLES, key, launchable, MAX_KERNELS)
     return Program(
-        trace, graph, plan, tuple(kernel for kernel, _ in pairs), tuple(code for _, code in pairs)
+        trace,
+        graph,
+        plan,
+        tuple(kernels),
+        tuple(
+            _launch_of(plan, places, [kernels[place] for place in places], launchable)
+            for places, launchable in zip(launches, ready, strict=True)
+        ),
     )
+
+
+def _launch_of(
+    plan: Plan, places: tuple[int, ...], kernels: Sequence[Kernel], launchable: Launchable
+) -> Launch:
+    """The launch of some of a plan's groups."""
+    space: tuple[Any, ...] = kernels[0].space
+    for sweep in plan.sweeps:
+        if sweep.groups == places:
+            stages = zip(sweep.stages, kernels, strict=True)
+            space = (sweep.wave, *((s.lag, s.ahead, *k.space[:2]) for s, k in stages))
+    groups = tuple(plan.groups[place].calls for place in places)
+    return Launch(groups, tuple(kernels), launchable, space)
 
 
 def _execute(program: Program, calls: Sequence[Call], tracer: Tracer) -> None:
@@ -126,10 +169,8 @@ def _execute(program: Program, calls: Sequence[Call], tracer: Tracer) -> None:
     ran: list[Any] = []
     tracer.settle = partial(_settle, program, calls, ran, tracer, tracer.calls)
     try:
-        for group, kernel, launchable in zip(
-            program.plan.groups, program.kernels, program.launchables, strict=True
-        ):
-            _launch(kernel, launchable, [calls[position] for position in group.calls], ran)
+        for launch in program.launches:
+            _launch(launch, calls, ran)
     finally:
         tracer.settle()
 
@@ -142,46 +183,65 @@ def _settle(
     Interrupted by a signal handler, it can be called again.
     """
     done: list[Call] = []
-    for group, kernel, launchable, (status, result) in zip(
-        program.plan.groups, program.kernels, program.launchables, ran, strict=False
-    ):
+    for launch, (status, result) in zip(program.launches, ran, strict=False):
         if status:
             break
-        members = [calls[position] for position in group.calls]
-        if kernel.results and not all(_result(members[n]).ready for n in kernel.results):
-            _give_results(kernel, members, launchable.values(result))
-        done += members
+        results = _results(launch, calls)
+        if results and not all(future.ready for future in results):
+            _give_results(results, launch.launchable.values(result))
+        done += (calls[position] for group in launch.groups for position in group)
     if tracer.calls is pending:  # else that much was done before the interruption
         tracer.remove(done)
     tracer.settle = nothing_to_settle
 
 
-def _launch(kernel: Kernel, launchable: Launchable, calls: Sequence[Call], ran: list[Any]) -> None:
-    """Run one kernel on its calls' arguments, and give the calls their results."""
+def _launch(launch: Launch, calls: Sequence[Call], ran: list[Any]) -> None:
+    """Run one launch on its calls' arguments, and give the calls their results."""
     arguments: list[Argument] = []
-    for slot in kernel.slots:
-        argument = calls[slot.call].arguments[slot.argument]
-        arguments.append(argument.result() if isinstance(argument, Future) else argument)
     try:
-        for place in kernel.overwrites:
-            arguments[place].allocate(kernel.space[:2])  # type: ignore[union-attr]
-        values = launchable.run(kernel.space, arguments, ran)
+        for group, kernel in zip(launch.groups, launch.kernels, strict=True):
+            first = len(arguments)
+            for slot in kernel.slots:
+                argument = calls[group[slot.call]].arguments[slot.argument]
+                arguments.append(argument.result() if isinstance(argument, Future) else argument)
+            _allocate(kernel, arguments, first)
+        values = launch.launchable.run(launch.space, arguments, ran)
     except (PyFuserError, MemoryError, OverflowError) as error:
-        lines = "".join(f"\n  called as {call.name!r} at {call.location}" for call in calls)
+        members = (calls[position] for group in launch.groups for position in group)
+        lines = "".join(f"\n  called as {call.name!r} at {call.location}" for call in members)
         error.args = (f"{error}{lines}",)
         raise
     COUNTERS.launches += 1
-    _give_results(kernel, calls, values)
+    _give_results(_results(launch, calls), values)
 
 
-def _give_results(kernel: Kernel, calls: Sequence[Call], values: Sequence[Number]) -> None:
-    for place, value in zip(kernel.results, values, strict=True):
-        _result(calls[place]).set(value)
+def _allocate(kernel: Kernel, arguments: Sequence[Argument], first: int) -> None:
+    """Allocate what a kernel overwrites without zeroing it, unless an earlier loop may read it.
+
+    The kernel's own arguments start at place `first`, those before are of loops that run first.
+    """
+    for place in kernel.overwrites:
+        region = arguments[first + place]
+        assert isinstance(region, Region)
+        earlier = any(a.buffer is region.buffer for a in arguments[:first] if type(a) is Region)
+        if not earlier:
+            region.allocate(kernel.space[:2])
 
 
-def _result(call: Call) -> Future:
-    assert call.result is not None
-    return call.result
+def _results(launch: Launch, calls: Sequence[Call]) -> list[Future]:
+    """The Futures of a launch, in the order of its values."""
+    found = []
+    for group, kernel in zip(launch.groups, launch.kernels, strict=True):
+        for place in kernel.results:
+            future = calls[group[place]].result
+            assert future is not None
+            found.append(future)
+    return found
+
+
+def _give_results(results: Sequence[Future], values: Sequence[Number]) -> None:
+    for future, value in zip(results, values, strict=True):
+        future.set(value)
 
 
 def _remember(program: Program, calls: Sequence[Call]) -> None:

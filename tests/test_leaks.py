@@ -130,6 +130,7 @@ def caches() -> dict[str, int]:
     found = {
         "driver.PROGRAMS": len(driver.PROGRAMS),
         "driver.KERNELS": len(driver.KERNELS),
+        "driver.LAUNCHABLES": len(driver.LAUNCHABLES),
         "driver.FLUSHES": len(driver.FLUSHES),
         "eager": sum(1 + len(ready.known) for ready in eager._READY.values()),
         "native": len(native._launchables),
@@ -228,7 +229,8 @@ def test_changing_sizes_fill_no_cache_beyond_its_limit(monkeypatch: pytest.Monke
         step(n, shared[:n])
         eager_step(n, shared[:n])
     after = caches()
-    assert after["driver.PROGRAMS"] <= 20 and after["driver.KERNELS"] <= 30
+    assert after["driver.PROGRAMS"] <= 20
+    assert after["driver.KERNELS"] <= 30 and after["driver.LAUNCHABLES"] <= 30
     assert after["dispatch spaces"] <= 40
     assert all(len(ready.known) <= 10 for ready in eager._READY.values())
     for name in ("native", "dispatch bindings", "lower.source", "lower.signature"):

@@ -70,6 +70,7 @@ def verifying(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]
     monkeypatch.setattr(driver, "SETTINGS", dataclasses.replace(SETTINGS, verify=True))
     monkeypatch.setattr(driver, "PROGRAMS", OrderedDict())
     monkeypatch.setattr(driver, "KERNELS", OrderedDict())
+    monkeypatch.setattr(driver, "LAUNCHABLES", OrderedDict())
     monkeypatch.chdir(tmp_path)
     yield tmp_path
     driver.TRACER.calls.clear()

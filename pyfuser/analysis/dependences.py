@@ -93,7 +93,7 @@ def dependences(trace: TraceShape) -> DependenceGraph:
     return DependenceGraph(len(trace.calls), tuple(found))
 
 
-class _Touch(NamedTuple):
+class Touch(NamedTuple):
     """An access with its memory: the bytes low to high of a cluster, both included."""
 
     low: int
@@ -117,7 +117,7 @@ class _History:
     def __init__(self) -> None:
         self._kinds: dict[CallShape, int] = {}
         self._shapes: list[CallShape] = []  # of each kind
-        self._touches: list[tuple[_Touch, ...]] = []  # of each kind
+        self._touches: list[tuple[Touch, ...]] = []  # of each kind
         self._spans: list[frozenset[_Span]] = []  # of each kind
         self._members: list[int] = []  # of each kind: its calls
         self._calls: list[int] = []  # the kind of each call
@@ -128,10 +128,10 @@ class _History:
         """The number of a call's kind."""
         kind = self._kinds.setdefault(call, len(self._kinds))
         if kind == len(self._shapes):
-            touches = tuple(_touches(call))
+            found = tuple(touches(call))
             self._shapes.append(call)
-            self._touches.append(touches)
-            self._spans.append(_spans(touches))
+            self._touches.append(found)
+            self._spans.append(_spans(found))
             self._members.append(0)
         return kind
 
@@ -169,16 +169,17 @@ class _History:
         return known
 
 
-def _touches(call: CallShape) -> Iterator[_Touch]:
+def touches(call: CallShape) -> Iterator[Touch]:
+    """A call's accesses, each with the memory it touches."""
     for access in accesses(call):
         region = call.arguments[access.param]
         assert isinstance(region, RegionShape)
         low, high = footprint(region, access.relation)
         if low <= high:
-            yield _Touch(low, high, region, access)
+            yield Touch(low, high, region, access)
 
 
-def _spans(touches: tuple[_Touch, ...]) -> frozenset[_Span]:
+def _spans(touches: tuple[Touch, ...]) -> frozenset[_Span]:
     """What a call touches, merged for each argument and mode."""
     merged: dict[tuple[int, bool], _Span] = {}
     for low, high, region, access in touches:
@@ -206,14 +207,14 @@ class _Conflict(NamedTuple):
 _Pair = tuple[Kind, Verdict, Access, Access]
 
 
-def _worst_conflicts(first: tuple[_Touch, ...], second: tuple[_Touch, ...]) -> Iterator[_Pair]:
+def _worst_conflicts(first: tuple[Touch, ...], second: tuple[Touch, ...]) -> Iterator[_Pair]:
     """For each kind and pair of arguments the worst conflict between two calls."""
     worst: dict[tuple[Kind, int, int], _Pair] = {}
     for low, high, region, a in first:
         for other_low, other_high, other, b in second:
             if region.cluster != other.cluster or high < other_low or other_high < low:
                 continue
-            kind = _kind(a, region, b, other)
+            kind = conflict_kind(a, region, b, other)
             if kind is None:
                 continue
             key = (kind, a.param, b.param)
@@ -242,7 +243,7 @@ def _conflict(first: Workunit, second: Workunit, pair: _Pair) -> _Conflict:
 _SEVERITY = {Verdict.NONE: 0, Verdict.SAME: 1, Verdict.UNKNOWN: 2, Verdict.CROSS: 3}
 
 
-def _kind(a: Access, region: RegionShape, b: Access, other: RegionShape) -> Kind | None:
+def conflict_kind(a: Access, region: RegionShape, b: Access, other: RegionShape) -> Kind | None:
     """How two accesses to one cell depend, or None if their order does not matter."""
     if a.mode is Mode.READ:
         return None if b.mode is Mode.READ else Kind.ANTI

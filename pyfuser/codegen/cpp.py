@@ -16,6 +16,7 @@ forgets `restrict` when it outlines the body of an OpenMP region.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import ModuleType
 
 from pyfuser.codegen import (
@@ -24,18 +25,23 @@ from pyfuser.codegen import (
     cpp_prelude,
     cpp_reduce,
     cpp_scan,
+    cpp_sweep,
     scalar_maths,
     vector_maths,
 )
 from pyfuser.codegen.cpp_context import NO_MEMORY, OUTSIDE, Context, Slot, abi
-from pyfuser.codegen.spec import KernelSpec
+from pyfuser.codegen.spec import KernelSpec, SweepSpec
 from pyfuser.ir.dtypes import DType
 
 __all__ = ["NO_MEMORY", "OUTSIDE", "Slot", "abi", "emit"]
 
 
-def emit(spec: KernelSpec) -> str:
+def emit(spec: KernelSpec | SweepSpec) -> str:
     """The source of a kernel."""
+    if isinstance(spec, SweepSpec):
+        loops = cpp_sweep.contexts(spec)
+        text = cpp_sweep.emit(spec, loops)
+        return _preamble(spec.title, loops, text) + text
     pattern: ModuleType = cpp_map
     if spec.pattern == "scan":
         pattern = cpp_scan
@@ -43,18 +49,20 @@ def emit(spec: KernelSpec) -> str:
         pattern = cpp_reduce
     context = Context(spec, pattern.LOCALS)
     code: str = pattern.emit(context)
-    return _preamble(context, code) + code
+    return _preamble(spec.title, [context], code) + code
 
 
-def _preamble(context: Context, code: str) -> str:
+def _preamble(title: str, contexts: Sequence[Context], code: str) -> str:
     """The includes and helpers that the code uses."""
-    features, spec = context.expressions.features, context.spec
-    functions = frozenset(context.expressions.functions)
+    features = set[str]().union(*(context.expressions.features for context in contexts))
+    functions = frozenset[tuple[str, DType]]().union(
+        *(context.expressions.functions for context in contexts)
+    )
     vector = frozenset(f for f in functions if vector_maths.covered(*f))
     maths = [scalar_maths.prelude(functions - vector), vector_maths.prelude(vector)]
     uses_complex = "pf_complex" in "".join([code, *maths])
     code = "".join([code, *maths, cpp_prelude.COMPLEX if uses_complex else ""])
-    title = " ".join(spec.title.split()) or "kernel"
+    title = " ".join(title.split()) or "kernel"
     parts = [f"// {title}\n" + cpp_prelude.HEADER]
     if "straight" in features:
         parts[0] += cpp_prelude.STRAIGHT
@@ -78,6 +86,8 @@ _PIECES = (
     ("#pragma omp", cpp_prelude.OPENMP),
     ("pf_axis", cpp_prelude.AXIS),
     ("pf_sum", cpp_prelude.SUM),
+    ("pf_parts", cpp_prelude.PARTS),
+    ("pf_schedule", cpp_prelude.SWEEP),
     ("pf_atomic<", cpp_prelude.ATOMIC),
     ("pf_locked<", cpp_prelude.ATOMIC_WIDE),
     ("pf_fetch<", cpp_prelude.PLAIN_FETCH),

@@ -188,16 +188,21 @@ def entry(context: Context, lines: list[str]) -> str:
     checked = context.spec.checked
     name = "static int pf_unguarded" if checked else 'extern "C" int pf_kernel'
     head = f"{name}(const int64_t* slot{results}) {{\n"
-    text = [f"int64_t begin[] = {{{first}}}, end[] = {{{last}}};"]
-    for parameter in context.parameters:
-        kind = parameter.type.replace(" __restrict__", "")
-        text.append(f"{kind} {parameter.name} = {parameter.value};")
-    text += _alignment(context)
+    text = [f"int64_t begin[] = {{{first}}}, end[] = {{{last}}};", *unpacked(context)]
+    text += alignment_checks(context)
     code = head + "".join(f"{INDENT}{line}\n" for line in text + lines) + "}\n"
     return code + cpp_bounds.guarded_entry(results, OUTSIDE) if checked else code
 
 
-def _alignment(context: Context) -> list[str]:
+def unpacked(context: Context) -> list[str]:
+    """The declarations of the parameters, from their slots."""
+    return [
+        f"{p.type.replace(' __restrict__', '')} {p.name} = {p.value};" for p in context.parameters
+    ]
+
+
+def alignment_checks(context: Context) -> list[str]:
+    """Statements that return 1 + k if the address of parameter k is misaligned."""
     lines = []
     for n, (param, view) in enumerate(
         zip(context.workunit.params, context.spec.views, strict=True)

@@ -22,19 +22,27 @@ LOCALS = BLOCK_LOCALS | {"threads", "my_begin", "my_end", "order", "axis", "unit
 def emit(context: Context) -> str:
     """The loops and the entry point."""
     order = loop_order(context.spec)
-    if len(order) == 1:
-        return _line(context)
-    return _box(context, order)
+    code = loop_code(context, order)
+    return code + (_line(context) if len(order) == 1 else _box(context, order))
+
+
+def loop_code(context: Context, order: list[int]) -> str:
+    """`pf_loop`, which runs a box of the space; in 1-D its begin and end are plain numbers."""
+    lines: list[str] = []
+    bounds = [("begin", "end")]
+    parameters = ["int64_t begin", "int64_t end"]
+    if len(order) > 1:
+        lines, bounds = box_bounds(context)
+        parameters = ["const int64_t* begin", "const int64_t* end"]
+    loops = context.guard() + lines + blocked_nest(context, blocks_of(context), order, bounds)
+    return function("void pf_loop", [*parameters, *context.signature], loops)
 
 
 def _line(context: Context) -> str:
-    """One axis."""
-    loops = context.guard() + blocked_nest(context, blocks_of(context), [0], [("begin", "end")])
-    parameters = ["int64_t begin", "int64_t end", *context.signature]
-    code = function("void pf_loop", parameters, loops)
+    """The entry point for one axis."""
     tail = "".join(", " + a for a in context.arguments)
     if context.spec.serial:
-        return code + entry(context, [f"pf_loop(begin[0], end[0]{tail});", "return 0;"])
+        return entry(context, [f"pf_loop(begin[0], end[0]{tail});", "return 0;"])
     lines = [
         f"const int64_t threads = pf_team(slot[0], end[0] - begin[0], {grain(context.spec)});",
         "if (threads == 1) {",
@@ -49,19 +57,15 @@ def _line(context: Context) -> str:
         "}",
         "return 0;",
     ]
-    return code + entry(context, lines)
+    return entry(context, lines)
 
 
 def _box(context: Context, order: list[int]) -> str:
-    """Several axes: each thread gets a slice of the box."""
+    """The entry point for several axes: each thread gets a slice of the box."""
     rank = len(order)
-    lines, bounds = box_bounds(context)
-    loops = context.guard() + lines + blocked_nest(context, blocks_of(context), order, bounds)
-    parameters = ["const int64_t* begin", "const int64_t* end", *context.signature]
-    code = function("void pf_loop", parameters, loops)
     tail = "".join(", " + a for a in context.arguments)
     if context.spec.serial:
-        return code + entry(context, [f"pf_loop(begin, end{tail});", "return 0;"])
+        return entry(context, [f"pf_loop(begin, end{tail});", "return 0;"])
     size = " * ".join(f"pf_extent(begin[{axis}], end[{axis}])" for axis in range(rank))
     lines = [
         f"const int64_t threads = pf_team(slot[0], {size}, {grain(context.spec)});",
@@ -84,7 +88,7 @@ def _box(context: Context, order: list[int]) -> str:
         "}",
         "return 0;",
     ]
-    return code + entry(context, lines)
+    return entry(context, lines)
 
 
 def loop_order(spec: KernelSpec) -> list[int]:

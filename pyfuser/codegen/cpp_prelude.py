@@ -226,3 +226,114 @@ template <typename T> struct pf_complex {
 def unaligned(dtype: DType) -> str:
     """The type of elements that may lie at any address."""
     return f"typedef {dtype.cpp} __attribute__((aligned(1))) pf_unaligned_{dtype.value};\n"
+
+
+SWEEP = """\
+// One loop of a sweep: it runs over steps of its outermost axis, `lag` behind the front.
+struct pf_stage {
+    void (*run)(const int64_t* slot, void* state, int64_t first, int64_t last);
+    const int64_t* slot;
+    int64_t lag, ahead, begin, end;
+};
+
+struct pf_schedule {
+    const pf_stage* stages;
+    int64_t count, wave, low, high, lag, ahead;
+
+    pf_schedule(const pf_stage* stages, int64_t count, int64_t wave)
+        : stages(stages), count(count), wave(wave), low(stages->begin), high(stages->end),
+          lag(0), ahead(0) {
+        for (const pf_stage* s = stages; s < stages + count; ++s) {
+            if (s->begin < low) low = s->begin;
+            if (s->end > high) high = s->end;
+            if (s->lag > lag) lag = s->lag;
+            if (s->ahead > ahead) ahead = s->ahead;
+        }
+    }
+    // How many threads can have a share: what runs between shares must not meet.
+    int64_t parts(int64_t threads) const {
+        const int64_t most = (high - low) / (2 * (lag + ahead) + 1);
+        return most < 1 ? 1 : most < threads ? most : threads;
+    }
+    // Where share number `part` begins, and the one before ends.
+    int64_t cut(int64_t part, int64_t parts) const {
+        return low + (high - low) / parts * part + (high - low) % parts * part / parts;
+    }
+    void share(int64_t part, int64_t parts, void* const* states) const {
+        const int64_t first = cut(part, parts), last = cut(part + 1, parts);
+        for (int64_t front = first; front < last + lag;) {
+            const int64_t before = front;
+            front += wave;
+            for (int64_t k = 0; k < count; ++k) {
+                const pf_stage& s = stages[k];
+                const int64_t from = part ? first + s.ahead : s.begin;
+                const int64_t until = part + 1 < parts ? last - s.lag : s.end;
+                run(k, states, latest(from, before - s.lag), earliest(until, front - s.lag));
+            }
+        }
+    }
+    // The steps around the beginning of share number `part` that neither thread has run.
+    void between(int64_t part, int64_t parts, void* const* states) const {
+        if (part >= parts) return;
+        const int64_t step = cut(part, parts);
+        for (int64_t k = 0; k < count; ++k)
+            run(k, states, step - stages[k].lag, step + stages[k].ahead);
+    }
+
+private:
+    static int64_t latest(int64_t a, int64_t b) { return a > b ? a : b; }
+    static int64_t earliest(int64_t a, int64_t b) { return a < b ? a : b; }
+    void run(int64_t k, void* const* states, int64_t first, int64_t last) const {
+        const pf_stage& s = stages[k];
+        first = latest(first, s.begin);
+        last = earliest(last, s.end);
+        if (first < last) s.run(s.slot, states[k], first, last);
+    }
+};
+"""
+
+PARTS = """\
+// The partial results of a reduction that a sweep runs: of each tile its sum, or its terms.
+template <typename T, int block, int width> struct pf_parts {
+    T* sum = 0;
+    T** terms = 0;
+
+    bool open(int64_t count) {
+        sum = (T*)__builtin_calloc(count * width, sizeof(T));
+        terms = (T**)__builtin_calloc(count, sizeof(T*));
+        return sum && terms;
+    }
+    static int64_t size(const pf_tiling& tiling, int64_t tile) {
+        int64_t row, row_end, column, column_end;
+        tiling.box(tile, row, row_end, column, column_end);
+        return (row_end - row) * (column_end - column);
+    }
+    bool keep(const pf_tiling& tiling, int64_t tile) {
+        if (!terms[tile])
+            terms[tile] = (T*)__builtin_malloc(size(tiling, tile) * width * sizeof(T));
+        return terms[tile];
+    }
+    void add(const T* from, int64_t count, T* total) {
+        pf_sum<T, block, width> running;
+        for (int64_t at = 0; at < count; at += block) {
+            const int64_t some = count - at < block ? count - at : block;
+            __builtin_memcpy(running.term, from + at * width, some * width * sizeof(T));
+            running.add(some);
+        }
+        __builtin_memcpy(total, running.total(), width * sizeof(T));
+    }
+    // The result, if everything has run; frees the memory.
+    void close(const pf_tiling& tiling, bool complete, int64_t* result) {
+        T total[width] = {};
+        for (int64_t tile = 0; tile < tiling.count && complete; ++tile) {
+            T* part = sum + tile * width;
+            if (terms[tile]) add(terms[tile], size(tiling, tile), part);
+            for (int k = 0; k < width; ++k) total[k] += part[k];
+        }
+        if (complete) __builtin_memcpy(result, total, sizeof(total));
+        for (int64_t tile = 0; terms && tile < tiling.count; ++tile) __builtin_free(terms[tile]);
+        __builtin_free(terms);
+        __builtin_free(sum);
+    }
+};
+"""

@@ -24,7 +24,7 @@ from pyfuser.ir.visit import all_expressions, assigned, statements
 
 LOCALS = (
     BLOCK_LOCALS
-    | {"row", "row_end", "column", "column_end", "filled", "left", "space"}
+    | {"row", "row_end", "column", "column_end", "running", "left", "space"}
     | {"rest", "tiling", "threads", "tile"}
 )
 
@@ -75,7 +75,7 @@ def _sequential(context: Context) -> str:
 # --------------------------------------------------------------------------- tiled
 
 
-class _Names:
+class SumNames:
     """The names that belong to one accumulator."""
 
     def __init__(self, context: Context, accumulator: Accumulator) -> None:
@@ -101,44 +101,81 @@ class _Names:
 
 
 def _tiled(context: Context) -> str:
+    sums, _, code = tile_code(context)
+    return code + _tile_function(context, sums) + _tile_entry(context, sums)
+
+
+def tile_code(context: Context) -> tuple[list[SumNames], int, str]:
+    """What computes the terms of a tile and adds them up, also a part of the tile at a time.
+
+    The names of the accumulators, how many terms make a block, and the code of `pf_terms`,
+    `pf_running` (the sums of a tile that is not complete) and `pf_more` (continues it over a box).
+    """
     accumulators = context.workunit.accumulators
-    sums = [_Names(context, a) for a in accumulators]
+    sums = [SumNames(context, a) for a in accumulators]
     sizes = [a.sym.dtype.size for a in accumulators]
     single = any(a.sym.dtype is DType.FLOAT32 for a in accumulators)
     blocks = blocks_of(context, kept=sum(sizes), smallest=64 if single else 32)
     terms = _terms_function(context, sums, blocks)
-    return terms + _tile_function(context, sums, blocks.size) + _tile_entry(context, sums)
+    code = terms + _running(sums, blocks.size) + _more_function(context, sums, blocks.size)
+    return sums, blocks.size, code
 
 
-def _tile_function(context: Context, sums: Sequence[_Names], block: int) -> str:
+def tile_box(context: Context) -> tuple[list[str], list[str]]:
+    """The parameters that give `pf_more` its box, and the arguments for them."""
+    if context.spec.rank == 1:
+        return ["int64_t column", "int64_t column_end"], ["column", "column_end"]
+    names = ["row", "row_end", "column", "column_end"]
+    parameters = ["const int64_t* begin", "const int64_t* end", *(f"int64_t {n}" for n in names)]
+    return parameters, ["begin", "end", *names]
+
+
+def _running(sums: Sequence[SumNames], block: int) -> str:
+    """The state of a tile between two boxes."""
+    lines = ["struct pf_running {"]
+    lines += [f"{INDENT}{s.sum_type(block)} {s.sum};" for s in sums]
+    lines.append(f"{INDENT}int64_t filled = 0;  // terms of the block that is not complete")
+    pointers = ", ".join(f"{s.kind}* {s.partial}" for s in sums)
+    lines.append(f"{INDENT}__attribute__((always_inline)) inline void done({pointers}) {{")
+    for s in sums:
+        lines.append(f"{INDENT * 2}{s.sum}.{_rest(sums)}(filled);")
+        lines.append(f"{INDENT * 2}*{s.partial} = *(const {s.kind}*){s.sum}.total();")
+    return "\n".join([*lines, f"{INDENT}}}", "};", "", ""])
+
+
+def _more_function(context: Context, sums: Sequence[SumNames], block: int) -> str:
     rank = context.spec.rank
     lines, bounds = box_bounds(context) if rank > 1 else ([], [])
-    lines = context.guard() + lines
-    lines += [f"{INDENT}{s.sum_type(block)} {s.sum};" for s in sums]
-    lines.append(f"{INDENT}int64_t filled = 0;")
-    lines += _rows(context, bounds)
+    lines = [*lines, *row_loop(context, bounds)]
     lines += _columns(context, sums, bounds, block)
     if rank > 2:
-        lines += _next_row(context, bounds)
+        lines += next_row(context, bounds)
     if rank > 1:
         lines.append(f"{INDENT}}}")
-    for s in sums:
-        lines.append(f"{INDENT}{s.sum}.{_rest(sums)}(filled);")
-        lines.append(f"{INDENT}*{s.partial} = *(const {s.kind}*){s.sum}.total();")
-    parameters = ["int64_t column", "int64_t column_end"]
-    if rank > 1:
-        rows = ["int64_t row", "int64_t row_end"]
-        parameters = ["const int64_t* begin", "const int64_t* end", *rows, *parameters]
-    parameters += [f"{s.kind}* {s.partial}" for s in sums]
-    return function("void pf_tile", [*parameters, *context.signature], lines)
+    parameters = ["pf_running& running", *tile_box(context)[0], *context.signature]
+    return function("void pf_more", parameters, lines, inline=True)
 
 
-def _rest(sums: Sequence[_Names]) -> str:
+def _tile_function(context: Context, sums: Sequence[SumNames]) -> str:
+    """One tile from its beginning to its end."""
+    parameters, box = tile_box(context)
+    tail = ", ".join(["running", *box, *context.arguments])
+    lines = [
+        "pf_running running;",
+        f"pf_more({tail});",
+        f"running.done({', '.join(s.partial for s in sums)});",
+    ]
+    parameters = [*parameters, *(f"{s.kind}* {s.partial}" for s in sums), *context.signature]
+    lines = context.guard() + [INDENT + line for line in lines]
+    return function("void pf_tile", parameters, lines)
+
+
+def _rest(sums: Sequence[SumNames]) -> str:
     """The method that adds the terms of a block where that happens once or twice a tile."""
     return "add" if len(sums) <= INLINE_SUMS else "rest"
 
 
-def _rows(context: Context, bounds: list[Bounds]) -> list[str]:
+def row_loop(context: Context, bounds: list[Bounds]) -> list[str]:
     """The loop over rows, which are the outer axes taken together."""
     rank = context.spec.rank
     if rank == 1:
@@ -157,7 +194,7 @@ def _rows(context: Context, bounds: list[Bounds]) -> list[str]:
     return lines
 
 
-def _next_row(context: Context, bounds: list[Bounds]) -> list[str]:
+def next_row(context: Context, bounds: list[Bounds]) -> list[str]:
     """Step the outer axes like an odometer."""
     rank, lines = context.spec.rank, []
     for axis in reversed(range(1, rank - 1)):
@@ -171,7 +208,7 @@ def _next_row(context: Context, bounds: list[Bounds]) -> list[str]:
 
 
 def _columns(
-    context: Context, sums: Sequence[_Names], bounds: list[Bounds], size: int
+    context: Context, sums: Sequence[SumNames], bounds: list[Bounds], size: int
 ) -> list[str]:
     """The loop over blocks of the innermost axis.
 
@@ -181,27 +218,27 @@ def _columns(
     base = "" if rank == 1 else f"{bounds[-1][0]} + "
     outer = [context.counter(axis) for axis in range(rank - 1)]
     tail = "".join(", " + a for a in [*outer, *context.arguments])
-    unfilled = "filled == 0 && " if rank > 1 else ""  # a row may leave a block half full
 
     def block(count: str, filled: str) -> str:
-        terms = "".join(f", {s.sum}.term{s.times(filled)}" for s in sums)
+        terms = "".join(f", running.{s.sum}.term{s.times(filled)}" for s in sums)
         return f"pf_terms(at, {count}{terms}{tail});"
 
     lines = [
-        f"int64_t at = {base}column;",
-        f"for (; {unfilled}at + {size} <= {base}column_end; at += {size}) {{",
-        f"    {block(str(size), '')}",
-        *(f"    {s.sum}.add({size});" for s in sums),
-        "}",
-        f"while (at < {base}column_end) {{",
-        f"    const int64_t left = {base}column_end - at, space = {size} - filled;",
+        f"for (int64_t at = {base}column; at < {base}column_end;) {{",
+        f"    const int64_t left = {base}column_end - at, space = {size} - running.filled;",
+        f"    if (left >= {size} && space == {size}) {{",
+        f"        {block(str(size), '')}",
+        *(f"        running.{s.sum}.add({size});" for s in sums),
+        f"        at += {size};",
+        "        continue;",
+        "    }",
         "    const int64_t count = left < space ? left : space;",
-        f"    {block('count', 'filled')}",
+        f"    {block('count', 'running.filled')}",
         "    at += count;",
-        "    filled += count;",
-        f"    if (filled == {size}) {{",
-        *(f"        {s.sum}.{_rest(sums)}({size});" for s in sums),
-        "        filled = 0;",
+        "    running.filled += count;",
+        f"    if (running.filled == {size}) {{",
+        *(f"        running.{s.sum}.{_rest(sums)}({size});" for s in sums),
+        "        running.filled = 0;",
         "    }",
         "}",
     ]
@@ -209,7 +246,7 @@ def _columns(
     return [INDENT * depth + line for line in lines]
 
 
-def _terms_function(context: Context, sums: Sequence[_Names], blocks: Blocks) -> str:
+def _terms_function(context: Context, sums: Sequence[SumNames], blocks: Blocks) -> str:
     """The loops over the iterations of a block, which give each accumulator's terms.
 
     A body with a single loop is compiled twice: for full blocks, and for the rest.
@@ -226,7 +263,7 @@ def _terms_function(context: Context, sums: Sequence[_Names], blocks: Blocks) ->
 class _Terms:
     """Prints the segments of a body, in order, with each accumulator a local."""
 
-    def __init__(self, context: Context, sums: Sequence[_Names]) -> None:
+    def __init__(self, context: Context, sums: Sequence[SumNames]) -> None:
         syms = [a.sym for a in context.workunit.accumulators]
         self.context = context
         self.sums = dict(zip(syms, sums, strict=True))
@@ -274,7 +311,7 @@ def _single_updates(body: Body, syms: Sequence[Sym]) -> set[Sym]:
     return result
 
 
-def _tile_entry(context: Context, sums: Sequence[_Names]) -> str:
+def _tile_entry(context: Context, sums: Sequence[SumNames]) -> str:
     rank = context.spec.rank
     rows = " * ".join(f"pf_extent(begin[{axis}], end[{axis}])" for axis in range(rank - 1)) or "1"
     last = rank - 1

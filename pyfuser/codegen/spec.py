@@ -89,6 +89,23 @@ class KernelSpec:
         return names[first : first + len(self.workunit.params)]
 
 
+@dataclass(frozen=True, slots=True)
+class SweepSpec:
+    """Loops that run as a wavefront in one launch (see `plan.sweeps`); at least two."""
+
+    stages: tuple[KernelSpec, ...]
+
+    @property
+    def title(self) -> str:
+        """For readers only."""
+        return "sweep of " + ", ".join(stage.title for stage in self.stages)
+
+    @property
+    def serial(self) -> bool:
+        """Whether one thread runs everything."""
+        return any(stage.serial for stage in self.stages)
+
+
 def spec_of(kernel: Kernel, checked: Workunit | None = None) -> KernelSpec:
     """The spec of a kernel.
 

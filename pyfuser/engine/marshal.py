@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from pyfuser.codegen.cpp import NO_MEMORY, OUTSIDE, Slot, abi
 from pyfuser.codegen.cpp_bounds import REPORT_HEAD
-from pyfuser.codegen.spec import KernelSpec
+from pyfuser.codegen.spec import KernelSpec, SweepSpec
 from pyfuser.engine.bounds import bounds_error
 from pyfuser.errors import ArgumentError
 from pyfuser.ir.dtypes import DType
+from pyfuser.ir.nodes import Accumulator, Param
 
 Number = bool | int | float | complex
 Run = Callable[..., tuple[Number, ...]]
@@ -42,21 +43,28 @@ _CODES = {
 _RESULT_BYTES = 16
 
 
-def make_run(spec: KernelSpec, function: Any, threads: Callable[[], int]) -> tuple[Run, Values]:
+def make_run(
+    spec: KernelSpec | SweepSpec, function: Any, threads: Callable[[], int]
+) -> tuple[Run, Values]:
     """`run(space, arguments, ran=None)` and `values(result)` for a kernel's entry point.
+
+    Of a sweep, `space` is the steps of a wave and, for each loop, its lag, how far ahead of a
+    share's beginning it starts, and begin and end of its space; `arguments` are those of all loops.
 
     As soon as the kernel has returned, and in one step with it, `(status, result)` is appended to
     the list `ran`: if a signal handler raises after the kernel, `run` returns no values, but `ran`
     tells that the kernel has run, and `values` what it computed. Status 0 is success.
     """
-    slots = abi(spec)
-    accumulators = len(spec.workunit.accumulators)
+    loops = loops_of(spec)
+    accumulators = sum(len(loop.workunit.accumulators) for loop in loops)
+    checked_rank = loops[0].rank if loops[0].checked else 0
     result = ctypes.c_char * (_RESULT_BYTES * accumulators)
-    report = ctypes.c_int64 * (REPORT_HEAD + spec.rank)
-    function.argtypes = [ctypes.c_char_p, *[result] * bool(accumulators), *[report] * spec.checked]
+    report = ctypes.c_int64 * (REPORT_HEAD + checked_rank)
+    outputs = [*[result] * bool(accumulators), *[report] * bool(checked_rank)]
+    function.argtypes = [ctypes.c_char_p, *outputs]
     function.restype = ctypes.c_int
-    pack = struct.Struct("=" + _slot_codes(spec, slots)).pack
-    unpack = struct.Struct("=" + _result_codes(spec)).unpack
+    pack = struct.Struct("=" + _slot_codes(spec)).pack
+    unpack = struct.Struct("=" + _result_codes(loops)).unpack
     namespace: dict[str, Any] = {
         "call": function,
         "pack": pack,
@@ -69,76 +77,119 @@ def make_run(spec: KernelSpec, function: Any, threads: Callable[[], int]) -> tup
         "Report": report,
         "PackError": (struct.error, OverflowError),
     }
-    source = run_source(spec, slots)
+    source = run_source(spec)
     exec(compile(source, f"<launch of {spec.title or 'kernel'}>", "exec"), namespace)
     return namespace["run"], namespace["values"]
 
 
-def _slot_codes(spec: KernelSpec, slots: Sequence[Slot]) -> str:
-    params = spec.workunit.params
-    codes = ["q" * (1 + 2 * spec.rank)]
-    codes += [_CODES[params[s.param].sym.dtype] if s.kind == "scalar" else "q" for s in slots]
+def loops_of(spec: KernelSpec | SweepSpec) -> tuple[KernelSpec, ...]:
+    """The loops of a launch."""
+    return spec.stages if isinstance(spec, SweepSpec) else (spec,)
+
+
+def _slot_codes(spec: KernelSpec | SweepSpec) -> str:
+    loops = loops_of(spec)
+    codes = ["q" * (2 + len(loops)) if isinstance(spec, SweepSpec) else ""]
+    for loop in loops:
+        params = loop.workunit.params
+        codes.append("q" * (1 + 2 * loop.rank))
+        codes += [
+            _CODES[params[slot.param].sym.dtype] if slot.kind == "scalar" else "q"
+            for slot in abi(loop)
+        ]
     return "".join(codes)
 
 
-def _result_codes(spec: KernelSpec) -> str:
+def _result_codes(loops: Sequence[KernelSpec]) -> str:
     codes = []
-    for accumulator in spec.workunit.accumulators:
+    for accumulator in _accumulators(loops):
         dtype = accumulator.sym.dtype
         padding = 0 if dtype is DType.COMPLEX128 else 8
         codes.append(_CODES[dtype] + f"{padding}x" * bool(padding))
     return "".join(codes)
 
 
-def run_source(spec: KernelSpec, slots: Sequence[Slot]) -> str:
+def _accumulators(loops: Sequence[KernelSpec]) -> list[Accumulator]:
+    return [accumulator for loop in loops for accumulator in loop.workunit.accumulators]
+
+
+def run_source(spec: KernelSpec | SweepSpec) -> str:
     """The Python source of `run` and `values`."""
-    rank, params = spec.rank, spec.workunit.params
-    first = "".join(f"b{axis}, " for axis in range(rank))
-    last = "".join(f"e{axis}, " for axis in range(rank))
-    names = "".join(f"a{n}, " for n in range(len(params)))
-    lines = ["def values(result):", _returned(spec), "def run(space, arguments, ran=None):"]
-    lines += [f"    {first}= space[0]", f"    {last}= space[1]"]
+    loops = loops_of(spec)
+    params = _params(spec)
+    returned = _returned(_accumulators(loops))
+    lines = ["def values(result):", returned, "def run(space, arguments, ran=None):"]
+    lines += _spaces(loops, isinstance(spec, SweepSpec))
     if params:
-        lines.append(f"    {names}= arguments")
-    for n, param in enumerate(params):
+        lines.append("    " + "".join(f"a{n}, " for n in range(len(params))) + "= arguments")
+    for n, (_, param) in enumerate(params):
         if param.rank:
             lines += [
                 f"    m{n} = a{n}[0]",
                 f"    if m{n}.root is None: allocate(arguments)",
             ]
-    values = ", ".join(["threads()", first[:-2], last[:-2], *(_value(spec, s) for s in slots)])
     lines += [
         "    try:",
-        f"        slots = pack({values})",
+        f"        slots = pack({', '.join(_values(loops, isinstance(spec, SweepSpec)))})",
         "    except PackError:",
         "        arguments = checked(arguments)",
         "        if arguments is None: raise",
         "        return run(space, arguments, ran)",
     ]
+    is_checked = loops[0].checked
     outputs = []
-    if spec.workunit.accumulators:
+    if _accumulators(loops):
         lines.append("    result = Result()")
         outputs.append("result")
-    if spec.checked:
+    if is_checked:
         lines.append("    report = Report()")
         outputs.append("report")
     passed = ["slots", *outputs]
     lists = ", ".join(f"({name},)" for name in passed)
-    kept = "result" if spec.workunit.accumulators else "None"
+    kept = "result" if "result" in outputs else "None"
     lines += [
         f"    if ran is None: status = call({', '.join(passed)})",
         "    else:",  # signal handlers run between bytecodes; these iterators are C throughout
         f"        ran.extend(zip(map(call, {lists}), ({kept},)))",
         "        status = ran[-1][0]",
     ]
-    lines += [f"    if status: fail(status{', report' * spec.checked})", _returned(spec)]
+    lines += [f"    if status: fail(status{', report' * is_checked})", returned]
     return "\n".join(lines) + "\n"
 
 
-def _value(spec: KernelSpec, slot: Slot) -> str:
-    """The Python expression for one slot."""
-    n = slot.param
-    sym, view = spec.workunit.params[n].sym, spec.views[n]
+def _spaces(loops: Sequence[KernelSpec], sweep: bool) -> list[str]:
+    """Take the space apart: b0_1 is where axis 1 of the first loop begins."""
+    if sweep:
+        stages = ", ".join(f"(l{k}, h{k}, s{k}, t{k})" for k in range(len(loops)))
+        lines = [f"    wave, {stages} = space"]
+    else:
+        lines = ["    s0, t0 = space[0], space[1]"]
+    for k, loop in enumerate(loops):
+        for name, source in (("b", "s"), ("e", "t")):
+            axes = "".join(f"{name}{k}_{axis}, " for axis in range(loop.rank))
+            lines.append(f"    {axes}= {source}{k}")
+    return lines
+
+
+def _values(loops: Sequence[KernelSpec], sweep: bool) -> Iterator[str]:
+    """The Python expressions for all slots."""
+    yield "threads()"
+    if sweep:
+        yield "wave"
+        yield from (f"h{k}" for k in range(len(loops)))
+    first = 0
+    for k, loop in enumerate(loops):
+        if sweep:
+            yield f"l{k}"
+        yield from (f"b{k}_{axis}" for axis in range(loop.rank))
+        yield from (f"e{k}_{axis}" for axis in range(loop.rank))
+        yield from (_value(loop, slot, first + slot.param) for slot in abi(loop))
+        first += len(loop.workunit.params)
+
+
+def _value(spec: KernelSpec, slot: Slot, n: int) -> str:
+    """The Python expression for one slot, which belongs to argument number `n`."""
+    sym, view = spec.workunit.params[slot.param].sym, spec.views[slot.param]
     if slot.kind == "scalar":
         return f"a{n}.real, a{n}.imag" if sym.dtype.is_complex else f"a{n}"
     if slot.kind == "pointer":
@@ -149,8 +200,7 @@ def _value(spec: KernelSpec, slot: Slot) -> str:
     return f"a{n}[2][{slot.axis}]" + (f" // {sym.dtype.size}" if view.packed else "")
 
 
-def _returned(spec: KernelSpec) -> str:
-    accumulators = spec.workunit.accumulators
+def _returned(accumulators: Sequence[Accumulator]) -> str:
     if not accumulators:
         return "    return ()"
     if not any(a.sym.dtype.is_complex for a in accumulators):
@@ -163,14 +213,21 @@ def _returned(spec: KernelSpec) -> str:
     return f"    {', '.join(names)}, = unpack(result)\n    return ({', '.join(values)},)"
 
 
-def allocate(spec: KernelSpec, arguments: Sequence[Any]) -> None:
+def _params(spec: KernelSpec | SweepSpec) -> list[tuple[str, Param]]:
+    """The parameters of all loops, each with the user's name for it."""
+    return [
+        pair
+        for loop in loops_of(spec)
+        for pair in zip(loop.names_of_params(), loop.workunit.params, strict=True)
+    ]
+
+
+def allocate(spec: KernelSpec | SweepSpec, arguments: Sequence[Any]) -> None:
     """Allocate the memory of all views.
 
     Raises MemoryError, naming the first view that there is no memory for.
     """
-    for name, param, argument in zip(
-        spec.names_of_params(), spec.workunit.params, arguments, strict=True
-    ):
+    for (name, param), argument in zip(_params(spec), arguments, strict=True):
         if param.rank:
             try:
                 argument.allocate()
@@ -178,7 +235,7 @@ def allocate(spec: KernelSpec, arguments: Sequence[Any]) -> None:
                 raise MemoryError(f"{spec.title or 'kernel'}: argument {name!r}: {error}") from None
 
 
-def checked(spec: KernelSpec, arguments: Sequence[Any]) -> list[Any] | None:
+def checked(spec: KernelSpec | SweepSpec, arguments: Sequence[Any]) -> list[Any] | None:
     """The arguments after C's conversions, or None where none was needed.
 
     Raises OverflowError for an integer outside its parameter's range and ArgumentError for what is
@@ -186,14 +243,14 @@ def checked(spec: KernelSpec, arguments: Sequence[Any]) -> list[Any] | None:
     """
     result = list(arguments)
     changed = False
-    for n, param in enumerate(spec.workunit.params):
+    for n, (name, param) in enumerate(_params(spec)):
         if param.rank:
             continue
         value, dtype = arguments[n], param.sym.dtype
         try:
             struct.pack("=" + _CODES[dtype], *_parts(value, dtype))
         except (struct.error, OverflowError, AttributeError):
-            result[n] = _converted(spec.names_of_params()[n], value, dtype)
+            result[n] = _converted(name, value, dtype)
             changed = True
     return result if changed else None
 
@@ -224,15 +281,15 @@ def _converted(name: str, value: Any, dtype: DType) -> Number:
     return converted
 
 
-def fail(spec: KernelSpec, status: int, report: Sequence[int] = ()) -> None:
+def fail(spec: KernelSpec | SweepSpec, status: int, report: Sequence[int] = ()) -> None:
     """Raise what a kernel's return value stands for."""
     title = spec.title or "kernel"
     if status == OUTSIDE:
-        raise bounds_error(spec, report)
+        raise bounds_error(loops_of(spec)[0], report)
     if status == NO_MEMORY:
         raise MemoryError(f"{title}: no memory for the partial results of a reduction")
-    name = spec.names_of_params()[status - 1]
-    dtype = spec.workunit.params[status - 1].sym.dtype
+    name, param = _params(spec)[status - 1]
+    dtype = param.sym.dtype
     raise ArgumentError(
         f"{title}: argument {name!r} does not start at a multiple of {dtype.size} bytes, as "
         f"{dtype.value} must; pass a copy of it"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pyfuser.codegen.cpp import emit
-from pyfuser.codegen.spec import KernelSpec, spec_of
+from pyfuser.codegen.spec import KernelSpec, SweepSpec, spec_of
 from pyfuser.engine.cache import KernelCache, key_of
 from pyfuser.engine.compiler import build_identity, compile_library, find_compiler
 from pyfuser.engine.marshal import make_run
@@ -29,12 +29,13 @@ class Launchable:
     run(space, arguments, ran=None): launch it and wait. `arguments` are aligned with the workunit's
     parameters: a Region (allocated if it is not yet) or a number. Returns one number for each
     accumulator. Raises OverflowError or TypeError for a number that does not fit its parameter,
-    ArgumentError for a misaligned array, MemoryError. For `ran` and `values` see `make_run`.
+    ArgumentError for a misaligned array, MemoryError. For `ran`, `values` and a sweep's `space` see
+    `make_run`.
     """
 
     __slots__ = ("library", "run", "source", "spec", "values")
 
-    def __init__(self, spec: KernelSpec, source: str, library: Path) -> None:
+    def __init__(self, spec: KernelSpec | SweepSpec, source: str, library: Path) -> None:
         self.spec = spec
         self.source = source
         self.library = library
@@ -70,7 +71,7 @@ team = _Team()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=team.forked)
 
-_launchables: dict[KernelSpec, Launchable] = {}
+_launchables: dict[KernelSpec | SweepSpec, Launchable] = {}
 
 
 @cache
@@ -80,11 +81,21 @@ def kernel_cache() -> KernelCache:
 
 
 def prepare(kernels: Sequence[Kernel]) -> list[Launchable]:
-    """The kernels, ready to run; what was never compiled is, several at once.
+    """The kernels, each ready to run alone; see `prepare_launches`."""
+    return prepare_launches([(kernel,) for kernel in kernels])
 
-    Raises CompilerError or CacheError.
+
+def prepare_launches(launches: Sequence[Sequence[Kernel]]) -> list[Launchable]:
+    """The kernels of each launch, ready to run; what was never compiled is, several at once.
+
+    A launch of several kernels is a sweep. Raises CompilerError or CacheError.
     """
-    return _prepare([spec_of(kernel) for kernel in kernels])
+    return _prepare([_spec(kernels) for kernels in launches])
+
+
+def _spec(kernels: Sequence[Kernel]) -> KernelSpec | SweepSpec:
+    specs = tuple(spec_of(kernel) for kernel in kernels)
+    return specs[0] if len(specs) == 1 else SweepSpec(specs)
 
 
 def prepare_checked(kernel: Kernel, workunit: Workunit) -> Launchable:
@@ -95,7 +106,7 @@ def prepare_checked(kernel: Kernel, workunit: Workunit) -> Launchable:
     return _prepare([spec_of(kernel, workunit)])[0]
 
 
-def _prepare(specs: Sequence[KernelSpec]) -> list[Launchable]:
+def _prepare(specs: Sequence[KernelSpec | SweepSpec]) -> list[Launchable]:
     missing = [spec for spec in dict.fromkeys(specs) if spec not in _launchables]
     if len(missing) == 1:
         _launchables[missing[0]] = _compile(missing[0])
@@ -104,7 +115,7 @@ def _prepare(specs: Sequence[KernelSpec]) -> list[Launchable]:
     return [_launchables[spec] for spec in specs]
 
 
-def _compile_all(specs: Sequence[KernelSpec]) -> list[Launchable]:
+def _compile_all(specs: Sequence[KernelSpec | SweepSpec]) -> list[Launchable]:
     workers = min(len(specs), SETTINGS.threads)
     cancelled = threading.Event()
     with contextlib.ExitStack() as stack:
@@ -125,7 +136,7 @@ def _compile_all(specs: Sequence[KernelSpec]) -> list[Launchable]:
             raise
 
 
-def _compile(spec: KernelSpec, cancelled: threading.Event | None = None) -> Launchable:
+def _compile(spec: KernelSpec | SweepSpec, cancelled: threading.Event | None = None) -> Launchable:
     compiler = find_compiler(SETTINGS.compiler)
     source = emit(spec)
     key = key_of(source, build_identity(compiler, SETTINGS.fastmath))

@@ -53,7 +53,7 @@ class Legality:
 
     def _kinds_differ(self, first: int, second: int) -> str | None:
         a, b = self._trace.calls[first], self._trace.calls[second]
-        if not (_mergeable(a) and _mergeable(b)):
+        if not (mergeable(a) and mergeable(b)):
             return "opaque" if _has_effect(a.workunit) or _has_effect(b.workunit) else "pattern"
         return "space" if a.space != b.space else None
 
@@ -62,7 +62,7 @@ class Legality:
         result = [1 << n for n in range(size)]
         members: dict[object, int] = {}
         for position, call in enumerate(self._trace.calls):
-            if not _mergeable(call):
+            if not mergeable(call):
                 continue
             same = members.get(call.space, 0)
             members[call.space] = same | 1 << position
@@ -134,7 +134,7 @@ def _paths_that_separate(predecessors: list[int], forbidden: list[int]) -> list[
     return apart
 
 
-def _mergeable(call: CallShape) -> bool:
+def mergeable(call: CallShape) -> bool:
     """Whether a call may share a loop with any other at all."""
     workunit = call.workunit
     if call.pattern not in ("for", "reduce") or _has_effect(workunit):

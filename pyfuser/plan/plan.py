@@ -30,8 +30,47 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
+class Stage:
+    """How one loop of a sweep keeps its distance from the others, in steps of its outermost index.
+
+    lag: how far it stays behind the front. ahead: how far behind the beginning of a thread's share
+    it starts, as what comes before needs the neighbouring thread (it ends `lag` before the end).
+    """
+
+    lag: int
+    ahead: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Groups that run in one launch as a wavefront, each as one loop close behind the one before.
+
+    groups: places in `Plan.groups`; stages[k] belongs to groups[k]. wave: by how many steps the
+    front moves on at a time.
+    """
+
+    groups: tuple[int, ...]
+    stages: tuple[Stage, ...]
+    wave: int
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
-    """Groups in an order that respects every dependence, and the rejections that shaped them."""
+    """Groups in an order that respects every dependence, and the rejections that shaped them.
+
+    sweeps: neighbouring groups that share a launch; every other group has its own.
+    """
 
     groups: tuple[Group, ...]
     rejections: tuple[Rejection, ...]
+    sweeps: tuple[Sweep, ...] = ()
+
+    def launches(self) -> tuple[tuple[int, ...], ...]:
+        """The groups (places) of each launch, in order."""
+        first = {sweep.groups[0]: sweep.groups for sweep in self.sweeps}
+        inside = {place for sweep in self.sweeps for place in sweep.groups}
+        return tuple(
+            first.get(place, (place,))
+            for place in range(len(self.groups))
+            if place in first or place not in inside
+        )

@@ -6,6 +6,7 @@ between iterations: its time is that of the memory traffic, plus a constant for 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -27,7 +28,8 @@ class Machine:
     before hardware prefetchers and load buffers run out; each one more adds the fraction
     `crowding` to the time of the traffic. gathering: the fraction that a loop over gathered
     elements (neighbour lists) loses when it shares its iterations with anything, measured at up to
-    a quarter on forces between particles, with equal instructions.
+    a quarter on forces between particles, with equal instructions. cache: bytes of the second
+    level, which belongs to a core.
     """
 
     launch: float = 5e-6
@@ -35,9 +37,18 @@ class Machine:
     streams: int = 14
     crowding: float = 0.02
     gathering: float = 0.3
+    cache: int = 1 << 20
 
 
-DEFAULT = Machine()
+def _second_level_cache() -> int:
+    """Its size in bytes, as the system tells it."""
+    try:
+        return os.sysconf("SC_LEVEL2_CACHE_SIZE") or 1 << 20
+    except (AttributeError, ValueError, OSError):
+        return 1 << 20
+
+
+DEFAULT = Machine(cache=_second_level_cache())
 
 
 class _Touch(NamedTuple):
@@ -57,9 +68,10 @@ class CostModel:
     overlaps the last by more than half.
     """
 
-    def __init__(self, trace: TraceShape, machine: Machine = DEFAULT) -> None:
+    def __init__(self, trace: TraceShape, machine: Machine | None = None) -> None:
+        machine = machine or DEFAULT
         self.machine = machine
-        streams = _streams(trace)
+        self.streams = streams = _streams(trace)
         self._liveness = Liveness(trace)
         memo: dict[CallShape, tuple[_Touch, ...]] = {}
         for call in trace.calls:
@@ -96,6 +108,21 @@ class CostModel:
         )
         return total, len(read.keys() | written.keys())
 
+    def contracted(self, positions: Sequence[int]) -> set[int]:
+        """The streams for which a group needs no memory."""
+        touched: dict[int, list[int]] = {}
+        written: set[int] = set()
+        for position in positions:
+            for touch in self._calls[position]:
+                touched.setdefault(touch.stream, []).append(position)
+                if touch.written:
+                    written.add(touch.stream)
+        return {
+            stream
+            for stream in self._clusters.keys() & written
+            if self._stays_inside(stream, touched[stream])
+        }
+
     def _stays_inside(self, stream: int, positions: list[int]) -> bool:
         """Whether a stream needs no memory: its values are read, if at all, where they are made.
 
@@ -127,6 +154,13 @@ class CostModel:
         if len(positions) > 1 and self.gathers(positions):
             crowded += self.machine.gathering
         return self.machine.launch + crowded * moved / self.machine.bandwidth
+
+    def sweep_cost(self, positions: Sequence[int]) -> float:
+        """Seconds that one sweep of these calls (in the order of its loops) takes.
+
+        Each loop walks through its own arrays only, so there is no crowding.
+        """
+        return self.machine.launch + self.traffic(positions)[0] / self.machine.bandwidth
 
 
 @lru_cache(maxsize=4)
@@ -171,20 +205,20 @@ def _streams(trace: TraceShape) -> dict[RegionShape, int]:
 def _touches(call: CallShape, streams: dict[RegionShape, int]) -> Iterable[_Touch]:
     by_stream: dict[int, list[Access]] = {}
     for access in accesses(call):
-        by_stream.setdefault(streams[_region(call, access)], []).append(access)
+        by_stream.setdefault(streams[region_of(call, access)], []).append(access)
     for stream, found in by_stream.items():
         reads = [a for a in found if a.mode is not Mode.WRITE]
         writes = [a for a in found if a.mode is not Mode.READ]
         yield _Touch(
             stream,
-            max((_bytes(_region(call, a), a.relation) for a in reads), default=0.0),
-            max((_bytes(_region(call, a), a.relation) for a in writes), default=0.0),
+            max((touched_bytes(region_of(call, a), a.relation) for a in reads), default=0.0),
+            max((touched_bytes(region_of(call, a), a.relation) for a in writes), default=0.0),
             _cells(reads),
             _cells(writes),
         )
 
 
-def _region(call: CallShape, access: Access) -> RegionShape:
+def region_of(call: CallShape, access: Access) -> RegionShape:
     region = call.arguments[access.param]
     assert isinstance(region, RegionShape)
     return region
@@ -203,7 +237,7 @@ def _cells(found: list[Access]) -> frozenset[tuple[Affine | None, ...]] | None:
     return frozenset(access.relation.indices for access in found)
 
 
-def _bytes(region: RegionShape, relation: Relation) -> float:
+def touched_bytes(region: RegionShape, relation: Relation) -> float:
     """An estimate of the bytes that an access touches: each element once."""
     total = 1.0
     points: set[int] = set(range(len(relation.begin)))

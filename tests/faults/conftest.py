@@ -53,7 +53,7 @@ class Machine:
         """What a new process knows: nothing."""
         directory = KernelCache(self.cache)
         self.patch.setattr(native, "kernel_cache", lambda: directory)
-        for known in (native._launchables, driver.PROGRAMS, driver.KERNELS, eager._READY):
+        for known in (native._launchables, driver.PROGRAMS, driver.LAUNCHABLES, eager._READY):
             known.clear()
         compiler.find_compiler.cache_clear()
 

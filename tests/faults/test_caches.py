@@ -216,7 +216,7 @@ def test_a_directory_that_is_removed_meanwhile(machine: Machine, program: Progra
     program.check_done()
     before = machine.compilations
     shutil.rmtree(machine.cache)
-    for table in (native._launchables, driver.PROGRAMS, driver.KERNELS):
+    for table in (native._launchables, driver.PROGRAMS, driver.LAUNCHABLES):
         table.clear()  # the same KernelCache, asked for another kernel
     with warnings.catch_warnings():
         warnings.simplefilter("error")

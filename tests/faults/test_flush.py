@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from types import FrameType
 from typing import Any
 
@@ -98,7 +99,7 @@ def test_a_kernel_that_fails_between_others(machine: Machine) -> None:
     pk.parallel_for(SIZE + 2, increment, x=z)
     after = pk.parallel_reduce(SIZE + 2, total, x=z)
     plan = driver.program_for(driver.shape_of(driver.TRACER.calls, driver.structural_scalars))
-    assert len(plan.launchables) == 3
+    assert len(plan.launches) == 3
 
     class Failing:
         """In place of the second launchable: there is no memory for its view."""
@@ -109,9 +110,9 @@ def test_a_kernel_that_fails_between_others(machine: Machine) -> None:
         def run(self, *arguments: Any) -> Any:
             raise MemoryError("no memory for a View")
 
-    second = plan.launchables[1]
-    broken = (plan.launchables[0], Failing(second), plan.launchables[2])
-    object.__setattr__(plan, "launchables", broken)
+    first, second, third = plan.launches
+    broken = replace(second, launchable=Failing(second.launchable))
+    object.__setattr__(plan, "launches", (first, broken, third))
     with pytest.raises(
         MemoryError, match=r"no memory for a View\n  called as 'increment' at .*py:"
     ):

@@ -89,6 +89,49 @@ static inline __attribute__((always_inline)) void pf_terms(
     }
 }
 
+struct pf_running {
+    pf_sum<double, 128> acc_sum;
+    int64_t filled = 0;  // terms of the block that is not complete
+    __attribute__((always_inline)) inline void done(double* acc_partial) {
+        acc_sum.add(filled);
+        *acc_partial = *(const double*)acc_sum.total();
+    }
+};
+
+static inline __attribute__((always_inline)) void pf_more(
+    pf_running& running,
+    const int64_t* begin,
+    const int64_t* end,
+    int64_t row,
+    int64_t row_end,
+    int64_t column,
+    int64_t column_end,
+    const double* __restrict__ x,
+    const int64_t x_stride0,
+    double* __restrict__ y) {
+    const int64_t i_begin = begin[0], i_end = end[0];
+    const int64_t j_begin = begin[1], j_end = end[1];
+    for (int64_t i = i_begin + row; i < i_begin + row_end; ++i) {
+        for (int64_t at = j_begin + column; at < j_begin + column_end;) {
+            const int64_t left = j_begin + column_end - at, space = 128 - running.filled;
+            if (left >= 128 && space == 128) {
+                pf_terms(at, 128, running.acc_sum.term, i, x, x_stride0, y);
+                running.acc_sum.add(128);
+                at += 128;
+                continue;
+            }
+            const int64_t count = left < space ? left : space;
+            pf_terms(at, count, running.acc_sum.term + running.filled, i, x, x_stride0, y);
+            at += count;
+            running.filled += count;
+            if (running.filled == 128) {
+                running.acc_sum.add(128);
+                running.filled = 0;
+            }
+        }
+    }
+}
+
 static __attribute__((noinline)) void pf_tile(
     const int64_t* begin,
     const int64_t* end,
@@ -100,30 +143,9 @@ static __attribute__((noinline)) void pf_tile(
     const double* __restrict__ x,
     const int64_t x_stride0,
     double* __restrict__ y) {
-    const int64_t i_begin = begin[0], i_end = end[0];
-    const int64_t j_begin = begin[1], j_end = end[1];
-    pf_sum<double, 128> acc_sum;
-    int64_t filled = 0;
-    for (int64_t i = i_begin + row; i < i_begin + row_end; ++i) {
-        int64_t at = j_begin + column;
-        for (; filled == 0 && at + 128 <= j_begin + column_end; at += 128) {
-            pf_terms(at, 128, acc_sum.term, i, x, x_stride0, y);
-            acc_sum.add(128);
-        }
-        while (at < j_begin + column_end) {
-            const int64_t left = j_begin + column_end - at, space = 128 - filled;
-            const int64_t count = left < space ? left : space;
-            pf_terms(at, count, acc_sum.term + filled, i, x, x_stride0, y);
-            at += count;
-            filled += count;
-            if (filled == 128) {
-                acc_sum.add(128);
-                filled = 0;
-            }
-        }
-    }
-    acc_sum.add(filled);
-    *acc_partial = *(const double*)acc_sum.total();
+    pf_running running;
+    pf_more(running, begin, end, row, row_end, column, column_end, x, x_stride0, y);
+    running.done(acc_partial);
 }
 
 extern "C" int pf_kernel(const int64_t* slot, int64_t* results) {

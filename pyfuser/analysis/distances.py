@@ -1,0 +1,103 @@
+"""How far apart are the iterations of two calls that touch one cell, along the outermost axis?
+
+Bounds on dependence distances from the subscripts alone (U. Banerjee, "Dependence Analysis for
+Supercomputing", 1988): equal subscripts c p + f(x) = c q + g(y) give q - p = (f(x) - g(y)) / c,
+whose extremes interval arithmetic finds. A bound may be too wide, never too narrow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from pyfuser.analysis.affine import Affine, Interval
+from pyfuser.analysis.dependences import conflict_kind, touches
+from pyfuser.analysis.layout import address, shift
+from pyfuser.analysis.relation import Relation
+from pyfuser.trace.shape import CallShape, RegionShape
+
+
+@lru_cache(maxsize=16384)
+def call_distance(first: CallShape, second: CallShape) -> Interval | None:
+    """Bounds of q - p for the outermost indices p of `first` and q of `second`, over all pairs of
+    iterations that touch one byte and must keep their order; None if there is no such pair.
+    """
+    found: list[Interval] = []
+    for low, high, region, a in touches(first):
+        for other_low, other_high, other, b in touches(second):
+            if region.cluster != other.cluster or high < other_low or other_high < low:
+                continue
+            if conflict_kind(a, region, b, other) is None:
+                continue
+            bounds = distance(a.relation, region, b.relation, other)
+            if bounds is not None:
+                found.append(bounds)
+    if not found:
+        return None
+    return min(low for low, _ in found), max(high for _, high in found)
+
+
+def distance(
+    first: Relation, first_region: RegionShape, second: Relation, second_region: RegionShape
+) -> Interval | None:
+    """Bounds of the distance for two accesses to one cluster; None if they touch no common byte.
+
+    As everywhere in the analysis, subscripts are assumed to stay inside their regions.
+    """
+    (first_low, first_high), (second_low, second_high) = first.ranges[0], second.ranges[0]
+    low, high = second_low - first_high, second_high - first_low
+    for equation in _equations(first, first_region, second, second_region):
+        bounds = _solve(equation, first, second)
+        low, high = max(low, bounds[0]), min(high, bounds[1])
+        if low > high:
+            return None
+    return low, high
+
+
+class _Equation(NamedTuple):
+    """Where both accesses touch one byte, least <= second(q) - first(p) <= greatest."""
+
+    first: Affine
+    second: Affine
+    least: int
+    greatest: int
+
+
+def _equations(
+    first: Relation, first_region: RegionShape, second: Relation, second_region: RegionShape
+) -> Iterator[_Equation]:
+    shifts = shift(first_region, second_region)
+    if shifts is not None:  # equal elements have equal subscripts
+        for a, b, s in zip(first.indices, second.indices, shifts, strict=True):
+            if a is not None and b is not None:
+                yield _Equation(a, b.shifted(s), 0, 0)
+    known = tuple(i for i in first.indices if i is not None)
+    other_known = tuple(i for i in second.indices if i is not None)
+    if len(known) == len(first.indices) and len(other_known) == len(second.indices):
+        start, other = address(first_region, known), address(second_region, other_known)
+        yield _Equation(start, other, 1 - second_region.dtype.size, first_region.dtype.size - 1)
+
+
+def _solve(equation: _Equation, first: Relation, second: Relation) -> Interval:
+    """Bounds of q - p from one equation; those of the ranges if it says nothing."""
+    (first_low, first_high), (second_low, second_high) = first.ranges[0], second.ranges[0]
+    low, high = second_low - first_high, second_high - first_low
+    factor, rest = _split(equation.first)
+    other_factor, other_rest = _split(equation.second)
+    if factor != other_factor or not factor:
+        return low, high
+    span, other_span = rest.span(first.ranges), other_rest.span(second.ranges)
+    # factor * (q - p) + other_rest - rest lies between least and greatest
+    least = equation.least + span[0] - other_span[1]
+    greatest = equation.greatest + span[1] - other_span[0]
+    if factor < 0:
+        factor, least, greatest = -factor, -greatest, -least
+    return -(-least // factor), greatest // factor
+
+
+def _split(index: Affine) -> tuple[int, Affine]:
+    """The coefficient of the outermost iteration index, and everything else."""
+    terms = dict(index.terms)
+    factor = terms.pop(0, 0)
+    return factor, Affine(tuple(terms.items()), index.constant)

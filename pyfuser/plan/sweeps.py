@@ -1,0 +1,130 @@
+"""Which loops may share a launch as a wavefront, though they may not share iterations.
+
+A stencil reads neighbours of what the loop before it wrote. Where the distances of all dependences
+between two loops are bounded along the outermost axis, the second can run a fixed number of steps
+behind the first, over data that is still in cache: shift-and-peel (N. Manjikian and
+T. Abdelrahman, "Fusion of Loops for Parallelism and Locality", 1997). Every iteration runs once,
+after everything it depends on, so flow, anti and output dependences are all kept and no value
+changes.
+
+The law. Let d = q - p be the distance of a dependence of iteration q of loop m on iteration p of an
+earlier loop k, with least <= d <= greatest for all of them. Then
+
+    lag[m]   >= lag[k] - least      what q needs lies behind the front of k, and
+    ahead[m] >= ahead[k] + greatest inside the share of the thread that runs q,
+
+where a thread whose share is [first, last) runs loop k over [first + ahead[k], last - lag[k]); the
+steps between the shares, [last - lag[k], last + ahead[k]), run loop by loop after a barrier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyfuser.analysis.distances import call_distance
+from pyfuser.ir.dtypes import DType
+from pyfuser.plan.legality import mergeable
+from pyfuser.plan.plan import Group, Stage, Sweep
+from pyfuser.plan.profit import CostModel
+from pyfuser.plan.window import wave_of
+from pyfuser.trace.shape import CallShape, FutureShape, TraceShape
+
+MAX_CALLS = 64  # of a sweep: compile time grows with it
+SHARES = 32
+"""The outermost axis must be so many times as long as what runs between two threads' shares."""
+
+
+def sweeps(trace: TraceShape, groups: Sequence[Group], model: CostModel) -> tuple[Sweep, ...]:
+    """Join neighbouring groups into sweeps where that is legal and saves time."""
+    found: list[Sweep] = []
+    current = _Open(trace, groups, model, 0)
+    for place in range(1, len(groups)):
+        if not current.take(place):
+            found += current.close()
+            current = _Open(trace, groups, model, place)
+    return (*found, *(current.close() if groups else ()))
+
+
+class _Open:
+    """A sweep that may still grow."""
+
+    def __init__(
+        self, trace: TraceShape, groups: Sequence[Group], model: CostModel, place: int
+    ) -> None:
+        self._trace = trace
+        self._groups = groups
+        self._model = model
+        self.places = [place]
+        self.stages = [Stage(0, 0)]
+        self.calls = list(groups[place].calls) if groups else []
+        self.wave = 0
+        self._alone = model.cost(self.calls) if groups else 0.0
+
+    def take(self, place: int) -> bool:
+        """Append a group if it may and should follow the others in one sweep."""
+        group = self._groups[place].calls
+        calls = [*self.calls, *group]
+        if len(calls) > MAX_CALLS:
+            return False
+        stage = self._stage(group)
+        if stage is None:
+            return False
+        stages = [*self.stages, stage]
+        wave = self._wave([*self.places, place], stages)
+        alone = self._alone + self._model.cost(group)
+        if not wave or self._model.sweep_cost(calls) >= alone:
+            return False
+        self.places.append(place)
+        self.stages, self.calls, self.wave, self._alone = stages, calls, wave, alone
+        return True
+
+    def close(self) -> tuple[Sweep, ...]:
+        """The sweep, if it has become one."""
+        if len(self.places) == 1:
+            return ()
+        return (Sweep(tuple(self.places), tuple(self.stages), self.wave),)
+
+    def _stage(self, group: Sequence[int]) -> Stage | None:
+        """The least lags with which a group may follow the others; None if it may not."""
+        trace = self._trace
+        if not all(sweepable(trace.calls[n]) for n in (*group, *self.groups_calls(0))):
+            return None
+        inside = set(self.calls)
+        for position in group:
+            for argument in trace.calls[position].arguments:
+                if isinstance(argument, FutureShape) and argument.producer in inside:
+                    return None
+        if trace.calls[group[0]].space.execution != trace.calls[self.calls[0]].space.execution:
+            return None
+        lag = ahead = 0
+        for number, stage in enumerate(self.stages):
+            for p in self.groups_calls(number):
+                for q in group:
+                    bounds = call_distance(trace.calls[p], trace.calls[q])
+                    if bounds is not None:
+                        lag = max(lag, stage.lag - bounds[0])
+                        ahead = max(ahead, stage.ahead + bounds[1])
+        return Stage(lag, ahead)
+
+    def groups_calls(self, number: int) -> tuple[int, ...]:
+        """The calls of one of the sweep's loops."""
+        return self._groups[self.places[number]].calls
+
+    def _wave(self, places: Sequence[int], stages: Sequence[Stage]) -> int:
+        """How many steps the front may move at a time; 0 if the sweep does not fit."""
+        loops = [self._groups[place] for place in places]
+        spaces = [self._trace.calls[loop.calls[0]].space for loop in loops]
+        length = max(s.end[0] for s in spaces) - min(s.begin[0] for s in spaces)
+        lag, ahead = max(s.lag for s in stages), max(s.ahead for s in stages)
+        if length < SHARES * (lag + ahead):
+            return 0
+        return wave_of(self._trace, loops, lag, self._model)
+
+
+def sweepable(call: CallShape) -> bool:
+    """Whether a call may be part of a sweep at all."""
+    return (
+        mergeable(call)
+        and call.space.size > 0
+        and all(a.sym.dtype is not DType.BOOL for a in call.workunit.accumulators)
+    )

@@ -1,0 +1,97 @@
+"""How far the front of a sweep moves at a time: what lies between its loops must stay in cache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from pyfuser.analysis.accesses import Access, accesses
+from pyfuser.analysis.affine import Affine
+from pyfuser.analysis.layout import address
+from pyfuser.analysis.relation import Relation
+from pyfuser.plan.plan import Group
+from pyfuser.plan.profit import CostModel, region_of, touched_bytes
+from pyfuser.trace.shape import CallShape, RegionShape, TraceShape
+
+SHARE = 0.6
+"""The part of the cache that may be filled; the rest is for what the loops walk through once."""
+
+SMALLEST = 16384
+"""Bytes that a wave brings in at least; below, starting loops costs more than their work."""
+
+BEYOND = 4
+"""Data of so many caches' size does not stay there from one launch to the next."""
+
+VECTOR = 64
+"""Steps of a wave over an innermost axis come in multiples of this."""
+
+
+def wave_of(trace: TraceShape, loops: Sequence[Group], lag: int, model: CostModel) -> int:
+    """Steps of the outermost index by which the front moves at a time; 0: it is not worth it.
+
+    lag: how far the last loop is behind the first.
+    """
+    cache = model.machine.cache
+    calls = [trace.calls[n] for loop in loops for n in loop.calls]
+    step, fixed, total = _bytes(trace, loops, model)
+    if total < BEYOND * cache or not step or _walks_badly(calls):
+        return 0
+    wave = int((SHARE * cache - fixed) / step) - lag
+    if all(len(call.space.begin) == 1 for call in calls) and wave > VECTOR:
+        wave -= wave % VECTOR
+    return wave if wave > 0 and wave * step >= SMALLEST else 0
+
+
+def _bytes(
+    trace: TraceShape, loops: Iterable[Group], model: CostModel
+) -> tuple[float, float, float]:
+    """Bytes that each step brings in, that are needed all the time, and that there are in all."""
+    steps: dict[int, float] = {}
+    fixed: dict[int, float] = {}
+    total: dict[int, float] = {}
+    for loop in loops:
+        contracted = model.contracted(loop.calls)
+        calls = dict.fromkeys(trace.calls[n] for n in loop.calls)
+        for region, relation in _touched(calls, model, contracted):
+            stream, size = model.streams[region], touched_bytes(region, relation)
+            total[stream] = max(total.get(stream, 0.0), size)
+            if any(i is not None and 0 in dict(i.terms) for i in relation.indices):
+                low, high = relation.ranges[0]
+                size /= max(1, high - low + 1)
+                steps[stream] = max(steps.get(stream, 0.0), size)
+            else:
+                fixed[stream] = max(fixed.get(stream, 0.0), size)
+    return sum(steps.values()), sum(fixed.values()), sum(total.values())
+
+
+def _touched(
+    calls: Iterable[CallShape], model: CostModel, contracted: set[int]
+) -> Iterator[tuple[RegionShape, Relation]]:
+    """The accesses of calls to memory that is not contracted."""
+    for call in calls:
+        for access in accesses(call):
+            region = region_of(call, access)
+            if model.streams[region] not in contracted:
+                yield region, access.relation
+
+
+def _walks_badly(calls: Iterable[CallShape]) -> bool:
+    """Whether, for most accesses, neighbours in memory are neighbours along the outermost axis."""
+    votes = 0
+    for call in dict.fromkeys(calls):
+        rank = len(call.space.begin)
+        for access in accesses(call) if rank > 1 else ():
+            index = _address(call, access)
+            if index is None:
+                continue
+            terms = dict(index.terms)
+            outer = abs(terms.pop(0, 0))
+            inner = max((abs(c) for n, c in terms.items() if n < rank), default=0)
+            votes += (inner > outer > 0) - (outer > inner)
+    return votes > 0
+
+
+def _address(call: CallShape, access: Access) -> Affine | None:
+    region = call.arguments[access.param]
+    assert isinstance(region, RegionShape)
+    known = tuple(i for i in access.relation.indices if i is not None)
+    return address(region, known) if len(known) == len(region.shape) else None
