@@ -16,9 +16,15 @@ def show_program(plan: Plan, graph: DependenceGraph, kernels: Sequence[Kernel], 
     """Levels: 1 plan, 2 rejections, 3 dependences, 4 fused PyKokkos source, 5 ir."""
     if level < 1:
         return
-    lines = [f"pyfuser: {graph.size} calls in {len(plan.groups)} kernels"]
+    lines = [f"pyfuser: {graph.size} calls in {len(plan.launches())} kernels"]
     for group, kernel in zip(plan.groups, kernels, strict=True):
         lines.append(f"  {kernel.workunit.name}: calls {', '.join(map(str, group.calls))}")
+    for sweep in plan.sweeps:
+        loops = ", ".join(
+            f"{kernels[place].workunit.name} (lag {stage.lag}, ahead {stage.ahead})"
+            for place, stage in zip(sweep.groups, sweep.stages, strict=True)
+        )
+        lines.append(f"  sweep, {sweep.wave} steps at a time: {loops}")
     if level >= 2:
         lines += [f"  apart: {r.first} and {r.second}: {r.reason}" for r in plan.rejections]
     if level >= 3:

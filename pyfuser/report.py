@@ -16,6 +16,7 @@ from pyfuser.plan.explain import (
     Explanation,
     GroupReport,
     RejectionReport,
+    SweepReport,
     describe,
     short_path,
 )
@@ -36,6 +37,7 @@ def explain(flushes: int = 1, source: bool = False) -> Explanation:
     covered = FLUSHES[-flushes:] if flushes > 0 else []
     groups: list[GroupReport] = []
     rejections: list[RejectionReport] = []
+    sweeps: list[SweepReport] = []
     for flush in covered:
         calls = [
             CallReport(label or call.workunit.name, f"{short_path(code.co_filename)}:{line}")
@@ -43,10 +45,11 @@ def explain(flushes: int = 1, source: bool = False) -> Explanation:
                 flush.calls, flush.program.trace.calls, strict=True
             )
         ]
+        sweeps += _sweeps(flush, len(groups))
         groups += _groups(flush, calls)
         rejections += [_rejection(flush, calls, r) for r in flush.program.plan.rejections]
     recorded = sum(len(flush.calls) for flush in covered)
-    return Explanation(tuple(groups), tuple(rejections), recorded, source)
+    return Explanation(tuple(groups), tuple(rejections), recorded, source, tuple(sweeps))
 
 
 def _groups(flush: Flush, calls: list[CallReport]) -> Iterable[GroupReport]:
@@ -67,6 +70,20 @@ def _groups(flush: Flush, calls: list[CallReport]) -> Iterable[GroupReport]:
             removed_loads=names.counts(loads),
             bytes_moved=int(bytes_moved(trace, group.calls)),
             bytes_unfused=int(sum(bytes_moved(trace, (n,)) for n in group.calls)),
+        )
+
+
+def _sweeps(flush: Flush, before: int) -> Iterable[SweepReport]:
+    """The sweeps of a flush, whose groups come after `before` others."""
+    trace, plan = flush.program.trace, flush.program.plan
+    for sweep in plan.sweeps:
+        calls = [n for place in sweep.groups for n in plan.groups[place].calls]
+        yield SweepReport(
+            tuple(before + place for place in sweep.groups),
+            tuple(stage.lag for stage in sweep.stages),
+            sweep.wave,
+            int(bytes_moved(trace, calls)),
+            int(sum(bytes_moved(trace, (n,)) for n in calls)),
         )
 
 
@@ -144,9 +161,13 @@ def _rejection(flush: Flush, calls: list[CallReport], rejection: Rejection) -> R
     if dependence is not None:
         location = dependence.second_location or dependence.first_location
         detail = _accesses(dependence)
-    return RejectionReport(
-        first, second, rejection.reason, describe(rejection.reason, detail), location
+    plan = flush.program.plan
+    home = {n: place for place, group in enumerate(plan.groups) for n in group.calls}
+    same_sweep = any(
+        {home[rejection.first], home[rejection.second]} <= {*sweep.groups} for sweep in plan.sweeps
     )
+    message = describe(rejection.reason, detail)
+    return RejectionReport(first, second, rejection.reason, message, location, same_sweep)
 
 
 _VERBS = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from pyfuser.ir.nodes import SourceLocation
@@ -33,7 +33,7 @@ class CallReport:
 
 @dataclass(frozen=True, slots=True)
 class GroupReport:
-    """One launched kernel.
+    """Calls that share one loop: a kernel of its own, or one loop of a sweep.
 
     contracted: names of views that cost no memory any more. removed_stores / removed_loads: views
     whose stores or loads vanished from the kernel, with the number of places. bytes_moved and
@@ -50,6 +50,10 @@ class GroupReport:
     bytes_unfused: int
 
     def __str__(self) -> str:
+        return "\n".join([*self.lines(), *_moved(self.bytes_moved, self.bytes_unfused)])
+
+    def lines(self) -> list[str]:
+        """The text without the bytes."""
         lines = [f"{_count(len(self.calls), 'call')}: {_names(self.calls)}"]
         if self.contracted:
             lines.append(f"contracted, no memory needed: {', '.join(self.contracted)}")
@@ -57,22 +61,37 @@ class GroupReport:
             if count:
                 views = ", ".join(f"{view} ({n})" for view, n in count.items())
                 lines.append(f"{what} removed: {views}")
-        if self.bytes_unfused > self.bytes_moved:
-            lines.append(
-                f"moves about {_bytes(self.bytes_moved)}, unfused {_bytes(self.bytes_unfused)}"
-            )
-        return "\n".join(lines)
+        return lines
+
+
+@dataclass(frozen=True, slots=True)
+class SweepReport:
+    """Loops that ran in one kernel, each some steps of the outermost index behind the first.
+
+    groups: their places in `Explanation.groups`. lags: how many steps each stays behind. wave: by
+    how many steps the first moves on at a time. bytes_moved and bytes_unfused as in GroupReport.
+    """
+
+    groups: tuple[int, ...]
+    lags: tuple[int, ...]
+    wave: int
+    bytes_moved: int
+    bytes_unfused: int
 
 
 @dataclass(frozen=True, slots=True)
 class RejectionReport:
-    """Two calls that did not share a kernel, and the access that stood in the way."""
+    """Two calls that did not share a loop, and the access that stood in the way.
+
+    same_sweep: their loops ran in one kernel all the same.
+    """
 
     first: CallReport
     second: CallReport
     reason: str
     message: str
     location: SourceLocation | None
+    same_sweep: bool = False
 
     def __str__(self) -> str:
         return f"{self.first} | {self.second}: {self.message}"
@@ -86,24 +105,49 @@ class Explanation:
     rejections: tuple[RejectionReport, ...]
     recorded: int
     show_source: bool = field(default=False, repr=False)
+    sweeps: tuple[SweepReport, ...] = ()
 
     @property
     def launches(self) -> int:
         """How many kernels were launched."""
-        return len(self.groups)
+        return len(self.groups) - sum(len(sweep.groups) - 1 for sweep in self.sweeps)
 
     def __str__(self) -> str:
         if not self.recorded:
             return "pyfuser: nothing has been flushed yet"
         lines = [f"{self.recorded} calls ran as {_count(self.launches, 'kernel')}"]
-        for numbers, group in _folded(self.groups):
-            lines.append(f"\n{numbers}: " + str(group).replace("\n", "\n    "))
-            if self.show_source:
-                lines.append("    " + group.source.rstrip().replace("\n", "\n    "))
-        if self.rejections:
-            lines.append("\nnot fused:")
-            lines += [f"  {rejection}" for rejection in self.rejections]
+        for first, last, kernel in _folded(list(self._kernels())):
+            lines.append(f"\n{_numbers('kernel', first, last)}: {kernel[0]}")
+            lines += (f"    {line}" for line in kernel[1:])
+        for same_sweep, title in ((False, "not fused:"), (True, "in one sweep, not in one loop:")):
+            apart = [r for r in self.rejections if r.same_sweep == same_sweep]
+            if apart:
+                lines += [f"\n{title}", *(f"  {rejection}" for rejection in apart)]
         return "\n".join(lines)
+
+    def _kernels(self) -> Iterator[tuple[str, ...]]:
+        """The lines for each kernel."""
+        first = {sweep.groups[0]: sweep for sweep in self.sweeps}
+        inside = {place for sweep in self.sweeps for place in sweep.groups}
+        for place, group in enumerate(self.groups):
+            if place in first:
+                yield tuple(self._sweep(first[place]))
+            elif place not in inside:
+                yield (*str(group).split("\n"), *self._source(group))
+
+    def _sweep(self, sweep: SweepReport) -> Iterator[str]:
+        """What a sweep does, loop by loop."""
+        loops = [self.groups[place] for place in sweep.groups]
+        apart = f"up to {_count(max(sweep.lags), 'step')} apart"
+        yield f"a sweep of {len(loops)} loops, {apart if any(sweep.lags) else 'side by side'}"
+        texts = [(*loop.lines(), *self._source(loop)) for loop in loops]
+        for first, last, loop in _folded(texts):
+            yield f"{_numbers('loop', first, last)}: {loop[0]}"
+            yield from (f"    {line}" for line in loop[1:])
+        yield from _moved(sweep.bytes_moved, sweep.bytes_unfused)
+
+    def _source(self, group: GroupReport) -> list[str]:
+        return group.source.rstrip().split("\n") if self.show_source else []
 
 
 def short_path(file: str) -> str:
@@ -134,18 +178,25 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _folded(groups: tuple[GroupReport, ...]) -> Iterator[tuple[str, GroupReport]]:
-    """Kernels with their numbers; equal ones in a row once."""
+def _folded(texts: Sequence[tuple[str, ...]]) -> Iterator[tuple[int, int, tuple[str, ...]]]:
+    """Runs of equal texts: the numbers (from 1) of the first and the last, and the text."""
     start = 0
-    while start < len(groups):
+    while start < len(texts):
         end = start + 1
-        while end < len(groups) and groups[end] == groups[start]:
+        while end < len(texts) and texts[end] == texts[start]:
             end += 1
-        yield (
-            f"kernel {end}" if end == start + 1 else f"kernels {start + 1} to {end}, each",
-            groups[start],
-        )
+        yield start + 1, end, texts[start]
         start = end
+
+
+def _numbers(noun: str, first: int, last: int) -> str:
+    return f"{noun} {first}" if first == last else f"{noun}s {first} to {last}, each"
+
+
+def _moved(moved: int, unfused: int) -> list[str]:
+    if unfused <= moved:
+        return []
+    return [f"moves about {_bytes(moved)}, unfused {_bytes(unfused)}"]
 
 
 def _bytes(count: float) -> str:
