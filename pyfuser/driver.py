@@ -23,7 +23,7 @@ from pyfuser.counters import COUNTERS
 from pyfuser.debug import show_program
 from pyfuser.engine import native
 from pyfuser.engine.marshal import Number
-from pyfuser.engine.native import Launchable
+from pyfuser.engine.native import Launchable, RollingParams
 from pyfuser.errors import PyFuserError
 from pyfuser.plan.partition import partition
 from pyfuser.plan.plan import Plan
@@ -31,7 +31,7 @@ from pyfuser.settings import SETTINGS
 from pyfuser.trace.call import Argument, Call
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Region
-from pyfuser.trace.shape import TraceShape, shape_of
+from pyfuser.trace.shape import RegionShape, TraceShape, shape_of
 from pyfuser.trace.tracer import Tracer, nothing_to_settle
 from pyfuser.transform.fuse import fuse
 from pyfuser.transform.group import GroupShape, group_shapes
@@ -50,13 +50,15 @@ MAX_FLUSHES = 64
 class Launch:
     """One launch: kernels[k] does what the calls groups[k] (places in the trace) ask for.
 
-    space: the iteration space, or what `make_run` wants to know of a sweep.
+    space: the iteration space, or what `make_run` wants to know of a sweep. overwrites: for each
+    kernel those places of its arguments that need no zeroed memory.
     """
 
     groups: tuple[tuple[int, ...], ...]
     kernels: tuple[Kernel, ...]
     launchable: Launchable
     space: tuple[Any, ...]
+    overwrites: tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -79,12 +81,13 @@ class Flush:
 
 
 PROGRAMS: OrderedDict[TraceShape, Program] = OrderedDict()
-KERNELS: OrderedDict[GroupShape, Kernel] = OrderedDict()
-LAUNCHABLES: OrderedDict[tuple[GroupShape, ...], Launchable] = OrderedDict()
-FLUSHES: list[Flush] = []  # the latest last
-
 Key = TypeVar("Key")
 Value = TypeVar("Value")
+LaunchKey = tuple[tuple[GroupShape, ...], RollingParams]
+
+KERNELS: OrderedDict[GroupShape, Kernel] = OrderedDict()
+LAUNCHABLES: OrderedDict[LaunchKey, Launchable] = OrderedDict()
+FLUSHES: list[Flush] = []  # the latest last
 
 
 def flush(tracer: Tracer) -> None:
@@ -124,44 +127,64 @@ def build(trace: TraceShape) -> Program:
     plan = partition(trace, graph)
     shapes = group_shapes(trace, [group.calls for group in plan.groups])
     kernels = [KERNELS.get(shape) or optimise(fuse(shape)) for shape in shapes]
-    launches = plan.launches()
-    keys = [tuple(shapes[place] for place in places) for places in launches]
-    new = {
-        key: [specialise(kernels[place]) for place in places]
-        for key, places in zip(keys, launches, strict=True)
-        if key not in LAUNCHABLES
-    }
+    drafts = [_Draft(trace, plan, places, shapes, kernels) for places in plan.launches()]
+    new = {draft.key: draft for draft in drafts if draft.key not in LAUNCHABLES}
+    wide = [([specialise(k) for k in draft.kernels], draft.rolling) for draft in new.values()]
     COUNTERS.plans += 1
     COUNTERS.analysis_seconds += time.perf_counter() - start
-    made = dict(zip(new, native.prepare_launches(list(new.values())), strict=True))
-    ready = [made.get(key) or LAUNCHABLES[key] for key in keys]
+    made = dict(zip(new, native.prepare_launches(wide), strict=True))
+    launches = [draft.launch(made.get(draft.key) or LAUNCHABLES[draft.key]) for draft in drafts]
     for shape, kernel in zip(shapes, kernels, strict=True):
         _keep(KERNELS, shape, kernel, MAX_KERNELS)
     for key, launchable in made.items():
         _keep(LAUNCHABLES, key, launchable, MAX_KERNELS)
-    return Program(
-        trace,
-        graph,
-        plan,
-        tuple(kernels),
-        tuple(
-            _launch_of(plan, places, [kernels[place] for place in places], launchable)
-            for places, launchable in zip(launches, ready, strict=True)
-        ),
-    )
+    return Program(trace, graph, plan, tuple(kernels), tuple(launches))
 
 
-def _launch_of(
-    plan: Plan, places: tuple[int, ...], kernels: Sequence[Kernel], launchable: Launchable
-) -> Launch:
-    """The launch of some of a plan's groups."""
-    space: tuple[Any, ...] = kernels[0].space
-    for sweep in plan.sweeps:
-        if sweep.groups == places:
-            stages = zip(sweep.stages, kernels, strict=True)
-            space = (sweep.wave, *((s.lag, s.ahead, *k.space[:2]) for s, k in stages))
-    groups = tuple(plan.groups[place].calls for place in places)
-    return Launch(groups, tuple(kernels), launchable, space)
+class _Draft:
+    """A launch that is not compiled yet: the groups of a plan at `places`, one or a sweep."""
+
+    def __init__(
+        self,
+        trace: TraceShape,
+        plan: Plan,
+        places: tuple[int, ...],
+        shapes: Sequence[GroupShape],
+        kernels: Sequence[Kernel],
+    ) -> None:
+        self.groups = tuple(plan.groups[place].calls for place in places)
+        self.kernels = tuple(kernels[place] for place in places)
+        self.sweep = next((sweep for sweep in plan.sweeps if sweep.groups == places), None)
+        views = self.sweep.rolling if self.sweep else ()
+        self.rolling = tuple(self._params(trace, view.cluster) for view in views)
+        self.key: LaunchKey = tuple(shapes[place] for place in places), self.rolling
+
+    def _params(self, trace: TraceShape, cluster: int) -> tuple[tuple[int, int], ...]:
+        """The parameters, as (kernel, place), that stand for the views of a cluster."""
+        found = []
+        for loop, (group, kernel) in enumerate(zip(self.groups, self.kernels, strict=True)):
+            for place, slot in enumerate(kernel.slots):
+                argument = trace.calls[group[slot.call]].arguments[slot.argument]
+                if isinstance(argument, RegionShape) and argument.cluster == cluster:
+                    found.append((loop, place))
+        return tuple(found)
+
+    def launch(self, launchable: Launchable) -> Launch:
+        """The launch of its code."""
+        space: tuple[Any, ...] = self.kernels[0].space
+        if self.sweep:
+            stages = zip(self.sweep.stages, self.kernels, strict=True)
+            space = (
+                self.sweep.wave,
+                *(view[1:] for view in self.sweep.rolling),
+                *((stage.lag, stage.ahead, *kernel.space[:2]) for stage, kernel in stages),
+            )
+        without = {param for params in self.rolling for param in params}
+        overwrites = tuple(
+            tuple(place for place in kernel.overwrites if (loop, place) not in without)
+            for loop, kernel in enumerate(self.kernels)
+        )
+        return Launch(self.groups, self.kernels, launchable, space, overwrites)
 
 
 def _execute(program: Program, calls: Sequence[Call], tracer: Tracer) -> None:
@@ -199,12 +222,14 @@ def _launch(launch: Launch, calls: Sequence[Call], ran: list[Any]) -> None:
     """Run one launch on its calls' arguments, and give the calls their results."""
     arguments: list[Argument] = []
     try:
-        for group, kernel in zip(launch.groups, launch.kernels, strict=True):
+        for group, kernel, places in zip(
+            launch.groups, launch.kernels, launch.overwrites, strict=True
+        ):
             first = len(arguments)
             for slot in kernel.slots:
                 argument = calls[group[slot.call]].arguments[slot.argument]
                 arguments.append(argument.result() if isinstance(argument, Future) else argument)
-            _allocate(kernel, arguments, first)
+            _allocate(kernel, places, arguments, first)
         values = launch.launchable.run(launch.space, arguments, ran)
     except (PyFuserError, MemoryError, OverflowError) as error:
         members = (calls[position] for group in launch.groups for position in group)
@@ -215,12 +240,15 @@ def _launch(launch: Launch, calls: Sequence[Call], ran: list[Any]) -> None:
     _give_results(_results(launch, calls), values)
 
 
-def _allocate(kernel: Kernel, arguments: Sequence[Argument], first: int) -> None:
+def _allocate(
+    kernel: Kernel, places: Sequence[int], arguments: Sequence[Argument], first: int
+) -> None:
     """Allocate what a kernel overwrites without zeroing it, unless an earlier loop may read it.
 
-    The kernel's own arguments start at place `first`, those before are of loops that run first.
+    places: of the views among the kernel's own arguments, which start at `first`; those before are
+    of loops that run first.
     """
-    for place in kernel.overwrites:
+    for place in places:
         region = arguments[first + place]
         assert isinstance(region, Region)
         earlier = any(a.buffer is region.buffer for a in arguments[:first] if type(a) is Region)

@@ -82,7 +82,7 @@ def _sweeps(flush: Flush, before: int) -> Iterable[SweepReport]:
             tuple(before + place for place in sweep.groups),
             tuple(stage.lag for stage in sweep.stages),
             sweep.wave,
-            int(bytes_moved(trace, calls)),
+            int(bytes_moved(trace, calls, frozenset(view.cluster for view in sweep.rolling))),
             int(sum(bytes_moved(trace, (n,)) for n in calls)),
         )
 

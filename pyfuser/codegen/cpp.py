@@ -88,6 +88,7 @@ _PIECES = (
     ("pf_sum", cpp_prelude.SUM),
     ("pf_parts", cpp_prelude.PARTS),
     ("pf_schedule", cpp_prelude.SWEEP),
+    ("pf_storage", cpp_prelude.STORAGE),
     ("pf_atomic<", cpp_prelude.ATOMIC),
     ("pf_locked<", cpp_prelude.ATOMIC_WIDE),
     ("pf_fetch<", cpp_prelude.PLAIN_FETCH),

@@ -236,6 +236,43 @@ struct pf_stage {
     int64_t lag, ahead, begin, end;
 };
 
+// A view of which a thread keeps only the steps that its loops still read (see `plan.Rolling`).
+struct pf_rolling {
+    int64_t step, oldest, newest, made, begun, until;
+};
+
+// What a thread has of a rolling view: the steps of a wave, and those around the cuts, which it
+// shares with its neighbours. `places` are the slots of its address, up to a zero.
+struct pf_window {
+    pf_rolling view;
+    const int* places;
+    char *memory, *edges;
+
+    int64_t bytes(int64_t wave) const { return (wave + view.newest - view.oldest) * view.step; }
+    int64_t edge_bytes() const { return (view.until - view.oldest) * view.step; }
+    char* edge(int64_t cut) const { return edges + (cut - 1) * edge_bytes(); }
+    void point(int64_t* slots, char* at, int64_t step) const {
+        for (const int* place = places; *place; ++place)
+            slots[*place] = (int64_t)at - step * view.step;
+    }
+    // Make room for the steps of the next wave, keeping those before.
+    void advance(int64_t* slots, int64_t before, int64_t wave, bool again) const {
+        if (again)
+            __builtin_memmove(memory, memory + wave * view.step,
+                              (view.newest - view.oldest) * view.step);
+        point(slots, memory, before + view.oldest);
+    }
+    // Copy the steps from first to last, as far as they lie around the cut at `step`.
+    void save(int64_t before, int64_t first, int64_t last, char* edge, int64_t step) const {
+        if (first < step + view.oldest) first = step + view.oldest;
+        if (last > step + view.until) last = step + view.until;
+        if (first < last)
+            __builtin_memcpy(edge + (first - step - view.oldest) * view.step,
+                             memory + (first - before - view.oldest) * view.step,
+                             (last - first) * view.step);
+    }
+};
+
 struct pf_schedule {
     const pf_stage* stages;
     int64_t count, wave, low, high, lag, ahead;
@@ -259,23 +296,38 @@ struct pf_schedule {
     int64_t cut(int64_t part, int64_t parts) const {
         return low + (high - low) / parts * part + (high - low) % parts * part / parts;
     }
-    void share(int64_t part, int64_t parts, void* const* states) const {
+    void share(int64_t part, int64_t parts, void* const* states, int64_t* slots,
+               const pf_window* windows, int rolling) const {
         const int64_t first = cut(part, parts), last = cut(part + 1, parts);
-        for (int64_t front = first; front < last + lag;) {
+        const bool left = part > 0, right = part + 1 < parts;
+        for (int64_t front = first; front < last + (right ? 0 : lag);) {
             const int64_t before = front;
             front += wave;
+            for (int n = 0; n < rolling; ++n)
+                windows[n].advance(slots, before, wave, before != first);
             for (int64_t k = 0; k < count; ++k) {
                 const pf_stage& s = stages[k];
-                const int64_t from = part ? first + s.ahead : s.begin;
-                const int64_t until = part + 1 < parts ? last - s.lag : s.end;
+                const int64_t from = left ? first + s.ahead : s.begin;
+                const int64_t until = right ? last - s.lag : s.end;
                 run(k, states, latest(from, before - s.lag), earliest(until, front - s.lag));
+            }
+            for (int n = 0; n < rolling; ++n) {
+                const pf_window& w = windows[n];
+                int64_t old = before + w.view.made, now = front + w.view.made;
+                if (left) old = latest(old, first + w.view.begun);
+                if (right) now = earliest(now, last + w.view.made);
+                if (left) w.save(before, old, now, w.edge(part), first);
+                if (right) w.save(before, old, now, w.edge(part + 1), last);
             }
         }
     }
     // The steps around the beginning of share number `part` that neither thread has run.
-    void between(int64_t part, int64_t parts, void* const* states) const {
+    void between(int64_t part, int64_t parts, void* const* states, int64_t* slots,
+                 const pf_window* windows, int rolling) const {
         if (part >= parts) return;
         const int64_t step = cut(part, parts);
+        for (int n = 0; n < rolling; ++n)
+            windows[n].point(slots, windows[n].edge(part), step + windows[n].view.oldest);
         for (int64_t k = 0; k < count; ++k)
             run(k, states, step - stages[k].lag, step + stages[k].ahead);
     }
@@ -288,6 +340,43 @@ private:
         first = latest(first, s.begin);
         last = earliest(last, s.end);
         if (first < last) s.run(s.slot, states[k], first, last);
+    }
+};
+"""
+
+STORAGE = """\
+// The memory of all windows: for each thread those it moves, and those around the cuts.
+struct pf_storage {
+    const pf_window* windows;
+    int64_t count, wave;
+    char* memory;
+    int64_t share;  // bytes of one thread's windows
+
+    static int64_t rounded(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+    pf_storage(pf_window* windows, int64_t count, int64_t wave, int64_t threads)
+        : windows(windows), count(count), wave(wave), share(0) {
+        int64_t cuts = 0;
+        for (int64_t n = 0; n < count; ++n) {
+            share += rounded(windows[n].bytes(wave));
+            cuts += rounded(windows[n].edge_bytes() * (threads - 1));
+        }
+        memory = (char*)__builtin_malloc(threads * share + cuts + 64);
+        char* at = aligned() + threads * share;
+        for (int64_t n = 0; n < count; ++n) {
+            windows[n].edges = at;
+            at += rounded(windows[n].edge_bytes() * (threads - 1));
+        }
+    }
+    ~pf_storage() { __builtin_free(memory); }
+    pf_storage(const pf_storage&) = delete;
+    char* aligned() const { return (char*)(((uintptr_t)memory + 63) / 64 * 64); }
+    void of(int64_t thread, pf_window* mine) const {
+        char* at = aligned() + thread * share;
+        for (int64_t n = 0; n < count; ++n) {
+            mine[n] = windows[n];
+            mine[n].memory = at;
+            at += rounded(mine[n].bytes(wave));
+        }
     }
 };
 """

@@ -8,13 +8,13 @@ The entry point is::
 
     extern "C" int pf_kernel(const int64_t* slot[, int64_t* results])
 
-`slot` holds the number of threads, the steps of a wave, and then for each loop how far ahead of a
-share's beginning it starts, followed by its section: its lag, begin and end of each axis, and
-what `abi` lists. `results` and what is returned are those of `cpp`, counted through all loops.
+`slot` holds the number of threads, the steps of a wave, for each loop how far ahead of a share's
+beginning it starts, for each rolling view the numbers of `plan.Rolling`, and then for each loop its
+section: its lag, begin and end of each axis, and what `abi` lists. `results` and what is returned
+are those of `cpp`, counted through all loops.
 
-A reduction keeps its order of additions (see `cpp_reduce`). A tile that one thread runs as a whole
-is summed up on the way; of a tile that lies across two shares the terms are kept and summed at the
-end.
+A reduction keeps its order of additions (see `cpp_fold`). A rolling view has no memory of its own:
+each thread keeps a window of it, and points its copy of the slots at that.
 """
 
 from __future__ import annotations
@@ -22,12 +22,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyfuser.codegen import cpp_map, cpp_reduce
-from pyfuser.codegen.cpp_context import Context, abi, alignment_checks, function, unpacked
+from pyfuser.codegen.cpp_context import (
+    Context,
+    Slot,
+    abi,
+    alignment_checks,
+    function,
+    unpacked,
+)
 from pyfuser.codegen.cpp_fold import fold_code, fold_steps
 from pyfuser.codegen.cpp_reduce import SumNames, tile_code
 from pyfuser.codegen.cpp_statements import INDENT
 from pyfuser.codegen.spec import KernelSpec, SweepSpec
 from pyfuser.ir.dtypes import DType
+
+ROLLING_WORDS = 6  # of a rolling view, see `pf_rolling`
 
 LOCALS = cpp_map.LOCALS | cpp_reduce.LOCALS | {"first", "last", "state"}
 
@@ -46,11 +55,14 @@ def emit(spec: SweepSpec, loops: Sequence[Context]) -> str:
 
 def section_words(spec: KernelSpec) -> int:
     """How many 8-byte values the section of a loop has."""
-    wide = sum(
-        slot.kind == "scalar" and spec.workunit.params[slot.param].sym.dtype is DType.COMPLEX128
-        for slot in abi(spec)
-    )
-    return 1 + 2 * spec.rank + len(abi(spec)) + wide
+    slots = abi(spec)
+    return 1 + 2 * spec.rank + len(slots) + sum(_is_wide(spec, slot) for slot in slots)
+
+
+def _is_wide(spec: KernelSpec, slot: Slot) -> bool:
+    """Whether a slot takes two values."""
+    dtype = spec.workunit.params[slot.param].sym.dtype
+    return slot.kind == "scalar" and dtype is DType.COMPLEX128
 
 
 class _Stage:
@@ -100,69 +112,131 @@ def _map_steps(context: Context) -> list[str]:
 
 
 def _entry(spec: SweepSpec, stages: Sequence[_Stage]) -> str:
-    folds = [(n, stage) for n, stage in enumerate(stages) if stage.sums]
-    lines = _sections(stages)
-    lines += [
-        f"const pf_schedule schedule(stages, {len(stages)}, slot[1]);",
-        f"const int64_t threads = {'1' if spec.serial else 'schedule.parts(slot[0])'};",
-    ]
-    if folds:
+    sums = [(n, stage) for n, stage in enumerate(stages) if stage.sums]
+    sections = _sections(spec)
+    size = sections[-1] + section_words(spec.stages[-1])
+    guarded = bool(sums or spec.rolling)  # something needs memory
+    lines = _checks(stages, sections)
+    lines += _stage_table("slot", stages, sections)
+    lines.append(f"const pf_schedule schedule(stages, {len(stages)}, slot[1]);")
+    lines.append(f"const int64_t threads = {'1' if spec.serial else 'schedule.parts(slot[0])'};")
+    if guarded:
         lines.append("bool memory = true;")
-    for n, stage in folds:
+    for n, stage in sums:
         lines.append(f"{stage.name}::pf_fold fold{n};")
-        lines.append(f"memory &= fold{n}.open(section{n});")
-    lines += _parallel(spec, stages, folds)
+        lines.append(f"memory &= fold{n}.open(slot + {sections[n]});")
+    lines += _window_table(spec, sections)
+    if spec.rolling:
+        lines.append(f"pf_storage storage(windows, {len(spec.rolling)}, slot[1], threads);")
+        lines.append("memory &= storage.memory != 0;")
+    lines += _parallel(spec, stages, sections, size)
     place = 0
-    for n, stage in folds:
+    for n, stage in sums:
         lines.append(f"fold{n}.close(memory, results + {2 * place});")
         place += len(stage.sums)
-    lines.append("return memory ? 0 : -1;" if folds else "return 0;")
-    results = ", int64_t* results" if folds else ""
+    lines.append("return memory ? 0 : -1;" if guarded else "return 0;")
+    results = ", int64_t* results" if sums else ""
     head = f'extern "C" int pf_kernel(const int64_t* slot{results}) {{\n'
     return head + "".join(f"{INDENT}{line}\n" for line in lines) + "}\n"
 
 
-def _sections(stages: Sequence[_Stage]) -> list[str]:
-    """Where the loops find their slots, and whether their arrays are aligned."""
-    lines, table, place, params = [], [], 2 + len(stages), 0
-    for n, stage in enumerate(stages):
-        spec = stage.context.spec
-        lines.append(f"const int64_t* const section{n} = slot + {place};")
-        check = f"if (const int at = {stage.name}::misaligned(section{n})) return at"
+def _sections(spec: SweepSpec) -> list[int]:
+    """The first slot of each loop's section."""
+    place = 2 + len(spec.stages) + ROLLING_WORDS * len(spec.rolling)
+    places = []
+    for stage in spec.stages:
+        places.append(place)
+        place += section_words(stage)
+    return places
+
+
+def _checks(stages: Sequence[_Stage], sections: Sequence[int]) -> list[str]:
+    """Whether the loops' arrays are aligned."""
+    lines, params = [], 0
+    for stage, section in zip(stages, sections, strict=True):
+        check = f"if (const int at = {stage.name}::misaligned(slot + {section})) return at"
         lines.append(f"{check} + {params};" if params else f"{check};")
-        bounds = f"section{n}[1], section{n}[{1 + spec.rank}]"
-        table.append(f"{{{stage.name}::run, section{n}, section{n}[0], slot[{2 + n}], {bounds}}},")
-        place += section_words(spec)
-        params += len(spec.workunit.params)
-    return [*lines, "const pf_stage stages[] = {", *_indented(table), "};"]
+        params += len(stage.context.workunit.params)
+    return lines
+
+
+def _stage_table(slots: str, stages: Sequence[_Stage], sections: Sequence[int]) -> list[str]:
+    """`stages`, whose loops find their arguments in `slots`."""
+    table = []
+    for n, (stage, section) in enumerate(zip(stages, sections, strict=True)):
+        bounds = f"slot[{section + 1}], slot[{section + 1 + stage.context.spec.rank}]"
+        table.append(
+            f"{{{stage.name}::run, {slots} + {section}, slot[{section}], slot[{2 + n}], {bounds}}},"
+        )
+    return ["const pf_stage stages[] = {", *_indented(table), "};"]
+
+
+def _window_table(spec: SweepSpec, sections: Sequence[int]) -> list[str]:
+    """`windows`, one for each rolling view."""
+    lines, table = [], []
+    for n, params in enumerate(spec.rolling):
+        places = [str(_pointer_slot(spec, sections, *param)) for param in params]
+        lines.append(f"static const int places{n}[] = {{{', '.join([*places, '0'])}}};")
+        first = 2 + len(spec.stages) + ROLLING_WORDS * n
+        numbers = ", ".join(f"slot[{first + k}]" for k in range(ROLLING_WORDS))
+        table.append(f"{{{{{numbers}}}, places{n}, 0, 0}},")
+    return [*lines, "pf_window windows[] = {", *_indented(table), "};"] if table else []
+
+
+def _pointer_slot(spec: SweepSpec, sections: Sequence[int], loop: int, param: int) -> int:
+    """The slot with the address of a loop's parameter."""
+    stage = spec.stages[loop]
+    place = sections[loop] + 1 + 2 * stage.rank
+    for slot in abi(stage):
+        if slot.param == param:
+            return place
+        place += 1 + _is_wide(stage, slot)
+    raise AssertionError("a rolling view is a parameter")
 
 
 def _parallel(
-    spec: SweepSpec, stages: Sequence[_Stage], folds: Sequence[tuple[int, _Stage]]
+    spec: SweepSpec, stages: Sequence[_Stage], sections: Sequence[int], size: int
 ) -> list[str]:
     """What each thread does."""
+    sums = [n for n, stage in enumerate(stages) if stage.sums]
+    guard = "if (memory) " if sums or spec.rolling else ""
     states = ["0"] * len(stages)
     inside = []
-    for n, stage in folds:
-        inside.append(f"{stage.name}::pf_state state{n}{{&fold{n}, {{}}}};")
+    if spec.serial:
+        inside.append("const int64_t part = 0, parts = 1;")
+    else:
+        thread = "part = omp_get_thread_num(), parts = omp_get_num_threads()"
+        inside.append(f"const int64_t {thread};")
+    for n in sums:
+        inside.append(f"{stages[n].name}::pf_state state{n}{{&fold{n}, {{}}}};")
         states[n] = f"&state{n}"
     inside.append(f"void* states[] = {{{', '.join(states)}}};")
+    tail = "states, 0, 0, 0"
+    if spec.rolling:
+        inside += [
+            f"int64_t slots[{size}];",
+            "__builtin_memcpy(slots, slot, sizeof slots);",
+            *_stage_table("slots", stages, sections),
+            f"const pf_schedule schedule(stages, {len(stages)}, slot[1]);",
+            f"pf_window mine[{len(spec.rolling)}];",
+            "if (memory) storage.of(part, mine);",
+        ]
+        tail = f"states, slots, mine, {len(spec.rolling)}"
     if spec.serial:
-        run = "schedule.share(0, 1, states);"
-        return ["{", *_indented([*inside, f"if (memory) {run}" if folds else run]), "}"]
-    inside.insert(0, "const int64_t part = omp_get_thread_num(), parts = omp_get_num_threads();")
-    if folds:
+        inside.append(f"{guard}schedule.share(part, parts, {tail});")
+        return ["{", *_indented(inside), "}"]
+    if sums:
         inside += ["#pragma omp single", "for (int64_t cut = 1; cut < parts; ++cut) {"]
         inside.append(f"{INDENT}const int64_t step = schedule.cut(cut, parts);")
-        for n, _ in folds:
+        for n in sums:
             around = f"step - stages[{n}].lag - 1, step + stages[{n}].ahead + 1"
-            inside.append(f"{INDENT}memory = memory && fold{n}.keep(section{n}, {around});")
+            kept = f"fold{n}.keep(slot + {sections[n]}, {around})"
+            inside.append(f"{INDENT}memory = memory && {kept};")
         inside.append("}")
-    guard = "if (memory) " if folds else ""
     inside += [
-        f"{guard}schedule.share(part, parts, states);",
+        f"{guard}schedule.share(part, parts, {tail});",
         "#pragma omp barrier",
-        f"{guard}schedule.between(part + 1, parts, states);",
+        f"{guard}schedule.between(part + 1, parts, {tail});",
     ]
     parallel = "#pragma omp parallel if (threads > 1) num_threads(threads)"
     return [parallel, "{", *_indented(inside), "}"]

@@ -91,9 +91,14 @@ class KernelSpec:
 
 @dataclass(frozen=True, slots=True)
 class SweepSpec:
-    """Loops that run as a wavefront in one launch (see `plan.sweeps`); at least two."""
+    """Loops that run as a wavefront in one launch (see `plan.sweeps`); at least two.
+
+    rolling: for each view that is kept only as long as loops read it, the parameters (loop, place)
+    that stand for it.
+    """
 
     stages: tuple[KernelSpec, ...]
+    rolling: tuple[tuple[tuple[int, int], ...], ...] = ()
 
     @property
     def title(self) -> str:

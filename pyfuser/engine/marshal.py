@@ -15,6 +15,7 @@ import numpy as np
 
 from pyfuser.codegen.cpp import NO_MEMORY, OUTSIDE, Slot, abi
 from pyfuser.codegen.cpp_bounds import REPORT_HEAD
+from pyfuser.codegen.cpp_sweep import ROLLING_WORDS
 from pyfuser.codegen.spec import KernelSpec, SweepSpec
 from pyfuser.engine.bounds import bounds_error
 from pyfuser.errors import ArgumentError
@@ -48,8 +49,10 @@ def make_run(
 ) -> tuple[Run, Values]:
     """`run(space, arguments, ran=None)` and `values(result)` for a kernel's entry point.
 
-    Of a sweep, `space` is the steps of a wave and, for each loop, its lag, how far ahead of a
-    share's beginning it starts, and begin and end of its space; `arguments` are those of all loops.
+    Of a sweep, `space` is the steps of a wave; for each rolling view the numbers of `plan.Rolling`
+    after the cluster; and for each loop its lag, how far ahead of a share's beginning it starts,
+    and begin and end of its space. `arguments` are those of all loops; rolling views stay without
+    memory.
 
     As soon as the kernel has returned, and in one step with it, `(status, result)` is appended to
     the list `ran`: if a signal handler raises after the kernel, `run` returns no values, but `ran`
@@ -89,7 +92,9 @@ def loops_of(spec: KernelSpec | SweepSpec) -> tuple[KernelSpec, ...]:
 
 def _slot_codes(spec: KernelSpec | SweepSpec) -> str:
     loops = loops_of(spec)
-    codes = ["q" * (2 + len(loops)) if isinstance(spec, SweepSpec) else ""]
+    codes = []
+    if isinstance(spec, SweepSpec):
+        codes.append("q" * (2 + len(loops) + ROLLING_WORDS * len(spec.rolling)))
     for loop in loops:
         params = loop.workunit.params
         codes.append("q" * (1 + 2 * loop.rank))
@@ -119,18 +124,19 @@ def run_source(spec: KernelSpec | SweepSpec) -> str:
     params = _params(spec)
     returned = _returned(_accumulators(loops))
     lines = ["def values(result):", returned, "def run(space, arguments, ran=None):"]
-    lines += _spaces(loops, isinstance(spec, SweepSpec))
+    lines += _spaces(spec)
+    without = rolling_places(spec)
     if params:
         lines.append("    " + "".join(f"a{n}, " for n in range(len(params))) + "= arguments")
     for n, (_, param) in enumerate(params):
-        if param.rank:
+        if param.rank and n not in without:
             lines += [
                 f"    m{n} = a{n}[0]",
                 f"    if m{n}.root is None: allocate(arguments)",
             ]
     lines += [
         "    try:",
-        f"        slots = pack({', '.join(_values(loops, isinstance(spec, SweepSpec)))})",
+        f"        slots = pack({', '.join(_values(spec))})",
         "    except PackError:",
         "        arguments = checked(arguments)",
         "        if arguments is None: raise",
@@ -157,11 +163,23 @@ def run_source(spec: KernelSpec | SweepSpec) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _spaces(loops: Sequence[KernelSpec], sweep: bool) -> list[str]:
+def rolling_places(spec: KernelSpec | SweepSpec) -> frozenset[int]:
+    """The arguments, counted through all loops, that are rolling views."""
+    if not isinstance(spec, SweepSpec):
+        return frozenset()
+    first = [0]
+    for loop in spec.stages:
+        first.append(first[-1] + len(loop.workunit.params))
+    return frozenset(first[loop] + place for params in spec.rolling for loop, place in params)
+
+
+def _spaces(spec: KernelSpec | SweepSpec) -> list[str]:
     """Take the space apart: b0_1 is where axis 1 of the first loop begins."""
-    if sweep:
+    loops = loops_of(spec)
+    if isinstance(spec, SweepSpec):
+        views = "".join(f"v{n}, " for n in range(len(spec.rolling)))
         stages = ", ".join(f"(l{k}, h{k}, s{k}, t{k})" for k in range(len(loops)))
-        lines = [f"    wave, {stages} = space"]
+        lines = [f"    wave, {views}{stages} = space"]
     else:
         lines = ["    s0, t0 = space[0], space[1]"]
     for k, loop in enumerate(loops):
@@ -171,19 +189,24 @@ def _spaces(loops: Sequence[KernelSpec], sweep: bool) -> list[str]:
     return lines
 
 
-def _values(loops: Sequence[KernelSpec], sweep: bool) -> Iterator[str]:
+def _values(spec: KernelSpec | SweepSpec) -> Iterator[str]:
     """The Python expressions for all slots."""
+    loops, without = loops_of(spec), rolling_places(spec)
     yield "threads()"
-    if sweep:
+    if isinstance(spec, SweepSpec):
         yield "wave"
         yield from (f"h{k}" for k in range(len(loops)))
+        yield from (f"*v{n}" for n in range(len(spec.rolling)))
     first = 0
     for k, loop in enumerate(loops):
-        if sweep:
+        if isinstance(spec, SweepSpec):
             yield f"l{k}"
         yield from (f"b{k}_{axis}" for axis in range(loop.rank))
         yield from (f"e{k}_{axis}" for axis in range(loop.rank))
-        yield from (_value(loop, slot, first + slot.param) for slot in abi(loop))
+        for slot in abi(loop):
+            n = first + slot.param
+            missing = slot.kind == "pointer" and n in without
+            yield "0" if missing else _value(loop, slot, n)
         first += len(loop.workunit.params)
 
 
@@ -227,8 +250,9 @@ def allocate(spec: KernelSpec | SweepSpec, arguments: Sequence[Any]) -> None:
 
     Raises MemoryError, naming the first view that there is no memory for.
     """
-    for (name, param), argument in zip(_params(spec), arguments, strict=True):
-        if param.rank:
+    without = rolling_places(spec)
+    for n, ((name, param), argument) in enumerate(zip(_params(spec), arguments, strict=True)):
+        if param.rank and n not in without:
             try:
                 argument.allocate()
             except MemoryError as error:
@@ -287,7 +311,7 @@ def fail(spec: KernelSpec | SweepSpec, status: int, report: Sequence[int] = ()) 
     if status == OUTSIDE:
         raise bounds_error(loops_of(spec)[0], report)
     if status == NO_MEMORY:
-        raise MemoryError(f"{title}: no memory for the partial results of a reduction")
+        raise MemoryError(f"{title}: no memory for partial results")
     name, param = _params(spec)[status - 1]
     dtype = param.sym.dtype
     raise ArgumentError(

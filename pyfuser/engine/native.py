@@ -71,6 +71,9 @@ team = _Team()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=team.forked)
 
+#: See `SweepSpec.rolling`.
+RollingParams = tuple[tuple[tuple[int, int], ...], ...]
+
 _launchables: dict[KernelSpec | SweepSpec, Launchable] = {}
 
 
@@ -82,20 +85,23 @@ def kernel_cache() -> KernelCache:
 
 def prepare(kernels: Sequence[Kernel]) -> list[Launchable]:
     """The kernels, each ready to run alone; see `prepare_launches`."""
-    return prepare_launches([(kernel,) for kernel in kernels])
+    return prepare_launches([((kernel,), ()) for kernel in kernels])
 
 
-def prepare_launches(launches: Sequence[Sequence[Kernel]]) -> list[Launchable]:
+def prepare_launches(
+    launches: Sequence[tuple[Sequence[Kernel], RollingParams]],
+) -> list[Launchable]:
     """The kernels of each launch, ready to run; what was never compiled is, several at once.
 
-    A launch of several kernels is a sweep. Raises CompilerError or CacheError.
+    A launch of several kernels is a sweep, with what `SweepSpec.rolling` says
+    beside them. Raises CompilerError or CacheError.
     """
-    return _prepare([_spec(kernels) for kernels in launches])
+    return _prepare([_spec(kernels, views) for kernels, views in launches])
 
 
-def _spec(kernels: Sequence[Kernel]) -> KernelSpec | SweepSpec:
+def _spec(kernels: Sequence[Kernel], rolling: RollingParams) -> KernelSpec | SweepSpec:
     specs = tuple(spec_of(kernel) for kernel in kernels)
-    return specs[0] if len(specs) == 1 else SweepSpec(specs)
+    return specs[0] if len(specs) == 1 else SweepSpec(specs, rolling)
 
 
 def prepare_checked(kernel: Kernel, workunit: Workunit) -> Launchable:

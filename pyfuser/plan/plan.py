@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from pyfuser.analysis.dependences import Dependence
 
@@ -41,17 +42,37 @@ class Stage:
     ahead: int
 
 
+class Rolling(NamedTuple):
+    """A view (its cluster) of which a sweep keeps only the steps that its loops still read.
+
+    While the front moves from `before` to `front`, loops touch the steps from before + oldest to
+    front + newest, and the loop that writes the view makes those from before + made to front +
+    made. In a thread's share, which begins at `first`, it starts with first + begun. Around the cut
+    between two shares, loops touch the steps from cut + oldest to cut + until. All ends are
+    exclusive. step: bytes of one step, over which all else of the view stretches.
+    """
+
+    cluster: int
+    step: int
+    oldest: int
+    newest: int
+    made: int
+    begun: int
+    until: int
+
+
 @dataclass(frozen=True, slots=True)
 class Sweep:
     """Groups that run in one launch as a wavefront, each as one loop close behind the one before.
 
     groups: places in `Plan.groups`; stages[k] belongs to groups[k]. wave: by how many steps the
-    front moves on at a time.
+    front moves on at a time. rolling: views that need no memory of their own.
     """
 
     groups: tuple[int, ...]
     stages: tuple[Stage, ...]
     wave: int
+    rolling: tuple[Rolling, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,8 +85,13 @@ class CostModel:
         # Only memory that is always named in one way can be kept in registers.
         self._clusters = {s.pop(): cluster for cluster, s in members.items() if len(s) == 1}
 
-    def traffic(self, positions: Sequence[int]) -> tuple[float, int]:
-        """The bytes that a group moves, and in how many streams."""
+    def traffic(
+        self, positions: Sequence[int], rolling: frozenset[int] = frozenset()
+    ) -> tuple[float, int]:
+        """The bytes that calls move together, and in how many streams.
+
+        rolling: clusters that need no memory of their own.
+        """
         read: dict[int, float] = {}
         written: dict[int, float] = {}
         touched: dict[int, list[int]] = {}
@@ -99,7 +104,7 @@ class CostModel:
                 if touch.written:
                     written[stream] = max(written.get(stream, 0.0), touch.written)
         for stream in self._clusters.keys() & written.keys():
-            if self._stays_inside(stream, touched[stream]):
+            if self._clusters[stream] in rolling or self._stays_inside(stream, touched[stream]):
                 del written[stream]
                 read.pop(stream, None)
         # A store to a line that is not in cache reads it first.
@@ -155,12 +160,12 @@ class CostModel:
             crowded += self.machine.gathering
         return self.machine.launch + crowded * moved / self.machine.bandwidth
 
-    def sweep_cost(self, positions: Sequence[int]) -> float:
+    def sweep_cost(self, positions: Sequence[int], rolling: frozenset[int]) -> float:
         """Seconds that one sweep of these calls (in the order of its loops) takes.
 
         Each loop walks through its own arrays only, so there is no crowding.
         """
-        return self.machine.launch + self.traffic(positions)[0] / self.machine.bandwidth
+        return self.machine.launch + self.traffic(positions, rolling)[0] / self.machine.bandwidth
 
 
 @lru_cache(maxsize=4)
@@ -174,9 +179,11 @@ def group_cost(trace: TraceShape, positions: Sequence[int]) -> float:
     return cost_model(trace).cost(positions)
 
 
-def bytes_moved(trace: TraceShape, positions: Sequence[int]) -> float:
-    """Bytes that one kernel of these calls moves."""
-    return cost_model(trace).traffic(positions)[0]
+def bytes_moved(
+    trace: TraceShape, positions: Sequence[int], rolling: frozenset[int] = frozenset()
+) -> float:
+    """Bytes that one kernel of these calls moves; `rolling` clusters need no memory."""
+    return cost_model(trace).traffic(positions, rolling)[0]
 
 
 def _gathers(call: CallShape) -> bool:

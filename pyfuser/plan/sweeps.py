@@ -24,8 +24,9 @@ from collections.abc import Sequence
 from pyfuser.analysis.distances import call_distance
 from pyfuser.ir.dtypes import DType
 from pyfuser.plan.legality import mergeable
-from pyfuser.plan.plan import Group, Stage, Sweep
+from pyfuser.plan.plan import Group, Rolling, Stage, Sweep
 from pyfuser.plan.profit import CostModel
+from pyfuser.plan.rolling import rolling_views
 from pyfuser.plan.window import wave_of
 from pyfuser.trace.shape import CallShape, FutureShape, TraceShape
 
@@ -58,6 +59,7 @@ class _Open:
         self.stages = [Stage(0, 0)]
         self.calls = list(groups[place].calls) if groups else []
         self.wave = 0
+        self.rolling: tuple[Rolling, ...] = ()
         self._alone = model.cost(self.calls) if groups else 0.0
 
     def take(self, place: int) -> bool:
@@ -70,19 +72,24 @@ class _Open:
         if stage is None:
             return False
         stages = [*self.stages, stage]
-        wave = self._wave([*self.places, place], stages)
+        loops = [self._groups[n] for n in (*self.places, place)]
+        wave = self._wave(loops, stages)
+        if not wave:
+            return False
+        rolling = rolling_views(self._trace, loops, stages)
         alone = self._alone + self._model.cost(group)
-        if not wave or self._model.sweep_cost(calls) >= alone:
+        if self._model.sweep_cost(calls, frozenset(view.cluster for view in rolling)) >= alone:
             return False
         self.places.append(place)
-        self.stages, self.calls, self.wave, self._alone = stages, calls, wave, alone
+        self.stages, self.calls, self.wave, self.rolling = stages, calls, wave, rolling
+        self._alone = alone
         return True
 
     def close(self) -> tuple[Sweep, ...]:
         """The sweep, if it has become one."""
         if len(self.places) == 1:
             return ()
-        return (Sweep(tuple(self.places), tuple(self.stages), self.wave),)
+        return (Sweep(tuple(self.places), tuple(self.stages), self.wave, self.rolling),)
 
     def _stage(self, group: Sequence[int]) -> Stage | None:
         """The least lags with which a group may follow the others; None if it may not."""
@@ -110,9 +117,8 @@ class _Open:
         """The calls of one of the sweep's loops."""
         return self._groups[self.places[number]].calls
 
-    def _wave(self, places: Sequence[int], stages: Sequence[Stage]) -> int:
+    def _wave(self, loops: Sequence[Group], stages: Sequence[Stage]) -> int:
         """How many steps the front may move at a time; 0 if the sweep does not fit."""
-        loops = [self._groups[place] for place in places]
         spaces = [self._trace.calls[loop.calls[0]].space for loop in loops]
         length = max(s.end[0] for s in spaces) - min(s.begin[0] for s in spaces)
         lag, ahead = max(s.lag for s in stages), max(s.ahead for s in stages)

@@ -1,7 +1,8 @@
 """Sweeps for tests: planned wherever they are legal, and interpreted step by step.
 
 `schedule` says again, independently of the C++ that runs it, in which order a sweep's iterations
-come; the threads' shares are interleaved at random, so that an illegal sweep shows.
+come; the threads' shares are interleaved at random, so that an illegal sweep shows. Rolling views
+are as large as ever here, but of each thread's copy all is poisoned that its window does not hold.
 """
 
 from __future__ import annotations
@@ -9,25 +10,23 @@ from __future__ import annotations
 import contextlib
 import itertools
 import random
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 
+from pyfuser.ir.interpret import interpret
 from pyfuser.plan import sweeps
-from pyfuser.plan.plan import Sweep
+from pyfuser.plan.plan import Rolling, Sweep
 from pyfuser.plan.profit import CostModel
-from pyfuser.trace.call import Space
+from pyfuser.trace.call import Call, Space
+from pyfuser.trace.future import Future
+from pyfuser.trace.memory import Region
+from pyfuser.trace.shape import RegionShape, TraceShape
+from pyfuser.transform.kernel import Kernel
 
-Point = tuple[int, ...]
-
-
-class Piece(NamedTuple):
-    """Steps first <= outermost index < last of one loop of a sweep."""
-
-    stage: int
-    first: int
-    last: int
+Array = np.ndarray[Any, Any]
 
 
 @contextlib.contextmanager
@@ -40,18 +39,40 @@ def forced(wave: int) -> Iterator[None]:
         yield
 
 
-def schedule(sweep: Sweep, spaces: Sequence[Space], parts: int, seed: int) -> list[Piece]:
-    """The pieces that `parts` threads run, in one order that they may come in.
+# --------------------------------------------------------------------------- the order
 
-    spaces[k] is that of the sweep's loop k.
+
+class Piece(NamedTuple):
+    """Steps first <= outermost index < last of one loop of a sweep.
+
+    A thread runs it (number `part`) while its front moves from `before` to `front`; or it lies
+    around the beginning of the share of `part`, which is then negative, and both are that cut.
     """
+
+    stage: int
+    first: int
+    last: int
+    part: int
+    before: int
+    front: int
+
+
+def cuts_of(sweep: Sweep, spaces: Sequence[Space], parts: int) -> list[int]:
+    """Where the shares of at most `parts` threads begin, and the end of the last."""
     low, high = min(s.begin[0] for s in spaces), max(s.end[0] for s in spaces)
     furthest = max(s.lag for s in sweep.stages) + max(s.ahead for s in sweep.stages)
     parts = max(1, min(parts, (high - low) // (2 * furthest + 1)))
-    cuts = [low + (high - low) * part // parts for part in range(parts + 1)]
+    return [low + (high - low) * part // parts for part in range(parts + 1)]
+
+
+def schedule(sweep: Sweep, spaces: Sequence[Space], cuts: list[int], seed: int) -> list[Piece]:
+    """The pieces that the threads run, in one order that they may come in.
+
+    spaces[k] is that of the sweep's loop k.
+    """
     rng = random.Random(seed)
-    shares = [_share(sweep, spaces, cuts, part) for part in range(parts)]
-    between = [_between(sweep, spaces, cut) for cut in cuts[1:-1]]
+    shares = [_share(sweep, spaces, cuts, part) for part in range(len(cuts) - 1)]
+    between = [_between(sweep, spaces, cuts, part) for part in range(1, len(cuts) - 1)]
     return [*_interleaved(shares, rng), *_interleaved(between, rng)]
 
 
@@ -65,23 +86,23 @@ def _share(sweep: Sweep, spaces: Sequence[Space], cuts: list[int], part: int) ->
     ]
     front = start
     while front < stop + max(stage.lag for stage in sweep.stages):
-        front += sweep.wave
+        before, front = front, front + sweep.wave
         for k, (stage, space) in enumerate(zip(sweep.stages, spaces, strict=True)):
             limit = space.end[0] if stop == cuts[-1] else min(space.end[0], stop - stage.lag)
             until = min(limit, front - stage.lag)
             if done[k] < until:
-                pieces.append(Piece(k, done[k], until))
+                pieces.append(Piece(k, done[k], until, part, before, front))
                 done[k] = until
     return pieces
 
 
-def _between(sweep: Sweep, spaces: Sequence[Space], cut: int) -> list[Piece]:
+def _between(sweep: Sweep, spaces: Sequence[Space], cuts: list[int], part: int) -> list[Piece]:
     """What remains around the beginning of a share."""
-    pieces = []
+    pieces, cut = [], cuts[part]
     for k, (stage, space) in enumerate(zip(sweep.stages, spaces, strict=True)):
         first, last = max(space.begin[0], cut - stage.lag), min(space.end[0], cut + stage.ahead)
         if first < last:
-            pieces.append(Piece(k, first, last))
+            pieces.append(Piece(k, first, last, -part, cut, cut))
     return pieces
 
 
@@ -96,22 +117,130 @@ def _interleaved(lists: Sequence[list[Piece]], rng: random.Random) -> list[Piece
     return merged
 
 
-def points(piece: Piece, space: Space, rng: random.Random) -> list[Point]:
-    """The iterations of a piece, shuffled."""
-    inner = (range(b, e) for b, e in zip(space.begin[1:], space.end[1:], strict=True))
-    found = list(itertools.product(range(piece.first, piece.last), *inner))
-    rng.shuffle(found)
-    return found
+# --------------------------------------------------------------------------- running it
 
 
-def run(
+def run_sweep(
+    trace: TraceShape,
     sweep: Sweep,
-    spaces: Sequence[Space],
-    run_points: Callable[[int, list[Point]], None],
+    groups: Sequence[Sequence[int]],
+    kernels: Sequence[Kernel],
+    calls: Sequence[Call],
     parts: int,
     seed: int,
 ) -> None:
-    """Call `run_points(stage, iterations)` for the pieces of a sweep."""
+    """Interpret a sweep on its calls' arguments and set their results.
+
+    groups[k] and kernels[k] belong to its loop k; `calls` are all of the trace.
+    """
+    loops = [
+        _Loop(trace, kernel, [calls[n] for n in group], group)
+        for group, kernel in zip(groups, kernels, strict=True)
+    ]
+    spaces = [kernel.space for kernel in kernels]
+    cuts = cuts_of(sweep, spaces, parts)
     rng = random.Random(seed)
-    for piece in schedule(sweep, spaces, parts, seed):
-        run_points(piece.stage, points(piece, spaces[piece.stage], rng))
+    views = [_View(view, sweep, loops, cuts) for view in sweep.rolling]
+    for piece in schedule(sweep, spaces, cuts, seed):
+        for view in views:
+            view.roll(piece)
+        given = {view.rolling.cluster: view.copies[piece.part] for view in views}
+        loops[piece.stage].run(piece, given, rng)
+        for view in views:
+            view.save(piece)
+    for loop in loops:
+        loop.finish()
+
+
+class _Loop:
+    """One loop of a sweep, with its arguments and the sums so far."""
+
+    def __init__(
+        self, trace: TraceShape, kernel: Kernel, calls: Sequence[Call], group: Sequence[int]
+    ) -> None:
+        self.kernel = kernel
+        self.calls = calls
+        self.arguments: list[Any] = []
+        self.clusters: list[int | None] = []
+        self.sums: list[Any] = [a.sym.dtype.numpy.type(0) for a in kernel.workunit.accumulators]
+        for slot in kernel.slots:
+            argument = calls[slot.call].arguments[slot.argument]
+            shape = trace.calls[group[slot.call]].arguments[slot.argument]
+            self.clusters.append(shape.cluster if isinstance(shape, RegionShape) else None)
+            if isinstance(argument, Region):
+                argument = argument.array()
+            self.arguments.append(argument.result() if isinstance(argument, Future) else argument)
+
+    def run(self, piece: Piece, given: dict[int, Array], rng: random.Random) -> None:
+        """Run a piece, in any order; `given` are arrays that stand for those of some clusters."""
+        space, workunit = self.kernel.space, self.kernel.workunit
+        inner = (range(b, e) for b, e in zip(space.begin[1:], space.end[1:], strict=True))
+        points = list(itertools.product(range(piece.first, piece.last), *inner))
+        rng.shuffle(points)
+        arguments = [
+            argument if cluster is None else given.get(cluster, argument)
+            for argument, cluster in zip(self.arguments, self.clusters, strict=True)
+        ]
+        values = interpret(workunit, self.kernel.pattern, space.begin, space.end, arguments, points)
+        for n, (value, accumulator) in enumerate(zip(values, workunit.accumulators, strict=True)):
+            with np.errstate(all="ignore"):
+                self.sums[n] += accumulator.sym.dtype.numpy.type(value)
+
+    def finish(self) -> None:
+        """Give the calls their results."""
+        for place, value in zip(self.kernel.results, self.sums, strict=True):
+            result = self.calls[place].result
+            assert result is not None
+            result.set(value.item())
+
+
+class _View:
+    """A rolling view: a copy for each thread and (negative) for each cut, poisoned at first."""
+
+    def __init__(
+        self, rolling: Rolling, sweep: Sweep, loops: Sequence[_Loop], cuts: list[int]
+    ) -> None:
+        self.rolling = rolling
+        self.cuts = cuts
+        self.writer, array = next(
+            (k, argument)
+            for k, loop in enumerate(loops)
+            for cluster, argument in zip(loop.clusters, loop.arguments, strict=True)
+            if cluster == rolling.cluster
+        )
+        self.offset = rolling.made + sweep.stages[self.writer].lag  # of elements to iterations
+        self.axis = array.strides.index(rolling.step)
+        parts = len(cuts) - 1
+        self.copies: dict[int, Array] = {}
+        for part in range(1 - parts, parts):
+            self.copies[part] = array.copy()
+            _poison(self.copies[part])
+
+    def _steps(self, owner: int) -> Array:
+        return np.moveaxis(self.copies[owner], self.axis, 0)
+
+    def roll(self, piece: Piece) -> None:
+        """Forget what a thread's window does not hold any more, or not yet."""
+        first, last = piece.before + self.rolling.oldest, piece.front + self.rolling.newest
+        if piece.part < 0:
+            last = piece.front + self.rolling.until
+        steps = self._steps(piece.part)
+        _poison(steps[: max(first, 0)])
+        _poison(steps[max(last, 0) :])
+
+    def save(self, piece: Piece) -> None:
+        """Copy what a thread made around the cuts of its share."""
+        if piece.part < 0 or piece.stage != self.writer:
+            return
+        made = range(piece.first + self.offset, piece.last + self.offset)
+        for part in (piece.part, piece.part + 1):
+            if 0 < part < len(self.cuts) - 1:
+                first = max(made.start, self.cuts[part] + self.rolling.oldest)
+                last = min(made.stop, self.cuts[part] + self.rolling.until)
+                if first < last:
+                    self._steps(-part)[first:last] = self._steps(piece.part)[first:last]
+
+
+def _poison(array: Array) -> None:
+    """Fill with what a right program hardly makes."""
+    array[...] = 77 if array.dtype.kind in "iub" else np.nan
