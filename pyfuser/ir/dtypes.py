@@ -52,8 +52,8 @@ class DType(Enum):
         """The least and greatest value of an integer type."""
         if self is DType.BOOL:
             return 0, 1
-        info = np.iinfo(self.numpy)
-        return int(info.min), int(info.max)
+        low = -(1 << 8 * self.size - 1) if self.is_signed else 0
+        return low, low + (1 << 8 * self.size) - 1
 
 
 _CPP = {
