@@ -34,35 +34,38 @@ class _ProgramMaker:
         self.rng = rng
         self.mixed = rng.random() < 0.35
         self.rank = 2 if rng.random() < 0.25 else 1
-        self.size = rng.randint(8, 12) if self.rank == 1 else rng.randint(4, 6)
+        self.size = rng.randint(7, 10) if self.rank == 1 else rng.randint(3, 5)
         self.spare = rng.randint(0, 6)
         self.results: dict[int, str] = {}  # step -> "int" or "float"
         self.steps: list[Step] = []
 
     def program(self, seed: int) -> Program:
         rng = self.rng
-        bases = tuple(self.base(name) for name in "ABCD"[: rng.randint(2, 4)])
+        bases = tuple(self.base(name) for name in "ABCD"[: rng.choice((2, 3, 3, 4))])
         integers = Base("Q", (16,), rng.choice(("int32", "int64")))
         original = (*bases, integers)
         bases = original
-        chain = rng.random() < 0.4
-        for _ in range(rng.randint(1, 3) if chain else rng.randint(2, 6)):
+        chain = rng.random() < 0.55
+        for _ in range(rng.randint(0, 2) if chain else rng.choice((2, 2, 2, 3, 3, 4, 5))):
             self.add_call(bases)
             if rng.random() < 0.15:
                 self.repeat(bases)
-            if rng.random() < 0.12:
+            if rng.random() < 0.15:
                 self.steps.append(random_host(rng, bases, self.results))
             if rng.random() < 0.02:
                 bases = self.resize(bases)
         if chain:
             self.add_chain(bases)
+        if len(self.steps) < 2:
+            self.add_call(bases)
+            self.add_call(bases)
         self.add_mode()
         return Program(original, tuple(self.steps), seed)
 
     def base(self, name: str) -> Base:
         rng = self.rng
         dtype = rng.choice(_MIXED) if self.mixed else "float64"
-        extent = self.size + (self.spare if rng.random() < 0.6 else rng.randint(0, 8))
+        extent = self.size + (self.spare if rng.random() < 0.7 else rng.randint(0, 8))
         shape = (extent,) * self.rank
         if self.rank == 1 and rng.random() < 0.3:
             shape = (2 * extent,)

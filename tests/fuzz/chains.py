@@ -25,7 +25,7 @@ class ChainMaker:
         self.axes = [0] if self.rank == 1 or rng.random() < 0.3 else [0, 1]
 
     def calls(self) -> list[Call]:
-        rng, stages = self.rng, self.rng.randint(2, 5)
+        rng, stages = self.rng, self.rng.choice((2, 2, 2, 3, 3, 4, 5))
         shrinking, same = rng.random() < 0.25, rng.random() < 0.5
         first = self.stage(0, shrinking)
         calls: list[Call] = []
@@ -75,7 +75,7 @@ class ChainMaker:
             value = (rng.choice(("({} + {})", "({} - {})", "({} + {})")), value, term)
         statements = (self.store(element("y", (0,) * self.rank), value),)
         if rng.random() < 0.2:
-            cut = rng.randint(2, self.extents[0] - 2)
+            cut = rng.randint(1, self.extents[0] - 1)
             statements = (Statement(f"if i {rng.choice('<>')} {cut}:", (), (statements,)),)
         elif rng.random() < 0.15:
             low, high = 2 * self.width, self.extents[0] - 2 * self.width

@@ -105,6 +105,8 @@ class ExpressionMaker:
         if len(view.shape) == 1:
             forms = self.index_forms(view.shape[0], scope, injective)
             return f"[{self.rng.choice(forms)}]" if forms else None
+        if not all(view.shape):
+            return None
         first = self.index_forms(view.shape[0], scope, injective)
         second = self.second_forms(view.shape[1], scope, injective)
         if not first or not second:
@@ -116,7 +118,9 @@ class ExpressionMaker:
 
     def index_forms(self, extent: int, scope: Scope, injective: bool) -> list[str]:
         rng, low, high = self.rng, scope.low, scope.high
-        forms = []
+        forms: list[str] = []
+        if not extent:
+            return forms
         if high < extent:
             forms += ["i"] * 6
         for k in (1, 2, rng.randint(3, 6)):
@@ -136,7 +140,7 @@ class ExpressionMaker:
             forms += ["i // 2", "i % 4"]
         forms += [str(rng.randrange(extent)), f"(3 * i) % {extent}"]
         if extent >= INT_MODULUS:
-            indirect = self.unknown(extent, scope) if rng.random() < 0.3 else None
+            indirect = self.unknown(extent, scope) if rng.random() < 0.4 else None
             forms += [indirect] * 6 if indirect else []
             forms += scope.ints[-1:]
         return forms

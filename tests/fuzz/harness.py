@@ -38,7 +38,7 @@ from tests.fuzz.program import Host, Program, Step
 Passes = Callable[[Kernel], Kernel]
 Groups = list[tuple[int, ...]]
 
-_THOROUGH = 8  # one program in so many is compared stage by stage, bit for bit
+_THOROUGH = 16  # one program in so many is compared stage by stage, bit for bit
 
 
 class Mismatch(AssertionError):

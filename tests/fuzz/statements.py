@@ -33,19 +33,20 @@ class CallMaker(ExpressionMaker):
         """A call over `rank` indices; where results are known, one may limit the space."""
         rng = self.rng
         self.begin, self.end = self.space(rank)
-        pattern = rng.choices(("for", "reduce", "scan"), (75, 20, 5 if rank == 1 else 0))[0]
-        for name in "xyzwv"[: rng.randint(1, 4)]:
+        pattern = rng.choices(("for", "reduce", "scan"), (72, 23, 5 if rank == 1 else 0))[0]
+        for name in "xyzw"[: rng.randint(1, 4)]:
             self.add_view(name)
         scope = Scope(self.begin[0], self.end[0] - 1)
-        body = self.body(scope, rng.randint(1, 4) if pattern == "for" else rng.randint(0, 2), 0)
+        count = rng.choice((1, 1, 2, 2, 3, 4)) if pattern == "for" else rng.randint(0, 1)
+        body = self.body(scope, count, 0)
         accumulator = ""
         if pattern != "for":
             accumulator = "pk.double"
-            if pattern == "reduce" and rng.random() < 0.4:
+            if pattern == "reduce" and rng.random() < 0.5:
                 accumulator = "int"
             body += self.accumulate(scope, pattern, accumulator)
         limits = [n for n, dtype in self.results.items() if dtype == "int"]
-        limit = f"result[{rng.choice(limits)}]" if limits and rng.random() < 0.15 else ""
+        limit = f"result[{rng.choice(limits)}]" if limits and rng.random() < 0.2 else ""
         views = tuple(self.parameters)
         scalars = tuple(self.scalars.items())
         return Call(pattern, self.begin, self.end, body, views, scalars, accumulator, limit)
@@ -63,7 +64,7 @@ class CallMaker(ExpressionMaker):
         if kind < 0.85:
             low = rng.randint(0, size - 1)
             return (low, *(0,) * (rank - 1)), (low + 1, *(size,) * (rank - 1))
-        begin = tuple(rng.randint(0, 3) for _ in range(rank))
+        begin = tuple(rng.randint(0, min(3, size - 1)) for _ in range(rank))
         return begin, tuple(rng.randint(low + 1, size) for low in begin)
 
     def accumulate(self, scope: Scope, pattern: str, dtype: str) -> tuple[Statement, ...]:
@@ -218,7 +219,7 @@ class CallMaker(ExpressionMaker):
     def bound(self, constant: int) -> str:
         """Of a loop: a constant, or a result that is not negative."""
         whole = [step for step, dtype in self.results.items() if dtype == "int"]
-        if not whole or self.rng.random() < 0.6:
+        if not whole or self.rng.random() < 0.4:
             return str(constant)
         name = f"r{len(self.scalars)}"
         self.scalars[name] = f"result[{self.rng.choice(whole)}]"
