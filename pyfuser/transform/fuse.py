@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from pyfuser.analysis.layout import byte_range
+from pyfuser.analysis.layout import byte_range, is_injective
 from pyfuser.ir.canonical import all_syms, fresh
 from pyfuser.ir.nodes import Accumulator, Declare, Param, Read, Stmt, Sym, Workunit
 from pyfuser.ir.visit import assigned, substitute_syms
@@ -106,7 +106,11 @@ def _is_known(shape: ArgumentShape) -> bool:
 
 
 def _overlaps(merged: _Merger) -> frozenset[frozenset[Sym]]:
-    pairs = set()
+    pairs = {
+        frozenset((sym,))
+        for sym, shape in merged.views()
+        if not is_injective(shape.strides, shape.shape, shape.dtype.size)
+    }
     for (a, left), (b, right) in combinations(merged.views(), 2):
         if left.cluster != right.cluster:
             continue
