@@ -93,7 +93,7 @@ def test_a_compiler_that_hangs(
     clock = SimpleNamespace(monotonic=monotonic, perf_counter=time.perf_counter)
     monkeypatch.setattr(compiler, "time", clock)
     machine.break_compiler(f"sleep 300 & echo $! >> {started}; wait")
-    with pytest.raises(CompilerError, match="no result after .* s; gave up"):
+    with pytest.raises(CompilerError, match=r"no result after .* s; gave up"):
         pyfuser.sync()
     assert children() == []
     pids = started.read_text().split()
