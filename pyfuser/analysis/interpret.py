@@ -125,6 +125,8 @@ class Interpreter:
             self.exact = False
         if number is None or self.ranges[number][0] <= self.ranges[number][1]:
             self.execute(stmt.body)
+        else:  # nothing names the variable, and a later guard must not take its range for its own
+            self.ranges[number] = (0, 0)
         self.exact, self.loops = saved
         self._forget(stmt.body)
         self.values.pop(stmt.sym, None)

@@ -113,10 +113,31 @@ def divide_complex(left: complex, right: complex) -> complex:
     return left / right
 
 
+def _fmod(x: float, y: float) -> float:
+    try:
+        return math.fmod(x, y)
+    except ValueError:  # of an infinity, or by zero
+        return math.nan
+
+
+#: Functions that Python computes as C does, at a tenth of the time of NumPy's scalars: for float64.
+FAST: dict[str, Callable[..., float]] = {
+    "fabs": math.fabs,
+    "floor": lambda x: x // 1.0 if x - x == 0 else x,
+    "fmax": lambda x, y: y if x != x or y > x else x,
+    "fmin": lambda x, y: y if x != x or y < x else x,
+    "fmod": _fmod,
+    "sqrt": lambda x: math.sqrt(x) if x >= 0 else math.nan,
+}
+
+
 def function(
     name: str, operands: tuple[DType, ...], result: DType
 ) -> Callable[..., bool | int | float | complex]:
     """A function of `ir.maths` on Python numbers of these dtypes."""
+    fast = FAST.get(name)
+    if fast is not None and all(dtype is DType.FLOAT64 for dtype in (*operands, result)):
+        return fast
     kinds = [dtype.numpy.type for dtype in operands]
 
     def call(*args: Any) -> Any:

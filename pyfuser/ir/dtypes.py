@@ -28,31 +28,20 @@ class DType(Enum):
     # Enum hashes the name through Python code; dtypes are hashed on every recorded call.
     __hash__ = object.__hash__
 
-    @property
-    def numpy(self) -> np.dtype[Any]:
-        return _NUMPY[self]
+    numpy: np.dtype[Any]
+    size: int  #: bytes of one element
+    is_float: bool
+    is_complex: bool
+    is_integer: bool  #: whether it is an integer type; `bool` counts, as in C++
+    is_signed: bool
 
-    @property
-    def size(self) -> int:
-        """Bytes of one element."""
-        return _NUMPY[self].itemsize
-
-    @property
-    def is_float(self) -> bool:
-        return self in (DType.FLOAT32, DType.FLOAT64)
-
-    @property
-    def is_complex(self) -> bool:
-        return self in (DType.COMPLEX64, DType.COMPLEX128)
-
-    @property
-    def is_integer(self) -> bool:
-        """Whether it is an integer type; `bool` counts, as in C++."""
-        return not self.is_float and not self.is_complex
-
-    @property
-    def is_signed(self) -> bool:
-        return _NUMPY[self].kind == "i"
+    def __init__(self, name: str) -> None:
+        # Plain attributes: they are asked for at every node of every kernel.
+        self.numpy = np.dtype(name)
+        self.size = self.numpy.itemsize
+        kind = self.numpy.kind
+        self.is_float, self.is_complex = kind == "f", kind == "c"
+        self.is_integer, self.is_signed = kind in "biu", kind == "i"
 
     @property
     def cpp(self) -> str:
@@ -63,11 +52,10 @@ class DType(Enum):
         """The least and greatest value of an integer type."""
         if self is DType.BOOL:
             return 0, 1
-        info = np.iinfo(_NUMPY[self])
-        return int(info.min), int(info.max)
+        low = -(1 << 8 * self.size - 1) if self.is_signed else 0
+        return low, low + (1 << 8 * self.size) - 1
 
 
-_NUMPY = {dtype: np.dtype(dtype.value) for dtype in DType}
 _CPP = {
     DType.BOOL: "bool",
     DType.FLOAT32: "float",
@@ -75,7 +63,7 @@ _CPP = {
     DType.COMPLEX64: "pf_complex<float>",
     DType.COMPLEX128: "pf_complex<double>",
 }
-_FROM_NUMPY = {dtype: d for d, dtype in _NUMPY.items()}
+_FROM_NUMPY = {dtype.numpy: dtype for dtype in DType}
 
 
 def from_numpy(dtype: np.dtype[Any]) -> DType | None:

@@ -11,45 +11,64 @@ from pyfuser.ir.nodes import Body, Expr, Stmt, Sym
 
 _EXPRS = frozenset(get_args(nodes.Expr))
 _STMTS = frozenset(get_args(nodes.Stmt))
-
-
 _FIELDS = {
     kind: tuple(field.name for field in dataclasses.fields(kind)) for kind in (*_EXPRS, *_STMTS)
 }
+Nested = tuple[tuple[str, bool], ...]  # fields that hold nodes, and whether they hold tuples
 
 
-def _parts(node: Any) -> Iterator[Any]:
-    """The values of a node's fields, tuples flattened."""
-    for name in _FIELDS[type(node)]:
-        value = getattr(node, name)
-        if type(value) is tuple:
-            yield from value
-        else:
-            yield value
+def _nested(kind: type, *annotations: str) -> Nested:
+    found = [field for field in dataclasses.fields(kind) if field.type in annotations]
+    return tuple((f.name, str(f.type) in ("tuple[Expr, ...]", "Body")) for f in found)
+
+
+# By a node's class, from the annotations of its fields: trees are walked too often to look at the
+# type of every value.
+_OPERANDS = {
+    kind: _nested(kind, "Expr", "Expr | None", "tuple[Expr, ...]") for kind in (*_EXPRS, *_STMTS)
+}
+_BODIES = {kind: tuple(name for name, _ in _nested(kind, "Body")) for kind in _STMTS}
+_NESTED = {
+    kind: _nested(kind, "Expr", "Expr | None", "tuple[Expr, ...]", "Body")
+    for kind in (*_EXPRS, *_STMTS)
+}
 
 
 def child_expressions(node: Expr | Stmt) -> Iterator[Expr]:
     """The expressions directly below a node, in order of evaluation."""
-    for part in _parts(node):
-        if type(part) in _EXPRS:
-            yield part
+    for name, many in _OPERANDS[type(node)]:
+        value = getattr(node, name)
+        if many:
+            yield from value
+        elif value is not None:
+            yield value
 
 
 def expressions(node: Expr | Stmt) -> Iterator[Expr]:
     """All expressions below a node (itself, if it is one; not those of nested statements)."""
-    if type(node) in _EXPRS:
-        yield node  # type: ignore[misc]
-    for child in child_expressions(node):
-        yield from expressions(child)
+    found: list[Expr] = []
+    _gather(node, found)
+    return iter(found if type(node) in _EXPRS else found[1:])
+
+
+def _gather(node: Any, found: list[Any]) -> None:
+    """Append a node and what is below it: much faster than generators in generators."""
+    found.append(node)
+    for name, many in _OPERANDS[type(node)]:
+        value = getattr(node, name)
+        if many:
+            for child in value:
+                _gather(child, found)
+        elif value is not None:
+            _gather(value, found)
 
 
 def statements(body: Body) -> Iterator[Stmt]:
     """All statements of a body in order, nested ones after the one that holds them."""
     for stmt in body:
         yield stmt
-        for part in _parts(stmt):
-            if type(part) in _STMTS:
-                yield from statements((part,))
+        for name in _BODIES[type(stmt)]:
+            yield from statements(getattr(stmt, name))
 
 
 def all_expressions(body: Body) -> Iterator[Expr]:
@@ -58,21 +77,26 @@ def all_expressions(body: Body) -> Iterator[Expr]:
         yield from expressions(stmt)
 
 
+def _replaced(node: Any, changes: dict[str, Any]) -> Any:
+    """`dataclasses.replace`, without its checks."""
+    kind = type(node)
+    return kind(
+        *[changes[name] if name in changes else getattr(node, name) for name in _FIELDS[kind]]
+    )
+
+
 def _rebuild(node: Any, change: Callable[[Any], Any]) -> Any:
     """`node` with `change` applied to what is nested in it; itself if nothing changed."""
     changes: dict[str, Any] = {}
-    for name in _FIELDS[type(node)]:
+    for name, many in _NESTED[type(node)]:
         value = getattr(node, name)
-        if type(value) is tuple:
-            if value and (type(value[0]) in _EXPRS or type(value[0]) in _STMTS):
-                new = _rebuild_tuple(value, change)
-                if new is not value:
-                    changes[name] = new
-        elif type(value) in _EXPRS:
-            new = change(value)
-            if new is not value:
-                changes[name] = new
-    return dataclasses.replace(node, **changes) if changes else node
+        if many:
+            new = _rebuild_tuple(value, change) if value else value
+        else:
+            new = value if value is None else change(value)
+        if new is not value:
+            changes[name] = new
+    return _replaced(node, changes) if changes else node
 
 
 def _rebuild_tuple(values: tuple[Any, ...], change: Callable[[Any], Any]) -> tuple[Any, ...]:
@@ -90,7 +114,12 @@ def _rebuild_tuple(values: tuple[Any, ...], change: Callable[[Any], Any]) -> tup
 
 def map_expression(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
     """Rewrite bottom-up: `change` sees each expression after its children were rewritten."""
-    return change(_rebuild(expr, lambda e: map_expression(e, change)))
+
+    def visit(node: Any) -> Any:
+        return change(_rebuild(node, visit))
+
+    result: Expr = visit(expr)
+    return result
 
 
 def map_body(
@@ -106,7 +135,7 @@ def map_body(
 
     def visit(node: Any) -> Any:
         if type(node) in _EXPRS:
-            return map_expression(node, change_expression) if change_expression else node
+            return change_expression(_rebuild(node, visit)) if change_expression else node
         new = _rebuild(node, visit)
         return change_statement(new) if change_statement else new
 
@@ -141,7 +170,7 @@ def substitute_syms(body: Body, mapping: dict[Sym, Sym]) -> Body:
         if name is None:
             return node
         new = mapping.get(getattr(node, name))
-        return node if new is None else dataclasses.replace(node, **{name: new})
+        return node if new is None else _replaced(node, {name: new})
 
     return map_body(body, rename, rename)
 

@@ -32,7 +32,7 @@ class FunctionSource:
     def assigned_names(self) -> frozenset[str]:
         """Names that the function assigns to after their declaration, or without one."""
         names: set[str] = set()
-        for node in ast.walk(self.node):
+        for node in statements(self.node):
             if isinstance(node, (ast.Assign, ast.AugAssign)):
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 names.update(target.id for target in targets if isinstance(target, ast.Name))
@@ -139,7 +139,7 @@ def _definitions(file: str, lines: list[str]) -> dict[int, _Definition]:
     except (SyntaxError, ValueError):
         return {}
     found: dict[int, _Definition] = {}
-    for node in ast.walk(tree):
+    for node in statements(tree):
         if isinstance(node, ast.FunctionDef):
             first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
             code = codes.get((node.name, first))
@@ -149,6 +149,18 @@ def _definitions(file: str, lines: list[str]) -> dict[int, _Definition]:
         del _files[next(iter(_files))]
     _files[file] = (lines, found)
     return found
+
+
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """All statements below a node, at any depth; expressions, which are far more, are left out."""
+    pending = [node]
+    while pending:
+        node = pending.pop()
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            below = getattr(node, name, ())
+            if type(below) is list:  # a lambda's or conditional expression's is a node
+                pending += below
+                yield from below
 
 
 def _codes(code: CodeType) -> Iterator[tuple[tuple[str, int], CodeType]]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from pyfuser.analysis.layout import byte_range
-from pyfuser.ir.canonical import freshen
-from pyfuser.ir.nodes import Accumulator, Body, Declare, Param, Read, Stmt, Sym, Workunit
+from pyfuser.analysis.layout import byte_range, is_injective
+from pyfuser.ir.canonical import all_syms, fresh
+from pyfuser.ir.nodes import Accumulator, Declare, Param, Read, Stmt, Sym, Workunit
 from pyfuser.ir.visit import assigned, substitute_syms
 from pyfuser.trace.shape import ArgumentShape, CallShape, RegionShape, ScalarShape
 from pyfuser.transform.group import GroupShape
@@ -21,7 +21,7 @@ from pyfuser.transform.kernel import Kernel, Slot
 def fuse(group: GroupShape) -> Kernel:
     """One kernel for a group's calls."""
     first = group.calls[0]
-    merged = _Merger(freshen(first.workunit).indices)
+    merged = _Merger(tuple(fresh(s.name, s.dtype) for s in first.workunit.indices))
     for place, call in enumerate(group.calls):
         merged.add(call, place)
     names = list(dict.fromkeys(call.workunit.name for call in group.calls))
@@ -61,9 +61,9 @@ class _Merger:
         self._shared: dict[object, Sym] = {}  # equal regions, equal known scalars
 
     def add(self, call: CallShape, place: int) -> None:
-        workunit = freshen(call.workunit)
-        mapping: dict[Sym, Sym] = {}
-        body: Body = self._share_indices(workunit, mapping)
+        workunit = call.workunit
+        mapping = {s: fresh(s.name, s.dtype) for s in all_syms(workunit)}
+        self._share_indices(workunit, mapping)
         for argument, (param, shape) in enumerate(
             zip(workunit.params, call.arguments, strict=True)
         ):
@@ -73,26 +73,28 @@ class _Merger:
             if known is not None:
                 mapping[param.sym] = known
                 continue
+            sym = mapping[param.sym]
             if isinstance(shape, RegionShape) or _is_known(shape):
-                self._shared[key] = param.sym
-            self.params.append(param)
+                self._shared[key] = sym
+            self.params.append(Param(sym, param.rank))
             self.slots.append(Slot(place, argument))
             self.shapes.append(shape)
         for accumulator in workunit.accumulators:
-            self.accumulators.append(accumulator)
+            last = accumulator.last_pass
+            self.accumulators.append(
+                Accumulator(mapping[accumulator.sym], None if last is None else mapping[last])
+            )
             self.results.append(place)
-        self.body.extend(substitute_syms(body, mapping) if mapping else body)
+        self.body.extend(substitute_syms(workunit.body, mapping))
 
-    def _share_indices(self, workunit: Workunit, mapping: dict[Sym, Sym]) -> Body:
+    def _share_indices(self, workunit: Workunit, mapping: dict[Sym, Sym]) -> None:
         """Map the call's indices to the shared ones; an index it assigns to becomes a local."""
         changed = assigned(workunit.body)
-        prologue = []
         for own, shared in zip(workunit.indices, self.indices, strict=True):
             if own in changed:
-                prologue.append(Declare(own, Read(shared)))
+                self.body.append(Declare(mapping[own], Read(shared)))
             else:
                 mapping[own] = shared
-        return (*prologue, *workunit.body)
 
     def views(self) -> list[tuple[Sym, RegionShape]]:
         return [(sym, s) for s, sym in self._shared.items() if isinstance(s, RegionShape)]
@@ -104,7 +106,11 @@ def _is_known(shape: ArgumentShape) -> bool:
 
 
 def _overlaps(merged: _Merger) -> frozenset[frozenset[Sym]]:
-    pairs = set()
+    pairs = {
+        frozenset((sym,))
+        for sym, shape in merged.views()
+        if not is_injective(shape.strides, shape.shape, shape.dtype.size)
+    }
     for (a, left), (b, right) in combinations(merged.views(), 2):
         if left.cluster != right.cluster:
             continue

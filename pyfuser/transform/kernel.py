@@ -22,11 +22,11 @@ class Kernel:
     """The fused workunit of a group.
 
     `slots[k]` and `shapes[k]` belong to `workunit.params[k]`; `results[k]` is the call (its
-    place in the group) whose
-    result `workunit.accumulators[k]` computes. `overlaps` has every pair of different view
-    parameters whose memory may overlap. `dead` are views whose contents nobody reads afterwards;
-    `fresh` are views whose every element is zero when the kernel starts. `overwrites` are places of
-    views that are written at the indices in every iteration and not read.
+    place in the group) whose result `workunit.accumulators[k]` computes. `overlaps` has every pair
+    of different view parameters whose memory may overlap, and each one that may overlap itself.
+    `dead` are views whose contents nobody reads afterwards; `fresh` are views of zeros only when
+    the kernel starts. `overwrites` are places of views that are written at the indices in every
+    iteration and not read.
     """
 
     pattern: str

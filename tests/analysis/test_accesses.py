@@ -108,3 +108,17 @@ def test_analysis_is_shared_by_calls_that_differ_in_place_only():
     i, x = S("i"), View("x")
     unit = workunit("w", [i], [x], [x[i] << 1.0])
     assert accesses(call(unit, N, X)) is accesses(call(unit, N, region(5, N, offset=64)))
+
+
+def test_a_loop_that_never_runs_hides_nothing_behind_it():
+    i, x, y, j, n = S("i"), View("x"), View("y"), S("j"), S("n")
+    body = [
+        loop(j, 0, n, [x[j] << 1.0]),
+        when(i >= 3, [loop(S("k"), 5, 5, [x[i] << 1.0])], [y[i] << 1.0]),
+        when(i < 2, [x[i] << 1.0]),
+    ]
+    accesses_found = found([i], [x, y, n], body, X, region(1, N), known(0))
+    assert [(a.param, a.mode, a.relation.ranges[0]) for a in accesses_found] == [
+        (1, Mode.WRITE, (0, 2)),
+        (0, Mode.WRITE, (0, 1)),
+    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -83,10 +84,16 @@ def test_a_compiler_that_hangs(
     machine: Machine, program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is killed, and with it what it started."""
-    monkeypatch.setattr(compiler, "TIME_LIMIT", 0.4)
     started = machine.folder / "started"
+
+    def monotonic() -> float:
+        """A clock that leaps ahead once a compiler has started something."""
+        return time.monotonic() + (1e6 if started.exists() and started.read_text() else 0.0)
+
+    clock = SimpleNamespace(monotonic=monotonic, perf_counter=time.perf_counter)
+    monkeypatch.setattr(compiler, "time", clock)
     machine.break_compiler(f"sleep 300 & echo $! >> {started}; wait")
-    with pytest.raises(CompilerError, match="no result after 0 s; gave up"):
+    with pytest.raises(CompilerError, match=r"no result after .* s; gave up"):
         pyfuser.sync()
     assert children() == []
     pids = started.read_text().split()

@@ -117,8 +117,9 @@ def test_ctrl_c_during_compilations(machine: Machine) -> None:
     assert machine.left() == {".lock", ".so"}
 
 
+# The timer counts processor time, of which the kernel takes most: a slow machine does not matter.
 LAUNCHED = """
-import threading, time, signal
+import time, signal
 x = pk.View([4], pk.double)
 
 def record(n):
@@ -130,12 +131,13 @@ def record(n):
 record(1)
 pyfuser.sync()  # compiled
 sum = record(100_000_000)
-start = time.monotonic()
-threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+signal.signal(signal.SIGVTALRM, signal.default_int_handler)  # what Ctrl-C does
+start = time.process_time()
+signal.setitimer(signal.ITIMER_VIRTUAL, 0.1)
 try:
     pyfuser.sync()
 except KeyboardInterrupt:
-    print("interrupted", time.monotonic() - start >= 0.1)
+    print("interrupted", time.process_time() - start >= 0.1)
 print(float(sum), list(np.asarray(x)) == [100_000_003.0] * 3 + [100_000_001.0])
 """
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 
-from tests.fuzz.harness import TIERS, Outcome
+from tests.fuzz.compiled import TIERS
+from tests.fuzz.features import NAMES, features
+from tests.fuzz.harness import Outcome
 from tests.fuzz.minimise import minimised, write_script
 from tests.fuzz.oracle import Rejected
 from tests.fuzz.program import Program
@@ -26,11 +31,32 @@ class Totals:
     calls: int = 0
     fused: int = 0
     groups: int = 0
+    seconds: float = 0.0  # of this process' CPU time
+    features: Counter[str] = field(default_factory=Counter)  # of programs that were judged
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, program: Program, outcome: Outcome) -> None:
+        self.features.update(features(program))
         self.calls += outcome.calls
         self.fused += outcome.fused
         self.groups += len(outcome.groups)
+
+    def table(self) -> str:
+        """The totals, and in how many programs each feature was."""
+        cells = [f"{name:32}{self.features[name]:>9,}" for name in NAMES]
+        half = (len(cells) + 1) // 2
+        rows = [
+            f"{left}    {right}".rstrip()
+            for left, right in zip_longest(cells[:half], cells[half:], fillvalue="")
+        ]
+        cost = 1000 * self.seconds / max(self.programs, 1)
+        return "\n".join(
+            [
+                *rows,
+                f"programs {self.programs:,}, rejected {self.rejected:,}, failed {self.failed:,}, "
+                f"calls {self.calls:,}, fused calls {self.fused:,}, groups {self.groups:,}, "
+                f"CPU seconds {self.seconds:.1f} ({cost:.1f} ms a program)",
+            ]
+        )
 
 
 def campaign(
@@ -40,16 +66,18 @@ def campaign(
 ) -> Totals:
     """Judge the programs of these seeds; `on_failure` hears of each that fails."""
     totals = Totals()
+    start = time.process_time()
     for seed in seeds:
         program = random_program(seed)
         totals.programs += 1
         try:
-            totals.add(check(program))
+            totals.add(program, check(program))
         except Rejected:
             totals.rejected += 1
         except Exception as error:  # whatever it is, it is the finding
             totals.failed += 1
             on_failure(program, error)
+    totals.seconds = time.process_time() - start
     return totals
 
 
@@ -83,16 +111,13 @@ def main(arguments: list[str] | None = None) -> int:
         small = minimised(program, same_failure(check, error))
         reason = f"{type(error).__name__}: {error}"
         path = write_script(small, options.tier, reason, options.output)
-        print(f"seed {program.seed}: {reason}\n{small.source()}\nwritten to {path}", flush=True)
+        print(f"seed {program.seed}: {reason}\n{small.listing()}\nwritten to {path}", flush=True)
 
-    start = time.perf_counter()
+    gc.freeze()  # most of what is made stays until it falls out of a cache
+    gc.set_threshold(100_000, 20, 50)
     seeds = range(options.seed, options.seed + options.programs)
     totals = campaign(seeds, check, report)
-    print(
-        f"programs {totals.programs}, rejected {totals.rejected}, failed {totals.failed}, "
-        f"calls {totals.calls}, fused calls {totals.fused}, groups {totals.groups}, "
-        f"seconds {time.perf_counter() - start:.1f}"
-    )
+    print(totals.table())
     return 1 if totals.failed else 0
 
 

@@ -5,11 +5,16 @@ from __future__ import annotations
 import random
 import re
 from dataclasses import dataclass, field, replace
+from typing import Any
 
+from tests.fuzz.cells import Cells
 from tests.fuzz.program import Base, Expr
 
 INT_MODULUS = 8  # integer arrays hold 0 .. 7, so that each can index any view
 _FLOATS = ("0.5", "1.0", "2.0", "3.0", "0.25", "-1.5", "-1.0")
+
+
+_KINDS = {"f": "float", "i": "int", "b": "bool", "c": "complex"}
 
 
 @dataclass
@@ -19,12 +24,18 @@ class View:
     name: str
     base: Base
     text: str
-    shape: tuple[int, ...]
-    step: int = 1
+    numbers: Any  # its cells
+    read_only: bool = False
 
     @property
-    def is_float(self) -> bool:
-        return self.base.dtype.startswith("float")
+    def shape(self) -> tuple[int, ...]:
+        shape: tuple[int, ...] = self.numbers.shape
+        return shape
+
+    @property
+    def kind(self) -> str:
+        """float, int, bool or complex."""
+        return _KINDS[self.base.dtype[0]]
 
 
 @dataclass
@@ -64,18 +75,19 @@ class Place:
 class ExpressionMaker:
     """Expressions over the views of a workunit.
 
-    mixed: values must stay exact in every type. results: the earlier calls whose result may be an
-    argument. `begin` and `end` are the iteration space.
+    mixed: values must stay exact in every type. results: the earlier steps whose result may be an
+    argument, and their types. `begin` and `end` are the iteration space.
     """
 
     begin: tuple[int, ...]
     end: tuple[int, ...]
 
-    def __init__(self, rng: random.Random, mixed: bool, results: list[int]) -> None:
+    def __init__(self, rng: random.Random, mixed: bool, results: dict[int, str]) -> None:
         self.rng, self.mixed, self.results = rng, mixed, results
         self.views: list[View] = []  # that may still be used
         self.used: set[str] = set()  # bases
-        self.written: dict[str, Place] = {}  # by base: where it is read and written
+        self.places: dict[str, Place] = {}  # by base: where it is read and written
+        self.cells = Cells()
         self.scalars: dict[str, str] = {}
 
     @property
@@ -93,6 +105,8 @@ class ExpressionMaker:
         if len(view.shape) == 1:
             forms = self.index_forms(view.shape[0], scope, injective)
             return f"[{self.rng.choice(forms)}]" if forms else None
+        if not all(view.shape):
+            return None
         first = self.index_forms(view.shape[0], scope, injective)
         second = self.second_forms(view.shape[1], scope, injective)
         if not first or not second:
@@ -104,7 +118,9 @@ class ExpressionMaker:
 
     def index_forms(self, extent: int, scope: Scope, injective: bool) -> list[str]:
         rng, low, high = self.rng, scope.low, scope.high
-        forms = []
+        forms: list[str] = []
+        if not extent:
+            return forms
         if high < extent:
             forms += ["i"] * 6
         for k in (1, 2, rng.randint(3, 6)):
@@ -113,7 +129,7 @@ class ExpressionMaker:
             if low - k >= 0 and high - k < extent:
                 forms.append(f"i - {k}")
         if low >= 0 and high < extent:
-            forms.append(f"{low + high} - i")
+            forms += [f"{low + high} - i", f"{extent - 1} - i"]
         if 2 * high + 1 < extent:
             forms += ["2 * i", "2 * i + 1"]
         if rng.random() < 0.15 and high + 1 < extent:
@@ -121,11 +137,11 @@ class ExpressionMaker:
         if injective:
             return forms
         if high // 2 < extent:
-            forms.append("i // 2")
+            forms += ["i // 2", "i % 4"]
         forms += [str(rng.randrange(extent)), f"(3 * i) % {extent}"]
         if extent >= INT_MODULUS:
-            indirect = self.indirect(scope)
-            forms += [indirect] * 2 if indirect else []
+            indirect = self.unknown(extent, scope) if rng.random() < 0.4 else None
+            forms += [indirect] * 6 if indirect else []
             forms += scope.ints[-1:]
         return forms
 
@@ -135,20 +151,26 @@ class ExpressionMaker:
         return [str(self.rng.randrange(extent))] + ([] if injective else ["i % 2"])
 
     def index_forms_j(self, extent: int, injective: bool) -> list[str]:
-        high = self.end[1] - 1
+        low, high = self.begin[1], self.end[1] - 1
         forms = ["j"] * 4 if high < extent else []
+        if low:
+            forms.append("j - 1")
         if high + 1 < extent:
             forms.append("j + 1")
         if high < extent:
             forms.append(f"{high} - j")
         return forms if injective else [*forms, str(self.rng.randrange(extent))]
 
-    def indirect(self, scope: Scope) -> str | None:
-        """An element of an integer array, read at `i`."""
+    def unknown(self, extent: int, scope: Scope) -> str | None:
+        """An index that only running tells: an element of an integer array, or a result."""
+        whole = [step for step, dtype in self.results.items() if dtype == "int"]
+        if whole and self.rng.random() < 0.5:
+            name = f"r{len(self.scalars)}"
+            self.scalars[name] = f"result[{self.rng.choice(whole)}]"
+            return f"({name} + i) % {extent}"
         for view in self.views:
             plain = len(view.shape) == 1 and scope.high < view.shape[0]
-            if not view.is_float and plain and view.base.name not in self.written:
-                self.used.add(view.base.name)
+            if view.kind == "int" and plain and self.admitted(view, "[i]", scope, False):
                 return f"{view.name}[i]"
         return None
 
@@ -159,39 +181,53 @@ class ExpressionMaker:
 
     # ----------------------------------------------------------------- accesses
 
-    def target(self, scope: Scope) -> tuple[View, str] | None:
-        """A view and element text to write: one place a base, so that few programs race."""
-        rng = self.rng
-        if not self.views:
-            return None
-        view = rng.choice(self.views)
-        self.used.add(view.base.name)
-        known = self.written.get(view.base.name)
-        if known and rng.random() < 0.97:
-            text = known.text(scope)
-            return (known.view, text) if text else None
-        index = self.index(view, scope, rng.random() < 0.98)
-        if index is None or (len(view.shape) < self.rank and rng.random() < 0.98):
-            return None
-        self.written[view.base.name] = Place(view, index, scope)
-        return view, view.name + index
+    def admitted(self, view: View, index: str, scope: Scope, write: bool) -> bool:
+        """Whether an access stays inside its view and races with none that was made before."""
+        js = range(self.begin[1], self.end[1]) if self.rank == 2 else (0,)
+        points = [
+            (1000 * i + j, i, j) for i in range(scope.low, scope.high + 1) for j in js
+        ]  # fmt: skip
+        touches = self.cells.touches(view.numbers, index, points, self.scalars)
+        if touches is None or (write and view.read_only):
+            return False
+        admitted = self.cells.admit(view.base.name, touches, write)
+        if admitted:
+            self.used.add(view.base.name)
+        return admitted
 
-    def read(self, scope: Scope, is_float: bool) -> str | None:
+    def target(self, scope: Scope) -> tuple[View, str] | None:
+        """A view and element text to write."""
+        for _ in range(3):
+            found = self._place(self.views, scope, True)
+            if found:
+                return found
+        return None
+
+    def read(self, scope: Scope, kind: str) -> str | None:
+        views = [v for v in self.views if v.kind == kind]
+        for _ in range(2):
+            found = self._place(views, scope, False)
+            if found:
+                return found[1]
+        return None
+
+    def _place(self, views: list[View], scope: Scope, write: bool) -> tuple[View, str] | None:
+        """A new access of one of the views, often where its base was accessed before."""
         rng = self.rng
-        views = [v for v in self.views if v.is_float == is_float]
         if not views:
             return None
         view = rng.choice(views)
-        self.used.add(view.base.name)
-        known = self.written.get(view.base.name)
-        if known and rng.random() < 0.97:
-            return known.text(scope)
-        index = self.index(view, scope, False)
-        if index is None:
+        known = self.places.get(view.base.name)
+        if known and known.view.kind == view.kind and rng.random() < 0.6:
+            text = known.text(scope)
+            if text and self.admitted(known.view, known.index, scope, write):
+                return known.view, text
+        index = self.index(view, scope, write)
+        if index is None or not self.admitted(view, index, scope, write):
             return None
-        if rng.random() < 0.6:  # later writes of this base will go to the same place
-            self.written.setdefault(view.base.name, Place(view, index, scope))
-        return view.name + index
+        if write or rng.random() < 0.6:  # later accesses of this base will go to the same place
+            self.places.setdefault(view.base.name, Place(view, index, scope))
+        return view, view.name + index
 
     # ----------------------------------------------------------------- expressions
 
@@ -220,7 +256,7 @@ class ExpressionMaker:
     def floating_leaf(self, scope: Scope) -> Expr:
         rng, kind = self.rng, self.rng.random()
         if kind < 0.6:
-            text = self.read(scope, True)
+            text = self.read(scope, "float")
             if text:
                 return (text,)
         if kind < 0.7 and scope.floats:
@@ -229,7 +265,7 @@ class ExpressionMaker:
             return (rng.choice((*"i", *scope.ints)),)
         if kind < 0.8 and self.results and not self.mixed:
             name = f"r{len(self.scalars)}"
-            self.scalars[name] = f"result[{rng.choice(self.results)}]"
+            self.scalars[name] = f"result[{rng.choice(list(self.results))}]"
             return (name,)
         if kind < 0.87:
             return (self.scalar(float(rng.choice(_FLOATS))),)
@@ -239,7 +275,7 @@ class ExpressionMaker:
         """A small integer that is never negative."""
         rng = self.rng
         if depth == 0 or rng.random() < 0.3:
-            text = self.read(scope, False) if rng.random() < 0.5 else None
+            text = self.read(scope, "int") if rng.random() < 0.5 else None
             return (text or rng.choice(("i", str(rng.randint(0, 5)), *scope.ints)),)
         a = self.integer(scope, depth - 1)
         kind = rng.random()
@@ -249,8 +285,21 @@ class ExpressionMaker:
             return (f"({{}} * {rng.randint(2, 4)})", a)
         return (rng.choice(("({} // 2)", "({} // 3)", "({} % 3)", "({} % 5)")), a)
 
+    def complex(self, scope: Scope) -> Expr:
+        """Sums of complex numbers: exact, and the same in every order of rounding."""
+        text = self.read(scope, "complex")
+        if text is None:
+            return (self.rng.choice(_FLOATS),)
+        other = self.read(scope, "complex") if self.rng.random() < 0.6 else None
+        if other:
+            return (f"({text} {self.rng.choice('+-')} {other})",)
+        return (f"(-{text})" if self.rng.random() < 0.4 else text,)
+
     def condition(self, scope: Scope) -> Expr:
         rng, kind = self.rng, self.rng.random()
+        flag = self.read(scope, "bool") if rng.random() < 0.4 else None
+        if flag:
+            return (flag,)
         if kind < 0.35:
             return (f"i {rng.choice(('<', '>=', '==', '!='))} {rng.randint(0, self.end[0])}",)
         if kind < 0.5:

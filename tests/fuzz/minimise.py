@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from tests.fuzz.program import Call, Expr, Program, Statement
+from tests.fuzz.program import Call, Expr, Host, Program, Statement, Step
 
 _SCRIPT = '''"""A program on which two runs disagree; found by `python -m tests.fuzz`.
 
 {reason}
 """
 
-from tests.fuzz.harness import TIERS
-from tests.fuzz.program import Base, Call, Program, Statement
+from tests.fuzz.compiled import TIERS
+from tests.fuzz.program import Base, Call, Host, Program, Statement
 
 PROGRAM = {program!r}
 
 if __name__ == "__main__":
-    print(PROGRAM.source())
-    for n, call in enumerate(PROGRAM.calls):
-        print(f"work{{n}}:", call.pattern, call.begin, call.end, *call.views, *call.scalars)
+    print(PROGRAM.listing())
     TIERS[{tier!r}](PROGRAM)
 '''
 
@@ -44,33 +43,59 @@ def minimised(program: Program, fails: Callable[[Program], bool], budget: int = 
 
 def smaller(program: Program) -> Iterator[Program]:
     """Programs with one thing less, the largest things first."""
-    for n in reversed(range(len(program.calls))):
-        used = {text for call in program.calls for _, text in call.scalars}
-        if f"result[{n}]" not in used:
-            yield replace(program, calls=_without_call(program.calls, n))
-    for n, call in enumerate(program.calls):
-        for body in _smaller_bodies(call.body):
-            changed = replace(call, body=body)
-            yield replace(program, calls=(*program.calls[:n], changed, *program.calls[n + 1 :]))
-        for changed in _smaller_spaces(call):
-            yield replace(program, calls=(*program.calls[:n], changed, *program.calls[n + 1 :]))
+    steps = program.steps
+    for n in reversed(range(len(steps))):
+        if not any(f"result[{n}]" in text for step in steps for text in _texts(step)):
+            yield replace(program, steps=_without_step(steps, n))
+    for n, step in enumerate(steps):
+        if isinstance(step, Call):
+            for changed in _smaller_calls(step):
+                yield replace(program, steps=(*steps[:n], changed, *steps[n + 1 :]))
     for n, base in enumerate(program.bases):
         if base.temporary:
             bases = (*program.bases[:n], replace(base, temporary=False), *program.bases[n + 1 :])
             yield replace(program, bases=bases)
 
 
-def _without_call(calls: tuple[Call, ...], gone: int) -> tuple[Call, ...]:
-    """The calls without one; later results move up by one place."""
-    kept = []
-    for call in (*calls[:gone], *calls[gone + 1 :]):
-        scalars = []
-        for name, text in call.scalars:
-            if text.startswith("result[") and int(text[7:-1]) > gone:
-                text = f"result[{int(text[7:-1]) - 1}]"
-            scalars.append((name, text))
-        kept.append(replace(call, scalars=tuple(scalars)))
+def _texts(step: Step) -> list[str]:
+    """Where a step may name the result of another."""
+    if isinstance(step, Host):
+        return [step.text]
+    return [step.limit, *(text for _, text in step.scalars)]
+
+
+def _without_step(steps: tuple[Step, ...], gone: int) -> tuple[Step, ...]:
+    """The steps without one; later results move up by one place."""
+
+    def renumbered(text: str) -> str:
+        return re.sub(
+            r"result\[(\d+)\]", lambda m: f"result[{int(m[1]) - (int(m[1]) > gone)}]", text
+        )
+
+    kept: list[Step] = []
+    for step in (*steps[:gone], *steps[gone + 1 :]):
+        if isinstance(step, Host):
+            kept.append(Host(renumbered(step.text)))
+        else:
+            scalars = tuple((name, renumbered(text)) for name, text in step.scalars)
+            kept.append(replace(step, scalars=scalars, limit=renumbered(step.limit)))
     return tuple(kept)
+
+
+def _smaller_calls(call: Call) -> Iterator[Call]:
+    for body in _smaller_bodies(call.body):
+        yield replace(call, body=body)
+    yield from _smaller_spaces(call)
+    if call.limit:
+        yield replace(call, limit="")
+    if call.mode:
+        yield replace(call, mode="")
+    names = set(re.findall(r"\w+", call.source("work")[:-1].partition(":\n")[2]))
+    for kind in ("views", "scalars"):
+        bound = getattr(call, kind)
+        used = tuple([pair for pair in bound if pair[0] in names])
+        if len(used) < len(bound):
+            yield replace(call, **{kind: used})
 
 
 def _smaller_bodies(body: tuple[Statement, ...]) -> Iterator[tuple[Statement, ...]]:

@@ -6,14 +6,17 @@ import itertools
 import linecache
 import random
 from collections.abc import Callable
-from types import SimpleNamespace
+from functools import lru_cache
+from types import CodeType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from tests.fuzz.program import Call, Program
+from tests.fuzz.program import Base, Call, Host, Program
 
 Array = np.ndarray[Any, Any]
+#: The base arrays, and by step: a reduction's result, a tuple of what the host read, or None.
+State = tuple[dict[str, Array], list[Any]]
 
 
 class Rejected(Exception):
@@ -49,61 +52,118 @@ _PK = SimpleNamespace(
 
 
 def functions(program: Program, pk: object = _PK) -> list[Callable[..., Any]]:
-    """The program's workunits over a `pk`; the lowering finds their source in `linecache`."""
+    """The workunit of each call over a `pk`; the lowering finds their source in `linecache`."""
     text = "from __future__ import annotations\n" + program.source().replace(
         "import pykokkos as pk\n", ""
     )
-    name = "<fuzz program>"
+    name = f"<fuzz program {program.seed % 8}>"  # threads run different ones at once
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
     namespace: dict[str, Any] = {"pk": pk, "__name__": "program"}
-    exec(compile(text, name, "exec"), namespace)
-    return [namespace[f"work{n}"] for n in range(len(program.calls))]
+    exec(_compiled(text, name), namespace)
+    return [namespace[f"work{n}"] for n in program.units]
+
+
+@lru_cache(maxsize=2)
+def _compiled(text: str, name: str) -> CodeType:
+    return compile(text, name, "exec", dont_inherit=True)
 
 
 def arrays(program: Program) -> dict[str, Array]:
-    """The base arrays before the program: quarters in [-4, 4], or integers below 8.
+    """The base arrays before the program: quarters in [-4, 4], integers below 8, or bools.
 
     Temporaries are zero, as a new View is.
     """
-    rng = np.random.default_rng(program.seed)
-    result = {}
-    for base in program.bases:
+    initial = _initial(program.bases, program.seed)
+    return {base.name: array.copy() for base, array in zip(program.bases, initial, strict=True)}
+
+
+@lru_cache(maxsize=2)
+def _initial(bases: tuple[Base, ...], seed: int) -> tuple[Array, ...]:
+    rng = np.random.default_rng(seed)
+    result = []
+    for base in bases:
         if base.temporary:
             values = np.zeros(base.shape)
         elif base.dtype.startswith("float"):
             values = rng.integers(-16, 17, base.shape) / 4
+        elif base.dtype.startswith("complex"):
+            values = rng.integers(-8, 9, base.shape) + 0.25j * rng.integers(-8, 9, base.shape)
         else:
-            values = rng.integers(0, 8, base.shape)
-        result[base.name] = values.astype(base.dtype)
-    return result
+            values = rng.integers(0, 2 if base.dtype == "bool" else 8, base.shape)
+        result.append(values.astype(base.dtype))
+    return tuple(result)
 
 
-def points(call: Call, seed: int) -> list[tuple[int, ...]]:
+def points(call: Call, end: tuple[int, ...], seed: int) -> list[tuple[int, ...]]:
     """The iterations of a call, shuffled unless it is a scan."""
-    result = list(itertools.product(*map(range, call.begin, call.end)))
+    result = list(itertools.product(*map(range, call.begin, end)))
     if call.pattern != "scan":
         random.Random(seed).shuffle(result)
     return result
 
 
+@lru_cache(maxsize=4096)
+def _code(text: str, mode: str) -> CodeType:
+    return compile(text, "<fuzz host>", mode)
+
+
+def part(text: str, memory: dict[str, Any]) -> Any:
+    """A view argument: a part of a base array."""
+    if text in memory:
+        return memory[text]
+    return eval(_code(text, "eval"), {"np": np, "as_strided": np.lib.stride_tricks.as_strided},
+                memory)  # fmt: skip
+
+
 def scalar(text: str, results: list[Any]) -> Any:
     """A scalar argument: a literal, or an earlier call's result."""
-    return eval(text, {"result": results})
+    return eval(_code(text, "eval"), {"result": results})
 
 
-def run(program: Program, order: int = 0) -> tuple[dict[str, Array], list[Any]]:
-    """The base arrays after the program, and each call's result (None of a parallel_for).
+def act(
+    step: Host,
+    memory: dict[str, Any],
+    results: list[Any],
+    resize: Callable[[Any, int], Any] | None = None,
+) -> tuple[Any, ...]:
+    """Run a statement of the host; gives what it read."""
+    seen: list[Any] = []
+    names = {
+        "np": np,
+        "result": results,
+        "read": lambda value: seen.append(value + 0),
+        "resize": resize or resized,
+    }
+    exec(_code(step.text, "exec"), names, memory)
+    return tuple([value.item() if hasattr(value, "item") else value for value in seen])
+
+
+def resized(array: Array, extent: int) -> Array:
+    """The array with another length; new elements are zero."""
+    result = np.zeros((extent, *array.shape[1:]), array.dtype)
+    common = min(extent, len(array))
+    result[:common] = array[:common]
+    return result
+
+
+def run(program: Program, order: int = 0) -> State:
+    """The base arrays after the program, and each step's result (see `State`).
 
     Raises Rejected for what Python refuses to compute.
     """
     memory = arrays(program)
     results: list[Any] = []
+    workunits = iter(functions(program))
     with np.errstate(all="ignore"):
-        for call, function in zip(program.calls, functions(program), strict=True):
-            arguments = {name: eval(text, {}, memory) for name, text in call.views}
-            arguments.update((name, scalar(text, results)) for name, text in call.scalars)
+        for step in program.steps:
             try:
-                results.append(_call(call, function, arguments, order))
+                if isinstance(step, Host):
+                    results.append(act(step, memory, results))
+                    continue
+                arguments = {name: part(text, memory) for name, text in step.views}
+                arguments.update((name, scalar(text, results)) for name, text in step.scalars)
+                end = step.stop(results)
+                results.append(_call(step, end, next(workunits), arguments, order))
             except (ArithmeticError, ValueError, IndexError) as error:
                 raise Rejected(f"{type(error).__name__}: {error}") from None
     for array in memory.values():
@@ -112,12 +172,18 @@ def run(program: Program, order: int = 0) -> tuple[dict[str, Array], list[Any]]:
     return memory, results
 
 
-def _call(call: Call, function: Callable[..., Any], arguments: dict[str, Any], order: int) -> Any:
+def _call(
+    call: Call,
+    end: tuple[int, ...],
+    function: Callable[..., Any],
+    arguments: dict[str, Any],
+    order: int,
+) -> Any:
     accumulator = Accumulator()
     leading: tuple[Any, ...] = ()
     if call.pattern != "for":
         leading = (accumulator, True) if call.pattern == "scan" else (accumulator,)
-    for point in points(call, order):
+    for point in points(call, end, order):
         function(*point, *leading, **arguments)
     if call.pattern == "for":
         return None

@@ -1,9 +1,10 @@
-"""Programs as data: base arrays, workunits as nested statements, and the calls a host makes."""
+"""Programs as data: base arrays, workunits as nested statements, and what the host does."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 # An expression is (template, *children) and renders by filling the children in.
 Expr = tuple  # type: ignore[type-arg]
@@ -55,8 +56,10 @@ class Base:
 class Call:
     """One workunit and its call.
 
-    views: parameter -> a slicing expression of a base, such as `A[2:9:2]`. scalars: parameter ->
-    a literal, or `result[k]` for the result of the program's k-th call.
+    views: parameter -> an expression for a part of a base, such as `A[2:9:2]`. scalars: parameter
+    -> a literal, or `result[k]` for the result of the program's k-th step. limit: such a result,
+    which makes the first dimension's end smaller. mode: "fusing" or "unfused", a block inside the
+    one that the program runs in.
     """
 
     pattern: str
@@ -66,6 +69,8 @@ class Call:
     views: tuple[tuple[str, str], ...]
     scalars: tuple[tuple[str, str], ...] = ()
     accumulator: str = ""
+    limit: str = ""
+    mode: str = ""
 
     def source(self, name: str) -> str:
         """The workunit's source."""
@@ -78,16 +83,69 @@ class Call:
         lines = ["@pk.workunit", f"def {name}({', '.join(params)}):", *_block(self.body, 1)]
         return "\n".join(lines) + "\n"
 
+    def stop(self, results: list[object]) -> tuple[int, ...]:
+        """`end`, made smaller by the result that limits it."""
+        if not self.limit:
+            return self.end
+        value = int(eval(self.limit, {"result": results}))
+        return self.begin[0] + value % (self.end[0] - self.begin[0] + 1), *self.end[1:]
+
+
+@dataclass(frozen=True)
+class Host:
+    """A statement of the host, between calls, on the base arrays.
+
+    Its names: the bases; `result[k]`; `read(value)`, which keeps a number to compare;
+    `resize(base, extent)`, which gives the base with another length; `np`.
+    """
+
+    text: str
+
+
+Step = Call | Host
+
 
 @dataclass(frozen=True)
 class Program:
-    """Calls in order over base arrays."""
+    """Steps in order over base arrays."""
 
     bases: tuple[Base, ...]
-    calls: tuple[Call, ...]
+    steps: tuple[Step, ...]
     seed: int = 0
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        return tuple([step for step in self.steps if isinstance(step, Call)])
+
+    @cached_property
+    def _sources(self) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        """The different workunits, and the number of each call's: calls of one source share it."""
+        numbers: dict[str, int] = {}
+        units = tuple([numbers.setdefault(c.source("{}"), len(numbers)) for c in self.calls])
+        return tuple(numbers), units
+
+    @property
+    def units(self) -> tuple[int, ...]:
+        """Of each call, the number of its workunit."""
+        return self._sources[1]
 
     def source(self) -> str:
         """The module text that defines all workunits, `work0`, `work1`, ..."""
-        units = [call.source(f"work{n}") for n, call in enumerate(self.calls)]
-        return "import math\n\nimport pykokkos as pk\n\n\n" + "\n\n".join(units)
+        texts = [text.replace("{}", f"work{n}", 1) for n, text in enumerate(self._sources[0])]
+        return "import math\n\nimport pykokkos as pk\n\n\n" + "\n\n".join(texts)
+
+    def listing(self) -> str:
+        """The workunits, then the steps, for people."""
+        units = iter(self.units)
+        lines = [self.source(), ""]
+        for n, step in enumerate(self.steps):
+            if isinstance(step, Host):
+                lines.append(f"{n}: {step.text}")
+                continue
+            arguments = [f"{name}={text}" for name, text in (*step.views, *step.scalars)]
+            extra = [f"limited by {step.limit}"] * bool(step.limit) + [step.mode] * bool(step.mode)
+            lines.append(
+                f"{n}: {step.pattern} {step.begin} to {step.end} work{next(units)} "
+                + " ".join(arguments + extra)
+            )
+        return "\n".join(lines)

@@ -9,7 +9,7 @@ import pytest
 
 from pyfuser.plan.plan import Group, Plan
 from pyfuser.settings import SETTINGS
-from tests.fuzz import harness
+from tests.fuzz import compiled, harness
 from tests.fuzz.__main__ import campaign, same_failure
 from tests.fuzz.minimise import minimised, write_script
 from tests.fuzz.program import Program
@@ -33,7 +33,7 @@ def test_fused_programs_compute_what_python_computes() -> None:
 
 @pytest.mark.skipif(shutil.which(SETTINGS.compiler) is None, reason="needs a C++ compiler")
 def test_compiled_programs_compute_what_python_computes() -> None:
-    totals = campaign(range(COMPILED_PROGRAMS), harness.check_compiled, _raise)
+    totals = campaign(range(COMPILED_PROGRAMS), compiled.check_compiled, _raise)
     assert totals.failed == 0
     assert totals.calls > 0
 

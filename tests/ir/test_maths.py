@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
 import numpy as np
 import pytest
 
-from pyfuser.ir import maths
+from pyfuser.ir import arithmetic, maths
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.maths import FUNCTIONS, Overload, evaluate, overload
 
@@ -128,3 +129,17 @@ def test_without_the_c_library_python_computes() -> None:
     assert compute("tgamma")(5.0) == 24.0
     assert math.isnan(compute("acos")(2.0))
     assert compute("exp")(1e4) == math.inf
+
+
+_SPECIAL = (0.0, -0.0, 0.5, -0.5, 2.5, -2.5, 64.0, 2.0**52 + 0.5, -(2.0**53) - 2.0, 1e300, 5e-324)
+_NUMBERS = (*_SPECIAL, math.inf, -math.inf, math.nan)
+
+
+@pytest.mark.parametrize("name", sorted(arithmetic.FAST))
+def test_what_the_interpreter_computes_without_numpy_is_the_same(name: str) -> None:
+    arity = FUNCTIONS[name].arity
+    fast = arithmetic.function(name, (F64,) * arity, F64)
+    assert fast is arithmetic.FAST[name]
+    for numbers in itertools.product(_NUMBERS, repeat=arity):
+        expected = evaluate(name, [np.float64(x) for x in numbers], F64).item()
+        assert repr(fast(*numbers)) == repr(expected), numbers

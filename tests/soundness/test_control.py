@@ -297,6 +297,29 @@ def test_downward_and_empty_loops():
     assert_array_equal(y, np.full(N, 5.0))
 
 
+@pk.workunit
+def guarded_after_a_loop(i, x, y):
+    for _ in range(0):
+        y[i] += 1.0
+    if i < 3:
+        x[i] = y[i] + i + 1.0
+
+
+@pk.workunit
+def shifted(i, x, y):
+    y[i] += x[i + 1]
+
+
+def test_a_guard_after_a_loop_without_trips():
+    x, y = pk.View([N + 1], pk.double), pk.View([N], pk.double)
+    with pyfuser.fusing():
+        pk.parallel_for(N, guarded_after_a_loop, x=x, y=y)
+        pk.parallel_for(N, shifted, x=x, y=y)
+    assert list(y) == [2.0, 3.0] + [0.0] * (N - 2)
+    assert list(x) == [1.0, 2.0, 3.0] + [0.0] * (N - 2)
+    assert groups() == ["guarded_after_a_loop", "shifted"]
+
+
 def test_swaps_within_an_iteration():
     x, y = I.copy(), -I
     with pyfuser.fusing():

@@ -172,6 +172,26 @@ def test_overlapping_views_are_left_alone():
     assert len(kernel.overlaps) == 1
 
 
+def left_of_right(i, x, y):
+    x[i, 1] = 1.0
+    y[i] = x[i + 1, 0]
+    x[i, 1] = 2.0
+
+
+def test_a_view_that_overlaps_itself_is_left_alone():
+    """Windows of an array: the end of one is the start of the next."""
+    base = data(9)
+    windows = np.lib.stride_tricks.as_strided(base, (8, 2), (8, 8))
+    program = Program(7)
+    program.call(left_of_right, x=windows, y=data(7))
+    loads, stores = accesses(program.check())
+    assert loads["x"] == 1 and stores["x"] == 2
+    program = Program(7)
+    program.call(left_of_right, x=data(8, 2), y=data(7))
+    loads, stores = accesses(program.check())
+    assert stores["x"] == 1, "elsewhere the second store makes the first needless"
+
+
 def test_update_in_an_inner_loop_keeps_its_value_in_a_local():
     a, y = data(N, 4), data()
     program = Program(N)

@@ -12,7 +12,13 @@ import numpy as np
 
 from pyfuser.errors import ArgumentError
 from pyfuser.frontends.embedded.data_types import complex64, complex128
-from pyfuser.frontends.embedded.view_memory import DTYPES, READ_ONLY, scalar_code, view_code
+from pyfuser.frontends.embedded.view_memory import (
+    DTYPES,
+    READ_ONLY,
+    refuse_misaligned,
+    scalar_code,
+    view_code,
+)
 from pyfuser.frontends.embedded.views import Row, Subview, View, ViewType
 from pyfuser.ir.dtypes import DType, from_numpy
 from pyfuser.lower.types import BoundType, ScalarType
@@ -72,8 +78,11 @@ def _array(name: str, value: Any) -> Coded:
     if value.ndim == 0:
         value = value.reshape(1)
     code = view_code(dtype, value.ndim)
-    if not value.flags.writeable:
+    flags = value.flags
+    if not flags.writeable:
         code |= READ_ONLY
+    if not flags.aligned:
+        refuse_misaligned(f"argument {name!r}", value)
     return code, region_of(value, dtype)
 
 

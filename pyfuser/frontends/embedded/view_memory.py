@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from pyfuser import driver
+from pyfuser.errors import ArgumentError
 from pyfuser.frontends.embedded import data_types
 from pyfuser.frontends.embedded.spaces import Layout, MemorySpace, Trait
 from pyfuser.ir.dtypes import DType
@@ -34,6 +35,20 @@ def view_code(dtype: DType, rank: int) -> int:
 def scalar_code(dtype: DType) -> int:
     """A small integer for a scalar's type."""
     return _INDEX[dtype]
+
+
+def refuse_misaligned(what: str, array: Array) -> None:
+    """Raise ArgumentError if a processor may be unable to load the elements of an array.
+
+    Where they lie at odd distances, as the fields of packed records do, kernels know it and load
+    them in pieces; an odd address alone they do not expect.
+    """
+    size = array.dtype.itemsize
+    if not array.flags.aligned and all(stride % size == 0 for stride in array.strides):
+        raise ArgumentError(
+            f"{what} does not start at a multiple of {array.dtype.alignment} bytes, as "
+            f"{array.dtype} must; pass a copy of it"
+        )
 
 
 class ViewMemory:

@@ -22,7 +22,13 @@ from pyfuser.frontends.embedded.spaces import (
     get_default_layout,
     get_default_memory_space,
 )
-from pyfuser.frontends.embedded.view_memory import ViewMemory, element, number, values
+from pyfuser.frontends.embedded.view_memory import (
+    ViewMemory,
+    element,
+    number,
+    refuse_misaligned,
+    values,
+)
 from pyfuser.ir.dtypes import DType
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Array, Buffer, Handle, Region, contiguous, region_of
@@ -186,6 +192,7 @@ class View(ViewType):
                 f"a View of shape {shape} and type {element.value} cannot stand for an array of "
                 f"shape {array.shape} and type {array.dtype}"
             )
+        refuse_misaligned("the array", array)
         memory = array.reshape(1) if array.ndim == 0 else array
         self._attach(region_of(memory, element), shape, None, array)
 

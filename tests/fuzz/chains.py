@@ -1,0 +1,119 @@
+"""Stencil chains: stages that read neighbours of what the stage before wrote."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+from tests.fuzz.program import Base, Call, Expr, Statement
+
+_WEIGHTS = ("0.25", "0.5", "-0.5", "1.0")
+
+
+class ChainMaker:
+    """Two to five stages over some bases of one shape: ping-pong time steps, or one into the next.
+
+    Every stage writes another base than it reads, or its own point only, so that none races.
+    """
+
+    def __init__(self, rng: random.Random, mixed: bool, bases: tuple[Base, ...]) -> None:
+        self.rng, self.mixed = rng, mixed
+        self.bases = bases
+        self.rank = len(bases[0].shape)
+        self.extents = bases[0].shape
+        self.width = 1 if rng.random() < 0.75 else 2
+        self.axes = [0] if self.rank == 1 or rng.random() < 0.3 else [0, 1]
+
+    def calls(self) -> list[Call]:
+        rng, stages = self.rng, self.rng.choice((2, 2, 2, 3, 3, 4, 5))
+        shrinking, same = rng.random() < 0.25, rng.random() < 0.5
+        first = self.stage(0, shrinking)
+        calls: list[Call] = []
+        for n in range(stages):
+            call = first if same else self.stage(n, shrinking)
+            source, sink = (self.bases[(n + k) % len(self.bases)].name for k in (0, 1))
+            views = {"x": source, "y": sink, "z": self.bases[(n + 2) % len(self.bases)].name}
+            bound = tuple((name, views[name]) for name, _ in call.views)
+            calls.append(replace(call, views=bound, **self.space(n, shrinking)))
+            if rng.random() < 0.15:
+                calls.append(self.boundary(sink, source))
+            if rng.random() < 0.2:
+                calls.append(self.pointwise(sink, source))
+        if rng.random() < 0.3:
+            calls.append(self.residual(self.bases[0].name, self.bases[1].name))
+        return calls
+
+    def space(self, stage: int, shrinking: bool) -> dict[str, tuple[int, ...]]:
+        """The inside, with a rim that may grow by the stage."""
+        rim = self.width * (stage + 1 if shrinking else 1)
+        begin = tuple(min(rim, extent // 2) for extent in self.extents)
+        end = tuple(max(extent - rim, b) for extent, b in zip(self.extents, begin, strict=True))
+        if self.rank == 2 and len(self.axes) == 1 and not shrinking:
+            begin, end = (begin[0], 0), (end[0], self.extents[1])
+        return {"begin": begin, "end": end}
+
+    def stage(self, number: int, shrinking: bool) -> Call:
+        """y at a point from x around it, perhaps with z at the point."""
+        rng = self.rng
+        offsets = [(0,) * self.rank]
+        for axis in self.axes:
+            for k in range(1, self.width + 1):
+                offsets += [
+                    tuple(step if a == axis else 0 for a in range(self.rank))
+                    for step in (-k, k)
+                    if rng.random() < 0.85
+                ]
+        terms: list[Expr] = [
+            (f"({rng.choice(_WEIGHTS)} * {element('x', offset)})",) for offset in offsets
+        ]
+        views = ["x", "y"]
+        if len(self.bases) > 2 and rng.random() < 0.3:
+            views.append("z")
+            terms.append((element("z", (0,) * self.rank),))
+        value: Expr = terms[0]
+        for term in terms[1:]:
+            value = (rng.choice(("({} + {})", "({} - {})", "({} + {})")), value, term)
+        statements = (self.store(element("y", (0,) * self.rank), value),)
+        if rng.random() < 0.2:
+            cut = rng.randint(1, self.extents[0] - 1)
+            statements = (Statement(f"if i {rng.choice('<>')} {cut}:", (), (statements,)),)
+        elif rng.random() < 0.15:
+            low, high = 2 * self.width, self.extents[0] - 2 * self.width
+            outer = (Statement(f"if i < {low} or i >= {high}:", (), ((Statement("return"),),)),)
+            statements = (*outer, *statements)
+        return Call("for", (), (), statements, tuple((name, "") for name in views))
+
+    def store(self, target: str, value: Expr) -> Statement:
+        if self.mixed:
+            value = ("math.fmod(pk.floor({}), 64.0)", value)
+        return Statement(f"{target} = {{}}", (value,))
+
+    def boundary(self, sink: str, source: str) -> Call:
+        """The rim at the low end."""
+        here = (0,) * self.rank
+        body = (self.store(element("y", here), (element("x", here),)),)
+        end = (self.width, *self.extents[1:])
+        return Call("for", here, end, body, (("x", source), ("y", sink)))
+
+    def pointwise(self, sink: str, source: str) -> Call:
+        """An update in place, over everything."""
+        here = (0,) * self.rank
+        value: Expr = (f"({element('y', here)} - (0.5 * {element('x', here)}))",)
+        body = (self.store(element("y", here), value),)
+        return Call("for", here, self.extents, body, (("x", source), ("y", sink)))
+
+    def residual(self, left: str, right: str) -> Call:
+        here = (0,) * self.rank
+        value: Expr = (f"({element('x', here)} - {element('y', here)})",)
+        body = (Statement("acc += {}", (("math.fmod(pk.floor({}), 64.0)", value),)),)
+        return Call(
+            "reduce", here, self.extents, body, (("x", left), ("y", right)), (), "pk.double"
+        )
+
+
+def element(name: str, offset: tuple[int, ...]) -> str:
+    """`x[i - 1, j]`."""
+    parts = []
+    for index, step in zip("ij", offset, strict=False):
+        parts.append(f"{index} {'-' if step < 0 else '+'} {abs(step)}" if step else index)
+    return f"{name}[{', '.join(parts)}]"

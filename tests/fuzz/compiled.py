@@ -1,0 +1,155 @@
+"""The compiled tier: a program as a user would write it, inside `pyfuser.fusing()`."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+
+import pyfuser
+from pyfuser import driver
+from tests.fuzz import oracle
+from tests.fuzz.harness import (
+    Outcome,
+    bases_of,
+    check_interpreted,
+    compare,
+    lowered,
+    names_of,
+    run_unfused,
+)
+from tests.fuzz.oracle import Rejected, State
+from tests.fuzz.program import Base, Call, Host, Program
+
+_NAMES = {"float64": "double", "float32": "float", "complex64": "complex64"}
+_THREADED = 10  # one program in so many is traced by two threads at once
+
+
+def check_compiled(program: Program) -> Outcome:
+    """Compare the oracle with `pk.parallel_*`: needs a C++ compiler.
+
+    Raises Rejected and Mismatch as `harness.check_interpreted` does.
+    """
+    expected = oracle.run(program)
+    run_unfused(program, lowered(program, expected[1]), 0)  # raises Rejected for races
+    driver.FLUSHES.clear()
+    compare(program, expected, run_compiled(program), "compiled", exact=False)
+    groups = [g.calls for flush in driver.FLUSHES for g in flush.program.plan.groups]
+    if program.seed % _THREADED == 0:
+        for found in in_threads(program):
+            compare(program, expected, found, "compiled, in two threads", exact=False)
+    return Outcome(len(program.calls), groups)
+
+
+def in_threads(program: Program) -> list[State]:
+    """What two threads compute that run the program at once, each on memory of its own."""
+    found: list[State] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            found.append(run_compiled(program))
+        except BaseException as error:  # raised again by the thread that waits
+            errors.append(error)
+
+    threads = [threading.Thread(target=run) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+    return found
+
+
+def run_compiled(program: Program) -> State:
+    """The program as a user would run it."""
+    import pykokkos as pk  # the embedded one, once pyfuser is imported
+
+    initial = oracle.arrays(program)
+    memory = {b.name: _storage(pk, program, b, initial[b.name]) for b in program.bases}
+    temporary = {base.name for base in program.bases if base.temporary}
+    results: list[Any] = []
+    functions = iter(oracle.functions(program, pk))
+    with pyfuser.fusing(), ExitStack() as blocks:
+        mode = ""
+        for n, step in enumerate(program.steps):
+            wanted = "" if isinstance(step, Host) else step.mode
+            if wanted != mode:
+                blocks.close()
+                if wanted:
+                    blocks.enter_context(getattr(pyfuser, wanted)())
+                mode = wanted
+            if isinstance(step, Host):
+                results.append(_act(step, memory, results))
+            else:
+                results.append(_call(pk, step, program.seed + n, next(functions), memory, results))
+            later = {name for other in program.steps[n + 1 :] for name in names_of(other)}
+            for name in temporary - later:
+                memory.pop(name, None)
+    arrays = {name: np.asarray(array) for name, array in memory.items()}
+    values = [r if r is None or isinstance(r, tuple) else r + 0 for r in results]
+    return arrays, values
+
+
+def _act(step: Host, memory: dict[str, Any], results: list[Any]) -> tuple[Any, ...]:
+    if any(isinstance(memory[name], np.ndarray) for name in bases_of(step.text)):
+        pyfuser.sync()  # an array does not know that it is read
+    return oracle.act(step, memory, results, _resized)
+
+
+def _resized(array: Any, extent: int) -> Any:
+    if isinstance(array, np.ndarray):
+        return oracle.resized(array, extent)
+    array.resize(0, extent)
+    return array
+
+
+def _call(
+    pk: Any,
+    call: Call,
+    variant: int,
+    function: Callable[..., Any],
+    memory: dict[str, Any],
+    results: list[Any],
+) -> Any:
+    bound = {name: oracle.part(text, memory) for name, text in call.views}
+    bound.update((name, oracle.scalar(text, results)) for name, text in call.scalars)
+    pattern = getattr(pk, f"parallel_{call.pattern}")
+    return pattern(_policy(pk, call, variant, results), function, **bound)
+
+
+def _policy(pk: Any, call: Call, variant: int, results: list[Any]) -> Any:
+    if len(call.begin) == 1:
+        begin, end = call.begin[0], call.stop(results)[0]
+        return end if begin == 0 and variant % 3 == 0 else pk.RangePolicy(begin, end)
+    order = list(pk.Iterate)[variant % 3]
+    tiles = None if variant % 2 else [2, 2]
+    return pk.MDRangePolicy(
+        list(call.begin), list(call.stop(results)), tiles, iter_outer=order, iter_inner=order
+    )
+
+
+def _storage(pk: Any, program: Program, base: Base, values: Any) -> Any:
+    """A View for temporaries (and in every other program for all), else a NumPy array."""
+    texts = [text for call in program.calls for _, text in call.views if base.name in text]
+    arrays_only = any(re.search(r"\(|\.T", text) for text in texts)  # what Views do not have
+    if arrays_only or not (base.temporary or program.seed % 2):
+        return values
+    name = _NAMES.get(base.dtype, base.dtype)
+    view = pk.View(list(base.shape), getattr(pk, name))
+    if not base.temporary:
+        view[...] = values
+    return view
+
+
+TIERS: dict[str, Callable[[Program], Outcome]] = {
+    "interpret": check_interpreted,
+    "compiled": check_compiled,
+}
+
+__all__ = ["TIERS", "Rejected", "check_compiled"]
