@@ -224,5 +224,5 @@ def through_source(kernel: Kernel) -> Kernel:
 
 def test_fused_kernels_survive_the_way_through_source() -> None:
     for program, workunits, expected in programs():
-        found, _ = harness.run_fused(program, workunits, through_source, 3)
+        found, _, _ = harness.run_fused(program, workunits, through_source, 3)
         harness.compare(program, expected, found, "emitted fused source", exact=False)

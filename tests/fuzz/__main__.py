@@ -35,7 +35,7 @@ class Totals:
     features: Counter[str] = field(default_factory=Counter)  # of programs that were judged
 
     def add(self, program: Program, outcome: Outcome) -> None:
-        self.features.update(features(program))
+        self.features.update(features(program) | outcome.features)
         self.calls += outcome.calls
         self.fused += outcome.fused
         self.groups += len(outcome.groups)

@@ -12,12 +12,13 @@ import numpy as np
 
 import pyfuser
 from pyfuser import driver
-from tests.fuzz import oracle
+from tests.fuzz import oracle, wavefront
 from tests.fuzz.harness import (
     Outcome,
     bases_of,
     check_interpreted,
     compare,
+    features_of,
     lowered,
     names_of,
     run_unfused,
@@ -37,12 +38,15 @@ def check_compiled(program: Program) -> Outcome:
     expected = oracle.run(program)
     run_unfused(program, lowered(program, expected[1]), 0)  # raises Rejected for races
     driver.FLUSHES.clear()
-    compare(program, expected, run_compiled(program), "compiled", exact=False)
-    groups = [g.calls for flush in driver.FLUSHES for g in flush.program.plan.groups]
+    driver.PROGRAMS.clear()  # of equal traces, some with sweeps
+    with wavefront.forced_for(program.seed):
+        compare(program, expected, run_compiled(program), "compiled", exact=False)
+    plans = [flush.program.plan for flush in driver.FLUSHES]
+    groups = [group.calls for plan in plans for group in plan.groups]
     if program.seed % _THREADED == 0:
         for found in in_threads(program):
             compare(program, expected, found, "compiled, in two threads", exact=False)
-    return Outcome(len(program.calls), groups)
+    return Outcome(len(program.calls), groups, features_of(plans))
 
 
 def in_threads(program: Program) -> list[State]:

@@ -52,11 +52,14 @@ _IN_HOST = {
     "resize": r"resize",
 }
 _DTYPES = ("float32", "int32", "int64", "bool", "complex64", "complex128")
+#: What the plans of programs have.
+PLANNED = ("fused loop", "sweep", "sweep of 3 or more", "sweep with lags", "rolling view")
 NAMES = (
     *_IN_SOURCE, *_IN_VIEWS, *_IN_HOST, *_DTYPES, "reduce", "scan", "MDRange", "MDRange sub-box",
     "no iteration", "one iteration", "shifted range", "result as scalar", "result as range end",
     "temporary", "one view, two names", "same workunit again", "bases exchanged",
     "nested fusing block", "nested unfused block", "stencil chain", "stencil chain of 3 or more",
+    *PLANNED,
 )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ and optimised as in a flush, and the kernels are interpreted in a shuffled order
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,16 +22,17 @@ from pyfuser.ir.races import RaceDetector
 from pyfuser.ir.verify import verify
 from pyfuser.lower.lower import ScalarType, ViewType, lower, scalar_dtype
 from pyfuser.plan.partition import partition
+from pyfuser.plan.plan import Plan
 from pyfuser.trace.call import Argument, Space
 from pyfuser.trace.call import Call as TraceCall
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Buffer, Handle, Region, region_of
-from pyfuser.trace.shape import shape_of
+from pyfuser.trace.shape import TraceShape, shape_of
 from pyfuser.transform.fuse import fuse
 from pyfuser.transform.group import group_shapes
 from pyfuser.transform.kernel import Kernel
 from pyfuser.transform.optimise import optimise
-from tests.fuzz import oracle
+from tests.fuzz import oracle, wavefront
 from tests.fuzz.oracle import Array, Rejected, State
 from tests.fuzz.program import Host, Program, Step
 
@@ -47,10 +48,11 @@ class Mismatch(AssertionError):
 
 @dataclass
 class Outcome:
-    """What became of a program that was judged right."""
+    """What became of a program that was judged right; `features` are those of its plans."""
 
     calls: int
     groups: Groups
+    features: frozenset[str] = frozenset()
 
     @property
     def fused(self) -> int:
@@ -70,14 +72,14 @@ def check_interpreted(program: Program, order: int = 1) -> Outcome:
     thorough = program.seed % _THOROUGH == 0
     if thorough:
         _check_stages(program, workunits, expected, order)
-    found, groups = run_fused(program, workunits, optimise, order + 1)
+    found, groups, plans = run_fused(program, workunits, optimise, order + 1)
     try:
         compare(program, expected, found, f"optimise of groups {groups}", exact=False)
     except Mismatch:
         if not thorough:
             _check_stages(program, workunits, expected, order)
         raise
-    return Outcome(len(workunits), groups)
+    return Outcome(len(workunits), groups, features_of(plans))
 
 
 def _check_stages(program: Program, workunits: list[Workunit], expected: State, order: int) -> None:
@@ -87,7 +89,7 @@ def _check_stages(program: Program, workunits: list[Workunit], expected: State, 
     unfused = run_unfused(program, workunits, order)
     compare(program, expected, unfused, "unfused interpretation", exact=False)
     for name, passes in (("fuse", fused_only), ("optimise", optimise)):
-        found, groups = run_fused(program, workunits, passes, order + 1)
+        found, groups, _ = run_fused(program, workunits, passes, order + 1)
         compare(program, unfused, found, f"{name} of groups {groups}", exact=True)
 
 
@@ -175,11 +177,15 @@ def segments(steps: tuple[Step, ...]) -> Iterator[tuple[int, int]]:
 
 def run_fused(
     program: Program, workunits: list[Workunit], passes: Passes, order: int
-) -> tuple[State, Groups]:
-    """Plan each segment, and interpret one kernel a group after the passes; and all groups."""
+) -> tuple[State, Groups, list[Plan]]:
+    """Plan each segment, and interpret its launches after the passes; all groups and plans.
+
+    Every other program sweeps wherever that is legal.
+    """
     memory = _Memory(program)
     results: list[Any] = []
     groups: Groups = []
+    plans: list[Plan] = []
     first = 0  # the position of the segment's first call among all calls
     for start, stop in segments(program.steps):
         steps = program.steps[start:stop]
@@ -189,15 +195,49 @@ def run_fused(
         memory.forget(program.steps[stop:])
         calls = memory.record(steps, workunits[first : first + len(steps)], results)
         trace = shape_of(calls, structural_scalars)
-        found = [group.calls for group in partition(trace, dependences(trace)).groups]
-        for group, shape in zip(found, group_shapes(trace, found), strict=True):
-            kernel = passes(fuse(shape))
-            verify(kernel.workunit)
-            run_kernel(kernel, [calls[position] for position in group], order)
+        with wavefront.forced_for(program.seed):
+            plan = partition(trace, dependences(trace))
+        _run_plan(trace, plan, passes, calls, order)
         results += [None if call.result is None else call.result.result() for call in calls]
-        groups += [tuple([first + n for n in group]) for group in found]
+        groups += [tuple([first + n for n in group.calls]) for group in plan.groups]
+        plans.append(plan)
         first += len(steps)
-    return (memory.arrays, results), groups
+    return (memory.arrays, results), groups, plans
+
+
+def _run_plan(
+    trace: TraceShape, plan: Plan, passes: Passes, calls: list[TraceCall], order: int
+) -> None:
+    """Interpret the launches of a plan."""
+    members = [group.calls for group in plan.groups]
+    kernels = [passes(fuse(shape)) for shape in group_shapes(trace, members)]
+    sweeps = {sweep.groups: sweep for sweep in plan.sweeps}
+    for kernel in kernels:
+        verify(kernel.workunit)
+    for places in plan.launches():
+        if places in sweeps:
+            loops = [wavefront.Loop(trace, kernels[n], calls, members[n]) for n in places]
+            wavefront.run_sweep(sweeps[places], loops, 1 + order % 3, order)
+        else:
+            (place,) = places
+            run_kernel(kernels[place], [calls[n] for n in members[place]], order)
+
+
+def features_of(plans: Iterable[Plan]) -> frozenset[str]:
+    """What was planned, out of `features.PLANNED`."""
+    found = set()
+    for plan in plans:
+        if any(len(group.calls) > 1 for group in plan.groups):
+            found.add("fused loop")
+        for sweep in plan.sweeps:
+            found.add("sweep")
+            if len(sweep.groups) > 2:
+                found.add("sweep of 3 or more")
+            if any(stage.lag or stage.ahead for stage in sweep.stages):
+                found.add("sweep with lags")
+            if sweep.rolling:
+                found.add("rolling view")
+    return frozenset(found)
 
 
 @dataclass
