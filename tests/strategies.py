@@ -18,7 +18,8 @@ from dataclasses import replace
 
 from tests.fuzz.chains import ChainMaker
 from tests.fuzz.host import random_host, random_resize
-from tests.fuzz.program import Base, Call, Program, Step
+from tests.fuzz.pipelines import PipelineMaker
+from tests.fuzz.program import Base, Call, Host, Program, Step
 from tests.fuzz.statements import CallMaker
 
 _MIXED = ("float64", "float32", "float32", "int32", "int64", "bool", "complex64", "complex128")
@@ -56,6 +57,8 @@ class _ProgramMaker:
                 bases = self.resize(bases)
         if chain:
             self.add_chain(bases)
+        if rng.random() < 0.15:
+            original = self.add_pipeline(original)
         if len(self.steps) < 2:
             self.add_call(bases)
             self.add_call(bases)
@@ -113,6 +116,19 @@ class _ProgramMaker:
         count = rng.choice((2, 2, len(group)))
         for call in ChainMaker(rng, self.mixed, tuple(group[:count])).calls():
             self.add(call)
+
+    def add_pipeline(self, bases: tuple[Base, ...]) -> tuple[Base, ...]:
+        """Stages over temporaries of their own; returns all bases."""
+        floats = [b for b in bases[:-1] if b.dtype.startswith("float") and not b.temporary]
+        if not floats or any(
+            isinstance(step, Host) and "resize" in step.text for step in self.steps
+        ):
+            return bases
+        source, sink = self.rng.choice(floats), self.rng.choice(floats)
+        maker = PipelineMaker(self.rng, self.mixed, source, sink)
+        for call in maker.calls():
+            self.add(call)
+        return (*bases[:-1], *maker.bases, bases[-1])
 
     def resize(self, bases: tuple[Base, ...]) -> tuple[Base, ...]:
         kept = [n for n, base in enumerate(bases[:-1]) if not base.temporary]

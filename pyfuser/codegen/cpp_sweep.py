@@ -36,7 +36,7 @@ from pyfuser.codegen.cpp_statements import INDENT
 from pyfuser.codegen.spec import KernelSpec, SweepSpec
 from pyfuser.ir.dtypes import DType
 
-ROLLING_WORDS = 6  # of a rolling view, see `pf_rolling`
+ROLLING_WORDS = 5  # of a rolling view, see `pf_rolling`
 
 LOCALS = cpp_map.LOCALS | cpp_reduce.LOCALS | {"first", "last", "state"}
 

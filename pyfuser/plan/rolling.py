@@ -70,7 +70,7 @@ def _rolling(cluster: int, region: RegionShape, uses: Sequence[_Use]) -> Rolling
     made = _written(writer.access, axis)
     if made is None or len({use.stage for use in uses}) == 1:
         return None
-    oldest = newest = made - writer.stage.lag
+    oldest = made - writer.stage.lag
     until = made + writer.stage.ahead
     for use in uses:
         reach = _reach(use.access.relation, axis)
@@ -79,13 +79,11 @@ def _rolling(cluster: int, region: RegionShape, uses: Sequence[_Use]) -> Rolling
         if use is not writer and not _reads_what_is_written(use, writer):
             return None
         oldest = min(oldest, reach[0] - use.stage.lag)
-        newest = max(newest, reach[1] - use.stage.lag)
         until = max(until, reach[1] + use.stage.ahead)
     return Rolling(
         cluster,
         region.strides[axis],
         oldest,
-        newest,
         made - writer.stage.lag,
         made + writer.stage.ahead,
         until,

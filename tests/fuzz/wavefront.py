@@ -212,7 +212,7 @@ class _View:
 
     def roll(self, piece: Piece) -> None:
         """Forget what a thread's window does not hold any more, or not yet."""
-        first, last = piece.before + self.rolling.oldest, piece.front + self.rolling.newest
+        first, last = piece.before + self.rolling.oldest, piece.front + self.rolling.made
         if piece.part < 0:
             last = piece.front + self.rolling.until
         steps = self._steps(piece.part)
