@@ -32,6 +32,7 @@ ORDER = (
     "verify",
     "eager",
     "check",
+    "launches",
     "driver",
     "frontends",
     "report",
