@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from pyfuser.analysis.affine import Affine, Interval
-from pyfuser.analysis.dependences import conflict_kind, touches
+from pyfuser.analysis.dependences import Touch, conflict_kind, touches
 from pyfuser.analysis.layout import address, shift
 from pyfuser.analysis.relation import Relation
 from pyfuser.trace.shape import CallShape, RegionShape
@@ -24,18 +24,29 @@ def call_distance(first: CallShape, second: CallShape) -> Interval | None:
     iterations that touch one byte and must keep their order; None if there is no such pair.
     """
     found: list[Interval] = []
-    for low, high, region, a in touches(first):
-        for other_low, other_high, other, b in touches(second):
-            if region.cluster != other.cluster or high < other_low or other_high < low:
-                continue
-            if conflict_kind(a, region, b, other) is None:
-                continue
-            bounds = distance(a.relation, region, b.relation, other)
-            if bounds is not None:
-                found.append(bounds)
+    mine, others = _by_cluster(first), _by_cluster(second)
+    for cluster in mine.keys() & others.keys():
+        for low, high, region, a in mine[cluster]:
+            for other_low, other_high, other, b in others[cluster]:
+                if high < other_low or other_high < low:
+                    continue
+                if conflict_kind(a, region, b, other) is None:
+                    continue
+                bounds = distance(a.relation, region, b.relation, other)
+                if bounds is not None:
+                    found.append(bounds)
     if not found:
         return None
     return min(low for low, _ in found), max(high for _, high in found)
+
+
+@lru_cache(maxsize=4096)
+def _by_cluster(call: CallShape) -> dict[int, list[Touch]]:
+    """What a call touches, by cluster."""
+    found: dict[int, list[Touch]] = {}
+    for touch in touches(call):
+        found.setdefault(touch.region.cluster, []).append(touch)
+    return found
 
 
 def distance(
