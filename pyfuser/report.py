@@ -20,7 +20,7 @@ from pyfuser.plan.explain import (
     describe,
     short_path,
 )
-from pyfuser.plan.plan import Rejection
+from pyfuser.plan.plan import Rejection, Sweep
 from pyfuser.plan.profit import bytes_moved
 from pyfuser.trace.shape import RegionShape, TraceShape
 from pyfuser.transform.fuse import fuse
@@ -82,9 +82,23 @@ def _sweeps(flush: Flush, before: int) -> Iterable[SweepReport]:
             tuple(before + place for place in sweep.groups),
             tuple(stage.lag for stage in sweep.stages),
             sweep.wave,
+            tuple(dict.fromkeys(_window_names(flush, sweep))),
             int(bytes_moved(trace, calls, frozenset(view.cluster for view in sweep.rolling))),
             int(sum(bytes_moved(trace, (n,)) for n in calls)),
         )
+
+
+def _window_names(flush: Flush, sweep: Sweep) -> Iterable[str]:
+    """What the program calls the rolling views of a sweep."""
+    rolling = {view.cluster for view in sweep.rolling}
+    for place in sweep.groups:
+        for position in flush.program.plan.groups[place].calls:
+            call = flush.program.trace.calls[position]
+            _, code, line = flush.calls[position]
+            for param, argument in zip(call.workunit.params, call.arguments, strict=True):
+                if isinstance(argument, RegionShape) and argument.cluster in rolling:
+                    rolling.remove(argument.cluster)
+                    yield argument_text(code.co_filename, line, param.sym.name)
 
 
 class _Names:

@@ -69,12 +69,14 @@ class SweepReport:
     """Loops that ran in one kernel, each some steps of the outermost index behind the first.
 
     groups: their places in `Explanation.groups`. lags: how many steps each stays behind. wave: by
-    how many steps the first moves on at a time. bytes_moved and bytes_unfused as in GroupReport.
+    how many steps the first moves on at a time. windows: names of views of which each thread keeps
+    a window only. bytes_moved and bytes_unfused as in GroupReport.
     """
 
     groups: tuple[int, ...]
     lags: tuple[int, ...]
     wave: int
+    windows: tuple[str, ...]
     bytes_moved: int
     bytes_unfused: int
 
@@ -144,6 +146,8 @@ class Explanation:
         for first, last, loop in _folded(texts):
             yield f"{_numbers('loop', first, last)}: {loop[0]}"
             yield from (f"    {line}" for line in loop[1:])
+        if sweep.windows:
+            yield f"a window is enough for: {', '.join(sweep.windows)}"
         yield from _moved(sweep.bytes_moved, sweep.bytes_unfused)
 
     def _source(self, group: GroupReport) -> list[str]:
