@@ -28,8 +28,8 @@ AUTO = "auto"  # `pk.cpp_auto`: the type of the initial value
 class Annotation:
     """A parsed annotation.
 
-    kind: "scalar", "view", "accumulator", "list", "auto" or "team". `dtype` is None where the
-    annotation leaves it open (`pk.View1D`); `rank` counts for views.
+    kind: "scalar", "view", "accumulator", "list", "auto", "team" or "object" (of a classtype).
+    `dtype` is None where the annotation leaves it open (`pk.View1D`); `rank` counts for views.
     """
 
     kind: str

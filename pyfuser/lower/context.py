@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import CodeType, FunctionType
-from typing import Any
+from typing import Any, TypeAlias
 
 from pyfuser.errors import WorkunitError
 from pyfuser.ir.canonical import fresh
@@ -64,7 +64,20 @@ class Variable:
     kind: str
 
 
-Binding = Variable | ViewRef | LocalArray
+@dataclass(frozen=True, slots=True, eq=False)
+class Record:
+    """An object of the user's class: a functor, as `self` of its methods, or a classtype's value.
+
+    cls: its class. path: where that is found from the workunit (see `lower.free`). fields: what
+    its members are; a classtype's are locals, for ir has no objects.
+    """
+
+    cls: type
+    path: str
+    fields: dict[str, Binding]
+
+
+Binding: TypeAlias = Variable | ViewRef | LocalArray | Record
 
 
 @dataclass(slots=True)
@@ -85,7 +98,7 @@ class Context:
         source: FunctionSource,
         shared: Shared,
         path: str = "",
-        result: Sym | None = None,
+        result: Sym | Record | None = None,
     ) -> None:
         self.function = function
         self.source = source
@@ -135,7 +148,7 @@ class Context:
             if len(self.out) > mark and values and _changes_memory(self.out[mark:]):
                 later = self.out[mark:]
                 del self.out[mark:]
-                values = [v if isinstance(v, ViewRef) else self.stable(v, "left") for v in values]
+                values = [v if isinstance(v, _PLACES) else self.stable(v, "left") for v in values]
                 self.out += later
             values.append(value)
         return values
@@ -173,6 +186,15 @@ class Context:
             binding = scope.get(name)
             if binding is not None:
                 return binding
+        return None
+
+    def binding(self, node: ast.expr) -> Binding | None:
+        """What a name, or a member of an object, is bound to."""
+        if isinstance(node, ast.Name):
+            return self.lookup(node.id)
+        if isinstance(node, ast.Attribute):
+            owner = self.binding(node.value)
+            return owner.fields.get(node.attr) if isinstance(owner, Record) else None
         return None
 
     def check_new(self, node: ast.AST, name: str) -> None:
@@ -220,6 +242,9 @@ class Context:
         """The error for syntax that the language does not have."""
         what = _SYNTAX.get(type(node), f"this syntax ({type(node).__name__})")
         return self.error(node, f"{what} is not supported in a workunit")
+
+
+_PLACES = (ViewRef, Record)  # which are passed by reference
 
 
 def _changes_memory(body: list[Stmt]) -> bool:

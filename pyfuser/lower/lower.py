@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import FunctionType, MappingProxyType
 from typing import Any
 
 from pyfuser.ir.canonical import fresh
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Accumulator, Declare, Param, Read, Sym, Workunit
 from pyfuser.lower import calls, expressions, names, statements  # they register what they lower
-from pyfuser.lower.context import Context, Shared, Variable
-from pyfuser.lower.free import unchanged, unwrapped
+from pyfuser.lower.annotation import Annotation
+from pyfuser.lower.context import Context, Record, Shared, Variable
+from pyfuser.lower.convert import cast
+from pyfuser.lower.free import root, unchanged, unwrapped
+from pyfuser.lower.records import declared_types
 from pyfuser.lower.returns import without_returns
 from pyfuser.lower.signature import Signature, signature
 from pyfuser.lower.source import unwrap
@@ -38,12 +42,14 @@ class Lowered:
     """A lowered workunit.
 
     names: the argument names, in the order of `workunit.params`.
-    free: what the workunit took from outside, by dotted name (see `lower.free`).
+    free: what the workunit took from outside, by dotted name, and classes: those of its objects
+    (see `lower.free`).
     """
 
     workunit: Workunit
     names: tuple[str, ...]
     free: tuple[tuple[str, object], ...] = field(default=(), compare=False)
+    classes: Mapping[str, type] = field(default_factory=dict, compare=False)
 
 
 def lower(
@@ -52,22 +58,29 @@ def lower(
     rank: int,
     types: Mapping[str, BoundType],
     index_dtype: DType = DType.INT32,
+    objects: Mapping[str, type] = MappingProxyType({}),
 ) -> Lowered:
     """Lower a workunit.
 
     pattern: "for", "reduce" or "scan"; rank: the number of policy indices; types: what each
-    further parameter is bound to.
+    further parameter is bound to. objects: classes of the objects that the workunit is a method of
+    (by the name of its first parameter) or holds in its closure, of which `types` has the members,
+    as `self.x`. Other names of `types` that are no parameters are variables of its closure.
 
     Raises WorkunitError for what the language does not have, and ArgumentError where `types` do
     not fit the parameters.
     """
     plain = unwrap(function)
     header = signature(plain)
-    bound = header.bind(pattern, rank, types)
+    if header.names[:1] and header.names[0] in objects:
+        header = header.of_method()
+    bound = header.bind(pattern, rank, types, _outer(plain, types, objects))
     context = Context(plain, header.source, Shared(index_dtype, active=[plain.__code__]))
+    for name, cls in objects.items():
+        context.scopes[0][name] = Record(cls, root(name), {})
     params = tuple(_parameter(context, name, bound[name]) for name in bound)
     context.scopes.append({})  # in C++ arguments are fields, which a local may shadow
-    indices = _indices(context, header.names[:rank], index_dtype)
+    indices = _indices(context, header, rank, index_dtype)
     accumulators = _accumulators(context, header, pattern, rank)
     for node in header.source.node.body:
         context.statement(node)
@@ -79,23 +92,48 @@ def lower(
         accumulators,
         header.source.location(header.source.node),
     )
-    return Lowered(workunit, tuple(bound), tuple(context.shared.free.items()))
+    classes = {root(name): cls for name, cls in objects.items()}
+    return Lowered(workunit, tuple(bound), tuple(context.shared.free.items()), classes)
+
+
+def _outer(
+    function: FunctionType, types: Mapping[str, BoundType], objects: Mapping[str, type]
+) -> dict[str, Annotation | None]:
+    """The names of `types` that are members of objects or variables of the closure."""
+    known = {name: declared_types(cls) for name, cls in objects.items()}
+    result: dict[str, Annotation | None] = {}
+    for name in types:
+        owner, dot, member = name.partition(".")
+        if dot:
+            result[name] = known[owner].get(member)
+        elif name in function.__code__.co_freevars:
+            result[name] = None
+    return result
 
 
 def free_values_unchanged(function: Callable[..., Any], lowered: Lowered) -> bool:
     """Whether all that a lowered workunit took from outside is still so."""
     free = lowered.free
-    return not free or unchanged(unwrapped(function), free)
+    return not free or unchanged(unwrapped(function), free, lowered.classes)
 
 
-def _indices(context: Context, names: tuple[str, ...], dtype: DType) -> tuple[Sym, ...]:
-    """The policy's indices. One that the body assigns to is a local that starts as the index."""
+def _indices(context: Context, header: Signature, rank: int, dtype: DType) -> tuple[Sym, ...]:
+    """The policy's indices.
+
+    One that the body assigns to, or of another type than `int`, is a local that starts as it.
+    """
+    names = header.names[:rank]
     indices = tuple(fresh(name, dtype) for name in names)
     changed = context.source.assigned_names.intersection(names)
     for name, index in zip(names, indices, strict=True):
-        if name in changed:
-            copy = fresh(name, dtype)
-            context.out.append(Declare(copy, Read(index)))
+        annotation = header.annotations.get(name)
+        wanted = annotation.dtype if annotation else None
+        if wanted in (None, DType.INT32):
+            wanted = dtype
+        assert wanted is not None
+        if name in changed or wanted is not dtype:
+            copy = fresh(name, wanted)
+            context.out.append(Declare(copy, cast(Read(index), wanted)))
             context.scopes[-1][name] = Variable(copy, "local")
         else:
             context.scopes[-1][name] = Variable(index, "index")
@@ -124,9 +162,15 @@ def _accumulators(
 
 
 def _parameter(context: Context, name: str, bound: BoundType) -> Param:
+    owner, dot, member = name.partition(".")
+    scope = context.scopes[0]
+    if dot:
+        record = scope[owner]
+        assert isinstance(record, Record)
+        scope, name = record.fields, member
     sym = fresh(name, bound.dtype)
     if isinstance(bound, ViewType):
-        context.scopes[0][name] = whole(sym, bound.rank)
+        scope[name] = whole(sym, bound.rank)
         return Param(sym, bound.rank)
-    context.scopes[0][name] = Variable(sym, "scalar")
+    scope[name] = Variable(sym, "scalar")
     return Param(sym)

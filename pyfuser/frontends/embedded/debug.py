@@ -11,14 +11,26 @@ from pyfuser.trace.call import Space
 from pyfuser.trace.future import plain
 
 
-def run(pattern: str, space: Space, function: Callable[..., Any], kwargs: dict[str, Any]) -> Any:
+def run(
+    pattern: str,
+    space: Space,
+    function: Callable[..., Any],
+    kwargs: dict[str, Any],
+    view: Any = None,
+) -> Any:
     """Call `function` for every index of `space`; the accumulator's value for a reduction or scan.
 
     Python's semantics hold, not C++'s: integers do not overflow and `/` of integers is exact.
+    view: where a lambda's values are stored.
     """
     kwargs = {name: plain(value) for name, value in kwargs.items()}
     accumulator: Acc[Any] = Acc(0)
+    is_lambda = getattr(function, "__name__", "") == "<lambda>"
     extra = {"for": (), "reduce": (accumulator,), "scan": (accumulator, True)}[pattern]
     for index in itertools.product(*map(range, space.begin, space.end)):
-        function(*index, *extra, **kwargs)
+        value = function(*index, *extra, **kwargs)
+        if is_lambda and pattern == "reduce":
+            accumulator.val = value
+        elif is_lambda and view is not None:
+            view[index if len(index) > 1 else index[0]] = value
     return None if pattern == "for" else accumulator.val

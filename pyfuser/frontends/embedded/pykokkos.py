@@ -92,7 +92,6 @@ from pyfuser.frontends.embedded.decorators import (
     workunit,
 )
 from pyfuser.frontends.embedded.dispatch import (
-    execute,
     parallel_for,
     parallel_reduce,
     parallel_scan,
@@ -142,6 +141,7 @@ from pyfuser.frontends.embedded.spaces import (
     set_device_id,
 )
 from pyfuser.frontends.embedded.views import Subview, View, ViewType
+from pyfuser.frontends.embedded.workloads import execute
 
 # Members of these enumerations are names of the package too: pk.OpenMP, pk.LayoutLeft, ...
 _ENUMERATIONS: tuple[type[_Enum], ...] = (ExecutionSpace, Layout, MemorySpace, Trait)

@@ -169,18 +169,6 @@ def test_errors_name_the_line_of_the_call(x):
     assert f"{__file__}:{sys._getframe().f_lineno - 1}: argument 'value'" in str(raised.value)
 
 
-def test_methods_are_not_supported_yet(x):
-    class Functor:
-        @pk.workunit
-        def run(self, i):
-            pass
-
-    with pytest.raises(PyFuserError, match="functors"):
-        pk.parallel_for(4, Functor().run)
-    with pytest.raises(PyFuserError, match="workloads"):
-        pk.execute(pk.OpenMP, Functor())
-
-
 def test_spaces_that_are_not_there():
     for space in (pk.Cuda, pk.HIP):
         with pytest.raises(ValueError, match="not available"):
