@@ -116,11 +116,11 @@ def parallel_for(*args: Any, **kwargs: Any) -> None:
     something that the language does not have.
     """
     if len(args) == 2:
-        _dispatch("for", None, args[0], args[1], kwargs)
+        dispatch("for", None, args[0], args[1], kwargs)
     else:
         label, policy, workunit, last = _unpack("for", args)
         view = last if isinstance(last, ViewType) else None
-        _dispatch("for", label, policy, workunit, kwargs, view)
+        dispatch("for", label, policy, workunit, kwargs, view)
 
 
 def parallel_reduce(*args: Any, **kwargs: Any) -> Any:
@@ -129,9 +129,9 @@ def parallel_reduce(*args: Any, **kwargs: Any) -> Any:
     Returns the sum, a `float` or `int` by the accumulator's type: in traced code a Future of it.
     """
     if len(args) == 2:
-        return _dispatch("reduce", None, args[0], args[1], kwargs)
+        return dispatch("reduce", None, args[0], args[1], kwargs)
     label, policy, workunit, _ = _unpack("reduce", args)
-    return _dispatch("reduce", label, policy, workunit, kwargs)
+    return dispatch("reduce", label, policy, workunit, kwargs)
 
 
 def parallel_scan(*args: Any, **kwargs: Any) -> Any:
@@ -140,12 +140,12 @@ def parallel_scan(*args: Any, **kwargs: Any) -> Any:
     Returns the sum over all indices, as `parallel_reduce` does.
     """
     if len(args) == 2:
-        return _dispatch("scan", None, args[0], args[1], kwargs)
+        return dispatch("scan", None, args[0], args[1], kwargs)
     label, policy, workunit, _ = _unpack("scan", args)
-    return _dispatch("scan", label, policy, workunit, kwargs)
+    return dispatch("scan", label, policy, workunit, kwargs)
 
 
-def _dispatch(
+def dispatch(
     pattern: str,
     label: str | None,
     policy: Any,
@@ -217,7 +217,7 @@ def _fused_list(
     try:
         for n, workunit in enumerate(workunits):
             arguments = kwargs.get(f"args_{n}", {})
-            _dispatch(pattern, label, policy, workunit, arguments, None, depth)
+            dispatch(pattern, label, policy, workunit, arguments, None, depth)
     finally:
         BLOCK.reset(token)
     if not traced(False):
