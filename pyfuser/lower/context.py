@@ -105,6 +105,7 @@ class Context:
         self.shared = shared
         self.path = path  # prefix of the paths of free names
         self.result = result  # where a returned value goes; None: nothing may be returned
+        self.receiver: Record | None = None  # of a method; its members have bare names, too
         self.scopes: list[dict[str, Binding]] = [{}]
         self.out: list[Stmt] = []
 
@@ -186,7 +187,7 @@ class Context:
             binding = scope.get(name)
             if binding is not None:
                 return binding
-        return None
+        return None if self.receiver is None else self.receiver.fields.get(name)
 
     def binding(self, node: ast.expr) -> Binding | None:
         """What a name, or a member of an object, is bound to."""

@@ -42,7 +42,7 @@ def inline(
     inner = Context(function, source, ctx.shared, f"{path}().")
     inner.result = result = _result(ctx, node, inner, source.node)
     if receiver is not None:
-        inner.scopes[0][header.names[0]] = receiver
+        inner.scopes[0][header.names[0]] = inner.receiver = receiver
     for name, argument in zip(names, arguments, strict=True):
         annotation = header.annotations.get(name)
         if annotation is None:

@@ -77,7 +77,7 @@ def lower(
     bound = header.bind(pattern, rank, types, _outer(plain, types, objects))
     context = Context(plain, header.source, Shared(index_dtype, active=[plain.__code__]))
     for name, cls in objects.items():
-        context.scopes[0][name] = Record(cls, root(name), {})
+        context.scopes[0][name] = context.receiver = Record(cls, root(name), {})
     params = tuple(_parameter(context, name, bound[name]) for name in bound)
     context.scopes.append({})  # in C++ arguments are fields, which a local may shadow
     indices = _indices(context, header, rank, index_dtype)

@@ -45,7 +45,8 @@ def class_of(ctx: Context, node: ast.expr | None) -> tuple[str, type] | None:
 def members(function: FunctionType, name: str, cls: type) -> tuple[str, ...]:
     """The members of the object called `name` that a function uses, also in methods it calls.
 
-    Methods are not among them. Raises WorkunitError where a source cannot be found.
+    Methods are not among them. A member that the constructor declares may be used by its bare name,
+    as in C++. Raises WorkunitError where a source cannot be found.
     """
     found: dict[str, None] = {}
     _collect(function, name, cls, found, set())
@@ -58,7 +59,9 @@ def _collect(
     if function.__code__ in seen:
         return
     seen.add(function.__code__)
-    for node in ast.walk(source_of(function).node):
+    tree = source_of(function).node
+    found.update(dict.fromkeys(sorted(_bare_names(tree) & declared(cls).keys())))
+    for node in ast.walk(tree):
         if not (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)):
             continue
         if node.value.id != name:
@@ -68,6 +71,14 @@ def _collect(
             found[node.attr] = None
         elif value.__code__.co_argcount:
             _collect(value, value.__code__.co_varnames[0], cls, found, seen)
+
+
+def _bare_names(tree: ast.FunctionDef) -> set[str]:
+    """The names that a function reads and neither assigns, nor has as parameters."""
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    own = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    own |= {node.id for node in names if not isinstance(node.ctx, ast.Load)}
+    return {node.id for node in names} - own
 
 
 def declared(cls: type) -> dict[str, tuple[FunctionType, ast.expr]]:

@@ -24,8 +24,8 @@ def compile_into_module(
 ) -> ModuleType:
     """Compile lines of C++ that define a pybind11 module, and import it.
 
-    path: of the program, beside which `pk_cpp` keeps what was compiled. The source cannot use
-    Kokkos, which is not installed with the embedded engine.
+    path: of the program, or of its folder, in which `pk_cpp` keeps what was compiled. The source
+    cannot use Kokkos, which is not installed with the embedded engine.
 
     Raises CompilerError where pybind11 is not installed, or for what the compiler does not accept.
     """
@@ -39,7 +39,9 @@ def compile_into_module(
     space: Any = resolve_space(executionSpace)
     text = "\n".join(line.rstrip("\n") for line in source) + "\n"
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-    folder = Path(path).resolve().parent / "pk_cpp" / module_name / f"{space.value}-{digest}"
+    path = Path(path).resolve()
+    beside = path if path.is_dir() else path.parent
+    folder = beside / "pk_cpp" / module_name / f"{space.value}-{digest}"
     folder.mkdir(parents=True, exist_ok=True)
     library = folder / (module_name + str(sysconfig.get_config_var("EXT_SUFFIX")))
     if not library.exists():
@@ -47,7 +49,7 @@ def compile_into_module(
         file.write_text(text)
         partial = library.with_suffix(".partial")
         includes = [pybind11.get_include(), sysconfig.get_paths()["include"]]
-        options = [f"-I{include}" for include in includes] + ["-fopenmp"]
+        options = [*(f"-I{include}" for include in includes), "-fexceptions", "-frtti"]
         compile_library(find_compiler(SETTINGS.compiler), file, partial, options=options)
         partial.replace(library)
     spec = importlib.util.spec_from_file_location(module_name, library)

@@ -98,6 +98,10 @@ class ViewMemory:
             self._array = self._region.array()
         return self._array
 
+    @data.setter
+    def data(self, values: Array) -> None:
+        self._host()[...] = values
+
     array = data
     xp_array = data
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import builtins
 import inspect
+from collections.abc import Callable
+from types import FunctionType, MethodType
 from typing import Any
 
 from pyfuser import driver
 from pyfuser.errors import ArgumentError
+from pyfuser.frontends.embedded.misc import fence, printf
 from pyfuser.frontends.embedded.spaces import (
     Defaults,
     resolve_space,
@@ -31,13 +35,29 @@ def execute(space: Any, workload: Any) -> None:
     set_default_space(resolve_space(space))
     try:
         for method in mains:
-            method()
+            _with_bare_members(method)()
     finally:
         set_default_space(before)
     if callbacks:
         driver.TRACER.flush()
     for method in callbacks:
         method()
+
+
+def _with_bare_members(method: MethodType) -> Callable[[], Any]:
+    """The main method, in which members and `printf` may have bare names, as in C++.
+
+    Members have the values from before the method runs.
+    """
+    function, workload = method.__func__, method.__self__
+    unknown = set(function.__code__.co_names) - {*function.__globals__, *vars(builtins)}
+    bare = {"fence": fence, "printf": printf} | vars(workload)
+    found = {name: bare[name] for name in unknown & bare.keys()}
+    if not found:
+        return method
+    outer = {**function.__globals__, **found}
+    bound = FunctionType(function.__code__, outer, function.__name__, None, function.__closure__)
+    return MethodType(bound, workload)
 
 
 def _marked(workload: Any, mark: str) -> list[Any]:

@@ -344,8 +344,6 @@ def test_the_package_is_importable_by_its_names():
 def test_names_are_those_of_pykokkos():
     assert pk.OpenMP is pk.ExecutionSpace.OpenMP
     assert pk.LayoutLeft is pk.Layout.LayoutLeft
-    with pytest.raises(AttributeError, match=r"pk\.RandomPool is not supported"):
-        pk.RandomPool  # noqa: B018
     with pytest.raises(AttributeError, match="no attribute 'deep_copy'"):
         pk.deep_copy  # noqa: B018
     for leaked in ("np", "math", "sys", "Any", "Enum", "annotations"):

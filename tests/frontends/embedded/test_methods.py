@@ -232,6 +232,30 @@ def test_a_workload_runs_main_then_its_callbacks(fusing):
     assert pk.get_default_space() is pk.OpenMP
 
 
+@pk.workload
+class Bare:
+    def __init__(self, n):
+        self.bare_n: int = n
+        self.bare_x: pk.View1D[pk.int32] = pk.View([n], pk.int32)
+
+    @pk.main
+    def run(self):
+        n: int = bare_n  # noqa: F821
+        pk.parallel_for(n, self.work)
+        printf("%d\n", n)  # noqa: F821
+
+    @pk.workunit
+    def work(self, i: int):
+        bare_x[i] = bare_n + i  # noqa: F821
+
+
+def test_members_may_have_bare_names_as_in_cpp(capfd):
+    bare = Bare(3)
+    pk.execute(pk.Default, bare)
+    assert np.asarray(bare.bare_x).tolist() == [3, 4, 5]
+    assert capfd.readouterr().out == "3\n"
+
+
 def test_an_object_without_main_is_no_workload(line):
     with pytest.raises(ArgumentError, match=r"Line has no method .* @pk.main"):
         pk.execute(pk.OpenMP, line)
