@@ -20,6 +20,7 @@ _BARE = {
 _QUALIFIED = {**_BARE, "float": DType.FLOAT32}
 _SIZED = {dtype.value: dtype for dtype in DType}
 _VIEW = re.compile(r"View([1-8])D")
+_RANDOM = re.compile(r"RandomPool|Random_XorShift(64|1024)_Pool")
 
 AUTO = "auto"  # `pk.cpp_auto`: the type of the initial value
 
@@ -28,8 +29,8 @@ AUTO = "auto"  # `pk.cpp_auto`: the type of the initial value
 class Annotation:
     """A parsed annotation.
 
-    kind: "scalar", "view", "accumulator", "list", "auto", "team" or "object" (of a classtype).
-    `dtype` is None where the annotation leaves it open (`pk.View1D`); `rank` counts for views.
+    kind: "scalar", "view", "accumulator", "list", "auto", "team", "random" (a pool) or "object" (of
+    a classtype). `dtype` is None where the annotation leaves it open (`pk.View1D`); `rank` counts for views.
     """
 
     kind: str
@@ -77,6 +78,8 @@ def parse(node: ast.expr) -> Annotation | None:
     name = last_name(node) or ""
     if name == "cpp_auto":
         return Annotation(AUTO)
+    if _RANDOM.fullmatch(name):
+        return Annotation("random")
     if name == "TeamMember":
         return Annotation("team")
     view = _VIEW.fullmatch(name)

@@ -11,7 +11,7 @@ from typing import Any
 from pyfuser.ir.dtypes import DType, integral_promotion
 from pyfuser.ir.maths import FUNCTIONS
 from pyfuser.ir.nodes import AtomicFetch, Call, Cast, Const, Eval, Expr
-from pyfuser.lower import atomics, convert
+from pyfuser.lower import atomics, convert, random
 from pyfuser.lower.annotation import last_name
 from pyfuser.lower.context import Context, Record, lowers
 from pyfuser.lower.expressions import indexed, is_slicing, subview
@@ -40,7 +40,6 @@ _INSTEAD = {
     "min": "use fmin",
     "max": "use fmax",
     "range": "it belongs into a for statement",
-    "rand": "random numbers in a workunit are not supported yet",
 }
 
 
@@ -118,6 +117,8 @@ def _name(ctx: Context, node: ast.Call) -> str:
 def _language(ctx: Context, node: ast.Call, name: str) -> Expr:
     if name == "extent" and isinstance(node.func, ast.Attribute):
         return _extent(ctx, node, node.func)
+    if name == "rand":
+        return random.number(ctx, node)
     if name in _PARALLEL:
         raise ctx.error(node, f"nested parallelism ({name}) is not supported yet")
     known = name in FUNCTIONS or name in _CONVERSIONS or name in _COMPLEX

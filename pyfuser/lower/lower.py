@@ -15,11 +15,12 @@ from pyfuser.lower.annotation import Annotation
 from pyfuser.lower.context import Context, Record, Shared, Variable
 from pyfuser.lower.convert import cast
 from pyfuser.lower.free import root, unchanged, unwrapped
+from pyfuser.lower.random import first_state
 from pyfuser.lower.records import declared_types
 from pyfuser.lower.returns import without_returns
 from pyfuser.lower.signature import Signature, signature
 from pyfuser.lower.source import unwrap
-from pyfuser.lower.types import BoundType, ScalarType, ViewType, scalar_dtype
+from pyfuser.lower.types import BoundType, RandomPoolType, ScalarType, ViewType, scalar_dtype
 from pyfuser.lower.views import whole
 
 __all__ = [
@@ -84,6 +85,9 @@ def lower(
     accumulators = _accumulators(context, header, pattern, rank)
     for node in header.source.node.body:
         context.statement(node)
+    state, pool = context.shared.random_state, context.shared.pool
+    if state is not None and pool is not None:
+        context.out[:0] = first_state(state, pool, indices)
     workunit = Workunit(
         plain.__name__,
         indices,
@@ -173,4 +177,6 @@ def _parameter(context: Context, name: str, bound: BoundType) -> Param:
         scope[name] = whole(sym, bound.rank)
         return Param(sym, bound.rank)
     scope[name] = Variable(sym, "scalar")
+    if isinstance(bound, RandomPoolType) and context.shared.pool is None:
+        context.shared.pool = sym
     return Param(sym)

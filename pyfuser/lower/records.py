@@ -14,7 +14,7 @@ from typing import Any
 from pyfuser.errors import WorkunitError
 from pyfuser.ir.canonical import fresh
 from pyfuser.ir.nodes import Assign, Declare, Read, Sym
-from pyfuser.lower.annotation import Annotation, parse
+from pyfuser.lower.annotation import Annotation, last_name, parse
 from pyfuser.lower.context import Binding, Context, Record, Variable
 from pyfuser.lower.free import MISSING, outside, unwrapped
 from pyfuser.lower.names import outside_object, take
@@ -62,6 +62,9 @@ def _collect(
     tree = source_of(function).node
     found.update(dict.fromkeys(sorted(_bare_names(tree) & declared(cls).keys())))
     for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and last_name(node.func) == "rand":
+            types = declared_types(cls)
+            found.update(dict.fromkeys([n for n, t in types.items() if t.kind == "random"][:1]))
         if not (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)):
             continue
         if node.value.id != name:

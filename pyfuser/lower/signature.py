@@ -16,7 +16,7 @@ from pyfuser.lower.annotation import Annotation, parse
 from pyfuser.lower.free import resolve
 from pyfuser.lower.records import is_classtype
 from pyfuser.lower.source import FunctionSource, source_of, unwrap
-from pyfuser.lower.types import BoundType, ScalarType, ViewType
+from pyfuser.lower.types import BoundType, RandomPoolType, ScalarType, ViewType
 
 _POLICY_EXTRA = {"for": 0, "reduce": 1, "scan": 2}
 
@@ -90,6 +90,8 @@ class Signature:
 
     def _resolve(self, name: str, given: BoundType, annotation: Annotation | None) -> BoundType:
         if annotation is None or annotation.kind == "auto":
+            return given
+        if annotation.kind == "random" and isinstance(given, RandomPoolType):
             return given
         dtype = annotation.dtype
         if annotation.kind == "view" and isinstance(given, ViewType):

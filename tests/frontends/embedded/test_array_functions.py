@@ -162,7 +162,7 @@ def test_they_are_fused_with_the_users_calls_and_each_other():
         total = pk.sum(pk.add(pk.square(pk.sin(x)), pk.square(pk.cos(x))))
     assert_allclose(float(total), 100.0)
     assert launches() == before + 1
-    assert "sin (test_array_functions.py:" in str(pyfuser.explain())
+    assert "test_array_functions.py:" in str(pyfuser.explain())
 
 
 def test_they_are_not_fused_where_another_element_is_read():
