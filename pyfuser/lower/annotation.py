@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyfuser.ir.dtypes import DType
 
@@ -30,12 +30,18 @@ class Annotation:
     """A parsed annotation.
 
     kind: "scalar", "view", "accumulator", "list", "auto", "team", "random" (a pool) or "object" (of
-    a classtype). `dtype` is None where the annotation leaves it open (`pk.View1D`); `rank` counts for views.
+    a classtype). `dtype` is None where the annotation leaves it open (`pk.View1D`); `rank` counts
+    for views. real: it says `pk.real`, the type of the call's Views that are annotated so.
     """
 
     kind: str
     dtype: DType | None = None
     rank: int = 0
+    real: bool = False
+
+    def with_real(self, real: DType) -> Annotation:
+        """The annotation where `pk.real` stands for this type."""
+        return replace(self, dtype=real) if self.real and self.kind != "view" else self
 
 
 def last_name(node: ast.AST) -> str | None:
@@ -66,15 +72,16 @@ def parse(node: ast.expr) -> Annotation | None:
         element = scalar_type(node.slice)
         if name is None or element is None:
             return None
+        real = last_name(node.slice) == "real"
         if name == "Acc":
-            return Annotation("accumulator", element)
+            return Annotation("accumulator", element, real=real)
         if name in ("List", "list"):
-            return Annotation("list", element)
+            return Annotation("list", element, real=real)
         view = _VIEW.fullmatch(name)
-        return Annotation("view", element, int(view[1])) if view else None
+        return Annotation("view", None if real else element, int(view[1]), real) if view else None
     dtype = scalar_type(node)
     if dtype is not None:
-        return Annotation("scalar", dtype)
+        return Annotation("scalar", dtype, real=last_name(node) == "real")
     name = last_name(node) or ""
     if name == "cpp_auto":
         return Annotation(AUTO)

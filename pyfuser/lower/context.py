@@ -87,6 +87,7 @@ class Shared:
     index_dtype: DType = DType.INT32
     free: dict[str, object] = field(default_factory=dict)
     active: list[CodeType] = field(default_factory=list)
+    real: DType = DType.FLOAT64  # what `pk.real` stands for
     pool: Sym | None = None  # the seed of random numbers
     random_state: Sym | None = None  # once one is drawn
 

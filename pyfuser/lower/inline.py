@@ -51,6 +51,7 @@ def inline(
                 f"parameter {name!r} of {function.__name__} needs an annotation to be "
                 "called in a workunit",
             )
+        annotation = annotation.with_real(ctx.shared.real)
         inner.scopes[0][name] = _bind(ctx, node, name, argument, annotation)
     ctx.shared.active.append(function.__code__)
     try:
@@ -86,7 +87,7 @@ def _result(
         raise ctx.error(
             node, f"{function.__name__} must return a number, not {ast.unparse(returns)!r}"
         )
-    return fresh(function.__name__, parsed.dtype)
+    return fresh(function.__name__, parsed.with_real(ctx.shared.real).dtype or parsed.dtype)
 
 
 def _declared(result: Sym, body: Body) -> Body:

@@ -18,7 +18,7 @@ from pyfuser.lower.free import root, unchanged, unwrapped
 from pyfuser.lower.random import first_state
 from pyfuser.lower.records import declared_types
 from pyfuser.lower.returns import without_returns
-from pyfuser.lower.signature import Signature, signature
+from pyfuser.lower.signature import Signature, real_type, signature
 from pyfuser.lower.source import unwrap
 from pyfuser.lower.types import BoundType, RandomPoolType, ScalarType, ViewType, scalar_dtype
 from pyfuser.lower.views import whole
@@ -75,8 +75,11 @@ def lower(
     header = signature(plain)
     if header.names[:1] and header.names[0] in objects:
         header = header.of_method()
-    bound = header.bind(pattern, rank, types, _outer(plain, types, objects))
-    context = Context(plain, header.source, Shared(index_dtype, active=[plain.__code__]))
+    outer = _outer(plain, types, objects)
+    bound = header.bind(pattern, rank, types, outer)
+    annotated = {name: outer.get(name) or header.annotations.get(name) for name in bound}
+    shared = Shared(index_dtype, active=[plain.__code__], real=real_type(bound, annotated))
+    context = Context(plain, header.source, shared)
     for name, cls in objects.items():
         context.scopes[0][name] = context.receiver = Record(cls, root(name), {})
     params = tuple(_parameter(context, name, bound[name]) for name in bound)
@@ -155,7 +158,8 @@ def _accumulators(
         raise header.source.error(
             header.source.node, f"{name!r} is the accumulator: annotate it pk.Acc[pk.double]"
         )
-    dtype = (annotation.dtype if annotation else None) or DType.FLOAT64
+    real = context.shared.real
+    dtype = (annotation.with_real(real).dtype if annotation else None) or DType.FLOAT64
     accumulator = fresh(name, dtype)
     context.scopes[-1][name] = Variable(accumulator, "accumulator")
     if pattern == "reduce":

@@ -119,7 +119,8 @@ def fresh_record(ctx: Context, node: ast.AST, path: str, cls: type) -> Record:
     for name, (constructor, annotation) in declared(cls).items():
         parsed = parse(annotation)
         if parsed is not None and parsed.kind == "scalar" and parsed.dtype is not None:
-            fields[name] = Variable(fresh(name, parsed.dtype), "local")
+            dtype = parsed.with_real(ctx.shared.real).dtype or parsed.dtype
+            fields[name] = Variable(fresh(name, dtype), "local")
             continue
         inner = outside(constructor, getattr(annotation, "id", ""))
         if not is_classtype(inner) or inner is cls:

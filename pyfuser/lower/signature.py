@@ -83,10 +83,12 @@ class Signature:
         missing = [name for name in names if name not in types]
         if missing:
             raise self._misfit(f"missing argument(s) {_listed(missing)}")
-        bound = {name: self._resolve(name, types[name], outer[name]) for name in outer}
-        for name in names:
-            bound[name] = self._resolve(name, types[name], self.annotations.get(name))
-        return bound
+        known = dict(outer) | {name: self.annotations.get(name) for name in names}
+        real = real_type(types, known)
+        return {
+            name: self._resolve(name, types[name], annotation and annotation.with_real(real))
+            for name, annotation in known.items()
+        }
 
     def _resolve(self, name: str, given: BoundType, annotation: Annotation | None) -> BoundType:
         if annotation is None or annotation.kind == "auto":
@@ -110,6 +112,17 @@ class Signature:
 
     def _misfit(self, message: str) -> ArgumentError:
         return ArgumentError(f"{self.place}: workunit {self.source.name!r}: {message}")
+
+
+def real_type(
+    types: Mapping[str, BoundType], annotations: Mapping[str, Annotation | None]
+) -> DType:
+    """What `pk.real` stands for: the type of the first View that is annotated so, else a double."""
+    for name, annotation in annotations.items():
+        given = types[name]
+        if annotation is not None and annotation.real and isinstance(given, ViewType):
+            return given.dtype
+    return DType.FLOAT64
 
 
 def _loses_kind(given: DType, wanted: DType) -> bool:

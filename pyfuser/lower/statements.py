@@ -57,6 +57,7 @@ def declaration(ctx: Context, node: ast.AnnAssign) -> None:
         raise ctx.error(
             node.annotation, f"{ast.unparse(node.annotation)!r} is no type for a local variable"
         )
+    annotation = annotation.with_real(ctx.shared.real)
     ctx.check_new(node, name)
     if annotation.kind == "view":
         _subview_declaration(ctx, node, name, annotation)

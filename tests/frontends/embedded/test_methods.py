@@ -221,6 +221,35 @@ class Squares:
         self.log.append(("second", self.x[3]))
 
 
+@pk.functor
+class Real:
+    def __init__(self, x):
+        self.x: pk.View1D[pk.real] = x
+
+    @pk.function
+    def tenth(self) -> pk.real:
+        return 0.1
+
+    @pk.workunit
+    def fill(self, i: int):
+        local: pk.real = self.tenth()
+        self.x[i] = 1e6 * local
+
+    @pk.workunit
+    def add(self, i: int, acc: pk.Acc[pk.real]):
+        acc += 0.1 + 0.0 * self.x[i]
+
+
+@pytest.mark.parametrize(("dtype", "numpy_type"), [(pk.double, np.float64), (pk.float, np.float32)])
+def test_real_is_the_type_of_the_views(dtype, numpy_type):
+    real = Real(pk.View([2], pk.double))
+    real.x.set_precision(dtype)
+    pk.parallel_for(2, real.fill)
+    assert np.asarray(real.x).dtype == numpy_type
+    assert real.x[1] == numpy_type(1e6 * np.float64(numpy_type(0.1)))
+    assert pk.parallel_reduce(1, real.add) == float(numpy_type(0.1))
+
+
 @pytest.mark.parametrize("fusing", [False, True])
 def test_a_workload_runs_main_then_its_callbacks(fusing):
     squares = Squares(5)
