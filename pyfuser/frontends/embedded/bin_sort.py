@@ -121,9 +121,14 @@ class BinSort:
         return _view(np.cumsum(self._counts) - self._counts)
 
     def sort(self, values: Any) -> None:
-        """Permute the rows of a View in place."""
-        array = np.asarray(values)
-        array[...] = array[self._created()]
+        """Permute the first rows of a View in place, as many as there are keys.
+
+        Raises ArgumentError if there are fewer.
+        """
+        array, order = np.asarray(values), self._created()
+        if len(array) < len(order):
+            raise ArgumentError(f"BinSort: {len(order)} keys, but a View of {len(array)} rows")
+        array[: len(order)] = array[order]
 
     def _created(self) -> Array:
         if self._permutation is None:

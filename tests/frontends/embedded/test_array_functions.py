@@ -191,6 +191,16 @@ def test_bin_sort(within):
     assert np.asarray(values)[:, 0].tolist() == [2.0 * n for n in order]
 
 
+def test_bin_sort_of_more_or_fewer_rows_than_keys():
+    keys, longer = view([2.0, 0.0, 1.0]), view([20.0, 0.0, 10.0, -1.0])
+    sorter = pk.BinSort(keys, pk.BinOp1D(keys, 3, 0, 2))
+    sorter.create_permute_vector()
+    sorter.sort(longer)
+    assert np.asarray(longer).tolist() == [0, 10, 20, -1]
+    with pytest.raises(ArgumentError, match="3 keys, but a View of 2 rows"):
+        sorter.sort(view([1.0, 2.0]))
+
+
 def test_bin_sort_in_three_dimensions():
     keys = view([[1.5, 0.5, 0.5], [0.5, 1.5, 0.5], [0.5, 0.5, 1.5], [0.5, 0.5, 0.5]])
     sorter = pk.BinSort(keys, pk.BinOp3D(keys, [2, 2, 2], [0, 0, 0], [2, 2, 2]))
