@@ -96,8 +96,8 @@ def _waits(stmt: Stmt, changing: set[Sym], fixed: frozenset[Sym], sums: frozense
     if any(isinstance(s, nodes.Update) and s.atomic for s in parts):
         return False
     found = list(all_expressions(stmt.body))
-    if any(isinstance(e, (nodes.AtomicFetch, nodes.Call)) for e in found):
-        return False
+    if any(isinstance(e, nodes.Call) for e in found):
+        return False  # what a call takes hides the waiting
     outer = assigned(stmt.body) - set(declared(stmt.body))
     read = {e.sym for e in found if isinstance(e, nodes.Read)}
     read |= {s.target for s in parts if isinstance(s, nodes.Update)}
