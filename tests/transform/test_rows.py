@@ -314,6 +314,15 @@ def test_a_view_that_may_overlap_another_stays():
     assert not arrays_of(program.kernel())
 
 
+def test_a_view_whose_elements_share_memory_stays():
+    program = Program(ROWS)
+    broadcast = Temporary(ROWS, COLUMNS)
+    broadcast.region = broadcast.region._replace(strides=(8 * COLUMNS, 0))
+    program.call(double, b=broadcast, a=data(), m=COLUMNS)
+    program.call(row_sum, s=np.zeros(ROWS), b=broadcast, m=COLUMNS)
+    assert contracted(program) == 0
+
+
 def test_long_rows_and_rows_hardly_used_stay():
     for columns, used, expected in (
         (rows.MAX_EXTENT, rows.MAX_EXTENT, 1),
