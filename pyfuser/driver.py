@@ -23,9 +23,11 @@ from pyfuser.counters import COUNTERS
 from pyfuser.debug import show_program
 from pyfuser.engine import native
 from pyfuser.engine.native import Launchable
+from pyfuser.errors import KernelError
 from pyfuser.launches import Draft, Launch, LaunchKey, give_results, results_of, run_launch
 from pyfuser.plan.partition import partition
-from pyfuser.plan.plan import Plan
+from pyfuser.plan.plan import Group, Plan
+from pyfuser.salvage import separate, stuck_error
 from pyfuser.settings import SETTINGS
 from pyfuser.trace.call import Call
 from pyfuser.trace.shape import TraceShape, shape_of
@@ -75,14 +77,20 @@ def flush(tracer: Tracer) -> None:
     """Analyse, fuse, compile and launch everything the tracer holds.
 
     Nothing has run if analysis or compilation raises: the calls stay pending. Calls whose
-    kernels have run are forgotten, also when a later kernel fails.
+    kernels have run are forgotten, also when a later kernel fails. If the compiler rejects a
+    kernel, the calls that need nothing of it run all the same.
     """
     calls = list(tracer.calls)
     COUNTERS.flushes += 1
     if SETTINGS.check:
         run_all(calls, tracer)
         return
-    program = program_for(shape_of(calls, structural_scalars))
+    trace = shape_of(calls, structural_scalars)
+    try:
+        program = program_for(trace)
+    except KernelError:
+        _run_what_can(trace, calls, tracer)
+        return
     _remember(program, calls)
     if SETTINGS.verify:
         with verified(calls, run):
@@ -120,6 +128,24 @@ def build(trace: TraceShape) -> Program:
     for key, launchable in made.items():
         _keep(LAUNCHABLES, key, launchable, MAX_KERNELS)
     return Program(trace, graph, plan, tuple(kernels), tuple(launches))
+
+
+def _run_what_can(trace: TraceShape, calls: Sequence[Call], tracer: Tracer) -> None:
+    """Run alone the calls that do not need one whose kernel the compiler rejects.
+
+    Raises KernelError if there is such a call.
+    """
+    graph = dependences(trace)
+    ready, stuck = separate(trace, graph)
+    plan = Plan(tuple(Group((call,)) for call, _, _ in ready), ())
+    launches = [
+        Launch(((n,),), (kernel,), code, kernel.space, (kernel.overwrites,))
+        for n, kernel, code in ready
+    ]
+    program = Program(trace, graph, plan, tuple(k for _, k, _ in ready), tuple(launches))
+    _execute(program, calls, tracer)
+    if stuck:
+        raise stuck_error(calls, stuck) from None
 
 
 def _execute(program: Program, calls: Sequence[Call], tracer: Tracer) -> None:
