@@ -126,7 +126,7 @@ struct pf_stage {
 
 // A view of which a thread keeps only the steps that its loops still read (see `plan.Rolling`).
 struct pf_rolling {
-    int64_t step, oldest, newest, made, begun, until;
+    int64_t step, oldest, made, begun, until;
 };
 
 // What a thread has of a rolling view: the steps of a wave, and those around the cuts, which it
@@ -136,7 +136,7 @@ struct pf_window {
     const int* places;
     char *memory, *edges;
 
-    int64_t bytes(int64_t wave) const { return (wave + view.newest - view.oldest) * view.step; }
+    int64_t bytes(int64_t wave) const { return (wave + view.made - view.oldest) * view.step; }
     int64_t edge_bytes() const { return (view.until - view.oldest) * view.step; }
     char* edge(int64_t cut) const { return edges + (cut - 1) * edge_bytes(); }
     void point(int64_t* slots, char* at, int64_t step) const {
@@ -147,7 +147,7 @@ struct pf_window {
     void advance(int64_t* slots, int64_t before, int64_t wave, bool again) const {
         if (again)
             __builtin_memmove(memory, memory + wave * view.step,
-                              (view.newest - view.oldest) * view.step);
+                              (view.made - view.oldest) * view.step);
         point(slots, memory, before + view.oldest);
     }
     // Copy the steps from first to last, as far as they lie around the cut at `step`.
