@@ -229,7 +229,7 @@ def _parallel(
         inside += ["#pragma omp single", "for (int64_t cut = 1; cut < parts; ++cut) {"]
         inside.append(f"{INDENT}const int64_t step = schedule.cut(cut, parts);")
         for n in sums:
-            around = f"step - stages[{n}].lag - 1, step + stages[{n}].ahead + 1"
+            around = f"step - stages[{n}].lag, step + stages[{n}].ahead"
             kept = f"fold{n}.keep(slot + {sections[n]}, {around})"
             inside.append(f"{INDENT}memory = memory && {kept};")
         inside.append("}")

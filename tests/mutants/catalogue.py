@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mutants import of_accesses, of_dependences, of_passes, of_plans, of_rows
+from tests.mutants import of_accesses, of_dependences, of_passes, of_plans, of_rows, of_sweeps
 from tests.mutants.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -11,4 +11,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *of_plans.MUTANTS,
     *of_passes.MUTANTS,
     *of_rows.MUTANTS,
+    *of_sweeps.MUTANTS,
 )

@@ -19,6 +19,7 @@ from pyfuser.engine import native
 from pyfuser.errors import BoundsError, VerificationError
 from pyfuser.plan import sweeps
 from pyfuser.settings import SETTINGS
+from pyfuser.trace import pool
 from pyfuser.trace.memory import Region
 from tests.fuzz.wavefront import forced
 
@@ -92,6 +93,18 @@ def planned_anew(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     driver.TRACER.calls.clear()
     driver.PROGRAMS.clear()
+
+
+@pytest.fixture(autouse=True)
+def poisoned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory that need not be zero is not."""
+    real = pool.allocate
+
+    def allocate(size: int, zero: bool) -> Any:
+        block = real(size, zero)
+        return block if zero else np.full_like(block, 0xFF)
+
+    monkeypatch.setattr(pool, "allocate", allocate)
 
 
 def swept(program: Program, n: int, wave: int) -> list[Any]:
@@ -175,8 +188,8 @@ def fresh(n: int) -> list[Any]:
     """New memory that an early loop reads as zeros, and a later one overwrites."""
     y, z = pk.View([n], pk.double), pk.View([n], pk.double)
     x = line(n)
-    before = pk.parallel_reduce(n, total, x=y)
-    pk.parallel_for(inner(n), smooth, x=y, y=z)  # zeros
+    before = pk.parallel_reduce(inner(n), total, x=y)  # zeros
+    pk.parallel_for(inner(n), smooth, x=y, y=z)
     pk.parallel_for(n, copy, x=x, y=y)
     after = pk.parallel_reduce(n, total, x=y)
     return [y, z, before, after]

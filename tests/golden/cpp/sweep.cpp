@@ -335,7 +335,7 @@ struct pf_fold {
         tiling = pf_tiling(1, pf_extent(slot[1], slot[2]));
         return acc_partial.open(tiling.count);
     }
-    // Keep the terms of all tiles that have iterations in the steps from first to last.
+    // Keep the terms of all tiles that lie across the steps from first to last, or their ends.
     bool keep(const int64_t* slot, int64_t first, int64_t last) {
         first = first > slot[1] ? (first - slot[1]) * 1 / tiling.tile_columns : 0;
         last = last - slot[1] < tiling.columns ? ((last - slot[1]) * 1 + tiling.tile_columns - 1) / tiling.tile_columns : tiling.count;
@@ -410,7 +410,7 @@ extern "C" int pf_kernel(const int64_t* slot, int64_t* results) {
         #pragma omp single
         for (int64_t cut = 1; cut < parts; ++cut) {
             const int64_t step = schedule.cut(cut, parts);
-            memory = memory && fold1.keep(slot + 9, step - stages[1].lag - 1, step + stages[1].ahead + 1);
+            memory = memory && fold1.keep(slot + 9, step - stages[1].lag, step + stages[1].ahead);
         }
         if (memory) schedule.share(part, parts, states, 0, 0, 0);
         #pragma omp barrier

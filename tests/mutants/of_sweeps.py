@@ -1,0 +1,242 @@
+"""Wrong sweeps: iterations that overtake those they depend on, windows too small, other sums.
+
+What breaks the emitted C++ is killed by compiled tests, which need a C++ compiler.
+"""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant
+
+DISTANCES = (
+    Mutant(
+        "one distance of several counts",
+        "analysis/distances.py",
+        "return min(low for low, _ in found), max(high for _, high in found)",
+        "return found[-1]",
+        "analysis/test_distances.py::test_the_hull_of_all_accesses_counts",
+    ),
+    Mutant(
+        "anti dependences have no distance",
+        "analysis/distances.py",
+        "if conflict_kind(a, region, b, other) is None:",
+        'if conflict_kind(a, region, b, other) is None or a.mode.value == "read":',
+        "plan/test_sweeps.py::test_anti_dependences_alone",
+    ),
+    Mutant(
+        "elements meet where they begin only",
+        "analysis/distances.py",
+        "1 - second_region.dtype.size, first_region.dtype.size - 1",
+        "0, 0",
+        "analysis/test_distances.py::test_other_types_of_one_buffer",
+    ),
+    Mutant(
+        "slices begin where their buffers do",
+        "analysis/distances.py",
+        "yield _Equation(a, b.shifted(s), 0, 0)",
+        "yield _Equation(a, b, 0, 0)",
+        "analysis/test_distances.py::test_slices_of_one_buffer",
+    ),
+    Mutant(
+        "inner variables do not move the distance",
+        "analysis/distances.py",
+        "greatest = equation.greatest + span[1] - other_span[0]",
+        "greatest = equation.greatest + span[1] - other_span[1]",
+        "analysis/test_distances.py::test_bounds_hold_every_distance_of_affine_accesses",
+    ),
+    Mutant(
+        "a mirrored subscript is like one that is not",
+        "analysis/distances.py",
+        "if factor != other_factor or not factor:",
+        "if abs(factor) != abs(other_factor) or not factor:",
+        "analysis/test_distances.py::test_one_axis",
+    ),
+    Mutant(
+        "distances of mirrored subscripts are not turned",
+        "analysis/distances.py",
+        "factor, least, greatest = -factor, -greatest, -least",
+        "factor = -factor",
+        "analysis/test_distances.py::test_one_axis",
+    ),
+)
+
+PLANS = (
+    Mutant(
+        "a loop lags a step less than it must",
+        "plan/sweeps.py",
+        "lag = max(lag, stage.lag - bounds[0])",
+        "lag = max(lag, stage.lag - bounds[0] - 1)",
+        "plan/test_sweeps.py::test_schedules_keep_every_dependence",
+    ),
+    Mutant(
+        "lags do not add up",
+        "plan/sweeps.py",
+        "lag = max(lag, stage.lag - bounds[0])",
+        "lag = max(lag, -bounds[0])",
+        "plan/test_sweeps.py::test_schedules_keep_every_dependence",
+    ),
+    Mutant(
+        "a loop starts where its share does",
+        "plan/sweeps.py",
+        "ahead = max(ahead, stage.ahead + bounds[1])",
+        "ahead = max(ahead, stage.ahead)",
+        "plan/test_sweeps.py::test_schedules_keep_every_dependence",
+    ),
+    Mutant(
+        "only the first loop of a sweep is looked at",
+        "plan/sweeps.py",
+        "for number, stage in enumerate(self.stages):",
+        "for number, stage in enumerate(self.stages[:1]):",
+        "plan/test_sweeps.py::test_lags_add_up_along_a_chain",
+    ),
+    Mutant(
+        "a loop may take a result of its sweep",
+        "plan/sweeps.py",
+        "isinstance(argument, FutureShape) and argument.producer in inside",
+        "isinstance(argument, FutureShape) and argument.producer in group",
+        "plan/test_sweeps.py::test_a_result_that_a_later_loop_takes_forbids",
+    ),
+    Mutant(
+        "scans sweep",
+        "plan/sweeps.py",
+        "        mergeable(call)\n        and call.space.size > 0",
+        "        call.space.size > 0",
+        "plan/test_sweeps.py::test_effects_and_patterns_forbid",
+    ),
+    Mutant(
+        "execution spaces share a sweep",
+        "plan/sweeps.py",
+        "space.execution != trace.calls[self.calls[0]].space.execution",
+        "space.execution is None",
+        "plan/test_sweeps.py::test_execution_spaces_keep_apart",
+    ),
+)
+
+WINDOWS = (
+    Mutant(
+        "a window forgets that its readers lag",
+        "plan/rolling.py",
+        "oldest = min(oldest, reach[0] - use.stage.lag)",
+        "oldest = min(oldest, reach[0])",
+        "plan/test_rolling.py::test_windows_hold_what_is_read",
+    ),
+    Mutant(
+        "around a cut a window ends with what is made",
+        "plan/rolling.py",
+        "until = max(until, reach[1] + use.stage.ahead)",
+        "until = max(until, 0)",
+        "plan/test_rolling.py::test_windows_hold_what_is_read",
+    ),
+    Mutant(
+        "zeros are read from a window",
+        "plan/rolling.py",
+        "if low < first or high > last:",
+        "if low < first and high > last:",
+        "plan/test_rolling.py::test_zeros_that_are_read_do_not_roll",
+    ),
+    Mutant(
+        "a window takes what is written sometimes",
+        "plan/rolling.py",
+        "access.mode is not Mode.WRITE or not (access.exact and relation.everywhere)",
+        "access.mode is not Mode.WRITE",
+        "plan/test_rolling.py::test_what_is_not_written_once_everywhere_does_not_roll",
+    ),
+    Mutant(
+        "other launches see a window's view",
+        "plan/rolling.py",
+        "cluster not in seen_outside",
+        "cluster is not seen_outside",
+        "plan/test_rolling.py::test_what_other_calls_see_does_not_roll",
+    ),
+)
+
+LAUNCHES = (
+    Mutant(
+        "an early loop reads memory that a later one would overwrite",
+        "launches.py",
+        "        if not earlier:\n            region.allocate(kernel.space[:2])",
+        "        region.allocate(kernel.space[:2])",
+        "soundness/test_sweeps.py::test_fresh_memory_is_zero",
+    ),
+    Mutant(
+        "the first loop's space is the sweep's",
+        "codegen/cpp_prelude.py",
+        "if (s->end > high) high = s->end;",
+        "",
+        "codegen/test_sweep.py::test_windows_roll_on",
+    ),
+    Mutant(
+        "a thread does not wait for its neighbour at the end of its share",
+        "codegen/cpp_prelude.py",
+        "const int64_t until = right ? last - s.lag : s.end;",
+        "const int64_t until = right ? last : s.end;",
+        "codegen/test_sweep.py::test_equal_loops_are_emitted_once",
+    ),
+    Mutant(
+        "a thread does not wait for its neighbour at the beginning of its share",
+        "codegen/cpp_prelude.py",
+        "const int64_t from = left ? first + s.ahead : s.begin;",
+        "const int64_t from = left ? first : s.begin;",
+        "codegen/test_sweep.py::test_equal_loops_are_emitted_once",
+    ),
+    Mutant(
+        "what runs between the shares may meet",
+        "codegen/cpp_prelude.py",
+        "(high - low) / (2 * (lag + ahead) + 1)",
+        "(high - low)",
+        "codegen/test_sweep.py::test_lags_may_be_larger_than_needed",
+    ),
+    Mutant(
+        "nothing runs between the shares",
+        "codegen/cpp_sweep.py",
+        'f"{guard}schedule.between(part + 1, parts, {tail});",',
+        "",
+        "codegen/test_sweep.py::test_equal_loops_are_emitted_once",
+    ),
+    Mutant(
+        "a window does not keep what the last wave made",
+        "codegen/cpp_prelude.py",
+        "        if (again)\n",
+        "        if (0)\n",
+        "codegen/test_sweep.py::test_windows_roll_on",
+    ),
+    Mutant(
+        "a window is not saved around the beginning of a share",
+        "codegen/cpp_prelude.py",
+        "if (left) w.save(",
+        "if (0) w.save(",
+        "codegen/test_sweep.py::test_windows_roll_on",
+    ),
+)
+
+SUMS = (
+    Mutant(
+        "two threads sum one tile",
+        "codegen/cpp_sweep.py",
+        "step - stages[{n}].lag, step + stages[{n}].ahead",
+        "step, step",
+        "codegen/test_sweep.py::test_lags_may_be_larger_than_needed",
+    ),
+    Mutant(
+        "each thread's terms begin their tile",
+        "codegen/cpp_fold.py",
+        'terms = "".join(f", {k}{s.times(f\'({before})\')}" for',
+        'terms = "".join(f", {k}" for',
+        "codegen/test_sweep.py::test_lags_may_be_larger_than_needed",
+    ),
+    Mutant(
+        "a tile begins anew with every wave",
+        "codegen/cpp_fold.py",
+        'f"    if ({begins}) pf_sums = pf_running();",',
+        '"    pf_sums = pf_running();",',
+        "codegen/test_sweep.py::test_lags_may_be_larger_than_needed",
+    ),
+    Mutant(
+        "terms of a shared tile are added in another order",
+        "codegen/cpp_prelude.py",
+        "running.term, from + at * width,",
+        "running.term, from + (count - at - some) * width,",
+        "codegen/test_sweep.py::test_long_lines",
+    ),
+)
+
+MUTANTS = (*DISTANCES, *PLANS, *WINDOWS, *LAUNCHES, *SUMS)
