@@ -311,7 +311,7 @@ def fail(spec: KernelSpec | SweepSpec, status: int, report: Sequence[int] = ()) 
     if status == OUTSIDE:
         raise bounds_error(loops_of(spec)[0], report)
     if status == NO_MEMORY:
-        raise MemoryError(f"{title}: no memory for partial results")
+        raise MemoryError(f"{title}: no memory for its working space")
     name, param = _params(spec)[status - 1]
     dtype = param.sym.dtype
     raise ArgumentError(

@@ -22,8 +22,9 @@ from pyfuser.trace.shape import CallShape, RegionShape, TraceShape
 
 
 class _Use(NamedTuple):
-    """An access of a loop of the sweep, by the call's place in the order of execution."""
+    """An access of a loop (by its number) of the sweep; order: the call's place among all."""
 
+    loop: int
     stage: Stage
     order: int
     access: Access
@@ -38,14 +39,16 @@ def rolling_views(
     seen_outside = {region.cluster for n in outside for region in _regions(trace.calls[n])}
     regions: dict[int, set[RegionShape]] = {}
     uses: dict[int, list[_Use]] = {}
-    stage_of = {n: s for loop, s in zip(loops, stages, strict=True) for n in loop.calls}
+    loop_of = {n: k for k, loop in enumerate(loops) for n in loop.calls}
     for order, position in enumerate(inside):
         call = trace.calls[position]
         for region in _regions(call):
             regions.setdefault(region.cluster, set()).add(region)
+        loop = loop_of[position]
         for access in accesses(call):
             region = region_of(call, access)
-            uses.setdefault(region.cluster, []).append(_Use(stage_of[position], order, access))
+            use = _Use(loop, stages[loop], order, access)
+            uses.setdefault(region.cluster, []).append(use)
     found = []
     for cluster, known in uses.items():
         shape = trace.clusters[cluster]
@@ -68,7 +71,7 @@ def _rolling(cluster: int, region: RegionShape, uses: Sequence[_Use]) -> Rolling
         return None
     (writer,) = writes
     made = _written(writer.access, axis)
-    if made is None or len({use.stage for use in uses}) == 1:
+    if made is None or len({use.loop for use in uses}) == 1:
         return None
     oldest = made - writer.stage.lag
     until = made + writer.stage.ahead

@@ -94,7 +94,7 @@ class _Open:
     def _stage(self, group: Sequence[int]) -> Stage | None:
         """The least lags with which a group may follow the others; None if it may not."""
         trace = self._trace
-        if not all(sweepable(trace.calls[n]) for n in (*group, *self.groups_calls(0))):
+        if not all(sweepable(trace.calls[n]) for n in (*group, *self._calls_of(0))):
             return None
         inside = set(self.calls)
         for position in group:
@@ -105,7 +105,7 @@ class _Open:
             return None
         lag = ahead = 0
         for number, stage in enumerate(self.stages):
-            for p in self.groups_calls(number):
+            for p in self._calls_of(number):
                 for q in group:
                     bounds = call_distance(trace.calls[p], trace.calls[q])
                     if bounds is not None:
@@ -113,7 +113,7 @@ class _Open:
                         ahead = max(ahead, stage.ahead + bounds[1])
         return Stage(lag, ahead)
 
-    def groups_calls(self, number: int) -> tuple[int, ...]:
+    def _calls_of(self, number: int) -> tuple[int, ...]:
         """The calls of one of the sweep's loops."""
         return self._groups[self.places[number]].calls
 

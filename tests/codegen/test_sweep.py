@@ -517,7 +517,7 @@ def test_without_memory_nothing_runs_and_nothing_leaks(
             try:
                 values = sweep.launch(memory, 5, launchable)
             except MemoryError as error:
-                assert "no memory for partial results" in str(error)
+                assert "no memory for its working space" in str(error)
                 assert _bits(memory, ()) == _bits(sweep.arrays, ()), "nothing has run"
                 assert library.pf_leaked() == 0
                 failures += 1

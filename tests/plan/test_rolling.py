@@ -54,6 +54,12 @@ def test_the_numbers_of_a_window():
     assert rolling(WRITE, READ, again) == (Rolling(1, 8, oldest=-3, made=0, begun=0, until=3),)
 
 
+def test_loops_that_follow_at_once():
+    """Of other spaces, so that they cannot share iterations."""
+    copy = moving([0], 0)
+    assert rolling(WRITE, copy(T, Z, READER)) == (Rolling(1, 8, 0, 0, 0, 0),)
+
+
 def test_rows_of_a_grid():
     m = [region(k, (60, 30)) for k in range(3)]
     i, j, x, y = S("i"), S("j"), View("x", 2), View("y", 2)
