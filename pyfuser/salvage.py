@@ -41,6 +41,7 @@ def separate(
     rejected: dict[GroupShape, KernelError] = {}
     needed = _needed(trace, graph)
     for n, shape in enumerate(group_shapes(trace, [(n,) for n in range(len(trace.calls))])):
+        shape = shape._replace(dead=frozenset())  # who would overwrite it may be stuck
         if needed[n] & stuck.keys():
             stuck[n] = None
             continue

@@ -180,6 +180,29 @@ def test_calls_that_need_nothing_of_a_rejected_one_run(machine: Machine) -> None
     assert set(y) == {1.0}
 
 
+@pyfuser.fuse
+@pk.workunit
+def filled(i, x, value):
+    x[i] = value
+
+
+@pyfuser.fuse
+@pk.workunit
+def rejected(i, x):
+    x[i] = 2.0
+
+
+def test_what_a_rejected_one_would_overwrite_is_kept(machine: Machine) -> None:
+    machine.break_compiler('if grep -q rejected kernel.cpp; then exit 1; fi; exec "$real" "$@"')
+    x = pk.View([SIZE], pk.double)
+    pk.parallel_for(SIZE, filled, x=x, value=3.0)
+    pk.parallel_for(SIZE, rejected, x=x)
+    with pytest.raises(KernelError, match="1 pending call cannot run; all others have run"):
+        pyfuser.sync()
+    pyfuser.discard()
+    assert set(x) == {3.0}
+
+
 def test_a_kernel_that_only_fusion_makes_impossible(machine: Machine) -> None:
     """Both calls run alone, and nobody is told of an error."""
     machine.break_compiler('if grep -q fused kernel.cpp; then exit 1; fi; exec "$real" "$@"')
