@@ -70,7 +70,7 @@ def _fold(context: Context, sums: Sequence[SumNames], block: int) -> str:
         f"        tiling = pf_tiling({rows}, {extents[-1]});",
         f"        return {opened};",
         "    }",
-        "    // Keep the terms of all tiles that lie across the steps from first to last, or their ends.",
+        "    // Keep the terms of all tiles that the steps from first to last are in, or cut.",
         "    bool keep(const int64_t* slot, int64_t first, int64_t last) {",
         f"        first = first > slot[1] ? ({first}) * {inner} / {strip}{across} : 0;",
         f"        last = last - slot[1] < {steps} ? (({last}) * {inner} + {strip} - 1) / "

@@ -335,7 +335,7 @@ struct pf_fold {
         tiling = pf_tiling(1, pf_extent(slot[1], slot[2]));
         return acc_partial.open(tiling.count);
     }
-    // Keep the terms of all tiles that lie across the steps from first to last, or their ends.
+    // Keep the terms of all tiles that the steps from first to last are in, or cut.
     bool keep(const int64_t* slot, int64_t first, int64_t last) {
         first = first > slot[1] ? (first - slot[1]) * 1 / tiling.tile_columns : 0;
         last = last - slot[1] < tiling.columns ? ((last - slot[1]) * 1 + tiling.tile_columns - 1) / tiling.tile_columns : tiling.count;
