@@ -83,6 +83,7 @@ _PIECES = (
     ("pf_quotient", cpp_prelude.QUOTIENT),
     ("pf_remainder", cpp_prelude.QUOTIENT),
     ("pf_extent", cpp_prelude.EXTENT),
+    ("pf_scratch<", cpp_prelude.SCRATCH),
     ("#pragma omp", cpp_prelude.OPENMP),
     ("pf_axis", cpp_prelude.AXIS),
     ("pf_sum", cpp_prelude.SUM),

@@ -51,6 +51,17 @@ class Statements:
         values = ", ".join(map(self.text, s.values))
         self.emit(depth, f"{kind} {self.names[s.sym]}[{len(s.values)}] = {{{values}}};")
 
+    def scratch(self, s: nodes.Scratch, depth: int) -> None:
+        e, kind, name = self.expressions, s.sym.dtype.cpp, self.names[s.sym]
+        extents = [e.extent_name(s.sym, axis) for axis in range(len(s.shape))]
+        for extent, length in zip(extents, s.shape, strict=True):
+            self.emit(depth, f"const int64_t {extent} = pf_length({self.text(length)});")
+        for axis, stride in enumerate(e.views[s.sym].strides[:-1]):
+            product = " * ".join(extents[axis + 1 :])
+            self.emit(depth, f"const int64_t {e.strides[stride]} = {product};")
+        self.emit(depth, f"const pf_scratch<{kind}> pf_{name}_memory({{{', '.join(extents)}}});")
+        self.emit(depth, f"{kind}* __restrict__ const {name} = pf_{name}_memory.cells;")
+
     def assign(self, s: nodes.Assign, depth: int) -> None:
         self.emit(depth, f"{self.names[s.sym]} = {self.text(s.value)};")
 
@@ -120,6 +131,7 @@ def _negative(e: nodes.Const) -> bool:
 _STATEMENTS: dict[type[Stmt], Callable[[Statements, Any, int], None]] = {
     nodes.Declare: Statements.declare,
     nodes.DeclareArray: Statements.declare_array,
+    nodes.Scratch: Statements.scratch,
     nodes.Assign: Statements.assign,
     nodes.Store: Statements.store,
     nodes.Update: Statements.update,

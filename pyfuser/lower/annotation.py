@@ -19,7 +19,7 @@ _BARE = {
 # ... and as attributes (`pk.float` is C++'s).
 _QUALIFIED = {**_BARE, "float": DType.FLOAT32}
 _SIZED = {dtype.value: dtype for dtype in DType}
-_VIEW = re.compile(r"View([1-8])D")
+_VIEW = re.compile(r"(Scratch)?View([1-8])D")
 
 AUTO = "auto"  # `pk.cpp_auto`: the type of the initial value
 
@@ -28,8 +28,8 @@ AUTO = "auto"  # `pk.cpp_auto`: the type of the initial value
 class Annotation:
     """A parsed annotation.
 
-    kind: "scalar", "view", "accumulator", "list", "auto" or "team". `dtype` is None where the
-    annotation leaves it open (`pk.View1D`); `rank` counts for views.
+    kind: "scalar", "view", "scratch", "accumulator", "list", "auto" or "team". `dtype` is None
+    where the annotation leaves it open (`pk.View1D`); `rank` counts for views.
     """
 
     kind: str
@@ -70,7 +70,9 @@ def parse(node: ast.expr) -> Annotation | None:
         if name in ("List", "list"):
             return Annotation("list", element)
         view = _VIEW.fullmatch(name)
-        return Annotation("view", element, int(view[1])) if view else None
+        if view is None:
+            return None
+        return Annotation("scratch" if view[1] else "view", element, int(view[2]))
     dtype = scalar_type(node)
     if dtype is not None:
         return Annotation("scalar", dtype)
@@ -80,4 +82,4 @@ def parse(node: ast.expr) -> Annotation | None:
     if name == "TeamMember":
         return Annotation("team")
     view = _VIEW.fullmatch(name)
-    return Annotation("view", None, int(view[1])) if view else None
+    return Annotation("view", None, int(view[2])) if view and not view[1] else None

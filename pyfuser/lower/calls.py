@@ -9,13 +9,14 @@ from typing import Any
 from pyfuser.ir.dtypes import DType, integral_promotion
 from pyfuser.ir.maths import FUNCTIONS
 from pyfuser.ir.nodes import AtomicFetch, Call, Cast, Const, Eval, Expr
-from pyfuser.lower import atomics, convert
+from pyfuser.lower import atomics, convert, nested
 from pyfuser.lower.annotation import last_name
 from pyfuser.lower.context import Context, lowers
 from pyfuser.lower.expressions import indexed, is_slicing, subview
 from pyfuser.lower.free import MISSING, outside, unwrapped
 from pyfuser.lower.inline import Argument, inline
 from pyfuser.lower.names import outside_object, take
+from pyfuser.lower.team import Team
 from pyfuser.lower.views import LocalArray, ViewRef
 
 # What PyKokkos makes of a type's name that is called: `float(x)` is C++'s 32-bit float.
@@ -30,7 +31,6 @@ _COMPLEX = {
     "complex64": DType.COMPLEX128,
     "complex128": DType.COMPLEX128,
 }
-_PARALLEL = {"parallel_for", "parallel_reduce", "parallel_scan", "single"}
 _INSTEAD = {
     "print": "use pk.printf",
     "len": "use view.extent(0)",
@@ -48,12 +48,12 @@ def call(ctx: Context, node: ast.Call) -> Expr:
     if atomics.is_atomic(name):
         return atomics.value(ctx, name, node)
     user = _device_function(ctx, node, name)
-    if user is not None:
-        result = _inline(ctx, node, *user)
-        if result is None:
-            raise ctx.error(node, f"{name} returns nothing")
-        return result
-    return _language(ctx, node, name)
+    if user is None and not nested.is_nested(ctx, node, name):
+        return _language(ctx, node, name)
+    result = nested.call(ctx, node, name) if user is None else _inline(ctx, node, *user)
+    if result is None:
+        raise ctx.error(node, f"{name} returns nothing")
+    return result
 
 
 def call_statement(ctx: Context, node: ast.Call) -> None:
@@ -65,6 +65,9 @@ def call_statement(ctx: Context, node: ast.Call) -> None:
     user = _device_function(ctx, node, name)
     if user is not None:
         _inline(ctx, node, *user)
+        return
+    if nested.is_nested(ctx, node, name):
+        nested.call(ctx, node, name)
         return
     value = _language(ctx, node, name)
     while isinstance(value, Cast):
@@ -83,8 +86,6 @@ def _name(ctx: Context, node: ast.Call) -> str:
 def _language(ctx: Context, node: ast.Call, name: str) -> Expr:
     if name == "extent" and isinstance(node.func, ast.Attribute):
         return _extent(ctx, node, node.func)
-    if name in _PARALLEL:
-        raise ctx.error(node, f"nested parallelism ({name}) is not supported yet")
     known = name in FUNCTIONS or name in _CONVERSIONS or name in _COMPLEX
     if not known or name == "complex":
         hint = f": {_INSTEAD[name]}" if name in _INSTEAD else ""
@@ -193,4 +194,4 @@ def _argument(ctx: Context, node: ast.expr) -> Argument:
         assert isinstance(node, ast.Subscript)
         return subview(ctx, node)
     binding = ctx.lookup(node.id) if isinstance(node, ast.Name) else None
-    return binding if isinstance(binding, ViewRef) else ctx.expression(node)
+    return binding if isinstance(binding, (ViewRef, Team)) else ctx.expression(node)

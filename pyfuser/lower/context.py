@@ -7,7 +7,7 @@ need each other without importing each other.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import CodeType, FunctionType
@@ -33,6 +33,7 @@ from pyfuser.ir.nodes import (
 from pyfuser.ir.visit import all_expressions, statements
 from pyfuser.lower import convert
 from pyfuser.lower.source import FunctionSource
+from pyfuser.lower.team import NestedFunction, Team
 from pyfuser.lower.views import LocalArray, ViewRef
 
 Handler = Callable[["Context", Any], Any]
@@ -64,7 +65,7 @@ class Variable:
     kind: str
 
 
-Binding = Variable | ViewRef | LocalArray
+Binding = Variable | ViewRef | LocalArray | Team | NestedFunction
 
 
 @dataclass(slots=True)
@@ -93,6 +94,8 @@ class Context:
         self.path = path  # prefix of the paths of free names
         self.result = result  # where a returned value goes; None: nothing may be returned
         self.scopes: list[dict[str, Binding]] = [{}]
+        self.captured = 0  # so many scopes lie around the nested pattern that is being lowered
+        self.running: list[ast.FunctionDef] = []  # nested functions
         self.out: list[Stmt] = []
 
     # ----------------------------------------------------------------- dispatch
@@ -135,7 +138,9 @@ class Context:
             if len(self.out) > mark and values and _changes_memory(self.out[mark:]):
                 later = self.out[mark:]
                 del self.out[mark:]
-                values = [v if isinstance(v, ViewRef) else self.stable(v, "left") for v in values]
+                values = [
+                    v if isinstance(v, (ViewRef, Team)) else self.stable(v, "left") for v in values
+                ]
                 self.out += later
             values.append(value)
         return values
@@ -157,6 +162,30 @@ class Context:
             yield self.scopes[-1]
         finally:
             self.scopes.pop()
+
+    @contextmanager
+    def nested(
+        self, node: ast.AST, function: NestedFunction, scope: Mapping[str, Binding], parallel: bool
+    ) -> Iterator[None]:
+        """Lower a nested function's body: in the scopes around its definition, then its own."""
+        if function.node in self.running:
+            raise self.error(node, f"{function.node.name} runs itself")
+        saved = self.scopes, self.captured, self.result
+        around = len(function.scopes)
+        self.scopes = [*function.scopes, dict(scope)]
+        self.captured = around if parallel else min(self.captured, around)
+        self.result = None
+        self.running.append(function.node)
+        try:
+            yield
+        finally:
+            self.running.pop()
+            self.scopes, self.captured, self.result = saved
+
+    def is_captured(self, name: str) -> bool:
+        """Whether a name belongs to what is around the nested pattern that is being lowered."""
+        inner = self.scopes[self.captured :]
+        return self.captured > 0 and not any(name in scope for scope in inner)
 
     def block(self, nodes: list[ast.stmt]) -> Body:
         """Lower statements as a block of their own."""
@@ -235,7 +264,6 @@ _SYNTAX: dict[type[ast.AST], str] = {
     ast.Delete: "del",
     ast.Dict: "a dict",
     ast.DictComp: "a comprehension",
-    ast.FunctionDef: "a nested function (nested parallelism, not yet)",
     ast.GeneratorExp: "a generator expression",
     ast.Global: "global",
     ast.Import: "import",

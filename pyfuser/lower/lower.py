@@ -12,9 +12,11 @@ from pyfuser.ir.nodes import Accumulator, Declare, Param, Read, Sym, Workunit
 from pyfuser.lower import calls, expressions, names, statements  # they register what they lower
 from pyfuser.lower.context import Context, Shared, Variable
 from pyfuser.lower.free import unchanged, unwrapped
+from pyfuser.lower.lockstep import in_lockstep
 from pyfuser.lower.returns import without_returns
 from pyfuser.lower.signature import Signature, signature
 from pyfuser.lower.source import unwrap
+from pyfuser.lower.team import Team
 from pyfuser.lower.types import BoundType, ScalarType, ViewType, scalar_dtype
 from pyfuser.lower.views import whole
 
@@ -52,11 +54,13 @@ def lower(
     rank: int,
     types: Mapping[str, BoundType],
     index_dtype: DType = DType.INT32,
+    team_size: int = 0,
 ) -> Lowered:
     """Lower a workunit.
 
     pattern: "for", "reduce" or "scan"; rank: the number of policy indices; types: what each
-    further parameter is bound to.
+    further parameter is bound to; team_size: of a TeamPolicy, whose league is the (one) dimension,
+    how many threads a team has, else 0.
 
     Raises WorkunitError for what the language does not have, and ArgumentError where `types` do
     not fit the parameters.
@@ -67,15 +71,24 @@ def lower(
     context = Context(plain, header.source, Shared(index_dtype, active=[plain.__code__]))
     params = tuple(_parameter(context, name, bound[name]) for name in bound)
     context.scopes.append({})  # in C++ arguments are fields, which a local may shadow
-    indices = _indices(context, header.names[:rank], index_dtype)
+    _check_members(header, rank, team_size)
+    team = None
+    if team_size:
+        team = _team(context, header.names[0], index_dtype, team_size)
+        indices: tuple[Sym, ...] = (team.league_rank,)
+    else:
+        indices = _indices(context, header.names[:rank], index_dtype)
     accumulators = _accumulators(context, header, pattern, rank)
     for node in header.source.node.body:
         context.statement(node)
+    body = without_returns(tuple(context.out))
+    if team is not None and team.size > 1:
+        body = in_lockstep(body, team, {a.sym for a in accumulators})
     workunit = Workunit(
         plain.__name__,
         indices,
         params,
-        without_returns(tuple(context.out)),
+        body,
         accumulators,
         header.source.location(header.source.node),
     )
@@ -100,6 +113,28 @@ def _indices(context: Context, names: tuple[str, ...], dtype: DType) -> tuple[Sy
         else:
             context.scopes[-1][name] = Variable(index, "index")
     return indices
+
+
+def _check_members(header: Signature, rank: int, team_size: int) -> None:
+    """Refuse a workunit for teams without a TeamPolicy, and the other way round."""
+    node = header.source.node
+    for place, name in enumerate(header.names[:rank]):
+        annotation = header.annotations.get(name)
+        is_member = annotation is not None and annotation.kind == "team"
+        if is_member and not team_size:
+            raise header.source.error(
+                node, f"{name!r} is a pk.TeamMember: the workunit needs a pk.TeamPolicy"
+            )
+        if team_size and place == 0 and annotation is not None and not is_member:
+            raise header.source.error(
+                node, f"with a TeamPolicy {name!r} is a team's member: annotate it pk.TeamMember"
+            )
+
+
+def _team(context: Context, name: str, dtype: DType, size: int) -> Team:
+    team = Team(size, fresh("league_rank", dtype), fresh("team_rank", DType.INT32))
+    context.scopes[-1][name] = team
+    return team
 
 
 def _accumulators(

@@ -13,6 +13,7 @@ from pyfuser.ir.maths import CONSTANTS
 from pyfuser.ir.nodes import Const, Expr, Read
 from pyfuser.lower.context import Context, Variable, lowers
 from pyfuser.lower.free import MISSING, member, outside
+from pyfuser.lower.team import NestedFunction, Team
 from pyfuser.lower.types import scalar_dtype
 from pyfuser.lower.views import LocalArray, ViewRef
 
@@ -45,6 +46,10 @@ def name(ctx: Context, node: ast.Name) -> Expr:
         raise ctx.error(node, f"{node.id!r} is a view: index it, as in {node.id}[i]")
     if isinstance(binding, LocalArray):
         raise ctx.error(node, f"{node.id!r} is a list: index it, as in {node.id}[0]")
+    if isinstance(binding, Team):
+        raise ctx.error(node, f"{node.id!r} is a team's member: use {node.id}.league_rank()")
+    if isinstance(binding, NestedFunction):
+        raise ctx.error(node, f"{node.id!r} is a function: only nested patterns can run it")
     return _number(ctx, node, node.id, outside(ctx.function, node.id))
 
 

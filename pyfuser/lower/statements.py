@@ -27,11 +27,12 @@ from pyfuser.ir.nodes import (
 )
 from pyfuser.ir.visit import all_expressions, assigned, expressions, statements
 from pyfuser.lower import annotation as syntax
-from pyfuser.lower import convert
+from pyfuser.lower import convert, nested
 from pyfuser.lower.calls import call_statement
 from pyfuser.lower.context import Context, Variable, lowers
 from pyfuser.lower.expressions import BINARY_OPS, element, is_slicing, subview
 from pyfuser.lower.returns import RETURN
+from pyfuser.lower.team import NestedFunction, Team
 from pyfuser.lower.views import LocalArray, ViewRef
 
 _READ_ONLY = {"scalar": "an argument of the call"}
@@ -53,6 +54,9 @@ def declaration(ctx: Context, node: ast.AnnAssign) -> None:
     ctx.check_new(node, name)
     if annotation.kind == "view":
         _subview_declaration(ctx, node, name, annotation)
+        return
+    if annotation.kind == "scratch":
+        nested.scratch(ctx, node, name, annotation)
         return
     if annotation.kind == "list":
         assert annotation.dtype is not None
@@ -149,6 +153,12 @@ def _writable(ctx: Context, target: ast.Name, dtype: DType | None) -> Sym:
     name = target.id
     binding = ctx.lookup(name)
     if isinstance(binding, Variable) and binding.kind in ("local", "accumulator"):
+        if binding.kind == "local" and ctx.is_captured(name):
+            raise ctx.error(
+                target,
+                f"{name!r} belongs to the code around: iterations of a nested pattern would write "
+                "it at once; use an accumulator or an element of a view",
+            )
         return binding.sym
     if binding is None:
         kind = _SPELLING.get(dtype, "float") if dtype else "float"
@@ -158,6 +168,8 @@ def _writable(ctx: Context, target: ast.Name, dtype: DType | None) -> Sym:
     if isinstance(binding, Variable):
         what = _READ_ONLY.get(binding.kind, f"the {binding.kind}")
         raise ctx.error(target, f"{name!r} is {what}: it cannot be assigned to")
+    if isinstance(binding, (Team, NestedFunction)):
+        raise ctx.error(target, f"{name!r} cannot be assigned to")
     raise ctx.error(target, f"{name!r} is a view: assign to an element, as in {name}[i] = ...")
 
 

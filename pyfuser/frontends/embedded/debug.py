@@ -7,18 +7,32 @@ from collections.abc import Callable
 from typing import Any
 
 from pyfuser.frontends.embedded.annotations import Acc
+from pyfuser.frontends.embedded.policies import NestedRange, TeamMember
 from pyfuser.trace.call import Space
 from pyfuser.trace.future import plain
 
 
-def run(pattern: str, space: Space, function: Callable[..., Any], kwargs: dict[str, Any]) -> Any:
+def run(
+    pattern: str,
+    space: Space,
+    function: Callable[..., Any],
+    kwargs: dict[str, Any],
+    teams: bool = False,
+) -> Any:
     """Call `function` for every index of `space`; the accumulator's value for a reduction or scan.
 
     Python's semantics hold, not C++'s: integers do not overflow and `/` of integers is exact.
+    `teams`: the index is the league's rank, and the function gets the one member of each team.
     """
     kwargs = {name: plain(value) for name, value in kwargs.items()}
     accumulator: Acc[Any] = Acc(0)
     extra = {"for": (), "reduce": (accumulator,), "scan": (accumulator, True)}[pattern]
     for index in itertools.product(*map(range, space.begin, space.end)):
-        function(*index, *extra, **kwargs)
+        first = (TeamMember(*index, 0),) if teams else index
+        function(*first, *extra, **kwargs)
     return None if pattern == "for" else accumulator.val
+
+
+def run_nested(pattern: str, policy: NestedRange, function: Callable[..., Any]) -> Any:
+    """A nested pattern of a workunit that runs in the Debug space."""
+    return run(pattern, Space((0,) * len(policy.extents), policy.extents), function, {})

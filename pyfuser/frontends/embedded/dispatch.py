@@ -30,7 +30,9 @@ from pyfuser.frontends.embedded.decorators import WorkunitState
 from pyfuser.frontends.embedded.policies import (
     ExecutionPolicy,
     MDRangePolicy,
+    NestedRange,
     RangePolicy,
+    TeamPolicy,
     integer,
 )
 from pyfuser.frontends.embedded.spaces import (
@@ -56,7 +58,9 @@ MAX_SIBLINGS = 64
 _SPACES: dict[Any, tuple[Space, int]] = KNOWN_POLICIES
 
 _WIDE = 1 << 8  # in the first part of the key: indices are 64 bits
+_TEAM = 9  # above this bit of it: the size of a TeamPolicy's teams
 _DEBUG = -1  # in its place: the Python function itself is run
+_DEBUG_TEAMS = -2
 
 
 class Binding:
@@ -110,7 +114,7 @@ def _picker(wanted: tuple[str, ...], given: tuple[str, ...]) -> Callable[[list[A
 def parallel_for(*args: Any, **kwargs: Any) -> None:
     """`parallel_for([label,] policy, workunit, **arguments)`: run a workunit for every index.
 
-    policy: a RangePolicy, an MDRangePolicy or the number of indices.
+    policy: a RangePolicy, an MDRangePolicy, a TeamPolicy or the number of indices.
 
     Raises ArgumentError where the arguments do not fit, WorkunitError where the workunit uses
     something that the language does not have.
@@ -159,15 +163,19 @@ def _dispatch(
         found = _SPACES.get(policy)
     elif type(policy) is RangePolicy:
         found = _SPACES.get((policy.begin, policy.end, policy.space))
+    elif isinstance(policy, NestedRange):
+        return debug.run_nested(pattern, policy, workunit)
     else:
         found = None
     space, head = found or _space(policy)
     state = getattr(workunit, "__pyfuser__", None)
     if type(workunit) is not FunctionType or state is None:
         raise _not_a_workunit(workunit)
-    if head == _DEBUG:
+    if head < 0:
         TRACER.flush()
-        return debug.run(pattern, space, state.function, kwargs)
+        return debug.run(pattern, space, state.function, kwargs, teams=head == _DEBUG_TEAMS)
+    if pattern == "scan" and head >> _TEAM:
+        raise PyFuserError("parallel_scan over a TeamPolicy is not possible: Kokkos has none")
     frame = sys._getframe(2)  # the program's: its code called parallel_for
     key: list[Any] = [pattern, head]
     try:
@@ -235,16 +243,21 @@ def _binding(state: WorkunitState, space: Space, key: tuple[Any, ...]) -> Bindin
 def _space(policy: Any) -> tuple[Space, int]:
     """The space of a policy and the first part of the key; kept for the next call."""
     key: Any
+    team_size = 0
     if isinstance(policy, RangePolicy):
         begin, end, execution = (policy.begin,), (policy.end,), policy.space
         key = (policy.begin, policy.end, execution)
     elif isinstance(policy, MDRangePolicy):
         begin, end, execution = policy.begin, policy.end, policy.space  # type: ignore[assignment]
         key = (begin, end, execution)
+    elif isinstance(policy, TeamPolicy):
+        begin, end, execution = (0,), (policy.league_size,), policy.space
+        team_size = abs(policy.team_size)  # -1, for AUTO, is a team of one
+        key = (policy.league_size, execution, team_size)
     elif isinstance(policy, ExecutionPolicy):
         raise PyFuserError(
-            f"{type(policy).__name__} is not supported by PyFuser's embedded engine yet; use a "
-            "RangePolicy or an MDRangePolicy"
+            f"{type(policy).__name__} is not supported by PyFuser's embedded engine; use a "
+            "RangePolicy, an MDRangePolicy or a TeamPolicy"
         )
     elif isinstance(policy, (int, np.integer, Future)):
         key = integer(policy, "the number of indices")
@@ -254,8 +267,9 @@ def _space(policy: Any) -> tuple[Space, int]:
     head = len(begin)
     if max(*begin, *end) >= INT32_LIMIT or min(*begin, *end) < -INT32_LIMIT:
         head |= _WIDE
+    head |= team_size << _TEAM
     if execution is ExecutionSpace.Debug:
-        head = _DEBUG
+        head = _DEBUG_TEAMS if team_size else _DEBUG
     found = Space(begin, end, execution.value), head
     if len(_SPACES) >= MAX_SPACES:
         _SPACES.clear()
@@ -269,7 +283,7 @@ def _lower(state: WorkunitState, space: Space, key: tuple[Any, ...]) -> Binding:
     codes = dict(zip(names, key[3::2], strict=True))
     types = {name: arguments.bound_type(code) for name, code in codes.items()}
     index = DType.INT64 if key[1] & _WIDE else DType.INT32
-    lowered = lower(state.function, key[0], len(space.begin), types, index)
+    lowered = lower(state.function, key[0], len(space.begin), types, index, key[1] >> _TEAM)
     written = _written(lowered.workunit)
     for param, name in zip(lowered.workunit.params, lowered.names, strict=True):
         if codes[name] & READ_ONLY and param.sym in written:
