@@ -8,6 +8,7 @@ from itertools import count
 
 from pyfuser.codegen import cpp_bounds
 from pyfuser.codegen.cpp_bounds import CheckedExpressions
+from pyfuser.codegen.cpp_cost import grain_text
 from pyfuser.codegen.cpp_expressions import Expressions
 from pyfuser.codegen.cpp_hazards import may_contract
 from pyfuser.codegen.cpp_names import Names
@@ -170,6 +171,10 @@ class Context:
     def guard(self, nothing: str = "") -> list[str]:
         """What a function that holds loops starts with; it returns `nothing` after a mistake."""
         return [INDENT + cpp_bounds.guard(nothing)] if self.spec.checked else []
+
+    def grain(self) -> str:
+        """The number of iterations that is worth another thread."""
+        return grain_text(self.spec, self.expressions.text)
 
     def ivdep(self, depth: int) -> list[str]:
         """Iterations of a parallel loop are independent by contract; of a serial one, who knows.

@@ -13,9 +13,14 @@ from pyfuser.ir.visit import assigned
 
 INDENT = "    "
 
+LoopLines = Callable[[nodes.For, int], "list[str] | None"]
+
 
 class Statements:
-    """Prints a body; `constant` locals (assigned once) are declared const."""
+    """Prints a body; `constant` locals (assigned once) are declared const.
+
+    `sum_lines` may print a loop in another way; it is set by whoever knows one.
+    """
 
     def __init__(self, expressions: Expressions, body: Body) -> None:
         self.expressions = expressions
@@ -23,12 +28,16 @@ class Statements:
         self.names = expressions.names
         self.changing = assigned(body)
         self.lines: list[str] = []
+        self.sum_lines: LoopLines = lambda loop, depth: None
+        self.plain: nodes.For | None = None
 
-    def print(self, body: Body, depth: int) -> list[str]:
-        """The lines of a body, indented by `depth` levels."""
-        self.lines = []
+    def print(self, body: Body, depth: int, plain: nodes.For | None = None) -> list[str]:
+        """The lines of a body, indented by `depth` levels; `plain`: a loop to print as it is."""
+        kept = self.lines, self.plain
+        self.lines, self.plain = [], plain
         self.body(body, depth)
-        return self.lines
+        lines, (self.lines, self.plain) = self.lines, kept
+        return lines
 
     def body(self, body: Body, depth: int) -> None:
         for stmt in body:
@@ -104,6 +113,10 @@ class Statements:
         self.emit(depth, "}")
 
     def loop(self, s: nodes.For, depth: int) -> None:
+        lines = None if s is self.plain else self.sum_lines(s, depth)
+        if lines is not None:
+            self.lines += lines
+            return
         kind, k = s.sym.dtype.cpp, self.names[s.sym]
         down = isinstance(s.step, nodes.Const) and _negative(s.step)
         one = isinstance(s.step, nodes.Const) and s.step.value == 1

@@ -241,7 +241,7 @@ class _Fission:
             raise shared.place.error("the threads of a team may disagree about this range")
         self._check(loop.body, inside=True)
         if self.uniform.knows_thread(loop):
-            return self._threads((_part(loop, self.team),))
+            return self._threads(_part(loop, self.team))
         return (loop,)
 
     def _region(self, region: list[Stmt]) -> Body:
@@ -250,7 +250,7 @@ class _Fission:
         self._check(tuple(region))
         return self._threads(map_body(tuple(region), None, self._divided))
 
-    def _divided(self, stmt: Stmt) -> Stmt:
+    def _divided(self, stmt: Stmt) -> Stmt | Body:
         if isinstance(stmt, For) and stmt.sym in self.team.loops:
             return _part(stmt, self.team)
         return stmt
@@ -288,24 +288,34 @@ def _may_go_ahead(stmt: Stmt) -> bool:
     return stmt.value is None or all(isinstance(e, (Const, Read)) for e in expressions(stmt.value))
 
 
-def _part(loop: For, team: Team) -> For:
+def _part(loop: For, team: Team) -> Body:
     """The part of a shared loop that one thread runs: as long as that of the others, or the rest.
 
     In 64 bits, in which no sum of 32-bit numbers overflows.
     """
-    first, end = convert.cast(loop.start, DType.INT64), convert.cast(loop.stop, DType.INT64)
-    count = end if _is_zero(loop.start) else convert.binary("-", end, first)
-    padded = convert.binary("+", count, Const(team.size - 1, DType.INT32))
-    chunk = convert.binary("/", padded, Const(team.size, DType.INT32))
+    wide = DType.INT64
+    begin, end = convert.cast(loop.start, wide), convert.cast(loop.stop, wide)
+    count = end if _is_zero(loop.start) else convert.binary("-", end, begin)
+    padded = convert.binary("+", count, Const(team.size - 1, wide))
+    chunk, first, last = fresh("chunk", wide), fresh("first", wide), fresh("last", wide)
 
-    def bound(rank: Expr) -> Expr:
-        place = convert.binary("*", rank, chunk)
-        place = place if _is_zero(loop.start) else convert.binary("+", first, place)
-        return Select(Compare("<", place, end), place, end)
+    def place(rank: Expr) -> Expr:
+        steps = convert.binary("*", rank, Read(chunk))
+        return steps if _is_zero(loop.start) else convert.binary("+", begin, steps)
 
-    rank = Read(team.rank)
-    start = convert.cast(bound(rank), loop.sym.dtype)
-    return replace(loop, start=start, stop=bound(convert.binary("+", rank, _ONE)))
+    after = convert.binary("+", Read(first), Read(chunk))
+    return (
+        Declare(chunk, convert.binary("/", padded, Const(team.size, wide))),
+        Declare(first, place(Read(team.rank))),
+        Declare(last, _least(after, end)),
+        replace(
+            loop, start=convert.cast(_least(Read(first), end), loop.sym.dtype), stop=Read(last)
+        ),
+    )
+
+
+def _least(a: Expr, b: Expr) -> Expr:
+    return Select(Compare("<", a, b), a, b)
 
 
 def _is_zero(expr: Expr) -> bool:

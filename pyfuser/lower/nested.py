@@ -42,6 +42,8 @@ _ONE = Const(1, DType.INT32)
 @lowers(ast.FunctionDef)
 def function(ctx: Context, node: ast.FunctionDef) -> None:
     """A function for nested patterns: it is lowered where one runs it."""
+    if not any(isinstance(binding, Team) for scope in ctx.scopes for binding in scope.values()):
+        raise ctx.error(node, "a nested function needs a team (pk.TeamPolicy) whose threads run it")
     if node.decorator_list:
         raise ctx.error(node, "a nested function takes no decorator")
     ctx.check_new(node, node.name)
@@ -61,7 +63,8 @@ def call(ctx: Context, node: ast.Call, name: str) -> Expr | None:
     if team is not None:
         return _method(ctx, node, name, team)
     if name == "single":
-        return _single(ctx, node)
+        _single(ctx, node)
+        return None
     return _pattern(ctx, node, _PATTERNS[name])
 
 
@@ -155,14 +158,16 @@ def _range(ctx: Context, node: ast.expr) -> _Range:
     name = last_name(node.func) if isinstance(node, ast.Call) else None
     if not isinstance(node, ast.Call) or name not in _RANGES or node.keywords or not node.args:
         raise ctx.error(
-            node, f"a nested pattern runs over {', '.join(_RANGES)}(team_member, n), written here"
+            node,
+            "nested parallelism needs a range written here: pk.TeamThreadRange(team_member, n), "
+            "pk.ThreadVectorRange(team_member, n) or pk.TeamThreadMDRange(team_member, n, m)",
         )
     team = _team(ctx, node.args[0])
     values = []
     for argument, value in zip(node.args[1:], ctx.ordered(node.args[1:]), strict=True):
         if not value.dtype.is_integer:
             raise ctx.error(argument, f"{name} needs integers, not {value.dtype.value}")
-        values.append(ctx.stable(value, "count"))  # a pattern's range is fixed when it starts
+        values.append(_fixed(ctx, value))
     zero: Expr = Const(0, DType.INT32)
     if "MD" in name:
         if len(values) < 2:
@@ -172,6 +177,17 @@ def _range(ctx: Context, node: ast.expr) -> _Range:
         raise ctx.error(node, f"{name} takes the team's member and a count (or begin and end)")
     start = values[0] if len(values) == 2 else zero
     return _Range(team, ((start, values[-1]),), _RANGES[name])
+
+
+def _fixed(ctx: Context, value: Expr) -> Expr:
+    """The value in a form that the pattern cannot change: its range is fixed when it starts."""
+    if isinstance(value, Read):
+        for scope in ctx.scopes:
+            for name, binding in scope.items():
+                is_it = isinstance(binding, Variable) and binding.sym == value.sym
+                if is_it and name not in ctx.source.assigned_names:
+                    return value
+    return ctx.stable(value, "count")
 
 
 def _team(ctx: Context, node: ast.expr) -> Team:
@@ -225,9 +241,7 @@ def _accumulator(
 ) -> Sym:
     """The declared sum of a nested reduction or scan."""
     if annotation is not None and annotation.kind != "accumulator":
-        raise ctx.error(
-            nested.node, f"{name!r} is the accumulator: annotate it pk.Acc[pk.double]"
-        )
+        raise ctx.error(nested.node, f"{name!r} is the accumulator: annotate it pk.Acc[pk.double]")
     dtype = (annotation.dtype if annotation else None) or DType.FLOAT64
     zero = 0j if dtype.is_complex else 0.0 if dtype.is_float else 0
     value = False if dtype is DType.BOOL else zero

@@ -71,8 +71,23 @@ def declaration(ctx: Context, node: ast.AnnAssign) -> None:
         if value is None:
             raise ctx.error(node, "a name of type pk.cpp_auto needs a value")
         dtype = value.dtype
-    sym = ctx.temporary(name, dtype, None if value is None else convert.cast(value, dtype))
+    sym = _total(ctx, node, value, dtype)
+    if sym is None:
+        sym = ctx.temporary(name, dtype, None if value is None else convert.cast(value, dtype))
     ctx.scopes[-1][name] = Variable(sym, "local")
+
+
+def _total(ctx: Context, node: ast.AnnAssign, value: Expr | None, dtype: DType) -> Sym | None:
+    """The sum of a nested reduction, if the name may simply stand for it."""
+    call, target = node.value, node.target
+    assert isinstance(target, ast.Name)
+    if not isinstance(call, ast.Call) or syntax.last_name(call.func) != "parallel_reduce":
+        return None
+    known = isinstance(value, Read) and value.dtype is dtype
+    if not known or target.id in ctx.source.assigned_names:
+        return None
+    assert isinstance(value, Read)
+    return value.sym
 
 
 def _subview_declaration(

@@ -219,9 +219,6 @@ def test_layouts():
     assert_array_equal(np.asarray(right), want)
 
 
-@pytest.mark.xfail(
-    raises=PyFuserError, strict=True, reason="the embedded engine has no TeamPolicy yet"
-)
 def test_teams_in_a_trace():
     m, y, z = np.zeros((4, 6)), np.zeros(4), np.zeros(4)
     with pyfuser.fusing():

@@ -28,7 +28,7 @@ def run(
     accumulator: Acc[Any] = Acc(0)
     extra = {"for": (), "reduce": (accumulator,), "scan": (accumulator, True)}[pattern]
     for index in itertools.product(*map(range, space.begin, space.end)):
-        first = (TeamMember(*index, 0),) if teams else index
+        first: tuple[Any, ...] = (TeamMember(index[0], 0),) if teams else index
         function(*first, *extra, **kwargs)
     return None if pattern == "for" else accumulator.val
 
