@@ -20,9 +20,11 @@ from pyfuser.ir.nodes import (
     AtomicFetch,
     Binary,
     Body,
+    Break,
     Call,
     Cast,
     Const,
+    Continue,
     Declare,
     Eval,
     Expr,
@@ -95,6 +97,8 @@ class _Joiner:
             return None
         if a.changed & (b.read | b.changed) or b.changed & a.read:
             return None
+        if a.changed and _jumps(first.body) != _jumps(body):
+            return None
         views = (a.written & (b.loaded | b.written)) | (b.written & a.loaded)
         touched = (a.written | b.written) & self.overlapping
         if touched or not all(self._own_element(v, (*first.body, *body), first.sym) for v in views):
@@ -130,6 +134,11 @@ class _Joiner:
         return not (reads - {variable}) & inside and any(
             _is_shifted(index, variable) for index in subscripts
         )
+
+
+def _jumps(body: Body) -> bool:
+    """Whether a trip holds a jump, however deep: engines add up such loops in another order."""
+    return any(isinstance(stmt, (Break, Continue)) for stmt in statements(body))
 
 
 def _may_move_up(stmt: Stmt, loop: Stmt) -> bool:
