@@ -35,6 +35,8 @@ def row_sums(stmt: Stmt, accumulators: Mapping[Sym, object]) -> list[Sym]:
     """The accumulators that a loop adds to, if the loop may be run in blocks."""
     if not isinstance(stmt, For) or not isinstance(stmt.step, nodes.Const) or stmt.step.value != 1:
         return []
+    if _is_short(stmt):
+        return []
     changed = assigned(stmt.body)
     if stmt.sym in changed or _leaves(stmt.body):
         return []
@@ -97,6 +99,14 @@ def row_lines(context: Context, loop: For, sums: list[Sym], depth: int) -> list[
         "}",
     ]
     return [INDENT * depth + line for line in lines]
+
+
+def _is_short(loop: For) -> bool:
+    """Whether the trips are known to be too few for blocks."""
+    start, stop = loop.start, loop.stop
+    if not isinstance(start, nodes.Const) or not isinstance(stop, nodes.Const):
+        return False
+    return int(stop.value) - int(start.value) < SHORTEST  # type: ignore[arg-type]
 
 
 def _may_change(bound: Expr, changed: set[Sym]) -> bool:

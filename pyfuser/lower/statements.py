@@ -11,6 +11,7 @@ from pyfuser.ir.nodes import (
     AtomicFetch,
     Body,
     Break,
+    Compare,
     Const,
     Continue,
     DeclareArray,
@@ -255,7 +256,17 @@ def _update_name(ctx: Context, target: ast.Name, op: str, value: Expr) -> None:
 def branch(ctx: Context, node: ast.If) -> None:
     """`if`, `elif`, `else`."""
     test = ctx.condition(node.test)
-    ctx.out.append(If(test, ctx.block(node.body), ctx.block(node.orelse)))
+    then, orelse = ctx.block(node.body), ctx.block(node.orelse)
+    if _is_same_number(test):  # the rank in a team of one
+        ctx.out.extend(then)
+    else:
+        ctx.out.append(If(test, then, orelse))
+
+
+def _is_same_number(test: Expr) -> bool:
+    if not isinstance(test, Compare) or test.op != "==" or not isinstance(test.left, Const):
+        return False
+    return test.left == test.right and test.left.dtype.is_integer
 
 
 @lowers(ast.While)

