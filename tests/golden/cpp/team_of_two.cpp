@@ -173,6 +173,41 @@ static inline __attribute__((always_inline)) void pf_terms(
     }
 }
 
+struct pf_running {
+    pf_sum<double, 128> acc_sum;
+    int64_t filled = 0;  // terms of the block that is not complete
+    __attribute__((always_inline)) inline void done(double* acc_partial) {
+        acc_sum.add(filled);
+        *acc_partial = *(const double*)acc_sum.total();
+    }
+};
+
+static inline __attribute__((always_inline)) void pf_more(
+    pf_running& running,
+    int64_t column,
+    int64_t column_end,
+    const double* __restrict__ x,
+    const int64_t x_stride0,
+    const int32_t n) {
+    for (int64_t at = column; at < column_end;) {
+        const int64_t left = column_end - at, space = 128 - running.filled;
+        if (left >= 128 && space == 128) {
+            pf_terms(at, 128, running.acc_sum.term, x, x_stride0, n);
+            running.acc_sum.add(128);
+            at += 128;
+            continue;
+        }
+        const int64_t count = left < space ? left : space;
+        pf_terms(at, count, running.acc_sum.term + running.filled, x, x_stride0, n);
+        at += count;
+        running.filled += count;
+        if (running.filled == 128) {
+            running.acc_sum.add(128);
+            running.filled = 0;
+        }
+    }
+}
+
 static __attribute__((noinline)) void pf_tile(
     int64_t column,
     int64_t column_end,
@@ -180,26 +215,9 @@ static __attribute__((noinline)) void pf_tile(
     const double* __restrict__ x,
     const int64_t x_stride0,
     const int32_t n) {
-    pf_sum<double, 128> acc_sum;
-    int64_t filled = 0;
-    int64_t at = column;
-    for (; at + 128 <= column_end; at += 128) {
-        pf_terms(at, 128, acc_sum.term, x, x_stride0, n);
-        acc_sum.add(128);
-    }
-    while (at < column_end) {
-        const int64_t left = column_end - at, space = 128 - filled;
-        const int64_t count = left < space ? left : space;
-        pf_terms(at, count, acc_sum.term + filled, x, x_stride0, n);
-        at += count;
-        filled += count;
-        if (filled == 128) {
-            acc_sum.add(128);
-            filled = 0;
-        }
-    }
-    acc_sum.add(filled);
-    *acc_partial = *(const double*)acc_sum.total();
+    pf_running running;
+    pf_more(running, column, column_end, x, x_stride0, n);
+    running.done(acc_partial);
 }
 
 extern "C" int pf_kernel(const int64_t* slot, int64_t* results) {
