@@ -21,6 +21,7 @@ from pyfuser.ir.nodes import (
     Read,
     Stmt,
     Sym,
+    While,
 )
 from pyfuser.ir.visit import (
     all_expressions,
@@ -28,6 +29,7 @@ from pyfuser.ir.visit import (
     declared,
     leaves_loop,
     map_body,
+    statements,
     substitute_syms,
 )
 from pyfuser.trace.shape import RegionShape, ScalarShape
@@ -88,7 +90,12 @@ def _values(
 
 
 def _may_unroll(loop: For) -> bool:
-    """Whether each trip runs to its end and none changes the loop's variable."""
+    """Whether each trip runs to its end and none changes the loop's variable.
+
+    Around a loop that stays, nothing would be gained: iterations do not vectorise across that.
+    """
+    if any(isinstance(stmt, (For, While)) for stmt in statements(loop.body)):
+        return False
     return loop.sym not in assigned(loop.body) and not any(map(leaves_loop, loop.body))
 
 
