@@ -99,7 +99,7 @@ class _Joiner:
             return None
         if a.changed & (b.read | b.changed) or b.changed & a.read:
             return None
-        if a.changed and _jumps(first.body) != _jumps(body):
+        if a.changed and _kinds(first.body) != _kinds(body):
             return None
         views = (a.written & (b.loaded | b.written)) | (b.written & a.loaded)
         touched = (a.written | b.written) & self.overlapping
@@ -138,9 +138,10 @@ class _Joiner:
         )
 
 
-def _jumps(body: Body) -> bool:
-    """Whether a trip holds a jump, however deep: engines add up such loops in another order."""
-    return any(isinstance(stmt, (Break, Continue)) for stmt in statements(body))
+def _kinds(body: Body) -> list[bool]:
+    """Whether a trip holds loops or jumps: engines add up such loops in another order."""
+    kinds = [type(stmt) for stmt in statements(body)]
+    return [any(kind in kinds for kind in each) for each in ((For, While), (Break, Continue))]
 
 
 def _may_move_up(stmt: Stmt, loop: Stmt) -> bool:
