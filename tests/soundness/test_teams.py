@@ -225,6 +225,32 @@ def test_sums_of_joined_loops(n):
     np.testing.assert_allclose(fused[0], (rows()[:, :n] ** 2).sum(), rtol=1e-13)
 
 
+@pk.workunit
+def unused_sums(team: pk.TeamMember, counts, b, n):
+    j: int = team.league_rank()
+    last: float = 0.0
+
+    def inner(i: int, acc: pk.Acc[float]):
+        acc += b[j][i]
+
+    def counted(i: int, acc: pk.Acc[float]):
+        acc += pk.atomic_fetch_add(counts, [0], 1)
+
+    s: float = pk.parallel_reduce(pk.TeamThreadRange(team, n), inner)  # noqa: F841
+    t: float = pk.parallel_reduce(pk.TeamThreadRange(team, n), counted)  # noqa: F841
+    last = pk.atomic_fetch_add(counts, [1], 1)  # noqa: F841
+
+
+def test_sums_that_nobody_uses():
+    """They go, and what else was done for them stays."""
+    counts, b = np.zeros(2, np.int64), np.zeros((LEAGUE, COLUMNS))
+    with pyfuser.fusing():
+        pk.parallel_for(pk.TeamPolicy(LEAGUE, 1), scale, b=b, a=rows(), n=COLUMNS)
+        pk.parallel_for(pk.TeamPolicy(LEAGUE, 1), unused_sums, counts=counts, b=b, n=COLUMNS)
+    assert groups() == ["scale+unused_sums"]
+    assert list(counts) == [LEAGUE * COLUMNS, LEAGUE]
+
+
 def test_overlapping_rows():
     """Teams over views of one buffer: what overlaps is found in memory."""
     memory = np.zeros((LEAGUE + 1, COLUMNS))
