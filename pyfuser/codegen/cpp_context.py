@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import count
 
 from pyfuser.codegen import cpp_bounds
 from pyfuser.codegen.cpp_bounds import CheckedExpressions
@@ -12,13 +11,14 @@ from pyfuser.codegen.cpp_cost import grain_text
 from pyfuser.codegen.cpp_expressions import Expressions
 from pyfuser.codegen.cpp_hazards import may_contract
 from pyfuser.codegen.cpp_names import Names
+from pyfuser.codegen.cpp_scratch import scratch_views
 from pyfuser.codegen.cpp_statements import INDENT, Statements
 from pyfuser.codegen.spec import UNIT, KernelSpec, ViewSpec
 from pyfuser.ir import nodes
 from pyfuser.ir.canonical import all_syms
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Sym
-from pyfuser.ir.visit import all_expressions, statements
+from pyfuser.ir.visit import all_expressions
 
 NO_MEMORY = -1
 OUTSIDE = -2
@@ -90,7 +90,7 @@ class Context:
             for param, view in zip(spec.workunit.params, spec.views, strict=True)
             if view is not None
         }
-        views |= _scratch_views(spec, views)
+        views |= scratch_views(spec.workunit.body, views)
         self.strides = self._name_strides(views)
         self.expressions = Expressions(self.names, views, self.strides, spec.serial)
         if spec.checked:
@@ -184,17 +184,6 @@ class Context:
         """
         safe = self.independent and all(v is None or v.restrict for v in self.spec.views)
         return [f"{INDENT * depth}#pragma GCC ivdep"] if safe else []
-
-
-def _scratch_views(spec: KernelSpec, views: dict[Sym, ViewSpec]) -> dict[Sym, ViewSpec]:
-    """How scratch memory is addressed: row by row, with strides of its own."""
-    used = [stride for view in views.values() for stride in view.strides]
-    free = count(1 + max(used, default=0))
-    return {
-        s.sym: ViewSpec((*(next(free) for _ in s.shape[1:]), UNIT), restrict=True, written=True)
-        for s in statements(spec.workunit.body)
-        if isinstance(s, nodes.Scratch)
-    }
 
 
 def entry(context: Context, lines: list[str]) -> str:
