@@ -54,8 +54,8 @@ def fuse(workunit: Any = None) -> Any:
     state = state_of(workunit)
     if state is None:
         raise ArgumentError(
-            f"pyfuser.fuse: {workunit!r} is not a Python function; decorate a module-level "
-            "@pk.workunit function"
+            f"pyfuser.fuse: {workunit!r} is not a Python function; decorate a "
+            "@pk.workunit function or method"
         )
 
     @functools.wraps(workunit)

@@ -11,6 +11,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -118,9 +119,13 @@ def build_identity(compiler: Compiler, fastmath: bool) -> str:
 
 
 def compile_library(
-    compiler: Compiler, source: Path, target: Path, cancelled: threading.Event | None = None
+    compiler: Compiler,
+    source: Path,
+    target: Path,
+    cancelled: threading.Event | None = None,
+    options: Sequence[str] = (),
 ) -> None:
-    """Compile a C++ file to a shared library.
+    """Compile a C++ file to a shared library, with further `options`.
 
     Raises CompilerError with what the compiler said if it fails, writes nothing or exceeds
     TIME_LIMIT, or once `cancelled` is set. No process of the compiler outlives the call.
@@ -130,6 +135,7 @@ def compile_library(
     command = [
         *compiler.command,
         *flags(SETTINGS.fastmath),
+        *options,
         source.name,
         "-o",
         str(target),

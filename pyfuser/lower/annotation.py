@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyfuser.ir.dtypes import DType
 
@@ -20,6 +20,7 @@ _BARE = {
 _QUALIFIED = {**_BARE, "float": DType.FLOAT32}
 _SIZED = {dtype.value: dtype for dtype in DType}
 _VIEW = re.compile(r"(Scratch)?View([1-8])D")
+_RANDOM = re.compile(r"RandomPool|Random_XorShift(64|1024)_Pool")
 
 AUTO = "auto"  # `pk.cpp_auto`: the type of the initial value
 
@@ -28,13 +29,20 @@ AUTO = "auto"  # `pk.cpp_auto`: the type of the initial value
 class Annotation:
     """A parsed annotation.
 
-    kind: "scalar", "view", "scratch", "accumulator", "list", "auto" or "team". `dtype` is None
-    where the annotation leaves it open (`pk.View1D`); `rank` counts for views.
+    kind: "scalar", "view", "scratch", "accumulator", "list", "auto", "team", "random" (a pool) or
+    "object" (of a classtype). `dtype` is None where the annotation leaves it open (`pk.View1D`);
+    `rank` counts for views. real: it says `pk.real`, the type of the call's Views that are
+    annotated so.
     """
 
     kind: str
     dtype: DType | None = None
     rank: int = 0
+    real: bool = False
+
+    def with_real(self, real: DType) -> Annotation:
+        """The annotation where `pk.real` stands for this type."""
+        return replace(self, dtype=real) if self.real and self.kind != "view" else self
 
 
 def last_name(node: ast.AST) -> str | None:
@@ -53,6 +61,20 @@ def scalar_type(node: ast.AST) -> DType | None:
     return table.get(name) or _SIZED.get(name)
 
 
+def _of_elements(name: str, element: DType, real: bool) -> Annotation | None:
+    """`name[element]`."""
+    if name == "Acc":
+        return Annotation("accumulator", element, real=real)
+    if name in ("List", "list"):
+        return Annotation("list", element, real=real)
+    view = _VIEW.fullmatch(name)
+    if view is None:
+        return None
+    if view[1]:
+        return Annotation("scratch", element, int(view[2]), real)
+    return Annotation("view", None if real else element, int(view[2]), real)
+
+
 def parse(node: ast.expr) -> Annotation | None:
     """The meaning of an annotation; None if it has none in the language."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -65,20 +87,15 @@ def parse(node: ast.expr) -> Annotation | None:
         element = scalar_type(node.slice)
         if name is None or element is None:
             return None
-        if name == "Acc":
-            return Annotation("accumulator", element)
-        if name in ("List", "list"):
-            return Annotation("list", element)
-        view = _VIEW.fullmatch(name)
-        if view is None:
-            return None
-        return Annotation("scratch" if view[1] else "view", element, int(view[2]))
+        return _of_elements(name, element, last_name(node.slice) == "real")
     dtype = scalar_type(node)
     if dtype is not None:
-        return Annotation("scalar", dtype)
+        return Annotation("scalar", dtype, real=last_name(node) == "real")
     name = last_name(node) or ""
     if name == "cpp_auto":
         return Annotation(AUTO)
+    if _RANDOM.fullmatch(name):
+        return Annotation("random")
     if name == "TeamMember":
         return Annotation("team")
     view = _VIEW.fullmatch(name)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
+from functools import partial
 from types import FunctionType
 from typing import Any
 
 from pyfuser.ir.dtypes import DType, integral_promotion
 from pyfuser.ir.maths import FUNCTIONS
 from pyfuser.ir.nodes import AtomicFetch, Call, Cast, Const, Eval, Expr
-from pyfuser.lower import atomics, convert, nested
+from pyfuser.lower import atomics, convert, nested, random
 from pyfuser.lower.annotation import last_name
-from pyfuser.lower.context import Context, lowers
+from pyfuser.lower.context import Context, Record, lowers
 from pyfuser.lower.expressions import indexed, is_slicing, subview
 from pyfuser.lower.free import MISSING, outside, unwrapped
 from pyfuser.lower.inline import Argument, inline
-from pyfuser.lower.names import outside_object, take
+from pyfuser.lower.names import attribute, member_of, outside_object, take
+from pyfuser.lower.records import class_of, declare, fresh_record
 from pyfuser.lower.team import Team
 from pyfuser.lower.views import LocalArray, ViewRef
 
@@ -37,23 +40,54 @@ _INSTEAD = {
     "min": "use fmin",
     "max": "use fmax",
     "range": "it belongs into a for statement",
-    "rand": "random numbers in a workunit are not supported yet",
 }
 
 
 @lowers(ast.Call)
 def call(ctx: Context, node: ast.Call) -> Expr:
-    """A call whose value is used."""
+    """A call whose value is used as a number."""
+    result = value(ctx, node)
+    if isinstance(result, Record):
+        raise ctx.error(node, f"this is a {result.cls.__name__}, not a number: use its members")
+    return result
+
+
+def value(ctx: Context, node: ast.expr) -> Expr | Record:
+    """An expression that may be an object."""
+    binding = ctx.binding(node)
+    if isinstance(binding, Record):
+        return binding
+    if not isinstance(node, ast.Call):
+        return ctx.expression(node)
     name = _name(ctx, node)
     if atomics.is_atomic(name):
         return atomics.value(ctx, name, node)
-    user = _device_function(ctx, node, name)
+    user = _user_call(ctx, node)
     if user is None and not nested.is_nested(ctx, node, name):
         return _language(ctx, node, name)
-    result = nested.call(ctx, node, name) if user is None else _inline(ctx, node, *user)
+    result = nested.call(ctx, node, name) if user is None else user()
     if result is None:
         raise ctx.error(node, f"{name} returns nothing")
     return result
+
+
+@lowers(ast.Attribute)
+def member(ctx: Context, node: ast.Attribute) -> Expr:
+    """A member of an object, or a name of a module."""
+    owner = object_of(ctx, node.value)
+    return attribute(ctx, node) if owner is None else member_of(ctx, node, owner)
+
+
+def object_of(ctx: Context, node: ast.expr) -> Record | None:
+    """The object that an expression stands for, if it is one."""
+    if not isinstance(node, (ast.Name, ast.Attribute, ast.Call)):
+        return None
+    if not isinstance(node, ast.Call):
+        binding = ctx.binding(node)
+        return binding if isinstance(binding, Record) else None
+    user = _user_call(ctx, node)
+    result = None if user is None else user()
+    return result if isinstance(result, Record) else None
 
 
 def call_statement(ctx: Context, node: ast.Call) -> None:
@@ -62,18 +96,18 @@ def call_statement(ctx: Context, node: ast.Call) -> None:
     if atomics.is_atomic(name):
         atomics.statement(ctx, name, node)
         return
-    user = _device_function(ctx, node, name)
+    user = _user_call(ctx, node)
     if user is not None:
-        _inline(ctx, node, *user)
+        user()
         return
     if nested.is_nested(ctx, node, name):
         nested.call(ctx, node, name)
         return
-    value = _language(ctx, node, name)
-    while isinstance(value, Cast):
-        value = value.operand
-    if isinstance(value, (Call, AtomicFetch)):
-        ctx.out.append(Eval(value))
+    result = _language(ctx, node, name)
+    while isinstance(result, Cast):
+        result = result.operand
+    if isinstance(result, (Call, AtomicFetch)):
+        ctx.out.append(Eval(result))
 
 
 def _name(ctx: Context, node: ast.Call) -> str:
@@ -86,6 +120,8 @@ def _name(ctx: Context, node: ast.Call) -> str:
 def _language(ctx: Context, node: ast.Call, name: str) -> Expr:
     if name == "extent" and isinstance(node.func, ast.Attribute):
         return _extent(ctx, node, node.func)
+    if name == "rand":
+        return random.number(ctx, node)
     known = name in FUNCTIONS or name in _CONVERSIONS or name in _COMPLEX
     if not known or name == "complex":
         hint = f": {_INSTEAD[name]}" if name in _INSTEAD else ""
@@ -157,19 +193,53 @@ def _extent(ctx: Context, node: ast.Call, method: ast.Attribute) -> Expr:
 # --------------------------------------------------------------------------- device functions
 
 
-def _device_function(ctx: Context, node: ast.Call, name: str) -> tuple[str, FunctionType] | None:
-    """The user's function that a call names, with its path; None if it is the language's own."""
-    path, value = outside_object(ctx, node.func)
-    if value is MISSING:
+Inlined = Callable[[], "Expr | Record | None"]
+
+
+def _user_call(ctx: Context, node: ast.Call) -> Inlined | None:
+    """What inlines the user's function, method or constructor that a call names.
+
+    None if the call is one of the language's own functions.
+    """
+    if isinstance(node.func, ast.Attribute):
+        owner = object_of(ctx, node.func.value)
+        if owner is not None:
+            return partial(_method, ctx, node, owner, node.func.attr)
+    made = class_of(ctx, node.func)
+    if made is not None:
+        return partial(_construct, ctx, node, *made)
+    path, found = outside_object(ctx, node.func)
+    plain = unwrapped(found)
+    if found is MISSING or not isinstance(plain, FunctionType):
         return None
-    marked = _marked(value)
-    plain = unwrapped(value)
+    if not _marked(found) and (_is_library(plain) or _is_workunit_of_a_known_name(plain)):
+        return None
+    take(ctx, path, found)
+    return partial(_inline, ctx, node, ctx.path + path, plain)
+
+
+def _method(ctx: Context, node: ast.Call, owner: Record, name: str) -> Expr | Record | None:
+    """Call a method of an object."""
+    found = getattr(owner.cls, name, MISSING)
+    plain = unwrapped(found)
     if not isinstance(plain, FunctionType):
-        return None
-    if not marked and _is_library(plain):
-        return None
-    take(ctx, path, value)
-    return path, plain
+        raise ctx.error(node.func, f"{owner.cls.__name__} has no method {name!r}")
+    path = f"{owner.path}.{name}"
+    ctx.shared.free[path] = found
+    return _inline(ctx, node, path, plain, owner)
+
+
+def _construct(ctx: Context, node: ast.Call, path: str, cls: type) -> Record:
+    """Make an object of a classtype."""
+    record = fresh_record(ctx, node, path, cls)
+    declare(ctx, record)
+    _method(ctx, node, record, "__init__")
+    return record
+
+
+def _is_workunit_of_a_known_name(function: FunctionType) -> bool:
+    """Whether it is a workunit called as the function that it uses, such as `sin`."""
+    return function.__name__ in FUNCTIONS and hasattr(function, "__pyfuser__")
 
 
 def _marked(value: Any) -> bool:
@@ -181,10 +251,17 @@ def _is_library(function: FunctionType) -> bool:
     return (function.__module__ or "").partition(".")[0] in ("pykokkos", "pyfuser", "numpy", "math")
 
 
-def _inline(ctx: Context, node: ast.Call, path: str, function: FunctionType) -> Expr | None:
+def _inline(
+    ctx: Context,
+    node: ast.Call,
+    path: str,
+    function: FunctionType,
+    receiver: Record | None = None,
+) -> Expr | Record | None:
     if node.keywords:
         raise ctx.error(node, "a device function takes positional arguments only")
-    return inline(ctx, node, path, function, ctx.ordered(node.args, lambda a: _argument(ctx, a)))
+    arguments = ctx.ordered(node.args, lambda argument: _argument(ctx, argument))
+    return inline(ctx, node, path, function, arguments, receiver)
 
 
 def _argument(ctx: Context, node: ast.expr) -> Argument:
@@ -193,5 +270,5 @@ def _argument(ctx: Context, node: ast.expr) -> Argument:
     if is_slicing(node):
         assert isinstance(node, ast.Subscript)
         return subview(ctx, node)
-    binding = ctx.lookup(node.id) if isinstance(node, ast.Name) else None
-    return binding if isinstance(binding, (ViewRef, Team)) else ctx.expression(node)
+    binding = ctx.binding(node)
+    return binding if isinstance(binding, (ViewRef, Team)) else value(ctx, node)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import CodeType, FunctionType
-from typing import Any
+from typing import Any, TypeAlias
 
 from pyfuser.errors import WorkunitError
 from pyfuser.ir.canonical import fresh
@@ -65,7 +65,20 @@ class Variable:
     kind: str
 
 
-Binding = Variable | ViewRef | LocalArray | Team | NestedFunction
+@dataclass(frozen=True, slots=True, eq=False)
+class Record:
+    """An object of the user's class: a functor, as `self` of its methods, or a classtype's value.
+
+    cls: its class. path: where that is found from the workunit (see `lower.free`). fields: what
+    its members are; a classtype's are locals, for ir has no objects.
+    """
+
+    cls: type
+    path: str
+    fields: dict[str, Binding]
+
+
+Binding: TypeAlias = Variable | ViewRef | LocalArray | Record | Team | NestedFunction
 
 
 @dataclass(slots=True)
@@ -75,6 +88,9 @@ class Shared:
     index_dtype: DType = DType.INT32
     free: dict[str, object] = field(default_factory=dict)
     active: list[CodeType] = field(default_factory=list)
+    real: DType = DType.FLOAT64  # what `pk.real` stands for
+    pool: Sym | None = None  # the seed of random numbers
+    random_state: Sym | None = None  # once one is drawn
 
 
 class Context:
@@ -86,13 +102,14 @@ class Context:
         source: FunctionSource,
         shared: Shared,
         path: str = "",
-        result: Sym | None = None,
+        result: Sym | Record | None = None,
     ) -> None:
         self.function = function
         self.source = source
         self.shared = shared
         self.path = path  # prefix of the paths of free names
         self.result = result  # where a returned value goes; None: nothing may be returned
+        self.receiver: Record | None = None  # of a method; its members have bare names, too
         self.scopes: list[dict[str, Binding]] = [{}]
         self.captured = 0  # so many scopes lie around the nested pattern that is being lowered
         self.running: list[ast.FunctionDef] = []  # nested functions
@@ -138,9 +155,7 @@ class Context:
             if len(self.out) > mark and values and _changes_memory(self.out[mark:]):
                 later = self.out[mark:]
                 del self.out[mark:]
-                values = [
-                    v if isinstance(v, (ViewRef, Team)) else self.stable(v, "left") for v in values
-                ]
+                values = [v if isinstance(v, _PLACES) else self.stable(v, "left") for v in values]
                 self.out += later
             values.append(value)
         return values
@@ -202,6 +217,15 @@ class Context:
             binding = scope.get(name)
             if binding is not None:
                 return binding
+        return None if self.receiver is None else self.receiver.fields.get(name)
+
+    def binding(self, node: ast.expr) -> Binding | None:
+        """What a name, or a member of an object, is bound to."""
+        if isinstance(node, ast.Name):
+            return self.lookup(node.id)
+        if isinstance(node, ast.Attribute):
+            owner = self.binding(node.value)
+            return owner.fields.get(node.attr) if isinstance(owner, Record) else None
         return None
 
     def check_new(self, node: ast.AST, name: str) -> None:
@@ -249,6 +273,9 @@ class Context:
         """The error for syntax that the language does not have."""
         what = _SYNTAX.get(type(node), f"this syntax ({type(node).__name__})")
         return self.error(node, f"{what} is not supported in a workunit")
+
+
+_PLACES = (ViewRef, Record, Team)  # which are passed by reference
 
 
 def _changes_memory(body: list[Stmt]) -> bool:

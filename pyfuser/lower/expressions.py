@@ -8,7 +8,7 @@ from pyfuser.ir.canonical import fresh
 from pyfuser.ir.dtypes import DType, common_type
 from pyfuser.ir.nodes import Assign, Body, Declare, Expr, If, Load, Logical, Read, Select
 from pyfuser.lower import convert
-from pyfuser.lower.context import Context, lowers
+from pyfuser.lower.context import Context, Variable, lowers
 from pyfuser.lower.views import Axis, LocalArray, ViewRef
 
 BINARY_OPS: dict[type[ast.operator], str] = {
@@ -149,11 +149,11 @@ def flattened(node: ast.Subscript) -> tuple[ast.expr, list[ast.expr]]:
 
 def indexed(ctx: Context, base: ast.expr) -> ViewRef | LocalArray:
     """The view or local array that an expression names."""
-    binding = ctx.lookup(base.id) if isinstance(base, ast.Name) else None
+    binding = ctx.binding(base)
     if isinstance(binding, (ViewRef, LocalArray)):
         return binding
     text = ast.unparse(base)
-    if binding is not None:
+    if isinstance(binding, Variable):
         raise ctx.error(base, f"{text!r} is a number: it cannot be indexed")
     raise ctx.error(
         base, f"{text!r} is no view of this workunit: pass it as a keyword argument of the call"

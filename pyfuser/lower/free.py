@@ -2,12 +2,13 @@
 
 PyKokkos has no such names; here a number becomes a constant of the kernel, and a function is
 inlined. A lowered workunit lists what it took, so that a cache can tell whether it still holds.
-Paths are dotted: `N`, `config.N`, and `helper().N` for what the function `helper` took.
+Paths are dotted: `N`, `config.N`, and `helper().N` for what the function `helper` took. `<self>` is
+the class of the object that the workunit is a method of, or of what its closure holds as `self`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -39,11 +40,19 @@ def member(owner: Any, name: str) -> Any:
     return MISSING
 
 
-def resolve(function: FunctionType, path: str) -> Any:
+def root(name: str) -> str:
+    """The first step of paths into the class of the object called `name`."""
+    return f"<{name}>"
+
+
+def resolve(function: FunctionType, path: str, classes: Mapping[str, type]) -> Any:
     """What a path names now, or MISSING."""
     here: Any = function
     inside = True  # whether `here` is a function whose names are next
     for step in path.split("."):
+        if step in classes:
+            here, inside = classes[step], False
+            continue
         call = step.endswith("()")
         name = step[:-2] if call else step
         here = outside(here, name) if inside else member(here, name)
@@ -55,10 +64,12 @@ def resolve(function: FunctionType, path: str) -> Any:
     return here
 
 
-def unchanged(function: FunctionType, taken: Sequence[tuple[str, object]]) -> bool:
-    """Whether every path still names the value that was taken."""
+def unchanged(
+    function: FunctionType, taken: Sequence[tuple[str, object]], classes: Mapping[str, type]
+) -> bool:
+    """Whether every path still names the value that was taken; `classes` by root."""
     for path, value in taken:
-        now = outside(function, path) if "." not in path else resolve(function, path)
+        now = resolve(function, path, classes) if "." in path else outside(function, path)
         if now is not value and not _same_number(now, value):
             return False
     return True

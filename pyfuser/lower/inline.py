@@ -8,32 +8,43 @@ from types import FunctionType
 from pyfuser.ir.canonical import fresh
 from pyfuser.ir.nodes import Assign, Body, Declare, Expr, Read, Sym
 from pyfuser.ir.visit import statements
-from pyfuser.lower import convert
+from pyfuser.lower import convert, records
 from pyfuser.lower.annotation import Annotation, parse
-from pyfuser.lower.context import Binding, Context, Variable
+from pyfuser.lower.context import Binding, Context, Record, Variable
 from pyfuser.lower.returns import without_returns
 from pyfuser.lower.signature import signature
 from pyfuser.lower.team import Team
 from pyfuser.lower.views import ViewRef
 
-Argument = Expr | ViewRef | Team
+Argument = Expr | ViewRef | Record | Team
 
 
 def inline(
-    ctx: Context, node: ast.Call, path: str, function: FunctionType, arguments: list[Argument]
-) -> Expr | None:
-    """Put the function's body here; the value it returns, or None if it returns nothing."""
+    ctx: Context,
+    node: ast.Call,
+    path: str,
+    function: FunctionType,
+    arguments: list[Argument],
+    receiver: Record | None = None,
+) -> Expr | Record | None:
+    """Put the function's body here; the value it returns, or None if it returns nothing.
+
+    path: where the function is found from the workunit. receiver: the object it is a method of.
+    """
     header = signature(function)
     source = header.source
     if function.__code__ in ctx.shared.active:
         raise ctx.error(node, f"{function.__name__} calls itself: recursion is not supported")
-    if len(arguments) != len(header.names):
+    names = header.names if receiver is None else header.names[1:]
+    if len(arguments) != len(names):
         raise ctx.error(
-            node, f"{function.__name__} takes {len(header.names)} argument(s), not {len(arguments)}"
+            node, f"{function.__name__} takes {len(names)} argument(s), not {len(arguments)}"
         )
-    result = _result(ctx, node, function, source.node)
-    inner = Context(function, source, ctx.shared, f"{ctx.path}{path}().", result)
-    for name, argument in zip(header.names, arguments, strict=True):
+    inner = Context(function, source, ctx.shared, f"{path}().")
+    inner.result = result = _result(ctx, node, inner, source.node)
+    if receiver is not None:
+        inner.scopes[0][header.names[0]] = inner.receiver = receiver
+    for name, argument in zip(names, arguments, strict=True):
         annotation = header.annotations.get(name)
         if annotation is None:
             raise ctx.error(
@@ -41,6 +52,7 @@ def inline(
                 f"parameter {name!r} of {function.__name__} needs an annotation to be "
                 "called in a workunit",
             )
+        annotation = annotation.with_real(ctx.shared.real)
         inner.scopes[0][name] = _bind(ctx, node, name, argument, annotation)
     ctx.shared.active.append(function.__code__)
     try:
@@ -49,15 +61,17 @@ def inline(
     finally:
         ctx.shared.active.pop()
     body = without_returns(tuple(inner.out))
-    ctx.out.extend(body if result is None else _declared(result, body))
-    return None if result is None else Read(result)
+    if isinstance(result, Record):
+        records.declare(ctx, result)
+    ctx.out.extend(_declared(result, body) if isinstance(result, Sym) else body)
+    return Read(result) if isinstance(result, Sym) else result
 
 
 def _result(
-    ctx: Context, node: ast.Call, function: FunctionType, definition: ast.FunctionDef
-) -> Sym | None:
+    ctx: Context, node: ast.Call, inner: Context, definition: ast.FunctionDef
+) -> Sym | Record | None:
     """Where the returned value goes."""
-    returns = definition.returns
+    function, returns = inner.function, definition.returns
     if returns is None:
         if any(isinstance(n, ast.Return) and n.value for n in ast.walk(definition)):
             raise ctx.error(
@@ -66,12 +80,15 @@ def _result(
         return None
     if isinstance(returns, ast.Constant) and returns.value is None:
         return None
+    found = records.class_of(inner, returns)
+    if found is not None:
+        return records.fresh_record(ctx, node, *found)
     parsed = parse(returns)
     if parsed is None or parsed.kind != "scalar" or parsed.dtype is None:
         raise ctx.error(
             node, f"{function.__name__} must return a number, not {ast.unparse(returns)!r}"
         )
-    return fresh(function.__name__, parsed.dtype)
+    return fresh(function.__name__, parsed.with_real(ctx.shared.real).dtype or parsed.dtype)
 
 
 def _declared(result: Sym, body: Body) -> Body:
@@ -102,7 +119,12 @@ def _bind(
                 f"{argument.dtype.value}: compare its annotation",
             )
         return argument
+    if isinstance(argument, Record):
+        if annotation.kind != "object":
+            raise ctx.error(node, f"parameter {name!r} is no object but gets one")
+        return argument
     if annotation.kind != "scalar" or annotation.dtype is None:
-        raise ctx.error(node, f"parameter {name!r} is annotated as a view but gets a number")
+        what = "an object" if annotation.kind == "object" else "a view"
+        raise ctx.error(node, f"parameter {name!r} is annotated as {what} but gets a number")
     value = convert.cast(argument, annotation.dtype)
     return Variable(ctx.temporary(name, annotation.dtype, value), "local")

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import FunctionType, MappingProxyType
 from typing import Any
 
 from pyfuser.ir.canonical import fresh
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Accumulator, Declare, Param, Read, Sym, Workunit
 from pyfuser.lower import calls, expressions, names, statements  # they register what they lower
-from pyfuser.lower.context import Context, Shared, Variable
-from pyfuser.lower.free import unchanged, unwrapped
+from pyfuser.lower.annotation import Annotation
+from pyfuser.lower.context import Context, Record, Shared, Variable
+from pyfuser.lower.convert import cast
+from pyfuser.lower.free import root, unchanged, unwrapped
 from pyfuser.lower.lockstep import in_lockstep
+from pyfuser.lower.random import first_state
+from pyfuser.lower.records import declared_types
 from pyfuser.lower.returns import without_returns
-from pyfuser.lower.signature import Signature, signature
+from pyfuser.lower.signature import Signature, real_type, signature
 from pyfuser.lower.source import unwrap
 from pyfuser.lower.team import Team
-from pyfuser.lower.types import BoundType, ScalarType, ViewType, scalar_dtype
+from pyfuser.lower.types import BoundType, RandomPoolType, ScalarType, ViewType, scalar_dtype
 from pyfuser.lower.views import whole
 
 __all__ = [
@@ -40,12 +45,14 @@ class Lowered:
     """A lowered workunit.
 
     names: the argument names, in the order of `workunit.params`.
-    free: what the workunit took from outside, by dotted name (see `lower.free`).
+    free: what the workunit took from outside, by dotted name, and classes: those of its objects
+    (see `lower.free`).
     """
 
     workunit: Workunit
     names: tuple[str, ...]
     free: tuple[tuple[str, object], ...] = field(default=(), compare=False)
+    classes: Mapping[str, type] = field(default_factory=dict, compare=False)
 
 
 def lower(
@@ -54,33 +61,46 @@ def lower(
     rank: int,
     types: Mapping[str, BoundType],
     index_dtype: DType = DType.INT32,
+    objects: Mapping[str, type] = MappingProxyType({}),
     team_size: int = 0,
 ) -> Lowered:
     """Lower a workunit.
 
     pattern: "for", "reduce" or "scan"; rank: the number of policy indices; types: what each
-    further parameter is bound to; team_size: of a TeamPolicy, whose league is the (one) dimension,
-    how many threads a team has, else 0.
+    further parameter is bound to. objects: classes of the objects that the workunit is a method of
+    (by the name of its first parameter) or holds in its closure, of which `types` has the members,
+    as `self.x`. Other names of `types` that are no parameters are variables of its closure.
+    team_size: of a TeamPolicy, whose league is the (one) dimension, how many threads a team has.
 
     Raises WorkunitError for what the language does not have, and ArgumentError where `types` do
     not fit the parameters.
     """
     plain = unwrap(function)
     header = signature(plain)
-    bound = header.bind(pattern, rank, types)
-    context = Context(plain, header.source, Shared(index_dtype, active=[plain.__code__]))
+    if header.names[:1] and header.names[0] in objects:
+        header = header.of_method()
+    outer = _outer(plain, types, objects)
+    bound = header.bind(pattern, rank, types, outer)
+    annotated = {name: outer.get(name) or header.annotations.get(name) for name in bound}
+    shared = Shared(index_dtype, active=[plain.__code__], real=real_type(bound, annotated))
+    context = Context(plain, header.source, shared)
+    for name, cls in objects.items():
+        context.scopes[0][name] = context.receiver = Record(cls, root(name), {})
     params = tuple(_parameter(context, name, bound[name]) for name in bound)
     context.scopes.append({})  # in C++ arguments are fields, which a local may shadow
-    _check_members(header, rank, team_size)
-    team = None
-    if team_size:
-        team = _team(context, header.names[0], index_dtype, team_size)
-        indices: tuple[Sym, ...] = (team.league_rank,)
-    else:
-        indices = _indices(context, header.names[:rank], index_dtype)
+    _check_members(header, pattern, rank, team_size)
+    team = _team(context, header, index_dtype, team_size) if team_size else None
+    indices = (team.league_rank,) if team else _indices(context, header, rank, index_dtype)
     accumulators = _accumulators(context, header, pattern, rank)
     for node in header.source.node.body:
         context.statement(node)
+    state, pool = context.shared.random_state, context.shared.pool
+    if state is not None and pool is not None:
+        if team_size > 1:
+            raise header.source.error(
+                header.source.node, "random numbers need teams of one thread: use pk.AUTO"
+            )
+        context.out[:0] = first_state(state, pool, indices)
     body = without_returns(tuple(context.out))
     if team is not None and team.size > 1:
         body = in_lockstep(body, team, {a.sym for a in accumulators})
@@ -92,32 +112,59 @@ def lower(
         accumulators,
         header.source.location(header.source.node),
     )
-    return Lowered(workunit, tuple(bound), tuple(context.shared.free.items()))
+    classes = {root(name): cls for name, cls in objects.items()}
+    return Lowered(workunit, tuple(bound), tuple(context.shared.free.items()), classes)
+
+
+def _outer(
+    function: FunctionType, types: Mapping[str, BoundType], objects: Mapping[str, type]
+) -> dict[str, Annotation | None]:
+    """The names of `types` that are members of objects or variables of the closure."""
+    known = {name: declared_types(cls) for name, cls in objects.items()}
+    result: dict[str, Annotation | None] = {}
+    for name in types:
+        owner, dot, member = name.partition(".")
+        if dot:
+            result[name] = known[owner].get(member)
+        elif name in function.__code__.co_freevars:
+            result[name] = None
+    return result
 
 
 def free_values_unchanged(function: Callable[..., Any], lowered: Lowered) -> bool:
     """Whether all that a lowered workunit took from outside is still so."""
     free = lowered.free
-    return not free or unchanged(unwrapped(function), free)
+    return not free or unchanged(unwrapped(function), free, lowered.classes)
 
 
-def _indices(context: Context, names: tuple[str, ...], dtype: DType) -> tuple[Sym, ...]:
-    """The policy's indices. One that the body assigns to is a local that starts as the index."""
+def _indices(context: Context, header: Signature, rank: int, dtype: DType) -> tuple[Sym, ...]:
+    """The policy's indices.
+
+    One that the body assigns to, or of another type than `int`, is a local that starts as it.
+    """
+    names = header.names[:rank]
     indices = tuple(fresh(name, dtype) for name in names)
     changed = context.source.assigned_names.intersection(names)
     for name, index in zip(names, indices, strict=True):
-        if name in changed:
-            copy = fresh(name, dtype)
-            context.out.append(Declare(copy, Read(index)))
+        annotation = header.annotations.get(name)
+        wanted = annotation.dtype if annotation else None
+        if wanted in (None, DType.INT32):
+            wanted = dtype
+        assert wanted is not None
+        if name in changed or wanted is not dtype:
+            copy = fresh(name, wanted)
+            context.out.append(Declare(copy, cast(Read(index), wanted)))
             context.scopes[-1][name] = Variable(copy, "local")
         else:
             context.scopes[-1][name] = Variable(index, "index")
     return indices
 
 
-def _check_members(header: Signature, rank: int, team_size: int) -> None:
+def _check_members(header: Signature, pattern: str, rank: int, team_size: int) -> None:
     """Refuse a workunit for teams without a TeamPolicy, and the other way round."""
     node = header.source.node
+    if team_size and pattern == "scan":
+        raise header.source.error(node, "parallel_scan over a TeamPolicy: Kokkos has none")
     for place, name in enumerate(header.names[:rank]):
         annotation = header.annotations.get(name)
         is_member = annotation is not None and annotation.kind == "team"
@@ -131,9 +178,9 @@ def _check_members(header: Signature, rank: int, team_size: int) -> None:
             )
 
 
-def _team(context: Context, name: str, dtype: DType, size: int) -> Team:
+def _team(context: Context, header: Signature, dtype: DType, size: int) -> Team:
     team = Team(size, fresh("league_rank", dtype), fresh("team_rank", DType.INT32))
-    context.scopes[-1][name] = team
+    context.scopes[-1][header.names[0]] = team
     return team
 
 
@@ -148,7 +195,8 @@ def _accumulators(
         raise header.source.error(
             header.source.node, f"{name!r} is the accumulator: annotate it pk.Acc[pk.double]"
         )
-    dtype = (annotation.dtype if annotation else None) or DType.FLOAT64
+    real = context.shared.real
+    dtype = (annotation.with_real(real).dtype if annotation else None) or DType.FLOAT64
     accumulator = fresh(name, dtype)
     context.scopes[-1][name] = Variable(accumulator, "accumulator")
     if pattern == "reduce":
@@ -159,9 +207,17 @@ def _accumulators(
 
 
 def _parameter(context: Context, name: str, bound: BoundType) -> Param:
+    owner, dot, member = name.partition(".")
+    scope = context.scopes[0]
+    if dot:
+        record = scope[owner]
+        assert isinstance(record, Record)
+        scope, name = record.fields, member
     sym = fresh(name, bound.dtype)
     if isinstance(bound, ViewType):
-        context.scopes[0][name] = whole(sym, bound.rank)
+        scope[name] = whole(sym, bound.rank)
         return Param(sym, bound.rank)
-    context.scopes[0][name] = Variable(sym, "scalar")
+    scope[name] = Variable(sym, "scalar")
+    if isinstance(bound, RandomPoolType) and context.shared.pool is None:
+        context.shared.pool = sym
     return Param(sym)

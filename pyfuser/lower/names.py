@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.maths import CONSTANTS
 from pyfuser.ir.nodes import Const, Expr, Read
-from pyfuser.lower.context import Context, Variable, lowers
+from pyfuser.lower.context import Binding, Context, Record, Variable, lowers
 from pyfuser.lower.free import MISSING, member, outside
 from pyfuser.lower.team import NestedFunction, Team
 from pyfuser.lower.types import scalar_dtype
@@ -36,24 +37,41 @@ def constant(ctx: Context, node: ast.Constant) -> Expr:
 def name(ctx: Context, node: ast.Name) -> Expr:
     """The value of a name."""
     binding = ctx.lookup(node.id)
-    if isinstance(binding, Variable):
-        if binding.kind == "pending":
-            raise ctx.error(node, f"{node.id!r} is used in its own declaration")
-        return Read(binding.sym)
-    if isinstance(binding, ViewRef):
-        if binding.rank == 0:
-            raise ctx.error(node, f"{node.id!r} is a subview of one element: index the view itself")
-        raise ctx.error(node, f"{node.id!r} is a view: index it, as in {node.id}[i]")
-    if isinstance(binding, LocalArray):
-        raise ctx.error(node, f"{node.id!r} is a list: index it, as in {node.id}[0]")
-    if isinstance(binding, Team):
-        raise ctx.error(node, f"{node.id!r} is a team's member: use {node.id}.league_rank()")
-    if isinstance(binding, NestedFunction):
-        raise ctx.error(node, f"{node.id!r} is a function: only nested patterns can run it")
+    if binding is not None:
+        return _read(ctx, node, binding)
     return _number(ctx, node, node.id, outside(ctx.function, node.id))
 
 
-@lowers(ast.Attribute)
+def _read(ctx: Context, node: ast.expr, binding: Binding) -> Expr:
+    """The value of what a name or member is bound to."""
+    name = ast.unparse(node)
+    if isinstance(binding, Variable):
+        if binding.kind == "pending":
+            raise ctx.error(node, f"{name!r} is used in its own declaration")
+        return Read(binding.sym)
+    if isinstance(binding, ViewRef):
+        if binding.rank == 0:
+            raise ctx.error(node, f"{name!r} is a subview of one element: index the view itself")
+        raise ctx.error(node, f"{name!r} is a view: index it, as in {name}[i]")
+    if isinstance(binding, LocalArray):
+        raise ctx.error(node, f"{name!r} is a list: index it, as in {name}[0]")
+    if isinstance(binding, Team):
+        raise ctx.error(node, f"{name!r} is a team's member: use {name}.league_rank()")
+    if isinstance(binding, NestedFunction):
+        raise ctx.error(node, f"{name!r} is a function: only nested patterns can run it")
+    raise ctx.error(node, f"{name!r} is an object, not a number: use its members")
+
+
+def member_of(ctx: Context, node: ast.Attribute, owner: Record) -> Expr:
+    """The value of an object's member."""
+    binding = owner.fields.get(node.attr)
+    if binding is None:
+        raise ctx.error(
+            node, f"{ast.unparse(node)!r} is no member{_close(node.attr, owner.fields)}"
+        )
+    return _read(ctx, node, binding)
+
+
 def attribute(ctx: Context, node: ast.Attribute) -> Expr:
     """`math.pi` and the like, or a number in a module or class."""
     base = node.value
@@ -66,11 +84,13 @@ def attribute(ctx: Context, node: ast.Attribute) -> Expr:
 
 
 def outside_object(ctx: Context, node: ast.expr) -> tuple[str, Any]:
-    """The dotted name and the value of a name or attribute from outside (MISSING if unknown)."""
+    """The path and the value of a name or attribute from outside (MISSING if unknown)."""
     if isinstance(node, ast.Name):
         if ctx.lookup(node.id) is not None:
             return node.id, MISSING
         return node.id, outside(ctx.function, node.id)
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):  # an annotation as a text
+        return node.value, outside(ctx.function, node.value)
     if isinstance(node, ast.Attribute):
         path, owner = outside_object(ctx, node.value)
         return f"{path}.{node.attr}", member(owner, node.attr)
@@ -103,5 +123,9 @@ def _hint(ctx: Context, name: str) -> str:
         if declares and getattr(node.target, "id", None) == name:  # type: ignore[attr-defined]
             line = node.lineno  # type: ignore[attr-defined]
             return f": line {line} declares it, for a block that does not reach here"
-    close = difflib.get_close_matches(name, known, 1)
+    return _close(name, known)
+
+
+def _close(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, list(known), 1)
     return f": did you mean {close[0]!r}?" if close else ""

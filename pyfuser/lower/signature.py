@@ -5,16 +5,18 @@ from __future__ import annotations
 import ast
 import weakref
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from types import CodeType
+from types import CodeType, FunctionType, MappingProxyType
 from typing import Any
 
 from pyfuser.errors import ArgumentError
 from pyfuser.ir.dtypes import DType
 from pyfuser.lower.annotation import Annotation, parse
+from pyfuser.lower.free import resolve
+from pyfuser.lower.records import is_classtype
 from pyfuser.lower.source import FunctionSource, source_of, unwrap
-from pyfuser.lower.types import BoundType, ScalarType, ViewType
+from pyfuser.lower.types import BoundType, RandomPoolType, ScalarType, ViewType
 
 _POLICY_EXTRA = {"for": 0, "reduce": 1, "scan": 2}
 
@@ -50,29 +52,48 @@ class Signature:
         """The parameters that a call binds, in order."""
         return self.names[self.policy_count(pattern, rank) :]
 
+    def of_method(self) -> Signature:
+        """The signature without the first parameter, which is the object."""
+        return replace(self, names=self.names[1:])
+
     @cached_property
     def place(self) -> str:
         """`file:line` of the definition."""
         return str(self.source.location(self.source.node))
 
-    def bind(self, pattern: str, rank: int, types: Mapping[str, BoundType]) -> dict[str, BoundType]:
+    def bind(
+        self,
+        pattern: str,
+        rank: int,
+        types: Mapping[str, BoundType],
+        outer: Mapping[str, Annotation | None] = MappingProxyType({}),
+    ) -> dict[str, BoundType]:
         """The types of the bound parameters: an annotation's where there is one.
+
+        outer: further names that `types` binds, which are no parameters (members of objects), and
+        their annotations.
 
         Raises ArgumentError where names or types do not fit.
         """
         self.policy_names(pattern, rank)
         names = self.argument_names(pattern, rank)
         for name in types:
-            if name not in names:
+            if name not in names and name not in outer:
                 raise self._misfit(f"unknown argument {name!r}; it takes {_listed(names)}")
         missing = [name for name in names if name not in types]
         if missing:
             raise self._misfit(f"missing argument(s) {_listed(missing)}")
-        return {name: self._resolve(name, types[name]) for name in names}
+        known = dict(outer) | {name: self.annotations.get(name) for name in names}
+        real = real_type(types, known)
+        return {
+            name: self._resolve(name, types[name], annotation and annotation.with_real(real))
+            for name, annotation in known.items()
+        }
 
-    def _resolve(self, name: str, given: BoundType) -> BoundType:
-        annotation = self.annotations.get(name)
+    def _resolve(self, name: str, given: BoundType, annotation: Annotation | None) -> BoundType:
         if annotation is None or annotation.kind == "auto":
+            return given
+        if annotation.kind == "random" and isinstance(given, RandomPoolType):
             return given
         dtype = annotation.dtype
         if annotation.kind == "view" and isinstance(given, ViewType):
@@ -91,6 +112,17 @@ class Signature:
 
     def _misfit(self, message: str) -> ArgumentError:
         return ArgumentError(f"{self.place}: workunit {self.source.name!r}: {message}")
+
+
+def real_type(
+    types: Mapping[str, BoundType], annotations: Mapping[str, Annotation | None]
+) -> DType:
+    """What `pk.real` stands for: the type of the first View that is annotated so, else a double."""
+    for name, annotation in annotations.items():
+        given = types[name]
+        if annotation is not None and annotation.real and isinstance(given, ViewType):
+            return given.dtype
+    return DType.FLOAT64
 
 
 def _loses_kind(given: DType, wanted: DType) -> bool:
@@ -126,29 +158,37 @@ def signature(function: Callable[..., Any]) -> Signature:
     known = _signatures.get(id(code))
     if known is not None and known[0]() is code:
         return known[1]
-    result = _read(source_of(plain))
+    result = _read(plain, source_of(plain))
     key = id(code)
     _signatures[key] = (weakref.ref(code, lambda _: _signatures.pop(key, None)), result)
     return result
 
 
-def _read(source: FunctionSource) -> Signature:
+def _read(function: FunctionType, source: FunctionSource) -> Signature:
     arguments = source.node.args
     extra = arguments.vararg or arguments.kwarg
     if extra is not None:
         raise source.error(extra, "*args and **kwargs are not supported in a workunit")
     nodes = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    if nodes and nodes[0].arg == "self":
-        raise source.error(nodes[0], "methods as workunits are not supported yet")
     annotations = {}
     for node in nodes:
         if node.annotation is not None:
-            annotations[node.arg] = _annotation(source, node, node.annotation)
+            annotations[node.arg] = _annotation(function, source, node, node.annotation)
     return Signature(source, tuple(node.arg for node in nodes), annotations)
 
 
-def _annotation(source: FunctionSource, node: ast.arg, annotation: ast.expr) -> Annotation:
+def _is_class(function: FunctionType, annotation: ast.expr) -> bool:
+    constant = isinstance(annotation, ast.Constant)
+    path = str(annotation.value) if constant else ast.unparse(annotation)  # type: ignore[attr-defined]
+    return is_classtype(resolve(function, path, {}))
+
+
+def _annotation(
+    function: FunctionType, source: FunctionSource, node: ast.arg, annotation: ast.expr
+) -> Annotation:
     parsed = parse(annotation)
+    if parsed is None and _is_class(function, annotation):
+        return Annotation("object")
     if parsed is None or parsed.kind == "list":
         raise source.error(
             annotation,

@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from types import CodeType, FunctionType, MethodType
+from types import CodeType, FunctionType
 from typing import Any
 
 from pyfuser.errors import WorkunitError
@@ -54,7 +54,7 @@ class FunctionSource:
 def unwrap(function: Callable[..., Any]) -> FunctionType:
     """The plain function under decorators.
 
-    Raises WorkunitError for what is not a function with a name: methods, lambdas, objects.
+    Raises WorkunitError for what is no function.
     """
     plain: Any = function
     while True:
@@ -62,19 +62,16 @@ def unwrap(function: Callable[..., Any]) -> FunctionType:
         if inner is None:
             break
         plain = inner
-    if isinstance(plain, MethodType) and isinstance(plain.__func__, FunctionType):
-        raise _not_supported(plain.__func__, "methods as workunits are not supported yet")
     if not isinstance(plain, FunctionType):
         raise WorkunitError(
             f"{plain!r} is not a function: a workunit is a Python function with a name",
             SourceLocation("<unknown>", 0),
         )
-    if plain.__name__ == "<lambda>":
-        raise _not_supported(plain, "lambdas as workunits are not supported yet: use def")
     return plain
 
 
-def _not_supported(function: FunctionType, message: str) -> WorkunitError:
+def not_supported(function: FunctionType, message: str) -> WorkunitError:
+    """An error about a function whose syntax tree is not known."""
     code = function.__code__
     return WorkunitError(
         message, SourceLocation(code.co_filename, code.co_firstlineno, 0, function.__name__)
@@ -99,9 +96,14 @@ def source_of(function: FunctionType) -> FunctionSource:
     if known is not None and known[0]() is code:
         return known[1]
     source = _find(function)
+    remember(code, source)
+    return source
+
+
+def remember(code: CodeType, source: FunctionSource) -> None:
+    """Note what `source_of` finds for functions with this code object."""
     key = id(code)
     _sources[key] = (weakref.ref(code, lambda _: _sources.pop(key, None)), source)
-    return source
 
 
 def _find(function: FunctionType) -> FunctionSource:
@@ -115,12 +117,12 @@ def _find(function: FunctionType) -> FunctionSource:
         if found is not None and (_same_code(found[1], code) or _asserts(found[0])):
             return FunctionSource(function.__name__, file, found[0], tuple(lines))
     if not lines:
-        raise _not_supported(
+        raise not_supported(
             function,
             f"the source of workunit {function.__name__!r} cannot be found: define it in a file "
             "or a notebook cell (for exec, put the text into linecache.cache first)",
         )
-    raise _not_supported(
+    raise not_supported(
         function,
         f"what stands here now is not the source that workunit {function.__name__!r} was compiled "
         "from: was the file changed after its import? Restart the program",

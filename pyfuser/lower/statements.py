@@ -28,9 +28,10 @@ from pyfuser.ir.nodes import (
 )
 from pyfuser.ir.visit import all_expressions, assigned, expressions, statements
 from pyfuser.lower import annotation as syntax
-from pyfuser.lower import convert, nested
+from pyfuser.lower import convert, nested, records
 from pyfuser.lower.calls import call_statement
-from pyfuser.lower.context import Context, Variable, lowers
+from pyfuser.lower.calls import value as value_of
+from pyfuser.lower.context import Context, Record, Variable, lowers
 from pyfuser.lower.expressions import BINARY_OPS, element, is_slicing, subview
 from pyfuser.lower.returns import RETURN
 from pyfuser.lower.team import NestedFunction, Team
@@ -45,13 +46,20 @@ _READ_ONLY = {"scalar": "an argument of the call"}
 def declaration(ctx: Context, node: ast.AnnAssign) -> None:
     """`x: float = e`: a local of exactly that C++ type, in the scope of its block."""
     if not isinstance(node.target, ast.Name):
-        raise ctx.error(node.target, "only a name can be declared")
+        _member_declaration(ctx, node)
+        return
     name = node.target.id
+    made = records.class_of(ctx, node.annotation)
+    if made is not None:
+        ctx.check_new(node, name)
+        ctx.scopes[-1][name] = _object(ctx, node, made[1])
+        return
     annotation = syntax.parse(node.annotation)
     if annotation is None or annotation.kind in ("accumulator", "team"):
         raise ctx.error(
             node.annotation, f"{ast.unparse(node.annotation)!r} is no type for a local variable"
         )
+    annotation = annotation.with_real(ctx.shared.real)
     ctx.check_new(node, name)
     if annotation.kind == "view":
         _subview_declaration(ctx, node, name, annotation)
@@ -91,6 +99,21 @@ def _total(ctx: Context, node: ast.AnnAssign, value: Expr | None, dtype: DType) 
     return value.sym
 
 
+def _member_declaration(ctx: Context, node: ast.AnnAssign) -> None:
+    """`self.x: float = e` of a classtype's constructor."""
+    if ctx.binding(node.target) is None or node.value is None:
+        raise ctx.error(node.target, "only a name can be declared")
+    _assign(ctx, node.target, value_of(ctx, node.value))
+
+
+def _object(ctx: Context, node: ast.AnnAssign, cls: type) -> Record:
+    """A new local object."""
+    value = None if node.value is None else value_of(ctx, node.value)
+    if not isinstance(value, Record) or value.cls is not cls:
+        raise ctx.error(node, f"a local object starts as one, as in x: {cls.__name__} = ...")
+    return records.copy(ctx, node, value)
+
+
 def _subview_declaration(
     ctx: Context, node: ast.AnnAssign, name: str, annotation: syntax.Annotation
 ) -> None:
@@ -128,7 +151,7 @@ def assignment(ctx: Context, node: ast.Assign) -> None:
         ctx.check_new(node, target.id)
         ctx.scopes[-1][target.id] = subview(ctx, node.value)
         return
-    value = ctx.expression(node.value)
+    value = value_of(ctx, node.value)
     if len(node.targets) == 1:
         _assign(ctx, target, value)
         return
@@ -136,16 +159,24 @@ def assignment(ctx: Context, node: ast.Assign) -> None:
         value = _assign(ctx, target, value, again=True)
 
 
-def _assign(ctx: Context, target: ast.expr, value: Expr, again: bool = False) -> Expr:
-    """Assign to a name or element; `again`: the assigned value will be used once more."""
+def _assign(
+    ctx: Context, target: ast.expr, value: Expr | Record, again: bool = False
+) -> Expr | Record:
+    """Assign to a name, member or element; `again`: the value will be used once more."""
+    place = ctx.binding(target)
+    if isinstance(value, Record):
+        if not isinstance(place, Record):
+            raise ctx.error(target, f"{ast.unparse(target)!r} cannot hold an object")
+        records.assign(ctx, target, place, value)
+        return place
     if isinstance(target, ast.Subscript):
-        place, indices, value = _target(ctx, target, value)
-        value = convert.cast(value, place.sym.dtype)
+        view, indices, value = _target(ctx, target, value)
+        value = convert.cast(value, view.sym.dtype)
         if again:
             value = ctx.stable(value, "value")
-        ctx.out.append(Store(place.sym, indices, value, ctx.location(target)))
+        ctx.out.append(Store(view.sym, indices, value, ctx.location(target)))
         return value
-    if not isinstance(target, ast.Name):
+    if not isinstance(target, (ast.Name, ast.Attribute)):
         raise ctx.error(target, "only a name or an element of a view can be assigned to")
     sym = _writable(ctx, target, value.dtype)
     ctx.out.append(Assign(sym, convert.cast(value, sym.dtype)))
@@ -164,10 +195,10 @@ def _target(
     return place, indices, value
 
 
-def _writable(ctx: Context, target: ast.Name, dtype: DType | None) -> Sym:
+def _writable(ctx: Context, target: ast.Name | ast.Attribute, dtype: DType | None) -> Sym:
     """The variable that is assigned to."""
-    name = target.id
-    binding = ctx.lookup(name)
+    name = ast.unparse(target)
+    binding = ctx.binding(target)
     if isinstance(binding, Variable) and binding.kind in ("local", "accumulator"):
         if binding.kind == "local" and ctx.is_captured(name):
             raise ctx.error(
@@ -176,6 +207,8 @@ def _writable(ctx: Context, target: ast.Name, dtype: DType | None) -> Sym:
                 "it at once; use an accumulator or an element of a view",
             )
         return binding.sym
+    if binding is None and isinstance(target, ast.Attribute):
+        raise ctx.error(target, f"{name!r} is no member that can be assigned to")
     if binding is None:
         kind = _SPELLING.get(dtype, "float") if dtype else "float"
         raise ctx.error(
@@ -186,6 +219,8 @@ def _writable(ctx: Context, target: ast.Name, dtype: DType | None) -> Sym:
         raise ctx.error(target, f"{name!r} is {what}: it cannot be assigned to")
     if isinstance(binding, (Team, NestedFunction)):
         raise ctx.error(target, f"{name!r} cannot be assigned to")
+    if isinstance(binding, Record):
+        raise ctx.error(target, f"{name!r} is an object: a number cannot be assigned to it")
     raise ctx.error(target, f"{name!r} is a view: assign to an element, as in {name}[i] = ...")
 
 
@@ -209,7 +244,7 @@ def update(ctx: Context, node: ast.AugAssign) -> None:
         raise ctx.error(node, "`**=` and `@=` are not supported: write the operation out")
     if isinstance(node.target, ast.Subscript):
         _update_element(ctx, node.target, op, ctx.expression(node.value))
-    elif isinstance(node.target, ast.Name):
+    elif isinstance(node.target, (ast.Name, ast.Attribute)):
         _update_name(ctx, node.target, op, ctx.expression(node.value))
     else:
         raise ctx.error(node.target, "only a name or an element of a view can be updated")
@@ -234,9 +269,9 @@ def _repeatable(ctx: Context, index: Expr) -> Expr:
     return ctx.stable(index, "at") if effects else index
 
 
-def _update_name(ctx: Context, target: ast.Name, op: str, value: Expr) -> None:
+def _update_name(ctx: Context, target: ast.Name | ast.Attribute, op: str, value: Expr) -> None:
     sym = _writable(ctx, target, value.dtype)
-    binding = ctx.lookup(target.id)
+    binding = ctx.binding(target)
     common = convert.operation_type(op, sym.dtype, value.dtype)
     accumulates = isinstance(binding, Variable) and binding.kind == "accumulator"
     if accumulates and op in ("+", "-") and common is sym.dtype:
@@ -357,10 +392,23 @@ def return_statement(ctx: Context, node: ast.Return) -> None:
     if value is not None:
         if ctx.result is None:
             raise ctx.error(node, "a workunit or a function without result returns no value")
-        ctx.out.append(Assign(ctx.result, convert.cast(ctx.expression(value), ctx.result.dtype)))
+        _give_result(ctx, node, value)
     elif ctx.result is not None:
         raise ctx.error(node, "a value must be returned here")
     ctx.out.append(RETURN)
+
+
+def _give_result(ctx: Context, node: ast.Return, value: ast.expr) -> None:
+    result, given = ctx.result, value_of(ctx, value)
+    if isinstance(result, Record):
+        if not isinstance(given, Record):
+            raise ctx.error(node, f"a {result.cls.__name__} must be returned here")
+        records.assign(ctx, node, result, given)
+        return
+    assert result is not None
+    if isinstance(given, Record):
+        raise ctx.error(node, "a number must be returned here, not an object")
+    ctx.out.append(Assign(result, convert.cast(given, result.dtype)))
 
 
 @lowers(ast.Break)

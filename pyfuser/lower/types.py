@@ -30,7 +30,17 @@ class ScalarType:
         return f"a scalar of type {self.dtype.value}"
 
 
-BoundType = ViewType | ScalarType
+@dataclass(frozen=True, slots=True)
+class RandomPoolType:
+    """A pool of random number generators: its seed, a number."""
+
+    dtype: DType = DType.UINT64
+
+    def __str__(self) -> str:
+        return "a pool of random numbers"
+
+
+BoundType = ViewType | ScalarType | RandomPoolType
 
 _PYTHON = {bool: DType.BOOL, float: DType.FLOAT64, complex: DType.COMPLEX128}
 

@@ -12,7 +12,6 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import pyfuser
-from pyfuser.errors import PyFuserError
 from tests.soundness.plans import groups
 
 N = 8
@@ -231,9 +230,6 @@ def test_teams_in_a_trace():
     assert_array_equal(z, want[::-1])
 
 
-@pytest.mark.xfail(
-    raises=PyFuserError, strict=True, reason="the embedded engine has no functors yet"
-)
 def test_functors_in_a_trace():
     x, y = pk.View([N], pk.double), np.zeros(N)
     with pyfuser.fusing():

@@ -6,12 +6,14 @@ one int64, a `float` double; NumPy scalars and arrays have their own type.
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
 
 from pyfuser.errors import ArgumentError
 from pyfuser.frontends.embedded.data_types import complex64, complex128
+from pyfuser.frontends.embedded.random import RandomPool
 from pyfuser.frontends.embedded.view_memory import (
     DTYPES,
     READ_ONLY,
@@ -21,12 +23,13 @@ from pyfuser.frontends.embedded.view_memory import (
 )
 from pyfuser.frontends.embedded.views import Row, Subview, View, ViewType
 from pyfuser.ir.dtypes import DType, from_numpy
-from pyfuser.lower.types import BoundType, ScalarType
+from pyfuser.lower.types import BoundType, RandomPoolType, ScalarType
 from pyfuser.lower.types import ViewType as BoundView
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import region_of
 
 FUTURE = 1 << 17  # set in the code of a Future that is not known yet
+RANDOM = 1 << 18  # in the code of a pool of random numbers
 INT32_LIMIT = 1 << 31
 
 FLOAT64 = scalar_code(DType.FLOAT64)
@@ -42,6 +45,8 @@ Coded = tuple[int, Any]
 
 def bound_type(code: int) -> BoundType:
     """The type that a code stands for."""
+    if code & RANDOM:
+        return RandomPoolType()
     dtype = DTYPES[code & 31]
     rank = (code & (READ_ONLY - 1)) >> 5
     return BoundView(dtype, rank) if rank else ScalarType(dtype)
@@ -96,6 +101,8 @@ def _future(name: str, value: Future) -> Coded:
 def _unusual(name: str, value: Any) -> Coded:
     if isinstance(value, ViewType):
         return value._code, value._region
+    if isinstance(value, RandomPool):
+        return RANDOM | scalar_code(DType.UINT64), operator.index(value.seed) % 2**64
     if isinstance(value, np.generic):
         dtype = from_numpy(value.dtype)
         if dtype is not None:

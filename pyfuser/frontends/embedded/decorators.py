@@ -6,6 +6,8 @@ from enum import Enum
 from types import FunctionType
 from typing import Any
 
+from pyfuser.lower.records import CLASSTYPE
+
 
 class Decorator(Enum):
     """The names of the decorators."""
@@ -25,9 +27,10 @@ class WorkunitState:
 
     function: what is lowered. marked_by_fuse: whether its calls are traced by default. bindings:
     lowered code by argument types; the marked and the unmarked form of a workunit share it.
+    objects: classes of the objects it uses, by name. methods: its states as a method, by class.
     """
 
-    __slots__ = ("bindings", "function", "marked_by_fuse")
+    __slots__ = ("bindings", "function", "marked_by_fuse", "methods", "objects")
 
     def __init__(
         self, function: FunctionType, bindings: dict[Any, Any], marked_by_fuse: bool
@@ -35,6 +38,8 @@ class WorkunitState:
         self.function = function
         self.bindings = bindings
         self.marked_by_fuse = marked_by_fuse
+        self.objects: dict[str, type] = {}
+        self.methods: dict[type, Any] = {}
 
     def marked(self) -> WorkunitState:
         """The state of the same workunit, decorated by `fuse`."""
@@ -66,31 +71,38 @@ def workunit(func: Any = None, **kwargs: Any) -> Any:
 
 def function(func: Any) -> Any:
     """Declare a function that workunits call; every parameter and the result are annotated."""
+    func.__pk_function__ = True
     return func
 
 
 def functor(func: Any = None, **kwargs: Any) -> Any:
-    """Declare a class whose methods are workunits (not supported yet when it is dispatched)."""
+    """Declare a class whose methods are workunits: they use its members, as `self.x`.
+
+    Keyword arguments (`x=pk.ViewTypeInfo(...)`) say where Views lie; every View tells that here.
+    """
     return functor if func is None else func
 
 
 def workload(func: Any = None, **kwargs: Any) -> Any:
-    """Declare a class with a main method (not supported yet when it is executed)."""
+    """Declare a class with a main method, which `pk.execute` runs."""
     return workload if func is None else func
 
 
 def classtype(func: Any) -> Any:
-    """Declare a class that workunits use (not supported yet when one does)."""
+    """Declare a class that workunits make objects of; its constructor declares the members."""
+    setattr(func, CLASSTYPE, True)
     return func
 
 
 def main(func: Any) -> Any:
     """Declare a workload's main method."""
+    func.__pk_main__ = True
     return func
 
 
 def callback(func: Any) -> Any:
     """Declare a workload's method that runs after its main method."""
+    func.__pk_callback__ = True
     return func
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from pyfuser import driver
 from pyfuser.errors import ArgumentError, PyFuserError
-from pyfuser.frontends.embedded import arguments, debug
+from pyfuser.frontends.embedded import arguments, debug, methods
 from pyfuser.frontends.embedded.arguments import (
     FLOAT64,
     FUTURE,
@@ -42,7 +42,7 @@ from pyfuser.frontends.embedded.spaces import (
 )
 from pyfuser.frontends.embedded.view_memory import DTYPES, READ_ONLY
 from pyfuser.frontends.embedded.views import Subview, View, ViewType
-from pyfuser.frontends.modes import traced
+from pyfuser.frontends.modes import BLOCK, traced
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.visit import all_expressions, statements
@@ -120,10 +120,11 @@ def parallel_for(*args: Any, **kwargs: Any) -> None:
     something that the language does not have.
     """
     if len(args) == 2:
-        _dispatch("for", None, args[0], args[1], kwargs)
+        dispatch("for", None, args[0], args[1], kwargs)
     else:
-        label, policy, workunit = _unpack("for", args)
-        _dispatch("for", label, policy, workunit, kwargs)
+        label, policy, workunit, last = _unpack("for", args)
+        view = last if isinstance(last, ViewType) else None
+        dispatch("for", label, policy, workunit, kwargs, view)
 
 
 def parallel_reduce(*args: Any, **kwargs: Any) -> Any:
@@ -132,9 +133,9 @@ def parallel_reduce(*args: Any, **kwargs: Any) -> Any:
     Returns the sum, a `float` or `int` by the accumulator's type: in traced code a Future of it.
     """
     if len(args) == 2:
-        return _dispatch("reduce", None, args[0], args[1], kwargs)
-    label, policy, workunit = _unpack("reduce", args)
-    return _dispatch("reduce", label, policy, workunit, kwargs)
+        return dispatch("reduce", None, args[0], args[1], kwargs)
+    label, policy, workunit, _ = _unpack("reduce", args)
+    return dispatch("reduce", label, policy, workunit, kwargs)
 
 
 def parallel_scan(*args: Any, **kwargs: Any) -> Any:
@@ -143,40 +144,43 @@ def parallel_scan(*args: Any, **kwargs: Any) -> Any:
     Returns the sum over all indices, as `parallel_reduce` does.
     """
     if len(args) == 2:
-        return _dispatch("scan", None, args[0], args[1], kwargs)
-    label, policy, workunit = _unpack("scan", args)
-    return _dispatch("scan", label, policy, workunit, kwargs)
+        return dispatch("scan", None, args[0], args[1], kwargs)
+    label, policy, workunit, _ = _unpack("scan", args)
+    return dispatch("scan", label, policy, workunit, kwargs)
 
 
-def execute(space: Any, workload: Any) -> None:
-    """Run a workload: not supported yet."""
-    raise PyFuserError(
-        f"pk.execute: workloads such as {type(workload).__name__} are not supported by PyFuser's "
-        "embedded engine yet; call module-level workunits with pk.parallel_for"
-    )
-
-
-def _dispatch(
-    pattern: str, label: str | None, policy: Any, workunit: Any, kwargs: dict[str, Any]
+def dispatch(
+    pattern: str,
+    label: str | None,
+    policy: Any,
+    workunit: Any,
+    kwargs: dict[str, Any],
+    view: Any = None,
+    depth: int = 2,
 ) -> Any:
+    """Make one call. `depth`: how many frames up the program called."""
     if type(policy) is int:
         found = _SPACES.get(policy)
     elif type(policy) is RangePolicy:
         found = _SPACES.get((policy.begin, policy.end, policy.space))
-    elif isinstance(policy, NestedRange):
-        return debug.run_nested(pattern, policy, workunit)
     else:
         found = None
     space, head = found or _space(policy)
     state = getattr(workunit, "__pyfuser__", None)
+    function = workunit
     if type(workunit) is not FunctionType or state is None:
-        raise _not_a_workunit(workunit)
+        if type(workunit) is list:
+            return _fused_list(pattern, label, policy, workunit, kwargs, depth + 1)
+        bound = methods.bind(pattern, workunit, view)
+        if bound is None:
+            return _nested(pattern, policy, space, workunit)
+        state, outer = bound
+        if head >= 0:
+            kwargs = outer | kwargs
     if head < 0:
         TRACER.flush()
-        return debug.run(pattern, space, state.function, kwargs, teams=head == _DEBUG_TEAMS)
-    if pattern == "scan" and head >> _TEAM:
-        raise PyFuserError("parallel_scan over a TeamPolicy is not possible: Kokkos has none")
-    frame = sys._getframe(2)  # the program's: its code called parallel_for
+        return debug.run(pattern, space, function, kwargs, head == _DEBUG_TEAMS, view)
+    frame = sys._getframe(depth)  # the program's: its code called parallel_for
     key: list[Any] = [pattern, head]
     try:
         values = _read_arguments(kwargs, key)
@@ -197,6 +201,38 @@ def _dispatch(
         TRACER.flush()
     driver.run(call)
     return None if result is None else result.result()
+
+
+def _nested(pattern: str, policy: Any, space: Space, function: Any) -> Any:
+    """A nested pattern of a workunit that runs in the Debug space; raises for all else."""
+    if not isinstance(policy, NestedRange):
+        raise _not_a_workunit(function)
+    return debug.run(pattern, space, function, {})
+
+
+def _fused_list(
+    pattern: str,
+    label: str | None,
+    policy: Any,
+    workunits: list[Any],
+    kwargs: dict[str, Any],
+    depth: int,
+) -> None:
+    """`parallel_for(policy, [a, b], args_0={...}, args_1={...})`: a request to fuse two calls.
+
+    They are recorded as calls in this order, so they share a kernel where that is proved right.
+    """
+    if pattern != "for":
+        raise ArgumentError(f"parallel_{pattern} takes one workunit, not a list")
+    token = BLOCK.set(True)
+    try:
+        for n, workunit in enumerate(workunits):
+            arguments = kwargs.get(f"args_{n}", {})
+            dispatch(pattern, label, policy, workunit, arguments, None, depth)
+    finally:
+        BLOCK.reset(token)
+    if not traced(False):
+        TRACER.flush()
 
 
 def _read_arguments(kwargs: dict[str, Any], key: list[Any]) -> list[Any]:
@@ -254,6 +290,8 @@ def _space(policy: Any) -> tuple[Space, int]:
         begin, end, execution = (0,), (policy.league_size,), policy.space
         team_size = abs(policy.team_size)  # -1, for AUTO, is a team of one
         key = (policy.league_size, execution, team_size)
+    elif isinstance(policy, NestedRange):
+        return Space((0,) * len(policy.extents), policy.extents), _DEBUG
     elif isinstance(policy, ExecutionPolicy):
         raise PyFuserError(
             f"{type(policy).__name__} is not supported by PyFuser's embedded engine; use a "
@@ -283,7 +321,9 @@ def _lower(state: WorkunitState, space: Space, key: tuple[Any, ...]) -> Binding:
     codes = dict(zip(names, key[3::2], strict=True))
     types = {name: arguments.bound_type(code) for name, code in codes.items()}
     index = DType.INT64 if key[1] & _WIDE else DType.INT32
-    lowered = lower(state.function, key[0], len(space.begin), types, index, key[1] >> _TEAM)
+    lowered = lower(
+        state.function, key[0], len(space.begin), types, index, state.objects, key[1] >> _TEAM
+    )
     written = _written(lowered.workunit)
     for param, name in zip(lowered.workunit.params, lowered.names, strict=True):
         if codes[name] & READ_ONLY and param.sym in written:
@@ -315,8 +355,8 @@ def _settle(binding: Binding, values: list[Any]) -> None:
             )
 
 
-def _unpack(pattern: str, args: tuple[Any, ...]) -> tuple[str | None, Any, Any]:
-    """Label, policy and workunit of a call that has not just the latter two."""
+def _unpack(pattern: str, args: tuple[Any, ...]) -> tuple[str | None, Any, Any, Any]:
+    """Label, policy, workunit and what comes after it, of a call that has not just two of them."""
     label, rest = None, args
     if len(args) > 2 and (args[0] is None or isinstance(args[0], str)):
         label, *rest = args  # type: ignore[assignment]
@@ -326,7 +366,7 @@ def _unpack(pattern: str, args: tuple[Any, ...]) -> tuple[str | None, Any, Any]:
         )
     if len(rest) == 3:
         _check_initial(pattern, rest[2])
-    return label, rest[0], rest[1]
+    return label, rest[0], rest[1], rest[2] if len(rest) == 3 else None
 
 
 def _check_initial(pattern: str, value: Any) -> None:
@@ -344,11 +384,6 @@ def _check_initial(pattern: str, value: Any) -> None:
 
 
 def _not_a_workunit(workunit: Any) -> PyFuserError:
-    if hasattr(workunit, "__self__"):
-        return PyFuserError(
-            f"{workunit.__qualname__} is a method: functors and workloads are not supported by "
-            "PyFuser's embedded engine yet; use a module-level @pk.workunit function"
-        )
     if callable(workunit):
         name = getattr(workunit, "__name__", repr(workunit))
         return ArgumentError(f"{name} is not a workunit; decorate the function with @pk.workunit")

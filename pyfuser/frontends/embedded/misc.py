@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from pyfuser import driver
+from pyfuser.errors import PyFuserError
 from pyfuser.frontends.embedded.data_types import resolve
 from pyfuser.frontends.embedded.views import ViewType
+
+
+def generic_error(filename: str, lineno: int | str, error: str, exit_message: str) -> NoReturn:
+    """Report an error of the user's program, as an exception."""
+    raise PyFuserError(f"{filename}:{lineno}: {error}: {exit_message}")
 
 
 def fence() -> None:

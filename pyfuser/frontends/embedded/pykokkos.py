@@ -1,6 +1,6 @@
 """The namespace of the embedded PyKokkos: what `import pykokkos as pk` gives.
 
-Nothing is here that PyKokkos does not have. What it has and this engine does not yet, says so.
+Nothing is here that PyKokkos does not have.
 """
 
 # ruff: noqa: F401
@@ -29,6 +29,30 @@ from pyfuser.frontends.embedded.annotations import (
     View7D,
     View8D,
 )
+from pyfuser.frontends.embedded.array_functions import (
+    all,
+    any,
+    argmax,
+    col,
+    dot,
+    expand_dims,
+    find_max,
+    hstack,
+    in1d,
+    index,
+    linspace,
+    logspace,
+    matmul,
+    mean,
+    np_matmul,
+    ravel,
+    reshape,
+    searchsorted,
+    sum,
+    transpose,
+    unique,
+    var,
+)
 from pyfuser.frontends.embedded.atomics import (
     atomic_add,
     atomic_compare_exchange,
@@ -46,6 +70,7 @@ from pyfuser.frontends.embedded.atomics import (
     atomic_fetch_xor,
     atomic_increment,
 )
+from pyfuser.frontends.embedded.bin_sort import BinOp, BinOp1D, BinOp3D, BinSort
 from pyfuser.frontends.embedded.creation import (
     array,
     asarray,
@@ -92,11 +117,11 @@ from pyfuser.frontends.embedded.decorators import (
     workunit,
 )
 from pyfuser.frontends.embedded.dispatch import (
-    execute,
     parallel_for,
     parallel_reduce,
     parallel_scan,
 )
+from pyfuser.frontends.embedded.ext_module import compile_into_module
 from pyfuser.frontends.embedded.misc import (
     Timer,
     cyl_bessel_j0,
@@ -105,6 +130,7 @@ from pyfuser.frontends.embedded.misc import (
     finalize,
     finfo,
     flush,
+    generic_error,
     iinfo,
     printf,
 )
@@ -124,6 +150,12 @@ from pyfuser.frontends.embedded.policies import (
     ThreadVectorRange,
     single,
 )
+from pyfuser.frontends.embedded.random import (
+    Random_XorShift64_Pool,
+    Random_XorShift1024_Pool,
+    RandomPool,
+    rand,
+)
 from pyfuser.frontends.embedded.spaces import (
     ExecutionSpace,
     ExecutionSpaceInstance,
@@ -141,7 +173,53 @@ from pyfuser.frontends.embedded.spaces import (
     set_default_space,
     set_device_id,
 )
+from pyfuser.frontends.embedded.ufuncs import (
+    add,
+    broadcast_view,
+    ceil,
+    copyto,
+    cos,
+    divide,
+    equal,
+    exp,
+    exp2,
+    floor,
+    floor_divide,
+    fmax,
+    fmin,
+    fmod,
+    greater,
+    isfinite,
+    isinf,
+    isnan,
+    log,
+    log1p,
+    log2,
+    log10,
+    logaddexp,
+    logaddexp2,
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
+    multiply,
+    negative,
+    positive,
+    power,
+    reciprocal,
+    round,
+    sign,
+    sin,
+    sqrt,
+    square,
+    subtract,
+    tan,
+    tanh,
+    true_divide,
+    trunc,
+)
 from pyfuser.frontends.embedded.views import Subview, View, ViewType
+from pyfuser.frontends.embedded.workloads import execute
 
 # Members of these enumerations are names of the package too: pk.OpenMP, pk.LayoutLeft, ...
 _ENUMERATIONS: tuple[type[_Enum], ...] = (ExecutionSpace, Layout, MemorySpace, Trait)
@@ -158,91 +236,3 @@ __all__ = ["__array_api_version__"]
 
 # PyKokkos has these as modules of the package; here they are the package itself.
 interface = kokkos_manager = _sys.modules[__name__]
-
-_NOT_YET = frozenset(
-    {
-        "add",
-        "all",
-        "any",
-        "argmax",
-        "BinOp",
-        "BinOp1D",
-        "BinOp3D",
-        "BinSort",
-        "broadcast_view",
-        "ceil",
-        "col",
-        "compile_into_module",
-        "copyto",
-        "cos",
-        "divide",
-        "dot",
-        "equal",
-        "exp",
-        "exp2",
-        "expand_dims",
-        "find_max",
-        "floor",
-        "floor_divide",
-        "fmax",
-        "fmin",
-        "fmod",
-        "generic_error",
-        "greater",
-        "hstack",
-        "in1d",
-        "index",
-        "isfinite",
-        "isinf",
-        "isnan",
-        "lib",
-        "linalg",
-        "linspace",
-        "log",
-        "log10",
-        "log1p",
-        "log2",
-        "logaddexp",
-        "logaddexp2",
-        "logical_and",
-        "logical_not",
-        "logical_or",
-        "logical_xor",
-        "logspace",
-        "matmul",
-        "mean",
-        "multiply",
-        "negative",
-        "np_matmul",
-        "positive",
-        "power",
-        "rand",
-        "Random_XorShift1024_Pool",
-        "Random_XorShift64_Pool",
-        "RandomPool",
-        "ravel",
-        "reciprocal",
-        "reshape",
-        "round",
-        "searchsorted",
-        "sign",
-        "sin",
-        "sqrt",
-        "square",
-        "subtract",
-        "sum",
-        "tan",
-        "tanh",
-        "transpose",
-        "true_divide",
-        "trunc",
-        "unique",
-        "var",
-    }
-)
-
-
-def __getattr__(name: str) -> object:
-    if name in _NOT_YET:
-        raise AttributeError(f"pk.{name} is not supported by PyFuser's embedded engine yet")
-    raise AttributeError(f"module 'pykokkos' has no attribute {name!r}")

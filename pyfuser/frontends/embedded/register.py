@@ -9,11 +9,19 @@ from types import ModuleType
 from pyfuser.errors import PyFuserError
 from pyfuser.frontends.embedded import annotations as parameter_types
 from pyfuser.frontends.embedded import (
+    array_functions,
+    atomics,
+    bin_sort,
+    creation,
     data_types,
     decorators,
     dispatch,
+    ext_module,
+    linalg,
+    misc,
     policies,
     pykokkos,
+    random,
     spaces,
     views,
 )
@@ -32,7 +40,21 @@ _MODULES: dict[str, ModuleType] = {
     "pykokkos.interface.memory_space": spaces,
     "pykokkos.interface.parallel_dispatch": dispatch,
     "pykokkos.interface.views": views,
+    "pykokkos.interface.atomic": atomics,
+    "pykokkos.interface.bin_sort": bin_sort,
+    "pykokkos.interface.ext_module": ext_module,
+    "pykokkos.interface.random": random,
+    "pykokkos.interface.timer": misc,
     "pykokkos.kokkos_manager": pykokkos,
+    "pykokkos.lib": pykokkos,
+    "pykokkos.lib.constants": pykokkos,
+    "pykokkos.lib.create": creation,
+    "pykokkos.lib.info": misc,
+    "pykokkos.lib.manipulate": array_functions,
+    "pykokkos.lib.ufuncs": pykokkos,
+    "pykokkos.lib.util": array_functions,
+    "pykokkos.linalg": linalg,
+    "pykokkos.linalg.l3_blas": linalg,
 }
 
 

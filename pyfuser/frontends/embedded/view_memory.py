@@ -98,6 +98,10 @@ class ViewMemory:
             self._array = self._region.array()
         return self._array
 
+    @data.setter
+    def data(self, values: Array) -> None:
+        self._host()[...] = values
+
     array = data
     xp_array = data
 
@@ -151,7 +155,11 @@ def element(value: Any) -> Any:
     if value.dtype.kind == "c":
         kind = data_types.complex64 if value.dtype.itemsize == 8 else data_types.complex128
         return kind(complex(value))
-    return value
+    longest = _LONGEST.get(type(value))  # as PyKokkos' bindings have them
+    return value if longest is None else longest(value)
+
+
+_LONGEST: dict[type, Any] = {np.int64: np.longlong, np.uint64: np.ulonglong}
 
 
 def number(value: Any) -> Any:

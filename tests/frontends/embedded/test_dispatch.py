@@ -169,18 +169,6 @@ def test_errors_name_the_line_of_the_call(x):
     assert f"{__file__}:{sys._getframe().f_lineno - 1}: argument 'value'" in str(raised.value)
 
 
-def test_methods_are_not_supported_yet(x):
-    class Functor:
-        @pk.workunit
-        def run(self, i):
-            pass
-
-    with pytest.raises(PyFuserError, match="functors"):
-        pk.parallel_for(4, Functor().run)
-    with pytest.raises(PyFuserError, match="workloads"):
-        pk.execute(pk.OpenMP, Functor())
-
-
 def test_spaces_that_are_not_there():
     for space in (pk.Cuda, pk.HIP):
         with pytest.raises(ValueError, match="not available"):
@@ -356,8 +344,6 @@ def test_the_package_is_importable_by_its_names():
 def test_names_are_those_of_pykokkos():
     assert pk.OpenMP is pk.ExecutionSpace.OpenMP
     assert pk.LayoutLeft is pk.Layout.LayoutLeft
-    with pytest.raises(AttributeError, match=r"pk\.RandomPool is not supported"):
-        pk.RandomPool  # noqa: B018
     with pytest.raises(AttributeError, match="no attribute 'deep_copy'"):
         pk.deep_copy  # noqa: B018
     for leaked in ("np", "math", "sys", "Any", "Enum", "annotations"):

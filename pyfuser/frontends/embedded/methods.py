@@ -1,0 +1,119 @@
+"""Workunits that are methods, lambdas or lists: what they use from outside becomes arguments.
+
+`self.x` of a functor or workload is the argument named `self.x`, bound at the call, so a later
+change of the member does not reach calls that were recorded before.
+"""
+
+from __future__ import annotations
+
+import weakref
+from types import CodeType, FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+
+from pyfuser.errors import ArgumentError, PyFuserError
+from pyfuser.frontends.embedded.decorators import WorkunitState
+from pyfuser.frontends.embedded.views import ViewType
+from pyfuser.lower.lambdas import as_workunit
+from pyfuser.lower.records import members
+from pyfuser.trace.future import Future
+
+#: What a lambda's closure may hold that becomes an argument.
+_ARGUMENTS = (ViewType, np.ndarray, np.generic, Future, bool, int, float, complex)
+
+Bound = tuple[WorkunitState, dict[str, Any]]
+
+
+class MethodState(WorkunitState):
+    """What belongs to a method of one class; `members`: argument names and attributes."""
+
+    __slots__ = ("members",)
+
+    def __init__(self, state: WorkunitState, cls: type) -> None:
+        super().__init__(state.function, {}, state.marked_by_fuse)
+        name = state.function.__code__.co_varnames[0]
+        self.objects = {name: cls}
+        self.members = _named(name, members(state.function, name, cls))
+
+
+def _named(owner: str, attributes: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    return tuple((f"{owner}.{attribute}", attribute) for attribute in attributes)
+
+
+def bind(pattern: str, workunit: Any, view: Any) -> Bound | None:
+    """The state of a workunit that is no plain function, and the arguments it takes from outside.
+
+    view: what a lambda's values are stored to, or None. Returns None for what is no workunit.
+
+    Raises ArgumentError where an object lacks a member that the workunit uses.
+    """
+    if type(workunit) is MethodType:
+        return _method(workunit)
+    if type(workunit) is FunctionType and workunit.__name__ == "<lambda>":
+        return _lambda(pattern, workunit, view)
+    return None
+
+
+def _method(method: MethodType) -> Bound | None:
+    state = getattr(method, "__pyfuser__", None)
+    if state is None:
+        return None
+    owner = method.__self__
+    cls = type(owner)
+    known: MethodState | None = state.methods.get(cls)
+    if known is None:
+        known = state.methods[cls] = MethodState(state, cls)
+    return known, _values(owner, known.members)
+
+
+def _values(owner: Any, wanted: tuple[tuple[str, str], ...]) -> dict[str, Any]:
+    values = {}
+    for name, attribute in wanted:
+        try:
+            values[name] = getattr(owner, attribute)
+        except AttributeError:
+            raise ArgumentError(
+                f"the workunit uses {name}, but this {type(owner).__name__} has no member "
+                f"{attribute!r}"
+            ) from None
+    return values
+
+
+# --------------------------------------------------------------------------- lambdas
+
+#: By id() of a lambda's code object: lowered code for each pattern and classes of its closure.
+_LAMBDAS: dict[int, tuple[weakref.ref[CodeType], dict[Any, dict[Any, Any]]]] = {}
+
+
+def _lambda(pattern: str, function: FunctionType, view: Any) -> Bound:
+    """A lambda's value is added to the accumulator, or stored to the view that was passed."""
+    if pattern == "scan":
+        raise PyFuserError("parallel_scan takes no lambda: write a workunit with def")
+    workunit, target = as_workunit(function, pattern, view is not None)
+    values: dict[str, Any] = {}
+    objects: dict[str, type] = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        value = cell.cell_contents
+        if isinstance(value, _ARGUMENTS):
+            values[name] = value
+        elif not isinstance(value, (FunctionType, type)) and hasattr(value, "__dict__"):
+            objects[name] = type(value)
+            values |= _values(value, _named(name, members(workunit, name, type(value))))
+    if view is not None:
+        values[target] = view
+    kept = _lambda_bindings(function.__code__)
+    bindings = kept.setdefault((workunit.__code__.co_name, tuple(objects.values())), {})
+    state = WorkunitState(workunit, bindings, False)
+    state.objects = objects
+    return state, values
+
+
+def _lambda_bindings(code: CodeType) -> dict[Any, dict[Any, Any]]:
+    known = _LAMBDAS.get(id(code))
+    if known is not None and known[0]() is code:
+        return known[1]
+    key = id(code)
+    kept: dict[Any, dict[Any, Any]] = {}
+    _LAMBDAS[key] = (weakref.ref(code, lambda _: _LAMBDAS.pop(key, None)), kept)
+    return kept
