@@ -309,3 +309,49 @@ def member_of_nothing(team: pk.TeamMember, y):
 def test_policies_and_workunits_that_do_not_fit():
     with pytest.raises(WorkunitError, match="needs a pk"):
         pk.parallel_for(4, member_of_nothing, y=np.zeros(4))
+
+
+@pk.functor
+class RowSums:
+    def __init__(self, a, y):
+        self.a: pk.View2D[pk.double] = a
+        self.y: pk.View1D[pk.double] = y
+        self.cols: int = a.shape[1]
+
+    @pk.workunit
+    def add(self, team_member: pk.TeamMember, acc: pk.Acc[pk.double]) -> None:
+        j: int = team_member.league_rank()
+        row: pk.ScratchView1D[float] = pk.ScratchView1D(team_member.team_scratch(0), self.cols)
+
+        def fill(i: int):
+            row[i] = self.a[j][i]
+
+        def inner(i: int, total: pk.Acc[pk.double]):
+            total += row[i]
+
+        pk.parallel_for(pk.TeamThreadRange(team_member, self.cols), fill)
+        team_member.team_barrier()
+        total: float = pk.parallel_reduce(pk.TeamThreadRange(team_member, self.cols), inner)
+        if team_member.team_rank() == 0:
+            self.y[j] = total
+            acc += total
+
+
+@pytest.mark.parametrize("size", [1, 4])
+def test_methods_of_functors(size):
+    a, y = data(9)["a"], np.zeros(LEAGUE)
+    assert pk.parallel_reduce(pk.TeamPolicy(LEAGUE, size), RowSums(a, y).add) == a.sum()
+    np.testing.assert_array_equal(y, a.sum(axis=1))
+
+
+@pk.workunit
+def draws(team: pk.TeamMember, y: pk.View1D[pk.double], pool: pk.RandomPool):
+    y[team.league_rank()] = pk.rand(float)
+
+
+def test_random_numbers_are_for_teams_of_one():
+    y, pool = np.zeros(LEAGUE), pk.RandomPool(5)
+    pk.parallel_for(pk.TeamPolicy(LEAGUE, pk.AUTO), draws, y=y, pool=pool)
+    assert len(set(y)) == LEAGUE
+    with pytest.raises(WorkunitError, match="teams of one thread"):
+        pk.parallel_for(pk.TeamPolicy(LEAGUE, 2), draws, y=y, pool=pool)
