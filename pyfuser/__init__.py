@@ -5,7 +5,18 @@
 
 from __future__ import annotations
 
-from pyfuser.api import disable, enable, explain, fuse, fusing, pending, stats, sync, unfused
+from pyfuser.api import (
+    disable,
+    discard,
+    enable,
+    explain,
+    fuse,
+    fusing,
+    pending,
+    stats,
+    sync,
+    unfused,
+)
 from pyfuser.errors import PyFuserError
 from pyfuser.frontends.embedded.register import register
 from pyfuser.tracebacks import install
@@ -16,6 +27,7 @@ __all__ = [
     "PyFuserError",
     "__version__",
     "disable",
+    "discard",
     "enable",
     "explain",
     "fuse",

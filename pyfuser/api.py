@@ -6,7 +6,8 @@ import atexit
 import dataclasses
 import functools
 import os
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -18,11 +19,13 @@ from pyfuser.frontends import modes
 from pyfuser.frontends.embedded.decorators import state_of
 from pyfuser.frontends.embedded.views import ViewType
 from pyfuser.plan.explain import Explanation
+from pyfuser.trace.call import Call
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Buffer
 
 __all__ = [
     "disable",
+    "discard",
     "enable",
     "explain",
     "fuse",
@@ -115,7 +118,21 @@ def sync(*views: Any) -> None:
 def pending() -> tuple[str, ...]:
     """The recorded calls that have not run, in order, each as `name (file:line)`."""
     with driver.TRACER.lock:
-        return tuple(f"{call.name} ({call.location})" for call in driver.TRACER.calls)
+        return _listed(driver.TRACER.calls)
+
+
+def _listed(calls: Sequence[Call]) -> tuple[str, ...]:
+    return tuple(f"{call.name} ({call.location})" for call in calls)
+
+
+def discard() -> tuple[str, ...]:
+    """Drop the recorded calls that have not run; gives what `pending` told of them.
+
+    For calls that can never run, as the compiler rejects their kernel: every `sync` tries them
+    again until they are dropped. Memory stays as it is; to use the result of a reduction that was
+    dropped raises PyFuserError.
+    """
+    return _listed(driver.TRACER.discard())
 
 
 def stats() -> Counters:
@@ -134,8 +151,17 @@ def explain(flushes: int = 1, source: bool = False) -> Explanation:
     return report.explain(flushes, source)
 
 
-# Calls that were recorded have been made: they run even if the program ends before it reads them.
-atexit.register(driver.TRACER.flush)
+def _finish() -> None:
+    """Calls that were recorded have been made: they run even if the program ends unread."""
+    try:
+        driver.TRACER.flush()
+    finally:
+        left = pending()
+        if left:
+            print("pyfuser: calls that did not run:", *left, sep="\n  ", file=sys.stderr)
+
+
+atexit.register(_finish)
 if hasattr(os, "register_at_fork"):
     # Otherwise both processes would run what is pending, on memory they may share.
     os.register_at_fork(before=driver.TRACER.flush)

@@ -23,9 +23,19 @@ from pyfuser.counters import COUNTERS
 from pyfuser.debug import show_program
 from pyfuser.engine import native
 from pyfuser.engine.native import Launchable
-from pyfuser.launches import Draft, Launch, LaunchKey, give_results, results_of, run_launch
+from pyfuser.errors import KernelError
+from pyfuser.launches import (
+    Draft,
+    Launch,
+    LaunchKey,
+    give_results,
+    launch_of,
+    results_of,
+    run_launch,
+)
 from pyfuser.plan.partition import partition
-from pyfuser.plan.plan import Plan
+from pyfuser.plan.plan import Group, Plan
+from pyfuser.salvage import separate, stuck_error
 from pyfuser.settings import SETTINGS
 from pyfuser.trace.call import Call
 from pyfuser.trace.shape import TraceShape, shape_of
@@ -75,14 +85,20 @@ def flush(tracer: Tracer) -> None:
     """Analyse, fuse, compile and launch everything the tracer holds.
 
     Nothing has run if analysis or compilation raises: the calls stay pending. Calls whose
-    kernels have run are forgotten, also when a later kernel fails.
+    kernels have run are forgotten, also when a later kernel fails. If the compiler rejects a
+    kernel, the calls that need nothing of it run all the same.
     """
     calls = list(tracer.calls)
     COUNTERS.flushes += 1
     if SETTINGS.check:
         run_all(calls, tracer)
         return
-    program = program_for(shape_of(calls, structural_scalars))
+    trace = shape_of(calls, structural_scalars)
+    try:
+        program = program_for(trace)
+    except KernelError:
+        _run_what_can(trace, calls, tracer)
+        return
     _remember(program, calls)
     if SETTINGS.verify:
         with verified(calls, run):
@@ -122,6 +138,21 @@ def build(trace: TraceShape) -> Program:
     return Program(trace, graph, plan, tuple(kernels), tuple(launches))
 
 
+def _run_what_can(trace: TraceShape, calls: Sequence[Call], tracer: Tracer) -> None:
+    """Run alone the calls that do not need one whose kernel the compiler rejects.
+
+    Raises KernelError if there is such a call.
+    """
+    graph = dependences(trace)
+    ready, stuck = separate(trace, graph)
+    plan = Plan(tuple(Group((call,)) for call, _, _ in ready), ())
+    launches = [launch_of([(n,)], [kernel], code, kernel.space) for n, kernel, code in ready]
+    program = Program(trace, graph, plan, tuple(k for _, k, _ in ready), tuple(launches))
+    _execute(program, calls, tracer)
+    if stuck:
+        raise stuck_error(calls, stuck) from None
+
+
 def _execute(program: Program, calls: Sequence[Call], tracer: Tracer) -> None:
     """Launch a program's kernels in order on the calls' data."""
     ran: list[Any] = []
@@ -148,7 +179,7 @@ def _settle(
         results = results_of(launch, calls)
         if results and not all(future.ready for future in results):
             give_results(results, launch.launchable.values(result))
-        done += (calls[position] for group in launch.groups for position in group)
+        done += (calls[n] for n in launch.calls)
     if tracer.calls is pending:  # else that much was done before the interruption
         tracer.remove(done)
     tracer.settle = nothing_to_settle

@@ -33,6 +33,10 @@ class CompilerError(PyFuserError):
     """The C++ compiler is missing, failed or took too long."""
 
 
+class KernelError(CompilerError):
+    """The C++ compiler rejects the code of a kernel: its call can never run, others can."""
+
+
 class CacheError(PyFuserError):
     """The kernel cache cannot be trusted or used."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyfuser.engine.marshal import Number
 from pyfuser.engine.native import Launchable, RollingParams
@@ -12,7 +12,7 @@ from pyfuser.errors import PyFuserError
 from pyfuser.plan.plan import Plan
 from pyfuser.trace.call import Argument, Call
 from pyfuser.trace.future import Future
-from pyfuser.trace.memory import Region
+from pyfuser.trace.memory import Box, Region
 from pyfuser.trace.shape import RegionShape, TraceShape
 from pyfuser.transform.group import GroupShape
 from pyfuser.transform.kernel import Kernel
@@ -20,19 +20,57 @@ from pyfuser.transform.kernel import Kernel
 LaunchKey = tuple[tuple[GroupShape, ...], RollingParams]
 
 
-@dataclass(frozen=True)
-class Launch:
-    """One launch: kernels[k] does what the calls groups[k] (places in the trace) ask for.
+class Overwrite(NamedTuple):
+    """An argument (its place) whose box is overwritten, so that it need not be zeroed before.
 
-    space: the iteration space, or what `make_run` wants to know of a sweep. overwrites: for each
-    kernel those places of its arguments that need no zeroed memory.
+    earlier: how many arguments are of loops that run before, and may read it first.
     """
 
-    groups: tuple[tuple[int, ...], ...]
-    kernels: tuple[Kernel, ...]
+    place: int
+    earlier: int
+    box: Box
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch: what it does for which calls (places in the trace), all loops taken together.
+
+    sources: for each argument its call, and the argument of the call. results: for each value that
+    comes back the call that asked for it. space: the iteration space, or what `make_run` wants to
+    know of a sweep.
+    """
+
+    calls: tuple[int, ...]
+    sources: tuple[tuple[int, int], ...]
+    overwrites: tuple[Overwrite, ...]
+    results: tuple[int, ...]
     launchable: Launchable
     space: tuple[Any, ...]
-    overwrites: tuple[tuple[int, ...], ...]
+
+
+def launch_of(
+    groups: Sequence[Sequence[int]],
+    kernels: Sequence[Kernel],
+    launchable: Launchable,
+    space: tuple[Any, ...],
+    rolling: RollingParams = (),
+) -> Launch:
+    """The launch in which kernels[k] does what the calls groups[k] ask for."""
+    without = {param for params in rolling for param in params}
+    sources: list[tuple[int, int]] = []
+    overwrites: list[Overwrite] = []
+    results: list[int] = []
+    for loop, (group, kernel) in enumerate(zip(groups, kernels, strict=True)):
+        first = len(sources)
+        sources += [(group[slot.call], slot.argument) for slot in kernel.slots]
+        results += [group[place] for place in kernel.results]
+        overwrites += [
+            Overwrite(first + place, first, kernel.space[:2])
+            for place in kernel.overwrites
+            if (loop, place) not in without
+        ]
+    calls = tuple(n for group in groups for n in group)
+    return Launch(calls, tuple(sources), tuple(overwrites), tuple(results), launchable, space)
 
 
 class Draft:
@@ -73,62 +111,50 @@ class Draft:
                 *(view[1:] for view in self.sweep.rolling),
                 *((stage.lag, stage.ahead, *kernel.space[:2]) for stage, kernel in stages),
             )
-        without = {param for params in self.rolling for param in params}
-        overwrites = tuple(
-            tuple(place for place in kernel.overwrites if (loop, place) not in without)
-            for loop, kernel in enumerate(self.kernels)
-        )
-        return Launch(self.groups, self.kernels, launchable, space, overwrites)
+        return launch_of(self.groups, self.kernels, launchable, space, self.rolling)
 
 
 def run_launch(launch: Launch, calls: Sequence[Call], ran: list[Any]) -> None:
     """Run one launch on its calls' arguments, and give the calls their results."""
-    arguments: list[Argument] = []
     try:
-        for group, kernel, places in zip(
-            launch.groups, launch.kernels, launch.overwrites, strict=True
-        ):
-            first = len(arguments)
-            for slot in kernel.slots:
-                argument = calls[group[slot.call]].arguments[slot.argument]
-                arguments.append(argument.result() if isinstance(argument, Future) else argument)
-            _allocate(kernel, places, arguments, first)
+        arguments = [calls[n].arguments[place] for n, place in launch.sources]
+        for place, argument in enumerate(arguments):
+            if type(argument) is Future:
+                arguments[place] = argument.result()
+        for overwrite in launch.overwrites:
+            _allocate(overwrite, arguments)
         values = launch.launchable.run(launch.space, arguments, ran)
     except (PyFuserError, MemoryError, OverflowError) as error:
-        members = (calls[position] for group in launch.groups for position in group)
+        members = [calls[n] for n in launch.calls]
         lines = "".join(f"\n  called as {call.name!r} at {call.location}" for call in members)
         error.args = (f"{error}{lines}",)
         raise
-    give_results(results_of(launch, calls), values)
+    if launch.results:
+        give_results(results_of(launch, calls), values)
 
 
-def _allocate(
-    kernel: Kernel, places: Sequence[int], arguments: Sequence[Argument], first: int
-) -> None:
-    """Allocate what a kernel overwrites without zeroing it, unless an earlier loop may read it.
-
-    places: of the views among the kernel's own arguments, which start at `first`; those before are
-    of loops that run first.
-    """
-    for place in places:
-        region = arguments[first + place]
-        assert isinstance(region, Region)
-        earlier = any(a.buffer is region.buffer for a in arguments[:first] if type(a) is Region)
-        if not earlier:
-            region.allocate(kernel.space[:2])
+def _allocate(overwrite: Overwrite, arguments: Sequence[Argument]) -> None:
+    """Allocate what is overwritten without zeroing it, unless an earlier loop may read it."""
+    region = arguments[overwrite.place]
+    assert isinstance(region, Region)
+    if region.buffer.root is not None:
+        return
+    before = arguments[: overwrite.earlier]
+    if not any(a.buffer is region.buffer for a in before if type(a) is Region):
+        region.allocate(overwrite.box)
 
 
 def results_of(launch: Launch, calls: Sequence[Call]) -> list[Future]:
     """The Futures of a launch, in the order of its values."""
     found = []
-    for group, kernel in zip(launch.groups, launch.kernels, strict=True):
-        for place in kernel.results:
-            future = calls[group[place]].result
-            assert future is not None
-            found.append(future)
+    for n in launch.results:
+        future = calls[n].result
+        assert future is not None
+        found.append(future)
     return found
 
 
 def give_results(results: Sequence[Future], values: Sequence[Number]) -> None:
+    """Set the Futures."""
     for future, value in zip(results, values, strict=True):
         future.set(value)

@@ -33,6 +33,7 @@ ORDER = (
     "eager",
     "check",
     "launches",
+    "salvage",
     "driver",
     "frontends",
     "report",

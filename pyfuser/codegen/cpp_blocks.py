@@ -6,10 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import count
 
+from pyfuser.codegen import cpp_strips
 from pyfuser.codegen.cpp_context import Bounds, Context, nest
 from pyfuser.codegen.cpp_prelude import BLOCK
 from pyfuser.codegen.cpp_statements import INDENT
+from pyfuser.codegen.cpp_strips import Strips, strip_loops, strips_of
 from pyfuser.codegen.segments import Segment, expansion, prepare
+from pyfuser.codegen.strips import strips
 from pyfuser.codegen.vectorisable import is_covered
 from pyfuser.ir.canonical import all_syms
 from pyfuser.ir.dtypes import DType
@@ -19,7 +22,7 @@ from pyfuser.ir.visit import all_expressions, assigned, declared
 BLOCK_BYTES = 16384
 """What the values kept for a block may take: half of a small first-level cache."""
 
-LOCALS = frozenset({"at", "count", "left", "step"})
+LOCALS = cpp_strips.LOCALS | {"at", "count", "left", "step"}
 
 PrintBody = Callable[[Body, int], list[str]]
 
@@ -28,12 +31,18 @@ PrintBody = Callable[[Body, int], list[str]]
 class Blocks:
     """The segments of a body, and the arrays (by local) that carry values between their loops.
 
-    size: iterations of a block.
+    size: iterations of a block. strips: how those of a body with one segment take turns.
     """
 
     segments: tuple[Segment, ...]
     arrays: dict[Sym, str]
     size: int
+    strips: Strips | None = None
+
+    @property
+    def single(self) -> bool:
+        """Whether the body stays in one loop."""
+        return len(self.segments) == 1 and self.strips is None
 
 
 def blocks_of(context: Context, kept: int = 0, smallest: int = BLOCK // 4) -> Blocks:
@@ -54,10 +63,21 @@ def blocks_of(context: Context, kept: int = 0, smallest: int = BLOCK // 4) -> Bl
         context.expressions.features.add("straight")
     if len(segments) == 1:
         context.workunit = replace(context.workunit, body=segments[0].body)
+    apart = _strips(context, segments) if context.independent else None
     take, names = context.unique.take, context.names
     arrays = {sym: take(f"{names[sym]}_block") for sym in expansion(segments)}
     fitting = (n for n in (BLOCK, BLOCK // 2) if n * kept <= BLOCK_BYTES)
-    return Blocks(segments, arrays, max(next(fitting, smallest), smallest))
+    return Blocks(segments, arrays, max(next(fitting, smallest), smallest), apart)
+
+
+def _strips(context: Context, segments: tuple[Segment, ...]) -> Strips | None:
+    if len(segments) > 1:
+        return None
+    workunit = context.workunit
+    given = frozenset(param.sym for param in workunit.params)
+    sums = (accumulator.sym for accumulator in workunit.accumulators)
+    parts = strips(segments[0].body, _aliased(context), given, sums)
+    return None if parts is None else strips_of(context, parts)
 
 
 def _aliased(context: Context) -> frozenset[Sym]:
@@ -89,6 +109,8 @@ def _branches_again(segment: Segment) -> bool:
 
 def array_lines(blocks: Blocks, depth: int) -> list[str]:
     """The declarations of the arrays between segments."""
+    if blocks.strips is not None:
+        return cpp_strips.memory_lines(blocks.strips, depth)
     return [
         f"{INDENT * depth}alignas(64) {sym.dtype.cpp} {name}[{blocks.size}];"
         for sym, name in blocks.arrays.items()
@@ -99,6 +121,8 @@ def segment_loops(
     context: Context, blocks: Blocks, axis: int, depth: int, print_body: PrintBody
 ) -> list[str]:
     """The loops over `count` iterations of an axis from `at`, one for each segment."""
+    if blocks.strips is not None:
+        return strip_loops(context, blocks.strips, axis, depth, print_body)
     indent = INDENT * depth
     lines: list[str] = []
     for segment in blocks.segments:
@@ -123,7 +147,7 @@ def blocked_nest(
     context: Context, blocks: Blocks, order: list[int], bounds: list[Bounds]
 ) -> list[str]:
     """Loops over the axes in `order` (outermost first), the last one in blocks."""
-    if len(blocks.segments) == 1:
+    if blocks.single:
         return nest(context, order, bounds)
     lines = array_lines(blocks, 1)
     for depth, axis in enumerate(order[:-1], 1):

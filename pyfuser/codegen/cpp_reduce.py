@@ -255,7 +255,7 @@ def _terms_function(context: Context, sums: Sequence[SumNames], blocks: Blocks) 
     lines += segment_loops(context, blocks, last, 1, _Terms(context, sums).lines)
     parameters = ["int64_t at", "int64_t count", *(f"{s.part}* {s.terms}" for s in sums)]
     parameters += [f"const int64_t {context.counter(axis)}" for axis in range(last)]
-    inline = len(blocks.segments) == 1 and len(sums) <= INLINE_SUMS
+    inline = blocks.single and len(sums) <= INLINE_SUMS
     return function("void pf_terms", [*parameters, *context.signature], lines, inline)
 
 

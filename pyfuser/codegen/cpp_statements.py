@@ -14,6 +14,7 @@ from pyfuser.ir.visit import assigned
 INDENT = "    "
 
 LoopLines = Callable[[nodes.For, int], "list[str] | None"]
+_ZEROS = ("0", "0.0", "0j", "False")  # not -0.0
 
 
 class Statements:
@@ -57,7 +58,8 @@ class Statements:
 
     def declare_array(self, s: nodes.DeclareArray, depth: int) -> None:
         kind = s.sym.dtype.cpp
-        values = ", ".join(map(self.text, s.values))
+        zeros = all(isinstance(v, nodes.Const) and repr(v.value) in _ZEROS for v in s.values)
+        values = "" if zeros else ", ".join(map(self.text, s.values))
         self.emit(depth, f"{kind} {self.names[s.sym]}[{len(s.values)}] = {{{values}}};")
 
     def scratch(self, s: nodes.Scratch, depth: int) -> None:

@@ -70,18 +70,18 @@ def distribute(body: Body, aliased: frozenset[Sym], fresh: Fresh) -> tuple[Segme
     `aliased` are the views that may overlap one another; `fresh(name, dtype)` makes Syms.
     """
     whole = (Segment(body, True),)
-    if _all_vectorise(body) or not _may_interleave(body):
+    if _all_vectorise(body) or not may_interleave(body):
         return whole
     arrays = local_arrays(body)
     body = tuple(_isolated(body, arrays, fresh))
-    repeated = _repeated(body)
+    repeated = cheap_declarations(body)
     units = [stmt for stmt in body if not (isinstance(stmt, Declare) and stmt.sym in repeated)]
     if len(units) > MAX_STATEMENTS:
         return whole
     kinds = _kinds(units, arrays)
-    before = _dependences(units, aliased)
+    before = dependences(units, aliased)
     while True:
-        groups = _grouped(kinds, before)
+        groups = grouped(kinds, before)
         poor = [
             n
             for group in groups
@@ -95,7 +95,7 @@ def distribute(body: Body, aliased: frozenset[Sym], fresh: Fresh) -> tuple[Segme
         for n in poor:
             kinds[n] = False
     parts = [tuple(units[n] for n in group) for group in groups]
-    result = _expanded(parts, [kinds[group[0]] for group in groups], repeated)
+    result = expanded(parts, [kinds[group[0]] for group in groups], repeated)
     return whole if arrays & {s for part in result for s in part.arriving} else result
 
 
@@ -118,7 +118,7 @@ def expansion(segments: Sequence[Segment]) -> tuple[Sym, ...]:
     return tuple(dict.fromkeys(s for segment in segments for s in segment.leaving))
 
 
-def _may_interleave(body: Body) -> bool:
+def may_interleave(body: Body) -> bool:
     """Whether no iteration can wait for another, as for a lock, nor order its accesses."""
     written = {sym_of(s) for s in statements(body) if isinstance(s, (nodes.Store, nodes.Update))}
     for stmt in statements(body):
@@ -208,7 +208,7 @@ def _with_operands(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
     return stmt
 
 
-def _repeated(body: Body) -> dict[Sym, Declare]:
+def cheap_declarations(body: Body) -> dict[Sym, Declare]:
     """Declarations that are cheap functions of indices and scalar arguments alone."""
     changing, local = assigned(body), set(declared(body))
     result: dict[Sym, Declare] = {}
@@ -253,7 +253,7 @@ _OUTPUT = Sym("output", -1, DType.INT32)
 """Stands for what a process prints."""
 
 
-def _dependences(units: Sequence[Stmt], aliased: frozenset[Sym]) -> list[set[int]]:
+def dependences(units: Sequence[Stmt], aliased: frozenset[Sym]) -> list[set[int]]:
     """For each statement those before it that have to stay before it."""
 
     def places(syms: set[Sym]) -> set[Sym]:
@@ -281,7 +281,7 @@ def _kinds(units: Sequence[Stmt], arrays: frozenset[Sym]) -> list[bool]:
     return kinds
 
 
-def _grouped(kinds: Sequence[bool], before: Sequence[set[int]]) -> list[list[int]]:
+def grouped(kinds: Sequence[bool], before: Sequence[set[int]]) -> list[list[int]]:
     """The fewest groups of one kind each, in an order that respects the dependences."""
     found = [_greedy(kinds, before, kind) for kind in (kinds[0], not kinds[0])]
     return min(found, key=len)
@@ -307,7 +307,7 @@ def _greedy(kinds: Sequence[bool], before: Sequence[set[int]], kind: bool) -> li
 # --------------------------------------------------------------------------- scalar expansion
 
 
-def _expanded(
+def expanded(
     parts: Sequence[Body], kinds: Sequence[bool], repeated: dict[Sym, Declare]
 ) -> tuple[Segment, ...]:
     """Segments with what passes between them."""

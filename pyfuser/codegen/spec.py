@@ -111,6 +111,12 @@ class SweepSpec:
         return any(stage.serial for stage in self.stages)
 
 
+def names_of(spec: KernelSpec | SweepSpec) -> tuple[tuple[str, ...], ...]:
+    """What messages call each loop and its Syms; equal specs may differ in that."""
+    loops = spec.stages if isinstance(spec, SweepSpec) else (spec,)
+    return tuple((loop.title, *loop.names) for loop in loops)
+
+
 def spec_of(kernel: Kernel, checked: Workunit | None = None) -> KernelSpec:
     """The spec of a kernel.
 

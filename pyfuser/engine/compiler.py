@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from pyfuser.codegen.vector_maths import LINK_FLAGS
 from pyfuser.counters import COUNTERS
-from pyfuser.errors import CompilerError
+from pyfuser.errors import CompilerError, KernelError
 from pyfuser.settings import SETTINGS
 
 if TYPE_CHECKING:
@@ -161,7 +161,8 @@ def compile_library(
         raise CompilerError(f"{_shown(command)}: cannot be run: {error.strerror}") from error
     if process.returncode or not _whole(target):
         said = _shortened(output.decode(errors="replace").strip())
-        raise CompilerError(f"{_shown(command)}: {_fate(process.returncode)}\n{said}".rstrip())
+        kind = KernelError if process.returncode > 0 else CompilerError
+        raise kind(f"{_shown(command)}: {_fate(process.returncode)}\n{said}".rstrip())
     COUNTERS.compilations += 1
     COUNTERS.compile_seconds += time.perf_counter() - start
 

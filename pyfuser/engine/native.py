@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pyfuser.codegen.cpp import emit
-from pyfuser.codegen.spec import KernelSpec, SweepSpec, spec_of
+from pyfuser.codegen.spec import KernelSpec, SweepSpec, names_of, spec_of
 from pyfuser.engine.cache import KernelCache, key_of
 from pyfuser.engine.compiler import build_identity, compile_library, find_compiler
 from pyfuser.engine.marshal import make_run
@@ -118,7 +118,15 @@ def _prepare(specs: Sequence[KernelSpec | SweepSpec]) -> list[Launchable]:
         _launchables[missing[0]] = _compile(missing[0])
     elif missing:
         _launchables.update(zip(missing, _compile_all(missing), strict=True))
-    return [_launchables[spec] for spec in specs]
+    return [_named(spec) for spec in specs]
+
+
+def _named(spec: KernelSpec | SweepSpec) -> Launchable:
+    """The compiled code of a spec, whose messages use this spec's names."""
+    known = _launchables[spec]
+    if names_of(known.spec) == names_of(spec):
+        return known
+    return Launchable(spec, known.source, known.library)
 
 
 def _compile_all(specs: Sequence[KernelSpec | SweepSpec]) -> list[Launchable]:

@@ -164,7 +164,9 @@ class _Printer:
         yield depth, f"let {self._typed(s.sym)}{value}"
 
     def _declare_array(self, s: nodes.DeclareArray, depth: int) -> Iterator[_Line]:
-        values = ", ".join(self.expr(v, outer=True) for v in s.values)
+        shown = s.values if len(set(s.values)) > 1 else s.values[:1]
+        values = ", ".join(self.expr(v, outer=True) for v in shown)
+        values += ", ..." * (len(shown) < len(s.values))
         yield depth, f"let {self._typed(s.sym)}[{len(s.values)}] = [{values}]"
 
     def _scratch(self, s: nodes.Scratch, depth: int) -> Iterator[_Line]:

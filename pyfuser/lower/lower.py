@@ -79,6 +79,7 @@ def lower(
     header = signature(plain)
     if header.names[:1] and header.names[0] in objects:
         header = header.of_method()
+    _check_members(header, pattern, rank, team_size)
     outer = _outer(plain, types, objects)
     bound = header.bind(pattern, rank, types, outer)
     annotated = {name: outer.get(name) or header.annotations.get(name) for name in bound}
@@ -88,7 +89,6 @@ def lower(
         context.scopes[0][name] = context.receiver = Record(cls, root(name), {})
     params = tuple(_parameter(context, name, bound[name]) for name in bound)
     context.scopes.append({})  # in C++ arguments are fields, which a local may shadow
-    _check_members(header, pattern, rank, team_size)
     team = _team(context, header, index_dtype, team_size) if team_size else None
     indices = (team.league_rank,) if team else _indices(context, header, rank, index_dtype)
     accumulators = _accumulators(context, header, pattern, rank)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from pyfuser.errors import PyFuserError
+from pyfuser.errors import KernelError, PyFuserError
 from pyfuser.ir.dtypes import DType
 
 
@@ -95,7 +95,11 @@ class Future:
         """
         if self._value is None:
             if self._error is None:
-                self._force()
+                try:
+                    self._force()
+                except KernelError:  # of a call that this value need not wait for?
+                    if self._value is None:
+                        raise
             if self._value is None:
                 self._raise()
         return self._value

@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Callable
 
+from pyfuser.errors import KernelError, PyFuserError
 from pyfuser.trace.call import Call
 from pyfuser.trace.memory import Buffer, Region
 
@@ -88,6 +89,18 @@ class Tracer:
             and not (sys.getrefcount(buffer.root) > 2 if buffer.external else buffer.reachable)
         )
 
+    def discard(self) -> list[Call]:
+        """Forget all pending calls; their results raise from now on."""
+        with self.lock:
+            self.settle()
+            dropped = self.calls
+            self.remove(dropped)
+        for call in dropped:
+            if call.result is not None:
+                where = f"{call.name!r} at {call.location}"
+                call.result.fail(PyFuserError(f"pyfuser.discard() dropped {where} before it ran"))
+        return dropped
+
     def touches(self, buffer: Buffer) -> bool:
         """Whether a pending call may read or write the buffer's memory."""
         return buffer.pending > 0 or (buffer.external and self._raw > 0)
@@ -102,9 +115,16 @@ class Tracer:
                 self.flush_function(self)
 
     def flush_for(self, buffer: Buffer) -> None:
-        """Make the buffer's memory safe for the host to read and write."""
+        """Make the buffer's memory safe for the host to read and write.
+
+        Calls that can never run do not stand in the way of memory that they do not touch.
+        """
         if self.calls and self.touches(buffer):
-            self.flush()
+            try:
+                self.flush()
+            except KernelError:
+                if self.touches(buffer):
+                    raise
 
 
 def nothing_to_settle() -> None:

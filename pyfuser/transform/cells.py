@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
+from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import (
     ARITHMETIC_OPS,
     AtomicFetch,
@@ -77,7 +78,7 @@ def cells_of(
     cells: dict[Subscripts, None] = {}
     used: set[Sym] = set()
     written = False
-    for subscripts, writes, simple in _accesses(body, view):
+    for subscripts, writes, simple in accesses(body, view):
         expanded = tuple(expand(index, stable) for index in subscripts)
         if not simple or not all(is_pure(index) for index in expanded):
             return None
@@ -94,7 +95,7 @@ def cells_of(
     return list(cells)
 
 
-def _accesses(body: Body, view: Sym) -> list[tuple[Subscripts, bool, bool]]:
+def accesses(body: Body, view: Sym) -> list[tuple[Subscripts, bool, bool]]:
     """(subscripts, whether it writes, whether it is a plain load, store or update)."""
     found: list[tuple[Subscripts, bool, bool]] = []
     for stmt in statements(body):
@@ -162,3 +163,12 @@ def without_writes(body: Body, view: Sym) -> Body:
         return ()
 
     return map_body(body, None, drop)
+
+
+def zero(dtype: DType) -> bool | int | float | complex:
+    """The zero of a type."""
+    if dtype.is_complex:
+        return 0j
+    if dtype.is_float:
+        return 0.0
+    return False if dtype is DType.BOOL else 0

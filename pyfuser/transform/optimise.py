@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pyfuser.transform.inner_loops import fuse_inner_loops
 from pyfuser.transform.kernel import Kernel
 from pyfuser.transform.overwrites import mark_overwrites
+from pyfuser.transform.rows import contract_rows
 from pyfuser.transform.scalars import replace_scalars
 from pyfuser.transform.unroll import unroll
 from pyfuser.transform.unused import remove_unused
@@ -16,6 +17,7 @@ from pyfuser.transform.widen import widen
 PASSES: tuple[Callable[[Kernel], Kernel], ...] = (
     fuse_inner_loops,
     replace_scalars,
+    contract_rows,
     remove_unused,
     mark_overwrites,
 )

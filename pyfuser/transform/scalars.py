@@ -26,7 +26,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from pyfuser.ir.canonical import fresh
-from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import (
     Assign,
     Binary,
@@ -60,6 +59,7 @@ from pyfuser.transform.cells import (
     is_unread,
     stable_locals,
     without_writes,
+    zero,
 )
 from pyfuser.transform.kernel import Kernel
 
@@ -177,7 +177,7 @@ class _Cell:
         if stores_first:
             return () if isinstance(first, Store) else (Declare(local, None),)
         if self.zero and not loop:
-            return (Declare(local, Const(_zero(local.dtype), local.dtype)),)
+            return (Declare(local, Const(zero(local.dtype), local.dtype)),)
         if self._loads_always(first):
             return (Declare(local, Load(self.view, self.subscripts)),)
         return None
@@ -241,14 +241,6 @@ class _Cell:
         if not any(self._writes_always(body[n]) for n in places):
             return False
         return not loop or not any(map(leaves_loop, body))
-
-
-def _zero(dtype: DType) -> bool | int | float | complex:
-    if dtype.is_complex:
-        return 0j
-    if dtype.is_float:
-        return 0.0
-    return False if dtype is DType.BOOL else 0
 
 
 class _CellRewriter:

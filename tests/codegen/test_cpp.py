@@ -198,12 +198,15 @@ def test_names_are_the_users_made_legal() -> None:
 
 def test_maths_come_from_vectors_where_there_are_any(monkeypatch: pytest.MonkeyPatch) -> None:
     def exponential(i, x):
-        x[i] = math.exp(x[i]) + math.pow(x[i], 2)
+        x[i] = math.exp(x[i]) + math.cos(x[i]) + math.pow(x[i], 2)
 
     found = spec(exponential, [N], x1())
     monkeypatch.setattr(vector_maths, "covered", lambda name, dtype: False)
     scalar = emit(found)
     assert '__asm__("exp")' in scalar
     assert "pf_square_f64(x[i])" in scalar
-    monkeypatch.setattr(vector_maths, "covered", lambda name, dtype: name == "exp")
-    assert "_ZGV" in emit(found)
+    monkeypatch.setattr(vector_maths, "covered", lambda name, dtype: name in ("exp", "cos"))
+    vector = emit(found)
+    assert "_ZGV" in vector and "pf_cos_f64_kernel" in vector
+    assert "static inline double pf_exp_f64(double x)" in vector
+    assert '__asm__("exp")' not in vector

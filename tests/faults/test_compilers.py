@@ -11,8 +11,10 @@ import pytest
 import pyfuser
 from pyfuser.counters import COUNTERS
 from pyfuser.engine import compiler
-from pyfuser.errors import CacheError, CompilerError
+from pyfuser.errors import CacheError, CompilerError, KernelError, PyFuserError
+from pyfuser.frontends.embedded import pykokkos as pk
 from tests.faults.conftest import Machine, Program, children
+from tests.faults.workunits import SIZE, increment, scaled, total
 
 FAULTS = {
     "fails": ("echo 'kernel.cpp:7: no such luck' >&2; exit 1", "status 1\nkernel.cpp:7: no such"),
@@ -134,18 +136,63 @@ def test_a_compiler_that_chatters(machine: Machine, program: Program) -> None:
     assert COUNTERS.cache_hits > hits
 
 
+REJECTS_SUMS = (
+    'if grep -q "accumul\\|pf_sum\\|result" kernel.cpp; then echo no; exit 1; fi; exec "$real" "$@"'
+)
+
+
 def test_one_kernel_of_several_fails(machine: Machine, program: Program) -> None:
-    """What did compile is kept, and not compiled again."""
-    machine.break_compiler(
-        'if grep -q "accumul\\|pf_sum\\|result" kernel.cpp; then exit 1; fi; exec "$real" "$@"'
-    )
-    with pytest.raises(CompilerError, match="status 1"):
-        pyfuser.sync()
-    program.check_untouched()
-    kept = len(list((machine.cache / "kernels").glob("*.so")))
-    assert kept > 0
+    """The others run, once; what did compile is kept, and not compiled again."""
+    machine.break_compiler(REJECTS_SUMS)
+    for _ in range(2):
+        with pytest.raises(KernelError, match=r"status 1\n  called as 'total' at .*conftest"):
+            pyfuser.sync()
+        assert [line.split()[0] for line in pyfuser.pending()] == ["total"]
     before = machine.compilations
     machine.mend()
     program.check_done()
-    made = len(list((machine.cache / "kernels").glob("*.so")))
-    assert machine.compilations - before == made - kept
+    assert machine.compilations - before == 1
+
+
+def test_calls_that_need_nothing_of_a_rejected_one_run(machine: Machine) -> None:
+    machine.break_compiler(REJECTS_SUMS)
+    x, y, z = (pk.View([SIZE], pk.double) for _ in range(3))
+    pk.parallel_for(SIZE, increment, x=x)
+    sum = pk.parallel_reduce(SIZE, total, x=x)
+    pk.parallel_for(SIZE, scaled, x=y, a=sum)
+    pk.parallel_for(SIZE, increment, x=x)  # must come after the sum
+    pk.parallel_for(SIZE, increment, x=z)
+    assert set(z) == {1.0}, "a read of what does not need the sum"
+    message = "1 pending call cannot run and 2 that need it; all others have run. .*discard"
+    with pytest.raises(KernelError, match=message):
+        pyfuser.sync()
+    with pytest.raises(KernelError, match=message):
+        float(sum)
+    with pytest.raises(KernelError, match=message):
+        print(x[0])
+    names = ["total", "scaled", "increment"]
+    assert [line.split()[0] for line in pyfuser.discard()] == names
+    assert pyfuser.pending() == ()
+    with pytest.raises(PyFuserError, match=r"discard\(\) dropped 'total' at .*test_compilers.py:"):
+        float(sum)
+    assert (set(x), set(y), set(z)) == ({1.0}, {0.0}, {1.0})
+    pk.parallel_for(SIZE, increment, x=y)
+    assert set(y) == {1.0}
+
+
+def test_a_kernel_that_only_fusion_makes_impossible(machine: Machine) -> None:
+    """Both calls run alone, and nobody is told of an error."""
+    machine.break_compiler('if grep -q fused kernel.cpp; then exit 1; fi; exec "$real" "$@"')
+    x = pk.View([SIZE], pk.double)
+    pk.parallel_for(SIZE, increment, x=x)
+    pk.parallel_for(SIZE, scaled, x=x, a=2.0)
+    pyfuser.sync()
+    assert pyfuser.pending() == () and set(x) == {3.0}
+
+
+def test_what_did_not_run_is_told_at_exit(machine: Machine) -> None:
+    machine.break_compiler("exit 1")
+    process = machine.start("x, y, sum = program()")
+    _, err = process.communicate(timeout=60)
+    assert "pyfuser: calls that did not run:\n  increment (" in err
+    assert err.count("workunits.py:") >= 3

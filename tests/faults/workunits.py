@@ -19,6 +19,7 @@ __all__ = [
     "pk",
     "program",
     "pyfuser",
+    "scaled",
     "shift",
     "spin",
     "sys",
@@ -44,6 +45,12 @@ def shift(i, x, y):
 @pk.workunit
 def total(i, acc, x):
     acc += x[i]
+
+
+@pyfuser.fuse
+@pk.workunit
+def scaled(i, x, a):
+    x[i] += a
 
 
 @pyfuser.fuse

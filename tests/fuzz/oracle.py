@@ -127,15 +127,15 @@ def act(
     resize: Callable[[Any, int], Any] | None = None,
 ) -> tuple[Any, ...]:
     """Run a statement of the host; gives what it read."""
-    seen: list[Any] = []
+    seen: list[complex] = []  # any number that is used here is one exactly
     names = {
         "np": np,
         "result": results,
-        "read": lambda value: seen.append(value + 0),
+        "read": lambda value: seen.append(complex(value)),
         "resize": resize or resized,
     }
     exec(_code(step.text, "exec"), names, memory)
-    return tuple([value.item() if hasattr(value, "item") else value for value in seen])
+    return tuple(seen)
 
 
 def resized(array: Array, extent: int) -> Array:

@@ -422,8 +422,8 @@ def two_regions(team: pk.TeamMember, v, n):
 def test_locals_of_several_regions() -> None:
     """Only what differs between threads becomes an array, and one thread's branch needs no loop."""
     assert show(lowered(two_regions, 2)).splitlines()[1:] == [
-        "    let mine: float64[2] = [0.0, 0.0]",
-        "    let pair: float64[4] = [0.0, 0.0, 0.0, 0.0]",
+        "    let mine: float64[2] = [0.0, ...]",
+        "    let pair: float64[4] = [0.0, ...]",
         "    for team_rank: int32 in range(0, 2, 1):",
         "        mine[team_rank] = (float64)team_rank * 2.0",
         "        pair[(team_rank * 2) + 0] = mine[team_rank]",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mutants import of_accesses, of_dependences, of_passes, of_plans
+from tests.mutants import of_accesses, of_dependences, of_passes, of_plans, of_rows
 from tests.mutants.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -10,4 +10,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *of_accesses.MUTANTS,
     *of_plans.MUTANTS,
     *of_passes.MUTANTS,
+    *of_rows.MUTANTS,
 )

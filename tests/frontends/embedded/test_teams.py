@@ -350,7 +350,7 @@ def draws(team: pk.TeamMember, y: pk.View1D[pk.double], pool: pk.RandomPool):
 
 
 def test_random_numbers_are_for_teams_of_one():
-    y, pool = np.zeros(LEAGUE), pk.RandomPool(5)
+    y, pool = np.zeros(LEAGUE), pk.RandomPool(5, 64)
     pk.parallel_for(pk.TeamPolicy(LEAGUE, pk.AUTO), draws, y=y, pool=pool)
     assert len(set(y)) == LEAGUE
     with pytest.raises(WorkunitError, match="teams of one thread"):

@@ -131,7 +131,7 @@ static inline __attribute__((always_inline)) void pf_terms(
     #pragma GCC ivdep
     for (int64_t step = 0; step < count; ++step) {
         const int64_t league_rank = at + step;
-        int32_t mine[2] = {0, 0};
+        int32_t mine[2] = {};
         const int64_t row_2_extent0 = pf_length(n);
         const int64_t row_2_extent1 = pf_length(2);
         const int64_t row_2_stride0 = row_2_extent1;

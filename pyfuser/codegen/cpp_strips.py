@@ -1,0 +1,170 @@
+"""Code for a strip of iterations: a loop for each part, waiting loops with their trips jammed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from pyfuser.codegen.cpp_context import Context
+from pyfuser.codegen.cpp_statements import INDENT
+from pyfuser.codegen.segments import Segment, expansion
+from pyfuser.codegen.strips import STRIP
+from pyfuser.ir.dtypes import DType
+from pyfuser.ir.nodes import Body, Declare, DeclareArray, For, Stmt, Sym
+from pyfuser.ir.visit import assigned
+
+LOCALS = frozenset({"strip", "lanes", "cell"})
+
+PrintBody = Callable[[Body, int], list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Strips:
+    """The parts that the iterations of a strip take in turn.
+
+    The memory between parts: `scalars` has the array of each local, with an element an iteration;
+    `rows` that of each local array, with the array's length an iteration.
+    """
+
+    parts: tuple[Segment, ...]
+    scalars: dict[Sym, str]
+    rows: dict[Sym, tuple[str, int]]
+
+
+def strips_of(context: Context, parts: tuple[Segment, ...]) -> Strips:
+    """Names for the memory between parts (see `strips.strips`)."""
+    lengths = {
+        stmt.sym: len(stmt.values)
+        for part in parts
+        for stmt in part.body
+        if isinstance(stmt, DeclareArray)
+    }
+    take, names = context.unique.take, context.names
+    passed = expansion(parts)
+    return Strips(
+        parts,
+        {s: take(f"{names[s]}_strip") for s in passed if s not in lengths},
+        {s: (take(f"{names[s]}_strip"), lengths[s]) for s in passed if s in lengths},
+    )
+
+
+def memory_lines(strips: Strips, depth: int) -> list[str]:
+    """The declarations of the memory between parts."""
+    lines = [(sym, name, STRIP) for sym, name in strips.scalars.items()]
+    lines += [(sym, name, STRIP * length) for sym, (name, length) in strips.rows.items()]
+    return [
+        f"{INDENT * depth}alignas(64) {sym.dtype.cpp} {name}[{size}];" for sym, name, size in lines
+    ]
+
+
+def strip_loops(
+    context: Context, strips: Strips, axis: int, depth: int, print_body: PrintBody
+) -> list[str]:
+    """The loops over `count` iterations of an axis from `at`, a strip at a time."""
+    indent = INDENT * depth
+    printer = _Printer(context, strips, axis)
+    lines = [
+        f"{indent}for (int64_t strip = 0; strip < count; strip += {STRIP}) {{",
+        f"{indent}{INDENT}const int64_t lanes = count - strip < {STRIP} ? count - strip : {STRIP};",
+    ]
+    for part in strips.parts:
+        if not part.vector:
+            lines += printer.apart(part, depth + 1, print_body)
+            continue
+        lines.append(f"{indent}{INDENT}if (lanes == {STRIP}) {{")
+        lines += printer.jammed(part, depth + 2)
+        lines.append(f"{indent}{INDENT}}} else {{")
+        lines += printer.apart(part, depth + 2, context.statements.print)
+        lines.append(f"{indent}{INDENT}}}")
+    return [*lines, f"{indent}}}"]
+
+
+class _Printer:
+    def __init__(self, context: Context, strips: Strips, axis: int) -> None:
+        self.context = context
+        self.strips = strips
+        self.counter = context.counter(axis)
+        self.index = context.workunit.indices[axis]
+
+    def apart(self, part: Segment, depth: int, print_body: PrintBody) -> list[str]:
+        """One iteration after the other."""
+        inner = INDENT * (depth + 1)
+        lines = [
+            f"{INDENT * depth}for (int64_t step = strip; step < strip + lanes; ++step) {{",
+            f"{inner}const int64_t {self.counter} = at + step;",
+            *self.context.narrowed(depth + 1),
+            *self._arrivals(part, "step - strip", depth + 1),
+        ]
+        body: list[Stmt] = []
+        for stmt in part.body:
+            if isinstance(stmt, DeclareArray) and stmt.sym in self.strips.rows:
+                name, (array, length) = self.context.names[stmt.sym], self.strips.rows[stmt.sym]
+                kind = stmt.sym.dtype.cpp
+                lines.append(f"{inner}{kind}* const {name} = {array} + {length} * (step - strip);")
+                lines.append(
+                    f"{inner}for (int cell = 0; cell < {length}; ++cell) {name}[cell] = {kind}();"
+                )
+            else:
+                body.append(stmt)
+        lines += print_body(tuple(body), depth + 1)
+        lines += self._departures(part, "step - strip", depth + 1)
+        return [*lines, f"{INDENT * depth}}}"]
+
+    def jammed(self, part: Segment, depth: int) -> list[str]:
+        """All iterations of a full strip together, trip by trip."""
+        names, indent = self.context.names, INDENT * depth
+        again = tuple(stmt for stmt in part.body if isinstance(stmt, Declare))
+        plain = {s: names[s] for s in (self.index, *part.arriving, *(d.sym for d in again))}
+        lanes = [
+            {sym: self.context.unique.take(f"{name}_{lane}") for sym, name in plain.items()}
+            for lane in range(STRIP)
+        ]
+        lines = self._outer_indices(depth)
+        for lane, renamed in enumerate(lanes):
+            names.update(renamed)
+            kind, index = self.index.dtype.cpp, names[self.index]
+            lines.append(f"{indent}const {kind} {index} = ({kind})(at + strip + {lane});")
+            lines += self._arrivals(part, str(lane), depth)
+            lines += self.context.statements.print(again, depth)
+        for loop in part.body:
+            if isinstance(loop, For):
+                head, end = self.context.statements.print((replace(loop, body=()),), depth)
+                lines.append(head)
+                for renamed in lanes:
+                    names.update(renamed)
+                    trip = self.context.statements.print(loop.body, depth + 2)
+                    lines += [f"{indent}{INDENT}{{", *trip, f"{indent}{INDENT}}}"]
+                lines.append(end)
+        for lane, renamed in enumerate(lanes):
+            names.update(renamed)
+            lines += self._departures(part, str(lane), depth)
+        names.update(plain)
+        return lines
+
+    def _outer_indices(self, depth: int) -> list[str]:
+        """The declarations of narrower indices of the other axes."""
+        return [
+            f"{INDENT * depth}const {sym.dtype.cpp} {self.context.names[sym]} = "
+            f"({sym.dtype.cpp}){self.context.counter(axis)};"
+            for axis, sym in enumerate(self.context.workunit.indices)
+            if sym is not self.index and sym.dtype is not DType.INT64
+        ]
+
+    def _arrivals(self, part: Segment, lane: str, depth: int) -> list[str]:
+        lines, changed = [], assigned(part.body)
+        for sym in part.arriving:
+            name, kind = self.context.names[sym], sym.dtype.cpp
+            if sym in self.strips.rows:
+                array, length = self.strips.rows[sym]
+                lines.append(f"{kind}* const {name} = {array} + {length} * ({lane});")
+            else:
+                const = "" if sym in changed else "const "
+                lines.append(f"{const}{kind} {name} = {self.strips.scalars[sym]}[{lane}];")
+        return [INDENT * depth + line for line in lines]
+
+    def _departures(self, part: Segment, lane: str, depth: int) -> list[str]:
+        return [
+            f"{INDENT * depth}{self.strips.scalars[sym]}[{lane}] = {self.context.names[sym]};"
+            for sym in part.leaving
+            if sym in self.strips.scalars
+        ]

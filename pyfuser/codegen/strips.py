@@ -1,0 +1,116 @@
+"""Strips: a few iterations side by side where each one waits for its own previous trip.
+
+    for j in range(columns):
+        value += x[i][j]
+
+A sum in a local keeps its order, so every addition waits for the one before, four cycles a trip. It
+is the processor that overlaps such loops of neighbouring iterations, if the loops follow each other
+closely; in a fused kernel other loops lie between. So a strip of iterations runs the first loop of
+all its rows, then the second, ..., and the waiting loops trip by trip (unroll and jam: D. Callahan,
+S. Carr and K. Kennedy, "Improving register allocation for subscripted variables", 1990). Each
+iteration computes what it did, in the order it did.
+
+Loops are distributed as in `segments`; locals between the parts become arrays with an element for
+each iteration of the strip, and local arrays get a row for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pyfuser.codegen.cpp_cost import body_cost
+from pyfuser.codegen.segments import (
+    MAX_STATEMENTS,
+    Segment,
+    cheap_declarations,
+    dependences,
+    expanded,
+    grouped,
+    may_interleave,
+)
+from pyfuser.ir import nodes
+from pyfuser.ir.nodes import Body, DeclareArray, Expr, For, Stmt, Sym
+from pyfuser.ir.visit import all_expressions, assigned, declared, expressions, statements
+
+STRIP = 8
+"""Iterations side by side: additions take four cycles, and two start in each."""
+
+STRIP_BYTES = 32768
+"""What the rows of a strip may take: a first-level cache."""
+
+_MAX_COST = 40
+"""Additions in a trip that is written out for each iteration of a strip."""
+
+_STRAIGHT = (nodes.Declare, nodes.Assign, nodes.Store, nodes.Update, nodes.If)
+
+
+def strips(
+    body: Body, aliased: frozenset[Sym], given: frozenset[Sym], sums: Iterable[Sym]
+) -> tuple[Segment, ...] | None:
+    """The parts that the iterations of a strip take in turn; None if none of their loops waits.
+
+    `aliased` are the views that may overlap one another, `given` the parameters (but not the
+    indices), `sums` the accumulators.
+    """
+    if len(body) > MAX_STATEMENTS or not may_interleave(body):
+        return None
+    changing = assigned(body)
+    fixed, sums = given - changing, frozenset(sums)
+    local = [stmt for stmt in body if isinstance(stmt, DeclareArray)]
+    if any(_starts_at_values(stmt) for stmt in local):
+        return None
+    if any(isinstance(stmt, nodes.Scratch) for stmt in statements(body)):
+        return None
+    if STRIP * sum(len(s.values) * s.sym.dtype.size for s in local) > STRIP_BYTES:
+        return None
+    again = cheap_declarations(body)
+    units = [s for s in body if not (isinstance(s, nodes.Declare) and s.sym in again)]
+    kinds = [_waits(stmt, changing, fixed, sums) for stmt in units]
+    if not any(kinds):
+        return None
+    groups = grouped(kinds, dependences(units, aliased))
+    parts = [tuple(units[n] for n in group) for group in groups]
+    return expanded(parts, [kinds[group[0]] for group in groups], again)
+
+
+def _starts_at_values(stmt: DeclareArray) -> bool:
+    """Whether a local array starts with anything but zeros."""
+    return any(value != stmt.values[0] or not _is_zero(value) for value in stmt.values)
+
+
+def _is_zero(value: Expr) -> bool:
+    return isinstance(value, nodes.Const) and repr(value.value) in ("0", "0.0", "0j", "False")
+
+
+def _waits(stmt: Stmt, changing: set[Sym], fixed: frozenset[Sym], sums: frozenset[Sym]) -> bool:
+    """Whether a trip of a loop needs what the one before computed, and trips can be interleaved.
+
+    All iterations must make the same trips.
+    """
+    if not isinstance(stmt, For) or stmt.sym in changing or not _is_step(stmt.step):
+        return False
+    for bound in (stmt.start, stmt.stop):
+        if not all(_is_fixed(e, fixed) for e in expressions(bound)):
+            return False
+    parts = list(statements(stmt.body))
+    if not all(isinstance(s, _STRAIGHT) for s in parts) or body_cost(stmt.body) > _MAX_COST:
+        return False
+    if any(isinstance(s, nodes.Update) and (s.atomic or not s.indices) for s in parts):
+        return False  # a sum of free order does not wait (see `cpp_rows`)
+    found = list(all_expressions(stmt.body))
+    if any(isinstance(e, nodes.Call) for e in found):
+        return False  # what a call takes hides the waiting
+    outer = assigned(stmt.body) - set(declared(stmt.body))
+    read = {e.sym for e in found if isinstance(e, nodes.Read)}
+    read |= {s.target for s in parts if isinstance(s, nodes.Update)}
+    return bool(outer) and not outer & sums and outer <= read
+
+
+def _is_step(step: Expr) -> bool:
+    return isinstance(step, nodes.Const) and isinstance(step.value, int) and step.value > 0
+
+
+def _is_fixed(e: Expr, fixed: frozenset[Sym]) -> bool:
+    if isinstance(e, nodes.Read):
+        return e.sym in fixed
+    return isinstance(e, (nodes.Const, nodes.Cast, nodes.Binary, nodes.Extent))

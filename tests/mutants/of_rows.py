@@ -1,0 +1,81 @@
+"""Wrong row contraction and strips: rows that hold something older, iterations that mix."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant
+
+_ROWS = "transform/test_rows.py::"
+_OLDER = _ROWS + "test_a_row_of_which_an_element_may_be_older_stays"
+
+MUTANTS = (
+    Mutant(
+        "a loop that may end early stores its whole range",
+        "transform/rows.py",
+        "if not exact or any(map(leaves_loop, loop.body)):",
+        "if not exact:",
+        _OLDER,
+    ),
+    Mutant(
+        "what one branch stores is stored",
+        "transform/rows.py",
+        "sides[0].elements & sides[1].elements, sides[0].here & sides[1].here",
+        "sides[0].elements | sides[1].elements, sides[0].here | sides[1].here",
+        _OLDER,
+    ),
+    Mutant(
+        "an update of a row reads nothing",
+        "transform/rows.py",
+        "                if isinstance(stmt, Update):\n                    self._check_load(",
+        "                if False:\n                    self._check_load(",
+        _OLDER,
+    ),
+    Mutant(
+        "loops start at their least start",
+        "transform/rows.py",
+        "if start[0] != start[1] or stop[0] != stop[1] or",
+        "if",
+        _OLDER,
+    ),
+    Mutant(
+        "every element between is stored",
+        "transform/rows.py",
+        "return range(start[0], stop[0], step[0])",
+        "return range(start[0], stop[0])",
+        _OLDER,
+    ),
+    Mutant(
+        "rows do not overlap",
+        "transform/rows.py",
+        " or view in overlapping",
+        "",
+        f"{_ROWS}test_a_view_that_may_overlap_another_stays",
+    ),
+    Mutant(
+        "an unknown element is the least one",
+        "transform/rows.py",
+        "{low} if low == high else stored.elements",
+        "{low}",
+        _OLDER,
+    ),
+    Mutant(
+        "locals keep their values",
+        "transform/rows.py",
+        "isinstance(e, Read) and e.sym in self.facts.changing for e in expressions(index)",
+        "False for e in ()",
+        _OLDER,
+    ),
+    Mutant(
+        "all iterations make the same trips",
+        "codegen/strips.py",
+        "return e.sym in fixed",
+        "return True",
+        "codegen/test_strips.py::test_other_loops_stay_one_iteration_after_the_other",
+    ),
+    Mutant(
+        "local arrays start at zero",
+        "codegen/strips.py",
+        "if any(_starts_at_values(stmt) for stmt in local):",
+        "if False:",
+        "codegen/test_strips.py::test_other_loops_stay_one_iteration_after_the_other",
+    ),
+)

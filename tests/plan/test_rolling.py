@@ -1,0 +1,210 @@
+"""Which temporaries of a sweep need only a window: each legal case with its illegal twin."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+
+from pyfuser.analysis.accesses import structural_scalars
+from pyfuser.ir.interpret import interpret
+from pyfuser.plan.plan import Group, Plan, Rolling
+from pyfuser.plan.profit import CostModel
+from pyfuser.plan.sweeps import sweeps
+from pyfuser.trace.call import Call, Space
+from pyfuser.trace.memory import Buffer, Handle, Region
+from pyfuser.trace.shape import shape_of
+from pyfuser.transform.fuse import fuse
+from pyfuser.transform.group import group_shapes
+from pyfuser.transform.optimise import optimise
+from tests.analysis.build import S, View, call, loop, region, trace, when, workunit
+from tests.fuzz import wavefront
+
+N = 1000
+X, T, Z = (region(k, N) for k in range(3))
+WRITER, READER = Space((2,), (N - 2,)), Space((5,), (N - 5,))
+
+
+def rolling(*calls, temporary=(1,)):
+    """The rolling views of a sweep of calls, each a loop of its own; None if there is no sweep."""
+    shape = trace(*calls, temporary=temporary)
+    with wavefront.forced(4):
+        loops = tuple(Group((n,)) for n in range(len(calls)))
+        found = sweeps(shape, loops, CostModel(shape))
+    return found[0].rolling if len(found) == 1 else None
+
+
+def moving(source, target):
+    """A call-maker: `y[i + target] = x[i + source[0]] + ...`."""
+    i, x, y = S("i"), View("x"), View("y")
+    total = sum((x[i + s] for s in source[1:]), start=x[i + source[0]])
+    unit = workunit("move", [i], [x, y], [y[i + target] << total])
+    return lambda a, b, space: call(unit, space, a, b)
+
+
+WRITE = moving([0], 0)(X, T, WRITER)
+READ = moving([-1, 2], 0)(T, Z, READER)
+
+
+def test_the_numbers_of_a_window():
+    assert rolling(WRITE, READ) == (Rolling(1, 8, oldest=-3, made=0, begun=0, until=3),)
+    further = moving([0], 1)(X, T, WRITER)  # writes one element on, so the reader lags less
+    assert rolling(further, READ) == (Rolling(1, 8, oldest=-2, made=1, begun=1, until=4),)
+    again = moving([-3], 0)(T, region(3, N), READER)
+    assert rolling(WRITE, READ, again) == (Rolling(1, 8, oldest=-3, made=0, begun=0, until=3),)
+
+
+def test_rows_of_a_grid():
+    m = [region(k, (60, 30)) for k in range(3)]
+    i, j, x, y = S("i"), S("j"), View("x", 2), View("y", 2)
+    down = workunit("down", [i, j], [x, y], [y[i, j] << x[i + 1, j]])
+    write = call(down, Space((0, 0), (59, 30)), m[0], m[1])
+    read = call(down, Space((0, 0), (50, 30)), m[1], m[2])
+    assert rolling(write, read) == (Rolling(1, 240, oldest=0, made=0, begun=0, until=1),)
+    left = region(1, (60, 30), strides=(8, 480))  # a step is no block of memory
+    assert rolling(write._replace(arguments=(m[0], left)), read) == ()
+    assert (
+        rolling(write._replace(arguments=(m[0], left)), read._replace(arguments=(left, m[2]))) == ()
+    )
+
+
+def test_only_temporaries_roll():
+    assert rolling(WRITE, READ, temporary=()) == ()
+
+
+def test_what_other_calls_see_does_not_roll():
+    shape = trace(WRITE, READ, READ, temporary=(1,))
+    loops = tuple(Group((n,)) for n in range(3))
+    with wavefront.forced(4):
+        (first,) = sweeps(shape, loops[:2], CostModel(shape))
+        (every,) = sweeps(shape, loops, CostModel(shape))
+    assert not first.rolling and every.rolling
+
+
+def test_zeros_that_are_read_do_not_roll():
+    early = moving([0], 0)(T, Z, Space((1,), (N - 5,)))  # reads T[1], which nobody writes
+    assert rolling(WRITE, early) == ()
+    late = moving([0], 0)(T, Z, Space((5,), (N - 1,)))
+    assert rolling(WRITE, late) == ()
+    assert rolling(READ, WRITE) == ()
+    first = moving([-1, 2], 0)(T, region(3, N), READER)
+    assert rolling(first, WRITE, READ) == ()
+
+
+def test_what_is_not_written_once_everywhere_does_not_roll():
+    i, x, y = S("i"), View("x"), View("y")
+    guarded = workunit("some", [i], [x, y], [when(x[i] > 0.0, [y[i] << x[i]])])
+    assert rolling(call(guarded, WRITER, X, T), READ) == ()
+    i, x, y = S("i"), View("x"), View("y")
+    updated = workunit("add", [i], [x, y], [y[i].update("+", x[i])])
+    assert rolling(call(updated, WRITER, X, T), READ) == ()
+    assert rolling(WRITE, WRITE, READ) == ()
+    i, x, y = S("i"), View("x"), View("y")
+    strided = workunit("even", [i], [x, y], [y[2 * i] << x[i]])
+    assert rolling(call(strided, Space((0,), (N // 2,)), X, T), READ) == ()
+
+
+def test_what_is_read_elsewhere_does_not_roll():
+    i, x, y = S("i"), View("x"), View("y")
+    mirror = workunit("mirror", [i], [x, y], [y[i] << x[(N - 1) - i]])
+    assert rolling(WRITE, call(mirror, READER, T, Z)) == ()
+    i, x, y = S("i"), View("x"), View("y")
+    first = workunit("first", [i], [x, y], [y[i] << x[i] + x[7]])
+    assert rolling(WRITE, call(first, READER, T, Z)) == ()
+
+
+def test_slices_do_not_roll():
+    tail = region(1, N - 1, offset=8)
+    assert rolling(WRITE, READ._replace(arguments=(tail, Z))) == ()
+
+
+# --------------------------------------------------------------------------- against running it
+
+
+def random_loop(rng, source, target, space, rank):
+    """`target[i + c, j] = ...` of elements near source[i, j], sometimes over an inner loop."""
+    indices, k = [S(name) for name in "ij"[:rank]], S("k")
+    x, y = View("x", rank), View("y", rank)
+    shift = rng.choice([0, 0, 0, 1, -1])
+    own = (indices[0] + shift, *indices[1:])
+
+    def near(*inner):
+        steps = [rng.randint(-2, 2) for _ in indices]
+        return x[
+            tuple(
+                i + s
+                for i, s in zip(
+                    (indices[0] + k if inner else indices[0], *indices[1:]), steps, strict=True
+                )
+            )
+        ]
+
+    body = [y[own] << near() + near()]
+    if rng.random() < 0.2:
+        body = [y[own] << near(), loop(k, 0, 2, [y[own].update("+", near(k))])]
+    unit = workunit("w", indices, [x, y], body)
+    return Call("for", space, unit, (source, target), None, None, random_loop.__code__, 1)
+
+
+def random_chain(rng):
+    """Steps through temporaries, which some loops use twice, and the memory at both ends."""
+    rank = rng.choice([1, 1, 2])
+    shape = (rng.randint(26, 34), 14)[:rank]
+    regions, handles = [], []
+    count = rng.randint(3, 5)
+    for n in range(count):
+        handles.append(Handle())
+        strides = (8 * 14, 8)[-rank:]
+        buffer = Buffer(8 * int(np.prod(shape)), handles[n])
+        regions.append(Region(buffer, 0, strides, shape, View("x").sym.dtype))
+    calls, margin = [], 2
+    for n in range(1, count):
+        margin += rng.choice([3, 3, 3, 1])  # with less, zeros may be read
+        margin = min(margin, 6 if rank == 2 else 12)
+        outer = Space((margin,) * rank, tuple(max(margin + 1, e - margin) for e in shape))
+        source = regions[rng.choice([n - 1, n - 1, n - 1, max(n - 2, 0)])]
+        calls.append(random_loop(rng, source, regions[n], outer, rank))
+    regions[0].array()[...] = np.random.default_rng(rng.randint(0, 99)).normal(size=shape)
+    regions[-1].allocate()
+    return calls, regions, handles
+
+
+def run_apart(calls):
+    for one in calls:
+        arrays = [argument.array() for argument in one.arguments]
+        interpret(one.workunit, "for", one.space.begin, one.space.end, arrays)
+
+
+def run_swept(calls, rng, seed):
+    """Run a sweep of all calls by the reference schedule; how many views were rolling."""
+    shape = shape_of(calls, structural_scalars)
+    groups = tuple(Group((n,)) for n in range(len(calls)))
+    with wavefront.forced(rng.randint(1, 4)):
+        plan = Plan(groups, (), sweeps(shape, groups, CostModel(shape)))
+    kernels = [optimise(fuse(s)) for s in group_shapes(shape, [g.calls for g in groups])]
+    found = {sweep.groups: sweep for sweep in plan.sweeps}
+    count = 0
+    for places in plan.launches():
+        loops = [wavefront.Loop(shape, kernels[n], calls, groups[n].calls) for n in places]
+        if places in found:
+            wavefront.run_sweep(found[places], loops, rng.randint(1, 3), seed)
+            count += len(found[places].rolling)
+        else:
+            run_apart([calls[places[0]]])
+    return count
+
+
+def test_windows_hold_what_is_read():
+    """Random chains, interpreted with poison wherever a window does not reach."""
+    windows = 0
+    for seed in range(60):
+        rng = random.Random(seed)
+        calls, regions, handles = random_chain(rng)
+        run_apart(calls)
+        expected = regions[-1].array().copy()
+        rng = random.Random(seed)
+        calls, regions, handles = random_chain(rng)
+        del handles[1:-1]  # nobody else sees what lies between
+        windows += run_swept(calls, rng, seed)
+        np.testing.assert_array_equal(regions[-1].array(), expected, err_msg=f"seed {seed}")
+    assert windows > 30

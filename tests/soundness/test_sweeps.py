@@ -1,0 +1,381 @@
+"""Programs whose loops sweep wherever that is legal compute what their calls compute one by one."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pykokkos as pk
+import pytest
+
+import pyfuser
+from pyfuser import driver
+from pyfuser.checks import run as checks
+from pyfuser.engine import native
+from pyfuser.errors import BoundsError, VerificationError
+from pyfuser.plan import sweeps
+from pyfuser.settings import SETTINGS
+from pyfuser.trace.memory import Region
+from tests.fuzz.wavefront import forced
+
+pytestmark = pytest.mark.skipif(
+    shutil.which(SETTINGS.compiler) is None, reason="needs a C++ compiler"
+)
+
+Program = Callable[[int], list[Any]]
+
+
+@pk.workunit
+def smooth(i, x, y):
+    y[i] = 0.25 * (x[i - 1] + 2.0 * x[i] + x[i + 1])
+
+
+@pk.workunit
+def smooth_rows(i, j, x, y):
+    y[i][j] = 0.25 * (x[i - 1][j] + 2.0 * x[i][j] + x[i + 1][j - 1])
+
+
+@pk.workunit
+def copy(i, x, y):
+    y[i] = x[i]
+
+
+@pk.workunit
+def double(i, x):
+    x[i] *= 2.0
+
+
+@pk.workunit
+def count(i, x, n):
+    x[i] = i % n
+
+
+@pk.workunit
+def total(i, acc, x):
+    acc += x[i]
+
+
+@pk.workunit
+def total_of_rows(i, j, acc, x):
+    acc += x[i][j]
+
+
+@pk.workunit
+def total_int(i, acc: pk.Acc[pk.int64], x):
+    acc += x[i]
+
+
+@pk.workunit
+def any_of(i, acc: pk.Acc[bool], x):
+    acc += x[i] > 1.0
+
+
+@pk.workunit
+def scale(i, x, a):
+    x[i] = a * x[i]
+
+
+@pk.workunit
+def deposit(i, x, bins):
+    pk.atomic_add(bins, [int(x[i]) % 7], 1)
+
+
+@pytest.fixture(autouse=True)
+def planned_anew(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What is planned here is forgotten."""
+    driver.TRACER.flush()
+    driver.PROGRAMS.clear()
+    yield
+    driver.TRACER.calls.clear()
+    driver.PROGRAMS.clear()
+
+
+def swept(program: Program, n: int, wave: int) -> list[Any]:
+    """What a program computes in sweeps, of which there must be one."""
+    driver.PROGRAMS.clear()
+    driver.FLUSHES.clear()
+    with forced(wave), pyfuser.fusing():
+        found = program(n)
+        pyfuser.sync()
+    assert any(flush.program.plan.sweeps for flush in driver.FLUSHES), "nothing sweeps"
+    return found
+
+
+def bits(values: list[Any]) -> list[bytes]:
+    return [np.asarray(v if np.ndim(v) else v + 0).tobytes() for v in values]
+
+
+def check(
+    program: Program,
+    monkeypatch: pytest.MonkeyPatch,
+    sizes: tuple[int, ...] = (7, 12, 40, 600),
+    waves: tuple[int, ...] = (1, 3, 7),
+    threads: tuple[int, ...] = (1, 2, 5),
+) -> None:
+    for n in sizes:
+        monkeypatch.setattr(native.team, "count", 1)
+        with pyfuser.unfused():
+            expected = bits(program(n))
+        for wave in waves:
+            for team in threads:
+                monkeypatch.setattr(native.team, "count", team)
+                found = bits(swept(program, n, wave))
+                assert found == expected, f"n {n}, wave {wave}, threads {team}"
+
+
+def line(n: int, seed: int = 1) -> Any:
+    return np.random.default_rng(seed).normal(size=n) * 3.0
+
+
+def inner(n: int, rim: int = 1) -> Any:
+    return pk.RangePolicy(rim, n - rim)
+
+
+# --------------------------------------------------------------------------- memory
+
+
+def temporaries(n: int) -> list[Any]:
+    """A chain through Views that nobody sees: they need no memory."""
+    x, w = line(n), np.zeros(n)
+    y, z = pk.View([n], pk.double), pk.View([n], pk.double)
+    pk.parallel_for(inner(n), smooth, x=x, y=y)
+    pk.parallel_for(inner(n, 2), smooth, x=y, y=z)
+    first = pk.parallel_reduce(inner(n, 2), total, x=y)
+    pk.parallel_for(inner(n, 3), smooth, x=z, y=w)
+    del y, z
+    return [w, first]
+
+
+def test_temporaries_are_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    check(temporaries, monkeypatch)
+    (program,) = [flush.program for flush in driver.FLUSHES]
+    (sweep,) = program.plan.sweeps
+    assert len(sweep.rolling) == 2
+
+
+def rows(n: int) -> list[Any]:
+    u = np.random.default_rng(2).normal(size=(n, 11))
+    a, b, out = (pk.View([n, 11], pk.double) for _ in range(3))
+    for rim, (x, y) in enumerate(((u, a), (a, b), (b, out)), 1):
+        space = pk.MDRangePolicy([rim, rim], [n - rim, 11 - rim])
+        pk.parallel_for(space, smooth_rows, x=x, y=y)
+    del a, b
+    return [out, pk.parallel_reduce(pk.MDRangePolicy([0, 0], [n, 11]), total_of_rows, x=out)]
+
+
+def test_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    check(rows, monkeypatch, sizes=(7, 8, 40))
+
+
+def fresh(n: int) -> list[Any]:
+    """New memory that an early loop reads as zeros, and a later one overwrites."""
+    y, z = pk.View([n], pk.double), pk.View([n], pk.double)
+    x = line(n)
+    before = pk.parallel_reduce(n, total, x=y)
+    pk.parallel_for(inner(n), smooth, x=y, y=z)  # zeros
+    pk.parallel_for(n, copy, x=x, y=y)
+    after = pk.parallel_reduce(n, total, x=y)
+    return [y, z, before, after]
+
+
+def rims(n: int) -> list[Any]:
+    """New memory that is overwritten inside, and read at its rim."""
+    x, y, z = line(n), pk.View([n], pk.double), pk.View([n], pk.double)
+    pk.parallel_for(inner(n, 2), smooth, x=x, y=y)
+    pk.parallel_for(inner(n), smooth, x=y, y=z)
+    return [y, z, pk.parallel_reduce(n, total, x=z)]
+
+
+def parts_of_fresh(n: int) -> list[Any]:
+    """Two loops overwrite parts of new memory, and both parts and the rest are read."""
+    x, y, z = line(n), pk.View([n], pk.double), pk.View([n], pk.double)
+    pk.parallel_for(pk.RangePolicy(1, n // 2), smooth, x=x, y=y)
+    pk.parallel_for(pk.RangePolicy(n // 2 - 1, n - 2), copy, x=x, y=y)
+    pk.parallel_for(inner(n), smooth, x=y, y=z)
+    return [y, z]
+
+
+@pytest.mark.parametrize("program", [fresh, rims, parts_of_fresh])
+def test_fresh_memory_is_zero(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    check(program, monkeypatch)
+
+
+def ping_pong(n: int) -> list[Any]:
+    x, y = pk.View([n], pk.double), pk.View([n], pk.double)
+    x[:] = line(n)
+    for _ in range(4):
+        pk.parallel_for(inner(n), smooth, x=x, y=y)
+        x, y = y, x
+    return [x, y]
+
+
+def in_place(n: int) -> list[Any]:
+    """What a stencil reads is then written: an anti dependence."""
+    x, y = line(n), np.zeros(n)
+    pk.parallel_for(inner(n), smooth, x=x, y=y)
+    pk.parallel_for(n, double, x=x)
+    pk.parallel_for(inner(n), smooth, x=x, y=y)
+    return [x, y]
+
+
+def slices(n: int) -> list[Any]:
+    """Views of one array that are shifted, reversed and strided."""
+    base = line(3 * n)
+    pk.parallel_for(n, copy, x=base[:n], y=base[n : 2 * n])
+    pk.parallel_for(inner(n), smooth, x=base[n + 1 :], y=base[n - 3 :])
+    pk.parallel_for(n, double, x=base[: 2 * n : 2])
+    pk.parallel_for(n, copy, x=base[::-1], y=base[2 * n :])
+    return [base]
+
+
+def atomics(n: int) -> list[Any]:
+    """Loops that count into the same bins, at once."""
+    x, y, bins = np.abs(line(n)), np.zeros(n), np.zeros(7, np.int64)
+    pk.parallel_for(n, deposit, x=x, bins=bins)
+    pk.parallel_for(inner(n), smooth, x=x, y=y)
+    pk.parallel_for(inner(n), deposit, x=y, bins=bins)
+    return [bins, y]
+
+
+@pytest.mark.parametrize("program", [ping_pong, in_place, slices, atomics])
+def test_dependences_of_all_kinds(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    check(program, monkeypatch)
+
+
+# --------------------------------------------------------------------------- results
+
+
+def several_sums(n: int) -> list[Any]:
+    """Sums of several types share a loop, and one of bool and a scan run beside them."""
+    x, y, k = line(n), np.zeros(n), np.zeros(n, np.int64)
+    pk.parallel_for(n, count, x=k, n=5)
+    pk.parallel_for(inner(n), smooth, x=x, y=y)
+    found = [
+        pk.parallel_reduce(inner(n, 2), total, x=y),
+        pk.parallel_reduce(inner(n, 2), total_int, x=k),
+        pk.parallel_reduce(inner(n, 2), total, x=x),
+        pk.parallel_reduce(inner(n, 2), any_of, x=y),
+    ]
+    pk.parallel_for(inner(n, 2), smooth, x=y, y=x)
+    return [x, y, *found]
+
+
+def results_as_arguments(n: int) -> list[Any]:
+    """A loop that takes a sum cannot be in its sweep."""
+    x, y, z = line(n), np.zeros(n), np.zeros(n)
+    pk.parallel_for(inner(n), smooth, x=x, y=y)
+    first = pk.parallel_reduce(inner(n), total, x=y)
+    pk.parallel_for(n, scale, x=y, a=first)
+    pk.parallel_for(inner(n), smooth, x=y, y=z)
+    return [y, z, first, pk.parallel_reduce(n, total, x=z)]
+
+
+@pytest.mark.parametrize("program", [several_sums, results_as_arguments])
+def test_results(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    check(program, monkeypatch)
+
+
+def test_a_replay_compiles_and_plans_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native.team, "count", 3)
+    expected = bits(swept(temporaries, 100, 5))
+    plans = driver.COUNTERS.plans
+    for _ in range(3):
+        with pyfuser.fusing():
+            found = temporaries(100)
+        assert bits(found) == expected
+    assert driver.COUNTERS.plans == plans
+    assert len(driver.FLUSHES[-1].program.launches) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_sweeps_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has none of its parent's OpenMP threads."""
+    monkeypatch.setattr(native.team, "count", 3)
+    expected = bits(swept(temporaries, 100, 5))
+    child = os.fork()
+    if not child:
+        same = False
+        try:
+            same = bits(swept(temporaries, 100, 5)) == expected and native.team.count == 1
+        finally:
+            os._exit(0 if same else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert bits(swept(temporaries, 100, 5)) == expected
+
+
+# --------------------------------------------------------------------------- faults, checks
+
+
+def test_without_memory_for_a_view_nothing_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The calls stay pending, and run when there is memory."""
+    n = 50
+    x, out = line(n), []
+    before = x.copy()
+    real = Region.allocate
+
+    def scarce(region: Region, overwritten: Any = None) -> None:
+        if region.shape == (n + 1,):
+            raise MemoryError("no memory for a View")
+        real(region, overwritten)
+
+    with forced(3), pyfuser.fusing():
+        y, z = pk.View([n], pk.double), pk.View([n + 1], pk.double)
+        pk.parallel_for(inner(n), smooth, x=x, y=y)
+        pk.parallel_for(n, double, x=x)
+        pk.parallel_for(inner(n), smooth, x=y, y=z)
+        with monkeypatch.context() as patch:
+            patch.setattr(Region, "allocate", scarce)
+            with pytest.raises(MemoryError, match=r"(?s)no memory for a View.*called as 'smooth'"):
+                pyfuser.sync()
+        assert (x == before).all() and len(driver.TRACER.calls) == 3
+        pyfuser.sync()
+        out = [np.array(y), np.array(z)]
+    expected = before[:-2] + 2.0 * before[1:-1] + before[2:]
+    assert (out[0][1:-1] == 0.25 * expected).all() and out[0][0] == out[0][-1] == 0.0
+    assert (x == 2.0 * before).all()
+
+
+@pytest.fixture
+def verifying(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    monkeypatch.setenv("PYFUSER_VERIFY", "1")
+    monkeypatch.setattr(driver, "SETTINGS", dataclasses.replace(SETTINGS, verify=True))
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "program", [temporaries, rows, fresh, rims, in_place, several_sums, results_as_arguments]
+)
+def test_verified_sweeps_are_right(
+    program: Program, verifying: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native.team, "count", 3)
+    swept(program, 40, 3)
+
+
+@pytest.mark.parametrize("program", [in_place, fresh])
+def test_an_illegal_sweep_is_found(
+    program: Program, verifying: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweeps, "call_distance", lambda *_: None)
+    with pytest.raises(VerificationError):
+        swept(program, 40, 3)
+
+
+def test_checks_run_calls_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    changed = dataclasses.replace(SETTINGS, check=frozenset({"bounds", "races"}))
+    for module in (driver, checks):
+        monkeypatch.setattr(module, "SETTINGS", changed)
+    monkeypatch.setattr(driver, "run", checks.run)
+    expected = bits(in_place(20))
+    driver.FLUSHES.clear()
+    with forced(3), pyfuser.fusing():
+        found = in_place(20)
+    assert bits(found) == expected and not driver.FLUSHES
+    x = line(20)
+    with forced(3), pytest.raises(BoundsError, match="smooth"), pyfuser.fusing():
+        pk.parallel_for(inner(20), smooth, x=x, y=np.zeros(20))
+        pk.parallel_for(20, smooth, x=x, y=np.zeros(20))

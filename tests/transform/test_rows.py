@@ -1,0 +1,411 @@
+"""Row contraction: temporaries that live in a local array, and when they must not."""
+
+from __future__ import annotations
+
+import linecache
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyfuser.ir.interpret import interpret
+from pyfuser.ir.nodes import Const, DeclareArray, Stmt
+from pyfuser.ir.visit import map_body, statements
+from pyfuser.trace.memory import Region
+from pyfuser.transform import rows
+from pyfuser.transform.kernel import Kernel
+from pyfuser.transform.unroll import unroll
+from tests.transform.build import Program, Temporary
+
+ROWS, COLUMNS = 5, 6
+
+
+def arrays_of(kernel: Kernel) -> list[DeclareArray]:
+    return [s for s in statements(kernel.workunit.body) if isinstance(s, DeclareArray)]
+
+
+def data(seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(-5, 9, (ROWS, COLUMNS)).astype(float)
+
+
+def outcome(program: Program, kernel: Kernel) -> list[np.ndarray]:
+    """What a kernel leaves in the arrays that are not temporaries."""
+    regions = [a for call in program.calls for a in call.arguments if isinstance(a, Region)]
+    buffers = {id(region.buffer): region.buffer for region in regions}
+    before = {key: np.array(buffer.root) for key, buffer in buffers.items()}
+    values = [program.calls[slot.call].arguments[slot.argument] for slot in kernel.slots]
+    values = [value.array() if isinstance(value, Region) else value for value in values]
+    space = program.space
+    interpret(kernel.workunit, kernel.pattern, space.begin, space.end, values, order=1)
+    after = [np.array(b.root) for b in buffers.values() if b.external]
+    for key, buffer in buffers.items():
+        buffer.root[...] = before[key]
+    return after
+
+
+def poisoned(kernel: Kernel) -> Kernel:
+    """The kernel with something else in its local arrays to start with."""
+
+    def poison(stmt: Stmt) -> Stmt:
+        if not isinstance(stmt, DeclareArray):
+            return stmt
+        return replace(stmt, values=(Const(float("nan"), stmt.sym.dtype),) * len(stmt.values))
+
+    workunit = kernel.workunit
+    return replace(kernel, workunit=replace(workunit, body=map_body(workunit.body, None, poison)))
+
+
+def contracted(program: Program) -> int:
+    """How many rows the kernel has, after comparing it with the calls one by one.
+
+    Nothing may depend on what rows hold before the iteration stores to them.
+    """
+    kernel = program.check()
+    expected = outcome(program, kernel)
+    for form in (poisoned(kernel), unroll(poisoned(kernel))):
+        for found, wanted in zip(outcome(program, form), expected, strict=True):
+            np.testing.assert_array_equal(found, wanted)
+    return len(arrays_of(kernel))
+
+
+def double(i, b, a, m):
+    for j in range(m):
+        b[i][j] = 2.0 * a[i][j]
+
+
+def double_reversed(i, b, a, m):
+    for j in range(m):
+        b[i][m - 1 - j] = 2.0 * a[i][j]
+
+
+def clear_tail(i, b, m):
+    for j in range(i % m + 1, m):
+        b[i][j] = -1.0
+
+
+def square(i, b, m):
+    for j in range(m):
+        b[i][j] *= b[i][j]
+
+
+def row_sum(i, s, b, m):
+    value: float = 0.0
+    for j in range(m):
+        value += b[i][j]
+    s[i] = value
+
+
+def subtract(i, c, b, s, m):
+    for j in range(m):
+        c[i][j] = b[i][j] - s[i]
+
+
+def centred(program: Program, make: Callable[..., None], *between: Any, **first: Any) -> Program:
+    """Calls that fill a temporary row, use it for a sum, and once more."""
+    t, s, c = Temporary(ROWS, COLUMNS), Temporary(ROWS), data(2)
+    program.call(make, b=t, **({"a": data(), "m": COLUMNS} | first))
+    for function in between:
+        program.call(function, b=t, m=COLUMNS)
+    program.call(row_sum, s=s, b=t, m=COLUMNS)
+    program.call(subtract, c=c, b=t, s=s, m=COLUMNS)
+    return program
+
+
+def test_a_row_between_loops_that_stay_apart_is_a_local_array():
+    program = centred(Program(ROWS), double)
+    assert contracted(program) == 1
+    kernel = program.kernel()
+    assert {param.sym.name for param in kernel.workunit.params} == {"a", "m", "c"}
+    assert [len(a.values) for a in arrays_of(kernel)] == [COLUMNS]
+
+
+def test_in_reverse_and_partly_overwritten_and_updated():
+    assert contracted(centred(Program(ROWS), double_reversed, clear_tail, square)) == 1
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_row_may_lie_along_any_axis(axis: int):
+    def fill(i, b, a, m):
+        for j in range(m):
+            b[j][i] = a[i][j]
+
+    def total(i, s, b, m):
+        value: float = 0.0
+        for j in range(m):
+            value += b[j][i]
+        s[i] = value + b[0][i]
+
+    transposed = Temporary(COLUMNS, ROWS)
+    program = Program(ROWS)
+    if axis:
+        contracted_rows = centred(program, double)
+    else:
+        program.call(fill, b=transposed, a=data(), m=COLUMNS)
+        program.call(total, s=np.zeros(ROWS), b=transposed, m=COLUMNS)
+        contracted_rows = program
+    assert contracted(contracted_rows) == 1
+
+
+def test_a_row_that_is_read_afterwards_stays():
+    program = Program(ROWS)
+    b = data(1)
+    program.call(double, b=b, a=data(), m=COLUMNS)
+    program.call(row_sum, s=np.zeros(ROWS), b=b, m=COLUMNS)
+    assert contracted(program) == 0
+
+
+def all_but_the_last(i, b, a, m):
+    for j in range(m - 1):
+        b[i][j] = 2.0 * a[i][j]
+
+
+def every_other(i, b, a, m):
+    for j in range(0, m, 2):
+        b[i][j] = a[i][j]
+
+
+def some_trips(i, b, a, m):
+    for j in range(i + 1):
+        b[i][j] = a[i][j]
+
+
+def if_positive(i, b, a, m):
+    for j in range(m):
+        if a[i][j] > 0.0:
+            b[i][j] = a[i][j]
+
+
+def until_negative(i, b, a, m):
+    for j in range(m):
+        if a[i][j] < 0.0:
+            break
+        b[i][j] = a[i][j]
+
+
+def but_negative(i, b, a, m):
+    for j in range(m):
+        if a[i][j] < 0.0:
+            continue
+        b[i][j] = a[i][j]
+
+
+def while_positive(i, b, a, m):
+    j: int = 0
+    while j < m and a[i][j] > -9.0:
+        b[i][j] = a[i][j]
+        j += 1
+
+
+def by_a_counter(i, b, a, m):
+    at: int = 0
+    for j in range(m):
+        b[i][at] = a[i][j]
+        if a[i][j] > 0.0 and at < m - 1:
+            at += 1
+
+
+def from_the_left(i, b, a, m):
+    for j in range(m):
+        b[i][j] = a[i][j]
+        if j > 0:
+            b[i][j] = b[i][j - 1] + a[i][j]
+
+
+def from_the_right(i, b, a, m):
+    for j in range(m):
+        b[i][j] = a[i][j] + b[i][m - 1 - j]
+
+
+def adds_up(i, b, a, m):
+    for j in range(m):
+        b[i][j] += a[i][j]
+
+
+def in_the_middle(i, b, a, m):
+    for j in range(1, m):
+        b[i][j] = a[i][j]
+    b[i][1] = b[i][0]
+
+
+def another_row(i, b, a, m):
+    for j in range(m):
+        b[i][j] = a[i][j] + b[(i + 1) % 5][j]
+
+
+def indirectly(i, b, a, m):
+    for j in range(m):
+        at: int = int(a[i][j] + 9.0) % m
+        b[i][at] = a[i][j]
+
+
+def from_its_number(i, b, a, m):
+    for j in range(i % m, m):
+        b[i][j] = a[i][j]
+
+
+def all_but_the_first_and_one(i, b, a, m):
+    for j in range(1, m):
+        b[i][j] = a[i][j]
+    b[i][i % m] = 1.0
+
+
+def by_a_local_that_moves(i, b, a, m):
+    for j in range(1, m):
+        b[i][j] = a[i][j]
+    at: int = 1
+    b[i][at & 3] = 1.0
+    at = 4
+    b[i][1] = b[i][at & 3]
+    b[i][0] = 2.0
+
+
+ILLEGAL = [
+    from_its_number, all_but_the_first_and_one, by_a_local_that_moves,
+    all_but_the_last, every_other, some_trips, if_positive, until_negative, but_negative,
+    while_positive, by_a_counter, from_the_left, from_the_right, adds_up, in_the_middle,
+    another_row, indirectly,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("make", ILLEGAL)
+def test_a_row_of_which_an_element_may_be_older_stays(make: Callable[..., None]):
+    assert contracted(centred(Program(ROWS), make)) == 0
+
+
+#: Their subscripts may lie outside of the row for all we know.
+UNBOUNDED = (while_positive, by_a_counter, from_the_left, indirectly)
+
+
+@pytest.mark.parametrize("make", [make for make in ILLEGAL if make is not another_row])
+def test_after_a_whole_row_was_stored_the_same_loops_are_legal(make: Callable[..., None]):
+    t, s, c = Temporary(ROWS, COLUMNS), np.zeros(ROWS), data(2)
+    program = Program(ROWS)
+    program.call(double, b=t, a=data(1), m=COLUMNS)
+    program.call(make, b=t, a=data(), m=COLUMNS)
+    program.call(row_sum, s=s, b=t, m=COLUMNS)
+    program.call(subtract, c=c, b=t, s=s, m=COLUMNS)
+    assert contracted(program) == (make not in UNBOUNDED)
+
+
+def test_both_sides_of_a_branch_store():
+    def either(i, b, a, m):
+        for j in range(m):
+            if a[i][j] > 0.0:
+                b[i][j] = a[i][j]
+            else:
+                b[i][j] = -1.0
+
+    assert contracted(centred(Program(ROWS), either)) == 1
+
+
+def test_a_view_that_may_overlap_another_stays():
+    base = Temporary(ROWS, COLUMNS)
+    program = Program(ROWS)
+    program.call(double, b=base, a=data(), m=COLUMNS)
+    shifted = Temporary(ROWS, COLUMNS)
+    shifted.region = base.region._replace(
+        offset=8, shape=(ROWS, COLUMNS - 1), strides=base.region.strides
+    )
+    program.call(row_sum, s=np.zeros(ROWS), b=base, m=COLUMNS)
+    program.call(row_sum, s=np.zeros(ROWS), b=shifted, m=COLUMNS - 1)
+    assert not arrays_of(program.kernel())
+
+
+def test_a_view_whose_elements_share_memory_stays():
+    program = Program(ROWS)
+    broadcast = Temporary(ROWS, COLUMNS)
+    broadcast.region = broadcast.region._replace(strides=(8 * COLUMNS, 0))
+    program.call(double, b=broadcast, a=data(), m=COLUMNS)
+    program.call(row_sum, s=np.zeros(ROWS), b=broadcast, m=COLUMNS)
+    assert contracted(program) == 0
+
+
+def test_long_rows_and_rows_hardly_used_stay():
+    for columns, used, expected in (
+        (rows.MAX_EXTENT, rows.MAX_EXTENT, 1),
+        (rows.MAX_EXTENT + 1, rows.MAX_EXTENT + 1, 0),
+        (100, 49, 0),
+        (100, 50, 1),
+    ):
+        t, a = Temporary(ROWS, columns), np.ones((ROWS, columns))
+        program = Program(ROWS)
+        program.call(double, b=t, a=a, m=used)
+        program.call(row_sum, s=np.zeros(ROWS), b=t, m=used)
+        program.call(subtract, c=np.zeros((ROWS, columns)), b=t, s=np.zeros(ROWS), m=used)
+        assert contracted(program) == expected
+
+
+SUBSCRIPTS = [
+    "j",
+    "j",
+    "j",
+    "j",
+    "j + 1",
+    "j - 1",
+    "m - 1 - j",
+    "0",
+    "m - 1",
+    "i % m",
+    "(i + j) % m",
+]
+RANGES = ["m", "m", "m", "m", "m", "1, m", "m - 1", "0, m, 2", "i % m", "i % m, m"]
+GUARDS = ["", "", "", "", "j > 0", "w[i][j] > 0.0"]
+
+
+def random_workunit(rng: random.Random, number: int) -> Callable[..., Any]:
+    lines = [f"def work{number}(i, x, y, w, m):"]
+    for _ in range(rng.randint(1, 2)):
+        lines.append(f"    for j in range({rng.choice(RANGES)}):")
+        for _ in range(rng.randint(1, 2)):
+            indent = " " * 8
+            guard = rng.choice(GUARDS)
+            if guard:
+                lines.append(f"{indent}if {guard}:")
+                indent += " " * 4
+            target, source = rng.choice("xxy"), rng.choice("xyw")
+            a, b = (rng.choice(SUBSCRIPTS) for _ in range(2))
+            op = rng.choice(["=", "=", "=", "+="])
+            if rng.random() < 0.1:
+                lines.append(f"{indent}if w[i][j] > 3.0:")
+                lines.append(f"{indent}    {rng.choice(['break', 'continue'])}")
+            lines.append(
+                f"{indent}{target}[i + 1][{a} + 1] {op} 0.5 * {source}[i + 1][{b} + 1] + j"
+            )
+    text = "\n".join(lines) + "\n"
+    name = f"<rows {number}>"
+    linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+    scope: dict[str, Any] = {}
+    exec(compile(text, name, "exec"), scope)
+    return scope[f"work{number}"]
+
+
+def test_random_rows_hold_what_they_did():
+    """Rows with a margin, so that every subscript is inside; rows stored and not, in every way."""
+    rng = random.Random(5)
+    found = 0
+    for _ in range(150):
+        shape = ROWS + 1, COLUMNS + 2
+        arrays = [Temporary(*shape), Temporary(*shape)]
+        given = np.random.default_rng(1).integers(-5, 9, shape).astype(float)
+        program = Program(ROWS)
+        for temporary in arrays[: rng.randint(0, 2)]:
+            program.call(fill, b=temporary, a=given, m=rng.choice([COLUMNS + 2, COLUMNS + 1]))
+        for number in range(rng.randint(1, 3)):
+            x, y = rng.choices(arrays, k=2)
+            program.call(random_workunit(rng, number), x=x, y=y, w=given, m=COLUMNS)
+        program.call(keep, c=np.zeros(shape), b=arrays[0], m=COLUMNS + 2)
+        found += contracted(program)
+    assert found > 20
+
+
+def fill(i, b, a, m):
+    for j in range(m):
+        b[i + 1][j] = a[i][j]
+
+
+def keep(i, c, b, m):
+    for j in range(m):
+        c[i][m - 1 - j] = b[i + 1][j]

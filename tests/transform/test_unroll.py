@@ -1,0 +1,92 @@
+"""Which short loops are written out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyfuser.ir.nodes import For
+from pyfuser.ir.visit import statements
+from pyfuser.transform.optimise import specialise
+from pyfuser.transform.unroll import MAX_TRIPS
+from tests.transform.build import Program
+
+N, M = 20, 4
+
+
+def loops(function: Callable[..., Any], **arguments: Any) -> int:
+    """The loops left of one call over N iterations."""
+    program = Program(N)
+    program.call(function, **arguments)
+    program.check()
+    return sum(isinstance(s, For) for s in statements(specialise(program.kernel()).workunit.body))
+
+
+def columns(i, y, x, m):
+    for f in range(m):
+        y[i] += x[f][i]
+
+
+def rows(i, y, x, m):
+    for f in range(m):
+        y[i] += x[i][f]
+
+
+def rows_of_pairs(k, y, x, m):
+    row: int = k // m
+    c: int = k % m
+    for f in range(m):
+        y[k] += x[row][f] * x[c][f]
+
+
+def of_a_table(i, y, x, m):
+    for f in range(m):
+        y[i] += x[0][f] * x[m][f]
+
+
+def backwards(i, y, x, m):
+    for f in range(m):
+        y[i] += x[f][20 - 1 - i]
+
+
+def indirectly(i, y, x, m):
+    for f in range(m):
+        y[i] += x[int(y[i]) % 4][f]
+
+
+def in_strides(i, y, x, m):
+    for f in range(m):
+        y[i] += x[f][2 * i]
+
+
+def by_a_local(i, y, x, m):
+    at: int = 0
+    for f in range(m):
+        y[i] += x[f][at]
+        at = (at + i) % m
+
+
+@pytest.mark.parametrize("work", [columns, of_a_table, backwards])
+def test_loops_over_what_neighbours_share_or_have_side_by_side_are_written_out(work):
+    assert loops(work, y=np.zeros(N), x=np.ones((M + 1, N)), m=M) == 0
+
+
+@pytest.mark.parametrize("work", [rows_of_pairs, in_strides, by_a_local, indirectly])
+def test_loops_over_what_is_far_apart_stay(work):
+    assert loops(work, y=np.zeros(N), x=np.ones((N, 2 * N)), m=M) == 1
+
+
+def test_what_is_far_apart_depends_on_the_layout():
+    x = np.ones((N, M))
+    assert loops(rows, y=np.zeros(N), x=x, m=M) == 1
+    assert loops(rows, y=np.zeros(N), x=np.asfortranarray(x), m=M) == 0
+    assert loops(columns, y=np.zeros(N), x=np.ones((M, N)), m=M) == 0
+    assert loops(columns, y=np.zeros(N), x=np.asfortranarray(np.ones((M, N))), m=M) == 1
+
+
+def test_long_loops_stay():
+    assert loops(columns, y=np.zeros(N), x=np.ones((N, N)), m=MAX_TRIPS) == 0
+    assert loops(columns, y=np.zeros(N), x=np.ones((N, N)), m=MAX_TRIPS + 1) == 1
