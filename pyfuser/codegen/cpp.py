@@ -17,6 +17,7 @@ forgets `restrict` when it outlines the body of an OpenMP region.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from types import ModuleType
 
 from pyfuser.codegen import (
@@ -24,7 +25,9 @@ from pyfuser.codegen import (
     cpp_map,
     cpp_prelude,
     cpp_reduce,
+    cpp_rows,
     cpp_scan,
+    cpp_scratch,
     cpp_sweep,
     scalar_maths,
     vector_maths,
@@ -39,7 +42,7 @@ __all__ = ["NO_MEMORY", "OUTSIDE", "Slot", "abi", "emit"]
 def emit(spec: KernelSpec | SweepSpec) -> str:
     """The source of a kernel."""
     if isinstance(spec, SweepSpec):
-        loops = cpp_sweep.contexts(spec)
+        loops = [_summing(context) for context in cpp_sweep.contexts(spec)]
         text = cpp_sweep.emit(spec, loops)
         return _preamble(spec.title, loops, text) + text
     pattern: ModuleType = cpp_map
@@ -47,9 +50,15 @@ def emit(spec: KernelSpec | SweepSpec) -> str:
         pattern = cpp_scan
     elif spec.workunit.accumulators:
         pattern = cpp_reduce
-    context = Context(spec, pattern.LOCALS)
+    context = _summing(Context(spec, pattern.LOCALS))
     code: str = pattern.emit(context)
     return _preamble(spec.title, [context], code) + code
+
+
+def _summing(context: Context) -> Context:
+    """The context, whose printer knows how sums of locals are run."""
+    context.statements.sum_lines = partial(cpp_rows.total_lines, context)
+    return context
 
 
 def _preamble(title: str, contexts: Sequence[Context], code: str) -> str:
@@ -83,6 +92,8 @@ _PIECES = (
     ("pf_quotient", cpp_prelude.QUOTIENT),
     ("pf_remainder", cpp_prelude.QUOTIENT),
     ("pf_extent", cpp_prelude.EXTENT),
+    ("pf_grain", cpp_prelude.GRAIN),
+    ("pf_scratch<", cpp_scratch.PRELUDE),
     ("#pragma omp", cpp_prelude.OPENMP),
     ("pf_axis", cpp_prelude.AXIS),
     ("pf_sum", cpp_prelude.SUM),

@@ -22,7 +22,7 @@ from pyfuser.ir.visit import all_expressions, assigned, declared
 BLOCK_BYTES = 16384
 """What the values kept for a block may take: half of a small first-level cache."""
 
-LOCALS = cpp_strips.LOCALS | {"at", "count", "step"}
+LOCALS = cpp_strips.LOCALS | {"at", "count", "left", "step"}
 
 PrintBody = Callable[[Body, int], list[str]]
 

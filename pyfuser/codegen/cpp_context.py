@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from pyfuser.codegen import cpp_bounds
 from pyfuser.codegen.cpp_bounds import CheckedExpressions
+from pyfuser.codegen.cpp_cost import grain_text
 from pyfuser.codegen.cpp_expressions import Expressions
 from pyfuser.codegen.cpp_hazards import may_contract
 from pyfuser.codegen.cpp_names import Names
+from pyfuser.codegen.cpp_scratch import scratch_views
 from pyfuser.codegen.cpp_statements import INDENT, Statements
 from pyfuser.codegen.spec import UNIT, KernelSpec, ViewSpec
 from pyfuser.ir import nodes
@@ -88,6 +90,7 @@ class Context:
             for param, view in zip(spec.workunit.params, spec.views, strict=True)
             if view is not None
         }
+        views |= scratch_views(spec.workunit.body, views)
         self.strides = self._name_strides(views)
         self.expressions = Expressions(self.names, views, self.strides, spec.serial)
         if spec.checked:
@@ -168,6 +171,10 @@ class Context:
     def guard(self, nothing: str = "") -> list[str]:
         """What a function that holds loops starts with; it returns `nothing` after a mistake."""
         return [INDENT + cpp_bounds.guard(nothing)] if self.spec.checked else []
+
+    def grain(self) -> str:
+        """The number of iterations that is worth another thread."""
+        return grain_text(self.spec, self.expressions.text)
 
     def ivdep(self, depth: int) -> list[str]:
         """Iterations of a parallel loop are independent by contract; of a serial one, who knows.

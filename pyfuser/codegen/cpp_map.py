@@ -7,7 +7,6 @@ from collections import Counter
 from pyfuser.codegen.cpp_blocks import LOCALS as BLOCK_LOCALS
 from pyfuser.codegen.cpp_blocks import blocked_nest, blocks_of
 from pyfuser.codegen.cpp_context import Context, box_bounds, entry, function
-from pyfuser.codegen.cpp_cost import grain
 from pyfuser.codegen.spec import KernelSpec
 from pyfuser.ir import nodes
 from pyfuser.ir.nodes import Expr, Sym
@@ -44,7 +43,7 @@ def _line(context: Context) -> str:
     if context.spec.serial:
         return entry(context, [f"pf_loop(begin[0], end[0]{tail});", "return 0;"])
     lines = [
-        f"const int64_t threads = pf_team(slot[0], end[0] - begin[0], {grain(context.spec)});",
+        f"const int64_t threads = pf_team(slot[0], end[0] - begin[0], {context.grain()});",
         "if (threads == 1) {",
         f"    pf_loop(begin[0], end[0]{tail});",
         "    return 0;",
@@ -52,7 +51,7 @@ def _line(context: Context) -> str:
         "#pragma omp parallel num_threads(threads)",
         "{",
         "    int64_t my_begin = begin[0], my_end = end[0];",
-        f"    pf_share(my_begin, my_end, {CACHE_LINE});",
+        f"    pf_share(my_begin, my_end, {_unit(context)});",
         f"    pf_loop(my_begin, my_end{tail});",
         "}",
         "return 0;",
@@ -68,14 +67,14 @@ def _box(context: Context, order: list[int]) -> str:
         return entry(context, [f"pf_loop(begin, end{tail});", "return 0;"])
     size = " * ".join(f"pf_extent(begin[{axis}], end[{axis}])" for axis in range(rank))
     lines = [
-        f"const int64_t threads = pf_team(slot[0], {size}, {grain(context.spec)});",
+        f"const int64_t threads = pf_team(slot[0], {size}, {context.grain()});",
         "if (threads == 1) {",
         f"    pf_loop(begin, end{tail});",
         "    return 0;",
         "}",
         f"static const int order[] = {{{', '.join(map(str, order))}}};",
         f"const int axis = pf_axis(begin, end, order, {rank}, threads);",
-        f"const int64_t unit = axis == {order[-1]} ? {CACHE_LINE} : 1;",
+        f"const int64_t unit = axis == {order[-1]} ? {_unit(context)} : 1;",
         "#pragma omp parallel num_threads(threads)",
         "{",
         f"    int64_t my_begin[{rank}], my_end[{rank}];",
@@ -89,6 +88,14 @@ def _box(context: Context, order: list[int]) -> str:
         "return 0;",
     ]
     return entry(context, lines)
+
+
+def _unit(context: Context) -> str:
+    """How many neighbouring iterations stay together: few long ones have to be shared evenly."""
+    grain = context.grain()
+    if grain.isdecimal():
+        return str(CACHE_LINE if int(grain) >= CACHE_LINE else 1)
+    return f"({grain} < {CACHE_LINE} ? 1 : {CACHE_LINE})"
 
 
 def loop_order(spec: KernelSpec) -> list[int]:

@@ -69,6 +69,17 @@ static inline void pf_share(int64_t& begin, int64_t& end, int64_t unit) {
 }
 """
 
+GRAIN = """\
+static inline double pf_trips(int64_t start, int64_t stop) {
+    return stop > start ? (double)(stop - start) : 0.0;
+}
+
+// How many iterations of a cost are worth another thread.
+static inline int64_t pf_grain(double worth, double cost) {
+    return cost < 1.0 ? (int64_t)worth : cost < worth ? (int64_t)(worth / cost) : 1;
+}
+"""
+
 AXIS = """\
 // The outermost axis that has enough work for all threads, else the longest.
 static inline int pf_axis(const int64_t* begin, const int64_t* end, const int* order, int rank,

@@ -14,8 +14,7 @@ from collections.abc import Sequence
 from pyfuser.codegen.cpp_blocks import LOCALS as BLOCK_LOCALS
 from pyfuser.codegen.cpp_blocks import Blocks, array_lines, blocks_of, segment_loops
 from pyfuser.codegen.cpp_context import Bounds, Context, box_bounds, entry, function, nest
-from pyfuser.codegen.cpp_cost import grain
-from pyfuser.codegen.cpp_rows import row_lines, row_sums
+from pyfuser.codegen.cpp_rows import row_lines, row_sums, totals
 from pyfuser.codegen.cpp_statements import INDENT
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
@@ -288,6 +287,8 @@ class _Terms:
                 lines.append(f"{indent}{self.sums[stmt.target].slot} = {value};")
                 continue
             rows = row_sums(stmt, self.sums)
+            if rows:
+                rows += row_sums(stmt, dict.fromkeys(totals(stmt, self.sums)))
             if rows and isinstance(stmt, nodes.For):
                 lines += row_lines(self.context, stmt, rows, depth)
             else:
@@ -338,7 +339,7 @@ def _tile_entry(context: Context, sums: Sequence[SumNames]) -> str:
     if not context.spec.serial:
         size = "tiling.rows * tiling.columns"
         lines += [
-            f"const int64_t threads = pf_team(slot[0], {size}, {grain(context.spec)});",
+            f"const int64_t threads = pf_team(slot[0], {size}, {context.grain()});",
             "#pragma omp parallel for if (threads > 1) num_threads(threads) "
             "private(row, row_end, column, column_end)",
         ]

@@ -7,17 +7,20 @@ The additions wait for each other, and the loop does not vectorise. As the order
 additions is ours to choose, long rows are summed as the iterations themselves are: terms of a
 block first, then `pf_sum`. Short rows are summed in order, as are loops that were
 unrolled. What decides is the number of trips, so the bits do not depend on what else is fused.
+
+The same holds for the sums of nested parallel_reduce: locals with an Update (see `ir.nodes`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from pyfuser.codegen.cpp_blocks import fresh_syms
 from pyfuser.codegen.cpp_context import Context
 from pyfuser.codegen.cpp_statements import INDENT
 from pyfuser.codegen.speculate import speculate
 from pyfuser.ir import nodes
+from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Body, Expr, For, Stmt, Sym
 from pyfuser.ir.visit import all_expressions, assigned, declared, expressions, statements
 
@@ -32,12 +35,36 @@ def row_sums(stmt: Stmt, accumulators: Mapping[Sym, object]) -> list[Sym]:
     """The accumulators that a loop adds to, if the loop may be run in blocks."""
     if not isinstance(stmt, For) or not isinstance(stmt.step, nodes.Const) or stmt.step.value != 1:
         return []
+    if _is_short(stmt):
+        return []
     changed = assigned(stmt.body)
     if stmt.sym in changed or _leaves(stmt.body):
         return []
     if any(_may_change(bound, changed) for bound in (stmt.start, stmt.stop)):
         return []
     return [sym for sym in accumulators if sym in changed and not sym.dtype.is_complex]
+
+
+def totals(stmt: Stmt, accumulators: Collection[Sym]) -> list[Sym]:
+    """The locals that a loop does nothing with but add to them, in a free order."""
+    if not isinstance(stmt, For):
+        return []
+    found: dict[Sym, None] = {}
+    other = set(declared(stmt.body)) | set(accumulators)
+    for inner in statements(stmt.body):
+        if isinstance(inner, nodes.Update) and not inner.indices and inner.op == "+":
+            found[inner.target] = None
+        elif isinstance(inner, (nodes.Update, nodes.Assign)):
+            other.add(inner.sym if isinstance(inner, nodes.Assign) else inner.target)
+    other |= {e.sym for e in all_expressions(stmt.body) if isinstance(e, nodes.Read)}
+    return [sym for sym in found if sym not in other and sym.dtype is not DType.BOOL]
+
+
+def total_lines(context: Context, loop: For, depth: int) -> list[str] | None:
+    """A loop that sums locals, in blocks if it is long; None for any other loop."""
+    accumulators = [a.sym for a in context.workunit.accumulators]
+    sums = row_sums(loop, dict.fromkeys(totals(loop, accumulators)))
+    return row_lines(context, loop, sums, depth) if sums else None
 
 
 def row_lines(context: Context, loop: For, sums: list[Sym], depth: int) -> list[str]:
@@ -61,17 +88,25 @@ def row_lines(context: Context, loop: For, sums: list[Sym], depth: int) -> list[
         "        for (int64_t step = 0; step < count; ++step) {",
         f"            {variable} = at + step;",
         *(f"            {s.dtype.cpp} {context.names[s]}{{}};" for s in rows),
-        *(line for line in context.statements.print(body, 3)),
+        *context.statements.print(body, 3),
         *(f"            {row}.term[step] = {context.names[s]};" for s, row in rows.items()),
         "        }",
         *(f"        {row}.add(count);" for row in rows.values()),
         "    }",
         *(f"    {context.names[s]} += *{row}.total();" for s, row in rows.items()),
         "} else {",
-        *(line for line in context.statements.print((loop,), 1)),
+        *context.statements.print((loop,), 1, plain=loop),
         "}",
     ]
     return [INDENT * depth + line for line in lines]
+
+
+def _is_short(loop: For) -> bool:
+    """Whether the trips are known to be too few for blocks."""
+    start, stop = loop.start, loop.stop
+    if not isinstance(start, nodes.Const) or not isinstance(stop, nodes.Const):
+        return False
+    return int(stop.value) - int(start.value) < SHORTEST  # type: ignore[arg-type]
 
 
 def _may_change(bound: Expr, changed: set[Sym]) -> bool:
@@ -83,7 +118,13 @@ def _may_change(bound: Expr, changed: set[Sym]) -> bool:
 
 
 def _leaves(body: Body) -> bool:
-    """Whether a trip may end early, or do what must keep its order among all trips."""
+    """Whether a trip may end early, do what must keep its order among all trips, or loop itself.
+
+    Around a loop a sum costs nothing, and code that is there twice compiles twice as long.
+    """
     if any(isinstance(e, nodes.AtomicFetch) for e in all_expressions(body)):
         return True
-    return any(isinstance(s, (nodes.Break, nodes.Continue, nodes.Eval)) for s in statements(body))
+    return any(isinstance(s, _APART) for s in statements(body))
+
+
+_APART = (nodes.Break, nodes.Continue, nodes.Eval, nodes.For, nodes.While)

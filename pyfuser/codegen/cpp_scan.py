@@ -9,7 +9,6 @@ on the number of threads, so neither does a floating-point result. Where roundin
 from __future__ import annotations
 
 from pyfuser.codegen.cpp_context import Context, entry, function, nest
-from pyfuser.codegen.cpp_cost import grain
 from pyfuser.codegen.cpp_prelude import TILE
 
 LOCALS = frozenset(
@@ -50,7 +49,7 @@ def emit(context: Context) -> str:
     lines = [
         "const int64_t count = end[0] - begin[0];",
         f"const int64_t tiles = (count + {TILE - 1}) / {TILE};",
-        f"const int64_t threads = pf_team(slot[0], count, {grain(context.spec)});",
+        f"const int64_t threads = pf_team(slot[0], count, {context.grain()});",
         f"if ({single}) {{",
         *("    " + line for line in whole),
         "}",

@@ -13,11 +13,15 @@ from pyfuser.ir.visit import assigned
 
 INDENT = "    "
 
+LoopLines = Callable[[nodes.For, int], "list[str] | None"]
 _ZEROS = ("0", "0.0", "0j", "False")  # not -0.0
 
 
 class Statements:
-    """Prints a body; `constant` locals (assigned once) are declared const."""
+    """Prints a body; `constant` locals (assigned once) are declared const.
+
+    `sum_lines` may print a loop in another way; it is set by whoever knows one.
+    """
 
     def __init__(self, expressions: Expressions, body: Body) -> None:
         self.expressions = expressions
@@ -25,12 +29,16 @@ class Statements:
         self.names = expressions.names
         self.changing = assigned(body)
         self.lines: list[str] = []
+        self.sum_lines: LoopLines = lambda loop, depth: None
+        self.plain: nodes.For | None = None
 
-    def print(self, body: Body, depth: int) -> list[str]:
-        """The lines of a body, indented by `depth` levels."""
-        self.lines = []
+    def print(self, body: Body, depth: int, plain: nodes.For | None = None) -> list[str]:
+        """The lines of a body, indented by `depth` levels; `plain`: a loop to print as it is."""
+        kept = self.lines, self.plain
+        self.lines, self.plain = [], plain
         self.body(body, depth)
-        return self.lines
+        lines, (self.lines, self.plain) = self.lines, kept
+        return lines
 
     def body(self, body: Body, depth: int) -> None:
         for stmt in body:
@@ -53,6 +61,17 @@ class Statements:
         zeros = all(isinstance(v, nodes.Const) and repr(v.value) in _ZEROS for v in s.values)
         values = "" if zeros else ", ".join(map(self.text, s.values))
         self.emit(depth, f"{kind} {self.names[s.sym]}[{len(s.values)}] = {{{values}}};")
+
+    def scratch(self, s: nodes.Scratch, depth: int) -> None:
+        e, kind, name = self.expressions, s.sym.dtype.cpp, self.names[s.sym]
+        extents = [e.extent_name(s.sym, axis) for axis in range(len(s.shape))]
+        for extent, length in zip(extents, s.shape, strict=True):
+            self.emit(depth, f"const int64_t {extent} = pf_length({self.text(length)});")
+        for axis, stride in enumerate(e.views[s.sym].strides[:-1]):
+            product = " * ".join(extents[axis + 1 :])
+            self.emit(depth, f"const int64_t {e.strides[stride]} = {product};")
+        self.emit(depth, f"const pf_scratch<{kind}> pf_{name}_memory({{{', '.join(extents)}}});")
+        self.emit(depth, f"{kind}* __restrict__ const {name} = pf_{name}_memory.cells;")
 
     def assign(self, s: nodes.Assign, depth: int) -> None:
         self.emit(depth, f"{self.names[s.sym]} = {self.text(s.value)};")
@@ -96,6 +115,10 @@ class Statements:
         self.emit(depth, "}")
 
     def loop(self, s: nodes.For, depth: int) -> None:
+        lines = None if s is self.plain else self.sum_lines(s, depth)
+        if lines is not None:
+            self.lines += lines
+            return
         kind, k = s.sym.dtype.cpp, self.names[s.sym]
         down = isinstance(s.step, nodes.Const) and _negative(s.step)
         one = isinstance(s.step, nodes.Const) and s.step.value == 1
@@ -123,6 +146,7 @@ def _negative(e: nodes.Const) -> bool:
 _STATEMENTS: dict[type[Stmt], Callable[[Statements, Any, int], None]] = {
     nodes.Declare: Statements.declare,
     nodes.DeclareArray: Statements.declare_array,
+    nodes.Scratch: Statements.scratch,
     nodes.Assign: Statements.assign,
     nodes.Store: Statements.store,
     nodes.Update: Statements.update,

@@ -316,7 +316,7 @@ def expanded(
         stmt.sym
         for part in parts
         for stmt in part
-        if isinstance(stmt, (nodes.Declare, nodes.DeclareArray))
+        if isinstance(stmt, (nodes.Declare, nodes.DeclareArray, nodes.Scratch))
     }
     segments = []
     known: set[Sym] = set()  # locals declared so far

@@ -59,6 +59,8 @@ def strips(
     local = [stmt for stmt in body if isinstance(stmt, DeclareArray)]
     if any(_starts_at_values(stmt) for stmt in local):
         return None
+    if any(isinstance(stmt, nodes.Scratch) for stmt in statements(body)):
+        return None
     if STRIP * sum(len(s.values) * s.sym.dtype.size for s in local) > STRIP_BYTES:
         return None
     again = cheap_declarations(body)
@@ -93,8 +95,8 @@ def _waits(stmt: Stmt, changing: set[Sym], fixed: frozenset[Sym], sums: frozense
     parts = list(statements(stmt.body))
     if not all(isinstance(s, _STRAIGHT) for s in parts) or body_cost(stmt.body) > _MAX_COST:
         return False
-    if any(isinstance(s, nodes.Update) and s.atomic for s in parts):
-        return False
+    if any(isinstance(s, nodes.Update) and (s.atomic or not s.indices) for s in parts):
+        return False  # a sum of free order does not wait (see `cpp_rows`)
     found = list(all_expressions(stmt.body))
     if any(isinstance(e, nodes.Call) for e in found):
         return False  # what a call takes hides the waiting

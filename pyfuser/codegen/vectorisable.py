@@ -23,8 +23,9 @@ _SIMPLE = (nodes.Declare, nodes.DeclareArray, nodes.Assign, nodes.Store, nodes.U
 
 
 def local_arrays(body: Body) -> frozenset[Sym]:
-    """The arrays that a body declares."""
-    return frozenset(s.sym for s in statements(body) if isinstance(s, nodes.DeclareArray))
+    """The arrays and the scratch memory that a body declares."""
+    kinds = (nodes.DeclareArray, nodes.Scratch)
+    return frozenset(s.sym for s in statements(body) if isinstance(s, kinds))
 
 
 def is_covered(e: Expr) -> bool:

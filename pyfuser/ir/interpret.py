@@ -22,7 +22,7 @@ from pyfuser.ir import arithmetic, maths, nodes
 from pyfuser.ir.arithmetic import UndefinedBehaviour
 from pyfuser.ir.dtypes import DType, common_type, integral_promotion
 from pyfuser.ir.nodes import Body, Expr, Sym, Workunit
-from pyfuser.ir.races import Note, RaceDetector, accessors
+from pyfuser.ir.races import Note, RaceDetector, accessors, scratch_accessors
 
 Array = np.ndarray[Any, Any]
 Point = tuple[int, ...]
@@ -97,7 +97,7 @@ def python_source(workunit: Workunit) -> str:
 def _compile(workunit: Workunit) -> tuple[Callable[..., Any], dict[Sym, str]]:
     translator = _Translator(workunit)
     code = compile(translator.source(), f"<ir of {workunit.name}>", "exec")
-    namespace = {**arithmetic.OPERATIONS, **translator.functions}
+    namespace = {**arithmetic.OPERATIONS, **translator.functions, "scratch": scratch_accessors}
     exec(code, namespace)
     return namespace["run"], translator.names
 
@@ -271,6 +271,13 @@ class _Translator:
         values = ", ".join(self.value(v, s.sym.dtype) for v in s.values)
         self.emit(depth, f"{self.name(s.sym)} = [{values}]")
 
+    def scratch(self, s: nodes.Scratch, depth: int) -> None:
+        name = self.name(s.sym)
+        extents = ", ".join(self.expr(e) for e in s.shape)
+        numpy_type = repr(s.sym.dtype.value)
+        accessors = f"{name}_load, {name}_store, {name}_atomic, {name}_shape"
+        self.emit(depth, f"{accessors} = scratch({name!r}, {numpy_type}, {extents})")
+
     def assign(self, s: nodes.Assign, depth: int) -> None:
         self.emit(depth, f"{self.name(s.sym)} = {self.value(s.value, s.sym.dtype)}")
 
@@ -360,6 +367,7 @@ _EXPRESSIONS: dict[type, Callable[[_Translator, Any], str]] = {
 _STATEMENTS: dict[type, Callable[[_Translator, Any, int], None]] = {
     nodes.Declare: _Translator.declare,
     nodes.DeclareArray: _Translator.declare_array,
+    nodes.Scratch: _Translator.scratch,
     nodes.Assign: _Translator.assign,
     nodes.Store: _Translator.store,
     nodes.Update: _Translator.update,

@@ -7,6 +7,7 @@ Grammar::
     accum     = Accumulator(sym, last_pass)       last_pass: a bool Sym for scans, else None
     stmt      = Declare(sym, value)               value None: uninitialised
               | DeclareArray(sym, values)         a small local array of constants length
+              | Scratch(sym, shape)               memory of this iteration, zeroed
               | Assign(sym, value)
               | Store(view, indices, value)
               | Update(op, target, indices, value, atomic)
@@ -32,6 +33,8 @@ Rules that `verify` holds:
 * Index parameters are int32 Syms (int64 for spaces past 2**31); Load and Store indices are integer
   expressions. A For loops while `sym < stop` (`sym > stop` if `step` is a negative Const).
 * Syms are unique: no two declarations share one, whatever their names.
+* There are no teams: lowering makes a league's rank the index and loops of what is parallel in a
+  team (see `lower.teams`). An Update of a local by "+" is a term of a sum whose order is free.
 """
 
 from __future__ import annotations
@@ -252,6 +255,14 @@ class DeclareArray:
 
 
 @dataclass(frozen=True, slots=True)
+class Scratch:
+    """A view of the iteration's own, row-major and zeroed each time; a negative extent is 0."""
+
+    sym: Sym
+    shape: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Assign:
     sym: Sym
     value: Expr
@@ -315,7 +326,18 @@ class Eval:
 
 
 Stmt: TypeAlias = (
-    Declare | DeclareArray | Assign | Store | Update | If | For | While | Break | Continue | Eval
+    Declare
+    | DeclareArray
+    | Scratch
+    | Assign
+    | Store
+    | Update
+    | If
+    | For
+    | While
+    | Break
+    | Continue
+    | Eval
 )
 Body: TypeAlias = tuple[Stmt, ...]
 

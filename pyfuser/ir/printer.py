@@ -169,6 +169,10 @@ class _Printer:
         values += ", ..." * (len(shown) < len(s.values))
         yield depth, f"let {self._typed(s.sym)}[{len(s.values)}] = [{values}]"
 
+    def _scratch(self, s: nodes.Scratch, depth: int) -> Iterator[_Line]:
+        extents = ", ".join(self.expr(e, outer=True) for e in s.shape)
+        yield depth, f"scratch {self._typed(s.sym)}[{extents}]"
+
     def _assign(self, s: nodes.Assign, depth: int) -> Iterator[_Line]:
         yield depth, f"{self._sym(s.sym)} = {self.expr(s.value, outer=True)}"
 
@@ -217,6 +221,7 @@ _EXPRESSIONS: dict[type, Callable[[_Printer, Any], str]] = {
 _STATEMENTS: dict[type, Callable[[_Printer, Any, int], Iterator[_Line]]] = {
     nodes.Declare: _Printer._declare,
     nodes.DeclareArray: _Printer._declare_array,
+    nodes.Scratch: _Printer._scratch,
     nodes.Assign: _Printer._assign,
     nodes.Store: _Printer._store,
     nodes.Update: _Printer._update,

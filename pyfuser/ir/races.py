@@ -129,6 +129,12 @@ def accessors(array: Array, name: str, note: Note | None) -> tuple[Callable[...,
     return load, store, atomic
 
 
+def scratch_accessors(name: str, dtype: str, *extents: int) -> tuple[Any, ...]:
+    """The accessors and the shape of an iteration's own memory; no other iteration can touch it."""
+    array = np.zeros(tuple(max(extent, 0) for extent in extents), dtype)
+    return (*accessors(array, name, None), array.shape)
+
+
 def _fast_accessors(
     array: Array, check: Callable[[tuple[int, ...]], None]
 ) -> tuple[Callable[[int], Any], Callable[[Any, int], None]]:

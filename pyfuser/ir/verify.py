@@ -205,6 +205,13 @@ class _Verifier:
             self.expr(value, s.sym.dtype)
         self.declare(s.sym, 1)
 
+    def scratch(self, s: nodes.Scratch) -> None:
+        for extent in s.shape:
+            self.integer(extent)
+        if not s.shape:
+            self.fail("scratch memory has at least one axis", s)
+        self.declare(s.sym, len(s.shape))
+
     def assign(self, s: nodes.Assign) -> None:
         self.variable(s.sym, s)
         self.expr(s.value, s.sym.dtype)
@@ -279,6 +286,7 @@ _EXPRESSIONS: dict[type, Callable[[_Verifier, Any], None]] = {
 _STATEMENTS: dict[type, Callable[[_Verifier, Any], None]] = {
     nodes.Declare: _Verifier.declaration,
     nodes.DeclareArray: _Verifier.declare_array,
+    nodes.Scratch: _Verifier.scratch,
     nodes.Assign: _Verifier.assign,
     nodes.Store: _Verifier.store,
     nodes.Update: _Verifier.update,

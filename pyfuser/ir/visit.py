@@ -149,6 +149,7 @@ _SYM_FIELDS = {
     nodes.AtomicFetch: "view",
     nodes.Declare: "sym",
     nodes.DeclareArray: "sym",
+    nodes.Scratch: "sym",
     nodes.Assign: "sym",
     nodes.Store: "view",
     nodes.Update: "target",
@@ -176,9 +177,9 @@ def substitute_syms(body: Body, mapping: dict[Sym, Sym]) -> Body:
 
 
 def declared(body: Body) -> Iterator[Sym]:
-    """The Syms a body declares: locals, local arrays and loop variables."""
+    """The Syms a body declares: locals, local arrays, scratch memory and loop variables."""
     for stmt in statements(body):
-        if isinstance(stmt, (nodes.Declare, nodes.DeclareArray, nodes.For)):
+        if isinstance(stmt, (nodes.Declare, nodes.DeclareArray, nodes.Scratch, nodes.For)):
             yield stmt.sym
 
 

@@ -19,7 +19,7 @@ _BARE = {
 # ... and as attributes (`pk.float` is C++'s).
 _QUALIFIED = {**_BARE, "float": DType.FLOAT32}
 _SIZED = {dtype.value: dtype for dtype in DType}
-_VIEW = re.compile(r"View([1-8])D")
+_VIEW = re.compile(r"(Scratch)?View([1-8])D")
 _RANDOM = re.compile(r"RandomPool|Random_XorShift(64|1024)_Pool")
 
 AUTO = "auto"  # `pk.cpp_auto`: the type of the initial value
@@ -29,9 +29,10 @@ AUTO = "auto"  # `pk.cpp_auto`: the type of the initial value
 class Annotation:
     """A parsed annotation.
 
-    kind: "scalar", "view", "accumulator", "list", "auto", "team", "random" (a pool) or "object" (of
-    a classtype). `dtype` is None where the annotation leaves it open (`pk.View1D`); `rank` counts
-    for views. real: it says `pk.real`, the type of the call's Views that are annotated so.
+    kind: "scalar", "view", "scratch", "accumulator", "list", "auto", "team", "random" (a pool) or
+    "object" (of a classtype). `dtype` is None where the annotation leaves it open (`pk.View1D`);
+    `rank` counts for views. real: it says `pk.real`, the type of the call's Views that are
+    annotated so.
     """
 
     kind: str
@@ -60,6 +61,20 @@ def scalar_type(node: ast.AST) -> DType | None:
     return table.get(name) or _SIZED.get(name)
 
 
+def _of_elements(name: str, element: DType, real: bool) -> Annotation | None:
+    """`name[element]`."""
+    if name == "Acc":
+        return Annotation("accumulator", element, real=real)
+    if name in ("List", "list"):
+        return Annotation("list", element, real=real)
+    view = _VIEW.fullmatch(name)
+    if view is None:
+        return None
+    if view[1]:
+        return Annotation("scratch", element, int(view[2]), real)
+    return Annotation("view", None if real else element, int(view[2]), real)
+
+
 def parse(node: ast.expr) -> Annotation | None:
     """The meaning of an annotation; None if it has none in the language."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -72,13 +87,7 @@ def parse(node: ast.expr) -> Annotation | None:
         element = scalar_type(node.slice)
         if name is None or element is None:
             return None
-        real = last_name(node.slice) == "real"
-        if name == "Acc":
-            return Annotation("accumulator", element, real=real)
-        if name in ("List", "list"):
-            return Annotation("list", element, real=real)
-        view = _VIEW.fullmatch(name)
-        return Annotation("view", None if real else element, int(view[1]), real) if view else None
+        return _of_elements(name, element, last_name(node.slice) == "real")
     dtype = scalar_type(node)
     if dtype is not None:
         return Annotation("scalar", dtype, real=last_name(node) == "real")
@@ -90,4 +99,4 @@ def parse(node: ast.expr) -> Annotation | None:
     if name == "TeamMember":
         return Annotation("team")
     view = _VIEW.fullmatch(name)
-    return Annotation("view", None, int(view[1])) if view else None
+    return Annotation("view", None, int(view[2])) if view and not view[1] else None

@@ -11,7 +11,7 @@ from typing import Any
 from pyfuser.ir.dtypes import DType, integral_promotion
 from pyfuser.ir.maths import FUNCTIONS
 from pyfuser.ir.nodes import AtomicFetch, Call, Cast, Const, Eval, Expr
-from pyfuser.lower import atomics, convert, random
+from pyfuser.lower import atomics, convert, nested, random
 from pyfuser.lower.annotation import last_name
 from pyfuser.lower.context import Context, Record, lowers
 from pyfuser.lower.expressions import indexed, is_slicing, subview
@@ -19,6 +19,7 @@ from pyfuser.lower.free import MISSING, outside, unwrapped
 from pyfuser.lower.inline import Argument, inline
 from pyfuser.lower.names import attribute, member_of, outside_object, take
 from pyfuser.lower.records import class_of, declare, fresh_record
+from pyfuser.lower.team import Team
 from pyfuser.lower.views import LocalArray, ViewRef
 
 # What PyKokkos makes of a type's name that is called: `float(x)` is C++'s 32-bit float.
@@ -33,7 +34,6 @@ _COMPLEX = {
     "complex64": DType.COMPLEX128,
     "complex128": DType.COMPLEX128,
 }
-_PARALLEL = {"parallel_for", "parallel_reduce", "parallel_scan", "single"}
 _INSTEAD = {
     "print": "use pk.printf",
     "len": "use view.extent(0)",
@@ -63,9 +63,9 @@ def value(ctx: Context, node: ast.expr) -> Expr | Record:
     if atomics.is_atomic(name):
         return atomics.value(ctx, name, node)
     user = _user_call(ctx, node)
-    if user is None:
+    if user is None and not nested.is_nested(ctx, node, name):
         return _language(ctx, node, name)
-    result = user()
+    result = nested.call(ctx, node, name) if user is None else user()
     if result is None:
         raise ctx.error(node, f"{name} returns nothing")
     return result
@@ -100,6 +100,9 @@ def call_statement(ctx: Context, node: ast.Call) -> None:
     if user is not None:
         user()
         return
+    if nested.is_nested(ctx, node, name):
+        nested.call(ctx, node, name)
+        return
     result = _language(ctx, node, name)
     while isinstance(result, Cast):
         result = result.operand
@@ -119,8 +122,6 @@ def _language(ctx: Context, node: ast.Call, name: str) -> Expr:
         return _extent(ctx, node, node.func)
     if name == "rand":
         return random.number(ctx, node)
-    if name in _PARALLEL:
-        raise ctx.error(node, f"nested parallelism ({name}) is not supported yet")
     known = name in FUNCTIONS or name in _CONVERSIONS or name in _COMPLEX
     if not known or name == "complex":
         hint = f": {_INSTEAD[name]}" if name in _INSTEAD else ""
@@ -270,4 +271,4 @@ def _argument(ctx: Context, node: ast.expr) -> Argument:
         assert isinstance(node, ast.Subscript)
         return subview(ctx, node)
     binding = ctx.binding(node)
-    return binding if isinstance(binding, ViewRef) else value(ctx, node)
+    return binding if isinstance(binding, (ViewRef, Team)) else value(ctx, node)

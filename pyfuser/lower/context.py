@@ -7,7 +7,7 @@ need each other without importing each other.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import CodeType, FunctionType
@@ -33,6 +33,7 @@ from pyfuser.ir.nodes import (
 from pyfuser.ir.visit import all_expressions, statements
 from pyfuser.lower import convert
 from pyfuser.lower.source import FunctionSource
+from pyfuser.lower.team import NestedFunction, Team
 from pyfuser.lower.views import LocalArray, ViewRef
 
 Handler = Callable[["Context", Any], Any]
@@ -77,7 +78,7 @@ class Record:
     fields: dict[str, Binding]
 
 
-Binding: TypeAlias = Variable | ViewRef | LocalArray | Record
+Binding: TypeAlias = Variable | ViewRef | LocalArray | Record | Team | NestedFunction
 
 
 @dataclass(slots=True)
@@ -110,6 +111,8 @@ class Context:
         self.result = result  # where a returned value goes; None: nothing may be returned
         self.receiver: Record | None = None  # of a method; its members have bare names, too
         self.scopes: list[dict[str, Binding]] = [{}]
+        self.captured = 0  # so many scopes lie around the nested pattern that is being lowered
+        self.running: list[ast.FunctionDef] = []  # nested functions
         self.out: list[Stmt] = []
 
     # ----------------------------------------------------------------- dispatch
@@ -174,6 +177,30 @@ class Context:
             yield self.scopes[-1]
         finally:
             self.scopes.pop()
+
+    @contextmanager
+    def nested(
+        self, node: ast.AST, function: NestedFunction, scope: Mapping[str, Binding], parallel: bool
+    ) -> Iterator[None]:
+        """Lower a nested function's body: in the scopes around its definition, then its own."""
+        if function.node in self.running:
+            raise self.error(node, f"{function.node.name} runs itself")
+        saved = self.scopes, self.captured, self.result
+        around = len(function.scopes)
+        self.scopes = [*function.scopes, dict(scope)]
+        self.captured = around if parallel else min(self.captured, around)
+        self.result = None
+        self.running.append(function.node)
+        try:
+            yield
+        finally:
+            self.running.pop()
+            self.scopes, self.captured, self.result = saved
+
+    def is_captured(self, name: str) -> bool:
+        """Whether a name belongs to what is around the nested pattern that is being lowered."""
+        inner = self.scopes[self.captured :]
+        return self.captured > 0 and not any(name in scope for scope in inner)
 
     def block(self, nodes: list[ast.stmt]) -> Body:
         """Lower statements as a block of their own."""
@@ -248,7 +275,7 @@ class Context:
         return self.error(node, f"{what} is not supported in a workunit")
 
 
-_PLACES = (ViewRef, Record)  # which are passed by reference
+_PLACES = (ViewRef, Record, Team)  # which are passed by reference
 
 
 def _changes_memory(body: list[Stmt]) -> bool:
@@ -264,7 +291,6 @@ _SYNTAX: dict[type[ast.AST], str] = {
     ast.Delete: "del",
     ast.Dict: "a dict",
     ast.DictComp: "a comprehension",
-    ast.FunctionDef: "a nested function (nested parallelism, not yet)",
     ast.GeneratorExp: "a generator expression",
     ast.Global: "global",
     ast.Import: "import",

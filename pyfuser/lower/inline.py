@@ -13,9 +13,10 @@ from pyfuser.lower.annotation import Annotation, parse
 from pyfuser.lower.context import Binding, Context, Record, Variable
 from pyfuser.lower.returns import without_returns
 from pyfuser.lower.signature import signature
+from pyfuser.lower.team import Team
 from pyfuser.lower.views import ViewRef
 
-Argument = Expr | ViewRef | Record
+Argument = Expr | ViewRef | Record | Team
 
 
 def inline(
@@ -101,9 +102,13 @@ def _declared(result: Sym, body: Body) -> Body:
 def _bind(
     ctx: Context, node: ast.Call, name: str, argument: Argument, annotation: Annotation
 ) -> Binding:
+    if isinstance(argument, Team):
+        if annotation.kind != "team":
+            raise ctx.error(node, f"parameter {name!r} must be annotated pk.TeamMember")
+        return argument
     if isinstance(argument, ViewRef):
         fits = (
-            annotation.kind == "view"
+            annotation.kind in ("view", "scratch")
             and annotation.rank == argument.rank
             and annotation.dtype in (None, argument.dtype)
         )

@@ -15,11 +15,13 @@ from pyfuser.lower.annotation import Annotation
 from pyfuser.lower.context import Context, Record, Shared, Variable
 from pyfuser.lower.convert import cast
 from pyfuser.lower.free import root, unchanged, unwrapped
+from pyfuser.lower.lockstep import in_lockstep
 from pyfuser.lower.random import first_state
 from pyfuser.lower.records import declared_types
 from pyfuser.lower.returns import without_returns
 from pyfuser.lower.signature import Signature, real_type, signature
 from pyfuser.lower.source import unwrap
+from pyfuser.lower.team import Team
 from pyfuser.lower.types import BoundType, RandomPoolType, ScalarType, ViewType, scalar_dtype
 from pyfuser.lower.views import whole
 
@@ -60,6 +62,7 @@ def lower(
     types: Mapping[str, BoundType],
     index_dtype: DType = DType.INT32,
     objects: Mapping[str, type] = MappingProxyType({}),
+    team_size: int = 0,
 ) -> Lowered:
     """Lower a workunit.
 
@@ -67,6 +70,7 @@ def lower(
     further parameter is bound to. objects: classes of the objects that the workunit is a method of
     (by the name of its first parameter) or holds in its closure, of which `types` has the members,
     as `self.x`. Other names of `types` that are no parameters are variables of its closure.
+    team_size: of a TeamPolicy, whose league is the (one) dimension, how many threads a team has.
 
     Raises WorkunitError for what the language does not have, and ArgumentError where `types` do
     not fit the parameters.
@@ -75,6 +79,7 @@ def lower(
     header = signature(plain)
     if header.names[:1] and header.names[0] in objects:
         header = header.of_method()
+    _check_members(header, pattern, rank, team_size)
     outer = _outer(plain, types, objects)
     bound = header.bind(pattern, rank, types, outer)
     annotated = {name: outer.get(name) or header.annotations.get(name) for name in bound}
@@ -84,18 +89,26 @@ def lower(
         context.scopes[0][name] = context.receiver = Record(cls, root(name), {})
     params = tuple(_parameter(context, name, bound[name]) for name in bound)
     context.scopes.append({})  # in C++ arguments are fields, which a local may shadow
-    indices = _indices(context, header, rank, index_dtype)
+    team = _team(context, header, index_dtype, team_size) if team_size else None
+    indices = (team.league_rank,) if team else _indices(context, header, rank, index_dtype)
     accumulators = _accumulators(context, header, pattern, rank)
     for node in header.source.node.body:
         context.statement(node)
     state, pool = context.shared.random_state, context.shared.pool
     if state is not None and pool is not None:
+        if team_size > 1:
+            raise header.source.error(
+                header.source.node, "random numbers need teams of one thread: use pk.AUTO"
+            )
         context.out[:0] = first_state(state, pool, indices)
+    body = without_returns(tuple(context.out))
+    if team is not None and team.size > 1:
+        body = in_lockstep(body, team, {a.sym for a in accumulators})
     workunit = Workunit(
         plain.__name__,
         indices,
         params,
-        without_returns(tuple(context.out)),
+        body,
         accumulators,
         header.source.location(header.source.node),
     )
@@ -145,6 +158,30 @@ def _indices(context: Context, header: Signature, rank: int, dtype: DType) -> tu
         else:
             context.scopes[-1][name] = Variable(index, "index")
     return indices
+
+
+def _check_members(header: Signature, pattern: str, rank: int, team_size: int) -> None:
+    """Refuse a workunit for teams without a TeamPolicy, and the other way round."""
+    node = header.source.node
+    if team_size and pattern == "scan":
+        raise header.source.error(node, "parallel_scan over a TeamPolicy: Kokkos has none")
+    for place, name in enumerate(header.names[:rank]):
+        annotation = header.annotations.get(name)
+        is_member = annotation is not None and annotation.kind == "team"
+        if is_member and not team_size:
+            raise header.source.error(
+                node, f"{name!r} is a pk.TeamMember: the workunit needs a pk.TeamPolicy"
+            )
+        if team_size and place == 0 and annotation is not None and not is_member:
+            raise header.source.error(
+                node, f"with a TeamPolicy {name!r} is a team's member: annotate it pk.TeamMember"
+            )
+
+
+def _team(context: Context, header: Signature, dtype: DType, size: int) -> Team:
+    team = Team(size, fresh("league_rank", dtype), fresh("team_rank", DType.INT32))
+    context.scopes[-1][header.names[0]] = team
+    return team
 
 
 def _accumulators(

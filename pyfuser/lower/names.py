@@ -14,6 +14,7 @@ from pyfuser.ir.maths import CONSTANTS
 from pyfuser.ir.nodes import Const, Expr, Read
 from pyfuser.lower.context import Binding, Context, Record, Variable, lowers
 from pyfuser.lower.free import MISSING, member, outside
+from pyfuser.lower.team import NestedFunction, Team
 from pyfuser.lower.types import scalar_dtype
 from pyfuser.lower.views import LocalArray, ViewRef
 
@@ -54,6 +55,10 @@ def _read(ctx: Context, node: ast.expr, binding: Binding) -> Expr:
         raise ctx.error(node, f"{name!r} is a view: index it, as in {name}[i]")
     if isinstance(binding, LocalArray):
         raise ctx.error(node, f"{name!r} is a list: index it, as in {name}[0]")
+    if isinstance(binding, Team):
+        raise ctx.error(node, f"{name!r} is a team's member: use {name}.league_rank()")
+    if isinstance(binding, NestedFunction):
+        raise ctx.error(node, f"{name!r} is a function: only nested patterns can run it")
     raise ctx.error(node, f"{name!r} is an object, not a number: use its members")
 
 

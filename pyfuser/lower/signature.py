@@ -195,6 +195,4 @@ def _annotation(
             f"{ast.unparse(annotation)!r} is no type of the language for {node.arg!r}: use int, "
             "float, bool, pk.int64, pk.View1D[pk.double], pk.Acc[pk.double], ...",
         )
-    if parsed.kind == "team":
-        raise source.error(annotation, "team policies are not supported yet")
     return parsed

@@ -11,6 +11,7 @@ from pyfuser.ir.nodes import (
     AtomicFetch,
     Body,
     Break,
+    Compare,
     Const,
     Continue,
     DeclareArray,
@@ -27,12 +28,13 @@ from pyfuser.ir.nodes import (
 )
 from pyfuser.ir.visit import all_expressions, assigned, expressions, statements
 from pyfuser.lower import annotation as syntax
-from pyfuser.lower import convert, records
+from pyfuser.lower import convert, nested, records
 from pyfuser.lower.calls import call_statement
 from pyfuser.lower.calls import value as value_of
 from pyfuser.lower.context import Context, Record, Variable, lowers
 from pyfuser.lower.expressions import BINARY_OPS, element, is_slicing, subview
 from pyfuser.lower.returns import RETURN
+from pyfuser.lower.team import NestedFunction, Team
 from pyfuser.lower.views import LocalArray, ViewRef
 
 _READ_ONLY = {"scalar": "an argument of the call"}
@@ -62,6 +64,9 @@ def declaration(ctx: Context, node: ast.AnnAssign) -> None:
     if annotation.kind == "view":
         _subview_declaration(ctx, node, name, annotation)
         return
+    if annotation.kind == "scratch":
+        nested.scratch(ctx, node, name, annotation)
+        return
     if annotation.kind == "list":
         assert annotation.dtype is not None
         _array(ctx, node, name, annotation.dtype)
@@ -75,8 +80,23 @@ def declaration(ctx: Context, node: ast.AnnAssign) -> None:
         if value is None:
             raise ctx.error(node, "a name of type pk.cpp_auto needs a value")
         dtype = value.dtype
-    sym = ctx.temporary(name, dtype, None if value is None else convert.cast(value, dtype))
+    sym = _total(ctx, node, value, dtype)
+    if sym is None:
+        sym = ctx.temporary(name, dtype, None if value is None else convert.cast(value, dtype))
     ctx.scopes[-1][name] = Variable(sym, "local")
+
+
+def _total(ctx: Context, node: ast.AnnAssign, value: Expr | None, dtype: DType) -> Sym | None:
+    """The sum of a nested reduction, if the name may simply stand for it."""
+    call, target = node.value, node.target
+    assert isinstance(target, ast.Name)
+    if not isinstance(call, ast.Call) or syntax.last_name(call.func) != "parallel_reduce":
+        return None
+    known = isinstance(value, Read) and value.dtype is dtype
+    if not known or target.id in ctx.source.assigned_names:
+        return None
+    assert isinstance(value, Read)
+    return value.sym
 
 
 def _member_declaration(ctx: Context, node: ast.AnnAssign) -> None:
@@ -180,6 +200,12 @@ def _writable(ctx: Context, target: ast.Name | ast.Attribute, dtype: DType | Non
     name = ast.unparse(target)
     binding = ctx.binding(target)
     if isinstance(binding, Variable) and binding.kind in ("local", "accumulator"):
+        if binding.kind == "local" and ctx.is_captured(name):
+            raise ctx.error(
+                target,
+                f"{name!r} belongs to the code around: iterations of a nested pattern would write "
+                "it at once; use an accumulator or an element of a view",
+            )
         return binding.sym
     if binding is None and isinstance(target, ast.Attribute):
         raise ctx.error(target, f"{name!r} is no member that can be assigned to")
@@ -191,6 +217,8 @@ def _writable(ctx: Context, target: ast.Name | ast.Attribute, dtype: DType | Non
     if isinstance(binding, Variable):
         what = _READ_ONLY.get(binding.kind, f"the {binding.kind}")
         raise ctx.error(target, f"{name!r} is {what}: it cannot be assigned to")
+    if isinstance(binding, (Team, NestedFunction)):
+        raise ctx.error(target, f"{name!r} cannot be assigned to")
     if isinstance(binding, Record):
         raise ctx.error(target, f"{name!r} is an object: a number cannot be assigned to it")
     raise ctx.error(target, f"{name!r} is a view: assign to an element, as in {name}[i] = ...")
@@ -263,7 +291,17 @@ def _update_name(ctx: Context, target: ast.Name | ast.Attribute, op: str, value:
 def branch(ctx: Context, node: ast.If) -> None:
     """`if`, `elif`, `else`."""
     test = ctx.condition(node.test)
-    ctx.out.append(If(test, ctx.block(node.body), ctx.block(node.orelse)))
+    then, orelse = ctx.block(node.body), ctx.block(node.orelse)
+    if _is_same_number(test):  # the rank in a team of one
+        ctx.out.extend(then)
+    else:
+        ctx.out.append(If(test, then, orelse))
+
+
+def _is_same_number(test: Expr) -> bool:
+    if not isinstance(test, Compare) or test.op != "==" or not isinstance(test.left, Const):
+        return False
+    return test.left == test.right and test.left.dtype.is_integer
 
 
 @lowers(ast.While)

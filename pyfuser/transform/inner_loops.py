@@ -20,15 +20,18 @@ from pyfuser.ir.nodes import (
     AtomicFetch,
     Binary,
     Body,
+    Break,
     Call,
     Cast,
     Const,
+    Continue,
     Declare,
     Eval,
     Expr,
     For,
     Load,
     Read,
+    Scratch,
     Stmt,
     Store,
     Sym,
@@ -68,22 +71,23 @@ class _Joiner:
         """Append each loop to the last one of its kind, past declarations it does not need."""
         result: list[Stmt] = []
         last: int | None = None  # where in `result` the loop stands that may still grow
+        passed: list[Stmt] = []  # declarations after it, which go before it if it grows
         for stmt in body:
-            if isinstance(stmt, For) and last is not None:
+            if last is not None and isinstance(stmt, For):
                 joined = self._joined(result[last], stmt)
                 if joined is not None:
-                    result[last] = joined
+                    result[last:] = [*passed, joined]
+                    last += len(passed)
+                    passed = []
                     continue
-            if isinstance(stmt, For):
-                last = len(result)
             elif last is not None and _may_move_up(stmt, result[last]):
-                result.insert(last, stmt)
-                last += 1
+                passed.append(stmt)
                 continue
-            else:
-                last = None
+            result += passed
+            passed = []
+            last = len(result) if isinstance(stmt, For) else None
             result.append(stmt)
-        return tuple(result)
+        return (*result, *passed)
 
     def _joined(self, first: Stmt, second: For) -> For | None:
         assert isinstance(first, For)
@@ -94,6 +98,8 @@ class _Joiner:
         if a is None or b is None or bool(a.changed) != bool(b.changed):
             return None
         if a.changed & (b.read | b.changed) or b.changed & a.read:
+            return None
+        if a.changed and _kinds(first.body) != _kinds(body):
             return None
         views = (a.written & (b.loaded | b.written)) | (b.written & a.loaded)
         touched = (a.written | b.written) & self.overlapping
@@ -132,17 +138,23 @@ class _Joiner:
         )
 
 
+def _kinds(body: Body) -> list[bool]:
+    """Whether a trip holds loops or jumps: engines add up such loops in another order."""
+    kinds = [type(stmt) for stmt in statements(body)]
+    return [any(kind in kinds for kind in each) for each in ((For, While), (Break, Continue))]
+
+
 def _may_move_up(stmt: Stmt, loop: Stmt) -> bool:
-    """Whether a declaration's value does not depend on the loop before it."""
-    if not isinstance(stmt, Declare):
+    """Whether a declaration does not depend on the loop before it."""
+    if not isinstance(stmt, (Declare, Scratch)):
         return False
-    if stmt.value is None:
+    if isinstance(stmt, Declare) and stmt.value is None:
         return True
     effects = _Effects.of((loop,))
     return effects is not None and all(
         isinstance(e, (Const, Binary, Cast))
         or (isinstance(e, Read) and e.sym not in effects.changed)
-        for e in expressions(stmt.value)
+        for e in expressions(stmt)
     )
 
 

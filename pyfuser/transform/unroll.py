@@ -31,6 +31,7 @@ from pyfuser.ir.nodes import (
     Store,
     Sym,
     Update,
+    While,
 )
 from pyfuser.ir.visit import (
     all_expressions,
@@ -105,7 +106,12 @@ def _values(
 
 
 def _may_unroll(loop: For) -> bool:
-    """Whether each trip runs to its end and none changes the loop's variable."""
+    """Whether each trip runs to its end and none changes the loop's variable.
+
+    Around a loop that stays, nothing would be gained: iterations do not vectorise across that.
+    """
+    if any(isinstance(stmt, (For, While)) for stmt in statements(loop.body)):
+        return False
     return loop.sym not in assigned(loop.body) and not any(map(leaves_loop, loop.body))
 
 

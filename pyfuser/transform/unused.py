@@ -18,6 +18,7 @@ from pyfuser.ir.nodes import (
     Read,
     Stmt,
     Sym,
+    Update,
 )
 from pyfuser.ir.visit import (
     all_expressions,
@@ -53,15 +54,27 @@ def _without_unread_locals(body: Body) -> Body:
     while True:
         local = {s.sym for s in statements(body) if isinstance(s, Declare)}
         read = {e.sym for e in all_expressions(body) if isinstance(e, Read)}
-        unread = local - read
+        unread = local - read - _set_by_effects(body)
         new = map_body(body, None, lambda stmt: _drop(stmt, unread))  # noqa: B023
         if new is body:
             return body
         body = new
 
 
+def _set_by_effects(body: Body) -> set[Sym]:
+    """The locals that are set where something else happens too: that, and so they, must stay."""
+    found = set()
+    for stmt in statements(body):
+        sym = sym_of(stmt) if isinstance(stmt, (Declare, Assign, Update)) else None
+        if sym is not None and _has_effect(stmt):
+            found.add(sym)
+    return found
+
+
 def _drop(stmt: Stmt, unread: set[Sym]) -> Stmt | Body:
-    if isinstance(stmt, (Declare, Assign)) and stmt.sym in unread and not _has_effect(stmt):
+    if isinstance(stmt, (Declare, Assign)) and stmt.sym in unread:
+        return ()
+    if isinstance(stmt, Update) and not stmt.indices and stmt.target in unread:
         return ()
     if isinstance(stmt, If) and not stmt.then and not stmt.orelse and not _has_effect(stmt):
         return ()

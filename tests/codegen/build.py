@@ -67,8 +67,12 @@ def case(
     pattern: str = "for",
     begin: Sequence[int] | None = None,
     execution: str = "OpenMP",
+    team_size: int = 0,
 ) -> Case:
-    """A kernel over the box from `begin` (zeros) to `extents`, with subscripts widened."""
+    """A kernel over the box from `begin` (zeros) to `extents`, with subscripts widened.
+
+    team_size: of a league of `extents[0]` teams, if it is for teams.
+    """
     values = arguments()
     rank = len(extents)
     if isinstance(function, Workunit):
@@ -81,7 +85,7 @@ def case(
             else ScalarType(dtype_of(v))
             for name, v in zip(names, values, strict=True)
         }
-        workunit = lower(function, pattern, rank, types).workunit
+        workunit = lower(function, pattern, rank, types, team_size=team_size).workunit
     verify(workunit)
     kernel = Kernel(
         pattern=pattern,

@@ -57,12 +57,31 @@ def histogram(i, keys, counts):
     pk.atomic_add(counts, [keys[i]], 1)
 
 
+def row_of_scratch(team: pk.TeamMember, acc, x, n):
+    row: pk.ScratchView2D[float] = pk.ScratchView2D(team.team_scratch(0), n, 2)
+    mine: int = team.team_rank() + 1
+
+    def fill(i: int):
+        row[i][0] = x[team.league_rank()][i]
+
+    def add(i: int, total: pk.Acc[float]):
+        total += row[i][0] * mine
+
+    pk.parallel_for(pk.TeamThreadRange(team, n), fill)
+    team.team_barrier()
+    total: float = pk.parallel_reduce(pk.TeamThreadRange(team, n), add)
+    if team.team_rank() == 0:
+        acc += total
+
+
 GOLDEN: dict[str, Case] = {
     "stencil": case(stencil, [N - 1, N - 1], lambda: [0.1, x2(), x2()], begin=[1, 1]),
     "clip": case(clip, [N], lambda: [x1(), 5.0]),
     "dot_of_rows": case(dot_of_rows, [N, N], lambda: [x2(), x2()], "reduce"),
     "prefix": case(prefix, [N], lambda: [x1()], "scan"),
     "histogram": case(histogram, [N], lambda: [np.zeros(N, "int32"), np.zeros(9, "int64")]),
+    "team_of_one": case(row_of_scratch, [N], lambda: [x2(), N], "reduce", team_size=1),
+    "team_of_two": case(row_of_scratch, [N], lambda: [x2(), N], "reduce", team_size=2),
     "clip_serial": case(clip, [N], lambda: [x1(), 5.0], execution="Serial"),
 }
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from pyfuser.codegen.pykokkos import emit
+from pyfuser.codegen.pykokkos_team import needs_team
 from pyfuser.ir import nodes
 from pyfuser.ir.canonical import canonical, fresh
 from pyfuser.ir.dtypes import DType
@@ -57,7 +58,7 @@ def workunit(*body: Stmt) -> Workunit:
 
 
 def lowered_again(original: Workunit, pattern: str = "for") -> Workunit:
-    """What lowering makes of the emitted source."""
+    """What lowering makes of the emitted source: for a team of one, if it is for teams."""
     text = "from __future__ import annotations\n" + emit(original)
     name = f"<emitted {original.name}>"
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
@@ -70,7 +71,8 @@ def lowered_again(original: Workunit, pattern: str = "for") -> Workunit:
         n: ViewType(p.sym.dtype, p.rank) if p.rank else ScalarType(p.sym.dtype)
         for n, p in zip(names, original.params, strict=True)
     }
-    return lower(function, pattern, len(original.indices), types).workunit
+    size = int(needs_team(original))
+    return lower(function, pattern, len(original.indices), types, team_size=size).workunit
 
 
 def body_of(original: Workunit) -> str:

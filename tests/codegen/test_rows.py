@@ -81,3 +81,39 @@ def test_a_row_that_ends_early_is_summed_in_order():
     with pyfuser.fusing():
         total = pk.parallel_reduce(n, until_negative, b=b, m=m)
     assert math.isclose(total, expected, rel_tol=1e-13)
+
+
+@pk.workunit
+def smaller_before(i, acc, b, m):
+    for j in range(m):
+        for k in range(j):
+            if b[i][k] > b[i][j]:
+                break
+            acc += 0.1
+
+
+@pk.workunit
+def all_before(i, acc, b, m):
+    for j in range(m):
+        for k in range(j):
+            acc += b[i][k]
+
+
+@pytest.mark.parametrize("beside", [smaller_before, all_before], ids=lambda w: w.__name__)
+@pytest.mark.parametrize("m", [7, 70, 200])
+def test_a_sum_beside_a_loop_of_another_kind(m, beside):
+    """The latter is summed in order; joined with it the former would be too, when fused only."""
+    n = 37
+
+    def run(b):
+        total = pk.parallel_reduce(n, squares, b=b, m=m)
+        other = pk.parallel_reduce(n, beside, b=b, m=m)
+        return float(total), float(other)
+
+    for seed in range(8):  # two orders often give the same bits
+        b = np.random.default_rng(seed).normal(size=(n, m))
+        with pyfuser.unfused():
+            unfused = run(b)
+        with pyfuser.fusing():
+            fused = run(b)
+        assert fused == unfused

@@ -29,6 +29,7 @@ from pyfuser.ir.nodes import (
     Load,
     Param,
     Read,
+    Scratch,
     Select,
     Stmt,
     Store,
@@ -161,6 +162,35 @@ def test_continue_steps_and_the_bound_is_tested_every_time() -> None:
             total += expected
         expected += 2
     assert array[0] == total
+
+
+def test_scratch_memory_is_each_iterations_own() -> None:
+    """Zeroed every time, bounds checked, and empty where an extent is negative."""
+    x, s, i = fresh("x", DType.FLOAT64), fresh("s", DType.INT32), fresh("i", DType.INT32)
+    k, one = fresh("k", DType.INT32), Const(1, DType.INT32)
+
+    def body(*extents: int) -> tuple[Stmt, ...]:
+        shape = tuple(Const(extent, DType.INT32) for extent in extents)
+        indices = (Read(k),) * len(shape)
+        return (
+            Scratch(s, shape),
+            Update("+", s, indices, Read(i)),
+            Update("+", s, indices, one),
+            Store(x, (Read(i),), Cast(Load(s, indices), DType.FLOAT64)),
+        )
+
+    def result(place: int, *extents: int) -> list[float]:
+        workunit = Workunit("w", (i,), (Param(x, 1), Param(k)), body(*extents))
+        verify(workunit)
+        found = np.zeros(3)
+        interpret(workunit, "for", (0,), (3,), (found, place), order=1)
+        return list(found)
+
+    assert result(1, 2) == [1, 2, 3]
+    assert result(1, 2, 2) == [1, 2, 3]
+    for place, extents in [(2, (2,)), (-1, (2,)), (1, (2, 1)), (0, (-4,))]:
+        with pytest.raises(UndefinedBehaviour, match="outside"):
+            result(place, *extents)
 
 
 def test_only_the_chosen_side_of_a_select_is_evaluated() -> None:

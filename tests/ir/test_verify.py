@@ -22,6 +22,7 @@ from pyfuser.ir.nodes import (
     Logical,
     Param,
     Read,
+    Scratch,
     Select,
     Stmt,
     Store,
@@ -58,6 +59,7 @@ LEGAL: list[tuple[Stmt, ...]] = [
     (For(K, ZERO, Read(INDEX), STEP, (If(Compare("<", Read(K), ZERO), (Break(),)),)),),
     (Store(X, HERE, Select(Logical("&&", TRUE, TRUE), ONE, Read(A))),),
     (Assign(S, ONE),),
+    (Scratch(T, (Read(INDEX), STEP)), Store(T, (ZERO, Read(INDEX)), ONE)),
 ]
 
 ILLEGAL: list[tuple[str, tuple[Stmt, ...]]] = [
@@ -81,6 +83,10 @@ ILLEGAL: list[tuple[str, tuple[Stmt, ...]]] = [
     ("cannot be a constant", (Store(X, HERE, Const(1, DType.FLOAT64)),)),
     ("does not fit int8", (Store(B, HERE, Const(300, DType.INT8)),)),
     ("no such axis", (Declare(T, Cast(nodes.Extent(X, 1), DType.FLOAT64)),)),
+    ("at least one axis", (Scratch(T, ()),)),
+    ("expected an integer", (Scratch(T, (ONE,)),)),
+    ("is indexed by 1", (Scratch(T, (STEP, STEP)), Store(T, HERE, ONE))),
+    ("not declared here", (If(TRUE, (Scratch(T, (STEP,)),)), Store(T, HERE, ONE))),
     ("unknown function", (Declare(T, nodes.Call("sqroot", (ONE,), DType.FLOAT64)),)),
     ("takes float64", (Declare(T, nodes.Call("sqrt", (ZERO,), DType.FLOAT64)),)),
 ]

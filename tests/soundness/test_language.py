@@ -12,7 +12,6 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import pyfuser
-from pyfuser.errors import PyFuserError
 from tests.soundness.plans import groups
 
 N = 8
@@ -219,9 +218,6 @@ def test_layouts():
     assert_array_equal(np.asarray(right), want)
 
 
-@pytest.mark.xfail(
-    raises=PyFuserError, strict=True, reason="the embedded engine has no TeamPolicy yet"
-)
 def test_teams_in_a_trace():
     m, y, z = np.zeros((4, 6)), np.zeros(4), np.zeros(4)
     with pyfuser.fusing():

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Generic, TypeVar
+
+from pyfuser.frontends.embedded.data_types import resolve
 
 T = TypeVar("T")
 
@@ -70,40 +73,50 @@ class View8D(Generic[T]):
 
 
 class ScratchView:
-    """Memory that a team's threads share."""
+    """Memory that a team's threads share; only kernels make such views."""
 
-    @staticmethod
-    def shmem_size(i: int) -> int:
-        raise NotImplementedError("scratch memory is not supported by PyFuser's embedded engine")
+    element = 8  # bytes, where no type is given
+
+    def __init__(self, *args: Any) -> None:
+        raise NotImplementedError("a scratch view can only be made in a kernel")
+
+    def __class_getitem__(cls, dtype: Any) -> type[ScratchView]:
+        element = resolve(dtype)[1].numpy.itemsize
+        return type(cls.__name__, (cls,), {"element": element})
+
+    @classmethod
+    def shmem_size(cls, *extents: int) -> int:
+        """The bytes that a scratch view of these extents takes, in whole words of 8 bytes."""
+        return -(-math.prod(extents) * cls.element // 8) * 8
 
 
-class ScratchView1D(ScratchView, Generic[T]):
+class ScratchView1D(ScratchView):
     """A ScratchView of 1 dimension."""
 
 
-class ScratchView2D(ScratchView, Generic[T]):
+class ScratchView2D(ScratchView):
     """A ScratchView of 2 dimensions."""
 
 
-class ScratchView3D(ScratchView, Generic[T]):
+class ScratchView3D(ScratchView):
     """A ScratchView of 3 dimensions."""
 
 
-class ScratchView4D(ScratchView, Generic[T]):
+class ScratchView4D(ScratchView):
     """A ScratchView of 4 dimensions."""
 
 
-class ScratchView5D(ScratchView, Generic[T]):
+class ScratchView5D(ScratchView):
     """A ScratchView of 5 dimensions."""
 
 
-class ScratchView6D(ScratchView, Generic[T]):
+class ScratchView6D(ScratchView):
     """A ScratchView of 6 dimensions."""
 
 
-class ScratchView7D(ScratchView, Generic[T]):
+class ScratchView7D(ScratchView):
     """A ScratchView of 7 dimensions."""
 
 
-class ScratchView8D(ScratchView, Generic[T]):
+class ScratchView8D(ScratchView):
     """A ScratchView of 8 dimensions."""

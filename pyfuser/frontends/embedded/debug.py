@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pyfuser.frontends.embedded.annotations import Acc
+from pyfuser.frontends.embedded.policies import TeamMember
 from pyfuser.trace.call import Space
 from pyfuser.trace.future import plain
 
@@ -16,19 +17,22 @@ def run(
     space: Space,
     function: Callable[..., Any],
     kwargs: dict[str, Any],
+    teams: bool = False,
     view: Any = None,
 ) -> Any:
     """Call `function` for every index of `space`; the accumulator's value for a reduction or scan.
 
     Python's semantics hold, not C++'s: integers do not overflow and `/` of integers is exact.
-    view: where a lambda's values are stored.
+    view: where a lambda's values are stored. teams: the index is the league's rank, and the
+    function gets the one member of each team.
     """
     kwargs = {name: plain(value) for name, value in kwargs.items()}
     accumulator: Acc[Any] = Acc(0)
     is_lambda = getattr(function, "__name__", "") == "<lambda>"
     extra = {"for": (), "reduce": (accumulator,), "scan": (accumulator, True)}[pattern]
     for index in itertools.product(*map(range, space.begin, space.end)):
-        value = function(*index, *extra, **kwargs)
+        first: tuple[Any, ...] = (TeamMember(index[0], 0),) if teams else index
+        value = function(*first, *extra, **kwargs)
         if is_lambda and pattern == "reduce":
             accumulator.val = value
         elif is_lambda and view is not None:

@@ -30,7 +30,9 @@ from pyfuser.frontends.embedded.decorators import WorkunitState
 from pyfuser.frontends.embedded.policies import (
     ExecutionPolicy,
     MDRangePolicy,
+    NestedRange,
     RangePolicy,
+    TeamPolicy,
     integer,
 )
 from pyfuser.frontends.embedded.spaces import (
@@ -56,7 +58,9 @@ MAX_SIBLINGS = 64
 _SPACES: dict[Any, tuple[Space, int]] = KNOWN_POLICIES
 
 _WIDE = 1 << 8  # in the first part of the key: indices are 64 bits
+_TEAM = 9  # above this bit of it: the size of a TeamPolicy's teams
 _DEBUG = -1  # in its place: the Python function itself is run
+_DEBUG_TEAMS = -2
 
 
 class Binding:
@@ -110,7 +114,7 @@ def _picker(wanted: tuple[str, ...], given: tuple[str, ...]) -> Callable[[list[A
 def parallel_for(*args: Any, **kwargs: Any) -> None:
     """`parallel_for([label,] policy, workunit, **arguments)`: run a workunit for every index.
 
-    policy: a RangePolicy, an MDRangePolicy or the number of indices.
+    policy: a RangePolicy, an MDRangePolicy, a TeamPolicy or the number of indices.
 
     Raises ArgumentError where the arguments do not fit, WorkunitError where the workunit uses
     something that the language does not have.
@@ -169,13 +173,13 @@ def dispatch(
             return _fused_list(pattern, label, policy, workunit, kwargs, depth + 1)
         bound = methods.bind(pattern, workunit, view)
         if bound is None:
-            raise _not_a_workunit(workunit)
+            return _nested(pattern, policy, space, workunit)
         state, outer = bound
-        if head != _DEBUG:
+        if head >= 0:
             kwargs = outer | kwargs
-    if head == _DEBUG:
+    if head < 0:
         TRACER.flush()
-        return debug.run(pattern, space, function, kwargs, view)
+        return debug.run(pattern, space, function, kwargs, head == _DEBUG_TEAMS, view)
     frame = sys._getframe(depth)  # the program's: its code called parallel_for
     key: list[Any] = [pattern, head]
     try:
@@ -197,6 +201,13 @@ def dispatch(
         TRACER.flush()
     driver.run(call)
     return None if result is None else result.result()
+
+
+def _nested(pattern: str, policy: Any, space: Space, function: Any) -> Any:
+    """A nested pattern of a workunit that runs in the Debug space; raises for all else."""
+    if not isinstance(policy, NestedRange):
+        raise _not_a_workunit(function)
+    return debug.run(pattern, space, function, {})
 
 
 def _fused_list(
@@ -268,16 +279,23 @@ def _binding(state: WorkunitState, space: Space, key: tuple[Any, ...]) -> Bindin
 def _space(policy: Any) -> tuple[Space, int]:
     """The space of a policy and the first part of the key; kept for the next call."""
     key: Any
+    team_size = 0
     if isinstance(policy, RangePolicy):
         begin, end, execution = (policy.begin,), (policy.end,), policy.space
         key = (policy.begin, policy.end, execution)
     elif isinstance(policy, MDRangePolicy):
         begin, end, execution = policy.begin, policy.end, policy.space  # type: ignore[assignment]
         key = (begin, end, execution)
+    elif isinstance(policy, TeamPolicy):
+        begin, end, execution = (0,), (policy.league_size,), policy.space
+        team_size = abs(policy.team_size)  # -1, for AUTO, is a team of one
+        key = (policy.league_size, execution, team_size)
+    elif isinstance(policy, NestedRange):
+        return Space((0,) * len(policy.extents), policy.extents), _DEBUG
     elif isinstance(policy, ExecutionPolicy):
         raise PyFuserError(
-            f"{type(policy).__name__} is not supported by PyFuser's embedded engine yet; use a "
-            "RangePolicy or an MDRangePolicy"
+            f"{type(policy).__name__} is not supported by PyFuser's embedded engine; use a "
+            "RangePolicy, an MDRangePolicy or a TeamPolicy"
         )
     elif isinstance(policy, (int, np.integer, Future)):
         key = integer(policy, "the number of indices")
@@ -287,8 +305,9 @@ def _space(policy: Any) -> tuple[Space, int]:
     head = len(begin)
     if max(*begin, *end) >= INT32_LIMIT or min(*begin, *end) < -INT32_LIMIT:
         head |= _WIDE
+    head |= team_size << _TEAM
     if execution is ExecutionSpace.Debug:
-        head = _DEBUG
+        head = _DEBUG_TEAMS if team_size else _DEBUG
     found = Space(begin, end, execution.value), head
     if len(_SPACES) >= MAX_SPACES:
         _SPACES.clear()
@@ -302,7 +321,9 @@ def _lower(state: WorkunitState, space: Space, key: tuple[Any, ...]) -> Binding:
     codes = dict(zip(names, key[3::2], strict=True))
     types = {name: arguments.bound_type(code) for name, code in codes.items()}
     index = DType.INT64 if key[1] & _WIDE else DType.INT32
-    lowered = lower(state.function, key[0], len(space.begin), types, index, state.objects)
+    lowered = lower(
+        state.function, key[0], len(space.begin), types, index, state.objects, key[1] >> _TEAM
+    )
     written = _written(lowered.workunit)
     for param, name in zip(lowered.workunit.params, lowered.names, strict=True):
         if codes[name] & READ_ONLY and param.sym in written:

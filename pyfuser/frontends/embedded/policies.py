@@ -95,11 +95,20 @@ class AUTO:
 
 
 class TeamMember:
-    """One thread of a team."""
+    """One thread of a team; as an object, what a workunit gets in the Debug space."""
 
     def __init__(self, league_rank: int, team_rank: int) -> None:
         self._league_rank = league_rank
         self._team_rank = team_rank
+
+    def team_size(self) -> int:
+        return 1
+
+    def team_scratch(self, level: int) -> int:
+        return level
+
+    def team_barrier(self) -> None:
+        """One thread has nobody to wait for."""
 
     def league_rank(self) -> int:
         return self._league_rank
@@ -112,16 +121,16 @@ class TeamMember:
 
 
 class PerTeam:
-    """Of `pk.single`: once a team."""
+    """Of `pk.single`: once a team. Of scratch memory: so many bytes a team."""
 
-    def __init__(self, team_member: TeamMember) -> None:
+    def __init__(self, team_member: TeamMember | int) -> None:
         self.team_member = team_member
 
 
 class PerThread:
-    """Of `pk.single`: once a thread."""
+    """Of `pk.single`: once a thread. Of scratch memory: so many bytes a thread."""
 
-    def __init__(self, team_member: TeamMember) -> None:
+    def __init__(self, team_member: TeamMember | int) -> None:
         self.team_member = team_member
 
 
@@ -130,8 +139,20 @@ def single(policy: PerTeam | PerThread, functor: Any) -> None:
     functor()
 
 
+MAX_TEAM = 1024
+"""Threads of a team: as many as a block of CUDA has."""
+
+
+def _is_auto(team_size: Any) -> bool:
+    return team_size is AUTO or isinstance(team_size, AUTO) or team_size in ("auto", -1)
+
+
 class TeamPolicy(ExecutionPolicy):
-    """`TeamPolicy([space,] league_size, team_size[, vector_length])`: a league of teams."""
+    """`TeamPolicy([space,] league_size, team_size[, vector_length])`: a league of teams.
+
+    One thread of the machine runs a whole team, whatever its size; `pk.AUTO` is a team of one, as
+    Kokkos recommends where threads are CPU cores. The vector length is a hint only.
+    """
 
     def __init__(self, *args: Any) -> None:
         space: Any = ExecutionSpace.Default
@@ -141,33 +162,50 @@ class TeamPolicy(ExecutionPolicy):
             raise ValueError("TeamPolicy takes ([space,] league_size, team_size[, vector_length])")
         self.space = resolve_space(space)
         self.league_size = integer(args[0], "TeamPolicy: league_size")
-        self.team_size = args[1] if isinstance(args[1], int) else -1
+        self.team_size = -1 if _is_auto(args[1]) else integer(args[1], "TeamPolicy: team_size")
         self.vector_length = args[2] if len(args) == 3 and isinstance(args[2], int) else -1
+        if self.league_size < 0:
+            raise ArgumentError(f"TeamPolicy: a league of {self.league_size} teams")
+        if self.team_size != -1 and not 1 <= self.team_size <= MAX_TEAM:
+            raise ArgumentError(
+                f"TeamPolicy: team_size {self.team_size} is not between 1 and {MAX_TEAM} "
+                "(use pk.AUTO)"
+            )
 
-    def set_scratch_size(self, level: int, per_team_or_thread: Any) -> None:
-        """Reserve scratch memory."""
+    def set_scratch_size(self, level: int, per_team_or_thread: PerTeam | PerThread) -> TeamPolicy:
+        """The policy itself: teams get as much scratch memory as their workunit declares."""
+        if level not in (0, 1) or not isinstance(per_team_or_thread, (PerTeam, PerThread)):
+            raise ArgumentError(
+                "set_scratch_size takes the level, 0 or 1, and pk.PerTeam(bytes) or "
+                "pk.PerThread(bytes)"
+            )
+        return self
 
 
-class TeamThreadRange(ExecutionPolicy):
+class NestedRange(ExecutionPolicy):
+    """Indices within a team; as an object, for nested patterns in the Debug space."""
+
+    def __init__(self, team_member: TeamMember, *extents: int) -> None:
+        self.team_member = team_member
+        self.space = ExecutionSpace.Debug
+        self.extents = tuple(integer(n, type(self).__name__) for n in extents)
+
+
+class TeamThreadRange(NestedRange):
     """A team's threads share `count` indices."""
 
     def __init__(self, team_member: TeamMember, count: int) -> None:
-        self.team_member = team_member
+        super().__init__(team_member, count)
         self.count = count
-        self.space = ExecutionSpace.Debug
 
 
-class ThreadVectorRange(ExecutionPolicy):
+class ThreadVectorRange(NestedRange):
     """A thread's vector lanes share `count` indices."""
 
     def __init__(self, team_member: TeamMember, count: int) -> None:
-        self.team_member = team_member
+        super().__init__(team_member, count)
         self.count = count
-        self.space = ExecutionSpace.Debug
 
 
-class TeamThreadMDRange(ExecutionPolicy):
+class TeamThreadMDRange(NestedRange):
     """A team's threads share a box of indices."""
-
-    def __init__(self, *args: Any) -> None:
-        self.space = ExecutionSpace.Debug

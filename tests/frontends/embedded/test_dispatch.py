@@ -144,7 +144,7 @@ WRONG = [
     ((4.0, fill), {}, ArgumentError, "policy"),
     ((4, 5), {}, ArgumentError, "not a valid workunit"),
     ((4, undecorated), {}, ArgumentError, r"@pk\.workunit"),
-    ((pk.TeamPolicy(2, 2), fill), {}, PyFuserError, "TeamPolicy is not supported"),
+    ((pk.TeamPolicy(2, 2), fill), {"x": pk.View([4]), "value": 1.0}, PyFuserError, "'i' is a team"),
     ((4, fill), {"x": pk.View([4])}, ArgumentError, "'value'"),
     ((4, fill), {"x": pk.View([4]), "value": 1.0, "y": 1}, ArgumentError, "'y'"),
     ((4, fill), {"x": [1, 2], "value": 1.0}, ArgumentError, "list"),

@@ -1,0 +1,242 @@
+// row_of_scratch
+#include <stdint.h>
+// g++ would move a call into the only branch that uses its value, and join the branches of equal
+// conditions around what lies between: neither can then become masked vector operations.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("no-tree-sink", "no-thread-jumps")
+#endif
+
+template <typename T> static inline T pf_bits(const int64_t& slot) {
+    T value;
+    __builtin_memcpy(&value, &slot, sizeof(T));
+    return value;
+}
+
+static inline int64_t pf_extent(int64_t begin, int64_t end) {
+    return end > begin ? end - begin : 0;
+}
+
+static inline double pf_trips(int64_t start, int64_t stop) {
+    return stop > start ? (double)(stop - start) : 0.0;
+}
+
+// How many iterations of a cost are worth another thread.
+static inline int64_t pf_grain(double worth, double cost) {
+    return cost < 1.0 ? (int64_t)worth : cost < worth ? (int64_t)(worth / cost) : 1;
+}
+
+#include <stdlib.h>
+extern "C" int dprintf(int, const char*, ...);
+
+static inline int64_t pf_length(int64_t extent) { return extent > 0 ? extent : 0; }
+
+// Zeroed memory of one iteration.
+template <typename T> struct pf_scratch {
+    T* cells;
+    template <int rank> explicit pf_scratch(const int64_t (&extents)[rank]) {
+        uint64_t size = sizeof(T);
+        bool too_large = false;
+        for (int64_t extent : extents) {
+            too_large |= __builtin_mul_overflow(size, (uint64_t)extent, &size);
+        }
+        too_large |= size > INT64_MAX / 2;
+        size = (size + 64) / 64 * 64;
+        cells = too_large ? nullptr : (T*)aligned_alloc(64, size);
+        if (!cells) {
+            dprintf(2, "pyfuser: no memory for a scratch view of %ld bytes\n", (long)size);
+            abort();
+        }
+        __builtin_memset(cells, 0, size);
+    }
+    ~pf_scratch() { free(cells); }
+    pf_scratch(const pf_scratch&) = delete;
+    pf_scratch& operator=(const pf_scratch&) = delete;
+};
+
+extern "C" int omp_get_thread_num(void);
+extern "C" int omp_get_num_threads(void);
+
+// How many threads the work is worth: one for every `grain` iterations.
+static inline int64_t pf_team(int64_t threads, int64_t iterations, int64_t grain) {
+    const int64_t worth = iterations / grain;
+    return worth < 2 ? 1 : worth < threads ? worth : threads;
+}
+
+// This thread's share of [begin, end), in whole multiples of `unit`.
+static inline void pf_share(int64_t& begin, int64_t& end, int64_t unit) {
+    const int64_t parts = omp_get_num_threads(), part = omp_get_thread_num();
+    int64_t size = (end - begin + parts - 1) / parts;
+    size = (size + unit - 1) / unit * unit;
+    const int64_t first = begin + part * size, last = first + size;
+    begin = first < end ? first : end;
+    end = last < end ? last : end;
+}
+
+// A sum whose order of additions depends on the number of terms only: not on the threads, not on
+// the vector registers, not on what else the loop computes. Four 64-byte vectors of running sums
+// take the terms in turn and are added in halves at the end.
+template <typename T, int block, int width = 1> struct pf_sum {
+    typedef T vector __attribute__((vector_size(64)));
+    static constexpr int64_t lanes = 4 * 64 / sizeof(T);
+    static constexpr int64_t room = block * width > lanes ? block * width : lanes;
+    vector sum[4] = {};
+    alignas(64) T term[room];
+
+    __attribute__((always_inline)) inline void add(int64_t count) {
+        for (int64_t k = count * width; k % lanes; ++k) term[k] = 0;
+        for (int64_t k = 0; k < count * width; k += lanes) {
+            const vector* next = (const vector*)(term + k);
+            for (int v = 0; v < 4; ++v) sum[v] += next[v];
+        }
+    }
+    __attribute__((noinline)) void rest(int64_t count) { add(count); }
+    const T* total() {
+        T* lane = (T*)sum;
+        for (int64_t half = lanes / 2; half >= width; half /= 2)
+            for (int64_t k = 0; k < half; ++k) lane[k] += lane[k + half];
+        return lane;
+    }
+};
+
+// How an iteration space is cut into tiles: several rows each, or parts of one row. It depends on
+// the number of iterations alone, so a result does not change with the threads or the body.
+struct pf_tiling {
+    int64_t rows, columns, tile_rows, tile_columns, across, count;
+    pf_tiling(int64_t rows, int64_t columns) : rows(rows), columns(columns) {
+        if (rows <= 0 || columns <= 0) { count = across = 0; return; }
+        int64_t size = (rows * columns + 63) / 64;
+        size = (size + 7) / 8 * 8;
+        if (size > 4096) size = 4096;
+        tile_columns = columns < size ? columns : size;
+        tile_rows = columns < size ? size / columns : 1;
+        across = (columns + tile_columns - 1) / tile_columns;
+        count = (rows + tile_rows - 1) / tile_rows * across;
+    }
+    void box(int64_t tile, int64_t& row, int64_t& row_end, int64_t& column,
+             int64_t& column_end) const {
+        row = tile / across * tile_rows;
+        row_end = row + tile_rows < rows ? row + tile_rows : rows;
+        column = tile % across * tile_columns;
+        column_end = column + tile_columns < columns ? column + tile_columns : columns;
+    }
+};
+
+static inline __attribute__((always_inline)) void pf_terms(
+    int64_t at,
+    int64_t count,
+    double* acc_terms,
+    const double* __restrict__ x,
+    const int64_t x_stride0,
+    const int32_t n) {
+    #pragma GCC ivdep
+    for (int64_t step = 0; step < count; ++step) {
+        const int64_t league_rank = at + step;
+        const int64_t row_2_extent0 = pf_length(n);
+        const int64_t row_2_extent1 = pf_length(2);
+        const int64_t row_2_stride0 = row_2_extent1;
+        const pf_scratch<double> pf_row_2_memory({row_2_extent0, row_2_extent1});
+        double* __restrict__ const row_2 = pf_row_2_memory.cells;
+        const int64_t mine = 0L + 1L;
+        for (int32_t i = 0; i < n; ++i) {
+            row_2[(int64_t)i * row_2_stride0] = x[league_rank * x_stride0 + (int64_t)i];
+        }
+        double total = 0.0;
+        const int64_t first = 0, last = n;
+        if (last - first >= 24) {
+            pf_sum<double, 64> total_row;
+            for (int64_t at = first; at < last; at += 64) {
+                const int64_t left = last - at, count = left < 64 ? left : 64;
+                for (int64_t step = 0; step < count; ++step) {
+                    const int32_t i_2 = at + step;
+                    double total{};
+                    total += row_2[(int64_t)i_2 * row_2_stride0] * (double)(int32_t)mine;
+                    total_row.term[step] = total;
+                }
+                total_row.add(count);
+            }
+            total += *total_row.total();
+        } else {
+            for (int32_t i_2 = 0; i_2 < n; ++i_2) {
+                total += row_2[(int64_t)i_2 * row_2_stride0] * (double)(int32_t)mine;
+            }
+        }
+        const double total_2 = total;
+        acc_terms[step] = total_2;
+    }
+}
+
+struct pf_running {
+    pf_sum<double, 128> acc_sum;
+    int64_t filled = 0;  // terms of the block that is not complete
+    __attribute__((always_inline)) inline void done(double* acc_partial) {
+        acc_sum.add(filled);
+        *acc_partial = *(const double*)acc_sum.total();
+    }
+};
+
+static inline __attribute__((always_inline)) void pf_more(
+    pf_running& running,
+    int64_t column,
+    int64_t column_end,
+    const double* __restrict__ x,
+    const int64_t x_stride0,
+    const int32_t n) {
+    for (int64_t at = column; at < column_end;) {
+        const int64_t left = column_end - at, space = 128 - running.filled;
+        if (left >= 128 && space == 128) {
+            pf_terms(at, 128, running.acc_sum.term, x, x_stride0, n);
+            running.acc_sum.add(128);
+            at += 128;
+            continue;
+        }
+        const int64_t count = left < space ? left : space;
+        pf_terms(at, count, running.acc_sum.term + running.filled, x, x_stride0, n);
+        at += count;
+        running.filled += count;
+        if (running.filled == 128) {
+            running.acc_sum.add(128);
+            running.filled = 0;
+        }
+    }
+}
+
+static __attribute__((noinline)) void pf_tile(
+    int64_t column,
+    int64_t column_end,
+    double* acc_partial,
+    const double* __restrict__ x,
+    const int64_t x_stride0,
+    const int32_t n) {
+    pf_running running;
+    pf_more(running, column, column_end, x, x_stride0, n);
+    running.done(acc_partial);
+}
+
+extern "C" int pf_kernel(const int64_t* slot, int64_t* results) {
+    int64_t begin[] = {slot[1]}, end[] = {slot[2]};
+    const double* x = (const double*)slot[3];
+    const int64_t x_stride0 = slot[4];
+    const int32_t n = pf_bits<int32_t>(slot[5]);
+    if ((uintptr_t)x % alignof(double)) return 1;
+    const pf_tiling tiling(1, pf_extent(begin[0], end[0]));
+    if (tiling.rows * tiling.columns == 0) return 0;  // the caller zeroed the results
+    int64_t row, row_end, column, column_end;
+    if (tiling.count == 1) {
+        tiling.box(0, row, row_end, column, column_end);
+        pf_tile(begin[0] + column, begin[0] + column_end, (double*)results, x, x_stride0, n);
+        return 0;
+    }
+    double* acc_partial = (double*)__builtin_malloc(tiling.count * sizeof(double));
+    if (!acc_partial) return -1;
+    const int64_t threads = pf_team(slot[0], tiling.rows * tiling.columns, pf_grain(32768, 4 + pf_trips(0, n) * (1 + 4) + pf_trips(0, n) * (1 + 6)));
+    #pragma omp parallel for if (threads > 1) num_threads(threads) private(row, row_end, column, column_end)
+    for (int64_t tile = 0; tile < tiling.count; ++tile) {
+        tiling.box(tile, row, row_end, column, column_end);
+        pf_tile(begin[0] + column, begin[0] + column_end, acc_partial + tile, x, x_stride0, n);
+    }
+    double acc{};
+    for (int64_t tile = 0; tile < tiling.count; ++tile) acc += acc_partial[tile];
+    *(double*)results = acc;
+    __builtin_free(acc_partial);
+    return 0;
+}
