@@ -1,0 +1,202 @@
+"""The pieces of C++ that run sweeps: their order, their windows, their partial sums."""
+
+from __future__ import annotations
+
+SWEEP = """\
+// One loop of a sweep: it runs over steps of its outermost axis, `lag` behind the front.
+struct pf_stage {
+    void (*run)(const int64_t* slot, void* state, int64_t first, int64_t last);
+    const int64_t* slot;
+    int64_t lag, ahead, begin, end;
+};
+
+// A view of which a thread keeps only the steps that its loops still read (see `plan.Rolling`).
+struct pf_rolling {
+    int64_t step, oldest, made, begun, until;
+};
+
+// What a thread has of a rolling view: the steps of a wave, and those around the cuts, which it
+// shares with its neighbours. `places` are the slots of its address, up to a zero.
+struct pf_window {
+    pf_rolling view;
+    const int* places;
+    char *memory, *edges;
+
+    int64_t bytes(int64_t wave) const { return (wave + view.made - view.oldest) * view.step; }
+    int64_t edge_bytes() const { return (view.until - view.oldest) * view.step; }
+    char* edge(int64_t cut) const { return edges + (cut - 1) * edge_bytes(); }
+    void point(int64_t* slots, char* at, int64_t step) const {
+        for (const int* place = places; *place; ++place)
+            slots[*place] = (int64_t)at - step * view.step;
+    }
+    // Make room for the steps of the next wave, keeping those before.
+    void advance(int64_t* slots, int64_t before, int64_t wave, bool again) const {
+        if (again)
+            __builtin_memmove(memory, memory + wave * view.step,
+                              (view.made - view.oldest) * view.step);
+        point(slots, memory, before + view.oldest);
+    }
+    // Copy the steps from first to last, as far as they lie around the cut at `step`.
+    void save(int64_t before, int64_t first, int64_t last, char* edge, int64_t step) const {
+        if (first < step + view.oldest) first = step + view.oldest;
+        if (last > step + view.until) last = step + view.until;
+        if (first < last)
+            __builtin_memcpy(edge + (first - step - view.oldest) * view.step,
+                             memory + (first - before - view.oldest) * view.step,
+                             (last - first) * view.step);
+    }
+};
+
+struct pf_schedule {
+    const pf_stage* stages;
+    int64_t count, wave, low, high, lag, ahead;
+
+    pf_schedule(const pf_stage* stages, int64_t count, int64_t wave)
+        : stages(stages), count(count), wave(wave), low(stages->begin), high(stages->end),
+          lag(0), ahead(0) {
+        for (const pf_stage* s = stages; s < stages + count; ++s) {
+            if (s->begin < low) low = s->begin;
+            if (s->end > high) high = s->end;
+            if (s->lag > lag) lag = s->lag;
+            if (s->ahead > ahead) ahead = s->ahead;
+        }
+    }
+    // How many threads can have a share: what runs between shares must not meet.
+    int64_t parts(int64_t threads) const {
+        const int64_t most = (high - low) / (2 * (lag + ahead) + 1);
+        return most < 1 ? 1 : most < threads ? most : threads;
+    }
+    // Where share number `part` begins, and the one before ends.
+    int64_t cut(int64_t part, int64_t parts) const {
+        return low + (high - low) / parts * part + (high - low) % parts * part / parts;
+    }
+    void share(int64_t part, int64_t parts, void* const* states, int64_t* slots,
+               const pf_window* windows, int rolling) const {
+        const int64_t first = cut(part, parts), last = cut(part + 1, parts);
+        const bool left = part > 0, right = part + 1 < parts;
+        for (int64_t front = first; front < last + (right ? 0 : lag);) {
+            const int64_t before = front;
+            front += wave;
+            for (int n = 0; n < rolling; ++n)
+                windows[n].advance(slots, before, wave, before != first);
+            for (int64_t k = 0; k < count; ++k) {
+                const pf_stage& s = stages[k];
+                const int64_t from = left ? first + s.ahead : s.begin;
+                const int64_t until = right ? last - s.lag : s.end;
+                run(k, states, latest(from, before - s.lag), earliest(until, front - s.lag));
+            }
+            for (int n = 0; n < rolling; ++n) {
+                const pf_window& w = windows[n];
+                int64_t old = before + w.view.made, now = front + w.view.made;
+                if (left) old = latest(old, first + w.view.begun);
+                if (right) now = earliest(now, last + w.view.made);
+                if (left) w.save(before, old, now, w.edge(part), first);
+                if (right) w.save(before, old, now, w.edge(part + 1), last);
+            }
+        }
+    }
+    // The steps around the beginning of share number `part` that neither thread has run.
+    void between(int64_t part, int64_t parts, void* const* states, int64_t* slots,
+                 const pf_window* windows, int rolling) const {
+        if (part >= parts) return;
+        const int64_t step = cut(part, parts);
+        for (int n = 0; n < rolling; ++n)
+            windows[n].point(slots, windows[n].edge(part), step + windows[n].view.oldest);
+        for (int64_t k = 0; k < count; ++k)
+            run(k, states, step - stages[k].lag, step + stages[k].ahead);
+    }
+
+private:
+    static int64_t latest(int64_t a, int64_t b) { return a > b ? a : b; }
+    static int64_t earliest(int64_t a, int64_t b) { return a < b ? a : b; }
+    void run(int64_t k, void* const* states, int64_t first, int64_t last) const {
+        const pf_stage& s = stages[k];
+        first = latest(first, s.begin);
+        last = earliest(last, s.end);
+        if (first < last) s.run(s.slot, states[k], first, last);
+    }
+};
+"""
+
+STORAGE = """\
+// The memory of all windows: for each thread those it moves, and those around the cuts.
+struct pf_storage {
+    const pf_window* windows;
+    int64_t count, wave;
+    char* memory;
+    int64_t share;  // bytes of one thread's windows
+
+    static int64_t rounded(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+    pf_storage(pf_window* windows, int64_t count, int64_t wave, int64_t threads)
+        : windows(windows), count(count), wave(wave), share(0) {
+        int64_t cuts = 0;
+        for (int64_t n = 0; n < count; ++n) {
+            share += rounded(windows[n].bytes(wave));
+            cuts += rounded(windows[n].edge_bytes() * (threads - 1));
+        }
+        memory = (char*)__builtin_malloc(threads * share + cuts + 64);
+        char* at = aligned() + threads * share;
+        for (int64_t n = 0; n < count; ++n) {
+            windows[n].edges = at;
+            at += rounded(windows[n].edge_bytes() * (threads - 1));
+        }
+    }
+    ~pf_storage() { __builtin_free(memory); }
+    pf_storage(const pf_storage&) = delete;
+    char* aligned() const { return (char*)(((uintptr_t)memory + 63) / 64 * 64); }
+    void of(int64_t thread, pf_window* mine) const {
+        char* at = aligned() + thread * share;
+        for (int64_t n = 0; n < count; ++n) {
+            mine[n] = windows[n];
+            mine[n].memory = at;
+            at += rounded(mine[n].bytes(wave));
+        }
+    }
+};
+"""
+
+PARTS = """\
+// The partial results of a reduction that a sweep runs: of each tile its sum, or its terms.
+template <typename T, int block, int width> struct pf_parts {
+    T* sum = 0;
+    T** terms = 0;
+
+    bool open(int64_t count) {
+        sum = (T*)__builtin_calloc(count * width, sizeof(T));
+        terms = (T**)__builtin_calloc(count, sizeof(T*));
+        return sum && terms;
+    }
+    static int64_t size(const pf_tiling& tiling, int64_t tile) {
+        int64_t row, row_end, column, column_end;
+        tiling.box(tile, row, row_end, column, column_end);
+        return (row_end - row) * (column_end - column);
+    }
+    bool keep(const pf_tiling& tiling, int64_t tile) {
+        if (!terms[tile])
+            terms[tile] = (T*)__builtin_malloc(size(tiling, tile) * width * sizeof(T));
+        return terms[tile];
+    }
+    void add(const T* from, int64_t count, T* total) {
+        pf_sum<T, block, width> running;
+        for (int64_t at = 0; at < count; at += block) {
+            const int64_t some = count - at < block ? count - at : block;
+            __builtin_memcpy(running.term, from + at * width, some * width * sizeof(T));
+            running.add(some);
+        }
+        __builtin_memcpy(total, running.total(), width * sizeof(T));
+    }
+    // The result, if everything has run; frees the memory.
+    void close(const pf_tiling& tiling, bool complete, int64_t* result) {
+        T total[width] = {};
+        for (int64_t tile = 0; tile < tiling.count && complete; ++tile) {
+            T* part = sum + tile * width;
+            if (terms[tile]) add(terms[tile], size(tiling, tile), part);
+            for (int k = 0; k < width; ++k) total[k] += part[k];
+        }
+        if (complete) __builtin_memcpy(result, total, sizeof(total));
+        for (int64_t tile = 0; terms && tile < tiling.count; ++tile) __builtin_free(terms[tile]);
+        __builtin_free(terms);
+        __builtin_free(sum);
+    }
+};
+"""
