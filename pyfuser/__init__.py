@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from pyfuser.api import (
+    calibrate,
     disable,
     discard,
     enable,
@@ -26,6 +27,7 @@ __version__ = "0.1.0"
 __all__ = [
     "PyFuserError",
     "__version__",
+    "calibrate",
     "disable",
     "discard",
     "enable",

@@ -13,6 +13,7 @@ from typing import Any, TypeVar, overload
 import numpy as np
 
 from pyfuser import driver, report
+from pyfuser.calibration import calibrate
 from pyfuser.counters import COUNTERS, Counters
 from pyfuser.errors import ArgumentError
 from pyfuser.frontends import modes
@@ -24,6 +25,7 @@ from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Buffer
 
 __all__ = [
+    "calibrate",
     "disable",
     "discard",
     "enable",

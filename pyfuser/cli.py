@@ -1,15 +1,17 @@
-"""The command line: `pyfuser compare`, `pyfuser explain` and `pyfuser info`."""
+"""The command line: `pyfuser compare`, `explain`, `calibrate` and `info`."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pyfuser
+from pyfuser import units
 from pyfuser.compare import command, machine, serve
 from pyfuser.errors import PyFuserError
+from pyfuser.machine import LIMITS, Known, known
 from pyfuser.settings import SETTINGS
 
 
@@ -54,7 +56,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     explain.set_defaults(run=_explain)
 
-    info = commands.add_parser("info", help="show the machine, the compiler and the kernel cache")
+    calibrate = commands.add_parser(
+        "calibrate", help="measure this machine, so that the cost model need not guess"
+    )
+    calibrate.set_defaults(run=_calibrate)
+
+    info = commands.add_parser(
+        "info", help="show the machine, the compiler, the kernel cache and the cost model"
+    )
     info.set_defaults(run=_info)
     return parser
 
@@ -73,4 +82,40 @@ def _info(_: argparse.Namespace) -> int:
     facts = {**machine.describe(), "kernel cache": SETTINGS.cache_dir}
     for name, value in facts.items():
         print(f"{name:<13} {value}")
+    print("\ncost model")
+    print("\n".join(_constants(known())))
     return 0
+
+
+def _calibrate(_: argparse.Namespace) -> int:
+    """Measure the machine; 1 if it was too busy for some of it."""
+    found = pyfuser.calibrate()
+    print("\n".join(_constants(found)))
+    missing = [name for name in LIMITS if name not in found.measured]
+    if missing and SETTINGS.calibration:
+        print(
+            f"pyfuser: the machine is too busy to measure {', '.join(missing)}: the default is "
+            "used; run this again when nothing else runs",
+            file=sys.stderr,
+        )
+    return 1 if missing and SETTINGS.calibration else 0
+
+
+def _constants(found: Known) -> Iterator[str]:
+    """What the cost model knows, and where from."""
+    machine = found.machine
+    texts = {
+        "launch": units.seconds(machine.launch),
+        "bandwidth": f"{units.digits(machine.bandwidth / 1e9)} GB/s",
+        "streams": f"{machine.streams} arrays in a loop before it slows down",
+        "crowding": f"{100 * machine.crowding:.3g}% slower for each array more",
+        "gathering": f"{100 * machine.gathering:.3g}% slower if a gather is fused",
+        "cache": f"{units.size(machine.cache)} for a core",
+    }
+    for name, text in texts.items():
+        origin = "measured" if name in found.measured else "default"
+        yield f"{name:<13} {text} ({origin})"
+    if found.path is not None:
+        yield f"{'measured in':<13} {found.path}"
+    elif SETTINGS.calibration:
+        yield "`pyfuser calibrate` measures them"

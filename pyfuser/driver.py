@@ -159,7 +159,9 @@ def _execute(program: Program, calls: Sequence[Call], tracer: Tracer) -> None:
     tracer.settle = partial(_settle, program, calls, ran, tracer, tracer.calls)
     try:
         for launch in program.launches:
+            start = time.perf_counter()
             run_launch(launch, calls, ran)
+            launch.timing.add(time.perf_counter() - start)
             COUNTERS.launches += 1
     finally:
         tracer.settle()

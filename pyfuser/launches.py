@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from pyfuser.engine.marshal import Number
@@ -17,6 +17,8 @@ from pyfuser.trace.shape import RegionShape, TraceShape
 from pyfuser.transform.group import GroupShape
 from pyfuser.transform.kernel import Kernel
 
+REMEMBERED = 8  # runs that weigh in a launch's time
+
 LaunchKey = tuple[tuple[GroupShape, ...], RollingParams]
 
 
@@ -29,6 +31,21 @@ class Overwrite(NamedTuple):
     place: int
     earlier: int
     box: Box
+
+
+@dataclass(slots=True)
+class Timing:
+    """What a launch took: the mean of the latest runs, in seconds.
+
+    The first run pays for memory that is new to the process; it fades.
+    """
+
+    runs: int = 0
+    mean: float = 0.0
+
+    def add(self, seconds: float) -> None:
+        self.runs += 1
+        self.mean += (seconds - self.mean) / min(self.runs, REMEMBERED)
 
 
 @dataclass(frozen=True)
@@ -46,6 +63,7 @@ class Launch:
     results: tuple[int, ...]
     launchable: Launchable
     space: tuple[Any, ...]
+    timing: Timing = field(default_factory=Timing, compare=False)
 
 
 def launch_of(

@@ -21,7 +21,7 @@ from pyfuser.plan.explain import (
     short_path,
 )
 from pyfuser.plan.plan import Rejection, Sweep
-from pyfuser.plan.profit import bytes_moved
+from pyfuser.plan.profit import bytes_moved, group_cost, sweep_cost
 from pyfuser.trace.shape import RegionShape, TraceShape
 from pyfuser.transform.fuse import fuse
 from pyfuser.transform.group import group_shapes
@@ -55,6 +55,7 @@ def explain(flushes: int = 1, source: bool = False) -> Explanation:
 def _groups(flush: Flush, calls: list[CallReport]) -> Iterable[GroupReport]:
     program = flush.program
     trace, groups = program.trace, program.plan.groups
+    measured = _measured(flush)
     shapes = group_shapes(trace, [group.calls for group in groups])
     for group, shape, kernel in zip(groups, shapes, program.kernels, strict=True):
         before = fuse(shape)
@@ -70,22 +71,36 @@ def _groups(flush: Flush, calls: list[CallReport]) -> Iterable[GroupReport]:
             removed_loads=names.counts(loads),
             bytes_moved=int(bytes_moved(trace, group.calls)),
             bytes_unfused=int(sum(bytes_moved(trace, (n,)) for n in group.calls)),
+            modelled=group_cost(trace, group.calls),
+            modelled_unfused=sum(group_cost(trace, (n,)) for n in group.calls),
+            measured=measured.get(group.calls),
         )
 
 
 def _sweeps(flush: Flush, before: int) -> Iterable[SweepReport]:
     """The sweeps of a flush, whose groups come after `before` others."""
     trace, plan = flush.program.trace, flush.program.plan
+    measured = _measured(flush)
     for sweep in plan.sweeps:
-        calls = [n for place in sweep.groups for n in plan.groups[place].calls]
+        calls = tuple(n for place in sweep.groups for n in plan.groups[place].calls)
+        rolling = frozenset(view.cluster for view in sweep.rolling)
         yield SweepReport(
             tuple(before + place for place in sweep.groups),
             tuple(stage.lag for stage in sweep.stages),
             sweep.wave,
             tuple(dict.fromkeys(_window_names(flush, sweep))),
-            int(bytes_moved(trace, calls, frozenset(view.cluster for view in sweep.rolling))),
+            int(bytes_moved(trace, calls, rolling)),
             int(sum(bytes_moved(trace, (n,)) for n in calls)),
+            sweep_cost(trace, calls, rolling),
+            sum(group_cost(trace, (n,)) for n in calls),
+            measured.get(calls),
         )
+
+
+def _measured(flush: Flush) -> dict[tuple[int, ...], float]:
+    """The mean seconds of the flush's launches, by their calls."""
+    launches = flush.program.launches
+    return {launch.calls: launch.timing.mean for launch in launches if launch.timing.runs}
 
 
 def _window_names(flush: Flush, sweep: Sweep) -> Iterable[str]:

@@ -26,6 +26,7 @@ class Settings:
     PYFUSER_THREADS         threads of the OpenMP execution space                    all cores
     PYFUSER_FASTMATH        1: let the compiler change floating-point values         0
     PYFUSER_FUSION          0: decorated workunits are not traced                    1
+    PYFUSER_CALIBRATION     0: plan with guessed constants, whatever was measured    1
     PYFUSER_FRONTEND        embedded: never use an installed PyKokkos; or auto       auto
     ======================  =======================================================  ==========
     """
@@ -38,6 +39,7 @@ class Settings:
     threads: int
     fastmath: bool
     fusion: bool
+    calibration: bool
     frontend: str
 
 
@@ -85,6 +87,7 @@ def _read() -> Settings:
         threads=_integer("PYFUSER_THREADS", default_threads, 1, 4096),
         fastmath=bool(_integer("PYFUSER_FASTMATH", 0, 0, 1)),
         fusion=bool(_integer("PYFUSER_FUSION", 1, 0, 1)),
+        calibration=bool(_integer("PYFUSER_CALIBRATION", 1, 0, 1)),
         frontend=_choice("PYFUSER_FRONTEND", ("auto", "embedded")),
     )
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
+# Plans must not depend on the machine. Before pyfuser reads it, and for processes that tests start.
+os.environ["PYFUSER_CALIBRATION"] = "0"
+
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

@@ -248,11 +248,13 @@ ONCE_A_PROCESS = {
     "pyfuser.analysis.polyhedra._library",
     "pyfuser.codegen.vector_maths._library",
     "pyfuser.codegen.vector_maths.covered",
-    "pyfuser.engine.compiler.cpu_identity",
     "pyfuser.engine.compiler.find_compiler",
     "pyfuser.engine.compiler.flags",
     "pyfuser.engine.native.kernel_cache",
     "pyfuser.ir.maths._c_function",
+    "pyfuser.machine.cpu_identity",
+    "pyfuser.machine.identity",
+    "pyfuser.machine.known",
 }
 
 

@@ -5,21 +5,11 @@ from __future__ import annotations
 import platform
 import subprocess
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
+from pyfuser.machine import processor
 from pyfuser.settings import SETTINGS
 
 PACKAGES = ("pyfuser", "numpy", "islpy", "pykokkos", "cupy")
-
-
-def processor() -> str:
-    """The processor's name."""
-    info = Path("/proc/cpuinfo")
-    if info.is_file():
-        for line in info.read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
 
 
 def compiler_version() -> str:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 from pyfuser.compare import machine
 from pyfuser.compare.measure import Options, Result, Variant
 from pyfuser.compare.summary import geometric_mean, speedup, spread
+from pyfuser.machine import processor
 from pyfuser.settings import SETTINGS
+from pyfuser.units import digits, seconds, time_unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,26 +26,10 @@ def mean_speedup(results: Sequence[Result]) -> float:
     return geometric_mean([result.speedup for result in results])
 
 
-def seconds(value: float) -> str:
-    """A time in the unit that suits it, with three digits."""
-    unit, factor = _unit(value)
-    return f"{_digits(value * factor)} {unit}"
-
-
-def _digits(value: float) -> str:
-    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
-
-
-def _unit(value: float) -> tuple[str, float]:
-    if value >= 1.0:
-        return "s", 1.0
-    return ("ms", 1e3) if value >= 1e-3 else ("us", 1e6)
-
-
 def _times(variant: Variant) -> str:
     values = spread(variant.times)
-    _, factor = _unit(values.median)
-    low, high = _digits(values.low * factor), _digits(values.high * factor)
+    _, factor = time_unit(values.median)
+    low, high = digits(values.low * factor), digits(values.high * factor)
     return f"{seconds(values.median)} [dim]({low}-{high})[/dim]"
 
 
@@ -71,7 +57,7 @@ def table(results: Sequence[Result]) -> Table:
     with_peer = any(result.peer is not None for result in results)
     made = Table(
         title="Fused against unfused: median (min-max) of one run",
-        caption=f"{machine.processor()}, {SETTINGS.threads} threads",
+        caption=f"{processor()}, {SETTINGS.threads} threads",
     )
     made.add_column("program", no_wrap=True)
     for heading in ("size", "unfused", "fused", "speedup", "launches", "first run"):
@@ -145,7 +131,7 @@ def figure(results: Sequence[Result]) -> Figure:
     axes.margins(y=0.02)
     axes.invert_yaxis()  # the first program on top
     axes.set_xlabel("speedup of fused over unfused (higher is better)")
-    axes.set_title(f"PyFuser on {machine.processor()}, {SETTINGS.threads} threads", size=10)
+    axes.set_title(f"PyFuser on {processor()}, {SETTINGS.threads} threads", size=10)
     axes.spines[["top", "right"]].set_visible(False)
     return made
 

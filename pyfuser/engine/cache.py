@@ -30,6 +30,7 @@ from pathlib import Path
 
 from pyfuser.counters import COUNTERS
 from pyfuser.errors import CacheError, CompilerError
+from pyfuser.files import read_own
 
 LOCK_LIMIT = 330.0  # seconds to wait for another process that compiles the same kernel
 STALE = 3600.0  # seconds after which a build that left its directory behind is surely dead
@@ -64,7 +65,7 @@ class KernelCache:
         """
         if self._substitute is None:
             try:
-                return _private_directory(self._wish)
+                return private_directory(self._wish)
             except OSError as error:
                 return self._fallback(error)
         return self._substitute
@@ -200,25 +201,12 @@ def seal(path: Path) -> None:
 
 def intact(path: Path) -> bool:
     """Whether a file of ours that only we can write ends in the digest of what comes before."""
-    try:
-        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return False
-    with open(file, "rb") as stream:
-        status = os.fstat(file)
-        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid():
-            return False
-        if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-            return False
-        try:
-            data = stream.read()
-        except OSError:
-            return False
+    data = read_own(path) or b""
     body, digest = data[:-_DIGEST_SIZE], data[-_DIGEST_SIZE:]
     return bool(body) and hashlib.sha256(body).digest() == digest
 
 
-def _private_directory(wish: Path) -> Path:
+def private_directory(wish: Path) -> Path:
     """The directory free of links, made if it is not there, which only we can write or replace.
 
     Raises CacheError if that is not so, OSError if it cannot be made.

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from pyfuser.codegen.vector_maths import LINK_FLAGS
 from pyfuser.counters import COUNTERS
 from pyfuser.errors import CompilerError, KernelError
+from pyfuser.machine import cpu_identity
 from pyfuser.settings import SETTINGS
 
 if TYPE_CHECKING:
@@ -88,29 +89,6 @@ def flags(fastmath: bool) -> tuple[str, ...]:
     """The options that every kernel is compiled with."""
     x86 = platform.machine() in ("x86_64", "AMD64", "i686")
     return _FLAGS + (_X86_FLAGS if x86 else ()) + (_FASTMATH_FLAGS if fastmath else ())
-
-
-@cache
-def cpu_identity() -> str:
-    """The processor's model and instruction sets, as code for -march=native depends on them."""
-    lines = [platform.machine()]
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
-            for line in file:  # the first processor only: there may be hundreds
-                if not line.strip():
-                    break
-                name = line.partition(":")[0].strip().lower()
-                if name in _CPU_FIELDS:
-                    lines.append(line.strip())
-    except OSError:
-        lines.append(platform.processor())
-    return "\n".join(lines)
-
-
-_CPU_FIELDS = frozenset(
-    {"vendor_id", "cpu family", "model", "model name", "stepping", "flags", "features"}
-    | {"cpu implementer", "cpu architecture", "cpu variant", "cpu part", "cpu"}
-)
 
 
 def build_identity(compiler: Compiler, fastmath: bool) -> str:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from pyfuser.ir.nodes import SourceLocation
+from pyfuser.units import seconds, size
+
+Text = TypeVar("Text")
 
 _WHY = {
     "space": "they run over different iteration or execution spaces",
@@ -38,7 +42,9 @@ class GroupReport:
     contracted: names of views that cost no memory any more. removed_stores / removed_loads: views
     whose stores or loads vanished from the kernel, with the number of places. bytes_moved and
     bytes_unfused: estimates of the memory traffic of this kernel, and of its calls one by one.
-    source: the fused kernel as PyKokkos source.
+    modelled and modelled_unfused: seconds that the cost model expects of the same (it knows of
+    launches and memory, not of arithmetic). measured: mean seconds of its latest launches; None
+    for a loop of a sweep. source: the fused kernel as PyKokkos source.
     """
 
     calls: tuple[CallReport, ...]
@@ -48,12 +54,15 @@ class GroupReport:
     removed_loads: dict[str, int]
     bytes_moved: int
     bytes_unfused: int
+    modelled: float
+    modelled_unfused: float
+    measured: float | None
 
     def __str__(self) -> str:
-        return "\n".join([*self.lines(), *_moved(self.bytes_moved, self.bytes_unfused)])
+        return "\n".join([*self.lines(), *_saved(self), *_took([self.measured])])
 
     def lines(self) -> list[str]:
-        """The text without the bytes."""
+        """The text without bytes and times."""
         lines = [f"{_count(len(self.calls), 'call')}: {_names(self.calls)}"]
         if self.contracted:
             lines.append(f"contracted, no memory needed: {', '.join(self.contracted)}")
@@ -70,7 +79,7 @@ class SweepReport:
 
     groups: their places in `Explanation.groups`. lags: how many steps each stays behind. wave: by
     how many steps the first moves on at a time. windows: names of views of which each thread keeps
-    a window only. bytes_moved and bytes_unfused as in GroupReport.
+    a window only. The bytes and times are as in GroupReport.
     """
 
     groups: tuple[int, ...]
@@ -79,6 +88,9 @@ class SweepReport:
     windows: tuple[str, ...]
     bytes_moved: int
     bytes_unfused: int
+    modelled: float
+    modelled_unfused: float
+    measured: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,24 +130,26 @@ class Explanation:
         if not self.recorded:
             return "pyfuser: nothing has been flushed yet"
         lines = [f"{self.recorded} calls ran as {_count(self.launches, 'kernel')}"]
-        for first, last, kernel in _folded(list(self._kernels())):
-            lines.append(f"\n{_numbers('kernel', first, last)}: {kernel[0]}")
-            lines += (f"    {line}" for line in kernel[1:])
+        kernels = list(self._kernels())
+        for first, last, (facts, source) in _folded([kernel[:2] for kernel in kernels]):
+            took = _took([time for _, _, time in kernels[first - 1 : last]])
+            lines.append(f"\n{_numbers('kernel', first, last)}: {facts[0]}")
+            lines += (f"    {line}" for line in (*facts[1:], *took, *source))
         for same_sweep, title in ((False, "not fused:"), (True, "in one sweep, not in one loop:")):
             apart = [r for r in self.rejections if r.same_sweep == same_sweep]
             if apart:
                 lines += [f"\n{title}", *(f"  {rejection}" for rejection in apart)]
         return "\n".join(lines)
 
-    def _kernels(self) -> Iterator[tuple[str, ...]]:
-        """The lines for each kernel."""
+    def _kernels(self) -> Iterator[tuple[list[str], list[str], float | None]]:
+        """For each kernel: lines, its source if that is shown, and what it took."""
         first = {sweep.groups[0]: sweep for sweep in self.sweeps}
         inside = {place for sweep in self.sweeps for place in sweep.groups}
         for place, group in enumerate(self.groups):
             if place in first:
-                yield tuple(self._sweep(first[place]))
+                yield list(self._sweep(first[place])), [], first[place].measured
             elif place not in inside:
-                yield (*str(group).split("\n"), *self._source(group))
+                yield [*group.lines(), *_saved(group)], self._source(group), group.measured
 
     def _sweep(self, sweep: SweepReport) -> Iterator[str]:
         """What a sweep does, loop by loop."""
@@ -148,7 +162,7 @@ class Explanation:
             yield from (f"    {line}" for line in loop[1:])
         if sweep.windows:
             yield f"a window is enough for: {', '.join(sweep.windows)}"
-        yield from _moved(sweep.bytes_moved, sweep.bytes_unfused)
+        yield from _saved(sweep)
 
     def _source(self, group: GroupReport) -> list[str]:
         return group.source.rstrip().split("\n") if self.show_source else []
@@ -182,7 +196,7 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _folded(texts: Sequence[tuple[str, ...]]) -> Iterator[tuple[int, int, tuple[str, ...]]]:
+def _folded(texts: Sequence[Text]) -> Iterator[tuple[int, int, Text]]:
     """Runs of equal texts: the numbers (from 1) of the first and the last, and the text."""
     start = 0
     while start < len(texts):
@@ -197,15 +211,21 @@ def _numbers(noun: str, first: int, last: int) -> str:
     return f"{noun} {first}" if first == last else f"{noun}s {first} to {last}, each"
 
 
-def _moved(moved: int, unfused: int) -> list[str]:
-    if unfused <= moved:
+def _saved(report: GroupReport | SweepReport) -> list[str]:
+    """What a kernel moves and takes, beside its calls one by one."""
+    lines = []
+    if report.bytes_unfused > report.bytes_moved:
+        moved, unfused = size(report.bytes_moved), size(report.bytes_unfused)
+        lines.append(f"moves about {moved}, unfused {unfused}")
+    if report.modelled_unfused > report.modelled:
+        fused, unfused = seconds(report.modelled), seconds(report.modelled_unfused)
+        lines.append(f"modelled {fused}, unfused {unfused}")
+    return lines
+
+
+def _took(times: Sequence[float | None]) -> list[str]:
+    """What equal kernels took, as far as it was measured."""
+    texts = [seconds(time) for time in sorted(time for time in times if time is not None)]
+    if not texts:
         return []
-    return [f"moves about {_bytes(moved)}, unfused {_bytes(unfused)}"]
-
-
-def _bytes(count: float) -> str:
-    for unit in ("B", "KiB", "MiB"):
-        if count < 1024:
-            return f"{count:.4g} {unit}"
-        count /= 1024
-    return f"{count:.4g} GiB"
+    return [f"measured {texts[0]}" + (f" to {texts[-1]}" if texts[0] != texts[-1] else "")]

@@ -6,9 +6,7 @@ between iterations: its time is that of the memory traffic, plus a constant for 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -17,38 +15,8 @@ from pyfuser.analysis.affine import Affine
 from pyfuser.analysis.layout import byte_range
 from pyfuser.analysis.liveness import Liveness
 from pyfuser.ir.nodes import For, While
+from pyfuser.machine import Machine, known
 from pyfuser.trace.shape import CallShape, RegionShape, TraceShape
-
-
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """What the cost model knows of the hardware.
-
-    launch: seconds. bandwidth: bytes a second. streams: how many arrays a loop can walk through
-    before hardware prefetchers and load buffers run out; each one more adds the fraction
-    `crowding` to the time of the traffic. gathering: the fraction that a loop over gathered
-    elements (neighbour lists) loses when it shares its iterations with anything, measured at up to
-    a quarter on forces between particles, with equal instructions. cache: bytes of the second
-    level, which belongs to a core.
-    """
-
-    launch: float = 5e-6
-    bandwidth: float = 20e9
-    streams: int = 14
-    crowding: float = 0.02
-    gathering: float = 0.3
-    cache: int = 1 << 20
-
-
-def _second_level_cache() -> int:
-    """Its size in bytes, as the system tells it."""
-    try:
-        return os.sysconf("SC_LEVEL2_CACHE_SIZE") or 1 << 20
-    except (AttributeError, ValueError, OSError):
-        return 1 << 20
-
-
-DEFAULT = Machine(cache=_second_level_cache())
 
 
 class _Touch(NamedTuple):
@@ -69,8 +37,7 @@ class CostModel:
     """
 
     def __init__(self, trace: TraceShape, machine: Machine | None = None) -> None:
-        machine = machine or DEFAULT
-        self.machine = machine
+        self.machine = machine or known().machine
         self.streams = streams = _streams(trace)
         self._liveness = Liveness(trace)
         memo: dict[CallShape, tuple[_Touch, ...]] = {}
@@ -168,15 +135,26 @@ class CostModel:
         return self.machine.launch + self.traffic(positions, rolling)[0] / self.machine.bandwidth
 
 
-@lru_cache(maxsize=4)
 def cost_model(trace: TraceShape) -> CostModel:
-    """The cost model of a trace on the default machine."""
-    return CostModel(trace)
+    """The cost model of a trace on this machine."""
+    return _cost_model(trace, known().machine)
+
+
+@lru_cache(maxsize=4)
+def _cost_model(trace: TraceShape, machine: Machine) -> CostModel:
+    return CostModel(trace, machine)
 
 
 def group_cost(trace: TraceShape, positions: Sequence[int]) -> float:
     """Seconds that one kernel of these calls takes."""
     return cost_model(trace).cost(positions)
+
+
+def sweep_cost(
+    trace: TraceShape, positions: Sequence[int], rolling: frozenset[int] = frozenset()
+) -> float:
+    """Seconds that one sweep of these calls takes; `rolling` clusters need no memory."""
+    return cost_model(trace).sweep_cost(positions, rolling)
 
 
 def bytes_moved(

@@ -9,8 +9,9 @@ import pytest
 from pyfuser.analysis.distances import call_distance
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Accumulator, Call, Eval, Update
+from pyfuser.machine import Machine
 from pyfuser.plan.plan import Group, Plan, Stage, Sweep
-from pyfuser.plan.profit import CostModel, Machine
+from pyfuser.plan.profit import CostModel
 from pyfuser.plan.sweeps import MAX_CALLS, SHARES, sweeps
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import FutureShape
