@@ -13,12 +13,12 @@ from typing import Any, TypeVar, overload
 import numpy as np
 
 from pyfuser import driver, report
-from pyfuser.calibration import calibrate
 from pyfuser.counters import COUNTERS, Counters
 from pyfuser.errors import ArgumentError
 from pyfuser.frontends import modes
 from pyfuser.frontends.embedded.decorators import state_of
 from pyfuser.frontends.embedded.views import ViewType
+from pyfuser.machine import Known
 from pyfuser.plan.explain import Explanation
 from pyfuser.trace.call import Call
 from pyfuser.trace.future import Future
@@ -151,6 +151,21 @@ def explain(flushes: int = 1, source: bool = False) -> Explanation:
     """
     driver.TRACER.flush()
     return report.explain(flushes, source)
+
+
+def calibrate() -> Known:
+    """Measure this machine, and keep the result for this process and for later ones.
+
+    Takes a few seconds, in which nothing else should run: what could not be measured stays as it
+    was. Returns the constants of the cost model and which of them were measured. Plans that were
+    made before stay, and results of programs never depend on it.
+
+    Raises CompilerError if there is no compiler, and CacheError if the cache directory is not ours
+    alone or cannot be written.
+    """
+    from pyfuser import calibration  # needed once a machine: not at the start of every program
+
+    return calibration.calibrate()
 
 
 def _finish() -> None:

@@ -59,14 +59,7 @@ STEP = 1.4  # what lies outside a cache takes so many times as long
 
 
 def calibrate() -> Known:
-    """Measure this machine, and keep the result for this process and for later ones.
-
-    Takes a few seconds, in which nothing else should run: what could not be measured stays as it
-    was. Plans that were made before stay, too. Results of programs never depend on it.
-
-    Raises CompilerError if there is no compiler, and CacheError if the cache directory is not ours
-    alone or cannot be written.
-    """
+    """See `pyfuser.calibrate`."""
     path = calibration_file()
     _write(path, text_of({**parsed(read_own(path) or b""), **measured()}))
     known.cache_clear()

@@ -157,11 +157,13 @@ def _execute(program: Program, calls: Sequence[Call], tracer: Tracer) -> None:
     """Launch a program's kernels in order on the calls' data."""
     ran: list[Any] = []
     tracer.settle = partial(_settle, program, calls, ran, tracer, tracer.calls)
+    before = time.perf_counter()
     try:
         for launch in program.launches:
-            start = time.perf_counter()
             run_launch(launch, calls, ran)
-            launch.timing.add(time.perf_counter() - start)
+            now = time.perf_counter()
+            launch.timing.add(now - before)
+            before = now
             COUNTERS.launches += 1
     finally:
         tracer.settle()

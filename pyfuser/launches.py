@@ -33,19 +33,21 @@ class Overwrite(NamedTuple):
     box: Box
 
 
-@dataclass(slots=True)
 class Timing:
     """What a launch took: the mean of the latest runs, in seconds.
 
     The first run pays for memory that is new to the process; it fades.
     """
 
-    runs: int = 0
-    mean: float = 0.0
+    __slots__ = ("mean", "runs")
+
+    def __init__(self) -> None:
+        self.runs = 0
+        self.mean = 0.0
 
     def add(self, seconds: float) -> None:
-        self.runs += 1
-        self.mean += (seconds - self.mean) / min(self.runs, REMEMBERED)
+        self.runs = runs = self.runs + 1
+        self.mean += (seconds - self.mean) / min(runs, REMEMBERED)
 
 
 @dataclass(frozen=True)

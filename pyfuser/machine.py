@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyfuser.files import read_own
 from pyfuser.settings import SETTINGS
@@ -55,8 +55,7 @@ LIMITS: dict[str, tuple[float, float]] = {
 """What can be measured, and the least and the greatest value that any machine could have."""
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(NamedTuple):
     """The machine's constants, which of them were measured, and the file that says so."""
 
     machine: Machine = DEFAULT

@@ -266,3 +266,14 @@ def test_an_installed_pykokkos_is_left_alone_unless_asked(tmp_path, program, set
 def test_importing_does_not_load_slow_packages(tmp_path):
     program = "import sys, pyfuser\nprint(*({'islpy', 'rich', 'matplotlib'} & set(sys.modules)))"
     assert run(tmp_path, program).stdout.strip() == ""
+
+
+def test_explain_tells_what_launches_took() -> None:
+    x = pk.View([100], pk.double)
+    with pyfuser.fusing():
+        pk.parallel_for(100, add, x=x, value=1.0)
+        pk.parallel_for(100, add, x=x, value=1.0)
+    (group,) = pyfuser.explain().groups
+    assert group.measured is not None and group.measured > 0.0
+    assert 0.0 < group.modelled < group.modelled_unfused
+    assert "\n    measured " in str(pyfuser.explain())
