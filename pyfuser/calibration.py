@@ -30,6 +30,7 @@ from pyfuser.lower.lower import lower
 from pyfuser.lower.types import BoundType, ScalarType, ViewType
 from pyfuser.machine import DEFAULT, LIMITS, Known, calibration_file, known, parsed, text_of
 from pyfuser.plan.profit import bytes_moved
+from pyfuser.settings import SETTINGS
 from pyfuser.trace.call import Argument, Call, Space
 from pyfuser.trace.memory import Array, region_of
 from pyfuser.trace.shape import TraceShape, shape_of
@@ -54,6 +55,7 @@ PASSES = 6
 CHUNKS = 128  # that it updates at least
 
 AGREE = 1.2  # by so much the best of half the rounds may differ from that of the others
+ALONE = 0.75  # of the time, by all threads, is spent on a processor if nothing else runs
 VISIBLE = 0.05  # crowding that costs less than this part, at the most arrays, may be noise
 STEP = 1.4  # what lies outside a cache takes so many times as long
 
@@ -139,16 +141,19 @@ class _Timed:
         return (time.perf_counter() - start) / self._times
 
 
-def _best(loops: Sequence[_Timed], units: Sequence[float]) -> list[float] | None:
+def _best(loops: Sequence[_Timed], units: Sequence[float], threads: int = 1) -> list[float] | None:
     """For each loop the seconds of its fastest launch, by its units, all of them in turns.
 
     None if the machine was too busy to tell: the best of one half of the rounds is not nearly as
-    good as that of the other.
+    good as that of the other, or the `threads` did not get the processors to themselves.
     """
-    deadline = time.perf_counter() + PATIENCE
+    start, used = time.perf_counter(), time.process_time()
+    deadline = start + PATIENCE
     rounds: list[list[float]] = []
     while len(rounds) < 2 or (len(rounds) < ROUNDS and time.perf_counter() < deadline):
         rounds.append([loop.seconds() for loop in loops])
+    if time.process_time() - used < ALONE * threads * (time.perf_counter() - start):
+        return None
     halves = [[min(times) for times in zip(*rounds[k::2], strict=True)] for k in range(2)]
     best = [min(pair) for pair in zip(*halves, strict=True)]
     if any(max(pair) > AGREE * min(pair) for pair in zip(*halves, strict=True)):
@@ -172,10 +177,10 @@ def _traffic(size: int) -> dict[str, float]:
     ]
     moved = [bytes_moved(loop.shape, (0,)) for loop in loops]
     found: dict[str, float] = {}
-    times = _best(loops[:1], moved[:1])
+    times = _best(loops[:1], moved[:1], SETTINGS.threads)
     if times is not None:
         found["bandwidth"] = 1.0 / times[0]
-    times = _best(loops, moved)
+    times = _best(loops, moved, SETTINGS.threads)
     if times is not None:
         found["streams"], found["crowding"] = crowded(ARRAYS, times)
     return found

@@ -142,7 +142,13 @@ def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     settings = replace(SETTINGS, cache_dir=tmp_path / "cache", calibration=True)
     monkeypatch.setattr(machine, "SETTINGS", settings)
     monkeypatch.setattr("pyfuser.cli.SETTINGS", settings)
-    for name, value in (("ROUNDS", 4), ("LAUNCHES", 5), ("LARGEST", 1 << 20), ("AGREE", 1e9)):
+    for name, value in (
+        ("ROUNDS", 4),
+        ("LAUNCHES", 5),
+        ("LARGEST", 1 << 20),
+        ("AGREE", 1e9),
+        ("ALONE", 0.0),
+    ):
         monkeypatch.setattr(calibration, name, value)
     known.cache_clear()
     yield tmp_path / "cache"
@@ -188,6 +194,13 @@ def test_command_on_a_busy_machine(
     shown = capsys.readouterr()
     assert "too busy to measure launch, bandwidth, streams, crowding" in shown.err
     assert "5 us (default)" in shown.out
+
+
+def test_processors_that_others_use_are_noticed(
+    quick: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calibration, "ALONE", 2.0)  # more than all of the time
+    assert pyfuser.calibrate().measured <= {"cache"}  # as the system tells it
 
 
 def test_a_place_that_cannot_be_written(quick: Path) -> None:
