@@ -26,6 +26,7 @@ class Settings:
     PYFUSER_THREADS         threads of the OpenMP execution space                    all cores
     PYFUSER_FASTMATH        1: let the compiler change floating-point values         0
     PYFUSER_FUSION          0: decorated workunits are not traced                    1
+    PYFUSER                 on: trace every call, as `pyfuser run` does              off
     PYFUSER_FRONTEND        embedded: never use an installed PyKokkos; or auto       auto
     ======================  =======================================================  ==========
     """
@@ -39,6 +40,7 @@ class Settings:
     fastmath: bool
     fusion: bool
     frontend: str
+    on: bool = False
 
 
 def _integer(name: str, default: int, low: int, high: int) -> int:
@@ -86,6 +88,7 @@ def _read() -> Settings:
         fastmath=bool(_integer("PYFUSER_FASTMATH", 0, 0, 1)),
         fusion=bool(_integer("PYFUSER_FUSION", 1, 0, 1)),
         frontend=_choice("PYFUSER_FRONTEND", ("auto", "embedded")),
+        on=_choice("PYFUSER", ("off", "on")) == "on",
     )
 
 
