@@ -16,6 +16,8 @@ from pyfuser.run import guards, hook
 from pyfuser.run.rewrite import rewritten
 from pyfuser.settings import SETTINGS
 
+_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
+
 
 def watch(folder: str) -> None:
     """Trace every call from here on; modules below the folder are rewritten when imported."""
@@ -92,6 +94,6 @@ def _fail(error: BaseException) -> NoReturn:
 
 def _users(traceback: TracebackType | None) -> TracebackType | None:
     """The traceback without the first frames, which are ours."""
-    while traceback is not None and traceback.tb_frame.f_code.co_filename == __file__:
+    while traceback is not None and traceback.tb_frame.f_code.co_filename.startswith(_PACKAGE):
         traceback = traceback.tb_next
     return traceback
