@@ -36,6 +36,8 @@ def touches_nothing(node: ast.stmt) -> bool:
     """Whether a simple statement is harmless whatever its values are: names and constants only."""
     if isinstance(node, (ast.Pass, ast.Break, ast.Continue, ast.Global, ast.Nonlocal)):
         return True
+    if isinstance(node, ast.ImportFrom):
+        return node.module == "__future__"
     if isinstance(node, ast.Expr):
         return isinstance(node.value, ast.Constant)
     if isinstance(node, ast.Return):
@@ -64,13 +66,12 @@ def _swap(target: ast.expr, value: ast.expr) -> bool:
 
 
 def launches_last(node: ast.stmt, scope: Scope) -> ast.Call | None:
-    """The call after which a statement does nothing but bind or return its result, if it has one."""
-    if isinstance(node, (ast.Expr, ast.Return)):
-        value = node.value
-    elif isinstance(node, ast.Assign) and all(isinstance(t, ast.Name) for t in node.targets):
+    """The call after which a statement does nothing but bind or return its result."""
+    to_names = isinstance(node, ast.Assign) and all(isinstance(t, ast.Name) for t in node.targets)
+    if isinstance(node, (ast.Expr, ast.Return)) or (isinstance(node, ast.Assign) and to_names):
         value = node.value
     elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-        value = node.value if scope.inside_function else None  # elsewhere annotations are evaluated
+        value = node.value if scope.inside_function else None  # elsewhere annotations run code
     else:
         return None
     return value if scope.defers and isinstance(value, ast.Call) else None

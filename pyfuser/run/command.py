@@ -10,9 +10,8 @@ from time import perf_counter
 from typing import Any
 
 from pyfuser.counters import COUNTERS
-from pyfuser.frontends.embedded import pykokkos
 from pyfuser.frontends.embedded.register import installed
-from pyfuser.frontends.embedded.spaces import ExecutionSpace
+from pyfuser.frontends.embedded.spaces import ExecutionSpace, set_default_space
 from pyfuser.run.flushes import FlushLog
 from pyfuser.run.program import ScriptError, run
 
@@ -20,7 +19,9 @@ from pyfuser.run.program import ScriptError, run
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options; `--help` documents them."""
     parser.add_argument(
-        "--report", action="store_true", help="tell at the end what was fused, and what made it wait"
+        "--report",
+        action="store_true",
+        help="tell at the end what was fused, and what waited",
     )
     parser.add_argument("--no-fusion", action="store_true", help="run every call at once")
     parser.add_argument("--space", help="default execution space, such as OpenMP or Serial")
@@ -44,7 +45,7 @@ def run_script(options: argparse.Namespace, log: FlushLog | None) -> int:
         )
     if options.space is not None:
         try:
-            pykokkos.set_default_space(ExecutionSpace(options.space))
+            set_default_space(ExecutionSpace(options.space))
         except ValueError:
             raise ScriptError(f"--space {options.space}: there is no such space") from None
     if log is not None:

@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 
 from pyfuser import driver, report
+from pyfuser.counters import COUNTERS
 from pyfuser.driver import Flush
 from pyfuser.plan.explain import short_path
 from pyfuser.run.guards import REASON
@@ -56,7 +57,7 @@ class FlushLog:
 
     def text(self) -> str:
         """The report."""
-        total, launches = sum(self.calls.values()), driver.COUNTERS.launches
+        total, launches = sum(self.calls.values()), COUNTERS.launches
         flushes = sum(self.flushes.values())
         lines = [f"pyfuser: {total} calls ran as {launches} kernels in {flushes} flushes"]
         for (file, line, why), count in sorted(self.flushes.items(), key=lambda e: e[0][:2]):

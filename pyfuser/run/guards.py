@@ -7,7 +7,6 @@ only if there are some.
 
 from __future__ import annotations
 
-import ast
 import builtins
 import sys
 from collections.abc import Callable, Iterable
@@ -162,4 +161,3 @@ NAMES = {
     "__pyfuser_leave__": leave,
     "__pyfuser_iterate__": iterate,
 }
-

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from pyfuser.frontends.embedded import dispatch, pykokkos
+from pyfuser.frontends.embedded.policies import MDRangePolicy, RangePolicy
 from pyfuser.frontends.embedded.spaces import ExecutionSpace, Layout, MemorySpace, Trait
 from pyfuser.frontends.embedded.views import Subview, View
 from pyfuser.run.watched import is_watched
@@ -42,18 +43,22 @@ class _Token:
 SCALAR = _Token()  # a number, string or None: operators on it touch nothing
 OPAQUE = _Token()  # anything
 
-SCALARS = frozenset({int, float, bool, complex, str, bytes, type(None)}) | {
-    kind for kind in np.sctypeDict.values() if issubclass(kind, (np.number, np.bool_))
-}
+_NUMPY_SCALARS = [k for k in np.sctypeDict.values() if issubclass(k, (np.number, np.bool_))]
+SCALARS: frozenset[Any] = frozenset(
+    {int, float, bool, complex, str, bytes, type(None), *_NUMPY_SCALARS}
+)
 _LAUNCHES = (dispatch.parallel_for, dispatch.parallel_reduce, dispatch.parallel_scan)
-_NUMBERS_ONLY = frozenset({
-    range, int, float, bool, complex, abs, round, min, max, divmod, pow, slice,
-    pykokkos.RangePolicy, pykokkos.MDRangePolicy, np.float64, np.float32, np.int32, np.int64,
+_GIVE_NUMBERS: frozenset[Any] = frozenset({
+    int, float, bool, complex, abs, round, min, max, pow,
+    np.float64, np.float32, np.int32, np.int64,
     *(f for f in vars(math).values() if callable(f)),
 })  # fmt: skip
-_FRESH_ARRAYS = frozenset({np.empty, np.zeros, np.ones, np.arange, np.linspace, View, pykokkos.View})
-_PLAIN_CONTAINERS = frozenset({list, tuple, dict, range, str, np.ndarray, View, Subview})
-_SEQUENCES = frozenset({list, tuple, range, dict, str})
+_NUMBERS_ONLY: frozenset[Any] = _GIVE_NUMBERS | {range, slice, divmod, RangePolicy, MDRangePolicy}
+_FRESH_ARRAYS: frozenset[Any] = frozenset(
+    {np.empty, np.zeros, np.ones, np.arange, np.linspace, View}
+)
+_SEQUENCES: frozenset[type] = frozenset({list, tuple, range, dict, str})
+_PLAIN_CONTAINERS: frozenset[type] = _SEQUENCES | {np.ndarray, View, Subview}
 _METADATA = frozenset({"shape", "ndim", "size", "dtype", "itemsize", "nbytes", "strides"})
 _VIEW_METADATA = frozenset({"shape", "ndim", "size", "dtype", "layout", "space", "trait"})
 _VIEW_METHODS = frozenset({"extent", "rank"})
@@ -127,7 +132,7 @@ def _passed(node: ast.expr, names: Names) -> None:
 def plain_attribute_store(target: ast.Attribute, names: Names) -> Any:
     """The object whose attribute is set; raises Touches if that may run code."""
     owner = value_of(target.value, names)
-    kind = type(owner)
+    kind: Any = type(owner)
     found = _in_type(kind, target.attr)
     plain = _has_plain_dict(kind) and not _is_data_descriptor(found)
     if (
@@ -171,7 +176,7 @@ _MISSING = object()
 
 def attribute(owner: Any, name: str) -> Any:
     """An attribute that is found without running code; `_MISSING` otherwise."""
-    kind = type(owner)
+    kind: Any = type(owner)
     if kind is ModuleType or owner is pykokkos:
         return vars(owner).get(name, _MISSING)
     if kind is np.ndarray:
@@ -253,7 +258,11 @@ def _binary(node: ast.BinOp, names: Names) -> Any:
     return SCALAR
 
 
-_SIGNS = {ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert}
+_SIGNS: dict[type[ast.unaryop], Callable[[Any], Any]] = {
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Invert: operator.invert,
+}
 
 
 def _unary(node: ast.UnaryOp, names: Names) -> Any:
@@ -306,38 +315,34 @@ def _slice(node: ast.Slice, names: Names) -> Any:
 
 
 def _call_of(function: Any, node: ast.Call, names: Names) -> Any:
-    if any(isinstance(argument, ast.Starred) for argument in node.args) or any(
-        keyword.arg is None for keyword in node.keywords
-    ):
-        raise Touches(_text(node))
+    """What a call of a function that is not the program's own gives."""
     arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
-    try:
-        numbers_only, fresh = function in _NUMBERS_ONLY, function in _FRESH_ARRAYS
-    except TypeError:  # not hashable
-        numbers_only = fresh = False
-    if numbers_only:
+    if any(isinstance(a, ast.Starred) for a in node.args) or None in [k.arg for k in node.keywords]:
+        raise Touches(_text(node))
+    if _known(function, _NUMBERS_ONLY) or _known(function, _FRESH_ARRAYS):
         for argument in arguments:
             _numbers(argument, names)
-        return OPAQUE if function is range or function is pykokkos.RangePolicy else SCALAR
-    if fresh:
-        for argument in arguments:
-            _numbers(argument, names)
-        return OPAQUE
+        return SCALAR if _known(function, _GIVE_NUMBERS) else OPAQUE
     if function is builtins.len and len(arguments) == 1:
-        if type(value_of(arguments[0], names)) not in _PLAIN_CONTAINERS:
+        kinds, given = _PLAIN_CONTAINERS, SCALAR
+    elif function is builtins.enumerate or function is builtins.zip:
+        kinds, given = _SEQUENCES, OPAQUE
+    elif type(function) is MethodType and type(function.__self__) in (View, Subview):
+        kinds, given = SCALARS, SCALAR  # extent, rank
+    else:
+        raise Touches(f"{_text(node.func)}() may touch arrays")
+    for argument in arguments:
+        value = value_of(argument, names)
+        if type(value) not in kinds and not (value is SCALAR and kinds is SCALARS):
             raise Touches(_text(node))
-        return SCALAR
-    if function is builtins.enumerate or function is builtins.zip:
-        for argument in arguments:
-            if type(value_of(argument, names)) not in _SEQUENCES:
-                raise Touches(_text(node))
-        return OPAQUE
-    owner = getattr(function, "__self__", None)
-    if type(function) is MethodType and type(owner) in (View, Subview):  # extent, rank
-        for argument in arguments:
-            scalar(argument, names)
-        return SCALAR
-    raise Touches(f"{_text(node.func)}() may touch arrays")
+    return given
+
+
+def _known(function: Any, known: frozenset[Any]) -> bool:
+    try:
+        return function in known
+    except TypeError:  # not hashable
+        return False
 
 
 def _numbers(node: ast.expr, names: Names) -> None:

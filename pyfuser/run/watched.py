@@ -33,7 +33,11 @@ def twin(function: FunctionType) -> FunctionType:
     if found is None or found[1] is function.__code__:
         return function
     made = FunctionType(
-        found[1], function.__globals__, function.__name__, function.__defaults__, function.__closure__
+        found[1],
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
     )
     made.__kwdefaults__ = function.__kwdefaults__
     made.__qualname__ = function.__qualname__

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import contextlib
+import gc
 import io
 import sys
 from collections.abc import Callable, Iterator
@@ -67,6 +68,7 @@ def run(
     threads = _thread._count()  # those of the test runner
     monkeypatch.setattr(dispatch, "_other_threads", lambda: _thread._count() - threads)
     modules = set(sys.modules)
+    runner = sys.modules["__main__"]
 
     def run(text: str, fuse: bool = True, arguments: tuple[str, ...] = ()) -> Ran:
         script = tmp_path / "script.py"
@@ -79,6 +81,8 @@ def run(
 
         monkeypatch.setattr(driver.TRACER, "flush_function", flush)
         modes.SWITCHES.allowed = True
+        sys.modules["__main__"] = runner
+        gc.collect()  # finalisers of the script before must not speak in this one
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
             program.run(str(script), list(arguments), fuse)

@@ -4,6 +4,8 @@
 illegal twin, which differs in one use of an array, less.
 """
 
+# ruff: noqa: E501
+
 from __future__ import annotations
 
 import pytest
@@ -56,7 +58,10 @@ for x, y in [a]:
         1,
         "a = np.zeros(3)\nfor x in map(lambda k: a[k], range(3)): launch(a); print(x)",
     ),
-    "a while loop": (3, "a = np.zeros(3)\nk = 0\nwhile k < 3:\n    launch(a)\n    k += 1\nprint(a)"),
+    "a while loop": (
+        3,
+        "a = np.zeros(3)\nk = 0\nwhile k < 3:\n    launch(a)\n    k += 1\nprint(a)",
+    ),
     "a while loop on an array": (1, "a = np.zeros(3)\nwhile a[0] < 3:\n    launch(a)\nprint(a)"),
     "while with continue": (
         1,
@@ -90,7 +95,10 @@ print(a)
         2,
         "a = np.zeros(3)\nl = [0]\nlaunch(a)\nl[0] = 7\nlaunch(a)\nprint(a)",
     ),
-    "shape only": (2, "a = np.zeros(3)\nlaunch(a)\nn = a.shape[0]\nm = len(a)\nlaunch(a)\nprint(a, n)"),
+    "shape only": (
+        2,
+        "a = np.zeros(3)\nlaunch(a)\nn = a.shape[0]\nm = len(a)\nlaunch(a)\nprint(a, n)",
+    ),
     "flat instead of shape": (
         1,
         "a = np.zeros(3)\nlaunch(a)\nn = a.flat[0]\nlaunch(a)\nprint(a, n)",
@@ -111,7 +119,10 @@ print(a)
         1,
         "a = np.zeros(3)\nlaunch(a)\ns = abs(a)\nlaunch(a)\nprint(a, s)",
     ),
-    "alias": (2, "a = np.zeros((2, 2))\nb = a.T.reshape(-1)\nc = a[0]\nlaunch(c)\nlaunch(c)\nprint(a, b)"),
+    "alias": (
+        2,
+        "a = np.zeros((2, 2))\nb = a.T.reshape(-1)\nc = a[0]\nlaunch(c)\nlaunch(c)\nprint(a, b)",
+    ),
     "out=": (
         1,
         "a = np.zeros(3)\nlaunch(a)\nnp.add(a, 1, out=a)\nlaunch(a)\nprint(a)",

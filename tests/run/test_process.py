@@ -1,5 +1,7 @@
 """`pyfuser run script.py` against `python script.py`: arguments, exit codes, tracebacks, stdin."""
 
+# ruff: noqa: E501
+
 from __future__ import annotations
 
 import os
@@ -53,6 +55,7 @@ def ran(command: list[str], script: Path) -> tuple[int, str, str]:
     done = subprocess.run(
         [sys.executable, *command, script.name, "--report", "-x", "1"],
         input="one\ntwo\n", capture_output=True, text=True, cwd=script.parent, env=environment,
+        check=False,
     )  # fmt: skip
     return done.returncode, done.stdout, done.stderr
 

@@ -71,8 +71,8 @@ class Binding:
 
     pick: arguments in order of the caller's keywords -> in order of the kernel's parameters.
     ranges: (place, least, greatest, name) of integers whose type does not bound them enough.
-    futures: places of Futures that cannot stay unknown. prints: it calls printf. siblings: all bindings of the same types,
-    which differ in the free values they took.
+    futures: places of Futures that cannot stay unknown. prints: it calls printf. siblings: all
+    bindings of the same types, which differ in the free values they took.
     """
 
     __slots__ = (
