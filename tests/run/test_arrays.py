@@ -659,6 +659,30 @@ print(a, twice(1))
         1,
         "def f(a):\n    launch(a)\n    print(sorted(locals()), locals())\n    launch(a)\nf(np.zeros(3))",
     ),
+    "a workload": (
+        2,
+        """
+@pk.workload
+class Work:
+    def __init__(self):
+        self.a = np.zeros(3)
+    @pk.main
+    def run(self):
+        pk.parallel_for(3, self.add)
+        pk.parallel_for(3, self.add)
+        print(self.a)
+        pk.parallel_for(3, self.add)
+    @pk.workunit
+    def add(self, i):
+        self.a[i] += 1
+    @pk.callback
+    def after(self):
+        print(self.a)
+w = Work()
+pk.execute(pk.ExecutionSpace.OpenMP, w)
+print(w.a)
+""",
+    ),
     "super": (
         2,
         """

@@ -175,7 +175,10 @@ def dispatch(
     depth: int = 2,
     watched: bool = False,
 ) -> Any:
-    """Make one call. `depth`: how many frames up the program called. `watched`: as by `watched_for`."""
+    """Make one call.
+
+    depth: how many frames up the program called. watched: `watched_for` was called.
+    """
     if type(policy) is int:
         found = _SPACES.get(policy)
     elif type(policy) is RangePolicy:
@@ -214,14 +217,19 @@ def dispatch(
     if traced(state.marked_by_fuse):
         TRACER.record(call)
         if SWITCHES.careful and BLOCK.get() is None:
-            # Another thread could meet the memory at any time; printf has its place in the output.
-            if binding.prints or (TRACER.raw and not (watched and _other_threads() == 0)):
-                TRACER.flush()
-            return None if result is None else result.result()
+            return _careful(binding, result, watched)
         return result
     if TRACER.calls:
         TRACER.flush()
     driver.run(call)
+    return None if result is None else result.result()
+
+
+def _careful(binding: Binding, result: Future | None, watched: bool) -> Any:
+    """What a recorded call returns to a program that knows nothing of us."""
+    # Another thread could meet the memory at any time; printf has its place in the output.
+    if binding.prints or (TRACER.raw and not (watched and _other_threads() == 0)):
+        TRACER.flush()
     return None if result is None else result.result()
 
 
