@@ -20,6 +20,7 @@ from pyfuser.api import (
 )
 from pyfuser.errors import PyFuserError
 from pyfuser.frontends.embedded.register import register
+from pyfuser.run.program import watch_from_environment
 from pyfuser.tracebacks import install
 
 __version__ = "0.1.0"
@@ -42,3 +43,4 @@ __all__ = [
 
 register()
 install()
+watch_from_environment()

@@ -1,4 +1,4 @@
-"""The command line: `pyfuser compare`, `explain`, `calibrate` and `info`."""
+"""The command line: `pyfuser run`, `compare`, `explain`, `calibrate` and `info`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from pyfuser import units
 from pyfuser.compare import command, machine, serve
 from pyfuser.errors import PyFuserError
 from pyfuser.machine import LIMITS, Known, known
+from pyfuser.run import command as running
+from pyfuser.run.flushes import FlushLog
+from pyfuser.run.program import ScriptError
 from pyfuser.settings import SETTINGS
 
 
@@ -21,6 +24,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     1: results differ or a check failed; 2: wrong usage or a program that cannot be run.
     """
     options = _parser().parse_args(arguments)
+    if options.run is running.command:
+        return _run(options)
     try:
         return int(options.run(options))
     except (PyFuserError, serve.ProgramError) as error:
@@ -36,6 +41,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"pyfuser {version}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
+    run = commands.add_parser(
+        "run",
+        help="run a script that knows nothing of PyFuser, fused",
+        description="Runs a script as Python would, with its PyKokkos calls recorded and fused.",
+    )
+    running.add_arguments(run)
+    run.set_defaults(run=running.command)
+
     compare = commands.add_parser(
         "compare",
         help="time programs fused and unfused, and compare their results",
@@ -48,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
         "explain",
         help="run a program once and tell what was fused, what was not, and why",
     )
-    explain.add_argument("program", type=Path)
+    explain.add_argument("program", type=Path, help="a program as for compare, or any script")
     explain.add_argument("--size", default="small", help="as for compare (default: %(default)s)")
     explain.add_argument("--source", action="store_true", help="show each fused kernel's source")
     explain.add_argument(
@@ -68,7 +81,18 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _run(options: argparse.Namespace) -> int:
+    """Errors of the script's are the script's: only what keeps it from starting is ours."""
+    try:
+        return running.command(options)
+    except ScriptError as error:
+        print(f"pyfuser: {error}", file=sys.stderr)
+        return 2
+
+
 def _explain(options: argparse.Namespace) -> int:
+    if not serve.is_program(options.program):
+        return _explain_script(options)
     module = serve.load(options.program)
     state = module.setup(serve.size_of(module, options.size))
     pyfuser.sync()
@@ -76,6 +100,12 @@ def _explain(options: argparse.Namespace) -> int:
         module.run(state)
     print(pyfuser.explain(options.flushes, source=options.source))
     return 0
+
+
+def _explain_script(options: argparse.Namespace) -> int:
+    options.script, options.arguments = str(options.program), []
+    options.no_fusion, options.space, options.json = False, None, None
+    return running.run_script(options, FlushLog(options.source))
 
 
 def _info(_: argparse.Namespace) -> int:

@@ -34,7 +34,11 @@ def explain(flushes: int = 1, source: bool = False) -> Explanation:
     flushes: how many of the latest flushes to cover (the newest 64 are kept). source: whether the
     text shows each kernel's PyKokkos source; `groups[k].source` always has it.
     """
-    covered = FLUSHES[-flushes:] if flushes > 0 else []
+    return explanation(FLUSHES[-flushes:] if flushes > 0 else [], source)
+
+
+def explanation(covered: Sequence[Flush], source: bool = False) -> Explanation:
+    """The report of some flushes."""
     groups: list[GroupReport] = []
     rejections: list[RejectionReport] = []
     sweeps: list[SweepReport] = []

@@ -42,12 +42,13 @@ ORDER = (
     "driver",
     "frontends",
     "report",
+    "run",
     "api",
     "compare",
     "cli",
     "__main__",
 )
-CALLS_THE_DRIVER = {"frontends", "report", "api", "cli"}
+CALLS_THE_DRIVER = {"frontends", "report", "run", "api", "cli"}
 # Errors name places in the user's source, and the type of a place is a part of the ir.
 EXCEPTIONS = {("errors", "pyfuser.ir.nodes")}
 

@@ -7,9 +7,13 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from pyfuser.compare import peer, report
+from pyfuser.compare import peer, report, scripts, serve
 from pyfuser.compare.measure import Options, Result, measure, steps
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,10 +65,15 @@ def run(arguments: argparse.Namespace) -> int:
         check_size=arguments.check_size,
         peer_python=peer.find(arguments.pykokkos),
     )
-    results = measure_all(arguments.programs, options)
     console = Console()
     if not console.is_terminal:
         console = Console(width=160)  # a log wraps no rows
+    others = [path for path in arguments.programs if not serve.is_program(path)]
+    failed = _compare_scripts(others, options, console) if others else 0
+    programs = [path for path in arguments.programs if path not in others]
+    if not programs:
+        return failed
+    results = measure_all(programs, options)
     console.print(report.table(results))
     if arguments.json is not None:
         arguments.json.parent.mkdir(parents=True, exist_ok=True)
@@ -77,7 +86,17 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"wrote {arguments.plot}")
         except ImportError:
             print("no plot: it needs matplotlib; pip install 'pyfuser[plot]'", file=sys.stderr)
-    return exit_code(results)
+    return max(failed, exit_code(results))
+
+
+def _compare_scripts(paths: Sequence[Path], options: Options, console: Console) -> int:
+    """Compare scripts that are not programs; 1 if the output of one differs."""
+    results = []
+    for path in paths:
+        with console.status(path.stem):
+            results.append(scripts.compare(path, options.repeat, options.space))
+    console.print(scripts.table(results))
+    return int(any(result.difference is not None for result in results))
 
 
 def exit_code(results: Sequence[Result]) -> int:

@@ -15,13 +15,16 @@ BLOCK: ContextVar[bool | None] = ContextVar("pyfuser_block", default=None)
 class Switches:
     """Process-wide state. `everywhere` is what `enable` and `disable` set; None: only marked ones.
 
-    `allowed` is False where PYFUSER_FUSION=0 forbids tracing altogether.
+    `allowed` is False where PYFUSER_FUSION=0 forbids tracing altogether. `careful`: the program
+    knows nothing of us, so a launch on memory that NumPy can reach runs at once unless it was made
+    by `dispatch.watched_for`, and reductions return numbers; blocks make their own promises.
     """
 
-    __slots__ = ("allowed", "everywhere")
+    __slots__ = ("allowed", "careful", "everywhere")
 
     def __init__(self) -> None:
         self.allowed = SETTINGS.fusion
+        self.careful = False
         self.everywhere: bool | None = None
 
 

@@ -80,6 +80,10 @@ def not_supported(function: FunctionType, message: str) -> WorkunitError:
 
 MAX_FILES = 64  # whose trees are kept: each cell of a notebook that is run is a new file
 
+#: Code objects that are not what their file says, by id(), and what the file's text compiles to:
+#: `pyfuser run` adds to host code. (The first keeps the id from being used again.)
+REWRITTEN: dict[int, tuple[CodeType, CodeType]] = {}
+
 _sources: dict[int, tuple[weakref.ref[CodeType], FunctionSource]] = {}
 _Definition = tuple[ast.FunctionDef, CodeType]
 _files: dict[str, tuple[list[str], dict[int, _Definition]]] = {}
@@ -108,6 +112,7 @@ def remember(code: CodeType, source: FunctionSource) -> None:
 
 def _find(function: FunctionType) -> FunctionSource:
     code = function.__code__
+    code = REWRITTEN.get(id(code), (code, code))[1]
     file = code.co_filename
     for refresh in (False, True):
         if refresh:

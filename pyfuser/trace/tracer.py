@@ -30,7 +30,7 @@ class Tracer:
         self.flush_function: Callable[[Tracer], None] | None = None
         self.settle: Callable[[], None] = nothing_to_settle
         self.recorded = 0
-        self._raw = 0  # pending arguments whose memory other arrays may reach
+        self.raw = 0  # pending arguments whose memory other arrays may reach
         self._bytes = 0  # of all pending arguments
         self._look_at = MAX_BYTES_KEPT  # ... that give reason to count those kept alive
 
@@ -47,7 +47,7 @@ class Tracer:
                 if type(argument) is Region:
                     buffer = argument.buffer
                     if buffer.external:
-                        self._raw += 1
+                        self.raw += 1
                     if not buffer.pending:
                         self._bytes += buffer.nbytes
                     buffer.pending += 1
@@ -66,11 +66,11 @@ class Tracer:
                     buffer = argument.buffer
                     buffer.pending -= 1
                     if buffer.external:
-                        self._raw -= 1
+                        self.raw -= 1
                     if not buffer.pending:
                         self._bytes -= buffer.nbytes
         if not self.calls:
-            self._raw = self._bytes = 0
+            self.raw = self._bytes = 0
             self._look_at = MAX_BYTES_KEPT
 
     def _bytes_kept(self) -> int:
@@ -103,7 +103,7 @@ class Tracer:
 
     def touches(self, buffer: Buffer) -> bool:
         """Whether a pending call may read or write the buffer's memory."""
-        return buffer.pending > 0 or (buffer.external and self._raw > 0)
+        return buffer.pending > 0 or (buffer.external and self.raw > 0)
 
     def flush(self) -> None:
         """Run everything that is pending, in an order its dependences allow."""

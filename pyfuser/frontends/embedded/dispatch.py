@@ -6,6 +6,7 @@ code is kept with the workunit, by pattern, rank and the types of the arguments.
 
 from __future__ import annotations
 
+import _thread
 import operator
 import sys
 import warnings
@@ -42,7 +43,7 @@ from pyfuser.frontends.embedded.spaces import (
 )
 from pyfuser.frontends.embedded.view_memory import DTYPES, READ_ONLY
 from pyfuser.frontends.embedded.views import Subview, View, ViewType
-from pyfuser.frontends.modes import BLOCK, traced
+from pyfuser.frontends.modes import BLOCK, SWITCHES, traced
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.visit import all_expressions, statements
@@ -57,6 +58,8 @@ MAX_SIBLINGS = 64
 #: By number of indices, or (begin, end, execution space): the space, and the key's first part.
 _SPACES: dict[Any, tuple[Space, int]] = KNOWN_POLICIES
 
+_other_threads: Callable[[], int] = _thread._count  # Python's, but the main one
+
 _WIDE = 1 << 8  # in the first part of the key: indices are 64 bits
 _TEAM = 9  # above this bit of it: the size of a TeamPolicy's teams
 _DEBUG = -1  # in its place: the Python function itself is run
@@ -68,16 +71,19 @@ class Binding:
 
     pick: arguments in order of the caller's keywords -> in order of the kernel's parameters.
     ranges: (place, least, greatest, name) of integers whose type does not bound them enough.
-    futures: places of Futures that cannot stay unknown. siblings: all bindings of the same types,
-    which differ in the free values they took.
+    futures: places of Futures that cannot stay unknown. prints: it calls printf. siblings: all
+    bindings of the same types, which differ in the free values they took.
     """
 
-    __slots__ = ("free", "futures", "lowered", "pick", "ranges", "result", "siblings", "workunit")
+    __slots__ = (
+        "free", "futures", "lowered", "pick", "prints", "ranges", "result", "siblings", "workunit",
+    )  # fmt: skip
 
     def __init__(self, lowered: Lowered, names: tuple[str, ...], codes: dict[str, int]) -> None:
         self.lowered = lowered
         self.workunit = lowered.workunit
         self.free = bool(lowered.free)
+        self.prints = _prints(lowered.workunit)
         self.siblings: list[Binding] = [self]
         self.pick = _picker(lowered.names, names)
         accumulators = self.workunit.accumulators
@@ -127,6 +133,16 @@ def parallel_for(*args: Any, **kwargs: Any) -> None:
         dispatch("for", label, policy, workunit, kwargs, view)
 
 
+def watched_for(*args: Any, **kwargs: Any) -> None:
+    """`parallel_for` called by code that runs what is pending before it touches any array."""
+    if len(args) == 2:
+        dispatch("for", None, args[0], args[1], kwargs, watched=True)
+    else:
+        label, policy, workunit, last = _unpack("for", args)
+        view = last if isinstance(last, ViewType) else None
+        dispatch("for", label, policy, workunit, kwargs, view, watched=True)
+
+
 def parallel_reduce(*args: Any, **kwargs: Any) -> Any:
     """`parallel_reduce([label,] policy, workunit[, 0], **arguments)`: add up what it accumulates.
 
@@ -157,15 +173,13 @@ def dispatch(
     kwargs: dict[str, Any],
     view: Any = None,
     depth: int = 2,
+    watched: bool = False,
 ) -> Any:
-    """Make one call. `depth`: how many frames up the program called."""
-    if type(policy) is int:
-        found = _SPACES.get(policy)
-    elif type(policy) is RangePolicy:
-        found = _SPACES.get((policy.begin, policy.end, policy.space))
-    else:
-        found = None
-    space, head = found or _space(policy)
+    """Make one call.
+
+    depth: how many frames up the program called. watched: `watched_for` was called.
+    """
+    space, head = _known_space(policy) or _space(policy)
     state = getattr(workunit, "__pyfuser__", None)
     function = workunit
     if type(workunit) is not FunctionType or state is None:
@@ -196,10 +210,29 @@ def dispatch(
     )  # fmt: skip
     if traced(state.marked_by_fuse):
         TRACER.record(call)
+        if SWITCHES.careful and BLOCK.get() is None:
+            return _careful(binding, result, watched)
         return result
     if TRACER.calls:
         TRACER.flush()
     driver.run(call)
+    return None if result is None else result.result()
+
+
+def _known_space(policy: Any) -> tuple[Space, int] | None:
+    """What `_space` found before for an equal policy of the usual kinds."""
+    if type(policy) is int:
+        return _SPACES.get(policy)
+    if type(policy) is RangePolicy:
+        return _SPACES.get((policy.begin, policy.end, policy.space))
+    return None
+
+
+def _careful(binding: Binding, result: Future | None, watched: bool) -> Any:
+    """What a recorded call returns to a program that knows nothing of us."""
+    # Another thread could meet the memory at any time; printf has its place in the output.
+    if binding.prints or (TRACER.raw and not (watched and _other_threads() == 0)):
+        TRACER.flush()
     return None if result is None else result.result()
 
 
@@ -231,7 +264,7 @@ def _fused_list(
             dispatch(pattern, label, policy, workunit, arguments, None, depth)
     finally:
         BLOCK.reset(token)
-    if not traced(False):
+    if not traced(False) or (SWITCHES.careful and TRACER.raw and BLOCK.get() is None):
         TRACER.flush()
 
 
@@ -341,6 +374,11 @@ def _written(workunit: nodes.Workunit) -> set[nodes.Sym]:
     updates = {s.target for s in statements(body) if isinstance(s, nodes.Update)}
     fetches = {e.view for e in all_expressions(body) if isinstance(e, nodes.AtomicFetch)}
     return stores | updates | fetches
+
+
+def _prints(workunit: nodes.Workunit) -> bool:
+    calls = (e for e in all_expressions(workunit.body) if isinstance(e, nodes.Call))
+    return any(call.name == "printf" for call in calls)
 
 
 def _settle(binding: Binding, values: list[Any]) -> None:

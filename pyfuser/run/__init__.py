@@ -1,0 +1,1 @@
+"""`pyfuser run`: programs that know nothing of PyFuser, traced and yet right for NumPy arrays."""

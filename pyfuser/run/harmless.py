@@ -1,0 +1,381 @@
+"""Whether an expression leaves arrays alone, decided from its syntax and the values it has now.
+
+`value_of` walks an expression without running anything of the program's: it computes what can be
+computed by looking (names, attributes in plain dictionaries, shapes), says SCALAR or OPAQUE where
+the value is not needed, and raises Touches where an array's elements may be read or written, or
+code may run that is not known to leave them alone. Everything it does not know, touches.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import math
+import operator
+from collections.abc import Callable, Mapping
+from types import (
+    FunctionType,
+    GetSetDescriptorType,
+    MappingProxyType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+)
+from typing import Any
+
+import numpy as np
+
+from pyfuser.frontends.embedded import dispatch, pykokkos
+from pyfuser.frontends.embedded.policies import MDRangePolicy, RangePolicy
+from pyfuser.frontends.embedded.spaces import ExecutionSpace, Layout, MemorySpace, Trait
+from pyfuser.frontends.embedded.views import Subview, View
+from pyfuser.run.watched import is_watched
+
+
+class Touches(Exception):
+    """An expression may touch arrays; the text says what in it."""
+
+
+class _Token:
+    """Stands for a value that was not computed."""
+
+
+SCALAR = _Token()  # a number, string or None: operators on it touch nothing
+OPAQUE = _Token()  # anything
+
+_NUMPY_SCALARS = [k for k in np.sctypeDict.values() if issubclass(k, (np.number, np.bool_))]
+SCALARS: frozenset[Any] = frozenset(
+    {int, float, bool, complex, str, bytes, type(None), *_NUMPY_SCALARS}
+)
+_LAUNCHES = (dispatch.parallel_for, dispatch.parallel_reduce, dispatch.parallel_scan)
+_GIVE_NUMBERS: frozenset[Any] = frozenset({
+    int, float, bool, complex, abs, round, min, max, pow,
+    np.float64, np.float32, np.int32, np.int64,
+    *(f for f in vars(math).values() if callable(f)),
+})  # fmt: skip
+_NUMBERS_ONLY: frozenset[Any] = _GIVE_NUMBERS | {range, slice, divmod, RangePolicy, MDRangePolicy}
+_FRESH_ARRAYS: frozenset[Any] = frozenset(
+    {np.empty, np.zeros, np.ones, np.arange, np.linspace, View}
+)
+_SEQUENCES: frozenset[type] = frozenset({list, tuple, range, dict, str})
+_PLAIN_CONTAINERS: frozenset[type] = _SEQUENCES | {np.ndarray, View, Subview}
+_METADATA = frozenset({"shape", "ndim", "size", "dtype", "itemsize", "nbytes", "strides"})
+_VIEW_METADATA = frozenset({"shape", "ndim", "size", "dtype", "layout", "space", "trait"})
+_VIEW_METHODS = frozenset({"extent", "rank"})
+
+Names = Callable[[str], Any]
+
+
+def value_of(node: ast.expr, names: Names) -> Any:
+    """What an expression is, or a token; raises Touches."""
+    handler = _HANDLERS.get(type(node))
+    if handler is None:
+        raise Touches(_text(node))
+    return handler(node, names)
+
+
+def scalar(node: ast.expr, names: Names) -> Any:
+    """`value_of` for an operand; raises Touches unless it is a number or string."""
+    value = value_of(node, names)
+    if value is SCALAR or type(value) in SCALARS:
+        return value
+    raise Touches(f"{_text(node)} may be an array")
+
+
+def truth(node: ast.expr, names: Names) -> None:
+    """Raises Touches if the expression, or asking whether it is true, may touch arrays."""
+    value = value_of(node, names)
+    if value is not SCALAR and type(value) not in SCALARS and type(value) not in _SEQUENCES:
+        raise Touches(f"{_text(node)} may be an array")
+
+
+def is_sequence(value: Any) -> bool:
+    """Whether iterating over it and asking whether it is empty run no code and read no array."""
+    return type(value) in _SEQUENCES
+
+
+def outermost_call(node: ast.Call, names: Names) -> None:
+    """Raises Touches unless the call is a launch, of a watched function, or harmless.
+
+    What a watched function touches, its own statements watch over.
+    """
+    _call(node, names)
+
+
+def _call(node: ast.Call, names: Names) -> Any:
+    """Launches and watched functions may be entered; when they return, nothing is pending.
+
+    Unless the call is the last thing that a statement does, which then watches on.
+    """
+    function = value_of(node.func, names)
+    launches = any(function is launch for launch in _LAUNCHES)
+    if launches or is_watched(function):
+        for argument in node.args:
+            if isinstance(argument, ast.Starred):
+                _exactly(argument.value, names, (tuple, list))
+            else:
+                _passed(argument, names)
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                _exactly(keyword.value, names, (dict,))
+            else:
+                _passed(keyword.value, names)
+        return SCALAR if launches else OPAQUE
+    return _call_of(function, node, names)
+
+
+def _passed(node: ast.expr, names: Names) -> None:
+    if not isinstance(node, (ast.Name, ast.Constant)):
+        value_of(node, names)
+
+
+def plain_attribute_store(target: ast.Attribute, names: Names) -> Any:
+    """The object whose attribute is set; raises Touches if that may run code."""
+    owner = value_of(target.value, names)
+    kind: Any = type(owner)
+    found = _in_type(kind, target.attr)
+    plain = _has_plain_dict(kind) and not _is_data_descriptor(found)
+    if (
+        kind.__setattr__ is not object.__setattr__
+        or isinstance(owner, (_Token, np.ndarray))
+        or not (plain or type(found) is MemberDescriptorType)
+    ):
+        raise Touches(f"setting {_text(target)}")
+    return owner
+
+
+def plain_item_store(target: ast.Subscript, names: Names) -> None:
+    """Raises Touches unless an element of a list or dict is set."""
+    _exactly(target.value, names, (list, dict))
+    key = value_of(target.slice, names)
+    if type(key) not in (int, str):
+        raise Touches(f"setting {_text(target)}")
+
+
+def _exactly(node: ast.expr, names: Names, kinds: tuple[type, ...]) -> Any:
+    value = value_of(node, names)
+    if type(value) not in kinds:
+        raise Touches(_text(node))
+    return value
+
+
+# ------------------------------------------------------------------- each kind of expression
+
+
+def _attribute(node: ast.Attribute, names: Names) -> Any:
+    owner = value_of(node.value, names)
+    name = node.attr
+    value = attribute(owner, name)
+    if value is _MISSING:
+        raise Touches(_text(node))
+    return value
+
+
+_MISSING = object()
+
+
+def attribute(owner: Any, name: str) -> Any:
+    """An attribute that is found without running code; `_MISSING` otherwise."""
+    kind: Any = type(owner)
+    if kind is ModuleType or owner is pykokkos:
+        return vars(owner).get(name, _MISSING)
+    if kind is np.ndarray:
+        return getattr(owner, name) if name in _METADATA else _MISSING
+    if kind is View or kind is Subview:
+        if name in _VIEW_METADATA:
+            return getattr(owner, name)
+        return getattr(owner, name) if name in _VIEW_METHODS else _MISSING
+    if isinstance(owner, type):
+        return _class_attribute(owner, name)
+    if isinstance(owner, _Token) or kind.__getattribute__ is not object.__getattribute__:
+        return _MISSING
+    found = _in_type(kind, name)
+    if type(found) is MemberDescriptorType:
+        try:
+            return found.__get__(owner)
+        except AttributeError:
+            return _MISSING
+    if _is_data_descriptor(found):
+        return _MISSING  # a property
+    own = getattr(owner, "__dict__", None) if _has_plain_dict(kind) else None
+    if type(own) is dict and name in own:
+        return own[name]
+    if type(found) is FunctionType:
+        return MethodType(found, owner)
+    return found if type(found) in SCALARS else _MISSING
+
+
+def _class_attribute(owner: type, name: str) -> Any:
+    if owner in (ExecutionSpace, MemorySpace, Layout, Trait):
+        return owner.__members__.get(name, _MISSING)
+    found = _in_type(owner, name) if type(owner) is type else _MISSING
+    return found if type(found) in SCALARS else _MISSING
+
+
+def _is_data_descriptor(found: Any) -> bool:
+    return hasattr(type(found), "__set__") or hasattr(type(found), "__delete__")
+
+
+def _has_plain_dict(kind: type) -> bool:
+    found = _in_type(kind, "__dict__")
+    return type(found) is GetSetDescriptorType
+
+
+def _in_type(kind: type, name: str) -> Any:
+    for base in kind.__mro__:
+        members: Mapping[str, Any] = vars(base)
+        assert isinstance(members, MappingProxyType)
+        if name in members:
+            return members[name]
+    return _MISSING
+
+
+def _display(node: ast.Tuple | ast.List, names: Names) -> Any:
+    values = []
+    for element in node.elts:
+        if isinstance(element, ast.Starred):
+            _exactly(element.value, names, (tuple, list))
+        values.append(value_of(element, names) if not isinstance(element, ast.Starred) else OPAQUE)
+    if any(isinstance(element, ast.Starred) for element in node.elts):
+        return OPAQUE
+    return tuple(values) if isinstance(node, ast.Tuple) else values
+
+
+def _subscript(node: ast.Subscript, names: Names) -> Any:
+    owner = value_of(node.value, names)
+    key = value_of(node.slice, names)
+    if type(owner) not in (tuple, list, dict, str) or type(key) not in (int, str):
+        raise Touches(_text(node))
+    try:
+        return owner[key]
+    except (LookupError, TypeError):
+        raise Touches(_text(node)) from None
+
+
+def _binary(node: ast.BinOp, names: Names) -> Any:
+    scalar(node.left, names)
+    scalar(node.right, names)
+    return SCALAR
+
+
+_SIGNS: dict[type[ast.unaryop], Callable[[Any], Any]] = {
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Invert: operator.invert,
+}
+
+
+def _unary(node: ast.UnaryOp, names: Names) -> Any:
+    if isinstance(node.op, ast.Not):
+        truth(node.operand, names)
+        return SCALAR
+    value = scalar(node.operand, names)
+    return _SIGNS[type(node.op)](value) if type(value) is int else SCALAR
+
+
+def _compare(node: ast.Compare, names: Names) -> Any:
+    if all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
+        value_of(node.left, names)
+        for operand in node.comparators:
+            value_of(operand, names)
+        return SCALAR
+    scalar(node.left, names)
+    for operand in node.comparators:
+        scalar(operand, names)
+    return SCALAR
+
+
+def _bool(node: ast.BoolOp, names: Names) -> Any:
+    for operand in node.values:
+        scalar(operand, names)
+    return SCALAR
+
+
+def _choice(node: ast.IfExp, names: Names) -> Any:
+    truth(node.test, names)
+    chosen = [value_of(node.body, names), value_of(node.orelse, names)]
+    scalars = all(value is SCALAR or type(value) in SCALARS for value in chosen)
+    return SCALAR if scalars else OPAQUE
+
+
+def _formatted(node: ast.JoinedStr, names: Names) -> Any:
+    for part in node.values:
+        if isinstance(part, ast.FormattedValue):
+            scalar(part.value, names)
+            if part.format_spec is not None:
+                value_of(part.format_spec, names)
+    return SCALAR
+
+
+def _slice(node: ast.Slice, names: Names) -> Any:
+    for part in (node.lower, node.upper, node.step):
+        if part is not None:
+            scalar(part, names)
+    return OPAQUE
+
+
+def _call_of(function: Any, node: ast.Call, names: Names) -> Any:
+    """What a call of a function that is not the program's own gives."""
+    arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
+    if any(isinstance(a, ast.Starred) for a in node.args) or None in [k.arg for k in node.keywords]:
+        raise Touches(_text(node))
+    if _known(function, _NUMBERS_ONLY) or _known(function, _FRESH_ARRAYS):
+        for argument in arguments:
+            _numbers(argument, names)
+        return SCALAR if _known(function, _GIVE_NUMBERS) else OPAQUE
+    if function is builtins.len and len(arguments) == 1:
+        kinds, given = _PLAIN_CONTAINERS, SCALAR
+    elif function is builtins.enumerate or function is builtins.zip:
+        kinds, given = _SEQUENCES, OPAQUE
+    elif type(function) is MethodType and type(function.__self__) in (View, Subview):
+        kinds, given = SCALARS, SCALAR  # extent, rank
+    else:
+        raise Touches(f"{_text(node.func)}() may touch arrays")
+    for argument in arguments:
+        value = value_of(argument, names)
+        if type(value) not in kinds and not (value is SCALAR and kinds is SCALARS):
+            raise Touches(_text(node))
+    return given
+
+
+def _known(function: Any, known: frozenset[Any]) -> bool:
+    try:
+        return function in known
+    except TypeError:  # not hashable
+        return False
+
+
+def _numbers(node: ast.expr, names: Names) -> None:
+    """A number, a tuple or list of them, or a type."""
+    value = value_of(node, names)
+    parts = value if type(value) in (tuple, list) else (value,)
+    for part in parts:
+        if part is SCALAR or type(part) in SCALARS or isinstance(part, (type, np.dtype)):
+            continue
+        if type(part).__module__ == "pyfuser.frontends.embedded.spaces":
+            continue
+        raise Touches(f"{_text(node)} may be an array")
+
+
+def _text(node: ast.AST) -> str:
+    text = ast.unparse(node)
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+_HANDLERS: dict[type[ast.expr], Callable[[Any, Names], Any]] = {
+    ast.Constant: lambda node, names: node.value,
+    ast.Name: lambda node, names: names(node.id),
+    ast.Attribute: _attribute,
+    ast.Tuple: _display,
+    ast.List: _display,
+    ast.Subscript: _subscript,
+    ast.BinOp: _binary,
+    ast.UnaryOp: _unary,
+    ast.Compare: _compare,
+    ast.BoolOp: _bool,
+    ast.IfExp: _choice,
+    ast.JoinedStr: _formatted,
+    ast.Slice: _slice,
+    ast.Call: _call,
+}
+SUPPORTED = frozenset(_HANDLERS)

@@ -1,0 +1,99 @@
+"""Runs a script as Python would run it, and traced."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from importlib.machinery import SourceFileLoader
+from types import CodeType, ModuleType, TracebackType
+from typing import NoReturn
+
+from pyfuser import driver
+from pyfuser.errors import PyFuserError
+from pyfuser.frontends import modes
+from pyfuser.run import guards, hook
+from pyfuser.run.rewrite import rewritten
+from pyfuser.settings import SETTINGS
+
+_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
+
+
+def watch(folder: str) -> None:
+    """Trace every call from here on; modules below the folder are rewritten when imported."""
+    guards.install()
+    hook.install(folder)
+    modes.SWITCHES.careful = True
+    modes.SWITCHES.everywhere = True
+
+
+def watch_from_environment() -> None:
+    """With PYFUSER=on, trace every call of the program that imports PyFuser.
+
+    The script itself was compiled before, so its launches on NumPy arrays run at once; so do not
+    those of modules below its folder that it imports later.
+    """
+    if SETTINGS.on:
+        watch(os.path.dirname(os.path.abspath(sys.argv[0] or ".")))
+
+
+class ScriptError(PyFuserError):
+    """A script cannot be run as asked."""
+
+
+def run(script: str, arguments: list[str], fuse: bool) -> None:
+    """Run a script as `python script arguments` does; what is pending runs at its end.
+
+    Raises ScriptError if it cannot be read, and what the script raises, SystemExit too; its
+    traceback is printed by then.
+    """
+    path = os.path.abspath(script)
+    try:
+        with io.open_code(path) as file:
+            source = file.read()
+    except OSError as error:
+        raise ScriptError(f"cannot run {script}: {error.strerror}") from None
+    folder = os.path.dirname(os.path.realpath(script))
+    if not getattr(sys.flags, "safe_path", False):
+        sys.path[0] = folder
+    sys.argv[:] = [script, *arguments]
+    module = ModuleType("__main__")
+    vars(module).update(__file__=path, __cached__=None, __builtins__=__builtins__)
+    module.__loader__ = SourceFileLoader("__main__", path)
+    sys.modules["__main__"] = module
+    if fuse:
+        watch(folder)
+    else:
+        modes.SWITCHES.allowed = False
+    try:
+        code = _compiled(source, path, fuse)
+        try:
+            exec(code, vars(module))
+        finally:
+            driver.TRACER.flush()
+    except SystemExit:
+        raise
+    except BaseException as error:
+        _fail(error)
+
+
+def _compiled(source: bytes, path: str, fuse: bool) -> CodeType:
+    if fuse:
+        return rewritten(source, path)
+    return compile(source, path, "exec", dont_inherit=True)
+
+
+def _fail(error: BaseException) -> NoReturn:
+    """Report an error as the interpreter does, and end as it does, without our own frames."""
+    traceback = _users(error.__traceback__)
+    error.__traceback__ = traceback
+    sys.excepthook(type(error), error, traceback)
+    sys.excepthook = lambda *_: None
+    raise error
+
+
+def _users(traceback: TracebackType | None) -> TracebackType | None:
+    """The traceback without the first frames, which are ours."""
+    while traceback is not None and traceback.tb_frame.f_code.co_filename.startswith(_PACKAGE):
+        traceback = traceback.tb_next
+    return traceback

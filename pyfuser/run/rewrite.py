@@ -1,0 +1,265 @@
+"""Rewrites a module so that it runs what is pending before it touches an array.
+
+Before each statement that may touch an array (see `checks`) stands, on the same line,
+
+    if __pyfuser_tracer__.raw: __pyfuser_before__(site, its local variables)
+
+and so for the condition of each `while` and each step of a `for`. A call that a statement makes
+last, `f(x)` or `y = f(x)` or `return f(x)`, becomes `__pyfuser_top__(f)(x)` and may leave calls
+pending; all other calls in it run what they launch. A function that makes such calls runs what is
+pending in a `finally` (see `watched`). What is not rewritten is not wrong: launches it makes on
+NumPy arrays run at once. Left alone are workunits, comprehensions, class bodies, and modules that
+hand code objects to compilers.
+"""
+
+from __future__ import annotations
+
+import ast
+from types import CodeType
+from typing import TypeVar
+
+from pyfuser.run.checks import check_of, launches_last, touches_nothing, unpacking
+from pyfuser.run.guards import SITES, Site
+from pyfuser.run.scopes import Function, Scope
+from pyfuser.run.watched import OUTER, register
+
+#: Decorators below which the code is PyKokkos' language, not the host's.
+_KERNELS = frozenset({"workunit", "function", "classtype", "fuse"})
+#: Packages that read the code of functions, and would meet our additions.
+_CODE_READERS = frozenset({"numba", "cloudpickle", "dill", "joblib", "dask", "ray", "torch"})
+
+Node = TypeVar("Node", bound=ast.AST)
+
+
+def rewritten(source: bytes | str, file: str) -> CodeType:
+    """The code of a module with what watches over pending calls; plain where that cannot be.
+
+    Raises SyntaxError and ValueError, as `compile` does.
+    """
+    plain = compile(source, file, "exec", dont_inherit=True)
+    try:
+        tree = ast.parse(source, file)
+        if _read_by_compilers(tree):
+            return plain
+        rewriter = _Rewriter(file)
+        rewriter.module(tree)
+        code = compile(ast.fix_missing_locations(tree), file, "exec", dont_inherit=True)
+    except RecursionError:
+        return plain
+    register(code, plain, rewriter.watched)
+    return code
+
+
+def _read_by_compilers(tree: ast.Module) -> bool:
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names.update(alias.name.split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module.split(".")[0])
+    return not names.isdisjoint(_CODE_READERS)
+
+
+class _Rewriter:
+    """Rewrites the statements of one module; `watched` names the functions that it did."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.watched: set[tuple[str, int]] = set()
+        self._calls = 0  # rewritten so far: so one sees whether a block has any
+        self._lambdas = _Lambdas(self)
+
+    def module(self, tree: ast.Module) -> None:
+        tree.body = self._body(tree.body, Scope())
+
+    def _body(self, body: list[ast.stmt], scope: Scope) -> list[ast.stmt]:
+        """The body of a module or function: it leaves nothing pending to whom it returns."""
+        before = self._calls
+        rest = self._block(body, scope)
+        if self._calls == before:
+            return rest
+        first = 0
+        while first < len(rest) and _must_be_first(rest[first]):
+            first += 1
+        if first == len(rest):
+            return rest
+        return [*rest[:first], self._at_the_end(rest[first:])]
+
+    def _at_the_end(self, body: list[ast.stmt]) -> ast.stmt:
+        """A block after which nothing is pending, however it ends."""
+        last = body[-1]
+        leave = ast.Expr(self._call("__pyfuser_leave__", last, "the end of a function", OUTER))
+        guard = ast.If(_raw(), [leave], [])
+        return _at(body[0], ast.Try(body, [], [], [_at(last, guard)]))
+
+    def _block(self, body: list[ast.stmt], scope: Scope) -> list[ast.stmt]:
+        return [part for statement in body for part in self._statement(statement, scope)]
+
+    def _statement(self, node: ast.stmt, scope: Scope) -> list[ast.stmt]:
+        """A statement and, if it needs one, its guard."""
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return self._function(node, scope)
+        if isinstance(node, ast.ClassDef):
+            return self._class(node, scope)
+        if isinstance(node, ast.While):
+            test = self._guard_expression(node, scope)
+            self._inside(node, scope)
+            node.test = _at(node.test, ast.BoolOp(ast.Or(), [test, node.test]))
+            return [node]
+        if touches_nothing(node):
+            return [node]
+        guard = [] if _is_block(node) else [self._guard(node, scope)]
+        self._inside(node, scope)
+        return [*guard, node]
+
+    def _inside(self, node: ast.stmt, scope: Scope) -> None:
+        """Rewrite what stands below a statement: blocks, lambdas, and its last call."""
+        call = launches_last(node, scope)
+        before = self._calls
+        for name, value in ast.iter_fields(node):
+            if isinstance(value, ast.expr):
+                setattr(node, name, self._lambdas.visit(value))
+            elif isinstance(value, list) and value and isinstance(value[0], ast.stmt):
+                setattr(node, name, self._block(value, scope))
+            elif isinstance(value, list):
+                for part in value:
+                    self._part(part, scope)
+        launches = self._calls > before
+        if call is not None:
+            self._calls += 1
+            call.func = _at(call.func, ast.Call(_name("__pyfuser_top__"), [call.func], []))
+        elif isinstance(node, ast.For) and launches:
+            arguments = [ast.Constant(unpacking(node.target)), node.iter]
+            text = f"a step of a loop over {ast.unparse(node.iter)}"
+            node.iter = _at(node.iter, self._call("__pyfuser_iterate__", node, text, *arguments))
+        elif isinstance(node, (ast.With, ast.AsyncWith)) and launches:
+            node.body = [self._at_the_end(node.body)]
+        elif isinstance(node, ast.AsyncFor) and launches:
+            raise AssertionError("async functions defer nothing")
+
+    def _part(self, part: object, scope: Scope) -> None:
+        """A handler of exceptions, a case of a match, an item of a `with`, or an expression."""
+        if isinstance(part, ast.ExceptHandler):
+            part.body = self._block(part.body, scope)
+            if part.type is not None and not isinstance(part.type, ast.Name):
+                guard = self._flush_expression(part, f"except {ast.unparse(part.type)}")
+                part.type = _at(part.type, ast.BoolOp(ast.Or(), [guard, part.type]))
+        elif isinstance(part, ast.match_case):
+            part.body = self._block(part.body, scope)
+            self._lambdas.visit(part.pattern)
+        elif isinstance(part, ast.AST):
+            self._lambdas.visit(part)
+
+    def _function(self, node: Function, scope: Scope) -> list[ast.stmt]:
+        guard = [] if _plain_definition(node) else [self._guard(node, scope)]
+        if _is_kernel(node):
+            return [*guard, node]
+        first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+        self.watched.add((node.name, first))
+        before = self._calls
+        for decorator in node.decorator_list:
+            self._lambdas.visit(decorator)
+        node.body = self._body(node.body, scope.inside(node))
+        self._calls = before  # its calls are made when it is called
+        return [*guard, node]
+
+    def _class(self, node: ast.ClassDef, scope: Scope) -> list[ast.stmt]:
+        """Only the functions in it: its own statements run as any code that is not rewritten."""
+        guard = self._guard(node, scope)
+        if not _is_kernel(node):
+            for index, statement in enumerate(node.body):
+                if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                    node.body[index] = self._function(statement, scope)[-1]
+                elif isinstance(statement, ast.ClassDef):
+                    node.body[index] = self._class(statement, scope)[-1]
+        return [guard, node]
+
+    def _guard(self, node: ast.stmt, scope: Scope) -> ast.stmt:
+        return _at(node, ast.If(_raw(), [ast.Expr(self._check_call(node, scope))], []))
+
+    def _guard_expression(self, node: ast.While, scope: Scope) -> ast.expr:
+        return ast.BoolOp(ast.And(), [_raw(), self._check_call(node, scope)])
+
+    def _flush_expression(self, node: ast.AST, text: str) -> ast.expr:
+        leave = self._call("__pyfuser_leave__", node, text, OUTER)
+        return ast.BoolOp(ast.And(), [_raw(), leave])
+
+    def _check_call(self, node: ast.stmt, scope: Scope) -> ast.expr:
+        check, names = check_of(node, scope) or (None, ())
+        site = Site(self.file, node.lineno, _text(node), check, names)
+        return ast.Call(_name("__pyfuser_before__"), [_number(site), *map(_name, names)], [])
+
+    def _call(
+        self, function: str, node: ast.AST, text: str, *arguments: ast.expr | str
+    ) -> ast.expr:
+        site = Site(self.file, getattr(node, "lineno", 0), text)
+        given = [ast.Constant(a) if isinstance(a, str) else a for a in arguments]
+        return ast.Call(_name(function), [_number(site), *given], [])
+
+
+class _Lambdas(ast.NodeTransformer):
+    """Lambdas flush before they do anything: a signal or a finaliser may call them."""
+
+    def __init__(self, rewriter: _Rewriter) -> None:
+        self._rewriter = rewriter
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        self.generic_visit(node)
+        guard = self._rewriter._flush_expression(node, "a lambda runs")
+        node.body = _at(node.body, ast.BoolOp(ast.Or(), [guard, node.body]))
+        return node
+
+
+def _number(site: Site) -> ast.expr:
+    SITES.append(site)
+    return ast.Constant(len(SITES) - 1)
+
+
+def _name(name: str) -> ast.expr:
+    return ast.Name(name, ast.Load())
+
+
+def _raw() -> ast.expr:
+    return ast.Attribute(_name("__pyfuser_tracer__"), "raw", ast.Load())
+
+
+def _at(place: ast.AST, node: Node) -> Node:
+    """A new node, and those below it that have no place yet, with the place of another."""
+    for part in ast.walk(node):
+        if "lineno" in part._attributes and not hasattr(part, "lineno"):
+            ast.copy_location(part, place)
+    return node
+
+
+def _text(node: ast.stmt) -> str:
+    text = ast.unparse(node).split("\n")[0]
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _must_be_first(node: ast.stmt) -> bool:
+    if isinstance(node, ast.ImportFrom):
+        return node.module == "__future__"
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _is_block(node: ast.stmt) -> bool:
+    """Whether a statement does nothing but run the blocks below it."""
+    return isinstance(node, ast.Try) or type(node).__name__ == "TryStar"
+
+
+def _is_kernel(node: Function | ast.ClassDef) -> bool:
+    for decorator in node.decorator_list:
+        called = decorator.func if isinstance(decorator, ast.Call) else decorator
+        name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+        if name in _KERNELS:
+            return True
+    return False
+
+
+def _plain_definition(node: Function) -> bool:
+    """Whether defining the function runs no code: no decorators, constant defaults."""
+    given = node.args
+    annotations = [a.annotation for a in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+    evaluated = [*given.defaults, *given.kw_defaults, *annotations, node.returns]
+    names = (ast.Constant, ast.Name)
+    return not node.decorator_list and all(e is None or isinstance(e, names) for e in evaluated)

@@ -1,0 +1,95 @@
+"""Runs small scripts as `pyfuser run` does, inside the test process and without a compiler."""
+
+from __future__ import annotations
+
+import _thread
+import contextlib
+import gc
+import io
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from pyfuser import driver
+from pyfuser.frontends import modes
+from pyfuser.frontends.embedded import dispatch
+from pyfuser.run import program
+from tests.conftest import Interpreted
+
+PREAMBLE = """\
+import sys
+import numpy as np
+import pykokkos as pk
+
+@pk.workunit
+def add(i, a, s):
+    a[i] += s
+
+@pk.workunit
+def copy(i, b, a):
+    b[i] = a[i]
+
+@pk.workunit
+def total(i, acc, a):
+    acc += a[i]
+
+def launch(a, s=1.0):
+    pk.parallel_for(len(a), add, a=a, s=s)
+
+"""
+
+
+class Ran:
+    """A script's output, and how many calls ran together at most (0: nothing was recorded)."""
+
+    def __init__(self, output: str, together: int) -> None:
+        self.output = output
+        self.together = together
+
+
+Runner = Callable[..., Ran]
+
+
+@pytest.fixture
+def run(
+    tmp_path: Path, interpreted: Interpreted, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Runner]:
+    """`run(text, fuse)`: run a script, of which PREAMBLE is the beginning."""
+    monkeypatch.setattr(modes.SWITCHES, "everywhere", None)
+    monkeypatch.setattr(modes.SWITCHES, "careful", False)
+    monkeypatch.setattr(modes.SWITCHES, "allowed", True)
+    monkeypatch.setattr(sys, "argv", list(sys.argv))
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
+    threads = _thread._count()  # those of the test runner
+    monkeypatch.setattr(dispatch, "_other_threads", lambda: _thread._count() - threads)
+    modules = set(sys.modules)
+    runner = sys.modules["__main__"]
+
+    def run(text: str, fuse: bool = True, arguments: tuple[str, ...] = ()) -> Ran:
+        script = tmp_path / "script.py"
+        script.write_text(PREAMBLE + text, encoding="utf-8")
+        sizes = [0]
+
+        def flush(tracer):
+            sizes.append(len(tracer.calls))
+            interpreted.flush(tracer)
+
+        monkeypatch.setattr(driver.TRACER, "flush_function", flush)
+        modes.SWITCHES.allowed = True
+        sys.modules["__main__"] = runner
+        gc.collect()  # finalisers of the script before must not speak in this one
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            program.run(str(script), list(arguments), fuse)
+        for name in set(sys.modules) - modules:
+            if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
+                del sys.modules[name]
+        return Ran(out.getvalue(), max(sizes))
+
+    yield run
+    driver.TRACER.flush()

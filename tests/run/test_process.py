@@ -1,0 +1,160 @@
+"""`pyfuser run script.py` against `python script.py`: arguments, exit codes, tracebacks, stdin."""
+
+# ruff: noqa: E501
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+SCRIPTS = {
+    "arguments": "import sys\nprint(sys.argv, __name__, __file__, sys.path[0])",
+    "names of the module": (
+        "import sys\nprint(sys.modules['__main__'].__dict__ is globals(), __doc__, __spec__)"
+    ),
+    "stdin": "print(input(), input())",
+    "exit code": "import sys\nprint('x')\nsys.exit(7)",
+    "exit message": "import sys\nsys.exit('a message')",
+    "exit without a code": "raise SystemExit",
+    "an error": "def f(x):\n    return 1 / x\n\ndef g():\n    y = f(\n        0)\n\ng()",
+    "an error in a loop": "for x in (1 / k for k in (1, 0)):\n    y = [x]\n    print(y)",
+    "an error in a loop that calls": (
+        "def f(x): print(x)\nfor x in (1 / k for k in (1, 0)):\n    f(x)"
+    ),
+    "not iterable": "def f(x): print(x)\nfor x in 5:\n    f(x)",
+    "a chain of errors": (
+        "def f():\n    try:\n        {}['x']\n    except KeyError as e:\n        raise ValueError(1)\nf()"
+    ),
+    "a syntax error": "print(1)\nx = = 2",
+    "an own module": "import helper\nprint(helper.double(2), helper.__file__, helper.__name__)",
+    "an error in an own module": "import helper\nhelper.fail()",
+    "an error while importing": "import broken",
+    "an excepthook": "import sys\nsys.excepthook = lambda *e: print(e[0], e[1])\n1 / 0",
+    "atexit": "import atexit\natexit.register(print, 'end')\nprint('x')\n1 / 0",
+    "interrupt": "raise KeyboardInterrupt",
+    "killed": "import os, signal\nos.kill(os.getpid(), signal.SIGTERM)",
+    "pickling": "import pickle\nclass C: pass\nprint(pickle.loads(pickle.dumps(C())).__class__ is C)",
+    "inspection": "import inspect\ndef f():\n    return 1\nprint(inspect.getsource(f), f.__code__.co_name)",
+    "warnings": "import warnings\ndef f():\n    warnings.warn('here', stacklevel=2)\nf()",
+    "encoding": "# -*- coding: latin-1 -*-\nprint(ascii('\xe9'))",
+    "future": "'Doc.'\nfrom __future__ import annotations\ndef f(x: Undefined): return x\nprint(f(1), __doc__)",
+    "stack": "import traceback\ndef f():\n    print(traceback.extract_stack(limit=2))\nf()",
+}
+HELPER = "def double(x):\n    return 2 * x\n\ndef fail():\n    return double(None)\n"
+
+
+def ran(command: list[str], script: Path) -> tuple[int, str, str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, *command, script.name, "--report", "-x", "1"],
+        input="one\ntwo\n", capture_output=True, text=True, cwd=script.parent, env=environment,
+        check=False,
+    )  # fmt: skip
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_as_plain_python(name: str, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPTS[name] + "\n", encoding="latin-1" if name == "encoding" else "utf-8")
+    (tmp_path / "helper.py").write_text(HELPER)
+    (tmp_path / "broken.py").write_text("x = 1\n\nx = x + None\n")
+    code, out, errors = ran(["-m", "pyfuser", "run"], script)
+    wanted_code, wanted_out, wanted_errors = ran([], script)
+    assert out == wanted_out
+    assert plain(errors) == plain(wanted_errors)
+    assert code == wanted_code
+
+
+def plain(traceback: str) -> str:
+    """Without the carets, whose lines only some versions print."""
+    return re.sub(r"\n +[~^]+(?=\n)", "", traceback)
+
+
+def test_there_is_no_script(tmp_path: Path) -> None:
+    code, out, errors = ran(["-m", "pyfuser", "run"], tmp_path / "missing.py")
+    assert code == 2
+    assert out == ""
+    assert errors == "pyfuser: cannot run missing.py: No such file or directory\n"
+
+
+FUSED = """
+import numpy as np
+import pykokkos as pk
+import steps
+
+a = np.zeros(1000)
+steps.both(a)
+print(a[0])
+"""
+STEPS = """
+import pykokkos as pk
+
+@pk.workunit
+def add(i, a, s):
+    a[i] += s
+
+def both(a):
+    pk.parallel_for(a.shape[0], add, a=a, s=1.0)
+    pk.parallel_for(a.shape[0], add, a=a, s=0.5)
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    (tmp_path / "steps.py").write_text(STEPS)
+    script = tmp_path / "fused.py"
+    script.write_text(FUSED)
+    return script
+
+
+def pyfuser(script: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
+    return subprocess.run(
+        [sys.executable, *arguments],
+        capture_output=True, text=True, cwd=script.parent, env=environment, check=True,
+    )  # fmt: skip
+
+
+def test_report(program: Path) -> None:
+    done = pyfuser(program, "-m", "pyfuser", "run", "--report", "fused.py")
+    assert done.stdout == "1.5\n"
+    assert "2 calls ran as 1 kernels in 1 flushes" in done.stderr
+    assert "fused.py:8: print() may touch arrays (once, 2 calls)" in done.stderr
+    assert "kernel 1: 2 calls: add (steps.py:9), add (steps.py:10)" in done.stderr
+
+
+def test_no_fusion(program: Path) -> None:
+    done = pyfuser(program, "-m", "pyfuser", "run", "--no-fusion", "--report", "fused.py")
+    assert done.stdout == "1.5\n"
+    assert "0 calls" in done.stderr
+
+
+def test_space(program: Path) -> None:
+    program.write_text("import pykokkos as pk\nprint(pk.get_default_space())\n")
+    done = pyfuser(program, "-m", "pyfuser", "run", "--space", "Serial", "fused.py")
+    assert "Serial" in done.stdout
+
+
+def test_environment_variable(program: Path) -> None:
+    program.write_text("import pyfuser\n" + FUSED + "print(pyfuser.stats().launches)\n")
+    assert pyfuser(program, "fused.py").stdout == "1.5\n2\n"
+    assert pyfuser(program, "fused.py", PYFUSER="on").stdout == "1.5\n1\n"
+
+
+def test_explain_takes_a_script(program: Path) -> None:
+    done = pyfuser(program, "-m", "pyfuser", "explain", "fused.py")
+    assert "kernel 1: 2 calls: add (steps.py:9), add (steps.py:10)" in done.stderr
+
+
+def test_compare_takes_a_script(program: Path) -> None:
+    done = pyfuser(program, "-m", "pyfuser", "compare", "--repeat", "2", "fused.py")
+    assert "2 -> 1" in done.stdout
+    assert "equal" in done.stdout
