@@ -210,9 +210,7 @@ def dispatch(
     )  # fmt: skip
     if traced(state.marked_by_fuse):
         TRACER.record(call)
-        if SWITCHES.careful and BLOCK.get() is None:
-            return _careful(binding, result, watched)
-        return result
+        return result if not SWITCHES.careful else _careful(binding, result, watched)
     if TRACER.calls:
         TRACER.flush()
     driver.run(call)
@@ -230,6 +228,8 @@ def _known_space(policy: Any) -> tuple[Space, int] | None:
 
 def _careful(binding: Binding, result: Future | None, watched: bool) -> Any:
     """What a recorded call returns to a program that knows nothing of us."""
+    if BLOCK.get() is not None:  # it does know of us here
+        return result
     # Another thread could meet the memory at any time; printf has its place in the output.
     if binding.prints or (TRACER.raw and not (watched and _other_threads() == 0)):
         TRACER.flush()
