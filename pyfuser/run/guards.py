@@ -20,7 +20,7 @@ from typing import Any
 from pyfuser import driver
 from pyfuser.frontends.embedded.dispatch import parallel_for, watched_for
 from pyfuser.run.harmless import Names, Touches
-from pyfuser.run.watched import OUTER, twin
+from pyfuser.run.watched import OUTER, TWINS, twin
 
 TRACER = driver.TRACER
 
@@ -97,7 +97,10 @@ def top(function: Any) -> Any:
     """What a statement calls last: in place of what knows how to leave calls pending, that."""
     kind = type(function)
     if kind is FunctionType:
-        return watched_for if function is parallel_for else twin(function)
+        found = TWINS.get(id(function.__code__))
+        if found is None:
+            return watched_for if function is parallel_for else function
+        return function if found[0] is found[1] else twin(function)
     if kind is MethodType and type(function.__func__) is FunctionType:
         return MethodType(twin(function.__func__), function.__self__)
     return function

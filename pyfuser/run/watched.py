@@ -17,19 +17,20 @@ from pyfuser.lower.source import REWRITTEN
 OUTER, INNER = "pyfuser: returns to anybody", "pyfuser: returns to watched code"
 
 _FUNCTION, _NOT_PLAIN = 0x1 | 0x2, 0x20 | 0x80 | 0x100 | 0x200  # CO_* flags of code objects
-_TWINS: dict[int, tuple[CodeType, CodeType]] = {}  # by id() of the code, which is kept
+#: By id() of a watched function's code: that code, kept for its id, and its twin's.
+TWINS: dict[int, tuple[CodeType, CodeType]] = {}
 
 
 def is_watched(function: Any) -> bool:
     """Whether it is a function, or a bound method, of a rewritten module."""
     if type(function) is MethodType:
         function = function.__func__
-    return type(function) is FunctionType and id(function.__code__) in _TWINS
+    return type(function) is FunctionType and id(function.__code__) in TWINS
 
 
 def twin(function: FunctionType) -> FunctionType:
     """The function that leaves calls pending when it returns; itself if it launches nothing."""
-    found = _TWINS.get(id(function.__code__))
+    found = TWINS.get(id(function.__code__))
     if found is None or found[1] is function.__code__:
         return function
     made = FunctionType(
@@ -57,7 +58,7 @@ def register(rewritten: CodeType, plain: CodeType, watched: set[tuple[str, int]]
             REWRITTEN[id(code)] = code, original
         is_plain = code.co_flags & _FUNCTION == _FUNCTION and not code.co_flags & _NOT_PLAIN
         if is_plain and (code.co_name, code.co_firstlineno) in watched:
-            _TWINS[id(code)] = code, _inner(code)
+            TWINS[id(code)] = code, _inner(code)
 
 
 def _inner(code: CodeType) -> CodeType:
