@@ -91,6 +91,7 @@ class Shared:
     real: DType = DType.FLOAT64  # what `pk.real` stands for
     pool: Sym | None = None  # the seed of random numbers
     random_state: Sym | None = None  # once one is drawn
+    atomic: set[Sym] = field(default_factory=set)  # views whose updates are atomic
 
 
 class Context:

@@ -216,6 +216,8 @@ def _parameter(context: Context, name: str, bound: BoundType) -> Param:
     sym = fresh(name, bound.dtype)
     if isinstance(bound, ViewType):
         scope[name] = whole(sym, bound.rank)
+        if bound.atomic:
+            context.shared.atomic.add(sym)
         return Param(sym, bound.rank)
     scope[name] = Variable(sym, "scalar")
     if isinstance(bound, RandomPoolType) and context.shared.pool is None:

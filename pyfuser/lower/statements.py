@@ -253,6 +253,10 @@ def update(ctx: Context, node: ast.AugAssign) -> None:
 def _update_element(ctx: Context, target: ast.Subscript, op: str, value: Expr) -> None:
     place, indices, value = _target(ctx, target, value)
     sym, location = place.sym, ctx.location(target)
+    if sym in ctx.shared.atomic:  # what Kokkos makes of a View with the trait Atomic
+        operand = convert.cast(value, sym.dtype)
+        ctx.out.append(Update(op, sym, indices, operand, True, location))
+        return
     common = convert.operation_type(op, sym.dtype, value.dtype)
     if common is sym.dtype and not isinstance(place, LocalArray):
         operand = convert.promoted(value) if op in ("<<", ">>") else convert.cast(value, common)

@@ -11,10 +11,11 @@ from pyfuser.ir.dtypes import DType, from_numpy
 
 @dataclass(frozen=True, slots=True)
 class ViewType:
-    """A view of `rank` dimensions."""
+    """A view of `rank` dimensions; atomic: updates of its elements (`x[i] += e`) are atomic."""
 
     dtype: DType
     rank: int
+    atomic: bool = False
 
     def __str__(self) -> str:
         return f"a {self.rank}-D view of {self.dtype.value}"

@@ -15,6 +15,7 @@ from pyfuser.errors import ArgumentError
 from pyfuser.frontends.embedded.data_types import complex64, complex128
 from pyfuser.frontends.embedded.random import RandomPool
 from pyfuser.frontends.embedded.view_memory import (
+    ATOMIC,
     DTYPES,
     READ_ONLY,
     refuse_misaligned,
@@ -49,7 +50,7 @@ def bound_type(code: int) -> BoundType:
         return RandomPoolType()
     dtype = DTYPES[code & 31]
     rank = (code & (READ_ONLY - 1)) >> 5
-    return BoundView(dtype, rank) if rank else ScalarType(dtype)
+    return BoundView(dtype, rank, bool(code & ATOMIC)) if rank else ScalarType(dtype)
 
 
 def classify(name: str, value: Any) -> Coded:

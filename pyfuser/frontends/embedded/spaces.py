@@ -44,7 +44,10 @@ class Layout(Enum):
 
 
 class Trait(Enum):
-    """Memory traits; only Unmanaged (the memory is somebody else's) changes anything here."""
+    """Memory traits, of which two change something here.
+
+    Atomic: updates (`x[i] += e`) are atomic. Unmanaged: the memory is somebody else's.
+    """
 
     Atomic = "Atomic"
     TraitDefault = None

@@ -25,6 +25,7 @@ DTYPES = tuple(DType)
 _INDEX = {dtype: n for n, dtype in enumerate(DTYPES)}
 
 READ_ONLY = 1 << 16  # set in the code of a view that must not be written
+ATOMIC = 1 << 17  # in that of a view whose updates are atomic
 
 
 def view_code(dtype: DType, rank: int) -> int:
@@ -78,6 +79,8 @@ class ViewMemory:
         self._code = view_code(region.dtype, len(region.shape))
         if array is not None and not array.flags.writeable:
             self._code |= READ_ONLY
+        if self.trait is Trait.Atomic:
+            self._code |= ATOMIC
         self.shape = shape
         self.ndim = len(shape)
         self.size = math.prod(shape)
