@@ -34,6 +34,9 @@ class Interruption:
 
     def __exit__(self, *_: object) -> None:
         sys.settrace(None)
+        # Between taking a lock and entering its block Python runs no signal handler, but this.
+        while driver.TRACER.lock._is_owned():  # type: ignore[attr-defined]
+            driver.TRACER.lock.release()
 
     def _enter(self, frame: FrameType, event: str, argument: Any) -> Any:
         name = frame.f_code.co_filename
