@@ -167,6 +167,10 @@ def _compare(
     for contestant, column in columns.items():
         if contestant == "fused" or column.error is not None:
             continue
-        theirs = conversations[contestant].outputs()
+        try:
+            theirs = conversations[contestant].outputs()
+        except PeerError as error:
+            column.error = str(error)
+            continue
         column.difference = difference(ours, theirs)
         column.check = program.failed_check(name, theirs, size, runs, expected=ours)
