@@ -46,7 +46,6 @@ CONTESTANTS = {
         Contestant("numpy", "NumPy", "numpy"),
         Contestant("jax", "JAX", "jax", "jax"),
         Contestant("numexpr", "numexpr", "numexpr", "numexpr"),
-        Contestant("dace", "DaCe", "dace", "dace"),
         Contestant("cpp-fast", "C++ -ffast-math", "cpp", fastmath=True),
         Contestant("numba-fast", "Numba fastmath", "numba", "numba", fastmath=True),
     )
@@ -148,9 +147,7 @@ def _build(contestant: Contestant, module: ModuleType) -> Run:
 
         # error_model: a division by zero gives inf and no exception, so that loops vectorise
         return factory(
-            partial(
-                numba.njit, parallel=True, error_model="numpy", fastmath=contestant.fastmath
-            )
+            partial(numba.njit, parallel=True, error_model="numpy", fastmath=contestant.fastmath)
         )
     if contestant.factory == "jax":
         import jax

@@ -7,7 +7,7 @@ Each file defines, for the program of the same name in `kernels/`,
 - ``floor(size) -> int``: the bytes that one run must move through memory if each array that lives
   on is read or written once a sweep, and nothing else moves (0: no memory traffic to speak of),
 - a factory for each peer that has a version: ``cpp(build)``, ``numba(njit)``, ``numpy()``,
-  ``jax()``, ``numexpr()``, ``dace()``. It imports the library, compiles what it can and returns
+  ``jax()``, ``numexpr()``. It imports the library, compiles what it can and returns
   ``run(state)``, which makes one run in place.
 """
 

@@ -18,7 +18,7 @@ from pyfuser.compare import machine
 from pyfuser.compare.report import seconds
 from pyfuser.compare.summary import spread
 
-PACKAGES = ("numba", "jax", "numexpr", "dace", "scipy")
+PACKAGES = ("numba", "jax", "numexpr", "scipy")
 
 
 def complain(results: Sequence[Result]) -> int:
@@ -180,14 +180,16 @@ def save_plot(results: Sequence[Result], options: Options, path: Path) -> None:
         ]
         if points:
             marker = "os^DvPX*<>"[number % 10]
-            axes.scatter(*zip(*points, strict=True), s=26, marker=marker, label=LABELS[name])
+            x, y = zip(*points, strict=True)
+            axes.scatter(x, y, s=26, marker=marker, label=LABELS[name])
     floors = [
         (result.floor / median(result.columns["fused"].times), row)
         for row, result in enumerate(results)
         if result.floor
     ]
     if floors:
-        axes.scatter(*zip(*floors, strict=True), s=120, marker="|", color="black", label="floor")
+        x, y = zip(*floors, strict=True)
+        axes.scatter(x, y, s=120, marker="|", color="black", label="floor")
     axes.set_xscale("log")
     axes.set_yticks(range(len(results)), [result.name for result in results])
     axes.invert_yaxis()

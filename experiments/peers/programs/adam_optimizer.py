@@ -126,7 +126,6 @@ def numexpr():
             evaluate("b1 * m + c1 * (w - t)", values, out=m)
             evaluate("b2 * v + c2 * (w - t) * (w - t)", values, out=v)
             evaluate("keep * w - rate * (m / p) / (sqrt(v / q) + eps)", values, out=w)
-        half = np.float32(0.5)
-        s.loss[0] = evaluate("sum(half * (w - target) * (w - target))")
+        s.loss[0] = evaluate("sum(0.5 * (w - target) * (w - target))")
 
     return run

@@ -21,8 +21,10 @@ def outputs(s: State) -> Outputs:
 
 
 def floor(size: int) -> int:
-    """An iteration reads p, r and x and writes them, and reads p and r once more, as p.Ap is
-    needed before; the start reads b and writes x, r and p."""
+    """An iteration reads and writes p, r and x, and reads p and r again: p.Ap is needed between.
+
+    The start reads b and writes x, r and p.
+    """
     return (64 * ITERATIONS + 32) * size * size
 
 

@@ -28,8 +28,7 @@ def outputs(s: State) -> Outputs:
 
 
 def floor(size: int) -> int:
-    """Places, velocities and forces in, places and velocities out; then places, velocities and
-    lists in, velocities and forces out."""
+    """Two passes: x, v and f in, x and v out; then x, v and lists in, v and f out."""
     return (15 * 8 + 12 * 8 + 4 * COUNT) * STEPS * size**3
 
 
