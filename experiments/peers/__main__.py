@@ -33,8 +33,9 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-def measured(options: Options) -> list[Result]:
-    """Measure behind a progress bar."""
+def measured(options: Options, path: Path | None) -> list[Result]:
+    """Measure behind a progress bar; after each program, write what there is to `path`."""
+    results: list[Result] = []
     columns = TextColumn("{task.description:<32}"), BarColumn(), MofNCompleteColumn()
     console = Console(stderr=True)
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
@@ -43,7 +44,11 @@ def measured(options: Options) -> list[Result]:
         def advance(what: str) -> None:
             progress.update(task, advance=1, description=what, refresh=True)
 
-        return measure(options, advance)
+        for result in measure(options, advance):
+            results.append(result)
+            if path is not None:
+                _write(path, json.dumps(report.as_json(results, options), indent=1) + "\n")
+    return results
 
 
 def main() -> int:
@@ -56,13 +61,11 @@ def main() -> int:
     options = Options(
         tuple(given.programs), tuple(given.peers), given.size, given.repeat, given.threads
     )
-    results = measured(options)
+    results = measured(options, given.json)
     console = Console()
     if not console.is_terminal:
         console = Console(width=220)  # a log wraps no rows
     console.print(report.table(results, options))
-    if given.json is not None:
-        _write(given.json, json.dumps(report.as_json(results, options), indent=1) + "\n")
     if given.markdown is not None:
         _write(given.markdown, report.markdown(results, options))
     if given.plot is not None:

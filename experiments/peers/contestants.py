@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -150,10 +151,7 @@ def _build(contestant: Contestant, module: ModuleType) -> Run:
             partial(numba.njit, parallel=True, error_model="numpy", fastmath=contestant.fastmath)
         )
     if contestant.factory == "jax":
-        import jax
-
-        jax.config.update("jax_enable_x64", True)
-        jax.config.update("jax_platforms", "cpu")
+        os.environ.update(JAX_ENABLE_X64="1", JAX_PLATFORMS="cpu")  # read when it is imported
     return factory()
 
 

@@ -103,9 +103,8 @@ def steps(options: Options) -> int:
     return len(options.programs) * (WARM_UPS + options.repeat)
 
 
-def measure(options: Options, advance: Callable[[str], None]) -> list[Result]:
+def measure(options: Options, advance: Callable[[str], None]) -> Iterator[Result]:
     """Measure program after program; `advance(what)` is called after each round of runs."""
-    results = []
     for name in options.programs:
         module, size = program.load(name), serve.size_of(program.kernel(name), options.size)
         columns = {contestant: Column() for contestant in ("fused", "unfused", *options.peers)}
@@ -117,8 +116,7 @@ def measure(options: Options, advance: Callable[[str], None]) -> list[Result]:
             everybody = {**{each: columns[each] for each in runnable}, "copy": copy}
             _rounds(name, size, everybody, conversations, options.repeat, advance)
             _compare(name, size, columns, conversations, WARM_UPS + options.repeat)
-        results.append(Result(name, size, module.floor(size), copy, columns))
-    return results
+        yield Result(name, size, module.floor(size), copy, columns)
 
 
 def _rounds(
