@@ -15,7 +15,7 @@ from experiments.peers import program
 from experiments.peers.contestants import CONTESTANTS, Copy
 from pyfuser.compare import serve
 from pyfuser.compare.peer import Conversation, PeerError
-from pyfuser.compare.summary import Difference, difference, speedup
+from pyfuser.compare.summary import speedup
 
 WARM_UPS = 2
 ROOT = Path(__file__).parents[2]
@@ -42,7 +42,6 @@ class Column:
 
     first: float = 0.0
     times: list[float] = field(default_factory=list)
-    difference: Difference | None = None
     check: str | None = None
     error: str | None = None
 
@@ -170,5 +169,4 @@ def _compare(
         except PeerError as error:
             column.error = str(error)
             continue
-        column.difference = difference(ours, theirs)
         column.check = program.failed_check(name, theirs, size, runs, expected=ours)
