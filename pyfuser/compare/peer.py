@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import tempfile
 from collections import deque
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,20 +43,22 @@ def _working_folder(program: Path) -> Path:
     return SETTINGS.cache_dir / "pykokkos" / f"{program.stem}-{digest}"
 
 
-class Peer:
-    """A program that another Python has set up and runs on request, so that runs can alternate."""
+class Conversation:
+    """A process that answers each line of its stdin by a line of JSON: see `serve.converse`.
 
-    def __init__(self, python: str, program: Path, size: int, space: str | None) -> None:
-        self._work = _working_folder(program)
-        self._work.mkdir(parents=True, exist_ok=True)
-        self._failed = False
+    Raises PeerError if it cannot be started, and from then on whenever it says so or has ended.
+    """
+
+    def __init__(
+        self, command: Sequence[str], cwd: Path | None = None, env: dict[str, str] | None = None
+    ) -> None:
+        self.failed = False
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed by close()
-        script = str(Path(serve.__file__).resolve())
         try:
             self._process = subprocess.Popen(
-                [python, script, str(program.resolve()), str(size), space or ""],
-                cwd=self._work,
-                env=_activated(python),
+                command,
+                cwd=cwd,
+                env=env,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._log,
@@ -63,9 +66,10 @@ class Peer:
             )
         except OSError as error:
             self._log.close()
-            raise PeerError(f"{python}: {error.strerror}") from None
+            raise PeerError(f"{command[0]}: {error.strerror}") from None
 
-    def _ask(self, command: str) -> Any:
+    def ask(self, command: str) -> Any:
+        """The answer's value."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
@@ -76,7 +80,7 @@ class Peer:
             answer = ""
         reply = json.loads(answer) if answer else {"error": self._last_words()}
         if "error" in reply:
-            self._failed = True
+            self.failed = True
             raise PeerError(reply["error"])
         return reply["value"]
 
@@ -88,23 +92,18 @@ class Peer:
 
     def run(self) -> float:
         """Seconds of one run."""
-        return float(self._ask("run"))
-
-    def failed_check(self) -> str | None:
-        """What the program's own check finds wrong; None if it is content."""
-        answer = self._ask("check")
-        return None if answer is None else str(answer)
+        return float(self.ask("run"))
 
     def outputs(self) -> dict[str, np.ndarray[Any, Any]]:
         """The outputs by name."""
         with tempfile.TemporaryDirectory() as folder:
             path = f"{folder}/outputs.npz"
-            self._ask(f"outputs {path}")
+            self.ask(f"outputs {path}")
             with np.load(path) as archive:
                 return dict(archive)
 
     def close(self) -> None:
-        """End the other Python."""
+        """End the process."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         try:
@@ -115,5 +114,25 @@ class Peer:
         if self._process.stdout is not None:
             self._process.stdout.close()
         self._log.close()
-        if self._failed:  # else the next one takes half a kernel for a whole one
+
+
+class Peer(Conversation):
+    """A program that another Python has set up and runs on request, so that runs can alternate."""
+
+    def __init__(self, python: str, program: Path, size: int, space: str | None) -> None:
+        self._work = _working_folder(program)
+        self._work.mkdir(parents=True, exist_ok=True)
+        script = str(Path(serve.__file__).resolve())
+        command = [python, script, str(program.resolve()), str(size), space or ""]
+        super().__init__(command, cwd=self._work, env=_activated(python))
+
+    def failed_check(self) -> str | None:
+        """What the program's own check finds wrong; None if it is content."""
+        answer = self.ask("check")
+        return None if answer is None else str(answer)
+
+    def close(self) -> None:
+        """End the other Python."""
+        super().close()
+        if self.failed:  # else the next one takes half a kernel for a whole one
             shutil.rmtree(self._work, ignore_errors=True)

@@ -100,15 +100,22 @@ def failed_check(module: ModuleType, state: Any, size: int, runs: int) -> str | 
     return None
 
 
-def _private_stdout() -> IO[str]:
+def private_stdout() -> IO[str]:
     """The real stdout for answers; what the program prints goes to stderr from now on."""
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     return answers
 
 
+def converse(answers: IO[str], answer: Callable[[str, str], object]) -> None:
+    """Answer each line of stdin by a line of JSON: what `answer(command, argument)` returns."""
+    for line in sys.stdin:
+        command, _, argument = line.strip().partition(" ")
+        answers.write(json.dumps({"value": answer(command, argument)}) + "\n")
+
+
 def _serve(answers: IO[str], path: str, size_text: str, space: str) -> None:
-    """Answer each line of stdin, ``run``, ``check`` or ``outputs FILE``, by a line of JSON."""
+    """Answer the commands ``run``, ``check`` and ``outputs FILE``."""
     import numpy as np
 
     module = load(Path(path))
@@ -119,25 +126,33 @@ def _serve(answers: IO[str], path: str, size_text: str, space: str) -> None:
 
     finish = getattr(pk, "fence", lambda: None)
     state, runs = module.setup(size), 0
-    for line in sys.stdin:
-        command, _, argument = line.strip().partition(" ")
-        answer: object = None
+
+    def answer(command: str, argument: str) -> object:
+        nonlocal runs
         if command == "run":
-            answer, runs = timed_run(module, state, finish), runs + 1
-        elif command == "check":
-            answer = failed_check(module, state, size, runs)
-        elif command == "outputs":
+            runs += 1
+            return timed_run(module, state, finish)
+        if command == "check":
+            return failed_check(module, state, size, runs)
+        if command == "outputs":
             np.savez(argument, **module.outputs(state))
-        answers.write(json.dumps({"value": answer}) + "\n")
+        return None
+
+    converse(answers, answer)
+
+
+def explained(error: Exception) -> str:
+    """A line of JSON that tells the asking process what went wrong."""
+    reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    return json.dumps({"error": reason}) + "\n"
 
 
 def _main() -> None:
-    answers = _private_stdout()
+    answers = private_stdout()
     try:
         _serve(answers, *sys.argv[1:])
     except Exception as error:
-        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        answers.write(json.dumps({"error": reason}) + "\n")
+        answers.write(explained(error))
     answers.flush()
     os._exit(0)  # Kokkos aborts when it is finalised before the module's Views are freed
 

@@ -1,0 +1,172 @@
+"""Run all contestants of a program in turns, each in its own process."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+
+from experiments.peers import program
+from experiments.peers.contestants import CONTESTANTS, Copy
+from pyfuser.compare import serve
+from pyfuser.compare.peer import Conversation, PeerError
+from pyfuser.compare.summary import speedup
+
+WARM_UPS = 2
+ROOT = Path(__file__).parents[2]
+EVEN = 0.05  # a ratio within this of 1 is noise
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What to measure: see `python -m experiments.peers --help`."""
+
+    programs: tuple[str, ...]
+    peers: tuple[str, ...]
+    size: str
+    repeat: int
+    threads: int
+
+
+@dataclass(slots=True)
+class Column:
+    """One contestant's times, in seconds; `first` includes building and compiling.
+
+    `error` says why there are none, `check` what is wrong with the results (None: nothing).
+    """
+
+    first: float = 0.0
+    times: list[float] = field(default_factory=list)
+    check: str | None = None
+    error: str | None = None
+
+
+@dataclass(slots=True)
+class Result:
+    """A program's comparison. `floor_bytes` is what a run must move, at `copy`'s bandwidth."""
+
+    name: str
+    size: int
+    floor_bytes: int
+    copy: Column
+    columns: dict[str, Column]
+
+    @property
+    def floor(self) -> float:
+        """Seconds that moving the necessary bytes takes; 0 if there are none to speak of."""
+        return self.floor_bytes / Copy.BYTES * median(self.copy.times)
+
+    def ahead(self, name: str) -> float:
+        """How much longer than our fused run a contestant takes: median over rounds."""
+        return speedup(self.columns[name].times, self.columns["fused"].times)
+
+    def best_peer(self) -> str | None:
+        """The fastest peer whose results are right and whose arithmetic keeps the rules."""
+        fair = [
+            name
+            for name, column in self.columns.items()
+            if name in CONTESTANTS and not CONTESTANTS[name].fastmath
+            if column.error is None and column.check is None
+        ]
+        return min(fair, key=self.ahead, default=None)
+
+
+@contextmanager
+def processes(names: Sequence[str], threads: int) -> Iterator[dict[str, Conversation]]:
+    """A process for each contestant, with an empty cache of kernels, for as long as needed."""
+    count = str(threads)
+    variables = ("OMP", "NUMBA", "NUMEXPR", "OPENBLAS", "MKL")
+    with ExitStack() as stack:
+        cache = stack.enter_context(tempfile.TemporaryDirectory())
+        environment = {
+            **os.environ,
+            **{f"{variable}_NUM_THREADS": count for variable in variables},
+            "PYFUSER_THREADS": count,
+            "PYFUSER_CACHE_DIR": cache,
+        }
+        made = {}
+        for name in names:
+            command = [sys.executable, "-m", "experiments.peers.serve", name, count]
+            made[name] = Conversation(command, cwd=ROOT, env=environment)
+            stack.callback(made[name].close)
+        yield made
+
+
+def steps(options: Options) -> int:
+    """How often `measure` calls `advance`."""
+    return len(options.programs) * (WARM_UPS + options.repeat)
+
+
+def measure(options: Options, advance: Callable[[str], None]) -> Iterator[Result]:
+    """Measure program after program; `advance(what)` is called after each round of runs."""
+    for name in options.programs:
+        module, size = program.load(name), serve.size_of(program.kernel(name), options.size)
+        columns = {contestant: Column() for contestant in ("fused", "unfused", *options.peers)}
+        for peer in options.peers:
+            columns[peer].error = CONTESTANTS[peer].lacks(module)
+        runnable = [contestant for contestant, column in columns.items() if column.error is None]
+        copy = Column()
+        with processes([*runnable, "copy"], options.threads) as conversations:
+            everybody = {**{each: columns[each] for each in runnable}, "copy": copy}
+            _rounds(name, size, everybody, conversations, options.repeat, advance)
+            _compare(name, size, columns, conversations, WARM_UPS + options.repeat)
+        yield Result(name, size, module.floor(size), copy, columns)
+
+
+def _rounds(
+    name: str,
+    size: int,
+    columns: dict[str, Column],
+    conversations: dict[str, Conversation],
+    repeat: int,
+    advance: Callable[[str], None],
+) -> None:
+    """Warm-ups, then `repeat` rounds; who starts a round moves on, so that nobody always does."""
+    order = list(columns)
+
+    def one(contestant: str, number: int) -> None:
+        column, conversation = columns[contestant], conversations[contestant]
+        if column.error is not None:
+            return
+        try:
+            if number == 0:
+                column.first = conversation.ask(f"load {name} {size}")
+            seconds = conversation.run()
+        except PeerError as error:
+            column.error = str(error)
+            return
+        if number == 0:
+            column.first += seconds
+        if number >= WARM_UPS:
+            column.times.append(seconds)
+
+    for number in range(WARM_UPS + repeat):
+        start = number % len(order)
+        for contestant in order[start:] + order[:start]:
+            one(contestant, number)
+        advance(f"{name}: round {number + 1}")
+
+
+def _compare(
+    name: str,
+    size: int,
+    columns: dict[str, Column],
+    conversations: dict[str, Conversation],
+    runs: int,
+) -> None:
+    """Hold everybody's results against our fused ones, by the program's own check."""
+    ours = conversations["fused"].outputs()
+    for contestant, column in columns.items():
+        if contestant == "fused" or column.error is not None:
+            continue
+        try:
+            theirs = conversations[contestant].outputs()
+        except PeerError as error:
+            column.error = str(error)
+            continue
+        column.check = program.failed_check(name, theirs, size, runs, expected=ours)

@@ -1,0 +1,96 @@
+"""Softmax: a row at a time, from maximum to entropy; the masked columns are never computed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from experiments.peers.program import Outputs, State
+from kernels.softmax import COLUMNS, SCALE, scores
+
+
+def setup(size: int) -> State:
+    """The scores and room for the weights."""
+    x = scores(size)
+    return State(x=x, weight=np.zeros_like(x), entropy=np.zeros(1))
+
+
+def outputs(s: State) -> Outputs:
+    """Read weights and entropy."""
+    return {"weight": s.weight, "entropy": float(s.entropy[0])}
+
+
+def floor(size: int) -> int:
+    """Scores are read, weights written."""
+    return 16 * size * COLUMNS
+
+
+def cpp(build):
+    run_cpp = build("softmax", COLUMNS=COLUMNS, SCALE=SCALE)
+
+    def run(s: State) -> None:
+        run_cpp(len(s.x), s.x, s.weight, s.entropy)
+
+    return run
+
+
+def numba(njit):
+    from math import exp, log
+
+    from numba import prange
+
+    @njit
+    def softmax(x, weight):
+        entropy = 0.0
+        for i in prange(len(x)):
+            seen = i % COLUMNS + 1
+            top = SCALE * x[i, 0]
+            for j in range(1, seen):
+                top = max(top, SCALE * x[i, j])
+            total = 0.0
+            for j in range(seen):
+                weight[i, j] = exp(SCALE * x[i, j] - top)
+                total += weight[i, j]
+            for j in range(seen):
+                weight[i, j] /= total
+                if weight[i, j] > 0.0:
+                    entropy -= weight[i, j] * log(weight[i, j])
+            weight[i, seen:] = 0.0
+        return entropy
+
+    def run(s: State) -> None:
+        s.entropy[0] = softmax(s.x, s.weight)
+
+    return run
+
+
+def numpy():
+    def run(s: State) -> None:
+        w = np.multiply(SCALE, s.x, out=s.weight)
+        seen = np.arange(COLUMNS) <= np.arange(len(w))[:, None] % COLUMNS
+        np.copyto(w, -1e30, where=~seen)
+        w -= w.max(axis=1, keepdims=True)
+        np.exp(w, out=w)
+        w /= w.sum(axis=1, keepdims=True)
+        logs = np.log(w, where=w > 0.0, out=np.zeros_like(w))
+        s.entropy[0] = -np.vdot(w, logs)
+
+    return run
+
+
+def jax():
+    import jax.numpy as jnp
+    from jax import jit
+
+    @jit
+    def softmax(x):
+        seen = jnp.arange(COLUMNS) <= jnp.arange(len(x))[:, None] % COLUMNS
+        w = jnp.where(seen, SCALE * x, -1e30)
+        w = jnp.exp(w - w.max(axis=1, keepdims=True))
+        w /= w.sum(axis=1, keepdims=True)
+        terms = jnp.where(w > 0.0, w * jnp.log(jnp.where(w > 0.0, w, 1.0)), 0.0)
+        return w, -jnp.sum(terms, keepdims=True).ravel()
+
+    def run(s: State) -> None:
+        s.weight, s.entropy = softmax(s.x)
+
+    return run
