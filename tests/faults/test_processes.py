@@ -87,6 +87,8 @@ def test_kernels_are_compiled_even_at_exit(machine: Machine) -> None:
 
 
 INTERRUPTED = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
 from pyfuser.engine import compiler
 x, y, sum = program()
 before = len(pyfuser.pending())
