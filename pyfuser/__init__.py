@@ -20,6 +20,7 @@ from pyfuser.api import (
 )
 from pyfuser.errors import PyFuserError
 from pyfuser.frontends.embedded.register import register
+from pyfuser.notebook import load_ipython_extension, unload_ipython_extension
 from pyfuser.run.program import watch_from_environment
 from pyfuser.tracebacks import install
 
@@ -35,10 +36,12 @@ __all__ = [
     "explain",
     "fuse",
     "fusing",
+    "load_ipython_extension",
     "pending",
     "stats",
     "sync",
     "unfused",
+    "unload_ipython_extension",
 ]
 
 register()

@@ -44,11 +44,12 @@ ORDER = (
     "report",
     "run",
     "api",
+    "notebook",
     "compare",
     "cli",
     "__main__",
 )
-CALLS_THE_DRIVER = {"frontends", "report", "run", "api", "cli"}
+CALLS_THE_DRIVER = {"frontends", "report", "run", "api", "notebook", "cli"}
 # Errors name places in the user's source, and the type of a place is a part of the ir.
 EXCEPTIONS = {("errors", "pyfuser.ir.nodes")}
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from pyfuser.ir.nodes import SourceLocation
+from pyfuser.plan import explain_html
 from pyfuser.units import seconds, size
 
 Text = TypeVar("Text")
@@ -113,7 +114,7 @@ class RejectionReport:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What one flush, or several, did; `str` of it is the report."""
+    """What one flush, or several, did; `str` of it is the report, and a notebook shows HTML."""
 
     groups: tuple[GroupReport, ...]
     rejections: tuple[RejectionReport, ...]
@@ -127,29 +128,63 @@ class Explanation:
         return len(self.groups) - sum(len(sweep.groups) - 1 for sweep in self.sweeps)
 
     def __str__(self) -> str:
+        lines = [self._headline()]
+        for title, facts, source, _ in self._folded_kernels():
+            lines.append(f"\n{title}")
+            lines += (f"    {line}" for line in (*facts, *source))
+        for title, rejections in self._apart():
+            lines += [f"\n{title}", *(f"  {rejection}" for rejection in rejections)]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """The report as notebooks show it, where the sources are there to unfold."""
+        short = replace(self, show_source=False)
+        return explain_html.page(
+            [
+                explain_html.line(self._headline()),
+                *(
+                    explain_html.kernel(title, facts, [loop.source for loop in loops])
+                    for title, facts, _, loops in short._folded_kernels()
+                ),
+                *(
+                    explain_html.listing(title, map(str, rejections))
+                    for title, rejections in self._apart()
+                ),
+            ]
+        )
+
+    def _headline(self) -> str:
         if not self.recorded:
             return "pyfuser: nothing has been flushed yet"
-        lines = [f"{self.recorded} calls ran as {_count(self.launches, 'kernel')}"]
-        kernels = list(self._kernels())
-        for first, last, (facts, source) in _folded([kernel[:2] for kernel in kernels]):
-            took = _took([time for _, _, time in kernels[first - 1 : last]])
-            lines.append(f"\n{_numbers('kernel', first, last)}: {facts[0]}")
-            lines += (f"    {line}" for line in (*facts[1:], *took, *source))
+        return f"{_count(self.recorded, 'call')} ran as {_count(self.launches, 'kernel')}"
+
+    def _apart(self) -> Iterator[tuple[str, list[RejectionReport]]]:
+        """The calls that do not share a loop, in two lists with titles."""
         for same_sweep, title in ((False, "not fused:"), (True, "in one sweep, not in one loop:")):
             apart = [r for r in self.rejections if r.same_sweep == same_sweep]
             if apart:
-                lines += [f"\n{title}", *(f"  {rejection}" for rejection in apart)]
-        return "\n".join(lines)
+                yield title, apart
 
-    def _kernels(self) -> Iterator[tuple[list[str], list[str], float | None]]:
-        """For each kernel: lines, its source if that is shown, and what it took."""
+    def _folded_kernels(self) -> Iterator[tuple[str, list[str], list[str], list[GroupReport]]]:
+        """For each run of equal kernels: title, other lines, the source if shown, and its loops."""
+        kernels = list(self._kernels())
+        for first, last, (facts, source) in _folded([kernel[:2] for kernel in kernels]):
+            took = _took([time for _, _, time, _ in kernels[first - 1 : last]])
+            title = f"{_numbers('kernel', first, last)}: {facts[0]}"
+            yield title, [*facts[1:], *took], source, kernels[first - 1][3]
+
+    def _kernels(self) -> Iterator[tuple[list[str], list[str], float | None, list[GroupReport]]]:
+        """For each kernel: lines, its source if that is shown, what it took, and its loops."""
         first = {sweep.groups[0]: sweep for sweep in self.sweeps}
         inside = {place for sweep in self.sweeps for place in sweep.groups}
         for place, group in enumerate(self.groups):
             if place in first:
-                yield list(self._sweep(first[place])), [], first[place].measured
+                sweep = first[place]
+                loops = [self.groups[loop] for loop in sweep.groups]
+                yield list(self._sweep(sweep)), [], sweep.measured, loops
             elif place not in inside:
-                yield [*group.lines(), *_saved(group)], self._source(group), group.measured
+                facts = [*group.lines(), *_saved(group)]
+                yield facts, self._source(group), group.measured, [group]
 
     def _sweep(self, sweep: SweepReport) -> Iterator[str]:
         """What a sweep does, loop by loop."""

@@ -1,0 +1,90 @@
+"""`%load_ext pyfuser`: the cell magic `%%fuse`."""
+
+from __future__ import annotations
+
+import ast
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from pyfuser.api import fusing
+from pyfuser.driver import FLUSHES, Flush
+from pyfuser.errors import PyFuserError
+from pyfuser.plan.explain import Explanation
+from pyfuser.report import explanation
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Make `%%fuse` known to an IPython shell."""
+
+    def fuse(line: str, cell: str) -> Any:
+        return _fuse(shell, line, cell)
+
+    fuse.__doc__ = _parser().format_help()
+    shell.register_magic_function(fuse, "cell", "fuse")
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """Forget it."""
+    shell.magics_manager.magics["cell"].pop("fuse", None)
+
+
+class MagicError(PyFuserError):
+    """The options of `%%fuse` are wrong."""
+
+
+class _Parser(ArgumentParser):
+    """A parser that raises where others end the process."""
+
+    def error(self, message: str) -> NoReturn:
+        raise MagicError(f"{self.prog}: {message}; its options are -e (--explain), -s (--source)")
+
+
+def _parser() -> ArgumentParser:
+    parser = _Parser(
+        "%%fuse",
+        description="Run the cell as in `with pyfuser.fusing():`: its PyKokkos calls are recorded, "
+        "and run fused at its end or when a result is read.",
+        add_help=False,
+    )
+    parser.add_argument("-e", "--explain", action="store_true", help="then show what was fused")
+    parser.add_argument("-s", "--source", action="store_true", help="and the fused kernels' text")
+    return parser
+
+
+def _fuse(shell: Any, line: str, cell: str) -> Any:
+    """Run a cell fused; its value is that of its last line, as without the magic."""
+    options = _parser().parse_args(line.split())
+    before = FLUSHES[-1:]
+    with fusing():
+        value = _run(shell, cell)
+    if options.explain or options.source:
+        _show(explanation(_since(before), options.source))
+    return value
+
+
+def _run(shell: Any, cell: str) -> Any:
+    text = shell.transform_cell(cell)
+    # Under the name that the shell gives it, so that workunits and tracebacks find the text.
+    name = shell.compile.cache(text, shell.execution_count, raw_code=cell)
+    tree = shell.transform_ast(shell.compile.ast_parse(text, name))
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    exec(shell.compile(tree, name, "exec"), shell.user_ns)
+    if last is None:
+        return None
+    return eval(shell.compile(ast.Expression(last.value), name, "eval"), shell.user_ns)
+
+
+def _since(before: Sequence[Flush]) -> list[Flush]:
+    """The flushes after the one given, of those that are kept."""
+    for place, flush in enumerate(FLUSHES):
+        if before and flush is before[0]:
+            return FLUSHES[place + 1 :]
+    return list(FLUSHES)
+
+
+def _show(report: Explanation) -> None:
+    from IPython import display
+
+    show: Any = display.display
+    show(report)
