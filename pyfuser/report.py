@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from pyfuser.analysis.dependences import Dependence, Kind
 from pyfuser.codegen import pykokkos
+from pyfuser.codegen.order import loop_order, walks
 from pyfuser.driver import FLUSHES, Flush
 from pyfuser.ir.nodes import Load, Store, Sym, Update, Workunit
 from pyfuser.ir.visit import all_expressions, statements, sym_of
@@ -26,6 +27,7 @@ from pyfuser.trace.shape import RegionShape, TraceShape
 from pyfuser.transform.fuse import fuse
 from pyfuser.transform.group import group_shapes
 from pyfuser.transform.kernel import Kernel
+from pyfuser.transform.optimise import specialise
 
 
 def explain(flushes: int = 1, source: bool = False) -> Explanation:
@@ -78,7 +80,35 @@ def _groups(flush: Flush, calls: list[CallReport]) -> Iterable[GroupReport]:
             modelled=group_cost(trace, group.calls),
             modelled_unfused=sum(group_cost(trace, (n,)) for n in group.calls),
             measured=measured.get(group.calls),
+            order=_order(specialise(kernel), before, names),
         )
+
+
+def _order(kernel: Kernel, before: Kernel, names: _Names) -> str:
+    """What was done to the loops of a kernel, and for which views."""
+    order = loop_order(kernel)
+    if order.as_given:
+        return ""
+    indices = kernel.workunit.indices
+    syms = {
+        slot: param.sym for slot, param in zip(before.slots, before.workunit.params, strict=True)
+    }
+    across, inner = order.axes[-2:]
+    along = {
+        axis: " and ".join(
+            dict.fromkeys(
+                names.of(syms[kernel.slots[w.param]] for w in walks(kernel) if w.unit(axis))
+            )
+        )
+        for axis in (across, inner)
+    }
+    first, last = indices[across].name, indices[inner].name
+    if order.blocked:
+        why = f"{along[inner]} along {last}, {along[across]} along {first}"
+        return f"loops blocked by {first} and {last}, as memory runs so: {why}"
+    if not along[inner]:
+        return f"loops interchanged: {last} innermost, as memory steps least along it"
+    return f"loops interchanged: {last} innermost, as memory runs along it: {along[inner]}"
 
 
 def _sweeps(flush: Flush, before: int) -> Iterable[SweepReport]:

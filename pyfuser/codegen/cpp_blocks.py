@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 
 from pyfuser.codegen import cpp_strips
-from pyfuser.codegen.cpp_context import Bounds, Context, nest
+from pyfuser.codegen.cpp_context import Bounds, Context, closed, nest, outer_loops
 from pyfuser.codegen.cpp_prelude import BLOCK
 from pyfuser.codegen.cpp_statements import INDENT
 from pyfuser.codegen.cpp_strips import Strips, strip_loops, strips_of
@@ -143,23 +143,16 @@ def segment_loops(
     return lines
 
 
-def blocked_nest(
-    context: Context, blocks: Blocks, order: list[int], bounds: list[Bounds]
-) -> list[str]:
-    """Loops over the axes in `order` (outermost first), the last one in blocks."""
+def blocked_nest(context: Context, blocks: Blocks, bounds: list[Bounds]) -> list[str]:
+    """Loops over the axes in the spec's order; of a body in parts, the innermost in blocks."""
+    order = context.spec.order
     if blocks.single:
         return nest(context, order, bounds)
-    lines = array_lines(blocks, 1)
-    for depth, axis in enumerate(order[:-1], 1):
-        name, (first, last) = context.counter(axis), bounds[axis]
-        lines.append(
-            f"{INDENT * depth}for (int64_t {name} = {first}; {name} < {last}; ++{name}) {{"
-        )
-    depth, (first, last), size = len(order), bounds[order[-1]], blocks.size
-    left = f"{last} - at"
+    loops, depth, (first, last) = outer_loops(context, order, bounds)
+    lines, left, size = array_lines(blocks, 1) + loops, f"{last} - at", blocks.size
     lines += [
         f"{INDENT * depth}for (int64_t at = {first}; at < {last}; at += {size}) {{",
         f"{INDENT * depth}{INDENT}const int64_t count = {left} < {size} ? {left} : {size};",
     ]
-    lines += segment_loops(context, blocks, order[-1], depth + 1, context.statements.print)
-    return lines + [f"{INDENT * depth}}}" for depth in range(len(order), 0, -1)]
+    lines += segment_loops(context, blocks, order.axes[-1], depth + 1, context.statements.print)
+    return lines + closed(depth)

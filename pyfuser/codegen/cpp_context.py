@@ -13,6 +13,7 @@ from pyfuser.codegen.cpp_hazards import may_contract
 from pyfuser.codegen.cpp_names import Names
 from pyfuser.codegen.cpp_scratch import scratch_views
 from pyfuser.codegen.cpp_statements import INDENT, Statements
+from pyfuser.codegen.order import BLOCK, LoopOrder
 from pyfuser.codegen.spec import UNIT, KernelSpec, ViewSpec
 from pyfuser.ir import nodes
 from pyfuser.ir.canonical import all_syms
@@ -220,20 +221,51 @@ def alignment_checks(context: Context) -> list[str]:
     return lines
 
 
-def nest(context: Context, order: list[int], bounds: list[Bounds]) -> list[str]:
-    """Loops over the axes in `order` (outermost first) around the body."""
+def nest(context: Context, order: LoopOrder, bounds: list[Bounds]) -> list[str]:
+    """Loops around the body."""
+    lines, depth, (first, last) = outer_loops(context, order, bounds)
+    lines += context.ivdep(depth)
+    lines.append(INDENT * depth + _loop(context.counter(order.axes[-1]), first, last))
+    lines += context.narrowed(depth + 1)
+    lines += context.body(depth + 1)
+    return lines + closed(depth)
+
+
+def outer_loops(
+    context: Context, order: LoopOrder, bounds: list[Bounds]
+) -> tuple[list[str], int, Bounds]:
+    """All loops but the innermost, its depth and its bounds."""
     lines: list[str] = []
-    for depth, axis in enumerate(order):
-        name, (first, last) = context.counter(axis), bounds[axis]
-        if depth == len(order) - 1:
-            lines += context.ivdep(depth + 1)
+    depth = 1
+    inner = dict(enumerate(bounds))
+    for axis in order.axes[: -2 if order.blocked else -1]:
+        lines.append(INDENT * depth + _loop(context.counter(axis), *bounds[axis]))
+        depth += 1
+    for axis in order.axes[-2:] if order.blocked else ():
+        name = context.names[context.workunit.indices[axis]]
+        at, end = context.unique.take(f"{name}_block"), context.unique.take(f"{name}_block_end")
+        first, last = bounds[axis]
         lines.append(
-            f"{INDENT * (depth + 1)}for (int64_t {name} = {first}; {name} < {last}; ++{name}) {{"
+            f"{INDENT * depth}for (int64_t {at} = {first}; {at} < {last}; {at} += {BLOCK}) {{"
         )
-    lines += context.narrowed(len(order) + 1)
-    lines += context.body(len(order) + 1)
-    lines += [f"{INDENT * (depth + 1)}}}" for depth in reversed(range(len(order)))]
-    return lines
+        depth += 1
+        least = f"{at} + {BLOCK} < {last} ? {at} + {BLOCK} : {last}"
+        lines.append(f"{INDENT * depth}const int64_t {end} = {least};")
+        inner[axis] = at, end
+    if order.blocked:
+        across = order.axes[-2]
+        lines.append(INDENT * depth + _loop(context.counter(across), *inner[across]))
+        depth += 1
+    return lines, depth, inner[order.axes[-1]]
+
+
+def closed(depth: int) -> list[str]:
+    """The ends of loops, the innermost of which is so deep."""
+    return [f"{INDENT * level}}}" for level in range(depth, 0, -1)]
+
+
+def _loop(counter: str, first: str, last: str) -> str:
+    return f"for (int64_t {counter} = {first}; {counter} < {last}; ++{counter}) {{"
 
 
 def box_bounds(context: Context) -> tuple[list[str], list[Bounds]]:

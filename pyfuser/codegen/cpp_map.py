@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from pyfuser.codegen.cpp_blocks import LOCALS as BLOCK_LOCALS
 from pyfuser.codegen.cpp_blocks import blocked_nest, blocks_of
 from pyfuser.codegen.cpp_context import Context, box_bounds, entry, function
-from pyfuser.codegen.spec import KernelSpec
-from pyfuser.ir import nodes
-from pyfuser.ir.nodes import Expr, Sym
-from pyfuser.ir.visit import all_expressions, expressions, statements
 
 CACHE_LINE = 64
 """Elements of an innermost axis that stay with one thread (a cache line of the smallest type)."""
@@ -20,20 +14,19 @@ LOCALS = BLOCK_LOCALS | {"threads", "my_begin", "my_end", "order", "axis", "unit
 
 def emit(context: Context) -> str:
     """The loops and the entry point."""
-    order = loop_order(context.spec)
-    code = loop_code(context, order)
-    return code + (_line(context) if len(order) == 1 else _box(context, order))
+    code = loop_code(context)
+    return code + (_line(context) if context.spec.rank == 1 else _box(context))
 
 
-def loop_code(context: Context, order: list[int]) -> str:
+def loop_code(context: Context) -> str:
     """`pf_loop`, which runs a box of the space; in 1-D its begin and end are plain numbers."""
     lines: list[str] = []
     bounds = [("begin", "end")]
     parameters = ["int64_t begin", "int64_t end"]
-    if len(order) > 1:
+    if context.spec.rank > 1:
         lines, bounds = box_bounds(context)
         parameters = ["const int64_t* begin", "const int64_t* end"]
-    loops = context.guard() + lines + blocked_nest(context, blocks_of(context), order, bounds)
+    loops = context.guard() + lines + blocked_nest(context, blocks_of(context), bounds)
     return function("void pf_loop", [*parameters, *context.signature], loops)
 
 
@@ -59,8 +52,9 @@ def _line(context: Context) -> str:
     return entry(context, lines)
 
 
-def _box(context: Context, order: list[int]) -> str:
+def _box(context: Context) -> str:
     """The entry point for several axes: each thread gets a slice of the box."""
+    order = context.spec.order.axes
     rank = len(order)
     tail = "".join(", " + a for a in context.arguments)
     if context.spec.serial:
@@ -96,47 +90,3 @@ def _unit(context: Context) -> str:
     if grain.isdecimal():
         return str(CACHE_LINE if int(grain) >= CACHE_LINE else 1)
     return f"({grain} < {CACHE_LINE} ? 1 : {CACHE_LINE})"
-
-
-def loop_order(spec: KernelSpec) -> list[int]:
-    """The axes of the space, outermost first.
-
-    As given (the last axis innermost, as for LayoutRight views), unless most accesses are
-    contiguous along another axis (LayoutLeft views): iterations are unordered, so that one may
-    become the innermost.
-    """
-    axes = list(range(spec.rank))
-    if spec.rank == 1 or spec.serial:
-        return axes
-    votes = _contiguous_axes(spec)
-    best = max(axes, key=lambda axis: (votes[axis], axis))
-    return [axis for axis in axes if axis != best] + [best]
-
-
-def _contiguous_axes(spec: KernelSpec) -> Counter[int]:
-    """For each axis of the space, how many accesses move by one element along it."""
-    workunit = spec.workunit
-    units = {
-        param.sym: view.unit_axis
-        for param, view in zip(workunit.params, spec.views, strict=True)
-        if view is not None
-    }
-    axes = {sym: axis for axis, sym in enumerate(workunit.indices)}
-    votes: Counter[int] = Counter()
-
-    def vote(view: Sym, indices: tuple[Expr, ...]) -> None:
-        unit = units.get(view)
-        if unit is not None:
-            for e in expressions(indices[unit]):
-                if isinstance(e, nodes.Read) and e.sym in axes:
-                    votes[axes[e.sym]] += 1
-
-    for e in all_expressions(workunit.body):
-        if isinstance(e, nodes.Load):
-            vote(e.view, e.indices)
-    for stmt in statements(workunit.body):
-        if isinstance(stmt, nodes.Store):
-            vote(stmt.view, stmt.indices)
-        elif isinstance(stmt, nodes.Update) and stmt.indices:
-            vote(stmt.target, stmt.indices)
-    return votes

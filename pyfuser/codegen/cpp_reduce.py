@@ -16,6 +16,7 @@ from pyfuser.codegen.cpp_blocks import Blocks, array_lines, blocks_of, segment_l
 from pyfuser.codegen.cpp_context import Bounds, Context, box_bounds, entry, function, nest
 from pyfuser.codegen.cpp_rows import row_lines, row_sums, totals
 from pyfuser.codegen.cpp_statements import INDENT
+from pyfuser.codegen.order import given_order
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Accumulator, Body, Sym, Workunit
@@ -62,7 +63,7 @@ def _sequential(context: Context) -> str:
     lines, bounds = box_bounds(context)
     lines = context.guard() + lines
     lines += [f"{INDENT}{a.sym.dtype.cpp} {context.names[a.sym]}{{}};" for a in accumulators]
-    lines += nest(context, list(range(rank)), bounds)
+    lines += nest(context, given_order(rank), bounds)
     for k, a in enumerate(accumulators):
         lines.append(f"{INDENT}*({a.sym.dtype.cpp}*)(results + {2 * k}) = {context.names[a.sym]};")
     parameters = ["const int64_t* begin", "const int64_t* end", "int64_t* results"]

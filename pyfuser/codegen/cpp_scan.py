@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from pyfuser.codegen.cpp_context import Context, entry, function, nest
 from pyfuser.codegen.cpp_prelude import TILE
+from pyfuser.codegen.order import given_order
 
 LOCALS = frozenset(
     {
@@ -36,7 +37,7 @@ def emit(context: Context) -> str:
     last_pass = accumulator.last_pass
     flag = context.names[last_pass] if last_pass is not None else "is_last"
     context.independent = False  # an iteration continues the sum of the one before
-    lines = context.guard(f"{kind}()") + nest(context, [0], [("begin", "end")])
+    lines = context.guard(f"{kind}()") + nest(context, given_order(1), [("begin", "end")])
     lines.append(f"    return {name};")
     parameters = ["int64_t begin", "int64_t end", f"{kind} {name}", *context.signature]
     code = f"template <bool {flag}>\n" + function(f"{kind} pf_pass", parameters, lines)

@@ -81,7 +81,7 @@ class _Stage:
             loops += fold_code(context, self.sums, block)
             body, state = fold_steps(context, self.sums), "void* state"
         else:
-            loops = cpp_map.loop_code(context, cpp_map.loop_order(context.spec))
+            loops = cpp_map.loop_code(context)
             body, state = _map_steps(context), "void*"
         run = [*unpacked(context), *body]
         parameters = ["const int64_t* slot", state, "int64_t first", "int64_t last"]

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from pyfuser.codegen.order import SERIAL_SPACES, LoopOrder, given_order, loop_order
 from pyfuser.ir import nodes
 from pyfuser.ir.canonical import all_syms, canonical
 from pyfuser.ir.nodes import Body, SourceLocation, Sym, Workunit
@@ -19,8 +20,6 @@ from pyfuser.transform.kernel import Kernel
 
 UNIT = -1
 """The stride class of an axis along which elements are contiguous."""
-
-_SERIAL_SPACES = frozenset({"Serial"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +58,8 @@ class Site:
 class KernelSpec:
     """A kernel without its data.
 
-    `views[k]` belongs to `workunit.params[k]` and is None for scalars. `names` are the user's
+    `views[k]` belongs to `workunit.params[k]` and is None for scalars. `order` is that of a map's
+    loops. `names` are the user's
     names of `all_syms(workunit)`; like `title` they are for readers only. `sites` has the
     `accesses` of a checked kernel, which tests their subscripts; it is None for all others.
     """
@@ -68,6 +68,7 @@ class KernelSpec:
     pattern: str
     views: tuple[ViewSpec | None, ...]
     serial: bool
+    order: LoopOrder
     title: str = field(default="", compare=False)
     names: tuple[str, ...] = field(default=(), compare=False)
     sites: tuple[Site, ...] | None = None
@@ -150,7 +151,8 @@ def spec_of(kernel: Kernel, checked: Workunit | None = None) -> KernelSpec:
         workunit=canonical(workunit),
         pattern=kernel.pattern,
         views=tuple(views),
-        serial=checked is not None or kernel.space.execution in _SERIAL_SPACES,
+        serial=checked is not None or kernel.space.execution in SERIAL_SPACES,
+        order=given_order(len(workunit.indices)) if checked is not None else loop_order(kernel),
         title=workunit.name,
         names=tuple(sym.name for sym in all_syms(workunit)),
         sites=tuple(map(_site, accesses(checked.body))) if checked is not None else None,

@@ -45,7 +45,8 @@ class GroupReport:
     bytes_unfused: estimates of the memory traffic of this kernel, and of its calls one by one.
     modelled and modelled_unfused: seconds that the cost model expects of the same (it knows of
     launches and memory, not of arithmetic). measured: mean seconds of its latest launches; None
-    for a loop of a sweep. source: the fused kernel as PyKokkos source.
+    for a loop of a sweep. source: the fused kernel as PyKokkos source. order: what was done to its
+    loops, if they do not run as the program nests them.
     """
 
     calls: tuple[CallReport, ...]
@@ -58,6 +59,7 @@ class GroupReport:
     modelled: float
     modelled_unfused: float
     measured: float | None
+    order: str = ""
 
     def __str__(self) -> str:
         return "\n".join([*self.lines(), *_saved(self), *_took([self.measured])])
@@ -71,7 +73,7 @@ class GroupReport:
             if count:
                 views = ", ".join(f"{view} ({n})" for view, n in count.items())
                 lines.append(f"{what} removed: {views}")
-        return lines
+        return lines + [self.order] * bool(self.order)
 
 
 @dataclass(frozen=True, slots=True)

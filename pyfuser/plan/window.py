@@ -33,7 +33,7 @@ def wave_of(trace: TraceShape, loops: Sequence[Group], lag: int, model: CostMode
     cache = model.machine.cache
     calls = [trace.calls[n] for loop in loops for n in loop.calls]
     step, fixed, total = _bytes(trace, loops, model)
-    if total < BEYOND * cache or not step or _walks_badly(calls):
+    if total < BEYOND * cache or not step or _walks_badly(calls, model):
         return 0
     wave = int((SHARE * cache - fixed) / step) - lag
     if all(len(call.space.begin) == 1 for call in calls) and wave > VECTOR:
@@ -74,8 +74,12 @@ def _touched(
                 yield region, access.relation
 
 
-def _walks_badly(calls: Iterable[CallShape]) -> bool:
-    """Whether, for most accesses, neighbours in memory are neighbours along the outermost axis."""
+def _walks_badly(calls: Iterable[CallShape], model: CostModel) -> bool:
+    """Whether neighbours in memory are neighbours along the outermost axis, for most accesses.
+
+    One is enough if its array does not stay in cache: each step then takes an element of every
+    line. Loops that run block by block (see `codegen.order`) can do better alone.
+    """
     votes = 0
     for call in dict.fromkeys(calls):
         rank = len(call.space.begin)
@@ -87,6 +91,10 @@ def _walks_badly(calls: Iterable[CallShape]) -> bool:
             outer = abs(terms.pop(0, 0))
             inner = max((abs(c) for n, c in terms.items() if n < rank), default=0)
             votes += (inner > outer > 0) - (outer > inner)
+            if inner > outer > 0:
+                size = touched_bytes(region_of(call, access), access.relation)
+                if size > model.machine.cache:
+                    return True
     return votes > 0
 
 

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from tests.mutants import of_accesses, of_dependences, of_passes, of_plans, of_rows, of_sweeps
+from tests.mutants import (
+    of_accesses,
+    of_dependences,
+    of_orders,
+    of_passes,
+    of_plans,
+    of_rows,
+    of_sweeps,
+)
 from tests.mutants.mutant import Mutant
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -12,4 +20,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *of_passes.MUTANTS,
     *of_rows.MUTANTS,
     *of_sweeps.MUTANTS,
+    *of_orders.MUTANTS,
 )

@@ -303,6 +303,18 @@ def test_columns_that_lie_together_do_not_sweep_by_rows():
     assert sweeps_for_real(step(left[0], left[1]), step(left[1], left[2])) == []
 
 
+def test_one_transpose_of_a_large_array_keeps_a_sweep_away():
+    """Steps would take an element of every line; blocks of both axes take whole lines."""
+    i, j, x, y = S("i"), S("j"), View("x", 2), View("y", 2)
+    unit = workunit("turn", [i, j], [x, y], [y[j, i] << x[i, j]])
+    space = Space((0, 0), (1000, 1000))
+    a, b, c = (region(k, (1000, 1000)) for k in range(3))
+    copy = call(workunit("copy", [i, j], [x, y], [y[i, j] << x[i, j]]), space, a, b)
+    again = call(workunit("copy", [i, j], [x, y], [y[i, j] << x[i, j]]), space, b, c)
+    assert sweeps_for_real(copy, again) == [(0, 1)]
+    assert sweeps_for_real(copy, call(unit, space, b, c)) == []
+
+
 def test_waves_of_a_line_are_whole_vectors():
     (sweep,) = planned(NEAR(X, Y), NEAR(Y, Z))
     assert sweep.wave % 64 == 0 and sweep.wave > 0

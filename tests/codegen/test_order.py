@@ -1,0 +1,226 @@
+"""Loop interchange and blocking: when it is legal, when it pays, and what it computes."""
+# ruff: noqa: F821
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyfuser.codegen.cpp import emit
+from pyfuser.codegen.order import BLOCK, LoopOrder, loop_order
+from pyfuser.codegen.spec import KernelSpec, spec_of
+from pyfuser.engine import native
+from tests.codegen.build import Case, bound, case
+
+ROWS = np.zeros((40, 60))
+GIVEN = LoopOrder((0, 1))
+
+
+def order_of(function: Any, *arguments: Any, **options: Any) -> LoopOrder:
+    """The order over a space of the first array's shape, if no other is given."""
+    extents = options.pop("extents", None) or next(
+        list(a.shape) for a in arguments if isinstance(a, np.ndarray)
+    )
+    return loop_order(case(function, extents, lambda: list(arguments), **options).kernel)
+
+
+def add_rows(i, j, x, y):
+    y[i][j] += x[i][j]
+
+
+def add_to_transpose(i, j, x, y):
+    y[j][i] += x[i][j]
+
+
+def turned(j, i, x, y):
+    y[i][j] = x[i][j]
+
+
+def turned_around(k, j, i, x, y):
+    y[i][j][k] = x[i][j][k]
+
+
+def corner(i, j, k, x, y):
+    y[i][j][k] = x[k][j][i]
+
+
+def outer_sum(i, j, x, y, z):
+    z[i][j] = x[i] + y[j]
+
+
+# --------------------------------------------------------------------------- the law
+
+
+def test_the_axis_of_most_bytes_is_the_innermost() -> None:
+    assert order_of(add_rows, ROWS, ROWS + 1) == GIVEN
+    assert order_of(add_rows, ROWS.T, ROWS.T + 0) == LoopOrder((1, 0))
+    assert order_of(turned, ROWS, ROWS + 1, extents=[60, 40]) == LoopOrder((1, 0))
+    assert order_of(outer_sum, np.zeros(40), np.zeros(60), ROWS, extents=[40, 60]) == GIVEN
+
+
+def test_the_other_axes_go_by_their_strides() -> None:
+    x = np.zeros((30, 40, 50))
+    assert order_of(turned_around, x, x + 1, extents=[50, 40, 30]) == LoopOrder((2, 1, 0))
+
+
+def test_a_transpose_goes_block_by_block() -> None:
+    assert order_of(add_rows, ROWS.T, np.zeros((60, 40))) == LoopOrder((0, 1), True)
+    x = np.zeros((30, 30, 30))
+    assert order_of(corner, x, x + 1) == LoopOrder((1, 0, 2), True)
+
+
+def test_stores_weigh_more_than_loads() -> None:
+    left = np.zeros((60, 40)).T
+    assert order_of(turned, ROWS, left, extents=[60, 40]) == LoopOrder((0, 1), True)
+    assert order_of(turned, left, ROWS, extents=[60, 40]) == LoopOrder((1, 0), True)
+
+
+def test_equal_walks_count_once() -> None:
+    """A stencil's neighbours come with the same lines."""
+
+    def blur(i, j, x, y, z):
+        z[i][j] = x[j][i] + x[j][i + 1] + x[j][i + 2] + y[i][j]
+
+    x, y = np.zeros((60, 42)), np.zeros((40, 60))
+    assert order_of(blur, x, y, y + 0, extents=[40, 60]) == LoopOrder((0, 1), True)
+
+
+def test_a_short_axis_is_left_alone() -> None:
+    """The lines of a (3, n) array are in cache when the next point comes."""
+    points, planes = np.zeros((1000, 3)), np.zeros((3, 1000))
+    assert order_of(add_rows, planes.T, points) == GIVEN
+
+
+def test_unknown_subscripts_do_not_matter() -> None:
+    def gathered(i, j, index, x, y):
+        y[i][j] = x[index[i]][j] + x[j][index[i]]
+
+    index = np.zeros(40, "int32")
+    assert order_of(gathered, index, np.zeros((60, 60)), ROWS, extents=[40, 60]) == GIVEN
+
+
+# --------------------------------------------------------------------------- illegal twins
+
+
+def atomic(i, j, x, y):
+    y[i][j] = x[i][j]
+    pk.atomic_add(y, [0, 0], 1.0)
+
+
+def fetched(i, j, x, y):
+    y[i][j] = pk.atomic_fetch_add(x, [i, j], 1.0)
+
+
+def printed(i, j, x, y):
+    y[i][j] = x[i][j]
+    pk.printf("%d\n", i)
+
+
+def waits(i, j, x, y):
+    while y[0][0] < 1.0:
+        y[0][1] = x[i][j]
+
+
+@pytest.mark.parametrize("function", [atomic, fetched, printed, waits])
+def test_no_interchange_where_the_order_shows(function: Callable[..., Any]) -> None:
+    def plain(i, j, x, y):
+        y[i][j] = x[i][j]
+
+    assert order_of(plain, ROWS.T, ROWS.T + 0) != GIVEN
+    assert order_of(function, ROWS.T, ROWS.T + 0) == GIVEN
+
+
+def test_no_interchange_in_serial_spaces() -> None:
+    assert order_of(add_rows, ROWS.T, ROWS.T + 0, execution="Serial") == GIVEN
+
+
+def test_sums_keep_their_order_of_additions() -> None:
+    def total(i, j, acc, x):
+        acc += x[i][j]
+
+    assert order_of(total, ROWS.T, pattern="reduce") == GIVEN
+
+
+def test_a_checked_kernel_keeps_the_given_order() -> None:
+    """Its first mistake is the first in the order of the program."""
+    kernel = case(add_rows, [60, 40], lambda: [ROWS.T, ROWS.T + 0]).kernel
+    assert spec_of(kernel).order == LoopOrder((1, 0))
+    assert spec_of(kernel, kernel.workunit).order == GIVEN
+
+
+# --------------------------------------------------------------------------- the code
+
+
+def two_parts(i, j, x, y, z):
+    y[i][j] = math.exp(x[j][i])
+    if y[i][j] > 1.0:
+        z[j][i] = math.lgamma(y[i][j])
+
+
+def numbers(*shape: int) -> np.ndarray[Any, Any]:
+    return np.random.default_rng(5).uniform(-1.0, 1.0, shape)
+
+
+CASES = {
+    "whole blocks": case(
+        add_to_transpose, [2 * BLOCK, BLOCK], lambda: [numbers(2 * BLOCK, BLOCK), numbers(64, 128)]
+    ),
+    "parts of blocks": case(
+        add_to_transpose, [BLOCK + 1, 201], lambda: [numbers(65, 201), numbers(201, 65)]
+    ),
+    "an offset": case(
+        add_to_transpose, [99, 98], lambda: [numbers(99, 98), numbers(98, 99)], begin=[3, 5]
+    ),
+    "three axes": case(corner, [70, 5, 66], lambda: [numbers(66, 5, 70), numbers(70, 5, 66)]),
+    "interchanged": case(turned, [66, 70], lambda: [numbers(70, 66), numbers(70, 66)]),
+    "segments": case(
+        two_parts, [130, 70], lambda: [numbers(70, 130), numbers(130, 70), numbers(70, 130)]
+    ),
+    "nothing": case(add_to_transpose, [0, 66], lambda: [numbers(1, 66), numbers(66, 1)]),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_iteration_runs_once(name: str) -> None:
+    this = CASES[name]
+    (launchable,) = native.prepare([this.kernel])
+    expected, _ = this.interpreted()
+    for _ in range(2):
+        actual, _ = this.run(launchable)
+        for mine, theirs in zip(actual, expected, strict=True):
+            np.testing.assert_allclose(mine, theirs, rtol=1e-14)
+
+
+def test_blocked_and_given_order_give_the_same_bits() -> None:
+    this = CASES["segments"]
+    spec = spec_of(this.kernel)
+    assert spec.order.blocked
+    results = [_run(this, s) for s in (spec, _with_order(spec, GIVEN), _with_order(spec, TURNED))]
+    for result in results[1:]:
+        for mine, theirs in zip(result, results[0], strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+
+
+TURNED = LoopOrder((1, 0))
+
+
+def _with_order(spec: KernelSpec, order: LoopOrder) -> KernelSpec:
+    return replace(spec, order=order)
+
+
+def _run(this: Case, spec: KernelSpec) -> list[Any]:
+    (launchable,) = native._prepare([spec])
+    arguments = this.arguments()
+    launchable.run(this.kernel.space, bound(arguments))
+    return arguments
+
+
+def test_the_order_is_in_the_code() -> None:
+    text = emit(spec_of(CASES["interchanged"].kernel))
+    assert text.index("for (int64_t i = ") < text.index("for (int64_t j = ")
+    assert "_block" in emit(spec_of(CASES["whole blocks"].kernel))
