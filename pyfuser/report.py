@@ -226,12 +226,17 @@ def _rejection(flush: Flush, calls: list[CallReport], rejection: Rejection) -> R
         detail = _accesses(dependence)
     plan = flush.program.plan
     home = {n: place for place, group in enumerate(plan.groups) for n in group.calls}
-    same_sweep = any(
-        {home[rejection.first], home[rejection.second]} <= {*sweep.groups} for sweep in plan.sweeps
-    )
+    before, after = sorted((home[rejection.first], home[rejection.second]))
+    same_sweep = any({before, after} <= {*sweep.groups} for sweep in plan.sweeps)
     message = describe(rejection.reason, detail)
+    for declined in plan.declined if rejection.reason in _SWEEPABLE else ():
+        if declined.place == after and before in declined.groups:
+            message += f"; no sweep: {declined.why}"
     return RejectionReport(first, second, rejection.reason, message, location, same_sweep)
 
+
+_SWEEPABLE = frozenset({"flow", "anti", "output", "unknown-access", "space"})
+"""What keeps calls out of one loop but not, of itself, out of one sweep."""
 
 _VERBS = {
     Kind.FLOW: ("writes", "reads"),

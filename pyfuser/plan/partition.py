@@ -16,7 +16,7 @@ from pyfuser.analysis.dependences import DependenceGraph
 from pyfuser.plan.legality import Legality, reasons
 from pyfuser.plan.plan import Group, Plan, Rejection
 from pyfuser.plan.profit import CostModel
-from pyfuser.plan.sweeps import sweeps
+from pyfuser.plan.sweeps import search
 from pyfuser.trace.shape import CallShape, RegionShape, TraceShape
 
 MAX_CALLS = 64  # of a group: compile time grows with it
@@ -34,11 +34,8 @@ def partition(trace: TraceShape, graph: DependenceGraph) -> Plan:
     groups = [group for segment in planner.segments() for group in planner.solve(segment)]
     ordered = _ordered(groups, planner.legality.predecessors)
     chosen = tuple(Group(calls) for calls in ordered)
-    return Plan(
-        chosen,
-        tuple(_rejections(trace, planner, ordered)),
-        sweeps(trace, chosen, planner.model),
-    )
+    found, declined = search(trace, chosen, planner.model)
+    return Plan(chosen, tuple(_rejections(trace, planner, ordered)), found, declined)
 
 
 class _Planner:

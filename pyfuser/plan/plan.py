@@ -74,16 +74,26 @@ class Sweep:
     rolling: tuple[Rolling, ...] = ()
 
 
+class Declined(NamedTuple):
+    """Why the group at `place` of a plan did not go on with the sweep of the groups before it."""
+
+    groups: tuple[int, ...]
+    place: int
+    why: str
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Groups in an order that respects every dependence, and the rejections that shaped them.
 
-    sweeps: neighbouring groups that share a launch; every other group has its own.
+    sweeps: neighbouring groups that share a launch; every other group has its own. declined:
+    neighbours that were not made a sweep, and why, for people.
     """
 
     groups: tuple[Group, ...]
     rejections: tuple[Rejection, ...]
     sweeps: tuple[Sweep, ...] = ()
+    declined: tuple[Declined, ...] = ()
 
     def launches(self) -> tuple[tuple[int, ...], ...]:
         """The groups (places) of each launch, in order."""

@@ -24,10 +24,10 @@ from collections.abc import Sequence
 from pyfuser.analysis.distances import call_distance
 from pyfuser.ir.dtypes import DType
 from pyfuser.plan.legality import mergeable
-from pyfuser.plan.plan import Group, Rolling, Stage, Sweep
+from pyfuser.plan.plan import Declined, Group, Rolling, Stage, Sweep
 from pyfuser.plan.profit import CostModel
 from pyfuser.plan.rolling import rolling_views
-from pyfuser.plan.window import wave_of
+from pyfuser.plan.window import NoSweep, wave_of
 from pyfuser.trace.shape import CallShape, FutureShape, TraceShape
 
 MAX_CALLS = 64  # of a sweep: compile time grows with it
@@ -35,15 +35,26 @@ SHARES = 32
 """The outermost axis must be so many times as long as what runs between two threads' shares."""
 
 
-def sweeps(trace: TraceShape, groups: Sequence[Group], model: CostModel) -> tuple[Sweep, ...]:
-    """Join neighbouring groups into sweeps where that is legal and saves time."""
+def search(
+    trace: TraceShape, groups: Sequence[Group], model: CostModel
+) -> tuple[tuple[Sweep, ...], tuple[Declined, ...]]:
+    """Join neighbouring groups into sweeps where that is legal and saves time; and why not."""
     found: list[Sweep] = []
+    declined: list[Declined] = []
     current = _Open(trace, groups, model, 0)
     for place in range(1, len(groups)):
-        if not current.take(place):
+        try:
+            current.take(place)
+        except NoSweep as no:
+            declined.append(Declined(tuple(current.places), place, str(no)))
             found += current.close()
             current = _Open(trace, groups, model, place)
-    return (*found, *(current.close() if groups else ()))
+    return (*found, *(current.close() if groups else ())), tuple(declined)
+
+
+def sweeps(trace: TraceShape, groups: Sequence[Group], model: CostModel) -> tuple[Sweep, ...]:
+    """The sweeps alone."""
+    return search(trace, groups, model)[0]
 
 
 class _Open:
@@ -62,28 +73,22 @@ class _Open:
         self.rolling: tuple[Rolling, ...] = ()
         self._alone = model.cost(self.calls) if groups else 0.0
 
-    def take(self, place: int) -> bool:
-        """Append a group if it may and should follow the others in one sweep."""
+    def take(self, place: int) -> None:
+        """Append a group to the sweep. Raises NoSweep if it may not or should not follow."""
         group = self._groups[place].calls
         calls = [*self.calls, *group]
         if len(calls) > MAX_CALLS:
-            return False
-        stage = self._stage(group)
-        if stage is None:
-            return False
-        stages = [*self.stages, stage]
+            raise NoSweep(f"it would have more than {MAX_CALLS} calls")
+        stages = [*self.stages, self._stage(group)]
         loops = [self._groups[n] for n in (*self.places, place)]
         wave = self._wave(loops, stages)
-        if not wave:
-            return False
         rolling = rolling_views(self._trace, loops, stages)
         alone = self._alone + self._model.cost(group)
         if self._model.sweep_cost(calls, frozenset(view.cluster for view in rolling)) >= alone:
-            return False
+            raise NoSweep("it would not save time")
         self.places.append(place)
         self.stages, self.calls, self.wave, self.rolling = stages, calls, wave, rolling
         self._alone = alone
-        return True
 
     def close(self) -> tuple[Sweep, ...]:
         """The sweep, if it has become one."""
@@ -91,18 +96,18 @@ class _Open:
             return ()
         return (Sweep(tuple(self.places), tuple(self.stages), self.wave, self.rolling),)
 
-    def _stage(self, group: Sequence[int]) -> Stage | None:
-        """The least lags with which a group may follow the others; None if it may not."""
+    def _stage(self, group: Sequence[int]) -> Stage:
+        """The least lags with which a group may follow the others. Raises NoSweep if it may not."""
         trace = self._trace
         if not all(sweepable(trace.calls[n]) for n in (*group, *self._calls_of(0))):
-            return None
+            raise NoSweep("only maps and sums over some iterations may")
         inside = set(self.calls)
         for position in group:
             for argument in trace.calls[position].arguments:
                 if isinstance(argument, FutureShape) and argument.producer in inside:
-                    return None
+                    raise NoSweep("it takes a result of the loops before")
         if trace.calls[group[0]].space.execution != trace.calls[self.calls[0]].space.execution:
-            return None
+            raise NoSweep("the execution spaces differ")
         lag = ahead = 0
         for number, stage in enumerate(self.stages):
             for p in self._calls_of(number):
@@ -118,12 +123,15 @@ class _Open:
         return self._groups[self.places[number]].calls
 
     def _wave(self, loops: Sequence[Group], stages: Sequence[Stage]) -> int:
-        """How many steps the front may move at a time; 0 if the sweep does not fit."""
+        """How many steps the front may move at a time. Raises NoSweep if the sweep does not fit."""
         spaces = [self._trace.calls[loop.calls[0]].space for loop in loops]
         length = max(s.end[0] for s in spaces) - min(s.begin[0] for s in spaces)
         lag, ahead = max(s.lag for s in stages), max(s.ahead for s in stages)
         if length < SHARES * (lag + ahead):
-            return 0
+            if lag + ahead >= length:
+                raise NoSweep("nothing bounds the distance of dependences along the outermost axis")
+            reach = f"dependences reach over up to {lag + ahead} steps of the outermost axis"
+            raise NoSweep(f"{reach}, which is too short with {length}")
         return wave_of(self._trace, loops, lag, self._model)
 
 

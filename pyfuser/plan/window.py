@@ -11,6 +11,7 @@ from pyfuser.analysis.relation import Relation
 from pyfuser.plan.plan import Group
 from pyfuser.plan.profit import CostModel, region_of, touched_bytes
 from pyfuser.trace.shape import CallShape, RegionShape, TraceShape
+from pyfuser.units import size
 
 SHARE = 0.6
 """The part of the cache that may be filled; the rest is for what the loops walk through once."""
@@ -25,20 +26,29 @@ VECTOR = 64
 """Steps of a wave over an innermost axis come in multiples of this."""
 
 
-def wave_of(trace: TraceShape, loops: Sequence[Group], lag: int, model: CostModel) -> int:
-    """Steps of the outermost index by which the front moves at a time; 0: it is not worth it.
+class NoSweep(Exception):
+    """Loops had better not sweep; its text says why."""
 
-    lag: how far the last loop is behind the first.
+
+def wave_of(trace: TraceShape, loops: Sequence[Group], lag: int, model: CostModel) -> int:
+    """Steps of the outermost index by which the front moves at a time.
+
+    lag: how far the last loop is behind the first. Raises NoSweep if it is not worth it.
     """
     cache = model.machine.cache
     calls = [trace.calls[n] for loop in loops for n in loop.calls]
     step, fixed, total = _bytes(trace, loops, model)
-    if total < BEYOND * cache or not step or _walks_badly(calls, model):
-        return 0
+    if total < BEYOND * cache or not step:
+        raise NoSweep(f"{size(total)} stay in caches of {size(cache)} from one loop to the next")
+    if _walks_badly(calls, model):
+        raise NoSweep("memory does not run on across the outermost axis")
     wave = int((SHARE * cache - fixed) / step) - lag
     if all(len(call.space.begin) == 1 for call in calls) and wave > VECTOR:
         wave -= wave % VECTOR
-    return wave if wave > 0 and wave * step >= SMALLEST else 0
+    if wave <= 0 or wave * step < SMALLEST:
+        between = size(fixed + (lag + 1) * step)
+        raise NoSweep(f"the {between} between the first and the last loop do not fit in cache")
+    return wave
 
 
 def _bytes(
@@ -52,14 +62,14 @@ def _bytes(
         contracted = model.contracted(loop.calls)
         calls = dict.fromkeys(trace.calls[n] for n in loop.calls)
         for region, relation in _touched(calls, model, contracted):
-            stream, size = model.streams[region], touched_bytes(region, relation)
-            total[stream] = max(total.get(stream, 0.0), size)
+            stream, count = model.streams[region], touched_bytes(region, relation)
+            total[stream] = max(total.get(stream, 0.0), count)
             if any(i is not None and 0 in dict(i.terms) for i in relation.indices):
                 low, high = relation.ranges[0]
-                size /= max(1, high - low + 1)
-                steps[stream] = max(steps.get(stream, 0.0), size)
+                count /= max(1, high - low + 1)
+                steps[stream] = max(steps.get(stream, 0.0), count)
             else:
-                fixed[stream] = max(fixed.get(stream, 0.0), size)
+                fixed[stream] = max(fixed.get(stream, 0.0), count)
     return sum(steps.values()), sum(fixed.values()), sum(total.values())
 
 
@@ -92,8 +102,8 @@ def _walks_badly(calls: Iterable[CallShape], model: CostModel) -> bool:
             inner = max((abs(c) for n, c in terms.items() if n < rank), default=0)
             votes += (inner > outer > 0) - (outer > inner)
             if inner > outer > 0:
-                size = touched_bytes(region_of(call, access), access.relation)
-                if size > model.machine.cache:
+                array = touched_bytes(region_of(call, access), access.relation)
+                if array > model.machine.cache:
                     return True
     return votes > 0
 

@@ -68,7 +68,7 @@ MUTANTS = (
     Mutant(
         "a transpose of a large array sweeps",
         "plan/window.py",
-        "if size > model.machine.cache:",
+        "if array > model.machine.cache:",
         "if False:",
         "plan/test_sweeps.py::test_one_transpose_of_a_large_array_keeps_a_sweep_away",
     ),

@@ -12,7 +12,7 @@ from pyfuser.ir.nodes import Accumulator, Call, Eval, Update
 from pyfuser.machine import Machine
 from pyfuser.plan.plan import Group, Plan, Stage, Sweep
 from pyfuser.plan.profit import CostModel
-from pyfuser.plan.sweeps import MAX_CALLS, SHARES, sweeps
+from pyfuser.plan.sweeps import MAX_CALLS, SHARES, search, sweeps
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import FutureShape
 from tests.analysis.build import S, View, call, expr, known, loop, region, trace, workunit
@@ -318,6 +318,40 @@ def test_one_transpose_of_a_large_array_keeps_a_sweep_away():
 def test_waves_of_a_line_are_whole_vectors():
     (sweep,) = planned(NEAR(X, Y), NEAR(Y, Z))
     assert sweep.wave % 64 == 0 and sweep.wave > 0
+
+
+# --------------------------------------------------------------------------- why not
+
+
+def why(*calls, machine=MACHINE):
+    """What is said of the last call, which must not be in a sweep with the one before it."""
+    shape = trace(*calls)
+    groups = [Group((n,)) for n in range(len(calls))]
+    found, declined = search(shape, groups, CostModel(shape, machine))
+    place = len(calls) - 1
+    assert not any(place in sweep.groups for sweep in found)
+    (last,) = (d for d in declined if d.place == place)
+    assert place - 1 in last.groups
+    return last.why
+
+
+def test_a_sweep_that_is_made_is_not_declined():
+    shape = trace(NEAR(X, Y), NEAR(Y, Z))
+    assert search(shape, [Group((0,)), Group((1,))], CostModel(shape, MACHINE))[1] == ()
+
+
+def test_it_is_told_why_neighbours_do_not_sweep():
+    write = COPY(X, Y)
+    mirror = workunit("mirror", [(i := S("i"))], [(x := View("x")), (y := View("y"))],
+                      [y[i] << x[N - 1 - i]])  # fmt: skip
+    assert "nothing bounds" in why(write, call(mirror, WHOLE, Y, Z))
+    far = stencil(-10_000, 10_000)
+    space = Space((10_000,), (N - 10_000,))
+    text = why(COPY(X, Y, space), far(Y, Z, space), machine=Machine(cache=1 << 18))
+    assert "do not fit in cache" in text
+    wide = stencil(-40_000, 40_000)(Y, Z, Space((40_000,), (N - 40_000,)))
+    assert "80000 steps" in why(write, wide) and "too short" in why(write, wide)
+    assert "stay in caches of 16 MiB" in why(NEAR(X, Y), NEAR(Y, Z), machine=Machine(cache=1 << 24))
 
 
 # --------------------------------------------------------------------------- plans, schedules
