@@ -7,9 +7,6 @@ makes a launch slower. Times that are compared with each other are taken in turn
 
 from __future__ import annotations
 
-import contextlib
-import os
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +15,7 @@ import numpy as np
 
 from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.engine import native
-from pyfuser.engine.cache import private_directory
+from pyfuser.engine.cache import write_own
 from pyfuser.errors import CacheError
 from pyfuser.files import read_own
 from pyfuser.hierarchy import caches, memory_bytes
@@ -88,18 +85,9 @@ def measured() -> dict[str, float]:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file so that no reader sees half of it."""
+    """Keep the calibration. Raises CacheError if that cannot be."""
     try:
-        directory = private_directory(path.parent)
-        with tempfile.NamedTemporaryFile("w", dir=directory, delete=False) as file:
-            try:
-                file.write(text)
-                file.close()
-                os.replace(file.name, directory / path.name)
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    os.unlink(file.name)
-                raise
+        write_own(path, text)
     except OSError as error:
         raise CacheError(
             f"the calibration cannot be kept: {path.parent} cannot be written "

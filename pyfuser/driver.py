@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from types import CodeType
 from typing import Any, TypeVar
@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from pyfuser import eager
 from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.analysis.dependences import DependenceGraph, dependences
+from pyfuser.arbitration import Referee, cut_plan, doubts, settled
 from pyfuser.checks.run import run as checked_run
 from pyfuser.checks.run import run_all
 from pyfuser.counters import COUNTERS
@@ -55,13 +56,17 @@ MAX_FLUSHES = 64
 
 @dataclass(frozen=True)
 class Program:
-    """What a trace of this shape runs: `kernels[k]` is that of `plan.groups[k]`."""
+    """What a trace of this shape runs: `kernels[k]` is that of `plan.groups[k]`.
+
+    referee: what tries other plans in its place, until nothing is in doubt.
+    """
 
     trace: TraceShape
     graph: DependenceGraph
     plan: Plan
     kernels: tuple[Kernel, ...]
     launches: tuple[Launch, ...]
+    referee: Referee[Program] | None = None
 
 
 @dataclass(frozen=True)
@@ -105,6 +110,10 @@ def flush(tracer: Tracer) -> None:
             _execute(program, calls, tracer)
     else:
         _execute(program, calls, tracer)
+    if program.referee is not None and program.referee.open:
+        following = program.referee.after(program)
+        if following is not program:
+            PROGRAMS[trace] = following
 
 
 def program_for(trace: TraceShape) -> Program:
@@ -122,12 +131,32 @@ def build(trace: TraceShape) -> Program:
     start = time.perf_counter()
     graph = dependences(trace)
     plan = partition(trace, graph)
+    COUNTERS.plans += 1
+    COUNTERS.analysis_seconds += time.perf_counter() - start
+    program = _make(trace, graph, None, plan)
+    open_groups = doubts(program)
+    for calls, choice in settled(program, open_groups).items():
+        open_groups.remove(calls)
+        if choice.cuts:
+            plan = cut_plan(plan, calls, choice.place)
+    if plan is not program.plan:
+        program = _make(trace, graph, None, plan)
+    if not open_groups:
+        return program
+    referee: Referee[Program] = Referee(open_groups, lambda p: _make(trace, graph, referee, p))
+    return replace(program, referee=referee)
+
+
+def _make(
+    trace: TraceShape, graph: DependenceGraph, referee: Referee[Program] | None, plan: Plan
+) -> Program:
+    """The program of a plan, whose kernels are compiled."""
+    start = time.perf_counter()
     shapes = group_shapes(trace, [group.calls for group in plan.groups])
     kernels = [KERNELS.get(shape) or optimise(fuse(shape)) for shape in shapes]
     drafts = [Draft(trace, plan, places, shapes, kernels) for places in plan.launches()]
     new = {draft.key: draft for draft in drafts if draft.key not in LAUNCHABLES}
     wide = [([specialise(k) for k in draft.kernels], draft.rolling) for draft in new.values()]
-    COUNTERS.plans += 1
     COUNTERS.analysis_seconds += time.perf_counter() - start
     made = dict(zip(new, native.prepare_launches(wide), strict=True))
     launches = [draft.launch(made.get(draft.key) or LAUNCHABLES[draft.key]) for draft in drafts]
@@ -135,7 +164,7 @@ def build(trace: TraceShape) -> Program:
         _keep(KERNELS, shape, kernel, MAX_KERNELS)
     for key, launchable in made.items():
         _keep(LAUNCHABLES, key, launchable, MAX_KERNELS)
-    return Program(trace, graph, plan, tuple(kernels), tuple(launches))
+    return Program(trace, graph, plan, tuple(kernels), tuple(launches), referee)
 
 
 def _run_what_can(trace: TraceShape, calls: Sequence[Call], tracer: Tracer) -> None:

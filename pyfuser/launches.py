@@ -34,18 +34,20 @@ class Overwrite(NamedTuple):
 
 
 class Timing:
-    """What a launch took: the mean of the latest runs, in seconds.
+    """What a launch took: the latest run and the mean of the latest ones, in seconds.
 
-    The first run pays for memory that is new to the process; it fades.
+    The first run pays for memory that is new to the process; it fades in the mean.
     """
 
-    __slots__ = ("mean", "runs")
+    __slots__ = ("latest", "mean", "runs")
 
     def __init__(self) -> None:
         self.runs = 0
         self.mean = 0.0
+        self.latest = 0.0
 
     def add(self, seconds: float) -> None:
+        self.latest = seconds
         self.runs = runs = self.runs + 1
         self.mean += (seconds - self.mean) / min(runs, REMEMBERED)
 

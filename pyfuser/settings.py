@@ -27,6 +27,7 @@ class Settings:
     PYFUSER_FASTMATH        1: let the compiler change floating-point values         0
     PYFUSER_FUSION          0: decorated workunits are not traced                    1
     PYFUSER_CALIBRATION     0: plan with guessed constants, whatever was measured    1
+    PYFUSER_ARBITRATE       0: never try in a steady loop what the model doubts      1
     PYFUSER                 on: trace every call, as `pyfuser run` does              off
     PYFUSER_FRONTEND        embedded: never use an installed PyKokkos; or auto       auto
     ======================  =======================================================  ==========
@@ -41,6 +42,7 @@ class Settings:
     fastmath: bool
     fusion: bool
     calibration: bool
+    arbitrate: bool
     frontend: str
     on: bool = False
 
@@ -90,6 +92,7 @@ def _read() -> Settings:
         fastmath=bool(_integer("PYFUSER_FASTMATH", 0, 0, 1)),
         fusion=bool(_integer("PYFUSER_FUSION", 1, 0, 1)),
         calibration=bool(_integer("PYFUSER_CALIBRATION", 1, 0, 1)),
+        arbitrate=bool(_integer("PYFUSER_ARBITRATE", 1, 0, 1)),
         frontend=_choice("PYFUSER_FRONTEND", ("auto", "embedded")),
         on=_choice("PYFUSER", ("off", "on")) == "on",
     )

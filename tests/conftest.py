@@ -6,6 +6,7 @@ import os
 
 # Plans must not depend on the machine. Before pyfuser reads it, and for processes that tests start.
 os.environ["PYFUSER_CALIBRATION"] = "0"
+os.environ["PYFUSER_ARBITRATE"] = "0"
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -38,6 +38,7 @@ ORDER = (
     "check",
     "launches",
     "calibration",
+    "arbitration",
     "salvage",
     "driver",
     "frontends",

@@ -222,6 +222,23 @@ def private_directory(wish: Path) -> Path:
     return real
 
 
+def write_own(path: Path, text: str) -> None:
+    """Write a file, in a private directory, so that no reader sees half of it.
+
+    Raises CacheError or OSError.
+    """
+    directory = private_directory(path.parent)
+    with tempfile.NamedTemporaryFile("w", dir=directory, delete=False) as file:
+        try:
+            file.write(text)
+            file.close()
+            os.replace(file.name, directory / path.name)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(file.name)
+            raise
+
+
 def check_private(directory: Path) -> None:
     """Raise CacheError unless the directory is ours and only we can write it."""
     status = directory.stat()

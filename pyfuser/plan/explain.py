@@ -20,6 +20,7 @@ _WHY = {
     "opaque": "one has an effect whose order must be kept (printf)",
     "unknown-access": "an access cannot be analysed",
     "profit": "sharing a loop would not pay",
+    "measured": "sharing a loop hardly saves memory, so both ways are timed, and the faster kept",
     "cycle": "a call between them has to run after one and before the other",
     "limit": "the kernel would have too many calls or arguments",
 }

@@ -1,0 +1,327 @@
+"""Trials of doubtful groups: by made-up times, on real programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pykokkos as pk
+import pytest
+
+import pyfuser
+from pyfuser import arbitration, driver
+from pyfuser.arbitration import (
+    DOUBT,
+    MARGIN,
+    ROUNDS,
+    STEADY,
+    Choice,
+    Trial,
+    best_cut,
+    cut_plan,
+    parsed,
+    text_of,
+)
+from pyfuser.errors import KernelError
+from pyfuser.plan.plan import Declined, Group, Plan, Rejection, Stage, Sweep
+
+N = 200_000
+
+
+@pk.workunit
+def total(i, acc, x):
+    acc += x[i]
+
+
+@pk.workunit
+def shift(i, y, a):
+    y[i] = y[i] + a
+
+
+@pk.workunit
+def count(i, y, bins):
+    y[i] = y[i] + 1.0
+    pk.atomic_add(bins, [i % 4], 1)
+
+
+class Loop:
+    """A steady loop over two arrays that share no memory: its calls make one group, in doubt."""
+
+    def __init__(self, n: int = N) -> None:
+        self.n = n
+        self.x, self.y = (pk.View([n], pk.double) for _ in range(2))
+        self.x.data[:] = np.random.default_rng(3).uniform(-1.0, 1.0, n)
+        self.y.data[:] = 0.0
+        self.sums: list[float] = []
+
+    def step(self) -> int:
+        """One flush; gives its number of kernels."""
+        with pyfuser.fusing():
+            pk.parallel_for(self.n, shift, y=self.y, a=0.1)
+            self.sums.append(pk.parallel_reduce(self.n, total, x=self.x))
+        return pyfuser.explain().launches
+
+
+class Clock:
+    """Made-up seconds: for a group in one launch, and for its parts together."""
+
+    def __init__(self, fused: float, cut: float) -> None:
+        self.fused, self.cut, self.asked = fused, cut, 0
+
+    def __call__(self, program: driver.Program, calls: tuple[int, ...]) -> float:
+        self.asked += 1
+        whole = any(launch.calls == calls for launch in program.launches)
+        return self.fused if whole else self.cut
+
+
+@pytest.fixture(autouse=True)
+def arbitrating(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """Trials begin as soon as a loop is steady; what they find is kept in a folder of the test."""
+    settings = replace(arbitration.SETTINGS, arbitrate=True, cache_dir=tmp_path)
+    monkeypatch.setattr(arbitration, "SETTINGS", settings)
+    monkeypatch.setattr(arbitration, "LONG", 0.0)
+    monkeypatch.setattr(arbitration, "WORTH", 0.0)
+    driver.TRACER.flush()
+    driver.PROGRAMS.clear()
+    driver.FLUSHES.clear()
+    yield
+    driver.PROGRAMS.clear()
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float, float], Clock]:
+    def make(fused: float, cut: float) -> Clock:
+        made = Clock(fused, cut)
+        monkeypatch.setattr(arbitration, "_seconds", made)
+        return made
+
+    return make
+
+
+# --------------------------------------------------------------------------- one trial
+
+
+class Side:
+    def __init__(self, *times: float) -> None:
+        self.times = list(times)
+
+
+def played(monkeypatch: pytest.MonkeyPatch, fused: Side, cut: Side) -> tuple[list[Side], Choice]:
+    """The programs of a trial in the order they ran, and the choice."""
+    monkeypatch.setattr(arbitration, "_seconds", lambda side, _: side.times.pop(0))
+    trial: Trial[Any] = Trial((0, 1), 1, (fused, cut))
+    ran: list[Side] = []
+    following: Side | None = cut
+    while following is not None:
+        ran.append(following)
+        following = trial.add(following)
+    return ran, trial.choice()
+
+
+def test_both_sides_run_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    fused, cut = Side(*[2.0] * 9), Side(*[1.0] * 9)
+    ran, choice = played(monkeypatch, fused, cut)
+    assert ran == [cut, fused] * ROUNDS
+    assert choice == Choice(1, 2.0, 1.0) and choice.cuts
+
+
+def test_the_first_run_of_a_side_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    fused, cut = Side(*[1.0] * 9), Side(0.1, *[2.0] * 9)
+    assert not played(monkeypatch, fused, cut)[1].cuts
+
+
+def test_the_best_run_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    fused, cut = Side(*[2.0] * 9), Side(9.0, 9.0, 9.0, 1.0, 9.0, 9.0)
+    assert played(monkeypatch, fused, cut)[1].cuts
+
+
+def test_a_draw_stays_fused() -> None:
+    assert not Choice(1, 1.0, 1.0).cuts
+    assert not Choice(1, 1.0, MARGIN + 0.01).cuts
+    assert Choice(1, 1.0, MARGIN - 0.01).cuts
+
+
+# --------------------------------------------------------------------------- steady loops
+
+
+def test_a_cut_that_is_faster_stays(clock: Callable[..., Clock]) -> None:
+    clock(4.3e-3, 3.7e-3)
+    loop = Loop()
+    kernels = [loop.step() for _ in range(STEADY + 2 * ROUNDS + 3)]
+    assert kernels == [1] * STEADY + [2, 1] * ROUNDS + [2] * 3
+    assert {r.reason for r in pyfuser.explain().rejections} == {"measured"}
+    assert len(set(loop.sums)) == 1, "the choice shows in a result"
+    assert float(loop.y[0]) == sum([0.1] * len(kernels))
+
+
+def test_a_cut_that_is_slower_goes(clock: Callable[..., Clock]) -> None:
+    clock(3.7e-3, 4.3e-3)
+    loop = Loop()
+    kernels = [loop.step() for _ in range(STEADY + 2 * ROUNDS + 3)]
+    assert kernels == [1] * STEADY + [2, 1] * ROUNDS + [1] * 3
+    assert pyfuser.explain().rejections == ()
+
+
+def test_the_steady_state_asks_nobody(
+    clock: Callable[..., Clock], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = clock(1.0, 1.0)
+    loop = Loop()
+    for _ in range(STEADY + 2 * ROUNDS):
+        loop.step()
+    assert made.asked == 2 * ROUNDS
+    monkeypatch.setattr(arbitration.Referee, "after", None)  # a call of it would raise
+    loop.step()
+
+
+def test_a_short_loop_is_never_tried(
+    clock: Callable[..., Clock], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arbitration, "WORTH", 1e6)
+    made = clock(1.0, 0.5)
+    loop = Loop()
+    assert {loop.step() for _ in range(3 * STEADY)} == {1}
+    assert not made.asked
+
+
+def test_no_trial_where_the_model_is_sure(clock: Callable[..., Clock]) -> None:
+    made = clock(1.0, 0.5)
+    x = pk.View([N], pk.double)
+
+    def step() -> None:
+        with pyfuser.fusing():
+            pk.parallel_for(N, shift, y=x, a=1.0)
+            pk.parallel_reduce(N, total, x=x)
+
+    for _ in range(2 * STEADY):
+        step()
+    trace = driver.FLUSHES[-1].program.trace
+    assert best_cut(trace, (0, 1))[1] > DOUBT
+    assert not made.asked and not driver.PROGRAMS[trace].referee.open
+
+
+def test_no_trial_where_an_order_shows(clock: Callable[..., Clock]) -> None:
+    """Atomics: which of two calls comes first can show in rounding."""
+    clock(1.0, 0.5)
+    x, y, bins = pk.View([N], pk.double), pk.View([N], pk.double), pk.View([4], pk.int64)
+    for _ in range(2 * STEADY):
+        with pyfuser.fusing():
+            pk.parallel_for(N, count, y=y, bins=bins)
+            pk.parallel_for(N, shift, y=x, a=1.0)
+        assert pyfuser.explain().launches == 1
+    assert driver.FLUSHES[-1].program.referee is None
+
+
+@pytest.mark.parametrize("field", ["arbitrate", "verify"])
+def test_settings(field: str, clock: Callable[..., Clock], monkeypatch: pytest.MonkeyPatch) -> None:
+    changed: dict[str, Any] = {field: field == "verify"}
+    monkeypatch.setattr(arbitration, "SETTINGS", replace(arbitration.SETTINGS, **changed))
+    made = clock(1.0, 0.5)
+    loop = Loop()
+    assert {loop.step() for _ in range(2 * STEADY)} == {1}
+    assert not made.asked
+
+
+def test_a_cut_that_does_not_compile_is_no_cut(
+    clock: Callable[..., Clock], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = clock(1.0, 0.5)
+    loop = Loop()
+    loop.step()
+
+    def fails(*_: Any) -> Any:
+        raise KernelError("no")
+
+    monkeypatch.setattr(driver, "_make", fails)
+    assert {loop.step() for _ in range(2 * STEADY)} == {1}
+    assert not made.asked
+
+
+# --------------------------------------------------------------------------- memory
+
+
+def settled_loop(clock: Callable[..., Clock], cut: float, n: int = N) -> None:
+    clock(1.0, cut)
+    loop = Loop(n)
+    for _ in range(STEADY + 2 * ROUNDS):
+        loop.step()
+    driver.PROGRAMS.clear()  # as another process
+
+
+@pytest.mark.parametrize(("cut", "kernels"), [(0.5, 2), (2.0, 1)])
+def test_a_choice_is_remembered(
+    cut: float, kernels: int, clock: Callable[..., Clock], tmp_path: Path
+) -> None:
+    settled_loop(clock, cut)
+    assert len(list((tmp_path / "choices").iterdir())) == 1
+    made = clock(1.0, 1.0 / cut)
+    loop = Loop()
+    assert {loop.step() for _ in range(3 * STEADY)} == {kernels}
+    assert not made.asked
+
+
+def test_a_size_of_another_power_is_another_choice(
+    clock: Callable[..., Clock], tmp_path: Path
+) -> None:
+    settled_loop(clock, 0.5)
+    assert Loop(N + 1).step() == 2
+    assert Loop(4 * N).step() == 1
+    settled_loop(clock, 0.5, 4 * N)
+    assert len(list((tmp_path / "choices").iterdir())) == 2
+
+
+@pytest.mark.parametrize("damage", ["", "(1, 1, 2.0", "(1, 7, 2.0, 1.0)", "(0, 1, 2.0, 1.0)", "\0"])
+def test_a_broken_file_is_no_choice(
+    damage: str, clock: Callable[..., Clock], tmp_path: Path
+) -> None:
+    settled_loop(clock, 0.5)
+    (file,) = (tmp_path / "choices").iterdir()
+    whole = file.read_text()
+    file.write_text(damage)
+    assert Loop().step() == 1
+    driver.PROGRAMS.clear()
+    settled_loop(clock, 0.5)
+    assert file.read_text() == whole
+
+
+def test_a_file_that_others_can_write_is_no_choice(
+    clock: Callable[..., Clock], tmp_path: Path
+) -> None:
+    settled_loop(clock, 0.5)
+    (file,) = (tmp_path / "choices").iterdir()
+    file.chmod(0o666)
+    assert Loop().step() == 1
+
+
+def test_a_choice_that_cannot_be_kept_holds_for_this_process(
+    clock: Callable[..., Clock], tmp_path: Path
+) -> None:
+    (tmp_path / "choices").write_text("in the way")
+    clock(1.0, 0.5)
+    loop = Loop()
+    assert [loop.step() for _ in range(STEADY + 2 * ROUNDS + 1)][-1] == 2
+
+
+def test_files_are_read_back() -> None:
+    choice = Choice(2, 4.3e-3, 3.7e-3)
+    assert parsed(text_of(choice).encode(), 3) == choice
+    assert parsed(text_of(choice).encode(), 2) is None
+
+
+# --------------------------------------------------------------------------- plans
+
+
+def test_what_follows_a_cut_group_moves_on() -> None:
+    stage = Stage(0, 0)
+    groups = tuple(Group(calls) for calls in ((0, 3), (1, 2, 5), (4,), (6,), (7,)))
+    sweep = Sweep((2, 3), (stage, stage), 8)
+    plan = Plan(groups, (), (sweep,), (Declined((0,), 1, "a"), Declined((1,), 2, "b")))
+    cut = cut_plan(plan, (1, 2, 5), 2)
+    assert [group.calls for group in cut.groups] == [(0, 3), (1, 2), (5,), (4,), (6,), (7,)]
+    assert cut.rejections == (Rejection(2, 5, "measured"),)
+    assert cut.sweeps[0].groups == (3, 4)
+    assert cut.declined == (Declined((0,), 1, "a"), Declined((1,), 3, "b"))
+    assert cut.launches() == ((0,), (1,), (2,), (3, 4), (5,))
