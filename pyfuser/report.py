@@ -103,7 +103,7 @@ def _order(kernel: Kernel, before: Kernel, names: _Names) -> str:
         for axis in (across, inner)
     }
     first, last = indices[across].name, indices[inner].name
-    if order.blocked:
+    if order.block:
         why = f"{along[inner]} along {last}, {along[across]} along {first}"
         return f"loops blocked by {first} and {last}, as memory runs so: {why}"
     if not along[inner]:

@@ -13,7 +13,7 @@ from pyfuser.codegen.cpp_hazards import may_contract
 from pyfuser.codegen.cpp_names import Names
 from pyfuser.codegen.cpp_scratch import scratch_views
 from pyfuser.codegen.cpp_statements import INDENT, Statements
-from pyfuser.codegen.order import BLOCK, LoopOrder
+from pyfuser.codegen.order import LoopOrder
 from pyfuser.codegen.spec import UNIT, KernelSpec, ViewSpec
 from pyfuser.ir import nodes
 from pyfuser.ir.canonical import all_syms
@@ -238,21 +238,21 @@ def outer_loops(
     lines: list[str] = []
     depth = 1
     inner = dict(enumerate(bounds))
-    for axis in order.axes[: -2 if order.blocked else -1]:
+    for axis in order.axes[: -2 if order.block else -1]:
         lines.append(INDENT * depth + _loop(context.counter(axis), *bounds[axis]))
         depth += 1
-    for axis in order.axes[-2:] if order.blocked else ():
+    for axis in order.axes[-2:] if order.block else ():
         name = context.names[context.workunit.indices[axis]]
         at, end = context.unique.take(f"{name}_block"), context.unique.take(f"{name}_block_end")
         first, last = bounds[axis]
         lines.append(
-            f"{INDENT * depth}for (int64_t {at} = {first}; {at} < {last}; {at} += {BLOCK}) {{"
+            f"{INDENT * depth}for (int64_t {at} = {first}; {at} < {last}; {at} += {order.block}) {{"
         )
         depth += 1
-        least = f"{at} + {BLOCK} < {last} ? {at} + {BLOCK} : {last}"
+        least = f"{at} + {order.block} < {last} ? {at} + {order.block} : {last}"
         lines.append(f"{INDENT * depth}const int64_t {end} = {least};")
         inner[axis] = at, end
-    if order.blocked:
+    if order.block:
         across = order.axes[-2]
         lines.append(INDENT * depth + _loop(context.counter(across), *inner[across]))
         depth += 1

@@ -44,10 +44,10 @@ _BLOCK_GAIN = 0.6
 
 
 class LoopOrder(NamedTuple):
-    """The axes of a space, outermost first; `blocked`: the last two are run block by block."""
+    """The axes of a space, outermost first; the last two in blocks of `block`, if that is not 0."""
 
     axes: tuple[int, ...]
-    blocked: bool = False
+    block: int = 0
 
     @property
     def as_given(self) -> bool:
@@ -77,7 +77,7 @@ def loop_order(kernel: Kernel) -> LoopOrder:
     """The order that brings in least, or the given one if no other is much better."""
     rank = len(kernel.space.begin)
     given = given_order(rank)
-    if rank == 1 or kernel.pattern != "for" or not _any_order(kernel):
+    if rank == 1 or not may_reorder(kernel):
         return given
     found = walks(kernel)
     shapes = list(zip(kernel.space.begin, kernel.space.end, strict=True))
@@ -89,7 +89,7 @@ def loop_order(kernel: Kernel) -> LoopOrder:
     across = _across(found, best, short, rank)
     outer = [axis for axis in _by_stride(found, rank) if axis != best]
     if across is not None and _both(found, best, across, short) <= _BLOCK_GAIN * costs[best]:
-        return LoopOrder((*(axis for axis in outer if axis != across), across, best), True)
+        return LoopOrder((*(axis for axis in outer if axis != across), across, best), BLOCK)
     if best == rank - 1:
         return given
     return LoopOrder((*outer, best))
@@ -162,10 +162,10 @@ def _by_stride(found: Sequence[Walk], rank: int) -> list[int]:
     return sorted(range(rank), key=lambda axis: -sum(abs(walk.strides[axis]) for walk in found))
 
 
-def _any_order(kernel: Kernel) -> bool:
+def may_reorder(kernel: Kernel) -> bool:
     """Whether no result depends on the order of the iterations."""
     workunit = kernel.workunit
-    if workunit.accumulators or kernel.space.execution in SERIAL_SPACES:
+    if kernel.pattern != "for" or kernel.space.execution in SERIAL_SPACES:
         return False
     return not any(
         isinstance(e, nodes.AtomicFetch) or (isinstance(e, nodes.Call) and not is_pure(e.name))

@@ -69,15 +69,15 @@ def test_the_other_axes_go_by_their_strides() -> None:
 
 
 def test_a_transpose_goes_block_by_block() -> None:
-    assert order_of(add_rows, ROWS.T, np.zeros((60, 40))) == LoopOrder((0, 1), True)
+    assert order_of(add_rows, ROWS.T, np.zeros((60, 40))) == LoopOrder((0, 1), BLOCK)
     x = np.zeros((30, 30, 30))
-    assert order_of(corner, x, x + 1) == LoopOrder((1, 0, 2), True)
+    assert order_of(corner, x, x + 1) == LoopOrder((1, 0, 2), BLOCK)
 
 
 def test_stores_weigh_more_than_loads() -> None:
     left = np.zeros((60, 40)).T
-    assert order_of(turned, ROWS, left, extents=[60, 40]) == LoopOrder((0, 1), True)
-    assert order_of(turned, left, ROWS, extents=[60, 40]) == LoopOrder((1, 0), True)
+    assert order_of(turned, ROWS, left, extents=[60, 40]) == LoopOrder((0, 1), BLOCK)
+    assert order_of(turned, left, ROWS, extents=[60, 40]) == LoopOrder((1, 0), BLOCK)
 
 
 def test_equal_walks_count_once() -> None:
@@ -87,7 +87,7 @@ def test_equal_walks_count_once() -> None:
         z[i][j] = x[j][i] + x[j][i + 1] + x[j][i + 2] + y[i][j]
 
     x, y = np.zeros((60, 42)), np.zeros((40, 60))
-    assert order_of(blur, x, y, y + 0, extents=[40, 60]) == LoopOrder((0, 1), True)
+    assert order_of(blur, x, y, y + 0, extents=[40, 60]) == LoopOrder((0, 1), BLOCK)
 
 
 def test_a_short_axis_is_left_alone() -> None:
@@ -199,7 +199,7 @@ def test_every_iteration_runs_once(name: str) -> None:
 def test_blocked_and_given_order_give_the_same_bits() -> None:
     this = CASES["segments"]
     spec = spec_of(this.kernel)
-    assert spec.order.blocked
+    assert spec.order.block
     results = [_run(this, s) for s in (spec, _with_order(spec, GIVEN), _with_order(spec, TURNED))]
     for result in results[1:]:
         for mine, theirs in zip(result, results[0], strict=True):

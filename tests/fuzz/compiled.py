@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from typing import Any
 
@@ -12,7 +12,8 @@ import numpy as np
 
 import pyfuser
 from pyfuser import driver
-from tests.fuzz import oracle, wavefront
+from pyfuser.codegen.spec import KernelSpec, SweepSpec
+from tests.fuzz import choices, oracle, wavefront
 from tests.fuzz.harness import (
     Outcome,
     bases_of,
@@ -39,14 +40,26 @@ def check_compiled(program: Program) -> Outcome:
     run_unfused(program, lowered(program, expected[1]), 0)  # raises Rejected for races
     driver.FLUSHES.clear()
     driver.PROGRAMS.clear()  # of equal traces, some with sweeps
-    with wavefront.forced_for(program.seed):
+    with wavefront.forced_for(program.seed), choices.forced_for(program.seed):
         compare(program, expected, run_compiled(program), "compiled", exact=False)
     plans = [flush.program.plan for flush in driver.FLUSHES]
     groups = [group.calls for plan in plans for group in plan.groups]
     if program.seed % _THREADED == 0:
         for found in in_threads(program):
             compare(program, expected, found, "compiled, in two threads", exact=False)
-    return Outcome(len(program.calls), groups, features_of(plans))
+    launches = [launch for flush in driver.FLUSHES for launch in flush.program.launches]
+    orders = _orders(launch.launchable.spec for launch in launches)
+    return Outcome(len(program.calls), groups, features_of(plans) | orders)
+
+
+def _orders(specs: Iterable[KernelSpec | SweepSpec]) -> frozenset[str]:
+    """What was done to the loops of kernels, out of `features.PLANNED`."""
+    found = set()
+    for spec in specs:
+        for loop in spec.stages if isinstance(spec, SweepSpec) else (spec,):
+            if not loop.order.as_given:
+                found.add("loops blocked" if loop.order.block else "loops interchanged")
+    return frozenset(found)
 
 
 def in_threads(program: Program) -> list[State]:

@@ -33,6 +33,7 @@ from pyfuser.transform.group import group_shapes
 from pyfuser.transform.kernel import Kernel
 from pyfuser.transform.optimise import optimise
 from tests.fuzz import oracle, wavefront
+from tests.fuzz.choices import cut_for
 from tests.fuzz.oracle import Array, Rejected, State
 from tests.fuzz.program import Host, Program, Step
 
@@ -180,7 +181,7 @@ def run_fused(
 ) -> tuple[State, Groups, list[Plan]]:
     """Plan each segment, and interpret its launches after the passes; all groups and plans.
 
-    Every other program sweeps wherever that is legal.
+    Every other program sweeps wherever that is legal; some have groups cut.
     """
     memory = _Memory(program)
     results: list[Any] = []
@@ -196,7 +197,7 @@ def run_fused(
         calls = memory.record(steps, workunits[first : first + len(steps)], results)
         trace = shape_of(calls, structural_scalars)
         with wavefront.forced_for(program.seed):
-            plan = partition(trace, dependences(trace))
+            plan = cut_for(program.seed, partition(trace, dependences(trace)))
         _run_plan(trace, plan, passes, calls, order)
         results += [None if call.result is None else call.result.result() for call in calls]
         groups += [tuple([first + n for n in group.calls]) for group in plan.groups]
@@ -229,6 +230,8 @@ def features_of(plans: Iterable[Plan]) -> frozenset[str]:
     for plan in plans:
         if any(len(group.calls) > 1 for group in plan.groups):
             found.add("fused loop")
+        if any(rejection.reason == "measured" for rejection in plan.rejections):
+            found.add("cut group")
         for sweep in plan.sweeps:
             found.add("sweep")
             if len(sweep.groups) > 2:

@@ -1,4 +1,4 @@
-"""Wrong loop orders: where an order shows, and blocks that miss iterations or run them twice."""
+"""Wrong loop orders (where an order shows, blocks that miss iterations), wrong cuts of groups."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ MUTANTS = (
     Mutant(
         "sums are interchanged",
         "codegen/order.py",
-        'if rank == 1 or kernel.pattern != "for" or not _any_order(kernel):',
-        "if rank == 1:",
+        'if kernel.pattern != "for" or',
+        "if",
         _TEST + "test_sums_keep_their_order_of_additions",
     ),
     Mutant(
@@ -47,15 +47,15 @@ MUTANTS = (
     Mutant(
         "serial spaces have no order",
         "codegen/order.py",
-        "or kernel.space.execution in SERIAL_SPACES",
+        " or kernel.space.execution in SERIAL_SPACES",
         "",
         _TEST + "test_no_interchange_in_serial_spaces",
     ),
     Mutant(
         "blocks leave out what does not fill one",
         "codegen/cpp_context.py",
-        'least = f"{at} + {BLOCK} < {last} ? {at} + {BLOCK} : {last}"',
-        'least = f"{at} + {BLOCK} <= {last} ? {at} + {BLOCK} : {at}"',
+        "} < {last} ? {at} + {order.block} : {last}",
+        "} <= {last} ? {at} + {order.block} : {at}",
         _ONCE,
     ),
     Mutant(
@@ -71,5 +71,40 @@ MUTANTS = (
         "if array > model.machine.cache:",
         "if False:",
         "plan/test_sweeps.py::test_one_transpose_of_a_large_array_keeps_a_sweep_away",
+    ),
+    Mutant(
+        "the parts of a cut group change places",
+        "arbitration.py",
+        "parts = Group(calls[:place]), Group(calls[place:])",
+        "parts = Group(calls[place:]), Group(calls[:place])",
+        "test_arbitration.py::test_what_follows_a_cut_group_moves_on",
+    ),
+    Mutant(
+        "sweeps stay where they were when a group before them is cut",
+        "arbitration.py",
+        "return (place + (place > at) for place in places)",
+        "return iter(places)",
+        "test_arbitration.py::test_what_follows_a_cut_group_moves_on",
+    ),
+    Mutant(
+        "calls with atomics are tried",
+        "arbitration.py",
+        "isinstance(stmt, nodes.Update) and stmt.atomic for",
+        "False for",
+        "test_arbitration.py::test_no_trial_where_an_order_shows",
+    ),
+    Mutant(
+        "a remembered cut may lie anywhere",
+        "arbitration.py",
+        "and 0 < place < calls",
+        "",
+        "test_arbitration.py::test_files_are_read_back",
+    ),
+    Mutant(
+        "choices hold for all sizes",
+        "arbitration.py",
+        "\\0{sizes}\\0",
+        "\\0\\0",
+        "test_arbitration.py::test_a_size_of_another_power_is_another_choice",
     ),
 )
