@@ -41,8 +41,8 @@ _FLAGS = (
     "-fno-trapping-math",  # floating-point exceptions are not observed: changes no value
     "-fno-strict-aliasing",  # arrays of two types may share memory
     "-fwrapv",  # 32-bit index arithmetic wraps, as in the reference interpreter
-    # g++ before 12.4, 13.3 and 14 may address a loop's memory as 0 + index (its bug 110702: one base
-    # with steps of two sizes or signs), and then drop calls that touch only "invalid" memory.
+    # g++ before 12.4, 13.3 and 14 may address the memory of a loop as 0 + index (its bug 110702:
+    # one base with steps of two sizes or signs), and drop calls that touch only "invalid" memory.
     "-fno-delete-null-pointer-checks",
     "-fno-exceptions",
     "-fno-rtti",
