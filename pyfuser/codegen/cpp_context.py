@@ -77,9 +77,15 @@ class Context:
     """What the parts of one translation unit share: names, printers and parameters.
 
     `reserved` are the names of the code around the body, which user's names must not meet.
+    `printer`: how expressions are printed for the target.
     """
 
-    def __init__(self, spec: KernelSpec, reserved: Iterable[str]) -> None:
+    def __init__(
+        self,
+        spec: KernelSpec,
+        reserved: Iterable[str],
+        printer: type[Expressions] = Expressions,
+    ) -> None:
         self.spec = spec
         self.independent = not spec.serial  # whether iterations may run in any order
         self._counters: dict[int, str] = {}
@@ -93,7 +99,7 @@ class Context:
         }
         views |= scratch_views(spec.workunit.body, views)
         self.strides = self._name_strides(views)
-        self.expressions = Expressions(self.names, views, self.strides, spec.serial)
+        self.expressions = printer(self.names, views, self.strides, spec.serial)
         if spec.checked:
             self.expressions = CheckedExpressions(
                 self.names, views, self.strides, spec.workunit.body

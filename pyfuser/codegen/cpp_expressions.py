@@ -42,6 +42,8 @@ class Expressions:
     What the text needs is collected in `functions` and `features` (see `codegen.cpp_prelude`).
     """
 
+    by_doubles: Mapping[str, str] = _BY_DOUBLES
+
     def __init__(
         self,
         names: Mapping[Sym, str],
@@ -97,10 +99,32 @@ class Expressions:
         if dtype.is_complex:
             z = complex(value)
             part = DType.FLOAT32 if dtype is DType.COMPLEX64 else DType.FLOAT64
-            return f"{dtype.cpp}{{{_float(z.real, part)}, {_float(z.imag, part)}}}", PRIMARY
+            return f"{dtype.cpp}{{{self.number(z.real, part)}, {self.number(z.imag, part)}}}", PRIMARY
         assert not isinstance(value, complex)
-        text = _float(float(value), dtype) if dtype.is_float else _integer(int(value), dtype)
+        text = self.number(float(value), dtype) if dtype.is_float else _integer(int(value), dtype)
         return text, UNARY if text[0] in "-(" and not text.startswith("(-") else PRIMARY
+
+    def number(self, value: float, dtype: DType) -> str:
+        """A literal that reads back as the same bits (NaNs as a quiet one)."""
+        f = "f" if dtype is DType.FLOAT32 else ""
+        if dtype is DType.FLOAT32:
+            with np.errstate(over="ignore"):
+                single = np.float32(value)
+            value = float(single)
+        if math.isnan(value):
+            return self.not_a_number(f)
+        if math.isinf(value):
+            return ("-" if value < 0 else "") + self.infinity(f)
+        text = str(single) if f else repr(value)
+        return (text if "." in text or "e" in text else text + ".0") + f
+
+    def not_a_number(self, f: str) -> str:
+        """A quiet NaN; f: "f" for a float."""
+        return f'__builtin_nan{f}("")'
+
+    def infinity(self, f: str) -> str:
+        """The positive one; f: "f" for a float."""
+        return f"__builtin_inf{f}()"
 
     def read(self, e: nodes.Read) -> Text:
         return self.names[e.sym], PRIMARY
@@ -128,9 +152,9 @@ class Expressions:
         if precedence is None:
             left, right = self.text(e.left, UNARY), self.text(e.right, UNARY)
             return f"{left} {e.op} {right}", CONDITIONAL
-        if e.op in _BY_DOUBLES and e.dtype in _WORDS and not isinstance(e.right, nodes.Const):
+        if e.op in self.by_doubles and e.dtype in _WORDS and not isinstance(e.right, nodes.Const):
             left, right = self.text(e.left), self.text(e.right)
-            return f"{_BY_DOUBLES[e.op]}<{e.dtype.cpp}>({left}, {right})", PRIMARY
+            return f"{self.by_doubles[e.op]}<{e.dtype.cpp}>({left}, {right})", PRIMARY
         left, right = self._operands(e, precedence)
         if e.op == "*" and self.products_apart and e.dtype.is_float:
             return f"pf_rounded({left} * {right})", PRIMARY
@@ -234,21 +258,6 @@ def _short(e: Expr) -> Expr:
     if isinstance(e, nodes.Const) and isinstance(e.value, int) and abs(e.value) < 2**31:
         return nodes.Const(e.value, DType.INT32)
     return e
-
-
-def _float(value: float, dtype: DType) -> str:
-    """A literal that reads back as the same bits (NaNs as a quiet one)."""
-    f = "f" if dtype is DType.FLOAT32 else ""
-    if dtype is DType.FLOAT32:
-        with np.errstate(over="ignore"):
-            single = np.float32(value)
-        value = float(single)
-    if math.isnan(value):
-        return f'__builtin_nan{f}("")'
-    if math.isinf(value):
-        return f"{'-' if value < 0 else ''}__builtin_inf{f}()"
-    text = str(single) if f else repr(value)
-    return (text if "." in text or "e" in text else text + ".0") + f
 
 
 _INT_SUFFIX = {DType.INT64: "L", DType.UINT32: "u", DType.UINT64: "ul"}

@@ -146,7 +146,7 @@ def _negative(e: nodes.Const) -> bool:
 _STATEMENTS: dict[type[Stmt], Callable[[Statements, Any, int], None]] = {
     nodes.Declare: Statements.declare,
     nodes.DeclareArray: Statements.declare_array,
-    nodes.Scratch: Statements.scratch,
+    nodes.Scratch: lambda p, s, depth: p.scratch(s, depth),
     nodes.Assign: Statements.assign,
     nodes.Store: Statements.store,
     nodes.Update: Statements.update,

@@ -18,7 +18,7 @@ SQUARE = "square"
 _BUILTIN = frozenset(
     {"ceil", "copysign", "fabs", "floor", "fmod", "remainder", "round", "sqrt", "trunc"}
 )
-_FORMULAS = {
+FORMULAS = {
     "fmax": "y != y || x > y ? x : y",
     "fmin": "y != y || x < y ? x : y",
     "isfinite": "__builtin_isfinite(x)",
@@ -31,7 +31,7 @@ _FORMULAS = {
     "pow": "y == 2 ? pf_rounded(x * x) : pf_libm_pow{f}(x, y)",
 }
 _COMPLEX_FORMULAS = {"exp": "cexp", "log": "clog", "sqrt": "csqrt", "pow": "cpow", "abs": "cabs"}
-_SUFFIXES = {
+SUFFIXES = {
     DType.FLOAT32: "f32",
     DType.FLOAT64: "f64",
     DType.COMPLEX64: "c64",
@@ -45,7 +45,7 @@ _SUFFIXES = {
 
 def function_name(name: str, operand: DType) -> str:
     """The name in emitted code of a function for arguments of one dtype: `pf_exp_f64`."""
-    return f"pf_{name}_{_SUFFIXES[operand]}"
+    return f"pf_{name}_{SUFFIXES[operand]}"
 
 
 def prelude(functions: frozenset[tuple[str, DType]]) -> str:
@@ -84,7 +84,7 @@ def _real(name: str, operand: DType) -> list[str]:
     if name in _BUILTIN:
         body = f"__builtin_{name}{f}({', '.join(names)})"
     else:
-        body = _FORMULAS.get(name, f"pf_libm_{name}{f}({', '.join(names)})")
+        body = FORMULAS.get(name, f"pf_libm_{name}{f}({', '.join(names)})")
         body = body.format(type=kind, f=f)
     if "pf_libm_" in body:
         c_name = FUNCTIONS[name].c_name + f

@@ -1,0 +1,111 @@
+"""A kernel as a complete CUDA or HIP translation unit: `emit`.
+
+The body of a workunit is printed by the same printers as for other processors; `gpu_map`,
+`gpu_reduce` and `gpu_scan` put it into loops over what a thread does, and `gpu_dialect` has all
+that the two languages call differently. A team of a league is one thread, as its rank is an index
+of the iteration space by now.
+
+The units include nothing and are namespaces of their own, so several make one.
+"""
+
+from __future__ import annotations
+
+import re
+
+from pyfuser.codegen import cpp_prelude, gpu_map, gpu_maths, gpu_prelude, gpu_reduce, gpu_scan
+from pyfuser.codegen.gpu_context import (
+    Argument,
+    GpuContext,
+    gpu_arguments,
+    native_atomics,
+    scratch_lengths,
+)
+from pyfuser.codegen.gpu_dialect import CUDA, HIP, Dialect
+from pyfuser.codegen.gpu_launch import GpuKernel, Grid
+from pyfuser.codegen.cpp_map import loop_order
+from pyfuser.codegen.spec import KernelSpec, SweepSpec
+from pyfuser.ir import nodes
+from pyfuser.ir.visit import statements
+
+__all__ = ["CUDA", "HIP", "Argument", "Dialect", "GpuKernel", "Grid", "declined", "emit"]
+
+ENTRY = "pf_kernel"
+NAMESPACE = "pf"
+
+
+def declined(spec: KernelSpec | SweepSpec) -> str:
+    """Why there is no GPU kernel for a spec; "" where there is one."""
+    if isinstance(spec, SweepSpec):
+        return "a sweep: its loops wait for each other, and blocks of a grid cannot"
+    if spec.checked:
+        return "subscripts are checked on the host"
+    if any(view is not None and not view.packed for view in spec.views):
+        return "a view whose elements are not aligned"
+    for stmt in statements(spec.workunit.body):
+        if isinstance(stmt, nodes.Scratch) and scratch_lengths(stmt) is None:
+            return "scratch memory whose size is known only when it runs"
+    return ""
+
+
+def emit(spec: KernelSpec, dialect: Dialect) -> GpuKernel:
+    """The kernel of a spec; `declined(spec)` must be ""."""
+    assert not declined(spec), declined(spec)
+    context = GpuContext(spec, dialect, ())
+    workunit = spec.workunit
+    pattern, rule, parallel = gpu_map, "map", True
+    if spec.pattern == "scan":
+        pattern, rule, parallel = gpu_scan, "scan", gpu_scan.is_parallel(workunit)
+    elif workunit.accumulators:
+        pattern, rule, parallel = gpu_reduce, "reduce", gpu_reduce.is_parallel(workunit)
+    if spec.serial or not parallel:
+        rule = "one"
+    code = pattern.emit(context, ENTRY)
+    return GpuKernel(
+        source=_unit(spec.title, context, code, dialect),
+        entries=(gpu_scan.TOTALS, ENTRY) if rule == "scan" else (ENTRY,),
+        arguments=gpu_arguments(spec),
+        rule=rule,
+        order=tuple(loop_order(spec)),
+        results=len(workunit.accumulators),
+        options=dialect.options,
+    )
+
+
+def _unit(title: str, context: GpuContext, code: str, dialect: Dialect) -> str:
+    """The code with all it needs before it."""
+    maths = gpu_maths.prelude(frozenset(context.device.functions), dialect)
+    atomics = native_atomics(context.device.atomics, dialect)
+    title = " ".join(title.split()) or "kernel"
+    head = [f"// {title}\n{dialect.globals}"]
+    if "printf" in context.device.features and dialect.printf:
+        head.append(dialect.printf)
+    pieces = (*dialect.vocabulary, ("pf_atomic_", atomics), *_PIECES)
+    text = maths + code
+    needed: list[str] = []
+    for word, piece in reversed(pieces):  # a later one may need an earlier one
+        if piece not in needed and re.search(rf"(?<!\w){re.escape(word)}", text):
+            needed.append(piece)
+            text += piece
+    # Between definitions of one line there is no empty one.
+    small = "".join(piece for piece in reversed(needed) if piece.count("\n") == 1)
+    large = [piece for piece in reversed(needed) if piece.count("\n") > 1]
+    parts = [*head, f"namespace {NAMESPACE} {{\n", small, *large, maths, code]
+    return "\n".join(part for part in parts if part) + f"\n}}  // namespace {NAMESPACE}\n"
+
+
+_PIECES = (
+    ("pf_rounded", gpu_prelude.ROUNDED),
+    ("pf_complex", gpu_prelude.COMPLEX),
+    ("pf_first", gpu_prelude.PLACES),
+    ("pf_walk", gpu_prelude.WALK),
+    ("pf_total<", gpu_prelude.TOTAL),
+    ("pf_is_last", gpu_prelude.IS_LAST),
+    ("pf_before<", gpu_prelude.BEFORE),
+    ("pf_atomic_32<", gpu_prelude.ATOMIC.format(bits=32)),
+    ("pf_atomic_64<", gpu_prelude.ATOMIC.format(bits=64)),
+    ("pf_atomic_narrow<", gpu_prelude.ATOMIC_NARROW),
+    ("pf_atomic_locked<", gpu_prelude.ATOMIC_WIDE),
+    ("pf_fetch<", gpu_prelude.PLAIN_FETCH),
+    ("pf_min<", gpu_prelude.MINMAX),
+    ("pf_max<", gpu_prelude.MINMAX),
+)

@@ -1,0 +1,184 @@
+"""What the parts of one GPU kernel share: names, parameters, and printers for device code."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pyfuser.codegen.cpp_context import Context, abi
+from pyfuser.codegen.cpp_expressions import Expressions
+from pyfuser.codegen.cpp_statements import INDENT, Statements
+from pyfuser.codegen.gpu_dialect import Dialect
+from pyfuser.codegen.scalar_maths import SUFFIXES
+from pyfuser.codegen.spec import KernelSpec, ViewSpec
+from pyfuser.ir import nodes
+from pyfuser.ir.dtypes import DType
+from pyfuser.ir.nodes import Sym
+
+_RESERVED = """
+    threadIdx blockIdx blockDim gridDim warpSize workspace
+"""
+_OPERATIONS = {
+    "+": "add",
+    "-": "sub",
+    "&": "and",
+    "|": "or",
+    "^": "xor",
+    "min": "min",
+    "max": "max",
+    "exchange": "exchange",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One parameter of a GPU kernel.
+
+    kind: "begin" and "end" (int64, of `axis` of the space), "pointer", "scalar" (of `dtype`),
+    "stride" and "extent" (int64, of `axis` of view `param`; see `cpp_context.Slot`), "workspace" or
+    "results" (pointers). param: the position in workunit.params of the four in the middle.
+    """
+
+    kind: str
+    dtype: DType = DType.INT64
+    param: int = -1
+    axis: int = -1
+
+
+class GpuExpressions(Expressions):
+    """Prints expressions; atomics by instructions of the processor, where it has one."""
+
+    by_doubles: Mapping[str, str] = {}  # the processor divides integers in registers fast enough
+    dialect: Dialect
+
+    def __init__(
+        self,
+        names: Mapping[Sym, str],
+        views: Mapping[Sym, ViewSpec],
+        strides: Mapping[int, str],
+        serial: bool,
+    ) -> None:
+        super().__init__(names, views, strides, serial)
+        self.atomics: set[tuple[str, DType]] = set()
+
+    def not_a_number(self, f: str) -> str:
+        return f"pf_nan{f}()"
+
+    def infinity(self, f: str) -> str:
+        return f"pf_inf{f}()"
+
+    def atomic_operation(self, op: str, cell: str, dtype: DType, value: str) -> str:
+        if not self.serial and op in _OPERATIONS and self.dialect.native(op, dtype):
+            self.atomics.add((op, dtype))
+            return f"{native_name(op, dtype)}(&{cell}, {value})"
+        return super().atomic_operation(op, cell, dtype, value)
+
+    def atomic(self, cell: str, dtype: DType, value: str, change: str) -> str:
+        """Reached by size: a word at a time, the word around it, or behind a lock."""
+        if self.serial:
+            return super().atomic(cell, dtype, value, change)
+        way = {4: "32", 8: "64", 16: "locked"}.get(dtype.size, "narrow")
+        return f"pf_atomic_{way}<{dtype.cpp}>(&{cell}, {value}, {change})"
+
+
+def native_name(op: str, dtype: DType) -> str:
+    """The function that applies an operation atomically: `pf_atomic_add_f64`."""
+    return f"pf_atomic_{_OPERATIONS[op]}_{SUFFIXES[dtype]}"
+
+
+def native_atomics(atomics: Iterable[tuple[str, DType]], dialect: Dialect) -> str:
+    """Definitions of the atomics that are instructions."""
+    lines = []
+    for op, dtype in sorted(atomics, key=lambda a: (a[0], a[1].value)):
+        kind = dtype.cpp
+        lines.append(
+            f"static __device__ inline {kind} {native_name(op, dtype)}({kind}* cell, {kind} value) "
+            f"{{\n    return {dialect.native(op, dtype)};\n}}\n"
+        )
+    return "".join(lines)
+
+
+class GpuStatements(Statements):
+    """Prints statements; scratch memory of known size is a local array."""
+
+    def scratch(self, s: nodes.Scratch, depth: int) -> None:
+        e, kind, name = self.expressions, s.sym.dtype.cpp, self.names[s.sym]
+        lengths = scratch_lengths(s)
+        assert lengths is not None  # see `gpu.declined`
+        for axis, length in enumerate(lengths):
+            extent = e.extent_name(s.sym, axis)
+            self.emit(depth, f"const int64_t {extent} = {length};")
+        for axis, stride in enumerate(e.views[s.sym].strides[:-1]):
+            product = math.prod(lengths[axis + 1 :])
+            self.emit(depth, f"const int64_t {e.strides[stride]} = {product};")
+        self.emit(depth, f"{kind} {name}[{max(math.prod(lengths), 1)}] = {{}};")
+
+
+def scratch_lengths(s: nodes.Scratch) -> tuple[int, ...] | None:
+    """The extents of scratch memory if all are constants."""
+    lengths = []
+    for extent in s.shape:
+        while isinstance(extent, nodes.Cast):
+            extent = extent.operand
+        if not isinstance(extent, nodes.Const) or not isinstance(extent.value, int):
+            return None
+        lengths.append(max(extent.value, 0))
+    return tuple(lengths)
+
+
+class GpuContext(Context):
+    """A context whose parameters are those of the kernel itself.
+
+    `begin` and `end` are the names of the bounds of each axis.
+    """
+
+    def __init__(self, spec: KernelSpec, dialect: Dialect, reserved: Iterable[str]) -> None:
+        super().__init__(spec, {*_RESERVED.split(), *reserved}, GpuExpressions)
+        assert isinstance(self.expressions, GpuExpressions)
+        self.device = self.expressions
+        self.device.dialect = dialect
+        self.expressions.products_apart = False  # GPU compilers contract only where they are let
+        self.statements = GpuStatements(self.expressions, spec.workunit.body)
+        indices = [self.names[sym] for sym in spec.workunit.indices]
+        self.begin = [self.unique.take(f"{name}_begin") for name in indices]
+        self.end = [self.unique.take(f"{name}_end") for name in indices]
+
+    def head(self, entry: str, threads: int) -> str:
+        """The declaration of an entry point, for blocks of at most so many threads."""
+        text = ",\n".join(INDENT + parameter for parameter in self.kernel_parameters())
+        return (
+            f'extern "C" __global__ void __launch_bounds__({threads}) {entry}(\n{text}\n) {{\n'
+        )
+
+    def kernel_parameters(self) -> list[str]:
+        """The declarations of all parameters, in the order of `gpu_arguments`."""
+        bounds = [f"const int64_t {name}" for name in (*self.begin, *self.end)]
+        outputs = []
+        if self.workunit.accumulators:
+            outputs = ["void* const workspace", "int64_t* const results"]
+        return [*bounds, *self.signature, *outputs]
+
+    def result(self, k: int, value: str) -> str:
+        """The statement that stores the value of accumulator `k`."""
+        kind = self.workunit.accumulators[k].sym.dtype.cpp
+        place = f"(results + {2 * k})" if k else "results"
+        return f"*({kind}*){place} = {value};"
+
+
+def gpu_arguments(spec: KernelSpec) -> tuple[Argument, ...]:
+    """The parameters of a spec's kernel, in order."""
+    bounds = [Argument(kind, axis=a) for kind in ("begin", "end") for a in range(spec.rank)]
+    slots = []
+    for slot in abi(spec):
+        own = slot.kind in ("pointer", "scalar")
+        dtype = spec.workunit.params[slot.param].sym.dtype if own else DType.INT64
+        axis = -1 if own else slot.axis
+        slots.append(Argument(slot.kind, dtype, slot.param, axis))
+    outputs = ["workspace", "results"] if spec.workunit.accumulators else []
+    return (*bounds, *slots, *(Argument(kind) for kind in outputs))
+
+
+def indented(lines: Sequence[str], depth: int = 1) -> list[str]:
+    """Lines of code, moved to the right."""
+    return [INDENT * depth + line for line in lines]

@@ -1,0 +1,72 @@
+"""Device code for a parallel_for: one thread for each iteration.
+
+The threads of a warp are neighbours along the axis that is contiguous in memory. A thread that
+stands for more than one iteration (a grid has limits) takes them a whole grid apart.
+"""
+
+from __future__ import annotations
+
+from pyfuser.codegen.cpp_context import nest
+from pyfuser.codegen.cpp_map import loop_order
+from pyfuser.codegen.cpp_statements import INDENT
+from pyfuser.codegen.gpu_context import GpuContext
+from pyfuser.codegen.gpu_prelude import THREADS
+
+
+def emit(context: GpuContext, entry: str) -> str:
+    """The entry point; of one thread where the space is serial."""
+    if context.spec.serial:
+        return sequential(context, entry)
+    order = loop_order(context.spec)
+    inner = order[-2:] if len(order) > 2 else order
+    lines, depth = outer_loops(context, order[:-2]) if len(order) > 2 else ([], 1)
+    for place, axis in enumerate(inner):
+        dimension = "xyz"[len(inner) - 1 - place]
+        i, first, last = context.counter(axis), context.begin[axis], context.end[axis]
+        lines.append(
+            f"{INDENT * depth}for (int64_t {i} = {first} + pf_first({dimension}); {i} < {last}; "
+            f"{i} += pf_step({dimension})) {{"
+        )
+        depth += 1
+    lines += context.narrowed(depth)
+    lines += context.body(depth)
+    lines += [f"{INDENT * d}}}" for d in range(depth - 1, 0, -1)]
+    return context.head(entry, THREADS) + "\n".join(lines) + "\n}\n"
+
+
+def outer_loops(context: GpuContext, axes: list[int]) -> tuple[list[str], int]:
+    """The loop over all axes but the two fastest, and the depth of what is in it."""
+    lines = walk(context, axes, "pf_first(z)", "pf_step(z)")
+    return lines, 2
+
+
+def walk(context: GpuContext, axes: list[int], first: str, step: str) -> list[str]:
+    """The head of a loop over several axes taken together, the last one fastest."""
+    place = context.unique.take("place")
+    begin, end = context.unique.take("place_begin"), context.unique.take("place_end")
+    firsts = ", ".join(context.begin[axis] for axis in axes)
+    lasts = ", ".join(context.end[axis] for axis in axes)
+    lines = [
+        f"{INDENT}const int64_t {begin}[] = {{{firsts}}}, {end}[] = {{{lasts}}};",
+        f"{INDENT}for (pf_walk<{len(axes)}> {place}({begin}, {end}, {first}, {step}); "
+        f"{place}.more(); {place}.next()) {{",
+    ]
+    for n, axis in enumerate(axes):
+        lines.append(f"{INDENT * 2}const int64_t {context.counter(axis)} = {place}.index({n});")
+    return lines
+
+
+def sequential(context: GpuContext, entry: str) -> str:
+    """One thread runs all iterations, in ascending order; accumulators start at zero."""
+    context.independent = False
+    accumulators = context.workunit.accumulators
+    lines = []
+    for a in accumulators:
+        lines.append(f"{INDENT}{a.sym.dtype.cpp} {context.names[a.sym]}{{}};")
+        if a.last_pass is not None:
+            lines.append(f"{INDENT}const bool {context.names[a.last_pass]} = true;")
+    bounds = list(zip(context.begin, context.end, strict=True))
+    lines += nest(context, list(range(context.spec.rank)), bounds)
+    for k, a in enumerate(accumulators):
+        lines.append(INDENT + context.result(k, context.names[a.sym]))
+    return context.head(entry, 1) + "\n".join(lines) + "\n}\n"

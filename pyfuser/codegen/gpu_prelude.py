@@ -1,0 +1,210 @@
+"""The pieces of device code that emitted kernels are built on; a kernel carries only those it uses.
+
+They use the vocabulary of `gpu_dialect`, so they are the same text for every GPU.
+"""
+
+from __future__ import annotations
+
+from pyfuser.codegen import cpp_prelude
+
+THREADS = 256
+"""Threads of a block."""
+
+WORKSPACE_HEAD = 64
+"""Bytes at the start of a workspace that hold the ticket of `pf_is_last`."""
+
+
+def on_device(piece: str) -> str:
+    """A piece of `cpp_prelude`, with its functions made for the GPU."""
+    for before, after in (
+        ("static inline", "static __device__ inline"),
+        ("friend ", "friend __device__ "),
+        ("    constexpr ", "    __device__ constexpr "),
+        ("explicit constexpr ", "explicit __device__ constexpr "),
+        ("pf_complex& operator", "__device__ pf_complex& operator"),
+        ("__builtin_fabs", "pf_magnitude"),
+    ):
+        piece = piece.replace(before, after)
+    return piece
+
+
+ROUNDED = "#define pf_rounded(product) (product)  // the compiler is told not to contract\n"
+
+MINMAX = on_device(cpp_prelude.MINMAX)
+
+PLAIN_FETCH = on_device(cpp_prelude.PLAIN_FETCH)
+
+# Aligned as wide as it is, so that it is loaded at once and 8-byte atomics reach all of it.
+COMPLEX = (
+    "#define pf_magnitude(x) ((x) < 0 ? -(x) : (x))\n\n"
+    + on_device(cpp_prelude.COMPLEX).replace("struct ", "struct alignas(2 * sizeof(T)) ", 1)
+)
+
+PLACES = """\
+#define pf_first(axis) (pf_block(axis) * pf_threads(axis) + pf_thread(axis))
+#define pf_step(axis) (pf_blocks(axis) * pf_threads(axis))
+"""
+
+WALK = """\
+// Iterations of a box, every `step`-th one from number `first` on. An iteration's number has one
+// digit for each axis, the last one fastest; stepping adds digits, as divisions are slow.
+template <int rank> struct pf_walk {
+    int64_t digit[rank], move[rank], begin[rank], extent[rank], count;
+    __device__ pf_walk(const int64_t (&from)[rank], const int64_t (&to)[rank], int64_t first,
+                       int64_t step) : count(1) {
+        for (int axis = 0; axis < rank; ++axis) {
+            begin[axis] = from[axis];
+            extent[axis] = to[axis] > from[axis] ? to[axis] - from[axis] : 0;
+            count *= extent[axis];
+        }
+        if (!count) return;
+        for (int axis = rank - 1; axis >= 0; --axis) {
+            digit[axis] = axis ? first % extent[axis] : first;
+            move[axis] = axis ? step % extent[axis] : step;
+            first /= extent[axis];
+            step /= extent[axis];
+        }
+    }
+    __device__ bool more() const { return count && digit[0] < extent[0]; }
+    __device__ int64_t index(int axis) const { return begin[axis] + digit[axis]; }
+    __device__ void next() {
+        for (int axis = rank - 1; axis >= 0; --axis) {
+            digit[axis] += move[axis];
+            if (axis && digit[axis] >= extent[axis]) {
+                digit[axis] -= extent[axis];
+                ++digit[axis - 1];
+            }
+        }
+    }
+};
+"""
+
+TOTAL = """\
+template <typename T> static __device__ inline T pf_down(T value, int lanes) {
+    int word[(sizeof(T) + 3) / 4] = {};
+    pf_copy(word, &value, sizeof(T));
+    for (int k = 0; k < (int)(sizeof(word) / sizeof(int)); ++k) {
+        word[k] = pf_word_down(word[k], lanes);
+    }
+    pf_copy(&value, word, sizeof(T));
+    return value;
+}
+
+// All values of a block joined in halves, which is the same order for every width of a warp. The
+// result is thread 0's.
+template <int threads, typename T, typename F>
+static __device__ inline T pf_total(T value, F join) {
+    __shared__ T upper[threads];
+    const int me = pf_thread(x);
+    for (int half = threads / 2; half >= pf_warp; half /= 2) {
+        if (half <= me && me < 2 * half) upper[me] = value;
+        pf_barrier();
+        if (me < half) value = join(value, upper[me + half]);
+    }
+    if (me < pf_warp) {
+        for (int half = pf_warp / 2; half; half /= 2) value = join(value, pf_down(value, half));
+    }
+    pf_barrier();  // before `upper` is used again
+    return value;
+}
+"""
+
+IS_LAST = """\
+// Whether all other blocks were here before, so that what they wrote to memory is complete.
+static __device__ inline bool pf_is_last(uint32_t* ticket) {
+    __shared__ bool last;
+    pf_fence();
+    pf_barrier();
+    if (pf_thread(x) == 0) {
+        const uint32_t count = (uint32_t)pf_blocks(x);
+        last = pf_atomic_add_u32(ticket, 1) == count - 1;
+        if (last) *ticket = 0;  // for the next launch
+    }
+    pf_barrier();
+    pf_fence();
+    return last;
+}
+"""
+
+BEFORE = """\
+// The sum of the values of all threads before this one, and of the whole block. Pairs that are
+// 1, 2, 4... threads apart are added (Hillis and Steele, 1986): the order is always the same.
+template <int threads, typename T>
+static __device__ inline T pf_before(T value, T& total) {
+    __shared__ T sum[threads];
+    const int me = pf_thread(x);
+    sum[me] = value;
+    pf_barrier();
+    for (int apart = 1; apart < threads; apart *= 2) {
+        T left = T();
+        if (me >= apart) left = sum[me - apart];
+        pf_barrier();
+        if (me >= apart) sum[me] = (T)(left + sum[me]);
+        pf_barrier();
+    }
+    const T before = me ? sum[me - 1] : T();
+    total = sum[threads - 1];
+    pf_barrier();  // before `sum` is used again
+    return before;
+}
+"""
+
+ATOMIC = """\
+template <typename T, typename F>
+static __device__ inline T pf_atomic_{bits}(T* cell, T value, F change) {{
+    uint{bits}_t seen = *(volatile uint{bits}_t*)cell, before;
+    T old;
+    do {{
+        before = seen;
+        pf_copy(&old, &before, sizeof(T));
+        const T next = change(old, value);
+        uint{bits}_t after;
+        pf_copy(&after, &next, sizeof(T));
+        seen = pf_exchange_{bits}((uint{bits}_t*)cell, before, after);
+    }} while (seen != before);
+    return old;
+}}
+"""
+
+ATOMIC_NARROW = """\
+// Cells of one or two bytes change together with the other bytes of their word.
+template <typename T, typename F>
+static __device__ inline T pf_atomic_narrow(T* cell, T value, F change) {
+    uint32_t* const word = (uint32_t*)((uint64_t)cell & ~(uint64_t)3);
+    const int shift = 8 * (int)((uint64_t)cell & 3);
+    const uint32_t mask = (sizeof(T) == 1 ? 0xffu : 0xffffu) << shift;
+    uint32_t seen = *(volatile uint32_t*)word, before;
+    T old;
+    do {
+        before = seen;
+        uint32_t bits = (before & mask) >> shift;
+        pf_copy(&old, &bits, sizeof(T));
+        const T next = change(old, value);
+        bits = 0;
+        pf_copy(&bits, &next, sizeof(T));
+        seen = pf_exchange_32(word, before, (before & ~mask) | (bits << shift));
+    } while (seen != before);
+    return old;
+}
+"""
+
+ATOMIC_WIDE = """\
+// No instruction of all processors covers 16 bytes: one lock for all such cells of the kernel. It
+// is taken and left within one trip, as threads of a warp may have to wait for each other.
+static __device__ uint32_t pf_lock;
+
+template <typename T, typename F> static __device__ inline T pf_atomic_locked(T* cell, T value, F change) {
+    T old = T();
+    for (bool done = false; !done;) {
+        if (pf_exchange_32(&pf_lock, 0u, 1u) == 0u) {
+            pf_fence();
+            old = *cell;
+            *cell = change(old, value);
+            pf_fence();
+            pf_exchange_32(&pf_lock, 1u, 0u);
+            done = true;
+        }
+    }
+    return old;
+}
+"""

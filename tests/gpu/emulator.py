@@ -1,0 +1,65 @@
+"""CUDA kernels compiled for the host, by way of `cuda_on_host.h`."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pyfuser.codegen.gpu import CUDA, GpuKernel, emit
+from pyfuser.codegen.spec import spec_of
+from tests.codegen.build import Case
+from tests.gpu.launch import Arguments, renamed, unpacked
+
+SHIM = Path(__file__).with_name("cuda_on_host.h")
+FLAGS = ("-O1", "-std=c++17", "-fPIC", "-shared", "-ffp-contract=off", "-w")
+
+
+class Emulated:
+    """The kernels of some cases, in one library."""
+
+    def __init__(self, cases: dict[str, Case], folder: Path) -> None:
+        self.cases = cases
+        self.kernels: dict[str, GpuKernel] = {
+            name: renamed(emit(spec_of(tested.kernel), CUDA), n)
+            for n, (name, tested) in enumerate(cases.items())
+        }
+        text = "".join(self._source(kernel) for kernel in self.kernels.values())
+        source, target = folder / "kernels.cpp", folder / "kernels.so"
+        source.write_text(f'#include "{SHIM}"\n{text}')
+        subprocess.run(["g++", *FLAGS, "-o", target, source], check=True)
+        self.library = ctypes.CDLL(str(target))
+
+    @staticmethod
+    def _source(kernel: GpuKernel) -> str:
+        launchers = "".join(
+            f'extern "C" void launch_{entry}(void** arguments, const unsigned* blocks, '
+            f"const unsigned* threads, int seed) {{\n"
+            f"    host::launch({entry}, arguments, blocks, threads, seed);\n}}\n"
+            for entry in kernel.entries
+        )
+        return kernel.source.replace("}  // namespace", f"{launchers}}}  // namespace")
+
+    def run(self, name: str, seed: int = 0) -> tuple[list[Any], tuple[Any, ...]]:
+        """The arguments after a launch on them, and its results."""
+        tested, kernel = self.cases[name], self.kernels[name]
+        values, space = tested.arguments(), tested.kernel.space
+        accumulators = tested.kernel.workunit.accumulators
+        results = np.zeros(kernel.result_bytes, "uint8")
+        workspace = np.zeros(kernel.workspace_bytes(space.begin, space.end), "uint8")
+        workspace[64:] = 0xA5  # only its head is promised to be zero
+        outputs = {"results": results.ctypes.data, "workspace": workspace.ctypes.data}
+        bounds: tuple[Sequence[int], Sequence[int]] = (space.begin, space.end)
+        arguments = Arguments(kernel, bounds, values, outputs, lambda array: array.ctypes.data)
+        grid = kernel.grid(space.begin, space.end)
+        if grid is not None:
+            blocks, threads = ((ctypes.c_uint * 3)(*shape) for shape in (grid.blocks, grid.threads))
+            for entry in kernel.entries:
+                launch = getattr(self.library, f"launch_{entry}")
+                launch(arguments.pointers, blocks, threads, seed)
+        assert not workspace[:64].any()
+        return values, unpacked(results, [a.sym.dtype for a in accumulators])

@@ -1,0 +1,65 @@
+"""What a run time does with a `GpuKernel`: batches, and arguments as drivers take them."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pyfuser.codegen.gpu import ENTRY, NAMESPACE, GpuKernel
+from pyfuser.codegen.gpu_scan import TOTALS
+from pyfuser.ir.dtypes import DType
+
+PointerTo = Callable[["np.ndarray[Any, Any]"], int]
+
+
+def renamed(kernel: GpuKernel, n: int) -> GpuKernel:
+    """The kernel with names of its own, so that one source can hold several."""
+    source = kernel.source.replace(f"namespace {NAMESPACE} {{", f"namespace {NAMESPACE}_{n} {{")
+    source = re.sub(rf"\b({ENTRY}|{TOTALS})\b", rf"\1_{n}", source)
+    return replace(kernel, source=source, entries=tuple(f"{e}_{n}" for e in kernel.entries))
+
+
+class Arguments:
+    """The arguments of one launch: `pointers` is an array of the addresses of all of them."""
+
+    def __init__(
+        self,
+        kernel: GpuKernel,
+        space: tuple[Sequence[int], Sequence[int]],
+        values: Sequence[Any],
+        outputs: dict[str, int],
+        pointer_to: PointerTo,
+    ) -> None:
+        """`outputs`: the addresses of "workspace" and "results"."""
+        self.kept: list[Any] = []
+        for argument in kernel.arguments:
+            if argument.kind in ("begin", "end"):
+                bound: Any = np.int64(space[argument.kind == "end"][argument.axis])
+            elif argument.kind in outputs:
+                bound = np.int64(outputs[argument.kind])
+            else:
+                value = values[argument.param]
+                if argument.kind == "pointer":
+                    bound = np.int64(pointer_to(value))
+                elif argument.kind == "stride":
+                    bound = np.int64(value.strides[argument.axis] // value.itemsize)
+                elif argument.kind == "extent":
+                    bound = np.int64(value.shape[argument.axis])
+                else:
+                    bound = np.asarray(value).astype(argument.dtype.numpy)
+            self.kept.append(np.atleast_1d(np.asarray(bound)))
+        addresses = [array.ctypes.data for array in self.kept]
+        self.pointers = (ctypes.c_void_p * max(len(addresses), 1))(*addresses)
+
+
+def unpacked(results: np.ndarray[Any, Any], dtypes: Sequence[DType]) -> tuple[Any, ...]:
+    """The values in the memory at "results" (as bytes)."""
+    return tuple(
+        results[16 * k : 16 * k + dtype.size].view(dtype.numpy)[0].item()
+        for k, dtype in enumerate(dtypes)
+    )
