@@ -9,12 +9,13 @@ OUT ?= out
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: help demo test lint fuzz mutants bench clean
+.PHONY: help demo test gpu lint fuzz mutants bench clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo         compare fused and unfused kernels: a table, $(OUT)/demo.png, $(OUT)/demo.json"
 	@echo "make test         run the test suite"
+	@echo "make gpu          compile and run the GPU kernels: on an NVIDIA GPU, if there is one"
 	@echo "make lint         run ruff and mypy"
 	@echo "make fuzz N=500   try N random programs (SEED=0, TIER=compiled or interpret)"
 	@echo "make mutants      break the law of fusion in many ways: the tests must notice each"
@@ -33,6 +34,9 @@ demo: $(INSTALLED)
 
 test: $(INSTALLED)
 	@$(BIN)/python -m pytest --quiet -n $(WORKERS) --dist worksteal tests
+
+gpu: $(INSTALLED)
+	@$(BIN)/python -m pytest --quiet -rs -n $(WORKERS) --dist worksteal tests/gpu
 
 lint: $(INSTALLED)
 	@$(BIN)/ruff check --quiet .

@@ -99,7 +99,10 @@ class Expressions:
         if dtype.is_complex:
             z = complex(value)
             part = DType.FLOAT32 if dtype is DType.COMPLEX64 else DType.FLOAT64
-            return f"{dtype.cpp}{{{self.number(z.real, part)}, {self.number(z.imag, part)}}}", PRIMARY
+            return (
+                f"{dtype.cpp}{{{self.number(z.real, part)}, {self.number(z.imag, part)}}}",
+                PRIMARY,
+            )
         assert not isinstance(value, complex)
         text = self.number(float(value), dtype) if dtype.is_float else _integer(int(value), dtype)
         return text, UNARY if text[0] in "-(" and not text.startswith("(-") else PRIMARY
@@ -229,6 +232,10 @@ class Expressions:
         """The call that applies `op` to a cell atomically; its value is the old one."""
         if op in _INT_ATOMICS and dtype.is_integer and dtype is not DType.BOOL and not self.serial:
             return f"__atomic_fetch_{_INT_ATOMICS[op]}(&{cell}, {value}, __ATOMIC_RELAXED)"
+        return self.composed_atomic(op, cell, dtype, value)
+
+    def composed_atomic(self, op: str, cell: str, dtype: DType, value: str) -> str:
+        """The same by a function of the old value and the operand."""
         kind = dtype.cpp
         result = _FETCH_LAMBDAS.get(op, f"({kind})(old {op} value)")
         return self.atomic(

@@ -11,8 +11,10 @@ The units include nothing and are namespaces of their own, so several make one.
 from __future__ import annotations
 
 import re
+from types import ModuleType
 
-from pyfuser.codegen import cpp_prelude, gpu_map, gpu_maths, gpu_prelude, gpu_reduce, gpu_scan
+from pyfuser.codegen import gpu_map, gpu_maths, gpu_prelude, gpu_reduce, gpu_scan
+from pyfuser.codegen.cpp_map import loop_order
 from pyfuser.codegen.gpu_context import (
     Argument,
     GpuContext,
@@ -22,12 +24,12 @@ from pyfuser.codegen.gpu_context import (
 )
 from pyfuser.codegen.gpu_dialect import CUDA, HIP, Dialect
 from pyfuser.codegen.gpu_launch import GpuKernel, Grid
-from pyfuser.codegen.cpp_map import loop_order
 from pyfuser.codegen.spec import KernelSpec, SweepSpec
 from pyfuser.ir import nodes
+from pyfuser.ir.nodes import Workunit
 from pyfuser.ir.visit import statements
 
-__all__ = ["CUDA", "HIP", "Argument", "Dialect", "GpuKernel", "Grid", "declined", "emit"]
+__all__ = ["CUDA", "HIP", "Argument", "Dialect", "GpuKernel", "Grid", "declined", "emit", "refusal"]
 
 ENTRY = "pf_kernel"
 NAMESPACE = "pf"
@@ -41,7 +43,12 @@ def declined(spec: KernelSpec | SweepSpec) -> str:
         return "subscripts are checked on the host"
     if any(view is not None and not view.packed for view in spec.views):
         return "a view whose elements are not aligned"
-    for stmt in statements(spec.workunit.body):
+    return refusal(spec.workunit)
+
+
+def refusal(workunit: Workunit) -> str:
+    """Why no kernel can have the code of a workunit, whatever its arguments; "" if one can."""
+    for stmt in statements(workunit.body):
         if isinstance(stmt, nodes.Scratch) and scratch_lengths(stmt) is None:
             return "scratch memory whose size is known only when it runs"
     return ""
@@ -52,14 +59,15 @@ def emit(spec: KernelSpec, dialect: Dialect) -> GpuKernel:
     assert not declined(spec), declined(spec)
     context = GpuContext(spec, dialect, ())
     workunit = spec.workunit
-    pattern, rule, parallel = gpu_map, "map", True
+    pattern: ModuleType = gpu_map
+    rule, parallel = "map", True
     if spec.pattern == "scan":
         pattern, rule, parallel = gpu_scan, "scan", gpu_scan.is_parallel(workunit)
     elif workunit.accumulators:
         pattern, rule, parallel = gpu_reduce, "reduce", gpu_reduce.is_parallel(workunit)
     if spec.serial or not parallel:
         rule = "one"
-    code = pattern.emit(context, ENTRY)
+    code: str = pattern.emit(context, ENTRY)
     return GpuKernel(
         source=_unit(spec.title, context, code, dialect),
         entries=(gpu_scan.TOTALS, ENTRY) if rule == "scan" else (ENTRY,),
@@ -79,14 +87,16 @@ def _unit(title: str, context: GpuContext, code: str, dialect: Dialect) -> str:
     head = [f"// {title}\n{dialect.globals}"]
     if "printf" in context.device.features and dialect.printf:
         head.append(dialect.printf)
-    pieces = (*dialect.vocabulary, ("pf_atomic_", atomics), *_PIECES)
+    many = len(context.workunit.accumulators) > gpu_reduce.MANY
+    total = ("pf_total<", gpu_prelude.CALLED_TOTAL if many else gpu_prelude.TOTAL)
+    pieces = (*dialect.vocabulary, ("pf_atomic_", atomics), *_PIECES, total)
     text = maths + code
     needed: list[str] = []
     for word, piece in reversed(pieces):  # a later one may need an earlier one
         if piece not in needed and re.search(rf"(?<!\w){re.escape(word)}", text):
             needed.append(piece)
             text += piece
-    # Between definitions of one line there is no empty one.
+    # Definitions of one line stand close together.
     small = "".join(piece for piece in reversed(needed) if piece.count("\n") == 1)
     large = [piece for piece in reversed(needed) if piece.count("\n") > 1]
     parts = [*head, f"namespace {NAMESPACE} {{\n", small, *large, maths, code]
@@ -98,7 +108,8 @@ _PIECES = (
     ("pf_complex", gpu_prelude.COMPLEX),
     ("pf_first", gpu_prelude.PLACES),
     ("pf_walk", gpu_prelude.WALK),
-    ("pf_total<", gpu_prelude.TOTAL),
+    ("pf_shared<", gpu_prelude.SHARED),
+    *gpu_prelude.JOINS,
     ("pf_is_last", gpu_prelude.IS_LAST),
     ("pf_before<", gpu_prelude.BEFORE),
     ("pf_atomic_32<", gpu_prelude.ATOMIC.format(bits=32)),

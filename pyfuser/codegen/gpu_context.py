@@ -14,7 +14,8 @@ from pyfuser.codegen.scalar_maths import SUFFIXES
 from pyfuser.codegen.spec import KernelSpec, ViewSpec
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Sym
+from pyfuser.ir.nodes import Body, Sym
+from pyfuser.ir.visit import all_expressions
 
 _RESERVED = """
     threadIdx blockIdx blockDim gridDim warpSize workspace
@@ -72,7 +73,7 @@ class GpuExpressions(Expressions):
         if not self.serial and op in _OPERATIONS and self.dialect.native(op, dtype):
             self.atomics.add((op, dtype))
             return f"{native_name(op, dtype)}(&{cell}, {value})"
-        return super().atomic_operation(op, cell, dtype, value)
+        return self.composed_atomic(op, cell, dtype, value)
 
     def atomic(self, cell: str, dtype: DType, value: str, change: str) -> str:
         """Reached by size: a word at a time, the word around it, or behind a lock."""
@@ -102,13 +103,19 @@ def native_atomics(atomics: Iterable[tuple[str, DType]], dialect: Dialect) -> st
 class GpuStatements(Statements):
     """Prints statements; scratch memory of known size is a local array."""
 
+    def __init__(self, expressions: Expressions, body: Body) -> None:
+        super().__init__(expressions, body)
+        asked = (e for e in all_expressions(body) if isinstance(e, nodes.Extent))
+        self.extents = {(e.view, e.axis) for e in asked}
+
     def scratch(self, s: nodes.Scratch, depth: int) -> None:
         e, kind, name = self.expressions, s.sym.dtype.cpp, self.names[s.sym]
         lengths = scratch_lengths(s)
         assert lengths is not None  # see `gpu.declined`
         for axis, length in enumerate(lengths):
-            extent = e.extent_name(s.sym, axis)
-            self.emit(depth, f"const int64_t {extent} = {length};")
+            if (s.sym, axis) in self.extents:
+                extent = e.extent_name(s.sym, axis)
+                self.emit(depth, f"const int64_t {extent} = {length};")
         for axis, stride in enumerate(e.views[s.sym].strides[:-1]):
             product = math.prod(lengths[axis + 1 :])
             self.emit(depth, f"const int64_t {e.strides[stride]} = {product};")
@@ -147,9 +154,7 @@ class GpuContext(Context):
     def head(self, entry: str, threads: int) -> str:
         """The declaration of an entry point, for blocks of at most so many threads."""
         text = ",\n".join(INDENT + parameter for parameter in self.kernel_parameters())
-        return (
-            f'extern "C" __global__ void __launch_bounds__({threads}) {entry}(\n{text}\n) {{\n'
-        )
+        return f'extern "C" __global__ void __launch_bounds__({threads}) {entry}(\n{text}\n) {{\n'
 
     def kernel_parameters(self) -> list[str]:
         """The declarations of all parameters, in the order of `gpu_arguments`."""

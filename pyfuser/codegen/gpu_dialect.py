@@ -26,8 +26,9 @@ class Dialect:
     """One language for GPU kernels.
 
     name: "cuda" or "hip". globals: what stands before the namespace of a kernel. vocabulary: words
-    and their definitions, of which a kernel has those it uses. printf: the declaration that a call of printf needs. native(op, dtype): an expression over `cell` and `value` that applies `op` by an
-    instruction of the processor and returns the old value, or "". library(name, dtype): how a
+    and their definitions, of which a kernel has those it uses. printf: the declaration that a call
+    of printf needs. native(op, dtype): an expression over `cell` and `value` that applies `op` by
+    an instruction of the processor and returns the old value, or "". library(name, dtype): how a
     function of the C library is called, and its declaration where it needs one. options: what
     compilers are told so that floating-point values are those of the other engines.
     """

@@ -35,10 +35,9 @@ MINMAX = on_device(cpp_prelude.MINMAX)
 PLAIN_FETCH = on_device(cpp_prelude.PLAIN_FETCH)
 
 # Aligned as wide as it is, so that it is loaded at once and 8-byte atomics reach all of it.
-COMPLEX = (
-    "#define pf_magnitude(x) ((x) < 0 ? -(x) : (x))\n\n"
-    + on_device(cpp_prelude.COMPLEX).replace("struct ", "struct alignas(2 * sizeof(T)) ", 1)
-)
+COMPLEX = "#define pf_magnitude(x) ((x) < 0 ? -(x) : (x))\n\n" + on_device(
+    cpp_prelude.COMPLEX
+).replace("struct ", "struct alignas(2 * sizeof(T)) ", 1)
 
 PLACES = """\
 #define pf_first(axis) (pf_block(axis) * pf_threads(axis) + pf_thread(axis))
@@ -79,6 +78,13 @@ template <int rank> struct pf_walk {
 };
 """
 
+SHARED = """\
+template <int threads, typename T> static __device__ inline T* pf_shared() {
+    __shared__ T cells[threads];
+    return cells;
+}
+"""
+
 TOTAL = """\
 template <typename T> static __device__ inline T pf_down(T value, int lanes) {
     int word[(sizeof(T) + 3) / 4] = {};
@@ -92,22 +98,45 @@ template <typename T> static __device__ inline T pf_down(T value, int lanes) {
 
 // All values of a block joined in halves, which is the same order for every width of a warp. The
 // result is thread 0's.
-template <int threads, typename T, typename F>
-static __device__ inline T pf_total(T value, F join) {
-    __shared__ T upper[threads];
+template <int threads, typename F, typename T>
+static __device__ PF_INLINE T pf_total(T value) {
+    T* const upper = pf_shared<threads, T>();
     const int me = pf_thread(x);
     for (int half = threads / 2; half >= pf_warp; half /= 2) {
         if (half <= me && me < 2 * half) upper[me] = value;
         pf_barrier();
-        if (me < half) value = join(value, upper[me + half]);
+        if (me < half) value = F::join(value, upper[me + half]);
     }
     if (me < pf_warp) {
-        for (int half = pf_warp / 2; half; half /= 2) value = join(value, pf_down(value, half));
+        for (int half = pf_warp / 2; half; half /= 2) value = F::join(value, pf_down(value, half));
     }
     pf_barrier();  // before `upper` is used again
     return value;
 }
 """
+
+CALLED_TOTAL = TOTAL.replace("PF_INLINE", "__attribute__((noinline))")
+"""For many values: the code is there once."""
+
+TOTAL = TOTAL.replace("PF_INLINE", "inline")
+
+_JOINS = {
+    "pf_plus": "a + b",
+    "pf_least": "b < a ? b : a",
+    "pf_most": "a < b ? b : a",
+    "pf_or": "a | b",
+    "pf_xor": "a ^ b",
+}
+JOINS = tuple(
+    (
+        name,
+        f"struct {name} {{\n"
+        "    template <typename T> static __device__ inline T join(T a, T b) { "
+        f"return (T)({text}); }}\n}};\n",
+    )
+    for name, text in _JOINS.items()
+)
+"""How two partial results become one."""
 
 IS_LAST = """\
 // Whether all other blocks were here before, so that what they wrote to memory is complete.
@@ -131,7 +160,7 @@ BEFORE = """\
 // 1, 2, 4... threads apart are added (Hillis and Steele, 1986): the order is always the same.
 template <int threads, typename T>
 static __device__ inline T pf_before(T value, T& total) {
-    __shared__ T sum[threads];
+    T* const sum = pf_shared<threads, T>();
     const int me = pf_thread(x);
     sum[me] = value;
     pf_barrier();
@@ -193,7 +222,8 @@ ATOMIC_WIDE = """\
 // is taken and left within one trip, as threads of a warp may have to wait for each other.
 static __device__ uint32_t pf_lock;
 
-template <typename T, typename F> static __device__ inline T pf_atomic_locked(T* cell, T value, F change) {
+template <typename T, typename F>
+static __device__ inline T pf_atomic_locked(T* cell, T value, F change) {
     T old = T();
     for (bool done = false; !done;) {
         if (pf_exchange_32(&pf_lock, 0u, 1u) == 0u) {

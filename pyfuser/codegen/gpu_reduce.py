@@ -15,18 +15,20 @@ from pyfuser.codegen.gpu_map import sequential, walk
 from pyfuser.codegen.gpu_prelude import THREADS, WORKSPACE_HEAD
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Accumulator, Sym, Workunit
+from pyfuser.ir.nodes import Sym, Workunit
 from pyfuser.ir.visit import all_expressions, statements
 
 MAX_BLOCKS = 1024
 """Enough to fill every GPU there is; more would only make more partial results."""
 
-_JOINS = {"+": "a + b", "-": "a + b", "|": "a | b", "^": "a ^ b"}
-_CHOICES = ("min", "max")
+MANY = 4
+"""With more accumulators the code that joins a block's values is not repeated for each."""
+
+_JOINS = {"+": "pf_plus", "|": "pf_or", "^": "pf_xor", "min": "pf_least", "max": "pf_most"}
 
 
 def join(workunit: Workunit, sym: Sym) -> str:
-    """How two partial values of an accumulator, both from zero, become one; "" if they cannot."""
+    """What makes one of two partial values of an accumulator, both from zero; "" if nothing can."""
     operations: set[str] = set()
     for stmt in statements(workunit.body):
         if isinstance(stmt, nodes.Assign) and stmt.sym == sym:
@@ -36,13 +38,7 @@ def join(workunit: Workunit, sym: Sym) -> str:
     if any(isinstance(e, nodes.Read) and e.sym == sym for e in all_expressions(workunit.body)):
         return ""
     operation = operations.pop() if operations else "+"
-    if operations or (operation not in _JOINS and operation not in _CHOICES):
-        return ""
-    kind = sym.dtype.cpp
-    if operation in _CHOICES:
-        return f"pf_{operation}<{kind}>(a, b)"
-    text = _JOINS[operation]
-    return f"({kind})({text})" if sym.dtype.size < 4 else text  # arithmetic is in int
+    return "" if operations else _JOINS.get(operation, "")
 
 
 def is_parallel(workunit: Workunit) -> bool:
@@ -61,8 +57,7 @@ def emit(context: GpuContext, entry: str) -> str:
     if context.spec.rank == 1:
         i, first, last = context.counter(0), context.begin[0], context.end[0]
         lines.append(
-            f"{INDENT}for (int64_t {i} = {first} + pf_first(x); {i} < {last}; "
-            f"{i} += pf_step(x)) {{"
+            f"{INDENT}for (int64_t {i} = {first} + pf_first(x); {i} < {last}; {i} += pf_step(x)) {{"
         )
     else:
         lines += walk(context, loop_order(context.spec), "pf_first(x)", "pf_step(x)")
@@ -77,38 +72,30 @@ def _end(context: GpuContext) -> list[str]:
     """Join the threads' values, then the blocks'."""
     lines: list[str] = []
     parts: list[str] = []
-    joins: list[str] = []
     offset = f"(char*)workspace + {WORKSPACE_HEAD}"
-    for k, a in enumerate(context.workunit.accumulators):
-        kind, name = a.sym.dtype.cpp, context.names[a.sym]
-        part, total = context.unique.take(f"{name}_parts"), context.unique.take(f"{name}_join")
-        # The widest type's alignment holds for every array.
+    accumulators = context.workunit.accumulators
+    names = [context.names[a.sym] for a in accumulators]
+    totals = [f"pf_total<{THREADS}, {join(context.workunit, a.sym)}>" for a in accumulators]
+    for k, (a, name) in enumerate(zip(accumulators, names, strict=True)):
+        kind, part = a.sym.dtype.cpp, context.unique.take(f"{name}_parts")
         place = f"{offset} + {16 * k} * pf_blocks(x)" if k else offset
         lines.append(f"{kind}* const {part} = ({kind}*)({place});")
-        text = join(context.workunit, a.sym)
-        lines.append(f"const auto {total} = []({kind} a, {kind} b) {{ return {text}; }};")
-        lines.append(f"{name} = pf_total<{THREADS}>({name}, {total});")
+        lines.append(f"{name} = {totals[k]}({name});")
         parts.append(part)
-        joins.append(total)
-    names = [context.names[a.sym] for a in context.workunit.accumulators]
     lines.append("if (pf_thread(x) == 0) {")
     lines += [f"    {p}[pf_block(x)] = {n};" for p, n in zip(parts, names, strict=True)]
     lines.append("}")
     lines.append("if (!pf_is_last((uint32_t*)workspace)) return;")
     block = context.unique.take("block")
-    for k, a in enumerate(context.workunit.accumulators):
-        name = names[k]
+    for k, (a, name) in enumerate(zip(accumulators, names, strict=True)):
+        one = f"{join(context.workunit, a.sym)}::join({name}, {parts[k]}[{block}])"
         lines += [
-            f"{name} = {_zero(a)};",
+            f"{name} = {a.sym.dtype.cpp}();",
             f"for (int64_t {block} = pf_thread(x); {block} < pf_blocks(x); "
             f"{block} += {THREADS}) {{",
-            f"    {name} = {joins[k]}({name}, {parts[k]}[{block}]);",
+            f"    {name} = {one};",
             "}",
-            f"{name} = pf_total<{THREADS}>({name}, {joins[k]});",
+            f"{name} = {totals[k]}({name});",
             f"if (pf_thread(x) == 0) {context.result(k, name)}",
         ]
     return lines
-
-
-def _zero(accumulator: Accumulator) -> str:
-    return f"{accumulator.sym.dtype.cpp}()"

@@ -1,4 +1,4 @@
-"""Kernels that have each path of the GPU's code, with results that no order of additions changes."""
+"""Kernels for each path of the GPU's code, with results that no order of additions changes."""
 # ruff: noqa: F821
 
 from __future__ import annotations
@@ -200,7 +200,9 @@ def scans() -> dict[str, Case]:
     }
     # Blocks enough for a second round of their prefix sums.
     n = 256 * 8 * 256 + 1000
-    cases["scan of many"] = case(prefix, [n], lambda: [whole(n, DType.FLOAT64), np.zeros(n)], "scan")
+    cases["scan of many"] = case(
+        prefix, [n], lambda: [whole(n, DType.FLOAT64), np.zeros(n)], "scan"
+    )
     cases["not a sum"] = case(decayed, [40], lambda: [np.ones(40)], "scan")
     return cases
 
@@ -313,7 +315,6 @@ CASES: dict[str, Case] = {
 }
 
 CLOSE: dict[str, Case] = {
-    f"functions of {dtype.value}": functions(dtype)
-    for dtype in (DType.COMPLEX64, DType.COMPLEX128)
+    f"functions of {dtype.value}": functions(dtype) for dtype in (DType.COMPLEX64, DType.COMPLEX128)
 }
 """Kernels whose formulas are not those of the reference."""

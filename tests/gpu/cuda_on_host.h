@@ -15,6 +15,9 @@
 #include <utility>
 #include <vector>
 
+#ifndef HOST_WARP
+#define HOST_WARP 32
+#endif
 #define __global__
 #define __device__
 #define __shared__ static
@@ -24,7 +27,7 @@ namespace host {
 
 struct dimensions { unsigned x, y, z; };
 enum state { READY, AT_WARP, AT_BARRIER, DONE };
-constexpr int WARP = 32, STACK = 128 << 10;
+constexpr int WARP = HOST_WARP, STACK = 128 << 10;
 
 struct thread {
     ucontext_t context;

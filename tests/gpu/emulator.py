@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +20,27 @@ FLAGS = ("-O1", "-std=c++17", "-fPIC", "-shared", "-ffp-contract=off", "-w")
 
 
 class Emulated:
-    """The kernels of some cases, in one library."""
+    """The kernels of some cases, in one library.
 
-    def __init__(self, cases: dict[str, Case], folder: Path) -> None:
+    warp: threads of a warp. change: what is done to the source before it is compiled.
+    """
+
+    def __init__(
+        self,
+        cases: dict[str, Case],
+        folder: Path,
+        warp: int = 32,
+        change: Callable[[str], str] = str,
+    ) -> None:
         self.cases = cases
         self.kernels: dict[str, GpuKernel] = {
             name: renamed(emit(spec_of(tested.kernel), CUDA), n)
             for n, (name, tested) in enumerate(cases.items())
         }
         text = "".join(self._source(kernel) for kernel in self.kernels.values())
+        text = change(text.replace("pf_warp = 32", f"pf_warp = {warp}"))
         source, target = folder / "kernels.cpp", folder / "kernels.so"
-        source.write_text(f'#include "{SHIM}"\n{text}')
+        source.write_text(f'#define HOST_WARP {warp}\n#include "{SHIM}"\n{text}')
         subprocess.run(["g++", *FLAGS, "-o", target, source], check=True)
         self.library = ctypes.CDLL(str(target))
 

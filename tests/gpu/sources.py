@@ -1,0 +1,42 @@
+"""Every kernel that the programs in kernels/ launch, fused and unfused."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pyfuser
+from pyfuser import driver, eager
+from pyfuser.codegen.spec import KernelSpec, SweepSpec
+from pyfuser.compare import serve
+from pyfuser.engine import native
+
+ROOT = Path(__file__).parents[2]
+PROGRAMS = sorted((ROOT / "kernels").glob("*.py"))
+
+
+def specs_of_program(path: Path) -> list[KernelSpec]:
+    """The loops of all launches of one fused and one unfused run, at the small size."""
+    with pytest.MonkeyPatch.context() as patch:
+        launchables: dict[KernelSpec | SweepSpec, Any] = {}
+        patch.setattr(native, "_launchables", launchables)
+        for module, names in (
+            (driver, ("PROGRAMS", "KERNELS", "LAUNCHABLES")),
+            (eager, ("_READY",)),
+        ):
+            for name in names:
+                patch.setattr(module, name, OrderedDict())
+        patch.chdir(ROOT)
+        for mode in (pyfuser.fusing, pyfuser.unfused):
+            module = serve.load(path)
+            with mode():
+                module.run(module.setup(module.SIZES["small"]))
+                pyfuser.sync()
+    found: dict[KernelSpec, None] = {}
+    for spec in launchables:
+        loops = spec.stages if isinstance(spec, SweepSpec) else (spec,)
+        found.update(dict.fromkeys(loops))
+    return list(found)
