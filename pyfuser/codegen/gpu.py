@@ -104,6 +104,7 @@ def _unit(title: str, context: GpuContext, code: str, dialect: Dialect) -> str:
 
 
 _PIECES = (
+    *gpu_prelude.WRAPPING,
     ("pf_rounded", gpu_prelude.ROUNDED),
     ("pf_complex", gpu_prelude.COMPLEX),
     ("pf_first", gpu_prelude.PLACES),

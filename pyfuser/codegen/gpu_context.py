@@ -7,19 +7,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyfuser.codegen.cpp_context import Context, abi
-from pyfuser.codegen.cpp_expressions import Expressions
+from pyfuser.codegen.cpp_expressions import PRIMARY, Expressions, Text
 from pyfuser.codegen.cpp_statements import INDENT, Statements
 from pyfuser.codegen.gpu_dialect import Dialect
 from pyfuser.codegen.scalar_maths import SUFFIXES
 from pyfuser.codegen.spec import KernelSpec, ViewSpec
 from pyfuser.ir import nodes
-from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Body, Sym
-from pyfuser.ir.visit import all_expressions
+from pyfuser.ir.dtypes import DType, common_type
+from pyfuser.ir.nodes import Body, Expr, Sym
+from pyfuser.ir.visit import all_expressions, expressions
 
 _RESERVED = """
     threadIdx blockIdx blockDim gridDim warpSize workspace
 """
+_SIGNED = (DType.INT32, DType.INT64)
+_WRAPPING = {"+": "add", "-": "sub", "*": "mul"}
 _OPERATIONS = {
     "+": "add",
     "-": "sub",
@@ -50,8 +52,9 @@ class Argument:
 class GpuExpressions(Expressions):
     """Prints expressions; atomics by instructions of the processor, where it has one."""
 
-    by_doubles: Mapping[str, str] = {}  # the processor divides integers in registers fast enough
+    by_doubles: Mapping[str, str] = {}  # a GPU gains nothing by dividing integers as doubles
     dialect: Dialect
+    plain = False  # whether sums are printed as operators, see `_term`
 
     def __init__(
         self,
@@ -69,6 +72,28 @@ class GpuExpressions(Expressions):
     def infinity(self, f: str) -> str:
         return f"pf_inf{f}()"
 
+    def _term(self, index: Expr, stride: int) -> str:
+        """An index computed in 64 bits that overflows is outside every view: operators will do."""
+        before, self.plain = self.plain, all(map(_keeps_size, expressions(index)))
+        text = super()._term(index, stride)
+        self.plain = before
+        return text
+
+    def unary(self, e: nodes.Unary) -> Text:
+        if e.op == "-" and e.dtype in _SIGNED and not isinstance(e.operand, nodes.Const):
+            return self.wrapping("-", e.dtype, "0", self.text(e.operand)), PRIMARY
+        return super().unary(e)
+
+    def binary(self, e: nodes.Binary) -> Text:
+        """Signed integers wrap, where CUDA's compiler would rely on their not doing so."""
+        if e.op in _WRAPPING and e.dtype in _SIGNED and not self.plain:
+            return self.wrapping(e.op, e.dtype, self.text(e.left), self.text(e.right)), PRIMARY
+        return super().binary(e)
+
+    def wrapping(self, op: str, dtype: DType, left: str, right: str) -> str:
+        """A sum, difference or product modulo 2**32 or 2**64."""
+        return f"pf_{_WRAPPING[op]}_{SUFFIXES[dtype]}({left}, {right})"
+
     def atomic_operation(self, op: str, cell: str, dtype: DType, value: str) -> str:
         if not self.serial and op in _OPERATIONS and self.dialect.native(op, dtype):
             self.atomics.add((op, dtype))
@@ -81,6 +106,15 @@ class GpuExpressions(Expressions):
             return super().atomic(cell, dtype, value, change)
         way = {4: "32", 8: "64", 16: "locked"}.get(dtype.size, "narrow")
         return f"pf_atomic_{way}<{dtype.cpp}>(&{cell}, {value}, {change})"
+
+
+def _keeps_size(e: Expr) -> bool:
+    """Whether an expression is part of a sum of products in 64 bits."""
+    if isinstance(e, nodes.Binary):
+        return e.op in _WRAPPING and e.dtype is DType.INT64
+    if isinstance(e, nodes.Cast):
+        return e.dtype is DType.INT64 and e.operand.dtype.is_integer
+    return isinstance(e, (nodes.Read, nodes.Const, nodes.Load, nodes.Extent))
 
 
 def native_name(op: str, dtype: DType) -> str:
@@ -107,6 +141,17 @@ class GpuStatements(Statements):
         super().__init__(expressions, body)
         asked = (e for e in all_expressions(body) if isinstance(e, nodes.Extent))
         self.extents = {(e.view, e.axis) for e in asked}
+
+    def compound(self, target: str, dtype: DType, s: nodes.Update, depth: int) -> None:
+        e, common = self.expressions, common_type(dtype, s.value.dtype)
+        assert isinstance(e, GpuExpressions)
+        fetches = any(isinstance(x, nodes.AtomicFetch) for i in s.indices for x in expressions(i))
+        if s.op not in _WRAPPING or common not in _SIGNED or fetches:
+            super().compound(target, dtype, s, depth)
+            return
+        cast = "" if common is dtype else f"({dtype.cpp})"
+        total = e.wrapping(s.op, common, target, self.text(s.value))
+        self.emit(depth, f"{target} = {cast}{total};")
 
     def scratch(self, s: nodes.Scratch, depth: int) -> None:
         e, kind, name = self.expressions, s.sym.dtype.cpp, self.names[s.sym]

@@ -251,7 +251,7 @@ HIP = Dialect(
     'extern "C" __device__ int printf(const char*, ...);\n',
     _hip_native,
     _hip_library,
-    ("-ffp-contract=off",),
+    ("-ffp-contract=off", "-fno-strict-aliasing"),
 )
 
 DIALECTS: Mapping[str, Dialect] = {dialect.name: dialect for dialect in (CUDA, HIP)}

@@ -67,7 +67,8 @@ def _real(name: str, operand: DType, dialect: Dialect) -> list[str]:
     parameters = ", ".join(f"{kind} {n}" for n in "xy"[:arity])
     head = f"static __device__ inline {result} {function_name(name, operand)}({parameters})"
     if name == "abs" and operand.is_integer:
-        return [f"{head} {{ return x < 0 ? -x : x; }}"]
+        unsigned = f"uint{8 * operand.size}_t"
+        return [f"{head} {{ return x < 0 ? ({kind})(0 - ({unsigned})x) : x; }}"]
     c_name = {"abs": "fabs", "rsqrt": "sqrt"}.get(name, name)
     call, declaration = "", ""
     if FUNCTIONS.get(c_name) is not None and FUNCTIONS[c_name].c_name:

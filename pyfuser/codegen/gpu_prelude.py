@@ -39,6 +39,17 @@ COMPLEX = "#define pf_magnitude(x) ((x) < 0 ? -(x) : (x))\n\n" + on_device(
     cpp_prelude.COMPLEX
 ).replace("struct ", "struct alignas(2 * sizeof(T)) ", 1)
 
+WRAPPING = tuple(
+    (
+        f"pf_{name}_i{bits}(",
+        f"static __device__ inline int{bits}_t pf_{name}_i{bits}(int{bits}_t a, int{bits}_t b) {{ "
+        f"return (int{bits}_t)((uint{bits}_t)a {op} (uint{bits}_t)b); }}\n",
+    )
+    for name, op in (("add", "+"), ("sub", "-"), ("mul", "*"))
+    for bits in (32, 64)
+)
+"""Signed arithmetic that wraps."""
+
 PLACES = """\
 #define pf_first(axis) (pf_block(axis) * pf_threads(axis) + pf_thread(axis))
 #define pf_step(axis) (pf_blocks(axis) * pf_threads(axis))

@@ -75,6 +75,25 @@ def divided(i, a, b, q, r):
     r[i] = a[i] % b[i]
 
 
+def wrapped(i, x, y, n):
+    a: int = x[i]
+    y[i] = a * 2 // 2
+    if a + 1 > a:
+        y[i] += 1
+    if -a < 0 or a - 2 < a:
+        y[i] += 2
+    count: int = a
+    for k in range(3):
+        count += n + k
+    y[i] = y[i] * 2 + (count < a)
+
+
+def hashed(i, x, y):
+    k: int = i * 1103515245 + 12345
+    y[((i * 7919 * 7919 * 7919) % 64 + 64) % 64] = k
+    x[i] *= k
+
+
 def scratch() -> Case:
     """Memory of an iteration's own, two numbers of which are kept."""
     x, row = fresh("x", DType.FLOAT64), fresh("row", DType.FLOAT64)
@@ -101,6 +120,16 @@ def shapes() -> dict[str, Case]:
         "rows of three": case(short_rows, [700, 3], lambda: [np.zeros((700, 3))]),
         "rows of many": case(short_rows, [3, 700], lambda: [np.zeros((3, 700))]),
         "scratch": scratch(),
+        "wrapped": case(
+            wrapped,
+            [5],
+            lambda: [
+                np.array([2**31 - 1, -(2**31), 2**30, -5, 7], "int32"),
+                np.zeros(5, "int32"),
+                2**30,
+            ],
+        ),
+        "hashed": case(hashed, [60], lambda: [np.arange(60, dtype="int32"), np.zeros(64, "int32")]),
         "a local list": case(local_list, [70], lambda: [np.arange(70.0), np.zeros(70)]),
         "no numbers": case(
             not_numbers,

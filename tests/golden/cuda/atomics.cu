@@ -4,12 +4,14 @@ namespace pf {
 
 typedef int int32_t;
 typedef long int64_t;
+typedef unsigned int uint32_t;
 typedef unsigned long uint64_t;
 #define pf_thread(axis) ((int)threadIdx.axis)
 #define pf_block(axis) ((int64_t)blockIdx.axis)
 #define pf_blocks(axis) ((int64_t)gridDim.axis)
 #define pf_threads(axis) ((int64_t)blockDim.axis)
 #define pf_copy memcpy
+static __device__ inline int32_t pf_add_i32(int32_t a, int32_t b) { return (int32_t)((uint32_t)a + (uint32_t)b); }
 
 static __device__ inline uint64_t pf_exchange_64(uint64_t* cell, uint64_t old, uint64_t next) {
     return atomicCAS((unsigned long long*)cell, (unsigned long long)old, (unsigned long long)next);
@@ -59,7 +61,7 @@ extern "C" __global__ void __launch_bounds__(256) pf_kernel(
         pf_atomic_sub_f64(&weights[(int64_t)x[i]], 0.5);
         pf_atomic_max_i32(&extremes[0], x[i]);
         pf_atomic_min_i32(&extremes[1L], x[i]);
-        pf_atomic_64<double>(&weights[(int64_t)(100 + x[i])], 2.0, [](double old, double value) { return (double)(old * value); });
+        pf_atomic_64<double>(&weights[(int64_t)pf_add_i32(100, x[i])], 2.0, [](double old, double value) { return (double)(old * value); });
     }
 }
 

@@ -14,6 +14,7 @@ typedef unsigned int uint32_t;
 constexpr int pf_warp = 32;
 static __device__ inline void pf_barrier() { __syncthreads(); }
 static __device__ inline void pf_fence() { __threadfence(); }
+static __device__ inline int32_t pf_add_i32(int32_t a, int32_t b) { return (int32_t)((uint32_t)a + (uint32_t)b); }
 #define pf_rounded(product) (product)  // the compiler is told not to contract
 
 static __device__ inline int pf_word_down(int word, int lanes) {
@@ -151,7 +152,7 @@ extern "C" __global__ void __launch_bounds__(256) pf_kernel(
         acc_3 = pf_min<int32_t>(acc_3, x_3[i]);
         acc_4 -= x_4[i];
         acc_5 += x_5[i];
-        acc_6 += x_6[i];
+        acc_6 = (int16_t)pf_add_i32(acc_6, x_6[i]);
         acc_7 += x_7[i];
     }
     double* const acc_parts = (double*)((char*)workspace + 64);

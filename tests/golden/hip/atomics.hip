@@ -16,10 +16,12 @@ namespace pf {
 
 typedef int int32_t;
 typedef long int64_t;
+typedef unsigned int uint32_t;
 typedef unsigned long uint64_t;
 #define pf_thread(axis) ((int)__builtin_amdgcn_workitem_id_##axis())
 #define pf_block(axis) ((int64_t)__builtin_amdgcn_workgroup_id_##axis())
 #define pf_copy __builtin_memcpy
+static __device__ inline int32_t pf_add_i32(int32_t a, int32_t b) { return (int32_t)((uint32_t)a + (uint32_t)b); }
 
 #define pf_number_x 0
 #define pf_number_y 1
@@ -82,7 +84,7 @@ extern "C" __global__ void __launch_bounds__(256) pf_kernel(
         pf_atomic_sub_f64(&weights[(int64_t)x[i]], 0.5);
         pf_atomic_max_i32(&extremes[0], x[i]);
         pf_atomic_min_i32(&extremes[1L], x[i]);
-        pf_atomic_64<double>(&weights[(int64_t)(100 + x[i])], 2.0, [](double old, double value) { return (double)(old * value); });
+        pf_atomic_64<double>(&weights[(int64_t)pf_add_i32(100, x[i])], 2.0, [](double old, double value) { return (double)(old * value); });
     }
 }
 

@@ -22,6 +22,7 @@ typedef unsigned int uint32_t;
 #define pf_block(axis) ((int64_t)__builtin_amdgcn_workgroup_id_##axis())
 #define pf_copy __builtin_memcpy
 static __device__ inline void pf_fence() { __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "agent"); }
+static __device__ inline int32_t pf_add_i32(int32_t a, int32_t b) { return (int32_t)((uint32_t)a + (uint32_t)b); }
 #define pf_rounded(product) (product)  // the compiler is told not to contract
 
 #define pf_number_x 0
@@ -182,7 +183,7 @@ extern "C" __global__ void __launch_bounds__(256) pf_kernel(
         acc_3 = pf_min<int32_t>(acc_3, x_3[i]);
         acc_4 -= x_4[i];
         acc_5 += x_5[i];
-        acc_6 += x_6[i];
+        acc_6 = (int16_t)pf_add_i32(acc_6, x_6[i]);
         acc_7 += x_7[i];
     }
     double* const acc_parts = (double*)((char*)workspace + 64);
