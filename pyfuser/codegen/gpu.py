@@ -54,8 +54,11 @@ def refusal(workunit: Workunit) -> str:
     return ""
 
 
-def emit(spec: KernelSpec, dialect: Dialect) -> GpuKernel:
-    """The kernel of a spec; `declined(spec)` must be ""."""
+def emit(spec: KernelSpec, dialect: Dialect, fastmath: bool = False) -> GpuKernel:
+    """The kernel of a spec; `declined(spec)` must be "".
+
+    fastmath: let the compiler contract a * b + c.
+    """
     assert not declined(spec), declined(spec)
     context = GpuContext(spec, dialect, ())
     workunit = spec.workunit
@@ -75,7 +78,7 @@ def emit(spec: KernelSpec, dialect: Dialect) -> GpuKernel:
         rule=rule,
         order=tuple(loop_order(spec)),
         results=len(workunit.accumulators),
-        options=dialect.options,
+        options=dialect.options + (() if fastmath else dialect.exact),
     )
 
 

@@ -30,7 +30,7 @@ class Dialect:
     of printf needs. native(op, dtype): an expression over `cell` and `value` that applies `op` by
     an instruction of the processor and returns the old value, or "". library(name, dtype): how a
     function of the C library is called, and its declaration where it needs one. options: what
-    compilers are told so that floating-point values are those of the other engines.
+    compilers are told; exact: the same, where floating-point values must be those of other engines.
     """
 
     name: str
@@ -40,6 +40,7 @@ class Dialect:
     native: Native
     library: Library
     options: tuple[str, ...]
+    exact: tuple[str, ...]
 
 
 def _suffix(dtype: DType) -> str:
@@ -131,7 +132,7 @@ def _cuda_library(name: str, dtype: DType) -> tuple[str, str]:
     return FUNCTIONS[name].c_name + _suffix(dtype), ""
 
 
-CUDA = Dialect("cuda", "", _CUDA_VOCABULARY, "", _cuda_native, _cuda_library, ("--fmad=false",))
+CUDA = Dialect("cuda", "", _CUDA_VOCABULARY, "", _cuda_native, _cuda_library, (), ("--fmad=false",))
 
 # --------------------------------------------------------------------------- HIP
 
@@ -251,7 +252,8 @@ HIP = Dialect(
     'extern "C" __device__ int printf(const char*, ...);\n',
     _hip_native,
     _hip_library,
-    ("-ffp-contract=off", "-fno-strict-aliasing"),
+    ("-fno-strict-aliasing",),
+    ("-ffp-contract=off",),
 )
 
 DIALECTS: Mapping[str, Dialect] = {dialect.name: dialect for dialect in (CUDA, HIP)}

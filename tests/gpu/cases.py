@@ -343,6 +343,14 @@ CASES: dict[str, Case] = {
     "a narrow index": conditional(),
 }
 
+
+def say(i, x):
+    pk.printf('x[%d] is "%g" %%\n', i, x[i])
+
+
+PRINTING: dict[str, Case] = {"printf": case(say, [2], lambda: [np.array([0.5, 1e6])])}
+"""Kernels whose effect is not in memory."""
+
 CLOSE: dict[str, Case] = {
     f"functions of {dtype.value}": functions(dtype) for dtype in (DType.COMPLEX64, DType.COMPLEX128)
 }

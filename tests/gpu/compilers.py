@@ -58,7 +58,7 @@ def _text(library: Any, program: ctypes.c_void_p, what: str) -> bytes:
     return text.raw
 
 
-def compile_cuda(source: str, arch: str, options: Sequence[str] = CUDA.options) -> bytes:
+def compile_cuda(source: str, arch: str, options: Sequence[str] = CUDA.exact) -> bytes:
     """The machine code (cubin) of a source for "sm_90" and the like, PTX for "compute_90".
 
     Raises Rejected for an error or a warning.
@@ -94,7 +94,7 @@ def clang() -> str | None:
     return None
 
 
-def compile_hip(source: str, arch: str, options: Sequence[str] = HIP.options) -> None:
+def compile_hip(source: str, arch: str, options: Sequence[str] = HIP.options + HIP.exact) -> None:
     """Compile a source to assembly, for "gfx90a" and the like.
 
     Raises Rejected for an error or a warning.

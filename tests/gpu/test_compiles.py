@@ -14,7 +14,7 @@ from pyfuser.codegen.gpu import CUDA, HIP, Dialect, declined, emit
 from pyfuser.codegen.spec import KernelSpec, spec_of
 from tests.codegen.test_cpp import GOLDEN
 from tests.engine.test_native import EXACT_REDUCTIONS, MAPS
-from tests.gpu.cases import CASES, CLOSE
+from tests.gpu.cases import CASES, CLOSE, PRINTING
 from tests.gpu.compilers import (
     MISSING_CLANG,
     MISSING_NVRTC,
@@ -27,7 +27,7 @@ from tests.gpu.compilers import (
 from tests.gpu.launch import renamed
 from tests.gpu.sources import PROGRAMS, specs_of_program
 
-TESTED = {**GOLDEN, **MAPS, **EXACT_REDUCTIONS, **CASES, **CLOSE}
+TESTED = {**GOLDEN, **MAPS, **EXACT_REDUCTIONS, **CASES, **CLOSE, **PRINTING}
 BATCHES = 6
 
 needs_nvrtc = [pytest.mark.nvrtc, pytest.mark.skipif(nvrtc() is None, reason=MISSING_NVRTC)]

@@ -12,7 +12,7 @@ from pyfuser.codegen.gpu import declined
 from pyfuser.codegen.spec import spec_of
 from tests.codegen.build import case
 from tests.engine.test_native import EXACT_REDUCTIONS, MAPS, values
-from tests.gpu.cases import CASES, CLOSE
+from tests.gpu.cases import CASES, CLOSE, PRINTING
 from tests.gpu.emulator import Emulated
 
 EXACT = {
@@ -24,7 +24,7 @@ EXACT = {
 
 @pytest.fixture(scope="module")
 def emulated(tmp_path_factory: pytest.TempPathFactory) -> Emulated:
-    return Emulated({**EXACT, **CLOSE}, tmp_path_factory.mktemp("emulated"))
+    return Emulated({**EXACT, **CLOSE, **PRINTING}, tmp_path_factory.mktemp("emulated"))
 
 
 SLOW = {"scan of many"}
@@ -48,6 +48,11 @@ def test_complex_functions_are_those_of_the_reference(name: str, emulated: Emula
     single = expected[0].dtype == "complex64"
     for array, reference in zip(arguments, expected, strict=True):
         np.testing.assert_allclose(array, reference, rtol=1e-5 if single else 1e-13)
+
+
+def test_printf(emulated: Emulated, capfd: pytest.CaptureFixture[str]) -> None:
+    emulated.run("printf")
+    assert capfd.readouterr().out == 'x[0] is "0.5" %\nx[1] is "1e+06" %\n'
 
 
 # --------------------------------------------------------------------------- the order of sums

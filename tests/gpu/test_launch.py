@@ -143,3 +143,11 @@ def test_workspaces() -> None:
     assert sums.workspace_bytes([0], [4096]) == 64 + 4 * 7 * 16
     assert kernel_of("prefix").workspace_bytes([0], [4096]) == 64 + 2 * 257 * 16
     assert kernel_of("clip").workspace_bytes([0], [4096]) == 0
+
+
+def test_contraction_is_off_unless_fast_maths_are_asked_for() -> None:
+    spec = spec_of(GOLDEN["clip"].kernel)
+    assert "--fmad=false" in emit(spec, CUDA).options
+    assert "-ffp-contract=off" in emit(spec, HIP).options
+    assert emit(spec, CUDA, fastmath=True).options == ()
+    assert emit(spec, HIP, fastmath=True).options == ("-fno-strict-aliasing",)
