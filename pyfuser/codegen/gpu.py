@@ -14,7 +14,6 @@ import re
 from types import ModuleType
 
 from pyfuser.codegen import gpu_map, gpu_maths, gpu_prelude, gpu_reduce, gpu_scan
-from pyfuser.codegen.cpp_map import loop_order
 from pyfuser.codegen.gpu_context import (
     Argument,
     GpuContext,
@@ -24,6 +23,7 @@ from pyfuser.codegen.gpu_context import (
 )
 from pyfuser.codegen.gpu_dialect import CUDA, HIP, Dialect
 from pyfuser.codegen.gpu_launch import GpuKernel, Grid
+from pyfuser.codegen.gpu_order import axes_of
 from pyfuser.codegen.spec import KernelSpec, SweepSpec
 from pyfuser.ir import nodes
 from pyfuser.ir.nodes import Workunit
@@ -76,7 +76,7 @@ def emit(spec: KernelSpec, dialect: Dialect, fastmath: bool = False) -> GpuKerne
         entries=(gpu_scan.TOTALS, ENTRY) if rule == "scan" else (ENTRY,),
         arguments=gpu_arguments(spec),
         rule=rule,
-        order=tuple(loop_order(spec)),
+        order=tuple(axes_of(spec)),
         results=len(workunit.accumulators),
         options=dialect.options + (() if fastmath else dialect.exact),
     )

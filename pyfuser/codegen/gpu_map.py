@@ -7,17 +7,18 @@ stands for more than one iteration (a grid has limits) takes them a whole grid a
 from __future__ import annotations
 
 from pyfuser.codegen.cpp_context import nest
-from pyfuser.codegen.cpp_map import loop_order
 from pyfuser.codegen.cpp_statements import INDENT
 from pyfuser.codegen.gpu_context import GpuContext
+from pyfuser.codegen.gpu_order import axes_of
 from pyfuser.codegen.gpu_prelude import THREADS
+from pyfuser.codegen.order import given_order
 
 
 def emit(context: GpuContext, entry: str) -> str:
     """The entry point; of one thread where the space is serial."""
     if context.spec.serial:
         return sequential(context, entry)
-    order = loop_order(context.spec)
+    order = axes_of(context.spec)
     inner = order[-2:] if len(order) > 2 else order
     lines, depth = outer_loops(context, order[:-2]) if len(order) > 2 else ([], 1)
     for place, axis in enumerate(inner):
@@ -66,7 +67,7 @@ def sequential(context: GpuContext, entry: str) -> str:
         if a.last_pass is not None:
             lines.append(f"{INDENT}const bool {context.names[a.last_pass]} = true;")
     bounds = list(zip(context.begin, context.end, strict=True))
-    lines += nest(context, list(range(context.spec.rank)), bounds)
+    lines += nest(context, given_order(context.spec.rank), bounds)
     for k, a in enumerate(accumulators):
         lines.append(INDENT + context.result(k, context.names[a.sym]))
     return context.head(entry, 1) + "\n".join(lines) + "\n}\n"

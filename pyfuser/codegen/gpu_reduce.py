@@ -8,10 +8,10 @@ on which thread is faster or how wide a warp is: a result has the same bits on e
 
 from __future__ import annotations
 
-from pyfuser.codegen.cpp_map import loop_order
 from pyfuser.codegen.cpp_statements import INDENT
 from pyfuser.codegen.gpu_context import GpuContext, indented
 from pyfuser.codegen.gpu_map import sequential, walk
+from pyfuser.codegen.gpu_order import axes_of
 from pyfuser.codegen.gpu_prelude import THREADS, WORKSPACE_HEAD
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
@@ -60,7 +60,7 @@ def emit(context: GpuContext, entry: str) -> str:
             f"{INDENT}for (int64_t {i} = {first} + pf_first(x); {i} < {last}; {i} += pf_step(x)) {{"
         )
     else:
-        lines += walk(context, loop_order(context.spec), "pf_first(x)", "pf_step(x)")
+        lines += walk(context, axes_of(context.spec), "pf_first(x)", "pf_step(x)")
     lines += context.narrowed(depth)
     lines += context.body(depth)
     lines.append(f"{INDENT}}}")
