@@ -20,6 +20,7 @@ from pyfuser.api import (
 )
 from pyfuser.errors import PyFuserError
 from pyfuser.frontends.embedded.register import register
+from pyfuser.frontends.upstream.install import install as hook_installed
 from pyfuser.notebook import load_ipython_extension, unload_ipython_extension
 from pyfuser.run.program import watch_from_environment
 from pyfuser.tracebacks import install
@@ -44,6 +45,7 @@ __all__ = [
     "unload_ipython_extension",
 ]
 
-register()
+if not register():
+    hook_installed()
 install()
 watch_from_environment()

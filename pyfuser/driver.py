@@ -81,6 +81,7 @@ PROGRAMS: OrderedDict[TraceShape, Program] = OrderedDict()
 KERNELS: OrderedDict[GroupShape, Kernel] = OrderedDict()
 LAUNCHABLES: OrderedDict[LaunchKey, Launchable] = OrderedDict()
 FLUSHES: list[Flush] = []  # the latest last
+UNRECORDED: OrderedDict[tuple[str, CodeType, int], str] = OrderedDict()  # and why not
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -223,6 +224,11 @@ def _remember(program: Program, calls: Sequence[Call]) -> None:
     FLUSHES.append(Flush(program, tuple([(call.label, call.code, call.line) for call in calls])))
     if len(FLUSHES) > MAX_FLUSHES:
         del FLUSHES[0]
+
+
+def note_unrecorded(name: str, code: CodeType, line: int, why: str) -> None:
+    """Keep for `explain` that a call which was to be fused ran by itself."""
+    _keep(UNRECORDED, (name, code, line), why, MAX_FLUSHES)
 
 
 def _keep(known: OrderedDict[Key, Value], key: Key, value: Value, limit: int) -> None:
