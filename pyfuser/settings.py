@@ -30,6 +30,7 @@ class Settings:
     PYFUSER_ARBITRATE       0: never try in a steady loop what the model doubts      1
     PYFUSER                 on: trace every call, as `pyfuser run` does              off
     PYFUSER_FRONTEND        embedded: never use an installed PyKokkos; or auto       auto
+    PYFUSER_ENGINE          who runs fused kernels: native, or an installed pykokkos native
     ======================  =======================================================  ==========
     """
 
@@ -45,6 +46,7 @@ class Settings:
     arbitrate: bool
     frontend: str
     on: bool = False
+    engine: str = "native"
 
 
 def _integer(name: str, default: int, low: int, high: int) -> int:
@@ -95,6 +97,7 @@ def _read() -> Settings:
         arbitrate=bool(_integer("PYFUSER_ARBITRATE", 1, 0, 1)),
         frontend=_choice("PYFUSER_FRONTEND", ("auto", "embedded")),
         on=_choice("PYFUSER", ("off", "on")) == "on",
+        engine=_choice("PYFUSER_ENGINE", ("native", "pykokkos")),
     )
 
 

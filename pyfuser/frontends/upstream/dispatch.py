@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyfuser import driver
+from pyfuser.engine.engine import ENGINE
 from pyfuser.errors import PyFuserError
 from pyfuser.frontends.embedded import arguments, methods
 from pyfuser.frontends.embedded import dispatch as embedded
@@ -36,15 +37,11 @@ class Asked(NamedTuple):
 
 
 class Dispatcher:
-    """Stands for the functions of the PyKokkos that is hooked.
+    """Stands for the functions of the PyKokkos that is hooked."""
 
-    accepts: what the engine says of a lowered call: None, or why it cannot run it.
-    """
-
-    def __init__(self, pykokkos: Any, accepts: Callable[[Call], str | None]) -> None:
+    def __init__(self, pykokkos: Any) -> None:
         self.policies = Policies(pykokkos)
         self.view_type = pykokkos.ViewType
-        self.accepts = accepts
 
     def pattern(self, name: str, original: FunctionType) -> Callable[..., Any]:
         """What is called for parallel_for ("for"), parallel_reduce or parallel_scan."""
@@ -71,6 +68,17 @@ class Dispatcher:
             for value in (*args, *kwargs.values()):
                 _plain_members(value)
             return original(*args, **kwargs)
+
+        return call
+
+    def end(self, original: FunctionType) -> Callable[..., Any]:
+        """What is called for the function that ends Kokkos, whatever still fails then."""
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            try:
+                TRACER.flush()
+            finally:
+                original(*args, **kwargs)
 
         return call
 
@@ -111,9 +119,6 @@ class Dispatcher:
             pattern, space, binding.workunit, binding.pick(values), result, asked.label,
             frame.f_code, frame.f_lineno,
         )  # fmt: skip
-        why = self.accepts(call)
-        if why:
-            raise NotOurs(why)
         return call, binding
 
     def _read_arguments(self, kwargs: dict[str, Any], key: list[Any]) -> list[Any]:
@@ -187,10 +192,14 @@ def _binding(state: WorkunitState, space: Any, key: tuple[Any, ...]) -> embedded
     if refused is not None:
         raise NotOurs(refused)
     try:
-        return embedded._binding(state, space, key)
+        binding = embedded._binding(state, space, key)
+        why = ENGINE.refusal(key[0], binding.workunit)
+        if why:
+            raise NotOurs(why)
     except PyFuserError as error:
         state.bindings[(_REFUSED, *key)] = str(error)
         raise
+    return binding
 
 
 def _plain_workunit(value: Any) -> Any:

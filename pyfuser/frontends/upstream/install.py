@@ -5,16 +5,21 @@ from __future__ import annotations
 import atexit
 import os
 import warnings
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from pyfuser import driver
+from pyfuser.engine.pykokkos import Connection
 from pyfuser.frontends.upstream import methods
 from pyfuser.frontends.upstream.dispatch import Dispatcher
 from pyfuser.frontends.upstream.finder import when_imported
 from pyfuser.frontends.upstream.functions import redirect
 from pyfuser.frontends.upstream.versions import refusal
+from pyfuser.frontends.upstream.views import all_quiet
 from pyfuser.lower.records import CLASSTYPE
 
 
@@ -34,7 +39,8 @@ def hook(pykokkos: ModuleType) -> None:
     methods.install(interface.views)
     for policy in (package.RangePolicy, package.MDRangePolicy, package.TeamPolicy):
         methods.take_plain_numbers(policy)
-    _hook_calls(package, Dispatcher(package, lambda call: None))
+    _hook_calls(package, Dispatcher(package))
+    Connection.dispatch = partial(_launch, package)
     redirect(interface.decorators.function, lambda original: _device_function)
     redirect(interface.decorators.classtype, lambda original: _classtype)
     # After PyKokkos' own, so before them: they end Kokkos.
@@ -55,9 +61,24 @@ def _hook_calls(package: Any, dispatcher: Dispatcher) -> None:
     redirect(calls.parallel_for, lambda original: dispatcher.pattern("for", original))
     redirect(calls.parallel_reduce, lambda original: dispatcher.pattern("reduce", original))
     redirect(calls.parallel_scan, lambda original: dispatcher.pattern("scan", original))
-    manager = package.kokkos_manager
-    for function in (calls.execute, calls.flush, package.fence, manager.finalize):
+    for function in (calls.execute, calls.flush, package.fence):
         redirect(function, dispatcher.barrier)
+    redirect(package.kokkos_manager.finalize, dispatcher.end)
+
+
+def _launch(
+    package: Any, function: Any, pattern: str, space: Any, arguments: dict[str, Any]
+) -> Any:
+    """Let PyKokkos run a kernel of ours; see `engine.pykokkos.Dispatch`."""
+    execution, begin, end = space
+    policy = package.RangePolicy(package.ExecutionSpace[execution], begin, end)
+    with all_quiet():
+        views = {
+            name: package.array(value) if isinstance(value, np.ndarray) else value
+            for name, value in arguments.items()
+        }
+        runtime = package.runtime_singleton.runtime
+        return runtime.run_workunit(None, policy, function, pattern, **views)
 
 
 def _device_function(func: Any) -> Any:
