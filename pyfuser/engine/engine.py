@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from pyfuser.engine import native, pykokkos
@@ -72,14 +73,15 @@ class PyKokkos:
 
     def prepare(self, wanted: Wanted) -> Sequence[Launchable]:
         """What fusion made of calls and PyKokkos' language cannot say runs natively."""
-        return [self._prepared(*launch) for launch in wanted]
+        return [self._prepared(kernel) for (kernel,), _ in wanted]
 
-    def _prepared(self, kernels: Sequence[Kernel], rolling: RollingParams) -> Launchable:
-        (kernel,) = kernels
-        spare = lambda: self._spare.prepare([(kernels, rolling)])[0]  # noqa: E731
+    def _prepared(self, kernel: Kernel) -> Launchable:
         if pykokkos.refusal(kernel.pattern, kernel.workunit):
-            return spare()
-        return pykokkos.Launchable(kernel, spare)
+            return self._natively(kernel)
+        return pykokkos.Launchable(kernel, partial(self._natively, kernel))
+
+    def _natively(self, kernel: Kernel) -> Launchable:
+        return self._spare.prepare([((kernel,), ())])[0]
 
 
 ENGINE: Engine = PyKokkos(Native()) if SETTINGS.engine == "pykokkos" else Native()

@@ -126,15 +126,15 @@ class Launchable:
         code = self._function.__code__
         first = len(workunit.indices) + len(workunit.accumulators)
         self.names = code.co_varnames[first : code.co_argcount]
-        self._spare_maker = spare
-        self._spare: Any = None
+        self._make_spare = spare
+        self._spare: list[Any] = []  # the one that runs instead, once it is needed
 
     def run(
         self, space: tuple[Any, ...], arguments: Sequence[Any], ran: list[Any] | None = None
     ) -> tuple[Number, ...]:
         """Run the kernel and wait; see `native.Launchable`."""
-        if self._spare is not None:
-            return tuple(self._spare.run(space, arguments, ran))
+        if self._spare:
+            return tuple(self._spare[0].run(space, arguments, ran))
         values = [a.array() if isinstance(a, Region) else a for a in arguments]
         if self.pattern == "reduce":
             values.insert(0, 0)
@@ -142,7 +142,7 @@ class Launchable:
             result = self._dispatch(space, dict(zip(self.names, values, strict=True)))
         except (Exception, SystemExit) as error:  # of the translator: the kernel has not run
             self._replace(error)
-            return tuple(self._spare.run(space, arguments, ran))
+            return tuple(self._spare[0].run(space, arguments, ran))
         numbers = () if result is None else (result,)
         if ran is not None:
             ran.append((0, numbers))
@@ -150,7 +150,7 @@ class Launchable:
 
     def values(self, result: Any) -> tuple[Number, ...]:
         """The numbers that `run` has put into `ran`."""
-        return tuple(result if self._spare is None else self._spare.values(result))
+        return tuple(self._spare[0].values(result) if self._spare else result)
 
     def _dispatch(self, space: tuple[Any, ...], arguments: dict[str, Any]) -> Any:
         (begin,), (end,) = space[:2]
@@ -168,7 +168,7 @@ class Launchable:
             RuntimeWarning,
             stacklevel=2,
         )
-        self._spare = self._spare_maker()
+        self._spare.append(self._make_spare())
 
 
 @cache

@@ -148,7 +148,7 @@ class Dispatcher:
         raise NotOurs(f"argument {name!r} is a {kind.__name__}")
 
     def _note(self, asked: Asked, frame: FrameType, error: PyFuserError) -> None:
-        name = asked.label or getattr(asked.workunit, "__name__", repr(asked.workunit))
+        name = str(asked.label or getattr(asked.workunit, "__name__", repr(asked.workunit)))
         driver.note_unrecorded(name, frame.f_code, frame.f_lineno, str(error))
 
 
@@ -188,7 +188,7 @@ def _workunit(
 
 def _binding(state: WorkunitState, space: Any, key: tuple[Any, ...]) -> embedded.Binding:
     """The lowered workunit. What could not be lowered once is not tried again."""
-    refused = state.bindings.get((_REFUSED, *key))
+    refused = state.bindings.get((_REFUSED, key))
     if refused is not None:
         raise NotOurs(refused)
     try:
@@ -197,7 +197,7 @@ def _binding(state: WorkunitState, space: Any, key: tuple[Any, ...]) -> embedded
         if why:
             raise NotOurs(why)
     except PyFuserError as error:
-        state.bindings[(_REFUSED, *key)] = str(error)
+        state.bindings[(_REFUSED, key)] = str(error)
         raise
     return binding
 
