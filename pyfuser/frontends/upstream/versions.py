@@ -24,6 +24,8 @@ FILES = (
 #: What each version we have run the tests with is called, by the digest of these files.
 TESTED: dict[str, str] = {
     "8c7881c0a81ceda4": "PyKokkos 0.1 of 20 November 2025 (b42c805)",
+    "b0c4ab5e9991d7c4": "of 19 November 2025 (9720e2f)",
+    "7e336b6b5d7942e0": "of 17 November 2025 (7b8f960)",
 }
 
 
