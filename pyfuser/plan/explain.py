@@ -153,10 +153,7 @@ class Explanation:
                     explain_html.kernel(title, facts, [loop.source for loop in loops])
                     for title, facts, _, loops in short._folded_kernels()
                 ),
-                *(
-                    explain_html.listing(title, map(str, calls))
-                    for title, calls in self._apart()
-                ),
+                *(explain_html.listing(title, map(str, calls)) for title, calls in self._apart()),
             ]
         )
 

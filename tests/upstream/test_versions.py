@@ -73,6 +73,12 @@ def test_the_engine_needs_an_installed_one(stand_in: Path) -> None:
     assert "PYFUSER_ENGINE=pykokkos needs an installed PyKokkos" in done.stderr
 
 
+def test_bits_are_not_compared_with_another_compiler(stand_in: Path) -> None:
+    done = run(stand_in, "import pyfuser", PYFUSER_ENGINE="pykokkos", PYFUSER_VERIFY="1")
+    assert done.returncode == 1
+    assert "PYFUSER_VERIFY=1 compares bits" in done.stderr
+
+
 def test_the_digest_sees_every_file_and_no_line_ends(tmp_path: Path) -> None:
     digests = {versions.digest(tmp_path)}
     for name in versions.FILES:

@@ -19,7 +19,6 @@ from pyfuser.frontends.embedded.decorators import WorkunitState, state_of
 from pyfuser.frontends.modes import SWITCHES, traced
 from pyfuser.frontends.upstream.policies import Policies
 from pyfuser.frontends.upstream.views import NotOurs, all_quiet, array_region, memory_of
-from pyfuser.lower.free import unwrapped
 from pyfuser.trace.call import Call
 from pyfuser.trace.future import Future, plain
 
@@ -207,8 +206,8 @@ def _plain_workunit(value: Any) -> Any:
 
     Anything else as it is.
     """
-    if type(value) is FunctionType:
-        return unwrapped(value)
+    while type(value) is FunctionType and _marked(value) and hasattr(value, "__wrapped__"):
+        value = value.__wrapped__
     if type(value) is list:
         return [_plain_workunit(item) for item in value]
     if type(value) is MethodType:
