@@ -32,7 +32,7 @@ def test_what_is_recorded(engine: str) -> None:
     assert recorded["chain"] == 4
     assert recorded["bound_before"] == 3
     assert recorded["dependences"] == 9
-    assert recorded["futures"] == 6
+    assert recorded["futures"] == 7
     assert found["chain"]["_launches"] == 1  # with two dead Views, and a sum
     if engine == "native":
         assert found["dependences"]["_launches"] < 9
