@@ -21,6 +21,8 @@ Wanted = Sequence[tuple[Sequence[Kernel], RollingParams]]
 class Launchable(Protocol):
     """A kernel that is ready to run; see `native.Launchable`."""
 
+    source: str
+
     def run(
         self, space: tuple[Any, ...], arguments: Sequence[Any], ran: list[Any] | None = None
     ) -> tuple[Number, ...]:
