@@ -18,10 +18,12 @@ from pyfuser.api import (
     sync,
     unfused,
 )
-from pyfuser.errors import PyFuserError
+from pyfuser.errors import PyFuserError, SettingError
 from pyfuser.frontends.embedded.register import register
+from pyfuser.frontends.upstream.install import install as hook_installed
 from pyfuser.notebook import load_ipython_extension, unload_ipython_extension
 from pyfuser.run.program import watch_from_environment
+from pyfuser.settings import SETTINGS
 from pyfuser.tracebacks import install
 
 __version__ = "0.1.0"
@@ -44,6 +46,12 @@ __all__ = [
     "unload_ipython_extension",
 ]
 
-register()
+if not register():
+    hook_installed()
+elif SETTINGS.engine == "pykokkos":
+    raise SettingError(
+        "PYFUSER_ENGINE=pykokkos needs an installed PyKokkos, and none is used here: install it, "
+        "and do not set PYFUSER_FRONTEND=embedded"
+    )
 install()
 watch_from_environment()

@@ -22,8 +22,7 @@ from pyfuser.checks.run import run as checked_run
 from pyfuser.checks.run import run_all
 from pyfuser.counters import COUNTERS
 from pyfuser.debug import show_program
-from pyfuser.engine import native
-from pyfuser.engine.native import Launchable
+from pyfuser.engine.engine import ENGINE, Launchable
 from pyfuser.errors import KernelError
 from pyfuser.launches import (
     Draft,
@@ -44,7 +43,7 @@ from pyfuser.trace.tracer import Tracer, nothing_to_settle
 from pyfuser.transform.fuse import fuse
 from pyfuser.transform.group import GroupShape, group_shapes
 from pyfuser.transform.kernel import Kernel
-from pyfuser.transform.optimise import optimise, specialise
+from pyfuser.transform.optimise import optimise
 from pyfuser.verify import verified
 
 __all__ = ["TRACER", "flush", "run"]
@@ -81,6 +80,7 @@ PROGRAMS: OrderedDict[TraceShape, Program] = OrderedDict()
 KERNELS: OrderedDict[GroupShape, Kernel] = OrderedDict()
 LAUNCHABLES: OrderedDict[LaunchKey, Launchable] = OrderedDict()
 FLUSHES: list[Flush] = []  # the latest last
+UNRECORDED: OrderedDict[tuple[str, CodeType, int], str] = OrderedDict()  # and why not
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -130,10 +130,12 @@ def build(trace: TraceShape) -> Program:
     """Plan a trace and compile those of its kernels that are new."""
     start = time.perf_counter()
     graph = dependences(trace)
-    plan = partition(trace, graph)
+    plan = partition(trace, graph, ENGINE.capabilities)
     COUNTERS.plans += 1
     COUNTERS.analysis_seconds += time.perf_counter() - start
     program = _make(trace, graph, None, plan)
+    if not ENGINE.capabilities.timed:
+        return program
     open_groups = doubts(program)
     for calls, choice in settled(program, open_groups).items():
         open_groups.remove(calls)
@@ -156,9 +158,9 @@ def _make(
     kernels = [KERNELS.get(shape) or optimise(fuse(shape)) for shape in shapes]
     drafts = [Draft(trace, plan, places, shapes, kernels) for places in plan.launches()]
     new = {draft.key: draft for draft in drafts if draft.key not in LAUNCHABLES}
-    wide = [([specialise(k) for k in draft.kernels], draft.rolling) for draft in new.values()]
+    wanted = [(draft.kernels, draft.rolling) for draft in new.values()]
     COUNTERS.analysis_seconds += time.perf_counter() - start
-    made = dict(zip(new, native.prepare_launches(wide), strict=True))
+    made = dict(zip(new, ENGINE.prepare(wanted), strict=True))
     launches = [draft.launch(made.get(draft.key) or LAUNCHABLES[draft.key]) for draft in drafts]
     for shape, kernel in zip(shapes, kernels, strict=True):
         _keep(KERNELS, shape, kernel, MAX_KERNELS)
@@ -223,6 +225,11 @@ def _remember(program: Program, calls: Sequence[Call]) -> None:
     FLUSHES.append(Flush(program, tuple([(call.label, call.code, call.line) for call in calls])))
     if len(FLUSHES) > MAX_FLUSHES:
         del FLUSHES[0]
+
+
+def note_unrecorded(name: str, code: CodeType, line: int, why: str) -> None:
+    """Keep for `explain` that a call which was to be fused ran by itself."""
+    _keep(UNRECORDED, (name, code, line), why, MAX_FLUSHES)
 
 
 def _keep(known: OrderedDict[Key, Value], key: Key, value: Value, limit: int) -> None:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from pyfuser.engine.engine import Launchable
 from pyfuser.engine.marshal import Number
-from pyfuser.engine.native import Launchable, RollingParams
+from pyfuser.engine.native import RollingParams
 from pyfuser.errors import PyFuserError
 from pyfuser.plan.plan import Plan
 from pyfuser.trace.call import Argument, Call

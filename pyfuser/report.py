@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pyfuser.analysis.dependences import Dependence, Kind
 from pyfuser.codegen import pykokkos
 from pyfuser.codegen.order import loop_order, walks
-from pyfuser.driver import FLUSHES, Flush
+from pyfuser.driver import FLUSHES, UNRECORDED, Flush
 from pyfuser.ir.nodes import Load, Store, Sym, Update, Workunit
 from pyfuser.ir.visit import all_expressions, statements, sym_of
 from pyfuser.plan.callsite import argument_text
@@ -55,7 +55,13 @@ def explanation(covered: Sequence[Flush], source: bool = False) -> Explanation:
         groups += _groups(flush, calls)
         rejections += [_rejection(flush, calls, r) for r in flush.program.plan.rejections]
     recorded = sum(len(flush.calls) for flush in covered)
-    return Explanation(tuple(groups), tuple(rejections), recorded, source, tuple(sweeps))
+    unrecorded = [
+        f"{name} ({short_path(code.co_filename)}:{line}): {why}"
+        for (name, code, line), why in UNRECORDED.items()
+    ]
+    return Explanation(
+        tuple(groups), tuple(rejections), recorded, source, tuple(sweeps), tuple(unrecorded)
+    )
 
 
 def _groups(flush: Flush, calls: list[CallReport]) -> Iterable[GroupReport]:

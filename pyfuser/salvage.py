@@ -11,15 +11,14 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from pyfuser.analysis.dependences import DependenceGraph
-from pyfuser.engine import native
-from pyfuser.engine.native import Launchable
+from pyfuser.engine.engine import ENGINE, Launchable
 from pyfuser.errors import KernelError
 from pyfuser.trace.call import Call
 from pyfuser.trace.shape import FutureShape, TraceShape
 from pyfuser.transform.fuse import fuse
 from pyfuser.transform.group import GroupShape, group_shapes
 from pyfuser.transform.kernel import Kernel
-from pyfuser.transform.optimise import optimise, specialise
+from pyfuser.transform.optimise import optimise
 
 SHOWN = 10  # calls that a message names
 
@@ -49,7 +48,7 @@ def separate(
             if shape in rejected:
                 raise rejected[shape]
             kernel = optimise(fuse(shape))
-            (launchable,) = native.prepare([specialise(kernel)])
+            (launchable,) = ENGINE.prepare([((kernel,), ())])
         except KernelError as error:
             stuck[n] = rejected[shape] = error
         else:

@@ -30,6 +30,7 @@ class Settings:
     PYFUSER_ARBITRATE       0: never try in a steady loop what the model doubts      1
     PYFUSER                 on: trace every call, as `pyfuser run` does              off
     PYFUSER_FRONTEND        embedded: never use an installed PyKokkos; or auto       auto
+    PYFUSER_ENGINE          who runs fused kernels: native, or an installed pykokkos native
     ======================  =======================================================  ==========
     """
 
@@ -45,6 +46,7 @@ class Settings:
     arbitrate: bool
     frontend: str
     on: bool = False
+    engine: str = "native"
 
 
 def _integer(name: str, default: int, low: int, high: int) -> int:
@@ -82,8 +84,15 @@ def _read() -> Settings:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     threads = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     default_threads = int(threads) if threads.isdigit() and int(threads) > 0 else cores or 1
+    engine = _choice("PYFUSER_ENGINE", ("native", "pykokkos"))
+    verify = bool(_integer("PYFUSER_VERIFY", 0, 0, 1))
+    if verify and engine == "pykokkos":
+        raise SettingError(
+            "PYFUSER_VERIFY=1 compares bits, and PyKokkos' compiler may round otherwise: verify "
+            "with PYFUSER_ENGINE=native"
+        )
     return Settings(
-        verify=bool(_integer("PYFUSER_VERIFY", 0, 0, 1)),
+        verify=verify,
         check=_several("PYFUSER_CHECK", ("bounds", "races")),
         debug=_integer("PYFUSER_DEBUG", 0, 0, 5),
         cache_dir=Path(directory) if directory else Path(platformdirs.user_cache_dir("pyfuser")),
@@ -95,6 +104,7 @@ def _read() -> Settings:
         arbitrate=bool(_integer("PYFUSER_ARBITRATE", 1, 0, 1)),
         frontend=_choice("PYFUSER_FRONTEND", ("auto", "embedded")),
         on=_choice("PYFUSER", ("off", "on")) == "on",
+        engine=engine,
     )
 
 

@@ -25,7 +25,8 @@ _OTHERS = """
     INT32_MAX INT64_MAX UINT8_MAX UINT16_MAX UINT32_MAX UINT64_MAX SIZE_MAX INTPTR_MAX INTPTR_MIN
     UINTPTR_MAX
 """
-_RESERVED = frozenset((_KEYWORDS + _OTHERS).split())
+KEYWORDS = frozenset(_KEYWORDS.split())
+_RESERVED = KEYWORDS | frozenset(_OTHERS.split())
 _LEGAL = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 

@@ -6,6 +6,7 @@ import keyword
 import re
 from typing import NamedTuple
 
+from pyfuser.codegen.cpp_names import KEYWORDS
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType, common_type
 from pyfuser.ir.nodes import Expr
@@ -23,7 +24,8 @@ ATOMICS = {
     "<<": "lshift", ">>": "rshift", "min": "min", "max": "max", "exchange": "exchange",
     "compare_exchange": "compare_exchange",
 }  # fmt: skip
-RESERVED = {*keyword.kwlist, "pk", "math", "List", "int", "float", "bool", "range", "abs"}
+_OURS = ("pk", "math", "List", "int", "float", "bool", "range", "abs")
+RESERVED = {*keyword.kwlist, *KEYWORDS, *_OURS}  # PyKokkos keeps names in its C++
 
 # Python's precedences; an operand of a left-associative operator stands one higher on the right.
 OR, AND, NOT, COMPARE, UNARY, ATOM = 1, 2, 3, 4, 11, 13

@@ -117,13 +117,17 @@ class RejectionReport:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What one flush, or several, did; `str` of it is the report, and a notebook shows HTML."""
+    """What one flush, or several, did; `str` of it is the report, and a notebook shows HTML.
+
+    unrecorded: calls of this process that an installed PyKokkos ran itself, each with the reason.
+    """
 
     groups: tuple[GroupReport, ...]
     rejections: tuple[RejectionReport, ...]
     recorded: int
     show_source: bool = field(default=False, repr=False)
     sweeps: tuple[SweepReport, ...] = ()
+    unrecorded: tuple[str, ...] = ()
 
     @property
     def launches(self) -> int:
@@ -135,8 +139,8 @@ class Explanation:
         for title, facts, source, _ in self._folded_kernels():
             lines.append(f"\n{title}")
             lines += (f"    {line}" for line in (*facts, *source))
-        for title, rejections in self._apart():
-            lines += [f"\n{title}", *(f"  {rejection}" for rejection in rejections)]
+        for title, calls in self._apart():
+            lines += [f"\n{title}", *(f"  {call}" for call in calls)]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -149,10 +153,7 @@ class Explanation:
                     explain_html.kernel(title, facts, [loop.source for loop in loops])
                     for title, facts, _, loops in short._folded_kernels()
                 ),
-                *(
-                    explain_html.listing(title, map(str, rejections))
-                    for title, rejections in self._apart()
-                ),
+                *(explain_html.listing(title, map(str, calls)) for title, calls in self._apart()),
             ]
         )
 
@@ -161,12 +162,14 @@ class Explanation:
             return "pyfuser: nothing has been flushed yet"
         return f"{_count(self.recorded, 'call')} ran as {_count(self.launches, 'kernel')}"
 
-    def _apart(self) -> Iterator[tuple[str, list[RejectionReport]]]:
-        """The calls that do not share a loop, in two lists with titles."""
+    def _apart(self) -> Iterator[tuple[str, Sequence[object]]]:
+        """The calls that do not share a loop, or were not recorded, in lists with titles."""
         for same_sweep, title in ((False, "not fused:"), (True, "in one sweep, not in one loop:")):
             apart = [r for r in self.rejections if r.same_sweep == same_sweep]
             if apart:
                 yield title, apart
+        if self.unrecorded:
+            yield "not recorded:", self.unrecorded
 
     def _folded_kernels(self) -> Iterator[tuple[str, list[str], list[str], list[GroupReport]]]:
         """For each run of equal kernels: title, other lines, the source if shown, and its loops."""

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pyfuser.analysis.dependences import DependenceGraph
+from pyfuser.plan.capabilities import ALL, Capabilities
 from pyfuser.plan.legality import Legality, reasons
 from pyfuser.plan.plan import Group, Plan, Rejection
 from pyfuser.plan.profit import CostModel
@@ -28,28 +29,42 @@ MAX_REJECTIONS = 64
 NEARBY = 4  # how far apart two calls may be for a rejection to be of interest
 
 
-def partition(trace: TraceShape, graph: DependenceGraph) -> Plan:
-    """Choose the groups of a trace, in an order that respects its dependences."""
-    planner = _Planner(trace, graph)
+def partition(trace: TraceShape, graph: DependenceGraph, capabilities: Capabilities = ALL) -> Plan:
+    """Choose the groups of a trace, in an order that respects its dependences.
+
+    capabilities: of the engine that will run them.
+    """
+    planner = _Planner(trace, graph, capabilities)
     groups = [group for segment in planner.segments() for group in planner.solve(segment)]
     ordered = _ordered(groups, planner.legality.predecessors)
     chosen = tuple(Group(calls) for calls in ordered)
-    found, declined = search(trace, chosen, planner.model)
+    found, declined = search(trace, chosen, planner.model) if capabilities.sweeps else ((), ())
     return Plan(chosen, tuple(_rejections(trace, planner, ordered)), found, declined)
 
 
 class _Planner:
-    def __init__(self, trace: TraceShape, graph: DependenceGraph) -> None:
+    def __init__(
+        self, trace: TraceShape, graph: DependenceGraph, capabilities: Capabilities
+    ) -> None:
         self.legality: Legality = reasons(trace, graph)
         self.model = CostModel(trace)
+        self.max_accumulators = capabilities.accumulators
+        self.accumulators = [len(call.workunit.accumulators) for call in trace.calls]
         self.params = [_params(n, call) for n, call in enumerate(trace.calls)]
 
     def within_limits(self, calls: tuple[int, ...]) -> bool:
-        """Whether a kernel of these calls has a reasonable size; one call always has."""
+        """Whether a kernel of these calls has a size that is reasonable, and the engine can run.
+
+        One call always has.
+        """
+        if len(calls) == 1:
+            return True
         if len(calls) > MAX_CALLS:
             return False
+        if sum(self.accumulators[c] for c in calls) > self.max_accumulators:
+            return False
         params = frozenset[object]().union(*(self.params[c] for c in calls))
-        return len(calls) == 1 or len(params) <= MAX_PARAMS
+        return len(params) <= MAX_PARAMS
 
     def segments(self) -> Iterator[tuple[int, ...]]:
         """Runs of calls such that no group can hold calls of two runs."""

@@ -10,8 +10,6 @@ from time import perf_counter
 from typing import Any
 
 from pyfuser.counters import COUNTERS
-from pyfuser.frontends.embedded.register import installed
-from pyfuser.frontends.embedded.spaces import ExecutionSpace, set_default_space
 from pyfuser.run.flushes import FlushLog
 from pyfuser.run.program import ScriptError, run
 
@@ -37,15 +35,9 @@ def command(options: argparse.Namespace) -> int:
 
 def run_script(options: argparse.Namespace, log: FlushLog | None) -> int:
     """Run a script as its options say; a log prints its report on stderr at the end."""
-    if installed():
-        print(
-            "pyfuser: the installed PyKokkos is used, which PyFuser does not fuse; "
-            "PYFUSER_FRONTEND=embedded replaces it",
-            file=sys.stderr,
-        )
     if options.space is not None:
         try:
-            set_default_space(ExecutionSpace(options.space))
+            _use_space(options.space)
         except ValueError:
             raise ScriptError(f"--space {options.space}: there is no such space") from None
     if log is not None:
@@ -61,6 +53,13 @@ def run_script(options: argparse.Namespace, log: FlushLog | None) -> int:
             sys.stdout.flush()
             print(log.text(), file=sys.stderr)
     return 0
+
+
+def _use_space(name: str) -> None:
+    """Set the default execution space. Raises ValueError if PyKokkos has none of this name."""
+    import pykokkos  # the one that the script will find
+
+    pykokkos.set_default_space(pykokkos.ExecutionSpace(name))
 
 
 def _facts(seconds: float) -> dict[str, Any]:

@@ -28,18 +28,34 @@ class Buffer:
     """One allocation on the host.
 
     A buffer of a View is allocated (zero-filled) when its memory is first needed. One that wraps a
-    NumPy array's memory is `external`: it exists from the start and anybody may reach it.
+    NumPy array's memory is `external`: it exists from the start and anybody may reach it. Memory
+    that is `lent` exists from the start, too, but only those who share its handle reach it.
     """
 
-    __slots__ = ("__weakref__", "_handle", "address", "external", "nbytes", "pending", "root")
+    __slots__ = (
+        "__weakref__", "_handle", "address", "external", "lent", "nbytes", "pending", "root",
+    )  # fmt: skip
 
     def __init__(self, nbytes: int, handle: Handle) -> None:
         self.nbytes = nbytes
         self.root: Array | None = None
         self.address = 0
         self.external = False
+        self.lent = False
         self.pending = 0  # how many recorded calls touch it
         self._handle = weakref.ref(handle)
+
+    @classmethod
+    def lend(cls, memory: Array, handle: Handle) -> Buffer:
+        """Somebody else's allocation, as bytes (which keep it alive).
+
+        Until `expose` is called nobody may reach it but through objects that share the handle.
+        """
+        buffer = cls(memory.nbytes, handle)
+        buffer.root = memory
+        buffer.address = memory.__array_interface__["data"][0]
+        buffer.lent = True
+        return buffer
 
     @classmethod
     def wrap(cls, array: Array) -> Buffer:
@@ -48,7 +64,7 @@ class Buffer:
         buffer.nbytes = array.nbytes
         buffer.root = array
         buffer.address = array.__array_interface__["data"][0]
-        buffer.external = True
+        buffer.external = buffer.lent = True
         buffer.pending = 0
         buffer._handle = None  # type: ignore[assignment]
         return buffer
@@ -72,7 +88,7 @@ class Buffer:
             self.address = self.root.__array_interface__["data"][0]
 
     def __del__(self) -> None:
-        if self.root is not None and not self.external:
+        if self.root is not None and not (self.external or self.lent):
             pool.release(self.root)
 
     def expose(self) -> Array:

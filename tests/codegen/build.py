@@ -68,8 +68,9 @@ def case(
     begin: Sequence[int] | None = None,
     execution: str = "OpenMP",
     team_size: int = 0,
+    widened: bool = True,
 ) -> Case:
-    """A kernel over the box from `begin` (zeros) to `extents`, with subscripts widened.
+    """A kernel over the box from `begin` (zeros) to `extents`, with subscripts widened or not.
 
     team_size: of a league of `extents[0]` teams, if it is for teams.
     """
@@ -78,7 +79,8 @@ def case(
     if isinstance(function, Workunit):
         workunit = function
     else:
-        names = function.__code__.co_varnames[: function.__code__.co_argcount][-len(values) :]
+        code = function.__code__
+        names = code.co_varnames[code.co_argcount - len(values) : code.co_argcount]
         types = {
             name: ViewType(dtype_of(v), v.ndim)
             if isinstance(v, np.ndarray)
@@ -105,4 +107,4 @@ def case(
             if isinstance(v, np.ndarray) and isinstance(w, np.ndarray) and np.may_share_memory(v, w)
         ),
     )
-    return Case(widen(kernel), arguments)
+    return Case(widen(kernel) if widened else kernel, arguments)

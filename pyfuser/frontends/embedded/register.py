@@ -69,8 +69,8 @@ def installed() -> bool:
         return False
 
 
-def register() -> None:
-    """Let `import pykokkos` give the embedded one, unless another is installed.
+def register() -> bool:
+    """Let `import pykokkos` give the embedded one, unless another is installed; tell whether so.
 
     PYFUSER_FRONTEND=embedded asks for the embedded one in any case. Raises PyFuserError if another
     is imported by then, because its Views and policies would mix with ours.
@@ -78,10 +78,11 @@ def register() -> None:
     forced = SETTINGS.frontend == "embedded"
     if installed():
         if not forced:
-            return
+            return False
         if "pykokkos" in sys.modules:
             raise PyFuserError(
                 "PYFUSER_FRONTEND=embedded, but the installed PyKokkos is already imported: "
                 "import pyfuser before pykokkos"
             )
     sys.modules.update(_MODULES)
+    return True

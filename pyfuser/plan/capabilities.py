@@ -1,0 +1,21 @@
+"""What an engine's kernels may be: all that planning knows of engines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What plans may ask for.
+
+    accumulators: how many one kernel may have. sweeps: whether loops may share a launch. timed:
+    whether the time of a launch says which of two plans is better.
+    """
+
+    accumulators: int = 1 << 30
+    sweeps: bool = True
+    timed: bool = True
+
+
+ALL = Capabilities()
