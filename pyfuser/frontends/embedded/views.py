@@ -267,7 +267,10 @@ class View(ViewType):
 
 
 class Subview(ViewType):
-    """A slice of a View's memory. Made by slicing all dimensions of a View or Subview."""
+    """A slice of a View's memory. Made by slicing all dimensions of a View or Subview.
+
+    Where a dimension has a mask or a list of indices (`view[mask, :]`), a copy, as NumPy makes it.
+    """
 
     parent_view: ViewType
     base_view: Any
@@ -282,12 +285,17 @@ class Subview(ViewType):
         self._init_part(parent, data_slice)
 
     def _init_part(self, parent: ViewType, key: Any) -> None:
-        self.parent_slice = full_key(key, parent.shape)
         self.space = parent.space
         self.layout = parent.layout
         self.trait = parent.trait
         self.dtype = parent.dtype
         region = parent._region
+        if isinstance(key, tuple) and any(map(_selects, key)):
+            array = parent._host()[tuple(map(_selection, key))]
+            self.parent_slice = key
+            self._attach(region_of(array, region.dtype), array.shape, None, array)
+            return
+        self.parent_slice = full_key(key, parent.shape)
         if parent._handle is None:  # somebody else's array: NumPy makes the slice
             assert parent._array is not None
             array = parent._array[_plain_key(key)]
@@ -298,14 +306,12 @@ class Subview(ViewType):
         self._attach(part, shape, parent._handle, None)
 
     def __add__(self, other: Any) -> Any:
-        """Of one element only, as a number."""
-        return self._scalar() + values(other)
+        """A number if both have one element; else element by element, as a NumPy array."""
+        return _operand(self) + _operand(other)
 
     def __mul__(self, other: Any) -> Any:
-        """Of one element only, as a number."""
-        if isinstance(other, ViewType):
-            other = other._scalar()
-        return self._scalar() * other
+        """As `__add__`."""
+        return _operand(self) * _operand(other)
 
 
 _OF_A_ROW = frozenset({"shape", "ndim", "size", "space", "layout", "trait", "dtype", "strides"})
@@ -380,6 +386,22 @@ def _is_index(key: Any) -> bool:
     return isinstance(key, (int, np.integer, TeamMember, Future)) or (
         isinstance(key, ViewType) and key.size == 1
     )
+
+
+def _operand(value: Any) -> Any:
+    """What stands for a View in arithmetic: its one element as a number, or all of them."""
+    if isinstance(value, ViewType) and value.size == 1:
+        return value._scalar()
+    return values(value)
+
+
+def _selects(entry: Any) -> bool:
+    """Whether an entry of a key is a mask, or several indices."""
+    return isinstance(entry, (ViewType, np.ndarray, list)) and not _is_index(entry)
+
+
+def _selection(entry: Any) -> Any:
+    return np.asarray(values(entry)) if _selects(entry) else _plain_key(entry)
 
 
 def _plain_key(key: Any) -> Any:

@@ -485,3 +485,23 @@ def test_a_view_that_gave_rows_dies_at_once_and_its_memory_is_used_again():
         assert third._region.buffer.address == address and third[5][6] == 0.0
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("kind", [np.array, list, "view"])
+def test_masks_and_lists_of_indices_select_copies(kind):
+    view = counted(3, 2)
+    mask = view[:, 0] == 2.0 if kind == "view" else kind(np.array([False, True, False]))
+    part = view[mask, :]
+    assert isinstance(part, pk.Subview)
+    assert part.shape == (1, 2) and np.array_equal(part, [[2.0, 3.0]])
+    part[0][0] = 9.0
+    assert view[1][0] == 2.0
+    assert np.array_equal(view[[2, 0], :], [[4.0, 5.0], [0.0, 1.0]])
+
+
+def test_sums_and_products_of_subviews():
+    view = counted(2, 3)
+    view[:, :] += 1.0
+    assert np.array_equal(view, np.arange(6.0).reshape(2, 3) + 1.0)
+    assert np.array_equal(view[0, :] * view[1, :], [4.0, 10.0, 18.0])
+    assert view[1:, 2:] * view[0:1, 1:2] == 12.0 and view[0, 0:1] + 1 == 2.0
