@@ -12,6 +12,7 @@ import ast
 import builtins
 import math
 import operator
+import time
 from collections.abc import Callable, Mapping
 from types import (
     FunctionType,
@@ -26,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from pyfuser.frontends.embedded import dispatch, pykokkos
+from pyfuser.frontends.embedded.misc import Timer
 from pyfuser.frontends.embedded.policies import MDRangePolicy, RangePolicy
 from pyfuser.frontends.embedded.spaces import ExecutionSpace, Layout, MemorySpace, Trait
 from pyfuser.frontends.embedded.views import Subview, View
@@ -57,6 +59,10 @@ _NUMBERS_ONLY: frozenset[Any] = _GIVE_NUMBERS | {range, slice, divmod, RangePoli
 _FRESH_ARRAYS: frozenset[Any] = frozenset(
     {np.empty, np.zeros, np.ones, np.arange, np.linspace, View}
 )
+_CLOCKS: frozenset[Any] = frozenset({
+    Timer, time.time, time.perf_counter, time.monotonic, time.process_time,
+    time.time_ns, time.perf_counter_ns, time.monotonic_ns, time.process_time_ns,
+})  # fmt: skip
 _SEQUENCES: frozenset[type] = frozenset({list, tuple, range, dict, str})
 _PLAIN_CONTAINERS: frozenset[type] = _SEQUENCES | {np.ndarray, View, Subview}
 _METADATA = frozenset({"shape", "ndim", "size", "dtype", "itemsize", "nbytes", "strides"})
@@ -327,6 +333,8 @@ def _call_of(function: Any, node: ast.Call, names: Names) -> Any:
         kinds, given = _PLAIN_CONTAINERS, SCALAR
     elif function is builtins.enumerate or function is builtins.zip:
         kinds, given = _SEQUENCES, OPAQUE
+    elif _known(function, _CLOCKS) or _is_of_a_timer(function):
+        kinds, given = frozenset(), SCALAR
     elif type(function) is MethodType and type(function.__self__) in (View, Subview):
         kinds, given = SCALARS, SCALAR  # extent, rank
     else:
@@ -336,6 +344,10 @@ def _call_of(function: Any, node: ast.Call, names: Names) -> Any:
         if type(value) not in kinds and not (value is SCALAR and kinds is SCALARS):
             raise Touches(_text(node))
     return given
+
+
+def _is_of_a_timer(function: Any) -> bool:
+    return type(function) is MethodType and function.__func__ in (Timer.seconds, Timer.reset)
 
 
 def _known(function: Any, known: frozenset[Any]) -> bool:

@@ -40,6 +40,73 @@ for x, y in [a]:
     print(x, y)
 """,
     ),
+    "a loop over a range that sets an attribute": (
+        3,
+        """
+class C:
+    def run(self, a):
+        for self.k in range(3):
+            launch(a, self.k)
+        print(a, self.k, sorted(vars()))
+C().run(np.zeros(2))
+""",
+    ),
+    "a loop that sets a property": (
+        1,
+        """
+class C:
+    @property
+    def k(self): return 1.0
+    @k.setter
+    def k(self, value): print(value, self.a)
+    def run(self):
+        self.a = np.zeros(2)
+        for self.k in range(3):
+            launch(self.a)
+C().run()
+""",
+    ),
+    "a loop that sets an attribute on the way of a class that changes": (
+        2,
+        """
+class C:
+    def run(self, a):
+        for self.k in range(4):
+            launch(a)
+            if self.k == 1:
+                C.__setattr__ = lambda self, name, value: print(a)
+                break
+        for self.k in range(2):
+            launch(a)
+        print(a)
+C().run(np.zeros(2))
+""",
+    ),
+    "a stopwatch": (
+        2,
+        "a = np.zeros(3)\nt = pk.Timer()\nlaunch(a)\ns = t.seconds()\nt.reset()\nlaunch(a)\nprint(a)",
+    ),
+    "a stopwatch that reads an array": (
+        1,
+        """
+class Watch(pk.Timer):
+    def seconds(self): print(a)
+a = np.zeros(3)
+t = Watch()
+launch(a)
+s = t.seconds()
+launch(a)
+print(a)
+""",
+    ),
+    "a stopwatch with its own method": (
+        1,
+        "a = np.zeros(3)\nt = pk.Timer()\nt.seconds = lambda: print(a)\nlaunch(a)\ns = t.seconds()\nlaunch(a)\nprint(a)",
+    ),
+    "a clock": (
+        2,
+        "import time\na = np.zeros(3)\nlaunch(a)\ns = time.perf_counter() - time.time()\nlaunch(a)\nprint(a)",
+    ),
     "enumerate a list": (
         3,
         "a = np.zeros(2)\nfor k, s in enumerate([1.0, 2.0, 3.0]): launch(a, s + k)\nprint(a)",
