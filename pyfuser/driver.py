@@ -33,6 +33,7 @@ from pyfuser.launches import (
     results_of,
     run_launch,
 )
+from pyfuser.patience import family_of, one_by_one
 from pyfuser.plan.partition import partition
 from pyfuser.plan.plan import Group, Plan
 from pyfuser.salvage import separate, stuck_error
@@ -73,6 +74,7 @@ class Flush:
 
 
 PROGRAMS: OrderedDict[TraceShape, Program] = OrderedDict()
+WAITING: OrderedDict[TraceShape, Program] = OrderedDict()  # run call by call for now
 KERNELS: OrderedDict[GroupShape, Kernel] = OrderedDict()
 LAUNCHABLES: OrderedDict[LaunchKey, Launchable] = OrderedDict()
 FLUSHES: list[Flush] = []  # the latest last
@@ -108,13 +110,30 @@ def flush(tracer: Tracer) -> None:
 
 
 def program_for(trace: TraceShape) -> Program:
-    """The program of a trace shape, made once."""
+    """The program of a trace shape, made once; an unfused one until planning pays."""
     program = PROGRAMS.get(trace)
-    if program is None:
-        program = build(trace)
-        _keep(PROGRAMS, trace, program, MAX_PROGRAMS)
-        show_program(program.plan, program.graph, program.kernels, SETTINGS.debug)
+    if program is not None:
+        return program
+    family = family_of(trace)
+    if family.changes:
+        program = WAITING.get(trace)
+        if program is None:
+            program = _unplanned(trace)
+            _keep(WAITING, trace, program, MAX_PROGRAMS)
+        if not family.pays(program.launches):
+            return program
+        del WAITING[trace]
+    start = time.perf_counter()
+    program = build(trace)
+    family.planned(time.perf_counter() - start)
+    _keep(PROGRAMS, trace, program, MAX_PROGRAMS)
+    show_program(program.plan, program.graph, program.kernels, SETTINGS.debug)
     return program
+
+
+def _unplanned(trace: TraceShape) -> Program:
+    plan, kernels, launches = one_by_one(trace)
+    return Program(trace, DependenceGraph(len(trace.calls), ()), plan, kernels, launches)
 
 
 def build(trace: TraceShape) -> Program:

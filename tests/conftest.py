@@ -12,12 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from pyfuser import driver
+from pyfuser import driver, patience
 from pyfuser.ir.interpret import interpret
 from pyfuser.trace.call import Call
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Region
 from pyfuser.trace.tracer import Tracer
+
+# Tests are of plans; what programs of many sizes do without has tests of its own.
+patience.AT_ONCE = 1 << 30
 
 
 class Interpreted:

@@ -39,6 +39,7 @@ ORDER = (
     "launches",
     "calibration",
     "salvage",
+    "patience",
     "driver",
     "frontends",
     "report",

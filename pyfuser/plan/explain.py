@@ -21,6 +21,7 @@ _WHY = {
     "unknown-access": "an access cannot be analysed",
     "profit": "sharing a loop would not pay",
     "cycle": "a call between them has to run after one and before the other",
+    "sizes": "their sizes are new again, and running them took less time than planning would",
     "limit": "the kernel would have too many calls or arguments",
 }
 

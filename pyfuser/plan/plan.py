@@ -13,8 +13,8 @@ class Rejection:
     """Two calls (positions in the trace) that do not share a loop.
 
     reason: a short fixed slug ("flow", "anti", "output", "space", "pattern", "scalar",
-    "unknown-access", "opaque", "profit", "cycle", "limit"); `dependence` names the accesses for
-    the first three and for "unknown-access".
+    "unknown-access", "opaque", "profit", "cycle", "limit", "sizes"); `dependence` names the
+    accesses for the first three and for "unknown-access".
     """
 
     first: int

@@ -42,6 +42,14 @@ class _Token:
     """Stands for a value that was not computed."""
 
 
+class _Row(_Token):
+    """A row of a View, of so many dimensions."""
+
+    def __init__(self, ndim: int, kind: str) -> None:
+        self.ndim = ndim
+        self.kind = kind
+
+
 SCALAR = _Token()  # a number, string or None: operators on it touch nothing
 OPAQUE = _Token()  # anything
 
@@ -67,7 +75,8 @@ _SEQUENCES: frozenset[type] = frozenset({list, tuple, range, dict, str})
 _PLAIN_CONTAINERS: frozenset[type] = _SEQUENCES | {np.ndarray, View, Subview}
 _METADATA = frozenset({"shape", "ndim", "size", "dtype", "itemsize", "nbytes", "strides"})
 _VIEW_METADATA = frozenset({"shape", "ndim", "size", "dtype", "layout", "space", "trait"})
-_VIEW_METHODS = frozenset({"extent", "rank"})
+_VIEW_METHODS = frozenset({"extent", "rank", "fill", "resize"})
+_WATCHING: frozenset[type] = frozenset({View, Subview, _Row})
 
 Names = Callable[[str], Any]
 
@@ -150,9 +159,14 @@ def plain_attribute_store(target: ast.Attribute, names: Names) -> Any:
     return owner
 
 
-def plain_item_store(target: ast.Subscript, names: Names) -> None:
-    """Raises Touches unless an element of a list or dict is set."""
-    _exactly(target.value, names, (list, dict))
+def plain_item_store(target: ast.Subscript, value: Any, names: Names) -> None:
+    """Raises Touches unless an element of a list or dict is set, or a View's to a number."""
+    owner = value_of(target.value, names)
+    if type(owner) in _WATCHING and (value is SCALAR or type(value) in SCALARS):
+        _item(owner, target.slice, names)
+        return
+    if type(owner) not in (list, dict):
+        raise Touches(_text(target.value))
     key = value_of(target.slice, names)
     if type(key) not in (int, str):
         raise Touches(f"setting {_text(target)}")
@@ -247,8 +261,26 @@ def _display(node: ast.Tuple | ast.List, names: Names) -> Any:
     return tuple(values) if isinstance(node, ast.Tuple) else values
 
 
+def _item(owner: Any, key: ast.expr, names: Names) -> Any:
+    """An item of a View, which runs itself what is pending on its memory."""
+    entries = key.elts if isinstance(key, ast.Tuple) else [key]
+    slices = [entry for entry in entries if isinstance(entry, ast.Slice)]
+    for entry in entries:
+        if isinstance(entry, ast.Slice):
+            value_of(entry, names)
+        else:
+            scalar(entry, names)
+    kind = owner.kind if type(owner) is _Row else owner._region.dtype.numpy.kind
+    rest = owner.ndim - len(entries) + len(slices)
+    if rest > 0:
+        return _Row(rest, kind) if not slices else OPAQUE
+    return OPAQUE if kind == "c" else SCALAR
+
+
 def _subscript(node: ast.Subscript, names: Names) -> Any:
     owner = value_of(node.value, names)
+    if type(owner) in _WATCHING:
+        return _item(owner, node.slice, names)
     key = value_of(node.slice, names)
     if type(owner) not in (tuple, list, dict, str) or type(key) not in (int, str):
         raise Touches(_text(node))
@@ -336,7 +368,7 @@ def _call_of(function: Any, node: ast.Call, names: Names) -> Any:
     elif _known(function, _CLOCKS) or _is_of_a_timer(function):
         kinds, given = frozenset(), SCALAR
     elif type(function) is MethodType and type(function.__self__) in (View, Subview):
-        kinds, given = SCALARS, SCALAR  # extent, rank
+        kinds, given = SCALARS, SCALAR  # one of _VIEW_METHODS
     else:
         raise Touches(f"{_text(node.func)}() may touch arrays")
     for argument in arguments:

@@ -107,6 +107,43 @@ print(a)
         2,
         "import time\na = np.zeros(3)\nlaunch(a)\ns = time.perf_counter() - time.time()\nlaunch(a)\nprint(a)",
     ),
+    "elements and slices of a View that nothing pending touches": (
+        2,
+        """
+def f(s):
+    b = np.zeros(3)
+    w = pk.View([2, 2])
+    launch(b)
+    w[0][1] = 2; w[1, 0] += s; w.fill(1.5)
+    n: float = w[0][1] + w[1, 1]
+    if s > 0 and s < 9: n += 1
+    part = w[0, :]
+    launch(b, n)
+    print(b, part, w, n)
+f(2.0)
+""",
+    ),
+    "an element of a View that something pending touches": (
+        1,
+        """
+def f():
+    v = pk.View([3]); b = np.zeros(3)
+    launch(v, 2.0); launch(b, v[0]); print(b, v)
+f()
+""",
+    ),
+    "a View is set to an array that is written": (
+        1,
+        "a = np.zeros(3)\nv = pk.View([3])\nlaunch(a)\nv[:] = a\nlaunch(a)\nprint(a, v)",
+    ),
+    "an element of a View of an array": (
+        1,
+        "a = np.zeros(3)\nv = pk.View([3], array=a)\nlaunch(a)\ns = v[0]\nlaunch(a, s)\nprint(a)",
+    ),
+    "a row of a View read by NumPy": (
+        1,
+        "a = np.zeros(3)\nv = pk.View([3, 3])\nlaunch(a)\ns = np.sum(v[0] + a)\nlaunch(a, s)\nprint(a)",
+    ),
     "enumerate a list": (
         3,
         "a = np.zeros(2)\nfor k, s in enumerate([1.0, 2.0, 3.0]): launch(a, s + k)\nprint(a)",
