@@ -23,7 +23,7 @@ from pyfuser.transform.kernel import Kernel
 from pyfuser.transform.optimise import specialise
 from pyfuser.transform.overwrites import mark_overwrites
 
-AT_ONCE = 8  # shapes of the same workunits that are planned without waiting
+AT_ONCE = 4  # shapes of the same workunits that are planned without waiting
 MAX_FAMILIES = 512
 MAX_CALLS = 2048
 

@@ -53,12 +53,13 @@ def plans() -> int:
     return COUNTERS.plans
 
 
-def test_sizes_that_change_are_planned_a_few_times():
+def test_sizes_that_change_are_planned_a_few_times(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(patience.Family, "pays", lambda self, launches: False)
     before = plans()
     for n in range(10, 60):
         for first in (0, n % 7):
             assert step(n, first) == 4.0 * n
-    assert plans() - before <= 4  # 3 at once; the time for one more may have come together
+    assert plans() - before == 3
     text = str(pyfuser.explain())
     assert "their sizes are new again" in text
 

@@ -32,7 +32,7 @@ from pyfuser.lower.annotation import Annotation, last_name, parse
 from pyfuser.lower.context import Context, Variable, lowers
 from pyfuser.lower.returns import without_returns
 from pyfuser.lower.team import NestedFunction, Place, Shared, Team
-from pyfuser.lower.views import whole
+from pyfuser.lower.views import Axis, ViewRef
 
 _PATTERNS = {"parallel_for": "for", "parallel_reduce": "reduce", "parallel_scan": "scan"}
 _RANGES = {"TeamThreadRange": True, "ThreadVectorRange": False, "TeamThreadMDRange": True}
@@ -311,8 +311,10 @@ def scratch(ctx: Context, node: ast.AnnAssign, name: str, annotation: Annotation
     extents += [Const(0, DType.INT32)] * (annotation.rank - len(extents))  # as Kokkos has it
     sym = fresh(name, annotation.dtype)
     team.scratch[sym] = Place(ctx.source, node)
+    extents = [ctx.stable(extent, f"{name}_extent") for extent in extents]
     ctx.out.append(Scratch(sym, tuple(extents)))
-    ctx.scopes[-1][name] = whole(sym, annotation.rank)
+    lengths = [convert.cast(extent, DType.INT64) for extent in extents]
+    ctx.scopes[-1][name] = ViewRef(sym, tuple(Axis(length=length) for length in lengths))
 
 
 def _scratch_of(ctx: Context, node: ast.expr) -> Team:

@@ -30,7 +30,7 @@ from pyfuser.frontends.embedded import dispatch, pykokkos
 from pyfuser.frontends.embedded.misc import Timer
 from pyfuser.frontends.embedded.policies import MDRangePolicy, RangePolicy
 from pyfuser.frontends.embedded.spaces import ExecutionSpace, Layout, MemorySpace, Trait
-from pyfuser.frontends.embedded.views import Subview, View
+from pyfuser.frontends.embedded.views import Subview, View, ViewType
 from pyfuser.run.watched import is_watched
 
 
@@ -76,7 +76,7 @@ _PLAIN_CONTAINERS: frozenset[type] = _SEQUENCES | {np.ndarray, View, Subview}
 _METADATA = frozenset({"shape", "ndim", "size", "dtype", "itemsize", "nbytes", "strides"})
 _VIEW_METADATA = frozenset({"shape", "ndim", "size", "dtype", "layout", "space", "trait"})
 _VIEW_METHODS = frozenset({"extent", "rank", "fill", "resize"})
-_WATCHING: frozenset[type] = frozenset({View, Subview, _Row})
+_OF_VIEWS: frozenset[Any] = frozenset({ViewType.extent, ViewType.rank, ViewType.fill, View.resize})
 
 Names = Callable[[str], Any]
 
@@ -162,7 +162,7 @@ def plain_attribute_store(target: ast.Attribute, names: Names) -> Any:
 def plain_item_store(target: ast.Subscript, value: Any, names: Names) -> None:
     """Raises Touches unless an element of a list or dict is set, or a View's to a number."""
     owner = value_of(target.value, names)
-    if type(owner) in _WATCHING and (value is SCALAR or type(value) in SCALARS):
+    if _watches(owner) and (value is SCALAR or type(value) in SCALARS):
         _item(owner, target.slice, names)
         return
     if type(owner) not in (list, dict):
@@ -261,6 +261,16 @@ def _display(node: ast.Tuple | ast.List, names: Names) -> Any:
     return tuple(values) if isinstance(node, ast.Tuple) else values
 
 
+def _watches(owner: Any) -> bool:
+    """Whether subscripts of an object are those of a View; programs derive classes from it."""
+    if type(owner) is _Row:
+        return True
+    methods = ("__getitem__", "__setitem__")
+    return isinstance(owner, ViewType) and all(
+        _in_type(type(owner), name) is vars(ViewType)[name] for name in methods
+    )
+
+
 def _item(owner: Any, key: ast.expr, names: Names) -> Any:
     """An item of a View, which runs itself what is pending on its memory."""
     entries = key.elts if isinstance(key, ast.Tuple) else [key]
@@ -279,7 +289,7 @@ def _item(owner: Any, key: ast.expr, names: Names) -> Any:
 
 def _subscript(node: ast.Subscript, names: Names) -> Any:
     owner = value_of(node.value, names)
-    if type(owner) in _WATCHING:
+    if _watches(owner):
         return _item(owner, node.slice, names)
     key = value_of(node.slice, names)
     if type(owner) not in (tuple, list, dict, str) or type(key) not in (int, str):
@@ -367,8 +377,8 @@ def _call_of(function: Any, node: ast.Call, names: Names) -> Any:
         kinds, given = _SEQUENCES, OPAQUE
     elif _known(function, _CLOCKS) or _is_of_a_timer(function):
         kinds, given = frozenset(), SCALAR
-    elif type(function) is MethodType and type(function.__self__) in (View, Subview):
-        kinds, given = SCALARS, SCALAR  # one of _VIEW_METHODS
+    elif type(function) is MethodType and _known(function.__func__, _OF_VIEWS):
+        kinds, given = SCALARS, SCALAR
     else:
         raise Touches(f"{_text(node.func)}() may touch arrays")
     for argument in arguments:

@@ -123,6 +123,28 @@ def f(s):
 f(2.0)
 """,
     ),
+    "a class derived from View": (
+        2,
+        """
+class V(pk.View):
+    def __init__(self, n): super().__init__([n, 2])
+def f():
+    b = np.zeros(3); v = V(2)
+    launch(b); v.fill(2.0); v[0][1] = v[1, 1] + v.extent(0); launch(b); print(b, v)
+f()
+""",
+    ),
+    "a class derived from View with its own items": (
+        1,
+        """
+b = np.zeros(3)
+class V(pk.View):
+    def __getitem__(self, key): return b[0]
+    def fill(self, x): print(b)
+v = V([2])
+launch(b); s = v[0]; launch(b, s); v.fill(1.0); print(b)
+""",
+    ),
     "an element of a View that something pending touches": (
         1,
         """
