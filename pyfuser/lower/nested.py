@@ -296,7 +296,7 @@ def scratch(ctx: Context, node: ast.AnnAssign, name: str, annotation: Annotation
     wanted = f"ScratchView{annotation.rank}D"
     if not isinstance(made, ast.Call) or maker is None or last_name(maker) != wanted:
         raise ctx.error(node, f"scratch memory is made by pk.{wanted}(team.team_scratch(0), ...)")
-    if not 1 <= len(made.args) <= 1 + annotation.rank or made.keywords:
+    if len(made.args) not in (1, 1 + annotation.rank) or made.keywords:
         raise ctx.error(made, f"{wanted} takes a team's scratch and {annotation.rank} extent(s)")
     team = _scratch_of(ctx, made.args[0])
     if ctx.captured:
@@ -308,7 +308,7 @@ def scratch(ctx: Context, node: ast.AnnAssign, name: str, annotation: Annotation
     for argument, extent in zip(made.args[1:], extents, strict=True):
         if not extent.dtype.is_integer:
             raise ctx.error(argument, f"an extent is an integer, not {extent.dtype.value}")
-    extents += [Const(0, DType.INT32)] * (annotation.rank - len(extents))  # as Kokkos has it
+    extents = extents or [Const(0, DType.INT32)] * annotation.rank  # Kokkos' default
     sym = fresh(name, annotation.dtype)
     team.scratch[sym] = Place(ctx.source, node)
     extents = [ctx.stable(extent, f"{name}_extent") for extent in extents]
