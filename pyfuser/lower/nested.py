@@ -32,7 +32,7 @@ from pyfuser.lower.annotation import Annotation, last_name, parse
 from pyfuser.lower.context import Context, Variable, lowers
 from pyfuser.lower.returns import without_returns
 from pyfuser.lower.team import NestedFunction, Place, Shared, Team
-from pyfuser.lower.views import whole
+from pyfuser.lower.views import Axis, ViewRef
 
 _PATTERNS = {"parallel_for": "for", "parallel_reduce": "reduce", "parallel_scan": "scan"}
 _RANGES = {"TeamThreadRange": True, "ThreadVectorRange": False, "TeamThreadMDRange": True}
@@ -296,7 +296,7 @@ def scratch(ctx: Context, node: ast.AnnAssign, name: str, annotation: Annotation
     wanted = f"ScratchView{annotation.rank}D"
     if not isinstance(made, ast.Call) or maker is None or last_name(maker) != wanted:
         raise ctx.error(node, f"scratch memory is made by pk.{wanted}(team.team_scratch(0), ...)")
-    if len(made.args) != 1 + annotation.rank or made.keywords:
+    if len(made.args) not in (1, 1 + annotation.rank) or made.keywords:
         raise ctx.error(made, f"{wanted} takes a team's scratch and {annotation.rank} extent(s)")
     team = _scratch_of(ctx, made.args[0])
     if ctx.captured:
@@ -308,10 +308,13 @@ def scratch(ctx: Context, node: ast.AnnAssign, name: str, annotation: Annotation
     for argument, extent in zip(made.args[1:], extents, strict=True):
         if not extent.dtype.is_integer:
             raise ctx.error(argument, f"an extent is an integer, not {extent.dtype.value}")
+    extents = extents or [Const(0, DType.INT32)] * annotation.rank  # Kokkos' default
     sym = fresh(name, annotation.dtype)
     team.scratch[sym] = Place(ctx.source, node)
+    extents = [ctx.stable(extent, f"{name}_extent") for extent in extents]
     ctx.out.append(Scratch(sym, tuple(extents)))
-    ctx.scopes[-1][name] = whole(sym, annotation.rank)
+    lengths = [convert.cast(extent, DType.INT64) for extent in extents]
+    ctx.scopes[-1][name] = ViewRef(sym, tuple(Axis(length=length) for length in lengths))
 
 
 def _scratch_of(ctx: Context, node: ast.expr) -> Team:

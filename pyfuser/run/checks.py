@@ -83,16 +83,13 @@ def check_of(node: ast.stmt, scope: Scope) -> Checked | None:
     if found is None:
         return None
     check, expressions = found
-    names: dict[str, None] = {}
-    for expression, conditional in expressions:
-        if not _supported(expression):
-            return None
-        for name, maybe in _loads(expression, conditional):
-            if name in scope.names:
-                if maybe and name not in scope.certain:
-                    return None  # loading it now might raise where the program would not
-                names[name] = None
-    return check, tuple(names)
+    if not all(_supported(expression) for expression, _ in expressions):
+        return None
+    loads = [load for pair in expressions for load in _loads(*pair) if load[0] in scope.names]
+    certain = scope.certain.union(name for name, maybe in loads if not maybe)
+    if not certain.issuperset(name for name, _ in loads):
+        return None  # loading it now might raise where the program would not
+    return check, tuple(dict.fromkeys(name for name, _ in loads))
 
 
 _Expressions = list[tuple[ast.expr, bool]]
@@ -115,8 +112,12 @@ def _check(node: ast.stmt, scope: Scope) -> tuple[Check, _Expressions] | None:
         return partial(outermost_call, call), [(part, False) for part in looked_at]
     if isinstance(node, ast.Assert):
         return _assertion(node)
-    if isinstance(node, ast.AugAssign) and isinstance(node.target, (ast.Name, ast.Attribute)):
+    if isinstance(node, ast.AugAssign):
         return _augmented(node)
+    if isinstance(node, ast.AnnAssign):
+        if not (isinstance(node.target, ast.Name) and scope.inside_function and node.value):
+            return None
+        return partial(_only, node.value), [(node.value, False)]
     if isinstance(node, (ast.Expr, ast.Return)) and node.value is not None:
         return partial(_only, node.value), [(node.value, False)]
     if isinstance(node, ast.Assign):
@@ -145,18 +146,16 @@ def _assertion(node: ast.Assert) -> tuple[Check, _Expressions]:
 
 def _augmented(node: ast.AugAssign) -> tuple[Check, _Expressions]:
     target = node.target
-    assert isinstance(target, (ast.Name, ast.Attribute))
-    before: ast.expr
-    if isinstance(target, ast.Name):
-        before = ast.copy_location(ast.Name(target.id, ast.Load()), target)
-    else:
-        before = ast.copy_location(ast.Attribute(target.value, target.attr, ast.Load()), target)
+    before = deepcopy(target)
+    before.ctx = ast.Load()
 
     def check(names: Names) -> None:
         scalar(before, names)
-        scalar(node.value, names)
+        value = scalar(node.value, names)
         if isinstance(target, ast.Attribute):
             plain_attribute_store(target, names)
+        elif isinstance(target, ast.Subscript):
+            plain_item_store(target, value, names)
 
     return check, [(before, False), (node.value, False)]
 
@@ -175,7 +174,7 @@ def _assignment(targets: list[ast.expr], value: ast.expr, names: Names) -> None:
         if isinstance(target, ast.Attribute):
             plain_attribute_store(target, names)
         elif isinstance(target, ast.Subscript):
-            plain_item_store(target, names)
+            plain_item_store(target, assigned, names)
         elif unpacking(target) > 1 or (unpacking(target) and type(assigned) not in (tuple, list)):
             raise Touches(f"unpacking {ast.unparse(value)}")
 

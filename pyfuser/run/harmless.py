@@ -12,6 +12,7 @@ import ast
 import builtins
 import math
 import operator
+import time
 from collections.abc import Callable, Mapping
 from types import (
     FunctionType,
@@ -26,9 +27,10 @@ from typing import Any
 import numpy as np
 
 from pyfuser.frontends.embedded import dispatch, pykokkos
+from pyfuser.frontends.embedded.misc import Timer
 from pyfuser.frontends.embedded.policies import MDRangePolicy, RangePolicy
 from pyfuser.frontends.embedded.spaces import ExecutionSpace, Layout, MemorySpace, Trait
-from pyfuser.frontends.embedded.views import Subview, View
+from pyfuser.frontends.embedded.views import Subview, View, ViewType
 from pyfuser.run.watched import is_watched
 
 
@@ -38,6 +40,14 @@ class Touches(Exception):
 
 class _Token:
     """Stands for a value that was not computed."""
+
+
+class _Row(_Token):
+    """A row of a View, of so many dimensions."""
+
+    def __init__(self, ndim: int, kind: str) -> None:
+        self.ndim = ndim
+        self.kind = kind
 
 
 SCALAR = _Token()  # a number, string or None: operators on it touch nothing
@@ -57,11 +67,16 @@ _NUMBERS_ONLY: frozenset[Any] = _GIVE_NUMBERS | {range, slice, divmod, RangePoli
 _FRESH_ARRAYS: frozenset[Any] = frozenset(
     {np.empty, np.zeros, np.ones, np.arange, np.linspace, View}
 )
+_CLOCKS: frozenset[Any] = frozenset({
+    Timer, time.time, time.perf_counter, time.monotonic, time.process_time,
+    time.time_ns, time.perf_counter_ns, time.monotonic_ns, time.process_time_ns,
+})  # fmt: skip
 _SEQUENCES: frozenset[type] = frozenset({list, tuple, range, dict, str})
 _PLAIN_CONTAINERS: frozenset[type] = _SEQUENCES | {np.ndarray, View, Subview}
 _METADATA = frozenset({"shape", "ndim", "size", "dtype", "itemsize", "nbytes", "strides"})
 _VIEW_METADATA = frozenset({"shape", "ndim", "size", "dtype", "layout", "space", "trait"})
-_VIEW_METHODS = frozenset({"extent", "rank"})
+_VIEW_METHODS = frozenset({"extent", "rank", "fill", "resize"})
+_OF_VIEWS: frozenset[Any] = frozenset({ViewType.extent, ViewType.rank, ViewType.fill, View.resize})
 
 Names = Callable[[str], Any]
 
@@ -144,9 +159,14 @@ def plain_attribute_store(target: ast.Attribute, names: Names) -> Any:
     return owner
 
 
-def plain_item_store(target: ast.Subscript, names: Names) -> None:
-    """Raises Touches unless an element of a list or dict is set."""
-    _exactly(target.value, names, (list, dict))
+def plain_item_store(target: ast.Subscript, value: Any, names: Names) -> None:
+    """Raises Touches unless an element of a list or dict is set, or a View's to a number."""
+    owner = value_of(target.value, names)
+    if _watches(owner) and (value is SCALAR or type(value) in SCALARS):
+        _item(owner, target.slice, names)
+        return
+    if type(owner) not in (list, dict):
+        raise Touches(_text(target.value))
     key = value_of(target.slice, names)
     if type(key) not in (int, str):
         raise Touches(f"setting {_text(target)}")
@@ -241,8 +261,36 @@ def _display(node: ast.Tuple | ast.List, names: Names) -> Any:
     return tuple(values) if isinstance(node, ast.Tuple) else values
 
 
+def _watches(owner: Any) -> bool:
+    """Whether subscripts of an object are those of a View; programs derive classes from it."""
+    if type(owner) is _Row:
+        return True
+    methods = ("__getitem__", "__setitem__")
+    return isinstance(owner, ViewType) and all(
+        _in_type(type(owner), name) is vars(ViewType)[name] for name in methods
+    )
+
+
+def _item(owner: Any, key: ast.expr, names: Names) -> Any:
+    """An item of a View, which runs itself what is pending on its memory."""
+    entries = key.elts if isinstance(key, ast.Tuple) else [key]
+    slices = [entry for entry in entries if isinstance(entry, ast.Slice)]
+    for entry in entries:
+        if isinstance(entry, ast.Slice):
+            value_of(entry, names)
+        else:
+            scalar(entry, names)
+    kind = owner.kind if type(owner) is _Row else owner._region.dtype.numpy.kind
+    rest = owner.ndim - len(entries) + len(slices)
+    if rest > 0:
+        return _Row(rest, kind) if not slices else OPAQUE
+    return OPAQUE if kind == "c" else SCALAR
+
+
 def _subscript(node: ast.Subscript, names: Names) -> Any:
     owner = value_of(node.value, names)
+    if _watches(owner):
+        return _item(owner, node.slice, names)
     key = value_of(node.slice, names)
     if type(owner) not in (tuple, list, dict, str) or type(key) not in (int, str):
         raise Touches(_text(node))
@@ -327,8 +375,10 @@ def _call_of(function: Any, node: ast.Call, names: Names) -> Any:
         kinds, given = _PLAIN_CONTAINERS, SCALAR
     elif function is builtins.enumerate or function is builtins.zip:
         kinds, given = _SEQUENCES, OPAQUE
-    elif type(function) is MethodType and type(function.__self__) in (View, Subview):
-        kinds, given = SCALARS, SCALAR  # extent, rank
+    elif _known(function, _CLOCKS) or _is_of_a_timer(function):
+        kinds, given = frozenset(), SCALAR
+    elif type(function) is MethodType and _known(function.__func__, _OF_VIEWS):
+        kinds, given = SCALARS, SCALAR
     else:
         raise Touches(f"{_text(node.func)}() may touch arrays")
     for argument in arguments:
@@ -336,6 +386,10 @@ def _call_of(function: Any, node: ast.Call, names: Names) -> Any:
         if type(value) not in kinds and not (value is SCALAR and kinds is SCALARS):
             raise Touches(_text(node))
     return given
+
+
+def _is_of_a_timer(function: Any) -> bool:
+    return type(function) is MethodType and function.__func__ in (Timer.seconds, Timer.reset)
 
 
 def _known(function: Any, known: frozenset[Any]) -> bool:

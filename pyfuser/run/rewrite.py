@@ -15,6 +15,7 @@ hand code objects to compilers.
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from types import CodeType
 from typing import TypeVar
 
@@ -27,6 +28,8 @@ from pyfuser.run.watched import OUTER, register
 _KERNELS = frozenset({"workunit", "function", "classtype", "fuse"})
 #: Packages that read the code of functions, and would meet our additions.
 _CODE_READERS = frozenset({"numba", "cloudpickle", "dill", "joblib", "dask", "ray", "torch"})
+
+_ITEM = "__pyfuser_item__"
 
 Node = TypeVar("Node", bound=ast.AST)
 
@@ -108,6 +111,8 @@ class _Rewriter:
             return [node]
         if touches_nothing(node):
             return [node]
+        if isinstance(node, ast.For) and isinstance(node.target, ast.Attribute):
+            scope = _through_a_name(node, scope)
         guard = [] if _is_block(node) else [self._guard(node, scope)]
         self._inside(node, scope)
         return [*guard, node]
@@ -208,6 +213,20 @@ class _Lambdas(ast.NodeTransformer):
         guard = self._rewriter._flush_expression(node, "a lambda runs")
         node.body = _at(node.body, ast.BoolOp(ast.Or(), [guard, node.body]))
         return node
+
+
+def _through_a_name(node: ast.For, scope: Scope) -> Scope:
+    """`for self.x in ...` as `for name in ...: self.x = name`, a statement that can be checked.
+
+    The name goes at once, so that nobody sees it among the variables.
+    """
+    if not scope.inside_function:
+        return scope
+    value, gone = _name(_ITEM), ast.Delete([ast.Name(_ITEM, ast.Del())])
+    assignment = ast.Assign([node.target], value)
+    node.body[:0] = [_at(node.target, part) for part in (assignment, gone)]
+    node.target = _at(node.target, ast.Name(_ITEM, ast.Store()))
+    return replace(scope, names=scope.names | {_ITEM})
 
 
 def _number(site: Site) -> ast.expr:

@@ -40,6 +40,132 @@ for x, y in [a]:
     print(x, y)
 """,
     ),
+    "a loop over a range that sets an attribute": (
+        3,
+        """
+class C:
+    def run(self, a):
+        for self.k in range(3):
+            launch(a, self.k)
+        print(a, self.k, sorted(vars()))
+C().run(np.zeros(2))
+""",
+    ),
+    "a loop that sets a property": (
+        1,
+        """
+class C:
+    @property
+    def k(self): return 1.0
+    @k.setter
+    def k(self, value): print(value, self.a)
+    def run(self):
+        self.a = np.zeros(2)
+        for self.k in range(3):
+            launch(self.a)
+C().run()
+""",
+    ),
+    "a loop that sets an attribute on the way of a class that changes": (
+        2,
+        """
+class C:
+    def run(self, a):
+        for self.k in range(4):
+            launch(a)
+            if self.k == 1:
+                C.__setattr__ = lambda self, name, value: print(a)
+                break
+        for self.k in range(2):
+            launch(a)
+        print(a)
+C().run(np.zeros(2))
+""",
+    ),
+    "a stopwatch": (
+        2,
+        "a = np.zeros(3)\nt = pk.Timer()\nlaunch(a)\ns = t.seconds()\nt.reset()\nlaunch(a)\nprint(a)",
+    ),
+    "a stopwatch that reads an array": (
+        1,
+        """
+class Watch(pk.Timer):
+    def seconds(self): print(a)
+a = np.zeros(3)
+t = Watch()
+launch(a)
+s = t.seconds()
+launch(a)
+print(a)
+""",
+    ),
+    "a stopwatch with its own method": (
+        1,
+        "a = np.zeros(3)\nt = pk.Timer()\nt.seconds = lambda: print(a)\nlaunch(a)\ns = t.seconds()\nlaunch(a)\nprint(a)",
+    ),
+    "a clock": (
+        2,
+        "import time\na = np.zeros(3)\nlaunch(a)\ns = time.perf_counter() - time.time()\nlaunch(a)\nprint(a)",
+    ),
+    "elements and slices of a View that nothing pending touches": (
+        2,
+        """
+def f(s):
+    b = np.zeros(3)
+    w = pk.View([2, 2])
+    launch(b)
+    w[0][1] = 2; w[1, 0] += s; w.fill(1.5)
+    n: float = w[0][1] + w[1, 1]
+    if s > 0 and s < 9: n += 1
+    part = w[0, :]
+    launch(b, n)
+    print(b, part, w, n)
+f(2.0)
+""",
+    ),
+    "a class derived from View": (
+        2,
+        """
+class V(pk.View):
+    def __init__(self, n): super().__init__([n, 2])
+def f():
+    b = np.zeros(3); v = V(2)
+    launch(b); v.fill(2.0); v[0][1] = v[1, 1] + v.extent(0); launch(b); print(b, v)
+f()
+""",
+    ),
+    "a class derived from View with its own items": (
+        1,
+        """
+b = np.zeros(3)
+class V(pk.View):
+    def __getitem__(self, key): return b[0]
+    def fill(self, x): print(b)
+v = V([2])
+launch(b); s = v[0]; launch(b, s); v.fill(1.0); print(b)
+""",
+    ),
+    "an element of a View that something pending touches": (
+        1,
+        """
+def f():
+    v = pk.View([3]); b = np.zeros(3)
+    launch(v, 2.0); launch(b, v[0]); print(b, v)
+f()
+""",
+    ),
+    "a View is set to an array that is written": (
+        1,
+        "a = np.zeros(3)\nv = pk.View([3])\nlaunch(a)\nv[:] = a\nlaunch(a)\nprint(a, v)",
+    ),
+    "an element of a View of an array": (
+        1,
+        "a = np.zeros(3)\nv = pk.View([3], array=a)\nlaunch(a)\ns = v[0]\nlaunch(a, s)\nprint(a)",
+    ),
+    "a row of a View read by NumPy": (
+        1,
+        "a = np.zeros(3)\nv = pk.View([3, 3])\nlaunch(a)\ns = np.sum(v[0] + a)\nlaunch(a, s)\nprint(a)",
+    ),
     "enumerate a list": (
         3,
         "a = np.zeros(2)\nfor k, s in enumerate([1.0, 2.0, 3.0]): launch(a, s + k)\nprint(a)",

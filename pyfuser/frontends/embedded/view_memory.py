@@ -24,8 +24,11 @@ TRACER = driver.TRACER
 DTYPES = tuple(DType)
 _INDEX = {dtype: n for n, dtype in enumerate(DTYPES)}
 
+NO_ROW: tuple[None, None] = None, None
+
 READ_ONLY = 1 << 16  # set in the code of a view that must not be written
 ATOMIC = 1 << 17  # in that of a view whose updates are atomic
+FLAGS = READ_ONLY | ATOMIC
 
 
 def view_code(dtype: DType, rank: int) -> int:
@@ -65,6 +68,8 @@ class ViewMemory:
     space: MemorySpace
     layout: Layout
     trait: Trait
+    _memory: Array | None  # what `_host` returns, once it was asked for
+    _last_row: tuple[int | None, Any]  # the latest index that selected a row, and the row
     _region: Region
     _handle: Handle | None  # shared by all that reach an internal buffer; None: external memory
     _array: Array | None  # what `data` returns, once it was asked for
@@ -73,6 +78,10 @@ class ViewMemory:
     def _attach(
         self, region: Region, shape: tuple[int, ...], handle: Handle | None, array: Array | None
     ) -> None:
+        # Before the region: when the View dies, these let go of the memory first, so that the
+        # buffer's last reference finds it unshared and the pool can have it.
+        self._memory = array
+        self._last_row = NO_ROW
         self._region = region
         self._handle = handle
         self._array = array
@@ -87,9 +96,12 @@ class ViewMemory:
 
     def _host(self) -> Array:
         """The memory for a use that keeps no reference to it; what is pending on it has run."""
-        buffer = self._region.buffer
-        TRACER.flush_for(buffer)
-        return self._region.array() if self._array is None else self._array
+        if TRACER.calls:
+            TRACER.flush_for(self._region.buffer)
+        memory = self._memory
+        if memory is None:
+            memory = self._memory = self._region.array()
+        return memory
 
     @property
     def data(self) -> Array:
@@ -98,7 +110,7 @@ class ViewMemory:
         TRACER.flush_for(buffer)
         if self._array is None:
             buffer.expose()
-            self._array = self._region.array()
+            self._array = self._memory = self._region.array()
         return self._array
 
     @data.setter
@@ -155,14 +167,16 @@ class ViewMemory:
 
 def element(value: Any) -> Any:
     """An element as PyKokkos gives it: a NumPy scalar, but its own class for complex numbers."""
-    if value.dtype.kind == "c":
-        kind = data_types.complex64 if value.dtype.itemsize == 8 else data_types.complex128
-        return kind(complex(value))
-    longest = _LONGEST.get(type(value))  # as PyKokkos' bindings have them
-    return value if longest is None else longest(value)
+    convert = _CONVERSIONS.get(type(value))
+    return value if convert is None else convert(value)
 
 
-_LONGEST: dict[type, Any] = {np.int64: np.longlong, np.uint64: np.ulonglong}
+_CONVERSIONS: dict[type, Any] = {
+    np.int64: np.longlong,  # as PyKokkos' bindings have them
+    np.uint64: np.ulonglong,
+    np.complex64: lambda value: data_types.complex64(complex(value)),
+    np.complex128: lambda value: data_types.complex128(complex(value)),
+}
 
 
 def number(value: Any) -> Any:

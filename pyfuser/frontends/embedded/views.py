@@ -23,17 +23,25 @@ from pyfuser.frontends.embedded.spaces import (
     get_default_memory_space,
 )
 from pyfuser.frontends.embedded.view_memory import (
+    FLAGS,
+    NO_ROW,
+    TRACER,
     ViewMemory,
     element,
     number,
     refuse_misaligned,
     values,
+    view_code,
 )
 from pyfuser.ir.dtypes import DType
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Array, Buffer, Handle, Region, contiguous, region_of
 
 MAX_RANK = 8
+
+_NUMBERS = frozenset(
+    {int, float, bool, np.bool_, np.int32, np.int64, np.longlong, np.float32, np.float64}
+)  # types of values that NumPy stores as they are
 
 
 class ViewType(ViewMemory):
@@ -63,12 +71,44 @@ class ViewType(ViewMemory):
 
     def __getitem__(self, key: Any) -> Any:
         """An element, a row (an index short of the rank), or a Subview (slices for all axes)."""
+        if type(key) is int:  # loops over elements are what the host's time goes into
+            index, row = self._last_row
+            if index == key:
+                return row
+            if self.ndim == 1:
+                return element(self._host()[key])
+            if self.ndim:
+                return self._row(key)
+        return self._item(key)
+
+    def _row(self, index: int) -> Row:
+        """The row of an index, kept in case the next one asked for is the same."""
+        region, memory, extent = self._region, self._memory, self.shape[0]
+        if not -extent <= index < extent:
+            full_key(index, self.shape)  # raises what it raises for every key
+        if self._handle is None:  # somebody else's array
+            assert memory is not None
+            memory = memory[index]
+            part = region_of(memory, region.dtype)
+        else:
+            offset = region.offset + index % extent * region.strides[0]
+            part = Region(region.buffer, offset, region.strides[1:], region.shape[1:], region.dtype)
+            if memory is None and region.buffer.allocated:
+                memory = self._memory = region.array()
+            memory = None if memory is None else memory[index]
+        row = Row.__new__(Row)
+        row._init_row(self, part, memory)
+        self._last_row = index, row
+        return row
+
+    def _item(self, key: Any) -> Any:
+        """`self[key]` of any key."""
         if self.shape == () and _is_index(key) and operator.index(key) == 0:
             return element(self._host().reshape(-1)[0])
         if _is_index(key):
             if self.ndim == 1:
                 return element(self._host()[operator.index(key)])
-            return self._part(Row, operator.index(key))
+            return self._row(operator.index(key))
         length = 1 if isinstance(key, slice) else len(key)
         if length != self.ndim:
             raise ValueError(
@@ -78,12 +118,13 @@ class ViewType(ViewMemory):
             return element(self._host()[tuple(map(operator.index, key))])
         return Subview(self, key)
 
-    def _part(self, kind: type[Subview], key: Any) -> Any:
-        part = kind.__new__(kind)
-        part._init_part(self, key)
-        return part
-
     def __setitem__(self, key: Any, value: Any) -> None:
+        if type(key) is int and type(value) in _NUMBERS:
+            memory = self._memory
+            if memory is None or TRACER.calls:
+                memory = self._host()
+            memory[key] = value
+            return
         value = number(value)
         self._host()[_plain_key(key)] = value
 
@@ -226,23 +267,35 @@ class View(ViewType):
 
 
 class Subview(ViewType):
-    """A slice of a View's memory. Made by slicing all dimensions of a View or Subview."""
+    """A slice of a View's memory. Made by slicing all dimensions of a View or Subview.
+
+    Where a dimension has a mask or a list of indices (`view[mask, :]`), a copy, as NumPy makes it.
+    """
 
     parent_view: ViewType
     base_view: Any
 
     def __init__(self, parent_view: ViewType, data_slice: Any) -> None:
-        self._init_part(parent_view, data_slice)
+        parent = parent_view
+        self.parent_view = parent
+        if isinstance(parent, Subview) and not isinstance(parent, Row):
+            self.base_view = parent.base_view
+        else:
+            self.base_view = parent
+        self._init_part(parent, data_slice)
 
     def _init_part(self, parent: ViewType, key: Any) -> None:
-        self.parent_view = parent
-        self.base_view = parent.base_view if isinstance(parent, Subview) else parent
-        self.parent_slice = full_key(key, parent.shape)
         self.space = parent.space
         self.layout = parent.layout
         self.trait = parent.trait
         self.dtype = parent.dtype
         region = parent._region
+        if isinstance(key, tuple) and any(map(_selects, key)):
+            array = parent._host()[tuple(map(_selection, key))]
+            self.parent_slice = key
+            self._attach(region_of(array, region.dtype), array.shape, None, array)
+            return
+        self.parent_slice = full_key(key, parent.shape)
         if parent._handle is None:  # somebody else's array: NumPy makes the slice
             assert parent._array is not None
             array = parent._array[_plain_key(key)]
@@ -253,34 +306,62 @@ class Subview(ViewType):
         self._attach(part, shape, parent._handle, None)
 
     def __add__(self, other: Any) -> Any:
-        """Of one element only, as a number."""
-        return self._scalar() + values(other)
+        """A number if both have one element; else element by element, as a NumPy array."""
+        return _operand(self) + _operand(other)
 
     def __mul__(self, other: Any) -> Any:
-        """Of one element only, as a number."""
-        if isinstance(other, ViewType):
-            other = other._scalar()
-        return self._scalar() * other
+        """As `__add__`."""
+        return _operand(self) * _operand(other)
+
+
+_OF_A_ROW = frozenset({"shape", "ndim", "size", "space", "layout", "trait", "dtype", "strides"})
 
 
 class Row(np.lib.mixins.NDArrayOperatorsMixin, Subview):
     """What `view[i]` is for a View of 2 or more dimensions: in every use, the NumPy array of it.
 
     It differs from an array in one way only: each use first runs what is pending on its memory.
+    A View keeps the latest, so a row must neither change nor hold on to its View.
     """
 
-    def _init_part(self, parent: ViewType, key: Any) -> None:
-        super()._init_part(parent, key)
-        self.dtype = self._region.dtype.numpy
+    def _init_row(self, parent: ViewType, part: Region, memory: Array | None) -> None:
+        self.__dict__ = {  # at once: loops over rows make many; in the order of `_attach`
+            "_memory": memory,
+            "_last_row": NO_ROW,
+            "_region": part,
+            "_handle": parent._handle,
+            "_array": memory if parent._handle is None else None,
+            "_code": view_code(part.dtype, len(part.shape)) | parent._code & FLAGS,
+            "shape": part.shape,
+            "ndim": len(part.shape),
+            "size": math.prod(part.shape),
+            "space": parent.space,
+            "layout": parent.layout,
+            "trait": parent.trait,
+            "dtype": part.dtype.numpy,
+        }
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _OF_A_ROW:
+            raise AttributeError(f"{name!r} of a View's row cannot be set; copy the row first")
+        super().__setattr__(name, value)
 
     def __getitem__(self, key: Any) -> Any:
+        if type(key) is int:
+            index, row = self._last_row
+            if index == key:
+                return row
+            return self._host()[key] if self.ndim == 1 else self._row(key)
         entries = key if isinstance(key, tuple) else (key,)
         indices = sum(map(_is_index, entries))
         if indices + sum(isinstance(entry, slice) for entry in entries) < len(entries):
             return self.data[_plain_key(key)]  # a mask, an array of indices, `...` or None
         if indices == self.ndim:
             return self._host()[_plain_key(key)]
-        return self._part(Row, _plain_key(key))
+        part, row = Subview.__new__(Subview), Row.__new__(Row)
+        part._init_part(self, _plain_key(key))
+        row._init_row(part, part._region, part._array)
+        return row
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         out = kwargs.get("out")
@@ -305,6 +386,22 @@ def _is_index(key: Any) -> bool:
     return isinstance(key, (int, np.integer, TeamMember, Future)) or (
         isinstance(key, ViewType) and key.size == 1
     )
+
+
+def _operand(value: Any) -> Any:
+    """What stands for a View in arithmetic: its one element as a number, or all of them."""
+    if isinstance(value, ViewType) and value.size == 1:
+        return value._scalar()
+    return values(value)
+
+
+def _selects(entry: Any) -> bool:
+    """Whether an entry of a key is a mask, or several indices."""
+    return isinstance(entry, (ViewType, np.ndarray, list)) and not _is_index(entry)
+
+
+def _selection(entry: Any) -> Any:
+    return np.asarray(values(entry)) if _selects(entry) else _plain_key(entry)
 
 
 def _plain_key(key: Any) -> Any:

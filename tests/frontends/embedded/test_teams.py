@@ -355,3 +355,33 @@ def test_random_numbers_are_for_teams_of_one():
     assert len(set(y)) == LEAGUE
     with pytest.raises(WorkunitError, match="teams of one thread"):
         pk.parallel_for(pk.TeamPolicy(LEAGUE, 2), draws, y=y, pool=pool)
+
+
+@pk.workunit
+def scratch_of_no_extent(team: pk.TeamMember, y):
+    s: pk.ScratchView2D[float] = pk.ScratchView2D(team.team_scratch(0))
+    y[team.league_rank()] = s.extent(0) + 10 * s.extent(1)
+
+
+def test_extents_that_are_not_given_are_0():
+    y = pk.View([2])
+    pk.parallel_for(pk.TeamPolicy(2, 2), scratch_of_no_extent, y=y)
+    assert list(y) == [0.0, 0.0]
+
+
+@pk.workunit
+def scratch_extents(team: pk.TeamMember, y, n):
+    m: int = n + team.league_rank()
+    s: pk.ScratchView2D[float] = pk.ScratchView2D(team.team_scratch(0), m, 4)
+    m = 0
+    for k in range(s.extent(0)):
+        s[k][3] = 2.0
+    t: pk.ScratchView1D[float] = pk.ScratchView1D(team.team_scratch(0), s.extent(1))
+    y[team.league_rank()] = s.extent(0) + 10 * t.extent(0) + m
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_scratch_knows_its_extents(size):
+    y = pk.View([3])
+    pk.parallel_for(pk.TeamPolicy(3, size), scratch_extents, y=y, n=5)
+    assert list(y) == [45.0, 46.0, 47.0]

@@ -434,3 +434,74 @@ def test_an_array_handed_out_is_synchronised_by_fence(interpreted):
     pk.fence()
     assert array.sum() == 3
     assert not driver.TRACER.calls
+
+
+def test_rows_of_one_index_after_another():
+    view = counted(3, 4, 2)
+    expected = np.arange(24.0).reshape(3, 4, 2)
+    for index in itertools.product((0, 0, 2, 1, -1), (3, 3, 0, -2), (0, 1, 1)):
+        i, j, k = index
+        assert view[i][j][k] == expected[index]
+        view[i][j][k] = expected[index] = expected[index] + 0.5
+        assert np.array_equal(view[i][j], expected[i, j])
+    assert np.array_equal(view, expected)
+    for i, j in ((3, 0), (-4, 0), (0, 4), (0, -5)):
+        with pytest.raises(IndexError):
+            view[i][j]
+
+
+def test_a_row_is_that_of_the_present_memory():
+    view = counted(2, 3)
+    old = view[1]
+    view.resize(1, 4)
+    view[1][3] = 7.0
+    assert view[1].shape == (4,) and view[1][3] == 7.0
+    view[1][0] = -1.0
+    assert old[0] == 3.0
+    view.set_precision(pk.int32)
+    assert view[1].dtype == np.int32
+
+
+def test_a_row_keeps_its_shape():
+    view = counted(2, 6)
+    with pytest.raises(AttributeError, match="shape"):
+        view[1].shape = (2, 3)
+    assert view[1].shape == (6,)
+
+
+def test_a_view_that_gave_rows_dies_at_once_and_its_memory_is_used_again():
+    gc.disable()  # nothing here may be a cycle
+    try:
+        view = pk.View([1 << 10, 1 << 8])
+        view[5][6] = 1.0
+        row, address = view[5], view._region.buffer.address
+        del view
+        again = pk.View([1 << 10, 1 << 8])
+        again[0][0] = 1.0
+        assert again._region.buffer.address != address  # the row keeps it
+        del row
+        third = pk.View([1 << 10, 1 << 8])
+        third[0][0] = 1.0
+        assert third._region.buffer.address == address and third[5][6] == 0.0
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("kind", [np.array, list, "view"])
+def test_masks_and_lists_of_indices_select_copies(kind):
+    view = counted(3, 2)
+    mask = view[:, 0] == 2.0 if kind == "view" else kind(np.array([False, True, False]))
+    part = view[mask, :]
+    assert isinstance(part, pk.Subview)
+    assert part.shape == (1, 2) and np.array_equal(part, [[2.0, 3.0]])
+    part[0][0] = 9.0
+    assert view[1][0] == 2.0
+    assert np.array_equal(view[[2, 0], :], [[4.0, 5.0], [0.0, 1.0]])
+
+
+def test_sums_and_products_of_subviews():
+    view = counted(2, 3)
+    view[:, :] += 1.0
+    assert np.array_equal(view, np.arange(6.0).reshape(2, 3) + 1.0)
+    assert np.array_equal(view[0, :] * view[1, :], [4.0, 10.0, 18.0])
+    assert view[1:, 2:] * view[0:1, 1:2] == 12.0 and view[0, 0:1] + 1 == 2.0

@@ -1,0 +1,44 @@
+"""The embedded PyKokkos has the names that PyKokkos has, and no others.
+
+`pykokkos_names.txt` is `dir(pykokkos)` of PyKokkos (November 2025), without names in underscores.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pyfuser.frontends.embedded import pykokkos as pk
+
+THERE = set(Path(__file__).with_name("pykokkos_names.txt").read_text("utf-8").split())
+HERE = {name for name in vars(pk) if not name.startswith("_")}
+
+NOT_HERE = {
+    # what its package imports for itself
+    "Optional", "atexit", "add_enum_to_globals", "cleanup",
+    # its translator and its bindings
+    "Runtime", "bindings", "core", "interface_util", "runtime", "runtime_singleton",
+    # modules that an import of the package binds; programs import what is in them from `pykokkos`,
+    # or by the modules' own names, which `register` knows
+    "accumulator", "atomic", "bin_sort", "data_types", "decorators", "execution_policy",
+    "execution_space", "ext_module", "hierarchical", "layout", "lib",
+    "mathematical_special_functions", "memory_space", "parallel_dispatch", "random", "timer",
+    "views",
+}  # fmt: skip
+ONLY_HERE: set[str] = set()
+
+
+def test_every_name_is_there():
+    assert THERE - HERE == NOT_HERE
+
+
+def test_no_name_is_made_up():
+    assert HERE - THERE == ONLY_HERE
+
+
+@pytest.mark.parametrize("name", ["arange", "empty", "min", "maximum", "print", "parallel_sort"])
+def test_what_does_not_exist_raises(name):
+    assert name not in THERE
+    with pytest.raises(AttributeError):
+        getattr(pk, name)
