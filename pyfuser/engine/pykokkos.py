@@ -15,7 +15,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -36,6 +36,8 @@ from pyfuser.transform.kernel import Kernel
 
 UNUSED = "pk_unused"
 """PyKokkos' reductions need an argument, and take a bool in its place for a scan's."""
+
+MAX_MODULES = 512
 
 #: Calls PyKokkos: (workunit, pattern, space, arguments by name) -> the sum, or None.
 Dispatch = Callable[[Any, str, Any, dict[str, Any]], Any]
@@ -171,7 +173,7 @@ class Launchable:
         self._spare.append(self._make_spare())
 
 
-@cache
+@lru_cache(maxsize=MAX_MODULES)
 def load(source: str) -> ModuleType:
     """The module with this source, which PyKokkos finds in a file of the cache directory.
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from pyfuser.ir.canonical import fresh
 from pyfuser.ir.dtypes import DType
@@ -311,10 +312,18 @@ def scratch(ctx: Context, node: ast.AnnAssign, name: str, annotation: Annotation
     extents = extents or [Const(0, DType.INT32)] * annotation.rank  # Kokkos' default
     sym = fresh(name, annotation.dtype)
     team.scratch[sym] = Place(ctx.source, node)
-    extents = [ctx.stable(extent, f"{name}_extent") for extent in extents]
+    extents = [
+        extent if _is_kept(ctx, argument) else ctx.stable(extent, f"{name}_extent")
+        for argument, extent in zip_longest(made.args[1:], extents)
+    ]
     ctx.out.append(Scratch(sym, tuple(extents)))
     lengths = [convert.cast(extent, DType.INT64) for extent in extents]
     ctx.scopes[-1][name] = ViewRef(sym, tuple(Axis(length=length) for length in lengths))
+
+
+def _is_kept(ctx: Context, node: ast.expr | None) -> bool:
+    """Whether an extent is a local that keeps its value as long as the scratch memory is known."""
+    return isinstance(node, ast.Name) and node.id not in ctx.source.assigned_names
 
 
 def _scratch_of(ctx: Context, node: ast.expr) -> Team:

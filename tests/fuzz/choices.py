@@ -13,6 +13,7 @@ from pyfuser.analysis.dependences import DependenceGraph
 from pyfuser.arbitration import cut_plan
 from pyfuser.codegen import order, spec
 from pyfuser.codegen.order import LoopOrder
+from pyfuser.plan.capabilities import Capabilities
 from pyfuser.plan.partition import partition
 from pyfuser.plan.plan import Plan
 from pyfuser.trace.shape import TraceShape
@@ -37,8 +38,8 @@ def forced_for(seed: int) -> Iterator[None]:
     """Inside, compiled programs have their groups cut, and maps run in any order that may be."""
     rng = random.Random(seed)
 
-    def planned(trace: TraceShape, graph: DependenceGraph) -> Plan:
-        return cut_for(seed, partition(trace, graph))
+    def planned(trace: TraceShape, graph: DependenceGraph, capabilities: Capabilities) -> Plan:
+        return cut_for(seed, partition(trace, graph, capabilities))
 
     def ordered(kernel: Kernel) -> LoopOrder:
         rank = len(kernel.space.begin)
