@@ -194,7 +194,7 @@ def import_seconds() -> float:
 def measure(n: int, repeat: int) -> dict[str, Any]:
     """Everything, with the machine it was measured on; times are in seconds."""
     cold, warm = [], []
-    for _ in range(3):
+    for _ in range(9):
         with tempfile.TemporaryDirectory() as cache:
             cold.append(in_new_process(n, cache))
             warm.append(in_new_process(n, cache))
