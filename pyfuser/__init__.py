@@ -13,15 +13,15 @@ from pyfuser.api import (
     explain,
     fuse,
     fusing,
+    load_ipython_extension,
     pending,
     stats,
     sync,
     unfused,
+    unload_ipython_extension,
 )
 from pyfuser.errors import PyFuserError, SettingError
 from pyfuser.frontends.embedded.register import register
-from pyfuser.frontends.upstream.install import install as hook_installed
-from pyfuser.notebook import load_ipython_extension, unload_ipython_extension
 from pyfuser.run.program import watch_from_environment
 from pyfuser.settings import SETTINGS
 from pyfuser.tracebacks import install
@@ -47,6 +47,8 @@ __all__ = [
 ]
 
 if not register():
+    from pyfuser.frontends.upstream.install import install as hook_installed
+
     hook_installed()
 elif SETTINGS.engine == "pykokkos":
     raise SettingError(

@@ -32,10 +32,12 @@ __all__ = [
     "explain",
     "fuse",
     "fusing",
+    "load_ipython_extension",
     "pending",
     "stats",
     "sync",
     "unfused",
+    "unload_ipython_extension",
 ]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -166,6 +168,20 @@ def calibrate() -> Known:
     from pyfuser import calibration  # needed once a machine: not at the start of every program
 
     return calibration.calibrate()
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext pyfuser`: makes the cell magic `%%fuse` known to an IPython shell."""
+    from pyfuser import notebook  # needed in notebooks: not at the start of every program
+
+    notebook.load(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """`%unload_ext pyfuser`."""
+    from pyfuser import notebook
+
+    notebook.unload(shell)
 
 
 def _finish() -> None:

@@ -7,14 +7,14 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from pyfuser.api import fusing
 from pyfuser.driver import FLUSHES, Flush
 from pyfuser.errors import PyFuserError
+from pyfuser.frontends.modes import Fusing
 from pyfuser.plan.explain import Explanation
 from pyfuser.report import explanation
 
 
-def load_ipython_extension(shell: Any) -> None:
+def load(shell: Any) -> None:
     """Make `%%fuse` known to an IPython shell."""
 
     def fuse(line: str, cell: str) -> Any:
@@ -24,7 +24,7 @@ def load_ipython_extension(shell: Any) -> None:
     shell.register_magic_function(fuse, "cell", "fuse")
 
 
-def unload_ipython_extension(shell: Any) -> None:
+def unload(shell: Any) -> None:
     """Forget it."""
     shell.magics_manager.magics["cell"].pop("fuse", None)
 
@@ -56,7 +56,7 @@ def _fuse(shell: Any, line: str, cell: str) -> Any:
     """Run a cell fused; its value is that of its last line, as without the magic."""
     options = _parser().parse_args(line.split())
     before = FLUSHES[-1:]
-    with fusing():
+    with Fusing():
         value = _run(shell, cell)
     if options.explain or options.source:
         _show(explanation(_since(before), options.source))

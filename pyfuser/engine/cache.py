@@ -228,7 +228,7 @@ def write_own(path: Path, text: str) -> None:
     Raises CacheError or OSError.
     """
     directory = private_directory(path.parent)
-    with tempfile.NamedTemporaryFile("w", dir=directory, delete=False) as file:
+    with tempfile.NamedTemporaryFile("w", dir=directory, delete=False, encoding="utf-8") as file:
         try:
             file.write(text)
             file.close()

@@ -9,20 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import os
 import sys
-import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from pyfuser.codegen.pykokkos import emit
 from pyfuser.codegen.pykokkos_text import identifier
-from pyfuser.engine.cache import private_directory
+from pyfuser.engine.cache import private_directory, write_own
 from pyfuser.engine.marshal import Number
 from pyfuser.errors import PyFuserError
 from pyfuser.ir import nodes
@@ -183,7 +180,7 @@ def load(source: str) -> ModuleType:
     name = f"pf_{hashlib.sha256(source.encode()).hexdigest()[:24]}"
     path = folder / f"{name}.py"
     if not path.is_file() or path.read_text(encoding="utf-8") != source:
-        _write(path, source)
+        write_own(path, source)
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
@@ -191,11 +188,3 @@ def load(source: str) -> ModuleType:
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file so that no reader sees half of it."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(text)
-    os.replace(temporary, path)

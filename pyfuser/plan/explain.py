@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from pyfuser.ir.nodes import SourceLocation
-from pyfuser.plan import explain_html
 from pyfuser.units import seconds, size
 
 Text = TypeVar("Text")
@@ -145,6 +144,8 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         """The report as notebooks show it, where the sources are there to unfold."""
+        from pyfuser.plan import explain_html  # needed in notebooks: not at every start
+
         short = replace(self, show_source=False)
         return explain_html.page(
             [

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, ModuleType
 
@@ -26,7 +25,7 @@ class RewritingLoader(SourceFileLoader):
         return rewritten(self.get_data(path), path)
 
 
-class ProgramFinder(MetaPathFinder):
+class ProgramFinder:
     """Finds what the path finder finds, and gives modules below a folder another loader."""
 
     def __init__(self, folder: str) -> None:

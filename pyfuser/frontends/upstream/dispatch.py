@@ -14,7 +14,6 @@ from pyfuser.engine.engine import ENGINE
 from pyfuser.errors import PyFuserError
 from pyfuser.frontends.embedded import arguments, methods
 from pyfuser.frontends.embedded import dispatch as embedded
-from pyfuser.frontends.embedded.arguments import FLOAT64, INT32, INT32_LIMIT, INT64
 from pyfuser.frontends.embedded.decorators import WorkunitState, state_of
 from pyfuser.frontends.modes import SWITCHES, traced
 from pyfuser.frontends.upstream.policies import Policies
@@ -136,10 +135,6 @@ class Dispatcher:
             if memory.region is None:
                 raise NotOurs(f"argument {name!r} is {memory.why}")
             return memory.code, memory.region
-        if kind is float:
-            return FLOAT64, value
-        if kind is int:
-            return (INT32 if -INT32_LIMIT < value < INT32_LIMIT else INT64), value
         if kind is np.ndarray:
             return array_region(value)
         if kind is Future or isinstance(value, _NUMBERS):
