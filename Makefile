@@ -9,13 +9,14 @@ OUT ?= out
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: help demo test gpu lint fuzz mutants bench clean
+.PHONY: help demo test gpu gpu-tests lint fuzz mutants bench clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo         compare fused and unfused kernels: a table, $(OUT)/demo.png, $(OUT)/demo.json"
 	@echo "make test         run the test suite"
-	@echo "make gpu          compile and run the GPU kernels: on an NVIDIA GPU, if there is one"
+	@echo "make gpu          on a machine with a GPU: tests, sanitizer, timings; WHEELS=folder GPU=options"
+	@echo "make gpu-tests    test GPU kernels and programs: without a GPU by compilers and a stand-in"
 	@echo "make lint         run ruff and mypy"
 	@echo "make fuzz N=500   try N random programs (SEED=0, TIER=compiled or interpret)"
 	@echo "make mutants      break the law of fusion in many ways: the tests must notice each"
@@ -35,8 +36,12 @@ demo: $(INSTALLED)
 test: $(INSTALLED)
 	@$(BIN)/python -m pytest --quiet -n $(WORKERS) --dist worksteal tests
 
-gpu: $(INSTALLED)
+gpu-tests: $(INSTALLED)
 	@$(BIN)/python -m pytest --quiet -rs -n $(WORKERS) --dist worksteal tests/gpu
+
+# Without .venv, which needs the network: PYTHON has CuPy, and WHEELS what else it lacks.
+gpu:
+	@$(PYTHON) experiments/on_gpu.py $(if $(WHEELS),--wheels $(WHEELS)) $(GPU)
 
 lint: $(INSTALLED)
 	@$(BIN)/ruff check --quiet .

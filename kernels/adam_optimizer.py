@@ -17,7 +17,7 @@ from time import perf_counter
 import numpy as np
 import pykokkos as pk
 
-SIZES = {"small": 10_000, "default": 12_000_000, "large": 48_000_000}
+SIZES = {"small": 10_000, "default": 12_000_000, "large": 48_000_000, "gpu": 120_000_000}
 STEPS = 3
 RATE, BETA1, BETA2, EPSILON, DECAY = 0.01, 0.9, 0.999, 1e-8, 0.01
 

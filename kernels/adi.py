@@ -18,7 +18,7 @@ import numpy as np
 import pykokkos as pk
 
 UPSTREAM = False  # upstream PyKokkos takes an MDRangePolicy in workloads only
-SIZES = {"small": 48, "default": 2600, "large": 5000}
+SIZES = {"small": 48, "default": 2600, "large": 5000, "gpu": 6000}
 STEPS = 2
 RATE = 0.8  # half a time step over the square of a cell's width
 

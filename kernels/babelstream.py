@@ -14,7 +14,7 @@ from time import perf_counter
 import numpy as np
 import pykokkos as pk
 
-SIZES = {"small": 10_000, "default": 16_000_000, "large": 50_000_000}
+SIZES = {"small": 10_000, "default": 16_000_000, "large": 50_000_000, "gpu": 100_000_000}
 PASSES = 4
 SCALAR = 0.4
 

@@ -16,7 +16,7 @@ from time import perf_counter
 import numpy as np
 import pykokkos as pk
 
-SIZES = {"small": 2_000, "default": 4_000_000, "large": 12_000_000}
+SIZES = {"small": 2_000, "default": 4_000_000, "large": 12_000_000, "gpu": 80_000_000}
 RATE = 0.03
 VOLATILITY = 0.25
 

@@ -18,7 +18,7 @@ from time import perf_counter
 import numpy as np
 import pykokkos as pk
 
-SIZES = {"small": 2_000, "default": 2_000_000, "large": 8_000_000}
+SIZES = {"small": 2_000, "default": 2_000_000, "large": 8_000_000, "gpu": 32_000_000}
 STEPS = 1
 BOX, CELLS, DT, FIELD, LOSS = 1.0, 4096, 0.01, 2.0, 0.98
 CHARGE_TO_MASS = (-1.0, 0.01)

@@ -15,7 +15,7 @@ from time import perf_counter
 import numpy as np
 import pykokkos as pk
 
-SIZES = {"small": 64, "default": 2400, "large": 5000}
+SIZES = {"small": 64, "default": 2400, "large": 5000, "gpu": 6000}
 ITERATIONS = 8
 
 

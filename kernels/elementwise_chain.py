@@ -15,7 +15,7 @@ from time import perf_counter
 import numpy as np
 import pykokkos as pk
 
-SIZES = {"small": 10_000, "default": 10_000_000, "large": 16_000_000}
+SIZES = {"small": 10_000, "default": 10_000_000, "large": 16_000_000, "gpu": 100_000_000}
 CURVATURE, GAIN, SKY, READ_NOISE, LIMIT = 1e-6, 1.7, 120.0, 4.5, 5.0
 
 

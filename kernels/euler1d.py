@@ -16,7 +16,7 @@ from time import perf_counter
 import numpy as np
 import pykokkos as pk
 
-SIZES = {"small": 2_000, "default": 3_000_000, "large": 12_000_000}
+SIZES = {"small": 2_000, "default": 3_000_000, "large": 12_000_000, "gpu": 40_000_000}
 STEPS = 3
 GAMMA, COURANT, FASTEST = 1.4, 0.4, 4.0
 

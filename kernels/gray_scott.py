@@ -16,7 +16,7 @@ from time import perf_counter
 import numpy as np
 import pykokkos as pk
 
-SIZES = {"small": 48, "default": 2200, "large": 5000}
+SIZES = {"small": 48, "default": 2200, "large": 5000, "gpu": 6000}
 STEPS = 5
 FEED, KILL, SPREAD_U, SPREAD_V, DT = 0.037, 0.06, 0.16, 0.08, 1.0
 

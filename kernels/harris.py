@@ -16,7 +16,7 @@ from time import perf_counter
 import numpy as np
 import pykokkos as pk
 
-SIZES = {"small": 64, "default": 2500, "large": 5000}
+SIZES = {"small": 64, "default": 2500, "large": 5000, "gpu": 8000}
 KAPPA, THRESHOLD = 0.04, 0.5
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import pykokkos as pk
 
 UPSTREAM = False
-SIZES = {"small": 48, "default": 2500, "large": 5000}
+SIZES = {"small": 48, "default": 2500, "large": 5000, "gpu": 8000}
 KAPPA, THRESHOLD = 0.04, 0.5
 
 

@@ -15,7 +15,7 @@ from time import perf_counter
 import numpy as np
 import pykokkos as pk
 
-SIZES = {"small": 64, "default": 3000, "large": 6000}
+SIZES = {"small": 64, "default": 3000, "large": 6000, "gpu": 6000}
 STEPS = 6
 DT = 0.2
 

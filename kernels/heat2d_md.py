@@ -16,7 +16,7 @@ import numpy as np
 import pykokkos as pk
 
 UPSTREAM = False
-SIZES = {"small": 64, "default": 3000, "large": 6000}
+SIZES = {"small": 64, "default": 3000, "large": 6000, "gpu": 6000}
 STEPS = 6
 DT = 0.2
 

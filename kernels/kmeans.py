@@ -15,7 +15,7 @@ from time import perf_counter
 import numpy as np
 import pykokkos as pk
 
-SIZES = {"small": 2_000, "default": 6_000_000, "large": 20_000_000}
+SIZES = {"small": 2_000, "default": 6_000_000, "large": 20_000_000, "gpu": 60_000_000}
 CLUSTERS, ITERATIONS = 8, 1
 
 

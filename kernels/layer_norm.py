@@ -18,7 +18,7 @@ import numpy as np
 import pykokkos as pk
 
 UPSTREAM = False  # upstream PyKokkos takes a TeamPolicy in workloads only
-SIZES = {"small": 60, "default": 12_000, "large": 40_000}
+SIZES = {"small": 60, "default": 12_000, "large": 40_000, "gpu": 120_000}
 FEATURES, LAYERS, EPSILON = 768, 3, 1e-5
 
 

@@ -15,7 +15,7 @@ from time import perf_counter
 import numpy as np
 import pykokkos as pk
 
-SIZES = {"small": 8, "default": 100, "large": 150}
+SIZES = {"small": 8, "default": 100, "large": 150, "gpu": 200}
 STEPS = 1
 SPACING, SHAKE, DT = 1.2, 0.05, 0.002
 SHELL = [

@@ -16,7 +16,7 @@ from time import perf_counter
 import numpy as np
 import pykokkos as pk
 
-SIZES = {"small": 2_000, "default": 3_000_000, "large": 10_000_000}
+SIZES = {"small": 2_000, "default": 3_000_000, "large": 10_000_000, "gpu": 32_000_000}
 FEATURES, ITERATIONS, RATE, DECAY = 8, 3, 0.5, 1e-3
 
 

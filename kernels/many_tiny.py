@@ -14,7 +14,7 @@ from time import perf_counter
 import numpy as np
 import pykokkos as pk
 
-SIZES = {"small": 10, "default": 600, "large": 6000}
+SIZES = {"small": 10, "default": 600, "large": 6000, "gpu": 600}
 BEADS = 64
 STIFFNESS, CUBIC, DAMPING, DT = 1.0, 0.3, 0.02, 0.05
 

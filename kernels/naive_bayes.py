@@ -17,7 +17,7 @@ from time import perf_counter
 import numpy as np
 import pykokkos as pk
 
-SIZES = {"small": 2_000, "default": 1_200_000, "large": 4_000_000}
+SIZES = {"small": 2_000, "default": 1_200_000, "large": 4_000_000, "gpu": 10_000_000}
 FEATURES, CLASSES, BLOCKS, SMOOTHING = 16, 4, 256, 1e-9
 
 

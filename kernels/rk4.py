@@ -15,7 +15,7 @@ from time import perf_counter
 import numpy as np
 import pykokkos as pk
 
-SIZES = {"small": 5_000, "default": 4_000_000, "large": 16_000_000}
+SIZES = {"small": 5_000, "default": 4_000_000, "large": 16_000_000, "gpu": 80_000_000}
 STEPS = 2
 EATEN, GROWN, DEATH, DT = 0.9, 0.4, 0.7, 0.01
 

@@ -15,7 +15,7 @@ from time import perf_counter
 import numpy as np
 import pykokkos as pk
 
-SIZES = {"small": 200, "default": 200_000, "large": 600_000}
+SIZES = {"small": 200, "default": 200_000, "large": 600_000, "gpu": 2_000_000}
 COLUMNS, SCALE = 64, 0.125
 
 

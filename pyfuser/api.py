@@ -16,11 +16,12 @@ from pyfuser import driver, report
 from pyfuser.counters import COUNTERS, Counters
 from pyfuser.errors import ArgumentError
 from pyfuser.frontends import modes
+from pyfuser.frontends.embedded import spaces
 from pyfuser.frontends.embedded.decorators import state_of
 from pyfuser.frontends.embedded.views import ViewType
 from pyfuser.machine import Known
 from pyfuser.plan.explain import Explanation
-from pyfuser.trace.call import Call
+from pyfuser.trace.call import GPU_SPACES, Call
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Buffer
 
@@ -107,7 +108,7 @@ def sync(*views: Any) -> None:
     With arguments (Views, NumPy arrays, Futures): only if one of them needs it.
     """
     if not views:
-        driver.TRACER.flush()
+        driver.finish()
     for view in views:
         if isinstance(view, Future):
             view.result()
@@ -155,17 +156,24 @@ def explain(flushes: int = 1, source: bool = False) -> Explanation:
     return report.explain(flushes, source)
 
 
-def calibrate() -> Known:
+def calibrate(space: str | None = None) -> Known:
     """Measure this machine, and keep the result for this process and for later ones.
+
+    space: "Cuda" or "HIP" to measure the current GPU in place of the host.
 
     Takes a few seconds, in which nothing else should run: what could not be measured stays as it
     was. Returns the constants of the cost model and which of them were measured. Plans that were
     made before stay, and results of programs never depend on it.
 
-    Raises CompilerError if there is no compiler, and CacheError if the cache directory is not ours
-    alone or cannot be written.
+    Raises CompilerError if there is no compiler, DeviceError without a GPU, and CacheError if the
+    cache directory is not ours alone or cannot be written.
     """
-    from pyfuser import calibration  # needed once a machine: not at the start of every program
+    # Needed once a machine: not at the start of every program.
+    if space is not None and spaces.resolve_space(spaces.ExecutionSpace(space)).value in GPU_SPACES:
+        from pyfuser import device_calibration
+
+        return device_calibration.calibrate(space)
+    from pyfuser import calibration
 
     return calibration.calibrate()
 
@@ -187,7 +195,7 @@ def unload_ipython_extension(shell: Any) -> None:
 def _finish() -> None:
     """Calls that were recorded have been made: they run even if the program ends unread."""
     try:
-        driver.TRACER.flush()
+        driver.finish()
     finally:
         left = pending()
         if left:

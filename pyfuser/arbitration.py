@@ -32,7 +32,7 @@ from pyfuser.ir.visit import all_expressions, statements
 from pyfuser.launches import Launch
 from pyfuser.machine import identity
 from pyfuser.plan.plan import Declined, Group, Plan, Rejection
-from pyfuser.plan.profit import bytes_moved, group_cost
+from pyfuser.plan.profit import bytes_moved, group_cost, surely_cheaper
 from pyfuser.settings import SETTINGS
 from pyfuser.trace.shape import TraceShape
 
@@ -119,6 +119,7 @@ def doubts(program: Measured) -> list[Calls]:
         for place, group in enumerate(program.plan.groups)
         if len(group.calls) > 1
         and place not in swept
+        and not surely_cheaper(program.trace, group.calls, LONG)
         and group_cost(program.trace, group.calls) >= LONG
         and not any(_has_atomics(program.trace.calls[n].workunit) for n in group.calls)
     ]
@@ -193,7 +194,7 @@ def best_cut(trace: TraceShape, calls: Calls) -> tuple[int, float]:
     return place, (cost - fused) / fused
 
 
-def cut_plan(plan: Plan, calls: Calls, place: int) -> Plan:
+def cut_plan(plan: Plan, calls: Calls, place: int, why: str = "measured") -> Plan:
     """The plan with a group cut in two.
 
     Calls of a group are in an order that respects their dependences, and no path of dependences
@@ -201,7 +202,7 @@ def cut_plan(plan: Plan, calls: Calls, place: int) -> Plan:
     """
     at = next(n for n, group in enumerate(plan.groups) if group.calls == calls)
     parts = Group(calls[:place]), Group(calls[place:])
-    apart = Rejection(calls[place - 1], calls[place], "measured")
+    apart = Rejection(calls[place - 1], calls[place], why)
     return replace(
         plan,
         groups=(*plan.groups[:at], *parts, *plan.groups[at + 1 :]),

@@ -60,7 +60,7 @@ STEP = 1.4  # what lies outside a cache takes so many times as long
 def calibrate() -> Known:
     """See `pyfuser.calibrate`."""
     path = calibration_file()
-    _write(path, text_of({**parsed(read_own(path) or b""), **measured()}))
+    write(path, text_of({**parsed(read_own(path) or b""), **measured()}))
     known.cache_clear()
     return known()
 
@@ -70,7 +70,7 @@ def measured() -> dict[str, float]:
     levels = caches()
     outside = OUTSIDE * max((level.total for level in levels.values()), default=1 << 25)
     values: dict[str, float] = {}
-    copy = _Timed(_sum(1), TINY, [np.zeros(TINY), np.zeros(TINY)], LAUNCHES)
+    copy = _Timed(sum_of(1), TINY, [np.zeros(TINY), np.zeros(TINY)], LAUNCHES)
     launch = _best([copy], [1])
     if launch is not None:
         values["launch"] = launch[0]
@@ -84,7 +84,7 @@ def measured() -> dict[str, float]:
     }
 
 
-def _write(path: Path, text: str) -> None:
+def write(path: Path, text: str) -> None:
     """Keep the calibration. Raises CacheError if that cannot be."""
     try:
         write_own(path, text)
@@ -157,10 +157,10 @@ def _traffic(size: int) -> dict[str, float]:
         (memory[:half], memory[half : 2 * half]),
         (memory[half : 2 * half], memory[:half]),
     ):
-        _Timed(_sum(1), half, pair).seconds()  # each thread is the first to touch what it copies
+        _Timed(sum_of(1), half, pair).seconds()  # each thread is the first to touch what it copies
     lengths = [size // 8 // count // PAGE * PAGE for count in ARRAYS]
     loops = [
-        _Timed(_sum(count - 1), n, [memory[k * n : (k + 1) * n] for k in range(count)])
+        _Timed(sum_of(count - 1), n, [memory[k * n : (k + 1) * n] for k in range(count)])
         for count, n in zip(ARRAYS, lengths, strict=True)
     ]
     moved = [bytes_moved(loop.shape, (0,)) for loop in loops]
@@ -191,7 +191,7 @@ def _block_times() -> list[float] | None:
     return _best(loops, moved)
 
 
-def _sum(inputs: int) -> Workunit:
+def sum_of(inputs: int) -> Workunit:
     """A workunit: the last of its views becomes the sum of the others."""
     index = fresh("i", DType.INT32)
     *views, last = (fresh(f"x{k}", DType.FLOAT64) for k in range(inputs + 1))

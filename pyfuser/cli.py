@@ -72,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     calibrate = commands.add_parser(
         "calibrate", help="measure this machine, so that the cost model need not guess"
     )
+    calibrate.add_argument("--space", help="Cuda or HIP: measure the GPU in place of the host")
     calibrate.set_defaults(run=_calibrate)
 
     info = commands.add_parser(
@@ -117,9 +118,12 @@ def _info(_: argparse.Namespace) -> int:
     return 0
 
 
-def _calibrate(_: argparse.Namespace) -> int:
+def _calibrate(options: argparse.Namespace) -> int:
     """Measure the machine; 1 if it was too busy for some of it."""
-    found = pyfuser.calibrate()
+    try:
+        found = pyfuser.calibrate(options.space)
+    except ValueError as error:  # no such space, or not here
+        raise PyFuserError(str(error)) from None
     print("\n".join(_constants(found)))
     missing = [name for name in LIMITS if name not in found.measured]
     if missing and SETTINGS.calibration:

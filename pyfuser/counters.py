@@ -17,6 +17,9 @@ class Counters:
     cache_hits: int = 0
     analysis_seconds: float = 0.0
     compile_seconds: float = 0.0
+    bytes_to_device: int = 0
+    bytes_to_host: int = 0
+    graph_launches: int = 0
 
     def reset(self) -> None:
         self.__init__()  # type: ignore[misc]

@@ -6,10 +6,11 @@ again when the same shape comes back. So is the kernel of a group, which traces 
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import CodeType
 from typing import Any, TypeVar
@@ -22,7 +23,7 @@ from pyfuser.checks.run import run as checked_run
 from pyfuser.checks.run import run_all
 from pyfuser.counters import COUNTERS
 from pyfuser.debug import show_program
-from pyfuser.engine.engine import ENGINE, Launchable
+from pyfuser.engine.engine import ENGINE, ON_DEVICE, Launchable, capabilities, graphs_for
 from pyfuser.errors import KernelError
 from pyfuser.launches import (
     Draft,
@@ -32,18 +33,20 @@ from pyfuser.launches import (
     launch_of,
     results_of,
     run_launch,
+    run_together,
 )
-from pyfuser.plan.partition import partition
+from pyfuser.occupancy import relieved
+from pyfuser.plan.family import planned
 from pyfuser.plan.plan import Group, Plan
 from pyfuser.salvage import separate, stuck_error
 from pyfuser.settings import SETTINGS
-from pyfuser.trace.call import Call
+from pyfuser.trace.call import Call, buffers_of
+from pyfuser.trace.images import USE, give_to_host, has_foreign
 from pyfuser.trace.shape import TraceShape, shape_of
 from pyfuser.trace.tracer import Tracer, nothing_to_settle
-from pyfuser.transform.fuse import fuse
 from pyfuser.transform.group import GroupShape, group_shapes
 from pyfuser.transform.kernel import Kernel
-from pyfuser.transform.optimise import optimise
+from pyfuser.transform.optimise import optimised
 from pyfuser.verify import verified
 
 __all__ = ["TRACER", "flush", "run"]
@@ -57,7 +60,9 @@ MAX_FLUSHES = 64
 class Program:
     """What a trace of this shape runs: `kernels[k]` is that of `plan.groups[k]`.
 
-    referee: what tries other plans in its place, until nothing is in doubt.
+    trace: as it was planned, with some calls coarsened (see `plan.coarsening`). referee: what
+    tries other plans in its place, until nothing is in doubt. graphs: what launches all kernels
+    together, if a device runs them.
     """
 
     trace: TraceShape
@@ -66,14 +71,19 @@ class Program:
     kernels: tuple[Kernel, ...]
     launches: tuple[Launch, ...]
     referee: Referee[Program] | None = None
+    graphs: Any = None
 
 
 @dataclass(frozen=True)
 class Flush:
-    """One flush that ran, for `explain`: its program, and each call's label, code and line."""
+    """One flush that ran, for `explain`: its program, and each call's label, code and line.
+
+    copied: bytes that it copied to GPUs, and back.
+    """
 
     program: Program
     calls: tuple[tuple[str | None, CodeType, int], ...]
+    copied: list[int] = field(default_factory=lambda: [0, 0])
 
 
 PROGRAMS: OrderedDict[TraceShape, Program] = OrderedDict()
@@ -104,16 +114,28 @@ def flush(tracer: Tracer) -> None:
     except KernelError:
         _run_what_can(trace, calls, tracer)
         return
-    _remember(program, calls)
-    if SETTINGS.verify:
-        with verified(calls, run):
+    copied = _remember(program, calls).copied
+    before = COUNTERS.bytes_to_device, COUNTERS.bytes_to_host
+    with tracer.place or contextlib.nullcontext():
+        if SETTINGS.verify and not has_foreign(buffers_of(calls)):
+            with verified(calls, run):
+                _execute(program, calls, tracer)
+        else:
             _execute(program, calls, tracer)
-    else:
-        _execute(program, calls, tracer)
+    copied[:] = COUNTERS.bytes_to_device - before[0], COUNTERS.bytes_to_host - before[1]
     if program.referee is not None and program.referee.open:
         following = program.referee.after(program)
         if following is not program:
             PROGRAMS[trace] = following
+
+
+def finish() -> None:
+    """Run what is pending, and wait until GPUs have done what they were given."""
+    TRACER.flush()
+    if USE.devices:
+        from pyfuser.engine.gpu import spaces  # only where it is loaded already
+
+        spaces.synchronize()
 
 
 def program_for(trace: TraceShape) -> Program:
@@ -129,12 +151,14 @@ def program_for(trace: TraceShape) -> Program:
 def build(trace: TraceShape) -> Program:
     """Plan a trace and compile those of its kernels that are new."""
     start = time.perf_counter()
-    graph = dependences(trace)
-    plan = partition(trace, graph, ENGINE.capabilities)
+    able = capabilities(call.space.execution for call in trace.calls)
+    trace, graph, plan = planned(trace, able)
     COUNTERS.plans += 1
     COUNTERS.analysis_seconds += time.perf_counter() - start
     program = _make(trace, graph, None, plan)
-    if not ENGINE.capabilities.timed:
+    if able is ON_DEVICE:
+        return relieved(program, lambda other: _make(trace, graph, None, other))
+    if not able.timed:
         return program
     open_groups = doubts(program)
     for calls, choice in settled(program, open_groups).items():
@@ -155,18 +179,20 @@ def _make(
     """The program of a plan, whose kernels are compiled."""
     start = time.perf_counter()
     shapes = group_shapes(trace, [group.calls for group in plan.groups])
-    kernels = [KERNELS.get(shape) or optimise(fuse(shape)) for shape in shapes]
+    made_kernels = {s: KERNELS.get(s) or optimised(s) for s in dict.fromkeys(shapes)}
+    kernels = [made_kernels[shape] for shape in shapes]
     drafts = [Draft(trace, plan, places, shapes, kernels) for places in plan.launches()]
     new = {draft.key: draft for draft in drafts if draft.key not in LAUNCHABLES}
     wanted = [(draft.kernels, draft.rolling) for draft in new.values()]
     COUNTERS.analysis_seconds += time.perf_counter() - start
     made = dict(zip(new, ENGINE.prepare(wanted), strict=True))
     launches = [draft.launch(made.get(draft.key) or LAUNCHABLES[draft.key]) for draft in drafts]
-    for shape, kernel in zip(shapes, kernels, strict=True):
+    for shape, kernel in made_kernels.items():
         _keep(KERNELS, shape, kernel, MAX_KERNELS)
     for key, launchable in made.items():
         _keep(LAUNCHABLES, key, launchable, MAX_KERNELS)
-    return Program(trace, graph, plan, tuple(kernels), tuple(launches), referee)
+    graphs = graphs_for([launch.launchable for launch in launches])
+    return Program(trace, graph, plan, tuple(kernels), tuple(launches), referee, graphs)
 
 
 def _run_what_can(trace: TraceShape, calls: Sequence[Call], tracer: Tracer) -> None:
@@ -190,14 +216,21 @@ def _execute(program: Program, calls: Sequence[Call], tracer: Tracer) -> None:
     tracer.settle = partial(_settle, program, calls, ran, tracer, tracer.calls)
     before = time.perf_counter()
     try:
+        if program.graphs is not None:
+            run_together(program.launches, calls, program.graphs, ran)
+            COUNTERS.launches += len(program.launches)
+            return
         for launch in program.launches:
             run_launch(launch, calls, ran)
             now = time.perf_counter()
-            launch.timing.add(now - before)
+            if not launch.launchable.on_device:  # which runs on when a launch returns
+                launch.timing.add(now - before)
             before = now
             COUNTERS.launches += 1
     finally:
         tracer.settle()
+        if USE.devices:
+            give_to_host(buffers_of(calls))
 
 
 def _settle(
@@ -220,11 +253,12 @@ def _settle(
     tracer.settle = nothing_to_settle
 
 
-def _remember(program: Program, calls: Sequence[Call]) -> None:
+def _remember(program: Program, calls: Sequence[Call]) -> Flush:
     """Keep what `explain` tells of this flush; it holds no data."""
     FLUSHES.append(Flush(program, tuple([(call.label, call.code, call.line) for call in calls])))
     if len(FLUSHES) > MAX_FLUSHES:
         del FLUSHES[0]
+    return FLUSHES[-1]
 
 
 def note_unrecorded(name: str, code: CodeType, line: int, why: str) -> None:

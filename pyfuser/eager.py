@@ -11,16 +11,16 @@ from typing import Any
 from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.counters import COUNTERS
 from pyfuser.engine import native
-from pyfuser.engine.native import Launchable
+from pyfuser.engine.engine import Launchable, prepare_one
 from pyfuser.ir.nodes import Workunit
-from pyfuser.trace.call import Argument, Call
+from pyfuser.trace.call import Argument, Call, buffers_of
 from pyfuser.trace.future import Future
+from pyfuser.trace.images import USE, changed_on_host, give_to_host
 from pyfuser.trace.memory import Region
 from pyfuser.trace.shape import shape_of
 from pyfuser.transform.fuse import fuse
 from pyfuser.transform.group import GroupShape
 from pyfuser.transform.kernel import Kernel
-from pyfuser.transform.optimise import specialise
 from pyfuser.transform.overwrites import mark_overwrites
 
 MAX_KERNELS = 1024
@@ -64,19 +64,27 @@ def run(call: Call, checked: bool = False) -> None:
     if len(kernel.slots) != len(arguments):
         arguments = [arguments[slot.argument] for slot in kernel.slots]
     for place in kernel.overwrites:
-        arguments[place].allocate(call.space[:2])  # type: ignore[union-attr]
+        region = arguments[place]
+        assert isinstance(region, Region)
+        if not region.buffer.allocated:
+            launchable.allocate(region, call.space[:2])
     values = launchable.run(call.space, arguments)
     COUNTERS.launches += 1
     if call.result is not None:
-        call.result.set(values[0])
+        call.result.give(values[0])
+    if USE.devices:
+        buffers = buffers_of((call,))
+        if not launchable.on_device:
+            changed_on_host(*buffers)
+        give_to_host(buffers)
 
 
 def _prepare(call: Call, ready: _Ready, key: Any, checked: bool) -> tuple[Kernel, Launchable]:
     kernel = fuse(GroupShape(shape_of((call,), structural_scalars).calls))
     if checked:  # as it was written: what `specialise` proves presumes that indices are inside
-        found = kernel, native.prepare_checked(kernel, call.workunit)
+        found: tuple[Kernel, Launchable] = kernel, native.prepare_checked(kernel, call.workunit)
     else:
-        found = mark_overwrites(kernel), native.prepare([specialise(kernel)])[0]
+        found = mark_overwrites(kernel), prepare_one(kernel)
     if len(ready.known) >= MAX_KERNELS:
         ready.known.clear()
     ready.known[key] = found

@@ -29,6 +29,14 @@ class ArgumentError(PyFuserError, TypeError):
     """A call's arguments do not fit its workunit."""
 
 
+class ArgumentValueError(ArgumentError, ValueError):
+    """Arguments of the right kind that make no sense, where PyKokkos raises ValueError."""
+
+
+class DeviceError(PyFuserError, ValueError):
+    """A GPU is asked for and cannot be used, or not for this call."""
+
+
 class CompilerError(PyFuserError):
     """The C++ compiler is missing, failed or took too long."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from pyfuser.engine.engine import Launchable
 from pyfuser.engine.marshal import Number
@@ -13,6 +13,7 @@ from pyfuser.errors import PyFuserError
 from pyfuser.plan.plan import Plan
 from pyfuser.trace.call import Argument, Call
 from pyfuser.trace.future import Future
+from pyfuser.trace.images import USE, changed_on_host
 from pyfuser.trace.memory import Box, Region
 from pyfuser.trace.shape import RegionShape, TraceShape
 from pyfuser.transform.group import GroupShape
@@ -32,6 +33,13 @@ class Overwrite(NamedTuple):
     place: int
     earlier: int
     box: Box
+
+
+class Graphs(Protocol):
+    """See `engine.gpu.graphs.Graphs`."""
+
+    def launch(self, bounds: Sequence[Any], ran: list[Any]) -> None:
+        """Give bound launches to their device."""
 
 
 class Timing:
@@ -143,28 +151,75 @@ def run_launch(launch: Launch, calls: Sequence[Call], ran: list[Any]) -> None:
         arguments = [calls[n].arguments[place] for n, place in launch.sources]
         for place, argument in enumerate(arguments):
             if type(argument) is Future:
-                arguments[place] = argument.result()
+                arguments[place] = launch.launchable.number(argument)
         for overwrite in launch.overwrites:
-            _allocate(overwrite, arguments)
+            _allocate(overwrite, arguments, launch.launchable)
         values = launch.launchable.run(launch.space, arguments, ran)
+        if USE.devices and not launch.launchable.on_device:
+            changed_on_host(*(a.buffer for a in arguments if type(a) is Region))
     except (PyFuserError, MemoryError, OverflowError) as error:
-        members = [calls[n] for n in launch.calls]
-        lines = "".join(f"\n  called as {call.name!r} at {call.location}" for call in members)
-        error.args = (f"{error}{lines}",)
-        raise
+        raise _located(error, launch, calls) from None
     if launch.results:
         give_results(results_of(launch, calls), values)
 
 
-def _allocate(overwrite: Overwrite, arguments: Sequence[Argument]) -> None:
+def run_together(
+    launches: Sequence[Launch], calls: Sequence[Call], graphs: Graphs, ran: list[Any]
+) -> None:
+    """Run launches of which all are on one device: they are bound first, then given to it at once.
+
+    What one computes may be an argument of a later one, which takes it where it will be.
+    """
+    bounds: list[Any] = []
+    given = 0
+    numbers: dict[int, Any] = {}  # by id() of Futures: what launches that are bound will compute
+    for launch in launches:
+        launchable: Any = launch.launchable
+        try:
+            arguments = [calls[n].arguments[place] for n, place in launch.sources]
+            for place, argument in enumerate(arguments):
+                if type(argument) is not Future:
+                    continue
+                number = numbers.get(id(argument))
+                if number is None:
+                    number = launchable.number(argument)
+                elif not launchable.takes(place, number):
+                    graphs.launch(bounds[given:], ran)  # its value is wanted
+                    given = len(bounds)
+                arguments[place] = number
+            for overwrite in launch.overwrites:
+                _allocate(overwrite, arguments, launchable)
+            bound = launchable.bind(launch.space, arguments)
+        except (PyFuserError, MemoryError, OverflowError) as error:
+            raise _located(error, launch, calls) from None
+        bounds.append(bound)
+        if launch.results:
+            futures = results_of(launch, calls)
+            numbers.update(zip(map(id, futures), bound.numbers(), strict=True))
+    if given < len(bounds):
+        graphs.launch(bounds[given:], ran)
+    for launch, bound in zip(launches, bounds, strict=True):
+        if launch.results:
+            give_results(results_of(launch, calls), bound.numbers())
+
+
+def _located(error: Exception, launch: Launch, calls: Sequence[Call]) -> Exception:
+    """The error with the calls that a launch was made of."""
+    members = [calls[n] for n in launch.calls]
+    lines = "".join(f"\n  called as {call.name!r} at {call.location}" for call in members)
+    error.args = (f"{error}{lines}",)
+    return error
+
+
+def _allocate(overwrite: Overwrite, arguments: Sequence[Argument], launchable: Launchable) -> None:
     """Allocate what is overwritten without zeroing it, unless an earlier loop may read it."""
     region = arguments[overwrite.place]
     assert isinstance(region, Region)
-    if region.buffer.root is not None:
+    if region.buffer.allocated:
         return
     before = arguments[: overwrite.earlier]
     if not any(a.buffer is region.buffer for a in before if type(a) is Region):
-        region.allocate(overwrite.box)
+        launchable.allocate(region, overwrite.box)
 
 
 def results_of(launch: Launch, calls: Sequence[Call]) -> list[Future]:
@@ -180,4 +235,4 @@ def results_of(launch: Launch, calls: Sequence[Call]) -> list[Future]:
 def give_results(results: Sequence[Future], values: Sequence[Number]) -> None:
     """Set the Futures."""
     for future, value in zip(results, values, strict=True):
-        future.set(value)
+        future.give(value)

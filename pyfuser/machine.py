@@ -32,7 +32,8 @@ class Machine:
     `crowding` to the time of the traffic. gathering: the fraction that a loop over gathered
     elements (neighbour lists) loses when it shares its iterations with anything, measured at up to
     a quarter on forces between particles, with equal instructions. cache: bytes of the second
-    level, which belongs to a core.
+    level, which belongs to a core. stores: bytes that move for each byte that is stored and not
+    read before (a cache reads a line before it changes a part of it).
     """
 
     launch: float = 5e-6
@@ -41,6 +42,7 @@ class Machine:
     crowding: float = 0.02
     gathering: float = 0.3
     cache: int = 1 << 20
+    stores: float = 2.0
 
 
 DEFAULT = Machine()
@@ -85,29 +87,29 @@ def identity() -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def text_of(values: Mapping[str, Any]) -> str:
-    """The calibration file with the constants that were measured on this machine."""
-    facts = {
-        "schema": SCHEMA,
-        "identity": identity(),
-        "processor": processor(),
-        "threads": SETTINGS.threads,
-        **values,
-    }
+def text_of(values: Mapping[str, Any], about: Mapping[str, Any] | None = None) -> str:
+    """The calibration file with the constants that were measured on this machine.
+
+    about: the facts of another one, its identity among them.
+    """
+    own = {"identity": identity(), "processor": processor(), "threads": SETTINGS.threads}
+    facts = {"schema": SCHEMA, **(own if about is None else about), **values}
     import json  # needed only once a machine
 
     return json.dumps(facts, indent=4) + "\n"
 
 
-def parsed(text: bytes) -> dict[str, Any]:
+def parsed(text: bytes, whose: str = "") -> dict[str, Any]:
     """The constants in a calibration file; none if it is broken, or of another machine.
+
+    whose: the identity of the right one, this machine's by default.
 
     JSON of nothing but numbers and strings is a Python literal, too; the module json would cost
     2 ms at the start of every program.
     """
     try:
         facts = ast.literal_eval(text.decode())
-        if facts["schema"] != SCHEMA or facts["identity"] != identity():
+        if facts["schema"] != SCHEMA or facts["identity"] != (whose or identity()):
             return {}
         return {name: _checked(name, facts[name]) for name in LIMITS if name in facts}
     except (ValueError, TypeError, KeyError, SyntaxError, MemoryError, RecursionError):

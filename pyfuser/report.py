@@ -11,6 +11,7 @@ from pyfuser.codegen.order import loop_order, walks
 from pyfuser.driver import FLUSHES, UNRECORDED, Flush
 from pyfuser.ir.nodes import Load, Store, Sym, Update, Workunit
 from pyfuser.ir.visit import all_expressions, statements, sym_of
+from pyfuser.launches import Launch
 from pyfuser.plan.callsite import argument_text
 from pyfuser.plan.explain import (
     CallReport,
@@ -21,7 +22,7 @@ from pyfuser.plan.explain import (
     describe,
     short_path,
 )
-from pyfuser.plan.plan import Rejection, Sweep
+from pyfuser.plan.plan import Group, Plan, Rejection, Sweep
 from pyfuser.plan.profit import bytes_moved, group_cost, sweep_cost
 from pyfuser.trace.shape import RegionShape, TraceShape
 from pyfuser.transform.fuse import fuse
@@ -55,12 +56,20 @@ def explanation(covered: Sequence[Flush], source: bool = False) -> Explanation:
         groups += _groups(flush, calls)
         rejections += [_rejection(flush, calls, r) for r in flush.program.plan.rejections]
     recorded = sum(len(flush.calls) for flush in covered)
+    to_device, to_host = (sum(flush.copied[k] for flush in covered) for k in (0, 1))
     unrecorded = [
         f"{name} ({short_path(code.co_filename)}:{line}): {why}"
         for (name, code, line), why in UNRECORDED.items()
     ]
     return Explanation(
-        tuple(groups), tuple(rejections), recorded, source, tuple(sweeps), tuple(unrecorded)
+        tuple(groups),
+        tuple(rejections),
+        recorded,
+        source,
+        tuple(sweeps),
+        tuple(unrecorded),
+        to_device,
+        to_host,
     )
 
 
@@ -68,6 +77,7 @@ def _groups(flush: Flush, calls: list[CallReport]) -> Iterable[GroupReport]:
     program = flush.program
     trace, groups = program.trace, program.plan.groups
     measured = _measured(flush)
+    registers = {launch.calls: _registers(launch) for launch in program.launches}
     shapes = group_shapes(trace, [group.calls for group in groups])
     for group, shape, kernel in zip(groups, shapes, program.kernels, strict=True):
         before = fuse(shape)
@@ -87,7 +97,18 @@ def _groups(flush: Flush, calls: list[CallReport]) -> Iterable[GroupReport]:
             modelled_unfused=sum(group_cost(trace, (n,)) for n in group.calls),
             measured=measured.get(group.calls),
             order=_order(specialise(kernel), before, names),
+            coarsened=_coarsened(program.plan, group, calls),
+            registers=registers.get(group.calls, ""),
         )
+
+
+def _coarsened(plan: Plan, group: Group, calls: Sequence[CallReport]) -> dict[int, tuple[str, ...]]:
+    """The names of a group's coarsened calls, by factor."""
+    found: dict[int, dict[str, None]] = {}
+    for position, factor in plan.coarsened:
+        if position in group.calls:
+            found.setdefault(factor, {})[calls[position].name] = None
+    return {factor: tuple(names) for factor, names in found.items()}
 
 
 def _order(kernel: Kernel, before: Kernel, names: _Names) -> str:
@@ -134,6 +155,7 @@ def _sweeps(flush: Flush, before: int) -> Iterable[SweepReport]:
             sweep_cost(trace, calls, rolling),
             sum(group_cost(trace, (n,)) for n in calls),
             measured.get(calls),
+            any(trace.calls[n].pattern == "scan" for n in calls),
         )
 
 
@@ -141,6 +163,15 @@ def _measured(flush: Flush) -> dict[tuple[int, ...], float]:
     """The mean seconds of the flush's launches, by their calls."""
     launches = flush.program.launches
     return {launch.calls: launch.timing.mean for launch in launches if launch.timing.runs}
+
+
+def _registers(launch: Launch) -> str:
+    """What a GPU's compiler said of a kernel."""
+    texts = []
+    for used in launch.launchable.registers():
+        spilled = f", {used.spilled} bytes of local memory" if used.spilled else ""
+        texts.append(f"{used.registers} registers{spilled}")
+    return f"a thread has {' and '.join(texts)}" if texts else ""
 
 
 def _window_names(flush: Flush, sweep: Sweep) -> Iterable[str]:
@@ -241,7 +272,7 @@ def _rejection(flush: Flush, calls: list[CallReport], rejection: Rejection) -> R
     return RejectionReport(first, second, rejection.reason, message, location, same_sweep)
 
 
-_SWEEPABLE = frozenset({"flow", "anti", "output", "unknown-access", "space"})
+_SWEEPABLE = frozenset({"flow", "anti", "output", "unknown-access", "space", "pattern"})
 """What keeps calls out of one loop but not, of itself, out of one sweep."""
 
 _VERBS = {

@@ -19,7 +19,9 @@ from dataclasses import replace
 from tests.fuzz.chains import ChainMaker
 from tests.fuzz.host import random_host, random_resize
 from tests.fuzz.pipelines import PipelineMaker
+from tests.fuzz.prefixes import PrefixMaker
 from tests.fuzz.program import Base, Call, Host, Program, Step
+from tests.fuzz.rows import RowMaker
 from tests.fuzz.statements import CallMaker
 
 _MIXED = ("float64", "float32", "float32", "int32", "int64", "bool", "complex64", "complex128")
@@ -59,6 +61,10 @@ class _ProgramMaker:
             self.add_chain(bases)
         if rng.random() < 0.15:
             original = self.add_pipeline(original)
+        elif self.rank == 1 and rng.random() < 0.2:
+            original = self.add_rows(original)
+        elif self.rank == 1 and rng.random() < 0.4:
+            original = self.add_prefixes(original)
         if len(self.steps) < 2:
             self.add_call(bases)
             self.add_call(bases)
@@ -126,6 +132,20 @@ class _ProgramMaker:
             return bases
         source, sink = self.rng.choice(floats), self.rng.choice(floats)
         maker = PipelineMaker(self.rng, self.mixed, source, sink)
+        for call in maker.calls():
+            self.add(call)
+        return (*bases[:-1], *maker.bases, bases[-1])
+
+    def add_rows(self, bases: tuple[Base, ...]) -> tuple[Base, ...]:
+        """Calls over elements of rows, and over rows; returns all bases."""
+        maker = RowMaker(self.rng, self.size)
+        for call in maker.calls():
+            self.add(call)
+        return (*bases[:-1], *maker.bases, bases[-1])
+
+    def add_prefixes(self, bases: tuple[Base, ...]) -> tuple[Base, ...]:
+        """Scans among maps over the same iterations; returns all bases."""
+        maker = PrefixMaker(self.rng, len(self.steps))
         for call in maker.calls():
             self.add(call)
         return (*bases[:-1], *maker.bases, bases[-1])

@@ -169,7 +169,7 @@ def test_a_calibration_measures_everything_and_is_kept(quick: Path) -> None:
 
 def test_what_rounds_disagree_about_stays(quick: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = {"launch": 1e-6, "bandwidth": 1e11, "streams": 9, "crowding": 0.5}
-    calibration._write(machine.calibration_file(), text_of(before))
+    calibration.write(machine.calibration_file(), text_of(before))
     monkeypatch.setattr(calibration, "AGREE", 0.0)
     after = pyfuser.calibrate()
     assert {name: getattr(after.machine, name) for name in before} == before

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from experiments.peers import program, report
-from experiments.peers.contestants import CONTESTANTS
+from experiments.peers.contestants import CONTESTANTS, GPUS, of
 from experiments.peers.measure import Options, Result, measure, steps
 from pyfuser.settings import SETTINGS
 
@@ -21,10 +21,12 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="python -m experiments.peers", description=__doc__)
     made.add_argument("--programs", nargs="+", default=program.names(), metavar="NAME")
     made.add_argument(
-        "--peers", nargs="+", default=list(CONTESTANTS), choices=CONTESTANTS, metavar="NAME",
-        help=f"any of {', '.join(CONTESTANTS)} (all)",
+        "--peers", nargs="+", choices=CONTESTANTS, metavar="NAME",
+        help=f"on the host any of {', '.join(of(None))}; on a GPU {', '.join(of('Cuda'))} (all)",
     )  # fmt: skip
-    made.add_argument("--size", default="default", help="a number, or small, default or large")
+    made.add_argument("--size", default="default", help="a number, or small, default, large or gpu")
+    made.add_argument("--check-size", help="check results at this size (at the one measured)")
+    made.add_argument("--space", choices=GPUS, help="measure on a GPU (on the host)")
     made.add_argument("--repeat", type=int, default=7, help="timed rounds (%(default)s)")
     made.add_argument("--threads", type=int, default=SETTINGS.threads, help="for each (all cores)")
     made.add_argument("--json", type=Path, metavar="FILE", help="write all raw times here")
@@ -58,8 +60,18 @@ def main() -> int:
     unknown = sorted(set(given.programs) - set(program.names()))
     if unknown or given.repeat < 1 or given.threads < 1:
         made.error(f"unknown programs {unknown}" if unknown else "expected at least 1")
+    here = of(given.space)
+    peers = here if given.peers is None else given.peers
+    if not set(peers) <= set(here):
+        made.error(f"--peers: expected any of {', '.join(here)}")
     options = Options(
-        tuple(given.programs), tuple(given.peers), given.size, given.repeat, given.threads
+        tuple(given.programs),
+        tuple(peers),
+        given.size,
+        given.repeat,
+        given.threads,
+        given.space,
+        given.check_size,
     )
     results = measured(options, given.json)
     console = Console()

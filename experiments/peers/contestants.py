@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
+from inspect import signature
 from time import perf_counter
 from types import ModuleType
 from typing import Any
@@ -14,44 +15,66 @@ from typing import Any
 import numpy as np
 
 import pyfuser
-from experiments.peers import program
+from experiments.peers import libraries, program
 from experiments.peers.cpp import Builder
+from experiments.peers.libraries import aligned
+from pyfuser.compare.serve import use_space
 
 Run = Callable[[Any], None]
-Array = np.ndarray[Any, Any]
-
-CACHE_LINE = 64  # bytes; also the widest vector
 
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """A peer. `package` is what must be installed; `factory` the name in a program's file."""
+    """A peer. `package` is what must be installed; `factory` the name in a program's file.
+
+    `library` has its arrays (None: NumPy's are); `spaces` says where it runs.
+    """
 
     name: str
     label: str
     factory: str
     package: str | None = None
     fastmath: bool = False  # may change values: never counts as ahead
+    library: str | None = None
+    spaces: tuple[str | None, ...] = (None,)
+
+    def written(self, module: ModuleType) -> bool:
+        """Whether a program has its version. NumPy's is CuPy's, too, if it takes the functions."""
+        factory = getattr(module, self.factory, None)
+        return factory is not None and (
+            self.library != "cupy" or bool(signature(factory).parameters)
+        )
 
     def lacks(self, module: ModuleType) -> str | None:
         """Why it cannot run a program; None if it can."""
-        if not hasattr(module, self.factory):
-            return "not written"
+        if not self.written(module):
+            return NOT_WRITTEN
         if self.package is not None and find_spec(self.package) is None:
-            return f"{self.package} is not installed: pip install -e '.[peers]'"
+            hint = ": pip install -e '.[peers]'" if None in self.spaces else ""
+            return f"{self.package} {NOT_INSTALLED}{hint}"
         return None
 
 
+NOT_WRITTEN, NOT_INSTALLED = "not written", "is not installed"
+GPUS = ("Cuda", "HIP")
+MODULES = {"cupy": "cupy", "torch": "torch", "numba-cuda": "numba.cuda"}  # given to factories
 CONTESTANTS = {
     contestant.name: contestant
     for contestant in (
         Contestant("cpp", "C++", "cpp"),
         Contestant("numba", "Numba", "numba", "numba"),
         Contestant("numpy", "NumPy", "numpy"),
-        Contestant("jax", "JAX", "jax", "jax"),
+        Contestant("jax", "JAX", "jax", "jax", library="jax", spaces=(None, *GPUS)),
         Contestant("numexpr", "numexpr", "numexpr", "numexpr"),
         Contestant("cpp-fast", "C++ -ffast-math", "cpp", fastmath=True),
         Contestant("numba-fast", "Numba fastmath", "numba", "numba", fastmath=True),
+        Contestant("cupy", "CuPy", "numpy", "cupy", library="cupy", spaces=GPUS),
+        # cupy.fuse makes one kernel, which NVRTC compiles with contraction: as CuPy's own are
+        Contestant("cupy-fuse", "cupy.fuse", "cupy_fuse", "cupy", library="cupy", spaces=GPUS),
+        Contestant("torch", "torch.compile", "torch", "torch", library="torch", spaces=GPUS),
+        Contestant(
+            "numba-cuda", "Numba CUDA", "numba_cuda", "numba", False, "numba-cuda", ("Cuda",)
+        ),
     )
 }
 OURS = {"fused": pyfuser.fusing, "unfused": pyfuser.unfused}
@@ -60,30 +83,41 @@ LABELS = {"fused": "fused", "unfused": "unfused"} | {
 }
 
 
+def of(space: str | None) -> list[str]:
+    """The names of the peers that run in an execution space (None: on the host)."""
+    return [name for name, contestant in CONTESTANTS.items() if space in contestant.spaces]
+
+
 class Expert:
     """A program by a peer."""
 
-    def __init__(self, contestant: Contestant, name: str, size: int) -> None:
+    def __init__(self, contestant: Contestant, name: str, size: int, space: str | None) -> None:
         self._module = program.load(name)
+        self._library = (
+            libraries.HOST
+            if contestant.library is None
+            else libraries.find(contestant.library, space)
+        )
         start = perf_counter()
         self._run = _build(contestant, self._module)
         self.build_seconds = perf_counter() - start
         self.state = self._module.setup(size)
-        _place(self.state, _to_jax if contestant.factory == "jax" else aligned)
+        for key, value in vars(self.state).items():
+            if isinstance(value, np.ndarray):
+                setattr(self.state, key, self._library.place(value))
+        self._finish()
+
+    def _finish(self) -> None:
+        self._library.finish(list(vars(self.state).values()))
 
     def run(self) -> None:
         """Make one run; wait until its results are in memory."""
         self._run(self.state)
-        for value in vars(self.state).values():
-            if hasattr(value, "block_until_ready"):
-                value.block_until_ready()
+        self._finish()
 
     def outputs(self) -> dict[str, Any]:
         """The outputs, as NumPy arrays and numbers, whatever the peer keeps them in."""
-        plain = {
-            key: np.asarray(value) if hasattr(value, "block_until_ready") else value
-            for key, value in vars(self.state).items()
-        }
+        plain = {key: self._library.fetch(value) for key, value in vars(self.state).items()}
         return dict(self._module.outputs(program.State(**plain)))
 
 
@@ -131,13 +165,41 @@ class Copy:
         return {"target": self._target}
 
 
-def make(contestant: str, name: str, size: int) -> Expert | Ours | Copy:
+class DeviceCopy:
+    """The same between two arrays on the GPU, each some times its cache."""
+
+    ELEMENTS = 40_000_000
+    BYTES = 16 * ELEMENTS
+    build_seconds = 0.0
+
+    def __init__(self) -> None:
+        cupy = import_module("cupy")
+        self._finish = cupy.cuda.Device().synchronize
+        self._source, self._target = (cupy.zeros(self.ELEMENTS) for _ in range(2))
+        self._source.fill(1.0)
+        self._finish()
+
+    def run(self) -> None:
+        """Copy once."""
+        self._target[...] = self._source
+        self._finish()
+
+    def outputs(self) -> dict[str, Any]:
+        """What was copied."""
+        return {"target": self._target.get()}
+
+
+Program = Expert | Ours | Copy | DeviceCopy
+
+
+def make(contestant: str, name: str, size: int, space: str | None = None) -> Program:
     """A program set up by a contestant: a peer, "fused", "unfused" or "copy"."""
     if contestant == "copy":
-        return Copy()
+        return Copy() if space is None else DeviceCopy()
     if contestant in OURS:
+        use_space(space)
         return Ours(contestant, name, size)
-    return Expert(CONTESTANTS[contestant], name, size)
+    return Expert(CONTESTANTS[contestant], name, size, space)
 
 
 def _build(contestant: Contestant, module: ModuleType) -> Run:
@@ -152,27 +214,6 @@ def _build(contestant: Contestant, module: ModuleType) -> Run:
         return factory(
             partial(numba.njit, parallel=True, error_model="numpy", fastmath=contestant.fastmath)
         )
-    if contestant.factory == "jax":
-        os.environ.update(JAX_ENABLE_X64="1", JAX_PLATFORMS="cpu")  # read when it is imported
+    if contestant.library in MODULES:
+        return factory(import_module(MODULES[contestant.library]))
     return factory()
-
-
-def _place(state: Any, place: Callable[[Array], Any]) -> None:
-    for key, value in vars(state).items():
-        if isinstance(value, np.ndarray):
-            setattr(state, key, place(value))
-
-
-def aligned(array: Array) -> Array:
-    """A copy that starts on a cache line, as experts (and we) allocate and NumPy does not."""
-    raw = np.empty(array.nbytes + CACHE_LINE, np.uint8)
-    start = -raw.ctypes.data % CACHE_LINE
-    made: Array = raw[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
-    made[...] = array
-    return made
-
-
-def _to_jax(array: Array) -> Any:
-    import jax.numpy as jnp
-
-    return jnp.asarray(array)

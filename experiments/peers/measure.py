@@ -12,25 +12,31 @@ from pathlib import Path
 from statistics import median
 
 from experiments.peers import program
-from experiments.peers.contestants import CONTESTANTS, Copy
+from experiments.peers.contestants import CONTESTANTS, Copy, DeviceCopy
 from pyfuser.compare import serve
 from pyfuser.compare.peer import Conversation, PeerError
 from pyfuser.compare.summary import speedup
 
 WARM_UPS = 2
+CHECK_RUNS = 2
 ROOT = Path(__file__).parents[2]
 EVEN = 0.05  # a ratio within this of 1 is noise
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What to measure: see `python -m experiments.peers --help`."""
+    """What to measure: see `python -m experiments.peers --help`.
+
+    space: None for the host. check_size: at which results are checked; None: the size measured.
+    """
 
     programs: tuple[str, ...]
     peers: tuple[str, ...]
     size: str
     repeat: int
     threads: int
+    space: str | None = None
+    check_size: str | None = None
 
 
 @dataclass(slots=True)
@@ -48,18 +54,23 @@ class Column:
 
 @dataclass(slots=True)
 class Result:
-    """A program's comparison. `floor_bytes` is what a run must move, at `copy`'s bandwidth."""
+    """A program's comparison. `floor_bytes` is what a run must move, at `copy`'s bandwidth.
+
+    `copy_bytes` is what a copy moves; `device` the GPU, if it is one.
+    """
 
     name: str
     size: int
     floor_bytes: int
     copy: Column
     columns: dict[str, Column]
+    copy_bytes: int = Copy.BYTES
+    device: str | None = None
 
     @property
     def floor(self) -> float:
         """Seconds that moving the necessary bytes takes; 0 if there are none to speak of."""
-        return self.floor_bytes / Copy.BYTES * median(self.copy.times)
+        return self.floor_bytes / self.copy_bytes * median(self.copy.times)
 
     def ahead(self, name: str) -> float:
         """How much longer than our fused run a contestant takes: median over rounds."""
@@ -77,7 +88,9 @@ class Result:
 
 
 @contextmanager
-def processes(names: Sequence[str], threads: int) -> Iterator[dict[str, Conversation]]:
+def processes(
+    names: Sequence[str], threads: int, space: str | None
+) -> Iterator[dict[str, Conversation]]:
     """A process for each contestant, with an empty cache of kernels, for as long as needed."""
     count = str(threads)
     variables = ("OMP", "NUMBA", "NUMEXPR", "OPENBLAS", "MKL")
@@ -92,6 +105,7 @@ def processes(names: Sequence[str], threads: int) -> Iterator[dict[str, Conversa
         made = {}
         for name in names:
             command = [sys.executable, "-m", "experiments.peers.serve", name, count]
+            command += [] if space is None else [space]
             made[name] = Conversation(command, cwd=ROOT, env=environment)
             stack.callback(made[name].close)
         yield made
@@ -111,11 +125,18 @@ def measure(options: Options, advance: Callable[[str], None]) -> Iterator[Result
             columns[peer].error = CONTESTANTS[peer].lacks(module)
         runnable = [contestant for contestant, column in columns.items() if column.error is None]
         copy = Column()
-        with processes([*runnable, "copy"], options.threads) as conversations:
+        names = [*runnable, "copy"]
+        with processes(names, options.threads, options.space) as conversations:
+            device = conversations["copy"].ask("device")
             everybody = {**{each: columns[each] for each in runnable}, "copy": copy}
             _rounds(name, size, everybody, conversations, options.repeat, advance)
-            _compare(name, size, columns, conversations, WARM_UPS + options.repeat)
-        yield Result(name, size, module.floor(size), copy, columns)
+            if options.check_size is None:
+                _compare(name, size, columns, conversations, WARM_UPS + options.repeat)
+            else:
+                small = serve.size_of(program.kernel(name), options.check_size)
+                check_at(name, small, columns, conversations)
+        yardstick = Copy.BYTES if options.space is None else DeviceCopy.BYTES
+        yield Result(name, size, module.floor(size), copy, columns, yardstick, device)
 
 
 def _rounds(
@@ -170,3 +191,21 @@ def _compare(
             column.error = str(error)
             continue
         column.check = program.failed_check(name, theirs, size, runs, expected=ours)
+
+
+def check_at(
+    name: str, size: int, columns: dict[str, Column], conversations: dict[str, Conversation]
+) -> None:
+    """Run everybody at another size, and hold the results against the program's reference."""
+    for contestant, column in columns.items():
+        if column.error is not None:
+            continue
+        try:
+            conversations[contestant].ask(f"load {name} {size}")
+            for _ in range(CHECK_RUNS):
+                conversations[contestant].run()
+            found = conversations[contestant].outputs()
+        except PeerError as error:
+            column.error = str(error)
+            continue
+        column.check = program.failed_check(name, found, size, CHECK_RUNS)

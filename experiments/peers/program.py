@@ -7,8 +7,9 @@ Each file defines, for the program of the same name in `kernels/`,
 - ``floor(size) -> int``: the bytes that one run must move through memory if each array that lives
   on is read or written once a sweep, and nothing else moves (0: no memory traffic to speak of),
 - a factory for each peer that has a version: ``cpp(build)``, ``numba(njit)``, ``numpy()``,
-  ``jax()``, ``numexpr()``. It imports the library, compiles what it can and returns
-  ``run(state)``, which makes one run in place.
+  ``jax()``, ``numexpr()``, ``cupy_fuse(cupy)``, ``torch(torch)``, ``numba_cuda(cuda)``. It imports
+  the library, compiles what it can and returns ``run(state)``, which makes one run in place. Where
+  ``numpy(np)`` takes the module of its functions, it is CuPy's version, too.
 """
 
 from __future__ import annotations
@@ -36,6 +37,12 @@ def names() -> list[str]:
 def load(name: str) -> ModuleType:
     """The experts' versions of a program."""
     return importlib.import_module(f"experiments.peers.programs.{name}")
+
+
+def erf(np: ModuleType) -> Any:
+    """The error function for arrays of NumPy or CuPy, which have none themselves."""
+    scipy = "cupyx.scipy" if np.__name__ == "cupy" else "scipy"
+    return importlib.import_module(f"{scipy}.special").erf
 
 
 def kernel(name: str) -> ModuleType:

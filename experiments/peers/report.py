@@ -12,13 +12,13 @@ from typing import Any
 
 from rich.table import Table
 
-from experiments.peers.contestants import CONTESTANTS, LABELS
+from experiments.peers.contestants import CONTESTANTS, LABELS, NOT_INSTALLED, NOT_WRITTEN
 from experiments.peers.measure import EVEN, Column, Options, Result
 from pyfuser.compare import machine
 from pyfuser.compare.report import seconds
 from pyfuser.compare.summary import spread
 
-PACKAGES = ("numba", "jax", "numexpr", "scipy")
+PACKAGES = ("numba", "jax", "numexpr", "scipy", "torch")
 
 
 def complain(results: Sequence[Result]) -> int:
@@ -83,7 +83,9 @@ def _times(column: Column) -> str:
 def _cell(result: Result, name: str) -> str:
     column = result.columns[name]
     if column.error is not None:
-        return "-" if column.error == "not written" else "failed"
+        if NOT_INSTALLED in column.error:
+            return "not installed"
+        return "-" if column.error == NOT_WRITTEN else "failed"
     wrong = " wrong" if column.check is not None else ""
     return f"{seconds(median(column.times))} {result.ahead(name):.2f}x{wrong}"
 
@@ -106,7 +108,7 @@ def table(results: Sequence[Result], options: Options) -> Table:
     """The rows for a terminal."""
     made = Table(
         title="median of one run (spread); x: how much longer than PyFuser, fused",
-        caption=f"{machine.processor()}, {options.threads} threads; floor: bytes that must move "
+        caption=f"{_processor(results, options)}; floor: bytes that must move "
         "over the bandwidth of a copy in the same rounds",
     )
     for number, heading in enumerate(headings(options)):
@@ -118,7 +120,7 @@ def table(results: Sequence[Result], options: Options) -> Table:
 
 def markdown(results: Sequence[Result], options: Options) -> str:
     """Both tables, with the machine and the versions."""
-    facts = ", ".join(f"{key} {value}" for key, value in _machine(options).items())
+    facts = ", ".join(f"{key} {value}" for key, value in _machine(results, options).items())
     first = ["program", "PyFuser", *(LABELS[peer] for peer in options.peers)]
     return "\n\n".join([
         f"Measured on: {facts}.",
@@ -128,14 +130,22 @@ def markdown(results: Sequence[Result], options: Options) -> str:
     ]) + "\n"  # fmt: skip
 
 
+def _processor(results: Sequence[Result], options: Options) -> str:
+    """What the programs ran on."""
+    devices = [result.device for result in results if result.device is not None]
+    return devices[0] if devices else f"{machine.processor()}, {options.threads} threads"
+
+
 def _pipes(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
     lines = [head, ["---"] + ["---:"] * (len(head) - 1), *body]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _machine(options: Options) -> dict[str, str | int]:
+def _machine(results: Sequence[Result], options: Options) -> dict[str, str | int]:
     found = machine.describe()
     found["threads"] = options.threads
+    for device in {result.device for result in results if result.device is not None}:
+        found["gpu"] = device
     for package in PACKAGES:
         try:
             found[package] = version(package)
@@ -159,7 +169,7 @@ def as_json(results: Sequence[Result], options: Options) -> dict[str, Any]:
         }
         for result in results
     ]
-    return {"machine": _machine(options), "options": asdict(options), "programs": programs}
+    return {"machine": _machine(results, options), "options": asdict(options), "programs": programs}
 
 
 def save_plot(results: Sequence[Result], options: Options, path: Path) -> None:
@@ -195,7 +205,7 @@ def save_plot(results: Sequence[Result], options: Options, path: Path) -> None:
     axes.invert_yaxis()
     axes.grid(axis="x", which="both", linewidth=0.3)
     axes.set_xlabel("time over PyFuser's fused time (left of 1: faster than PyFuser)")
-    axes.set_title(f"{machine.processor()}, {options.threads} threads", size=10)
+    axes.set_title(f"{_processor(results, options)}", size=10)
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150)

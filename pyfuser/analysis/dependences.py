@@ -61,12 +61,14 @@ def dependences(trace: TraceShape) -> DependenceGraph:
 
     Sets of calls are bit sets of their positions.
     """
+    if len(trace.calls) < 2:
+        return DependenceGraph(len(trace.calls), ())  # without a look at what it touches
     found: list[Dependence] = []
     before: list[int] = []  # for each call, those it must follow
     apart: list[int] = []  # those it must not share a loop with, by a path
     history = _History()
-    for sink, call in enumerate(trace.calls):
-        kind = history.kind_of(call)
+    for sink, (kind, call) in enumerate(zip(trace.kinds, trace.calls, strict=True)):
+        history.meet(kind, call)
         ordered = separate = 0
         candidates = history.overlapping(kind)
         while candidates:
@@ -115,7 +117,6 @@ class _History:
     """The calls so far, found by the bytes they touch. Equal calls are of one kind."""
 
     def __init__(self) -> None:
-        self._kinds: dict[CallShape, int] = {}
         self._shapes: list[CallShape] = []  # of each kind
         self._touches: list[tuple[Touch, ...]] = []  # of each kind
         self._spans: list[frozenset[_Span]] = []  # of each kind
@@ -124,16 +125,14 @@ class _History:
         self._users: dict[int, dict[_Span, int]] = {}  # by cluster: the calls that touch a span
         self._conflicts: dict[tuple[int, int], tuple[_Conflict, ...]] = {}
 
-    def kind_of(self, call: CallShape) -> int:
-        """The number of a call's kind."""
-        kind = self._kinds.setdefault(call, len(self._kinds))
+    def meet(self, kind: int, call: CallShape) -> None:
+        """Look at what a call touches, if it is the first of its kind; kinds count up from 0."""
         if kind == len(self._shapes):
             found = tuple(touches(call))
             self._shapes.append(call)
             self._touches.append(found)
             self._spans.append(_spans(found))
             self._members.append(0)
-        return kind
 
     def add(self, kind: int) -> None:
         """Append a call of a kind."""

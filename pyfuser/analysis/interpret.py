@@ -3,6 +3,10 @@
 The domain is that of affine equalities with constants (M. Karr, "Affine relationships among
 variables of a program", 1976), reduced to one affine function a local: where control flow joins,
 a local keeps its function only if both ways agree, and a loop forgets what its body assigns.
+
+Of a local without a function the bounds may be known (see `analysis.bounds`). In a subscript it
+then is a variable that may have any value between them: enough to say which elements may be
+touched, but never which surely are.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ from collections.abc import Callable
 
 from pyfuser.analysis import affine
 from pyfuser.analysis.affine import EVERYTHING, Affine, Constraint, Interval, PointSet
+from pyfuser.analysis.bounds import bounded_locals
 from pyfuser.analysis.intervals import fits
 from pyfuser.analysis.relation import Access, Mode, Relation
 from pyfuser.ir import nodes
@@ -51,6 +56,8 @@ class Interpreter:
         for number, sym in enumerate(workunit.indices):
             if fits(self.ranges[number], sym.dtype):
                 self.values[sym] = affine.variable(number)
+        self.known = {sym: value.span(self.ranges) for sym, value in self.values.items()}
+        self.bounded: dict[Sym, Affine] | None = None  # what bounds stand for; see _guess
 
     def run(self) -> tuple[Access, ...]:
         self.execute(self.body)
@@ -234,15 +241,33 @@ class Interpreter:
         if param is None:
             return  # a local array
         known = [self.affine(index) for index in indices]
+        certain = None not in known
+        if not certain:
+            known = [self._guess(index) for index in indices]
         rank = len(self.shapes.get(view, known))
         subscripts = tuple((known + [None] * rank)[:rank])
         key = (param, mode, op, subscripts, self.guard, self.loops)
         if key in self.found:
             return
         domain, box = self._domain(subscripts)
-        relation = Relation(self.begin, self.end, subscripts, domain, tuple(self.ranges), box)
-        exact = self.exact and None not in subscripts
+        ranges, vague = tuple(self.ranges), not certain and None not in subscripts
+        relation = Relation(self.begin, self.end, subscripts, domain, ranges, box, vague)
+        exact = self.exact and certain
         self.found[key] = Access(param, mode, op, relation, location, exact)
+
+    def _guess(self, index: Expr) -> Affine | None:
+        """A subscript with a variable for each local of which only bounds are known."""
+        if self.bounded is None:
+            self.bounded = {}
+            for sym, bounds in bounded_locals(self.body, self.known).items():
+                number = self._new(bounds)
+                self.unboxed.add(number)
+                self.bounded[sym] = affine.variable(number)
+        saved = self.values
+        self.values = {**self.bounded, **saved}
+        value = self.affine(index)
+        self.values = saved
+        return value
 
     def _domain(self, subscripts: tuple[Affine | None, ...]) -> tuple[PointSet, bool]:
         """The guard with the definitions of all variables that matter, and whether it is a box."""

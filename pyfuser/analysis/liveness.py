@@ -6,7 +6,9 @@ every iteration of its box may be taken to overwrite (see `accesses`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from pyfuser.analysis.accesses import Access, Mode, accesses
@@ -26,6 +28,15 @@ class Lifetime(NamedTuple):
     escapes: bool
 
 
+class _Use(NamedTuple):
+    """An access of a call, with the first and the last byte of the cluster that it may touch."""
+
+    access: Access
+    region: RegionShape
+    low: int
+    high: int
+
+
 class Liveness:
     """The lifetimes of everything the calls of a trace write."""
 
@@ -35,58 +46,75 @@ class Liveness:
         for position, call in enumerate(trace.calls):
             for cluster in {a.cluster for a in call.arguments if isinstance(a, RegionShape)}:
                 self._users.setdefault(cluster, []).append(position)
-        self._known: dict[tuple[int, int], Lifetime] = {}
+        self._uses: dict[int, dict[int, list[_Use]]] = {}  # by kind of call, by cluster
 
-    def is_dead_after(self, cluster: int, positions: Iterable[int]) -> bool:
-        """Whether nobody but a group's own calls reads what they write to a cluster."""
+    def is_dead_after(self, cluster: int, positions: Sequence[int]) -> bool:
+        """Whether nobody but a group's own calls reads what they write to a cluster.
+
+        Where they write nothing, either answer is right.
+        """
         group = 0
         for position in positions:
             group |= 1 << position
+        last = self._users[cluster][-1]
+        if group >> last & 1 and not self._trace.clusters[cluster].temporary:
+            return False  # what the last user writes stays
         return not any(
-            lifetime.escapes or lifetime.readers & ~group
+            use.access.mode is not Mode.READ and self._follow(position, use, group).escapes
             for position in positions
-            for lifetime in (self.lifetime(position, cluster),)
+            for use in self._accesses(position, cluster)
         )
 
     def lifetime(self, position: int, cluster: int) -> Lifetime:
         """The lifetime of what one call writes to a cluster."""
-        key = position, cluster
-        known = self._known.get(key)
+        readers, escapes = 0, False
+        for use in self._accesses(position, cluster):
+            if use.access.mode is not Mode.READ:
+                found = self._follow(position, use, -1)
+                readers, escapes = readers | found.readers, escapes or found.escapes
+        return Lifetime(readers, escapes)
+
+    def _accesses(self, position: int, cluster: int) -> Sequence[_Use]:
+        kind = self._trace.kinds[position]
+        known = self._uses.get(kind)
         if known is None:
-            readers, escapes = 0, False
-            for access, region in self._accesses(position, cluster):
-                if access.mode is not Mode.READ:
-                    found = self._follow(position, access, region)
-                    readers, escapes = readers | found.readers, escapes or found.escapes
-            known = self._known[key] = Lifetime(readers, escapes)
-        return known
+            call = self._trace.calls[position]
+            known = self._uses[kind] = {}
+            for access in accesses(call):
+                region = call.arguments[access.param]
+                assert isinstance(region, RegionShape)
+                use = _Use(access, region, *footprint(region, access.relation))
+                known.setdefault(region.cluster, []).append(use)
+        return known.get(cluster, ())
 
-    def _accesses(self, position: int, cluster: int) -> Iterable[tuple[Access, RegionShape]]:
-        call = self._trace.calls[position]
-        for access in accesses(call):
-            region = call.arguments[access.param]
-            if isinstance(region, RegionShape) and region.cluster == cluster:
-                yield access, region
+    def _follow(self, position: int, use: _Use, group: int) -> Lifetime:
+        """Look for readers of a written value until it is overwritten.
 
-    def _follow(self, position: int, access: Access, region: RegionShape) -> Lifetime:
-        """Look for readers of a written value until it is overwritten."""
-        low, high = footprint(region, access.relation)
+        One outside of `group` (a bit set) ends the search: to it the value escapes.
+        """
+        access, region, low, high = use
         readers = 0
         users = self._users[region.cluster]
-        later = users[users.index(position) + 1 :]
+        later = users[bisect_right(users, position) :]
         for user in later[:MAX_LATER]:
             killed = False
-            for other, where in self._accesses(user, region.cluster):
+            for other, where, first, last in self._accesses(user, region.cluster):
                 if other.mode is Mode.WRITE:
                     killed |= where == region and _overwrites(other, access)
-                    continue
-                first, last = footprint(where, other.relation)
-                if first <= high and low <= last:
+                elif first <= high and low <= last:
                     readers |= 1 << user
+            if readers & ~group:
+                return Lifetime(readers, True)
             if killed:
                 return Lifetime(readers, False)
         temporary = self._trace.clusters[region.cluster].temporary
         return Lifetime(readers, not temporary or len(later) > MAX_LATER)
+
+
+@lru_cache(maxsize=4)
+def liveness(trace: TraceShape) -> Liveness:
+    """The lifetimes of a trace, which several steps of planning ask for."""
+    return Liveness(trace)
 
 
 def _overwrites(later: Access, earlier: Access) -> bool:

@@ -216,6 +216,8 @@ def _by_sets(
         return _VERDICTS[empty]
     differ = " or ".join(f"p{d} != q{d}" for d in range(rank))
     empty = polyhedra.is_empty(variables, [*constraints, f"({differ})"])
+    if empty is False and (first.vague or second.vague):
+        return Verdict.UNKNOWN  # they may touch the same byte: nobody knows whether they do
     if empty is not True:
         return _VERDICTS[empty]
     equal = [f"p{d} = q{d}" for d in range(rank)]

@@ -23,7 +23,8 @@ class Relation(NamedTuple):
     Iterations lie in the box begin <= index < end and in `domain`, which also ties the inner
     variables. indices: one affine function a dimension, None where it is not known (any element
     along that dimension). ranges: bounds of each variable where the access happens. box: it
-    happens for all combinations of all variables in their ranges.
+    happens for all combinations of all variables in their ranges. vague: some variable stands for
+    a value of which only the bounds are known.
     """
 
     begin: tuple[int, ...]
@@ -32,6 +33,7 @@ class Relation(NamedTuple):
     domain: PointSet
     ranges: tuple[Interval, ...]
     box: bool
+    vague: bool = False
 
     @property
     def everywhere(self) -> bool:

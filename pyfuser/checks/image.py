@@ -9,6 +9,7 @@ import numpy as np
 
 from pyfuser.trace.call import Argument, Call
 from pyfuser.trace.future import Future
+from pyfuser.trace.images import shared_buffer
 from pyfuser.trace.memory import Buffer, Handle, Region
 
 ALIGNMENT = 64
@@ -28,6 +29,8 @@ class Image:
         ranges = []
         for call in calls:
             for argument in call.arguments:
+                if isinstance(argument, Region) and argument.buffer.image is not None:
+                    argument.buffer.allocate()  # a GPU may have the newest values
                 if isinstance(argument, Region) and argument.buffer.external:
                     low, high = argument.bounds()
                     address = argument.buffer.address
@@ -62,7 +65,7 @@ class Image:
             address = buffer.address + argument.offset
             low = buffer.address + argument.bounds()[0]
             where = next(r for r in self._external if r.low <= low <= r.high)
-            return argument._replace(buffer=where.buffer, offset=address - where.low)
+            return argument._replace(buffer=where.buffer, offset=address - where.low + where.start)
         copied = self._buffers.get(id(buffer))
         if copied is None:
             handle = Handle()
@@ -75,16 +78,18 @@ class Image:
 
 
 class _Range:
-    """A copy of the bytes from `low` to `high`, which is as well aligned as they are."""
+    """A copy of the bytes from `low` to `high`, which is as well aligned as they are.
+
+    It begins at byte `start` of the buffer.
+    """
 
     def __init__(self, low: int, high: int) -> None:
         self.low, self.high = low, high
         memory = (ctypes.c_uint8 * (high - low)).from_address(low)
         room = np.empty(high - low + ALIGNMENT, np.uint8)
-        start = (low - room.ctypes.data) % ALIGNMENT
-        copied = room[start : start + high - low]
-        copied[:] = np.ctypeslib.as_array(memory)
-        self.buffer = Buffer.wrap(copied)
+        self.start = start = (low - room.ctypes.data) % ALIGNMENT
+        room[start : start + high - low] = np.ctypeslib.as_array(memory)
+        self.buffer = shared_buffer(room, Buffer.wrap)
 
 
 def _nothing() -> None:

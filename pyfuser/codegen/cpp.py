@@ -22,8 +22,10 @@ from types import ModuleType
 
 from pyfuser.codegen import (
     cpp_bounds,
+    cpp_chain,
     cpp_map,
     cpp_prelude,
+    cpp_prelude_scan,
     cpp_prelude_sweep,
     cpp_reduce,
     cpp_rows,
@@ -44,7 +46,8 @@ def emit(spec: KernelSpec | SweepSpec) -> str:
     """The source of a kernel."""
     if isinstance(spec, SweepSpec):
         loops = [_summing(context) for context in cpp_sweep.contexts(spec)]
-        text = cpp_sweep.emit(spec, loops)
+        has_scan = any(stage.pattern == "scan" for stage in spec.stages)
+        text = cpp_chain.emit(spec, loops) if has_scan else cpp_sweep.emit(spec, loops)
         return _preamble(spec.title, loops, text) + text
     pattern: ModuleType = cpp_map
     if spec.pattern == "scan":
@@ -98,6 +101,7 @@ _PIECES = (
     ("#pragma omp", cpp_prelude.OPENMP),
     ("pf_axis", cpp_prelude.AXIS),
     ("pf_sum", cpp_prelude.SUM),
+    ("pf_chain", cpp_prelude_scan.CHAIN),
     ("pf_parts", cpp_prelude_sweep.PARTS),
     ("pf_schedule", cpp_prelude_sweep.SWEEP),
     ("pf_storage", cpp_prelude_sweep.STORAGE),

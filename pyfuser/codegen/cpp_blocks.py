@@ -11,16 +11,21 @@ from pyfuser.codegen.cpp_context import Bounds, Context, closed, nest, outer_loo
 from pyfuser.codegen.cpp_prelude import BLOCK
 from pyfuser.codegen.cpp_statements import INDENT
 from pyfuser.codegen.cpp_strips import Strips, strip_loops, strips_of
-from pyfuser.codegen.segments import Segment, expansion, prepare
+from pyfuser.codegen.segments import Segment, expansion, prepare, row_lengths
 from pyfuser.codegen.strips import strips
 from pyfuser.codegen.vectorisable import is_covered
 from pyfuser.ir.canonical import all_syms
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Body, If, Sym
+from pyfuser.ir.nodes import Body, DeclareArray, If, Stmt, Sym
 from pyfuser.ir.visit import all_expressions, assigned, declared
 
 BLOCK_BYTES = 16384
 """What the values kept for a block may take: half of a small first-level cache."""
+
+LONG_BLOCK = 4 * BLOCK
+
+VECTOR_REGISTERS = 32
+"""Of a processor with AVX-512; others have fewer."""
 
 LOCALS = cpp_strips.LOCALS | {"at", "count", "left", "step"}
 
@@ -31,11 +36,13 @@ PrintBody = Callable[[Body, int], list[str]]
 class Blocks:
     """The segments of a body, and the arrays (by local) that carry values between their loops.
 
-    size: iterations of a block. strips: how those of a body with one segment take turns.
+    lengths: of those locals that are arrays themselves, one for each iteration. size: iterations
+    of a block. strips: how those of a body with one segment take turns.
     """
 
     segments: tuple[Segment, ...]
     arrays: dict[Sym, str]
+    lengths: dict[Sym, int]
     size: int
     strips: Strips | None = None
 
@@ -52,9 +59,12 @@ def blocks_of(context: Context, kept: int = 0, smallest: int = BLOCK // 4) -> Bl
     """
     body = context.workunit.body
     segments: tuple[Segment, ...] = (Segment(body, True),)
+    lengths: dict[Sym, int] = {}
     if context.independent:
-        segments = prepare(body, _aliased(context), fresh_syms(context))
-        size = sum(sym.dtype.size for sym in expansion(segments))
+        indices = frozenset(context.workunit.indices)
+        segments = prepare(body, _aliased(context), indices, fresh_syms(context))
+        lengths = row_lengths(tuple(stmt for part in segments for stmt in part.body))
+        size = sum(lengths.get(sym, 1) * sym.dtype.size for sym in expansion(segments))
         if smallest * size > BLOCK_BYTES:
             segments, size = (Segment(body, True),), 0
         kept += size
@@ -66,8 +76,21 @@ def blocks_of(context: Context, kept: int = 0, smallest: int = BLOCK // 4) -> Bl
     apart = _strips(context, segments) if context.independent else None
     take, names = context.unique.take, context.names
     arrays = {sym: take(f"{names[sym]}_block") for sym in expansion(segments)}
-    fitting = (n for n in (BLOCK, BLOCK // 2) if n * kept <= BLOCK_BYTES)
-    return Blocks(segments, arrays, max(next(fitting, smallest), smallest), apart)
+    single = len(segments) == 1 and apart is None
+    sizes = (LONG_BLOCK,) * (single and _is_long(context, kept)) + (BLOCK, BLOCK // 2)
+    fitting = (n for n in sizes if n * kept <= BLOCK_BYTES)
+    lengths = {sym: length for sym, length in lengths.items() if sym in arrays}
+    return Blocks(segments, arrays, lengths, max(next(fitting, smallest), smallest), apart)
+
+
+def _is_long(context: Context, kept: int) -> bool:
+    """Whether a loop has more scalars than there are vector registers, and keeps little.
+
+    It then begins by spreading them over vectors in memory: 72 of them in kernels/rk4.py, whose
+    blocks have 16 vectors of iterations else. Without need, long blocks cost up to a tenth.
+    """
+    scalars = sum(param.rank == 0 for param in context.workunit.params)
+    return scalars > VECTOR_REGISTERS and kept * LONG_BLOCK <= BLOCK_BYTES // 4
 
 
 def _strips(context: Context, segments: tuple[Segment, ...]) -> Strips | None:
@@ -112,7 +135,8 @@ def array_lines(blocks: Blocks, depth: int) -> list[str]:
     if blocks.strips is not None:
         return cpp_strips.memory_lines(blocks.strips, depth)
     return [
-        f"{INDENT * depth}alignas(64) {sym.dtype.cpp} {name}[{blocks.size}];"
+        f"{INDENT * depth}alignas(64) {sym.dtype.cpp} "
+        f"{name}[{blocks.size * blocks.lengths.get(sym, 1)}];"
         for sym, name in blocks.arrays.items()
     ]
 
@@ -132,15 +156,38 @@ def segment_loops(
         lines.append(f"{indent}{INDENT}const int64_t {context.counter(axis)} = at + step;")
         lines += context.narrowed(depth + 1)
         for sym in segment.arriving:
+            if sym in blocks.lengths:
+                lines.append(indent + INDENT + _row(context, blocks, sym))
+                continue
             kind = ("" if sym in changed else "const ") + sym.dtype.cpp
             lines.append(
                 f"{indent}{INDENT}{kind} {context.names[sym]} = {blocks.arrays[sym]}[step];"
             )
-        lines += print_body(segment.body, depth + 1)
+        body: list[Stmt] = []
+        for stmt in segment.body:
+            if isinstance(stmt, DeclareArray) and stmt.sym in blocks.lengths:
+                lines += [indent + INDENT + line for line in _zeroed(context, blocks, stmt.sym)]
+            else:
+                body.append(stmt)
+        lines += print_body(tuple(body), depth + 1)
         for sym in segment.leaving:
-            lines.append(f"{indent}{INDENT}{blocks.arrays[sym]}[step] = {context.names[sym]};")
+            if sym not in blocks.lengths:
+                lines.append(f"{indent}{INDENT}{blocks.arrays[sym]}[step] = {context.names[sym]};")
         lines.append(f"{indent}}}")
     return lines
+
+
+def _row(context: Context, blocks: Blocks, sym: Sym) -> str:
+    """The declaration of an iteration's own array, which is a part of the block's."""
+    array, length = blocks.arrays[sym], blocks.lengths[sym]
+    return f"{sym.dtype.cpp}* const {context.names[sym]} = {array} + {length} * step;"
+
+
+def _zeroed(context: Context, blocks: Blocks, sym: Sym) -> list[str]:
+    """The same where the array starts, at zeros."""
+    name, kind = context.names[sym], sym.dtype.cpp
+    clear = f"for (int cell = 0; cell < {blocks.lengths[sym]}; ++cell) {name}[cell] = {kind}();"
+    return [_row(context, blocks, sym), clear]
 
 
 def blocked_nest(context: Context, blocks: Blocks, bounds: list[Bounds]) -> list[str]:

@@ -8,7 +8,7 @@ BLOCK = 128
 """Iterations that are run together; of a reduction, terms that are computed before being added."""
 
 TILE = 4096
-"""Iterations that one partial result of a scan, or of a large reduction, covers."""
+"""Iterations that one partial result of a large reduction covers."""
 
 TILES = 64
 """Partial results of a small reduction, so that threads can share it."""

@@ -9,11 +9,13 @@ fused with. An accumulator that is used otherwise is computed by one thread.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pyfuser.codegen.cpp_blocks import LOCALS as BLOCK_LOCALS
 from pyfuser.codegen.cpp_blocks import Blocks, array_lines, blocks_of, segment_loops
 from pyfuser.codegen.cpp_context import Bounds, Context, box_bounds, entry, function, nest
+from pyfuser.codegen.cpp_groups import LANES, Groups, Lanes, groups_of, run_function
+from pyfuser.codegen.cpp_groups import LOCALS as GROUP_LOCALS
 from pyfuser.codegen.cpp_rows import row_lines, row_sums, totals
 from pyfuser.codegen.cpp_statements import INDENT
 from pyfuser.codegen.order import given_order
@@ -24,6 +26,7 @@ from pyfuser.ir.visit import all_expressions, assigned, statements
 
 LOCALS = (
     BLOCK_LOCALS
+    | GROUP_LOCALS
     | {"row", "row_end", "column", "column_end", "running", "left", "space"}
     | {"rest", "tiling", "threads", "tile"}
 )
@@ -117,7 +120,11 @@ def tile_code(context: Context) -> tuple[list[SumNames], int, str]:
     single = any(a.sym.dtype is DType.FLOAT32 for a in accumulators)
     blocks = blocks_of(context, kept=sum(sizes), smallest=64 if single else 32)
     terms = _terms_function(context, sums, blocks)
-    code = terms + _running(sums, blocks.size) + _more_function(context, sums, blocks.size)
+    groups = groups_of(context, blocks)
+    code = terms + _running(sums, blocks.size)
+    if groups is not None:
+        code += _run_function(context, sums, blocks.size, groups)
+    code += _more_function(context, sums, blocks.size, groups)
     return sums, blocks.size, code
 
 
@@ -143,11 +150,13 @@ def _running(sums: Sequence[SumNames], block: int) -> str:
     return "\n".join([*lines, f"{INDENT}}}", "};", "", ""])
 
 
-def _more_function(context: Context, sums: Sequence[SumNames], block: int) -> str:
+def _more_function(
+    context: Context, sums: Sequence[SumNames], block: int, groups: Groups | None
+) -> str:
     rank = context.spec.rank
     lines, bounds = box_bounds(context) if rank > 1 else ([], [])
     lines = [*lines, *row_loop(context, bounds)]
-    lines += _columns(context, sums, bounds, block)
+    lines += _columns(context, sums, bounds, block, groups)
     if rank > 2:
         lines += next_row(context, bounds)
     if rank > 1:
@@ -208,11 +217,16 @@ def next_row(context: Context, bounds: list[Bounds]) -> list[str]:
 
 
 def _columns(
-    context: Context, sums: Sequence[SumNames], bounds: list[Bounds], size: int
+    context: Context,
+    sums: Sequence[SumNames],
+    bounds: list[Bounds],
+    size: int,
+    groups: Groups | None,
 ) -> list[str]:
     """The loop over blocks of the innermost axis.
 
-    A full block has a constant number of iterations, which vectorises without a remainder.
+    A full block has a constant number of iterations, which vectorises without a remainder; of
+    sums in groups so has a run, which takes the place of all full blocks.
     """
     rank = context.spec.rank
     base = "" if rank == 1 else f"{bounds[-1][0]} + "
@@ -223,13 +237,24 @@ def _columns(
         terms = "".join(f", running.{s.sum}.term{s.times(filled)}" for s in sums)
         return f"pf_terms(at, {count}{terms}{tail});"
 
+    if groups is None:
+        full = [
+            f"    if (left >= {size} && space == {size}) {{",
+            f"        {block(str(size), '')}",
+            *(f"        running.{s.sum}.add({size});" for s in sums),
+            f"        at += {size};",
+        ]
+    else:
+        full = [
+            f"    if (left >= {LANES} && space == {size}) {{",
+            f"        const int64_t run = left < {groups.run} ? left & -{LANES} : {groups.run};",
+            f"        pf_run(running, at, run{tail});",
+            "        at += run;",
+        ]
     lines = [
         f"for (int64_t at = {base}column; at < {base}column_end;) {{",
         f"    const int64_t left = {base}column_end - at, space = {size} - running.filled;",
-        f"    if (left >= {size} && space == {size}) {{",
-        f"        {block(str(size), '')}",
-        *(f"        running.{s.sum}.add({size});" for s in sums),
-        f"        at += {size};",
+        *full,
         "        continue;",
         "    }",
         "    const int64_t count = left < space ? left : space;",
@@ -253,21 +278,36 @@ def _terms_function(context: Context, sums: Sequence[SumNames], blocks: Blocks) 
     """
     last = context.spec.rank - 1
     lines = array_lines(blocks, 1)
-    lines += segment_loops(context, blocks, last, 1, _Terms(context, sums).lines)
+    lines += segment_loops(context, blocks, last, 1, _Terms(context, _by_sym(context, sums)).lines)
     parameters = ["int64_t at", "int64_t count", *(f"{s.part}* {s.terms}" for s in sums)]
     parameters += [f"const int64_t {context.counter(axis)}" for axis in range(last)]
     inline = blocks.single and len(sums) <= INLINE_SUMS
     return function("void pf_terms", [*parameters, *context.signature], lines, inline)
 
 
+def _by_sym(context: Context, sums: Sequence[SumNames]) -> dict[Sym, SumNames]:
+    return {a.sym: s for a, s in zip(context.workunit.accumulators, sums, strict=True)}
+
+
+def _run_function(context: Context, sums: Sequence[SumNames], block: int, groups: Groups) -> str:
+    """The loops over a run of iterations, where the sums are in groups."""
+    named = _by_sym(context, sums)
+    lanes = {sym: Lanes(s.kind, s.terms, s.sum, s.sum_type(block)) for sym, s in named.items()}
+
+    def terms(body: Body, depth: int) -> list[str]:
+        own = assigned(body)
+        return _Terms(context, {s: n for s, n in named.items() if s in own}).lines(body, depth)
+
+    return run_function(context, groups, lanes, terms)
+
+
 class _Terms:
     """Prints the segments of a body, in order, with each accumulator a local."""
 
-    def __init__(self, context: Context, sums: Sequence[SumNames]) -> None:
-        syms = [a.sym for a in context.workunit.accumulators]
+    def __init__(self, context: Context, sums: Mapping[Sym, SumNames]) -> None:
         self.context = context
-        self.sums = dict(zip(syms, sums, strict=True))
-        self.direct = _single_updates(context.workunit.body, syms)
+        self.sums = sums
+        self.direct = _single_updates(context.workunit.body, tuple(sums))
         self.started: set[Sym] = set()
 
     def lines(self, body: Body, depth: int) -> list[str]:

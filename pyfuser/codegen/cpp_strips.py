@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from pyfuser.codegen.cpp_context import Context
 from pyfuser.codegen.cpp_statements import INDENT
 from pyfuser.codegen.segments import Segment, expansion
-from pyfuser.codegen.strips import STRIP
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Body, Declare, DeclareArray, For, Stmt, Sym
 from pyfuser.ir.visit import assigned
+from pyfuser.plan.plan import STRIP
 
 LOCALS = frozenset({"strip", "lanes", "cell"})
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyfuser.codegen import cpp_map, cpp_reduce
+from pyfuser.codegen import cpp_map, cpp_reduce, cpp_scan
 from pyfuser.codegen.cpp_context import (
     Context,
     Slot,
@@ -38,7 +38,7 @@ from pyfuser.ir.dtypes import DType
 
 ROLLING_WORDS = 5  # of a rolling view, see `pf_rolling`
 
-LOCALS = cpp_map.LOCALS | cpp_reduce.LOCALS | {"first", "last", "state"}
+LOCALS = cpp_map.LOCALS | cpp_reduce.LOCALS | cpp_scan.LOCALS | {"first", "last", "state", "sum"}
 
 
 def contexts(spec: SweepSpec) -> list[Context]:
@@ -48,7 +48,7 @@ def contexts(spec: SweepSpec) -> list[Context]:
 
 def emit(spec: SweepSpec, loops: Sequence[Context]) -> str:
     """The distinct loops, each in a namespace of its own, and the entry point."""
-    distinct = {context.spec: _Stage(n, context) for n, context in enumerate(loops)}
+    distinct = {context.spec: Stage(n, context) for n, context in enumerate(loops)}
     code = "".join(stage.code() for stage in distinct.values())
     return code + _entry(spec, [distinct[stage] for stage in spec.stages])
 
@@ -65,7 +65,7 @@ def _is_wide(spec: KernelSpec, slot: Slot) -> bool:
     return slot.kind == "scalar" and dtype is DType.COMPLEX128
 
 
-class _Stage:
+class Stage:
     """One loop of a sweep."""
 
     def __init__(self, number: int, context: Context) -> None:
@@ -75,6 +75,10 @@ class _Stage:
 
     def code(self) -> str:
         """Its namespace: the loop, and `run`, which continues it over some steps."""
+        return self.wrapped(self.loop())
+
+    def loop(self) -> str:
+        """The loop and `run`."""
         context = self.context
         if context.workunit.accumulators:
             self.sums, block, loops = tile_code(context)
@@ -85,13 +89,17 @@ class _Stage:
             body, state = _map_steps(context), "void*"
         run = [*unpacked(context), *body]
         parameters = ["const int64_t* slot", state, "int64_t first", "int64_t last"]
-        code = loops + function("void run", parameters, _indented(run))
-        checks = [*unpacked(context), *alignment_checks(context), "return 0;"]
-        code += function("int misaligned", ["const int64_t* slot"], _indented(checks))
+        return loops + function("void run", parameters, indented(run))
+
+    def wrapped(self, code: str) -> str:
+        """The namespace with this code, and a test of the arrays' alignment."""
+        lines = [*unpacked(self.context), *alignment_checks(self.context), "return 0;"]
+        code += function("int misaligned", ["const int64_t* slot"], indented(lines))
         return f"namespace {self.name} {{\n\n{code}}}  // namespace {self.name}\n\n"
 
 
-def _indented(lines: Sequence[str]) -> list[str]:
+def indented(lines: Sequence[str]) -> list[str]:
+    """The lines one level deeper."""
     return [INDENT + line for line in lines]
 
 
@@ -111,12 +119,12 @@ def _map_steps(context: Context) -> list[str]:
 # --------------------------------------------------------------------------- the launch
 
 
-def _entry(spec: SweepSpec, stages: Sequence[_Stage]) -> str:
+def _entry(spec: SweepSpec, stages: Sequence[Stage]) -> str:
     sums = [(n, stage) for n, stage in enumerate(stages) if stage.sums]
-    sections = _sections(spec)
+    sections = sections_of(spec)
     size = sections[-1] + section_words(spec.stages[-1])
     guarded = bool(sums or spec.rolling)  # something needs memory
-    lines = _checks(stages, sections)
+    lines = checks(stages, sections)
     lines += _stage_table("slot", stages, sections)
     lines.append(f"const pf_schedule schedule(stages, {len(stages)}, slot[1]);")
     lines.append(f"const int64_t threads = {'1' if spec.serial else 'schedule.parts(slot[0])'};")
@@ -140,7 +148,7 @@ def _entry(spec: SweepSpec, stages: Sequence[_Stage]) -> str:
     return head + "".join(f"{INDENT}{line}\n" for line in lines) + "}\n"
 
 
-def _sections(spec: SweepSpec) -> list[int]:
+def sections_of(spec: SweepSpec) -> list[int]:
     """The first slot of each loop's section."""
     place = 2 + len(spec.stages) + ROLLING_WORDS * len(spec.rolling)
     places = []
@@ -150,8 +158,8 @@ def _sections(spec: SweepSpec) -> list[int]:
     return places
 
 
-def _checks(stages: Sequence[_Stage], sections: Sequence[int]) -> list[str]:
-    """Whether the loops' arrays are aligned."""
+def checks(stages: Sequence[Stage], sections: Sequence[int]) -> list[str]:
+    """Statements that return which parameter, of all loops, is misaligned."""
     lines, params = [], 0
     for stage, section in zip(stages, sections, strict=True):
         check = f"if (const int at = {stage.name}::misaligned(slot + {section})) return at"
@@ -160,7 +168,7 @@ def _checks(stages: Sequence[_Stage], sections: Sequence[int]) -> list[str]:
     return lines
 
 
-def _stage_table(slots: str, stages: Sequence[_Stage], sections: Sequence[int]) -> list[str]:
+def _stage_table(slots: str, stages: Sequence[Stage], sections: Sequence[int]) -> list[str]:
     """`stages`, whose loops find their arguments in `slots`."""
     table = []
     for n, (stage, section) in enumerate(zip(stages, sections, strict=True)):
@@ -168,7 +176,7 @@ def _stage_table(slots: str, stages: Sequence[_Stage], sections: Sequence[int]) 
         table.append(
             f"{{{stage.name}::run, {slots} + {section}, slot[{section}], slot[{2 + n}], {bounds}}},"
         )
-    return ["const pf_stage stages[] = {", *_indented(table), "};"]
+    return ["const pf_stage stages[] = {", *indented(table), "};"]
 
 
 def _window_table(spec: SweepSpec, sections: Sequence[int]) -> list[str]:
@@ -180,7 +188,7 @@ def _window_table(spec: SweepSpec, sections: Sequence[int]) -> list[str]:
         first = 2 + len(spec.stages) + ROLLING_WORDS * n
         numbers = ", ".join(f"slot[{first + k}]" for k in range(ROLLING_WORDS))
         table.append(f"{{{{{numbers}}}, places{n}, 0, 0}},")
-    return [*lines, "pf_window windows[] = {", *_indented(table), "};"] if table else []
+    return [*lines, "pf_window windows[] = {", *indented(table), "};"] if table else []
 
 
 def _pointer_slot(spec: SweepSpec, sections: Sequence[int], loop: int, param: int) -> int:
@@ -195,7 +203,7 @@ def _pointer_slot(spec: SweepSpec, sections: Sequence[int], loop: int, param: in
 
 
 def _parallel(
-    spec: SweepSpec, stages: Sequence[_Stage], sections: Sequence[int], size: int
+    spec: SweepSpec, stages: Sequence[Stage], sections: Sequence[int], size: int
 ) -> list[str]:
     """What each thread does."""
     sums = [n for n, stage in enumerate(stages) if stage.sums]
@@ -224,7 +232,7 @@ def _parallel(
         tail = f"states, slots, mine, {len(spec.rolling)}"
     if spec.serial:
         inside.append(f"{guard}schedule.share(part, parts, {tail});")
-        return ["{", *_indented(inside), "}"]
+        return ["{", *indented(inside), "}"]
     if sums:
         inside += ["#pragma omp single", "for (int64_t cut = 1; cut < parts; ++cut) {"]
         inside.append(f"{INDENT}const int64_t step = schedule.cut(cut, parts);")
@@ -239,4 +247,4 @@ def _parallel(
         f"{guard}schedule.between(part + 1, parts, {tail});",
     ]
     parallel = "#pragma omp parallel if (threads > 1) num_threads(threads)"
-    return [parallel, "{", *_indented(inside), "}"]
+    return [parallel, "{", *indented(inside), "}"]

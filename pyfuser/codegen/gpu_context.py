@@ -39,8 +39,10 @@ class Argument:
     """One parameter of a GPU kernel.
 
     kind: "begin" and "end" (int64, of `axis` of the space), "pointer", "scalar" (of `dtype`),
-    "stride" and "extent" (int64, of `axis` of view `param`; see `cpp_context.Slot`), "workspace" or
-    "results" (pointers). param: the position in workunit.params of the four in the middle.
+    "address" (behind each real floating-point scalar: where its value is, on the device; 0: the
+    scalar is the value), "stride" and "extent" (int64, of `axis` of view `param`; see
+    `cpp_context.Slot`), "workspace" or "results" (pointers). param: the position in
+    workunit.params of the five in the middle.
     """
 
     kind: str
@@ -195,19 +197,38 @@ class GpuContext(Context):
         indices = [self.names[sym] for sym in spec.workunit.indices]
         self.begin = [self.unique.take(f"{name}_begin") for name in indices]
         self.end = [self.unique.take(f"{name}_end") for name in indices]
+        # By name: type, name, and the two parameters that the value comes from.
+        self.numbers: dict[str, tuple[str, str, str, str]] = {}
+        for param in spec.workunit.params:
+            if not param.rank and param.sym.dtype.is_float:
+                name = self.names[param.sym]
+                given, where = (self.unique.take(f"{name}_{end}") for end in ("given", "at"))
+                self.numbers[name] = (param.sym.dtype.cpp, name, given, where)
 
     def head(self, entry: str, threads: int) -> str:
-        """The declaration of an entry point, for blocks of at most so many threads."""
+        """An entry point, for blocks of at most so many threads, up to what its body does."""
         text = ",\n".join(INDENT + parameter for parameter in self.kernel_parameters())
-        return f'extern "C" __global__ void __launch_bounds__({threads}) {entry}(\n{text}\n) {{\n'
+        head = f'extern "C" __global__ void __launch_bounds__({threads}) {entry}(\n{text}\n) {{\n'
+        return head + "".join(
+            f"{INDENT}const {kind} {name} = {where} ? *{where} : {given};\n"
+            for kind, name, given, where in self.numbers.values()
+        )
 
     def kernel_parameters(self) -> list[str]:
         """The declarations of all parameters, in the order of `gpu_arguments`."""
         bounds = [f"const int64_t {name}" for name in (*self.begin, *self.end)]
+        slots = []
+        for parameter in self.parameters:
+            number = self.numbers.get(parameter.name)
+            if number is None:
+                slots.append(str(parameter))
+            else:
+                kind, _, given, where = number
+                slots += [f"const {kind} {given}", f"const {kind}* const {where}"]
         outputs = []
         if self.workunit.accumulators:
             outputs = ["void* const workspace", "int64_t* const results"]
-        return [*bounds, *self.signature, *outputs]
+        return [*bounds, *slots, *outputs]
 
     def result(self, k: int, value: str) -> str:
         """The statement that stores the value of accumulator `k`."""
@@ -225,6 +246,8 @@ def gpu_arguments(spec: KernelSpec) -> tuple[Argument, ...]:
         dtype = spec.workunit.params[slot.param].sym.dtype if own else DType.INT64
         axis = -1 if own else slot.axis
         slots.append(Argument(slot.kind, dtype, slot.param, axis))
+        if slot.kind == "scalar" and dtype.is_float:
+            slots.append(Argument("address", DType.INT64, slot.param))
     outputs = ["workspace", "results"] if spec.workunit.accumulators else []
     return (*bounds, *slots, *(Argument(kind) for kind in outputs))
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from pyfuser.codegen.cpp_cost import body_cost
+from pyfuser.codegen.locality import torn
 from pyfuser.codegen.speculate import speculate
 from pyfuser.codegen.vectorisable import (
     conditional,
@@ -41,8 +42,14 @@ from pyfuser.ir.visit import (
 WORTH = 12
 """Additions in an iteration of a vector segment that are worth a loop of their own."""
 
+_FETCHED_FOR_AN_ADDITION = 10
+"""Elements that a loop fetches from the second-level cache, not the first, in that time."""
+
 MAX_STATEMENTS = 600
 """Dependences are tested in pairs."""
+
+MAX_ROW = 16
+"""Elements of a local array of which a block has one for each iteration."""
 
 _CHEAP = 3  # additions that are computed again rather than kept
 
@@ -64,15 +71,19 @@ class Segment:
     leaving: tuple[Sym, ...] = ()
 
 
-def distribute(body: Body, aliased: frozenset[Sym], fresh: Fresh) -> tuple[Segment, ...]:
+def distribute(
+    body: Body, aliased: frozenset[Sym], indices: frozenset[Sym], fresh: Fresh
+) -> tuple[Segment, ...]:
     """The segments of a body, in order; one, with the body itself, if several do not pay.
 
-    `aliased` are the views that may overlap one another; `fresh(name, dtype)` makes Syms.
+    `aliased` are the views that may overlap one another, `indices` those of the space;
+    `fresh(name, dtype)` makes Syms.
     """
     whole = (Segment(body, True),)
     if _all_vectorise(body) or not may_interleave(body):
         return whole
     arrays = local_arrays(body)
+    own = indices | {stmt.sym for stmt in statements(body) if isinstance(stmt, Declare)}
     body = tuple(_isolated(body, arrays, fresh))
     repeated = cheap_declarations(body)
     units = [stmt for stmt in body if not (isinstance(stmt, Declare) and stmt.sym in repeated)]
@@ -82,10 +93,11 @@ def distribute(body: Body, aliased: frozenset[Sym], fresh: Fresh) -> tuple[Segme
     before = dependences(units, aliased)
     while True:
         groups = grouped(kinds, before)
+        parts = [tuple(units[n] for n in group) for group in groups]
         poor = [
             n
-            for group in groups
-            if kinds[group[0]] and body_cost(tuple(units[n] for n in group)) < WORTH
+            for place, group in enumerate(groups)
+            if kinds[group[0]] and not _pays(parts, place, own)
             for n in group
         ]
         if len(groups) == 1 or len(poor) == sum(kinds):
@@ -94,17 +106,44 @@ def distribute(body: Body, aliased: frozenset[Sym], fresh: Fresh) -> tuple[Segme
             break
         for n in poor:
             kinds[n] = False
-    parts = [tuple(units[n] for n in group) for group in groups]
     result = expanded(parts, [kinds[group[0]] for group in groups], repeated)
-    return whole if arrays & {s for part in result for s in part.arriving} else result
+    passed = arrays & {s for part in result for s in part.arriving}
+    return result if passed <= row_lengths(body).keys() else whole
 
 
-def prepare(body: Body, aliased: frozenset[Sym], fresh: Fresh) -> tuple[Segment, ...]:
+def row_lengths(body: Body) -> dict[Sym, int]:
+    """The lengths of the local arrays of which each iteration of a block may have its own.
+
+    They are short, and start at zeros.
+    """
+    return {
+        stmt.sym: len(stmt.values)
+        for stmt in body
+        if isinstance(stmt, nodes.DeclareArray)
+        and len(stmt.values) <= MAX_ROW
+        and all(is_zero(value) for value in stmt.values)
+    }
+
+
+def is_zero(value: Expr) -> bool:
+    """Whether a value is the constant that `T()` makes."""
+    return isinstance(value, nodes.Const) and repr(value.value) in ("0", "0.0", "0j", "False")
+
+
+def _pays(parts: Sequence[Body], place: int, own: frozenset[Sym]) -> bool:
+    """Whether to run a vector segment's loop apart saves more than it costs."""
+    cost = body_cost(parts[place])
+    return cost >= WORTH and torn(parts, place, own) <= _FETCHED_FOR_AN_ADDITION * cost
+
+
+def prepare(
+    body: Body, aliased: frozenset[Sym], indices: frozenset[Sym], fresh: Fresh
+) -> tuple[Segment, ...]:
     """The segments of a body, with conditional maths calls made unconditional where that helps."""
     changed = speculate(body, fresh)
-    result = distribute(changed, aliased, fresh)
+    result = distribute(changed, aliased, indices, fresh)
     if changed != body and len(result) == 1 and not _all_vectorise(changed):
-        return distribute(body, aliased, fresh)
+        return distribute(body, aliased, indices, fresh)
     return result
 
 
@@ -276,6 +315,8 @@ def _kinds(units: Sequence[Stmt], arrays: frozenset[Sym]) -> list[bool]:
         stmt = units[n]
         if isinstance(stmt, Declare) and isinstance(stmt.value, (nodes.Const, type(None))):
             kinds[n] = user.get(stmt.sym, True)
+        elif isinstance(stmt, nodes.DeclareArray):
+            kinds[n] = kinds[n] and user.get(stmt.sym, True)
         reads, writes = _accesses(stmt)
         user.update(dict.fromkeys(reads | writes, kinds[n]))
     return kinds

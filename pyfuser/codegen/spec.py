@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TypeAlias
 
 from pyfuser.codegen.order import SERIAL_SPACES, LoopOrder, given_order, loop_order
 from pyfuser.ir import nodes
-from pyfuser.ir.canonical import all_syms, canonical
+from pyfuser.ir.canonical import MAX_WORKUNITS, all_syms, canonical
 from pyfuser.ir.nodes import Body, SourceLocation, Sym, Workunit
 from pyfuser.ir.visit import all_expressions, expressions, statements, sym_of
 from pyfuser.trace.shape import RegionShape
@@ -190,6 +191,7 @@ def _stride_classes(
     return tuple(result)
 
 
+@lru_cache(maxsize=MAX_WORKUNITS)
 def written_views(workunit: Workunit) -> frozenset[Sym]:
     """The view parameters that a workunit writes (atomically or not)."""
     params = {param.sym for param in workunit.params if param.rank}

@@ -26,14 +26,13 @@ from pyfuser.codegen.segments import (
     dependences,
     expanded,
     grouped,
+    is_zero,
     may_interleave,
 )
 from pyfuser.ir import nodes
 from pyfuser.ir.nodes import Body, DeclareArray, Expr, For, Stmt, Sym
 from pyfuser.ir.visit import all_expressions, assigned, declared, expressions, statements
-
-STRIP = 8
-"""Iterations side by side: additions take four cycles, and two start in each."""
+from pyfuser.plan.plan import STRIP
 
 STRIP_BYTES = 32768
 """What the rows of a strip may take: a first-level cache."""
@@ -75,11 +74,7 @@ def strips(
 
 def _starts_at_values(stmt: DeclareArray) -> bool:
     """Whether a local array starts with anything but zeros."""
-    return any(value != stmt.values[0] or not _is_zero(value) for value in stmt.values)
-
-
-def _is_zero(value: Expr) -> bool:
-    return isinstance(value, nodes.Const) and repr(value.value) in ("0", "0.0", "0j", "False")
+    return any(value != stmt.values[0] or not is_zero(value) for value in stmt.values)
 
 
 def _waits(stmt: Stmt, changing: set[Sym], fixed: frozenset[Sym], sums: frozenset[Sym]) -> bool:

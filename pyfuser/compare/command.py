@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyfuser.compare import peer, report, scripts, serve
+from pyfuser.compare import machine, peer, report, scripts, serve
 from pyfuser.compare.measure import Options, Result, measure, steps
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--repeat", type=_positive, default=9, help="timed runs of each kind (%(default)s)"
+    )
+    parser.add_argument(
+        "--arguments", default="", metavar="TEXT", help="what scripts are run with, as in a shell"
     )
     parser.add_argument("--space", help="execution space, such as OpenMP or Serial")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all raw times here")
@@ -69,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not console.is_terminal:
         console = Console(width=160)  # a log wraps no rows
     others = [path for path in arguments.programs if not serve.is_program(path)]
-    failed = _compare_scripts(others, options, console) if others else 0
+    failed = _compare_scripts(others, options, arguments, console) if others else 0
     programs = [path for path in arguments.programs if path not in others]
     if not programs:
         return failed
@@ -89,13 +93,22 @@ def run(arguments: argparse.Namespace) -> int:
     return max(failed, exit_code(results))
 
 
-def _compare_scripts(paths: Sequence[Path], options: Options, console: Console) -> int:
+def _compare_scripts(
+    paths: Sequence[Path], options: Options, arguments: argparse.Namespace, console: Console
+) -> int:
     """Compare scripts that are not programs; 1 if the output of one differs."""
+    given = shlex.split(arguments.arguments)
     results = []
     for path in paths:
         with console.status(path.stem):
-            results.append(scripts.compare(path, options.repeat, options.space))
+            results.append(
+                scripts.compare(path, options.repeat, options.space, given, options.peer_python)
+            )
     console.print(scripts.table(results))
+    if arguments.json is not None and len(paths) == len(arguments.programs):
+        found = {"machine": machine.describe(), "scripts": [result.as_json() for result in results]}
+        arguments.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        print(f"wrote {arguments.json}")
     return int(any(result.difference is not None for result in results))
 
 

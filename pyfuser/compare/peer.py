@@ -28,13 +28,13 @@ def find(python: str | None) -> str | None:
     return python or os.environ.get("PYFUSER_PYKOKKOS_PYTHON") or None
 
 
-def _activated(python: str) -> dict[str, str]:
+def activated(python: str) -> dict[str, str]:
     """The environment with that Python's own tools first: PyKokkos calls the CMake beside it."""
     tools = str(Path(python).absolute().parent)
     return {**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ.get('PATH', '')}"}
 
 
-def _working_folder(program: Path) -> Path:
+def working_folder(program: Path) -> Path:
     """Where PyKokkos keeps the program's kernels; it takes them for good whatever the source says.
 
     Hence a folder for each text of the program.
@@ -120,11 +120,11 @@ class Peer(Conversation):
     """A program that another Python has set up and runs on request, so that runs can alternate."""
 
     def __init__(self, python: str, program: Path, size: int, space: str | None) -> None:
-        self._work = _working_folder(program)
+        self._work = working_folder(program)
         self._work.mkdir(parents=True, exist_ok=True)
         script = str(Path(serve.__file__).resolve())
         command = [python, script, str(program.resolve()), str(size), space or ""]
-        super().__init__(command, cwd=self._work, env=_activated(python))
+        super().__init__(command, cwd=self._work, env=activated(python))
 
     def failed_check(self) -> str | None:
         """What the program's own check finds wrong; None if it is content."""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import resource
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pyfuser.compare import peer
 from pyfuser.compare.summary import speedup, spread
 
 if TYPE_CHECKING:
@@ -19,85 +22,181 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Runs:
-    """The runs of one kind. Times are in seconds, of the script alone; `first` may compile."""
+    """The runs of one kind; times in seconds, without the first run, which may compile.
 
-    options: tuple[str, ...]
+    times: of the script alone, as far as it tells. wall, cpu: of the whole process (the latter of
+    all its threads).
+    """
+
+    command: tuple[str, ...]
+    environment: dict[str, str] | None = None
+    folder: Path | None = None
     first: float = 0.0
     times: list[float] = field(default_factory=list)
+    wall: list[float] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
     outputs: list[list[bytes]] = field(default_factory=list)
     codes: list[int] = field(default_factory=list)
     launches: int = 0
 
+    def as_json(self) -> dict[str, object]:
+        """The raw times."""
+        return {
+            "first": self.first,
+            "times": self.times,
+            "wall": self.wall,
+            "cpu": self.cpu,
+            "launches": self.launches,
+        }
+
 
 @dataclass(slots=True)
 class ScriptResult:
-    """A script's comparison; `difference` says what is wrong with the fused runs."""
+    """A script's comparison; `difference` says what is wrong with the fused runs.
+
+    varying: how many words of the output vary from run to run. pykokkos: the same script run by an
+    installed PyKokkos, with what differs there.
+    """
 
     name: str
     unfused: Runs
     fused: Runs
     difference: str | None
     varying: int
+    arguments: tuple[str, ...] = ()
+    pykokkos: Runs | None = None
+    peer_difference: str | None = None
 
     @property
     def speedup(self) -> float:
         return speedup(self.unfused.times, self.fused.times)
 
+    @property
+    def peer_speedup(self) -> float | None:
+        """Of the whole process over one with PyKokkos."""
+        return speedup(self.pykokkos.wall, self.fused.wall) if self.pykokkos else None
 
-def compare(script: Path, repeat: int, space: str | None) -> ScriptResult:
-    """Run a script `repeat` times of each kind after a run that compiles."""
+    def as_json(self) -> dict[str, object]:
+        """All that was measured."""
+        return {
+            "name": self.name,
+            "arguments": list(self.arguments),
+            "unfused": self.unfused.as_json(),
+            "fused": self.fused.as_json(),
+            "pykokkos": self.pykokkos.as_json() if self.pykokkos else None,
+            "speedup": self.speedup,
+            "speedup_over_pykokkos": self.peer_speedup,
+            "difference": self.difference,
+            "difference_from_pykokkos": self.peer_difference,
+            "varying_words": self.varying,
+        }
+
+
+def compare(
+    script: Path,
+    repeat: int,
+    space: str | None,
+    arguments: Sequence[str] = (),
+    peer_python: str | None = None,
+) -> ScriptResult:
+    """Run a script `repeat` times of each kind after a run that compiles.
+
+    peer_python: a Python whose PyKokkos runs the script, too.
+    """
+    ours = (sys.executable, "-m", "pyfuser", "run")
     choice = () if space is None else ("--space", space)
-    unfused, fused = Runs(("--no-fusion", *choice)), Runs(choice)
+    unfused, fused = Runs((*ours, "--no-fusion", *choice)), Runs((*ours, *choice))
+    kinds = [unfused, fused]
+    if peer_python is not None:
+        folder = peer.working_folder(script)
+        folder.mkdir(parents=True, exist_ok=True)
+        kinds.append(Runs((peer_python,), peer.activated(peer_python), folder))
     for number in range(repeat + 1):
-        for runs in (unfused, fused):
-            seconds = _run(script, runs)
-            if number:
-                runs.times.append(seconds)
-            else:
-                runs.first = seconds
+        for runs in kinds:
+            _run(script.absolute(), arguments, runs, timed=number > 0)
     difference, varying = differing(unfused, fused)
-    return ScriptResult(script.stem, unfused, fused, difference, varying)
+    result = ScriptResult(script.stem, unfused, fused, difference, varying, tuple(arguments))
+    if peer_python is not None:
+        result.pykokkos = kinds[-1]
+        result.peer_difference = differing(unfused, kinds[-1])[0]
+    return result
 
 
-def _run(script: Path, runs: Runs) -> float:
-    """Run once; seconds of the script itself, or of the process if it did not end by itself."""
+def _run(script: Path, arguments: Sequence[str], runs: Runs, timed: bool) -> None:
+    """Run once; what PyKokkos prints while it compiles is not kept."""
+    ours = runs.environment is None
     with tempfile.TemporaryDirectory() as folder:
         facts = Path(folder) / "facts.json"
-        command = [sys.executable, "-m", "pyfuser", "run", *runs.options]
+        options = ("--json", str(facts)) if ours else ()
+        before, start = _children_seconds(), time.perf_counter()
         done = subprocess.run(
-            [*command, "--json", str(facts), str(script)],
+            [*runs.command, *options, str(script), *arguments],
             stdout=subprocess.PIPE,
             stdin=subprocess.DEVNULL,
+            env=runs.environment,
+            cwd=runs.folder,
             check=False,
         )
+        wall, cpu = time.perf_counter() - start, _children_seconds() - before
         found = json.loads(facts.read_text("utf-8")) if facts.exists() else {}
-    runs.codes.append(done.returncode)
-    runs.outputs.append(done.stdout.splitlines())
+    seconds = float(found.get("seconds", 0.0 if ours else wall))
+    if timed or ours:
+        runs.codes.append(done.returncode)
+        runs.outputs.append(done.stdout.splitlines())
+    if timed:
+        runs.times.append(seconds)
+        runs.wall.append(wall)
+        runs.cpu.append(cpu)
+    else:
+        runs.first = seconds
     runs.launches = found.get("launches", 0)
-    return float(found.get("seconds", 0.0))
+
+
+def _children_seconds() -> float:
+    """Processor time of all children that have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def differing(unfused: Runs, fused: Runs) -> tuple[str | None, int]:
-    """What differs between the outputs, and how many lines differ among the unfused runs already.
+    """What differs between the outputs, and how many words differ among the unfused runs already.
 
-    Those, times for example, are not compared.
+    Those, times for example, are not compared; nor are lines that vary in their number of words.
     """
     if set(unfused.codes) != set(fused.codes):
         return f"exit codes {sorted(set(unfused.codes))} and {sorted(set(fused.codes))}", 0
     wanted = unfused.outputs[0]
     if any(len(output) != len(wanted) for output in unfused.outputs):
-        return None, len(wanted)
-    varying = {
-        n for output in unfused.outputs for n, line in enumerate(output) if line != wanted[n]
-    }
+        return None, sum(len(line.split()) for line in wanted)
+    varying = [_varying([output[n] for output in unfused.outputs]) for n in range(len(wanted))]
+    count = sum(map(len, varying))
     for output in fused.outputs:
         if len(output) != len(wanted):
-            return f"{len(wanted)} and {len(output)} lines of output", len(varying)
+            return f"{len(wanted)} and {len(output)} lines of output", count
         for number, line in enumerate(output):
-            if line != wanted[number] and number not in varying:
+            if _kept(line, varying[number]) != _kept(wanted[number], varying[number]):
                 shown = line.decode(errors="replace")[:60]
-                return f"line {number + 1} of the output: {shown}", len(varying)
-    return None, len(varying)
+                return f"line {number + 1} of the output: {shown}", count
+    return None, count
+
+
+def _varying(lines: Sequence[bytes]) -> frozenset[int]:
+    """The words, by number, in which versions of a line differ; all, if their numbers do."""
+    words = [line.split() for line in lines]
+    most = max(map(len, words))
+    if any(len(version) != most for version in words):
+        return frozenset(range(most))
+    return frozenset(n for n in range(most) if len({version[n] for version in words}) > 1)
+
+
+def _kept(line: bytes, varying: frozenset[int]) -> list[bytes] | bytes:
+    """What of a line is compared: all of it if nothing varies, else the words that do not."""
+    if not varying:
+        return line
+    words = line.split()
+    if len(varying) == len(words):
+        return b""
+    return [word for n, word in enumerate(words) if n not in varying]
 
 
 def table(results: Sequence[ScriptResult]) -> Table:
@@ -105,8 +204,10 @@ def table(results: Sequence[ScriptResult]) -> Table:
     from rich.table import Table
 
     made = Table(title="Scripts, fused against unfused: median (min-max) of one run in seconds")
-    for heading in ("script", "unfused", "fused", "speedup", "kernels", "output"):
-        made.add_column(heading, justify="left" if heading in ("script", "output") else "right")
+    peers = any(result.pykokkos for result in results)
+    headings = ("script", "unfused", "fused", "speedup", "kernels", "output")
+    for heading in headings + ("PyKokkos, whole process", "speedup", "its output") * peers:
+        made.add_column(heading, justify="left" if "output" in heading else "right")
     for result in results:
         made.add_row(
             result.name,
@@ -115,8 +216,16 @@ def table(results: Sequence[ScriptResult]) -> Table:
             f"{result.speedup:.2f}x",
             f"{result.unfused.launches:,} -> {result.fused.launches:,}",
             _verdict(result),
+            *(_peer_columns(result) if peers else ()),
         )
     return made
+
+
+def _peer_columns(result: ScriptResult) -> tuple[str, str, str]:
+    if result.pykokkos is None:
+        return "", "", ""
+    verdict = f"differs: {result.peer_difference}" if result.peer_difference else "equal"
+    return _times(result.pykokkos.wall), f"{result.peer_speedup:.2f}x", verdict
 
 
 def _times(times: Sequence[float]) -> str:
@@ -128,5 +237,5 @@ def _verdict(result: ScriptResult) -> str:
     if result.difference is not None:
         return f"differs: {result.difference}"
     if result.varying:
-        return f"equal, but for {result.varying} lines that vary from run to run"
+        return f"equal, but for {result.varying} words that vary from run to run"
     return "equal"

@@ -36,7 +36,7 @@ LOCK_LIMIT = 330.0  # seconds to wait for another process that compiles the same
 STALE = 3600.0  # seconds after which a build that left its directory behind is surely dead
 _LOCK_POLL = 0.02
 _PROBE = 1 << 20  # bytes: if these can be written, the disk was not what failed the compiler
-_DIGEST_SIZE = 32
+DIGEST_SIZE = 32
 _PRIVATE = 0o700
 
 Build = Callable[[Path, Path], None]
@@ -202,7 +202,7 @@ def seal(path: Path) -> None:
 def intact(path: Path) -> bool:
     """Whether a file of ours that only we can write ends in the digest of what comes before."""
     data = read_own(path) or b""
-    body, digest = data[:-_DIGEST_SIZE], data[-_DIGEST_SIZE:]
+    body, digest = data[:-DIGEST_SIZE], data[-DIGEST_SIZE:]
     return bool(body) and hashlib.sha256(body).digest() == digest
 
 

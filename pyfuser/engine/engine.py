@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -12,16 +12,43 @@ from pyfuser.engine.native import RollingParams
 from pyfuser.ir.nodes import Workunit
 from pyfuser.plan.capabilities import ALL, Capabilities
 from pyfuser.settings import SETTINGS
+from pyfuser.trace.call import GPU_SPACES
+from pyfuser.trace.future import Future
+from pyfuser.trace.memory import Box, Region
 from pyfuser.transform.kernel import Kernel
 from pyfuser.transform.optimise import specialise
 
+ON_DEVICE = Capabilities(sweeps=False, timed=False, coarsening=False)
+"""Blocks of a grid cannot wait for each other, a launch returns before its kernel runs, and
+neighbouring threads have to touch neighbouring memory.
+"""
+
 Wanted = Sequence[tuple[Sequence[Kernel], RollingParams]]
+
+
+class Registers(Protocol):
+    """Registers, and bytes of memory that stand in for some, of a thread of a GPU's kernel."""
+
+    @property
+    def registers(self) -> int: ...
+    @property
+    def spilled(self) -> int: ...
 
 
 class Launchable(Protocol):
     """A kernel that is ready to run; see `native.Launchable`."""
 
     source: str
+    on_device: bool
+
+    def number(self, future: Future) -> Any:
+        """A Future as an argument of `run`."""
+
+    def registers(self) -> Sequence[Registers]:
+        """What the compiler says of the kernel; nothing on the host."""
+
+    def allocate(self, region: Region, box: Box) -> None:
+        """Make memory, of which a run overwrites a box, where it runs."""
 
     def run(
         self, space: tuple[Any, ...], arguments: Sequence[Any], ran: list[Any] | None = None
@@ -30,6 +57,35 @@ class Launchable(Protocol):
 
     def values(self, result: Any) -> tuple[Number, ...]:
         """The numbers that a run has put into `ran`."""
+
+
+def prepare_one(kernel: Kernel) -> Launchable:
+    """A kernel, optimised, ready to run alone on what its space names, whatever the engine."""
+    kernel = specialise(kernel)
+    if kernel.space.execution in GPU_SPACES:
+        return _prepared_for_gpu(kernel)
+    return native.prepare([kernel])[0]
+
+
+def capabilities(executions: Iterable[str]) -> Capabilities:
+    """What plans of calls that these execution spaces run may ask for."""
+    return ENGINE.capabilities if GPU_SPACES.isdisjoint(executions) else ON_DEVICE
+
+
+def _prepared_for_gpu(kernel: Kernel) -> Launchable:
+    """See `gpu.launchable.prepare`."""
+    from pyfuser.engine.gpu.launchable import prepare  # programs without a GPU do not load it
+
+    return prepare(kernel)
+
+
+def graphs_for(launchables: Sequence[Launchable]) -> Any:
+    """What launches kernels together, if all of them are on a device; else None."""
+    if len(launchables) < 2 or not all(launchable.on_device for launchable in launchables):
+        return None
+    from pyfuser.engine.gpu.graphs import Graphs  # programs without a GPU do not load it
+
+    return Graphs()
 
 
 class Engine(Protocol):
@@ -55,9 +111,16 @@ class Native:
 
     def prepare(self, wanted: Wanted) -> Sequence[Launchable]:
         """Raises CompilerError or CacheError."""
-        return native.prepare_launches(
-            [([specialise(kernel) for kernel in kernels], rolling) for kernels, rolling in wanted]
-        )
+        ready = [
+            ([specialise(kernel) for kernel in kernels], rolling) for kernels, rolling in wanted
+        ]
+        found: list[Launchable | None] = [
+            _prepared_for_gpu(kernels[0]) if kernels[0].space.execution in GPU_SPACES else None
+            for kernels, _ in ready
+        ]
+        others = [launch for launch, made in zip(ready, found, strict=True) if made is None]
+        rest = iter(native.prepare_launches(others) if others else ())
+        return [made or next(rest) for made in found]
 
 
 class PyKokkos:

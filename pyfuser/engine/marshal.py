@@ -26,7 +26,7 @@ Number = bool | int | float | complex
 Run = Callable[..., tuple[Number, ...]]
 Values = Callable[[Any], tuple[Number, ...]]
 
-_CODES = {
+CODES = {
     DType.BOOL: "?7x",
     DType.INT8: "b7x",
     DType.INT16: "h6x",
@@ -99,7 +99,7 @@ def _slot_codes(spec: KernelSpec | SweepSpec) -> str:
         params = loop.workunit.params
         codes.append("q" * (1 + 2 * loop.rank))
         codes += [
-            _CODES[params[slot.param].sym.dtype] if slot.kind == "scalar" else "q"
+            CODES[params[slot.param].sym.dtype] if slot.kind == "scalar" else "q"
             for slot in abi(loop)
         ]
     return "".join(codes)
@@ -110,7 +110,7 @@ def _result_codes(loops: Sequence[KernelSpec]) -> str:
     for accumulator in _accumulators(loops):
         dtype = accumulator.sym.dtype
         padding = 0 if dtype is DType.COMPLEX128 else 8
-        codes.append(_CODES[dtype] + f"{padding}x" * bool(padding))
+        codes.append(CODES[dtype] + f"{padding}x" * bool(padding))
     return "".join(codes)
 
 
@@ -272,7 +272,7 @@ def checked(spec: KernelSpec | SweepSpec, arguments: Sequence[Any]) -> list[Any]
             continue
         value, dtype = arguments[n], param.sym.dtype
         try:
-            struct.pack("=" + _CODES[dtype], *_parts(value, dtype))
+            struct.pack("=" + CODES[dtype], *_parts(value, dtype))
         except (struct.error, OverflowError, AttributeError):
             result[n] = _converted(name, value, dtype)
             changed = True

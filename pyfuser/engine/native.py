@@ -20,6 +20,8 @@ from pyfuser.engine.marshal import make_run
 from pyfuser.errors import CacheError
 from pyfuser.ir.nodes import Workunit
 from pyfuser.settings import SETTINGS
+from pyfuser.trace.future import Future
+from pyfuser.trace.memory import Box, Region
 from pyfuser.transform.kernel import Kernel
 
 
@@ -34,12 +36,25 @@ class Launchable:
     """
 
     __slots__ = ("library", "run", "source", "spec", "values")
+    on_device = False
 
     def __init__(self, spec: KernelSpec | SweepSpec, source: str, library: Path) -> None:
         self.spec = spec
         self.source = source
         self.library = library
         self.run, self.values = make_run(spec, _entry_point(library), team.threads)
+
+    def number(self, future: Future) -> Any:
+        """The value of a Future that is an argument."""
+        return future.result()
+
+    def registers(self) -> tuple[()]:
+        """Of a CPU there is nothing to say."""
+        return ()
+
+    def allocate(self, region: Region, box: Box) -> None:
+        """Make memory of which `run` overwrites a box."""
+        region.allocate(box)
 
 
 def _entry_point(library: Path) -> Any:
@@ -132,20 +147,21 @@ def _named(spec: KernelSpec | SweepSpec) -> Launchable:
 def _compile_all(specs: Sequence[KernelSpec | SweepSpec]) -> list[Launchable]:
     workers = min(len(specs), SETTINGS.threads)
     cancelled = threading.Event()
+    futures: list[Any] = []
     with contextlib.ExitStack() as stack:
         try:
-            from concurrent.futures import ThreadPoolExecutor  # loaded only when it is needed
+            try:
+                from concurrent.futures import ThreadPoolExecutor  # loaded only when it is needed
 
-            pool = stack.enter_context(ThreadPoolExecutor(workers, "pyfuser-compile"))
-            futures = [pool.submit(_compile, spec, cancelled) for spec in specs]
-        except RuntimeError:  # at the exit of the interpreter there are no more threads
-            return [_compile(spec) for spec in specs]
-        try:
+                pool = stack.enter_context(ThreadPoolExecutor(workers, "pyfuser-compile"))
+                futures.extend(pool.submit(_compile, spec, cancelled) for spec in specs)
+            except RuntimeError:  # at the exit of the interpreter there are no more threads
+                return [_compile(spec) for spec in specs]
             return [future.result() for future in futures]
         except BaseException as error:
             for future in futures:
                 future.cancel()
-            if not isinstance(error, Exception):  # Ctrl-C: stop those that run, too
+            if not isinstance(error, Exception):  # Ctrl-C, between two submissions or later
                 cancelled.set()
             raise
 

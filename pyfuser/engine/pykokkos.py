@@ -28,7 +28,8 @@ from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Expr, Param, Stmt, Workunit
 from pyfuser.ir.visit import all_expressions, statements
 from pyfuser.settings import SETTINGS
-from pyfuser.trace.memory import Region
+from pyfuser.trace.future import Future
+from pyfuser.trace.memory import Box, Region
 from pyfuser.transform.kernel import Kernel
 
 UNUSED = "pk_unused"
@@ -113,6 +114,8 @@ class Launchable:
     spare: makes a launchable that runs if PyKokkos cannot translate or compile the kernel.
     """
 
+    on_device = False
+
     def __init__(self, kernel: Kernel, spare: Callable[[], Any]) -> None:
         workunit = kernel.workunit
         self.pattern = kernel.pattern
@@ -146,6 +149,18 @@ class Launchable:
         if ran is not None:
             ran.append((0, numbers))
         return numbers
+
+    def number(self, future: Future) -> Any:
+        """The value of a Future that is an argument."""
+        return future.result()
+
+    def registers(self) -> tuple[()]:
+        """Of a CPU there is nothing to say."""
+        return ()
+
+    def allocate(self, region: Region, box: Box) -> None:
+        """Make memory of which `run` overwrites a box."""
+        region.allocate(box)
 
     def values(self, result: Any) -> tuple[Number, ...]:
         """The numbers that `run` has put into `ran`."""

@@ -124,8 +124,8 @@ def _fmod(x: float, y: float) -> float:
 FAST: dict[str, Callable[..., float]] = {
     "fabs": math.fabs,
     "floor": lambda x: x // 1.0 if x - x == 0 else x,
-    "fmax": lambda x, y: y if x != x or y > x else x,
-    "fmin": lambda x, y: y if x != x or y < x else x,
+    "fmax": lambda x, y: x if y != y or x > y else y,
+    "fmin": lambda x, y: x if y != y or x < y else y,
     "fmod": _fmod,
     "sqrt": lambda x: math.sqrt(x) if x >= 0 else math.nan,
 }

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from functools import lru_cache
 
 from pyfuser.ir.nodes import Accumulator, Param, Sym, Workunit
 from pyfuser.ir.visit import declared, substitute_syms
+
+MAX_WORKUNITS = 1024  # whose canonical form is kept
 
 _uids = itertools.count(1)
 
@@ -34,7 +37,8 @@ def rename(workunit: Workunit, mapping: dict[Sym, Sym]) -> Workunit:
     )
 
 
-def all_syms(workunit: Workunit) -> list[Sym]:
+@lru_cache(maxsize=MAX_WORKUNITS)
+def all_syms(workunit: Workunit) -> tuple[Sym, ...]:
     """Every Sym a workunit binds, in order of appearance."""
     syms = list(workunit.indices)
     syms += [param.sym for param in workunit.params]
@@ -42,7 +46,7 @@ def all_syms(workunit: Workunit) -> list[Sym]:
         syms.append(accumulator.sym)
         if accumulator.last_pass is not None:
             syms.append(accumulator.last_pass)
-    return syms + list(declared(workunit.body))
+    return (*syms, *declared(workunit.body))
 
 
 def freshen(workunit: Workunit) -> Workunit:
@@ -50,6 +54,7 @@ def freshen(workunit: Workunit) -> Workunit:
     return rename(workunit, {s: fresh(s.name, s.dtype) for s in all_syms(workunit)})
 
 
+@lru_cache(maxsize=MAX_WORKUNITS)
 def canonical(workunit: Workunit) -> Workunit:
     """Numbered Syms without the user's names, no name, no location: the structural cache key."""
     mapping = {s: Sym("", n, s.dtype) for n, s in enumerate(all_syms(workunit))}

@@ -40,13 +40,16 @@ def interpret(
     arguments: Sequence[Array | Value],
     order: Order = None,
     races: RaceDetector | None = None,
+    start: Sequence[Value] | None = None,
+    last_pass: bool = True,
 ) -> tuple[Value, ...]:
     """Run a workunit over the box `begin <= index < end` and return its accumulators' values.
 
     `arguments[k]` is bound to `workunit.params[k]`: a NumPy array of the view's rank and dtype
     (any strides; arrays may overlap; written in place) or a number. `order` is None for ascending
-    iterations, a seed for a shuffled order, or the iterations themselves. A scan always ascends and
-    runs each iteration once, as the last pass.
+    iterations, a seed for a shuffled order (but a scan ascends then), or the iterations themselves.
+    `start` is what the accumulators hold before the first iteration (None: zeros), and `last_pass`
+    what a scan is told.
 
     Raises UndefinedBehaviour for what C++ leaves undefined, an index outside a view included, and
     TypeError for arguments that do not fit.
@@ -55,7 +58,7 @@ def interpret(
     if pattern != "scan" and isinstance(order, int):
         points = list(points)
         random.Random(order).shuffle(points)
-    elif pattern != "scan" and order is not None and not isinstance(order, int):
+    elif order is not None and not isinstance(order, int):
         points = order
     function, names = _compile(workunit)
     arrays: dict[str, Array] = {}
@@ -78,7 +81,9 @@ def interpret(
         if param.rank:
             name = names[param.sym]
             bound[n] = (*accessors(bound[n], name, notes.get(name)), bound[n].shape)
-    result: tuple[Value, ...] = function(points, *bound)
+    held = start if start is not None else [0] * len(workunit.accumulators)
+    values = [_scalar(v, a.sym.dtype) for v, a in zip(held, workunit.accumulators, strict=True)]
+    result: tuple[Value, ...] = function(points, values, last_pass, *bound)
     return result
 
 
@@ -103,7 +108,7 @@ def _compile(workunit: Workunit) -> tuple[Callable[..., Any], dict[Sym, str]]:
 
 
 class _Translator:
-    """ir -> the source of `run(points, *arguments)`, which loops over the points itself."""
+    """ir -> the source of `run(points, start, last_pass, *arguments)`, which has the loop in it."""
 
     def __init__(self, workunit: Workunit) -> None:
         self.workunit = workunit
@@ -124,17 +129,17 @@ class _Translator:
 
     def source(self) -> str:
         w = self.workunit
-        parameters = ", ".join(["points", *(self.name(p.sym) for p in w.params)])
+        named = (self.name(param.sym) for param in w.params)
+        parameters = ", ".join(["points", "start", "last_pass", *named])
         self.emit(0, f"def run({parameters}):")
         for param in w.params:
             if param.rank:
                 name = self.name(param.sym)
                 self.emit(1, f"{name}_load, {name}_store, {name}_atomic, {name}_shape = {name}")
-        for accumulator in w.accumulators:
-            zero = self.convert("0", DType.INT32, accumulator.sym.dtype)
-            self.emit(1, f"{self.name(accumulator.sym)} = {zero}")
+        for n, accumulator in enumerate(w.accumulators):
+            self.emit(1, f"{self.name(accumulator.sym)} = start[{n}]")
             if accumulator.last_pass is not None:
-                self.emit(1, f"{self.name(accumulator.last_pass)} = True")
+                self.emit(1, f"{self.name(accumulator.last_pass)} = last_pass")
         self.emit(1, f"for {''.join(self.name(s) + ', ' for s in w.indices)[:-1]} in points:")
         self.body(w.body, 2)
         results = "".join(self.name(a.sym) + ", " for a in w.accumulators)

@@ -159,8 +159,9 @@ _EXACT: dict[str, Callable[..., Any]] = {
     "degrees": _degrees,
     "fabs": np.fabs,
     "floor": np.floor,
-    "fmax": np.fmax,
-    "fmin": np.fmin,
+    # Not NumPy's: which of 0.0 and -0.0 it returns depends on its version.
+    "fmax": lambda x, y: x if y != y or x > y else y,
+    "fmin": lambda x, y: x if y != y or x < y else y,
     "fmod": np.fmod,
     "isfinite": np.isfinite,
     "isinf": np.isinf,

@@ -17,7 +17,7 @@ from pyfuser.lower.context import Context, Record, lowers
 from pyfuser.lower.expressions import indexed, is_slicing, subview
 from pyfuser.lower.free import MISSING, outside, unwrapped
 from pyfuser.lower.inline import Argument, inline
-from pyfuser.lower.names import attribute, member_of, outside_object, take
+from pyfuser.lower.names import attribute, close, member_of, outside_object, take
 from pyfuser.lower.records import class_of, declare, fresh_record
 from pyfuser.lower.team import Team
 from pyfuser.lower.views import LocalArray, ViewRef
@@ -40,6 +40,9 @@ _INSTEAD = {
     "min": "use fmin",
     "max": "use fmax",
     "range": "it belongs into a for statement",
+    "append": "a list keeps its length",
+    "fill": "assign to the elements",
+    "sum": "add up in a loop, or use parallel_reduce",
 }
 
 
@@ -124,7 +127,7 @@ def _language(ctx: Context, node: ast.Call, name: str) -> Expr:
         return random.number(ctx, node)
     known = name in FUNCTIONS or name in _CONVERSIONS or name in _COMPLEX
     if not known or name == "complex":
-        hint = f": {_INSTEAD[name]}" if name in _INSTEAD else ""
+        hint = f": {_INSTEAD[name]}" if name in _INSTEAD else close(name, FUNCTIONS)
         raise ctx.error(node.func, f"function {name!r} is not supported in a workunit{hint}")
     if node.keywords:
         raise ctx.error(node, f"{name} takes no keyword arguments")
@@ -167,7 +170,9 @@ def _printf(ctx: Context, node: ast.Call) -> Expr:
     """The format stays a text; numbers get C's promotions of variadic arguments."""
     first = node.args[0] if node.args else None
     if not isinstance(first, ast.Constant) or not isinstance(first.value, str):
-        raise ctx.error(node, "the first argument of pk.printf is a text")
+        raise ctx.error(
+            node, 'pk.printf takes a text, then the values it shows, as in pk.printf("%d\\n", i)'
+        )
     args: list[Expr] = [Const(first.value, DType.INT8)]
     for argument, value in zip(node.args[1:], ctx.ordered(node.args[1:]), strict=True):
         if value.dtype.is_complex:

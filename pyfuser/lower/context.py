@@ -294,8 +294,8 @@ _SYNTAX: dict[type[ast.AST], str] = {
     ast.DictComp: "a comprehension",
     ast.GeneratorExp: "a generator expression",
     ast.Global: "global",
-    ast.Import: "import",
-    ast.ImportFrom: "import",
+    ast.Import: "import (other than at the top of the file)",
+    ast.ImportFrom: "import (other than at the top of the file)",
     ast.JoinedStr: "an f-string",
     ast.Lambda: "lambda",
     ast.List: "a list (other than as the value of `name: List[int] = [...]`)",
@@ -309,5 +309,7 @@ _SYNTAX: dict[type[ast.AST], str] = {
     ast.Try: "try",
     ast.Tuple: "a tuple",
     ast.With: "with",
+    ast.Await: "await",
     ast.Yield: "yield",
+    ast.YieldFrom: "yield",
 }

@@ -153,6 +153,8 @@ def indexed(ctx: Context, base: ast.expr) -> ViewRef | LocalArray:
     if isinstance(binding, (ViewRef, LocalArray)):
         return binding
     text = ast.unparse(base)
+    if isinstance(base, ast.Attribute) and isinstance(ctx.binding(base.value), ViewRef):
+        ctx.expression(base)  # raises what it raises without an index
     if isinstance(binding, Variable):
         raise ctx.error(base, f"{text!r} is a number: it cannot be indexed")
     raise ctx.error(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 from collections.abc import Iterable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -66,21 +67,32 @@ def member_of(ctx: Context, node: ast.Attribute, owner: Record) -> Expr:
     """The value of an object's member."""
     binding = owner.fields.get(node.attr)
     if binding is None:
-        raise ctx.error(
-            node, f"{ast.unparse(node)!r} is no member{_close(node.attr, owner.fields)}"
-        )
+        raise ctx.error(node, f"{ast.unparse(node)!r} is no member{close(node.attr, owner.fields)}")
     return _read(ctx, node, binding)
 
 
 def attribute(ctx: Context, node: ast.Attribute) -> Expr:
     """`math.pi` and the like, or a number in a module or class."""
     base = node.value
+    if not isinstance(base, (ast.Name, ast.Attribute)):
+        raise ctx.error(node, f"a number has no attribute {node.attr!r} in a workunit")
     if isinstance(base, ast.Name) and ctx.lookup(base.id) is not None:
-        raise ctx.error(node, f"{base.id!r} has no attribute {node.attr!r} in a workunit")
+        hint = f": use {base.id}.extent(axis)" if node.attr in _OF_ARRAYS else ""
+        raise ctx.error(node, f"{base.id!r} has no attribute {node.attr!r} in a workunit{hint}")
     if isinstance(base, ast.Name) and base.id == "math" and node.attr in CONSTANTS:
         return Const(CONSTANTS[node.attr], DType.FLOAT64)
     path, value = outside_object(ctx, node)
+    _, owner = outside_object(ctx, base)
+    if owner is not MISSING and not isinstance(owner, (ModuleType, type)):
+        raise ctx.error(
+            node,
+            f"{ast.unparse(base)!r} is a {type(owner).__name__} from outside the workunit, which "
+            f"sees no changes of it: pass {node.attr!r} as a keyword argument of the call",
+        )
     return _number(ctx, node, path, value)
+
+
+_OF_ARRAYS = frozenset({"shape", "size", "ndim"})
 
 
 def outside_object(ctx: Context, node: ast.expr) -> tuple[str, Any]:
@@ -123,9 +135,10 @@ def _hint(ctx: Context, name: str) -> str:
         if declares and getattr(node.target, "id", None) == name:  # type: ignore[attr-defined]
             line = node.lineno  # type: ignore[attr-defined]
             return f": line {line} declares it, for a block that does not reach here"
-    return _close(name, known)
+    return close(name, known)
 
 
-def _close(name: str, known: Iterable[str]) -> str:
+def close(name: str, known: Iterable[str]) -> str:
+    """The end of a message about an unknown name: which known one may be meant."""
     close = difflib.get_close_matches(name, list(known), 1)
     return f": did you mean {close[0]!r}?" if close else ""

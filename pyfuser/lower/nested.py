@@ -101,7 +101,8 @@ def _method(ctx: Context, node: ast.Call, name: str, team: Team) -> Expr | None:
             ctx.out.append(team.barrier(mark, Place(ctx.source, node)))
         return None
     known = "league_rank, team_rank, team_size, team_barrier and team_scratch"
-    raise ctx.error(node.func, f"a team's member has no {name}: PyKokkos has {known}")
+    hint = "; pass it as an argument of the call" if name == "league_size" else ""
+    raise ctx.error(node.func, f"a team's member has no {name}: PyKokkos has {known}{hint}")
 
 
 # --------------------------------------------------------------------------- patterns

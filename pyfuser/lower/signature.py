@@ -79,16 +79,36 @@ class Signature:
         names = self.argument_names(pattern, rank)
         for name in types:
             if name not in names and name not in outer:
-                raise self._misfit(f"unknown argument {name!r}; it takes {_listed(names)}")
+                raise self._misfit(self._unknown(name, pattern, rank))
         missing = [name for name in names if name not in types]
         if missing:
-            raise self._misfit(f"missing argument(s) {_listed(missing)}")
+            hint = self._hint_of_missing(missing[0]) if pattern == "for" else ""
+            raise self._misfit(f"missing argument(s) {_listed(missing)}{hint}")
         known = dict(outer) | {name: self.annotations.get(name) for name in names}
         real = real_type(types, known)
         return {
             name: self._resolve(name, types[name], annotation and annotation.with_real(real))
             for name, annotation in known.items()
         }
+
+    def _unknown(self, name: str, pattern: str, rank: int) -> str:
+        """What is wrong with an argument that no parameter is left for."""
+        filled = self.policy_names(pattern, rank)
+        if name not in filled:
+            names = self.argument_names(pattern, rank)
+            return f"unknown argument {name!r}; it takes {_listed(names)}"
+        roles = ["an index"] * rank + ["the accumulator", "the bool of the last pass"]
+        return (
+            f"parallel_{pattern} itself fills {name!r}, as {roles[filled.index(name)]}: the first "
+            f"parameters of its workunits are {_described(pattern, rank)}"
+        )
+
+    def _hint_of_missing(self, name: str) -> str:
+        annotation = self.annotations.get(name)
+        is_accumulator = annotation is not None and annotation.kind == "accumulator"
+        if not is_accumulator and not name.startswith("acc"):
+            return ""
+        return "; a workunit with an accumulator is for parallel_reduce or parallel_scan"
 
     def _resolve(self, name: str, given: BoundType, annotation: Annotation | None) -> BoundType:
         if annotation is None or annotation.kind == "auto":

@@ -7,6 +7,7 @@ annotations of their locals, which bytecode does not hold.
 from __future__ import annotations
 
 import ast
+import inspect
 import linecache
 import weakref
 from collections.abc import Callable, Iterator
@@ -113,6 +114,8 @@ def remember(code: CodeType, source: FunctionSource) -> None:
 def _find(function: FunctionType) -> FunctionSource:
     code = function.__code__
     code = REWRITTEN.get(id(code), (code, code))[1]
+    if code.co_flags & inspect.CO_COROUTINE:
+        raise not_supported(function, "an async function cannot be a workunit")
     file = code.co_filename
     for refresh in (False, True):
         if refresh:

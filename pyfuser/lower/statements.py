@@ -38,6 +38,7 @@ from pyfuser.lower.team import NestedFunction, Team
 from pyfuser.lower.views import LocalArray, ViewRef
 
 _READ_ONLY = {"scalar": "an argument of the call"}
+_NO_RESULT = "this returns no value: write to a view, or add to a parallel_reduce's accumulator"
 
 # --------------------------------------------------------------------------- declarations
 
@@ -56,9 +57,8 @@ def declaration(ctx: Context, node: ast.AnnAssign) -> None:
         return
     annotation = syntax.parse(node.annotation)
     if annotation is None or annotation.kind in ("accumulator", "team"):
-        raise ctx.error(
-            node.annotation, f"{ast.unparse(node.annotation)!r} is no type for a local variable"
-        )
+        what = f"{ast.unparse(node.annotation)!r} is no type for a local variable"
+        raise ctx.error(node.annotation, f"{what}: use int, float, bool, pk.int64, ...")
     annotation = annotation.with_real(ctx.shared.real)
     ctx.check_new(node, name)
     if annotation.kind == "view":
@@ -151,6 +151,8 @@ def assignment(ctx: Context, node: ast.Assign) -> None:
         ctx.check_new(node, target.id)
         ctx.scopes[-1][target.id] = subview(ctx, node.value)
         return
+    if isinstance(target, (ast.Tuple, ast.List)):
+        raise ctx.error(target, "a tuple is not supported: assign to one name after the other")
     value = value_of(ctx, node.value)
     if len(node.targets) == 1:
         _assign(ctx, target, value)
@@ -333,7 +335,9 @@ def for_loop(ctx: Context, node: ast.For) -> None:
         raise ctx.error(node.orelse[0], "`else` of a loop is not supported")
     is_range = isinstance(call, ast.Call) and getattr(call.func, "id", None) == "range"
     if not is_range or not isinstance(call, ast.Call):
-        raise ctx.error(call, "a loop runs over range(...) only")
+        raise ctx.error(
+            call, "a loop runs over range(...) only, as in `for j in range(v.extent(0))`"
+        )
     if not 1 <= len(call.args) <= 3 or call.keywords:
         raise ctx.error(call, "range takes one to three numbers")
     start: Expr = Const(0, DType.INT32)
@@ -395,7 +399,7 @@ def return_statement(ctx: Context, node: ast.Return) -> None:
         value = None
     if value is not None:
         if ctx.result is None:
-            raise ctx.error(node, "a workunit or a function without result returns no value")
+            raise ctx.error(node, _NO_RESULT)
         _give_result(ctx, node, value)
     elif ctx.result is not None:
         raise ctx.error(node, "a value must be returned here")
@@ -437,6 +441,8 @@ def expression_statement(ctx: Context, node: ast.Expr) -> None:
     """A call for its effect, or a docstring."""
     if isinstance(node.value, ast.Constant):
         return
+    if isinstance(node.value, (ast.Yield, ast.YieldFrom, ast.Await)):
+        raise ctx.unsupported(node.value)
     if not isinstance(node.value, ast.Call):
         raise ctx.error(node, "an expression as a statement has no effect: only calls may stand so")
     call_statement(ctx, node.value)

@@ -10,12 +10,14 @@ class Capabilities:
     """What plans may ask for.
 
     accumulators: how many one kernel may have. sweeps: whether loops may share a launch. timed:
-    whether the time of a launch says which of two plans is better.
+    whether the time of a launch says which of two plans is better. coarsening: whether calls may
+    be given fewer, longer iterations.
     """
 
     accumulators: int = 1 << 30
     sweeps: bool = True
     timed: bool = True
+    coarsening: bool = True
 
 
 ALL = Capabilities()

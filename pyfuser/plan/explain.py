@@ -19,6 +19,7 @@ _WHY = {
     "opaque": "one has an effect whose order must be kept (printf)",
     "unknown-access": "an access cannot be analysed",
     "profit": "sharing a loop would not pay",
+    "registers": "the GPU's compiler needed more registers for both than fit many threads",
     "measured": "sharing a loop hardly saves memory, so both ways are timed, and the faster kept",
     "cycle": "a call between them has to run after one and before the other",
     "limit": "the kernel would have too many calls or arguments",
@@ -46,7 +47,8 @@ class GroupReport:
     modelled and modelled_unfused: seconds that the cost model expects of the same (it knows of
     launches and memory, not of arithmetic). measured: mean seconds of its latest launches; None
     for a loop of a sweep. source: the fused kernel as PyKokkos source. order: what was done to its
-    loops, if they do not run as the program nests them.
+    loops, if they do not run as the program nests them. coarsened: names of calls, by how many of
+    their iterations run as one. registers: what a GPU's compiler said.
     """
 
     calls: tuple[CallReport, ...]
@@ -60,6 +62,8 @@ class GroupReport:
     modelled_unfused: float
     measured: float | None
     order: str = ""
+    coarsened: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    registers: str = ""
 
     def __str__(self) -> str:
         return "\n".join([*self.lines(), *_saved(self), *_took([self.measured])])
@@ -67,13 +71,15 @@ class GroupReport:
     def lines(self) -> list[str]:
         """The text without bytes and times."""
         lines = [f"{_count(len(self.calls), 'call')}: {_names(self.calls)}"]
+        for factor, names in self.coarsened.items():
+            lines.append(f"coarsened, {factor} iterations in one: {', '.join(names)}")
         if self.contracted:
             lines.append(f"contracted, no memory needed: {', '.join(self.contracted)}")
         for what, count in (("stores", self.removed_stores), ("loads", self.removed_loads)):
             if count:
                 views = ", ".join(f"{view} ({n})" for view, n in count.items())
                 lines.append(f"{what} removed: {views}")
-        return lines + [self.order] * bool(self.order)
+        return [*lines, *filter(None, (self.order, self.registers))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +88,8 @@ class SweepReport:
 
     groups: their places in `Explanation.groups`. lags: how many steps each stays behind. wave: by
     how many steps the first moves on at a time. windows: names of views of which each thread keeps
-    a window only. The bytes and times are as in GroupReport.
+    a window only. scan: whether one of them is a scan; the wave is then its tile. The bytes and
+    times are as in GroupReport.
     """
 
     groups: tuple[int, ...]
@@ -94,6 +101,7 @@ class SweepReport:
     modelled: float
     modelled_unfused: float
     measured: float | None
+    scan: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +127,7 @@ class Explanation:
     """What one flush, or several, did; `str` of it is the report, and a notebook shows HTML.
 
     unrecorded: calls of this process that an installed PyKokkos ran itself, each with the reason.
+    copied_to_device, copied_to_host: bytes that the flushes moved between a GPU and the host.
     """
 
     groups: tuple[GroupReport, ...]
@@ -127,6 +136,8 @@ class Explanation:
     show_source: bool = field(default=False, repr=False)
     sweeps: tuple[SweepReport, ...] = ()
     unrecorded: tuple[str, ...] = ()
+    copied_to_device: int = 0
+    copied_to_host: int = 0
 
     @property
     def launches(self) -> int:
@@ -161,7 +172,10 @@ class Explanation:
     def _headline(self) -> str:
         if not self.recorded:
             return "pyfuser: nothing has been flushed yet"
-        return f"{_count(self.recorded, 'call')} ran as {_count(self.launches, 'kernel')}"
+        text = f"{_count(self.recorded, 'call')} ran as {_count(self.launches, 'kernel')}"
+        copies = (self.copied_to_device, "to the GPU"), (self.copied_to_host, "to the host")
+        copied = [f"{size(count)} {where}" for count, where in copies if count]
+        return text + (f"; copied {' and '.join(copied)}" if copied else "")
 
     def _apart(self) -> Iterator[tuple[str, Sequence[object]]]:
         """The calls that do not share a loop, or were not recorded, in lists with titles."""
@@ -196,8 +210,12 @@ class Explanation:
     def _sweep(self, sweep: SweepReport) -> Iterator[str]:
         """What a sweep does, loop by loop."""
         loops = [self.groups[place] for place in sweep.groups]
-        apart = f"up to {_count(max(sweep.lags), 'step')} apart"
-        yield f"a sweep of {len(loops)} loops, {apart if any(sweep.lags) else 'side by side'}"
+        apart = "side by side"
+        if sweep.scan:
+            apart = f"over tiles of {_count(sweep.wave, 'iteration')}, as the scan"
+        elif any(sweep.lags):
+            apart = f"up to {_count(max(sweep.lags), 'step')} apart"
+        yield f"a sweep of {len(loops)} loops, {apart}"
         texts = [(*loop.lines(), *self._source(loop)) for loop in loops]
         for first, last, loop in _folded(texts):
             yield f"{_numbers('loop', first, last)}: {loop[0]}"

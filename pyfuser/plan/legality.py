@@ -6,8 +6,8 @@ from functools import lru_cache
 
 from pyfuser.analysis.dependences import Dependence, DependenceGraph, Kind
 from pyfuser.ir import nodes
-from pyfuser.ir.nodes import Workunit
-from pyfuser.ir.visit import all_expressions, statements
+from pyfuser.ir.nodes import Body, Workunit
+from pyfuser.ir.visit import all_expressions, expressions, statements, sym_of
 from pyfuser.plan.plan import Rejection
 from pyfuser.trace.shape import CallShape, FutureShape, TraceShape
 
@@ -140,6 +140,39 @@ def mergeable(call: CallShape) -> bool:
     if call.pattern not in ("for", "reduce") or _has_effect(workunit):
         return False
     return not workunit.accumulators or _is_sum(workunit)
+
+
+def is_scan(call: CallShape) -> bool:
+    """Whether a call is a scan that may run in tiles beside maps.
+
+    It shows in memory and its result only, and in memory in its last pass only.
+    """
+    unit = call.workunit
+    return call.pattern == "scan" and not _has_effect(unit) and not _writes_early(unit)
+
+
+@lru_cache(maxsize=1024)
+def _writes_early(workunit: Workunit) -> bool:
+    """Whether a scan writes memory outside of `if last_pass:`, and so perhaps twice."""
+    views = {param.sym for param in workunit.params}
+    flags = [nodes.Read(a.last_pass) for a in workunit.accumulators if a.last_pass is not None]
+
+    def writes(body: Body) -> bool:
+        for stmt in body:
+            if any(isinstance(e, nodes.AtomicFetch) for e in expressions(stmt)):
+                return True
+            if isinstance(stmt, nodes.If):
+                guarded = stmt.condition in flags
+                if writes(stmt.orelse) or (not guarded and writes(stmt.then)):
+                    return True
+            elif isinstance(stmt, (nodes.For, nodes.While)):
+                if writes(stmt.body):
+                    return True
+            elif isinstance(stmt, (nodes.Store, nodes.Update)) and sym_of(stmt) in views:
+                return True
+        return False
+
+    return writes(workunit.body)
 
 
 @lru_cache(maxsize=1024)

@@ -16,12 +16,13 @@ from pyfuser.analysis.dependences import DependenceGraph
 from pyfuser.plan.capabilities import ALL, Capabilities
 from pyfuser.plan.legality import Legality, reasons
 from pyfuser.plan.plan import Group, Plan, Rejection
-from pyfuser.plan.profit import CostModel
+from pyfuser.plan.profit import cost_model
 from pyfuser.plan.sweeps import search
-from pyfuser.trace.shape import CallShape, RegionShape, TraceShape
+from pyfuser.trace.shape import ArgumentShape, RegionShape, TraceShape
 
 MAX_CALLS = 64  # of a group: compile time grows with it
-MAX_PARAMS = 40
+MAX_VIEWS = 40  # of a kernel
+MAX_SCALARS = 96  # arithmetic takes them from memory; a GPU has room for 4 KiB of arguments
 MAX_EXACT = 12  # calls of a segment that is solved exactly, ...
 MAX_STEPS = 400  # ... if it does not take more groups than this to try
 MAX_CANDIDATES = 8  # groups that the greedy tries for a call
@@ -34,6 +35,8 @@ def partition(trace: TraceShape, graph: DependenceGraph, capabilities: Capabilit
 
     capabilities: of the engine that will run them.
     """
+    if len(trace.calls) == 1:
+        return Plan((Group((0,)),), ())
     planner = _Planner(trace, graph, capabilities)
     groups = [group for segment in planner.segments() for group in planner.solve(segment)]
     ordered = _ordered(groups, planner.legality.predecessors)
@@ -47,10 +50,14 @@ class _Planner:
         self, trace: TraceShape, graph: DependenceGraph, capabilities: Capabilities
     ) -> None:
         self.legality: Legality = reasons(trace, graph)
-        self.model = CostModel(trace)
+        self.model = cost_model(trace)
         self.max_accumulators = capabilities.accumulators
         self.accumulators = [len(call.workunit.accumulators) for call in trace.calls]
-        self.params = [_params(n, call) for n, call in enumerate(trace.calls)]
+        self.views = [frozenset(filter(_is_view, call.arguments)) for call in trace.calls]
+        self.scalars = [
+            sum(1 + a.dtype.is_complex for a in call.arguments if not _is_view(a))
+            for call in trace.calls
+        ]
 
     def within_limits(self, calls: tuple[int, ...]) -> bool:
         """Whether a kernel of these calls has a size that is reasonable, and the engine can run.
@@ -63,8 +70,10 @@ class _Planner:
             return False
         if sum(self.accumulators[c] for c in calls) > self.max_accumulators:
             return False
-        params = frozenset[object]().union(*(self.params[c] for c in calls))
-        return len(params) <= MAX_PARAMS
+        if sum(self.scalars[c] for c in calls) > MAX_SCALARS:
+            return False
+        views = frozenset[object]().union(*(self.views[c] for c in calls))
+        return len(views) <= MAX_VIEWS
 
     def segments(self) -> Iterator[tuple[int, ...]]:
         """Runs of calls such that no group can hold calls of two runs."""
@@ -336,12 +345,8 @@ def _not_chosen(
 # --------------------------------------------------------------------------- small helpers
 
 
-def _params(position: int, call: CallShape) -> frozenset[object]:
-    """What a kernel needs parameters for: the call's regions, shared by equality, and scalars."""
-    return frozenset(
-        argument if isinstance(argument, RegionShape) else (position, n)
-        for n, argument in enumerate(call.arguments)
-    )
+def _is_view(argument: ArgumentShape) -> bool:
+    return isinstance(argument, RegionShape)
 
 
 def _bits(numbers: Iterator[int] | tuple[int, ...]) -> int:

@@ -7,6 +7,14 @@ from typing import NamedTuple
 
 from pyfuser.analysis.dependences import Dependence
 
+SCAN_TILE = 4096
+"""Iterations that one partial result of a scan covers: its bits depend on that."""
+
+STRIP = 8
+"""Iterations that wait for themselves and run side by side: additions take four cycles, and two
+start in each. Steps of a wave come in multiples of it, as odd ones would run alone.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
@@ -65,7 +73,8 @@ class Sweep:
     """Groups that run in one launch as a wavefront, each as one loop close behind the one before.
 
     groups: places in `Plan.groups`; stages[k] belongs to groups[k]. wave: by how many steps the
-    front moves on at a time. rolling: views that need no memory of their own.
+    front moves on at a time. rolling: views that need no memory of their own. If one of the groups
+    is a scan, no loop lags, and waves are its tiles, which are taken in any order.
     """
 
     groups: tuple[int, ...]
@@ -82,18 +91,27 @@ class Declined(NamedTuple):
     why: str
 
 
+class Coarsened(NamedTuple):
+    """A call (its place in the trace) of which one iteration runs `factor` of the program's."""
+
+    call: int
+    factor: int
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Groups in an order that respects every dependence, and the rejections that shaped them.
 
     sweeps: neighbouring groups that share a launch; every other group has its own. declined:
-    neighbours that were not made a sweep, and why, for people.
+    neighbours that were not made a sweep, and why, for people. coarsened: calls that the planned
+    trace has with fewer, longer iterations than the program gave them.
     """
 
     groups: tuple[Group, ...]
     rejections: tuple[Rejection, ...]
     sweeps: tuple[Sweep, ...] = ()
     declined: tuple[Declined, ...] = ()
+    coarsened: tuple[Coarsened, ...] = ()
 
     def launches(self) -> tuple[tuple[int, ...], ...]:
         """The groups (places) of each launch, in order."""

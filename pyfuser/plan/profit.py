@@ -7,15 +7,18 @@ between iterations: its time is that of the memory traffic, plus a constant for 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from math import prod
 from typing import NamedTuple
 
+from pyfuser import accelerator
 from pyfuser.analysis.accesses import Access, Mode, Relation, accesses
 from pyfuser.analysis.affine import Affine
 from pyfuser.analysis.layout import byte_range
-from pyfuser.analysis.liveness import Liveness
+from pyfuser.analysis.liveness import liveness
 from pyfuser.ir.nodes import For, While
 from pyfuser.machine import Machine, known
+from pyfuser.trace.call import GPU_SPACES
 from pyfuser.trace.shape import CallShape, RegionShape, TraceShape
 
 
@@ -25,8 +28,8 @@ class _Touch(NamedTuple):
     stream: int
     read: float  # bytes
     written: float
-    cells_read: frozenset[tuple[Affine | None, ...]] | None
-    cells_written: frozenset[tuple[Affine | None, ...]] | None
+    cells_read: _Cells | None
+    cells_written: _Cells | None
 
 
 class CostModel:
@@ -37,20 +40,30 @@ class CostModel:
     """
 
     def __init__(self, trace: TraceShape, machine: Machine | None = None) -> None:
-        self.machine = machine or known().machine
+        self.machine = machine or machine_for(trace)
         self.streams = streams = _streams(trace)
-        self._liveness = Liveness(trace)
-        memo: dict[CallShape, tuple[_Touch, ...]] = {}
-        for call in trace.calls:
-            if call not in memo:
-                memo[call] = tuple(_touches(call, streams))
-        self._calls = [memo[call] for call in trace.calls]
-        self._gathering = {n for n, call in enumerate(trace.calls) if _gathers(call)}
+        self._liveness = liveness(trace)
+        self._costs: dict[tuple[int, ...], float] = {}
+        first = dict(zip(trace.kinds, trace.calls, strict=True))
+        touches = {kind: tuple(_touches(call, streams)) for kind, call in first.items()}
+        self._calls = [touches[kind] for kind in trace.kinds]
+        gathering = {kind for kind, call in first.items() if _gathers(call)}
+        self._gathering = {n for n, kind in enumerate(trace.kinds) if kind in gathering}
         members: dict[int, set[int]] = {}
         for region, stream in streams.items():
             members.setdefault(region.cluster, set()).add(stream)
         # Only memory that is always named in one way can be kept in registers.
         self._clusters = {s.pop(): cluster for cluster, s in members.items() if len(s) == 1}
+
+    @cached_property
+    def total(self) -> float:
+        """The bytes of all memory that the trace touches."""
+        streams: dict[int, float] = {}
+        for touches in self._calls:
+            for touch in touches:
+                size = max(touch.read, touch.written)
+                streams[touch.stream] = max(streams.get(touch.stream, 0.0), size)
+        return sum(streams.values())
 
     def traffic(
         self, positions: Sequence[int], rolling: frozenset[int] = frozenset()
@@ -75,8 +88,9 @@ class CostModel:
                 del written[stream]
                 read.pop(stream, None)
         # A store to a line that is not in cache reads it first.
+        stores = self.machine.stores
         total = sum(read.values()) + sum(
-            size if stream in read else 2 * size for stream, size in written.items()
+            size if stream in read else stores * size for stream, size in written.items()
         )
         return total, len(read.keys() | written.keys())
 
@@ -121,6 +135,13 @@ class CostModel:
 
     def cost(self, positions: Sequence[int]) -> float:
         """Seconds that one kernel of these calls (ascending) takes."""
+        key = tuple(positions)
+        known = self._costs.get(key)
+        if known is None:
+            known = self._costs[key] = self._cost(key)
+        return known
+
+    def _cost(self, positions: tuple[int, ...]) -> float:
         moved, streams = self.traffic(positions)
         crowded = 1.0 + self.machine.crowding * max(0, streams - self.machine.streams)
         if len(positions) > 1 and self.gathers(positions):
@@ -137,12 +158,27 @@ class CostModel:
 
 def cost_model(trace: TraceShape) -> CostModel:
     """The cost model of a trace on this machine."""
-    return _cost_model(trace, known().machine)
+    return _cost_model(trace, machine_for(trace))
+
+
+def machine_for(trace: TraceShape) -> Machine:
+    """What runs a trace: the GPU, if any call does."""
+    on_gpu = any(call.space.execution in GPU_SPACES for call in trace.calls)
+    return accelerator.known().machine if on_gpu else known().machine
 
 
 @lru_cache(maxsize=4)
 def _cost_model(trace: TraceShape, machine: Machine) -> CostModel:
     return CostModel(trace, machine)
+
+
+def surely_cheaper(trace: TraceShape, positions: Sequence[int], seconds: float) -> bool:
+    """Whether a kernel of these calls certainly costs less than that, without a closer look."""
+    machine = known().machine
+    regions = {a for n in positions for a in trace.calls[n].arguments if isinstance(a, RegionShape)}
+    most = sum(3 * prod(region.shape) * region.dtype.size for region in regions)
+    crowded = 1.0 + machine.crowding * len(regions) + machine.gathering
+    return machine.launch + crowded * most / machine.bandwidth < seconds
 
 
 def group_cost(trace: TraceShape, positions: Sequence[int]) -> float:
@@ -198,8 +234,8 @@ def _touches(call: CallShape, streams: dict[RegionShape, int]) -> Iterable[_Touc
             stream,
             max((touched_bytes(region_of(call, a), a.relation) for a in reads), default=0.0),
             max((touched_bytes(region_of(call, a), a.relation) for a in writes), default=0.0),
-            _cells(reads),
-            _cells(writes),
+            _cells(reads, call),
+            _cells(writes, call),
         )
 
 
@@ -209,17 +245,59 @@ def region_of(call: CallShape, access: Access) -> RegionShape:
     return region
 
 
-def _cells(found: list[Access]) -> frozenset[tuple[Affine | None, ...]] | None:
-    """The subscripts, if each names one known element an iteration, in every iteration."""
-    for access in found:
-        relation = access.relation
-        rank = len(relation.begin)
-        if access.mode is Mode.REDUCE or not relation.everywhere:
-            return None
-        for index in relation.indices:
-            if index is None or any(number >= rank for number, _ in index.terms):
-                return None
-    return frozenset(access.relation.indices for access in found)
+_Cells = frozenset[tuple[Affine | None, ...]]
+
+MAX_ROW = 2048
+"""Bytes of a row that an iteration may keep to itself; `transform.rows` proves that it may."""
+
+
+def _cells(found: list[Access], call: CallShape) -> _Cells | None:
+    """The elements that an iteration uses, if they are its own; None if that is not known.
+
+    Either the subscripts, if each names one known element in every iteration, or those of the
+    first element of the iteration's row.
+    """
+    if any(access.mode is Mode.REDUCE for access in found):
+        return None
+    if all(_names_one(access.relation) for access in found):
+        return frozenset(access.relation.indices for access in found)
+    rows = {_row(region_of(call, access), access.relation) for access in found}
+    return None if None in rows else frozenset(row for row in rows if row is not None)
+
+
+def _names_one(relation: Relation) -> bool:
+    rank = len(relation.begin)
+    return relation.everywhere and all(
+        index is not None and all(number < rank for number, _ in index.terms)
+        for index in relation.indices
+    )
+
+
+def _row(region: RegionShape, relation: Relation) -> tuple[Affine | None, ...] | None:
+    """The first element of the row that an iteration of one index stays in: x[i, :], x[C i + ...].
+
+    None if it does not, or if rows are long.
+    """
+    if len(relation.begin) != 1 or None in relation.indices:
+        return None
+    first, *others = (_parted(index) for index in relation.indices if index is not None)
+    factor, rest = first
+    if factor < 1 or any(step for step, _ in others):
+        return None
+    low, high = rest.span(relation.ranges)
+    length = factor if len(region.shape) == 1 else region.shape[-1]
+    if len(region.shape) > 2 or not 2 <= length <= MAX_ROW // region.dtype.size:
+        return None
+    if low < 0 or high >= factor or (others and factor != 1):
+        return None
+    return (Affine(((0, factor),), 0), *(None for _ in others))
+
+
+def _parted(index: Affine) -> tuple[int, Affine]:
+    """The factor of the iteration's index, and the rest."""
+    terms = dict(index.terms)
+    factor = terms.pop(0, 0)
+    return factor, Affine(tuple(terms.items()), index.constant)
 
 
 def touched_bytes(region: RegionShape, relation: Relation) -> float:

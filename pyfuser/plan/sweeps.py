@@ -15,6 +15,9 @@ earlier loop k, with least <= d <= greatest for all of them. Then
 
 where a thread whose share is [first, last) runs loop k over [first + ahead[k], last - lag[k]); the
 steps between the shares, [last - lag[k], last + ahead[k]), run loop by loop after a barrier.
+
+A scan walks over each of its tiles twice, and the tiles come in any order: maps over its space go
+with it where lags and aheads are all zero, so that no iteration needs another one of any loop.
 """
 
 from __future__ import annotations
@@ -23,11 +26,11 @@ from collections.abc import Sequence
 
 from pyfuser.analysis.distances import call_distance
 from pyfuser.ir.dtypes import DType
-from pyfuser.plan.legality import mergeable
+from pyfuser.plan.legality import is_scan, mergeable
 from pyfuser.plan.plan import Declined, Group, Rolling, Stage, Sweep
 from pyfuser.plan.profit import CostModel
 from pyfuser.plan.rolling import rolling_views
-from pyfuser.plan.window import NoSweep, wave_of
+from pyfuser.plan.window import NoSweep, tile_of, wave_of
 from pyfuser.trace.shape import CallShape, FutureShape, TraceShape
 
 MAX_CALLS = 64  # of a sweep: compile time grows with it
@@ -71,7 +74,6 @@ class _Open:
         self.calls = list(groups[place].calls) if groups else []
         self.wave = 0
         self.rolling: tuple[Rolling, ...] = ()
-        self._alone = model.cost(self.calls) if groups else 0.0
 
     def take(self, place: int) -> None:
         """Append a group to the sweep. Raises NoSweep if it may not or should not follow."""
@@ -81,14 +83,17 @@ class _Open:
             raise NoSweep(f"it would have more than {MAX_CALLS} calls")
         stages = [*self.stages, self._stage(group)]
         loops = [self._groups[n] for n in (*self.places, place)]
-        wave = self._wave(loops, stages)
-        rolling = rolling_views(self._trace, loops, stages)
-        alone = self._alone + self._model.cost(group)
+        if any(self._trace.calls[n].pattern == "scan" for n in calls):
+            wave = self._tile(loops, stages)
+            rolling: tuple[Rolling, ...] = ()
+        else:
+            wave = self._wave(loops, stages)
+            rolling = rolling_views(self._trace, loops, stages)
+        alone = sum(self._model.cost(loop.calls) for loop in loops)
         if self._model.sweep_cost(calls, frozenset(view.cluster for view in rolling)) >= alone:
             raise NoSweep("it would not save time")
         self.places.append(place)
         self.stages, self.calls, self.wave, self.rolling = stages, calls, wave, rolling
-        self._alone = alone
 
     def close(self) -> tuple[Sweep, ...]:
         """The sweep, if it has become one."""
@@ -100,7 +105,7 @@ class _Open:
         """The least lags with which a group may follow the others. Raises NoSweep if it may not."""
         trace = self._trace
         if not all(sweepable(trace.calls[n]) for n in (*group, *self._calls_of(0))):
-            raise NoSweep("only maps and sums over some iterations may")
+            raise NoSweep("only maps, sums and scans over some iterations may")
         inside = set(self.calls)
         for position in group:
             for argument in trace.calls[position].arguments:
@@ -122,6 +127,19 @@ class _Open:
         """The calls of one of the sweep's loops."""
         return self._groups[self.places[number]].calls
 
+    def _tile(self, loops: Sequence[Group], stages: Sequence[Stage]) -> int:
+        """A wave of loops that share the tiles of a scan. Raises NoSweep if they had better not."""
+        calls = [self._trace.calls[n] for loop in loops for n in loop.calls]
+        if sum(call.pattern == "scan" for call in calls) > 1:
+            raise NoSweep("it would have two scans")
+        if any(call.pattern == "reduce" for call in calls):
+            raise NoSweep("only maps may go with a scan")
+        if any(call.space != calls[0].space for call in calls):
+            raise NoSweep("only maps over the same iterations may go with a scan")
+        if any(stage.lag or stage.ahead for stage in stages):
+            raise NoSweep("beside a scan, no iteration may need another one")
+        return tile_of(self._trace, loops, self._model)
+
     def _wave(self, loops: Sequence[Group], stages: Sequence[Stage]) -> int:
         """How many steps the front may move at a time. Raises NoSweep if the sweep does not fit."""
         spaces = [self._trace.calls[loop.calls[0]].space for loop in loops]
@@ -138,7 +156,7 @@ class _Open:
 def sweepable(call: CallShape) -> bool:
     """Whether a call may be part of a sweep at all."""
     return (
-        mergeable(call)
+        (mergeable(call) or is_scan(call))
         and call.space.size > 0
         and all(a.sym.dtype is not DType.BOOL for a in call.workunit.accumulators)
     )

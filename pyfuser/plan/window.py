@@ -8,7 +8,9 @@ from pyfuser.analysis.accesses import Access, accesses
 from pyfuser.analysis.affine import Affine
 from pyfuser.analysis.layout import address
 from pyfuser.analysis.relation import Relation
-from pyfuser.plan.plan import Group
+from pyfuser.ir.nodes import For
+from pyfuser.ir.visit import assigned, declared
+from pyfuser.plan.plan import SCAN_TILE, STRIP, Group
 from pyfuser.plan.profit import CostModel, region_of, touched_bytes
 from pyfuser.trace.shape import CallShape, RegionShape, TraceShape
 from pyfuser.units import size
@@ -37,24 +39,75 @@ def wave_of(trace: TraceShape, loops: Sequence[Group], lag: int, model: CostMode
     """
     cache = model.machine.cache
     calls = [trace.calls[n] for loop in loops for n in loop.calls]
-    step, fixed, total = _bytes(trace, loops, model)
+    if model.total < BEYOND * cache:  # of the whole trace: no need to look closer
+        step, fixed, total = 0.0, 0.0, model.total
+    else:
+        step, fixed, total = _bytes(trace, loops, model)
     if total < BEYOND * cache or not step:
         raise NoSweep(f"{size(total)} stay in caches of {size(cache)} from one loop to the next")
     if _walks_badly(calls, model):
         raise NoSweep("memory does not run on across the outermost axis")
     wave = int((SHARE * cache - fixed) / step) - lag
-    if all(len(call.space.begin) == 1 for call in calls) and wave > VECTOR:
-        wave -= wave % VECTOR
+    lines = all(len(call.space.begin) == 1 for call in calls)
+    unit = VECTOR if lines and wave > VECTOR else STRIP if any(map(_waits, calls)) else 1
+    if wave > unit:
+        wave -= wave % unit
     if wave <= 0 or wave * step < SMALLEST:
         between = size(fixed + (lag + 1) * step)
         raise NoSweep(f"the {between} between the first and the last loop do not fit in cache")
     return wave
 
 
+def _waits(call: CallShape) -> bool:
+    """Whether steps of the outermost axis are rows whose trips wait for one another.
+
+    Neighbouring iterations then run side by side (see `codegen.strips`).
+    """
+    return len(call.space.begin) == 1 and any(
+        isinstance(stmt, For) and not assigned(stmt.body) <= {*declared(stmt.body)}
+        for stmt in call.workunit.body
+    )
+
+
+def tile_of(trace: TraceShape, loops: Sequence[Group], model: CostModel) -> int:
+    """The tile of a scan, whose two passes and the maps beside it go over it in turn.
+
+    Raises NoSweep if what they share would not stay in cache; what one of them alone touches may
+    come and go.
+    """
+    cache = model.machine.cache
+    once: set[int] = set()
+    again: set[int] = set()
+    for loop in loops:
+        mine = set(_streams(trace, loop, model))
+        again |= mine & once
+        once |= mine
+        if any(trace.calls[n].pattern == "scan" for n in loop.calls):
+            again |= mine
+    step, fixed, _ = _bytes(trace, loops, model, again)
+    total = _bytes(trace, loops, model)[2]
+    if total < BEYOND * cache:
+        raise NoSweep(f"{size(total)} stay in caches of {size(cache)} from one loop to the next")
+    if fixed + SCAN_TILE * step > SHARE * cache:
+        between = size(fixed + SCAN_TILE * step)
+        raise NoSweep(f"the {between} of a tile do not fit in cache")
+    return SCAN_TILE
+
+
+def _streams(trace: TraceShape, loop: Group, model: CostModel) -> Iterator[int]:
+    """The streams that a loop touches in memory."""
+    calls = dict.fromkeys(trace.calls[n] for n in loop.calls)
+    for region, _ in _touched(calls, model, model.contracted(loop.calls)):
+        yield model.streams[region]
+
+
 def _bytes(
-    trace: TraceShape, loops: Iterable[Group], model: CostModel
+    trace: TraceShape, loops: Iterable[Group], model: CostModel, only: set[int] | None = None
 ) -> tuple[float, float, float]:
-    """Bytes that each step brings in, that are needed all the time, and that there are in all."""
+    """Bytes that each step brings in, that are needed all the time, and that there are in all.
+
+    only: the streams that count, if not all do.
+    """
     steps: dict[int, float] = {}
     fixed: dict[int, float] = {}
     total: dict[int, float] = {}
@@ -63,6 +116,8 @@ def _bytes(
         calls = dict.fromkeys(trace.calls[n] for n in loop.calls)
         for region, relation in _touched(calls, model, contracted):
             stream, count = model.streams[region], touched_bytes(region, relation)
+            if only is not None and stream not in only:
+                continue
             total[stream] = max(total.get(stream, 0.0), count)
             if any(i is not None and 0 in dict(i.terms) for i in relation.indices):
                 low, high = relation.ranges[0]

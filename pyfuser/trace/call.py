@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from types import CodeType
 from typing import NamedTuple, TypeAlias
 
 from pyfuser.ir.nodes import SourceLocation, Workunit
 from pyfuser.trace.future import Future
-from pyfuser.trace.memory import Region
+from pyfuser.trace.memory import Buffer, Region
 
 Scalar: TypeAlias = bool | int | float | complex
 Argument: TypeAlias = Region | Scalar | Future
+
+
+GPU_SPACES = frozenset({"Cuda", "HIP"})
+"""Execution spaces whose kernels a device runs."""
 
 
 class Space(NamedTuple):
@@ -34,6 +39,16 @@ class Space(NamedTuple):
         for begin, end in zip(self.begin, self.end, strict=True):
             total *= max(end - begin, 0)
         return total
+
+
+def buffers_of(calls: Iterable[Call]) -> list[Buffer]:
+    """The memory that calls touch, each once."""
+    found: dict[int, Buffer] = {}
+    for call in calls:
+        for argument in call.arguments:
+            if type(argument) is Region:
+                found[id(argument.buffer)] = argument.buffer
+    return list(found.values())
 
 
 class Call:

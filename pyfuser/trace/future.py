@@ -55,6 +55,16 @@ def _reflected(operation: Callable[[Any, Any], Any]) -> Callable[[Future, Any], 
     return method
 
 
+class Deferred:
+    """A number that is computed but still on a device."""
+
+    __slots__ = ()
+
+    def read(self) -> Any:
+        """Wait for it and fetch it."""
+        raise NotImplementedError
+
+
 class Future:
     """Stands for a number: any use of it but as a kernel's argument runs what is pending.
 
@@ -62,17 +72,26 @@ class Future:
     force: runs the pending calls, among them the one that computes the value.
     """
 
-    __slots__ = ("__weakref__", "_error", "_force", "_value", "dtype")
+    __slots__ = ("__weakref__", "_error", "_force", "_value", "deferred", "dtype")
 
     def __init__(self, dtype: DType, force: Callable[[], None]) -> None:
         self.dtype = dtype
         self._value: Any = None
         self._error: BaseException | None = None
         self._force = force
+        self.deferred: Deferred | None = None  # where the value is, until it is read
 
     @property
     def ready(self) -> bool:
         return self._value is not None
+
+    def give(self, value: Any) -> None:
+        """`set`, or keep for whoever asks where on a device the value is."""
+        if isinstance(value, Deferred):
+            self.deferred = value
+            self._value = self._error = None
+        else:
+            self.set(value)
 
     def set(self, value: Any) -> None:
         """Called by the driver once the kernel that computes it has run."""
@@ -94,6 +113,8 @@ class Future:
         Raises whatever the deferred call raised, or PyFuserError if it never ran.
         """
         if self._value is None:
+            if self._read():
+                return self._value
             if self._error is None:
                 try:
                     self._force()
@@ -101,8 +122,18 @@ class Future:
                     if self._value is None:
                         raise
             if self._value is None:
+                if self._read():  # the pending calls ran on a device
+                    return self._value
                 self._raise()
         return self._value
+
+    def _read(self) -> bool:
+        """Fetch the value from the device; whether it is there."""
+        if self.deferred is None:
+            return False
+        self.set(self.deferred.read())
+        self.deferred = None
+        return True
 
     def _raise(self) -> None:
         if self._error is None:

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from pyfuser.ir.dtypes import DType
-from pyfuser.trace import pool
+from pyfuser.trace import images, pool
+from pyfuser.trace.images import USE, Image
 
 Array = np.ndarray[Any, Any]
 
@@ -25,7 +26,7 @@ class Handle:
 
 
 class Buffer:
-    """One allocation on the host.
+    """One allocation, on the host or on a device or on both (see `images`).
 
     A buffer of a View is allocated (zero-filled) when its memory is first needed. One that wraps a
     NumPy array's memory is `external`: it exists from the start and anybody may reach it. Memory
@@ -33,12 +34,14 @@ class Buffer:
     """
 
     __slots__ = (
-        "__weakref__", "_handle", "address", "external", "lent", "nbytes", "pending", "root",
+        "__weakref__", "_handle", "address", "external", "image", "lent", "nbytes", "pending",
+        "root",
     )  # fmt: skip
 
     def __init__(self, nbytes: int, handle: Handle) -> None:
         self.nbytes = nbytes
-        self.root: Array | None = None
+        self.root: Array | None = None  # the host's memory, if it has the newest values
+        self.image: Image | None = None  # the device's
         self.address = 0
         self.external = False
         self.lent = False
@@ -64,6 +67,20 @@ class Buffer:
         buffer.nbytes = array.nbytes
         buffer.root = array
         buffer.address = array.__array_interface__["data"][0]
+        buffer.image = None
+        buffer.external = buffer.lent = True
+        buffer.pending = 0
+        buffer._handle = None  # type: ignore[assignment]
+        return buffer
+
+    @classmethod
+    def on_device(cls, image: Image, nbytes: int) -> Buffer:
+        """Somebody's memory on a device; the host never reads or writes it."""
+        buffer = cls.__new__(cls)
+        buffer.nbytes = nbytes
+        buffer.root = None
+        buffer.address = image.address
+        buffer.image = image
         buffer.external = buffer.lent = True
         buffer.pending = 0
         buffer._handle = None  # type: ignore[assignment]
@@ -71,7 +88,7 @@ class Buffer:
 
     @property
     def allocated(self) -> bool:
-        return self.root is not None
+        return self.root is not None or self.image is not None
 
     @property
     def reachable(self) -> bool:
@@ -79,12 +96,16 @@ class Buffer:
         return self.external or self._handle() is not None
 
     def allocate(self, zero: bool = True) -> None:
-        """Make memory, if there is none yet: zero-filled, unless all of it is written next.
+        """Make memory on the host, if there is none yet, with the values that the device has.
 
-        Raises MemoryError, as NumPy does.
+        Without any it is zero-filled, unless all of it is written next. Raises MemoryError, as
+        NumPy does.
         """
         if self.root is None:
-            self.root = pool.allocate(self.nbytes, zero)
+            if self.image is None:
+                self.root = pool.allocate(self.nbytes, zero)
+            else:
+                self.root = self.image.fetch(self.nbytes)
             self.address = self.root.__array_interface__["data"][0]
 
     def __del__(self) -> None:
@@ -96,6 +117,8 @@ class Buffer:
         self.allocate()
         self.external = True
         assert self.root is not None
+        images.note_owner(self.root, self)
+        images.changed_on_host(self)
         return self.root
 
 
@@ -125,6 +148,8 @@ class Region(NamedTuple):
         """
         if self.buffer.root is not None:
             return
+        if self.buffer.image is not None:
+            overwritten = None  # it has values
         try:
             whole = prod(self.shape) * self.dtype.size == self.buffer.nbytes
             self.buffer.allocate(zero=overwritten is None or not whole)
@@ -187,7 +212,17 @@ class _Memory:
 
 
 def region_of(array: Array, dtype: DType) -> Region:
-    """The region that a NumPy array covers."""
+    """The region that a NumPy array covers.
+
+    Once a device is in use, arrays that share memory share a buffer, too.
+    """
+    if USE.devices:
+        owner = images.owner_of(array)
+        if owner is not None:
+            buffer = images.shared_buffer(owner, Buffer.wrap)
+            address: int = array.__array_interface__["data"][0]
+            offset = address - buffer.address
+            return Region(buffer, offset, array.strides, array.shape, dtype)
     return Region(Buffer.wrap(array), 0, array.strides, array.shape, dtype)
 
 

@@ -17,6 +17,11 @@ Array = np.ndarray[Any, Any]
 
 SMALLEST = 1 << 16  # bytes; below, the allocator has its own lists
 
+ALIGNMENT = 64
+"""Blocks start on a cache line, which is also the widest vector: else every such load takes two."""
+
+UNALIGNED = 1 << 12  # bytes of blocks that are too small for that to matter
+
 
 def _limit() -> int:
     """A quarter of the machine's memory."""
@@ -81,10 +86,21 @@ def allocate(size: int, zero: bool) -> Array:
             block.fill(0)
         return block
     try:
-        return np.zeros(size, dtype=np.uint8)
+        return _zeros(size)
     except MemoryError:
         POOL.clear()
+        return _zeros(size)
+
+
+def _zeros(size: int) -> Array:
+    """Fresh bytes, which the system zeroes page by page when they are first touched."""
+    if size < UNALIGNED:
         return np.zeros(size, dtype=np.uint8)
+    memory = np.zeros(size + ALIGNMENT, dtype=np.uint8)
+    start = -memory.__array_interface__["data"][0] % ALIGNMENT
+    # Views of a slice, or of an array's own buffer, refer to `memory` alone: `release` would not
+    # know of them. Those of a memoryview refer to the block.
+    return np.frombuffer(memory.data, np.uint8, size, start)
 
 
 def release(block: Array) -> None:

@@ -62,19 +62,19 @@ class ClusterShape(NamedTuple):
 
 
 class TraceShape:
-    """The calls of a trace, and its clusters by number.
+    """The calls of a trace, and its clusters by number; `kinds` numbers equal calls alike.
 
     Hashing and comparing look at each distinct call once, as most calls of a long trace repeat.
     """
 
-    __slots__ = ("_distinct", "_hash", "_kinds", "calls", "clusters")
+    __slots__ = ("_distinct", "_hash", "calls", "clusters", "kinds")
 
     def __init__(self, calls: tuple[CallShape, ...], clusters: tuple[ClusterShape, ...]) -> None:
         self.calls = calls
         self.clusters = clusters
         kinds: dict[int, int] = {}  # by id(), of equal calls several
         numbers: dict[CallShape, int] = {}
-        self._kinds = tuple(
+        self.kinds = tuple(
             [
                 kinds[id(call)]
                 if id(call) in kinds
@@ -83,12 +83,12 @@ class TraceShape:
             ]
         )
         self._distinct = tuple(numbers)
-        self._hash = hash((self._kinds, self._distinct, clusters))
+        self._hash = hash((self.kinds, self._distinct, clusters))
 
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, TraceShape)
-            and self._kinds == other._kinds
+            and self.kinds == other.kinds
             and self._distinct == other._distinct
             and self.clusters == other.clusters
         )
@@ -150,7 +150,8 @@ def _scalar_shape(
         producer = producers.get(id(argument))
         if producer is not None:
             return FutureShape(dtype, producer)
-        argument = argument.result()
+        if argument.deferred is None or n in matters:
+            argument = argument.result()
     return ScalarShape(dtype, int(argument) if n in matters else None)  # type: ignore[arg-type]
 
 

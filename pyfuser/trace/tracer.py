@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 from pyfuser.errors import KernelError, PyFuserError
 from pyfuser.trace.call import Call
@@ -31,6 +32,7 @@ class Tracer:
         self.settle: Callable[[], None] = nothing_to_settle
         self.recorded = 0
         self.raw = 0  # pending arguments whose memory other arrays may reach
+        self.place: AbstractContextManager[None] | None = None  # stream of pending device calls
         self._bytes = 0  # of all pending arguments
         self._look_at = MAX_BYTES_KEPT  # ... that give reason to count those kept alive
 
@@ -85,7 +87,7 @@ class Tracer:
         return sum(
             buffer.nbytes
             for buffer in buffers.values()
-            if buffer.root is not None
+            if buffer.allocated
             and not (sys.getrefcount(buffer.root) > 2 if buffer.external else buffer.reachable)
         )
 

@@ -3,47 +3,119 @@
 The bodies are put one after the other over shared indices. View arguments that are the same
 region become one parameter, which is what lets later passes forward values between calls.
 Whether the calls may share a loop is not decided here (see `plan.legality`).
+
+What the merged code is follows from the group's form alone, which has no sizes in it: which
+arguments are one, which overlap, and whose contents matter. So groups that differ in sizes only
+are merged once, and so are those passes applied that look at nothing else (see `optimise`).
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import lru_cache
 from itertools import combinations
+from typing import NamedTuple
 
 from pyfuser.analysis.layout import byte_range, is_injective
 from pyfuser.ir.canonical import all_syms, fresh
 from pyfuser.ir.nodes import Accumulator, Declare, Param, Read, Stmt, Sym, Workunit
 from pyfuser.ir.visit import assigned, substitute_syms
-from pyfuser.trace.shape import ArgumentShape, CallShape, RegionShape, ScalarShape
+from pyfuser.trace.call import Space
+from pyfuser.trace.shape import ArgumentShape, RegionShape, ScalarShape
 from pyfuser.transform.group import GroupShape
 from pyfuser.transform.kernel import Kernel, Slot
+
+MAX_FORMS = 2048
+
+
+class CallForm(NamedTuple):
+    """A call of a group; `params[k]` is the number of the kernel's parameter for argument k."""
+
+    pattern: str
+    workunit: Workunit
+    params: tuple[int, ...]
+
+
+class Form(NamedTuple):
+    """A group without sizes; views are given by their parameters' numbers.
+
+    overlaps: pairs of views, and single ones, as in `Kernel`. dead, fresh: as in `Kernel`.
+    """
+
+    calls: tuple[CallForm, ...]
+    overlaps: frozenset[frozenset[int]]
+    dead: frozenset[int]
+    fresh: frozenset[int]
 
 
 def fuse(group: GroupShape) -> Kernel:
     """One kernel for a group's calls."""
-    first = group.calls[0]
-    merged = _Merger(tuple(fresh(s.name, s.dtype) for s in first.workunit.indices))
-    for place, call in enumerate(group.calls):
-        merged.add(call, place)
-    names = list(dict.fromkeys(call.workunit.name for call in group.calls))
-    alone = len(group.calls) == 1
+    return with_sizes(merged(form_of(group)), group)
+
+
+def form_of(group: GroupShape) -> Form:
+    """The form of a group: equal regions are one parameter, and so are equal known scalars."""
+    shared: dict[object, int] = {}
+    views: dict[int, RegionShape] = {}
+    calls = []
+    count = 0
+    for call in group.calls:
+        numbers = []
+        for param, shape in zip(call.workunit.params, call.arguments, strict=True):
+            # Scalars of equal value share a parameter only if the user gave them one name, too.
+            key = shape if isinstance(shape, RegionShape) else (shape, param.sym.name)
+            number = shared.get(key)
+            if number is None:
+                number, count = count, count + 1
+                if isinstance(shape, RegionShape):
+                    views[number] = shape
+                if isinstance(shape, RegionShape) or _is_known(shape):
+                    shared[key] = number
+            numbers.append(number)
+        calls.append(CallForm(call.pattern, call.workunit, tuple(numbers)))
+    return Form(
+        tuple(calls),
+        _overlaps(views),
+        frozenset(n for n, shape in views.items() if shape.cluster in group.dead),
+        frozenset(n for n, shape in views.items() if shape.cluster in group.fresh),
+    )
+
+
+def with_sizes(kernel: Kernel, group: GroupShape) -> Kernel:
+    """The kernel of a group's form, for the sizes of the group."""
+    calls = group.calls
+    shapes = tuple([calls[slot.call].arguments[slot.argument] for slot in kernel.slots])
+    return replace(kernel, space=calls[0].space, shapes=shapes)
+
+
+@lru_cache(maxsize=MAX_FORMS)
+def merged(form: Form) -> Kernel:
+    """The kernel of a form: of its space and of its arguments' shapes nothing is known."""
+    first = form.calls[0].workunit
+    merger = _Merger(tuple(fresh(s.name, s.dtype) for s in first.indices))
+    for place, call in enumerate(form.calls):
+        merger.add(call, place)
+    names = list(dict.fromkeys(call.workunit.name for call in form.calls))
+    alone = len(form.calls) == 1
     workunit = Workunit(
         name=names[0] if alone else "_".join(["fused", *names[:4]]),
-        indices=merged.indices,
-        params=tuple(merged.params),
-        accumulators=tuple(merged.accumulators),
-        body=tuple(merged.body),
-        location=first.workunit.location,
+        indices=merger.indices,
+        params=tuple(merger.params),
+        accumulators=tuple(merger.accumulators),
+        body=tuple(merger.body),
+        location=first.location,
     )
+    syms = [param.sym for param in merger.params]
     return Kernel(
-        pattern=first.pattern if alone else "reduce" if merged.results else "for",
-        space=first.space,
+        pattern=form.calls[0].pattern if alone else "reduce" if merger.results else "for",
+        space=Space((), ()),
         workunit=workunit,
-        slots=tuple(merged.slots),
-        shapes=tuple(merged.shapes),
-        results=tuple(merged.results),
-        overlaps=_overlaps(merged),
-        dead=frozenset(sym for sym, shape in merged.views() if shape.cluster in group.dead),
-        fresh=frozenset(sym for sym, shape in merged.views() if shape.cluster in group.fresh),
+        slots=tuple(merger.slots),
+        shapes=tuple(ScalarShape(sym.dtype, None) for sym in syms),
+        results=tuple(merger.results),
+        overlaps=frozenset(frozenset(syms[n] for n in views) for views in form.overlaps),
+        dead=frozenset(syms[n] for n in form.dead),
+        fresh=frozenset(syms[n] for n in form.fresh),
     )
 
 
@@ -54,31 +126,20 @@ class _Merger:
         self.indices = indices
         self.params: list[Param] = []
         self.slots: list[Slot] = []
-        self.shapes: list[ArgumentShape] = []
         self.accumulators: list[Accumulator] = []
         self.results: list[int] = []
         self.body: list[Stmt] = []
-        self._shared: dict[object, Sym] = {}  # equal regions, equal known scalars
 
-    def add(self, call: CallShape, place: int) -> None:
+    def add(self, call: CallForm, place: int) -> None:
         workunit = call.workunit
         mapping = {s: fresh(s.name, s.dtype) for s in all_syms(workunit)}
         self._share_indices(workunit, mapping)
-        for argument, (param, shape) in enumerate(
-            zip(workunit.params, call.arguments, strict=True)
-        ):
-            # Scalars of equal value share a parameter only if the user gave them one name, too.
-            key = shape if isinstance(shape, RegionShape) else (shape, param.sym.name)
-            known = self._shared.get(key)
-            if known is not None:
-                mapping[param.sym] = known
+        for argument, (param, number) in enumerate(zip(workunit.params, call.params, strict=True)):
+            if number < len(self.params):
+                mapping[param.sym] = self.params[number].sym
                 continue
-            sym = mapping[param.sym]
-            if isinstance(shape, RegionShape) or _is_known(shape):
-                self._shared[key] = sym
-            self.params.append(Param(sym, param.rank))
+            self.params.append(Param(mapping[param.sym], param.rank))
             self.slots.append(Slot(place, argument))
-            self.shapes.append(shape)
         for accumulator in workunit.accumulators:
             last = accumulator.last_pass
             self.accumulators.append(
@@ -96,22 +157,19 @@ class _Merger:
             else:
                 mapping[own] = shared
 
-    def views(self) -> list[tuple[Sym, RegionShape]]:
-        return [(sym, s) for s, sym in self._shared.items() if isinstance(s, RegionShape)]
-
 
 def _is_known(shape: ArgumentShape) -> bool:
     """Whether equal shapes are equal scalars."""
     return isinstance(shape, ScalarShape) and shape.value is not None
 
 
-def _overlaps(merged: _Merger) -> frozenset[frozenset[Sym]]:
+def _overlaps(views: dict[int, RegionShape]) -> frozenset[frozenset[int]]:
     pairs = {
-        frozenset((sym,))
-        for sym, shape in merged.views()
+        frozenset((n,))
+        for n, shape in views.items()
         if not is_injective(shape.strides, shape.shape, shape.dtype.size)
     }
-    for (a, left), (b, right) in combinations(merged.views(), 2):
+    for (a, left), (b, right) in combinations(views.items(), 2):
         if left.cluster != right.cluster:
             continue
         (low, high), (other_low, other_high) = byte_range(left), byte_range(right)

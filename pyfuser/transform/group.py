@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from pyfuser.analysis.liveness import Liveness
+from pyfuser.analysis.liveness import Liveness, liveness
 from pyfuser.trace.shape import CallShape, FutureShape, RegionShape, ScalarShape, TraceShape
 
 
@@ -32,12 +32,12 @@ def group_shapes(trace: TraceShape, groups: Sequence[Sequence[int]]) -> list[Gro
         for shape in call.arguments:
             if isinstance(shape, RegionShape):
                 users.setdefault(shape.cluster, []).append(position)
-    liveness = Liveness(trace)
-    return [_group_shape(trace, group, users, liveness) for group in groups]
+    lifetimes = liveness(trace)
+    return [_group_shape(trace, group, users, lifetimes) for group in groups]
 
 
 def _group_shape(
-    trace: TraceShape, group: Sequence[int], users: dict[int, list[int]], liveness: Liveness
+    trace: TraceShape, group: Sequence[int], users: dict[int, list[int]], lifetimes: Liveness
 ) -> GroupShape:
     members = [trace.calls[position] for position in group]
     regions = [a for call in members for a in call.arguments if isinstance(a, RegionShape)]
@@ -60,7 +60,7 @@ def _group_shape(
         )
         calls.append(call._replace(arguments=arguments))
     inside = set(group)
-    dead = {n for c, n in numbers.items() if liveness.is_dead_after(c, group)}
+    dead = {n for c, n in numbers.items() if lifetimes.is_dead_after(c, group)}
     fresh = {
         n
         for c, n in numbers.items()

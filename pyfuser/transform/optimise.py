@@ -1,14 +1,22 @@
-"""The passes that kernels go through, in order."""
+"""The passes that kernels go through, in order; and what of their work is kept.
+
+Kernels of one form differ in sizes only (see `fuse`). Of the passes one alone looks at sizes,
+and only where a view whose contents die is used by rows: what the others make of a form is kept.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
+from pyfuser.transform.fuse import MAX_FORMS, Form, form_of, merged, with_sizes
+from pyfuser.transform.group import GroupShape
 from pyfuser.transform.inner_loops import fuse_inner_loops
 from pyfuser.transform.kernel import Kernel
 from pyfuser.transform.overwrites import mark_overwrites
 from pyfuser.transform.rows import contract_rows
 from pyfuser.transform.scalars import replace_scalars
+from pyfuser.transform.selects import select_elements
 from pyfuser.transform.unroll import unroll
 from pyfuser.transform.unused import remove_unused
 from pyfuser.transform.widen import widen
@@ -23,7 +31,7 @@ PASSES: tuple[Callable[[Kernel], Kernel], ...] = (
 )
 
 
-NATIVE_PASSES: tuple[Callable[[Kernel], Kernel], ...] = (unroll, widen)
+NATIVE_PASSES: tuple[Callable[[Kernel], Kernel], ...] = (unroll, select_elements, widen)
 
 
 def optimise(kernel: Kernel) -> Kernel:
@@ -31,6 +39,29 @@ def optimise(kernel: Kernel) -> Kernel:
     for transform in PASSES:
         kernel = transform(kernel)
     return kernel
+
+
+def optimised(group: GroupShape) -> Kernel:
+    """What `optimise` makes of a group's fused kernel (but for the numbers of its Syms)."""
+    form = form_of(group)
+    before = with_sizes(_without_reuse(form), group)
+    kernel = contract_rows(before)
+    unchanged = kernel is before
+    return mark_overwrites(
+        with_sizes(_without_unused(form), group) if unchanged else remove_unused(kernel)
+    )
+
+
+@lru_cache(maxsize=MAX_FORMS)
+def _without_reuse(form: Form) -> Kernel:
+    """The kernel of a form after the passes before `contract_rows`."""
+    return replace_scalars(fuse_inner_loops(merged(form)))
+
+
+@lru_cache(maxsize=MAX_FORMS)
+def _without_unused(form: Form) -> Kernel:
+    """The kernel of a form after all passes but `contract_rows`, which finds nothing to do."""
+    return remove_unused(_without_reuse(form))
 
 
 def specialise(kernel: Kernel) -> Kernel:

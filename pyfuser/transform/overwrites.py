@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
-from pyfuser.ir.nodes import AtomicFetch, Load, Read, Store, Sym, Update
+from pyfuser.ir.nodes import AtomicFetch, Load, Read, Store, Sym, Update, Workunit
 from pyfuser.ir.visit import all_expressions, statements
 from pyfuser.trace.shape import RegionShape
 from pyfuser.transform.kernel import Kernel
@@ -17,9 +18,7 @@ def mark_overwrites(kernel: Kernel) -> Kernel:
     iteration space is overwritten.
     """
     workunit, space = kernel.workunit, kernel.space
-    own = tuple(Read(sym) for sym in workunit.indices)
-    stored = {s.view for s in workunit.body if isinstance(s, Store) and s.indices == own}
-    stored -= _read(kernel)
+    stored = _stored_only(workunit) - {sym for pair in kernel.overlaps for sym in pair}
     places = [
         place
         for place, (param, shape) in enumerate(zip(workunit.params, kernel.shapes, strict=True))
@@ -31,9 +30,11 @@ def mark_overwrites(kernel: Kernel) -> Kernel:
     return replace(kernel, overwrites=tuple(places))
 
 
-def _read(kernel: Kernel) -> set[Sym]:
-    """Views whose elements the kernel may read, and those that overlap another parameter."""
-    body = kernel.workunit.body
-    read = {e.view for e in all_expressions(body) if isinstance(e, (Load, AtomicFetch))}
-    read |= {s.target for s in statements(body) if isinstance(s, Update)}
-    return read | {sym for pair in kernel.overlaps for sym in pair}
+@lru_cache(maxsize=1024)
+def _stored_only(workunit: Workunit) -> frozenset[Sym]:
+    """Views that every iteration stores at its indices, and whose elements nothing reads."""
+    body = workunit.body
+    own = tuple(Read(sym) for sym in workunit.indices)
+    stored = {s.view for s in body if isinstance(s, Store) and s.indices == own}
+    stored -= {e.view for e in all_expressions(body) if isinstance(e, (Load, AtomicFetch))}
+    return frozenset(stored - {s.target for s in statements(body) if isinstance(s, Update)})

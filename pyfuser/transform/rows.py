@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from pyfuser.analysis.bounds import bounded_locals
 from pyfuser.analysis.intervals import Interval, fits, interval
 from pyfuser.ir.canonical import fresh
 from pyfuser.ir.nodes import (
@@ -48,6 +49,7 @@ from pyfuser.ir.visit import (
 )
 from pyfuser.trace.shape import RegionShape, ScalarShape
 from pyfuser.transform.cells import Subscripts, accesses, expand, is_pure, stable_locals, zero
+from pyfuser.transform.flat import as_rows, flat_row
 from pyfuser.transform.kernel import Kernel
 
 MAX_EXTENT = 256
@@ -64,23 +66,27 @@ def contract_rows(kernel: Kernel) -> Kernel:
     if not any(isinstance(stmt, For) for stmt in body):
         return kernel
     overlapping = {sym for pair in kernel.overlaps for sym in pair}
+    if kernel.dead <= overlapping:
+        return kernel
     fixed = frozenset((*workunit.indices, *(p.sym for p in workunit.params))) - assigned(body)
-    facts = _Facts(
-        frozenset(workunit.indices), stable_locals(body), assigned(body), fixed, _known(kernel)
-    )
+    known = _known(kernel)
+    ranges = {**bounded_locals(body, known), **known}
+    facts = _Facts(workunit.indices, stable_locals(body), assigned(body), fixed, ranges)
     left = MAX_BYTES
     for param, shape in zip(workunit.params, kernel.shapes, strict=True):
         view = param.sym
         if not isinstance(shape, RegionShape) or view not in kernel.dead or view in overlapping:
             continue
-        axis = _moving_axis(body, view, facts)
-        if axis is None or not 0 < shape.shape[axis] <= MAX_EXTENT:
+        found = _row(body, view, shape, facts)
+        if found is None:
             continue
-        row = _Row(view, axis, shape.shape[axis], facts)
-        if row.size <= left and row.pays(body):
-            body = row.contracted(body)
+        row, rows = found
+        if row.size <= left and row.pays(rows):
+            body = row.contracted(rows)
             left -= row.size
-    return replace(kernel, workunit=replace(workunit, body=body))
+    return (
+        kernel if body is workunit.body else replace(kernel, workunit=replace(workunit, body=body))
+    )
 
 
 def _known(kernel: Kernel) -> dict[Sym, Interval]:
@@ -100,22 +106,38 @@ def _known(kernel: Kernel) -> dict[Sym, Interval]:
 class _Facts:
     """What holds in the whole body: stable locals, what changes, what an iteration keeps."""
 
-    indices: frozenset[Sym]
+    indices: tuple[Sym, ...]
     stable: dict[Sym, Expr]
     changing: set[Sym]
     fixed: frozenset[Sym]
     ranges: dict[Sym, Interval]
 
 
-def _moving_axis(body: Body, view: Sym, facts: _Facts) -> int | None:
-    """The one axis along which an iteration moves; None if the view is not used by rows."""
+def _row(body: Body, view: Sym, shape: RegionShape, facts: _Facts) -> tuple[_Row, Body] | None:
+    """The row of an iteration, with the body that names its elements along one axis."""
     if any(isinstance(e, Extent) and e.view == view for e in all_expressions(body)):
         return None
-    named: list[Subscripts] = []
-    for subscripts, _, simple in accesses(body, view):
-        if not simple:
-            return None
-        named.append(tuple(expand(index, facts.stable) for index in subscripts))
+    if not all(simple for _, _, simple in accesses(body, view)):
+        return None
+    length = 0
+    if len(shape.shape) == len(facts.indices) == 1:
+        (index,) = facts.indices
+        flat = flat_row(body, view, index, facts.stable, facts.ranges)
+        if flat is not None:
+            body, length = as_rows(body, view, index, flat), flat.length
+    axis = _moving_axis(body, view, facts)
+    if axis is None:
+        return None
+    extent = length or shape.shape[axis]
+    return (_Row(view, axis, extent, facts), body) if 0 < extent <= MAX_EXTENT else None
+
+
+def _moving_axis(body: Body, view: Sym, facts: _Facts) -> int | None:
+    """The one axis along which an iteration moves; None if the view is not used by rows."""
+    named: list[Subscripts] = [
+        tuple(expand(index, facts.stable) for index in subscripts)
+        for subscripts, _, _ in accesses(body, view)
+    ]
     moving = [
         axis
         for axis, column in enumerate(zip(*named, strict=True))

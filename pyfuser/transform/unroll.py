@@ -7,12 +7,14 @@ kernel of an engine that emits C++, fused or not.
 That is no gain where neighbouring iterations access elements far apart, as the rows of `x[i][f]`:
 vectors of them are gathered element by element. Sixteen trips of a distance between rows, divided,
 took a third to a fifth of the time left as a loop (see `codegen.strips`), which walks along rows.
+A nest of short loops that stays one has its numbers of trips as constants.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from pyfuser.analysis.intervals import interval
 from pyfuser.ir.canonical import fresh
@@ -32,6 +34,7 @@ from pyfuser.ir.nodes import (
     Sym,
     Update,
     While,
+    Workunit,
 )
 from pyfuser.ir.visit import (
     all_expressions,
@@ -44,63 +47,120 @@ from pyfuser.ir.visit import (
 )
 from pyfuser.trace.shape import RegionShape, ScalarShape
 from pyfuser.transform.cells import expand, stable_locals
+from pyfuser.transform.fuse import MAX_FORMS
 from pyfuser.transform.kernel import Kernel
 
 MAX_TRIPS = 16
 MAX_NODES = 1500  # expressions that one loop may unroll to
 
 
+Bounds = tuple[Expr, Expr, Expr]
+"""Start, stop and step of a loop."""
+
+Known = dict[Sym, tuple[int, int]]
+Trips = tuple[tuple[Bounds, range], ...]
+
+
 def unroll(kernel: Kernel) -> Kernel:
     """The kernel with short loops of known bounds replaced by their trips."""
-    known: dict[Sym, tuple[int, int]] = {}
-    extents: dict[Sym, tuple[int, ...]] = {}
+    known: Known = {}
+    views: dict[Sym, RegionShape] = {}
     for param, shape in zip(kernel.workunit.params, kernel.shapes, strict=True):
         if isinstance(shape, ScalarShape) and shape.value is not None:
             known[param.sym] = (shape.value, shape.value)
         elif isinstance(shape, RegionShape):
-            extents[param.sym] = shape.shape
-    lanes = _Lanes.of(kernel, known)
-    body = map_body(
-        kernel.workunit.body,
-        None,
-        lambda stmt: stmt if lanes.gathered(stmt) else _trips(stmt, known, extents),
+            views[param.sym] = shape
+    trips = tuple(_short_loops(kernel.workunit.body, known, views).items())
+    if not trips:
+        return kernel
+    strides = tuple((sym, shape.strides) for sym, shape in views.items())
+    return replace(
+        kernel, workunit=_unrolled(kernel.workunit, trips, strides, tuple(known.items()))
     )
-    return replace(kernel, workunit=replace(kernel.workunit, body=body))
 
 
-def _trips(
-    stmt: Stmt, known: dict[Sym, tuple[int, int]], extents: dict[Sym, tuple[int, ...]]
-) -> Stmt | Body:
+def _short_loops(body: Body, known: Known, views: dict[Sym, RegionShape]) -> dict[Bounds, range]:
+    """The values of the variables of loops with few trips, by the loops' bounds."""
+    found: dict[Bounds, range] = {}
+    for loop in statements(body):
+        if isinstance(loop, For):
+            bounds = loop.start, loop.stop, loop.step
+            values = _values(bounds, known, views)
+            if values is not None and len(values) <= MAX_TRIPS:
+                found[bounds] = values
+    return found
+
+
+@lru_cache(maxsize=MAX_FORMS)
+def _unrolled(
+    workunit: Workunit,
+    trips: Trips,
+    strides: tuple[tuple[Sym, tuple[int, ...]], ...],
+    known: tuple[tuple[Sym, tuple[int, int]], ...],
+) -> Workunit:
+    """The workunit with the loops of these bounds unrolled: all that is known of sizes."""
+    values = dict(trips)
+    lanes = _Lanes.of(workunit, dict(strides), dict(known))
+    body = map_body(
+        workunit.body,
+        None,
+        lambda stmt: stmt if lanes.gathered(stmt) else _trips(stmt, values),
+    )
+    body = tuple(_counted(stmt, dict(known)) for stmt in body)
+    return replace(workunit, body=body)
+
+
+def _trips(stmt: Stmt, values: dict[Bounds, range]) -> Stmt | Body:
     """The trips of a loop one after the other, or the statement itself."""
     if not isinstance(stmt, For):
         return stmt
-    values = _values(stmt, known, extents)
-    if values is None or len(values) > MAX_TRIPS or not _may_unroll(stmt):
+    trips = values.get((stmt.start, stmt.stop, stmt.step))
+    if trips is None or not _may_unroll(stmt):
         return stmt
-    if len(values) * sum(1 for _ in all_expressions(stmt.body)) > MAX_NODES:
+    if len(trips) * sum(1 for _ in all_expressions(stmt.body)) > MAX_NODES:
         return stmt
     result: list[Stmt] = []
-    for value in values:
+    for value in trips:
         trip = substitute_syms(stmt.body, {s: fresh(s.name, s.dtype) for s in declared(stmt.body)})
         result += map_body(trip, _setter(stmt.sym, value))
     return tuple(result)
 
 
-def _values(
-    loop: For, known: dict[Sym, tuple[int, int]], extents: dict[Sym, tuple[int, ...]]
-) -> range | None:
-    """The values that the loop's variable takes, if they are known."""
+def _counted(stmt: Stmt, known: Known) -> Stmt:
+    """A nest of short loops, which stays one, with the numbers of its trips as constants.
+
+    With them g++ takes the outer loop's trips as the lanes of vectors, the inner one in order.
+    """
+    if not isinstance(stmt, For) or not any(isinstance(s, For) for s in statements(stmt.body)):
+        return stmt
+    loops = [stmt, *(s for s in statements(stmt.body) if isinstance(s, For))]
+    trips = [_values((loop.start, loop.stop, loop.step), known, {}) for loop in loops]
+    if any(values is None or len(values) > MAX_TRIPS for values in trips):
+        return stmt
+    changing = assigned((stmt,))
+
+    def constant(expr: Expr) -> Expr:
+        if isinstance(expr, Read) and expr.sym in known and expr.sym not in changing:
+            return Const(known[expr.sym][0], expr.dtype)
+        return expr
+
+    (counted,) = map_body((stmt,), constant)
+    return counted
+
+
+def _values(loop: Bounds, known: Known, views: dict[Sym, RegionShape]) -> range | None:
+    """The values that a loop's variable takes, if they are known."""
     bounds = []
-    for expr in (loop.start, loop.stop, loop.step):
-        if isinstance(expr, Extent) and expr.view in extents:
-            bounds.append(extents[expr.view][expr.axis])
+    for expr in loop:
+        if isinstance(expr, Extent) and expr.view in views:
+            bounds.append(views[expr.view].shape[expr.axis])
             continue
         values = interval(expr, known)
         if values is None or values[0] != values[1]:
             return None
         bounds.append(values[0])
     start, stop, step = bounds
-    if step == 0 or (step < 0 and not isinstance(loop.step, Const)):
+    if step == 0 or (step < 0 and not isinstance(loop[2], Const)):
         return None
     return range(start, stop, step)
 
@@ -131,20 +191,14 @@ class _Lanes:
     index: Sym | None
     fixed: frozenset[Sym]
     strides: dict[Sym, tuple[int, ...]]
-    known: dict[Sym, tuple[int, int]]
+    known: Known
     stable: dict[Sym, Expr]
 
     @classmethod
-    def of(cls, kernel: Kernel, known: dict[Sym, tuple[int, int]]) -> _Lanes:
-        workunit = kernel.workunit
-        syms = [param.sym for param in workunit.params]
-        strides = {
-            sym: shape.strides
-            for sym, shape in zip(syms, kernel.shapes, strict=True)
-            if isinstance(shape, RegionShape)
-        }
+    def of(cls, workunit: Workunit, strides: dict[Sym, tuple[int, ...]], known: Known) -> _Lanes:
+        syms = frozenset(param.sym for param in workunit.params)
         index = workunit.indices[0] if len(workunit.indices) == 1 else None
-        fixed = frozenset(syms) - assigned(workunit.body)
+        fixed = syms - assigned(workunit.body)
         return cls(index, fixed, strides, known, stable_locals(workunit.body))
 
     def gathered(self, stmt: Stmt) -> bool:

@@ -5,11 +5,16 @@ cannot see that neighbouring iterations touch neighbouring elements, and does no
 the bounds and scalars of one trace, interval arithmetic shows where nothing wraps; there the
 index variables, and stable locals that hold subscripts, become 64-bit. Used by engines that emit
 C++; the PyKokkos source keeps the user's types.
+
+What is proved for some bounds holds for narrower ones, as every rule of interval arithmetic keeps
+inclusion. So the proof is tried for much wider bounds than asked for: where it still shows the
+same, the code is kept for all sizes up to those.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 from pyfuser.analysis.intervals import Interval, interval
 from pyfuser.ir.canonical import fresh
@@ -30,6 +35,7 @@ from pyfuser.ir.nodes import (
     Sym,
     Unary,
     Update,
+    Workunit,
 )
 from pyfuser.ir.visit import assigned, map_body, statements
 from pyfuser.trace.shape import ScalarShape
@@ -38,30 +44,85 @@ from pyfuser.transform.kernel import Kernel
 _INT32 = (-(2**31), 2**31 - 1)
 
 
+_LIMITS = (2**30, 2**24, 2**16)
+"""Bounds up to which a proof is tried to hold."""
+
+_SMALL = (2, 2)
+"""What these cannot show (of an element of a view, plus or times them) no other values can."""
+
+MAX_WORKUNITS = 1024
+MAX_PROOFS = 16
+
+Ranges = dict[Sym, Interval]
+
+
+class _Proof(NamedTuple):
+    """The widened code of a workunit, right while each Sym stays in its range."""
+
+    ranges: Ranges
+    widened: Workunit
+
+    def covers(self, ranges: Ranges) -> bool:
+        """Whether it holds for all values in other ranges, of the same Syms."""
+        known = self.ranges
+        return known.keys() == ranges.keys() and all(
+            known[sym][0] <= low and high <= known[sym][1] for sym, (low, high) in ranges.items()
+        )
+
+
+_PROOFS: dict[Workunit, list[_Proof]] = {}
+
+
 def widen(kernel: Kernel) -> Kernel:
     """The kernel with 64-bit indices and subscripts, wherever that changes no value."""
     workunit = kernel.workunit
-    ranges: dict[Sym, Interval] = {}
+    ranges: Ranges = {}
     for sym, low, high in zip(workunit.indices, kernel.space.begin, kernel.space.end, strict=True):
         ranges[sym] = (low, max(low, high - 1))
     for param, shape in zip(workunit.params, kernel.shapes, strict=True):
         if isinstance(shape, ScalarShape) and shape.value is not None:
             ranges[param.sym] = (shape.value, shape.value)
-    widener = _Widener(ranges, assigned(workunit.body))
-    widener.learn(workunit.body)
-    for sym in workunit.indices:
-        widener.add(sym)
-    body = widener.body(workunit.body)
-    indices = tuple(widener.wide.get(s, s) for s in workunit.indices)
-    return replace(kernel, workunit=replace(workunit, indices=indices, body=body))
+    if len(_PROOFS) >= MAX_WORKUNITS:
+        _PROOFS.clear()
+    proofs = _PROOFS.setdefault(workunit, [])
+    proof = next((proof for proof in proofs if proof.covers(ranges)), None)
+    if proof is None:
+        proof = _prove(workunit, ranges)
+        del proofs[: len(proofs) + 1 - MAX_PROOFS]
+        proofs.append(proof)
+    return replace(kernel, workunit=proof.widened)
+
+
+def _prove(workunit: Workunit, ranges: Ranges) -> _Proof:
+    """The workunit widened for these ranges, and for the widest that show the same.
+
+    What these ranges are too wide to show is tried again for others.
+    """
+    exact = _Widener(workunit, ranges)
+    narrow = _Widener(workunit, dict.fromkeys(ranges, _SMALL))
+    if all(exact.decisions) or narrow.decisions == exact.decisions:
+        for limit in _LIMITS:
+            wider = {sym: (min(low, 0), max(high, limit)) for sym, (low, high) in ranges.items()}
+            if _Widener(workunit, wider).decisions == exact.decisions:
+                return _Proof(wider, exact.widened)
+    return _Proof(ranges, exact.widened)
 
 
 class _Widener:
-    def __init__(self, ranges: dict[Sym, Interval], changing: set[Sym]) -> None:
-        self.ranges = ranges
-        self.changing = changing
+    """decisions: what was shown, question by question; the code follows from that."""
+
+    def __init__(self, workunit: Workunit, ranges: Ranges) -> None:
+        self.ranges = dict(ranges)
+        self.changing = assigned(workunit.body)
         self.wide: dict[Sym, Sym] = {}  # 32-bit symbol -> its 64-bit twin
         self.twins: set[Sym] = set()
+        self.decisions: list[bool] = []
+        self.learn(workunit.body)
+        for sym in workunit.indices:
+            self.add(sym)
+        body = self.body(workunit.body)
+        indices = tuple(self.wide.get(s, s) for s in workunit.indices)
+        self.widened = replace(workunit, indices=indices, body=body)
 
     def add(self, sym: Sym) -> None:
         """Give a 32-bit symbol whose range is known a 64-bit twin."""
@@ -79,9 +140,12 @@ class _Widener:
                 known = self._trips(stmt)
             else:
                 continue
-            if known is not None and stmt.sym.dtype is DType.INT32 and _inside(known):
-                self.ranges[stmt.sym] = known
-                self.add(stmt.sym)
+            if known is None or stmt.sym.dtype is not DType.INT32 or not _inside(known):
+                self.decisions.append(False)
+                continue
+            self.decisions.append(True)
+            self.ranges[stmt.sym] = known
+            self.add(stmt.sym)
 
     def _trips(self, loop: For) -> Interval | None:
         """The range of an upward loop's variable inside its body."""
@@ -142,7 +206,8 @@ class _Widener:
     def _exact(self, expr: Expr) -> bool:
         """Whether the expression's value never leaves 32 bits."""
         known = interval(expr, self.ranges)
-        return known is not None and _inside(known)
+        self.decisions.append(known is not None and _inside(known))
+        return self.decisions[-1]
 
 
 def _inside(known: Interval) -> bool:

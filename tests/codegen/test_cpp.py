@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,10 @@ from pyfuser.codegen import vector_maths
 from pyfuser.codegen.cpp import emit
 from pyfuser.codegen.cpp_hazards import may_contract
 from pyfuser.codegen.spec import UNIT, spec_of
-from pyfuser.ir.nodes import Workunit
+from pyfuser.engine.native import prepare
+from pyfuser.ir.dtypes import DType
+from pyfuser.ir.nodes import Accumulator, Update, Workunit
+from tests.analysis.build import S, View, workunit
 from tests.codegen.build import Case, case
 
 N = 64
@@ -207,3 +211,34 @@ def test_maths_come_from_vectors_where_there_are_any(monkeypatch: pytest.MonkeyP
     assert "_ZGV" in vector and "pf_cos_f64_kernel" in vector
     assert "static inline double pf_exp_f64(double x)" in vector
     assert '__asm__("exp")' not in vector
+
+
+def weighted_sum(scalars: int, size: int) -> Case:
+    """A sum with so many factors, all ones but the first."""
+    i, x, acc = S("i"), View("x"), S("acc", DType.FLOAT64)
+    factors = [S(f"f{k}", DType.FLOAT64) for k in range(scalars)]
+    value = x[i]
+    for factor in factors:
+        value = value * factor
+    body = [Update("+", acc.sym, (), value.node)]
+    unit = workunit("weighted", [i], [x, *factors], body, [Accumulator(acc.sym)])
+    numbers = np.random.default_rng(7).standard_normal(size)
+    return case(unit, [size], lambda: [numbers, 0.3, *(scalars - 1) * [1.0]], "reduce")
+
+
+def test_blocks_are_long_where_scalars_have_no_registers() -> None:
+    sizes = [
+        re.findall(r"pf_sum<double, (\d+)> acc_sum;", emit(spec_of(weighted_sum(k, N).kernel)))
+        for k in (1, 32, 33)
+    ]
+    assert sizes == [["128"], ["128"], ["512"]]
+
+
+@pytest.mark.parametrize("size", [5, 511, 512, 513, 4096 * 3 + 77, 300_001])
+def test_bits_of_a_sum_do_not_depend_on_the_block(size: int) -> None:
+    found = []
+    for scalars in (1, 40):
+        given = weighted_sum(scalars, size)
+        (launchable,) = prepare([given.kernel])
+        found.append(given.run(launchable)[1])
+    assert found[0] == found[1] != (0.0,)

@@ -36,7 +36,8 @@ def split(given: Case, aliased: str = "") -> tuple[Segment, ...]:
     workunit = given.kernel.workunit
     uids = count(10**9)
     views = frozenset(p.sym for p in workunit.params if p.sym.name in aliased.split())
-    return prepare(workunit.body, views, lambda name, dtype: Sym(name, next(uids), dtype))
+    indices = frozenset(workunit.indices)
+    return prepare(workunit.body, views, indices, lambda name, dtype: Sym(name, next(uids), dtype))
 
 
 def kinds(given: Case, aliased: str = "") -> str:
@@ -160,6 +161,50 @@ def test_only_locals_that_cross_become_arrays() -> None:
     assert len(expansion((first, loop, last))) == 2
 
 
+def row_first(i, x, y, n):
+    t: List[float] = [0.0, 0.0, 0.0]
+    for c in range(3):
+        value: float = x[i]
+        for k in range(n):
+            value = value + x[i] / (c + k + 1)
+        t[c] = 0.1 * value
+    y[i] = math.exp(t[0]) + math.exp(t[1] - t[2])
+
+
+def row_of_ones(i, x, y, n):
+    t: List[float] = [1.0, 1.0, 1.0]
+    for c in range(n):
+        t[0] = t[0] + x[i] / (c + 1)
+    y[i] = math.exp(0.1 * t[0]) + math.exp(0.1 * t[1] - t[2])
+
+
+def row_looked_up(i, x, y, n):
+    t: List[float] = [0.0, 0.0, 0.0]
+    for c in range(n):
+        t[c % 3] = t[c % 3] + x[i]
+    y[i] = math.exp(0.1 * t[0]) + math.exp(0.1 * t[n % 3])
+
+
+def row_case(function: Any) -> Case:
+    return case(function, [N], lambda: [values(), np.zeros(N), 5])
+
+
+def test_each_iteration_has_its_own_short_array() -> None:
+    first, last = split(row_case(row_first))
+    assert (first.vector, last.vector) == (False, True)
+    assert [s.name for s in expansion((first, last))] == ["t"]
+    assert "t_block[384]" in emit(spec_of(row_case(row_first).kernel))
+
+
+def test_an_array_that_starts_at_anything_but_zeros_keeps_its_loop() -> None:
+    assert kinds(row_case(row_of_ones)) == "v"
+
+
+def test_a_long_array_keeps_its_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segments, "MAX_ROW", 2)
+    assert kinds(row_case(row_first)) == "v"
+
+
 def cheap_index(i, x, y, n):
     place: int = i + 1
     scaled: float = math.exp(x[place])
@@ -173,6 +218,69 @@ def test_what_follows_from_the_index_is_computed_again() -> None:
     repeated = parts[0].body[0]
     assert isinstance(repeated, nodes.Declare) and repeated.sym.name == "place"
     assert all(part.body[0] == repeated for part in parts)
+
+
+# --------------------------------------------------------------------------- rows
+
+
+def scaled_row(i, x, y, n):
+    row: int = i
+    total: float = 0.0
+    for j in range(n):
+        total += x[row][j] * x[row][j]
+    inverse: float = 1.0 / math.sqrt(total / n + 1e-5)
+    for k in range(n):
+        x[row][k] = x[row][k] * inverse
+
+
+def short_row(i, x, y, n):
+    total: float = 0.0
+    for j in range(8):
+        total += x[i][j] * x[i][j]
+    inverse: float = 1.0 / math.sqrt(total / n + 1e-5)
+    for k in range(8):
+        x[i][k] = x[i][k] * inverse
+
+
+def another_row(i, x, y, n):
+    total: float = 0.0
+    for j in range(n):
+        total += x[i][j] * x[i][j]
+    inverse: float = 1.0 / math.sqrt(total / n + 1e-5)
+    for k in range(n):
+        y[i][k] = inverse
+
+
+def shared_row(i, x, y, n):
+    total: float = 0.0
+    for j in range(n):
+        total += x[0][j] * i
+    inverse: float = 1.0 / math.sqrt(total * total / n + 1e-5)
+    for k in range(n):
+        y[i][k] = x[0][k] * inverse
+
+
+def costly_between(i, x, y, n):
+    total: float = 0.0
+    for j in range(n):
+        total += x[i][j] * x[i][j]
+    inverse: float = math.pow(math.sin(total), 2.5) + math.cos(total)
+    for k in range(n):
+        x[i][k] = x[i][k] * inverse
+
+
+def table_case(function: Any) -> Case:
+    return case(function, [9], lambda: [table(), table(), 300])
+
+
+def test_a_row_that_is_walked_along_again_stays_in_the_cache() -> None:
+    assert kinds(table_case(scaled_row)) == "v"
+
+
+@pytest.mark.parametrize("function", [short_row, another_row, shared_row, costly_between])
+def test_other_loops_do_not_keep_a_segment_from_its_own(function: Any) -> None:
+    """Rows of a block that stay near, and segments that are worth fetching rows again."""
+    assert kinds(table_case(function)) == "svs"
 
 
 # --------------------------------------------------------------------------- speculation
@@ -254,6 +362,9 @@ def table() -> np.ndarray[Any, Any]:
 
 
 RUN = {
+    "row": row_case(row_first),
+    "row of ones": row_case(row_of_ones),
+    "row looked up": row_case(row_looked_up),
     "deposit": deposit_case(),
     "twice": twice_case(),
     "around": around_case(),
@@ -261,6 +372,8 @@ RUN = {
     "index": case(cheap_index, [N - 1], lambda: [values(), np.zeros(N), 5]),
     "speculated": scatter_case(scatter),
     "sums": case(several_sums, [N], lambda: [values(), np.zeros(N), 5], "reduce"),
+    "row of a table": table_case(scaled_row),
+    "costly": table_case(costly_between),
     "box": case(in_a_box, [9, 300], lambda: [table(), table(), 5]),
 }
 

@@ -13,8 +13,8 @@ import pytest
 
 from pyfuser.codegen.cpp import emit
 from pyfuser.codegen.spec import spec_of
-from pyfuser.codegen.strips import STRIP
 from pyfuser.engine.native import prepare as compile_kernels
+from pyfuser.plan.plan import STRIP
 from tests.codegen.build import Case, case
 
 M = 21

@@ -319,7 +319,9 @@ def test_a_lag_that_is_too_small_shows(monkeypatch: pytest.MonkeyPatch) -> None:
         assert (sweep.together(1) == sweep.apart()) is right
     monkeypatch.setattr(native.team, "count", 3)  # needs what comes before its own share
     loops = [Loop(smooth, "x y", rim=1), Loop(smooth, "y z", 1, 0, rim=2)]
-    assert Sweep(loops, arrays).together(64) != Sweep(loops, arrays).apart()
+    right = Sweep(loops, arrays).apart()
+    # On a busy machine the thread before may be done in time, once or twice.
+    assert any(Sweep(loops, arrays).together(64) != right for _ in range(100))
 
 
 # --------------------------------------------------------------------------- boxes

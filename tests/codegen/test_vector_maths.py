@@ -211,6 +211,18 @@ def test_within_documented_error(library: Library, function: Function) -> None:
 
 
 @needs_libmvec
+def test_exp_of_floats_is_rounded_once(library: Library) -> None:
+    exp = ("exp", DType.FLOAT32)
+    x = np.random.default_rng(1).uniform(-105, 90, 100_000).astype(np.float32)
+    actual, exact = library.vector(exp, x, x), library.exact(exp, x, x)
+    with np.errstate(over="ignore"):
+        rounded = exact.astype(np.float32)
+    assert np.count_nonzero(actual != rounded) <= 50
+    finite = np.isfinite(rounded)
+    assert (np.abs(actual - exact)[finite] <= 0.501 * np.spacing(rounded[finite])).all()
+
+
+@needs_libmvec
 @pytest.mark.parametrize("function", COVERED, ids=identifier)
 def test_special_values(library: Library, function: Function) -> None:
     """Infinities, NaNs and signed zeros as the scalar functions have them."""

@@ -142,6 +142,12 @@ def exact_functions(i, x, y):
         y[i] = -1.0
 
 
+def signs_of_extremes(i, x, y):
+    y[i] = math.copysign(1.0, math.fmin(x[i], x[i + 1])) + math.copysign(
+        2.0, math.fmax(x[i], x[i + 1])
+    )
+
+
 def total(i, acc, x):
     acc += x[i]
 
@@ -257,6 +263,9 @@ MAPS: dict[str, Case] = {
     ),
     "constants": case(constants, [4], lambda: [np.zeros(4), np.zeros(4, "float32")]),
     "functions": case(exact_functions, [N], lambda: [values(), np.zeros(N)]),
+    "extremes of zeros": case(
+        signs_of_extremes, [N], lambda: [np.copysign(0.0, values(N + 1)), np.zeros(N)]
+    ),
 }
 EXACT_REDUCTIONS: dict[str, Case] = {
     "prefix of integers": case(

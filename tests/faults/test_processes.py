@@ -119,6 +119,33 @@ def test_ctrl_c_during_compilations(machine: Machine) -> None:
     assert machine.left() == {".lock", ".so"}
 
 
+INTERRUPTED_BETWEEN = """
+from concurrent.futures import ThreadPoolExecutor
+submit, submissions = ThreadPoolExecutor.submit, []
+
+def interrupted(self, *arguments):
+    submissions.append(arguments)
+    if len(submissions) == 2:
+        raise KeyboardInterrupt
+    return submit(self, *arguments)
+
+ThreadPoolExecutor.submit = interrupted
+x, y, sum = program()
+try:
+    pyfuser.sync()
+except KeyboardInterrupt:
+    print("interrupted", len(pyfuser.pending()))
+pyfuser.discard()
+"""
+
+
+def test_ctrl_c_when_the_first_of_several_compilations_has_begun(machine: Machine) -> None:
+    machine.break_compiler("exec sleep 300")
+    start = time.monotonic()
+    assert machine.output(INTERRUPTED_BETWEEN)[0] == "interrupted 3"
+    assert time.monotonic() - start < 30
+
+
 # The timer counts processor time, of which the kernel takes most: a slow machine does not matter.
 LAUNCHED = """
 import time, signal

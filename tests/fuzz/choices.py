@@ -1,25 +1,35 @@
-"""What clocks or sizes would decide, decided by the seed: cuts of groups, orders of loops."""
+"""What clocks or sizes would decide, decided by the seed: cuts, orders of loops, tiles of scans."""
 
 from __future__ import annotations
 
 import contextlib
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from pyfuser import driver
 from pyfuser.analysis.dependences import DependenceGraph
 from pyfuser.arbitration import cut_plan
-from pyfuser.codegen import order, spec
+from pyfuser.codegen import cpp, cpp_scan, order, spec
 from pyfuser.codegen.order import LoopOrder
-from pyfuser.plan.capabilities import Capabilities
-from pyfuser.plan.partition import partition
-from pyfuser.plan.plan import Plan
+from pyfuser.codegen.spec import KernelSpec, SweepSpec
+from pyfuser.engine import native
+from pyfuser.engine.native import Launchable
+from pyfuser.plan import coarsening, family
+from pyfuser.plan.capabilities import ALL, Capabilities
+from pyfuser.plan.plan import SCAN_TILE, Plan, Rejection
 from pyfuser.trace.shape import TraceShape
 from pyfuser.transform.kernel import Kernel
 
 _CUT = 3  # one program in so many has its groups cut
+_AS_PAYS = 5  # one in so many has calls coarsened only where that pays
+_OF_FAMILY = 4  # one in so many has the plan of larger sizes
+_TILE = 3  # of the scans of compiled programs, which are shorter than a real tile
+
+LARGER = Rejection(0, 1, "planned for larger sizes")  # marks such plans
+_launchables: dict[KernelSpec | SweepSpec, Launchable] = {}  # with such tiles, for no other test
 
 
 def cut_for(seed: int, plan: Plan) -> Plan:
@@ -33,13 +43,53 @@ def cut_for(seed: int, plan: Plan) -> Plan:
     return plan
 
 
+def planned_for(
+    seed: int, trace: TraceShape, capabilities: Capabilities = ALL
+) -> tuple[TraceShape, DependenceGraph, Plan]:
+    """The plan of a trace as the seed would have it, and the trace as planned.
+
+    Calls are coarsened wherever that is legal, for most seeds, and groups are cut for some. Others
+    get the plan of a larger trace, which must hold for this one (see `plan.family`).
+    """
+    if seed % _OF_FAMILY == 2:
+        found = _of_larger(trace, capabilities)
+        if found is not None:
+            return found
+    with pytest.MonkeyPatch.context() as patch:
+        if seed % _AS_PAYS:
+            patch.setattr(coarsening, "_pays", lambda *_: True)
+        trace, graph, plan = coarsening.planned(trace, capabilities)
+    return trace, graph, cut_for(seed, plan)
+
+
+def _of_larger(
+    trace: TraceShape, capabilities: Capabilities
+) -> tuple[TraceShape, DependenceGraph, Plan] | None:
+    """The trace with the plan of a larger one, taken over whether or not that plan is its best."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(family, "_next_power", lambda size: size + 7 if size > 1 else size)
+        larger = family._larger(trace)
+    split, wide = family._split(trace), family._split(larger)
+    if split is None or wide is None or wide[0] != split[0] or wide[1] == split[1]:
+        return None
+    _, graph, plan = coarsening.planned(larger, capabilities)
+    if not family._may_be_of_family(trace) or not family._is_plain(plan):
+        return None
+    return trace, graph, replace(plan, rejections=(*plan.rejections, LARGER))
+
+
 @contextlib.contextmanager
-def forced_for(seed: int) -> Iterator[None]:
-    """Inside, compiled programs have their groups cut, and maps run in any order that may be."""
+def forced_for(seed: int, small_tiles: bool = True) -> Iterator[None]:
+    """Inside, compiled programs have their groups cut, and maps run in any order that may be.
+
+    small_tiles: whether scans have several tiles, and so two passes over most iterations.
+    """
     rng = random.Random(seed)
 
-    def planned(trace: TraceShape, graph: DependenceGraph, capabilities: Capabilities) -> Plan:
-        return cut_for(seed, partition(trace, graph, capabilities))
+    def planned(
+        trace: TraceShape, capabilities: Capabilities
+    ) -> tuple[TraceShape, DependenceGraph, Plan]:
+        return planned_for(seed, trace, capabilities)
 
     def ordered(kernel: Kernel) -> LoopOrder:
         rank = len(kernel.space.begin)
@@ -48,7 +98,15 @@ def forced_for(seed: int) -> Iterator[None]:
         axes = rng.sample(range(rank), rank)
         return LoopOrder(tuple(axes), rng.choice((0, 2, 3, 5)))
 
+    pieces = dict(cpp._PIECES)
+    for less in (0, 1):  # its last element, too
+        text = pieces["pf_chain"]
+        pieces["pf_chain"] = text.replace(str(SCAN_TILE - less), str(_TILE - less))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(driver, "partition", planned)
+        patch.setattr(driver, "planned", planned)
         patch.setattr(spec, "loop_order", ordered)
+        if small_tiles:
+            patch.setattr(cpp, "_PIECES", tuple(pieces.items()))
+            patch.setattr(cpp_scan, "SCAN_TILE", _TILE)
+            patch.setattr(native, "_launchables", _launchables)
         yield

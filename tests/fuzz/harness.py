@@ -14,15 +14,13 @@ from typing import Any
 import numpy as np
 
 from pyfuser.analysis.accesses import structural_scalars
-from pyfuser.analysis.dependences import dependences
 from pyfuser.ir.dtypes import from_numpy
 from pyfuser.ir.interpret import interpret
 from pyfuser.ir.nodes import Workunit
 from pyfuser.ir.races import RaceDetector
 from pyfuser.ir.verify import verify
 from pyfuser.lower.lower import ScalarType, ViewType, lower, scalar_dtype
-from pyfuser.plan.partition import partition
-from pyfuser.plan.plan import Plan
+from pyfuser.plan.plan import SCAN_TILE, Plan
 from pyfuser.trace.call import Argument, Space
 from pyfuser.trace.call import Call as TraceCall
 from pyfuser.trace.future import Future
@@ -33,7 +31,7 @@ from pyfuser.transform.group import group_shapes
 from pyfuser.transform.kernel import Kernel
 from pyfuser.transform.optimise import optimise
 from tests.fuzz import oracle, wavefront
-from tests.fuzz.choices import cut_for
+from tests.fuzz.choices import LARGER, planned_for
 from tests.fuzz.oracle import Array, Rejected, State
 from tests.fuzz.program import Host, Program, Step
 
@@ -197,7 +195,7 @@ def run_fused(
         calls = memory.record(steps, workunits[first : first + len(steps)], results)
         trace = shape_of(calls, structural_scalars)
         with wavefront.forced_for(program.seed):
-            plan = cut_for(program.seed, partition(trace, dependences(trace)))
+            trace, _, plan = planned_for(program.seed, trace)
         _run_plan(trace, plan, passes, calls, order)
         results += [None if call.result is None else call.result.result() for call in calls]
         groups += [tuple([first + n for n in group.calls]) for group in plan.groups]
@@ -232,6 +230,9 @@ def features_of(plans: Iterable[Plan]) -> frozenset[str]:
             found.add("fused loop")
         if any(rejection.reason == "measured" for rejection in plan.rejections):
             found.add("cut group")
+        if LARGER in plan.rejections:
+            found.add("plan of larger sizes")
+        found.update(_coarse(plan))
         for sweep in plan.sweeps:
             found.add("sweep")
             if len(sweep.groups) > 2:
@@ -240,7 +241,17 @@ def features_of(plans: Iterable[Plan]) -> frozenset[str]:
                 found.add("sweep with lags")
             if sweep.rolling:
                 found.add("rolling view")
+            if sweep.wave == SCAN_TILE:
+                found.add("scan beside maps")
     return frozenset(found)
+
+
+def _coarse(plan: Plan) -> Iterator[str]:
+    """What coarsening did that shows: a loop that holds both kinds of calls."""
+    coarse = {call for call, _ in plan.coarsened}
+    for group in plan.groups:
+        if coarse & {*group.calls} and {*group.calls} - coarse:
+            yield "coarsened loop"
 
 
 @dataclass

@@ -36,6 +36,9 @@ class Accumulator:
     def __float__(self) -> float:
         return float(self.value)
 
+    def __int__(self) -> int:
+        return int(self.value)
+
 
 def _atomic_add(view: Array, index: list[int], value: Any) -> None:
     view[tuple(index)] += value
@@ -46,8 +49,9 @@ _PK = SimpleNamespace(
     workunit=lambda function: function,
     atomic_add=_atomic_add,
     floor=np.floor,
-    fmin=np.fmin,
-    fmax=np.fmax,
+    # NumPy's depend on its version where 0.0 meets -0.0.
+    fmin=lambda x, y: x if y != y or x < y else y,
+    fmax=lambda x, y: x if y != y or x > y else y,
 )
 
 

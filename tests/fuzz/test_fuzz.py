@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from pyfuser.plan.plan import Group, Plan
+from pyfuser.codegen import cpp, cpp_scan
+from pyfuser.plan import coarsening
+from pyfuser.plan.plan import SCAN_TILE, Group, Plan
 from pyfuser.settings import SETTINGS
-from tests.fuzz import compiled, harness
+from tests.fuzz import choices, compiled, harness
 from tests.fuzz.__main__ import campaign, same_failure
 from tests.fuzz.minimise import minimised, write_script
 from tests.fuzz.program import Program
@@ -29,6 +31,7 @@ def test_fused_programs_compute_what_python_computes() -> None:
     # The generator is worth something only while most programs are judged and many calls fused.
     assert totals.rejected < PROGRAMS / 2
     assert totals.fused > totals.calls / 4
+    assert totals.features["scan beside maps"] > PROGRAMS / 100
 
 
 @pytest.mark.skipif(shutil.which(SETTINGS.compiler) is None, reason="needs a C++ compiler")
@@ -38,12 +41,22 @@ def test_compiled_programs_compute_what_python_computes() -> None:
     assert totals.calls > 0
 
 
+def test_compiled_scans_have_small_tiles() -> None:
+    real = dict(cpp._PIECES)["pf_chain"]
+    with choices.forced_for(0):
+        small = dict(cpp._PIECES)["pf_chain"]
+        assert cpp_scan.SCAN_TILE == 3
+    assert "(end - begin + 2) / 3)" in small and "tile * 3;" in small
+    assert f"tile * {SCAN_TILE};" in real and "409" not in small
+    assert cpp_scan.SCAN_TILE == SCAN_TILE and dict(cpp._PIECES)["pf_chain"] == real
+
+
 def test_the_same_seed_makes_the_same_program() -> None:
     assert random_program(11) == random_program(11)
     assert random_program(11) != random_program(12)
 
 
-def _fuse_neighbours(trace: Any, graph: Any) -> Plan:
+def _fuse_neighbours(trace: Any, graph: Any, capabilities: Any) -> Plan:
     """A planner that fuses whatever shares a space and pattern: wrong."""
     groups: list[list[int]] = []
     for n, call in enumerate(trace.calls):
@@ -59,7 +72,8 @@ def _fuse_neighbours(trace: Any, graph: Any) -> Plan:
 def test_an_illegal_fusion_is_found_and_minimised(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
-    monkeypatch.setattr(harness, "partition", _fuse_neighbours)
+    monkeypatch.setattr(coarsening, "partition", _fuse_neighbours)
+    monkeypatch.setattr(coarsening, "_targets", lambda *_: {})  # so that two calls are enough
     failures: list[tuple[Program, Exception]] = []
     campaign(range(40), harness.check_interpreted, lambda p, e: failures.append((p, e)))
     assert failures and all(isinstance(error, harness.Mismatch) for _, error in failures)

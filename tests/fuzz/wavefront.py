@@ -3,6 +3,7 @@
 `schedule` says again, independently of the C++ that runs it, in which order a sweep's iterations
 come; the threads' shares are interleaved at random, so that an illegal sweep shows. Rolling views
 are as large as ever here, but of each thread's copy all is poisoned that its window does not hold.
+Beside a scan, `run_scan` takes tiles in any order, and walks over each of them twice.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from pyfuser.codegen import cpp_scan
+from pyfuser.codegen.spec import spec_of
 from pyfuser.ir.interpret import interpret
 from pyfuser.plan import sweeps
-from pyfuser.plan.plan import Rolling, Sweep
+from pyfuser.plan.plan import SCAN_TILE, Rolling, Sweep
 from pyfuser.plan.profit import CostModel
 from pyfuser.trace.call import Call, Space
 from pyfuser.trace.future import Future
@@ -27,6 +30,7 @@ from pyfuser.trace.shape import RegionShape, TraceShape
 from pyfuser.transform.kernel import Kernel
 
 Array = np.ndarray[Any, Any]
+_TILES = (1, 2, 3, 5)
 
 
 @contextlib.contextmanager
@@ -34,6 +38,7 @@ def forced(wave: int) -> Iterator[None]:
     """Inside, neighbouring groups sweep wherever they may, `wave` steps at a time."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sweeps, "wave_of", lambda *_: wave)
+        patch.setattr(sweeps, "tile_of", lambda *_: SCAN_TILE)
         patch.setattr(sweeps, "SHARES", 0)
         patch.setattr(CostModel, "sweep_cost", lambda *_: -1.0)
         yield
@@ -161,6 +166,26 @@ class Loop:
             with np.errstate(all="ignore"):
                 self.sums[n] += accumulator.sym.dtype.numpy.type(value)
 
+    def walk(self, piece: Piece, start: Sequence[Any], last_pass: bool) -> tuple[Any, ...]:
+        """Walk over some iterations of a scan in order, and return what it then holds."""
+        space, workunit = self.kernel.space, self.kernel.workunit
+        points = [(n,) for n in range(piece.first, piece.last)]
+        values = interpret(
+            workunit,
+            "scan",
+            space.begin,
+            space.end,
+            self.arguments,
+            points,
+            start=[value.item() for value in start],
+            last_pass=last_pass,
+        )
+        with np.errstate(all="ignore"):
+            return tuple(
+                accumulator.sym.dtype.numpy.type(value)
+                for value, accumulator in zip(values, workunit.accumulators, strict=True)
+            )
+
     def finish(self) -> None:
         """Give the calls their results."""
         for result, value in zip(self.results, self.sums, strict=True):
@@ -170,6 +195,9 @@ class Loop:
 
 def run_sweep(sweep: Sweep, loops: Sequence[Loop], parts: int, seed: int) -> None:
     """Interpret a sweep by at most so many threads, and set its calls' results."""
+    if any(loop.kernel.pattern == "scan" for loop in loops):
+        run_scan(loops, _TILES[seed % len(_TILES)], seed)
+        return
     spaces = [loop.kernel.space for loop in loops]
     cuts = cuts_of(sweep, spaces, parts)
     rng = random.Random(seed)
@@ -181,6 +209,46 @@ def run_sweep(sweep: Sweep, loops: Sequence[Loop], parts: int, seed: int) -> Non
         loops[piece.stage].run(piece, given, rng)
         for view in views:
             view.save(piece)
+    for loop in loops:
+        loop.finish()
+
+
+def run_scan(loops: Sequence[Loop], tile: int, seed: int) -> None:
+    """Interpret a scan and the maps beside it, tile by tile, and set its call's result.
+
+    A tile's last walk comes at some time after the first walks over all tiles before it.
+    """
+    rng = random.Random(seed)
+    place = next(n for n, loop in enumerate(loops) if loop.kernel.pattern == "scan")
+    scan, space = loops[place], loops[place].kernel.space
+    at_once = cpp_scan.at_once(spec_of(scan.kernel)) == "true"
+    tiles = [
+        Piece(0, first, min(first + tile, space.end[0]), 0, 0, 0)
+        for first in range(space.begin[0], space.end[0], tile)
+    ]
+    totals: dict[int, tuple[Any, ...]] = {}
+    waiting = list(range(len(tiles)))
+    left = list(range(len(tiles)))
+    rng.shuffle(waiting)
+    while left:
+        ready = [t for t in left if all(u in totals for u in range(t + 1))]
+        if waiting and not (ready and at_once and rng.random() < 0.5):
+            chosen = waiting.pop()
+            for loop in loops[:place]:
+                loop.run(tiles[chosen], {}, rng)
+            totals[chosen] = scan.walk(tiles[chosen], scan.sums, last_pass=False)
+            continue
+        chosen = rng.choice(ready)
+        left.remove(chosen)
+        start = scan.sums
+        for before in range(chosen):
+            start = [a + b for a, b in zip(start, totals[before], strict=True)]
+        total = scan.walk(tiles[chosen], start, last_pass=True)
+        for loop in loops[place + 1 :]:
+            loop.run(tiles[chosen], {}, rng)
+        if chosen == len(tiles) - 1:
+            final = total
+    scan.sums = list(final)
     for loop in loops:
         loop.finish()
 

@@ -50,6 +50,8 @@ class Arguments:
                     bound = np.int64(value.strides[argument.axis] // value.itemsize)
                 elif argument.kind == "extent":
                     bound = np.int64(value.shape[argument.axis])
+                elif argument.kind == "address":
+                    bound = np.int64(0)
                 else:
                     bound = np.asarray(value).astype(argument.dtype.numpy)
             self.kept.append(np.atleast_1d(np.asarray(bound)))

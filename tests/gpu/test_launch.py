@@ -86,7 +86,10 @@ def test_arguments_are_those_of_the_source() -> None:
         Argument("results"),
     )
     assert body(kernel.source).split(")")[1].count(",") == len(kernel.arguments) - 1
-    assert kernel_of("clip").arguments[-1] == Argument("scalar", DType.FLOAT64, 1)
+    assert kernel_of("clip").arguments[-2:] == (
+        Argument("scalar", DType.FLOAT64, 1),
+        Argument("address", DType.INT64, 1),
+    )
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,8 @@ def test_doubles_agree_with_pythons_mathematics(name: str) -> None:
         ("round", [0.49999999999999994], 0.0),
         ("fmin", [math.nan, 1.0], 1.0),
         ("fmax", [1.0, math.nan], 1.0),
+        ("fmax", [0.0, -0.0], -0.0),
+        ("fmin", [-0.0, 0.0], 0.0),
         ("sqrt", [-1.0], math.nan),
         ("log", [0.0], -math.inf),
         ("exp", [1000.0], math.inf),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.mutants import (
     of_accesses,
+    of_coarsening,
     of_dependences,
     of_orders,
     of_passes,
@@ -17,6 +18,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *of_dependences.MUTANTS,
     *of_accesses.MUTANTS,
     *of_plans.MUTANTS,
+    *of_coarsening.MUTANTS,
     *of_passes.MUTANTS,
     *of_rows.MUTANTS,
     *of_sweeps.MUTANTS,

@@ -84,4 +84,25 @@ MUTANTS = (
         "closed |= 0",
         "plan/test_partition.py::test_greedy_is_legal",
     ),
+    Mutant(
+        "a plan holds for all sizes of a family",
+        "plan/family.py",
+        "return all(map(le, sizes, most)) and all(map(ge, sizes, least))",
+        "return all(map(ge, sizes, least))",
+        "plan/test_family.py::test_a_range_that_grows_into_what_is_read",
+    ),
+    Mutant(
+        "equal sizes of a family may come to differ",
+        "plan/family.py",
+        "spaces.setdefault(call.space, len(spaces)),",
+        "spaces.setdefault(call.space, len(spaces)) * 0,",
+        "plan/test_family.py::test_which_spaces_are_equal_belongs_to_the_structure",
+    ),
+    Mutant(
+        "what asks for extents is of a family",
+        "plan/family.py",
+        "return any(isinstance(e, Extent) for e in all_expressions(workunit.body))",
+        "return False",
+        "plan/test_family.py::test_what_asks_for_extents_is_analysed_for_each",
+    ),
 )

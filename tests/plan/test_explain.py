@@ -39,6 +39,15 @@ def test_a_kernel_tells_what_it_should_take_and_took() -> None:
     assert str(GROUP).split("\n")[1:] == [line[4:] for line in text(GROUP).split("\n")[3:]]
 
 
+def test_coarsened_calls_come_with_how_many_iterations_run_as_one() -> None:
+    coarse = replace(GROUP, coarsened={4: ("scale", "shift"), 8: ("mask",)})
+    assert text(coarse).split("\n")[3:5] == [
+        "    coarsened, 4 iterations in one: scale, shift",
+        "    coarsened, 8 iterations in one: mask",
+    ]
+    assert "coarsened" not in text(GROUP)
+
+
 def test_nothing_saved_nothing_measured_nothing_told() -> None:
     assert text(ALONE).split("\n")[2:] == ["kernel 1: 1 call: scale (a.py:1)"]
 

@@ -6,7 +6,7 @@ import pytest
 
 from pyfuser.analysis.dependences import dependences
 from pyfuser.plan.legality import reasons
-from pyfuser.plan.partition import MAX_PARAMS
+from pyfuser.plan.partition import MAX_VIEWS
 from tests.analysis.build import S, View, call, trace, workunit
 from tests.plan.test_partition import INNER, MAP, NEXT, V, groups
 
@@ -30,7 +30,7 @@ def test_a_path_with_a_bad_link_separates_its_ends(first, second):
 @pytest.mark.parametrize("linked", [True, False])
 def test_the_exact_search_closes_no_cycle(linked):
     """0 and 2 share an input; 1, which is too large to join them, comes between if linked."""
-    many = [View(f"v{k}") for k in range(MAX_PARAMS - 2)]
+    many = [View(f"v{k}") for k in range(MAX_VIEWS - 2)]
     i, x, y = S("i"), View("x"), View("y")
     total = x[i]
     for view in many:

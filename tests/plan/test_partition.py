@@ -10,7 +10,7 @@ from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Accumulator, Call, Eval, Update
 from pyfuser.plan import partition as partition_module
 from pyfuser.plan.legality import reasons
-from pyfuser.plan.partition import partition
+from pyfuser.plan.partition import MAX_SCALARS, partition
 from pyfuser.plan.profit import CostModel, bytes_moved, group_cost
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import FutureShape, TraceShape
@@ -184,9 +184,29 @@ def test_the_choice_follows_the_bytes():
 def test_limits():
     tiny = [call(MAP, 10, region(2 * k, 10), region(2 * k + 1, 10)) for k in range(50)]
     sizes = [len(g) for g in groups(*tiny)]
-    assert max(sizes) <= partition_module.MAX_PARAMS // 2 and sum(sizes) == 50
+    assert max(sizes) <= partition_module.MAX_VIEWS // 2 and sum(sizes) == 50
     same = [call(MAP, 10, region(0, 10), region(1, 10))] * 100
     assert max(len(g) for g in groups(*same)) <= partition_module.MAX_CALLS
+
+
+@pytest.mark.parametrize(("scalars", "kernels"), [(MAX_SCALARS, 1), (MAX_SCALARS + 1, 2)])
+def test_scalars_have_a_limit_of_their_own(scalars, kernels):
+    scale = call(scaled(), INNER, V[0], known(None, DType.FLOAT64))
+    i, x, a, b = S("i"), View("x"), S("a", DType.FLOAT64), S("b", DType.FLOAT64)
+    twice = workunit("twice", [i], [x, a, b], [x[i].update("*", a), x[i].update("*", b)])
+    both = call(twice, INNER, V[0], known(None, DType.FLOAT64), known(None, DType.FLOAT64))
+    found = groups(*[both] * (scalars // 2), *[scale] * (scalars % 2))
+    assert len(found) == kernels
+
+
+def test_a_complex_scalar_counts_twice():
+    i, x, a = S("i"), View("x", dtype=DType.COMPLEX128), S("a", DType.COMPLEX128)
+    unit = workunit("scaled", [i], [x, a], [x[i].update("*", a)])
+    memory = region(0, N, dtype=DType.COMPLEX128)
+    scale = call(unit, INNER, memory, known(None, DType.COMPLEX128))
+    half = MAX_SCALARS // 2
+    assert len(groups(*[scale] * half)) == 1
+    assert len(groups(*[scale] * (half + 1))) == 2
 
 
 def test_rejections_name_the_access():

@@ -509,6 +509,31 @@ def test_bits_of_the_fused_run_are_those_of_the_unfused_run():
 
 
 @pk.workunit
+def weighted_total(i, acc, x, factor):
+    acc += factor * x[i]
+
+
+@pytest.mark.parametrize("size", [5, 511, 512, 513, 4096 * 3 + 77, 300_001])
+@pytest.mark.parametrize("others", [1, 5, 17])
+def test_a_sum_has_the_same_bits_alone_and_beside_others(size, others):
+    """The more sums share a loop, the shorter its blocks are."""
+    rng = np.random.default_rng(size)
+    x = rng.standard_normal(size) * 10.0 ** rng.integers(-6, 6, size)
+    single = x.astype(np.float32)
+    for array in (x, single):
+        with pyfuser.unfused():
+            alone = float(pk.parallel_reduce(size, weighted_total, x=array, factor=0.3))
+        with pyfuser.fusing():
+            sums = [
+                pk.parallel_reduce(size, weighted_total, x=array, factor=factor)
+                for factor in (0.3, *np.linspace(0.5, 2.0, others).tolist())
+            ]
+            found = [float(value) for value in sums]
+        assert found[0] == alone
+        assert len(set(found)) > 1
+
+
+@pk.workunit
 def exponential(i, x, y):
     y[i] = exp(x[i])
 

@@ -148,6 +148,78 @@ def inner(n: int, rim: int = 1) -> Any:
     return pk.RangePolicy(rim, n - rim)
 
 
+# --------------------------------------------------------------------------- scans
+
+
+@pk.workunit
+def positive(i: int, kept: pk.View1D[pk.int32], x: pk.View1D[pk.double]) -> None:
+    kept[i] = 0
+    if x[i] > 0.0:
+        kept[i] = 1
+
+
+@pk.workunit
+def numbered(
+    i: int,
+    acc: pk.Acc[pk.int32],
+    last: bool,
+    place: pk.View1D[pk.int32],
+    kept: pk.View1D[pk.int32],
+) -> None:
+    acc += kept[i]
+    if last:
+        place[i] = acc
+
+
+@pk.workunit
+def packed(
+    i: int,
+    target: pk.View1D[pk.double],
+    x: pk.View1D[pk.double],
+    place: pk.View1D[pk.int32],
+    kept: pk.View1D[pk.int32],
+) -> None:
+    if kept[i] == 1:
+        target[place[i] - 1] = x[i]
+
+
+@pk.workunit
+def running(
+    i: int, acc: pk.Acc[pk.double], last: bool, x: pk.View1D[pk.double], y: pk.View1D[pk.double]
+) -> None:
+    acc += x[i]
+    if last:
+        y[i] = acc
+
+
+def compaction(n: int) -> list[Any]:
+    """What is positive moves to the front, through temporaries that nobody sees."""
+    x, target = line(n), np.zeros(n)
+    kept, place = pk.View([n], pk.int32), pk.View([n], pk.int32)
+    pk.parallel_for(n, positive, kept=kept, x=x)
+    count = pk.parallel_scan(n, numbered, place=place, kept=kept)
+    pk.parallel_for(n, packed, target=target, x=x, place=place, kept=kept)
+    del kept, place
+    return [target, count]
+
+
+def integral(n: int) -> list[Any]:
+    """Sums whose bits depend on the order of additions."""
+    x, z = line(n), np.zeros(n)
+    y = pk.View([n], pk.double)
+    pk.parallel_for(n, copy, x=x, y=y)
+    whole = pk.parallel_scan(n, running, x=y, y=x)
+    pk.parallel_for(n, copy, x=x, y=z)
+    return [x, y, z, whole]
+
+
+@pytest.mark.parametrize("program", [compaction, integral])
+def test_scans(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    check(program, monkeypatch, sizes=(1, 600, 4097, 30_000), waves=(1,))
+    (sweep,) = driver.FLUSHES[-1].program.plan.sweeps
+    assert len(sweep.groups) == 3
+
+
 # --------------------------------------------------------------------------- memory
 
 

@@ -87,6 +87,15 @@ def test_exposed_memory_is_left_alone():
     assert root.all()
 
 
+@pytest.mark.parametrize("size", [pool.UNALIGNED, 6000, SIZE + 8, 1 << 23])
+def test_blocks_start_on_a_cache_line(size):
+    kept = [pool.allocate(size, zero=True) for _ in range(4)]
+    assert all(block.ctypes.data % pool.ALIGNMENT == 0 for block in kept)
+    assert all(block.nbytes == size and not block.any() for block in kept)
+    array = kept[0][3:].view()
+    assert array.base is kept[0]  # what `release` counts
+
+
 def test_the_pool_is_bounded():
     small = pool.Pool(3 * SIZE)
     for _ in range(5):

@@ -16,10 +16,9 @@ from pyfuser.trace.call import Call, Space
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Buffer, Handle, Region, contiguous
 from pyfuser.trace.shape import TraceShape, shape_of
-from pyfuser.transform.fuse import fuse
 from pyfuser.transform.group import group_shapes
 from pyfuser.transform.kernel import Kernel
-from pyfuser.transform.optimise import optimise
+from pyfuser.transform.optimise import optimised
 from pyfuser.transform.widen import widen
 
 
@@ -93,7 +92,7 @@ class Program:
 
     def kernel(self) -> Kernel:
         """All calls in one optimised kernel (legal or not)."""
-        kernel = optimise(fuse(group_shapes(self.shape(), [range(len(self.calls))])[0]))
+        kernel = optimised(group_shapes(self.shape(), [range(len(self.calls))])[0])
         verify(kernel.workunit)
         return kernel
 

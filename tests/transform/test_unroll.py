@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyfuser.ir.nodes import For
-from pyfuser.ir.visit import statements
+from pyfuser.ir.nodes import For, Read
+from pyfuser.ir.visit import all_expressions, statements
 from pyfuser.transform.optimise import specialise
 from pyfuser.transform.unroll import MAX_TRIPS
 from tests.transform.build import Program
@@ -90,3 +90,27 @@ def test_what_is_far_apart_depends_on_the_layout():
 def test_long_loops_stay():
     assert loops(columns, y=np.zeros(N), x=np.ones((N, N)), m=MAX_TRIPS) == 0
     assert loops(columns, y=np.zeros(N), x=np.ones((N, N)), m=MAX_TRIPS + 1) == 1
+
+
+def nest(i, y, x, m, n):
+    for c in range(m):
+        for f in range(n):
+            y[i] += x[int(y[i]) % 4][f] * (c * n)
+
+
+def reads_of(name: str, **scalars: int) -> int:
+    """How often the nest reads a scalar once it is ready to be emitted."""
+    program = Program(N)
+    program.call(nest, y=np.zeros(N), x=np.ones((N, 2 * N)), **scalars)
+    program.check()
+    body = specialise(program.kernel()).workunit.body
+    return sum(isinstance(e, Read) and e.sym.name == name for e in all_expressions(body))
+
+
+def test_a_nest_of_short_loops_has_its_trips_as_constants():
+    assert reads_of("m", m=M, n=M) == reads_of("n", m=M, n=M) == 0
+
+
+def test_a_nest_with_a_long_loop_has_not():
+    assert reads_of("m", m=M, n=MAX_TRIPS + 1) == 1
+    assert reads_of("n", m=M, n=MAX_TRIPS + 1) == 2

@@ -67,10 +67,10 @@ def numba(njit):
     return run
 
 
-def numpy():
+def numpy(np=np):
     def run(s: State) -> None:
         w, m, v = s.w, s.m, s.v
-        for first, second in zip(*map(np.ndarray.tolist, corrections(s)), strict=True):
+        for first, second in zip(*(c.tolist() for c in corrections(s)), strict=True):
             g = w - s.target
             m *= BETA1
             m += (1.0 - BETA1) * g
@@ -87,6 +87,51 @@ def numpy():
             w -= d
         error = w - s.target
         s.loss[0] = 0.5 * np.vdot(error, error)
+
+    return run
+
+
+def cupy_fuse(cupy):
+    scalars = (BETA1, 1.0 - BETA1, BETA2, 1.0 - BETA2, EPSILON, 1.0 - RATE * DECAY, RATE)
+    b1, c1, b2, c2, epsilon, keep, rate = (np.float32(value) for value in scalars)
+
+    @cupy.fuse
+    def step(w, target, m, v, first, second):
+        g = w - target
+        m = m * b1 + g * c1
+        v = v * b2 + g * g * c2
+        d = (m / first) / (cupy.sqrt(v / second) + epsilon)
+        return w * keep - d * rate, m, v
+
+    @cupy.fuse
+    def square(w, target):
+        return (w - target) * (w - target)
+
+    def run(s: State) -> None:
+        for biases in zip(*corrections(s), strict=True):
+            first, second = (np.float32(bias) for bias in biases)
+            s.w, s.m, s.v = step(s.w, s.target, s.m, s.v, first, second)
+        s.loss[0] = 0.5 * square(s.w, s.target).sum()
+
+    return run
+
+
+def torch(torch):
+    @torch.compile
+    def steps(w, target, m, v, first, second):
+        for k in range(STEPS):
+            g = w - target
+            m = BETA1 * m + (1.0 - BETA1) * g
+            v = BETA2 * v + (1.0 - BETA2) * g * g
+            d = (m / first[k]) / (torch.sqrt(v / second[k]) + EPSILON)
+            w = (1.0 - RATE * DECAY) * w - RATE * d
+        return w, m, v, 0.5 * ((w - target) ** 2).sum().reshape(1)
+
+    def run(s: State) -> None:
+        first, second = (
+            torch.from_numpy(values.astype(np.float32)).to(s.w.device) for values in corrections(s)
+        )
+        s.w, s.m, s.v, s.loss = steps(s.w, s.target, s.m, s.v, first, second)
 
     return run
 

@@ -54,7 +54,7 @@ def numba(njit):
     return run
 
 
-def numpy():
+def numpy(np=np):
     def run(s: State) -> None:
         a, b, c = s.a, s.b, s.c
         for _ in range(PASSES):
@@ -64,6 +64,37 @@ def numpy():
             np.multiply(SCALAR, c, out=a)
             a += b
             s.dot[0] = np.dot(a, b)
+
+    return run
+
+
+def cupy_fuse(cupy):
+    @cupy.fuse
+    def passes(a):
+        for _ in range(PASSES):
+            b = SCALAR * a
+            c = a + b
+            a = b + SCALAR * c
+        return a, b, c
+
+    def run(s: State) -> None:
+        s.a, s.b, s.c = passes(s.a)
+        s.dot[0] = cupy.dot(s.a, s.b)
+
+    return run
+
+
+def torch(torch):
+    @torch.compile
+    def passes(a):
+        for _ in range(PASSES):
+            b = SCALAR * a
+            c = a + b
+            a = b + SCALAR * c
+        return a, b, c, (a * b).sum().reshape(1)
+
+    def run(s: State) -> None:
+        s.a, s.b, s.c, s.dot = passes(s.a)
 
     return run
 

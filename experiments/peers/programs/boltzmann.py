@@ -126,7 +126,7 @@ def collide(xp, v, seed, rate):
     return xp.where(hit, after, v), seed
 
 
-def numpy():
+def numpy(np=np):
     def run(s: State) -> None:
         for _ in range(STEPS):
             for kind in KINDS:

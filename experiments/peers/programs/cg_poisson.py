@@ -88,7 +88,7 @@ def numba(njit):
     return run
 
 
-def numpy():
+def numpy(np=np):
     def run(s: State) -> None:
         x, r, ap, p = s.x, s.r, s.ap, s.p[1:-1, 1:-1]
         x[...], r[...], p[...] = 0.0, s.b, s.b

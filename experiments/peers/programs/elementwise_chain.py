@@ -55,7 +55,7 @@ def numba(njit):
     return run
 
 
-def numpy():
+def numpy(np=np):
     def run(s: State) -> None:
         even = s.raw - s.dark
         even /= s.flat
@@ -67,6 +67,51 @@ def numpy():
         electrons += FLOOR2
         signal /= np.sqrt(electrons, out=electrons)
         np.clip(signal, -LIMIT, LIMIT, out=s.out)
+
+    return run
+
+
+def cupy_fuse(cupy):
+    @cupy.fuse
+    def calibrate(raw, dark, flat):
+        even = (raw - dark) / flat
+        electrons = GAIN * (even + CURVATURE * even * even)
+        ratio = (electrons - SKY) / cupy.sqrt(electrons + FLOOR2)
+        return cupy.minimum(cupy.maximum(ratio, -LIMIT), LIMIT)
+
+    def run(s: State) -> None:
+        s.out = calibrate(s.raw, s.dark, s.flat)
+
+    return run
+
+
+def torch(torch):
+    @torch.compile
+    def calibrate(raw, dark, flat):
+        even = (raw - dark) / flat
+        electrons = GAIN * (even + CURVATURE * even * even)
+        return torch.clip((electrons - SKY) / torch.sqrt(electrons + FLOOR2), -LIMIT, LIMIT)
+
+    def run(s: State) -> None:
+        s.out = calibrate(s.raw, s.dark, s.flat)
+
+    return run
+
+
+def numba_cuda(cuda):
+    from math import sqrt
+
+    @cuda.jit
+    def calibrate(raw, dark, flat, out):
+        i = cuda.grid(1)
+        if i < raw.size:
+            even = (raw[i] - dark[i]) / flat[i]
+            electrons = GAIN * (even + CURVATURE * even * even)
+            ratio = (electrons - SKY) / sqrt(electrons + FLOOR2)
+            out[i] = min(max(ratio, -LIMIT), LIMIT)
+
+    def run(s: State) -> None:
+        calibrate[-(-s.raw.size // 256), 256](s.raw, s.dark, s.flat, s.out)
 
     return run
 

@@ -98,23 +98,72 @@ def structure(p, w):
     """Flat response on [2 w + 2, n - 2 w - 2), by shifts of whole arrays."""
 
     def box(x):
-        rows = x[: x.size - 2 * w] + x[w : x.size - w] + x[2 * w :]
+        rows = x[: len(x) - 2 * w] + x[w : len(x) - w] + x[2 * w :]
         return rows[:-2] + rows[1:-1] + rows[2:]
 
-    wide = p[: p.size - 2 * w] + 2.0 * p[w : p.size - w] + p[2 * w :]
+    wide = p[: len(p) - 2 * w] + 2.0 * p[w : len(p) - w] + p[2 * w :]
     tall = p[:-2] + 2.0 * p[1:-1] + p[2:]
     gx = 0.125 * (wide[2:] - wide[:-2])
-    gy = 0.125 * (tall[2 * w :] - tall[: tall.size - 2 * w])
+    gy = 0.125 * (tall[2 * w :] - tall[: len(tall) - 2 * w])
     sxx, syy, sxy = box(gx * gx), box(gy * gy), box(gx * gy)
     trace = sxx + syy
     return sxx * syy - sxy * sxy - KAPPA * trace * trace
 
 
-def numpy():
+def numpy(np=np):
     def run(s: State) -> None:
         inner = structure(s.image, s.size)
         s.response[2 * s.size + 2 : -2 * s.size - 2] = inner
         s.corners[0] = inner[inner > THRESHOLD].sum()
+
+    return run
+
+
+def cupy_fuse(cupy):
+    @cupy.fuse
+    def products(nw, n, ne, w, e, sw, s, se):
+        gx = 0.125 * ((ne + 2.0 * e + se) - (nw + 2.0 * w + sw))
+        gy = 0.125 * ((sw + 2.0 * s + se) - (nw + 2.0 * n + ne))
+        return gx * gx, gy * gy, gx * gy
+
+    @cupy.fuse
+    def columns(a, b, c, d, e, f, g, h, i):
+        return a + b + c, d + e + f, g + h + i
+
+    @cupy.fuse
+    def strength(a, b, c, d, e, f, g, h, i, to):
+        sxx, syy, sxy = a + b + c, d + e + f, g + h + i
+        trace = sxx + syy
+        cupy.subtract(sxx * syy - sxy * sxy, KAPPA * trace * trace, out=to)
+
+    @cupy.fuse
+    def strong(x):
+        return cupy.where(x > THRESHOLD, x, 0.0)
+
+    def run(s: State) -> None:
+        p, w = s.image, s.size
+        first, last = w + 1, p.size - w - 1
+        near = (-w - 1, -w, -w + 1, -1, 1, w - 1, w, w + 1)
+        three = products(*(p[first + shift : last + shift] for shift in near))
+        n = three[0].size
+        sums = columns(*(x[k * w : n - (2 - k) * w] for x in three for k in range(3)))
+        n = sums[0].size
+        inner = s.response[2 * w + 2 : -2 * w - 2]
+        strength(*(x[k : n - 2 + k] for x in sums for k in range(3)), inner)
+        s.corners[0] = strong(inner).sum()
+
+    return run
+
+
+def torch(torch):
+    @torch.compile
+    def corners(p, w, response):
+        inner = structure(p, w)
+        response[2 * w + 2 : -2 * w - 2] = inner
+        return torch.where(inner > THRESHOLD, inner, 0.0).sum().reshape(1)
+
+    def run(s: State) -> None:
+        s.corners = corners(s.image, s.size, s.response)
 
     return run
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from experiments.peers.program import State
 from experiments.peers.programs import harris
 from experiments.peers.programs.harris import KAPPA, THRESHOLD, floor, outputs, setup
@@ -31,7 +33,7 @@ def structure(p):
     return sxx * syy - sxy * sxy - KAPPA * trace * trace
 
 
-def numpy():
+def numpy(np=np):
     def run(s: State) -> None:
         inner = structure(s.image.reshape(s.size, s.size))
         s.response.reshape(s.size, s.size)[2:-2, 2:-2] = inner

@@ -1,5 +1,15 @@
 """Heat in 2-D: for experts the same program as `heat2d`."""
 
-from experiments.peers.programs.heat2d import cpp, floor, jax, numba, numpy, outputs, setup
+from experiments.peers.programs.heat2d import (
+    cpp,
+    cupy_fuse,
+    floor,
+    jax,
+    numba,
+    numpy,
+    outputs,
+    setup,
+    torch,
+)
 
-__all__ = ["cpp", "floor", "jax", "numba", "numpy", "outputs", "setup"]
+__all__ = ["cpp", "cupy_fuse", "floor", "jax", "numba", "numpy", "outputs", "setup", "torch"]

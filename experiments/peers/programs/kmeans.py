@@ -77,7 +77,7 @@ def numba(njit):
     return run
 
 
-def numpy():
+def numpy(np=np):
     def run(s: State) -> None:
         x, y, z = s.points
         for _ in range(ITERATIONS):

@@ -59,7 +59,7 @@ def numba(njit):
     return run
 
 
-def numpy():
+def numpy(np=np):
     def run(s: State) -> None:
         for gain, bias in zip(s.gain, s.bias, strict=True):
             y = s.x - s.x.mean(axis=1, keepdims=True)
@@ -68,6 +68,40 @@ def numpy():
             y *= gain
             y += bias
             s.x += y
+
+    return run
+
+
+def cupy_fuse(cupy):
+    @cupy.fuse
+    def deviation(x, mean):
+        return (x - mean) * (x - mean)
+
+    @cupy.fuse
+    def connected(x, mean, variance, gain, bias):
+        return x + (x - mean) / cupy.sqrt(variance + EPSILON) * gain + bias
+
+    def run(s: State) -> None:
+        for gain, bias in zip(s.gain, s.bias, strict=True):
+            mean = s.x.mean(axis=1, keepdims=True)
+            variance = deviation(s.x, mean).mean(axis=1, keepdims=True)
+            s.x = connected(s.x, mean, variance, gain, bias)
+
+    return run
+
+
+def torch(torch):
+    @torch.compile
+    def layers(x, gain, bias):
+        for layer in range(LAYERS):
+            y = torch.nn.functional.layer_norm(
+                x, (FEATURES,), gain[layer], bias[layer], eps=EPSILON
+            )
+            x = x + y
+        return x
+
+    def run(s: State) -> None:
+        s.x = layers(s.x, s.gain, s.bias)
 
     return run
 

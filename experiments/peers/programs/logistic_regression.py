@@ -73,7 +73,7 @@ def numba(njit):
     return run
 
 
-def numpy():
+def numpy(np=np):
     def run(s: State) -> None:
         for _ in range(ITERATIONS):
             z = s.w @ s.x

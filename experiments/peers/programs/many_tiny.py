@@ -54,7 +54,7 @@ def numba(njit):
     return run
 
 
-def numpy():
+def numpy(np=np):
     def run(s: State) -> None:
         x, v = s.x, s.v
         for _ in range(s.steps):

@@ -119,7 +119,7 @@ def numba(njit):
     return run
 
 
-def numpy():
+def numpy(np=np):
     def run(s: State) -> None:
         joint = np.empty((len(s.x), CLASSES))
         for c in range(CLASSES):

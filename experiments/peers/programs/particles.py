@@ -73,7 +73,7 @@ def numba(njit):
     return run
 
 
-def numpy():
+def numpy(np=np):
     def run(s: State) -> None:
         for _ in range(STEPS):
             p = s.now[:, : s.count]

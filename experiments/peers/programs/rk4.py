@@ -77,11 +77,38 @@ def step(x, y, birth):
     )
 
 
-def numpy():
+def numpy(np=np):
     def run(s: State) -> None:
         for _ in range(STEPS):
             s.x, s.y = step(s.x, s.y, s.birth)
         s.alive[0] = np.sum(s.x) + np.sum(s.y)
+
+    return run
+
+
+def cupy_fuse(cupy):
+    @cupy.fuse
+    def orbit(x, y, birth):
+        for _ in range(STEPS):
+            x, y = step(x, y, birth)
+        return x, y, x + y
+
+    def run(s: State) -> None:
+        s.x, s.y, living = orbit(s.x, s.y, s.birth)
+        s.alive[0] = living.sum()
+
+    return run
+
+
+def torch(torch):
+    @torch.compile
+    def orbit(x, y, birth):
+        for _ in range(STEPS):
+            x, y = step(x, y, birth)
+        return x, y, (x + y).sum().reshape(1)
+
+    def run(s: State) -> None:
+        s.x, s.y, s.alive = orbit(s.x, s.y, s.birth)
 
     return run
 

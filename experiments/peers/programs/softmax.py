@@ -63,7 +63,7 @@ def numba(njit):
     return run
 
 
-def numpy():
+def numpy(np=np):
     def run(s: State) -> None:
         w = np.multiply(SCALE, s.x, out=s.weight)
         seen = np.arange(COLUMNS) <= np.arange(len(w))[:, None] % COLUMNS
@@ -73,6 +73,44 @@ def numpy():
         w /= w.sum(axis=1, keepdims=True)
         logs = np.log(w, where=w > 0.0, out=np.zeros_like(w))
         s.entropy[0] = -np.vdot(w, logs)
+
+    return run
+
+
+def cupy_fuse(cupy):
+    @cupy.fuse
+    def masked(x, column, row):
+        return cupy.where(column <= row % COLUMNS, SCALE * x, -1e30)
+
+    @cupy.fuse
+    def exponential(x, top):
+        return cupy.exp(x - top)
+
+    @cupy.fuse
+    def normalised(x, total):
+        weight = x / total
+        return weight, weight * cupy.log(cupy.where(weight > 0.0, weight, 1.0))
+
+    def run(s: State) -> None:
+        column, row = cupy.arange(COLUMNS), cupy.arange(len(s.x))[:, None]
+        x = masked(s.x, column, row)
+        x = exponential(x, x.max(axis=1, keepdims=True))
+        s.weight, terms = normalised(x, x.sum(axis=1, keepdims=True))
+        s.entropy[0] = -terms.sum()
+
+    return run
+
+
+def torch(torch):
+    @torch.compile
+    def softmax(x):
+        column = torch.arange(COLUMNS, device=x.device)
+        seen = column <= torch.arange(len(x), device=x.device)[:, None] % COLUMNS
+        w = torch.softmax(torch.where(seen, SCALE * x, -1e30), dim=1)
+        return w, -torch.xlogy(w, w).sum().reshape(1)
+
+    def run(s: State) -> None:
+        s.weight, s.entropy = softmax(s.x)
 
     return run
 

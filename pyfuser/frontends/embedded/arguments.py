@@ -14,6 +14,7 @@ import numpy as np
 from pyfuser.errors import ArgumentError
 from pyfuser.frontends.embedded.data_types import complex64, complex128
 from pyfuser.frontends.embedded.random import RandomPool
+from pyfuser.frontends.embedded.spaces import gpu
 from pyfuser.frontends.embedded.view_memory import (
     ATOMIC,
     DTYPES,
@@ -39,6 +40,7 @@ INT64 = scalar_code(DType.INT64)
 _BOOL = scalar_code(DType.BOOL)
 _COMPLEX64 = scalar_code(DType.COMPLEX64)
 _COMPLEX128 = scalar_code(DType.COMPLEX128)
+_GPUS = frozenset({2, 10})  # DLPack's numbers for CUDA's and ROCm's devices
 _VIEWS = frozenset({View, Subview, Row})
 
 Coded = tuple[int, Any]
@@ -111,15 +113,28 @@ def _unusual(name: str, value: Any) -> Coded:
     elif isinstance(value, np.ndarray):
         if not hasattr(value, "mask"):  # a masked array's mask would be lost
             return _array(name, value.view(np.ndarray))
+    elif hasattr(value, "__cuda_array_interface__"):
+        return device_array(name, value)
+    elif hasattr(value, "__dlpack_device__") and value.__dlpack_device__()[0] in _GPUS:
+        return device_array(name, gpu().from_dlpack(value))
     elif isinstance(value, complex64):
         return _COMPLEX64, complex(value)
     elif isinstance(value, (complex, complex128)):
         return _COMPLEX128, complex(value)
     elif isinstance(value, (int, float)):  # a subclass, such as an IntEnum member
         return classify(name, int(value) if isinstance(value, int) else float(value))
+    hint = "; make it an array: np.array(...)" if isinstance(value, (list, tuple)) else ""
     raise ArgumentError(
         f"argument {name!r} is {_described(value)}: a kernel takes Views, NumPy arrays and numbers"
+        f"{hint}"
     )
+
+
+def device_array(name: str, value: Any) -> Coded:
+    """An array in a GPU's memory, of CuPy or torch or any library with CUDA's array interface."""
+    region, writeable = gpu().region_of_array(name, value)
+    code = view_code(region.dtype, len(region.shape))
+    return code if writeable else code | READ_ONLY, region
 
 
 def _described(value: Any) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 
 from pyfuser.errors import ArgumentError
 from pyfuser.frontends.embedded.data_types import int32
+from pyfuser.frontends.embedded.view_memory import values as elements
 from pyfuser.frontends.embedded.views import View
 from pyfuser.trace.memory import Array
 
@@ -95,7 +96,7 @@ class BinSort:
 
         Raises ArgumentError for a key outside of all bins.
         """
-        keys = np.asarray(self.keys)
+        keys = np.asarray(elements(self.keys))
         bins, count = self.bin_op.bins(keys), self.bin_op.count()
         if bins.size and not 0 <= bins.min() <= bins.max() < count:
             wrong = int(np.flatnonzero((bins < 0) | (bins >= count))[0])
@@ -125,7 +126,7 @@ class BinSort:
 
         Raises ArgumentError if there are fewer.
         """
-        array, order = np.asarray(values), self._created()
+        array, order = np.asarray(elements(values)), self._created()
         if len(array) < len(order):
             raise ArgumentError(f"BinSort: {len(order)} keys, but a View of {len(array)} rows")
         array[: len(order)] = array[order]

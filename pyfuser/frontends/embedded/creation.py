@@ -10,16 +10,20 @@ import numpy as np
 from pyfuser.errors import ArgumentError
 from pyfuser.frontends.embedded import data_types
 from pyfuser.frontends.embedded.data_types import CLASS_OF
-from pyfuser.frontends.embedded.spaces import Layout, MemorySpace, Trait
+from pyfuser.frontends.embedded.spaces import Layout, MemorySpace, Trait, gpu, gpu_memory_space
 from pyfuser.frontends.embedded.views import View, ViewType
 from pyfuser.ir.dtypes import from_numpy as element_of
 
 
 def array(array: Any, space: MemorySpace | None = None, layout: Layout | None = None) -> View:
-    """A View of a NumPy array's own memory; of anything else, of the array NumPy makes of it.
+    """A View of the memory of a NumPy array, or of one on a GPU (CuPy's, torch's).
+
+    Of anything else, a View of the array that NumPy makes of it.
 
     Raises ArgumentError for an element type that PyKokkos does not have.
     """
+    if hasattr(array, "__cuda_array_interface__"):
+        return _on_device(array, space, layout)
     values = np.asarray(array)
     element = element_of(values.dtype)
     if element is None:
@@ -40,10 +44,28 @@ def array(array: Any, space: MemorySpace | None = None, layout: Layout | None = 
     )
 
 
+def _on_device(array: Any, space: MemorySpace | None, layout: Layout | None) -> View:
+    """A View of an array in a GPU's memory."""
+    region, _ = gpu().region_of_array("array", array)
+    if layout is None:
+        left = len(region.shape) > 1 and region.strides[0] < region.strides[-1]
+        layout = Layout.LayoutLeft if left else Layout.LayoutRight
+    return View(
+        tuple(array.shape),
+        CLASS_OF[region.dtype],
+        space=gpu_memory_space() if space is None else space,
+        layout=layout,
+        trait=Trait.Unmanaged,
+        array=array,
+    )
+
+
 def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = None) -> View:
     """A View of an array-like, converted to `dtype` if that is given."""
     if isinstance(obj, float) and not isinstance(obj, np.generic):
         return full([1], obj, dtype=data_types.float64 if dtype is None else dtype)
+    if dtype is None and hasattr(obj, "__cuda_array_interface__"):
+        return array(obj)
     return array(np.asarray(obj) if dtype is None else np.asarray(obj, dtype=dtype.np_equiv))
 
 

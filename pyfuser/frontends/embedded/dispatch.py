@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from pyfuser import driver
-from pyfuser.errors import ArgumentError, PyFuserError
-from pyfuser.frontends.embedded import arguments, debug, methods
+from pyfuser.errors import ArgumentError, ArgumentValueError, PyFuserError
+from pyfuser.frontends.embedded import arguments, debug, devices, methods
 from pyfuser.frontends.embedded.arguments import (
     FLOAT64,
     FUTURE,
@@ -37,6 +37,7 @@ from pyfuser.frontends.embedded.policies import (
     integer,
 )
 from pyfuser.frontends.embedded.spaces import (
+    GPU_SPACES,
     KNOWN_POLICIES,
     ExecutionSpace,
     resolve_space,
@@ -60,6 +61,7 @@ _SPACES: dict[Any, tuple[Space, int]] = KNOWN_POLICIES
 
 _other_threads: Callable[[], int] = _thread._count  # Python's, but the main one
 
+_ON_DEVICE = 1 << 7  # in the first part of the key: a GPU runs the call
 _WIDE = 1 << 8  # in the first part of the key: indices are 64 bits
 _TEAM = 9  # above this bit of it: the size of a TeamPolicy's teams
 _DEBUG = -1  # in its place: the Python function itself is run
@@ -197,6 +199,8 @@ def dispatch(
     frame = sys._getframe(depth)  # the program's: its code called parallel_for
     key: list[Any] = [pattern, head]
     try:
+        if head & _ON_DEVICE:
+            devices.enter(policy, kwargs)
         values = _read_arguments(kwargs, key)
         binding = _binding(state, space, tuple(key))
         if binding.ranges or binding.futures:
@@ -213,7 +217,7 @@ def dispatch(
         return result if not SWITCHES.careful else _careful(binding, result, watched)
     if TRACER.calls:
         TRACER.flush()
-    driver.run(call)
+    (devices.run if head & _ON_DEVICE else driver.run)(call)
     return None if result is None else result.result()
 
 
@@ -334,14 +338,23 @@ def _space(policy: Any) -> tuple[Space, int]:
         key = integer(policy, "the number of indices")
         begin, end, execution = (0,), (key,), resolve_space(ExecutionSpace.Default)
     else:
-        raise ArgumentError(f"{policy!r} is not an execution policy or a number of indices")
+        order = "; the policy comes before the workunit" if callable(policy) else ""
+        raise ArgumentError(f"{policy!r} is not an execution policy or a number of indices{order}")
     head = len(begin)
     if max(*begin, *end) >= INT32_LIMIT or min(*begin, *end) < -INT32_LIMIT:
         head |= _WIDE
     head |= team_size << _TEAM
+    if execution in GPU_SPACES:
+        head |= _ON_DEVICE
     if execution is ExecutionSpace.Debug:
         head = _DEBUG_TEAMS if team_size else _DEBUG
     found = Space(begin, end, execution.value), head
+    if end[0] < begin[0] and len(begin) == 1:  # not kept: each such call is told about
+        warnings.warn(
+            f"the range from {begin[0]} to {end[0]} is empty: the workunit does not run",
+            stacklevel=4,
+        )
+        return found
     if len(_SPACES) >= MAX_SPACES:
         _SPACES.clear()
     _SPACES[key] = found
@@ -399,8 +412,9 @@ def _unpack(pattern: str, args: tuple[Any, ...]) -> tuple[str | None, Any, Any, 
     if len(args) > 2 and (args[0] is None or isinstance(args[0], str)):
         label, *rest = args  # type: ignore[assignment]
     if not 2 <= len(rest) <= 3:
-        raise ValueError(
-            f"parallel_{pattern} takes ([label,] policy, workunit), not {len(args)} arguments"
+        raise ArgumentValueError(
+            f"parallel_{pattern} takes ([label,] policy, workunit), not {len(args)} arguments; "
+            "what the workunit takes is passed by keyword, as in x=x"
         )
     if len(rest) == 3:
         _check_initial(pattern, rest[2])

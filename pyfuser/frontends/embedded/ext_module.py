@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import importlib.util
+import sys
 import sysconfig
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
-from pyfuser.engine.compiler import compile_library, find_compiler
+from pyfuser.engine.cache import key_of
+from pyfuser.engine.compiler import build_identity, compile_library, find_compiler
+from pyfuser.engine.native import kernel_cache
 from pyfuser.errors import CompilerError
 from pyfuser.frontends.embedded.spaces import ExecutionSpace, resolve_space
 from pyfuser.settings import SETTINGS
@@ -24,8 +25,8 @@ def compile_into_module(
 ) -> ModuleType:
     """Compile lines of C++ that define a pybind11 module, and import it.
 
-    path: of the program, or of its folder, in which `pk_cpp` keeps what was compiled. The source
-    cannot use Kokkos, which is not installed with the embedded engine.
+    path: accepted and not used: what was compiled is kept with the kernels. The source cannot use
+    Kokkos, which is not installed with the embedded engine.
 
     Raises CompilerError where pybind11 is not installed, or for what the compiler does not accept.
     """
@@ -36,22 +37,18 @@ def compile_into_module(
             "pk.compile_into_module needs pybind11: install it, for example with "
             "`pip install pybind11`"
         ) from None
-    space: Any = resolve_space(executionSpace)
+    resolve_space(executionSpace)  # raises for a space that is not here
     text = "\n".join(line.rstrip("\n") for line in source) + "\n"
-    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-    path = Path(path).resolve()
-    beside = path if path.is_dir() else path.parent
-    folder = beside / "pk_cpp" / module_name / f"{space.value}-{digest}"
-    folder.mkdir(parents=True, exist_ok=True)
-    library = folder / (module_name + str(sysconfig.get_config_var("EXT_SUFFIX")))
-    if not library.exists():
-        file = folder / f"{module_name}.cpp"
-        file.write_text(text)
-        partial = library.with_suffix(".partial")
-        includes = [pybind11.get_include(), sysconfig.get_paths()["include"]]
-        options = [*(f"-I{include}" for include in includes), "-fexceptions", "-frtti"]
-        compile_library(find_compiler(SETTINGS.compiler), file, partial, options=options)
-        partial.replace(library)
+    includes = [pybind11.get_include(), sysconfig.get_paths()["include"]]
+    options = [*(f"-I{include}" for include in includes), "-fexceptions", "-frtti"]
+    compiler = find_compiler(SETTINGS.compiler)
+    versions = [sys.version, pybind11.__version__, *options]
+    identity = "\n".join([build_identity(compiler, SETTINGS.fastmath), *versions])
+
+    def build(text: Path, target: Path) -> None:
+        compile_library(compiler, text, target, options=options)
+
+    library = kernel_cache().obtain(key_of(text, identity), text, build)
     spec = importlib.util.spec_from_file_location(module_name, library)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

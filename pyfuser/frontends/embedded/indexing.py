@@ -9,6 +9,16 @@ from pyfuser.trace.memory import Region
 
 FullKey = tuple[int | slice, ...]
 
+_ALL = slice(None)
+
+
+def is_everything(key: Any, rank: int) -> bool:
+    """Whether a key selects all elements of a View."""
+    if key is Ellipsis:
+        return True
+    entries = key if type(key) is tuple else (key,)
+    return len(entries) <= rank and all(type(e) is slice and e == _ALL for e in entries)
+
 
 def full_key(key: Any, shape: tuple[int, ...]) -> FullKey:
     """A key as one non-negative integer or one slice with explicit bounds for each axis.

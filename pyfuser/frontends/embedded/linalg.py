@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from pyfuser.frontends.embedded import array_workunits as workunits
@@ -26,3 +27,6 @@ def dgemm(alpha: float, view_a: Any, view_b: Any, beta: float = 0.0, view_c: Any
     if view_c is not None:
         launch("dgemm", out.shape, workunits.dgemm_add, beta=beta, c=view_c, out=out)
     return out
+
+
+l3_blas = sys.modules[__name__]  # the module that programs import it from

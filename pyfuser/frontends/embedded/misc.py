@@ -20,8 +20,8 @@ def generic_error(filename: str, lineno: int | str, error: str, exit_message: st
 
 
 def fence() -> None:
-    """Wait until every call made so far has run."""
-    driver.TRACER.flush()
+    """Wait until every call made so far has run, on the host and on GPUs."""
+    driver.finish()
 
 
 def flush() -> None:

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Any
 
-from pyfuser.errors import ArgumentError
+from pyfuser.errors import ArgumentError, ArgumentValueError
 from pyfuser.frontends.embedded.spaces import (
     ExecutionSpace,
     ExecutionSpaceInstance,
     resolve_space,
+    stream_of,
 )
 
 
@@ -27,6 +28,7 @@ class ExecutionPolicy:
     """The base of all policies."""
 
     space: Any
+    stream: Any = None  # of CuPy, for an ExecutionSpaceInstance that has one
 
 
 class RangePolicy(ExecutionPolicy):
@@ -39,8 +41,11 @@ class RangePolicy(ExecutionPolicy):
         elif len(args) == 2:
             begin, end = args
         else:
-            raise ValueError(f"RangePolicy takes ([space,] begin, end), not {len(args)} arguments")
+            raise ArgumentValueError(
+                f"RangePolicy takes ([space,] begin, end), not {len(args)} argument(s)"
+            )
         self.space = resolve_space(space)
+        self.stream = stream_of(space)
         self.begin = begin if type(begin) is int else integer(begin, "RangePolicy: begin")
         self.end = end if type(end) is int else integer(end, "RangePolicy: end")
 
@@ -76,12 +81,15 @@ class MDRangePolicy(ExecutionPolicy):
         rank: Rank | None = None,
     ) -> None:
         if len(begin) != len(end):
-            raise ValueError(f"MDRangePolicy: {len(begin)} begins but {len(end)} ends")
+            raise ArgumentValueError(f"MDRangePolicy: {len(begin)} begins but {len(end)} ends")
         if rank is not None:
             if rank.n != len(begin):
-                raise ValueError(f"MDRangePolicy: rank {rank.n} but {len(begin)} dimensions")
+                raise ArgumentValueError(
+                    f"MDRangePolicy: rank {rank.n} but {len(begin)} dimensions"
+                )
             iter_outer, iter_inner = rank.iter_outer, rank.iter_inner
         self.space = resolve_space(space)
+        self.stream = stream_of(space)
         self.begin = tuple(integer(b, "MDRangePolicy: begin") for b in begin)
         self.end = tuple(integer(e, "MDRangePolicy: end") for e in end)
         self.tiling = tiling
@@ -159,8 +167,11 @@ class TeamPolicy(ExecutionPolicy):
         if args and isinstance(args[0], (ExecutionSpace, ExecutionSpaceInstance)):
             space, *args = args  # type: ignore[assignment]
         if len(args) not in (2, 3):
-            raise ValueError("TeamPolicy takes ([space,] league_size, team_size[, vector_length])")
+            raise ArgumentValueError(
+                "TeamPolicy takes ([space,] league_size, team_size[, vector_length])"
+            )
         self.space = resolve_space(space)
+        self.stream = stream_of(space)
         self.league_size = integer(args[0], "TeamPolicy: league_size")
         self.team_size = -1 if _is_auto(args[1]) else integer(args[1], "TeamPolicy: team_size")
         self.vector_length = args[2] if len(args) == 3 and isinstance(args[2], int) else -1

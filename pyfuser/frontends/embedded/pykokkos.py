@@ -236,3 +236,12 @@ __all__ = ["__array_api_version__"]
 
 # PyKokkos has these as modules of the package; here they are the package itself.
 interface = kokkos_manager = _sys.modules[__name__]
+
+
+def __getattr__(name: str) -> object:
+    """A module of the package, which `import pykokkos.linalg.l3_blas as blas` asks for so."""
+    for package in ("pykokkos", "pykokkos.interface", "pykokkos.lib"):
+        module = _sys.modules.get(f"{package}.{name}")
+        if module is not None and not name.startswith("_"):
+            return module
+    raise AttributeError(f"module 'pykokkos' has no attribute {name!r}")

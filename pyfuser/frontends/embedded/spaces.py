@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from enum import Enum
+from functools import cache
+from types import ModuleType
 from typing import Any
 
-from pyfuser.errors import ArgumentError
+from pyfuser.errors import ArgumentError, ArgumentValueError, DeviceError
 
 
 class ExecutionSpace(Enum):
@@ -24,7 +26,7 @@ class ExecutionSpace(Enum):
 
 
 class MemorySpace(Enum):
-    """Where a View's memory lies; only HostSpace is built."""
+    """Where a View's memory lies: with us, wherever it is used."""
 
     CudaUVMSpace = "CudaUVMSpace"
     CudaSpace = "CudaSpace"
@@ -57,7 +59,9 @@ class Trait(Enum):
 
 
 AVAILABLE = frozenset({ExecutionSpace.OpenMP, ExecutionSpace.Serial, ExecutionSpace.Debug})
+GPU_SPACES = frozenset({ExecutionSpace.Cuda, ExecutionSpace.HIP})
 
+_IN_USE: set[ExecutionSpace] = set()  # of GPU_SPACES: those that have been asked for, and are there
 
 #: What dispatch made of policies that were used before; forgotten when a default changes.
 KNOWN_POLICIES: dict[Any, Any] = {}
@@ -76,37 +80,68 @@ def get_default_space() -> ExecutionSpace:
 
 
 def set_default_space(space: ExecutionSpace) -> None:
-    """Set the execution space of policies that name none."""
+    """Set the execution space of policies that name none. Raises DeviceError without a GPU."""
     if not isinstance(space, ExecutionSpace):
         raise ArgumentError(f"set_default_space: {space!r} is not an ExecutionSpace")
     if space is not ExecutionSpace.Default:
+        if space in GPU_SPACES:
+            resolve_space(space)
         Defaults.space = space
         KNOWN_POLICIES.clear()
 
 
 class ExecutionSpaceInstance:
-    """An instance of an execution space; on the host all instances are alike."""
+    """An instance of an execution space: on a GPU a CuPy stream, on the host all are alike."""
 
     def __init__(self, space: ExecutionSpace, stream: Any = None) -> None:
-        if stream is not None:
-            raise ArgumentError(f"ExecutionSpaceInstance: {space} takes no stream")
         self.space: ExecutionSpace = resolve_space(space)
+        if stream is not None:
+            if self.space not in GPU_SPACES:
+                raise ArgumentError(f"ExecutionSpaceInstance: {space} takes no stream")
+            gpu().check_stream(self.space.value, stream)
+        self.stream = stream
+
+
+def stream_of(space: Any) -> Any:
+    """The stream of an instance of an execution space; None: CuPy's current one."""
+    return space.stream if isinstance(space, ExecutionSpaceInstance) else None
+
+
+@cache
+def gpu() -> ModuleType:
+    """What knows of GPUs, which programs without one do not load."""
+    from pyfuser.engine.gpu import spaces
+
+    return spaces
 
 
 def resolve_space(space: Any) -> ExecutionSpace:
     """The execution space that a space, an instance or `Default` names.
 
-    Raises ArgumentError for other objects and ValueError for spaces that are not available.
+    Raises ArgumentError for other objects, ArgumentValueError for spaces that are not available,
+    and DeviceError, a ValueError, too, where CuPy or a GPU is missing.
     """
     if isinstance(space, ExecutionSpaceInstance):
         space = space.space
     if not isinstance(space, ExecutionSpace):
         raise ArgumentError(f"{space!r} is not an execution space, such as pk.OpenMP")
     resolved = Defaults.space if space is ExecutionSpace.Default else space
-    if resolved not in AVAILABLE:
-        names = ", ".join(sorted(s.value for s in AVAILABLE))
-        raise ValueError(f"Execution space {resolved.value} is not available; there are: {names}")
+    if resolved in GPU_SPACES:
+        if resolved not in _IN_USE:
+            try:
+                gpu().use(resolved.value)
+            except DeviceError as error:
+                raise DeviceError(f"{error}; there are: {_available()}") from None
+            _IN_USE.add(resolved)
+    elif resolved not in AVAILABLE:
+        raise ArgumentValueError(
+            f"Execution space {resolved.value} is not available; there are: {_available()}"
+        )
     return resolved
+
+
+def _available() -> str:
+    return ", ".join(sorted(space.value for space in AVAILABLE))
 
 
 def is_host_execution_space(space: ExecutionSpace) -> bool:
@@ -123,6 +158,12 @@ def get_default_memory_space(space: ExecutionSpace) -> MemorySpace:
     if space is ExecutionSpace.HIP:
         return MemorySpace.HIPManagedSpace if Defaults.uvm else MemorySpace.HIPSpace
     return MemorySpace.HostSpace
+
+
+def gpu_memory_space() -> MemorySpace:
+    """The memory space of the GPU in use."""
+    is_hip = gpu().loaded().space == "HIP"
+    return MemorySpace.HIPSpace if is_hip else MemorySpace.CudaSpace
 
 
 def get_default_layout(space: MemorySpace) -> Layout:
@@ -146,10 +187,13 @@ def disable_uvm() -> None:
 
 
 def set_device_id(device_id: int) -> None:
-    """Choose a GPU: there is none, so this raises as PyKokkos does without one."""
+    """Choose the GPU that later calls run on, which becomes CuPy's current one.
+
+    Raises RuntimeError if there is no such GPU.
+    """
     if not isinstance(device_id, int):
         raise TypeError("'device_id' must be of type 'int'")
-    raise RuntimeError(f"Device {device_id} does not exist: no GPU is in use")
+    gpu().set_device(device_id)
 
 
 def initialize() -> None:

@@ -18,6 +18,7 @@ from pyfuser.frontends.embedded import data_types
 from pyfuser.frontends.embedded.spaces import Layout, MemorySpace, Trait
 from pyfuser.ir.dtypes import DType
 from pyfuser.trace.future import Future
+from pyfuser.trace.images import USE, changed_on_host
 from pyfuser.trace.memory import Array, Handle, Region
 
 TRACER = driver.TRACER
@@ -74,6 +75,7 @@ class ViewMemory:
     _handle: Handle | None  # shared by all that reach an internal buffer; None: external memory
     _array: Array | None  # what `data` returns, once it was asked for
     _code: int
+    _plain: bool  # its elements need no `element`
 
     def _attach(
         self, region: Region, shape: tuple[int, ...], handle: Handle | None, array: Array | None
@@ -86,6 +88,7 @@ class ViewMemory:
         self._handle = handle
         self._array = array
         self._code = view_code(region.dtype, len(region.shape))
+        self._plain = region.dtype.numpy.type not in _CONVERSIONS
         if array is not None and not array.flags.writeable:
             self._code |= READ_ONLY
         if self.trait is Trait.Atomic:
@@ -94,20 +97,46 @@ class ViewMemory:
         self.ndim = len(shape)
         self.size = math.prod(shape)
 
-    def _host(self) -> Array:
-        """The memory for a use that keeps no reference to it; what is pending on it has run."""
+    def _host(self, writes: bool = False) -> Array:
+        """The memory for a use that keeps no reference to it; what is pending on it has run.
+
+        writes: whether elements are set. Memory that a device has, too, cannot be written without.
+        """
         if TRACER.calls:
             TRACER.flush_for(self._region.buffer)
+        if USE.devices:
+            return self._copied(writes)
         memory = self._memory
         if memory is None:
             memory = self._memory = self._region.array()
         return memory
+
+    def _copied(self, writes: bool) -> Array:
+        """`_host` where a device may have the newest values; nothing is kept."""
+        buffer = self._region.buffer
+        image = buffer.image
+        if image is not None and image.foreign:
+            found: Array = image.elements(self._region) if writes else image.values(self._region)
+            return found
+        array = self._region.array()
+        if image is not None:
+            if writes:
+                changed_on_host(buffer)
+            else:
+                array.flags.writeable = False
+        return array
 
     @property
     def data(self) -> Array:
         """The memory as a NumPy array; reading it later does not run what is then pending."""
         buffer = self._region.buffer
         TRACER.flush_for(buffer)
+        if USE.devices:  # an array that is alive has its copies made in each flush: keep none
+            if buffer.image is not None and buffer.image.foreign:
+                array: Array = buffer.image.array(self._region)
+                return array
+            buffer.expose()
+            return self._region.array()
         if self._array is None:
             buffer.expose()
             self._array = self._memory = self._region.array()
@@ -115,10 +144,15 @@ class ViewMemory:
 
     @data.setter
     def data(self, values: Array) -> None:
-        self._host()[...] = values
+        self._host(True)[...] = values
 
     array = data
-    xp_array = data
+
+    @property
+    def xp_array(self) -> Any:
+        """The array that the View was made of: on a device, if it was made of one there."""
+        image = self._region.buffer.image
+        return self.data if image is None or not image.foreign else image.array(self._region)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if copy:
@@ -191,3 +225,15 @@ def values(value: Any) -> Any:
     if isinstance(value, ViewMemory):
         return value._values()
     return value.result() if isinstance(value, Future) else value
+
+
+def written(value: Any) -> Any:
+    """The memory of a View, for NumPy to write; anything else as it is."""
+    return value._host(True) if isinstance(value, ViewMemory) else value
+
+
+def operand(value: Any) -> Any:
+    """What stands for a View in arithmetic: its one element as a number, or all of them."""
+    if isinstance(value, ViewMemory) and value.size == 1:
+        return value._scalar()
+    return values(value)

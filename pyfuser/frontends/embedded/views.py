@@ -12,6 +12,7 @@ import numpy as np
 from pyfuser.errors import ArgumentError
 from pyfuser.frontends.embedded import data_types
 from pyfuser.frontends.embedded.data_types import real, resolve
+from pyfuser.frontends.embedded.fills import record_assignment, record_fill
 from pyfuser.frontends.embedded.indexing import basic_index, full_key
 from pyfuser.frontends.embedded.policies import TeamMember
 from pyfuser.frontends.embedded.spaces import (
@@ -21,20 +22,25 @@ from pyfuser.frontends.embedded.spaces import (
     Trait,
     get_default_layout,
     get_default_memory_space,
+    gpu,
 )
 from pyfuser.frontends.embedded.view_memory import (
     FLAGS,
     NO_ROW,
+    READ_ONLY,
     TRACER,
     ViewMemory,
     element,
     number,
+    operand,
     refuse_misaligned,
     values,
     view_code,
+    written,
 )
 from pyfuser.ir.dtypes import DType
 from pyfuser.trace.future import Future
+from pyfuser.trace.images import USE
 from pyfuser.trace.memory import Array, Buffer, Handle, Region, contiguous, region_of
 
 MAX_RANK = 8
@@ -65,7 +71,8 @@ class ViewType(ViewMemory):
     def fill(self, value: Any) -> None:
         """Set all elements to a number."""
         value = number(value)
-        self._host().fill(value)
+        if not record_fill(self, value):
+            self._host(True).fill(value)
 
     # ------------------------------------------------------------------- elements
 
@@ -76,7 +83,10 @@ class ViewType(ViewMemory):
             if index == key:
                 return row
             if self.ndim == 1:
-                return element(self._host()[key])
+                memory = self._memory
+                if memory is None or TRACER.calls:
+                    memory = self._host()
+                return memory[key] if self._plain else element(memory[key])
             if self.ndim:
                 return self._row(key)
         return self._item(key)
@@ -86,14 +96,15 @@ class ViewType(ViewMemory):
         region, memory, extent = self._region, self._memory, self.shape[0]
         if not -extent <= index < extent:
             full_key(index, self.shape)  # raises what it raises for every key
-        if self._handle is None:  # somebody else's array
-            assert memory is not None
+        if self._handle is None and memory is not None:  # somebody else's array
             memory = memory[index]
             part = region_of(memory, region.dtype)
         else:
             offset = region.offset + index % extent * region.strides[0]
             part = Region(region.buffer, offset, region.strides[1:], region.shape[1:], region.dtype)
-            if memory is None and region.buffer.allocated:
+            if USE.devices:
+                memory = None
+            elif memory is None and region.buffer.allocated:
                 memory = self._memory = region.array()
             memory = None if memory is None else memory[index]
         row = Row.__new__(Row)
@@ -121,12 +132,12 @@ class ViewType(ViewMemory):
     def __setitem__(self, key: Any, value: Any) -> None:
         if type(key) is int and type(value) in _NUMBERS:
             memory = self._memory
-            if memory is None or TRACER.calls:
-                memory = self._host()
+            if memory is None or TRACER.calls or USE.devices:
+                memory = self._host(True)
             memory[key] = value
             return
-        value = number(value)
-        self._host()[_plain_key(key)] = value
+        if not record_assignment(self, key, value):
+            self._host(True)[_plain_key(key)] = number(value)
 
     def __len__(self) -> int:
         if self.shape == ():
@@ -200,14 +211,17 @@ class View(ViewType):
         trait: Trait,
         array: Array | None = None,
     ) -> None:
-        extents = tuple(map(operator.index, shape))
+        extents = _extents(shape)
+        for given, kind in (space, MemorySpace), (layout, Layout), (trait, Trait):
+            if not isinstance(given, kind):
+                raise ArgumentError(f"{given!r} is not a pk.{kind.__name__}")
         if len(extents) > MAX_RANK or any(extent < 0 for extent in extents):
             raise ArgumentError(f"a View has 0 to {MAX_RANK} dimensions, none negative: {extents}")
         self.dtype, element = resolve(dtype)
         if space is MemorySpace.MemorySpaceDefault:
             space = get_default_memory_space(Defaults.space)
         self.layout = get_default_layout(space) if layout is Layout.LayoutDefault else layout
-        if space in (MemorySpace.CudaSpace, MemorySpace.HIPSpace):
+        if array is None and space in (MemorySpace.CudaSpace, MemorySpace.HIPSpace):
             space = MemorySpace.HostSpace
         self.space = space
         self.trait = trait
@@ -228,11 +242,17 @@ class View(ViewType):
         self._attach(Region(buffer, 0, strides, held, element), shape, handle, None)
 
     def _wrap(self, shape: tuple[int, ...], element: DType, array: Array) -> None:
-        if array.shape != shape or array.dtype != element.numpy:
+        on_device = hasattr(array, "__cuda_array_interface__")
+        if tuple(array.shape) != shape or array.dtype != element.numpy:
             raise ArgumentError(
                 f"a View of shape {shape} and type {element.value} cannot stand for an array of "
                 f"shape {array.shape} and type {array.dtype}"
             )
+        if on_device:
+            region, writeable = gpu().region_of_array("array", array)
+            self._attach(region, shape, None, None)
+            self._code |= 0 if writeable else READ_ONLY
+            return
         refuse_misaligned("the array", array)
         memory = array.reshape(1) if array.ndim == 0 else array
         self._attach(region_of(memory, element), shape, None, array)
@@ -296,8 +316,7 @@ class Subview(ViewType):
             self._attach(region_of(array, region.dtype), array.shape, None, array)
             return
         self.parent_slice = full_key(key, parent.shape)
-        if parent._handle is None:  # somebody else's array: NumPy makes the slice
-            assert parent._array is not None
+        if parent._array is not None and parent._handle is None:  # NumPy makes the slice
             array = parent._array[_plain_key(key)]
             self._attach(region_of(array, region.dtype), array.shape, None, array)
             return
@@ -307,11 +326,11 @@ class Subview(ViewType):
 
     def __add__(self, other: Any) -> Any:
         """A number if both have one element; else element by element, as a NumPy array."""
-        return _operand(self) + _operand(other)
+        return operand(self) + operand(other)
 
     def __mul__(self, other: Any) -> Any:
         """As `__add__`."""
-        return _operand(self) * _operand(other)
+        return operand(self) * operand(other)
 
 
 _OF_A_ROW = frozenset({"shape", "ndim", "size", "space", "layout", "trait", "dtype", "strides"})
@@ -332,6 +351,7 @@ class Row(np.lib.mixins.NDArrayOperatorsMixin, Subview):
             "_handle": parent._handle,
             "_array": memory if parent._handle is None else None,
             "_code": view_code(part.dtype, len(part.shape)) | parent._code & FLAGS,
+            "_plain": True,
             "shape": part.shape,
             "ndim": len(part.shape),
             "size": math.prod(part.shape),
@@ -351,7 +371,10 @@ class Row(np.lib.mixins.NDArrayOperatorsMixin, Subview):
             index, row = self._last_row
             if index == key:
                 return row
-            return self._host()[key] if self.ndim == 1 else self._row(key)
+            if self.ndim == 1:
+                memory = self._memory
+                return self._host()[key] if memory is None or TRACER.calls else memory[key]
+            return self._row(key)
         entries = key if isinstance(key, tuple) else (key,)
         indices = sum(map(_is_index, entries))
         if indices + sum(isinstance(entry, slice) for entry in entries) < len(entries):
@@ -366,18 +389,32 @@ class Row(np.lib.mixins.NDArrayOperatorsMixin, Subview):
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         out = kwargs.get("out")
         if out is not None:
-            kwargs["out"] = tuple(map(values, out))
+            kwargs["out"] = tuple(map(written, out))
         result = getattr(ufunc, method)(*map(values, inputs), **kwargs)
         if out is None:
             return result
         return out[0] if len(out) == 1 else out
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return getattr(self.data, name)
-
     __hash__ = None  # type: ignore[assignment]  # as for any NumPy array
+
+
+def _of_the_array(name: str) -> property:
+    return property(lambda row: getattr(row.data, name))
+
+
+# One property each: a `__getattr__` would slow down every access to every attribute.
+for _name in dir(np.ndarray):
+    if not (_name.startswith("_") or hasattr(Row, _name) or _name in ViewMemory.__annotations__):
+        setattr(Row, _name, _of_the_array(_name))
+
+
+def _extents(shape: Any) -> tuple[int, ...]:
+    try:
+        return tuple(map(operator.index, shape))
+    except TypeError:
+        raise ArgumentError(
+            f"the shape of a View is a list of integers, as in pk.View([n, m]), not {shape!r}"
+        ) from None
 
 
 def _is_index(key: Any) -> bool:
@@ -386,13 +423,6 @@ def _is_index(key: Any) -> bool:
     return isinstance(key, (int, np.integer, TeamMember, Future)) or (
         isinstance(key, ViewType) and key.size == 1
     )
-
-
-def _operand(value: Any) -> Any:
-    """What stands for a View in arithmetic: its one element as a number, or all of them."""
-    if isinstance(value, ViewType) and value.size == 1:
-        return value._scalar()
-    return values(value)
 
 
 def _selects(entry: Any) -> bool:

@@ -102,7 +102,8 @@ def test_forms_of_the_arguments(interpreted, x, policy, label):
 def test_partial_and_empty_ranges(interpreted, x):
     pk.parallel_for(pk.RangePolicy(1, 3), fill, x=x, value=1.0)
     pk.parallel_for(pk.RangePolicy(3, 3), fill, x=x, value=2.0)
-    pk.parallel_for(pk.RangePolicy(3, 0), fill, x=x, value=2.0)
+    with pytest.warns(UserWarning, match="is empty"):
+        pk.parallel_for(pk.RangePolicy(3, 0), fill, x=x, value=2.0)
     np.testing.assert_array_equal(x, [0, 1, 1, 0])
     assert pk.parallel_reduce(0, total, x=x) == 0.0
 

@@ -341,13 +341,11 @@ READS = {
     "ufunc": lambda v: np.add(v, 1),
     "compare": lambda v: v == 1.0,
     "iterate": lambda v: next(iter(v))[0],
-    "fill": lambda v: v.fill(0),
     "store": lambda v: v.__setitem__((0, 0), 1.0),
     "resize": lambda v: v.resize(0, 5),
     "set_precision": lambda v: v.set_precision(pk.float),
     "pickle": pickle.dumps,
     "assign": lambda v: np.zeros((2, 3)).__setitem__(slice(None), v),
-    "assign to a View": lambda v: pk.View([2, 3]).__setitem__(slice(None), v),
     "astype": lambda v: pk.astype(v, pk.float),
 }
 NO_READS = {

@@ -17,8 +17,10 @@ extern "C" __global__ void __launch_bounds__(256) pf_kernel(
     const int64_t i_begin,
     const int64_t i_end,
     double* __restrict__ x,
-    const double limit
+    const double limit_given,
+    const double* const limit_at
 ) {
+    const double limit = limit_at ? *limit_at : limit_given;
     for (int64_t i = i_begin + pf_first(x); i < i_end; i += pf_step(x)) {
         double value = pf_sqrt_f64(x[i]);
         if (value > limit) {

@@ -1,0 +1,1 @@
+"""Kernels on GPUs, through CuPy: the CUDA and HIP execution spaces."""

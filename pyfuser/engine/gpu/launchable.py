@@ -1,0 +1,246 @@
+"""Compiled GPU kernels, ready to be launched."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from math import prod
+from typing import Any, NamedTuple
+
+from pyfuser.codegen.gpu import declined, emit
+from pyfuser.codegen.spec import KernelSpec, names_of, spec_of
+from pyfuser.engine.gpu.arguments import make_pack, result_dtypes
+from pyfuser.engine.gpu.compiler import machine_code
+from pyfuser.engine.gpu.device import Device, current
+from pyfuser.engine.gpu.library import loaded
+from pyfuser.engine.gpu.results import Number, Results
+from pyfuser.errors import DeviceError
+from pyfuser.settings import SETTINGS
+from pyfuser.trace.future import Future
+from pyfuser.trace.images import to_device
+from pyfuser.trace.memory import Box, Region
+from pyfuser.transform.kernel import Kernel
+
+MAX_GRIDS = 256
+MAX_KERNELS = 2048
+
+Shape = tuple[int, int, int, int, int, int]
+
+
+class Bound(NamedTuple):
+    """One launch with all its arguments: what the driver needs, and nothing of ours.
+
+    shape: None for an empty space, where nothing is to be launched. packed: all parameters.
+    """
+
+    launchable: Launchable
+    device: Device
+    handle: int
+    shape: Shape | None
+    packed: bytes
+    results: Results | None
+
+    def numbers(self) -> tuple[Any, ...]:
+        """The results, without waiting for them."""
+        return self.launchable.values(self.results)
+
+
+class Registers(NamedTuple):
+    """What the compiler made of an entry point: registers and bytes of local memory, a thread."""
+
+    registers: int
+    spilled: int
+
+
+class Launchable:
+    """A kernel for the GPUs of this process; see `native.Launchable`.
+
+    run(space, arguments, ran=None) launches it on CuPy's current stream and returns at once: the
+    results are `Number`s. Code is loaded when a device first launches it.
+    """
+
+    __slots__ = (
+        "_block", "_first", "_functions", "_grids", "_lock", "_modules", "_pack", "_pointers",
+        "dtypes", "kernel", "source", "spec",
+    )  # fmt: skip
+    on_device = True
+
+    def __init__(self, spec: KernelSpec) -> None:
+        self.spec = spec
+        self.kernel = emit(spec, loaded().dialect, SETTINGS.fastmath)
+        self.source = self.kernel.source
+        self.dtypes = result_dtypes(spec)
+        self._pack, offsets = make_pack(spec, self.kernel)
+        self._grids: dict[Any, tuple[Shape | None, int]] = {}
+        self._functions: dict[int, tuple[Any, ...]] = {}  # by device: entry points
+        self._modules: list[Any] = []
+        size = (offsets[-1] if offsets else 0) + 16
+        self._block = ctypes.create_string_buffer(size)
+        start = ctypes.addressof(self._block)
+        addresses = [start + offset for offset in offsets]
+        self._pointers = (ctypes.c_void_p * max(len(addresses), 1))(*addresses)
+        self._first = ctypes.addressof(self._pointers)
+        self._lock = threading.Lock()
+
+    def renamed(self, spec: KernelSpec) -> Launchable:
+        """The same code with another spec's names in messages."""
+        other = Launchable.__new__(Launchable)
+        for name in self.__slots__:
+            setattr(other, name, getattr(self, name))
+        other.spec = spec
+        other._pack, _ = make_pack(spec, self.kernel)
+        return other
+
+    def load(self, device: Device) -> tuple[Any, ...]:
+        """The entry points on a device. Raises KernelError or CacheError."""
+        functions = self._functions.get(device.number)
+        if functions is None:
+            module = device.cuda.Module()
+            module.load(machine_code(self.kernel, device))
+            self._modules.append(module)
+            functions = tuple(module.get_function(entry) for entry in self.kernel.entries)
+            self._functions[device.number] = functions
+        return functions
+
+    def registers(self) -> tuple[Registers, ...]:
+        """What the compiler made of each entry point, for the current device."""
+        device = current()
+        driver = device.library.driver
+        return tuple(
+            Registers(
+                driver.funcGetAttribute(driver.CU_FUNC_ATTRIBUTE_NUM_REGS, function.ptr),
+                driver.funcGetAttribute(driver.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, function.ptr),
+            )
+            for function in self.load(device)
+        )
+
+    # ------------------------------------------------------------------- launching
+
+    def run(
+        self, space: tuple[Any, ...], arguments: Sequence[Any], ran: list[Any] | None = None
+    ) -> tuple[Any, ...]:
+        """Launch it; see `native.Launchable`."""
+        bound = self.bind(space, arguments)
+        launch((bound,), bound.handle, [] if ran is None else ran)
+        return bound.numbers()
+
+    def bind(self, space: tuple[Any, ...], arguments: Sequence[Any]) -> Bound:
+        """One launch, ready to go on the current stream of the current device.
+
+        Raises OverflowError or ArgumentError for a number that does not fit its parameter, and
+        MemoryError.
+        """
+        device = current()
+        stream = device.stream()
+        box = space[0], space[1]
+        found = self._grids.get(box)
+        if found is None:
+            if len(self._grids) >= MAX_GRIDS:
+                self._grids.clear()
+            found = self._grids[box] = self._grid(box)
+        shape, working = found
+        results, workspace, address = None, 0, 0
+        if shape is None:
+            return Bound(self, device, device.handles[stream], None, b"", None)
+        if self.dtypes:
+            results = Results(device, stream, len(self.dtypes))
+            address = results.address
+            if working:
+                workspace = device.workspace(stream, working)
+        packed = self._pack(space, arguments, stream, device, workspace, address)
+        return Bound(self, device, device.handles[stream], shape, packed, results)
+
+    def _grid(self, box: tuple[Any, Any]) -> tuple[Shape | None, int]:
+        grid = self.kernel.grid(*box)
+        if grid is None:
+            return None, 0
+        return (*grid.blocks, *grid.threads), self.kernel.workspace_bytes(*box)
+
+    def calls(self, bound: Bound, handle: int) -> list[tuple[int, ...]]:
+        """The arguments of the driver's `launchKernel`, one call for each entry point.
+
+        They refer to memory that the next such call changes: hold the lock until they are made.
+        """
+        functions = self._functions.get(bound.device.number) or self.load(bound.device)
+        ctypes.memmove(self._block, bound.packed, len(bound.packed))
+        pointers = self._first
+        assert bound.shape is not None
+        return [(f.ptr, *bound.shape, 0, handle, pointers, 0) for f in functions]
+
+    def values(self, result: Any) -> tuple[Any, ...]:
+        """The numbers that a run has put into `ran`."""
+        if not self.dtypes:
+            return ()
+        if result is None:  # of an empty space
+            return (0,) * len(self.dtypes)
+        numbers: tuple[Any, ...] = result.numbers(self.dtypes)
+        return numbers
+
+    def allocate(self, region: Region, box: Box) -> None:
+        """Make memory of which `run` overwrites a box: not zeroed, if that is all of it."""
+        begin, end = box
+        whole = not any(begin) and tuple(end) == region.shape
+        whole = whole and prod(region.shape) * region.dtype.size == region.buffer.nbytes
+        device = current()
+        try:
+            to_device(region.buffer, device, zero=not whole)
+        except MemoryError as error:
+            raise MemoryError(
+                f"no memory on GPU {device.number} for a View of shape {region.shape} and type "
+                f"{region.dtype.value}: {error}"
+            ) from None
+
+    def takes(self, place: int, number: Any) -> bool:
+        """Whether an argument may be a result (see `Bound.numbers`) that is not computed yet."""
+        if type(number) is not Number:  # known, as its space is empty
+            return True
+        return number.dtype is self.spec.workunit.params[place].sym.dtype
+
+    def number(self, future: Future) -> Any:
+        """A Future as an argument: where it is, or its value."""
+        deferred = future.deferred
+        return deferred if type(deferred) is Number else future.result()
+
+
+def launch(bounds: Iterable[Bound], handle: int, ran: list[Any]) -> None:
+    """Give launches to a stream, one after the other; see `make_run` for `ran`."""
+    for bound in bounds:
+        note = ((0, bound.results),)
+        if bound.shape is None:
+            ran += note
+            continue
+        start = bound.device.library.driver.launchKernel
+        with bound.launchable._lock:
+            calls = bound.launchable.calls(bound, handle)
+            # Signal handlers run between bytecodes; these iterators are C throughout, and what
+            # the driver returns, None, is dropped.
+            ran.extend(filter(None, chain(map(start, *zip(*calls, strict=True)), note)))
+
+
+# --------------------------------------------------------------------------- preparing
+
+_launchables: dict[KernelSpec, Launchable] = {}
+
+
+def prepare(kernel: Kernel) -> Launchable:
+    """A kernel, compiled for the current device, ready to run.
+
+    Raises DeviceError for what no GPU can run, KernelError or CacheError.
+    """
+    spec = spec_of(kernel)
+    why = declined(spec)
+    if why:
+        raise DeviceError(
+            f"{kernel.workunit.name}: pk.{kernel.space.execution} cannot run it: {why}; give its "
+            "policy the space pk.OpenMP"
+        )
+    known = _launchables.get(spec)
+    if known is None:
+        known = Launchable(spec)
+        known.load(current())
+        if len(_launchables) >= MAX_KERNELS:
+            _launchables.clear()
+        _launchables[spec] = known
+    return known if names_of(known.spec) == names_of(spec) else known.renamed(spec)

@@ -1,0 +1,43 @@
+"""Calls of a GPU's execution space: what they cannot be given, and which stream they run on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pyfuser import driver
+from pyfuser.errors import ArgumentError
+from pyfuser.frontends.embedded.spaces import gpu
+from pyfuser.trace.call import Call
+
+TRACER = driver.TRACER
+
+
+def enter(policy: Any, kwargs: dict[str, Any]) -> None:
+    """See that a call runs on its policy's stream, or the current one, and in its order.
+
+    What was recorded for another stream runs there first. Raises ArgumentError for arrays in the
+    host's memory.
+    """
+    for name, value in kwargs.items():
+        if isinstance(value, np.ndarray):
+            raise ArgumentError(
+                f"argument {name!r} is a NumPy array, in the host's memory, but the call runs on a "
+                "GPU: pass cupy.asarray(array), or a View (pk.array(array) is one whose values are "
+                "copied to the GPU and back)"
+            )
+    place = gpu().place(getattr(policy, "stream", None), TRACER.place)
+    if place is not TRACER.place:
+        TRACER.flush()
+        TRACER.place = place
+
+
+def run(call: Call) -> None:
+    """Run one call now, on the stream that was entered for it."""
+    place: Any = TRACER.place
+    if place.asked:
+        with place:
+            driver.run(call)
+    else:
+        driver.run(call)

@@ -1,0 +1,210 @@
+"""Compiled scans and the maps beside them: the bits of the loops run one after the other."""
+# ruff: noqa: F821
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyfuser.codegen.cpp import emit
+from pyfuser.codegen.cpp_scan import at_once
+from pyfuser.codegen.spec import spec_of
+from pyfuser.engine import native
+from pyfuser.engine.native import prepare
+from pyfuser.plan.plan import SCAN_TILE
+from pyfuser.settings import SETTINGS
+from tests.codegen.build import bound, case
+from tests.codegen.test_sweep import Loop, Sweep, check, copy, double_in_place, numbers
+
+pytestmark = pytest.mark.skipif(
+    shutil.which(SETTINGS.compiler) is None, reason="needs a C++ compiler"
+)
+
+SIZES = (1, 100, SCAN_TILE, SCAN_TILE + 1, 9 * SCAN_TILE + 77)
+THREADS = (1, 2, 3, 5)
+
+
+def prefix(i, acc, last_pass, x, out):
+    acc += x[i]
+    if last_pass:
+        out[i] = acc
+
+
+def prefix_int32(i, acc: pk.Acc[pk.int32], last_pass, x, out):
+    acc += x[i]
+    if last_pass:
+        out[i] = acc
+
+
+def prefix_complex64(i, acc: pk.Acc[pk.complex64], last_pass, x, out):
+    acc += x[i]
+    if last_pass:
+        out[i] = acc
+
+
+def prefix_complex128(i, acc: pk.Acc[pk.complex128], last_pass, x, out):
+    acc += x[i]
+    if last_pass:
+        out[i] = acc
+
+
+PREFIXES = {
+    "float64": prefix,
+    "int32": prefix_int32,
+    "complex64": prefix_complex64,
+    "complex128": prefix_complex128,
+}
+
+
+def around(n: int, dtype: str = "float64", execution: str = "OpenMP") -> Sweep:
+    """Maps that make what is summed, and that use the sums."""
+    loops = [
+        Loop(double_in_place, "x"),  # an iteration that runs twice shows
+        Loop(copy, "x y"),
+        Loop(PREFIXES[dtype], "y z", pattern="scan"),
+        Loop(copy, "z w"),
+        Loop(double_in_place, "y"),
+    ]
+    arrays = {name: numbers(n, dtype, k) for k, name in enumerate("xyzw")}
+    return Sweep(loops, arrays, execution)
+
+
+@pytest.mark.parametrize("dtype", PREFIXES)
+def test_maps_around_a_scan(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for n in SIZES:
+        check(around(n, dtype), monkeypatch, waves=(SCAN_TILE,), threads=THREADS)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_scan_at_an_end(first: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    loops = [Loop(prefix, "x y", pattern="scan"), Loop(copy, "y z")]
+    arrays = {name: numbers(5 * SCAN_TILE + 3, seed=k) for k, name in enumerate("xyz")}
+    if not first:
+        loops = [Loop(copy, "x y"), Loop(prefix, "y z", pattern="scan")]
+    check(Sweep(loops, arrays), monkeypatch, waves=(SCAN_TILE,), threads=THREADS)
+
+
+def test_a_scan_of_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    loops = [
+        Loop(copy, "x y", rim=5),
+        Loop(prefix, "y z", rim=5, pattern="scan"),
+        Loop(copy, "z x", rim=5),
+    ]
+    arrays = {name: numbers(3 * SCAN_TILE, seed=k) for k, name in enumerate("xyz")}
+    check(Sweep(loops, arrays), monkeypatch, waves=(SCAN_TILE,), threads=THREADS)
+
+
+def test_a_serial_scan_runs_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One sum from beginning to end, whatever the tiles; its bits are not those of tiles."""
+    n = 3 * SCAN_TILE + 5
+    sweep = around(n, execution="Serial")
+    assert "#pragma omp parallel" not in emit(sweep.spec())
+    check(sweep, monkeypatch, waves=(SCAN_TILE,), threads=(1, 3))
+    monkeypatch.setattr(native.team, "count", 1)
+    assert around(n).apart() != sweep.apart()
+
+
+def test_the_order_of_additions_shows_in_the_bits() -> None:
+    """The test of the tests: these numbers tell tiles from one sum that runs on."""
+    for dtype in ("float64", "complex64", "complex128"):
+        x = numbers(9 * SCAN_TILE + 77, dtype)
+        assert by_tiles(x)[-1] != np.cumsum(x, dtype=x.dtype)[-1]
+
+
+def test_the_code(golden: Callable[[str, str], None]) -> None:
+    golden("cpp/chain.cpp", emit(around(100).spec()))
+
+
+# --------------------------------------------------------------------------- passes at once
+
+
+def in_place(i, acc, last_pass, x):
+    acc += x[i]
+    if last_pass:
+        x[i] = acc
+
+
+def scattered(i, acc: pk.Acc[pk.int32], last_pass, x, out):
+    acc += x[i]
+    if last_pass:
+        out[acc] = x[i]
+
+
+def mirrored(i, acc: pk.Acc[pk.int32], last_pass, x, n):
+    """Legal, though the last pass writes what other iterations' first pass reads."""
+    if last_pass:
+        x[n - 1 - i] = 5
+    else:
+        acc += x[i]
+
+
+def counted(i, acc: pk.Acc[pk.int32], last_pass, x, out):
+    acc += x[i]
+    if last_pass:
+        out[acc // 2] += 1
+
+
+def shifted(i, acc, last_pass, x):
+    acc += x[i]
+    if last_pass:
+        x[i + 1] = acc
+
+
+def spec(function: Any, *arguments: Any) -> Any:
+    return spec_of(case(function, [9], lambda: list(arguments), "scan").kernel)
+
+
+def test_a_tile_is_passed_twice_at_once_if_iterations_are_apart() -> None:
+    x, out, whole = np.zeros(10), np.zeros(10), np.zeros(10, np.int32)
+    assert at_once(spec(prefix, x, out)) == "true"
+    assert at_once(spec(in_place, x)) == "true"
+    assert at_once(spec(scattered, whole, np.zeros(10, np.int32))) == "true"
+
+
+def test_else_all_first_passes_come_before() -> None:
+    whole = np.zeros(10, np.int32)
+    assert at_once(spec(shifted, np.zeros(10))) == "false"
+    assert at_once(spec(mirrored, whole, 9)) == "false"
+    assert at_once(spec(counted, whole, np.zeros(10, np.int32))) == "false"
+    shared = np.zeros(10)
+    assert at_once(spec(prefix, shared[:9], shared[1:])) == "false"
+
+
+def test_first_passes_see_nothing_of_last_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    n = 6 * SCAN_TILE
+    x = numbers(n, "int32")
+    for threads in (2, 3):
+        monkeypatch.setattr(native.team, "count", threads)
+        made = case(mirrored, [n], lambda: [x.copy(), n], "scan")
+        (launchable,) = prepare([made.kernel])
+        before = x[: 5 * SCAN_TILE].sum()  # of the last tile, only the last pass is made
+        assert launchable.run(made.kernel.space, bound(made.arguments()))[0] == before
+
+
+def by_tiles(x: Any) -> Any:
+    """The prefix sums in the order that the language's implementation defines."""
+    zero = np.zeros(1, x.dtype)
+    start, parts = zero, []
+    for first in range(0, len(x), SCAN_TILE):
+        tile = x[first : first + SCAN_TILE]
+        parts.append(np.cumsum(np.concatenate([start, tile]), dtype=x.dtype)[1:])
+        start = start + np.cumsum(np.concatenate([zero, tile]), dtype=x.dtype)[-1:]
+    return np.concatenate(parts)
+
+
+@pytest.mark.parametrize("dtype", PREFIXES)
+def test_bits_do_not_depend_on_threads(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    n = 40 * SCAN_TILE + 9
+    x = numbers(n, dtype)
+    made = case(PREFIXES[dtype], [n], lambda: [x.copy(), np.zeros_like(x)], "scan")
+    (launchable,) = prepare([made.kernel])
+    expected = by_tiles(x)
+    for threads in (1, 2, 3, 7):
+        monkeypatch.setattr(native.team, "count", threads)
+        (_, out), (total,) = made.run(launchable)
+        assert out.tobytes() == expected.tobytes()
+        assert np.asarray(total).astype(dtype) == expected[-1]

@@ -1,0 +1,361 @@
+"""Typical mistakes: each error names the line, points at the place, and says what to do."""
+
+from __future__ import annotations
+
+import linecache
+import math
+import re
+from typing import List  # noqa: UP035  # as programs write it
+
+import numpy as np
+import pytest
+
+from pyfuser.errors import ArgumentError, PyFuserError, WorkunitError
+from pyfuser.frontends.embedded import pykokkos as pk
+from pyfuser.tracebacks import users_part
+
+# ruff: noqa: B007, F821, F841, SIM105, UP006
+
+N = 8
+NUMBERS = [1.0, 2.0]
+
+
+class Settings:
+    def __init__(self) -> None:
+        self.scale = 2.0
+
+
+SETTINGS = Settings()
+
+
+def increment(x):
+    return x + 1
+
+
+# In the workunits, `# WRONG` marks the line that the error shows.
+
+
+@pk.workunit
+def a_local_without_a_type(i, v):
+    x = v[i]  # WRONG
+    v[i] = x
+
+
+@pk.workunit
+def a_function_that_is_not_there(i, v):
+    v[i] = pk.flor(v[i])  # WRONG
+
+
+@pk.workunit
+def a_name_that_is_not_there(i, v):
+    v[i] = vv[i] + nothing  # WRONG
+
+
+@pk.workunit
+def a_matrix_that_is_none(i, v):
+    v[i][0] = 1.0  # WRONG
+
+
+@pk.workunit
+def a_text(i, v):
+    v[i] = "one"  # WRONG
+
+
+@pk.workunit
+def a_local_text(i, v):
+    s: str = "one"  # WRONG
+
+
+@pk.workunit
+def a_list_that_grows(i, v):
+    a: List[int] = [1, 2]
+    a.append(3)  # WRONG
+
+
+@pk.workunit
+def a_chain(i, v):
+    if 0 < i < 3:  # WRONG
+        v[i] = 1.0
+
+
+@pk.workunit
+def a_swap(i, v):
+    a: float = v[i]
+    b: float = 2.0
+    a, b = b, a  # WRONG
+
+
+@pk.workunit
+def a_try(i, v):
+    try:  # WRONG
+        v[i] = 1.0
+    except ValueError:
+        pass
+
+
+@pk.workunit
+def a_with(i, v):
+    with open("file"):  # WRONG
+        v[i] = 1.0
+
+
+@pk.workunit
+def an_import(i, v):
+    import math  # WRONG
+
+    v[i] = math.pi
+
+
+@pk.workunit
+def a_python_function(i, v):
+    v[i] = increment(v[i])  # WRONG
+
+
+@pk.workunit
+def a_list_from_outside(i, v):
+    v[i] = NUMBERS[0]  # WRONG
+
+
+@pk.workunit
+def an_object_from_outside(i, v):
+    v[i] = SETTINGS.scale  # WRONG
+
+
+@pk.workunit
+def the_shape(i, v):
+    v[i] = v.shape[0]  # WRONG
+
+
+@pk.workunit
+def the_length(i, v):
+    v[i] = len(v)  # WRONG
+
+
+@pk.workunit
+def a_print(i, v):
+    print(v[i])  # WRONG
+
+
+@pk.workunit
+def an_f_string(i, v):
+    pk.printf(f"{i}")  # WRONG
+
+
+@pk.workunit
+def a_result(i, v):
+    return v[i]  # WRONG
+
+
+@pk.workunit
+def a_yield(i, v):
+    yield v[i]  # WRONG
+
+
+@pk.workunit
+def a_loop_over_a_view(i, v):
+    for x in v:  # WRONG
+        v[i] = x
+
+
+@pk.workunit
+def a_sum(i, v):
+    v[i] = sum([v[j] for j in range(3)])  # WRONG
+
+
+@pk.workunit
+def a_remainder_of_floats(i, v):
+    v[i] = v[i] % 2.0  # WRONG
+
+
+@pk.workunit
+def a_view_as_a_whole(i, v):
+    v += 1.0  # WRONG
+
+
+@pk.workunit
+def a_fill(i, v):
+    v.fill(1.0)  # WRONG
+
+
+@pk.workunit
+def a_second_declaration(i, v):
+    x: int = 1
+    x: int = 2  # WRONG
+
+
+@pk.workunit
+def a_loop_variable_afterwards(i, v):
+    for j in range(3):
+        pass
+    v[i] = j  # WRONG
+
+
+@pk.workunit
+def an_index_that_is_no_list(i, v):
+    pk.atomic_add(v, i, 1.0)  # WRONG
+
+
+@pk.workunit
+def bits_of_a_double(i, v):
+    pk.atomic_fetch_and(v, [i], 1)  # WRONG
+
+
+@pk.workunit
+def a_part_of_a_number(i, v):
+    v[i] = (v[i] + 1.0).real  # WRONG
+
+
+@pk.workunit
+def a_function_of_mathematics(i, v):
+    v[i] = math.factorial(3)  # WRONG
+
+
+@pk.workunit
+def a_comparison_with_none(i, v):
+    if v[i] is None:  # WRONG
+        v[i] = 0.0
+
+
+IN_WORKUNITS = {
+    a_local_without_a_type: "write `x: float = ...`",
+    a_function_that_is_not_there: "did you mean 'floor'?",
+    a_name_that_is_not_there: "'vv' is no view of this workunit: pass it as a keyword argument",
+    a_matrix_that_is_none: "'v' has 1 dimension(s) but is indexed with 2",
+    a_text: "a text may only be the first argument of pk.printf",
+    a_local_text: "use int, float, bool, pk.int64, ...",
+    a_list_that_grows: "a list keeps its length",
+    a_chain: "write `a < b and b < c`",
+    a_swap: "assign to one name after the other",
+    a_try: "try is not supported",
+    a_with: "with is not supported",
+    an_import: "other than at the top of the file",
+    a_python_function: "increment needs a return annotation",
+    a_list_from_outside: "pass it as a keyword argument of the call",
+    an_object_from_outside: "pass 'scale' as a keyword argument of the call",
+    the_shape: "use v.extent(axis)",
+    the_length: "use view.extent(0)",
+    a_print: "use pk.printf",
+    an_f_string: 'as in pk.printf("%d\\n", i)',
+    a_result: "add to a parallel_reduce's accumulator",
+    a_yield: "yield is not supported",
+    a_loop_over_a_view: "range(v.extent(0))",
+    a_sum: "use parallel_reduce",
+    a_remainder_of_floats: "use fmod(a, b)",
+    a_view_as_a_whole: "assign to an element, as in v[i] = ...",
+    a_fill: "assign to the elements",
+    a_second_declaration: "assign without annotation",
+    a_loop_variable_afterwards: "for a block that does not reach here",
+    an_index_that_is_no_list: "as in [i]",
+    bits_of_a_double: "does not work on float64",
+    a_part_of_a_number: "a number has no attribute 'real'",
+    a_function_of_mathematics: "function 'factorial' is not supported",
+    a_comparison_with_none: "`is` and `in` are not supported",
+}
+
+
+@pytest.mark.parametrize("workunit", IN_WORKUNITS, ids=lambda workunit: workunit.__name__)
+def test_in_a_workunit(workunit) -> None:
+    with pytest.raises(WorkunitError) as caught:
+        pk.parallel_for(N, workunit, v=pk.View([N]))
+    message, location = str(caught.value), caught.value.location
+    assert IN_WORKUNITS[workunit] in message
+    line = linecache.getline(__file__, location.line).rstrip()
+    assert line.endswith("# WRONG")
+    place, source, caret = message.splitlines()
+    assert place.startswith(f"{__file__}:{location.line}: ")
+    assert source == f"    {line}"
+    assert caret.strip() == "^" and re.match(r"\S", source[caret.index("^") :])
+
+
+@pk.workunit
+def store(i, v):
+    v[i] = 1.0
+
+
+@pk.workunit
+def scaled(i, v, a):
+    v[i] = a
+
+
+@pk.workunit
+def total(i, acc, v):
+    acc += v[i]
+
+
+@pk.workunit
+def of_integers(i: int, v: pk.View1D[int]):
+    v[i] = 1
+
+
+@pk.workunit
+def of_a_team(t: pk.TeamMember, v):
+    v[t.league_rank()] = 1.0
+
+
+@pk.workunit
+async def asynchronous(i, v):
+    v[i] = 1.0
+
+
+CALLS = {
+    "missing argument(s) 'a'": lambda v: pk.parallel_for(N, scaled, v=v),
+    "unknown argument 'b'; it takes 'v'": lambda v: pk.parallel_for(N, store, v=v, b=1),
+    "is passed by keyword": lambda v: pk.parallel_for(N, store, v, 1.0),
+    "parallel_reduce itself fills 'v', as the accumulator": (
+        lambda v: pk.parallel_reduce(N, store, v=v)
+    ),
+    "parallel_scan itself fills 'v', as the bool": lambda v: pk.parallel_scan(N, total, v=v),
+    "an accumulator is for parallel_reduce": lambda v: pk.parallel_for(N, total, v=v),
+    "a 1-D view of int32 but is a 1-D view of float64": (
+        lambda v: pk.parallel_for(N, of_integers, v=v)
+    ),
+    "'a' is of type builtins.str": lambda v: pk.parallel_for(N, scaled, v=v, a="x"),
+    "make it an array: np.array": lambda v: pk.parallel_for(N, store, v=[1.0, 2.0]),
+    "convert it with astype": lambda v: pk.parallel_for(1, store, v=np.zeros(3, np.float16)),
+    "2.5 is not an execution policy": lambda v: pk.parallel_for(2.5, store, v=v),
+    "end must be an integer, not 2.5": (
+        lambda v: pk.parallel_for(pk.RangePolicy(0, 2.5), store, v=v)
+    ),
+    "the policy comes before the workunit": lambda v: pk.parallel_for(store, N, v=v),
+    "decorate the function with @pk.workunit": lambda v: pk.parallel_for(N, increment, v=v),
+    "2 begins but 1 ends": lambda v: pk.MDRangePolicy([0, 0], [3]),
+    "there are: Debug, OpenMP, Serial": (
+        lambda v: pk.parallel_for(pk.RangePolicy(pk.Cuda, 0, N), store, v=v)
+    ),
+    "RangePolicy takes ([space,] begin, end)": lambda v: pk.RangePolicy(5),
+    "'t' is a pk.TeamMember": lambda v: pk.parallel_for(N, of_a_team, v=v),
+    "use i.league_rank()": lambda v: pk.parallel_for(pk.TeamPolicy(N, 1), store, v=v),
+    "an async function cannot be a workunit": lambda v: pk.parallel_for(N, asynchronous, v=v),
+    "as in pk.View([n, m]), not 5": lambda v: pk.View(5),
+    "not [5.0]": lambda v: pk.View([5.0]),
+    "'HostSpace' is not a pk.MemorySpace": lambda v: pk.View([5], pk.double, "HostSpace"),
+    "'text' is not a data type": lambda v: pk.View([5], "text"),
+}
+
+
+@pytest.mark.parametrize("message", CALLS)
+def test_in_a_call(message: str) -> None:
+    with pytest.raises(PyFuserError, match=re.escape(message)) as caught:
+        CALLS[message](pk.View([N]))
+    shown = users_part(caught.value.__traceback__)
+    while shown is not None:  # what an uncaught error prints
+        assert shown.tb_frame.f_code.co_filename == __file__
+        shown = shown.tb_next
+
+
+@pytest.mark.parametrize("policy", [-3, pk.RangePolicy(5, 2)], ids=["count", "range"])
+def test_a_range_that_ends_before_it_begins_is_empty_aloud(policy) -> None:
+    v = pk.View([N])
+    with pytest.warns(UserWarning, match="is empty: the workunit does not run"):
+        pk.parallel_for(policy, store, v=v)
+    assert not np.any(v)
+
+
+def test_errors_are_those_that_pykokkos_raises() -> None:
+    with pytest.raises(ValueError, match="not available"):
+        pk.RangePolicy(pk.HIP, 0, 3)
+    with pytest.raises(ValueError, match="takes"):
+        pk.parallel_for()
+    with pytest.raises(TypeError, match="list of integers"):
+        pk.View(5)
+    assert issubclass(ArgumentError, TypeError)

@@ -1,0 +1,229 @@
+// sweep of double_in_place, copy, prefix, copy, double_in_place
+#include <stdint.h>
+
+extern "C" int omp_get_thread_num(void);
+extern "C" int omp_get_num_threads(void);
+
+// How many threads the work is worth: one for every `grain` iterations.
+static inline int64_t pf_team(int64_t threads, int64_t iterations, int64_t grain) {
+    const int64_t worth = iterations / grain;
+    return worth < 2 ? 1 : worth < threads ? worth : threads;
+}
+
+// This thread's share of [begin, end), in whole multiples of `unit`.
+static inline void pf_share(int64_t& begin, int64_t& end, int64_t unit) {
+    const int64_t parts = omp_get_num_threads(), part = omp_get_thread_num();
+    int64_t size = (end - begin + parts - 1) / parts;
+    size = (size + unit - 1) / unit * unit;
+    const int64_t first = begin + part * size, last = first + size;
+    begin = first < end ? first : end;
+    end = last < end ? last : end;
+}
+
+// The tiles of a scan, which threads take in turn. A tile's total is known after a first pass over
+// it; the last pass starts from the totals of all tiles before, added up in order. A thread makes
+// it as soon as these are known, when the tile is hardly out of its cache (D. Merrill and
+// M. Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back", 2016). It never waits
+// for them, which would stop all threads when the system takes one off: it goes on with first
+// passes, and what is left over is done after a barrier.
+template <typename T> struct pf_chain {
+    const int64_t begin, end, tiles;
+    T* const result;
+    char* const memory;
+    T *total, *start;
+    int64_t* later;  // the tile that a thread took next
+    bool *ready, busy;
+    int64_t next, known;  // the first tile that nobody took, and that has no start yet
+
+    pf_chain(int64_t begin, int64_t end, T* result)
+        : begin(begin), end(end), tiles((end - begin + 4095) / 4096),
+          result(result),
+          memory((char*)__builtin_malloc(tiles * (2 * sizeof(T) + sizeof(int64_t) + 1))),
+          busy(false), next(0), known(1) {
+        if (!memory) return;
+        total = (T*)memory;
+        start = total + tiles;
+        later = (int64_t*)(start + tiles);
+        ready = (bool*)(later + tiles);
+        __builtin_memset(ready, 0, tiles);
+        start[0] = T();
+    }
+    ~pf_chain() { __builtin_free(memory); }
+
+    int64_t first(int64_t tile) const { return begin + tile * 4096; }
+    int64_t last(int64_t tile) const { return tile < tiles - 1 ? first(tile + 1) : end; }
+    void advance() {
+        if (__atomic_test_and_set(&busy, __ATOMIC_ACQUIRE)) return;
+        int64_t tile = known;
+        for (; tile < tiles && __atomic_load_n(ready + tile - 1, __ATOMIC_ACQUIRE); ++tile)
+            start[tile] = start[tile - 1] + total[tile - 1];
+        __atomic_store_n(&known, tile, __ATOMIC_RELEASE);
+        __atomic_clear(&busy, __ATOMIC_RELEASE);
+    }
+    // One thread, whose sum runs on from tile to tile: `rest` does everything.
+    template <typename Rest> void alone(Rest rest) {
+        T sum = T();
+        for (int64_t tile = 0; tile < tiles; ++tile) sum = rest(first(tile), last(tile), sum);
+        *result = sum;
+    }
+    // What each thread does: `before` runs what comes before the scan over a tile, `pass` gives its
+    // total, `rest` makes the last pass and runs what comes after it.
+    template <typename Before, typename Pass, typename Rest>
+    void run(bool at_once, Before before, Pass pass, Rest rest) {
+        int64_t head = -1, tail = -1;  // the tiles that wait for their last pass
+        const auto finish = [&](int64_t limit) {
+            for (; head >= 0 && head < limit; head = later[head]) {
+                const T sum = rest(first(head), last(head), start[head]);
+                if (head == tiles - 1) *result = sum;
+            }
+        };
+        for (int64_t tile; (tile = __atomic_fetch_add(&next, 1, __ATOMIC_RELAXED)) < tiles;) {
+            before(first(tile), last(tile));
+            if (tile < tiles - 1) total[tile] = pass(first(tile), last(tile));
+            later[tile] = -1;
+            (head < 0 ? head : later[tail]) = tile;
+            tail = tile;
+            __atomic_store_n(ready + tile, true, __ATOMIC_RELEASE);
+            if (!at_once) continue;
+            advance();
+            finish(__atomic_load_n(&known, __ATOMIC_ACQUIRE));
+        }
+        #pragma omp barrier
+        #pragma omp single
+        advance();
+        finish(tiles);
+    }
+};
+
+namespace pf_stage0 {
+
+static __attribute__((noinline)) void pf_loop(
+    int64_t begin,
+    int64_t end,
+    double* __restrict__ x) {
+    #pragma GCC ivdep
+    for (int64_t i = begin; i < end; ++i) {
+        x[i] *= 2.0;
+    }
+}
+
+static __attribute__((noinline)) void run(
+    const int64_t* slot,
+    void*,
+    int64_t first,
+    int64_t last) {
+    double* x = (double*)slot[3];
+    pf_loop(first, last, x);
+}
+
+static __attribute__((noinline)) int misaligned(const int64_t* slot) {
+    double* x = (double*)slot[3];
+    if ((uintptr_t)x % alignof(double)) return 1;
+    return 0;
+}
+
+}  // namespace pf_stage0
+
+namespace pf_stage1 {
+
+static __attribute__((noinline)) void pf_loop(
+    int64_t begin,
+    int64_t end,
+    const double* __restrict__ x,
+    double* __restrict__ y) {
+    #pragma GCC ivdep
+    for (int64_t i = begin; i < end; ++i) {
+        y[i] = x[i];
+    }
+}
+
+static __attribute__((noinline)) void run(
+    const int64_t* slot,
+    void*,
+    int64_t first,
+    int64_t last) {
+    const double* x = (const double*)slot[3];
+    double* y = (double*)slot[4];
+    pf_loop(first, last, x, y);
+}
+
+static __attribute__((noinline)) int misaligned(const int64_t* slot) {
+    const double* x = (const double*)slot[3];
+    double* y = (double*)slot[4];
+    if ((uintptr_t)x % alignof(double)) return 1;
+    if ((uintptr_t)y % alignof(double)) return 2;
+    return 0;
+}
+
+}  // namespace pf_stage1
+
+namespace pf_stage2 {
+
+template <bool last_pass>
+static __attribute__((noinline)) double pf_pass(
+    int64_t begin,
+    int64_t end,
+    double acc,
+    const double* __restrict__ x,
+    double* __restrict__ out) {
+    for (int64_t i = begin; i < end; ++i) {
+        acc += x[i];
+        if (last_pass) {
+            out[i] = acc;
+        }
+    }
+    return acc;
+}
+
+static __attribute__((noinline)) double first_pass(
+    const int64_t* slot,
+    int64_t first,
+    int64_t last) {
+    const double* x = (const double*)slot[3];
+    double* out = (double*)slot[4];
+    return pf_pass<false>(first, last, double(), x, out);
+}
+
+static __attribute__((noinline)) double last_pass(
+    const int64_t* slot,
+    int64_t first,
+    int64_t last,
+    double start) {
+    const double* x = (const double*)slot[3];
+    double* out = (double*)slot[4];
+    return pf_pass<true>(first, last, start, x, out);
+}
+
+static __attribute__((noinline)) int misaligned(const int64_t* slot) {
+    const double* x = (const double*)slot[3];
+    double* out = (double*)slot[4];
+    if ((uintptr_t)x % alignof(double)) return 1;
+    if ((uintptr_t)out % alignof(double)) return 2;
+    return 0;
+}
+
+}  // namespace pf_stage2
+
+extern "C" int pf_kernel(const int64_t* slot, int64_t* results) {
+    if (const int at = pf_stage0::misaligned(slot + 7)) return at;
+    if (const int at = pf_stage1::misaligned(slot + 11)) return at + 1;
+    if (const int at = pf_stage2::misaligned(slot + 16)) return at + 3;
+    if (const int at = pf_stage1::misaligned(slot + 21)) return at + 5;
+    if (const int at = pf_stage0::misaligned(slot + 26)) return at + 7;
+    pf_chain<double> chain(slot[17], slot[18], (double*)results);
+    if (!chain.memory) return -1;
+    const int64_t threads = slot[0] < chain.tiles ? slot[0] : chain.tiles;
+    #pragma omp parallel if (threads > 1) num_threads(threads)
+    chain.run(true, [&](int64_t first, int64_t last) {
+        pf_stage0::run(slot + 7, 0, first, last);
+        pf_stage1::run(slot + 11, 0, first, last);
+    }, [&](int64_t first, int64_t last) {
+        return pf_stage2::first_pass(slot + 16, first, last);
+    }, [&](int64_t first, int64_t last, double start) {
+        const double sum = pf_stage2::last_pass(slot + 16, first, last, start);
+        pf_stage1::run(slot + 21, 0, first, last);
+        pf_stage0::run(slot + 26, 0, first, last);
+        return sum;
+    });
+    return 0;
+}

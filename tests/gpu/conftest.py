@@ -1,0 +1,80 @@
+"""A GPU for tests of whole programs: a real one if there is one, else the stand-in for CuPy."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pykokkos as pk
+import pytest
+
+import pyfuser
+from pyfuser.driver import TRACER
+from pyfuser.engine.gpu import library
+from pyfuser.frontends.embedded import spaces
+from pyfuser.trace.images import USE
+
+FAKE = Path(__file__).with_name("fake_cupy")
+
+
+@cache
+def real_cupy() -> ModuleType | None:
+    """CuPy with a GPU, or None."""
+    try:
+        import cupy
+
+        return cupy if cupy.cuda.runtime.getDeviceCount() else None
+    except Exception:
+        return None
+
+
+@cache
+def fake_modules() -> dict[str, ModuleType]:
+    """The stand-in's modules, loaded once: kernels that were compiled refer to them."""
+    hidden = {name: sys.modules.pop(name) for name in list(sys.modules) if _is_cupy(name)}
+    sys.path.insert(0, str(FAKE))
+    try:
+        import cupy  # noqa: F401
+
+        return {name: module for name, module in sys.modules.items() if _is_cupy(name)}
+    finally:
+        sys.path.remove(str(FAKE))
+        for name in [name for name in sys.modules if _is_cupy(name)]:
+            del sys.modules[name]
+        sys.modules.update(hidden)
+
+
+def _is_cupy(name: str) -> bool:
+    return name.split(".", maxsplit=1)[0] == "cupy"
+
+
+@pytest.fixture
+def cupy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """CuPy, with pk.Cuda the default execution space."""
+    real = real_cupy()
+    if real is None:
+        for name, module in fake_modules().items():
+            monkeypatch.setitem(sys.modules, name, module)
+    pyfuser.sync()
+    library._library.cache_clear()
+    before = pk.get_default_space()
+    pk.set_default_space(pk.Cuda)
+    yield real or fake_modules()["cupy"]
+    pyfuser.sync()
+    pk.set_default_space(before)
+    spaces._IN_USE.clear()
+    library._library.cache_clear()
+    USE.devices = False
+    TRACER.place = None
+
+
+@pytest.fixture
+def fake(cupy: Any) -> Any:
+    """The stand-in's device, for tests of what a real one does not tell."""
+    if real_cupy() is not None:
+        pytest.skip("looks into the stand-in for CuPy; there is a GPU")
+    return cupy.machine.MACHINE

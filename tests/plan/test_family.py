@@ -1,0 +1,261 @@
+"""Plans that are taken over from traces of other sizes, and those that must not be."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from pyfuser.analysis.accesses import structural_scalars
+from pyfuser.analysis.dependences import DependenceGraph, dependences
+from pyfuser.ir.dtypes import DType
+from pyfuser.ir.nodes import Workunit
+from pyfuser.lower.lower import ScalarType, ViewType, lower
+from pyfuser.plan import coarsening, family
+from pyfuser.plan.capabilities import ALL, Capabilities
+from pyfuser.plan.family import planned
+from pyfuser.plan.legality import reasons
+from pyfuser.plan.plan import Plan
+from pyfuser.trace.call import Space
+from pyfuser.trace.memory import contiguous
+from pyfuser.trace.shape import (
+    ArgumentShape,
+    CallShape,
+    ClusterShape,
+    RegionShape,
+    ScalarShape,
+    TraceShape,
+)
+
+DOUBLES, INT, FLOAT = (
+    ViewType(DType.FLOAT64, 1),
+    ScalarType(DType.INT32),
+    ScalarType(DType.FLOAT64),
+)
+
+
+def put(i, x, v):
+    x[i] = v
+
+
+def add(i, x, y):
+    y[i] += x[i]
+
+
+def copy_from(i, x, y, k):
+    y[i] = x[i + k]
+
+
+def mirror(i, x, y):
+    y[i] = x[x.extent(0) - 1 - i]
+
+
+def spread(i, x, y):
+    y[2 * i] = x[i]
+
+
+def lowered(function: Callable[..., Any], **types: ViewType | ScalarType) -> Workunit:
+    return lower(function, "for", 1, types).workunit
+
+
+PUT = lowered(put, x=DOUBLES, v=FLOAT)
+ADD = lowered(add, x=DOUBLES, y=DOUBLES)
+COPY_FROM = lowered(copy_from, x=DOUBLES, y=DOUBLES, k=INT)
+MIRROR = lowered(mirror, x=DOUBLES, y=DOUBLES)
+SPREAD = lowered(spread, x=DOUBLES, y=DOUBLES)
+
+
+def view(cluster: int, *shape: int, start: int = 0) -> RegionShape:
+    return RegionShape(cluster, 8 * start, contiguous(shape, 8), shape, DType.FLOAT64)
+
+
+def call(workunit: Workunit, n: int, *arguments: RegionShape | float) -> CallShape:
+    matters = structural_scalars(workunit)
+    shapes: list[ArgumentShape] = [
+        a
+        if isinstance(a, RegionShape)
+        else ScalarShape(workunit.params[k].sym.dtype, int(a) if k in matters else None)
+        for k, a in enumerate(arguments)
+    ]
+    return CallShape("for", Space((0,), (n,)), workunit, tuple(shapes))
+
+
+def trace(*calls: CallShape) -> TraceShape:
+    clusters = 1 + max(a.cluster for c in calls for a in c.arguments if isinstance(a, RegionShape))
+    return TraceShape(calls, (ClusterShape(False, False),) * clusters)
+
+
+@pytest.fixture(autouse=True)
+def analysed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[TraceShape]]:
+    """The traces that were looked at closely; nothing is known at the start."""
+    seen: list[TraceShape] = []
+
+    plain = coarsening.planned
+
+    def watched(
+        trace: TraceShape, capabilities: Capabilities
+    ) -> tuple[TraceShape, DependenceGraph, Plan]:
+        seen.append(trace)
+        return plain(trace, capabilities)
+
+    monkeypatch.setattr(coarsening, "planned", watched)
+    monkeypatch.setattr(family, "_FAMILIES", type(family._FAMILIES)())
+    yield seen
+
+
+def groups(shape: TraceShape) -> list[tuple[int, ...]]:
+    shape, _, plan = planned(shape, ALL)
+    assert_respects(plan, shape)
+    return [group.calls for group in plan.groups]
+
+
+def assert_respects(plan: Plan, shape: TraceShape) -> None:
+    """The plan against what an analysis of these very sizes says."""
+    legality = reasons(shape, dependences(shape))
+    home = {c: n for n, group in enumerate(plan.groups) for c in group.calls}
+    assert sorted(home) == list(range(len(shape.calls)))
+    for group in plan.groups:
+        for second in group.calls:
+            for first in group.calls:
+                assert first >= second or legality.may_share_loop(first, second) is None
+    for later, before in enumerate(legality.predecessors):
+        for first in range(len(shape.calls)):
+            assert not before >> first & 1 or home[first] <= home[later]
+
+
+def chain(n: int) -> TraceShape:
+    x, y = view(0, n), view(1, n)
+    return trace(call(PUT, n, x, 1.0), call(ADD, n, x, y), call(ADD, n, y, x))
+
+
+def test_a_size_that_changes_is_analysed_once_for_many(analysed):
+    for n in range(1000, 1025):
+        assert groups(chain(n)) == [(0, 1, 2)]
+    # 1000 alone; then 1001, and 1024 for all of its kind
+    assert [s.calls[0].space.end for s in analysed] == [(1000,), (1001,), (1024,)]
+    for n in (513, 700, 1023):
+        assert groups(chain(n)) == [(0, 1, 2)]
+    assert len(analysed) == 3
+    for n in (512, 1025):
+        assert groups(chain(n)) == [(0, 1, 2)]
+    assert len(analysed) == 6  # 512 is a power of two
+
+
+def test_one_size_is_analysed_once(analysed):
+    groups(chain(1000))
+    assert len(analysed) == 1
+
+
+def reach(n: int, k: int) -> TraceShape:
+    x, y = view(0, 64), view(1, 64)
+    return trace(call(PUT, n, x, 1.0), call(COPY_FROM, n, x, y, k))
+
+
+@pytest.mark.parametrize("sizes", [range(20), range(19, -1, -1), (5, 6, 7, 9, 12, 7, 16, 15, 11)])
+@pytest.mark.parametrize("k", [8, 12])
+def test_a_range_that_grows_into_what_is_read(sizes, k):
+    for n in sizes:
+        found = groups(reach(n, k))
+        if n > k:
+            assert found == [(0,), (1,)]
+        elif n and n + k <= 64:
+            assert found == [(0, 1)], n
+
+
+def slices(n: int) -> TraceShape:
+    low, high = view(0, n), view(0, n, start=8)
+    return trace(call(PUT, n, low, 1.0), call(ADD, n, high, low), call(PUT, n, high, 2.0))
+
+
+@pytest.mark.parametrize("sizes", [range(20), range(19, -1, -1), (5, 6, 7, 9, 12, 7, 16, 15, 11)])
+def test_slices_that_grow_into_each_other(sizes):
+    for n in sizes:
+        assert (groups(slices(n)) == [(0, 1, 2)]) == (0 < n <= 8) or n == 0
+
+
+def two_spaces(n: int, m: int) -> TraceShape:
+    x, y = view(0, 64), view(1, 64)
+    return trace(call(PUT, n, x, 1.0), call(ADD, m, x, y))
+
+
+@pytest.mark.parametrize(
+    "pairs", [[(9, 9), (10, 10), (11, 11), (11, 12)], [(9, 10), (10, 11), (12, 12), (13, 14)]]
+)
+def test_spaces_that_differ_never_share_a_loop(pairs):
+    for n, m in pairs:
+        assert (groups(two_spaces(n, m)) == [(0, 1)]) == (n == m)
+
+
+def test_which_spaces_are_equal_belongs_to_the_structure(analysed):
+    def three(*sizes: int) -> TraceShape:
+        x, y = view(0, 64), view(1, 64)
+        functions = (PUT, x, 1.0), (ADD, x, y), (ADD, y, x)
+        calls = [call(f, n, *rest) for n, (f, *rest) in zip(sizes, functions, strict=True)]
+        return trace(*calls)
+
+    for n in range(11, 15):
+        assert groups(three(n, n, n + 10)) == [(0, 1), (2,)]
+    assert len(analysed) == 3  # of four: the last is proved
+    assert groups(three(14, 24, 24)) == [(0,), (1, 2)]
+
+
+def test_spaces_that_may_be_coarsened_are_of_another_family(analysed):
+    for n, m in ((9, 19), (10, 21), (10, 20), (11, 21)):
+        groups(two_spaces(n, m))
+    assert [s.calls[1].space.end[0] for s in analysed] == [19, 21, 32, 20]
+
+
+def mirrored(n: int) -> TraceShape:
+    x, y = view(0, n), view(1, 64)
+    return trace(call(PUT, 6, x, 1.0), call(MIRROR, 6, x, y))
+
+
+@pytest.mark.parametrize("sizes", [(13, 14, 15, 12, 11, 10, 9), (16, 15, 9, 10, 12, 8)])
+def test_what_asks_for_extents_is_analysed_for_each(sizes, analysed):
+    for n in sizes:
+        before = len(analysed)
+        assert (groups(mirrored(n)) == [(0, 1)]) == (n >= 11), n
+        assert len(analysed) == before + 1
+
+
+def test_scalars_in_subscripts_belong_to_the_structure(analysed):
+    for k in (40, 41, 2, 42):
+        assert (groups(reach(10, k)) == [(0, 1)]) == (k > 9)
+    assert len(analysed) == 4
+
+
+def test_random_sizes_of_random_programs():
+    chance = random.Random(5)
+    for _ in range(150):
+        make = program(chance)
+        for _ in range(8):
+            groups(make(chance.choice((3, 9, 17, 33)) + chance.randrange(8)))
+
+
+def program(chance: random.Random) -> Callable[[int], TraceShape]:
+    """A few calls on slices of two buffers, as a function of one size."""
+    choices: list[Sequence[int]] = [
+        tuple(chance.randrange(k) for k in (5, 2, 2, 3, 3, 2, 20, 3))
+        for _ in range(chance.randrange(2, 6))
+    ]
+
+    def make(n: int) -> TraceShape:
+        calls = []
+        for kind, a, b, start, other, extra, k, cut in choices:
+            x = view(a, n + extra, start=8 * start)
+            y = view(b, 2 * n if kind == 4 else n, start=5 * other)
+            length = n - cut
+            if kind == 0:
+                calls.append(call(PUT, length, x, 1.0))
+            elif kind == 1:
+                calls.append(call(ADD, length, x, y))
+            elif kind == 2:
+                calls.append(call(COPY_FROM, length, x, y, k))
+            else:
+                calls.append(call(MIRROR if kind == 3 else SPREAD, length, x, y))
+        shapes = [c for c in calls if c.space.size >= 0]
+        return TraceShape(tuple(shapes), (ClusterShape(False, False),) * 2)
+
+    return make
