@@ -65,8 +65,8 @@ def contract_rows(kernel: Kernel) -> Kernel:
     body = workunit.body
     if not any(isinstance(stmt, For) for stmt in body):
         return kernel
-    overlapping = {sym for pair in kernel.overlaps for sym in pair}
-    if kernel.dead <= overlapping:
+    candidates = kernel.dead - {sym for pair in kernel.overlaps for sym in pair}
+    if not candidates:
         return kernel
     fixed = frozenset((*workunit.indices, *(p.sym for p in workunit.params))) - assigned(body)
     known = _known(kernel)
@@ -75,7 +75,7 @@ def contract_rows(kernel: Kernel) -> Kernel:
     left = MAX_BYTES
     for param, shape in zip(workunit.params, kernel.shapes, strict=True):
         view = param.sym
-        if not isinstance(shape, RegionShape) or view not in kernel.dead or view in overlapping:
+        if not isinstance(shape, RegionShape) or view not in candidates:
             continue
         found = _row(body, view, shape, facts)
         if found is None:

@@ -140,12 +140,12 @@ class _Widener:
                 known = self._trips(stmt)
             else:
                 continue
-            if known is None or stmt.sym.dtype is not DType.INT32 or not _inside(known):
-                self.decisions.append(False)
-                continue
-            self.decisions.append(True)
-            self.ranges[stmt.sym] = known
-            self.add(stmt.sym)
+            self.decisions.append(
+                known is not None and stmt.sym.dtype is DType.INT32 and _inside(known)
+            )
+            if known is not None and self.decisions[-1]:
+                self.ranges[stmt.sym] = known
+                self.add(stmt.sym)
 
     def _trips(self, loop: For) -> Interval | None:
         """The range of an upward loop's variable inside its body."""

@@ -146,11 +146,11 @@ MUTANTS = (
         "transform/test_mutants_passes.py::test_a_subscript_that_wraps_stays_narrow",
     ),
     Mutant(
-        "locals widen without proof",
+        "a loop's variable is taken to keep its first value",
         "transform/widen.py",
-        "if known is None or stmt.sym.dtype is not DType.INT32 or not _inside(known):",
-        "if stmt.sym.dtype is not DType.INT32:",
-        "transform/test_scalars.py::test_update_in_an_inner_loop_keeps_its_value_in_a_local",
+        "return start[0], max(start[0], stop[1] - 1)",
+        "return start[0], start[0]",
+        "transform/test_mutants_passes.py::test_a_subscript_that_wraps_in_later_trips_stays_narrow",
     ),
     Mutant(
         "a proof holds for all bounds",
@@ -164,7 +164,7 @@ MUTANTS = (
         "transform/widen.py",
         "if _Widener(workunit, wider).decisions == exact.decisions:",
         "if True:",
-        "transform/test_sizes.py::test_a_proof_is_kept_for_the_bounds_it_holds_for",
+        "transform/test_sizes.py::test_a_proof_ends_where_a_wider_one_fails",
     ),
     Mutant(
         "a form does not say what overlaps",

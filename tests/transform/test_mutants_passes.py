@@ -198,6 +198,11 @@ def wrapping_subscript(i, y, x):
     y[i] = x[i * 65536 * 65536]
 
 
+def wrapping_in_later_trips(i, y, x, m):
+    for j in range(m):
+        y[i] += x[j * 65536 * 65536]
+
+
 def wrapping_local(i, y, x, m):
     k: int = 0
     for _trip in range(m):
@@ -211,6 +216,15 @@ def test_a_subscript_that_wraps_stays_narrow():
     program.call(wrapping_subscript, y=y, x=x)
     program.check()
     np.testing.assert_array_equal(y, x[0])
+
+
+def test_a_subscript_that_wraps_in_later_trips_stays_narrow():
+    x, y = data(), data()
+    before = y.copy()
+    program = Program(N)
+    program.call(wrapping_in_later_trips, y=y, x=x, m=2)
+    program.check()
+    np.testing.assert_array_equal(y, before + x[0] + x[0])
 
 
 def test_a_local_that_changes_has_no_range():

@@ -312,6 +312,10 @@ def test_a_view_that_may_overlap_another_stays():
     program.call(row_sum, s=np.zeros(ROWS), b=base, m=COLUMNS)
     program.call(row_sum, s=np.zeros(ROWS), b=shifted, m=COLUMNS - 1)
     assert not arrays_of(program.kernel())
+    alone = Temporary(ROWS, COLUMNS)
+    program.call(double, b=alone, a=data(), m=COLUMNS)
+    program.call(row_sum, s=np.zeros(ROWS), b=alone, m=COLUMNS)
+    assert len(arrays_of(program.kernel())) == 1
 
 
 def test_a_view_whose_elements_share_memory_stays():

@@ -33,6 +33,10 @@ def shifted(i, x, y, k):
     y[i] = x[i + k]
 
 
+def stretched(i, x, y):
+    y[i] = x[4 * i]
+
+
 def rows(i, x, y, m):
     for f in range(m):
         y[i] += x[f][i]
@@ -54,6 +58,7 @@ INT, FLOAT = ScalarType(DType.INT32), ScalarType(DType.FLOAT64)
 PUT = lowered(put, x=DOUBLES, v=FLOAT).workunit
 ADD = lowered(add, x=DOUBLES, y=DOUBLES).workunit
 SHIFTED = lowered(shifted, x=DOUBLES, y=DOUBLES, k=INT).workunit
+STRETCHED = lowered(stretched, x=DOUBLES, y=DOUBLES).workunit
 ROWS = lowered(rows, x=TABLE, y=DOUBLES, m=INT).workunit
 ROW_OF = lowered(row_of, t=TABLE, x=DOUBLES, m=INT).workunit
 
@@ -170,3 +175,14 @@ def test_a_proof_is_kept_for_the_bounds_it_holds_for():
     assert canonical(far.workunit) != canonical(near.workunit)
     assert specialise(fuse(reach(100, 2**31 - 101))).workunit is not far.workunit
     assert canonical(specialise(fuse(reach(100, 2**31 - 101))).workunit) == canonical(near.workunit)
+
+
+def test_a_proof_ends_where_a_wider_one_fails():
+    def reach(n: int) -> GroupShape:
+        return GroupShape((call(STRETCHED, n, view(0, 2**20), view(1, 2**20)),))
+
+    near = specialise(fuse(reach(100)))
+    assert specialise(fuse(reach(2**20))).workunit is near.workunit
+    # 4 * i wraps at the end of this range, and is of 32 bits there.
+    far = specialise(fuse(reach(2**29 + 1)))
+    assert canonical(far.workunit) != canonical(near.workunit)
