@@ -23,6 +23,7 @@ from tests.fuzz.prefixes import PrefixMaker
 from tests.fuzz.program import Base, Call, Host, Program, Step
 from tests.fuzz.rows import RowMaker
 from tests.fuzz.statements import CallMaker
+from tests.fuzz.sums import SumMaker
 
 _MIXED = ("float64", "float32", "float32", "int32", "int64", "bool", "complex64", "complex128")
 
@@ -65,6 +66,8 @@ class _ProgramMaker:
             original = self.add_rows(original)
         elif self.rank == 1 and rng.random() < 0.4:
             original = self.add_prefixes(original)
+        if rng.random() < 0.25:
+            original = self.add_sums(original)
         if len(self.steps) < 2:
             self.add_call(bases)
             self.add_call(bases)
@@ -146,6 +149,13 @@ class _ProgramMaker:
     def add_prefixes(self, bases: tuple[Base, ...]) -> tuple[Base, ...]:
         """Scans among maps over the same iterations; returns all bases."""
         maker = PrefixMaker(self.rng, len(self.steps))
+        for call in maker.calls():
+            self.add(call)
+        return (*bases[:-1], *maker.bases, bases[-1])
+
+    def add_sums(self, bases: tuple[Base, ...]) -> tuple[Base, ...]:
+        """Several reductions over one space; returns all bases."""
+        maker = SumMaker(self.rng)
         for call in maker.calls():
             self.add(call)
         return (*bases[:-1], *maker.bases, bases[-1])

@@ -1,4 +1,4 @@
-"""What clocks or sizes would decide, decided by the seed: cuts, orders of loops, tiles of scans."""
+"""What clocks or sizes would decide: cuts, orders of loops, tiles of scans, groups of sums."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from pyfuser import driver
 from pyfuser.analysis.dependences import DependenceGraph
 from pyfuser.arbitration import cut_plan
-from pyfuser.codegen import cpp, cpp_scan, order, spec
+from pyfuser.codegen import cpp, cpp_groups, cpp_scan, order, spec
 from pyfuser.codegen.order import LoopOrder
 from pyfuser.codegen.spec import KernelSpec, SweepSpec
 from pyfuser.engine import native
@@ -29,7 +29,8 @@ _OF_FAMILY = 4  # one in so many has the plan of larger sizes
 _TILE = 3  # of the scans of compiled programs, which are shorter than a real tile
 
 LARGER = Rejection(0, 1, "planned for larger sizes")  # marks such plans
-_launchables: dict[KernelSpec | SweepSpec, Launchable] = {}  # with such tiles, for no other test
+#: The kernels of compiled programs, for no other test, by whether the tiles of scans are small.
+_launchables: dict[bool, dict[KernelSpec | SweepSpec, Launchable]] = {True: {}, False: {}}
 
 
 def cut_for(seed: int, plan: Plan) -> Plan:
@@ -82,6 +83,8 @@ def _of_larger(
 def forced_for(seed: int, small_tiles: bool = True) -> Iterator[None]:
     """Inside, compiled programs have their groups cut, and maps run in any order that may be.
 
+    As few as two sums of a loop are computed in groups.
+
     small_tiles: whether scans have several tiles, and so two passes over most iterations.
     """
     rng = random.Random(seed)
@@ -105,8 +108,9 @@ def forced_for(seed: int, small_tiles: bool = True) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(driver, "planned", planned)
         patch.setattr(spec, "loop_order", ordered)
+        patch.setattr(cpp_groups, "FEWEST", 2)
+        patch.setattr(native, "_launchables", _launchables[small_tiles])
         if small_tiles:
             patch.setattr(cpp, "_PIECES", tuple(pieces.items()))
             patch.setattr(cpp_scan, "SCAN_TILE", _TILE)
-            patch.setattr(native, "_launchables", _launchables)
         yield

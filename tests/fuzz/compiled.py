@@ -12,6 +12,7 @@ import numpy as np
 
 import pyfuser
 from pyfuser import driver
+from pyfuser.codegen.cpp import emit
 from pyfuser.codegen.spec import KernelSpec, SweepSpec
 from pyfuser.plan import legality
 from tests.fuzz import choices, oracle, wavefront
@@ -53,17 +54,22 @@ def check_compiled(program: Program) -> Outcome:
         for found in in_threads(program):
             compare(program, expected, found, "compiled, in two threads", exact=False)
     launches = [launch for flush in driver.FLUSHES for launch in flush.program.launches]
-    orders = _orders(launch.launchable.spec for launch in launches)
-    return Outcome(len(program.calls), groups, features_of(plans) | orders)
+    with choices.forced_for(program.seed, once):
+        printed = _printed(launch.launchable.spec for launch in launches)
+    return Outcome(len(program.calls), groups, features_of(plans) | printed)
 
 
-def _orders(specs: Iterable[KernelSpec | SweepSpec]) -> frozenset[str]:
+def _printed(specs: Iterable[KernelSpec | SweepSpec]) -> frozenset[str]:
     """What was done to the loops of kernels, out of `features.PLANNED`."""
     found = set()
     for spec in specs:
         for loop in spec.stages if isinstance(spec, SweepSpec) else (spec,):
             if not loop.order.as_given:
                 found.add("loops blocked" if loop.order.block else "loops interchanged")
+            if len(loop.workunit.accumulators) > 1:
+                found.add("several sums in a loop")
+                if "void pf_run(" in emit(spec):
+                    found.add("sums in groups")
     return frozenset(found)
 
 

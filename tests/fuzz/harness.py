@@ -78,7 +78,8 @@ def check_interpreted(program: Program, order: int = 1) -> Outcome:
         if not thorough:
             _check_stages(program, workunits, expected, order)
         raise
-    return Outcome(len(workunits), groups, features_of(plans))
+    found_features = features_of(plans) | _sums(program, groups)
+    return Outcome(len(workunits), groups, found_features)
 
 
 def _check_stages(program: Program, workunits: list[Workunit], expected: State, order: int) -> None:
@@ -244,6 +245,13 @@ def features_of(plans: Iterable[Plan]) -> frozenset[str]:
             if sweep.wave == SCAN_TILE:
                 found.add("scan beside maps")
     return frozenset(found)
+
+
+def _sums(program: Program, groups: Groups) -> frozenset[str]:
+    """Whether one loop has several reductions."""
+    patterns = [call.pattern for call in program.calls]
+    most = max(sum(patterns[n] == "reduce" for n in group) for group in groups)
+    return frozenset({"several sums in a loop"} if most > 1 else ())
 
 
 def _coarse(plan: Plan) -> Iterator[str]:

@@ -24,13 +24,17 @@ class Rejected(Exception):
 
 
 class Accumulator:
-    """A reduction's running sum, which `acc += value` changes in place."""
+    """A reduction's running sum, which `acc += value` and `acc -= value` change in place."""
 
     def __init__(self) -> None:
         self.value: Any = 0
 
     def __iadd__(self, value: Any) -> Accumulator:
         self.value += value
+        return self
+
+    def __isub__(self, value: Any) -> Accumulator:
+        self.value -= value
         return self
 
     def __float__(self) -> float:
