@@ -17,15 +17,14 @@ from pyfuser.codegen.spec import KernelSpec, SweepSpec, names_of, spec_of
 from pyfuser.engine.cache import KernelCache, key_of
 from pyfuser.engine.compiler import build_identity, compile_library, find_compiler
 from pyfuser.engine.marshal import make_run
+from pyfuser.engine.on_host import OnHost
 from pyfuser.errors import CacheError
 from pyfuser.ir.nodes import Workunit
 from pyfuser.settings import SETTINGS
-from pyfuser.trace.future import Future
-from pyfuser.trace.memory import Box, Region
 from pyfuser.transform.kernel import Kernel
 
 
-class Launchable:
+class Launchable(OnHost):
     """A compiled kernel. It holds no data, so one serves every call with its spec.
 
     run(space, arguments, ran=None): launch it and wait. `arguments` are aligned with the workunit's
@@ -36,25 +35,12 @@ class Launchable:
     """
 
     __slots__ = ("library", "run", "source", "spec", "values")
-    on_device = False
 
     def __init__(self, spec: KernelSpec | SweepSpec, source: str, library: Path) -> None:
         self.spec = spec
         self.source = source
         self.library = library
         self.run, self.values = make_run(spec, _entry_point(library), team.threads)
-
-    def number(self, future: Future) -> Any:
-        """The value of a Future that is an argument."""
-        return future.result()
-
-    def registers(self) -> tuple[()]:
-        """Of a CPU there is nothing to say."""
-        return ()
-
-    def allocate(self, region: Region, box: Box) -> None:
-        """Make memory of which `run` overwrites a box."""
-        region.allocate(box)
 
 
 def _entry_point(library: Path) -> Any:

@@ -21,6 +21,7 @@ from pyfuser.codegen.pykokkos import emit
 from pyfuser.codegen.pykokkos_text import identifier
 from pyfuser.engine.cache import private_directory, write_own
 from pyfuser.engine.marshal import Number
+from pyfuser.engine.on_host import OnHost
 from pyfuser.errors import PyFuserError
 from pyfuser.ir import nodes
 from pyfuser.ir.canonical import fresh
@@ -28,8 +29,7 @@ from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Expr, Param, Stmt, Workunit
 from pyfuser.ir.visit import all_expressions, statements
 from pyfuser.settings import SETTINGS
-from pyfuser.trace.future import Future
-from pyfuser.trace.memory import Box, Region
+from pyfuser.trace.memory import Region
 from pyfuser.transform.kernel import Kernel
 
 UNUSED = "pk_unused"
@@ -108,13 +108,11 @@ def _of_expression(e: Expr) -> Iterator[str]:
 # --------------------------------------------------------------------------- how it runs it
 
 
-class Launchable:
+class Launchable(OnHost):
     """A kernel that PyKokkos compiles when it first runs, for the layouts it then has.
 
     spare: makes a launchable that runs if PyKokkos cannot translate or compile the kernel.
     """
-
-    on_device = False
 
     def __init__(self, kernel: Kernel, spare: Callable[[], Any]) -> None:
         workunit = kernel.workunit
@@ -149,18 +147,6 @@ class Launchable:
         if ran is not None:
             ran.append((0, numbers))
         return numbers
-
-    def number(self, future: Future) -> Any:
-        """The value of a Future that is an argument."""
-        return future.result()
-
-    def registers(self) -> tuple[()]:
-        """Of a CPU there is nothing to say."""
-        return ()
-
-    def allocate(self, region: Region, box: Box) -> None:
-        """Make memory of which `run` overwrites a box."""
-        region.allocate(box)
 
     def values(self, result: Any) -> tuple[Number, ...]:
         """The numbers that `run` has put into `ran`."""

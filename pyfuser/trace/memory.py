@@ -63,23 +63,21 @@ class Buffer:
     @classmethod
     def wrap(cls, array: Array) -> Buffer:
         """The memory that a NumPy array points at; `address` is that of its first element."""
-        buffer = cls.__new__(cls)
-        buffer.nbytes = array.nbytes
-        buffer.root = array
-        buffer.address = array.__array_interface__["data"][0]
-        buffer.image = None
-        buffer.external = buffer.lent = True
-        buffer.pending = 0
-        buffer._handle = None  # type: ignore[assignment]
-        return buffer
+        return cls._of_others(array.nbytes, array.__array_interface__["data"][0], root=array)
 
     @classmethod
     def on_device(cls, image: Image, nbytes: int) -> Buffer:
         """Somebody's memory on a device; the host never reads or writes it."""
+        return cls._of_others(nbytes, image.address, image=image)
+
+    @classmethod
+    def _of_others(
+        cls, nbytes: int, address: int, root: Array | None = None, image: Image | None = None
+    ) -> Buffer:
         buffer = cls.__new__(cls)
         buffer.nbytes = nbytes
-        buffer.root = None
-        buffer.address = image.address
+        buffer.root = root
+        buffer.address = address
         buffer.image = image
         buffer.external = buffer.lent = True
         buffer.pending = 0

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.ir import nodes
 from pyfuser.ir.canonical import fresh
 from pyfuser.ir.dtypes import DType
@@ -217,6 +218,18 @@ def call(
         size = (size,) if isinstance(size, int) else size
         size = Space((0,) * len(size), size)
     return CallShape(pattern, size, unit, arguments)
+
+
+def call_on(unit: Workunit, n: int, *arguments: RegionShape | float) -> CallShape:
+    """A call over n iterations as the tracer would see it: of scalars, only what decides counts."""
+    matters = structural_scalars(unit)
+    shapes: list[ArgumentShape] = [
+        a
+        if isinstance(a, RegionShape)
+        else known(int(a) if k in matters else None, unit.params[k].sym.dtype)
+        for k, a in enumerate(arguments)
+    ]
+    return call(unit, n, *shapes)
 
 
 def trace(*calls: CallShape, temporary: Sequence[int] = ()) -> TraceShape:

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.analysis.dependences import DependenceGraph, dependences
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Workunit
@@ -18,16 +17,11 @@ from pyfuser.plan.capabilities import ALL, Capabilities
 from pyfuser.plan.family import planned
 from pyfuser.plan.legality import reasons
 from pyfuser.plan.plan import Plan
-from pyfuser.trace.call import Space
-from pyfuser.trace.memory import contiguous
 from pyfuser.trace.shape import (
-    ArgumentShape,
-    CallShape,
     ClusterShape,
-    RegionShape,
-    ScalarShape,
     TraceShape,
 )
+from tests.analysis.build import call_on, region, trace
 
 DOUBLES, INT, FLOAT = (
     ViewType(DType.FLOAT64, 1),
@@ -65,26 +59,6 @@ ADD = lowered(add, x=DOUBLES, y=DOUBLES)
 COPY_FROM = lowered(copy_from, x=DOUBLES, y=DOUBLES, k=INT)
 MIRROR = lowered(mirror, x=DOUBLES, y=DOUBLES)
 SPREAD = lowered(spread, x=DOUBLES, y=DOUBLES)
-
-
-def view(cluster: int, *shape: int, start: int = 0) -> RegionShape:
-    return RegionShape(cluster, 8 * start, contiguous(shape, 8), shape, DType.FLOAT64)
-
-
-def call(workunit: Workunit, n: int, *arguments: RegionShape | float) -> CallShape:
-    matters = structural_scalars(workunit)
-    shapes: list[ArgumentShape] = [
-        a
-        if isinstance(a, RegionShape)
-        else ScalarShape(workunit.params[k].sym.dtype, int(a) if k in matters else None)
-        for k, a in enumerate(arguments)
-    ]
-    return CallShape("for", Space((0,), (n,)), workunit, tuple(shapes))
-
-
-def trace(*calls: CallShape) -> TraceShape:
-    clusters = 1 + max(a.cluster for c in calls for a in c.arguments if isinstance(a, RegionShape))
-    return TraceShape(calls, (ClusterShape(False, False),) * clusters)
 
 
 @pytest.fixture(autouse=True)
@@ -126,8 +100,8 @@ def assert_respects(plan: Plan, shape: TraceShape) -> None:
 
 
 def chain(n: int) -> TraceShape:
-    x, y = view(0, n), view(1, n)
-    return trace(call(PUT, n, x, 1.0), call(ADD, n, x, y), call(ADD, n, y, x))
+    x, y = region(0, n), region(1, n)
+    return trace(call_on(PUT, n, x, 1.0), call_on(ADD, n, x, y), call_on(ADD, n, y, x))
 
 
 def test_a_size_that_changes_is_analysed_once_for_many(analysed):
@@ -149,8 +123,8 @@ def test_one_size_is_analysed_once(analysed):
 
 
 def reach(n: int, k: int) -> TraceShape:
-    x, y = view(0, 64), view(1, 64)
-    return trace(call(PUT, n, x, 1.0), call(COPY_FROM, n, x, y, k))
+    x, y = region(0, 64), region(1, 64)
+    return trace(call_on(PUT, n, x, 1.0), call_on(COPY_FROM, n, x, y, k))
 
 
 @pytest.mark.parametrize("sizes", [range(20), range(19, -1, -1), (5, 6, 7, 9, 12, 7, 16, 15, 11)])
@@ -165,8 +139,8 @@ def test_a_range_that_grows_into_what_is_read(sizes, k):
 
 
 def slices(n: int) -> TraceShape:
-    low, high = view(0, n), view(0, n, start=8)
-    return trace(call(PUT, n, low, 1.0), call(ADD, n, high, low), call(PUT, n, high, 2.0))
+    low, high = region(0, n), region(0, n, offset=64)
+    return trace(call_on(PUT, n, low, 1.0), call_on(ADD, n, high, low), call_on(PUT, n, high, 2.0))
 
 
 @pytest.mark.parametrize("sizes", [range(20), range(19, -1, -1), (5, 6, 7, 9, 12, 7, 16, 15, 11)])
@@ -176,8 +150,8 @@ def test_slices_that_grow_into_each_other(sizes):
 
 
 def two_spaces(n: int, m: int) -> TraceShape:
-    x, y = view(0, 64), view(1, 64)
-    return trace(call(PUT, n, x, 1.0), call(ADD, m, x, y))
+    x, y = region(0, 64), region(1, 64)
+    return trace(call_on(PUT, n, x, 1.0), call_on(ADD, m, x, y))
 
 
 @pytest.mark.parametrize(
@@ -190,9 +164,9 @@ def test_spaces_that_differ_never_share_a_loop(pairs):
 
 def test_which_spaces_are_equal_belongs_to_the_structure(analysed):
     def three(*sizes: int) -> TraceShape:
-        x, y = view(0, 64), view(1, 64)
+        x, y = region(0, 64), region(1, 64)
         functions = (PUT, x, 1.0), (ADD, x, y), (ADD, y, x)
-        calls = [call(f, n, *rest) for n, (f, *rest) in zip(sizes, functions, strict=True)]
+        calls = [call_on(f, n, *rest) for n, (f, *rest) in zip(sizes, functions, strict=True)]
         return trace(*calls)
 
     for n in range(11, 15):
@@ -208,8 +182,8 @@ def test_spaces_that_may_be_coarsened_are_of_another_family(analysed):
 
 
 def mirrored(n: int) -> TraceShape:
-    x, y = view(0, n), view(1, 64)
-    return trace(call(PUT, 6, x, 1.0), call(MIRROR, 6, x, y))
+    x, y = region(0, n), region(1, 64)
+    return trace(call_on(PUT, 6, x, 1.0), call_on(MIRROR, 6, x, y))
 
 
 @pytest.mark.parametrize("sizes", [(13, 14, 15, 12, 11, 10, 9), (16, 15, 9, 10, 12, 8)])
@@ -244,17 +218,17 @@ def program(chance: random.Random) -> Callable[[int], TraceShape]:
     def make(n: int) -> TraceShape:
         calls = []
         for kind, a, b, start, other, extra, k, cut in choices:
-            x = view(a, n + extra, start=8 * start)
-            y = view(b, 2 * n if kind == 4 else n, start=5 * other)
+            x = region(a, n + extra, offset=64 * start)
+            y = region(b, 2 * n if kind == 4 else n, offset=40 * other)
             length = n - cut
             if kind == 0:
-                calls.append(call(PUT, length, x, 1.0))
+                calls.append(call_on(PUT, length, x, 1.0))
             elif kind == 1:
-                calls.append(call(ADD, length, x, y))
+                calls.append(call_on(ADD, length, x, y))
             elif kind == 2:
-                calls.append(call(COPY_FROM, length, x, y, k))
+                calls.append(call_on(COPY_FROM, length, x, y, k))
             else:
-                calls.append(call(MIRROR if kind == 3 else SPREAD, length, x, y))
+                calls.append(call_on(MIRROR if kind == 3 else SPREAD, length, x, y))
         shapes = [c for c in calls if c.space.size >= 0]
         return TraceShape(tuple(shapes), (ClusterShape(False, False),) * 2)
 

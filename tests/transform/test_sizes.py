@@ -7,18 +7,17 @@ from typing import Any
 
 import pytest
 
-from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.ir.canonical import canonical
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import For, Store
 from pyfuser.ir.visit import statements
 from pyfuser.lower.lower import ScalarType, ViewType, lower
 from pyfuser.trace.call import Space
-from pyfuser.trace.memory import contiguous
-from pyfuser.trace.shape import ArgumentShape, CallShape, RegionShape, ScalarShape
+from pyfuser.trace.shape import RegionShape
 from pyfuser.transform.fuse import form_of, fuse
 from pyfuser.transform.group import GroupShape
 from pyfuser.transform.optimise import optimise, optimised, specialise
+from tests.analysis.build import call_on, region
 
 
 def put(i, x, v):
@@ -63,24 +62,9 @@ ROWS = lowered(rows, x=TABLE, y=DOUBLES, m=INT).workunit
 ROW_OF = lowered(row_of, t=TABLE, x=DOUBLES, m=INT).workunit
 
 
-def view(cluster: int, *shape: int, start: int = 0) -> RegionShape:
-    return RegionShape(cluster, 8 * start, contiguous(shape, 8), shape, DType.FLOAT64)
-
-
-def call(workunit: Any, n: int, *arguments: Any) -> CallShape:
-    matters = structural_scalars(workunit)
-    shapes: list[ArgumentShape] = [
-        a
-        if isinstance(a, RegionShape)
-        else ScalarShape(workunit.params[place].sym.dtype, a if place in matters else None)
-        for place, a in enumerate(arguments)
-    ]
-    return CallShape("for", Space((0,), (n,)), workunit, tuple(shapes))
-
-
 def put_and_add(n: int, start: int = 0, dead: Sequence[int] = ()) -> GroupShape:
-    x, y = view(0, n), view(1, n + start, start=0)
-    calls = call(PUT, n, x, 1.5), call(ADD, n, x, y)
+    x, y = region(0, n), region(1, n + start)
+    calls = call_on(PUT, n, x, 1.5), call_on(ADD, n, x, y)
     return GroupShape(calls, frozenset(dead))
 
 
@@ -98,9 +82,9 @@ def test_one_code_for_all_sizes(n):
     [
         put_and_add(10),
         put_and_add(10, dead=[0]),
-        GroupShape((call(ROWS, 9, view(0, 3, 9), view(1, 9), 3),)),
-        GroupShape((call(ROW_OF, 9, view(0, 9, 4), view(1, 9), 4),), frozenset([0])),
-        GroupShape((call(SHIFTED, 9, view(0, 12), view(0, 9), 3),)),
+        GroupShape((call_on(ROWS, 9, region(0, (3, 9)), region(1, 9), 3),)),
+        GroupShape((call_on(ROW_OF, 9, region(0, (9, 4)), region(1, 9), 4),), frozenset([0])),
+        GroupShape((call_on(SHIFTED, 9, region(0, 12), region(0, 9), 3),)),
     ],
 )
 def test_what_is_kept_is_what_the_passes_make(group):
@@ -119,8 +103,8 @@ def test_dead_views_are_another_form():
 
 def test_sizes_that_make_views_overlap_are_of_another_form():
     def halves(n: int) -> GroupShape:
-        low, high = view(0, n), view(0, n, start=8)
-        return GroupShape((call(PUT, n, low, 1.0), call(ADD, n, high, low)))
+        low, high = region(0, n), region(0, n, offset=64)
+        return GroupShape((call_on(PUT, n, low, 1.0), call_on(ADD, n, high, low)))
 
     apart, touching = optimised(halves(8)), optimised(halves(9))
     assert form_of(halves(7)) == form_of(halves(8)) != form_of(halves(9)) == form_of(halves(10))
@@ -130,7 +114,9 @@ def test_sizes_that_make_views_overlap_are_of_another_form():
 
 def test_views_that_become_one_are_another_form():
     def two(n: int) -> GroupShape:
-        return GroupShape((call(PUT, 4, view(0, 4), 1.0), call(ADD, 4, view(0, n), view(1, 4))))
+        return GroupShape(
+            (call_on(PUT, 4, region(0, 4), 1.0), call_on(ADD, 4, region(0, n), region(1, 4)))
+        )
 
     assert len(optimised(two(4)).workunit.params) == 3
     assert len(optimised(two(5)).workunit.params) == 4
@@ -138,7 +124,7 @@ def test_views_that_become_one_are_another_form():
 
 def test_a_full_overwrite_depends_on_the_sizes():
     def part(n: int) -> GroupShape:
-        return GroupShape((call(PUT, n, view(0, 8), 1.0),))
+        return GroupShape((call_on(PUT, n, region(0, 8), 1.0),))
 
     assert [optimised(part(n)).overwrites for n in (8, 9, 0, 5)] == [(0,), (), (0,), (0,)]
 
@@ -146,7 +132,7 @@ def test_a_full_overwrite_depends_on_the_sizes():
 @pytest.mark.parametrize("sizes", [(3, 5), (5, 3)])
 def test_rows_that_are_contracted_have_their_own_length(sizes):
     def rows_of(m: int) -> GroupShape:
-        return GroupShape((call(ROW_OF, 9, view(0, 9, m), view(1, 9), m),), frozenset([0]))
+        return GroupShape((call_on(ROW_OF, 9, region(0, (9, m)), region(1, 9), m),), frozenset([0]))
 
     made = [optimised(rows_of(m)).workunit.body[0] for m in sizes]
     assert [len(array.values) for array in made] == list(sizes)
@@ -155,7 +141,7 @@ def test_rows_that_are_contracted_have_their_own_length(sizes):
 @pytest.mark.parametrize("trips", [(2, 4), (4, 2)])
 def test_loops_are_unrolled_for_their_own_trips(trips):
     def over(m: int) -> GroupShape:
-        return GroupShape((call(ROWS, 9, view(0, m, 9), view(1, 9), m),))
+        return GroupShape((call_on(ROWS, 9, region(0, (m, 9)), region(1, 9), m),))
 
     for m in (*trips, 100, 0):
         body = specialise(fuse(over(m))).workunit.body
@@ -165,7 +151,7 @@ def test_loops_are_unrolled_for_their_own_trips(trips):
 
 def test_a_proof_is_kept_for_the_bounds_it_holds_for():
     def reach(n: int, k: int) -> GroupShape:
-        return GroupShape((call(SHIFTED, n, view(0, 2**20), view(1, 2**20), k),))
+        return GroupShape((call_on(SHIFTED, n, region(0, 2**20), region(1, 2**20), k),))
 
     near = specialise(fuse(reach(100, 2)))
     assert specialise(fuse(reach(2**20, 2**16))).workunit is near.workunit
@@ -179,7 +165,7 @@ def test_a_proof_is_kept_for_the_bounds_it_holds_for():
 
 def test_a_proof_ends_where_a_wider_one_fails():
     def reach(n: int) -> GroupShape:
-        return GroupShape((call(STRETCHED, n, view(0, 2**20), view(1, 2**20)),))
+        return GroupShape((call_on(STRETCHED, n, region(0, 2**20), region(1, 2**20)),))
 
     near = specialise(fuse(reach(100)))
     assert specialise(fuse(reach(2**20))).workunit is near.workunit
