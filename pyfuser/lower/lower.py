@@ -10,7 +10,7 @@ from typing import Any
 from pyfuser.ir.canonical import fresh
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Accumulator, Declare, Param, Read, Sym, Workunit
-from pyfuser.lower import calls, expressions, names, statements  # they register what they lower
+from pyfuser.lower import calls, control, expressions, names, statements
 from pyfuser.lower.annotation import Annotation
 from pyfuser.lower.context import Context, Record, Shared, Variable
 from pyfuser.lower.convert import cast
@@ -37,7 +37,7 @@ __all__ = [
     "signature",
 ]
 
-_HANDLERS = (calls, expressions, names, statements)
+_HANDLERS = (calls, control, expressions, names, statements)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Statements: declarations, assignments, branches and loops."""
+"""Statements that give values to names and elements: declarations and assignments."""
 
 from __future__ import annotations
 
@@ -9,36 +9,24 @@ from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import (
     Assign,
     AtomicFetch,
-    Body,
-    Break,
-    Compare,
-    Const,
-    Continue,
     DeclareArray,
     Expr,
-    For,
-    If,
     Load,
     Read,
-    Stmt,
     Store,
     Sym,
     Update,
-    While,
 )
-from pyfuser.ir.visit import all_expressions, assigned, expressions, statements
+from pyfuser.ir.visit import expressions
 from pyfuser.lower import annotation as syntax
 from pyfuser.lower import convert, nested, records
-from pyfuser.lower.calls import call_statement
 from pyfuser.lower.calls import value as value_of
 from pyfuser.lower.context import Context, Record, Variable, lowers
 from pyfuser.lower.expressions import BINARY_OPS, element, is_slicing, subview
-from pyfuser.lower.returns import RETURN
 from pyfuser.lower.team import NestedFunction, Team
 from pyfuser.lower.views import LocalArray, ViewRef
 
 _READ_ONLY = {"scalar": "an argument of the call"}
-_NO_RESULT = "this returns no value: write to a view, or add to a parallel_reduce's accumulator"
 
 # --------------------------------------------------------------------------- declarations
 
@@ -288,161 +276,3 @@ def _update_name(ctx: Context, target: ast.Name | ast.Attribute, op: str, value:
         return
     result = convert.binary(op, Read(sym), value)
     ctx.out.append(Assign(sym, convert.cast(result, sym.dtype)))
-
-
-# --------------------------------------------------------------------------- control
-
-
-@lowers(ast.If)
-def branch(ctx: Context, node: ast.If) -> None:
-    """`if`, `elif`, `else`."""
-    test = ctx.condition(node.test)
-    then, orelse = ctx.block(node.body), ctx.block(node.orelse)
-    if _is_same_number(test):  # the rank in a team of one
-        ctx.out.extend(then)
-    else:
-        ctx.out.append(If(test, then, orelse))
-
-
-def _is_same_number(test: Expr) -> bool:
-    if not isinstance(test, Compare) or test.op != "==" or not isinstance(test.left, Const):
-        return False
-    return test.left == test.right and test.left.dtype.is_integer
-
-
-@lowers(ast.While)
-def while_loop(ctx: Context, node: ast.While) -> None:
-    """A while loop; a condition that needs statements is tested at the start of the body."""
-    if node.orelse:
-        raise ctx.error(node.orelse[0], "`else` of a loop is not supported")
-    with ctx.hoisted() as before:
-        test = ctx.condition(node.test)
-    body = ctx.block(node.body)
-    if not before:
-        ctx.out.append(While(test, body))
-        return
-    leave = If(test, (), (Break(),))
-    ctx.out.append(While(Const(True, DType.BOOL), (*before, leave, *body)))
-
-
-@lowers(ast.For)
-def for_loop(ctx: Context, node: ast.For) -> None:
-    """`for i in range(...)`: C++'s loop of an int as wide as indices, the bound read every time."""
-    target, call = node.target, node.iter
-    if not isinstance(target, ast.Name):
-        raise ctx.error(target, "a loop has one variable")
-    if node.orelse:
-        raise ctx.error(node.orelse[0], "`else` of a loop is not supported")
-    is_range = isinstance(call, ast.Call) and getattr(call.func, "id", None) == "range"
-    if not is_range or not isinstance(call, ast.Call):
-        raise ctx.error(
-            call, "a loop runs over range(...) only, as in `for j in range(v.extent(0))`"
-        )
-    if not 1 <= len(call.args) <= 3 or call.keywords:
-        raise ctx.error(call, "range takes one to three numbers")
-    start: Expr = Const(0, DType.INT32)
-    step: Expr = Const(1, DType.INT32)
-    if len(call.args) > 1:
-        start = _bound(ctx, call.args[0])
-    with ctx.hoisted() as before:
-        stop = _bound(ctx, call.args[0 if len(call.args) == 1 else 1])
-        if len(call.args) == 3:
-            step = _step(ctx, call.args[2])
-    sym = fresh(target.id, ctx.shared.index_dtype)
-    with ctx.scope() as scope:
-        scope[target.id] = Variable(sym, "local")
-        body = ctx.block(node.body)
-    if before and not _invariant(before, (stop, step), body):
-        raise ctx.error(
-            call,
-            "this bound calls a function of values that the loop changes: "
-            "compute it before the loop",
-        )
-    ctx.out.extend(before)
-    ctx.out.append(For(sym, convert.cast(start, sym.dtype), stop, step, body))
-
-
-def _bound(ctx: Context, node: ast.expr) -> Expr:
-    value = ctx.expression(node)
-    if not value.dtype.is_integer:
-        raise ctx.error(node, f"range needs integers, not {value.dtype.value}: use int(...)")
-    return value
-
-
-def _step(ctx: Context, node: ast.expr) -> Expr:
-    step = _bound(ctx, node)
-    if isinstance(step, Const):
-        if step.value == 0:
-            raise ctx.error(node, "the step of range is zero")
-    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        raise ctx.error(node, "a negative step must be a number, as in range(n, 0, -1)")
-    return step
-
-
-def _invariant(before: list[Stmt], bounds: tuple[Expr, ...], body: Body) -> bool:
-    """Whether statements and the bounds after them give the same in every iteration."""
-    used = list(all_expressions(tuple(before)))
-    used += [e for bound in bounds for e in expressions(bound)]
-    changed = assigned(body)
-    if any(isinstance(e, Read) and e.sym in changed for e in used):
-        return False
-    if not any(isinstance(e, Load) for e in used):
-        return True
-    return not any(isinstance(s, (Store, Update)) for s in statements(body))
-
-
-@lowers(ast.Return)
-def return_statement(ctx: Context, node: ast.Return) -> None:
-    """Marks the place; `lower.returns` removes it."""
-    value = node.value
-    if isinstance(value, ast.Constant) and value.value is None:
-        value = None
-    if value is not None:
-        if ctx.result is None:
-            raise ctx.error(node, _NO_RESULT)
-        _give_result(ctx, node, value)
-    elif ctx.result is not None:
-        raise ctx.error(node, "a value must be returned here")
-    ctx.out.append(RETURN)
-
-
-def _give_result(ctx: Context, node: ast.Return, value: ast.expr) -> None:
-    result, given = ctx.result, value_of(ctx, value)
-    if isinstance(result, Record):
-        if not isinstance(given, Record):
-            raise ctx.error(node, f"a {result.cls.__name__} must be returned here")
-        records.assign(ctx, node, result, given)
-        return
-    assert result is not None
-    if isinstance(given, Record):
-        raise ctx.error(node, "a number must be returned here, not an object")
-    ctx.out.append(Assign(result, convert.cast(given, result.dtype)))
-
-
-@lowers(ast.Break)
-def break_statement(ctx: Context, node: ast.Break) -> None:
-    """Leave the innermost loop."""
-    ctx.out.append(Break())
-
-
-@lowers(ast.Continue)
-def continue_statement(ctx: Context, node: ast.Continue) -> None:
-    """Go on with the next iteration of the innermost loop."""
-    ctx.out.append(Continue())
-
-
-@lowers(ast.Pass, ast.Nonlocal)
-def nothing(ctx: Context, node: ast.stmt) -> None:
-    """Statements without effect."""
-
-
-@lowers(ast.Expr)
-def expression_statement(ctx: Context, node: ast.Expr) -> None:
-    """A call for its effect, or a docstring."""
-    if isinstance(node.value, ast.Constant):
-        return
-    if isinstance(node.value, (ast.Yield, ast.YieldFrom, ast.Await)):
-        raise ctx.unsupported(node.value)
-    if not isinstance(node.value, ast.Call):
-        raise ctx.error(node, "an expression as a statement has no effect: only calls may stand so")
-    call_statement(ctx, node.value)

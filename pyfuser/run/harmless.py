@@ -13,24 +13,27 @@ import builtins
 import math
 import operator
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from types import (
-    FunctionType,
-    GetSetDescriptorType,
-    MappingProxyType,
     MemberDescriptorType,
     MethodType,
-    ModuleType,
 )
 from typing import Any
 
 import numpy as np
 
-from pyfuser.frontends.embedded import dispatch, pykokkos
+from pyfuser.frontends.embedded import dispatch
 from pyfuser.frontends.embedded.misc import Timer
 from pyfuser.frontends.embedded.policies import MDRangePolicy, RangePolicy
-from pyfuser.frontends.embedded.spaces import ExecutionSpace, Layout, MemorySpace, Trait
 from pyfuser.frontends.embedded.views import Subview, View, ViewType
+from pyfuser.run.attributes import (
+    MISSING,
+    SCALARS,
+    attribute,
+    has_plain_dict,
+    in_type,
+    is_data_descriptor,
+)
 from pyfuser.run.watched import is_watched
 
 
@@ -53,10 +56,6 @@ class _Row(_Token):
 SCALAR = _Token()  # a number, string or None: operators on it touch nothing
 OPAQUE = _Token()  # anything
 
-_NUMPY_SCALARS = [k for k in np.sctypeDict.values() if issubclass(k, (np.number, np.bool_))]
-SCALARS: frozenset[Any] = frozenset(
-    {int, float, bool, complex, str, bytes, type(None), *_NUMPY_SCALARS}
-)
 _LAUNCHES = (dispatch.parallel_for, dispatch.parallel_reduce, dispatch.parallel_scan)
 _GIVE_NUMBERS: frozenset[Any] = frozenset({
     int, float, bool, complex, abs, round, min, max, pow,
@@ -73,9 +72,6 @@ _CLOCKS: frozenset[Any] = frozenset({
 })  # fmt: skip
 _SEQUENCES: frozenset[type] = frozenset({list, tuple, range, dict, str})
 _PLAIN_CONTAINERS: frozenset[type] = _SEQUENCES | {np.ndarray, View, Subview}
-_METADATA = frozenset({"shape", "ndim", "size", "dtype", "itemsize", "nbytes", "strides"})
-_VIEW_METADATA = frozenset({"shape", "ndim", "size", "dtype", "layout", "space", "trait"})
-_VIEW_METHODS = frozenset({"extent", "rank", "fill", "resize"})
 _OF_VIEWS: frozenset[Any] = frozenset({ViewType.extent, ViewType.rank, ViewType.fill, View.resize})
 
 Names = Callable[[str], Any]
@@ -148,8 +144,8 @@ def plain_attribute_store(target: ast.Attribute, names: Names) -> Any:
     """The object whose attribute is set; raises Touches if that may run code."""
     owner = value_of(target.value, names)
     kind: Any = type(owner)
-    found = _in_type(kind, target.attr)
-    plain = _has_plain_dict(kind) and not _is_data_descriptor(found)
+    found = in_type(kind, target.attr)
+    plain = has_plain_dict(kind) and not is_data_descriptor(found)
     if (
         kind.__setattr__ is not object.__setattr__
         or isinstance(owner, (_Token, np.ndarray))
@@ -185,69 +181,10 @@ def _exactly(node: ast.expr, names: Names, kinds: tuple[type, ...]) -> Any:
 def _attribute(node: ast.Attribute, names: Names) -> Any:
     owner = value_of(node.value, names)
     name = node.attr
-    value = attribute(owner, name)
-    if value is _MISSING:
+    value = MISSING if isinstance(owner, _Token) else attribute(owner, name)
+    if value is MISSING:
         raise Touches(_text(node))
     return value
-
-
-_MISSING = object()
-
-
-def attribute(owner: Any, name: str) -> Any:
-    """An attribute that is found without running code; `_MISSING` otherwise."""
-    kind: Any = type(owner)
-    if kind is ModuleType or owner is pykokkos:
-        return vars(owner).get(name, _MISSING)
-    if kind is np.ndarray:
-        return getattr(owner, name) if name in _METADATA else _MISSING
-    if kind is View or kind is Subview:
-        if name in _VIEW_METADATA:
-            return getattr(owner, name)
-        return getattr(owner, name) if name in _VIEW_METHODS else _MISSING
-    if isinstance(owner, type):
-        return _class_attribute(owner, name)
-    if isinstance(owner, _Token) or kind.__getattribute__ is not object.__getattribute__:
-        return _MISSING
-    found = _in_type(kind, name)
-    if type(found) is MemberDescriptorType:
-        try:
-            return found.__get__(owner)
-        except AttributeError:
-            return _MISSING
-    if _is_data_descriptor(found):
-        return _MISSING  # a property
-    own = getattr(owner, "__dict__", None) if _has_plain_dict(kind) else None
-    if type(own) is dict and name in own:
-        return own[name]
-    if type(found) is FunctionType:
-        return MethodType(found, owner)
-    return found if type(found) in SCALARS else _MISSING
-
-
-def _class_attribute(owner: type, name: str) -> Any:
-    if owner in (ExecutionSpace, MemorySpace, Layout, Trait):
-        return owner.__members__.get(name, _MISSING)
-    found = _in_type(owner, name) if type(owner) is type else _MISSING
-    return found if type(found) in SCALARS else _MISSING
-
-
-def _is_data_descriptor(found: Any) -> bool:
-    return hasattr(type(found), "__set__") or hasattr(type(found), "__delete__")
-
-
-def _has_plain_dict(kind: type) -> bool:
-    found = _in_type(kind, "__dict__")
-    return type(found) is GetSetDescriptorType
-
-
-def _in_type(kind: type, name: str) -> Any:
-    for base in kind.__mro__:
-        members: Mapping[str, Any] = vars(base)
-        assert isinstance(members, MappingProxyType)
-        if name in members:
-            return members[name]
-    return _MISSING
 
 
 def _display(node: ast.Tuple | ast.List, names: Names) -> Any:
@@ -267,7 +204,7 @@ def _watches(owner: Any) -> bool:
         return True
     methods = ("__getitem__", "__setitem__")
     return isinstance(owner, ViewType) and all(
-        _in_type(type(owner), name) is vars(ViewType)[name] for name in methods
+        in_type(type(owner), name) is vars(ViewType)[name] for name in methods
     )
 
 
