@@ -37,7 +37,7 @@ __all__ = [
     "signature",
 ]
 
-_HANDLERS = (calls, control, expressions, names, statements)
+_HANDLERS = (calls, control, expressions, names, statements)  # they register what they lower
 
 
 @dataclass(frozen=True)
