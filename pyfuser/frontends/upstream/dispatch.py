@@ -14,6 +14,7 @@ from pyfuser.engine.engine import ENGINE
 from pyfuser.errors import PyFuserError
 from pyfuser.frontends.embedded import arguments, methods
 from pyfuser.frontends.embedded import dispatch as embedded
+from pyfuser.frontends.embedded.bindings import Binding, binding_of, settle
 from pyfuser.frontends.embedded.decorators import WorkunitState, state_of
 from pyfuser.frontends.modes import SWITCHES, traced
 from pyfuser.frontends.upstream.policies import Policies
@@ -94,7 +95,7 @@ class Dispatcher:
         with all_quiet():
             return original(*args, **kwargs)
 
-    def _record(self, call: Call, binding: embedded.Binding) -> Any:
+    def _record(self, call: Call, binding: Binding) -> Any:
         TRACER.record(call)
         if SWITCHES.careful:
             return embedded._careful(binding, call.result, False)
@@ -102,7 +103,7 @@ class Dispatcher:
 
     def _call(
         self, pattern: str, asked: Asked, kwargs: dict[str, Any], frame: FrameType
-    ) -> tuple[Call, embedded.Binding]:
+    ) -> tuple[Call, Binding]:
         """The call in our terms. Raises PyFuserError where there are none."""
         policy = self.policies.ours(plain(asked.policy))
         space, head = embedded._known_space(policy) or embedded._space(policy)
@@ -111,7 +112,7 @@ class Dispatcher:
         values = self._read_arguments(kwargs, key)
         binding = _binding(state, space, tuple(key))
         if binding.ranges or binding.futures:
-            embedded._settle(binding, values)
+            settle(binding, values)
         result = None if pattern == "for" else Future(binding.result, TRACER.flush)
         call = Call(
             pattern, space, binding.workunit, binding.pick(values), result, asked.label,
@@ -180,13 +181,13 @@ def _workunit(
     raise NotOurs(f"a workunit that is a {type(workunit).__name__}")
 
 
-def _binding(state: WorkunitState, space: Any, key: tuple[Any, ...]) -> embedded.Binding:
+def _binding(state: WorkunitState, space: Any, key: tuple[Any, ...]) -> Binding:
     """The lowered workunit. What could not be lowered once is not tried again."""
     refused = state.bindings.get((_REFUSED, key))
     if refused is not None:
         raise NotOurs(refused)
     try:
-        binding = embedded._binding(state, space, key)
+        binding = binding_of(state, space, key)
         why = ENGINE.refusal(key[0], binding.workunit)
         if why:
             raise NotOurs(why)

@@ -1,0 +1,139 @@
+"""Workunits lowered for the types of a call's arguments; kept with the workunit."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from pyfuser.errors import ArgumentError
+from pyfuser.frontends.embedded import arguments
+from pyfuser.frontends.embedded.arguments import FUTURE, INT64
+from pyfuser.frontends.embedded.decorators import WorkunitState
+from pyfuser.frontends.embedded.view_memory import DTYPES, READ_ONLY
+from pyfuser.ir import nodes
+from pyfuser.ir.dtypes import DType
+from pyfuser.ir.visit import all_expressions, statements
+from pyfuser.lower.lower import Lowered, free_values_unchanged, lower
+from pyfuser.trace.call import Space
+
+MAX_SIBLINGS = 64
+
+WIDE = 1 << 8  # in the first part of the key: indices are 64 bits
+TEAM = 9  # above this bit of it: the size of a TeamPolicy's teams
+
+
+class Binding:
+    """A workunit lowered for one combination of argument types.
+
+    pick: arguments in order of the caller's keywords -> in order of the kernel's parameters.
+    ranges: (place, least, greatest, name) of integers whose type does not bound them enough.
+    futures: places of Futures that cannot stay unknown. prints: it calls printf. siblings: all
+    bindings of the same types, which differ in the free values they took.
+    """
+
+    __slots__ = (
+        "free", "futures", "lowered", "pick", "prints", "ranges", "result", "siblings", "workunit",
+    )  # fmt: skip
+
+    def __init__(self, lowered: Lowered, names: tuple[str, ...], codes: dict[str, int]) -> None:
+        self.lowered = lowered
+        self.workunit = lowered.workunit
+        self.free = bool(lowered.free)
+        self.prints = _prints(lowered.workunit)
+        self.siblings: list[Binding] = [self]
+        self.pick = _picker(lowered.names, names)
+        accumulators = self.workunit.accumulators
+        self.result = accumulators[0].sym.dtype if accumulators else DType.FLOAT64
+        self.ranges: list[tuple[int, int, int, str]] = []
+        self.futures: list[int] = []
+        for param, name in zip(self.workunit.params, lowered.names, strict=True):
+            dtype, code = param.sym.dtype, codes[name]
+            if param.rank:
+                continue
+            if code & FUTURE and not dtype.is_float:
+                self.futures.append(names.index(name))
+            if dtype.is_integer and dtype is not DType.BOOL and not _fits(code, dtype):
+                self.ranges.append((names.index(name), *dtype.range(), name))
+
+
+def _fits(code: int, dtype: DType) -> bool:
+    """Whether every value of an argument's type is one of `dtype`; a Python int has no bounds."""
+    given = DTYPES[code & 31]
+    if code == INT64 or not given.is_integer:
+        return False
+    return dtype.range()[0] <= given.range()[0] and given.range()[1] <= dtype.range()[1]
+
+
+def _picker(wanted: tuple[str, ...], given: tuple[str, ...]) -> Callable[[list[Any]], Any]:
+    if wanted == given:
+        return tuple
+    order = [given.index(name) for name in wanted]
+    if len(order) > 1:
+        return operator.itemgetter(*order)
+    return lambda values: tuple(values[n] for n in order)
+
+
+def binding_of(state: WorkunitState, space: Space, key: tuple[Any, ...]) -> Binding:
+    """The workunit lowered for the types of a key and the present values of its free names."""
+    binding: Binding | None = state.bindings.get(key)
+    if binding is None:
+        binding = state.bindings[key] = _lower(state, space, key)
+    elif binding.free and not free_values_unchanged(state.function, binding.lowered):
+        siblings = binding.siblings
+        for binding in siblings:
+            if free_values_unchanged(state.function, binding.lowered):
+                break
+        else:
+            binding = _lower(state, space, key)
+            if len(siblings) >= MAX_SIBLINGS:
+                del siblings[0]
+            siblings.append(binding)
+            binding.siblings = siblings
+        state.bindings[key] = binding
+    return binding
+
+
+def _lower(state: WorkunitState, space: Space, key: tuple[Any, ...]) -> Binding:
+    """Lower a workunit for the argument types of a key."""
+    names = key[2::2]
+    codes = dict(zip(names, key[3::2], strict=True))
+    types = {name: arguments.bound_type(code) for name, code in codes.items()}
+    index = DType.INT64 if key[1] & WIDE else DType.INT32
+    lowered = lower(
+        state.function, key[0], len(space.begin), types, index, state.objects, key[1] >> TEAM
+    )
+    written = _written(lowered.workunit)
+    for param, name in zip(lowered.workunit.params, lowered.names, strict=True):
+        if codes[name] & READ_ONLY and param.sym in written:
+            raise ArgumentError(
+                f"argument {name!r}: workunit {state.function.__name__!r} writes it, but the NumPy "
+                "array is read-only; pass a copy, or make it writeable with setflags(write=True)"
+            )
+    return Binding(lowered, names, codes)
+
+
+def _written(workunit: nodes.Workunit) -> set[nodes.Sym]:
+    """The views whose elements a workunit may write."""
+    body = workunit.body
+    stores = {s.view for s in statements(body) if isinstance(s, nodes.Store)}
+    updates = {s.target for s in statements(body) if isinstance(s, nodes.Update)}
+    fetches = {e.view for e in all_expressions(body) if isinstance(e, nodes.AtomicFetch)}
+    return stores | updates | fetches
+
+
+def _prints(workunit: nodes.Workunit) -> bool:
+    calls = (e for e in all_expressions(workunit.body) if isinstance(e, nodes.Call))
+    return any(call.name == "printf" for call in calls)
+
+
+def settle(binding: Binding, values: list[Any]) -> None:
+    """Check integers against their parameter's type; compute Futures of a float for an integer."""
+    for place in binding.futures:
+        values[place] = values[place].result()
+    for place, least, greatest, name in binding.ranges:
+        if not least <= values[place] <= greatest:
+            raise ArgumentError(
+                f"argument {name!r}: {values[place]} is not between {least} and {greatest}, the "
+                "range of its type"
+            )
