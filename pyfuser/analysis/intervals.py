@@ -95,19 +95,10 @@ def _select(expr: Select, env: Mapping[Sym, Interval]) -> Interval | None:
 
 
 def _call(expr: Call, env: Mapping[Sym, Interval]) -> Interval | None:
-    known = [interval(argument, env) for argument in expr.args]
-    if not known or None in known:
-        return None if known else expr.dtype.range()
-    lows = [k[0] for k in known if k]
-    highs = [k[1] for k in known if k]
-    if expr.name in ("min", "fmin"):
-        return min(lows), min(highs)
-    if expr.name in ("max", "fmax"):
-        return max(lows), max(highs)
-    if expr.name in ("abs", "fabs"):
-        low, high = lows[0], highs[0]
-        return max(low, -high, 0), max(-low, high)
-    return expr.dtype.range()
+    if expr.name != "abs":
+        return expr.dtype.range()
+    known = interval(expr.args[0], env)
+    return known and (max(known[0], -known[1], 0), max(-known[0], known[1]))
 
 
 def _quotient(left: Interval, right: Interval) -> Interval | None:
