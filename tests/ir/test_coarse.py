@@ -8,11 +8,11 @@ import pytest
 from pyfuser.ir.coarse import folded, split
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.interpret import interpret
-from pyfuser.ir.nodes import Assign, Binary, Workunit
+from pyfuser.ir.nodes import Assign, Binary, Cast, Workunit
 from pyfuser.ir.verify import verify
 from pyfuser.ir.visit import all_expressions
 from pyfuser.lower.lower import ScalarType, ViewType, lower
-from tests.analysis.build import S, View
+from tests.analysis.build import E, S, View
 from tests.analysis.build import workunit as by_hand
 
 ROWS, C = 5, 4
@@ -91,6 +91,37 @@ def test_an_index_that_changes_is_no_row():
     interpret(coarse, "for", (0,), (ROWS,), [found])
     np.testing.assert_array_equal(found, expected)
     assert expected[-1] == ROWS - 1
+
+
+def converted(dtype: DType, extent: int, factor: int) -> Workunit:
+    """`k // factor` computed in another type, coarsened; both compute the same."""
+    k, c, x = S("k"), S("c", DType.INT64), View("x")
+    quotient = Binary("/", k.cast(dtype).node, Cast(c.node, dtype))
+    unit = by_hand("w", [k], [c, x], [x[k] << E(Cast(quotient, DType.FLOAT64))])
+    coarse = split(unit, factor, extent, {c.sym: factor})
+    expected, found = np.zeros(extent), np.zeros(extent)
+    interpret(unit, "for", (0,), (extent,), [factor, expected])
+    interpret(coarse, "for", (0,), (extent // factor,), [factor, found])
+    np.testing.assert_array_equal(found, expected)
+    return coarse
+
+
+def test_conversions_that_keep_all_values_are_looked_through():
+    assert quotients(converted(DType.INT64, 20, 4)) == 0
+    assert quotients(converted(DType.INT8, 20, 4)) == 0
+    assert quotients(converted(DType.INT8, 400, 4)) == 1  # indices wrap
+    assert quotients(converted(DType.FLOAT64, 20, 4)) == 1  # not a whole number
+
+
+def test_a_folded_index_that_changes_counts_on():
+    i, j, x = S("i"), S("j"), View("x", 2)
+    body = [Assign(j.sym, (C - 1 - j).node), x[i, j] << (10 * i + j).cast(DType.FLOAT64)]
+    unit = by_hand("w", [i, j], [x], body)
+    expected, found = np.zeros((ROWS, C)), np.zeros((ROWS, C))
+    interpret(unit, "for", (0, 0), (ROWS, C), [expected])
+    interpret(folded(unit, ((0, C),)), "for", (0,), (ROWS,), [found])
+    np.testing.assert_array_equal(found, expected)
+    assert expected[-1, -1] == 10 * (ROWS - 1) + C - 1
 
 
 def plane(i, j, x, y, c):
