@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from copy import deepcopy
+from copy import copy
 from functools import partial
 
 from pyfuser.run.harmless import (
@@ -20,7 +20,7 @@ from pyfuser.run.harmless import (
     truth,
     value_of,
 )
-from pyfuser.run.scopes import Scope
+from pyfuser.run.scopes import Scope, nodes_below
 
 Check = Callable[[Names], None]
 Checked = tuple[Check, tuple[str, ...]]
@@ -96,17 +96,19 @@ _Expressions = list[tuple[ast.expr, bool]]
 
 
 def _check(node: ast.stmt, scope: Scope) -> tuple[Check, _Expressions] | None:
-    """A check, and the expressions it looks at, each with whether it is evaluated conditionally."""
+    """A check, and the expressions it looks at, each with whether it is evaluated conditionally.
+
+    The rewriter changes statements, lambdas and the function of the last call; so checks are made
+    of the expressions below, and no check looks at a lambda.
+    """
     if isinstance(node, (ast.If, ast.While)):
-        test = deepcopy(node.test)
-        return partial(truth, test), [(test, False)]
+        return partial(truth, node.test), [(node.test, False)]
     if isinstance(node, ast.For):
-        over = deepcopy(node.iter)
-        return partial(_iteration, over, unpacking(node.target)), [(over, False)]
+        return partial(_iteration, node.iter, unpacking(node.target)), [(node.iter, False)]
     if not isinstance(node, _SIMPLE):
         return None
-    node = deepcopy(node)  # the rewriter changes its nodes
-    call = launches_last(node, scope)
+    node = copy(node)
+    call = copy(launches_last(node, scope))
     if call is not None:
         looked_at = [call.func, *call.args, *(keyword.value for keyword in call.keywords)]
         return partial(outermost_call, call), [(part, False) for part in looked_at]
@@ -146,7 +148,7 @@ def _assertion(node: ast.Assert) -> tuple[Check, _Expressions]:
 
 def _augmented(node: ast.AugAssign) -> tuple[Check, _Expressions]:
     target = node.target
-    before = deepcopy(target)
+    before = copy(target)
     before.ctx = ast.Load()
 
     def check(names: Names) -> None:
@@ -197,7 +199,7 @@ def _iteration(node: ast.expr, unpacks: int, names: Names) -> None:
 
 
 def _supported(node: ast.expr) -> bool:
-    return all(type(part) in SUPPORTED or isinstance(part, _PARTS) for part in ast.walk(node))
+    return all(type(part) in SUPPORTED or isinstance(part, _PARTS) for part in nodes_below(node))
 
 
 def _loads(node: ast.AST, conditional: bool) -> Iterator[tuple[str, bool]]:

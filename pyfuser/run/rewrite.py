@@ -15,13 +15,14 @@ hand code objects to compilers.
 from __future__ import annotations
 
 import ast
+from copy import copy
 from dataclasses import replace
 from types import CodeType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pyfuser.run.checks import check_of, launches_last, touches_nothing, unpacking
 from pyfuser.run.guards import SITES, Site
-from pyfuser.run.scopes import Function, Scope
+from pyfuser.run.scopes import Function, Scope, nodes_below
 from pyfuser.run.watched import OUTER, register
 
 #: Decorators below which the code is PyKokkos' language, not the host's.
@@ -42,20 +43,21 @@ def rewritten(source: bytes | str, file: str) -> CodeType:
     plain = compile(source, file, "exec", dont_inherit=True)
     try:
         tree = ast.parse(source, file)
-        if _read_by_compilers(tree):
+        parts = list(nodes_below(tree))
+        if _read_by_compilers(parts):
             return plain
-        rewriter = _Rewriter(file)
+        rewriter = _Rewriter(file, any(isinstance(part, ast.Lambda) for part in parts))
         rewriter.module(tree)
-        code = compile(ast.fix_missing_locations(tree), file, "exec", dont_inherit=True)
+        code = compile(tree, file, "exec", dont_inherit=True)
     except RecursionError:
         return plain
     register(code, plain, rewriter.watched)
     return code
 
 
-def _read_by_compilers(tree: ast.Module) -> bool:
+def _read_by_compilers(parts: list[ast.AST]) -> bool:
     names: set[str] = set()
-    for node in ast.walk(tree):
+    for node in parts:
         if isinstance(node, ast.Import):
             names.update(alias.name.split(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -66,11 +68,11 @@ def _read_by_compilers(tree: ast.Module) -> bool:
 class _Rewriter:
     """Rewrites the statements of one module; `watched` names the functions that it did."""
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, lambdas: bool) -> None:
         self.file = file
         self.watched: set[tuple[str, int]] = set()
         self._calls = 0  # rewritten so far: so one sees whether a block has any
-        self._lambdas = _Lambdas(self)
+        self._lambdas = _Lambdas(self) if lambdas else None
 
     def module(self, tree: ast.Module) -> None:
         tree.body = self._body(tree.body, Scope())
@@ -123,7 +125,8 @@ class _Rewriter:
         before = self._calls
         for name, value in ast.iter_fields(node):
             if isinstance(value, ast.expr):
-                setattr(node, name, self._lambdas.visit(value))
+                if self._lambdas is not None:
+                    setattr(node, name, self._lambdas.visit(value))
             elif isinstance(value, list) and value and isinstance(value[0], ast.stmt):
                 setattr(node, name, self._block(value, scope))
             elif isinstance(value, list):
@@ -151,8 +154,9 @@ class _Rewriter:
                 part.type = _at(part.type, ast.BoolOp(ast.Or(), [guard, part.type]))
         elif isinstance(part, ast.match_case):
             part.body = self._block(part.body, scope)
-            self._lambdas.visit(part.pattern)
-        elif isinstance(part, ast.AST):
+            if part.guard is not None and self._lambdas is not None:
+                self._lambdas.visit(part.guard)
+        elif isinstance(part, ast.AST) and self._lambdas is not None:
             self._lambdas.visit(part)
 
     def _function(self, node: Function, scope: Scope) -> list[ast.stmt]:
@@ -162,7 +166,7 @@ class _Rewriter:
         first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
         self.watched.add((node.name, first))
         before = self._calls
-        for decorator in node.decorator_list:
+        for decorator in node.decorator_list if self._lambdas is not None else ():
             self._lambdas.visit(decorator)
         node.body = self._body(node.body, scope.inside(node))
         self._calls = before  # its calls are made when it is called
@@ -243,15 +247,29 @@ def _raw() -> ast.expr:
 
 
 def _at(place: ast.AST, node: Node) -> Node:
-    """A new node, and those below it that have no place yet, with the place of another."""
-    for part in ast.walk(node):
-        if "lineno" in part._attributes and not hasattr(part, "lineno"):
+    """A new node, and those below it that have no place yet, with the place of another.
+
+    What has a place already has nothing without one below it.
+    """
+    pending: list[ast.AST] = [node]
+    while pending:
+        part = pending.pop()
+        if "lineno" in part._attributes:
+            if hasattr(part, "lineno"):
+                continue
             ast.copy_location(part, place)
+        pending += ast.iter_child_nodes(part)
     return node
 
 
 def _text(node: ast.stmt) -> str:
-    text = ast.unparse(node).split("\n")[0]
+    """The first line of a statement."""
+    shown: Any = node
+    if hasattr(node, "body"):  # which may be most of the program
+        shown = copy(node)
+        shown.body = [ast.Pass()]
+        shown.orelse = []
+    text = ast.unparse(shown).split("\n")[0]
     return text if len(text) <= 60 else text[:57] + "..."
 
 

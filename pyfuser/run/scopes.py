@@ -26,13 +26,15 @@ class Scope:
         """The scope of a function that is defined in this one."""
         parameters = frozenset(_parameters(function.args))
         bound, shared, deleted = set(parameters), set[str](), set[str]()
+        generates = False
         for node in own_nodes(function):
             bound.update(_bound(node))
             if isinstance(node, ast.Global):
                 shared.update(node.names)
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Del):
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Del):
                 deleted.add(node.id)
-        generates = any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in own_nodes(function))
+            elif isinstance(node, (ast.Yield, ast.YieldFrom)):
+                generates = True
         return Scope(
             names=(self.names | bound) - shared,
             certain=parameters - deleted,
@@ -41,15 +43,32 @@ class Scope:
         )
 
 
+_OTHERS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+
+
 def own_nodes(function: Function) -> Iterator[ast.AST]:
     """The nodes of a function's body, without those of functions and classes inside it."""
-    pending: list[ast.AST] = list(function.body)
+    return _nodes(list(function.body), _OTHERS)
+
+
+def nodes_below(tree: ast.AST) -> Iterator[ast.AST]:
+    """What `ast.walk` gives, sooner and in another order."""
+    return _nodes([tree], ())
+
+
+def _nodes(pending: list[ast.AST], closed: tuple[type[ast.AST], ...]) -> Iterator[ast.AST]:
+    """Nodes and what is below them, but not below those that are `closed`."""
     while pending:
         node = pending.pop()
         yield node
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+        if isinstance(node, closed):
             continue
-        pending += ast.iter_child_nodes(node)
+        for name in node._fields:
+            value = getattr(node, name, None)
+            if isinstance(value, list):
+                pending += [part for part in value if isinstance(part, ast.AST)]
+            elif isinstance(value, ast.AST):
+                pending.append(value)
 
 
 def _parameters(arguments: ast.arguments) -> Iterator[str]:
