@@ -7,12 +7,13 @@ no bounds but its type's (widening: P. Cousot and R. Cousot, "Abstract interpret
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from pyfuser.analysis.affine import Interval
 from pyfuser.analysis.intervals import fits, interval
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Assign, Body, Const, Declare, Expr, For, Read, Sym, Update
+from pyfuser.ir.nodes import Assign, Body, Const, Declare, For, Read, Sym, Update
 from pyfuser.ir.visit import assigned, expressions, statements
 
 ROUNDS = 3
@@ -27,9 +28,10 @@ def bounded_locals(body: Body, known: Mapping[Sym, Interval]) -> dict[Sym, Inter
     changing = assigned(body)
     given = {sym: bounds for sym, bounds in known.items() if sym not in changing}
     open_syms = _candidates(body)
+    givers = list(_givers(body, open_syms))
     bounds: dict[Sym, Interval] = {}
     for turn in range(ROUNDS + len(open_syms) + 1):
-        found = _once(body, given, bounds, open_syms, changing)
+        found = _once(givers, given, bounds, open_syms, changing)
         if found == bounds:
             break
         if turn >= ROUNDS:
@@ -55,8 +57,24 @@ def _is_counted(sym: Sym) -> bool:
     return sym.dtype.is_integer and sym.dtype is not DType.BOOL
 
 
+class _Giver(NamedTuple):
+    """A statement that gives a local its value, and the candidates that it reads for that."""
+
+    stmt: For | Declare | Assign
+    reads: frozenset[Sym]
+
+
+def _givers(body: Body, candidates: set[Sym]) -> Iterator[_Giver]:
+    for stmt in statements(body):
+        if isinstance(stmt, (For, Declare, Assign)) and stmt.sym in candidates:
+            value = () if isinstance(stmt, For) or stmt.value is None else (stmt.value,)
+            parts = (stmt.start, stmt.stop) if isinstance(stmt, For) else value
+            read = {e.sym for part in parts for e in expressions(part) if isinstance(e, Read)}
+            yield _Giver(stmt, frozenset(read & candidates))
+
+
 def _once(
-    body: Body,
+    givers: Sequence[_Giver],
     given: Mapping[Sym, Interval],
     bounds: Mapping[Sym, Interval],
     open_syms: set[Sym],
@@ -68,28 +86,18 @@ def _once(
     """
     env = {**given, **bounds}
     found = dict(bounds)
-
-    def include(sym: Sym, value: Interval | None) -> None:
-        value = value or sym.dtype.range()
-        old = found.get(sym, value)
-        found[sym] = min(old[0], value[0]), max(old[1], value[1])
-
-    def waits(*parts: Expr) -> bool:
-        return any(
-            isinstance(e, Read) and e.sym in open_syms and e.sym not in bounds
-            for part in parts
-            for e in expressions(part)
-        )
-
-    for stmt in statements(body):
+    waiting = open_syms - bounds.keys()
+    for stmt, reads in givers:
+        if stmt.sym not in open_syms or not waiting.isdisjoint(reads):
+            continue
+        value: Interval | None
         if isinstance(stmt, For):
-            if stmt.sym in open_syms and not waits(stmt.start, stmt.stop):
-                include(stmt.sym, None if stmt.sym in changing else _trips(stmt, env))
-        elif isinstance(stmt, (Declare, Assign)) and stmt.sym in open_syms:
-            if stmt.value is None:
-                include(stmt.sym, (0, 0))
-            elif not waits(stmt.value):
-                include(stmt.sym, interval(stmt.value, env))
+            value = None if stmt.sym in changing else _trips(stmt, env)
+        else:
+            value = (0, 0) if stmt.value is None else interval(stmt.value, env)
+        value = value or stmt.sym.dtype.range()
+        old = found.get(stmt.sym, value)
+        found[stmt.sym] = min(old[0], value[0]), max(old[1], value[1])
     return found
 
 

@@ -22,8 +22,7 @@ class Kind(Enum):
     __hash__ = object.__hash__
 
 
-@dataclass(frozen=True, slots=True)
-class Dependence:
+class Dependence(NamedTuple):
     """Two calls (positions in the trace) of which the second must not overtake the first.
 
     same_iteration: every pair of iterations that touch one cell is p = q, so a shared loop keeps
@@ -122,7 +121,9 @@ class _History:
         self._spans: list[frozenset[_Span]] = []  # of each kind
         self._members: list[int] = []  # of each kind: its calls
         self._calls: list[int] = []  # the kind of each call
-        self._users: dict[int, dict[_Span, int]] = {}  # by cluster: the calls that touch a span
+        self._spans_of: dict[int, dict[_Span, int]] = {}  # by cluster: the spans' numbers
+        self._users: list[int] = []  # of each span: the calls that touch it
+        self._near: dict[int, tuple[int, list[int]]] = {}  # see `overlapping`
         self._conflicts: dict[tuple[int, int], tuple[_Conflict, ...]] = {}
 
     def meet(self, kind: int, call: CallShape) -> None:
@@ -140,8 +141,11 @@ class _History:
         self._calls.append(kind)
         self._members[kind] |= bit
         for span in self._spans[kind]:
-            users = self._users.setdefault(span.cluster, {})
-            users[span] = users.get(span, 0) | bit
+            numbers = self._spans_of.setdefault(span.cluster, {})
+            number = numbers.setdefault(span, len(self._users))
+            if number == len(self._users):
+                self._users.append(0)
+            self._users[number] |= bit
 
     def alike(self, source: int) -> int:
         """The calls of the same kind."""
@@ -149,11 +153,18 @@ class _History:
 
     def overlapping(self, kind: int) -> int:
         """Calls of which either they or a call of this kind write where the other touches."""
+        count, near = self._near.get(kind, (-1, []))
+        if count != len(self._users):  # there are new spans
+            near = [
+                number
+                for cluster, low, high, writes in self._spans[kind]
+                for (_, first, last, wrote), number in self._spans_of.get(cluster, {}).items()
+                if first <= high and low <= last and (writes or wrote)
+            ]
+            self._near[kind] = len(self._users), near
         calls = 0
-        for cluster, low, high, writes in self._spans[kind]:
-            for (_, first, last, wrote), who in self._users.get(cluster, {}).items():
-                if first <= high and low <= last and (writes or wrote):
-                    calls |= who
+        for number in near:
+            calls |= self._users[number]
         return calls
 
     def conflicts(self, source: int, kind: int) -> tuple[_Conflict, ...]:

@@ -17,6 +17,7 @@ from pyfuser.analysis import polyhedra
 from pyfuser.analysis.affine import Affine, Interval
 from pyfuser.analysis.layout import address, shift
 from pyfuser.analysis.relation import Relation
+from pyfuser.ir.dtypes import DType
 from pyfuser.trace.shape import RegionShape
 
 
@@ -35,18 +36,19 @@ def overlap(
     first: Relation, first_region: RegionShape, second: Relation, second_region: RegionShape
 ) -> Verdict:
     """Compare two accesses to one cluster, assuming that subscripts stay inside the regions."""
-    return _overlap(
-        first,
-        first_region._replace(cluster=0, offset=0),
-        second,
-        second_region._replace(cluster=0, offset=second_region.offset - first_region.offset),
-    )
+    offset = second_region.offset - first_region.offset
+    return _overlap(first, first_region[2:], second, second_region[2:], offset)
+
+
+_Layout = tuple[tuple[int, ...], tuple[int, ...], DType]  # of a region: all but where it lies
 
 
 @lru_cache(maxsize=16384)
 def _overlap(
-    first: Relation, first_region: RegionShape, second: Relation, second_region: RegionShape
+    first: Relation, layout: _Layout, second: Relation, other_layout: _Layout, offset: int
 ) -> Verdict:
+    first_region = RegionShape(0, 0, *layout)
+    second_region = RegionShape(0, offset, *other_layout)
     shifts = shift(first_region, second_region)
     if shifts is not None:
         axes = [

@@ -34,6 +34,7 @@ class DType(Enum):
     is_complex: bool
     is_integer: bool  #: whether it is an integer type; `bool` counts, as in C++
     is_signed: bool
+    _range: tuple[int, int]
 
     def __init__(self, name: str) -> None:
         # Plain attributes: they are asked for at every node of every kernel.
@@ -42,6 +43,8 @@ class DType(Enum):
         kind = self.numpy.kind
         self.is_float, self.is_complex = kind == "f", kind == "c"
         self.is_integer, self.is_signed = kind in "biu", kind == "i"
+        low = -(1 << 8 * self.size - 1) if self.is_signed else 0
+        self._range = (0, 1) if kind == "b" else (low, low + (1 << 8 * self.size) - 1)
 
     @property
     def cpp(self) -> str:
@@ -50,10 +53,7 @@ class DType(Enum):
 
     def range(self) -> tuple[int, int]:
         """The least and greatest value of an integer type."""
-        if self is DType.BOOL:
-            return 0, 1
-        low = -(1 << 8 * self.size - 1) if self.is_signed else 0
-        return low, low + (1 << 8 * self.size) - 1
+        return self._range
 
 
 _CPP = {

@@ -65,16 +65,25 @@ def _gather(node: Any, found: list[Any]) -> None:
 
 def statements(body: Body) -> Iterator[Stmt]:
     """All statements of a body in order, nested ones after the one that holds them."""
+    found: list[Stmt] = []
+    _gather_statements(body, found)
+    return iter(found)
+
+
+def _gather_statements(body: Body, found: list[Stmt]) -> None:
     for stmt in body:
-        yield stmt
+        found.append(stmt)
         for name in _BODIES[type(stmt)]:
-            yield from statements(getattr(stmt, name))
+            _gather_statements(getattr(stmt, name), found)
 
 
 def all_expressions(body: Body) -> Iterator[Expr]:
     """All expressions anywhere in a body."""
+    found: list[Any] = []
     for stmt in statements(body):
-        yield from expressions(stmt)
+        for child in child_expressions(stmt):
+            _gather(child, found)
+    return iter(found)
 
 
 def _replaced(node: Any, changes: dict[str, Any]) -> Any:

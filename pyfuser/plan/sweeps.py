@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pyfuser.analysis.affine import Interval
 from pyfuser.analysis.distances import call_distance
 from pyfuser.ir.dtypes import DType
 from pyfuser.plan.legality import is_scan, mergeable
@@ -44,14 +45,15 @@ def search(
     """Join neighbouring groups into sweeps where that is legal and saves time; and why not."""
     found: list[Sweep] = []
     declined: list[Declined] = []
-    current = _Open(trace, groups, model, 0)
+    facts = _Facts(trace)
+    current = _Open(trace, groups, model, 0, facts)
     for place in range(1, len(groups)):
         try:
             current.take(place)
         except NoSweep as no:
             declined.append(Declined(tuple(current.places), place, str(no)))
             found += current.close()
-            current = _Open(trace, groups, model, place)
+            current = _Open(trace, groups, model, place, facts)
     return (*found, *(current.close() if groups else ())), tuple(declined)
 
 
@@ -60,15 +62,45 @@ def sweeps(trace: TraceShape, groups: Sequence[Group], model: CostModel) -> tupl
     return search(trace, groups, model)[0]
 
 
+class _Facts:
+    """What is known of the calls of a trace, by kind: most come again."""
+
+    def __init__(self, trace: TraceShape) -> None:
+        self._trace = trace
+        self._distances: dict[tuple[int, int], Interval | None] = {}
+        self._sweepable: dict[int, bool] = {}
+
+    def sweepable(self, place: int) -> bool:
+        """See `sweepable`."""
+        kind = self._trace.kinds[place]
+        if kind not in self._sweepable:
+            self._sweepable[kind] = sweepable(self._trace.calls[place])
+        return self._sweepable[kind]
+
+    def distance(self, first: int, second: int) -> Interval | None:
+        """See `call_distance`."""
+        key = self._trace.kinds[first], self._trace.kinds[second]
+        if key not in self._distances:
+            calls = self._trace.calls
+            self._distances[key] = call_distance(calls[first], calls[second])
+        return self._distances[key]
+
+
 class _Open:
     """A sweep that may still grow."""
 
     def __init__(
-        self, trace: TraceShape, groups: Sequence[Group], model: CostModel, place: int
+        self,
+        trace: TraceShape,
+        groups: Sequence[Group],
+        model: CostModel,
+        place: int,
+        facts: _Facts,
     ) -> None:
         self._trace = trace
         self._groups = groups
         self._model = model
+        self._facts = facts
         self.places = [place]
         self.stages = [Stage(0, 0)]
         self.calls = list(groups[place].calls) if groups else []
@@ -104,7 +136,7 @@ class _Open:
     def _stage(self, group: Sequence[int]) -> Stage:
         """The least lags with which a group may follow the others. Raises NoSweep if it may not."""
         trace = self._trace
-        if not all(sweepable(trace.calls[n]) for n in (*group, *self._calls_of(0))):
+        if not all(self._facts.sweepable(n) for n in (*group, *self._calls_of(0))):
             raise NoSweep("only maps, sums and scans over some iterations may")
         inside = set(self.calls)
         for position in group:
@@ -117,7 +149,7 @@ class _Open:
         for number, stage in enumerate(self.stages):
             for p in self._calls_of(number):
                 for q in group:
-                    bounds = call_distance(trace.calls[p], trace.calls[q])
+                    bounds = self._facts.distance(p, q)
                     if bounds is not None:
                         lag = max(lag, stage.lag - bounds[0])
                         ahead = max(ahead, stage.ahead + bounds[1])

@@ -7,17 +7,20 @@ the same few calls make the same kernel wherever they come in a trace.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from pyfuser.analysis.liveness import Liveness, liveness
+from pyfuser.ir.nodes import AtomicFetch, Load, Store, Sym, Update, Workunit
+from pyfuser.ir.visit import expressions, statements
 from pyfuser.trace.shape import CallShape, FutureShape, RegionShape, ScalarShape, TraceShape
 
 
 class GroupShape(NamedTuple):
     """The calls of a group, ascending, over one iteration space.
 
-    dead: clusters of which nobody reads, after the group, what it writes. fresh: clusters whose
-    every element is zero before it.
+    dead: clusters that it writes, and nobody reads afterwards. fresh: clusters that it reads, and
+    whose every element is zero before it. (Of others, neither matters.)
     """
 
     calls: tuple[CallShape, ...]
@@ -33,13 +36,30 @@ def group_shapes(trace: TraceShape, groups: Sequence[Sequence[int]]) -> list[Gro
             if isinstance(shape, RegionShape):
                 users.setdefault(shape.cluster, []).append(position)
     lifetimes = liveness(trace)
-    return [_group_shape(trace, group, users, lifetimes) for group in groups]
+    known: dict[tuple[int, ...], _Members] = {}  # by the kinds of the calls: most come again
+    shapes = []
+    for group in groups:
+        kinds = tuple([trace.kinds[position] for position in group])
+        members = known.get(kinds)
+        if members is None:
+            members = known[kinds] = _members([trace.calls[position] for position in group])
+        shapes.append(_group_shape(trace, group, members, users, lifetimes))
+    return shapes
 
 
-def _group_shape(
-    trace: TraceShape, group: Sequence[int], users: dict[int, list[int]], lifetimes: Liveness
-) -> GroupShape:
-    members = [trace.calls[position] for position in group]
+class _Members(NamedTuple):
+    """The calls of a group, as they are in its shape, and the numbers of its clusters there.
+
+    read, written: the clusters whose elements its code reads and writes.
+    """
+
+    calls: tuple[CallShape, ...]
+    numbers: dict[int, int]
+    read: frozenset[int]
+    written: frozenset[int]
+
+
+def _members(members: Sequence[CallShape]) -> _Members:
     regions = [a for call in members for a in call.arguments if isinstance(a, RegionShape)]
     numbers: dict[int, int] = {}
     lowest: dict[int, int] = {}
@@ -47,7 +67,14 @@ def _group_shape(
         numbers.setdefault(region.cluster, len(numbers))
         lowest[region.cluster] = min(region.offset, lowest.get(region.cluster, region.offset))
     calls = []
+    read: set[int] = set()
+    written: set[int] = set()
     for call in members:
+        for param, shape in zip(call.workunit.params, call.arguments, strict=True):
+            if isinstance(shape, RegionShape):
+                reads, writes = _used(call.workunit)
+                read |= {shape.cluster} if param.sym in reads else set()
+                written |= {shape.cluster} if param.sym in writes else set()
         arguments = tuple(
             argument._replace(
                 cluster=numbers[argument.cluster], offset=argument.offset - lowest[argument.cluster]
@@ -59,14 +86,43 @@ def _group_shape(
             for argument in call.arguments
         )
         calls.append(call._replace(arguments=arguments))
+    return _Members(tuple(calls), numbers, frozenset(read), frozenset(written))
+
+
+@lru_cache(maxsize=1024)
+def _used(workunit: Workunit) -> tuple[frozenset[Sym], frozenset[Sym]]:
+    """The views whose elements a workunit reads, and those that it writes."""
+    read: set[Sym] = set()
+    written: set[Sym] = set()
+    for stmt in statements(workunit.body):
+        if isinstance(stmt, Update):
+            read.add(stmt.target)
+        if isinstance(stmt, (Store, Update)):
+            written.add(stmt.view if isinstance(stmt, Store) else stmt.target)
+        for expr in expressions(stmt):
+            if isinstance(expr, (Load, AtomicFetch)):
+                read.add(expr.view)
+            if isinstance(expr, AtomicFetch):
+                written.add(expr.view)
+    return frozenset(read), frozenset(written)
+
+
+def _group_shape(
+    trace: TraceShape,
+    group: Sequence[int],
+    members: _Members,
+    users: dict[int, list[int]],
+    lifetimes: Liveness,
+) -> GroupShape:
+    numbers = members.numbers
     inside = set(group)
-    dead = {n for c, n in numbers.items() if lifetimes.is_dead_after(c, group)}
+    dead = {numbers[c] for c in members.written if lifetimes.is_dead_after(c, group)}
     fresh = {
-        n
-        for c, n in numbers.items()
+        numbers[c]
+        for c in members.read
         if trace.clusters[c].fresh and _all_inside(users[c], inside, group[-1])
     }
-    return GroupShape(tuple(calls), frozenset(dead), frozenset(fresh))
+    return GroupShape(members.calls, frozenset(dead), frozenset(fresh))
 
 
 def _all_inside(users: Sequence[int], inside: set[int], last: int) -> bool:

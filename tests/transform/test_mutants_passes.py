@@ -18,7 +18,7 @@ from tests.transform.test_scalars import N, accesses, add, data, double, increme
 def test_a_view_is_zero_only_for_those_who_see_it_first():
     x, z, t = data(), data(), Temporary(N)
     program = Program(N)
-    program.call(double, y=t, x=x)
+    program.call(increment, x=t)
     program.call(positive, y=t, x=x)
     program.call(add, z=z, x=x, y=t)
     shape = program.shape()
@@ -27,6 +27,22 @@ def test_a_view_is_zero_only_for_those_who_see_it_first():
     assert not second.fresh
     (together,) = group_shapes(shape, [[0, 1, 2]])
     assert len(together.fresh) == 1
+
+
+def test_a_group_is_the_same_whatever_becomes_of_what_it_does_not_use():
+    """Whether a view that it only writes was zero, or one that it only reads is read again."""
+    x, t, u = data(), Temporary(N), Temporary(N)
+    program = Program(N)
+    program.call(double, y=t, x=x)
+    program.call(increment, x=t)
+    program.call(double, y=u, x=t)
+    program.call(double, y=x, x=t)
+    program.call(double, y=t, x=u)
+    *_, overwrites, copies, remains = group_shapes(program.shape(), [[n] for n in range(5)])
+    assert copies.dead == frozenset()  # t is, and is only read here
+    assert overwrites.fresh == frozenset()  # u is, and is only written here
+    assert remains.fresh == frozenset()
+    assert remains.dead == frozenset({0})  # t is, and is written
 
 
 def even_half(i, y):
