@@ -222,15 +222,15 @@ def private_directory(wish: Path) -> Path:
     return real
 
 
-def write_own(path: Path, text: str) -> None:
+def write_own(path: Path, content: str | bytes) -> None:
     """Write a file, in a private directory, so that no reader sees half of it.
 
     Raises CacheError or OSError.
     """
     directory = private_directory(path.parent)
-    with tempfile.NamedTemporaryFile("w", dir=directory, delete=False, encoding="utf-8") as file:
+    with tempfile.NamedTemporaryFile(dir=directory, delete=False) as file:
         try:
-            file.write(text)
+            file.write(content.encode() if isinstance(content, str) else content)
             file.close()
             os.replace(file.name, directory / path.name)
         except BaseException:

@@ -40,7 +40,41 @@ class Site:
     names: tuple[str, ...] = ()
 
 
-SITES: list[Site] = []
+class Sites:
+    """The sites of all modules, by number.
+
+    Code of a module that was kept on disk comes without its sites: they are made when the first
+    of them is asked for, which is where calls on arrays are pending.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[int, list[Site]] = {}  # by module
+        self._makers: dict[int, Callable[[], list[Site]]] = {}
+
+    def add(self, module: int, make: Callable[[], list[Site]]) -> None:
+        """`make` gives the sites that `number_of` gave numbers of a module to, in that order."""
+        self._makers[module] = make
+
+    def __getitem__(self, number: int) -> Site:
+        module, place = divmod(number, PER_MODULE)
+        sites = self._known.get(module)
+        if sites is None:
+            try:
+                sites = self._known[module] = self._makers[module]()
+            except (RecursionError, MemoryError):  # for now nothing is known of what stands here
+                return Site("", 0, "a statement")
+        return sites[place]
+
+
+PER_MODULE = 1 << 32
+
+
+def number_of(module: int, place: int) -> int:
+    """The number of a module's site number `place`."""
+    return module * PER_MODULE + place
+
+
+SITES = Sites()
 
 
 class Reason:

@@ -15,14 +15,14 @@ _NOT_THE_PROGRAM = ("site-packages", "dist-packages")
 
 
 class RewritingLoader(SourceFileLoader):
-    """Loads a module from its source, rewritten; files of bytecode are neither read nor written.
+    """Loads a module from its source, rewritten; Python's files of bytecode are left alone.
 
     It has no `exec_module` of its own, so that tracebacks do not show it.
     """
 
     def get_code(self, fullname: str) -> CodeType:
         path = self.get_filename(fullname)
-        return rewritten(self.get_data(path), path)
+        return rewritten(self.get_data(path), path, keep=True)
 
 
 class ProgramFinder:

@@ -15,13 +15,15 @@ hand code objects to compilers.
 from __future__ import annotations
 
 import ast
+import warnings
 from copy import copy
 from dataclasses import replace
 from types import CodeType
 from typing import Any, TypeVar
 
+from pyfuser.run import kept
 from pyfuser.run.checks import check_of, launches_last, touches_nothing, unpacking
-from pyfuser.run.guards import SITES, Site
+from pyfuser.run.guards import SITES, Site, number_of
 from pyfuser.run.scopes import Function, Scope, nodes_below
 from pyfuser.run.watched import OUTER, register
 
@@ -35,24 +37,52 @@ _ITEM = "__pyfuser_item__"
 Node = TypeVar("Node", bound=ast.AST)
 
 
-def rewritten(source: bytes | str, file: str) -> CodeType:
+def rewritten(source: bytes | str, file: str, keep: bool = False) -> CodeType:
     """The code of a module with what watches over pending calls; plain where that cannot be.
 
-    Raises SyntaxError and ValueError, as `compile` does.
+    keep: on disk, and use what is kept there. Raises SyntaxError and ValueError, as `compile` does.
     """
-    plain = compile(source, file, "exec", dont_inherit=True)
-    try:
-        tree = ast.parse(source, file)
-        parts = list(nodes_below(tree))
-        if _read_by_compilers(parts):
+    key = kept.key_of(source, file)
+    module = int(key[:32], 16)
+    found = kept.load(key) if keep else None
+    if found is not None:
+        SITES.add(module, lambda: _sites(source, file, module))
+    else:
+        plain = compile(source, file, "exec", dont_inherit=True)
+        try:
+            made = _made(source, file, module)
+            if made is None:
+                return plain
+            rewriter, tree = made
+            code = compile(tree, file, "exec", dont_inherit=True)
+        except RecursionError:
             return plain
-        rewriter = _Rewriter(file, any(isinstance(part, ast.Lambda) for part in parts))
-        rewriter.module(tree)
-        code = compile(tree, file, "exec", dont_inherit=True)
-    except RecursionError:
-        return plain
-    register(code, plain, rewriter.watched)
-    return code
+        SITES.add(module, lambda: rewriter.sites)
+        found = kept.Kept(plain, code, frozenset(rewriter.watched))
+        if keep:
+            kept.save(key, found)
+    register(found.code, found.plain, found.watched)
+    return found.code
+
+
+def _made(source: bytes | str, file: str, module: int) -> tuple[_Rewriter, ast.Module] | None:
+    """A module's rewritten tree, with what rewrote it; None if it must be left as it is."""
+    tree = ast.parse(source, file)
+    parts = list(nodes_below(tree))
+    if _read_by_compilers(parts):
+        return None
+    rewriter = _Rewriter(file, module, any(isinstance(part, ast.Lambda) for part in parts))
+    rewriter.module(tree)
+    return rewriter, tree
+
+
+def _sites(source: bytes | str, file: str, module: int) -> list[Site]:
+    """The sites of a module whose code was kept."""
+    with warnings.catch_warnings():  # the text was compiled before
+        warnings.simplefilter("ignore")
+        made = _made(source, file, module)
+    assert made is not None
+    return made[0].sites
 
 
 def _read_by_compilers(parts: list[ast.AST]) -> bool:
@@ -66,10 +96,15 @@ def _read_by_compilers(parts: list[ast.AST]) -> bool:
 
 
 class _Rewriter:
-    """Rewrites the statements of one module; `watched` names the functions that it did."""
+    """Rewrites the statements of one module.
 
-    def __init__(self, file: str, lambdas: bool) -> None:
+    watched: names the functions that it did. sites: the places where code may have to wait.
+    """
+
+    def __init__(self, file: str, module: int, lambdas: bool) -> None:
         self.file = file
+        self.sites: list[Site] = []
+        self._module = module
         self.watched: set[tuple[str, int]] = set()
         self._calls = 0  # rewritten so far: so one sees whether a block has any
         self._lambdas = _Lambdas(self) if lambdas else None
@@ -196,14 +231,18 @@ class _Rewriter:
     def _check_call(self, node: ast.stmt, scope: Scope) -> ast.expr:
         check, names = check_of(node, scope) or (None, ())
         site = Site(self.file, node.lineno, _text(node), check, names)
-        return ast.Call(_name("__pyfuser_before__"), [_number(site), *map(_name, names)], [])
+        return ast.Call(_name("__pyfuser_before__"), [self._number(site), *map(_name, names)], [])
 
     def _call(
         self, function: str, node: ast.AST, text: str, *arguments: ast.expr | str
     ) -> ast.expr:
         site = Site(self.file, getattr(node, "lineno", 0), text)
         given = [ast.Constant(a) if isinstance(a, str) else a for a in arguments]
-        return ast.Call(_name(function), [_number(site), *given], [])
+        return ast.Call(_name(function), [self._number(site), *given], [])
+
+    def _number(self, site: Site) -> ast.expr:
+        self.sites.append(site)
+        return ast.Constant(number_of(self._module, len(self.sites) - 1))
 
 
 class _Lambdas(ast.NodeTransformer):
@@ -231,11 +270,6 @@ def _through_a_name(node: ast.For, scope: Scope) -> Scope:
     node.body[:0] = [_at(node.target, part) for part in (assignment, gone)]
     node.target = _at(node.target, ast.Name(_ITEM, ast.Store()))
     return replace(scope, names=scope.names | {_ITEM})
-
-
-def _number(site: Site) -> ast.expr:
-    SITES.append(site)
-    return ast.Constant(len(SITES) - 1)
 
 
 def _name(name: str) -> ast.expr:

@@ -8,6 +8,7 @@ is rewritten too calls the twin, and goes on watching.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
@@ -45,7 +46,9 @@ def twin(function: FunctionType) -> FunctionType:
     return made
 
 
-def register(rewritten: CodeType, plain: CodeType, watched: set[tuple[str, int]]) -> None:
+def register(
+    rewritten: CodeType, plain: CodeType, watched: AbstractSet[tuple[str, int]]
+) -> None:
     """Make the functions of a rewritten module known.
 
     plain: what the text compiles to unchanged, for those who compare code with its source.
