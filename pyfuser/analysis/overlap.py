@@ -120,7 +120,7 @@ def _by_syntax(first: Relation, second: Relation, axes: list[_Axis]) -> Verdict 
     wide = {d for d in range(rank) if first.end[d] - first.begin[d] > 1}
     distances: dict[int, int] = {}
     if same_space:
-        pinned = _pinned(axes, rank)
+        pinned = _pinned(axes, first, second, rank)
         if pinned is None:
             return Verdict.NONE
         distances = pinned
@@ -138,20 +138,37 @@ def _by_syntax(first: Relation, second: Relation, axes: list[_Axis]) -> Verdict 
     return Verdict.CROSS if can_differ else None
 
 
-def _pinned(axes: list[_Axis], rank: int) -> dict[int, int] | None:
-    """For iteration indices that some pair of subscripts fixes, p - q; None: contradictory."""
+def _pinned(
+    axes: list[_Axis], first: Relation, second: Relation, rank: int
+) -> dict[int, int] | None:
+    """For iteration indices that some pair of subscripts fixes, p - q; None: contradictory.
+
+    In c p + f = c q + g, p - q is (g - f) / c; rows of length c are those of one iteration.
+    """
     distances: dict[int, int] = {}
     for axis in axes:
-        if axis.first is None or axis.second is None or len(axis.first.terms) != 1:
+        if axis.first is None or axis.second is None:
             continue
-        if axis.first.terms != axis.second.terms:
-            continue
-        ((number, coefficient),) = axis.first.terms
-        if number >= rank:
-            continue  # an inner variable: each call has its own
-        distance = (axis.second.constant - axis.first.constant) // coefficient
-        if distances.setdefault(number, distance) != distance:
-            return None
+        others = dict(axis.second.terms)
+        for number, coefficient in axis.first.terms:
+            if number >= rank or others.get(number) != coefficient:
+                continue  # an inner variable: each call has its own
+            term = Affine(((number, coefficient),), 0)
+            low, high = axis.first.plus(term, -1).span(first.ranges)
+            other_low, other_high = axis.second.plus(term, -1).span(second.ranges)
+            least, greatest = other_low - high, other_high - low
+            if least == greatest:
+                if least % coefficient:
+                    return None
+                distance = least // coefficient
+            elif -abs(coefficient) < least and greatest < abs(coefficient):
+                if not least <= 0 <= greatest:
+                    return None
+                distance = 0
+            else:
+                continue
+            if distances.setdefault(number, distance) != distance:
+                return None
     return distances
 
 

@@ -26,9 +26,9 @@ from pyfuser.analysis.dependences import DependenceGraph, dependences
 from pyfuser.ir import coarse, nodes
 from pyfuser.ir.nodes import Workunit
 from pyfuser.ir.visit import all_expressions, assigned, expressions, statements, sym_of
+from pyfuser.plan.alike import partitioned
 from pyfuser.plan.capabilities import ALL, Capabilities
 from pyfuser.plan.legality import mergeable
-from pyfuser.plan.partition import partition
 from pyfuser.plan.plan import Coarsened, Plan
 from pyfuser.plan.profit import CostModel, cost_model
 from pyfuser.trace.call import Space
@@ -55,7 +55,7 @@ def planned(
 ) -> tuple[TraceShape, DependenceGraph, Plan]:
     """The plan of a trace, with the trace as planned: some of its calls may be coarsened."""
     graph = dependences(trace)
-    plan = partition(trace, graph, capabilities)
+    plan = partitioned(trace, graph, capabilities)
     fine = trace, graph, plan
     chosen = _targets(trace) if capabilities.coarsening else {}
     for _ in range(ROUNDS):
@@ -63,7 +63,7 @@ def planned(
             return fine
         changed = coarsened(trace, chosen)
         graph = dependences(changed)
-        plan = partition(changed, graph, capabilities)
+        plan = partitioned(changed, graph, capabilities)
         alone = _lonely(plan, chosen)
         if not alone:
             return (changed, graph, _noted(plan, chosen)) if _pays(fine, changed, plan) else fine

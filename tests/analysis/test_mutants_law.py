@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pyfuser.analysis import polyhedra
 from pyfuser.analysis.dependences import Kind
 from pyfuser.ir.dtypes import DType
 from tests.analysis.build import S, View, any_of, both, call, expr, loop, region, when, workunit
@@ -130,3 +131,26 @@ def test_the_right_side_of_or_runs_where_the_left_fails():
 
     assert verdict(low(X), looks(any_of)) == "cross"
     assert verdict(low(X), looks(both)) == "none"
+
+
+def rows(length, first, last, write):
+    """Elements `first` to `last` - 1 of iteration i's row, if rows have `length` elements."""
+    i, k, x, y = S("i"), S("k"), View("x"), View("y")
+    body = x[length * i + k] << 1.0 if write else y[i] << x[length * i + k]
+    unit = workunit("rows", [i], [x, y], [loop(k, first, last, [body])])
+    return call(unit, N, region(0, 9 * N), Y)
+
+
+def test_rows_of_iterations_are_told_apart_without_sets(monkeypatch):
+    monkeypatch.setattr(polyhedra, "is_empty", None)
+    assert verdict(rows(4, 0, 4, True), rows(4, 0, 4, False)) == "same"
+    assert verdict(rows(4, 0, 2, True), rows(4, 2, 4, False)) == "none"
+    assert verdict(rows(-4, 0, 4, True), rows(-4, 1, 4, False)) in ("none", "same")
+
+
+def test_rows_that_reach_into_the_next_one_meet_others():
+    assert verdict(rows(4, 0, 5, True), rows(4, 0, 4, False)) == "cross"
+    assert verdict(rows(4, 0, 4, True), rows(4, 0, 5, False)) == "cross"
+    assert verdict(rows(4, 0, 4, True), rows(3, 0, 3, False)) == "cross"
+    assert verdict(rows(4, 4, 8, True), rows(4, 0, 4, False)) == "cross"
+    assert verdict(rows(4, -1, 3, True), rows(4, 0, 4, False)) == "cross"
