@@ -4,7 +4,7 @@ What groups are legal follows from the dependences of a trace, the patterns, wor
 its calls, and from which iteration spaces and arguments are equal. So a trace that equals another
 one in all of that may have its groups. Whether they are the best may depend on sizes: those within
 a power of two count as alike, known scalars too. Sweeps depend on distances, and are never taken
-over.
+over. (Why neighbours do not sweep is told with the sizes of the trace that was planned.)
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pyfuser.trace.call import Space
 from pyfuser.trace.shape import ArgumentShape, CallShape, RegionShape, ScalarShape, TraceShape
 
 MAX_PLANS = 256
-MIN_CALLS = 8  # a partition of less takes no longer than looking for another
+MIN_CALLS = 32  # to plan less takes little longer than to look for a plan
 
 _PLANS: OrderedDict[Hashable, tuple[DependenceGraph, Plan]] = OrderedDict()
 
