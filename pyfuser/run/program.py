@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import sys
@@ -65,6 +66,7 @@ def run(script: str, arguments: list[str], fuse: bool) -> None:
         watch(folder)
     else:
         modes.SWITCHES.allowed = False
+    gc.freeze()  # what is loaded stays: nobody need look for garbage in it
     try:
         code = _compiled(source, path, fuse)
         try:

@@ -23,6 +23,7 @@ only if each trip stores before it loads, and never as zero.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from pyfuser.ir.canonical import fresh
@@ -70,12 +71,18 @@ def replace_scalars(kernel: Kernel) -> Kernel:
     body = workunit.body
     fixed = frozenset((*workunit.indices, *(p.sym for p in workunit.params)))
     overlapping = {sym for pair in kernel.overlaps for sym in pair}
+    written = {s.view if isinstance(s, Store) else s.target for s in _writes(body)}
     for param in workunit.params:
         view = param.sym
-        if param.rank == 0 or view in overlapping:
+        if view not in written or view in overlapping:
             continue
         body = _replace_view(body, view, fixed, view in kernel.dead, view in kernel.fresh)
     return replace(kernel, workunit=replace(workunit, body=body))
+
+
+def _writes(body: Body) -> Iterator[Store | Update]:
+    """The statements that may write an element; others may only read one on the way."""
+    return (s for s in statements(body) if isinstance(s, (Store, Update)) and s.indices)
 
 
 def _replace_view(body: Body, view: Sym, fixed: frozenset[Sym], dead: bool, zero: bool) -> Body:
