@@ -107,7 +107,7 @@ class _Rewriter:
         self._module = module
         self.watched: set[tuple[str, int]] = set()
         self._calls = 0  # rewritten so far: so one sees whether a block has any
-        self._lambdas = _Lambdas(self) if lambdas else None
+        self._lambdas = _Lambdas(self, lambdas)
 
     def module(self, tree: ast.Module) -> None:
         tree.body = self._body(tree.body, Scope())
@@ -160,8 +160,7 @@ class _Rewriter:
         before = self._calls
         for name, value in ast.iter_fields(node):
             if isinstance(value, ast.expr):
-                if self._lambdas is not None:
-                    setattr(node, name, self._lambdas.visit(value))
+                setattr(node, name, self._lambdas.visit(value))
             elif isinstance(value, list) and value and isinstance(value[0], ast.stmt):
                 setattr(node, name, self._block(value, scope))
             elif isinstance(value, list):
@@ -189,9 +188,9 @@ class _Rewriter:
                 part.type = _at(part.type, ast.BoolOp(ast.Or(), [guard, part.type]))
         elif isinstance(part, ast.match_case):
             part.body = self._block(part.body, scope)
-            if part.guard is not None and self._lambdas is not None:
+            if part.guard is not None:
                 self._lambdas.visit(part.guard)
-        elif isinstance(part, ast.AST) and self._lambdas is not None:
+        elif isinstance(part, ast.AST):
             self._lambdas.visit(part)
 
     def _function(self, node: Function, scope: Scope) -> list[ast.stmt]:
@@ -201,7 +200,7 @@ class _Rewriter:
         first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
         self.watched.add((node.name, first))
         before = self._calls
-        for decorator in node.decorator_list if self._lambdas is not None else ():
+        for decorator in node.decorator_list:
             self._lambdas.visit(decorator)
         node.body = self._body(node.body, scope.inside(node))
         self._calls = before  # its calls are made when it is called
@@ -248,8 +247,12 @@ class _Rewriter:
 class _Lambdas(ast.NodeTransformer):
     """Lambdas flush before they do anything: a signal or a finaliser may call them."""
 
-    def __init__(self, rewriter: _Rewriter) -> None:
+    def __init__(self, rewriter: _Rewriter, present: bool) -> None:
         self._rewriter = rewriter
+        self._present = present  # in the module: most have none, and need no look
+
+    def visit(self, node: ast.AST) -> Any:
+        return super().visit(node) if self._present else node
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
         self.generic_visit(node)

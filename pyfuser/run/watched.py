@@ -46,9 +46,7 @@ def twin(function: FunctionType) -> FunctionType:
     return made
 
 
-def register(
-    rewritten: CodeType, plain: CodeType, watched: AbstractSet[tuple[str, int]]
-) -> None:
+def register(rewritten: CodeType, plain: CodeType, watched: AbstractSet[tuple[str, int]]) -> None:
     """Make the functions of a rewritten module known.
 
     plain: what the text compiles to unchanged, for those who compare code with its source.
