@@ -120,6 +120,7 @@ class _History:
         self._touches: list[tuple[Touch, ...]] = []  # of each kind
         self._spans: list[frozenset[_Span]] = []  # of each kind
         self._members: list[int] = []  # of each kind: its calls
+        self._own: list[list[int]] = []  # of each kind: the numbers of its spans
         self._calls: list[int] = []  # the kind of each call
         self._spans_of: dict[int, dict[_Span, int]] = {}  # by cluster: the spans' numbers
         self._users: list[int] = []  # of each span: the calls that touch it
@@ -134,17 +135,22 @@ class _History:
             self._touches.append(found)
             self._spans.append(_spans(found))
             self._members.append(0)
+            self._own.append([])
 
     def add(self, kind: int) -> None:
         """Append a call of a kind."""
         bit = 1 << len(self._calls)
         self._calls.append(kind)
         self._members[kind] |= bit
-        for span in self._spans[kind]:
-            numbers = self._spans_of.setdefault(span.cluster, {})
-            number = numbers.setdefault(span, len(self._users))
-            if number == len(self._users):
-                self._users.append(0)
+        own = self._own[kind]
+        if not own:
+            for span in self._spans[kind]:
+                numbers = self._spans_of.setdefault(span.cluster, {})
+                number = numbers.setdefault(span, len(self._users))
+                if number == len(self._users):
+                    self._users.append(0)
+                own.append(number)
+        for number in own:
             self._users[number] |= bit
 
     def alike(self, source: int) -> int:

@@ -37,6 +37,13 @@ class _Use(NamedTuple):
     high: int
 
 
+class _Effect(NamedTuple):
+    """Whether a call may read a value, and whether it certainly overwrites it."""
+
+    reads: bool
+    kills: bool
+
+
 class Liveness:
     """The lifetimes of everything the calls of a trace write."""
 
@@ -47,6 +54,7 @@ class Liveness:
             for cluster in {a.cluster for a in call.arguments if isinstance(a, RegionShape)}:
                 self._users.setdefault(cluster, []).append(position)
         self._uses: dict[int, dict[int, list[_Use]]] = {}  # by kind of call, by cluster
+        self._effects: dict[tuple[int, int, int, int], _Effect] = {}  # see `_effect`
 
     def is_dead_after(self, cluster: int, positions: Sequence[int]) -> bool:
         """Whether nobody but a group's own calls reads what they write to a cluster.
@@ -60,17 +68,18 @@ class Liveness:
         if group >> last & 1 and not self._trace.clusters[cluster].temporary:
             return False  # what the last user writes stays
         return not any(
-            use.access.mode is not Mode.READ and self._follow(position, use, group).escapes
+            use.access.mode is not Mode.READ
+            and self._follow(position, cluster, number, group).escapes
             for position in positions
-            for use in self._accesses(position, cluster)
+            for number, use in enumerate(self._accesses(position, cluster))
         )
 
     def lifetime(self, position: int, cluster: int) -> Lifetime:
         """The lifetime of what one call writes to a cluster."""
         readers, escapes = 0, False
-        for use in self._accesses(position, cluster):
+        for number, use in enumerate(self._accesses(position, cluster)):
             if use.access.mode is not Mode.READ:
-                found = self._follow(position, use, -1)
+                found = self._follow(position, cluster, number, -1)
                 readers, escapes = readers | found.readers, escapes or found.escapes
         return Lifetime(readers, escapes)
 
@@ -87,28 +96,45 @@ class Liveness:
                 known.setdefault(region.cluster, []).append(use)
         return known.get(cluster, ())
 
-    def _follow(self, position: int, use: _Use, group: int) -> Lifetime:
-        """Look for readers of a written value until it is overwritten.
+    def users(self, cluster: int) -> Sequence[int]:
+        """The calls that have to do with a cluster, ascending."""
+        return self._users[cluster]
 
-        One outside of `group` (a bit set) ends the search: to it the value escapes.
+    def _follow(self, position: int, cluster: int, number: int, group: int) -> Lifetime:
+        """Look for readers of a value until it is overwritten.
+
+        number: of the access that wrote it, among those of its call to the cluster. A reader
+        outside of `group` (a bit set) ends the search: to it the value escapes.
         """
-        access, region, low, high = use
         readers = 0
-        users = self._users[region.cluster]
-        later = users[bisect_right(users, position) :]
-        for user in later[:MAX_LATER]:
-            killed = False
-            for other, where, first, last in self._accesses(user, region.cluster):
-                if other.mode is Mode.WRITE:
-                    killed |= where == region and _overwrites(other, access)
-                elif first <= high and low <= last:
-                    readers |= 1 << user
-            if readers & ~group:
-                return Lifetime(readers, True)
-            if killed:
+        users = self._users[cluster]
+        first = bisect_right(users, position)
+        for user in users[first : first + MAX_LATER]:
+            reads, kills = self._effect(position, cluster, number, user)
+            if reads:
+                readers |= 1 << user
+                if not group >> user & 1:
+                    return Lifetime(readers, True)
+            if kills:
                 return Lifetime(readers, False)
-        temporary = self._trace.clusters[region.cluster].temporary
-        return Lifetime(readers, not temporary or len(later) > MAX_LATER)
+        temporary = self._trace.clusters[cluster].temporary
+        return Lifetime(readers, not temporary or len(users) - first > MAX_LATER)
+
+    def _effect(self, position: int, cluster: int, number: int, user: int) -> _Effect:
+        """What a later call does to the value that an access of an earlier one wrote."""
+        kinds = self._trace.kinds
+        key = kinds[position], cluster, number, kinds[user]
+        known = self._effects.get(key)
+        if known is None:
+            access, region, low, high = self._accesses(position, cluster)[number]
+            reads = kills = False
+            for other, where, first, last in self._accesses(user, cluster):
+                if other.mode is Mode.WRITE:
+                    kills |= where == region and _overwrites(other, access)
+                elif first <= high and low <= last:
+                    reads = True
+            known = self._effects[key] = _Effect(reads, kills)
+        return known
 
 
 @lru_cache(maxsize=4)

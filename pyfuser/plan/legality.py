@@ -35,25 +35,40 @@ class Legality:
             self.predecessors[sink] |= 1 << source
             forbidden[sink] |= 1 << source
         self._reasons = links
+        distinct = dict(zip(trace.kinds, trace.calls, strict=True))
+        self._mergeable = {kind: mergeable(call) for kind, call in distinct.items()}
         self._apart = _paths_that_separate(self.predecessors, forbidden)
         self.compatible = self._compatible()
 
     def may_share_loop(self, first: int, second: int) -> Rejection | None:
         """None if they may, else why not; first < second."""
+        reason = self.reason(first, second)
+        if reason is None:
+            return None
+        own = self._own_reason(first, second)
+        dependence = None if own else self._forbidding.get((first, second))
+        return Rejection(first, second, reason, dependence)
+
+    def reason(self, first: int, second: int) -> str | None:
+        """The reason of the rejection, if there is one."""
         if self.compatible[second] >> first & 1:
             return None
-        dependence = None
-        reason = self._reasons.get((first, second)) or self._kinds_differ(first, second)
-        if not reason:
-            dependence = self._forbidding.get((first, second))
-            reason = "cycle"
-            if dependence:
-                reason = _UNKNOWN if dependence.unknown else dependence.kind.value
-        return Rejection(first, second, reason, dependence)
+        reason = self._own_reason(first, second)
+        if reason:
+            return reason
+        dependence = self._forbidding.get((first, second))
+        if dependence is None:
+            return "cycle"
+        return _UNKNOWN if dependence.unknown else dependence.kind.value
+
+    def _own_reason(self, first: int, second: int) -> str | None:
+        """A reason that is no dependence."""
+        return self._reasons.get((first, second)) or self._kinds_differ(first, second)
 
     def _kinds_differ(self, first: int, second: int) -> str | None:
         a, b = self._trace.calls[first], self._trace.calls[second]
-        if not (mergeable(a) and mergeable(b)):
+        kinds = self._trace.kinds
+        if not (self._mergeable[kinds[first]] and self._mergeable[kinds[second]]):
             return "opaque" if _has_effect(a.workunit) or _has_effect(b.workunit) else "pattern"
         return "space" if a.space != b.space else None
 
@@ -61,8 +76,9 @@ class Legality:
         size = len(self._trace.calls)
         result = [1 << n for n in range(size)]
         members: dict[object, int] = {}
+        kinds = self._trace.kinds
         for position, call in enumerate(self._trace.calls):
-            if not mergeable(call):
+            if not self._mergeable[kinds[position]]:
                 continue
             same = members.get(call.space, 0)
             members[call.space] = same | 1 << position
@@ -104,11 +120,17 @@ def _links(trace: TraceShape) -> dict[tuple[int, int], str]:
     """Pairs that are ordered, and kept apart, by something else than memory."""
     links: dict[tuple[int, int], str] = {}
     printed = -1
-    for position, call in enumerate(trace.calls):
-        for argument in call.arguments:
-            if isinstance(argument, FutureShape):
-                links[argument.producer, position] = "scalar"
-        if _has_effect(call.workunit):
+    known: dict[
+        int, tuple[list[int], bool]
+    ] = {}  # by kind: producers, and whether it has an effect
+    for position, (kind, call) in enumerate(zip(trace.kinds, trace.calls, strict=True)):
+        if kind not in known:
+            futures = [a.producer for a in call.arguments if isinstance(a, FutureShape)]
+            known[kind] = futures, _has_effect(call.workunit)
+        producers, effect = known[kind]
+        for producer in producers:
+            links[producer, position] = "scalar"
+        if effect:
             if printed >= 0:
                 links.setdefault((printed, position), "opaque")
             printed = position

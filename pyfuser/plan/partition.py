@@ -306,10 +306,13 @@ def _rejections(
 ) -> Iterator[Rejection]:
     """Why neighbours do not share a kernel; each kind of reason once for a pair of workunits."""
     home = {call: calls for calls in groups for call in calls}
-    seen: set[tuple[str, ...]] = set()
+    seen: set[tuple[str | None, ...]] = set()
     for second in range(1, len(trace.calls)):
         for first in range(max(0, second - NEARBY), second):
             if home[first] is home[second]:
+                continue
+            names = trace.calls[first].workunit.name, trace.calls[second].workunit.name
+            if (*names, planner.legality.reason(first, second)) in seen:
                 continue
             rejection = planner.legality.may_share_loop(first, second)
             if rejection is None and first == second - 1:

@@ -30,11 +30,6 @@ class GroupShape(NamedTuple):
 
 def group_shapes(trace: TraceShape, groups: Sequence[Sequence[int]]) -> list[GroupShape]:
     """The shapes of a trace's groups, each given by its calls' places."""
-    users: dict[int, list[int]] = {}
-    for position, call in enumerate(trace.calls):
-        for shape in call.arguments:
-            if isinstance(shape, RegionShape):
-                users.setdefault(shape.cluster, []).append(position)
     lifetimes = liveness(trace)
     known: dict[tuple[int, ...], _Members] = {}  # by the kinds of the calls: most come again
     shapes = []
@@ -43,7 +38,7 @@ def group_shapes(trace: TraceShape, groups: Sequence[Sequence[int]]) -> list[Gro
         members = known.get(kinds)
         if members is None:
             members = known[kinds] = _members([trace.calls[position] for position in group])
-        shapes.append(_group_shape(trace, group, members, users, lifetimes))
+        shapes.append(_group_shape(trace, group, members, lifetimes))
     return shapes
 
 
@@ -111,7 +106,6 @@ def _group_shape(
     trace: TraceShape,
     group: Sequence[int],
     members: _Members,
-    users: dict[int, list[int]],
     lifetimes: Liveness,
 ) -> GroupShape:
     numbers = members.numbers
@@ -120,7 +114,7 @@ def _group_shape(
     fresh = {
         numbers[c]
         for c in members.read
-        if trace.clusters[c].fresh and _all_inside(users[c], inside, group[-1])
+        if trace.clusters[c].fresh and _all_inside(lifetimes.users(c), inside, group[-1])
     }
     return GroupShape(members.calls, frozenset(dead), frozenset(fresh))
 

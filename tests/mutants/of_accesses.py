@@ -186,15 +186,15 @@ MUTANTS = (
     Mutant(
         "a view that is written before is zero",
         "transform/group.py",
-        "if trace.clusters[c].fresh and _all_inside(users[c], inside, group[-1])",
+        "if trace.clusters[c].fresh and _all_inside(lifetimes.users(c), inside, group[-1])",
         "if trace.clusters[c].fresh",
         "transform/test_mutants_passes.py::test_a_view_is_zero_only_for_those_who_see_it_first",
     ),
     Mutant(
         "allocated memory is zero",
         "transform/group.py",
-        "if trace.clusters[c].fresh and _all_inside(users[c], inside, group[-1])",
-        "if _all_inside(users[c], inside, group[-1])",
+        "if trace.clusters[c].fresh and _all_inside(lifetimes.users(c), inside, group[-1])",
+        "if _all_inside(lifetimes.users(c), inside, group[-1])",
         "transform/test_scalars.py::test_conditional_store_stays_where_it_is",
     ),
 )
