@@ -123,8 +123,8 @@ MUTANTS = (
     Mutant(
         "an overwrite of another region kills",
         "analysis/liveness.py",
-        "killed |= where == region and _overwrites(other, access)",
-        "killed |= _overwrites(other, access)",
+        "kills |= where == region and _overwrites(other, access)",
+        "kills |= _overwrites(other, access)",
         "analysis/test_liveness.py::test_what_may_leave_an_element_does_not",
     ),
     Mutant(
@@ -144,21 +144,21 @@ MUTANTS = (
     Mutant(
         "nothing is read after the trace",
         "analysis/liveness.py",
-        "return Lifetime(readers, not temporary or len(later) > MAX_LATER)",
-        "return Lifetime(readers, len(later) > MAX_LATER)",
+        "return Lifetime(readers, not temporary or len(users) - first > MAX_LATER)",
+        "return Lifetime(readers, len(users) - first > MAX_LATER)",
         "transform/test_scalars.py::test_store_is_forwarded_and_kept_for_a_live_view",
     ),
     Mutant(
         "no reader comes late",
         "analysis/liveness.py",
-        "return Lifetime(readers, not temporary or len(later) > MAX_LATER)",
+        "return Lifetime(readers, not temporary or len(users) - first > MAX_LATER)",
         "return Lifetime(readers, not temporary)",
         "analysis/test_liveness.py::test_gives_up_far_away",
     ),
     Mutant(
         "other groups read nothing",
         "analysis/liveness.py",
-        "if readers & ~group:",
+        "if not group >> user & 1:",
         "if False:",
         "analysis/test_liveness.py::test_groups",
     ),

@@ -84,6 +84,13 @@ MUTANTS = (
         "analysis/test_dependences.py::test_subscripts",
     ),
     Mutant(
+        "rows may reach into the next one",
+        "analysis/overlap.py",
+        "elif -abs(coefficient) < least and greatest < abs(coefficient):",
+        "elif -abs(coefficient) <= least and greatest <= abs(coefficient):",
+        "analysis/test_mutants_law.py::test_rows_that_reach_into_the_next_one_meet_others",
+    ),
+    Mutant(
         "an index that no subscript holds does not matter",
         "analysis/overlap.py",
         "if wide <= distances.keys() and not any(distances.values()):",

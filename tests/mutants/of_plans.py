@@ -15,9 +15,16 @@ MUTANTS = (
         "plan/test_partition.py::test_reasons",
     ),
     Mutant(
+        "partitions of other dependences are taken over",
+        "plan/alike.py",
+        "if found is not None and found[0] == graph:",
+        "if found is not None:",
+        "plan/test_alike.py::test_other_dependences_are_planned_anew",
+    ),
+    Mutant(
         "a Future links nothing",
         "plan/legality.py",
-        'links[argument.producer, position] = "scalar"',
+        'links[producer, position] = "scalar"',
         "pass",
         "plan/test_partition.py::test_a_result_that_a_later_call_takes",
     ),
