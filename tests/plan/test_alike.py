@@ -12,7 +12,8 @@ from pyfuser.plan.alike import partitioned
 from pyfuser.plan.capabilities import ALL
 from pyfuser.plan.partition import partition
 from pyfuser.trace.shape import CallShape, TraceShape
-from tests.plan.test_family import ADD, COPY_FROM, PUT, call, trace, view
+from tests.analysis.build import call_on, region, trace
+from tests.plan.test_family import ADD, COPY_FROM, PUT
 
 
 @pytest.fixture(autouse=True)
@@ -31,8 +32,8 @@ def planned(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[TraceShape]]:
 
 def steps(n: int, k: int = 0, extent: int = 1000) -> list[CallShape]:
     """x = v; y[i] = x[i + k]; z += y; and so on."""
-    x, y, z = (view(c, extent) for c in range(3))
-    step = [call(PUT, n, x, 1.0), call(COPY_FROM, n, x, y, k), call(ADD, n, y, z)]
+    x, y, z = (region(c, extent) for c in range(3))
+    step = [call_on(PUT, n, x, 1.0), call_on(COPY_FROM, n, x, y, k), call_on(ADD, n, y, z)]
     return step * 12
 
 
@@ -62,17 +63,17 @@ def test_other_dependences_are_planned_anew(planned):
 
 def test_other_neighbours_in_memory_are_planned_anew(planned):
     def through(*starts: int) -> list[CallShape]:
-        views = [view(0, 100, start=start) for start in starts]
-        return [call(PUT, 100, views[k % len(views)], 1.0) for k in range(36)]
+        views = [region(0, 100, offset=8 * start) for start in starts]
+        return [call_on(PUT, 100, views[k % len(views)], 1.0) for k in range(36)]
 
     assert len(plan(through(1024, 1200)).groups) != len(plan(through(1024, 1100)).groups)
     assert len(planned) == 2
 
 
 def test_other_equalities_are_planned_anew(planned):
-    x, y = view(0, 1000), view(1, 1000)
-    same = [call(PUT, 600, x, 1.0), call(PUT, 600, y, 1.0)] * 18
-    other = [call(PUT, 600, x, 1.0), call(PUT, 601, y, 1.0)] * 18
+    x, y = region(0, 1000), region(1, 1000)
+    same = [call_on(PUT, 600, x, 1.0), call_on(PUT, 600, y, 1.0)] * 18
+    other = [call_on(PUT, 600, x, 1.0), call_on(PUT, 601, y, 1.0)] * 18
     assert plan(same).groups != plan(other).groups
     assert len(planned) == 2
 
