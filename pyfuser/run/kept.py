@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import importlib.util
 import marshal
+import os
 import sys
 from functools import cache
 from pathlib import Path
@@ -46,7 +47,10 @@ def key_of(source: bytes | str, file: str) -> str:
 def _identity() -> bytes:
     """What rewrites, and for which Python."""
     folder = Path(__file__).parent
-    texts = [(folder / name).read_bytes() for name in _REWRITER]
+    try:
+        texts = [(folder / name).read_bytes() for name in _REWRITER]
+    except OSError:  # PyFuser is installed without its sources: nothing is kept beyond this process
+        return os.urandom(32)
     python = f"{sys.implementation.cache_tag} {sys.flags.optimize}".encode()
     return b"\0".join([python, importlib.util.MAGIC_NUMBER, *texts])
 

@@ -150,6 +150,18 @@ def test_the_key_has_all_that_the_code_depends_on() -> None:
     assert len({key, *others}) == 4
 
 
+def test_without_the_sources_of_pyfuser_keys_are_of_this_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept, "__file__", str(tmp_path / "kept.py"))
+    kept._identity.cache_clear()
+    first = kept.key_of("x = 1", "/a.py")
+    assert first == kept.key_of("x = 1", "/a.py")
+    kept._identity.cache_clear()
+    assert first != kept.key_of("x = 1", "/a.py")
+    kept._identity.cache_clear()
+
+
 def test_modules_are_kept_beside_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Settings:
         cache_dir = tmp_path / "cache"
