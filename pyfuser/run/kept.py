@@ -22,8 +22,6 @@ from pyfuser.errors import CacheError
 from pyfuser.files import read_own
 from pyfuser.settings import SETTINGS
 
-_REWRITER = ("rewrite.py", "checks.py", "harmless.py", "scopes.py", "watched.py")
-
 
 class Kept(NamedTuple):
     """What a module's text compiles to, plainly and rewritten.
@@ -46,9 +44,9 @@ def key_of(source: bytes | str, file: str) -> str:
 @cache
 def _identity() -> bytes:
     """What rewrites, and for which Python."""
-    folder = Path(__file__).parent
+    sources = sorted(Path(__file__).parent.glob("*.py"))
     try:
-        texts = [(folder / name).read_bytes() for name in _REWRITER]
+        texts = [source.read_bytes() for source in sources] or [os.urandom(32)]
     except OSError:  # PyFuser is installed without its sources: nothing is kept beyond this process
         return os.urandom(32)
     python = f"{sys.implementation.cache_tag} {sys.flags.optimize}".encode()
