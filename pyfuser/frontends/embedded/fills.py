@@ -108,7 +108,8 @@ def _recordable(view: ViewMemory) -> bool:
         and not USE.devices  # there the host's memory need not be the newest
         and not view._code & (READ_ONLY | ATOMIC)
         and 1 <= len(region.shape) <= _MAX_RANK
-        and 0 < max(region.shape) < _MAX_INDEX
+        and min(region.shape) > 0  # else there is nothing to do
+        and max(region.shape) < _MAX_INDEX
         and (buffer.pending > 0 or traced(False))
     )
 

@@ -34,6 +34,11 @@ def put(i, x, v):
 
 
 @pk.workunit
+def put2(i, j, x, v):
+    x[i][j] = v
+
+
+@pk.workunit
 def copy(i, x, y):
     y[i] = x[i]
 
@@ -109,6 +114,18 @@ def test_recorded_fills_store_what_numpy_stores(shape, dtype, layout):
         v[:] = 7
     assert_array_equal(np.asarray(v), np.full(shape, 7))
     assert_array_equal(np.asarray(w), np.full(shape, 100))
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0)])
+def test_views_without_elements_are_filled_by_no_call(shape):
+    v, w = pk.View(shape, pk.double), pk.View(shape, pk.double)
+    with pyfuser.fusing():
+        pk.parallel_for(pk.MDRangePolicy([0, 0], shape), put2, x=v, v=1.0)
+        v.fill(7)
+        v[...] = w
+        w.fill(7)
+        assert not {"fill", "copy"} & set(pending())
+    assert np.asarray(v).shape == np.asarray(w).shape == shape
 
 
 @pytest.mark.parametrize(
