@@ -44,6 +44,9 @@ _FLAGS = (
     # g++ before 12.4, 13.3 and 14 may address the memory of a loop as 0 + index (its bug 110702:
     # one base with steps of two sizes or signs), and drop calls that touch only "invalid" memory.
     "-fno-delete-null-pointer-checks",
+    # Stores that became values of one local meet behind their branches. g++ makes no vector
+    # operations of more than four that do, though it does of as many stores.
+    "--param=max-tree-if-conversion-phi-args=64",
     "-fno-exceptions",
     "-fno-rtti",
     "-w",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 from pyfuser.counters import COUNTERS
 from pyfuser.engine import compiler, native
 from pyfuser.engine.cache import KernelCache
-from pyfuser.engine.compiler import build_identity, compile_library, find_compiler
+from pyfuser.engine.compiler import build_identity, compile_library, find_compiler, flags
 from pyfuser.errors import CompilerError
 from pyfuser.settings import SETTINGS
 from tests.codegen.build import case
@@ -133,3 +134,19 @@ def test_a_compiler_that_cannot_be_run(tmp_path: Path) -> None:
     source.write_text("")
     with pytest.raises(CompilerError, match="cannot be run"):
         compile_library(find_compiler(str(program)), source, tmp_path / "kernel.so")
+
+
+@pytest.mark.parametrize("branches", [2, 8, 40])
+def test_values_that_meet_behind_many_branches_become_vectors(
+    tmp_path: Path, branches: int
+) -> None:
+    chain = "else ".join(f"if (x[i] < {k}) v = x[i] * {k + 3}; " for k in range(branches))
+    source = tmp_path / "loop.cpp"
+    source.write_text(
+        "void loop(long n, double* __restrict__ y, const double* __restrict__ x) {\n"
+        f"for (long i = 0; i < n; ++i) {{ double v = 0; {chain} y[i] = v; }}\n}}\n"
+    )
+    command = [*find_compiler(SETTINGS.compiler).command, *flags(False)]
+    command += ["-fopt-info-vec-optimized", str(source), "-o", str(tmp_path / "loop.so")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "loop vectorized" in done.stderr
