@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import math
+from collections.abc import Set
 
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import AtomicFetch, Const, Eval, Expr, Update
+from pyfuser.ir.nodes import AtomicFetch, Body, Const, Eval, Expr, Load, Stmt, Store, Sym, Update
+from pyfuser.ir.visit import all_expressions, map_body, statements, sym_of
 from pyfuser.lower import convert
 from pyfuser.lower.context import Context
 from pyfuser.lower.expressions import index, indexed
@@ -60,6 +63,35 @@ def value(ctx: Context, name: str, node: ast.Call) -> Expr:
         raise ctx.error(node, f"{name} has no value: use {fetch} for the old one")
     op, view, indices, operand = _parts(ctx, name, node)
     return AtomicFetch(op, view.sym, indices, operand, None, ctx.location(node))
+
+
+def with_traits(body: Body, views: Set[Sym]) -> Body:
+    """A body in which every access of Views with the trait Atomic is atomic, as in Kokkos.
+
+    An iteration may then see what others wrote: its loads are not those of an element that is its
+    own, whose value is known from before. In a body that only reads such a View they are.
+    """
+    writes = {sym_of(s) for s in statements(body) if isinstance(s, (Store, Update))}
+    writes |= {sym_of(e) for e in all_expressions(body) if isinstance(e, AtomicFetch)}
+    views = {view for view in views if view in writes}
+    if not views:
+        return body
+
+    def fetched(e: Expr) -> Expr:
+        if not isinstance(e, Load) or e.view not in views:
+            return e
+        # Exchanges a value for itself, where it is that: no atomic changes less.
+        integer = e.dtype.is_integer
+        some = Const(0, DType.INT32) if integer else Const(math.nan, DType.FLOAT64)
+        same = convert.cast(some, e.dtype)
+        return AtomicFetch("compare_exchange", e.view, e.indices, same, same, e.location)
+
+    def stored(s: Stmt) -> Stmt:
+        if not isinstance(s, Store) or s.view not in views:
+            return s
+        return Update("exchange", s.view, s.indices, s.value, True, s.location)
+
+    return map_body(body, fetched, stored)
 
 
 def _parts(ctx: Context, name: str, node: ast.Call) -> tuple[str, ViewRef, tuple[Expr, ...], Expr]:

@@ -12,6 +12,7 @@ from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Accumulator, Declare, Param, Read, Sym, Workunit
 from pyfuser.lower import calls, control, expressions, names, statements
 from pyfuser.lower.annotation import Annotation
+from pyfuser.lower.atomics import with_traits
 from pyfuser.lower.context import Context, Record, Shared, Variable
 from pyfuser.lower.convert import cast
 from pyfuser.lower.free import root, unchanged, unwrapped
@@ -101,7 +102,7 @@ def lower(
                 header.source.node, "random numbers need teams of one thread: use pk.AUTO"
             )
         context.out[:0] = first_state(state, pool, indices)
-    body = without_returns(tuple(context.out))
+    body = without_returns(with_traits(tuple(context.out), context.shared.atomic))
     if team is not None and team.size > 1:
         body = in_lockstep(body, team, {a.sym for a in accumulators})
     workunit = Workunit(
