@@ -197,6 +197,51 @@ def writes() -> Outputs:
     return {"x": np.array(x.data), "y": np.array(y.data)}
 
 
+def fills() -> Outputs:
+    """Views and parts are set to numbers while calls are pending that read or write them."""
+    x, y, z = vector(), pk.View([N], pk.double), pk.View([N], pk.double)
+    pk.parallel_for(N, copy, y=y, x=x)
+    x.fill(3)  # anti: y has the old values
+    pk.parallel_for(N, scale, y=z, x=x, a=2.0)
+    z[:] = 5  # output
+    pk.parallel_for(N, scale, y=x, x=z, a=4.0)
+    found: Outputs = {"y": np.array(y.data), "x": np.array(x.data)}
+    pk.parallel_for(N, grow, x=x)
+    part = x[2:6]
+    part.fill(7)
+    pk.parallel_for(4, grow, x=part)
+    x[4:8] = 9
+    pk.parallel_for(N, grow, x=x)
+    part[:] = part[0] + 100
+    pk.parallel_for(N, grow, x=x)
+    sum_of_x = pk.parallel_reduce(N, total, x=x)
+    y.fill(sum_of_x)
+    pk.parallel_for(N, grow, x=y)
+    z[:] = pk.parallel_reduce(N, total, x=y)
+    x.fill(0)
+    pk.parallel_for(N, copy, y=x, x=z)
+    found.update({"sum": sum_of_x, "filled": np.array(y.data), "set": np.array(x.data)})
+    memory = np.arange(1.0, N + 1)
+    wrapped = pk.array(memory)
+    pk.parallel_for(N, copy, y=y, x=wrapped)
+    wrapped.fill(2)
+    pk.parallel_for(N, grow, x=wrapped)
+    wrapped[:] = 30
+    pk.parallel_for(N, grow, x=wrapped)
+    pk.fence()
+    found.update({"array": memory.copy(), "before": np.array(y.data)})
+    matrix = pk.View([4, 3], pk.double)
+    pk.parallel_for(3, grow, x=matrix[1, :])
+    matrix[1, :] = 6
+    matrix[:, 2] = 8
+    pk.parallel_for(3, grow, x=matrix[1, :])
+    dead = vector()
+    dead.fill(1)
+    pk.parallel_for(N, grow, x=dead)
+    found.update({"matrix": np.array(matrix.data), "dead": pk.parallel_reduce(N, total, x=dead)})
+    return found
+
+
 def aliases() -> Outputs:
     x, y = vector(), pk.View([N], pk.double)
     left, right = x[0 : N - 1], x[1:N]
@@ -333,8 +378,8 @@ def lifetimes() -> Outputs:
 
 
 CASES: tuple[Callable[[], Outputs], ...] = (
-    chain, bound_before, reads, writes, aliases, dependences, futures, types, arrays, ours_not,
-    mistakes, lifetimes,
+    chain, bound_before, reads, writes, fills, aliases, dependences, futures, types, arrays,
+    ours_not, mistakes, lifetimes,
 )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 from functools import cache
@@ -60,6 +61,7 @@ def run(script: Path, *arguments: str, **settings: str) -> subprocess.CompletedP
     folder = SETTINGS.cache_dir / "pykokkos" / f"{script.stem}-{digest}"
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(folder / "lock"):
+        _drop_unfinished(folder)
         return subprocess.run(
             [require(), str(script), *arguments],
             cwd=folder,
@@ -70,6 +72,13 @@ def run(script: Path, *arguments: str, **settings: str) -> subprocess.CompletedP
         )
 
 
+def _drop_unfinished(folder: Path) -> None:
+    """Remove kernels whose compilation was interrupted, which PyKokkos would take for whole."""
+    for source in list(folder.rglob("bindings.cpp")):
+        if not any(source.parent.glob("*.so")):
+            shutil.rmtree(source.parent)
+
+
 @cache
 def outputs(mode: str, engine: str = "native", *more: str) -> dict[str, Any]:
     """What `cases.py` makes in a mode; `more`: further arguments of it."""
@@ -78,6 +87,7 @@ def outputs(mode: str, engine: str = "native", *more: str) -> dict[str, Any]:
     file.parent.mkdir(parents=True, exist_ok=True)
     done = run(HERE / "cases.py", mode, str(file), *more, **settings)
     assert done.returncode == 0, done.stderr + done.stdout
+    assert "PyKokkos cannot run" not in done.stderr, done.stderr  # and the native engine did
     found: dict[str, Any] = json.loads(file.read_text())
     file.unlink()
     return found

@@ -7,8 +7,8 @@ import pytest
 from tests.upstream import installed
 
 NAMES = (
-    "chain", "bound_before", "reads", "writes", "aliases", "dependences", "futures", "types",
-    "arrays", "ours_not", "mistakes", "lifetimes",
+    "chain", "bound_before", "reads", "writes", "fills", "aliases", "dependences", "futures",
+    "types", "arrays", "ours_not", "mistakes", "lifetimes",
 )  # fmt: skip
 MODES = (("traced", "native"), ("careful", "native"), ("traced", "pykokkos"))
 
