@@ -133,7 +133,9 @@ class PyKokkos:
         self._spare = spare
 
     def refusal(self, pattern: str, workunit: Workunit) -> str | None:
-        """Why PyKokkos' language has no such kernel."""
+        """Why PyKokkos itself runs such a call; over an MDRangePolicy it cannot."""
+        if len(workunit.indices) > 1:
+            return None
         return pykokkos.refusal(pattern, workunit)
 
     def prepare(self, wanted: Wanted) -> Sequence[Launchable]:

@@ -99,6 +99,14 @@ def test_what_pykokkos_is_given(
     assert (found is None) if why is None else (found is not None and why in found)
 
 
+def test_pykokkos_itself_runs_what_it_is_not_given_but_no_calls_over_two_indices() -> None:
+    for function, extents, left in ((turned, [4], True), (flat, [4, 1], False)):
+        kernel = case(function, extents, arrays, "for").kernel
+        assert (ENGINE.refusal("for", kernel.workunit) is not None) is left
+        (launchable,) = ENGINE.prepare([((kernel,), ())])
+        assert not isinstance(launchable, pykokkos.Launchable)  # natively, if it is recorded
+
+
 def by_python(function: Any, pattern: str, space: Any, arguments: dict[str, Any]) -> Any:
     """What PyKokkos is asked, done by Python: the source is plain Python, too."""
     _, begin, end = space
