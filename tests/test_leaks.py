@@ -244,7 +244,7 @@ def test_every_memo_has_a_limit() -> None:
     assert unlimited <= ONCE_A_PROCESS
 
 
-#: Compilers, processors, the cache directory, libraries and the functions in them.
+#: Compilers, processors, directories, sources of ours, libraries and the functions in them.
 ONCE_A_PROCESS = {
     "pyfuser.accelerator.known",
     "pyfuser.analysis.polyhedra._library",
@@ -259,6 +259,8 @@ ONCE_A_PROCESS = {
     "pyfuser.machine.cpu_identity",
     "pyfuser.machine.identity",
     "pyfuser.machine.known",
+    "pyfuser.run.kept._directory",
+    "pyfuser.run.kept._identity",
 }
 
 

@@ -72,7 +72,7 @@ def _fuse_neighbours(trace: Any, graph: Any, capabilities: Any) -> Plan:
 def test_an_illegal_fusion_is_found_and_minimised(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
-    monkeypatch.setattr(coarsening, "partition", _fuse_neighbours)
+    monkeypatch.setattr(coarsening, "partitioned", _fuse_neighbours)
     monkeypatch.setattr(coarsening, "_targets", lambda *_: {})  # so that two calls are enough
     failures: list[tuple[Program, Exception]] = []
     campaign(range(40), harness.check_interpreted, lambda p, e: failures.append((p, e)))
