@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import random
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -19,6 +21,7 @@ from pyfuser.compare.summary import speedup
 
 WARM_UPS = 2
 CHECK_RUNS = 2
+SETTLE = 0.1  # seconds between two runs
 ROOT = Path(__file__).parents[2]
 EVEN = 0.05  # a ratio within this of 1 is noise
 
@@ -147,8 +150,12 @@ def _rounds(
     repeat: int,
     advance: Callable[[str], None],
 ) -> None:
-    """Warm-ups, then `repeat` rounds; who starts a round moves on, so that nobody always does."""
-    order = list(columns)
+    """Warm-ups, then `repeat` rounds, each in an order of its own.
+
+    Threads of some libraries go on for a while after their run, and whoever came next each time
+    would pay for it: so nobody has the same one before him in all rounds, and each waits a little.
+    """
+    shuffled = random.Random(name)
 
     def one(contestant: str, number: int) -> None:
         column, conversation = columns[contestant], conversations[contestant]
@@ -167,8 +174,8 @@ def _rounds(
             column.times.append(seconds)
 
     for number in range(WARM_UPS + repeat):
-        start = number % len(order)
-        for contestant in order[start:] + order[:start]:
+        for contestant in shuffled.sample(list(columns), len(columns)):
+            time.sleep(SETTLE)
             one(contestant, number)
         advance(f"{name}: round {number + 1}")
 
