@@ -86,6 +86,13 @@ def all_expressions(body: Body) -> Iterator[Expr]:
     return iter(found)
 
 
+def written(body: Body) -> set[Sym]:
+    """The views whose elements a body may write, and the accumulators that it adds to."""
+    found = {s.view for s in statements(body) if isinstance(s, nodes.Store)}
+    found |= {s.target for s in statements(body) if isinstance(s, nodes.Update)}
+    return found | {e.view for e in all_expressions(body) if isinstance(e, nodes.AtomicFetch)}
+
+
 def _replaced(node: Any, changes: dict[str, Any]) -> Any:
     """`dataclasses.replace`, without its checks."""
     kind = type(node)

@@ -8,7 +8,7 @@ from collections.abc import Set
 
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import AtomicFetch, Body, Const, Eval, Expr, Load, Stmt, Store, Sym, Update
-from pyfuser.ir.visit import all_expressions, map_body, statements, sym_of
+from pyfuser.ir.visit import map_body, written
 from pyfuser.lower import convert
 from pyfuser.lower.context import Context
 from pyfuser.lower.expressions import index, indexed
@@ -71,9 +71,7 @@ def with_traits(body: Body, views: Set[Sym]) -> Body:
     An iteration may then see what others wrote: its loads are not those of an element that is its
     own, whose value is known from before. In a body that only reads such a View they are.
     """
-    writes = {sym_of(s) for s in statements(body) if isinstance(s, (Store, Update))}
-    writes |= {sym_of(e) for e in all_expressions(body) if isinstance(e, AtomicFetch)}
-    views = {view for view in views if view in writes}
+    views = views & written(body)
     if not views:
         return body
 

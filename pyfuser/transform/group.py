@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from pyfuser.analysis.liveness import Liveness, liveness
-from pyfuser.ir.nodes import AtomicFetch, Load, Store, Sym, Update, Workunit
-from pyfuser.ir.visit import expressions, statements
+from pyfuser.ir.nodes import AtomicFetch, Load, Sym, Update, Workunit
+from pyfuser.ir.visit import all_expressions, statements, written
 from pyfuser.trace.shape import CallShape, FutureShape, RegionShape, ScalarShape, TraceShape
 
 
@@ -87,19 +87,10 @@ def _members(members: Sequence[CallShape]) -> _Members:
 @lru_cache(maxsize=1024)
 def _used(workunit: Workunit) -> tuple[frozenset[Sym], frozenset[Sym]]:
     """The views whose elements a workunit reads, and those that it writes."""
-    read: set[Sym] = set()
-    written: set[Sym] = set()
-    for stmt in statements(workunit.body):
-        if isinstance(stmt, Update):
-            read.add(stmt.target)
-        if isinstance(stmt, (Store, Update)):
-            written.add(stmt.view if isinstance(stmt, Store) else stmt.target)
-        for expr in expressions(stmt):
-            if isinstance(expr, (Load, AtomicFetch)):
-                read.add(expr.view)
-            if isinstance(expr, AtomicFetch):
-                written.add(expr.view)
-    return frozenset(read), frozenset(written)
+    body = workunit.body
+    read = {e.view for e in all_expressions(body) if isinstance(e, (Load, AtomicFetch))}
+    read |= {stmt.target for stmt in statements(body) if isinstance(stmt, Update)}
+    return frozenset(read), frozenset(written(body))
 
 
 def _group_shape(

@@ -13,7 +13,7 @@ from pyfuser.frontends.embedded.decorators import WorkunitState
 from pyfuser.frontends.embedded.view_memory import DTYPES, READ_ONLY
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.visit import all_expressions, statements
+from pyfuser.ir.visit import all_expressions, written
 from pyfuser.lower.lower import Lowered, free_values_unchanged, lower
 from pyfuser.trace.call import Space
 
@@ -103,23 +103,14 @@ def _lower(state: WorkunitState, space: Space, key: tuple[Any, ...]) -> Binding:
     lowered = lower(
         state.function, key[0], len(space.begin), types, index, state.objects, key[1] >> TEAM
     )
-    written = _written(lowered.workunit)
+    changed = written(lowered.workunit.body)
     for param, name in zip(lowered.workunit.params, lowered.names, strict=True):
-        if codes[name] & READ_ONLY and param.sym in written:
+        if codes[name] & READ_ONLY and param.sym in changed:
             raise ArgumentError(
                 f"argument {name!r}: workunit {state.function.__name__!r} writes it, but the NumPy "
                 "array is read-only; pass a copy, or make it writeable with setflags(write=True)"
             )
     return Binding(lowered, names, codes)
-
-
-def _written(workunit: nodes.Workunit) -> set[nodes.Sym]:
-    """The views whose elements a workunit may write."""
-    body = workunit.body
-    stores = {s.view for s in statements(body) if isinstance(s, nodes.Store)}
-    updates = {s.target for s in statements(body) if isinstance(s, nodes.Update)}
-    fetches = {e.view for e in all_expressions(body) if isinstance(e, nodes.AtomicFetch)}
-    return stores | updates | fetches
 
 
 def _prints(workunit: nodes.Workunit) -> bool:
