@@ -47,6 +47,10 @@ _FLAGS = (
     # Stores that became values of one local meet behind their branches. g++ makes no vector
     # operations of more than four that do, though it does of as many stores.
     "--param=max-tree-if-conversion-phi-args=64",
+    # A loop makes vectors of inlined maths only, and g++ stops inlining where a function has grown:
+    # of 20 calls with an exp and a log each, fused, it made a loop six times as slow.
+    "--param=large-function-insns=1000000",
+    "--param=large-unit-insns=1000000",
     "-fno-exceptions",
     "-fno-rtti",
     "-w",

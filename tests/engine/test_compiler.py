@@ -10,11 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pyfuser.codegen import cpp_prelude, vector_maths
 from pyfuser.counters import COUNTERS
 from pyfuser.engine import compiler, native
 from pyfuser.engine.cache import KernelCache
 from pyfuser.engine.compiler import build_identity, compile_library, find_compiler, flags
 from pyfuser.errors import CompilerError
+from pyfuser.ir.dtypes import DType
 from pyfuser.settings import SETTINGS
 from tests.codegen.build import case
 
@@ -141,12 +143,29 @@ def test_values_that_meet_behind_many_branches_become_vectors(
     tmp_path: Path, branches: int
 ) -> None:
     chain = "else ".join(f"if (x[i] < {k}) v = x[i] * {k + 3}; " for k in range(branches))
-    source = tmp_path / "loop.cpp"
+    assert vectorised(tmp_path, f"double v = 0; {chain} y[i] = v;")
+
+
+@pytest.mark.skipif(
+    not vector_maths.covered("exp", DType.FLOAT64), reason="no processor with AVX2, or no glibc"
+)
+@pytest.mark.parametrize("count", [1, 40])
+def test_a_loop_of_many_inlined_functions_becomes_vectors(tmp_path: Path, count: int) -> None:
+    functions = frozenset((name, DType.FLOAT64) for name in ("exp", "log"))
+    terms = " + ".join(f"pf_exp_f64({k} * x[i]) + pf_log_f64({k} + x[i])" for k in range(count))
+    prelude = "#include <stdint.h>\n" + cpp_prelude.ROUNDED + vector_maths.prelude(functions)
+    assert vectorised(tmp_path, f"y[i] = {terms};", prelude)
+
+
+def vectorised(directory: Path, body: str, prelude: str = "") -> bool:
+    """Whether g++, as kernels are compiled, makes vectors of a loop from `x[i]` to `y[i]`."""
+    source = directory / "loop.cpp"
     source.write_text(
+        f"{prelude}\n"
         "void loop(long n, double* __restrict__ y, const double* __restrict__ x) {\n"
-        f"for (long i = 0; i < n; ++i) {{ double v = 0; {chain} y[i] = v; }}\n}}\n"
+        f"for (long i = 0; i < n; ++i) {{ {body} }}\n}}\n"
     )
     command = [*find_compiler(SETTINGS.compiler).command, *flags(False)]
-    command += ["-fopt-info-vec-optimized", str(source), "-o", str(tmp_path / "loop.so")]
+    command += ["-fopt-info-vec-optimized", str(source), "-o", str(directory / "loop.so")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "loop vectorized" in done.stderr
+    return "loop vectorized" in done.stderr
