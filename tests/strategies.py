@@ -14,10 +14,12 @@ the program. Generation only makes them rare.
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import replace
 
 from tests.fuzz.chains import ChainMaker
 from tests.fuzz.host import random_host, random_resize
+from tests.fuzz.loops import LoopMaker
 from tests.fuzz.pipelines import PipelineMaker
 from tests.fuzz.prefixes import PrefixMaker
 from tests.fuzz.program import Base, Call, Host, Program, Step
@@ -28,9 +30,10 @@ from tests.fuzz.sums import SumMaker
 _MIXED = ("float64", "float32", "float32", "int32", "int64", "bool", "complex64", "complex128")
 
 
-def random_program(seed: int) -> Program:
-    """The program of a seed: always the same one."""
-    return _ProgramMaker(random.Random(seed)).program(seed)
+def random_program(seed: int, focus: str | None = None) -> Program:
+    """The program of a seed: always the same one. focus: calls of that maker only (of FOCUSES)."""
+    maker = _ProgramMaker(random.Random(seed))
+    return maker.program(seed) if focus is None else maker.focused(seed, focus)
 
 
 class _ProgramMaker:
@@ -63,16 +66,23 @@ class _ProgramMaker:
         if rng.random() < 0.15:
             original = self.add_pipeline(original)
         elif self.rank == 1 and rng.random() < 0.2:
-            original = self.add_rows(original)
+            original = self.add_made(original, "rows")
         elif self.rank == 1 and rng.random() < 0.4:
-            original = self.add_prefixes(original)
+            original = self.add_made(original, "prefixes")
         if rng.random() < 0.25:
-            original = self.add_sums(original)
+            original = self.add_made(original, "sums")
+        if rng.random() < 0.15:
+            original = self.add_made(original, "loops")
         if len(self.steps) < 2:
             self.add_call(bases)
             self.add_call(bases)
         self.add_mode()
         return Program(original, tuple(self.steps), seed)
+
+    def focused(self, seed: int, focus: str) -> Program:
+        bases = self.add_made((Base("Q", (16,), "int32"),), focus)
+        self.add_mode()
+        return Program(bases, tuple(self.steps), seed)
 
     def base(self, name: str) -> Base:
         rng = self.rng
@@ -139,23 +149,9 @@ class _ProgramMaker:
             self.add(call)
         return (*bases[:-1], *maker.bases, bases[-1])
 
-    def add_rows(self, bases: tuple[Base, ...]) -> tuple[Base, ...]:
-        """Calls over elements of rows, and over rows; returns all bases."""
-        maker = RowMaker(self.rng, self.size)
-        for call in maker.calls():
-            self.add(call)
-        return (*bases[:-1], *maker.bases, bases[-1])
-
-    def add_prefixes(self, bases: tuple[Base, ...]) -> tuple[Base, ...]:
-        """Scans among maps over the same iterations; returns all bases."""
-        maker = PrefixMaker(self.rng, len(self.steps))
-        for call in maker.calls():
-            self.add(call)
-        return (*bases[:-1], *maker.bases, bases[-1])
-
-    def add_sums(self, bases: tuple[Base, ...]) -> tuple[Base, ...]:
-        """Several reductions over one space; returns all bases."""
-        maker = SumMaker(self.rng)
+    def add_made(self, bases: tuple[Base, ...], kind: str) -> tuple[Base, ...]:
+        """The calls of a maker over bases of its own; returns all bases."""
+        maker = _MAKERS[kind](self)
         for call in maker.calls():
             self.add(call)
         return (*bases[:-1], *maker.bases, bases[-1])
@@ -180,3 +176,12 @@ class _ProgramMaker:
                 step = self.steps[n]
                 if isinstance(step, Call):
                     self.steps[n] = replace(step, mode=mode)
+
+
+_MAKERS: dict[str, Callable[[_ProgramMaker], RowMaker | PrefixMaker | SumMaker | LoopMaker]] = {
+    "rows": lambda program: RowMaker(program.rng, program.size),
+    "prefixes": lambda program: PrefixMaker(program.rng, len(program.steps)),
+    "sums": lambda program: SumMaker(program.rng),
+    "loops": lambda program: LoopMaker(program.rng),
+}
+FOCUSES = tuple(_MAKERS)

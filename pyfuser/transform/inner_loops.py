@@ -6,8 +6,10 @@ j of A and k of B that touch one element, at least one of them writing, must hav
 proved by syntax: both loops name every such element by the same subscripts, one of which is the
 loop's variable plus what is fixed during the loops.
 
-A loop that adds up a value (a local or an accumulator) is not joined to one that does not: its
-additions keep their order, so it cannot be vectorised and would keep the other from being.
+A loop that changes a value (a local or an accumulator) is joined to one that does not only if it
+does nothing but add to it. Engines add up such sums in blocks (`codegen.cpp_rows`), so that the
+terms are vectors; any other value passes from trip to trip, and would keep the other loop from
+being vectorised.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import (
     Assign,
     AtomicFetch,
@@ -95,11 +98,15 @@ class _Joiner:
             return None
         body = substitute_syms(second.body, {second.sym: first.sym})
         a, b = _Effects.of(first.body), _Effects.of(body)
-        if a is None or b is None or bool(a.changed) != bool(b.changed):
+        if a is None or b is None:
             return None
         if a.changed & (b.read | b.changed) or b.changed & a.read:
             return None
-        if a.changed and _kinds(first.body) != _kinds(body):
+        if (a.changed or b.changed) and _kinds(first.body) != _kinds(body):
+            return None
+        if bool(a.changed) != bool(b.changed) and not (
+            _only_adds(first.body, a) and _only_adds(body, b)
+        ):
             return None
         views = (a.written & (b.loaded | b.written)) | (b.written & a.loaded)
         touched = (a.written | b.written) & self.overlapping
@@ -136,6 +143,19 @@ class _Joiner:
         return not (reads - {variable}) & inside and any(
             _is_shifted(index, variable) for index in subscripts
         )
+
+
+def _only_adds(body: Body, effects: _Effects) -> bool:
+    """Whether a trip does nothing with what passes from trip to trip but add real terms to it."""
+    sums, others = set(), set(effects.read)
+    for stmt in statements(body):
+        if isinstance(stmt, Update) and not stmt.indices and stmt.op == "+":
+            sums.add(stmt.target)
+        elif isinstance(stmt, (Update, Assign)):
+            others.add(stmt.target if isinstance(stmt, Update) else stmt.sym)
+    return effects.changed <= sums - others and not any(
+        sym.dtype.is_complex or sym.dtype is DType.BOOL for sym in effects.changed
+    )
 
 
 def _kinds(body: Body) -> list[bool]:

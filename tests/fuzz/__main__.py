@@ -18,7 +18,7 @@ from tests.fuzz.harness import Outcome
 from tests.fuzz.minimise import minimised, write_script
 from tests.fuzz.oracle import Rejected
 from tests.fuzz.program import Program
-from tests.strategies import random_program
+from tests.strategies import FOCUSES, random_program
 
 
 @dataclass
@@ -63,12 +63,13 @@ def campaign(
     seeds: range,
     check: Callable[[Program], Outcome],
     on_failure: Callable[[Program, Exception], None],
+    focus: str | None = None,
 ) -> Totals:
     """Judge the programs of these seeds; `on_failure` hears of each that fails."""
     totals = Totals()
     start = time.process_time()
     for seed in seeds:
-        program = random_program(seed)
+        program = random_program(seed, focus)
         totals.programs += 1
         try:
             totals.add(program, check(program))
@@ -104,6 +105,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0, help="of the first program")
     parser.add_argument("--tier", choices=sorted(TIERS), default="interpret")
     parser.add_argument("--output", type=Path, default=Path("fuzz-failures"))
+    parser.add_argument("--focus", choices=FOCUSES, help="programs of these calls only")
     options = parser.parse_args(arguments)
     check = TIERS[options.tier]
 
@@ -116,7 +118,7 @@ def main(arguments: list[str] | None = None) -> int:
     gc.freeze()  # most of what is made stays until it falls out of a cache
     gc.set_threshold(100_000, 20, 50)
     seeds = range(options.seed, options.seed + options.programs)
-    totals = campaign(seeds, check, report)
+    totals = campaign(seeds, check, report, options.focus)
     print(totals.table())
     return 1 if totals.failed else 0
 

@@ -22,6 +22,7 @@ from tests.fuzz.harness import (
     check_interpreted,
     compare,
     features_of,
+    inner_loops,
     lowered,
     names_of,
     run_unfused,
@@ -70,6 +71,7 @@ def _printed(specs: Iterable[KernelSpec | SweepSpec]) -> frozenset[str]:
                 found.add("several sums in a loop")
                 if "void pf_run(" in emit(spec):
                     found.add("sums in groups")
+            found |= inner_loops([loop.workunit])
     return frozenset(found)
 
 

@@ -16,9 +16,10 @@ import numpy as np
 from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.ir.dtypes import from_numpy
 from pyfuser.ir.interpret import interpret
-from pyfuser.ir.nodes import Workunit
+from pyfuser.ir.nodes import For, Store, Update, Workunit
 from pyfuser.ir.races import RaceDetector
 from pyfuser.ir.verify import verify
+from pyfuser.ir.visit import statements
 from pyfuser.lower.lower import ScalarType, ViewType, lower, scalar_dtype
 from pyfuser.plan.plan import SCAN_TILE, Plan
 from pyfuser.trace.call import Argument, Space
@@ -71,14 +72,14 @@ def check_interpreted(program: Program, order: int = 1) -> Outcome:
     thorough = program.seed % _THOROUGH == 0
     if thorough:
         _check_stages(program, workunits, expected, order)
-    found, groups, plans = run_fused(program, workunits, optimise, order + 1)
+    found, groups, planned = run_fused(program, workunits, optimise, order + 1)
     try:
         compare(program, expected, found, f"optimise of groups {groups}", exact=False)
     except Mismatch:
         if not thorough:
             _check_stages(program, workunits, expected, order)
         raise
-    found_features = features_of(plans) | _sums(program, groups)
+    found_features = planned | _sums(program, groups)
     return Outcome(len(workunits), groups, found_features)
 
 
@@ -177,15 +178,15 @@ def segments(steps: tuple[Step, ...]) -> Iterator[tuple[int, int]]:
 
 def run_fused(
     program: Program, workunits: list[Workunit], passes: Passes, order: int
-) -> tuple[State, Groups, list[Plan]]:
-    """Plan each segment, and interpret its launches after the passes; all groups and plans.
+) -> tuple[State, Groups, set[str]]:
+    """Plan each segment, and interpret its launches after the passes; all groups, and features.
 
     Every other program sweeps wherever that is legal; some have groups cut.
     """
     memory = _Memory(program)
     results: list[Any] = []
     groups: Groups = []
-    plans: list[Plan] = []
+    found: set[str] = set()
     first = 0  # the position of the segment's first call among all calls
     for start, stop in segments(program.steps):
         steps = program.steps[start:stop]
@@ -197,18 +198,17 @@ def run_fused(
         trace = shape_of(calls, structural_scalars)
         with wavefront.forced_for(program.seed):
             trace, _, plan = planned_for(program.seed, trace)
-        _run_plan(trace, plan, passes, calls, order)
+        found |= _run_plan(trace, plan, passes, calls, order) | features_of([plan])
         results += [None if call.result is None else call.result.result() for call in calls]
         groups += [tuple([first + n for n in group.calls]) for group in plan.groups]
-        plans.append(plan)
         first += len(steps)
-    return (memory.arrays, results), groups, plans
+    return (memory.arrays, results), groups, found
 
 
 def _run_plan(
     trace: TraceShape, plan: Plan, passes: Passes, calls: list[TraceCall], order: int
-) -> None:
-    """Interpret the launches of a plan."""
+) -> frozenset[str]:
+    """Interpret the launches of a plan; what its kernels show, out of `features.PLANNED`."""
     members = [group.calls for group in plan.groups]
     kernels = [passes(fuse(shape)) for shape in group_shapes(trace, members)]
     sweeps = {sweep.groups: sweep for sweep in plan.sweeps}
@@ -221,6 +221,7 @@ def _run_plan(
         else:
             (place,) = places
             run_kernel(kernels[place], [calls[n] for n in members[place]], order)
+    return inner_loops(kernel.workunit for kernel in kernels)
 
 
 def features_of(plans: Iterable[Plan]) -> frozenset[str]:
@@ -252,6 +253,18 @@ def _sums(program: Program, groups: Groups) -> frozenset[str]:
     patterns = [call.pattern for call in program.calls]
     most = max(sum(patterns[n] == "reduce" for n in group) for group in groups)
     return frozenset({"several sums in a loop"} if most > 1 else ())
+
+
+def inner_loops(workunits: Iterable[Workunit]) -> frozenset[str]:
+    """Whether a kernel's inner loop both adds up and stores."""
+    loops = (s for w in workunits for s in statements(w.body) if isinstance(s, For))
+    for loop in loops:
+        inner = [*statements(loop.body)]
+        if any(isinstance(s, Update) and not s.indices for s in inner) and any(
+            isinstance(s, Store) or (isinstance(s, Update) and s.indices) for s in inner
+        ):
+            return frozenset({"map and sum in an inner loop"})
+    return frozenset()
 
 
 def _coarse(plan: Plan) -> Iterator[str]:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pykokkos as pk
 import pytest
 
 from pyfuser.ir.nodes import For, Load
@@ -70,6 +71,28 @@ def read_first(i, d, c, m):
 
 def total(i, acc, c, m):
     for j in range(m):
+        acc += c[i][j]
+
+
+def complex_total(i, acc: pk.Acc[pk.complex128], c, m):
+    for j in range(m):
+        acc += c[i][j]
+
+
+def total_of_first(i, acc, c, m):
+    for _j in range(m):
+        acc += c[i][0]
+
+
+def total_in_order(i, acc, c, m):
+    for j in range(m):
+        acc = acc + c[i][j]
+
+
+def total_of_some(i, acc, c, m):
+    for j in range(m):
+        if j % 2 == 0:
+            continue
         acc += c[i][j]
 
 
@@ -147,11 +170,42 @@ def test_a_later_write_of_what_the_first_loop_reads_at_another_place():
     assert loops(program.check()) == 2
 
 
-def test_a_sum_keeps_to_itself():
+def test_a_sum_shares_the_loop_of_a_map():
     a, b = data(), data(1)
     program = Program(ROWS)
     program.call(scale, b=b, a=a, m=COLUMNS)
     program.call(total, "reduce", c=b, m=COLUMNS)
+    kernel = program.check()
+    assert loops(kernel) == 1
+    loaded = {e.view.name for e in all_expressions(kernel.workunit.body) if isinstance(e, Load)}
+    assert loaded == {"a"}
+
+
+def test_a_sum_of_other_elements_keeps_to_itself():
+    a, b = data(), data(1)
+    program = Program(ROWS)
+    program.call(scale, b=b, a=a, m=COLUMNS)
+    program.call(total_of_first, "reduce", c=b, m=COLUMNS)
+    assert loops(program.check()) == 2
+
+
+@pytest.mark.parametrize("reader", [total_in_order, total_of_some, row_total])
+def test_a_value_that_passes_from_trip_to_trip_keeps_to_itself(reader: Callable[..., None]):
+    a, b, s = data(), data(1), data(2)
+    program = Program(ROWS)
+    program.call(scale, b=b, a=a, m=COLUMNS)
+    if reader is row_total:
+        program.call(reader, s=s, a=b, m=COLUMNS)
+    else:
+        program.call(reader, "reduce", c=b, m=COLUMNS)
+    assert loops(program.check()) == 2
+
+
+def test_a_sum_of_complex_numbers_keeps_to_itself():
+    a, b = data().astype(complex), data(1).astype(complex)
+    program = Program(ROWS)
+    program.call(scale, b=b, a=a, m=COLUMNS)
+    program.call(complex_total, "reduce", c=b, m=COLUMNS)
     assert loops(program.check()) == 2
 
 
@@ -183,17 +237,20 @@ def test_overlapping_rows_keep_loops_apart():
 SUBSCRIPTS = ["j", "j", "j", "j", "(j + 1) % m", "m - 1 - j", "0", "i"]
 
 
-def random_workunit(rng: random.Random, number: int) -> Callable[..., Any]:
-    lines = [f"def work{number}(i, x, y, z, m):"]
+def random_workunit(rng: random.Random, number: int, reduces: bool = False) -> Callable[..., Any]:
+    lines = [f"def work{number}(i, {'acc, ' if reduces else ''}x, y, z, m):"]
     for _ in range(rng.randint(1, 2)):
         lines.append(f"    for j in range({rng.choice(['m', 'm', 'm', 'm - 1'])}):")
         for _ in range(rng.randint(1, 2)):
             target, left, right = rng.choice("xyz"), rng.choice("xyz"), rng.choice("xyz")
             a, b, c = (rng.choice(SUBSCRIPTS) for _ in range(3))
             op = rng.choice(["=", "=", "+="])
+            if reduces and rng.random() < 0.7:
+                lines.append(f"        acc += {left}[i][{b}] + 0.5 * {right}[i][{c}]")
+                continue
             lines.append(f"        {target}[i][{a}] {op} {left}[i][{b}] + 0.5 * {right}[i][{c}]")
     text = "\n".join(lines) + "\n"
-    name = f"<inner loops {number}>"
+    name = f"<inner loops {number} {reduces}>"
     linecache.cache[name] = (len(text), None, text.splitlines(True), name)
     scope: dict[str, Any] = {}
     exec(compile(text, name, "exec"), scope)
@@ -211,6 +268,10 @@ def test_random_loops_compute_what_they_did():
         for number in range(rng.randint(2, 3)):
             x, y, z = rng.choices(arrays, k=3)
             program.call(random_workunit(rng, number), x=x, y=y, z=z, m=COLUMNS)
+        if rng.random() < 0.5:
+            x, y, z = rng.choices(arrays, k=3)
+            last = random_workunit(rng, 3, reduces=True)
+            program.call(last, "reduce", x=x, y=y, z=z, m=COLUMNS)
         before = sum(isinstance(s, For) for c in program.calls for s in statements(c.workunit.body))
         joined += before - loops(program.check())
-    assert joined > 40
+    assert joined > 70
