@@ -101,6 +101,7 @@ _PIECES = (
     ("#pragma omp", cpp_prelude.OPENMP),
     ("pf_axis", cpp_prelude.AXIS),
     ("pf_sum", cpp_prelude.SUM),
+    ("pf_lanes<", cpp_prelude.LANES),
     ("pf_chain", cpp_prelude_scan.CHAIN),
     ("pf_parts", cpp_prelude_sweep.PARTS),
     ("pf_schedule", cpp_prelude_sweep.SWEEP),

@@ -5,8 +5,10 @@
 
 The additions wait for each other, and the loop does not vectorise. As the order of a reduction's
 additions is ours to choose, long rows are summed as the iterations themselves are: terms of a
-block first, then `pf_sum`. Short rows are summed in order, as are loops that were
-unrolled. What decides is the number of trips, so the bits do not depend on what else is fused.
+block first, then `pf_sum`. Where computing a term is little work, they go to the running sums at
+once (`pf_lanes`: the same additions), which stay in registers. Short rows are summed in order, as
+are loops that were unrolled. What decides is the number of trips, so the bits do not depend on what
+else is fused.
 
 The same holds for the sums of nested parallel_reduce: locals with an Update (see `ir.nodes`).
 """
@@ -19,10 +21,14 @@ from pyfuser.codegen.cpp_blocks import fresh_syms
 from pyfuser.codegen.cpp_context import Context
 from pyfuser.codegen.cpp_statements import INDENT
 from pyfuser.codegen.speculate import speculate
+from pyfuser.codegen.vectorisable import is_covered
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Body, Expr, For, Stmt, Sym
 from pyfuser.ir.visit import all_expressions, assigned, declared, expressions, statements
+
+LIGHT = 40
+"""Expressions in a trip that may be written out for each of four vectors."""
 
 BLOCK = 64
 """Terms that are computed before they are added."""
@@ -78,27 +84,70 @@ def row_lines(context: Context, loop: For, sums: list[Sym], depth: int) -> list[
         if sym not in context.names:
             context.names[sym] = take(sym.name)
     rows = {sym: take(f"{context.names[sym]}_row") for sym in sums}
-    variable = f"const {loop.sym.dtype.cpp} {context.names[loop.sym]}"
+    trip = [
+        f"const {loop.sym.dtype.cpp} {context.names[loop.sym]} = at + step;",
+        *(f"{s.dtype.cpp} {context.names[s]}{{}};" for s in rows),
+        *context.statements.print(body, 0),
+    ]
+    blocks = (
+        _lanes if _is_light(body) and len({s.dtype.numpy.itemsize for s in rows}) == 1 else _blocks
+    )
     lines = [
         f"const int64_t {first} = {text(loop.start)}, {last} = {text(loop.stop)};",
         f"if ({last} - {first} >= {SHORTEST}) {{",
-        *(f"    pf_sum<{s.dtype.cpp}, {BLOCK}> {row};" for s, row in rows.items()),
-        f"    for (int64_t at = {first}; at < {last}; at += {BLOCK}) {{",
-        f"        const int64_t left = {last} - at, count = left < {BLOCK} ? left : {BLOCK};",
-        "        for (int64_t step = 0; step < count; ++step) {",
-        f"            {variable} = at + step;",
-        *(f"            {s.dtype.cpp} {context.names[s]}{{}};" for s in rows),
-        *context.statements.print(body, 3),
-        *(f"            {row}.term[step] = {context.names[s]};" for s, row in rows.items()),
-        "        }",
-        *(f"        {row}.add(count);" for row in rows.values()),
-        "    }",
-        *(f"    {context.names[s]} += *{row}.total();" for s, row in rows.items()),
+        *(INDENT + line for line in blocks(first, last, trip, rows, context.names)),
         "} else {",
         *context.statements.print((loop,), 1, plain=loop),
         "}",
     ]
     return [INDENT * depth + line for line in lines]
+
+
+def _blocks(
+    first: str, last: str, trip: list[str], rows: Mapping[Sym, str], names: Mapping[Sym, str]
+) -> list[str]:
+    """The loop, with the terms of a block in memory before they are added."""
+    return [
+        *(f"pf_sum<{s.dtype.cpp}, {BLOCK}> {row};" for s, row in rows.items()),
+        f"for (int64_t at = {first}; at < {last}; at += {BLOCK}) {{",
+        f"    const int64_t left = {last} - at, count = left < {BLOCK} ? left : {BLOCK};",
+        "    for (int64_t step = 0; step < count; ++step) {",
+        *(INDENT * 2 + line for line in trip),
+        *(f"        {row}.term[step] = {names[s]};" for s, row in rows.items()),
+        "    }",
+        *(f"    {row}.add(count);" for row in rows.values()),
+        "}",
+        *(f"{names[s]} += *{row}.total();" for s, row in rows.items()),
+    ]
+
+
+def _lanes(
+    first: str, last: str, trip: list[str], rows: Mapping[Sym, str], names: Mapping[Sym, str]
+) -> list[str]:
+    """The loop, with each term added to its running sum. They are equally many for all sums."""
+    count = f"pf_lanes<{next(iter(rows)).dtype.cpp}>::count"
+    trip = [
+        *(INDENT + line for line in trip),
+        *(f"    {row}.lane[step] += {names[s]};" for s, row in rows.items()),
+        "}",
+    ]
+    return [
+        *(f"pf_lanes<{s.dtype.cpp}> {row};" for s, row in rows.items()),
+        f"int64_t at = {first};",
+        f"for (; at + {count} <= {last}; at += {count}) {{",
+        f"    for (int64_t step = 0; step < {count}; ++step) {{",
+        *(INDENT + line for line in trip),
+        "}",
+        f"for (int64_t step = 0; at + step < {last}; ++step) {{",
+        *trip,
+        *(f"{names[s]} += {row}.total();" for s, row in rows.items()),
+    ]
+
+
+def _is_light(body: Body) -> bool:
+    """Whether a trip computes so little that passing its terms through memory shows."""
+    found = list(all_expressions(body))
+    return len(found) <= LIGHT and not any(map(is_covered, found))
 
 
 def _is_short(loop: For) -> bool:

@@ -78,4 +78,18 @@ MUTANTS = (
         "if False:",
         "codegen/test_strips.py::test_other_loops_stay_one_iteration_after_the_other",
     ),
+    Mutant(
+        "fewer running sums where terms are little work",
+        "codegen/cpp_prelude.py",
+        "static constexpr int64_t count = 4 * 64 / sizeof(T);",
+        "static constexpr int64_t count = 2 * 64 / sizeof(T);",
+        "codegen/test_rows.py::test_sums_are_right_and_do_not_depend_on_fusion",
+    ),
+    Mutant(
+        "a loop is joined to one of another kind that adds",
+        "transform/inner_loops.py",
+        "if (a.changed or b.changed) and _kinds(first.body) != _kinds(body):",
+        "if False:",
+        "codegen/test_rows.py::test_a_sum_beside_a_loop_of_another_kind",
+    ),
 )

@@ -121,6 +121,17 @@ struct pf_tiling {
     }
 };
 
+// The running sums of `pf_sum`, to which a loop of as many trips adds without a detour over memory.
+template <typename T> struct pf_lanes {
+    static constexpr int64_t count = 4 * 64 / sizeof(T);
+    alignas(64) T lane[count] = {};
+    T total() {
+        for (int64_t half = count / 2; half >= 1; half /= 2)
+            for (int64_t k = 0; k < half; ++k) lane[k] += lane[k + half];
+        return lane[0];
+    }
+};
+
 static inline __attribute__((always_inline)) void pf_terms(
     int64_t at,
     int64_t count,
@@ -143,18 +154,23 @@ static inline __attribute__((always_inline)) void pf_terms(
         double total = 0.0;
         const int64_t first = 0, last = n;
         if (last - first >= 24) {
-            pf_sum<double, 64> total_row;
-            for (int64_t at = first; at < last; at += 64) {
-                const int64_t left = last - at, count = left < 64 ? left : 64;
-                for (int64_t step = 0; step < count; ++step) {
+            pf_lanes<double> total_row;
+            int64_t at = first;
+            for (; at + pf_lanes<double>::count <= last; at += pf_lanes<double>::count) {
+                for (int64_t step = 0; step < pf_lanes<double>::count; ++step) {
                     const int32_t i_2 = at + step;
                     double total{};
                     total += row_2[(int64_t)i_2 * row_2_stride0] * (double)(int32_t)mine;
-                    total_row.term[step] = total;
+                    total_row.lane[step] += total;
                 }
-                total_row.add(count);
             }
-            total += *total_row.total();
+            for (int64_t step = 0; at + step < last; ++step) {
+                const int32_t i_2 = at + step;
+                double total{};
+                total += row_2[(int64_t)i_2 * row_2_stride0] * (double)(int32_t)mine;
+                total_row.lane[step] += total;
+            }
+            total += total_row.total();
         } else {
             for (int32_t i_2 = 0; i_2 < n; ++i_2) {
                 total += row_2[(int64_t)i_2 * row_2_stride0] * (double)(int32_t)mine;
