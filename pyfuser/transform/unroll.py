@@ -7,7 +7,7 @@ kernel of an engine that emits C++, fused or not.
 That is no gain where neighbouring iterations access elements far apart, as the rows of `x[i][f]`:
 vectors of them are gathered element by element. Sixteen trips of a distance between rows, divided,
 took a third to a fifth of the time left as a loop (see `codegen.strips`), which walks along rows.
-A nest of short loops that stays one has its numbers of trips as constants.
+A short loop that stays one has its number of trips as a constant.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _unrolled(
         None,
         lambda stmt: stmt if lanes.gathered(stmt) else _trips(stmt, values),
     )
-    body = tuple(_counted(stmt, dict(known)) for stmt in body)
+    body = map_body(body, None, lambda stmt: _counted(stmt, dict(known)))
     return replace(workunit, body=body)
 
 
@@ -127,11 +127,12 @@ def _trips(stmt: Stmt, values: dict[Bounds, range]) -> Stmt | Body:
 
 
 def _counted(stmt: Stmt, known: Known) -> Stmt:
-    """A nest of short loops, which stays one, with the numbers of its trips as constants.
+    """A short loop (or nest of them), which stays one, with the numbers of its trips as constants.
 
-    With them g++ takes the outer loop's trips as the lanes of vectors, the inner one in order.
+    With them g++ leaves out what handles the rest of other numbers, and takes the outer loop of a
+    nest as the lanes of vectors, the inner one in order.
     """
-    if not isinstance(stmt, For) or not any(isinstance(s, For) for s in statements(stmt.body)):
+    if not isinstance(stmt, For):
         return stmt
     loops = [stmt, *(s for s in statements(stmt.body) if isinstance(s, For))]
     trips = [_values((loop.start, loop.stop, loop.step), known, {}) for loop in loops]

@@ -111,6 +111,11 @@ def test_a_nest_of_short_loops_has_its_trips_as_constants():
     assert reads_of("m", m=M, n=M) == reads_of("n", m=M, n=M) == 0
 
 
-def test_a_nest_with_a_long_loop_has_not():
+def test_a_short_loop_in_a_long_one_has_them_too():
+    assert reads_of("m", m=MAX_TRIPS + 1, n=M) == 1
+    assert reads_of("n", m=MAX_TRIPS + 1, n=M) == 0
+
+
+def test_a_nest_with_a_long_loop_inside_has_not():
     assert reads_of("m", m=M, n=MAX_TRIPS + 1) == 1
     assert reads_of("n", m=M, n=MAX_TRIPS + 1) == 2
