@@ -3,8 +3,9 @@
 libmvec is called through memory for each vector, and gives up on vectors that hold an argument
 outside of its table: it then takes the scalar function for every such lane. Masked scores
 (`exp(-1e30)`) and empty bins (`log(0)`) are just that, and cost four times as much as others.
-Inlined, both functions take the same time for all arguments, keep nothing in memory and overlap
-with what is around them.
+Inlined, both functions take the same time for all arguments, keep nothing in memory, overlap with
+what is around them, and leave a loop where their argument does not change in it. For that nothing
+in them branches (`pf_select`): g++ kept the branches in the loop, which then made no vectors.
 
 Every operation is one of IEEE 754 (fma included), so bits depend on the argument alone, whatever
 the vectors. Products that meet an addition are fma or kept apart (`pf_rounded`). After
@@ -75,7 +76,7 @@ _EXP = """\
 // e^x = 2^k e^r. The factor comes in two halves, as 2^k alone can be out of range where e^x is not.
 static inline double pf_exp_f64(double x) {{
     const bool none = x < -746.0;  // a product that underflows takes a hundred cycles
-    const double y = none ? 0.0 : x, in_range = y > 710.0 ? 710.0 : y;
+    const double y = pf_select(none, 0.0, x), in_range = pf_select(y > 710.0, 710.0, y);
     const double shift = 0x1.8p52;  // beside it a double has no fraction
     const double shifted = __builtin_fma(in_range, 0x1.71547652b82fep+0, shift);
     const double whole = shifted - shift;
@@ -87,14 +88,14 @@ static inline double pf_exp_f64(double x) {{
     const double power = 1.0 + __builtin_fma(pf_rounded(r * r), q, r);
     const double low = pf_from_word((half + 1023) << 52);
     const double high = pf_from_word((k - half + 1023) << 52);
-    return none ? 0.0 : power * low * high;
+    return pf_select(none, 0.0, power * low * high);
 }}
 """
 
 _SHORT_EXP = """\
 // As of doubles: beyond these bounds the product is finite, and becomes 0 or infinity as a float.
 static inline float pf_exp_f32(float x) {{
-    const double y = x < -104.0f ? -104.0 : x > 89.0f ? 89.0 : (double)x;
+    const double least = pf_select(x < -104.0f, -104.0, x), y = pf_select(x > 89.0f, 89.0, least);
     const double shift = 0x1.8p52, shifted = __builtin_fma(y, 0x1.71547652b82fep+0, shift);
     const double r = __builtin_fma(shifted - shift, -0x1.62e42fefa39efp-1, y);
     double q = {first};
@@ -108,10 +109,10 @@ _LOG = """\
 // log x = k log 2 + log(1 + f), with 1 + f from sqrt(1/2) to sqrt(2).
 static inline double pf_log_f64(double x) {{
     const bool tiny = x < 0x1p-1022;
-    const double y = tiny ? x * 0x1p54 : x;
+    const double y = pf_select(tiny, x * 0x1p54, x);
     const int64_t bits = pf_word_of(y), k = (bits - 0x3fe6a09e667f3bcd) >> 52;
     const double whole = pf_from_word(k + 0x4338000000000000) - 0x1.8p52;  // k as a double
-    const double scale = tiny ? whole - 54.0 : whole;
+    const double scale = pf_select(tiny, whole - 54.0, whole);
     const double f = pf_from_word(bits - (k << 52)) - 1.0, s = f / (2.0 + f);
     const double z = pf_rounded(s * s), half = pf_rounded(0.5 * f * f);
     double q = {first};
@@ -119,8 +120,9 @@ static inline double pf_log_f64(double x) {{
     const double rest = pf_rounded(s * __builtin_fma(q, z, half));
     const double low = __builtin_fma(scale, 0x1.abc9e3b39803fp-56, rest);
     const double value = __builtin_fma(scale, 0x1.62e42fefa39efp-1, f - (half - low));
-    const double special = x == 0.0 ? -__builtin_inf() : x < 0.0 ? -__builtin_nan("") : x + x;
-    return x > 0.0 && x < __builtin_inf() ? value : special;
+    const double other = pf_select(x < 0.0, -__builtin_nan(""), x + x);
+    const double special = pf_select(x == 0.0, -__builtin_inf(), other);
+    return pf_select((x > 0.0) & (x < __builtin_inf()), value, special);
 }}
 """
 
@@ -143,7 +145,7 @@ FUNCTIONS = frozenset(_DEFINITIONS)
 def prelude(functions: frozenset[tuple[str, DType]]) -> str:
     """C++ definitions of `pf_<name>_f64` and `pf_<name>_f32` for some of FUNCTIONS.
 
-    Needs <stdint.h>, a processor with fma, and `cpp_prelude.ROUNDED`.
+    Needs <stdint.h>, a processor with fma, `cpp_prelude.ROUNDED`, and `pf_select` of doubles.
     """
     wanted = [text for function, text in _DEFINITIONS.items() if function in functions]
     return "".join([_BITS, *wanted]) if wanted else ""

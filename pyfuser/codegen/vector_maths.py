@@ -87,7 +87,11 @@ static inline pf_{s}_widest pf_repeat(pf_{s}x{a} x) {{
     return pf_repeat(pf_{s}x{b}{{{aa}}});
 }}
 static inline pf_{s}_widest pf_repeat({t} x) {{ return x - pf_{s}_widest{{}}; }}
-// condition ? a : b without a branch, into which g++ would move a call: it would not vectorise.
+"""
+
+_SELECT = """\
+// condition ? a : b without a branch, into which g++ would move a call, or which it would keep in a
+// loop where nothing of it changes: the loop would not vectorise.
 static inline {t} pf_select(bool condition, {t} a, {t} b) {{
     int{bits}_t first, second;
     __builtin_memcpy(&first, &a, sizeof a);
@@ -164,8 +168,12 @@ def prelude(functions: frozenset[tuple[str, DType]]) -> str:
     Needs <stdint.h>, -march=native, and `cpp_prelude.ROUNDED` where "pf_rounded" is in the text;
     compilers other than g++ make scalar calls of it.
     """
+    if not functions:
+        return ""
     inline = functions & inline_maths.FUNCTIONS
-    return inline_maths.prelude(inline) + _library_calls(functions - inline)
+    dtypes = {dtype for _, dtype in functions} | ({DType.FLOAT64} if inline else set())
+    selects = [_SELECT.format(**_FORMATS[d]) for d in sorted(dtypes, key=lambda d: d.value)]
+    return "".join(selects) + inline_maths.prelude(inline) + _library_calls(functions - inline)
 
 
 def _library_calls(functions: frozenset[tuple[str, DType]]) -> str:

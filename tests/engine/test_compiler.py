@@ -20,6 +20,10 @@ from pyfuser.ir.dtypes import DType
 from pyfuser.settings import SETTINGS
 from tests.codegen.build import case
 
+needs_maths = pytest.mark.skipif(
+    not vector_maths.covered("exp", DType.FLOAT64), reason="no processor with AVX2, or no glibc"
+)
+
 
 @pytest.fixture
 def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KernelCache:
@@ -146,22 +150,33 @@ def test_values_that_meet_behind_many_branches_become_vectors(
     assert vectorised(tmp_path, f"double v = 0; {chain} y[i] = v;")
 
 
-@pytest.mark.skipif(
-    not vector_maths.covered("exp", DType.FLOAT64), reason="no processor with AVX2, or no glibc"
-)
+@needs_maths
 @pytest.mark.parametrize("count", [1, 40])
 def test_a_loop_of_many_inlined_functions_becomes_vectors(tmp_path: Path, count: int) -> None:
     functions = frozenset((name, DType.FLOAT64) for name in ("exp", "log"))
     terms = " + ".join(f"pf_exp_f64({k} * x[i]) + pf_log_f64({k} + x[i])" for k in range(count))
-    prelude = "#include <stdint.h>\n" + cpp_prelude.ROUNDED + vector_maths.prelude(functions)
+    prelude = cpp_prelude.ROUNDED + vector_maths.prelude(functions)
     assert vectorised(tmp_path, f"y[i] = {terms};", prelude)
+
+
+@needs_maths
+@pytest.mark.parametrize(
+    "call", ["pf_exp_f64(n)", "pf_log_f64(n)", "pf_exp_f32(n)", "pf_sin_f64(n)"]
+)
+def test_a_loop_around_a_call_that_does_not_change_becomes_vectors(
+    tmp_path: Path, call: str
+) -> None:
+    functions = {("exp", DType.FLOAT64), ("log", DType.FLOAT64), ("exp", DType.FLOAT32)}
+    functions |= {("sin", DType.FLOAT64)}
+    prelude = cpp_prelude.ROUNDED + vector_maths.prelude(frozenset(functions))
+    assert vectorised(tmp_path, f"y[i] = x[i] * {call};", prelude)
 
 
 def vectorised(directory: Path, body: str, prelude: str = "") -> bool:
     """Whether g++, as kernels are compiled, makes vectors of a loop from `x[i]` to `y[i]`."""
     source = directory / "loop.cpp"
     source.write_text(
-        f"{prelude}\n"
+        f"#include <stdint.h>\n{prelude}\n"
         "void loop(long n, double* __restrict__ y, const double* __restrict__ x) {\n"
         f"for (long i = 0; i < n; ++i) {{ {body} }}\n}}\n"
     )
