@@ -16,7 +16,7 @@ from pyfuser.codegen.strips import strips
 from pyfuser.codegen.vectorisable import is_covered
 from pyfuser.ir.canonical import all_syms
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Body, DeclareArray, If, Stmt, Sym
+from pyfuser.ir.nodes import Body, DeclareArray, If, Select, Stmt, Sym
 from pyfuser.ir.visit import all_expressions, assigned, declared
 
 BLOCK_BYTES = 16384
@@ -125,9 +125,11 @@ def _name_locals(context: Context, segments: tuple[Segment, ...]) -> None:
 
 def _branches_again(segment: Segment) -> bool:
     """Whether g++ has to be kept from rearranging branches (see `cpp_prelude.STRAIGHT`)."""
-    branches = [stmt for stmt in segment.body if isinstance(stmt, If)]
-    calls = any(map(is_covered, all_expressions(segment.body)))
-    return segment.vector and bool(branches) and (calls or len(branches) > 1)
+    branches = sum(isinstance(stmt, If) for stmt in segment.body)
+    found = list(all_expressions(segment.body))
+    calls = any(map(is_covered, found))
+    chosen = any(isinstance(e, Select) for e in found)
+    return segment.vector and (branches > 1 or (calls and (branches > 0 or chosen)))
 
 
 def array_lines(blocks: Blocks, depth: int) -> list[str]:

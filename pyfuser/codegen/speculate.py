@@ -48,8 +48,7 @@ def _speculate(body: Body, fresh: Fresh, arrays: frozenset[Sym], changing: froze
             if all(vectorises(part, arrays) for part in inner):
                 new = replace(stmt, body=inner)
         elif not vectorises(stmt, arrays):
-            tested = _touched(stmt) if isinstance(stmt, nodes.If) else ()
-            sure = {load for load in tested if not _varies(load, arrays, changing)}
+            sure = {load for load in _touched(stmt) if not _varies(load, arrays, changing)}
             hoist = _Hoist(fresh, changing, touched | sure)
             changed = hoist.statement(stmt)
             if hoist.safe and len(hoist.ahead) and vectorises(changed, arrays):

@@ -310,6 +310,14 @@ def many_calls(i, hit, v, phi):
         v[i] = math.cos(a) + math.sin(a) + math.exp(a) + math.log(a) + math.cos(a + 1.0)
 
 
+def chosen(i, hit, v, phi):
+    v[i] = math.cos(phi[i]) if phi[i] > 1.5 else phi[i]
+
+
+def chosen_unread(i, hit, v, phi):
+    v[i] = math.cos(phi[i]) if hit[i] == 1 else 0.0
+
+
 def scatter_case(function: Any) -> Case:
     return case(function, [N], lambda: [keys() % 2, values(), values() + 1])
 
@@ -327,6 +335,18 @@ def calls_in_branches(given: Case) -> int:
 
 def test_a_safe_call_is_made_ahead_of_its_branch() -> None:
     assert calls_in_branches(scatter_case(scatter)) == 0
+
+
+def test_a_safe_call_is_made_ahead_of_its_choice() -> None:
+    """What is chosen was read by the condition; g++ is told to leave the call where it is."""
+    given = scatter_case(chosen)
+    assert [type(stmt) for stmt in split(given)[0].body] == [nodes.Declare, nodes.Store]
+    assert "no-tree-sink" in emit(spec_of(given.kernel))
+
+
+def test_a_call_of_what_may_be_outside_stays_behind_its_choice() -> None:
+    given = scatter_case(chosen_unread)
+    assert split(given)[0].body == given.kernel.workunit.body
 
 
 @pytest.mark.parametrize("function", [guarded_load, changed_operand, many_calls])
@@ -371,6 +391,7 @@ RUN = {
     "operand": deposit_case(atomic_operand),
     "index": case(cheap_index, [N - 1], lambda: [values(), np.zeros(N), 5]),
     "speculated": scatter_case(scatter),
+    "chosen": scatter_case(chosen),
     "sums": case(several_sums, [N], lambda: [values(), np.zeros(N), 5], "reduce"),
     "row of a table": table_case(scaled_row),
     "costly": table_case(costly_between),
