@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from types import ModuleType
 
-from pyfuser.codegen import gpu_map, gpu_maths, gpu_prelude, gpu_reduce, gpu_scan
+from pyfuser.codegen import gpu_map, gpu_maths, gpu_prelude, gpu_reduce, gpu_scan, gpu_vector_map
 from pyfuser.codegen.gpu_context import (
     Argument,
     GpuContext,
@@ -54,10 +54,12 @@ def refusal(workunit: Workunit) -> str:
     return ""
 
 
-def emit(spec: KernelSpec, dialect: Dialect, fastmath: bool = False) -> GpuKernel:
+def emit(
+    spec: KernelSpec, dialect: Dialect, fastmath: bool = False, widest: int | None = None
+) -> GpuKernel:
     """The kernel of a spec; `declined(spec)` must be "".
 
-    fastmath: let the compiler contract a * b + c.
+    fastmath: let the compiler contract a * b + c. widest: see `gpu_vector.WIDEST`, the default.
     """
     assert not declined(spec), declined(spec)
     context = GpuContext(spec, dialect, ())
@@ -71,6 +73,8 @@ def emit(spec: KernelSpec, dialect: Dialect, fastmath: bool = False) -> GpuKerne
     if spec.serial or not parallel:
         rule = "one"
     code: str = pattern.emit(context, ENTRY)
+    vectors, more = gpu_vector_map.emit(context, widest)
+    code += more
     return GpuKernel(
         source=_unit(spec.title, context, code, dialect),
         entries=(gpu_scan.TOTALS, ENTRY) if rule == "scan" else (ENTRY,),
@@ -79,6 +83,7 @@ def emit(spec: KernelSpec, dialect: Dialect, fastmath: bool = False) -> GpuKerne
         order=tuple(axes_of(spec)),
         results=len(workunit.accumulators),
         options=dialect.options + (() if fastmath else dialect.exact),
+        vectors=vectors,
     )
 
 
@@ -112,6 +117,7 @@ _PIECES = (
     ("pf_complex", gpu_prelude.COMPLEX),
     ("pf_first", gpu_prelude.PLACES),
     ("pf_walk", gpu_prelude.WALK),
+    ("pf_vector<", gpu_prelude.VECTOR),
     ("pf_shared<", gpu_prelude.SHARED),
     *gpu_prelude.JOINS,
     ("pf_is_last", gpu_prelude.IS_LAST),

@@ -11,11 +11,11 @@ from pyfuser.codegen.cpp_expressions import PRIMARY, Expressions, Text
 from pyfuser.codegen.cpp_statements import INDENT, Statements
 from pyfuser.codegen.gpu_dialect import Dialect
 from pyfuser.codegen.scalar_maths import SUFFIXES
-from pyfuser.codegen.spec import KernelSpec, ViewSpec
+from pyfuser.codegen.spec import Access, KernelSpec, ViewSpec
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType, common_type
 from pyfuser.ir.nodes import Body, Expr, Sym
-from pyfuser.ir.visit import all_expressions, expressions
+from pyfuser.ir.visit import all_expressions, expressions, sym_of
 
 _RESERVED = """
     threadIdx blockIdx blockDim gridDim warpSize workspace
@@ -67,6 +67,13 @@ class GpuExpressions(Expressions):
     ) -> None:
         super().__init__(names, views, strides, serial)
         self.atomics: set[tuple[str, DType]] = set()
+        #: What stands for an element of a view: see `gpu_vector_map`.
+        self.cells: dict[tuple[Sym, tuple[Expr, ...]], str] = {}
+
+    def element(self, access: Access) -> str:
+        sym = sym_of(access)
+        cell = self.cells.get((sym, access.indices)) if sym is not None and self.cells else None
+        return cell or super().element(access)
 
     def not_a_number(self, f: str) -> str:
         return f"pf_nan{f}()"

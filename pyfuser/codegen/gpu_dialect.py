@@ -97,6 +97,19 @@ static __device__ inline uint64_t pf_exchange_64(uint64_t* cell, uint64_t old, u
 }
 """,
     ),
+    # Left to itself, the compiler would split the copy of a struct, and does not always join it.
+    (
+        "pf_words<",
+        """\
+template <int bytes> struct pf_words { typedef uint4 type; };
+template <> struct pf_words<8> { typedef uint2 type; };
+template <> struct pf_words<4> { typedef unsigned int type; };
+template <> struct pf_words<2> { typedef unsigned short type; };
+""",
+    ),
+    ("pf_get(", "#define pf_get(words) __ldca(words)\n"),
+    ("pf_get_constant(", "#define pf_get_constant(words) __ldg(words)\n"),
+    ("pf_put(", "#define pf_put(place, words) __stwb(place, words)\n"),
     ("pf_inf()", "#define pf_inf() __longlong_as_double(0x7ff0000000000000ll)\n"),
     ("pf_nan()", "#define pf_nan() __longlong_as_double(0x7ff8000000000000ll)\n"),
     ("pf_inff()", "#define pf_inff() __int_as_float(0x7f800000)\n"),
@@ -216,6 +229,20 @@ static __device__ inline uint{bits}_t pf_exchange_{bits}(uint{bits}_t* cell, uin
         )
         for bits in (32, 64)
     ),
+    (
+        "pf_words<",
+        """\
+template <int bytes> struct pf_words {
+    typedef unsigned int type __attribute__((ext_vector_type(4)));
+};
+template <> struct pf_words<8> { typedef unsigned int type __attribute__((ext_vector_type(2))); };
+template <> struct pf_words<4> { typedef unsigned int type; };
+template <> struct pf_words<2> { typedef unsigned short type; };
+""",
+    ),
+    ("pf_get(", "#define pf_get(words) (*(words))\n"),
+    ("pf_get_constant(", "#define pf_get_constant(words) (*(words))\n"),
+    ("pf_put(", "#define pf_put(place, words) (*(place) = (words))\n"),
     ("pf_inf()", "#define pf_inf() __builtin_inf()\n"),
     ("pf_nan()", '#define pf_nan() __builtin_nan("")\n'),
     ("pf_inff()", "#define pf_inff() __builtin_inff()\n"),

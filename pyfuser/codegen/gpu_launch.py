@@ -13,6 +13,7 @@ from pyfuser.codegen.gpu_context import Argument
 from pyfuser.codegen.gpu_prelude import THREADS, WORKSPACE_HEAD
 from pyfuser.codegen.gpu_reduce import MAX_BLOCKS
 from pyfuser.codegen.gpu_scan import ITEMS
+from pyfuser.codegen.gpu_vector import Vectors
 
 MAX_BLOCKS_X = 1 << 22
 """With blocks of 256 threads still less than the 2**32 threads that a grid of HIP may have."""
@@ -46,7 +47,8 @@ class GpuKernel:
     arguments: their parameters, in order; each pointer is 8 bytes, each scalar an element of its
     dtype. rule: "map", "reduce", "scan" or "one" (one thread). order: the axes of the space,
     slowest first. results: the number of accumulators; each value takes 16 bytes of the memory
-    at "results". options: what every compiler must be told. No entry needs dynamic shared memory.
+    at "results". options: what every compiler must be told. vectors: an entry that may be launched
+    in place of the others, on a grid of its own. No entry needs dynamic shared memory.
 
     The memory at "workspace" has to be zero when it is allocated; every launch leaves its head so.
     Launches that may overlap in time need one each.
@@ -59,6 +61,7 @@ class GpuKernel:
     order: tuple[int, ...]
     results: int
     options: tuple[str, ...]
+    vectors: Vectors | None = None
 
     def grid(self, begin: Sequence[int], end: Sequence[int]) -> Grid | None:
         """The grid for the box `begin <= index < end`.
@@ -76,6 +79,18 @@ class GpuKernel:
         if self.rule == "scan":
             return Grid((_ceiling(count, THREADS * ITEMS), 1, 1), (THREADS, 1, 1))
         return _map_grid([extents[axis] for axis in self.order])
+
+    def vector_grid(self, begin: Sequence[int], end: Sequence[int]) -> Grid | None:
+        """The grid of `vectors` for a box; None for an empty one. There must be vectors.
+
+        A row of iterations may begin and end within a group.
+        """
+        assert self.vectors is not None
+        extents = [max(last - first, 0) for first, last in zip(begin, end, strict=True)]
+        if not _product(extents):
+            return None
+        *outer, width = (extents[axis] for axis in self.order)
+        return _map_grid([*outer, (width + self.vectors.lanes - 2) // self.vectors.lanes + 1])
 
     def workspace_bytes(self, begin: Sequence[int], end: Sequence[int]) -> int:
         """How large the memory at "workspace" has to be for this box, at least."""

@@ -6,7 +6,7 @@ stands for more than one iteration (a grid has limits) takes them a whole grid a
 
 from __future__ import annotations
 
-from pyfuser.codegen.cpp_context import nest
+from pyfuser.codegen.cpp_context import closed, nest
 from pyfuser.codegen.cpp_statements import INDENT
 from pyfuser.codegen.gpu_context import GpuContext
 from pyfuser.codegen.gpu_order import axes_of
@@ -18,27 +18,35 @@ def emit(context: GpuContext, entry: str) -> str:
     """The entry point; of one thread where the space is serial."""
     if context.spec.serial:
         return sequential(context, entry)
-    order = axes_of(context.spec)
-    inner = order[-2:] if len(order) > 2 else order
-    lines, depth = outer_loops(context, order[:-2]) if len(order) > 2 else ([], 1)
-    for place, axis in enumerate(inner):
-        dimension = "xyz"[len(inner) - 1 - place]
-        i, first, last = context.counter(axis), context.begin[axis], context.end[axis]
-        lines.append(
-            f"{INDENT * depth}for (int64_t {i} = {first} + pf_first({dimension}); {i} < {last}; "
-            f"{i} += pf_step({dimension})) {{"
-        )
-        depth += 1
-    lines += context.narrowed(depth)
-    lines += context.body(depth)
-    lines += [f"{INDENT * d}}}" for d in range(depth - 1, 0, -1)]
+    lines, depth = rows(context)
+    axis = axes_of(context.spec)[-1]
+    i, first, last = context.counter(axis), context.begin[axis], context.end[axis]
+    lines.append(
+        f"{INDENT * depth}for (int64_t {i} = {first} + pf_first(x); {i} < {last}; "
+        f"{i} += pf_step(x)) {{"
+    )
+    lines += context.narrowed(depth + 1)
+    lines += context.body(depth + 1)
+    lines += closed(depth)
     return context.head(entry, THREADS) + "\n".join(lines) + "\n}\n"
 
 
-def outer_loops(context: GpuContext, axes: list[int]) -> tuple[list[str], int]:
-    """The loop over all axes but the two fastest, and the depth of what is in it."""
-    lines = walk(context, axes, "pf_first(z)", "pf_step(z)")
-    return lines, 2
+def rows(context: GpuContext) -> tuple[list[str], int]:
+    """The loops over all axes but the fastest, and the depth of what is in them."""
+    *outer, _ = axes_of(context.spec)
+    lines: list[str] = []
+    depth = 1
+    if len(outer) > 1:
+        lines = walk(context, outer[:-1], "pf_first(z)", "pf_step(z)")
+        depth = 2
+    for axis in outer[-1:]:
+        i, first, last = context.counter(axis), context.begin[axis], context.end[axis]
+        lines.append(
+            f"{INDENT * depth}for (int64_t {i} = {first} + pf_first(y); {i} < {last}; "
+            f"{i} += pf_step(y)) {{"
+        )
+        depth += 1
+    return lines, depth
 
 
 def walk(context: GpuContext, axes: list[int], first: str, step: str) -> list[str]:

@@ -164,13 +164,17 @@ def _by_stride(found: Sequence[Walk], rank: int) -> list[int]:
 
 def may_reorder(kernel: Kernel) -> bool:
     """Whether no result depends on the order of the iterations."""
-    workunit = kernel.workunit
     if kernel.pattern != "for" or kernel.space.execution in SERIAL_SPACES:
         return False
-    return not any(
+    return not order_shows(kernel.workunit)
+
+
+def order_shows(workunit: Workunit) -> bool:
+    """Whether a body does what depends on the order of its iterations even in a parallel map."""
+    return any(
         isinstance(e, nodes.AtomicFetch) or (isinstance(e, nodes.Call) and not is_pure(e.name))
         for e in all_expressions(workunit.body)
-    ) and not any(_shows(stmt, workunit) for stmt in statements(workunit.body))
+    ) or any(_shows(stmt, workunit) for stmt in statements(workunit.body))
 
 
 def _shows(stmt: nodes.Stmt, workunit: Workunit) -> bool:

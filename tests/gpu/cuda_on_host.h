@@ -157,6 +157,21 @@ static int __shfl_down_sync(unsigned, int word, int lanes) {
     return result;
 }
 
+struct uint2 { unsigned x, y; };
+struct uint4 { unsigned x, y, z, w; };
+
+// Vectors go as one; a GPU refuses those that are not aligned.
+template <typename T> static T host_load(const T* words) {
+    if ((uintptr_t)words % sizeof(T)) host::fail("a vector is loaded that is not aligned");
+    return *words;
+}
+template <typename T> static T __ldca(const T* words) { return host_load(words); }
+template <typename T> static T __ldg(const T* words) { return host_load(words); }
+template <typename T> static void __stwb(T* place, T words) {
+    if ((uintptr_t)place % sizeof(T)) host::fail("a vector is stored that is not aligned");
+    *place = words;
+}
+
 static double __longlong_as_double(long long bits) {
     double value;
     memcpy(&value, &bits, sizeof value);

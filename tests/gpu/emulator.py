@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import subprocess
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 from pyfuser.codegen.gpu import CUDA, GpuKernel, emit
 from pyfuser.codegen.spec import spec_of
 from tests.codegen.build import Case
-from tests.gpu.launch import Arguments, renamed, unpacked
+from tests.gpu.launch import Arguments, chosen, renamed, unpacked
 
 SHIM = Path(__file__).with_name("cuda_on_host.h")
 FLAGS = ("-O1", "-std=c++17", "-fPIC", "-shared", "-ffp-contract=off", "-w")
@@ -22,7 +23,8 @@ FLAGS = ("-O1", "-std=c++17", "-fPIC", "-shared", "-ffp-contract=off", "-w")
 class Emulated:
     """The kernels of some cases, in one library.
 
-    warp: threads of a warp. change: what is done to the source before it is compiled.
+    warp: threads of a warp. change: what is done to the source before it is compiled. widest: see
+    `gpu.emit`. launched: by name the entries that the last run launched.
     """
 
     def __init__(
@@ -31,10 +33,12 @@ class Emulated:
         folder: Path,
         warp: int = 32,
         change: Callable[[str], str] = str,
+        widest: int | None = None,
     ) -> None:
         self.cases = cases
+        self.launched: dict[str, tuple[str, ...]] = {}
         self.kernels: dict[str, GpuKernel] = {
-            name: renamed(emit(spec_of(tested.kernel), CUDA), n)
+            name: renamed(emit(spec_of(tested.kernel), CUDA, widest=widest), n)
             for n, (name, tested) in enumerate(cases.items())
         }
         text = "".join(self._source(kernel) for kernel in self.kernels.values())
@@ -50,12 +54,14 @@ class Emulated:
             f'extern "C" void launch_{entry}(void** arguments, const unsigned* blocks, '
             f"const unsigned* threads, int seed) {{\n"
             f"    host::launch({entry}, arguments, blocks, threads, seed);\n}}\n"
-            for entry in kernel.entries
+            for entry in (*kernel.entries, *([kernel.vectors.entry] if kernel.vectors else []))
         )
         return kernel.source.replace("}  // namespace", f"{launchers}}}  // namespace")
 
-    def run(self, name: str, seed: int = 0) -> tuple[list[Any], tuple[Any, ...]]:
-        """The arguments after a launch on them, and its results."""
+    def run(
+        self, name: str, seed: int = 0, plain: bool = False
+    ) -> tuple[list[Any], tuple[Any, ...]]:
+        """The arguments after a launch on them, and its results; plain: without vectors."""
         tested, kernel = self.cases[name], self.kernels[name]
         values, space = tested.arguments(), tested.kernel.space
         accumulators = tested.kernel.workunit.accumulators
@@ -65,10 +71,11 @@ class Emulated:
         outputs = {"results": results.ctypes.data, "workspace": workspace.ctypes.data}
         bounds: tuple[Sequence[int], Sequence[int]] = (space.begin, space.end)
         arguments = Arguments(kernel, bounds, values, outputs, lambda array: array.ctypes.data)
-        grid = kernel.grid(space.begin, space.end)
+        entries, grid = chosen(replace(kernel, vectors=None) if plain else kernel, arguments)
+        self.launched[name] = entries
         if grid is not None:
             blocks, threads = ((ctypes.c_uint * 3)(*shape) for shape in (grid.blocks, grid.threads))
-            for entry in kernel.entries:
+            for entry in entries:
                 launch = getattr(self.library, f"launch_{entry}")
                 launch(arguments.pointers, blocks, threads, seed)
         assert not workspace[:64].any()

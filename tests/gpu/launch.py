@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from pyfuser.codegen.gpu import ENTRY, NAMESPACE, GpuKernel
+from pyfuser.codegen.gpu import ENTRY, NAMESPACE, GpuKernel, Grid
 from pyfuser.codegen.gpu_scan import TOTALS
+from pyfuser.codegen.gpu_vector import chooser
+from pyfuser.codegen.gpu_vector_map import VECTORS
 from pyfuser.ir.dtypes import DType
 
 PointerTo = Callable[["np.ndarray[Any, Any]"], int]
@@ -20,8 +22,10 @@ PointerTo = Callable[["np.ndarray[Any, Any]"], int]
 def renamed(kernel: GpuKernel, n: int) -> GpuKernel:
     """The kernel with names of its own, so that one source can hold several."""
     source = kernel.source.replace(f"namespace {NAMESPACE} {{", f"namespace {NAMESPACE}_{n} {{")
-    source = re.sub(rf"\b({ENTRY}|{TOTALS})\b", rf"\1_{n}", source)
-    return replace(kernel, source=source, entries=tuple(f"{e}_{n}" for e in kernel.entries))
+    source = re.sub(rf"\b({ENTRY}|{TOTALS}|{VECTORS})\b", rf"\1_{n}", source)
+    vectors = kernel.vectors and replace(kernel.vectors, entry=f"{kernel.vectors.entry}_{n}")
+    entries = tuple(f"{e}_{n}" for e in kernel.entries)
+    return replace(kernel, source=source, entries=entries, vectors=vectors)
 
 
 class Arguments:
@@ -55,8 +59,18 @@ class Arguments:
                 else:
                     bound = np.asarray(value).astype(argument.dtype.numpy)
             self.kept.append(np.atleast_1d(np.asarray(bound)))
+        self.bounds = space
         addresses = [array.ctypes.data for array in self.kept]
         self.pointers = (ctypes.c_void_p * max(len(addresses), 1))(*addresses)
+
+
+def chosen(kernel: GpuKernel, arguments: Arguments) -> tuple[tuple[str, ...], Grid | None]:
+    """The entries to launch, and the grid: those of vectors, if they are aligned."""
+    if kernel.vectors is not None:
+        needed = [int(arguments.kept[position][0]) for position in kernel.vectors.needed]
+        if chooser(kernel.vectors)(*needed):
+            return (kernel.vectors.entry,), kernel.vector_grid(*arguments.bounds)
+    return kernel.entries, kernel.grid(*arguments.bounds)
 
 
 def unpacked(results: np.ndarray[Any, Any], dtypes: Sequence[DType]) -> tuple[Any, ...]:

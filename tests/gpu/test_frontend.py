@@ -535,7 +535,8 @@ def test_explain_tells_of_copies_and_registers(cupy: Any) -> None:
 
 
 def test_a_kernel_of_too_many_registers_is_cut(cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pyfuser.engine.gpu.launchable import Launchable, Registers
+    from pyfuser.engine.gpu.launchable import Launchable
+    from pyfuser.engine.gpu.variants import Registers
 
     def needed(self: Any) -> tuple[Registers, ...]:
         views = sum(view is not None for view in self.spec.views)

@@ -16,6 +16,13 @@ from pyfuser.engine.gpu.compiler import machine_code
 from pyfuser.engine.gpu.device import Device, current
 from pyfuser.engine.gpu.library import loaded
 from pyfuser.engine.gpu.results import Number, Results
+from pyfuser.engine.gpu.variants import (
+    Registers,
+    costs_more,
+    is_worth_vectors,
+    make_aligned,
+    registers_of,
+)
 from pyfuser.errors import DeviceError
 from pyfuser.settings import SETTINGS
 from pyfuser.trace.future import Future
@@ -33,6 +40,7 @@ class Bound(NamedTuple):
     """One launch with all its arguments: what the driver needs, and nothing of ours.
 
     shape: None for an empty space, where nothing is to be launched. packed: all parameters.
+    vectors: whether it is of `GpuKernel.vectors`, which the other fields decide.
     """
 
     launchable: Launchable
@@ -41,17 +49,11 @@ class Bound(NamedTuple):
     shape: Shape | None
     packed: bytes
     results: Results | None
+    vectors: bool = False
 
     def numbers(self) -> tuple[Any, ...]:
         """The results, without waiting for them."""
         return self.launchable.values(self.results)
-
-
-class Registers(NamedTuple):
-    """What the compiler made of an entry point: registers and bytes of local memory, a thread."""
-
-    registers: int
-    spilled: int
 
 
 class Launchable:
@@ -62,8 +64,8 @@ class Launchable:
     """
 
     __slots__ = (
-        "_block", "_first", "_functions", "_grids", "_lock", "_modules", "_pack", "_pointers",
-        "dtypes", "kernel", "source", "spec",
+        "_aligned", "_block", "_first", "_functions", "_grids", "_lock", "_modules", "_pack",
+        "_pointers", "_vectors", "dtypes", "kernel", "source", "spec",
     )  # fmt: skip
     on_device = True
 
@@ -73,8 +75,10 @@ class Launchable:
         self.source = self.kernel.source
         self.dtypes = result_dtypes(spec)
         self._pack, offsets = make_pack(spec, self.kernel)
-        self._grids: dict[Any, tuple[Shape | None, int]] = {}
+        self._aligned = make_aligned(self.kernel, offsets)
+        self._grids: dict[Any, tuple[Shape | None, int, Shape | None]] = {}
         self._functions: dict[int, tuple[Any, ...]] = {}  # by device: entry points
+        self._vectors: dict[int, Any] = {}  # by device: that of vectors, None where it is worse
         self._modules: list[Any] = []
         size = (offsets[-1] if offsets else 0) + 16
         self._block = ctypes.create_string_buffer(size)
@@ -101,20 +105,20 @@ class Launchable:
             module.load(machine_code(self.kernel, device))
             self._modules.append(module)
             functions = tuple(module.get_function(entry) for entry in self.kernel.entries)
+            if self.kernel.vectors is not None:
+                wide = module.get_function(self.kernel.vectors.entry)
+                worse = costs_more(registers_of(device, wide), registers_of(device, functions[0]))
+                self._vectors[device.number] = None if worse else wide
             self._functions[device.number] = functions
         return functions
 
     def registers(self) -> tuple[Registers, ...]:
-        """What the compiler made of each entry point, for the current device."""
+        """What the compiler made of each entry point, for the current device.
+
+        That of vectors is not told: it costs no more than the other, or is not launched.
+        """
         device = current()
-        driver = device.library.driver
-        return tuple(
-            Registers(
-                driver.funcGetAttribute(driver.CU_FUNC_ATTRIBUTE_NUM_REGS, function.ptr),
-                driver.funcGetAttribute(driver.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, function.ptr),
-            )
-            for function in self.load(device)
-        )
+        return tuple(registers_of(device, function) for function in self.load(device))
 
     # ------------------------------------------------------------------- launching
 
@@ -140,7 +144,7 @@ class Launchable:
             if len(self._grids) >= MAX_GRIDS:
                 self._grids.clear()
             found = self._grids[box] = self._grid(box)
-        shape, working = found
+        shape, working, wide = found
         results, workspace, address = None, 0, 0
         if shape is None:
             return Bound(self, device, device.handles[stream], None, b"", None)
@@ -150,13 +154,20 @@ class Launchable:
             if working:
                 workspace = device.workspace(stream, working)
         packed = self._pack(space, arguments, stream, device, workspace, address)
+        if wide is not None and device.vectors and self._aligned(packed):
+            self.load(device)
+            if self._vectors[device.number] is not None:
+                return Bound(self, device, device.handles[stream], wide, packed, results, True)
         return Bound(self, device, device.handles[stream], shape, packed, results)
 
-    def _grid(self, box: tuple[Any, Any]) -> tuple[Shape | None, int]:
+    def _grid(self, box: tuple[Any, Any]) -> tuple[Shape | None, int, Shape | None]:
+        """The grid for a box, the bytes of its workspace, and the grid of vectors if it has one."""
         grid = self.kernel.grid(*box)
         if grid is None:
-            return None, 0
-        return (*grid.blocks, *grid.threads), self.kernel.workspace_bytes(*box)
+            return None, 0, None
+        wide = self.kernel.vector_grid(*box) if is_worth_vectors(self.kernel, *box) else None
+        shapes = [None if g is None else (*g.blocks, *g.threads) for g in (grid, wide)]
+        return shapes[0], self.kernel.workspace_bytes(*box), shapes[1]
 
     def calls(self, bound: Bound, handle: int) -> list[tuple[int, ...]]:
         """The arguments of the driver's `launchKernel`, one call for each entry point.
@@ -164,6 +175,8 @@ class Launchable:
         They refer to memory that the next such call changes: hold the lock until they are made.
         """
         functions = self._functions.get(bound.device.number) or self.load(bound.device)
+        if bound.vectors:
+            functions = (self._vectors[bound.device.number],)
         ctypes.memmove(self._block, bound.packed, len(bound.packed))
         pointers = self._first
         assert bound.shape is not None
