@@ -182,6 +182,8 @@ class _Accesses:
             for n, (param, view) in enumerate(zip(spec.workunit.params, spec.views, strict=True))
             if view is not None
         }
+        self.names = dict(zip(self.views, _names_of_views(spec), strict=True))
+        self.places = {_place(access) for access in accesses(spec.workunit.body)}
         self.always = frozenset(_always(spec.workunit.body))
         self.read: dict[Place, int] = {}  # by place, those along the axis: the offset
         self.written: dict[Place, int] = {}
@@ -193,14 +195,14 @@ class _Accesses:
         sym, indices = place
         _, view = self.views[sym]
         if not all(map(self._known, indices)):
-            return f"{sym.name}: subscripts that depend on data"
+            return f"{self.names[sym]}: subscripts that depend on data"
         offset = None
         for index, stride in zip(indices, view.strides, strict=True):
             if not _mentions(index, self.x):
                 continue
             affine = _affine(index)
             if stride != UNIT or affine is None:
-                return f"{sym.name}: neighbours in the space are not neighbours in memory"
+                return f"{self.names[sym]}: neighbours in the space are not neighbours in memory"
             _, offset = affine
         if view.written:
             return self._note_written(place, view, offset)
@@ -211,17 +213,17 @@ class _Accesses:
     def _note_written(self, place: Place, view: ViewSpec, offset: int | None) -> str:
         sym, indices = place
         if not view.restrict:
-            return f"{sym.name}: may overlap another view"
-        if any(other == sym and at != indices for other, at in self.written):
-            return f"{sym.name}: an iteration reaches several elements of it"
+            return f"{self.names[sym]}: may overlap another view"
+        if any(other == sym and at != indices for other, at in self.places):
+            return f"{self.names[sym]}: an iteration reaches several elements of it"
         if offset is None or not self._own(indices):
-            return f"{sym.name}: several iterations may reach one element of it"
+            return f"{self.names[sym]}: several iterations may reach one element of it"
         if not any(
             _place(stmt) == place
             for stmt in self.workunit.body
             if isinstance(stmt, (nodes.Store, nodes.Update)) and stmt.indices
         ):
-            return f"{sym.name}: not every iteration stores to it"
+            return f"{self.names[sym]}: not every iteration stores to it"
         self.written[place] = offset
         return ""
 
@@ -271,7 +273,7 @@ class _Accesses:
             apart = {v: offset - v.offset for v in loaded if self._row(v.place) == self._row(place)}
             nearest = min(apart, key=lambda v: abs(apart[v]), default=None)
             if nearest is None or abs(apart[nearest]) >= lanes:
-                return f"{place[0].name}: a load that is not aligned where the stores are"
+                return f"{self.names[place[0]]}: a load that is not aligned where the stores are"
             if place != nearest.place:
                 beside.append((place, nearest, apart[nearest]))
         return Plan(axis, lanes, (*stored, *loaded), tuple(beside))
@@ -297,6 +299,11 @@ class _Accesses:
             if isinstance(stmt, nodes.Store) and _place(stmt) == place:
                 return False
         return True
+
+
+def _names_of_views(spec: KernelSpec) -> list[str]:
+    names = zip(spec.names_of_params(), spec.views, strict=True)
+    return [name for name, view in names if view is not None]
 
 
 def _place(access: Access) -> Place:
