@@ -1,7 +1,8 @@
 """What launches cost on a GPU: one from Python, a steady step of ten kernels; and a copy's speed.
 
 Host times are of many calls in a row until the device is done; device times are by events. The best
-of several rounds counts.
+of several rounds counts. Whether loads of 16 bytes pay is measured in turns, for elements of each
+size: it decides what `pyfuser.codegen.gpu_vector.WIDEST` should be.
 """
 
 from __future__ import annotations
@@ -11,11 +12,14 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pyfuser  # makes `import pykokkos` work where PyKokkos is not installed
 from pyfuser import device_calibration
+from pyfuser.codegen import gpu_vector
 from pyfuser.counters import COUNTERS
+from pyfuser.engine.gpu import variants
 from pyfuser.engine.gpu.device import current
 
 # isort: split
@@ -24,6 +28,8 @@ import pykokkos as pk
 ROUNDS = 7
 TINY = 256
 KERNELS = 10
+CHAIN = 3  # arrays of `chain`
+POWERS = (20, 24, 28, 30, 32)  # of two: the bytes of arrays
 
 
 @pk.workunit
@@ -39,6 +45,16 @@ def turn(i, a, last, x, y):
 @pk.workunit
 def total(i, acc, x):
     acc += x[i]
+
+
+@pk.workunit
+def chain(i, x, y, z):
+    z[i] = (x[i] - y[i]) * x[i] + y[i] * y[i]
+
+
+@pk.workunit
+def neighbours(i, x, y):
+    y[i] = x[i - 1] + x[i + 1] - x[i]
 
 
 def host_seconds(step: Callable[[], object], times: int) -> float:
@@ -57,17 +73,19 @@ def host_seconds(step: Callable[[], object], times: int) -> float:
 
 def device_seconds(step: Callable[[], object], times: int) -> float:
     """The same by events of the device."""
+    return min(events_between(step, times) for _ in range(ROUNDS))
+
+
+def events_between(step: Callable[[], object], times: int) -> float:
+    """Seconds of one of many calls in a row, by events of the device."""
     cuda = current().cuda
-    best = float("inf")
-    for _ in range(ROUNDS):
-        before, after = cuda.Event(), cuda.Event()
-        before.record()
-        for _ in range(times):
-            step()
-        after.record()
-        after.synchronize()
-        best = min(best, 1e-3 * cuda.get_elapsed_time(before, after) / times)
-    return best
+    before, after = cuda.Event(), cuda.Event()
+    before.record()
+    for _ in range(times):
+        step()
+    after.record()
+    after.synchronize()
+    return float(1e-3 * cuda.get_elapsed_time(before, after) / times)
 
 
 def launches(times: int) -> dict[str, Any]:
@@ -119,7 +137,7 @@ def copy(space: str, largest: int) -> dict[str, Any]:
     device = current()
     free, _ = device.runtime.memGetInfo()
     found = {}
-    for power in (p for p in (20, 24, 28, 30, 32) if p <= largest):
+    for power in (p for p in POWERS if p <= largest):
         size = 1 << power
         if size <= free // 2:
             loop = device_calibration.Loop(space, 1, size // 16)
@@ -128,10 +146,64 @@ def copy(space: str, largest: int) -> dict[str, Any]:
     return found
 
 
+def vectors(largest: int) -> dict[str, Any]:
+    """Device seconds of maps that load 16 bytes at a time, and of the same that do not.
+
+    By kernel, element type and bytes of the arrays. ratio: plain over vectors, the median of ROUNDS
+    in which both have a turn. registers: of plain launches, and of vectors if these are launched.
+    """
+    device = current()
+    gpu_vector.WIDEST, variants.LEAST = 8, 1
+    free, _ = device.runtime.memGetInfo()
+    found = {}
+    for kind, dtype, size in (
+        ("int8", pk.int8, 1),
+        ("float", pk.float32, 4),
+        ("double", pk.double, 8),
+    ):
+        for power in (p for p in POWERS[1:] if p <= largest and 1 << p <= free // 2):
+            n = (1 << power) // (CHAIN * size)
+            x, y, z = (pk.View([n], dtype) for _ in range(CHAIN))
+
+            def run_chain(n: int = n, x: Any = x, y: Any = y, z: Any = z) -> None:
+                pk.parallel_for(n, chain, x=x, y=y, z=z)
+
+            def run_neighbours(n: int = n, x: Any = x, y: Any = y) -> None:
+                pk.parallel_for(pk.RangePolicy(1, n - 1), neighbours, x=x, y=y)
+
+            for step in (run_chain, run_neighbours):
+                name = f"{step.__name__[4:]} of {kind}, {1 << power} bytes"
+                found[name] = in_turns(step)
+    device.vectors = True
+    return found
+
+
+def in_turns(step: Callable[[], object], times: int = 20) -> dict[str, Any]:
+    """Device seconds of a launch with vectors and without."""
+    device = current()
+    with pyfuser.fusing():
+        step()
+    registers = pyfuser.explain().groups[0].registers
+    seconds: dict[bool, list[float]] = {True: [], False: []}
+    with pyfuser.unfused():
+        for _ in range(ROUNDS):
+            for wide in (True, False):
+                device.vectors = wide
+                step()
+                seconds[wide].append(events_between(step, times))
+    ratios = [plain / wide for wide, plain in zip(seconds[True], seconds[False], strict=True)]
+    best = {"vectors": min(seconds[True]), "plain": min(seconds[False])}
+    return {**best, "ratio": median(ratios), "registers": registers}
+
+
 def main(space: str, target: str, times: str = "2000", largest: str = "32") -> int:
     """Write the timings, in seconds and bytes a second, as JSON."""
     pk.set_default_space(pk.ExecutionSpace(space))
-    values = {"launches": launches(int(times)), "copy": copy(space, int(largest))}
+    values = {
+        "launches": launches(int(times)),
+        "copy": copy(space, int(largest)),
+        "vectors": vectors(int(largest)),
+    }
     Path(target).write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(values))
     return 0

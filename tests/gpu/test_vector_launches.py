@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from pyfuser.engine.gpu.variants import Registers, costs_more
 from tests.programs import KERNELS, check_fused_equals_unfused
 
 N = 1001
+PROGRAMS = ("adam_optimizer", "elementwise_chain", "euler1d", "harris_md")
 
 
 @pk.workunit
@@ -182,6 +182,8 @@ def test_a_device_can_do_without(cupy: Any, launched: Counter[str]) -> None:
     assert launched == {"plain": 1}
 
 
-@pytest.mark.parametrize("path", KERNELS, ids=lambda path: path.stem)
-def test_programs_compute_the_same(path: Path, launched: Counter[str]) -> None:
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_compute_the_same(name: str, launched: Counter[str]) -> None:
+    (path,) = (path for path in KERNELS if path.stem == name)
     check_fused_equals_unfused(path, runs=2)
+    assert launched["vectors"]

@@ -27,6 +27,7 @@ from tests.gpu.emulator import Emulated
 from tests.gpu.launch import renamed
 from tests.gpu.test_compiles import OF_TESTS, Compile
 from tests.gpu.test_emulated import EXACT
+from tests.gpu.test_launch import SUFFIXES
 
 N = 203
 ROWS, COLUMNS = 7, 48
@@ -477,6 +478,12 @@ def test_when_vectors_are_aligned() -> None:
 
 
 # --------------------------------------------------------------------------- what compilers make
+
+
+@pytest.mark.parametrize("dialect", (CUDA, HIP), ids=lambda dialect: dialect.name)
+def test_golden(dialect: Dialect, golden: Callable[[str, str], None]) -> None:
+    source = emit(spec_of(VECTORS["stencil"].kernel), dialect).source
+    golden(f"{dialect.name}/vectors.{SUFFIXES[dialect.name]}", source)
 
 
 @pytest.mark.parametrize(("dialect", "compile_source", "arch"), OF_TESTS)

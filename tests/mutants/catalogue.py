@@ -11,6 +11,7 @@ from tests.mutants import (
     of_plans,
     of_rows,
     of_sweeps,
+    of_vectors,
 )
 from tests.mutants.mutant import Mutant
 
@@ -23,4 +24,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *of_rows.MUTANTS,
     *of_sweeps.MUTANTS,
     *of_orders.MUTANTS,
+    *of_vectors.MUTANTS,
 )

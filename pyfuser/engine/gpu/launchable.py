@@ -113,12 +113,10 @@ class Launchable:
         return functions
 
     def registers(self) -> tuple[Registers, ...]:
-        """What the compiler made of each entry point, for the current device.
-
-        That of vectors is not told: it costs no more than the other, or is not launched.
-        """
+        """What the compiler made of each entry point that is launched on the current device."""
         device = current()
-        return tuple(registers_of(device, function) for function in self.load(device))
+        functions = [*self.load(device), self._vectors.get(device.number)]
+        return tuple(registers_of(device, f) for f in functions if f is not None)
 
     # ------------------------------------------------------------------- launching
 

@@ -1,0 +1,97 @@
+"""Loads of 16 bytes on GPUs (see `codegen/gpu_vector.py`)."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant
+
+_TEST = "gpu/test_vectors.py::"
+_REFUSED = _TEST + "test_what_has_no_vectors_and_why"
+_ALIGNED = _TEST + "test_when_vectors_are_aligned"
+_LAUNCHES = "gpu/test_vector_launches.py::"
+
+MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        "views that overlap are loaded ahead",
+        "codegen/gpu_vector.py",
+        "if not view.restrict:",
+        "if False:",
+        _REFUSED,
+    ),
+    Mutant(
+        "several elements of an iteration are kept in one vector",
+        "codegen/gpu_vector.py",
+        "if any(other == sym and at != indices for other, at in self.places):",
+        "if False:",
+        _REFUSED,
+    ),
+    Mutant(
+        "one element of all rows is kept in vectors",
+        "codegen/gpu_vector.py",
+        "if offset is None or not self._own(indices):",
+        "if offset is None:",
+        _REFUSED,
+    ),
+    Mutant(
+        "vectors are stored where some iterations store",
+        "codegen/gpu_vector.py",
+        "for stmt in self.workunit.body\n            if isinstance(stmt, (nodes.Store",
+        "for stmt in statements(self.workunit.body)\n            if isinstance(stmt, (nodes.Store",
+        _REFUSED,
+    ),
+    Mutant(
+        "vectors are loaded where some iterations load",
+        "codegen/gpu_vector.py",
+        " and place in self.always",
+        "",
+        _REFUSED,
+    ),
+    Mutant(
+        "what shows the order of iterations is vectorised",
+        "codegen/gpu_vector.py",
+        "if order_shows(workunit):",
+        "if False:",
+        _REFUSED,
+    ),
+    Mutant(
+        "vectors begin anywhere",
+        "codegen/gpu_vector.py",
+        "if len(phases) > 1:",
+        "if False:",
+        _REFUSED,
+    ),
+    Mutant(
+        "offsets do not move addresses",
+        "codegen/gpu_vector.py",
+        ".bit_length() - 1}) + {offset})",
+        ".bit_length() - 1}))",
+        _ALIGNED,
+    ),
+    Mutant(
+        "rows may have any length",
+        "codegen/gpu_vector.py",
+        'bits += [f"v{position}" for position in vectors.strides]',
+        "bits += []",
+        _ALIGNED,
+    ),
+    Mutant(
+        "what is read before it is written is not loaded",
+        "codegen/gpu_vector.py",
+        "self._reads_first(place), True)",
+        "False, True)",
+        _TEST + "test_vectors_compute_the_same",
+    ),
+    Mutant(
+        "vectors need not be aligned",
+        "engine/gpu/launchable.py",
+        " and self._aligned(packed)",
+        "",
+        _LAUNCHES + "test_columns_of_an_odd_length_are_not",
+    ),
+    Mutant(
+        "vectors may spill",
+        "engine/gpu/variants.py",
+        "return slower or vectors.spilled > plain.spilled",
+        "return slower",
+        _LAUNCHES + "test_a_kernel_that_spills_is_not_launched",
+    ),
+)
