@@ -9,7 +9,7 @@ next from running. What was found is written after each part, to results/gpu-NAM
     sanitize   every program at its small size under compute-sanitizer, if there is one: accesses
                outside of memory, and races in shared memory
     calibrate  the constants of the cost model
-    timings    launches, replays, and the bandwidth of a copy: see gpu_timings.py
+    timings    launches, replays, the bandwidth of a copy, loads of 16 bytes: see gpu_timings.py
     compare    every program, fused against unfused, at a size that fills the GPU
     peers      the same programs by CuPy, cupy.fuse, JAX, torch.compile, Numba CUDA beside ours;
                packages that are not there are left out, which the results say
@@ -138,7 +138,7 @@ def calibrate(session: Session) -> dict[str, Any]:
 
 
 def timings(session: Session) -> dict[str, Any]:
-    """Launches, replays, bandwidth."""
+    """Launches, replays, bandwidth, vectors."""
     target = session.scratch / "timings.json"
     script = str(Path(__file__).with_name("gpu_timings.py"))
     found = session.python(script, session.space, str(target))
