@@ -83,14 +83,14 @@ class GpuKernel:
     def vector_grid(self, begin: Sequence[int], end: Sequence[int]) -> Grid | None:
         """The grid of `vectors` for a box; None for an empty one. There must be vectors.
 
-        A row of iterations may begin and end within a group.
+        A row that begins within a group may have a group more, which is a second one of a thread.
         """
         assert self.vectors is not None
         extents = [max(last - first, 0) for first, last in zip(begin, end, strict=True)]
         if not _product(extents):
             return None
         *outer, width = (extents[axis] for axis in self.order)
-        return _map_grid([*outer, (width + self.vectors.lanes - 2) // self.vectors.lanes + 1])
+        return _map_grid([*outer, _ceiling(width, self.vectors.lanes)])
 
     def workspace_bytes(self, begin: Sequence[int], end: Sequence[int]) -> int:
         """How large the memory at "workspace" has to be for this box, at least."""

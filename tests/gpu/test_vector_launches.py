@@ -52,6 +52,7 @@ def launched(cupy: Any, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     monkeypatch.setattr(Launchable, "calls", counted)
     monkeypatch.setattr(gpu_vector, "WIDEST", 8)
     monkeypatch.setattr(variants, "LEAST", 1)
+    monkeypatch.setattr(variants, "ROW", 1)
     monkeypatch.setattr(launchable, "_launchables", {})
     for module, names in ((driver, ("PROGRAMS", "KERNELS", "LAUNCHABLES")), (eager, ("_READY",))):
         for name in names:
@@ -109,6 +110,17 @@ def test_few_iterations_are_not(
             pk.parallel_for(n, add, x=x, y=y)
     pyfuser.sync()
     assert launched == {"plain": 1, "vectors": 1}
+
+
+def test_short_rows_are_not(
+    cupy: Any, launched: Counter[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(variants, "ROW", 8)  # threads, of two doubles each
+    x, y = (pk.View([20, 40], pk.double, layout=pk.Layout.LayoutRight) for _ in range(2))
+    for width in (16, 15):
+        pk.parallel_for(pk.MDRangePolicy([0, 0], [20, width]), halved, x=x, y=y)
+    pyfuser.sync()
+    assert launched == {"vectors": 1, "plain": 1}
 
 
 def test_a_graph_is_replayed_for_the_alignment_it_was_made_for(

@@ -254,6 +254,27 @@ def test_a_thread_takes_more_than_one_group(
         assert emulated.launched[name][0].startswith(ENTRY)
 
 
+@pytest.mark.parametrize(
+    ("name", "extents", "blocks", "threads"),
+    [
+        ("float32 from 0 to 41", [1024], (1, 1, 1), (256, 1, 1)),
+        ("float32 from 0 to 41", [1025], (2, 1, 1), (256, 1, 1)),
+        ("float64 from 0 to 41", [1024], (2, 1, 1), (256, 1, 1)),
+        ("rows", [1000, 256], (1, 250, 1), (64, 4, 1)),
+        ("rows", [1000, 2], (1, 4, 1), (1, 256, 1)),
+        ("columns", [256, 1000], (1, 250, 1), (64, 4, 1)),
+    ],
+)
+def test_grids_of_vectors(
+    name: str, extents: list[int], blocks: tuple[int, ...], threads: tuple[int, ...]
+) -> None:
+    kernel = emit(spec_of(VECTORS[name].kernel), CUDA, widest=WIDE)
+    begin = [5] * len(extents)
+    grid = kernel.vector_grid(begin, [5 + extent for extent in extents])
+    assert grid == gpu_launch.Grid(blocks, threads)  # type: ignore[arg-type]
+    assert kernel.vector_grid(begin, begin) is None
+
+
 def run_broken(folder: Path, before: str, after: str) -> None:
     """Run a stencil whose code is changed."""
     faulthandler.disable()  # an abort is what some changes ask for

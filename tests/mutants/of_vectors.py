@@ -88,6 +88,13 @@ MUTANTS: tuple[Mutant, ...] = (
         _LAUNCHES + "test_columns_of_an_odd_length_are_not",
     ),
     Mutant(
+        "rows may be of any length for vectors",
+        "engine/gpu/variants.py",
+        " and extents[along] >= ROW * lanes",
+        "",
+        _LAUNCHES + "test_short_rows_are_not",
+    ),
+    Mutant(
         "vectors may spill",
         "engine/gpu/variants.py",
         "return slower or vectors.spilled > plain.spilled",

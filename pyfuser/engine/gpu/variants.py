@@ -1,6 +1,7 @@
 """Which of a map's two kernels is launched: the one that loads vectors, if these three agree.
 
-1. There are enough iterations to fill the GPU with fewer threads: `is_worth_vectors`.
+1. There are enough iterations to fill the GPU with fewer threads, and rows are long enough for a
+   warp: `is_worth_vectors`.
 2. The compiler needed no more registers for it than fit as many threads as before, and spilled no
    more: `costs_more`, once for each device.
 3. All vectors are aligned: `make_aligned`. That depends on nothing but the bytes of a launch's
@@ -21,6 +22,9 @@ from pyfuser.engine.gpu.device import Device
 
 LEAST = 1 << 18
 """Threads that must be left: about as many as an H100 has at a time."""
+
+ROW = 32
+"""Threads that a row must occupy: those of a warp load memory that hangs together, as before."""
 
 
 class Registers(NamedTuple):
@@ -49,8 +53,9 @@ def is_worth_vectors(kernel: GpuKernel, begin: Sequence[int], end: Sequence[int]
     """Whether a kernel has vectors, and a box, which is not empty, iterations enough."""
     if kernel.vectors is None:
         return False
-    count = prod(last - first for first, last in zip(begin, end, strict=True))
-    return count >= LEAST * kernel.vectors.lanes
+    lanes, along = kernel.vectors.lanes, kernel.order[-1]
+    extents = [last - first for first, last in zip(begin, end, strict=True)]
+    return prod(extents) >= LEAST * lanes and extents[along] >= ROW * lanes
 
 
 def make_aligned(kernel: GpuKernel, offsets: Sequence[int]) -> Callable[[bytes], bool]:
