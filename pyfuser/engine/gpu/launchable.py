@@ -155,7 +155,8 @@ class Launchable:
         if wide is not None and device.vectors and self._aligned(packed):
             self.load(device)
             if self._vectors[device.number] is not None:
-                return Bound(self, device, device.handles[stream], wide, packed, results, True)
+                handle = device.handles[stream]
+                return Bound(self, device, handle, wide, packed, results, vectors=True)
         return Bound(self, device, device.handles[stream], shape, packed, results)
 
     def _grid(self, box: tuple[Any, Any]) -> tuple[Shape | None, int, Shape | None]:
