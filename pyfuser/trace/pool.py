@@ -1,7 +1,9 @@
-"""Memory of Views that died, kept for the next View of that size.
+"""Memory of Views that died, kept for the next View of about that size.
 
 The kernel's page faults on fresh memory cost more than what most kernels then do with it: a
-program that makes temporaries in a loop would fault its memory in at every step.
+program that makes temporaries in a loop would fault its memory in at every step. Blocks have room
+for a little more than what they are made for, so that Views whose size changes with the data (what
+is left of some particles) find memory, too. The room costs nothing before it is touched.
 """
 
 from __future__ import annotations
@@ -23,6 +25,18 @@ ALIGNMENT = 64
 UNALIGNED = 1 << 12  # bytes of blocks that are too small for that to matter
 
 
+CLASSES = 8
+"""Sizes of blocks between a power of two and the next."""
+
+
+def capacity(size: int) -> int:
+    """The bytes that a block for `size` bytes has: at most an eighth more."""
+    if size < SMALLEST:
+        return size
+    step = (1 << (size - 1).bit_length() - 1) // CLASSES
+    return -(-size // step) * step
+
+
 def _limit() -> int:
     """A quarter of the machine's memory."""
     try:
@@ -32,36 +46,46 @@ def _limit() -> int:
 
 
 class Pool:
-    """Blocks of bytes by size, together at most `limit` bytes; the oldest go first."""
+    """Blocks of bytes by capacity, together at most `limit` bytes; the oldest go first."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.held = 0
         self._blocks: dict[int, list[Array]] = {}
-        self._order: deque[int] = deque()  # sizes, in the order the blocks came
+        self._order: deque[int] = deque()  # capacities, in the order the blocks came
 
     def take(self, size: int) -> Array | None:
         """A block of exactly `size` bytes, with whatever is in it."""
-        blocks = self._blocks.get(size)
+        room = capacity(size)
+        block = self._pop(room)
+        if block is None or block.nbytes == size:
+            return block
+        memory: Any = block.base
+        if not isinstance(memory, memoryview) or memory.nbytes < size + ALIGNMENT:
+            return None  # not made here
+        return _block(memory, size)
+
+    def _pop(self, room: int) -> Array | None:
+        blocks = self._blocks.get(room)
         if not blocks:
             return None
         try:
             block = blocks.pop()
         except IndexError:  # another thread was faster
             return None
-        self.held -= size
+        self.held -= room
         return block
 
     def give(self, block: Array) -> None:
         """Keep a block that nobody else refers to."""
-        size = block.nbytes
-        if not SMALLEST <= size <= self.limit:
+        size, room = block.nbytes, capacity(block.nbytes)
+        if size < SMALLEST or room > self.limit:
             return
-        self._blocks.setdefault(size, []).append(block)
-        self._order.append(size)
-        self.held += size
+        self._blocks.setdefault(room, []).append(block)
+        self._order.append(room)
+        self.held += room
         while self.held > self.limit and self._order:
-            self.take(self._order.popleft())
+            self._pop(self._order.popleft())
         while len(self._order) > 4096:
             self._order.popleft()
 
@@ -96,11 +120,17 @@ def _zeros(size: int) -> Array:
     """Fresh bytes, which the system zeroes page by page when they are first touched."""
     if size < UNALIGNED:
         return np.zeros(size, dtype=np.uint8)
-    memory = np.zeros(size + ALIGNMENT, dtype=np.uint8)
-    start = -memory.__array_interface__["data"][0] % ALIGNMENT
-    # Views of a slice, or of an array's own buffer, refer to `memory` alone: `release` would not
-    # know of them. Those of a memoryview refer to the block.
-    return np.frombuffer(memory.data, np.uint8, size, start)
+    return _block(np.zeros(capacity(size) + ALIGNMENT, dtype=np.uint8).data, size)
+
+
+def _block(memory: Any, size: int) -> Array:
+    """The first aligned bytes of a memoryview.
+
+    Views of a slice, or of an array's own buffer, would refer to the array that has the memory, and
+    `release` would not know of them. Those of a memoryview refer to the block.
+    """
+    address = np.frombuffer(memory, np.uint8).__array_interface__["data"][0]
+    return np.frombuffer(memory, np.uint8, size, -address % ALIGNMENT)
 
 
 def release(block: Array) -> None:

@@ -105,3 +105,42 @@ def test_the_pool_is_bounded():
     assert small.held == 3 * SIZE
     small.give(np.zeros(2 * SIZE, dtype=np.uint8))
     assert small.held <= 3 * SIZE
+
+
+@pytest.mark.parametrize("first, second", [(0, -1), (-1, 0), (-4000, -8), (-8, -4000)])
+def test_a_dead_buffer_serves_one_of_about_its_size(first: int, second: int):
+    dead = Buffer(SIZE + first, Handle())
+    dead.allocate()
+    dead.root[:] = 7
+    address = dead.address
+    del dead
+    again = Buffer(SIZE + second, Handle())
+    again.allocate()
+    assert again.address == address
+    assert again.root.nbytes == SIZE + second
+    assert not again.root.any()
+
+
+def test_a_dead_buffer_does_not_serve_a_larger_one():
+    dead, _ = buffer_of(7)
+    address = dead.address
+    del dead
+    again = Buffer(SIZE + 1, Handle())
+    again.allocate()
+    assert again.address != address
+    assert pool.POOL.held == SIZE
+
+
+@pytest.mark.parametrize("size", [1 << 16, (1 << 16) + 1, 100_000, (1 << 30) - 1, 123_456_789])
+def test_blocks_have_room_for_an_eighth_more_at_most(size: int):
+    assert size <= pool.capacity(size) <= size * 9 / 8
+    assert pool.capacity(pool.capacity(size)) == pool.capacity(size)
+
+
+def test_a_block_of_somebody_else_serves_its_own_size_only():
+    pool.POOL.give(np.full(SIZE - 8, 7, np.uint8))
+    assert pool.POOL.take(SIZE - 16) is None
+    pool.POOL.give(np.full(SIZE - 8, 7, np.uint8))
+    block = pool.POOL.take(SIZE - 8)
+    assert block is not None
+    assert block.all()
