@@ -8,32 +8,11 @@ each of them evaluates the one kernel of the widest vectors (64 bytes with AVX-5
 value then depends on the arguments alone: not on its lane, on whether it falls into the remainder
 of a loop, or on what g++ did to the loop, and fusion cannot change it.
 
-libmvec documents errors of up to 4 ulp. The largest seen against the long double functions, at
-200,000 points each of random bits, magnitudes from 1e-6 to 1e3, [-10, 10] and [-1, 1] (glibc 2.36):
+How far each function is from the exact value, and how long it takes, is in docs/maths.md. Zeros,
+infinities, NaNs and denormal numbers come out as from the scalar functions, signs included. exp,
+and log of doubles, are not libmvec's but `inline_maths`.
 
-========  =============  =============   ========  =============  =============
-          AVX-512        AVX2                      AVX-512        AVX2
-          f64     f32    f64     f32               f64     f32    f64     f32
-========  =============  =============   ========  =============  =============
-acos      1.68    1.89   1.62    2.03    expm1     2.05    2.27   2.91    1.68
-acosh     0.83    0.80   2.48    2.02    hypot     1.17    1.14   1.17    1.12
-asin      2.40    3.04   2.54    2.57    log       0.81    3.87   0.81    3.87
-asinh     1.45    0.96   2.10    2.08    log10     1.82    2.80   1.44    1.67
-atan      2.31    2.09   2.31    2.19    log1p     1.88    1.83   1.59    1.83
-atan2     2.37    3.15   2.37    3.15    log2      1.79    1.92   1.60    1.96
-atanh     1.37    1.56   2.01    1.94    pow       1.00    0.62   1.00    0.62
-cos       3.38    1.85   3.38    1.85    sin       3.21    1.68   3.21    1.68
-cosh      1.90    2.37   1.47    1.94    sinh      1.88    1.59   1.88    1.59
-erf       2.35    4.00   2.35    1.89    tan       3.09    2.85   2.87    3.27
-erfc      1.48    1.56   1.48    1.56    tanh      1.18    1.37   2.13    1.03
-exp       1.14    0.50   1.14    0.50
-========  =============  =============   ========  =============  =============
-
-exp, and log of doubles, are not libmvec's but `inline_maths`.
-
-Zeros, infinities, NaNs and denormal numbers come out as from the scalar functions, signs included.
-A loop takes 2 to 5 ns a double (pow 11) at 512 bits, where the scalar functions take 10 to 40; a
-call that does not vectorise takes 1 to 3 times as long as the scalar function. Before glibc 2.35
+A call that does not vectorise takes 1 to 3 times as long as the scalar function. Before glibc 2.35
 there are exp, log, sin, cos and pow only; what is missing stays scalar everywhere.
 """
 
