@@ -45,6 +45,10 @@ class KernelError(CompilerError):
     """The C++ compiler rejects the code of a kernel: its call can never run, others can."""
 
 
+class DeclinedError(DeviceError, KernelError):
+    """No GPU can run the code of a kernel: its call can never run there, others can."""
+
+
 class CacheError(PyFuserError):
     """The kernel cache cannot be trusted or used."""
 

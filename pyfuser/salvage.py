@@ -1,4 +1,4 @@
-"""What can still run of a trace in which the compiler rejects a kernel.
+"""What can still run of a trace in which the compiler rejects a kernel, or no GPU can have it.
 
 Each call is compiled alone, unfused. One whose kernel is rejected is stuck, and so are those that
 need what it computes, or must come after it: all others run. A kernel that is rejected only because
@@ -80,4 +80,4 @@ def stuck_error(calls: Sequence[Call], stuck: Mapping[int, KernelError | None]) 
         f"{len(broken)} pending call{'s' * (len(broken) > 1)} cannot run{waiting}; all others have "
         "run. pyfuser.pending() lists them, pyfuser.discard() drops them"
     )
-    return KernelError("\n".join(lines))
+    return type(first)("\n".join(lines))

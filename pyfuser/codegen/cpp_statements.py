@@ -58,8 +58,7 @@ class Statements:
 
     def declare_array(self, s: nodes.DeclareArray, depth: int) -> None:
         kind = s.sym.dtype.cpp
-        zeros = all(isinstance(v, nodes.Const) and repr(v.value) in _ZEROS for v in s.values)
-        values = "" if zeros else ", ".join(map(self.text, s.values))
+        values = "" if is_zero(s) else ", ".join(map(self.text, s.values))
         self.emit(depth, f"{kind} {self.names[s.sym]}[{len(s.values)}] = {{{values}}};")
 
     def scratch(self, s: nodes.Scratch, depth: int) -> None:
@@ -139,13 +138,18 @@ class Statements:
         self.emit(depth, f"{self.text(s.expr)};")
 
 
+def is_zero(s: nodes.DeclareArray) -> bool:
+    """Whether a local array starts as zeros."""
+    return all(isinstance(v, nodes.Const) and repr(v.value) in _ZEROS for v in s.values)
+
+
 def _negative(e: nodes.Const) -> bool:
     return isinstance(e.value, int) and e.value < 0
 
 
 _STATEMENTS: dict[type[Stmt], Callable[[Statements, Any, int], None]] = {
     nodes.Declare: Statements.declare,
-    nodes.DeclareArray: Statements.declare_array,
+    nodes.DeclareArray: lambda p, s, depth: p.declare_array(s, depth),
     nodes.Scratch: lambda p, s, depth: p.scratch(s, depth),
     nodes.Assign: Statements.assign,
     nodes.Store: Statements.store,

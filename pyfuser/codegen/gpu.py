@@ -1,9 +1,8 @@
 """A kernel as a complete CUDA or HIP translation unit: `emit`.
 
 The body of a workunit is printed by the same printers as for other processors; `gpu_map`,
-`gpu_reduce` and `gpu_scan` put it into loops over what a thread does, and `gpu_dialect` has all
-that the two languages call differently. A team of a league is one thread, as its rank is an index
-of the iteration space by now.
+`gpu_reduce` and `gpu_scan` put it into loops over what a thread does, `gpu_block` over what a block
+does for a team, and `gpu_dialect` has all that the two languages call differently.
 
 The units include nothing and are namespaces of their own, so several make one.
 """
@@ -13,17 +12,31 @@ from __future__ import annotations
 import re
 from types import ModuleType
 
-from pyfuser.codegen import gpu_map, gpu_maths, gpu_prelude, gpu_reduce, gpu_scan, gpu_vector_map
+from pyfuser.codegen import (
+    gpu_block,
+    gpu_map,
+    gpu_maths,
+    gpu_prelude,
+    gpu_reduce,
+    gpu_scan,
+    gpu_vector_map,
+)
 from pyfuser.codegen.gpu_context import (
     Argument,
     GpuContext,
     gpu_arguments,
     native_atomics,
-    scratch_lengths,
 )
 from pyfuser.codegen.gpu_dialect import CUDA, HIP, Dialect
 from pyfuser.codegen.gpu_launch import GpuKernel, Grid
 from pyfuser.codegen.gpu_order import axes_of
+from pyfuser.codegen.gpu_teams import (
+    SHARED_BYTES,
+    Sharing,
+    needs_sharing,
+    scratch_lengths,
+    sharing,
+)
 from pyfuser.codegen.spec import KernelSpec, SweepSpec
 from pyfuser.ir import nodes
 from pyfuser.ir.nodes import Workunit
@@ -33,6 +46,7 @@ __all__ = ["CUDA", "HIP", "Argument", "Dialect", "GpuKernel", "Grid", "declined"
 
 ENTRY = "pf_kernel"
 NAMESPACE = "pf"
+NO_ROOM = "scratch memory whose size is known only when it runs"
 
 
 def declined(spec: KernelSpec | SweepSpec) -> str:
@@ -43,15 +57,22 @@ def declined(spec: KernelSpec | SweepSpec) -> str:
         return "subscripts are checked on the host"
     if any(view is not None and not view.packed for view in spec.views):
         return "a view whose elements are not aligned"
-    return refusal(spec.workunit)
+    why = refusal(spec.workunit)
+    return why or (_unknown_scratch(spec.workunit) and _sharing(spec) is None and NO_ROOM) or ""
 
 
 def refusal(workunit: Workunit) -> str:
     """Why no kernel can have the code of a workunit, whatever its arguments; "" if one can."""
-    for stmt in statements(workunit.body):
-        if isinstance(stmt, nodes.Scratch) and scratch_lengths(stmt) is None:
-            return "scratch memory whose size is known only when it runs"
-    return ""
+    why = needs_sharing(workunit) if _unknown_scratch(workunit) else ""
+    return f"{NO_ROOM}: {why}" if why else ""
+
+
+def _unknown_scratch(workunit: Workunit) -> bool:
+    """Whether a block of threads has to run a workunit, as no thread could have its memory."""
+    return any(
+        isinstance(stmt, nodes.Scratch) and scratch_lengths(stmt) is None
+        for stmt in statements(workunit.body)
+    )
 
 
 def emit(
@@ -72,9 +93,14 @@ def emit(
         pattern, rule, parallel = gpu_reduce, "reduce", gpu_reduce.is_parallel(workunit)
     if spec.serial or not parallel:
         rule = "one"
-    code: str = pattern.emit(context, ENTRY)
-    vectors, more = gpu_vector_map.emit(context, widest)
-    code += more
+    shared = _sharing(spec)
+    vectors = None
+    if shared is not None:
+        rule, code = "team", gpu_block.emit(context, ENTRY, shared)
+    else:
+        code = pattern.emit(context, ENTRY)
+        vectors, more = gpu_vector_map.emit(context, widest)
+        code += more
     return GpuKernel(
         source=_unit(spec.title, context, code, dialect),
         entries=(gpu_scan.TOTALS, ENTRY) if rule == "scan" else (ENTRY,),
@@ -82,9 +108,16 @@ def emit(
         rule=rule,
         order=tuple(axes_of(spec)),
         results=len(workunit.accumulators),
+        spaces=shared.spaces if shared is not None else (),
+        room=SHARED_BYTES - shared.fixed if shared is not None else 0,
         options=dialect.options + (() if fastmath else dialect.exact),
         vectors=vectors,
     )
+
+
+def _sharing(spec: KernelSpec) -> Sharing | None:
+    """How a block runs an iteration; None if a thread does."""
+    return sharing(spec) if gpu_reduce.is_parallel(spec.workunit) else None
 
 
 def _unit(title: str, context: GpuContext, code: str, dialect: Dialect) -> str:
@@ -97,7 +130,7 @@ def _unit(title: str, context: GpuContext, code: str, dialect: Dialect) -> str:
         head.append(dialect.printf)
     many = len(context.workunit.accumulators) > gpu_reduce.MANY
     total = ("pf_total<", gpu_prelude.CALLED_TOTAL if many else gpu_prelude.TOTAL)
-    pieces = (*dialect.vocabulary, ("pf_atomic_", atomics), *_PIECES, total)
+    pieces = (*dialect.vocabulary, ("pf_atomic_", atomics), *_PIECES, total, *gpu_prelude.TEAMS)
     text = maths + code
     needed: list[str] = []
     for word, piece in reversed(pieces):  # a later one may need an earlier one

@@ -10,6 +10,7 @@ from pyfuser.codegen.cpp_context import Context, abi
 from pyfuser.codegen.cpp_expressions import PRIMARY, Expressions, Text
 from pyfuser.codegen.cpp_statements import INDENT, Statements
 from pyfuser.codegen.gpu_dialect import Dialect
+from pyfuser.codegen.gpu_teams import scratch_lengths
 from pyfuser.codegen.scalar_maths import SUFFIXES
 from pyfuser.codegen.spec import Access, KernelSpec, ViewSpec
 from pyfuser.ir import nodes
@@ -163,8 +164,11 @@ class GpuStatements(Statements):
         self.emit(depth, f"{target} = {cast}{total};")
 
     def scratch(self, s: nodes.Scratch, depth: int) -> None:
-        e, kind, name = self.expressions, s.sym.dtype.cpp, self.names[s.sym]
-        lengths = scratch_lengths(s)
+        self.emit(depth, f"{self.cells(s, depth)} = {{}};")
+
+    def cells(self, s: nodes.Scratch, depth: int) -> str:
+        """The declaration of scratch memory of known size, after what its subscripts need."""
+        e, lengths = self.expressions, scratch_lengths(s)
         assert lengths is not None  # see `gpu.declined`
         for axis, length in enumerate(lengths):
             if (s.sym, axis) in self.extents:
@@ -173,26 +177,17 @@ class GpuStatements(Statements):
         for axis, stride in enumerate(e.views[s.sym].strides[:-1]):
             product = math.prod(lengths[axis + 1 :])
             self.emit(depth, f"const int64_t {e.strides[stride]} = {product};")
-        self.emit(depth, f"{kind} {name}[{max(math.prod(lengths), 1)}] = {{}};")
-
-
-def scratch_lengths(s: nodes.Scratch) -> tuple[int, ...] | None:
-    """The extents of scratch memory if all are constants."""
-    lengths = []
-    for extent in s.shape:
-        while isinstance(extent, nodes.Cast):
-            extent = extent.operand
-        if not isinstance(extent, nodes.Const) or not isinstance(extent.value, int):
-            return None
-        lengths.append(max(extent.value, 0))
-    return tuple(lengths)
+        return f"{s.sym.dtype.cpp} {self.names[s.sym]}[{max(math.prod(lengths), 1)}]"
 
 
 class GpuContext(Context):
     """A context whose parameters are those of the kernel itself.
 
-    `begin` and `end` are the names of the bounds of each axis.
+    `begin` and `end` are the names of the bounds of each axis. shares_views: whether threads read
+    what others of their block write, so that no compiler may take a written view for one thread's.
     """
+
+    shares_views = False
 
     def __init__(self, spec: KernelSpec, dialect: Dialect, reserved: Iterable[str]) -> None:
         super().__init__(spec, {*_RESERVED.split(), *reserved}, GpuExpressions)
@@ -228,7 +223,8 @@ class GpuContext(Context):
         for parameter in self.parameters:
             number = self.numbers.get(parameter.name)
             if number is None:
-                slots.append(str(parameter))
+                own = not self.shares_views or parameter.type.startswith("const ")
+                slots.append(str(parameter) if own else str(parameter).replace(" __restrict__", ""))
             else:
                 kind, _, given, where = number
                 slots += [f"const {kind} {given}", f"const {kind}* const {where}"]

@@ -82,6 +82,26 @@ static __device__ inline int pf_word_down(int word, int lanes) {
 """,
     ),
     (
+        "pf_lanes_barrier",
+        "static __device__ inline void pf_lanes_barrier() { __syncwarp(); }\n",
+    ),
+    (
+        "pf_lane_word_down",
+        """\
+static __device__ inline int pf_lane_word_down(int word, int lanes) {
+    return __shfl_down_sync(0xffffffffu, word, lanes, 32);
+}
+""",
+    ),
+    (
+        "pf_lane_word_first",
+        """\
+static __device__ inline int pf_lane_word_first(int word) {
+    return __shfl_sync(0xffffffffu, word, 0, 32);
+}
+""",
+    ),
+    (
         "pf_exchange_32",
         """\
 static __device__ inline uint32_t pf_exchange_32(uint32_t* cell, uint32_t old, uint32_t next) {
@@ -212,6 +232,36 @@ static __device__ inline void pf_fence() { __builtin_amdgcn_fence(__ATOMIC_SEQ_C
 static __device__ inline int pf_word_down(int word, int lanes) {
     const int lane = __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0u));
     return __builtin_amdgcn_ds_bpermute(4 * (lane + lanes), word);
+}
+""",
+    ),
+    (
+        "pf_lanes_barrier",
+        """\
+static __device__ inline void pf_lanes_barrier() {
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront");
+    __builtin_amdgcn_wave_barrier();
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront");
+}
+""",
+    ),
+    # The upper lanes of a group get values of another one, or none; the first lane's sum has none
+    # of theirs.
+    (
+        "pf_lane_word_down",
+        """\
+static __device__ inline int pf_lane_word_down(int word, int lanes) {
+    const int lane = __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0u));
+    return __builtin_amdgcn_ds_bpermute(4 * (lane + lanes), word);
+}
+""",
+    ),
+    (
+        "pf_lane_word_first",
+        """\
+static __device__ inline int pf_lane_word_first(int word) {
+    const int lane = __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0u));
+    return __builtin_amdgcn_ds_bpermute(4 * (lane & ~31), word);
 }
 """,
     ),

@@ -13,6 +13,7 @@ from pyfuser.codegen.gpu_context import Argument
 from pyfuser.codegen.gpu_prelude import THREADS, WORKSPACE_HEAD
 from pyfuser.codegen.gpu_reduce import MAX_BLOCKS
 from pyfuser.codegen.gpu_scan import ITEMS
+from pyfuser.codegen.gpu_teams import TEAM, Space
 from pyfuser.codegen.gpu_vector import Vectors
 
 MAX_BLOCKS_X = 1 << 22
@@ -45,10 +46,11 @@ class GpuKernel:
     source: a complete translation unit, in the language of the dialect it was emitted for.
     entries: the entry points, to be launched one after the other with the same grid and arguments.
     arguments: their parameters, in order; each pointer is 8 bytes, each scalar an element of its
-    dtype. rule: "map", "reduce", "scan" or "one" (one thread). order: the axes of the space,
-    slowest first. results: the number of accumulators; each value takes 16 bytes of the memory
-    at "results". options: what every compiler must be told. vectors: an entry that may be launched
-    in place of the others, on a grid of its own. No entry needs dynamic shared memory.
+    dtype. rule: "map", "reduce", "scan", "team" or "one" (one thread). order: the axes of the
+    space, slowest first. results: the number of accumulators; each value takes 16 bytes of the
+    memory at "results". options: what every compiler must be told. vectors: an entry that may be
+    launched in place of the others, on a grid of its own. spaces: what is in the dynamic shared
+    memory of a block (see `gpu_teams.room_for`); room: how many bytes it may have.
 
     The memory at "workspace" has to be zero when it is allocated; every launch leaves its head so.
     Launches that may overlap in time need one each.
@@ -62,6 +64,8 @@ class GpuKernel:
     results: int
     options: tuple[str, ...]
     vectors: Vectors | None = None
+    spaces: tuple[Space, ...] = ()
+    room: int = 0
 
     def grid(self, begin: Sequence[int], end: Sequence[int]) -> Grid | None:
         """The grid for the box `begin <= index < end`.
@@ -74,6 +78,9 @@ class GpuKernel:
             return None
         if self.rule == "one":
             return Grid((1, 1, 1), (1, 1, 1))
+        if self.rule == "team":
+            most = MAX_BLOCKS if self.results else MAX_BLOCKS_X
+            return Grid((min(count, most), 1, 1), (TEAM, 1, 1))
         if self.rule == "reduce":
             return Grid((reduction_blocks(count), 1, 1), (THREADS, 1, 1))
         if self.rule == "scan":
@@ -95,9 +102,9 @@ class GpuKernel:
     def workspace_bytes(self, begin: Sequence[int], end: Sequence[int]) -> int:
         """How large the memory at "workspace" has to be for this box, at least."""
         grid = self.grid(begin, end)
-        if grid is None or self.rule not in ("reduce", "scan"):
+        if grid is None or not self.results or self.rule == "one":
             return 0
-        cells = self.results if self.rule == "reduce" else THREADS + 1
+        cells = THREADS + 1 if self.rule == "scan" else self.results
         return WORKSPACE_HEAD + grid.blocks[0] * cells * _RESULT_BYTES
 
     @property

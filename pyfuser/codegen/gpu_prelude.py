@@ -6,6 +6,7 @@ They use the vocabulary of `gpu_dialect`, so they are the same text for every GP
 from __future__ import annotations
 
 from pyfuser.codegen import cpp_prelude
+from pyfuser.codegen.gpu_teams import LANES
 
 THREADS = 256
 """Threads of a block."""
@@ -281,3 +282,82 @@ static __device__ inline T pf_atomic_locked(T* cell, T value, F change) {
     return old;
 }
 """
+
+TEAMS = (
+    ("pf_lane(", f"#define pf_lane() (pf_thread(x) % {LANES})\n"),
+    ("pf_group(", f"#define pf_group() (pf_thread(x) / {LANES})\n"),
+    (
+        "pf_lanes_first",
+        """\
+// The first lane's value, for each lane of a group.
+template <typename T> static __device__ inline T pf_lanes_first(T value) {
+    int word[(sizeof(T) + 3) / 4] = {};
+    pf_copy(word, &value, sizeof(T));
+    for (int k = 0; k < (int)(sizeof(word) / sizeof(int)); ++k) {
+        word[k] = pf_lane_word_first(word[k]);
+    }
+    pf_copy(&value, word, sizeof(T));
+    return value;
+}
+""",
+    ),
+    (
+        "pf_lanes_total<",
+        """\
+template <typename T> static __device__ inline T pf_from_above(T value, int lanes) {
+    int word[(sizeof(T) + 3) / 4] = {};
+    pf_copy(word, &value, sizeof(T));
+    for (int k = 0; k < (int)(sizeof(word) / sizeof(int)); ++k) {
+        word[k] = pf_lane_word_down(word[k], lanes);
+    }
+    pf_copy(&value, word, sizeof(T));
+    return value;
+}
+
+// All values of a group of lanes joined in halves, for each of them.
+template <int lanes, typename F, typename T> static __device__ inline T pf_lanes_total(T value) {
+    for (int half = lanes / 2; half; half /= 2) {
+        value = F::join(value, pf_from_above(value, half));
+    }
+    return pf_lanes_first(value);
+}
+""",
+    ),
+    (
+        "pf_team_first<",
+        """\
+// The first thread's value, for each thread of a block.
+template <int threads, typename T> static __device__ inline T pf_team_first(T value) {
+    T* const first = pf_shared<threads, T>();
+    if (pf_thread(x) == 0) *first = value;
+    pf_barrier();
+    value = *first;
+    pf_barrier();  // before `first` is used again
+    return value;
+}
+""",
+    ),
+    (
+        "pf_team_total<",
+        """\
+// All values of a block joined in halves, for each of its threads.
+template <int threads, typename F, typename T> static __device__ inline T pf_team_total(T value) {
+    return pf_team_first<threads>(pf_total<threads, F>(value));
+}
+""",
+    ),
+    (
+        "pf_length(",
+        "static __device__ inline int64_t pf_length(int64_t extent) { "
+        "return extent > 0 ? extent : 0; }\n",
+    ),
+    (
+        "pf_dynamic",
+        """\
+#ifndef pf_dynamic
+extern __shared__ __attribute__((aligned(16))) char pf_dynamic[];
+#endif
+""",
+    ),
+)
+"""What teams are built on; needs the pieces before it."""

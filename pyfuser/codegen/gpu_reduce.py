@@ -64,18 +64,18 @@ def emit(context: GpuContext, entry: str) -> str:
     lines += context.narrowed(depth)
     lines += context.body(depth)
     lines.append(f"{INDENT}}}")
-    lines += indented(_end(context))
+    lines += indented(joined(context, THREADS))
     return context.head(entry, THREADS) + "\n".join(lines) + "\n}\n"
 
 
-def _end(context: GpuContext) -> list[str]:
-    """Join the threads' values, then the blocks'."""
+def joined(context: GpuContext, threads: int) -> list[str]:
+    """Join the threads' values, then the blocks'; of blocks of so many threads."""
     lines: list[str] = []
     parts: list[str] = []
     offset = f"(char*)workspace + {WORKSPACE_HEAD}"
     accumulators = context.workunit.accumulators
     names = [context.names[a.sym] for a in accumulators]
-    totals = [f"pf_total<{THREADS}, {join(context.workunit, a.sym)}>" for a in accumulators]
+    totals = [f"pf_total<{threads}, {join(context.workunit, a.sym)}>" for a in accumulators]
     for k, (a, name) in enumerate(zip(accumulators, names, strict=True)):
         kind, part = a.sym.dtype.cpp, context.unique.take(f"{name}_parts")
         place = f"{offset} + {16 * k} * pf_blocks(x)" if k else offset
@@ -92,7 +92,7 @@ def _end(context: GpuContext) -> list[str]:
         lines += [
             f"{name} = {a.sym.dtype.cpp}();",
             f"for (int64_t {block} = pf_thread(x); {block} < pf_blocks(x); "
-            f"{block} += {THREADS}) {{",
+            f"{block} += {threads}) {{",
             f"    {name} = {one};",
             "}",
             f"{name} = {totals[k]}({name});",

@@ -12,7 +12,7 @@ Grammar::
               | Store(view, indices, value)
               | Update(op, target, indices, value, atomic)
               | If(condition, then, orelse)
-              | For(sym, start, stop, step, body)
+              | For(sym, start, stop, step, body, shared)
               | While(condition, body)
               | Break | Continue
               | Eval(expr)                        a call for its effect (printf, fence)
@@ -34,7 +34,10 @@ Rules that `verify` holds:
   expressions. A For loops while `sym < stop` (`sym > stop` if `step` is a negative Const).
 * Syms are unique: no two declarations share one, whatever their names.
 * There are no teams: lowering makes a league's rank the index and loops of what is parallel in a
-  team (see `lower.teams`). An Update of a local by "+" is a term of a sum whose order is free.
+  team (see `lower.nested`). An Update of a local by "+" is a term of a sum whose order is free.
+* The trips of a `shared` For are parallel in a team: no trip touches memory that another one
+  writes, but by atomics, and none ends the loop. Locals around it may change in it, as in other
+  loops. A pass that cannot keep that makes it a plain loop, which is always right.
 """
 
 from __future__ import annotations
@@ -297,11 +300,14 @@ class If:
 
 @dataclass(frozen=True, slots=True)
 class For:
+    """`shared`: the threads of a team may run its trips at once; every order is right."""
+
     sym: Sym
     start: Expr
     stop: Expr
     step: Expr
     body: Body
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)

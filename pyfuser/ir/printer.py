@@ -193,7 +193,8 @@ class _Printer:
 
     def _for(self, s: nodes.For, depth: int) -> Iterator[_Line]:
         bounds = ", ".join(self.expr(e, outer=True) for e in (s.start, s.stop, s.step))
-        yield depth, f"for {self._typed(s.sym)} in range({bounds}):"
+        shared = " shared" if s.shared else ""
+        yield depth, f"for {self._typed(s.sym)} in range({bounds}){shared}:"
         yield from self._body(s.body, depth + 1)
 
     def _while(self, s: nodes.While, depth: int) -> Iterator[_Line]:

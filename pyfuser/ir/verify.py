@@ -10,6 +10,7 @@ from pyfuser.ir import maths, nodes
 from pyfuser.ir.dtypes import DType, integral_promotion
 from pyfuser.ir.nodes import Body, Expr, Stmt, Sym, Workunit
 from pyfuser.ir.printer import show, show_node
+from pyfuser.ir.visit import breaks_loop
 
 _INTEGER_OPS = ("%", "<<", ">>", "&", "|", "^")
 _FETCH_OPS = (*nodes.UPDATE_OPS, "compare_exchange")
@@ -249,6 +250,8 @@ class _Verifier:
             self.fail("a loop variable is an integer", s)
         if isinstance(s.step, nodes.Const) and s.step.value == 0:
             self.fail("a loop's step is not zero", s)
+        if s.shared and any(map(breaks_loop, s.body)):
+            self.fail("no trip of a shared loop ends it", s)
         self.loops += 1
         self.body(s.body, s.sym)
         self.loops -= 1

@@ -206,6 +206,13 @@ def leaves_loop(stmt: Stmt) -> bool:
     return isinstance(stmt, nodes.If) and any(map(leaves_loop, (*stmt.then, *stmt.orelse)))
 
 
+def breaks_loop(stmt: Stmt) -> bool:
+    """Whether a statement of a loop's body may leave that loop."""
+    if isinstance(stmt, nodes.If):
+        return any(map(breaks_loop, (*stmt.then, *stmt.orelse)))
+    return isinstance(stmt, nodes.Break)
+
+
 def assigned(body: Body) -> set[Sym]:
     """The local Syms whose value a body changes after declaration (Assign, Update)."""
     return {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 from pyfuser.ir.canonical import fresh
 from pyfuser.ir.dtypes import DType
@@ -43,9 +44,7 @@ def expanded(body: Body, ranks: set[Sym], own: set[Sym], size: int) -> Body:
     def rewrite(stmt: Stmt) -> Stmt:
         if not isinstance(stmt, For) or stmt.sym not in ranks:
             return stmt
-        return For(
-            stmt.sym, stmt.start, stmt.stop, stmt.step, _in_arrays(stmt.body, arrays, stmt.sym)
-        )
+        return replace(stmt, body=_in_arrays(stmt.body, arrays, stmt.sym))
 
     assert set(arrays) <= own & set(declared(body))
     head = tuple(array.declaration(size) for array in arrays.values())

@@ -260,7 +260,7 @@ class _Fission:
         rank = fresh(self.team.rank.name, self.team.rank.dtype)
         self.ranks.add(rank)
         size = Const(self.team.size, DType.INT32)
-        return (For(rank, _ZERO, size, _ONE, substitute_syms(body, {self.team.rank: rank})),)
+        return (For(rank, _ZERO, size, _ONE, substitute_syms(body, {self.team.rank: rank}), True),)
 
     def _check(self, body: Body, inside: bool = False) -> None:
         """Refuse what all threads have to do where only some may get; `inside` a shared loop."""

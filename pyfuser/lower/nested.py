@@ -142,15 +142,17 @@ def _pattern(ctx: Context, node: ast.Call, pattern: str) -> Expr | None:
         before = (Declare(last, Const(True, DType.BOOL)),)
         scope[names[rank + 1]] = Variable(last, "last pass")
     body = (*before, *_body(ctx, node, nested, scope, parallel=True))
-    ctx.out.append(_loops(indices, extent.bounds, body))
+    ctx.out.append(_loops(indices, extent.bounds, body, shared=pattern != "scan"))
     if extent.shared and extent.team.size > 1:
         extent.team.loops[indices[0]] = Shared(Place(ctx.source, node), total)
     return None if total is None else Read(total)
 
 
-def _loops(indices: Sequence[Sym], bounds: Sequence[tuple[Expr, Expr]], body: Body) -> For:
+def _loops(
+    indices: Sequence[Sym], bounds: Sequence[tuple[Expr, Expr]], body: Body, shared: bool
+) -> For:
     for sym, (start, stop) in reversed(list(zip(indices, bounds, strict=True))):
-        body = (For(sym, convert.cast(start, sym.dtype), stop, _ONE, body),)
+        body = (For(sym, convert.cast(start, sym.dtype), stop, _ONE, body, shared),)
     (loop,) = body
     assert isinstance(loop, For)
     return loop

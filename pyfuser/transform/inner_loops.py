@@ -112,7 +112,8 @@ class _Joiner:
         touched = (a.written | b.written) & self.overlapping
         if touched or not all(self._own_element(v, (*first.body, *body), first.sym) for v in views):
             return None
-        return replace(first, body=(*first.body, *body))
+        shared = first.shared and second.shared
+        return replace(first, body=(*first.body, *body), shared=shared)
 
     def _same_trips(self, first: For, second: For) -> bool:
         """Whether both loops certainly make the same trips, whatever the first one does."""

@@ -26,8 +26,8 @@
 namespace host {
 
 struct dimensions { unsigned x, y, z; };
-enum state { READY, AT_WARP, AT_BARRIER, DONE };
-constexpr int WARP = HOST_WARP, STACK = 128 << 10;
+enum state { READY, AT_LANES, AT_WARP, AT_BARRIER, DONE };
+constexpr int LANES = 32, WARP = HOST_WARP, STACK = 128 << 10;
 
 struct thread {
     ucontext_t context;
@@ -35,6 +35,10 @@ struct thread {
     state at = DONE;
     dimensions place;
 };
+
+// Dynamic shared memory: what lies behind that of the launch has to stay as it is.
+alignas(16) static unsigned char dynamic[64 << 10];
+static unsigned room;
 
 static dimensions thread_place, block_place, threads_shape, blocks_shape;
 static ucontext_t scheduler;
@@ -72,6 +76,7 @@ static bool release(int from, int to, state at) {
 }
 
 static void run_block(int count, const std::vector<int>& order) {
+    memset(dynamic, 0x7F, sizeof dynamic);  // large numbers
     for (int n = 0; n < count; ++n) {
         thread& t = threads[n];
         const unsigned flat = n, wide = threads_shape.x, high = threads_shape.y;
@@ -89,13 +94,19 @@ static void run_block(int count, const std::vector<int>& order) {
             if (threads[n].at == READY) resume(n);
             all_done &= threads[n].at == DONE;
         }
-        if (all_done) return;
+        if (all_done) break;
         bool any = release(0, count, AT_BARRIER);
         for (int n = 0; n < count && !any; n += WARP) {
             any |= release(n, std::min(n + WARP, count), AT_WARP);
         }
+        for (int n = 0; n < count; n += LANES) {
+            any |= release(n, std::min(n + LANES, count), AT_LANES);
+        }
         for (int n = 0; n < count; ++n) any |= threads[n].at == READY;
         if (!any) fail("threads wait at different places, or for threads that have returned");
+    }
+    for (unsigned n = room; n < sizeof dynamic; ++n) {
+        if (dynamic[n] != 0x7F) fail("writes behind the shared memory of the launch");
     }
 }
 
@@ -133,13 +144,15 @@ static void call(void (*function)(A...), void** arguments, std::index_sequence<I
 // Launches a kernel with an array of pointers to its arguments, as the driver's interface does.
 template <typename... A>
 static void launch(void (*function)(A...), void** arguments, const unsigned* blocks,
-                   const unsigned* shape, int seed) {
+                   const unsigned* shape, int seed, unsigned bytes = 0) {
+    room = bytes;
     kernel = [=] { call(function, arguments, std::index_sequence_for<A...>()); };
     run_grid(blocks, shape, seed);
 }
 
 }  // namespace host
 
+#define pf_dynamic ((char*)host::dynamic)
 #define threadIdx host::thread_place
 #define blockIdx host::block_place
 #define blockDim host::threads_shape
@@ -170,6 +183,26 @@ template <typename T> static T __ldg(const T* words) { return host_load(words); 
 template <typename T> static void __stwb(T* place, T words) {
     if ((uintptr_t)place % sizeof(T)) host::fail("a vector is stored that is not aligned");
     *place = words;
+}
+
+// Groups of 32 lanes: a whole warp of CUDA, or half of one of AMD, whose halves need not meet.
+static void __syncwarp() { host::wait(host::AT_LANES); }
+
+static int host_lanes(int word, int from) {
+    host::words[host::running] = word;
+    host::wait(host::AT_LANES);
+    const int result = host::words[from];
+    host::wait(host::AT_LANES);
+    return result;
+}
+static int __shfl_down_sync(unsigned, int word, int lanes, int width) {
+    if (width != host::LANES) host::fail("a width that is not known");
+    const int me = host::running, other = me + lanes;
+    return host_lanes(word, other / width == me / width ? other : me);
+}
+static int __shfl_sync(unsigned, int word, int lane, int width) {
+    if (width != host::LANES) host::fail("a width that is not known");
+    return host_lanes(word, host::running / width * width + lane);
 }
 
 static double __longlong_as_double(long long bits) {

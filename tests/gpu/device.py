@@ -13,7 +13,7 @@ from pyfuser.codegen.gpu import CUDA, GpuKernel, emit
 from pyfuser.codegen.spec import spec_of
 from tests.codegen.build import Case
 from tests.gpu.compilers import compile_cuda
-from tests.gpu.launch import Arguments, chosen, renamed, unpacked
+from tests.gpu.launch import Arguments, chosen, renamed, shared_bytes, unpacked
 
 MISSING_GPU = "no NVIDIA GPU, or no driver (libcuda.so.1) for it"
 _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_*
@@ -106,7 +106,8 @@ class OnDevice:
             function = ctypes.c_void_p()
             _call("cuModuleGetFunction", ctypes.byref(function), self.module, entry.encode())
             shape = (*grid.blocks, *grid.threads)
-            _call("cuLaunchKernel", function, *shape, 0, None, arguments.pointers, None)
+            shared = shared_bytes(kernel, tested, values)
+            _call("cuLaunchKernel", function, *shape, shared, None, arguments.pointers, None)
         _call("cuCtxSynchronize")
         for copy in memory.values():
             copy.close()

@@ -14,7 +14,7 @@ import numpy as np
 from pyfuser.codegen.gpu import CUDA, GpuKernel, emit
 from pyfuser.codegen.spec import spec_of
 from tests.codegen.build import Case
-from tests.gpu.launch import Arguments, chosen, renamed, unpacked
+from tests.gpu.launch import Arguments, chosen, renamed, shared_bytes, unpacked
 
 SHIM = Path(__file__).with_name("cuda_on_host.h")
 FLAGS = ("-O1", "-std=c++17", "-fPIC", "-shared", "-ffp-contract=off", "-w")
@@ -52,8 +52,8 @@ class Emulated:
     def _source(kernel: GpuKernel) -> str:
         launchers = "".join(
             f'extern "C" void launch_{entry}(void** arguments, const unsigned* blocks, '
-            f"const unsigned* threads, int seed) {{\n"
-            f"    host::launch({entry}, arguments, blocks, threads, seed);\n}}\n"
+            f"const unsigned* threads, int seed, unsigned shared) {{\n"
+            f"    host::launch({entry}, arguments, blocks, threads, seed, shared);\n}}\n"
             for entry in (*kernel.entries, *([kernel.vectors.entry] if kernel.vectors else []))
         )
         return kernel.source.replace("}  // namespace", f"{launchers}}}  // namespace")
@@ -77,6 +77,8 @@ class Emulated:
             blocks, threads = ((ctypes.c_uint * 3)(*shape) for shape in (grid.blocks, grid.threads))
             for entry in entries:
                 launch = getattr(self.library, f"launch_{entry}")
-                launch(arguments.pointers, blocks, threads, seed)
+                launch(
+                    arguments.pointers, blocks, threads, seed, shared_bytes(kernel, tested, values)
+                )
         assert not workspace[:64].any()
         return values, unpacked(results, [a.sym.dtype for a in accumulators])

@@ -12,9 +12,12 @@ import numpy as np
 
 from pyfuser.codegen.gpu import ENTRY, NAMESPACE, GpuKernel, Grid
 from pyfuser.codegen.gpu_scan import TOTALS
+from pyfuser.codegen.gpu_teams import room_for
 from pyfuser.codegen.gpu_vector import chooser
 from pyfuser.codegen.gpu_vector_map import VECTORS
+from pyfuser.codegen.spec import spec_of
 from pyfuser.ir.dtypes import DType
+from tests.codegen.build import Case
 
 PointerTo = Callable[["np.ndarray[Any, Any]"], int]
 
@@ -26,6 +29,17 @@ def renamed(kernel: GpuKernel, n: int) -> GpuKernel:
     vectors = kernel.vectors and replace(kernel.vectors, entry=f"{kernel.vectors.entry}_{n}")
     entries = tuple(f"{e}_{n}" for e in kernel.entries)
     return replace(kernel, source=source, entries=entries, vectors=vectors)
+
+
+def shared_bytes(kernel: GpuKernel, tested: Case, values: Sequence[Any]) -> int:
+    """Dynamic shared memory of a block."""
+    params = spec_of(tested.kernel).workunit.params
+    pairs = list(zip(params, values, strict=True))
+    shapes = {p.sym: value.shape for p, value in pairs if p.rank}
+    numbers = {p.sym: int(value) for p, value in pairs if not p.rank and p.sym.dtype.is_integer}
+    size = room_for(kernel.spaces, numbers, shapes)
+    assert size is not None and size <= max(kernel.room, 0)
+    return size
 
 
 class Arguments:

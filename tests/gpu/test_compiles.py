@@ -26,8 +26,9 @@ from tests.gpu.compilers import (
 )
 from tests.gpu.launch import renamed
 from tests.gpu.sources import PROGRAMS, specs_of_program
+from tests.gpu.team_cases import TEAMS
 
-TESTED = {**GOLDEN, **MAPS, **EXACT_REDUCTIONS, **CASES, **CLOSE, **PRINTING}
+TESTED = {**GOLDEN, **MAPS, **EXACT_REDUCTIONS, **CASES, **CLOSE, **PRINTING, **TEAMS}
 BATCHES = 6
 
 needs_nvrtc = [pytest.mark.nvrtc, pytest.mark.skipif(nvrtc() is None, reason=MISSING_NVRTC)]

@@ -10,7 +10,9 @@ import pytest
 from tests.gpu.compilers import MISSING_NVRTC, nvrtc
 from tests.gpu.device import MISSING_GPU, OnDevice, architecture
 from tests.gpu.emulator import Emulated
+from tests.gpu.team_cases import TEAMS
 from tests.gpu.test_emulated import CLOSE, EXACT, SUMS
+from tests.gpu.test_teams import UNEVEN
 
 pytestmark = [
     pytest.mark.gpu,
@@ -19,14 +21,18 @@ pytestmark = [
 ]
 
 
+SAME = {**EXACT, **CLOSE, **TEAMS}
+ORDERED = {**SUMS, **UNEVEN}
+
+
 @pytest.fixture(scope="module")
 def on_device() -> OnDevice:
-    return OnDevice({**EXACT, **CLOSE, **SUMS})
+    return OnDevice({**SAME, **ORDERED})
 
 
-@pytest.mark.parametrize("name", [*EXACT, *CLOSE])
+@pytest.mark.parametrize("name", SAME)
 def test_device_equals_interpreted(name: str, on_device: OnDevice) -> None:
-    expected, results = {**EXACT, **CLOSE}[name].interpreted()
+    expected, results = SAME[name].interpreted()
     arguments, actual = on_device.run(name)
     assert actual == results
     for array, reference in zip(arguments, expected, strict=True):
@@ -37,9 +43,9 @@ def test_device_equals_interpreted(name: str, on_device: OnDevice) -> None:
             np.testing.assert_array_equal(array, reference)
 
 
-@pytest.mark.parametrize("name", SUMS)
+@pytest.mark.parametrize("name", ORDERED)
 def test_sums_have_the_bits_of_the_emulator(name: str, on_device: OnDevice, tmp_path: Path) -> None:
-    expected, results = Emulated({name: SUMS[name]}, tmp_path).run(name)
+    expected, results = Emulated({name: ORDERED[name]}, tmp_path).run(name)
     for _ in range(3):
         arguments, actual = on_device.run(name)
         assert actual == results

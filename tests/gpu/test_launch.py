@@ -20,6 +20,7 @@ from pyfuser.ir.dtypes import DType
 from tests.codegen.test_cpp import GOLDEN
 from tests.engine.test_native import MAPS
 from tests.gpu.cases import CASES
+from tests.gpu.team_cases import NO_KERNEL
 
 SUFFIXES = {"cuda": "cu", "hip": "hip"}
 SOURCES = {
@@ -59,8 +60,9 @@ def test_what_is_declined_and_why() -> None:
     assert "checked" in declined(checked)
     assert "not aligned" in declined(spec_of(MAPS["strides in bytes"].kernel))
     assert declined(spec_of(MAPS["strides"].kernel)) == ""
-    team = GOLDEN["team_of_two"].kernel.workunit
-    assert "scratch" in declined(spec_of(GOLDEN["team_of_two"].kernel)) == refusal(team)
+    _, team = NO_KERNEL["scratch by rank"]
+    assert "scratch" in declined(spec_of(team.kernel)) == refusal(team.kernel.workunit)
+    assert declined(spec_of(GOLDEN["team_of_two"].kernel)) == ""
     assert refusal(CASES["scratch"].kernel.workunit) == ""
 
 

@@ -78,6 +78,7 @@ ILLEGAL: list[tuple[str, tuple[Stmt, ...]]] = [
     ("expected float32, found float64", (Update("+", F, HERE, ONE, atomic=True),)),
     ("expected bool, found int32", (If(ZERO, ()),)),
     ("step is not zero", (For(K, ZERO, Read(INDEX), ZERO, ()),)),
+    ("ends it", (For(K, ZERO, ZERO, Const(1, DType.INT32), (If(TRUE, (Break(),)),), shared=True),)),
     ("needs integers", (Store(X, HERE, Binary("%", ONE, ONE)),)),
     ("must be promoted", (Store(B, HERE, Binary("+", Load(B, HERE), Load(B, HERE))),)),
     ("cannot be a constant", (Store(X, HERE, Const(1, DType.FLOAT64)),)),

@@ -402,7 +402,7 @@ def test_a_function_that_takes_the_member() -> None:
         "    s[0] = v[j]",
         "    let n.1: int32 = n",
         "    let acc: float64 = 0.0",
-        "    for i: int32 in range(0, n.1, 1):",
+        "    for i: int32 in range(0, n.1, 1) shared:",
         "        acc += s[i]",
         "    let half_of: float64 = 0.5 * acc",
         "    v[j] = half_of",
@@ -424,12 +424,12 @@ def test_locals_of_several_regions() -> None:
     assert show(lowered(two_regions, 2)).splitlines()[1:] == [
         "    let mine: float64[2] = [0.0, ...]",
         "    let pair: float64[4] = [0.0, ...]",
-        "    for team_rank: int32 in range(0, 2, 1):",
+        "    for team_rank: int32 in range(0, 2, 1) shared:",
         "        mine[team_rank] = (float64)team_rank * 2.0",
         "        pair[(team_rank * 2) + 0] = mine[team_rank]",
         "        pair[(team_rank * 2) + 1] = 1.0",
         "    let same: float64 = (float64)n * 2.0",
-        "    for team_rank.1: int32 in range(0, 2, 1):",
+        "    for team_rank.1: int32 in range(0, 2, 1) shared:",
         "        v[team_rank.1] = pair[(team_rank.1 * 2) + 0]",
         "    v[2] = (mine[0] + same) + pair[(0 * 2) + 1]",
     ]

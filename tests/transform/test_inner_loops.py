@@ -13,7 +13,9 @@ import pytest
 
 from pyfuser.ir.nodes import For, Load
 from pyfuser.ir.visit import all_expressions, statements
+from pyfuser.transform.inner_loops import fuse_inner_loops
 from pyfuser.transform.kernel import Kernel
+from tests.codegen.build import case
 from tests.transform.build import Program, Temporary
 
 ROWS, COLUMNS = 3, 5
@@ -223,6 +225,41 @@ def test_a_value_of_the_first_loop_that_the_second_needs_keeps_them_apart():
     program.call(row_total, s=s, a=a, m=COLUMNS)
     program.call(by_row_total, c=c, s=s, a=a, m=COLUMNS)
     assert loops(program.check()) == 2
+
+
+def shared_by_a_team(team: pk.TeamMember, c, b, a, m):
+    j: int = team.league_rank()
+
+    def one(i: int):
+        b[j][i] = a[j][i] * 2.0
+
+    def two(i: int):
+        c[j][i] = b[j][i] + 1.0
+
+    pk.parallel_for(pk.TeamThreadRange(team, m), one)
+    pk.parallel_for(pk.TeamThreadRange(team, m), two)
+
+
+def partly_shared(team: pk.TeamMember, c, b, a, m):
+    j: int = team.league_rank()
+
+    def one(i: int):
+        b[j][i] = a[j][i] * 2.0
+
+    pk.parallel_for(pk.TeamThreadRange(team, m), one)
+    for i in range(m):
+        c[j][i] = b[j][i] + 1.0
+
+
+@pytest.mark.parametrize(("function", "shared"), [(shared_by_a_team, True), (partly_shared, False)])
+def test_a_loop_is_shared_if_both_were(function: Callable[..., None], shared: bool):
+    team = case(
+        function, [ROWS], lambda: [data(), data(1), data(2), COLUMNS], team_size=1, widened=False
+    )
+    joined = [
+        s for s in statements(fuse_inner_loops(team.kernel).workunit.body) if isinstance(s, For)
+    ]
+    assert [loop.shared for loop in joined] == [shared]
 
 
 def test_overlapping_rows_keep_loops_apart():

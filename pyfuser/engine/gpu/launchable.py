@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from math import prod
 from typing import Any, NamedTuple
 
 from pyfuser.codegen.gpu import declined, emit
+from pyfuser.codegen.gpu_teams import room_for
 from pyfuser.codegen.spec import KernelSpec, names_of, spec_of
 from pyfuser.engine.gpu.arguments import make_pack, result_dtypes
 from pyfuser.engine.gpu.compiler import machine_code
@@ -23,11 +24,14 @@ from pyfuser.engine.gpu.variants import (
     make_aligned,
     registers_of,
 )
-from pyfuser.errors import DeviceError
+from pyfuser.errors import DeclinedError
+from pyfuser.ir.nodes import Read, Sym
+from pyfuser.ir.visit import expressions
 from pyfuser.settings import SETTINGS
 from pyfuser.trace.future import Future
 from pyfuser.trace.images import to_device
 from pyfuser.trace.memory import Box, Region
+from pyfuser.trace.shape import RegionShape, ScalarShape
 from pyfuser.transform.kernel import Kernel
 
 MAX_GRIDS = 256
@@ -40,7 +44,8 @@ class Bound(NamedTuple):
     """One launch with all its arguments: what the driver needs, and nothing of ours.
 
     shape: None for an empty space, where nothing is to be launched. packed: all parameters.
-    vectors: whether it is of `GpuKernel.vectors`, which the other fields decide.
+    vectors: whether it is of `GpuKernel.vectors`, which the other fields decide. shared: bytes of
+    dynamic shared memory.
     """
 
     launchable: Launchable
@@ -50,6 +55,7 @@ class Bound(NamedTuple):
     packed: bytes
     results: Results | None
     vectors: bool = False
+    shared: int = 0
 
     def numbers(self) -> tuple[Any, ...]:
         """The results, without waiting for them."""
@@ -131,8 +137,8 @@ class Launchable:
     def bind(self, space: tuple[Any, ...], arguments: Sequence[Any]) -> Bound:
         """One launch, ready to go on the current stream of the current device.
 
-        Raises OverflowError or ArgumentError for a number that does not fit its parameter, and
-        MemoryError.
+        Raises OverflowError or ArgumentError for a number that does not fit its parameter,
+        DeclinedError for more scratch memory than a block may have, and MemoryError.
         """
         device = current()
         stream = device.stream()
@@ -151,13 +157,14 @@ class Launchable:
             address = results.address
             if working:
                 workspace = device.workspace(stream, working)
+        shared = self._shared(arguments) if self.kernel.spaces else 0
         packed = self._pack(space, arguments, stream, device, workspace, address)
         if wide is not None and device.vectors and self._aligned(packed):
             self.load(device)
             if self._vectors[device.number] is not None:
                 handle = device.handles[stream]
                 return Bound(self, device, handle, wide, packed, results, vectors=True)
-        return Bound(self, device, device.handles[stream], shape, packed, results)
+        return Bound(self, device, device.handles[stream], shape, packed, results, shared=shared)
 
     def _grid(self, box: tuple[Any, Any]) -> tuple[Shape | None, int, Shape | None]:
         """The grid for a box, the bytes of its workspace, and the grid of vectors if it has one."""
@@ -168,6 +175,25 @@ class Launchable:
         shapes = [None if g is None else (*g.blocks, *g.threads) for g in (grid, wide)]
         return shapes[0], self.kernel.workspace_bytes(*box), shapes[1]
 
+    def _shared(self, arguments: Sequence[Any]) -> int:
+        """The bytes of a block's scratch memory whose size the arguments decide."""
+        pairs = list(zip(self.spec.workunit.params, arguments, strict=True))
+        views = {p.sym: a[3] for p, a in pairs if p.rank}
+        numbers = {p.sym: int(a) for p, a in pairs if not p.rank and p.sym.dtype.is_integer}
+        return self.scratch(numbers, views)
+
+    def scratch(self, numbers: Mapping[Sym, int], views: Mapping[Sym, Sequence[int]]) -> int:
+        """The same, for whole numbers and views' shapes. Raises DeclinedError if too many."""
+        size = room_for(self.kernel.spaces, numbers, views)
+        if size is None or size > self.kernel.room:
+            takes = "more bytes than can be counted" if size is None else f"{size} bytes"
+            raise DeclinedError(
+                f"{self.spec.title or 'kernel'}: the scratch memory of a team takes {takes}, and "
+                f"a block of a GPU has {self.kernel.room}: ask for less, or give its policy the "
+                "space pk.OpenMP"
+            )
+        return size
+
     def calls(self, bound: Bound, handle: int) -> list[tuple[int, ...]]:
         """The arguments of the driver's `launchKernel`, one call for each entry point.
 
@@ -177,9 +203,9 @@ class Launchable:
         if bound.vectors:
             functions = (self._vectors[bound.device.number],)
         ctypes.memmove(self._block, bound.packed, len(bound.packed))
-        pointers = self._first
-        assert bound.shape is not None
-        return [(f.ptr, *bound.shape, 0, handle, pointers, 0) for f in functions]
+        pointers, shape, shared = self._first, bound.shape, bound.shared
+        assert shape is not None
+        return [(f.ptr, *shape, shared, handle, pointers, 0) for f in functions]
 
     def values(self, result: Any) -> tuple[Any, ...]:
         """The numbers that a run has put into `ran`."""
@@ -239,12 +265,12 @@ _launchables: dict[KernelSpec, Launchable] = {}
 def prepare(kernel: Kernel) -> Launchable:
     """A kernel, compiled for the current device, ready to run.
 
-    Raises DeviceError for what no GPU can run, KernelError or CacheError.
+    Raises DeclinedError for what no GPU can run, KernelError or CacheError.
     """
     spec = spec_of(kernel)
     why = declined(spec)
     if why:
-        raise DeviceError(
+        raise DeclinedError(
             f"{kernel.workunit.name}: pk.{kernel.space.execution} cannot run it: {why}; give its "
             "policy the space pk.OpenMP"
         )
@@ -255,4 +281,27 @@ def prepare(kernel: Kernel) -> Launchable:
         if len(_launchables) >= MAX_KERNELS:
             _launchables.clear()
         _launchables[spec] = known
-    return known if names_of(known.spec) == names_of(spec) else known.renamed(spec)
+    found = known if names_of(known.spec) == names_of(spec) else known.renamed(spec)
+    if known.kernel.spaces:
+        _check_scratch(found, kernel)
+    return found
+
+
+def _check_scratch(launchable: Launchable, kernel: Kernel) -> None:
+    """Refuse a kernel that asks for too much scratch memory, if its size is known already."""
+    pairs = list(zip(launchable.spec.workunit.params, kernel.shapes, strict=True))
+    views = {p.sym: shape.shape for p, shape in pairs if isinstance(shape, RegionShape)}
+    numbers = {
+        p.sym: shape.value
+        for p, shape in pairs
+        if isinstance(shape, ScalarShape) and shape.value is not None
+    }
+    asked = {
+        e.sym
+        for space in launchable.kernel.spaces
+        for extent in space.extents
+        for e in expressions(extent)
+        if isinstance(e, Read)
+    }
+    if asked <= numbers.keys():
+        launchable.scratch(numbers, views)

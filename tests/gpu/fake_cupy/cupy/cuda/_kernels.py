@@ -43,7 +43,8 @@ static void plain(void (*function)(A...), void** arguments, const unsigned* b, c
 """
 LAUNCHER = """
 extern "C" int sizes_{entry}(int* out) {{ return host::sizes({entry}, out); }}
-extern "C" void launch_{entry}(void** a, const unsigned* b, const unsigned* t, int seed) {{
+extern "C" void launch_{entry}(void** a, const unsigned* b, const unsigned* t, int seed,
+                               unsigned bytes) {{
     {run};
 }}
 """
@@ -77,8 +78,10 @@ def compile_source(source: str, options: tuple[str, ...]) -> bytes:
     unknown = [option for option in options if not OPTIONS.fullmatch(option)]
     if unknown:
         raise CompilerFailure(f"unknown option {unknown[0]!r}")
-    waits = any(word in source for word in ("__syncthreads", "__shfl_down_sync"))
-    run = "host::launch({entry}, a, b, t, seed)" if waits else "host::plain({entry}, a, b, t)"
+    waits = any(word in source for word in ("__syncthreads", "__syncwarp", "__shfl_"))
+    run = (
+        "host::launch({entry}, a, b, t, seed, bytes)" if waits else "host::plain({entry}, a, b, t)"
+    )
     launchers = "".join(
         LAUNCHER.format(entry=entry, run=run.format(entry=entry))
         for _, entry in ENTRY.findall(source)
@@ -107,8 +110,12 @@ class Entry:
         self.sizes = found[: find(found)]
         self.name = name
 
-    def bound(self, pointers: int, blocks: tuple[int, ...], threads: tuple[int, ...]) -> Any:
+    def bound(
+        self, pointers: int, blocks: tuple[int, ...], threads: tuple[int, ...], shared: int
+    ) -> Any:
         """The launch, with the arguments as they are now."""
+        if not 0 <= shared <= 48 << 10:
+            raise Failure("CUDA_ERROR_INVALID_VALUE: too much shared memory")
         if min(*blocks, *threads) < 1 or max(*threads) > 1024 or max(blocks[1:]) > 65535:
             raise Failure("CUDA_ERROR_INVALID_VALUE: impossible grid")
         places = (ctypes.c_void_p * max(len(self.sizes), 1)).from_address(pointers)
@@ -118,7 +125,7 @@ class Entry:
             copies = [ctypes.create_string_buffer(value, len(value)) for value in values]
             array = (ctypes.c_void_p * max(len(copies), 1))(*map(ctypes.addressof, copies))
             shapes = ((ctypes.c_uint * 3)(*shape) for shape in (blocks, threads))
-            self._launch(array, *shapes, MACHINE.seed)
+            self._launch(array, *shapes, MACHINE.seed, shared)
 
         return run
 

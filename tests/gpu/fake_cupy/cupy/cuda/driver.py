@@ -30,7 +30,7 @@ def launchKernel(
         raise _Failure("CUDA_ERROR_INVALID_CONTEXT: this thread has no context")
     blocks, threads = (grid_dim_x, grid_dim_y, grid_dim_z), (block_dim_x, block_dim_y, block_dim_z)
     _MACHINE.launched += 1
-    _MACHINE.enqueue(stream, _ENTRIES[f].bound(kernel_params, blocks, threads))
+    _MACHINE.enqueue(stream, _ENTRIES[f].bound(kernel_params, blocks, threads, shared_mem_bytes))
 
 
 def funcGetAttribute(attribute: int, f: int) -> int:
