@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from pyfuser.codegen.cpp_context import Context
 from pyfuser.codegen.cpp_statements import INDENT
 from pyfuser.codegen.segments import Segment, expansion
+from pyfuser.codegen.strips import is_long
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Body, Declare, DeclareArray, For, Stmt, Sym
 from pyfuser.ir.visit import assigned
 from pyfuser.plan.plan import STRIP
 
-LOCALS = frozenset({"strip", "lanes", "cell"})
+LOCALS = frozenset({"strip", "lanes", "lane", "cell"})
 
 PrintBody = Callable[[Body, int], list[str]]
 
@@ -72,7 +73,8 @@ def strip_loops(
             lines += printer.apart(part, depth + 1, print_body)
             continue
         lines.append(f"{indent}{INDENT}if (lanes == {STRIP}) {{")
-        lines += printer.jammed(part, depth + 2)
+        together = printer.abreast if any(map(is_long, part.body)) else printer.jammed
+        lines += together(part, depth + 2)
         lines.append(f"{indent}{INDENT}}} else {{")
         lines += printer.apart(part, depth + 2, context.statements.print)
         lines.append(f"{indent}{INDENT}}}")
@@ -139,6 +141,29 @@ class _Printer:
             names.update(renamed)
             lines += self._departures(part, str(lane), depth)
         names.update(plain)
+        return lines
+
+    def abreast(self, part: Segment, depth: int) -> list[str]:
+        """All iterations of a full strip, a lane each; what a trip leaves to the next is kept."""
+        indent, inner = INDENT * depth, INDENT * (depth + 2)
+        again = tuple(stmt for stmt in part.body if isinstance(stmt, Declare))
+        kept = replace(part, leaving=tuple(s for s in part.arriving if s in assigned(part.body)))
+        lines: list[str] = []
+        for loop in part.body:
+            if isinstance(loop, For):
+                head, end = self.context.statements.print((replace(loop, body=()),), depth)
+                lines += [
+                    head,
+                    *self.context.ivdep(depth + 1),
+                    f"{indent}{INDENT}for (int64_t lane = 0; lane < {STRIP}; ++lane) {{",
+                    f"{inner}const int64_t {self.counter} = at + strip + lane;",
+                    *self.context.narrowed(depth + 2),
+                    *self._arrivals(part, "lane", depth + 2),
+                    *self.context.statements.print((*again, *loop.body), depth + 2),
+                    *self._departures(kept, "lane", depth + 2),
+                    f"{indent}{INDENT}}}",
+                    end,
+                ]
         return lines
 
     def _outer_indices(self, depth: int) -> list[str]:

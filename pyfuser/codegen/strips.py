@@ -10,6 +10,10 @@ all its rows, then the second, ..., and the waiting loops trip by trip (unroll a
 S. Carr and K. Kennedy, "Improving register allocation for subscripted variables", 1990). Each
 iteration computes what it did, in the order it did.
 
+A long trip is not written out for each iteration of a strip: they take it in the lanes of vectors,
+one strip a vector. g++ would do neither, as sums in order keep it from vectorising along the trips,
+and branches and subscripts of subscripts from vectorising along the iterations.
+
 Loops are distributed as in `segments`; locals between the parts become arrays with an element for
 each iteration of the strip, and local arrays get a row for each.
 """
@@ -17,6 +21,8 @@ each iteration of the strip, and local arrays get a row for each.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import groupby
 
 from pyfuser.codegen.cpp_cost import body_cost
 from pyfuser.codegen.segments import (
@@ -29,6 +35,7 @@ from pyfuser.codegen.segments import (
     is_zero,
     may_interleave,
 )
+from pyfuser.codegen.vectorisable import vectorises
 from pyfuser.ir import nodes
 from pyfuser.ir.nodes import Body, DeclareArray, Expr, For, Stmt, Sym
 from pyfuser.ir.visit import all_expressions, assigned, declared, expressions, statements
@@ -39,6 +46,27 @@ STRIP_BYTES = 32768
 
 _MAX_COST = 40
 """Additions in a trip that is written out for each iteration of a strip."""
+
+_FETCHED = 10
+"""Additions of a trip that are worth an element which each lane fetches for itself."""
+
+_TURNED = 25
+"""The same of an element that a vector of trips would load at once: `x[i][j]`."""
+
+_SKIPPED = 2
+"""What a trip may skip, at most, of what lanes compute: so many times the rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Syms:
+    """Of a body: the locals, those that change, arguments that do not, the sums, local arrays."""
+
+    local: frozenset[Sym]
+    changing: frozenset[Sym]
+    fixed: frozenset[Sym]
+    sums: frozenset[Sym]
+    arrays: frozenset[Sym]
+
 
 _STRAIGHT = (nodes.Declare, nodes.Assign, nodes.Store, nodes.Update, nodes.If)
 
@@ -53,8 +81,7 @@ def strips(
     """
     if len(body) > MAX_STATEMENTS or not may_interleave(body):
         return None
-    changing = assigned(body)
-    fixed, sums = given - changing, frozenset(sums)
+    changing = frozenset(assigned(body))
     local = [stmt for stmt in body if isinstance(stmt, DeclareArray)]
     if any(_starts_at_values(stmt) for stmt in local):
         return None
@@ -64,10 +91,21 @@ def strips(
         return None
     again = cheap_declarations(body)
     units = [s for s in body if not (isinstance(s, nodes.Declare) and s.sym in again)]
-    kinds = [_waits(stmt, changing, fixed, sums) for stmt in units]
+    syms = _Syms(
+        changing.union(declared(body)),
+        changing,
+        given - changing,
+        frozenset(sums),
+        frozenset(stmt.sym for stmt in local),
+    )
+    kinds = [_waits(stmt, syms) for stmt in units]
     if not any(kinds):
         return None
-    groups = grouped(kinds, dependences(units, aliased))
+    groups = [
+        list(alike)
+        for group in grouped(kinds, dependences(units, aliased))
+        for _, alike in groupby(group, lambda n: kinds[n] and is_long(units[n]))
+    ]
     parts = [tuple(units[n] for n in group) for group in groups]
     return expanded(parts, [kinds[group[0]] for group in groups], again)
 
@@ -77,28 +115,65 @@ def _starts_at_values(stmt: DeclareArray) -> bool:
     return any(value != stmt.values[0] or not is_zero(value) for value in stmt.values)
 
 
-def _waits(stmt: Stmt, changing: set[Sym], fixed: frozenset[Sym], sums: frozenset[Sym]) -> bool:
+def is_long(loop: Stmt) -> bool:
+    """Whether iterations of a strip take a trip of a loop that waits in the lanes of a vector."""
+    return isinstance(loop, For) and body_cost(loop.body) > _MAX_COST
+
+
+def _fills_lanes(loop: For, syms: _Syms) -> bool:
+    """Whether lanes pay: they compute together, but mostly fetch element by element.
+
+    What is stored would be scattered element by element, and lanes skip nothing.
+    """
+    found = {e for e in all_expressions(loop.body) if isinstance(e, nodes.Load)}
+    branches = [s for s in loop.body if isinstance(s, nodes.If)]
+    skipped, cost = sum(body_cost((*s.then, *s.orelse)) for s in branches), body_cost(loop.body)
+    return (
+        sum(_lanes_cost(e, loop.sym, syms) for e in found) <= cost
+        and skipped <= _SKIPPED * (cost - skipped)
+        and syms.arrays.isdisjoint(e.view for e in found)
+        and not any(isinstance(s, (nodes.Store, nodes.Update)) for s in statements(loop.body))
+        and all(sym.dtype.is_float for sym in assigned(loop.body) - set(declared(loop.body)))
+        and all(vectorises(stmt, syms.arrays) for stmt in loop.body)
+    )
+
+
+def _lanes_cost(e: nodes.Load, trip: Sym, syms: _Syms) -> int:
+    """What a load costs if lanes make it; nothing for one element, or neighbouring ones."""
+    *others, last = e.indices
+    mine = isinstance(last, nodes.Read) and last.sym not in syms.local  # maybe the lanes' index
+    alike = syms.fixed | {trip}
+    parts = [part for at in (others if mine else e.indices) for part in expressions(at)]
+    if all(_is_fixed(part, alike) for part in parts):
+        return 0
+    return _TURNED if last == nodes.Read(trip) else _FETCHED
+
+
+def _waits(stmt: Stmt, syms: _Syms) -> bool:
     """Whether a trip of a loop needs what the one before computed, and trips can be interleaved.
 
     All iterations must make the same trips.
     """
-    if not isinstance(stmt, For) or stmt.sym in changing or not _is_step(stmt.step):
+    if not isinstance(stmt, For) or stmt.sym in syms.changing or not _is_step(stmt.step):
         return False
     for bound in (stmt.start, stmt.stop):
-        if not all(_is_fixed(e, fixed) for e in expressions(bound)):
+        if not all(_is_fixed(e, syms.fixed) for e in expressions(bound)):
             return False
     parts = list(statements(stmt.body))
-    if not all(isinstance(s, _STRAIGHT) for s in parts) or body_cost(stmt.body) > _MAX_COST:
+    if not all(isinstance(s, _STRAIGHT) for s in parts):
         return False
     if any(isinstance(s, nodes.Update) and (s.atomic or not s.indices) for s in parts):
         return False  # a sum of free order does not wait (see `cpp_rows`)
     found = list(all_expressions(stmt.body))
-    if any(isinstance(e, nodes.Call) for e in found):
+    if is_long(stmt):
+        if not _fills_lanes(stmt, syms):
+            return False
+    elif any(isinstance(e, nodes.Call) for e in found):
         return False  # what a call takes hides the waiting
     outer = assigned(stmt.body) - set(declared(stmt.body))
     read = {e.sym for e in found if isinstance(e, nodes.Read)}
     read |= {s.target for s in parts if isinstance(s, nodes.Update)}
-    return bool(outer) and not outer & sums and outer <= read
+    return bool(outer) and not outer & syms.sums and outer <= read
 
 
 def _is_step(step: Expr) -> bool:

@@ -29,6 +29,10 @@ def in_strips(given: Case) -> bool:
     return "strip += " in emit(spec_of(given.kernel))
 
 
+def in_lanes(given: Case) -> bool:
+    return f"lane < {STRIP}" in emit(spec_of(given.kernel))
+
+
 def same(given: Case) -> None:
     """The compiled kernel does, bit for bit, what the interpreter does."""
     (launchable,) = compile_kernels([given.kernel])
@@ -204,6 +208,153 @@ def test_iterations_of_a_serial_space_keep_their_order() -> None:
     same(given)
 
 
+def pairs(i, x, near, y, m, box):
+    """Sums over neighbours, nearest images."""
+    total: float = 0.0
+    pull: float = 1.0
+    for k in range(m):
+        j: int = near[i][k]
+        d: float = x[j] - x[i]
+        if d > 0.5 * box:
+            d -= box
+        if d < -0.5 * box:
+            d += box
+        e: float = x[k] * d + 1.0
+        r: float = 1.0 / (d * d + e * e + 1.0)
+        total += (r * r - d) * (r * e + 2.0) * (d - 3.0 * e) + r / (e * e + 2.0)
+        pull = 0.5 * pull * r + d
+        total += pull
+    y[i] = total
+
+
+def short_pairs(i, x, near, y, m, box):
+    total: float = 0.0
+    for k in range(m):
+        j: int = near[i][k]
+        d: float = x[j] - x[i]
+        if d > 0.5 * box:
+            d -= box
+        total += 1.0 / (d * d + 1.0)
+    y[i] = total
+
+
+def stored_pairs(i, x, near, y, m, box):
+    total: float = 0.0
+    for k in range(m):
+        j: int = near[i][k]
+        d: float = x[j] - x[i]
+        if d > 0.5 * box:
+            d -= box
+        r: float = 1.0 / (d * d + 1.0)
+        s: float = 1.0 / (d * d + 2.0)
+        total += (r * r - d) * (r * s + 2.0) * (d - 3.0 * s) + r / (s * s + 2.0)
+        y[i] = total
+
+
+def whole_pairs(i, x, near, y, m, box):
+    count: int = 0
+    for k in range(m):
+        j: int = near[i][k]
+        d: float = x[j] - x[i]
+        r: float = 1.0 / (d * d + 1.0)
+        s: float = 1.0 / (d * d + 2.0)
+        if (r * r - d) * (r * s + 2.0) * (d - 3.0 * s) + r / (s * s + 2.0) > box:
+            count += 1
+    y[i] = count
+
+
+def rare_pairs(i, x, near, y, m, box):
+    total: float = 0.0
+    for k in range(m):
+        j: int = near[i][k]
+        d: float = x[j] - x[i]
+        if d > 0.9 * box:
+            r: float = 1.0 / (d * d + 1.0)
+            s: float = 1.0 / (d * d + 2.0)
+            t: float = 1.0 / (d * s + 4.0)
+            total += (r * r - d) * (r * s + 2.0) * (d - 3.0 * s * t) + r / (s * s + 2.0)
+    y[i] = total
+
+
+def fetching_pairs(i, x, near, y, m, box):
+    total: float = 0.0
+    for k in range(m):
+        c: int = near[i][k]
+        d: int = near[i][0]
+        e: int = near[i][1]
+        f: int = near[i][m - 1 - k]
+        total += x[c] * x[d] - x[e] * x[f] + x[c] / (x[d] * x[e] + 9.0)
+        total += x[c] * x[e] - x[d] * x[f] + x[f] * x[d]
+    y[i] = total
+
+
+def calling_pairs(i, x, near, y, m, box):
+    """A conditional call has no vector form."""
+    total: float = 0.0
+    for k in range(m):
+        j: int = near[i][k]
+        d: float = x[j] - x[i]
+        r: float = 1.0 / (d * d + 1.0)
+        s: float = 1.0 / (d * d + 2.0)
+        if d > 0.5 * box:
+            r = lgamma(r)
+        total += (r * r - d) * (r * s + 2.0) * (d - 3.0 * s) + r / (s * s + 2.0)
+    y[i] = total
+
+
+def pair_arguments(n: int) -> list[Any]:
+    near = np.random.default_rng(2).integers(0, n, (n, M)).astype(np.int32)
+    return [table(max(n, M))[:, 0].copy(), near, np.zeros(n), M, 2.0]
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_long_trips_fill_lanes(n: int) -> None:
+    given = case(pairs, [n], lambda: pair_arguments(n))
+    assert in_lanes(given)
+    same(given)
+
+
+def test_long_trips_between_short_ones() -> None:
+    def mixed(i, x, near, y, m, box):
+        first: float = 0.0
+        for k in range(m):
+            first += x[k]
+        total: float = first
+        for k in range(m):
+            d: float = x[near[i][k]] - x[i]
+            r: float = 1.0 / (d * d + 1.0)
+            s: float = 1.0 / (d * d + 2.0)
+            total = total * 0.5 + (r * r - d) * (r * s + 2.0) * (d - 3.0 * s) + r / (s * s + box)
+        for k in range(m):
+            total = 0.5 * total + x[k]
+        y[i] = total
+
+    given = case(mixed, [45], lambda: pair_arguments(45))
+    assert in_lanes(given)
+    same(given)
+
+
+def test_long_trips_of_views_that_overlap() -> None:
+    def arguments() -> list[Any]:
+        x, near, _, *rest = pair_arguments(64)
+        both = np.repeat(x, 2)
+        return [both[::2], near, both[1::2], *rest]
+
+    given = case(pairs, [64], arguments)
+    assert in_lanes(given)
+    same(given)
+
+
+@pytest.mark.parametrize(
+    "work",
+    [short_pairs, stored_pairs, whole_pairs, rare_pairs, fetching_pairs, calling_pairs],
+)
+def test_what_lanes_do_not_pay_for(work: Callable[..., None]) -> None:
+    given = case(work, [45], lambda: pair_arguments(45))
+    assert not in_lanes(given)
+    same(given)
+
+
 def random_workunit(rng: random.Random, number: int) -> Callable[..., Any]:
     """Loops that store rows, that add up, and that do both, over two rows and two locals."""
     lines = [f"def work{number}(i, x, y, w, m):"]
@@ -222,6 +373,9 @@ def random_workunit(rng: random.Random, number: int) -> Callable[..., Any]:
                 f"q = 0.5 * q + p * {value}",
                 f"{square}: float = {value} * {value}\n        p -= {square}",
                 f"if {value} > q:\n            q = {value}",
+                f"{square}: float = {value} - x[i][0] / (1.0 + p * p)\n"
+                f"        p += 1.0 / (1.0 + q * q) + {square} / (2.0 + {square} * {square}) + q\n"
+                f"        q = q / (2.0 + {square} * {square}) - p / (3.0 + q * q)",
             )
             text = rng.choice(choices)
             lines.append(f"        {text}")
@@ -236,7 +390,7 @@ def random_workunit(rng: random.Random, number: int) -> Callable[..., Any]:
 
 def test_random_loops_compute_what_they_did() -> None:
     rng = random.Random(3)
-    found = 0
+    found = lanes = 0
     for number in range(25):
         n = rng.choice([3, 8, 29, 64])
 
@@ -247,4 +401,5 @@ def test_random_loops_compute_what_they_did() -> None:
         found += in_strips(given)
         with np.errstate(all="ignore"):
             same(given)
-    assert found > 12
+        lanes += in_lanes(given)
+    assert found > 12 and lanes > 2

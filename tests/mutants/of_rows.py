@@ -92,4 +92,18 @@ MUTANTS = (
         "if False:",
         "codegen/test_rows.py::test_a_sum_beside_a_loop_of_another_kind",
     ),
+    Mutant(
+        "what lanes leave to their next trip is kept",
+        "codegen/cpp_strips.py",
+        "if s in assigned(part.body)))",
+        "if s in part.leaving))",
+        "codegen/test_strips.py::test_long_trips_fill_lanes",
+    ),
+    Mutant(
+        "each lane has its own values",
+        "codegen/cpp_strips.py",
+        '*self._arrivals(part, "lane", depth + 2)',
+        '*self._arrivals(part, "0", depth + 2)',
+        "codegen/test_strips.py::test_long_trips_fill_lanes",
+    ),
 )
