@@ -10,10 +10,13 @@ iteration the same in both, so iterations of the first touch the elements that t
 touch, as far as they are inside. Each conflict of the first is then one of the second: whatever
 order and whatever shared loops respect the second's conflicts respect the first's.
 
+The same holds of loops that sweep without a distance, as maps do beside a scan: that no two of them
+touch an element in different steps is then proved for the smaller sizes, too.
+
 What is the best plan may change with sizes. So a plan is only taken over if the larger trace and
-the one at hand have the same dependences and the same groups, if no loops sweep and no calls are
-coarsened, and, where some dependence forbids a shared loop, for sizes in between alone: there the
-dependences are the same, too. Sizes within a power of two count as alike.
+the one at hand have the same dependences, groups and sweeps, if no loops sweep at a distance and no
+calls are coarsened, and, where some dependence forbids a shared loop, for sizes in between alone:
+there the dependences are the same, too. Sizes within a power of two count as alike.
 
 Equal sizes must stay equal, and different ones different: that is a part of the structure. Traces
 of which other spaces are multiples of others, and so might be coarsened, are of another family.
@@ -103,14 +106,21 @@ def _proof(
     """The proof of a plan by a larger trace; None if that has another."""
     fine = replace(capabilities, coarsening=False)
     _, wide_graph, wide_plan = coarsening.planned(larger, fine)
-    if wide_graph != graph or wide_plan.groups != plan.groups or not _is_plain(wide_plan):
+    if wide_graph != graph or not _same(wide_plan, plan) or not _is_plain(wide_plan):
         return None
     return _Proof(_least(graph, sizes, most), graph, plan)
 
 
 def _is_plain(plan: Plan) -> bool:
-    """Whether a plan is made of groups alone."""
-    return not plan.sweeps and not plan.coarsened
+    """Whether a plan is made of groups, and sweeps in which no loop is behind the others."""
+    apart = any(
+        sweep.rolling or any(s.lag or s.ahead for s in sweep.stages) for sweep in plan.sweeps
+    )
+    return not apart and not plan.coarsened
+
+
+def _same(plan: Plan, other: Plan) -> bool:
+    return plan.groups == other.groups and plan.sweeps == other.sweeps
 
 
 def _may_be_of_family(trace: TraceShape) -> bool:
@@ -135,9 +145,9 @@ def _extend(
     graph: DependenceGraph,
     plan: Plan,
 ) -> None:
-    """Take over a proof for smaller sizes that have the same dependences and groups."""
+    """Take over a proof for smaller sizes that have the same dependences, groups and sweeps."""
     known = proofs[most]
-    if known is None or known.graph != graph or known.plan.groups != plan.groups:
+    if known is None or known.graph != graph or not _same(known.plan, plan):
         return
     if all(map(le, sizes, known.least)):
         proofs[most] = known._replace(least=sizes)

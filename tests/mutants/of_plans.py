@@ -112,4 +112,11 @@ MUTANTS = (
         "return False",
         "plan/test_family.py::test_what_asks_for_extents_is_analysed_for_each",
     ),
+    Mutant(
+        "a plan of loops at a distance holds for all sizes of a family",
+        "plan/family.py",
+        "return not apart and not plan.coarsened",
+        "return not plan.coarsened",
+        "plan/test_family.py::test_sweeps_at_a_distance_are_analysed_for_each_size",
+    ),
 )

@@ -12,16 +12,20 @@ from pyfuser.analysis.dependences import DependenceGraph, dependences
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Workunit
 from pyfuser.lower.lower import ScalarType, ViewType, lower
-from pyfuser.plan import coarsening, family
+from pyfuser.machine import Machine
+from pyfuser.plan import coarsening, family, profit
 from pyfuser.plan.capabilities import ALL, Capabilities
 from pyfuser.plan.family import planned
 from pyfuser.plan.legality import reasons
 from pyfuser.plan.plan import Plan
+from pyfuser.trace.call import Space
 from pyfuser.trace.shape import (
     ClusterShape,
     TraceShape,
 )
-from tests.analysis.build import call_on, region, trace
+from tests.analysis.build import call, call_on, region, trace
+from tests.plan.test_scans import scan
+from tests.plan.test_sweeps import COPY, NEAR, X, Y
 
 DOUBLES, INT, FLOAT = (
     ViewType(DType.FLOAT64, 1),
@@ -198,6 +202,54 @@ def test_scalars_in_subscripts_belong_to_the_structure(analysed):
     for k in (40, 41, 2, 42):
         assert (groups(reach(10, k)) == [(0, 1)]) == (k > 9)
     assert len(analysed) == 4
+
+
+@pytest.fixture
+def small_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine whose cache does not hold a million numbers."""
+    monkeypatch.setattr(profit, "machine_for", lambda trace: Machine(cache=1 << 20))
+
+
+MILLION = 1_000_000
+SCAN = scan(X, Y).workunit
+
+
+def sweeping(n: int, follower: Callable[..., Any], where: int = 0) -> bool:
+    """Whether a scan and a map of what it wrote, or what lies behind that, share a launch."""
+    space = Space((2,), (n - 2,))
+    x, y, z = (region(k, n) for k in range(3))
+    other = region(1, n, offset=8 * where)
+    shape = trace(call(SCAN, space, x, y, pattern="scan"), follower(other, z, space))
+    shape, _, plan = planned(shape, ALL)
+    assert_respects(plan, shape)
+    return [sweep.groups for sweep in plan.sweeps] == [(0, 1)]
+
+
+@pytest.mark.usefixtures("small_cache")
+def test_loops_beside_a_scan_are_analysed_once_for_many_sizes(analysed):
+    for n in range(MILLION, MILLION + 20):
+        assert sweeping(n, COPY)
+    assert len(analysed) == 3
+    assert sweeping((1 << 20) + 1, COPY)
+    assert len(analysed) == 5
+
+
+@pytest.mark.usefixtures("small_cache")
+def test_loops_beside_a_scan_that_grow_into_each_other(analysed):
+    apart = MILLION + 4
+    for n in (MILLION, MILLION + 1, apart + 3, apart + 5, apart + 6, apart + 3, apart + 5):
+        # from y[2] to y[n - 3]; the other one begins with y[apart + 2]
+        assert sweeping(n, COPY, apart) == (n - 3 < apart + 2)
+
+
+@pytest.mark.usefixtures("small_cache")
+def test_sweeps_at_a_distance_are_analysed_for_each_size(analysed):
+    for n in range(MILLION, MILLION + 5):
+        space = Space((2,), (n - 2,))
+        x, y, z = (region(k, n) for k in range(3))
+        plan = planned(trace(NEAR(x, y, space), NEAR(y, z, space)), ALL)[2]
+        assert [sweep.groups for sweep in plan.sweeps] == [(0, 1)]
+    assert len(analysed) == 5
 
 
 def test_random_sizes_of_random_programs():
