@@ -59,13 +59,16 @@ def _entry(spec: SweepSpec, stages: Sequence[Stage]) -> str:
         "if (!chain.memory) return -1;",
     ]
     box = "int64_t first, int64_t last"
+    rest = [*before, last, *after, "return sum;"]
+    alone = [f"chain.alone([&]({box}, {kind} start) {{", *indented(rest), "});"]
     if spec.serial:
-        rest = [*before, last, *after, "return sum;"]
-        lines += [f"chain.alone([&]({box}, {kind} start) {{", *indented(rest), "});"]
+        lines += alone
     else:
         first = f"return {scan.name}::first_pass(slot + {section}, first, last);"
+        lines.append("const int64_t threads = slot[0] < chain.tiles ? slot[0] : chain.tiles;")
+        if cpp_scan.is_exact(scan.context):
+            lines += ["if (threads == 1) {", *indented([*alone, "return 0;"]), "}"]
         lines += [
-            "const int64_t threads = slot[0] < chain.tiles ? slot[0] : chain.tiles;",
             "#pragma omp parallel if (threads > 1) num_threads(threads)",
             f"chain.run({cpp_scan.at_once(scan.context.spec)}, [&]({box}) {{",
             *indented(before),

@@ -108,6 +108,12 @@ def test_a_serial_scan_runs_on(monkeypatch: pytest.MonkeyPatch) -> None:
     assert around(n).apart() != sweep.apart()
 
 
+def test_one_thread_passes_once_where_bits_allow() -> None:
+    """Integers have one sum, in whatever order; others are added up tile by tile."""
+    for dtype in PREFIXES:
+        assert ("chain.alone" in emit(around(100, dtype).spec())) == (dtype == "int32")
+
+
 def test_the_order_of_additions_shows_in_the_bits() -> None:
     """The test of the tests: these numbers tell tiles from one sum that runs on."""
     for dtype in ("float64", "complex64", "complex128"):

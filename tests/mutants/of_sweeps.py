@@ -272,6 +272,13 @@ SUMS = (
         "running.term, from + (count - at - some) * width,",
         "codegen/test_sweep.py::test_long_lines",
     ),
+    Mutant(
+        "one thread adds up what a scan sums in one go",
+        "codegen/cpp_chain.py",
+        "if cpp_scan.is_exact(scan.context):",
+        "if True:",
+        "codegen/test_chain.py::test_maps_around_a_scan",
+    ),
 )
 
 MUTANTS = (*DISTANCES, *PLANS, *WINDOWS, *LAUNCHES, *SUMS)
