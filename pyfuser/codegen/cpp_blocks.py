@@ -11,6 +11,7 @@ from pyfuser.codegen.cpp_context import Bounds, Context, closed, nest, outer_loo
 from pyfuser.codegen.cpp_prelude import BLOCK
 from pyfuser.codegen.cpp_statements import INDENT
 from pyfuser.codegen.cpp_strips import Strips, strip_loops, strips_of
+from pyfuser.codegen.scatter import ONE_BY_ONE, mostly_scatters
 from pyfuser.codegen.segments import Segment, expansion, prepare, row_lengths
 from pyfuser.codegen.strips import strips
 from pyfuser.codegen.vectorisable import is_covered
@@ -129,7 +130,13 @@ def _branches_again(segment: Segment) -> bool:
     found = list(all_expressions(segment.body))
     calls = any(map(is_covered, found))
     chosen = any(isinstance(e, Select) for e in found)
-    return segment.vector and (branches > 1 or (calls and (branches > 0 or chosen)))
+    vector = segment.vector and not mostly_scatters(segment.body)
+    return vector and (branches > 1 or (calls and (branches > 0 or chosen)))
+
+
+def _alone(body: Body, depth: int) -> list[str]:
+    """What a loop begins with that is not to become vectors."""
+    return [INDENT * depth + ONE_BY_ONE] if mostly_scatters(body) else []
 
 
 def array_lines(blocks: Blocks, depth: int) -> list[str]:
@@ -156,7 +163,7 @@ def segment_loops(
         lines += context.ivdep(depth)
         lines.append(f"{indent}for (int64_t step = 0; step < count; ++step) {{")
         lines.append(f"{indent}{INDENT}const int64_t {context.counter(axis)} = at + step;")
-        lines += context.narrowed(depth + 1)
+        lines += context.narrowed(depth + 1) + _alone(segment.body, depth + 1)
         for sym in segment.arriving:
             if sym in blocks.lengths:
                 lines.append(indent + INDENT + _row(context, blocks, sym))
@@ -196,7 +203,7 @@ def blocked_nest(context: Context, blocks: Blocks, bounds: list[Bounds]) -> list
     """Loops over the axes in the spec's order; of a body in parts, the innermost in blocks."""
     order = context.spec.order
     if blocks.single:
-        return nest(context, order, bounds)
+        return nest(context, order, bounds, _alone(context.workunit.body, context.spec.rank + 1))
     loops, depth, (first, last) = outer_loops(context, order, bounds)
     lines, left, size = array_lines(blocks, 1) + loops, f"{last} - at", blocks.size
     lines += [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pyfuser.codegen import cpp_bounds
@@ -227,13 +227,14 @@ def alignment_checks(context: Context) -> list[str]:
     return lines
 
 
-def nest(context: Context, order: LoopOrder, bounds: list[Bounds]) -> list[str]:
-    """Loops around the body."""
-    lines, depth, (first, last) = outer_loops(context, order, bounds)
+def nest(
+    context: Context, order: LoopOrder, bounds: list[Bounds], first: Sequence[str] = ()
+) -> list[str]:
+    """Loops around the body, and around what the innermost begins with."""
+    lines, depth, (begin, end) = outer_loops(context, order, bounds)
     lines += context.ivdep(depth)
-    lines.append(INDENT * depth + _loop(context.counter(order.axes[-1]), first, last))
-    lines += context.narrowed(depth + 1)
-    lines += context.body(depth + 1)
+    lines.append(INDENT * depth + _loop(context.counter(order.axes[-1]), begin, end))
+    lines += [*context.narrowed(depth + 1), *first, *context.body(depth + 1)]
     return lines + closed(depth)
 
 
