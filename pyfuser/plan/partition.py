@@ -18,6 +18,7 @@ from pyfuser.plan.legality import Legality, reasons
 from pyfuser.plan.plan import Group, Plan, Rejection
 from pyfuser.plan.profit import cost_model
 from pyfuser.plan.sweeps import search
+from pyfuser.plan.tails import join_tails
 from pyfuser.trace.shape import ArgumentShape, RegionShape, TraceShape
 
 MAX_CALLS = 64  # of a group: compile time grows with it
@@ -42,7 +43,8 @@ def partition(trace: TraceShape, graph: DependenceGraph, capabilities: Capabilit
     ordered = _ordered(groups, planner.legality.predecessors)
     chosen = tuple(Group(calls) for calls in ordered)
     found, declined = search(trace, chosen, planner.model) if capabilities.sweeps else ((), ())
-    return Plan(chosen, tuple(_rejections(trace, planner, ordered)), found, declined)
+    plan = Plan(chosen, tuple(_rejections(trace, planner, ordered)), found, declined)
+    return join_tails(trace, plan, planner.within_limits)
 
 
 class _Planner:

@@ -1,6 +1,7 @@
 """Merge the workunits of a group into one kernel.
 
-The bodies are put one after the other over shared indices. View arguments that are the same
+The bodies are put one after the other over shared indices; those behind a scan's run in its last
+pass (see `plan.tails`). View arguments that are the same
 region become one parameter, which is what lets later passes forward values between calls.
 Whether the calls may share a loop is not decided here (see `plan.legality`).
 
@@ -18,7 +19,7 @@ from typing import NamedTuple
 
 from pyfuser.analysis.layout import byte_range, is_injective
 from pyfuser.ir.canonical import all_syms, fresh
-from pyfuser.ir.nodes import Accumulator, Declare, Param, Read, Stmt, Sym, Workunit
+from pyfuser.ir.nodes import Accumulator, Body, Declare, If, Param, Read, Stmt, Sym, Workunit
 from pyfuser.ir.visit import assigned, substitute_syms
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import ArgumentShape, RegionShape, ScalarShape
@@ -106,8 +107,11 @@ def merged(form: Form) -> Kernel:
         location=first.location,
     )
     syms = [param.sym for param in merger.params]
+    pattern = form.calls[0].pattern
+    if not alone and pattern != "scan":
+        pattern = "reduce" if merger.results else "for"
     return Kernel(
-        pattern=form.calls[0].pattern if alone else "reduce" if merger.results else "for",
+        pattern=pattern,
         space=Space((), ()),
         workunit=workunit,
         slots=tuple(merger.slots),
@@ -146,7 +150,19 @@ class _Merger:
                 Accumulator(mapping[accumulator.sym], None if last is None else mapping[last])
             )
             self.results.append(place)
-        self.body.extend(substitute_syms(workunit.body, mapping))
+        body = substitute_syms(workunit.body, mapping)
+        flag = self.accumulators[0].last_pass if self.accumulators else None
+        if flag is None or not place:
+            self.body.extend(body)
+        else:
+            self._add_to_last_pass(flag, body)
+
+    def _add_to_last_pass(self, flag: Sym, body: Body) -> None:
+        end = self.body[-1] if self.body else None
+        if isinstance(end, If) and end.condition == Read(flag) and not end.orelse:
+            self.body[-1] = replace(end, then=(*end.then, *body))
+        else:
+            self.body.append(If(Read(flag), body, ()))
 
     def _share_indices(self, workunit: Workunit, mapping: dict[Sym, Sym]) -> None:
         """Map the call's indices to the shared ones; an index it assigns to becomes a local."""

@@ -279,6 +279,27 @@ SUMS = (
         "if True:",
         "codegen/test_chain.py::test_maps_around_a_scan",
     ),
+    Mutant(
+        "maps run in both passes of the scan they joined",
+        "transform/fuse.py",
+        "self._add_to_last_pass(flag, body)",
+        "self.body.extend(body)",
+        "plan/test_tails.py::test_the_map_runs_in_the_last_pass_alone",
+    ),
+    Mutant(
+        "maps join a scan that comes after them",
+        "plan/tails.py",
+        "and before[0] < calls[0]",
+        "",
+        "plan/test_tails.py::test_what_comes_before_the_scan_in_the_program_stays_apart",
+    ),
+    Mutant(
+        "maps join a scan that changes its flag",
+        "plan/tails.py",
+        "and accumulator.last_pass not in changed",
+        "",
+        "plan/test_tails.py::test_a_scan_that_forgets_which_pass_it_is_stays_alone",
+    ),
 )
 
 MUTANTS = (*DISTANCES, *PLANS, *WINDOWS, *LAUNCHES, *SUMS)
