@@ -13,7 +13,7 @@ from pyfuser.codegen.cpp_statements import INDENT
 from pyfuser.codegen.cpp_strips import Strips, strip_loops, strips_of
 from pyfuser.codegen.scatter import ONE_BY_ONE, mostly_scatters
 from pyfuser.codegen.segments import Segment, expansion, prepare, row_lengths
-from pyfuser.codegen.strips import strips
+from pyfuser.codegen.strips import is_long, strips
 from pyfuser.codegen.vectorisable import is_covered
 from pyfuser.ir.canonical import all_syms
 from pyfuser.ir.dtypes import DType
@@ -61,7 +61,7 @@ def blocks_of(context: Context, kept: int = 0, smallest: int = BLOCK // 4) -> Bl
     body = context.workunit.body
     segments: tuple[Segment, ...] = (Segment(body, True),)
     lengths: dict[Sym, int] = {}
-    if context.independent:
+    if context.independent and not _has_long_trips(context):
         indices = frozenset(context.workunit.indices)
         segments = prepare(body, _aliased(context), indices, fresh_syms(context))
         lengths = row_lengths(tuple(stmt for part in segments for stmt in part.body))
@@ -97,11 +97,21 @@ def _is_long(context: Context, kept: int) -> bool:
 def _strips(context: Context, segments: tuple[Segment, ...]) -> Strips | None:
     if len(segments) > 1:
         return None
-    workunit = context.workunit
-    given = frozenset(param.sym for param in workunit.params)
-    sums = (accumulator.sym for accumulator in workunit.accumulators)
-    parts = strips(segments[0].body, _aliased(context), given, sums)
+    parts = _parts(context, segments[0].body)
     return None if parts is None else strips_of(context, parts)
+
+
+def _parts(context: Context, body: Body) -> tuple[Segment, ...] | None:
+    """See `strips.strips`."""
+    given = frozenset(param.sym for param in context.workunit.params)
+    sums = (accumulator.sym for accumulator in context.workunit.accumulators)
+    return strips(body, _aliased(context), given, sums)
+
+
+def _has_long_trips(context: Context) -> bool:
+    """Whether loops take vectors of iterations: more than what is around them would gain."""
+    parts = _parts(context, context.workunit.body) or ()
+    return any(part.vector and any(map(is_long, part.body)) for part in parts)
 
 
 def _aliased(context: Context) -> frozenset[Sym]:

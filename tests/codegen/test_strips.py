@@ -334,6 +334,25 @@ def test_long_trips_between_short_ones() -> None:
     same(given)
 
 
+def test_long_trips_beside_much_else() -> None:
+    """What follows would fill vectors of its own, but the loop has more to gain."""
+
+    def forces(i, acc, x, near, y, m, box):
+        total: float = 0.0
+        for k in range(m):
+            d: float = x[near[i][k]] - x[i]
+            r: float = 1.0 / (d * d + 1.0)
+            s: float = 1.0 / (d * d + 2.0)
+            total += (r * r - d) * (r * s + 2.0) * (d - 3.0 * s) + r / (s * s + box)
+        moved: float = y[i] + box * total * (total + 1.0) * (total + 2.0) / (total * total + 3.0)
+        y[i] = moved * (moved + 2.0) / (moved * moved + 1.0)
+        acc += moved * moved
+
+    given = case(forces, [333], lambda: pair_arguments(333), "reduce")
+    assert in_lanes(given)
+    same(given)
+
+
 def test_long_trips_of_views_that_overlap() -> None:
     def arguments() -> list[Any]:
         x, near, _, *rest = pair_arguments(64)
