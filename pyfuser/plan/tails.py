@@ -41,7 +41,8 @@ def _tails(trace: TraceShape, plan: Plan, sweep: Sweep, fits: Fits) -> Iterator[
         before, calls = plan.groups[place - 1].calls, plan.groups[place].calls
         scan = trace.calls[before[0]]
         if (
-            scan.pattern == "scan"
+            place - 1 in sweep.groups
+            and scan.pattern == "scan"
             and before[0] < calls[0]
             and _keeps_its_flag(scan.workunit)
             and all(_scatters(trace.calls[n]) for n in calls)
