@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from pyfuser.files import read_own
-from pyfuser.machine import SCHEMA, Known, Machine, parsed
+from pyfuser.machine import NEVER, SCHEMA, Known, Machine, parsed
 from pyfuser.settings import SETTINGS
 
 DEFAULT = Machine(
@@ -23,6 +23,7 @@ DEFAULT = Machine(
     gathering=0.0,
     cache=32 << 20,
     stores=1.0,
+    streaming=NEVER,
 )
 """No prefetchers to run out of, and a store writes whole sectors, which are not read before."""
 

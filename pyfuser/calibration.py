@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,7 @@ from pyfuser.ir.nodes import Binary, Expr, Load, Param, Read, Store, Workunit
 from pyfuser.launches import launch_of, run_launch
 from pyfuser.lower.lower import lower
 from pyfuser.lower.types import BoundType, ScalarType, ViewType
-from pyfuser.machine import DEFAULT, LIMITS, Known, calibration_file, known, parsed, text_of
+from pyfuser.machine import DEFAULT, LIMITS, NEVER, Known, calibration_file, known, parsed, text_of
 from pyfuser.plan.profit import bytes_moved
 from pyfuser.settings import SETTINGS
 from pyfuser.trace.call import Argument, Call, Space
@@ -54,6 +55,7 @@ CHUNKS = 128  # that it updates at least
 AGREE = 1.2  # by so much the best of half the rounds may differ from that of the others
 ALONE = 0.75  # of the time, by all threads, is spent on a processor if nothing else runs
 VISIBLE = 0.05  # crowding that costs less than this part, at the most arrays, may be noise
+PAYS = 0.97  # of the time is left, at most, where streaming is believed to be faster
 STEP = 1.4  # what lies outside a cache takes so many times as long
 
 
@@ -74,7 +76,8 @@ def measured() -> dict[str, float]:
     launch = _best([copy], [1])
     if launch is not None:
         values["launch"] = launch[0]
-    values |= _traffic(min(outside, LARGEST, memory_bytes() // PART))
+    size = min(outside, LARGEST, memory_bytes() // PART)
+    values |= _traffic(size) | _past_caches(size, outside // OUTSIDE)
     near = edge(BLOCKS, _block_times(), levels[2].share if 2 in levels else None)
     if near is not None:
         values["cache"] = near
@@ -108,6 +111,7 @@ class _Timed:
         arguments: Sequence[Array | int],
         times: int = 1,
         execution: str = "OpenMP",
+        streams: bool = False,
     ) -> None:
         bound: list[Argument] = [
             region_of(a, DType.FLOAT64) if isinstance(a, np.ndarray) else a for a in arguments
@@ -119,6 +123,7 @@ class _Timed:
         self._times = times
         self.shape: TraceShape = shape_of((self._call,), structural_scalars)
         kernel = optimise(fuse(GroupShape(self.shape.calls)))
+        kernel = replace(kernel, streamed=kernel.overwrites if streams else ())
         launchable = native.prepare([specialise(kernel)])[0]
         self._launch = launch_of([(0,)], [kernel], launchable, kernel.space)
 
@@ -172,6 +177,22 @@ def _traffic(size: int) -> dict[str, float]:
     if times is not None:
         found["streams"], found["crowding"] = crowded(ARRAYS, times)
     return found
+
+
+def _past_caches(size: int, last: int) -> dict[str, int]:
+    """From how many bytes on results are stored past the caches: what the `last` level holds.
+
+    Never, if arrays of so many bytes together are not copied faster that way.
+    """
+    memory = np.empty(size // 8)
+    half = len(memory) // 2
+    pair = [memory[:half], memory[half : 2 * half]]
+    loops = [_Timed(sum_of(1), half, pair, streams=way) for way in (False, True)]
+    loops[0].seconds()  # each thread is the first to touch what it copies
+    times = _best(loops, [1, 1], SETTINGS.threads)
+    if times is None:
+        return {}
+    return {"streaming": last if times[1] < PAYS * times[0] else NEVER}
 
 
 def _block_times() -> list[float] | None:

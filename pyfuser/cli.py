@@ -11,7 +11,7 @@ import pyfuser
 from pyfuser import units
 from pyfuser.compare import command, machine, serve
 from pyfuser.errors import PyFuserError
-from pyfuser.machine import LIMITS, Known, known
+from pyfuser.machine import LIMITS, NEVER, Known, known
 from pyfuser.run import command as running
 from pyfuser.run.flushes import FlushLog
 from pyfuser.run.program import ScriptError
@@ -145,6 +145,9 @@ def _constants(found: Known) -> Iterator[str]:
         "crowding": f"{100 * machine.crowding:.3g}% slower for each array more",
         "gathering": f"{100 * machine.gathering:.3g}% slower if a gather is fused",
         "cache": f"{units.size(machine.cache)} for a core",
+        "streaming": "never"
+        if machine.streaming == NEVER
+        else f"stores of {units.size(machine.streaming)} or more go past the caches",
     }
     for name, text in texts.items():
         origin = "measured" if name in found.measured else "default"

@@ -54,6 +54,7 @@ def measured(device: Device, space: str) -> dict[str, Any]:
     values: dict[str, Any] = {"launch": launch_seconds(device, space)}
     values |= traffic(device, space, size)
     properties = device.runtime.getDeviceProperties(device.number)
+    values["streaming"] = accelerator.DEFAULT.streaming
     values["cache"] = int(properties.get("l2CacheSize") or accelerator.DEFAULT.cache)
     return {
         name: min(max(value, type(value)(LIMITS[name][0])), type(value)(LIMITS[name][1]))

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from pyfuser.analysis.dependences import Dependence, Kind
 from pyfuser.codegen import pykokkos
 from pyfuser.codegen.order import loop_order, walks
+from pyfuser.codegen.spec import spec_of
 from pyfuser.driver import FLUSHES, UNRECORDED, Flush
 from pyfuser.ir.nodes import Load, Store, Sym, Update, Workunit
 from pyfuser.ir.visit import all_expressions, statements, sym_of
@@ -79,7 +80,9 @@ def _groups(flush: Flush, calls: list[CallReport]) -> Iterable[GroupReport]:
     measured = _measured(flush)
     registers = {launch.calls: _registers(launch) for launch in program.launches}
     shapes = group_shapes(trace, [group.calls for group in groups])
-    for group, shape, kernel in zip(groups, shapes, program.kernels, strict=True):
+    swept = {place for sweep in program.plan.sweeps for place in sweep.groups}
+    pairs = zip(groups, shapes, program.kernels, strict=True)
+    for place, (group, shape, kernel) in enumerate(pairs):
         before = fuse(shape)
         names = _Names(flush, group.calls, before)
         stores, loads = _stores(before.workunit), _loads(before.workunit)
@@ -99,7 +102,19 @@ def _groups(flush: Flush, calls: list[CallReport]) -> Iterable[GroupReport]:
             order=_order(specialise(kernel), before, names),
             coarsened=_coarsened(program.plan, group, calls),
             registers=registers.get(group.calls, ""),
+            streamed=names.of(_streamed(kernel, before)) if place not in swept else (),
         )
+
+
+def _streamed(kernel: Kernel, before: Kernel) -> list[Sym]:
+    """The views that a kernel stores past the caches, by their names before it was optimised."""
+    slots = dict(zip(before.slots, before.workunit.params, strict=True))
+    spec = spec_of(specialise(kernel))
+    return [
+        slots[slot].sym
+        for slot, view in zip(kernel.slots, spec.views, strict=True)
+        if view is not None and view.streamed
+    ]
 
 
 def _coarsened(plan: Plan, group: Group, calls: Sequence[CallReport]) -> dict[int, tuple[str, ...]]:

@@ -18,7 +18,14 @@ from pyfuser.plan.profit import CostModel, group_cost
 from pyfuser.settings import SETTINGS
 from tests.analysis.build import S, View, call, region, trace, workunit
 
-VALUES = {"launch": 1e-6, "bandwidth": 1e11, "streams": 9, "crowding": 0.5, "cache": 1 << 21}
+VALUES = {
+    "streaming": 1 << 26,
+    "launch": 1e-6,
+    "bandwidth": 1e11,
+    "streams": 9,
+    "crowding": 0.5,
+    "cache": 1 << 21,
+}
 
 
 @pytest.fixture

@@ -56,6 +56,7 @@ class Expressions:
         self.strides = strides
         self.serial = serial
         self.products_apart = False  # see `cpp_hazards.may_contract`
+        self.streamed: Mapping[Sym, str] = {}  # arrays that results go to first: see `cpp_stream`
         self.functions: set[tuple[str, DType]] = set()
         self.features: set[str] = set()
 
@@ -70,6 +71,8 @@ class Expressions:
         """The element of a view or local array that is accessed, as an lvalue."""
         view, indices = sym_of(access), access.indices
         assert view is not None
+        if view in self.streamed:
+            return f"{self.streamed[view]}[step]"
         name = self.names[view]
         spec = self.views.get(view)
         if spec is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pyfuser.codegen import cpp_stream
 from pyfuser.codegen.cpp_blocks import LOCALS as BLOCK_LOCALS
 from pyfuser.codegen.cpp_blocks import blocked_nest, blocks_of
 from pyfuser.codegen.cpp_context import Context, box_bounds, entry, function
@@ -26,8 +27,13 @@ def loop_code(context: Context) -> str:
     if context.spec.rank > 1:
         lines, bounds = box_bounds(context)
         parameters = ["const int64_t* begin", "const int64_t* end"]
-    loops = context.guard() + lines + blocked_nest(context, blocks_of(context), bounds)
-    return function("void pf_loop", [*parameters, *context.signature], loops)
+    blocks = blocks_of(context)
+    views = cpp_stream.streamed(context) if blocks.strips is None else []
+    if views:
+        lines += cpp_stream.streaming_nest(context, blocks, views, bounds)
+    else:
+        lines += blocked_nest(context, blocks, bounds)
+    return function("void pf_loop", [*parameters, *context.signature], context.guard() + lines)
 
 
 def _line(context: Context) -> str:

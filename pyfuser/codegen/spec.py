@@ -7,7 +7,7 @@ machine code. It does hold what lets the code be fast, such as which axis of a v
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -31,12 +31,14 @@ class ViewSpec:
     one number have the same stride, so that the code computes with one variable.
     restrict: no other view that overlaps it is written, and nor is it itself if any overlaps.
     packed: strides are multiples of the element; if not, the strides are in bytes.
+    streamed: its elements, which neighbour each other along the innermost loop, go past the caches.
     """
 
     strides: tuple[int, ...]
     restrict: bool
     written: bool
     packed: bool = True
+    streamed: bool = False
 
     @property
     def unit_axis(self) -> int | None:
@@ -133,27 +135,31 @@ def spec_of(kernel: Kernel, checked: Workunit | None = None) -> KernelSpec:
     }  # an overlap of two views that are only read constrains nobody
     classes: dict[tuple[int, bool], int] = {}
     views: list[ViewSpec | None] = []
-    for param, shape in zip(workunit.params, kernel.shapes, strict=True):
+    order = given_order(len(workunit.indices)) if checked is not None else loop_order(kernel)
+    serial = checked is not None or kernel.space.execution in SERIAL_SPACES
+    streams = kernel.pattern == "for" and not serial and not order.block
+    for place, (param, shape) in enumerate(zip(workunit.params, kernel.shapes, strict=True)):
         if not param.rank:
             views.append(None)
             continue
         assert isinstance(shape, RegionShape)
         size = shape.dtype.size
         packed = all(stride % size == 0 for stride in shape.strides)
-        views.append(
-            ViewSpec(
-                strides=_stride_classes(shape, packed, classes),
-                restrict=param.sym not in aliased,
-                written=param.sym in written,
-                packed=packed,
-            )
+        view = ViewSpec(
+            strides=_stride_classes(shape, packed, classes),
+            restrict=param.sym not in aliased,
+            written=param.sym in written,
+            packed=packed,
         )
+        if streams and place in kernel.streamed and packed and view.restrict:
+            view = replace(view, streamed=view.strides[order.axes[-1]] == UNIT)
+        views.append(view)
     return KernelSpec(
         workunit=canonical(workunit),
         pattern=kernel.pattern,
         views=tuple(views),
-        serial=checked is not None or kernel.space.execution in SERIAL_SPACES,
-        order=given_order(len(workunit.indices)) if checked is not None else loop_order(kernel),
+        serial=serial,
+        order=order,
         title=workunit.name,
         names=tuple(sym.name for sym in all_syms(workunit)),
         sites=tuple(map(_site, accesses(checked.body))) if checked is not None else None,

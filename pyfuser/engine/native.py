@@ -8,6 +8,7 @@ import ctypes
 import os
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -101,8 +102,10 @@ def prepare_launches(
 
 
 def _spec(kernels: Sequence[Kernel], rolling: RollingParams) -> KernelSpec | SweepSpec:
-    specs = tuple(spec_of(kernel) for kernel in kernels)
-    return specs[0] if len(specs) == 1 else SweepSpec(specs, rolling)
+    if len(kernels) == 1:
+        return spec_of(kernels[0])
+    near = (replace(kernel, streamed=()) for kernel in kernels)  # stages follow each other closely
+    return SweepSpec(tuple(map(spec_of, near)), rolling)
 
 
 def prepare_checked(kernel: Kernel, workunit: Workunit) -> Launchable:

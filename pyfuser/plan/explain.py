@@ -48,7 +48,8 @@ class GroupReport:
     launches and memory, not of arithmetic). measured: mean seconds of its latest launches; None
     for a loop of a sweep. source: the fused kernel as PyKokkos source. order: what was done to its
     loops, if they do not run as the program nests them. coarsened: names of calls, by how many of
-    their iterations run as one. registers: what a GPU's compiler said.
+    their iterations run as one. registers: what a GPU's compiler said. streamed: names of views
+    that are stored past the caches.
     """
 
     calls: tuple[CallReport, ...]
@@ -64,6 +65,7 @@ class GroupReport:
     order: str = ""
     coarsened: dict[int, tuple[str, ...]] = field(default_factory=dict)
     registers: str = ""
+    streamed: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return "\n".join([*self.lines(), *_saved(self), *_took([self.measured])])
@@ -79,6 +81,8 @@ class GroupReport:
             if count:
                 views = ", ".join(f"{view} ({n})" for view, n in count.items())
                 lines.append(f"{what} removed: {views}")
+        if self.streamed:
+            lines.append(f"stored past the caches: {', '.join(self.streamed)}")
         return [*lines, *filter(None, (self.order, self.registers))]
 
 

@@ -26,7 +26,8 @@ class Kernel:
     of different view parameters whose memory may overlap, and each one that may overlap itself.
     `dead` are views whose contents nobody reads afterwards; `fresh` are views of zeros only when
     the kernel starts. `overwrites` are places of views that are written at the indices in every
-    iteration and not read.
+    iteration and not read. `streamed` are those of them that are larger than the caches, and not
+    needed soon.
     """
 
     pattern: str
@@ -39,3 +40,4 @@ class Kernel:
     dead: frozenset[Sym] = frozenset()
     fresh: frozenset[Sym] = frozenset()
     overwrites: tuple[int, ...] = ()
+    streamed: tuple[int, ...] = ()

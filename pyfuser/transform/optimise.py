@@ -13,7 +13,7 @@ from pyfuser.transform.fuse import MAX_FORMS, Form, form_of, merged, with_sizes
 from pyfuser.transform.group import GroupShape
 from pyfuser.transform.inner_loops import fuse_inner_loops
 from pyfuser.transform.kernel import Kernel
-from pyfuser.transform.overwrites import mark_overwrites
+from pyfuser.transform.overwrites import mark_overwrites, mark_streamed
 from pyfuser.transform.rows import contract_rows
 from pyfuser.transform.scalars import replace_scalars
 from pyfuser.transform.selects import select_elements
@@ -47,9 +47,10 @@ def optimised(group: GroupShape) -> Kernel:
     before = with_sizes(_without_reuse(form), group)
     kernel = contract_rows(before)
     unchanged = kernel is before
-    return mark_overwrites(
+    kernel = mark_overwrites(
         with_sizes(_without_unused(form), group) if unchanged else remove_unused(kernel)
     )
+    return mark_streamed(kernel, group.leaving)
 
 
 @lru_cache(maxsize=MAX_FORMS)

@@ -1,4 +1,8 @@
-"""Find views that a kernel overwrites, so that fresh memory need not be zero there first."""
+"""Find views that a kernel overwrites.
+
+Fresh memory need not be zero there first. And if the view is large and left alone afterwards, its
+elements can be stored past the caches, which otherwise read each line before it is overwritten.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +32,25 @@ def mark_overwrites(kernel: Kernel) -> Kernel:
         and all(end <= extent for end, extent in zip(space.end, shape.shape, strict=True))
     ]
     return replace(kernel, overwrites=tuple(places))
+
+
+def mark_streamed(kernel: Kernel, leaving: frozenset[int]) -> Kernel:
+    """The kernel with the places of those overwritten parameters in `streamed` that leave.
+
+    leaving: the clusters that do. All stores to such a view are at the indices.
+    """
+    own = tuple(Read(sym) for sym in kernel.workunit.indices)
+    elsewhere = {
+        stmt.view
+        for stmt in statements(kernel.workunit.body)
+        if isinstance(stmt, Store) and stmt.indices != own
+    }
+    places = []
+    for place in kernel.overwrites if leaving else ():
+        shape, sym = kernel.shapes[place], kernel.workunit.params[place].sym
+        if isinstance(shape, RegionShape) and shape.cluster in leaving and sym not in elsewhere:
+            places.append(place)
+    return replace(kernel, streamed=tuple(places)) if places else kernel
 
 
 @lru_cache(maxsize=1024)

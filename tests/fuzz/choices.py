@@ -17,10 +17,12 @@ from pyfuser.codegen.order import LoopOrder
 from pyfuser.codegen.spec import KernelSpec, SweepSpec
 from pyfuser.engine import native
 from pyfuser.engine.native import Launchable
+from pyfuser.machine import Known, known
 from pyfuser.plan import coarsening, family
 from pyfuser.plan.capabilities import ALL, Capabilities
 from pyfuser.plan.plan import SCAN_TILE, Plan, Rejection
 from pyfuser.trace.shape import TraceShape
+from pyfuser.transform import group
 from pyfuser.transform.kernel import Kernel
 
 _CUT = 3  # one program in so many has its groups cut
@@ -83,7 +85,7 @@ def _of_larger(
 def forced_for(seed: int, small_tiles: bool = True) -> Iterator[None]:
     """Inside, compiled programs have their groups cut, and maps run in any order that may be.
 
-    As few as two sums of a loop are computed in groups.
+    As few as two sums of a loop are computed in groups. Half of them stream results of any size.
 
     small_tiles: whether scans have several tiles, and so two passes over most iterations.
     """
@@ -109,6 +111,9 @@ def forced_for(seed: int, small_tiles: bool = True) -> Iterator[None]:
         patch.setattr(driver, "planned", planned)
         patch.setattr(spec, "loop_order", ordered)
         patch.setattr(cpp_groups, "FEWEST", 2)
+        if rng.random() < 0.5:
+            small = replace(known().machine, streaming=1)
+            patch.setattr(group, "known", lambda: Known(small))
         patch.setattr(native, "_launchables", _launchables[small_tiles])
         if small_tiles:
             patch.setattr(cpp, "_PIECES", tuple(pieces.items()))

@@ -72,6 +72,8 @@ def _printed(specs: Iterable[KernelSpec | SweepSpec]) -> frozenset[str]:
                 if "void pf_run(" in emit(spec):
                     found.add("sums in groups")
             found |= inner_loops([loop.workunit])
+            if any(view is not None and view.streamed for view in loop.views):
+                found.add("streaming stores")
     return frozenset(found)
 
 

@@ -57,7 +57,7 @@ PLANNED = (
     "fused loop", "sweep", "sweep of 3 or more", "sweep with lags", "rolling view", "cut group",
     "scan beside maps", "plan of larger sizes",
     "loops interchanged", "loops blocked", "coarsened loop", "several sums in a loop",
-    "sums in groups", "map and sum in an inner loop",
+    "sums in groups", "map and sum in an inner loop", "streaming stores",
 )  # fmt: skip
 NAMES = (
     *_IN_SOURCE, *_IN_VIEWS, *_IN_HOST, *_DTYPES, "reduce", "scan", "MDRange", "MDRange sub-box",
