@@ -144,3 +144,10 @@ def test_a_block_of_somebody_else_serves_its_own_size_only():
     block = pool.POOL.take(SIZE - 8)
     assert block is not None
     assert block.all()
+
+
+@pytest.mark.parametrize("size", [1 << 20, 3 << 20, 1 << 24, 48_000_000, 1 << 27])
+def test_large_blocks_do_not_start_powers_of_two_apart(size: int):
+    """If the system puts them one behind the other, as it does."""
+    distance = pool.allocate(size, zero=False).base.nbytes
+    assert 1 << 14 <= distance % (1 << 17) <= 7 << 14
