@@ -102,6 +102,7 @@ _PIECES = (
     ("#pragma omp", cpp_prelude.OPENMP),
     ("pf_axis", cpp_prelude.AXIS),
     ("pf_sum", cpp_prelude.SUM),
+    ("pf_boxes", cpp_prelude.BOXES),
     ("pf_lanes<", cpp_prelude.LANES),
     ("pf_stream", cpp_stream.PRELUDE),
     ("pf_chain", cpp_prelude_scan.CHAIN),

@@ -10,7 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from pyfuser.codegen.cpp_context import Context, box_bounds, function
-from pyfuser.codegen.cpp_reduce import SumNames, next_row, row_loop, tile_box
+from pyfuser.codegen.cpp_reduce import (
+    SumNames,
+    boxes_of_line,
+    is_flat,
+    next_row,
+    row_loop,
+    tile_box,
+    tiling_of,
+)
 from pyfuser.codegen.cpp_statements import INDENT
 
 
@@ -50,8 +58,8 @@ def _spill(context: Context, sums: Sequence[SumNames], block: int) -> str:
 def _fold(context: Context, sums: Sequence[SumNames], block: int) -> str:
     rank = context.spec.rank
     extents = [f"pf_extent(slot[{1 + axis}], slot[{1 + rank + axis}])" for axis in range(rank)]
-    rows = " * ".join(extents[:-1]) or "1"
-    inner = " * ".join(extents[1:-1]) or "1"
+    flat = is_flat(context)
+    inner = " * ".join(extents[1:] if flat else extents[1:-1]) or "1"
     parts = [f"pf_parts<{s.part}, {block}, {1 + s.wide}> {s.partial};" for s in sums]
     opened = " && ".join(f"{s.partial}.open(tiling.count)" for s in sums)
     kept = " && ".join(f"{s.partial}.keep(tiling, tile)" for s in sums)
@@ -60,14 +68,14 @@ def _fold(context: Context, sums: Sequence[SumNames], block: int) -> str:
     ]
     steps = "tiling.columns" if rank == 1 else f"{extents[0]}"
     first, last = "first - slot[1]", "last - slot[1]"
-    strip = f"tiling.tile_{'columns' if rank == 1 else 'rows'}"
-    across = "" if rank == 1 else " * tiling.across"
+    strip = f"tiling.tile_{'columns' if rank == 1 or flat else 'rows'}"
+    across = "" if rank == 1 or flat else " * tiling.across"
     lines = [
         "struct pf_fold {",
         "    pf_tiling tiling{0, 0};",
         *(f"    {part}" for part in parts),
         "    bool open(const int64_t* slot) {",
-        f"        tiling = pf_tiling({rows}, {extents[-1]});",
+        f"        tiling = pf_tiling({tiling_of(context, extents)});",
         f"        return {opened};",
         "    }",
         "    // Keep the terms of all tiles that the steps from first to last are in, or cut.",
@@ -92,7 +100,7 @@ def fold_steps(context: Context, sums: Sequence[SumNames]) -> list[str]:
     """Statements that continue the tiles over the steps from first to last."""
     if context.spec.rank == 1:
         return _columns(context, sums)
-    return _rows(context, sums)
+    return _line(context, sums) if is_flat(context) else _rows(context, sums)
 
 
 _STATE = [
@@ -112,6 +120,28 @@ def _columns(context: Context, sums: Sequence[SumNames]) -> list[str]:
         "    pf_tiles.box(tile, row, row_end, column, column_end);",
         "    const int64_t pf_stop = last - slot[1] < column_end ? last - slot[1] : column_end;",
         *(INDENT + line for line in loops("pf_at == column", "pf_stop == column_end")),
+        "    pf_at = pf_stop;",
+        "}",
+    ]
+
+
+def _line(context: Context, sums: Sequence[SumNames]) -> list[str]:
+    """Rows, whose tiles are those of one axis."""
+    rank = context.spec.rank
+    inner = "".join(f" * (end[{axis}] - begin[{axis}])" for axis in range(1, rank))
+    before = f"row * (end[{rank - 1}] - begin[{rank - 1}]) + column - pf_first"
+    loops = _part(context, sums, ", ".join(tile_box(context)[1]), before)
+    return [
+        *_STATE,
+        "const int64_t *const begin = slot + 1, *const end = begin + " + f"{rank};",
+        "int64_t row, row_end, pf_first, pf_end;",
+        f"const int64_t pf_last = (last - begin[0]){inner};",
+        f"for (int64_t pf_at = (first - begin[0]){inner}; pf_at < pf_last;) {{",
+        "    const int64_t tile = pf_at / pf_tiles.tile_columns;",
+        "    pf_tiles.box(tile, row, row_end, pf_first, pf_end);",
+        "    const int64_t pf_stop = pf_last < pf_end ? pf_last : pf_end;",
+        "    const int64_t column = pf_at, column_end = pf_stop;",
+        *(INDENT + line for line in loops("pf_at == pf_first", "pf_stop == pf_end")),
         "    pf_at = pf_stop;",
         "}",
     ]
@@ -152,13 +182,17 @@ def _part(
     terms = "".join(f", {k}{s.times(f'({before})')}" for k, s in zip(kept, sums, strict=True))
     results = ", ".join(f"({s.kind}*)(pf_all.{s.partial}.sum{s.times('tile')})" for s in sums)
 
+    def run(text: str) -> list[str]:
+        parts = boxes_of_line(context, text) if is_flat(context) else [text]
+        return [INDENT + line for line in parts]
+
     def lines(begins: str, ends: str) -> list[str]:
         return [
             f"if ({kept[0]}) {{",
-            f"    pf_spill({box}{terms}{tail});",
+            *run(f"pf_spill({box}{terms}{tail});"),
             "} else {",
             f"    if ({begins}) pf_sums = pf_running();",
-            f"    pf_more(pf_sums, {box}{tail});",
+            *run(f"pf_more(pf_sums, {box}{tail});"),
             f"    if ({ends}) pf_sums.done({results});",
             "}",
         ]

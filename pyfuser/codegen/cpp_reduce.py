@@ -132,9 +132,8 @@ def tile_box(context: Context) -> tuple[list[str], list[str]]:
     """The parameters that give `pf_more` its box, and the arguments for them."""
     if context.spec.rank == 1:
         return ["int64_t column", "int64_t column_end"], ["column", "column_end"]
-    names = ["row", "row_end", "column", "column_end"]
-    parameters = ["const int64_t* begin", "const int64_t* end", *(f"int64_t {n}" for n in names)]
-    return parameters, ["begin", "end", *names]
+    parameters = ["const int64_t* begin", "const int64_t* end", *(f"int64_t {n}" for n in _BOX)]
+    return parameters, ["begin", "end", *_BOX]
 
 
 def _running(sums: Sequence[SumNames], block: int) -> str:
@@ -171,12 +170,46 @@ def _tile_function(context: Context, sums: Sequence[SumNames]) -> str:
     tail = ", ".join(["running", *box, *context.arguments])
     lines = [
         "pf_running running;",
-        f"pf_more({tail});",
+        *(
+            boxes_of_line(context, f"pf_more({tail});")
+            if is_flat(context)
+            else [f"pf_more({tail});"]
+        ),
         f"running.done({', '.join(s.partial for s in sums)});",
     ]
     parameters = [*parameters, *(f"{s.kind}* {s.partial}" for s in sums), *context.signature]
     lines = context.guard() + [INDENT + line for line in lines]
     return function("void pf_tile", parameters, lines)
+
+
+def is_flat(context: Context) -> bool:
+    """Whether tiles are those of one axis: parts of rows, and several rows."""
+    return any(accumulator.flat for accumulator in context.workunit.accumulators)
+
+
+def boxes_of_line(context: Context, run: str) -> list[str]:
+    """Statements that run the boxes of a tile of one axis, from `column` to `column_end`.
+
+    run: what runs one box.
+    """
+    rank = context.spec.rank
+    parameters = ", ".join(f"int64_t {name}" for name in _BOX)
+    length = f"end[{rank - 1}] - begin[{rank - 1}]"
+    return [
+        f"pf_boxes(column, column_end, {length}, [&]({parameters}) {{",
+        f"{INDENT}{run}",
+        "});",
+    ]
+
+
+_BOX = ("row", "row_end", "column", "column_end")
+
+
+def tiling_of(context: Context, extents: Sequence[str]) -> str:
+    """The arguments of the constructor of a space's `pf_tiling`."""
+    if is_flat(context):
+        return f"1, {' * '.join(extents)}"
+    return f"{' * '.join(extents[:-1]) or '1'}, {extents[-1]}"
 
 
 def _rest(sums: Sequence[SumNames]) -> str:
@@ -355,8 +388,7 @@ def _single_updates(body: Body, syms: Sequence[Sym]) -> set[Sym]:
 
 def _tile_entry(context: Context, sums: Sequence[SumNames]) -> str:
     rank = context.spec.rank
-    rows = " * ".join(f"pf_extent(begin[{axis}], end[{axis}])" for axis in range(rank - 1)) or "1"
-    last = rank - 1
+    tiling = tiling_of(context, [f"pf_extent(begin[{axis}], end[{axis}])" for axis in range(rank)])
     box = "begin[0] + column, begin[0] + column_end"
     box = box if rank == 1 else "begin, end, row, row_end, column, column_end"
     tail = "".join(", " + a for a in context.arguments)
@@ -364,7 +396,7 @@ def _tile_entry(context: Context, sums: Sequence[SumNames]) -> str:
         f"({s.kind}*){f'(results + {2 * k})' if k else 'results'}" for k, s in enumerate(sums)
     ]
     lines = [
-        f"const pf_tiling tiling({rows}, pf_extent(begin[{last}], end[{last}]));",
+        f"const pf_tiling tiling({tiling});",
         "if (tiling.rows * tiling.columns == 0) return 0;  // the caller zeroed the results",
         "int64_t row, row_end, column, column_end;",
         "if (tiling.count == 1) {",

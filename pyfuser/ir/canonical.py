@@ -30,6 +30,7 @@ def rename(workunit: Workunit, mapping: dict[Sym, Sym]) -> Workunit:
             Accumulator(
                 get(a.sym, a.sym),
                 None if a.last_pass is None else get(a.last_pass, a.last_pass),
+                a.flat,
             )
             for a in workunit.accumulators
         ),

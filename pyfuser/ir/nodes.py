@@ -4,7 +4,7 @@ Grammar::
 
     workunit  = Workunit(name, indices, params, accumulators, body, location)
     param     = Param(sym, rank)                  rank 0: a scalar; else a view
-    accum     = Accumulator(sym, last_pass)       last_pass: a bool Sym for scans, else None
+    accum     = Accumulator(sym, last_pass, flat) last_pass: a bool Sym for scans, else None
     stmt      = Declare(sym, value)               value None: uninitialised
               | DeclareArray(sym, values)         a small local array of constants length
               | Scratch(sym, shape)               memory of this iteration, zeroed
@@ -360,10 +360,14 @@ class Param:
 
 @dataclass(frozen=True, slots=True)
 class Accumulator:
-    """A reduction's or scan's running sum; a scan also knows whether this is the last pass."""
+    """A reduction's or scan's running sum; a scan also knows whether this is the last pass.
+
+    flat: iterations over several axes are added up in the order and the parts of one axis.
+    """
 
     sym: Sym
     last_pass: Sym | None = None
+    flat: bool = False
 
 
 @dataclass(frozen=True)

@@ -70,12 +70,16 @@ class Legality:
         kinds = self._trace.kinds
         if not (self._mergeable[kinds[first]] and self._mergeable[kinds[second]]):
             return "opaque" if _has_effect(a.workunit) or _has_effect(b.workunit) else "pattern"
-        return "space" if a.space != b.space else None
+        if a.space != b.space:
+            return "space"
+        orders = _order(a.workunit), _order(b.workunit)
+        return "order" if None not in orders and orders[0] != orders[1] else None
 
     def _compatible(self) -> list[int]:
         size = len(self._trace.calls)
         result = [1 << n for n in range(size)]
         members: dict[object, int] = {}
+        sums: dict[object, int] = {}  # by space and order of additions
         kinds = self._trace.kinds
         for position, call in enumerate(self._trace.calls):
             if not self._mergeable[kinds[position]]:
@@ -83,6 +87,10 @@ class Legality:
             same = members.get(call.space, 0)
             members[call.space] = same | 1 << position
             earlier = same & ~self._apart[position]
+            order = _order(call.workunit)
+            if order is not None:
+                earlier &= ~sums.get((call.space, not order), 0)
+                sums[call.space, order] = sums.get((call.space, order), 0) | 1 << position
             result[position] |= earlier
             while earlier:
                 other = earlier.bit_length() - 1
@@ -210,6 +218,11 @@ def _is_sum(workunit: Workunit) -> bool:
         or (isinstance(stmt, nodes.Update) and stmt.target in sums and stmt.op != "+")
         for stmt in statements(workunit.body)
     )
+
+
+def _order(workunit: Workunit) -> bool | None:
+    """Whether a sum has the parts of one axis, whatever its space; None if there is no sum."""
+    return workunit.accumulators[0].flat if workunit.accumulators else None
 
 
 @lru_cache(maxsize=1024)

@@ -147,7 +147,11 @@ class _Merger:
         for accumulator in workunit.accumulators:
             last = accumulator.last_pass
             self.accumulators.append(
-                Accumulator(mapping[accumulator.sym], None if last is None else mapping[last])
+                replace(
+                    accumulator,
+                    sym=mapping[accumulator.sym],
+                    last_pass=None if last is None else mapping[last],
+                )
             )
             self.results.append(place)
         body = substitute_syms(workunit.body, mapping)
