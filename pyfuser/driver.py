@@ -36,7 +36,7 @@ from pyfuser.launches import (
     run_together,
 )
 from pyfuser.occupancy import relieved
-from pyfuser.plan.family import planned
+from pyfuser.plan.boxes import planned
 from pyfuser.plan.plan import Group, Plan
 from pyfuser.salvage import separate, stuck_error
 from pyfuser.settings import SETTINGS

@@ -80,6 +80,7 @@ def _groups(flush: Flush, calls: list[CallReport]) -> Iterable[GroupReport]:
     measured = _measured(flush)
     registers = {launch.calls: _registers(launch) for launch in program.launches}
     shapes = group_shapes(trace, [group.calls for group in groups])
+    boxed = set(program.plan.boxed)
     swept = {place for sweep in program.plan.sweeps for place in sweep.groups}
     pairs = zip(groups, shapes, program.kernels, strict=True)
     for place, (group, shape, kernel) in enumerate(pairs):
@@ -103,6 +104,7 @@ def _groups(flush: Flush, calls: list[CallReport]) -> Iterable[GroupReport]:
             coarsened=_coarsened(program.plan, group, calls),
             registers=registers.get(group.calls, ""),
             streamed=names.of(_streamed(kernel, before)) if place not in swept else (),
+            boxed=tuple(dict.fromkeys(calls[n].name for n in group.calls if n in boxed)),
         )
 
 

@@ -18,9 +18,9 @@ from pyfuser.trace.memory import Box, Region
 from pyfuser.transform.kernel import Kernel
 from pyfuser.transform.optimise import specialise
 
-ON_DEVICE = Capabilities(sweeps=False, timed=False, coarsening=False)
-"""Blocks of a grid cannot wait for each other, a launch returns before its kernel runs, and
-neighbouring threads have to touch neighbouring memory.
+ON_DEVICE = Capabilities(sweeps=False, timed=False, coarsening=False, boxes=False)
+"""Blocks of a grid cannot wait for each other, a launch returns before its kernel runs,
+neighbouring threads have to touch neighbouring memory, and quotients of indices cost little.
 """
 
 Wanted = Sequence[tuple[Sequence[Kernel], RollingParams]]
@@ -126,8 +126,8 @@ class Native:
 class PyKokkos:
     """PyKokkos source, run by the installed PyKokkos: see `pykokkos`."""
 
-    # The first launch is the compiler's time.
-    capabilities = Capabilities(accumulators=1, sweeps=False, timed=False)
+    # The first launch is the compiler's time, and no kernel runs over an MDRangePolicy.
+    capabilities = Capabilities(accumulators=1, sweeps=False, timed=False, boxes=False)
 
     def __init__(self, spare: Native) -> None:
         self._spare = spare

@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from pyfuser.ir.canonical import all_syms
 from pyfuser.ir.nodes import Binary, Body, Cast, Const, Declare, Expr, For, Read, Sym, Workunit
-from pyfuser.ir.visit import assigned, map_body
+from pyfuser.ir.visit import all_expressions, assigned, map_body
 
 Axis = tuple[int, int]  # first value of an index, and the one after its last
 
@@ -28,15 +28,32 @@ def split(workunit: Workunit, factor: int, extent: int, scalars: Mapping[Sym, in
     One index; factor divides extent. scalars: parameters whose value is known.
     """
     (index,) = workunit.indices
-    row, column = _new(workunit, (index, f"{index.name}_row"), (index, f"{index.name}_column"))
+    row, column = row_and_column(workunit)
     changing = assigned(workunit.body)
     known = {sym: value for sym, value in scalars.items() if sym not in changing}
     body = workunit.body
     if index not in changing:
-        body = map_body(body, _Splitter(index, row, column, factor, extent, known).change)
+        body = map_body(body, Splitter(index, row, column, factor, extent, known).change)
     whole = Binary("+", Binary("*", Read(row), Const(factor, row.dtype)), Read(column))
     loop = _loop(column, (0, factor), (Declare(index, whole), *body))
     return replace(workunit, indices=(row,), body=(loop,))
+
+
+def boxed(workunit: Workunit, columns: int, extent: int, scalars: Mapping[Sym, int]) -> Workunit:
+    """The workunit over [0, extent) as one over [0, extent / columns) by [0, columns).
+
+    One index, which keeps its value; columns divides extent. scalars: as for `split`.
+    """
+    (index,) = workunit.indices
+    row, column = row_and_column(workunit)
+    changing = assigned(workunit.body)
+    known = {sym: value for sym, value in scalars.items() if sym not in changing}
+    body = map_body(workunit.body, Splitter(index, row, column, columns, extent, known).change)
+    if Read(index) in all_expressions(body):
+        whole = Binary("+", Binary("*", Read(row), Const(columns, row.dtype)), Read(column))
+        body = (Declare(index, whole), *body)
+    sums = tuple(replace(accumulator, flat=True) for accumulator in workunit.accumulators)
+    return replace(workunit, indices=(row, column), body=body, accumulators=sums)
 
 
 def folded(workunit: Workunit, axes: tuple[Axis, ...]) -> Workunit:
@@ -57,6 +74,13 @@ def folded(workunit: Workunit, axes: tuple[Axis, ...]) -> Workunit:
     return replace(workunit, indices=(first,), body=body)
 
 
+def row_and_column(workunit: Workunit) -> tuple[Sym, Sym]:
+    """Syms for the two parts of the only index."""
+    (index,) = workunit.indices
+    row, column = _new(workunit, (index, f"{index.name}_row"), (index, f"{index.name}_column"))
+    return row, column
+
+
 def _new(workunit: Workunit, *like: tuple[Sym, str]) -> list[Sym]:
     """Syms that the workunit lacks: the same ones each time, so that equal calls stay equal."""
     uid = 1 + max(sym.uid for sym in all_syms(workunit))
@@ -68,7 +92,7 @@ def _loop(sym: Sym, axis: Axis, body: Body) -> For:
     return For(sym, start, stop, step, body)
 
 
-class _Splitter:
+class Splitter:
     """Replaces quotient and remainder of the index by row and column."""
 
     def __init__(
@@ -91,19 +115,19 @@ class _Splitter:
         if not isinstance(expr, Binary) or expr.op not in self.parts:
             return expr
         part = self.parts[expr.op]
-        if self._value(expr.right) != self.factor or not self._is_index(expr.left):
+        if self.value(expr.right) != self.factor or not self.is_index(expr.left):
             return expr
         return Read(part) if expr.dtype is part.dtype else Cast(Read(part), expr.dtype)
 
-    def _is_index(self, expr: Expr) -> bool:
+    def is_index(self, expr: Expr) -> bool:
         while isinstance(expr, Cast) and self._holds(expr, self.extent):
             expr = expr.operand
         return isinstance(expr, Read) and expr.sym == self.index
 
-    def _value(self, expr: Expr) -> int | None:
+    def value(self, expr: Expr) -> int | None:
         """The value of a constant or of a scalar that is known."""
         if isinstance(expr, Cast):
-            value = self._value(expr.operand)
+            value = self.value(expr.operand)
             return value if value is not None and self._holds(expr, value) else None
         if isinstance(expr, Read):
             return self.known.get(expr.sym)

@@ -11,13 +11,14 @@ class Capabilities:
 
     accumulators: how many one kernel may have. sweeps: whether loops may share a launch. timed:
     whether the time of a launch says which of two plans is better. coarsening: whether calls may
-    be given fewer, longer iterations.
+    be given fewer, longer iterations. boxes: whether loops over two axes are as good as over one.
     """
 
     accumulators: int = 1 << 30
     sweeps: bool = True
     timed: bool = True
     coarsening: bool = True
+    boxes: bool = True
 
 
 ALL = Capabilities()

@@ -16,6 +16,7 @@ _WHY = {
     "space": "they run over different iteration or execution spaces",
     "pattern": "their patterns (for, reduce, scan) cannot share a loop",
     "scalar": "the second takes the first one's result as an argument",
+    "order": "the bits of their sums depend on different orders of additions",
     "opaque": "one has an effect whose order must be kept (printf)",
     "unknown-access": "an access cannot be analysed",
     "profit": "sharing a loop would not pay",
@@ -49,7 +50,7 @@ class GroupReport:
     for a loop of a sweep. source: the fused kernel as PyKokkos source. order: what was done to its
     loops, if they do not run as the program nests them. coarsened: names of calls, by how many of
     their iterations run as one. registers: what a GPU's compiler said. streamed: names of views
-    that are stored past the caches.
+    that are stored past the caches. boxed: names of calls over one index that runs as two.
     """
 
     calls: tuple[CallReport, ...]
@@ -66,6 +67,7 @@ class GroupReport:
     coarsened: dict[int, tuple[str, ...]] = field(default_factory=dict)
     registers: str = ""
     streamed: tuple[str, ...] = ()
+    boxed: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return "\n".join([*self.lines(), *_saved(self), *_took([self.measured])])
@@ -73,6 +75,8 @@ class GroupReport:
     def lines(self) -> list[str]:
         """The text without bytes and times."""
         lines = [f"{_count(len(self.calls), 'call')}: {_names(self.calls)}"]
+        if self.boxed:
+            lines.append(f"flattened, runs over rows and columns: {', '.join(self.boxed)}")
         for factor, names in self.coarsened.items():
             lines.append(f"coarsened, {factor} iterations in one: {', '.join(names)}")
         if self.contracted:

@@ -104,7 +104,8 @@ class Plan:
 
     sweeps: neighbouring groups that share a launch; every other group has its own. declined:
     neighbours that were not made a sweep, and why, for people. coarsened: calls that the planned
-    trace has with fewer, longer iterations than the program gave them.
+    trace has with fewer, longer iterations than the program gave them. boxed: calls over one axis
+    that the planned trace has over two.
     """
 
     groups: tuple[Group, ...]
@@ -112,6 +113,7 @@ class Plan:
     sweeps: tuple[Sweep, ...] = ()
     declined: tuple[Declined, ...] = ()
     coarsened: tuple[Coarsened, ...] = ()
+    boxed: tuple[int, ...] = ()
 
     def launches(self) -> tuple[tuple[int, ...], ...]:
         """The groups (places) of each launch, in order."""
