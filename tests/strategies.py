@@ -26,6 +26,7 @@ from tests.fuzz.program import Base, Call, Host, Program, Step
 from tests.fuzz.rows import RowMaker
 from tests.fuzz.statements import CallMaker
 from tests.fuzz.sums import SumMaker
+from tests.fuzz.tables import TableMaker
 
 _MIXED = ("float64", "float32", "float32", "int32", "int64", "bool", "complex64", "complex128")
 
@@ -69,10 +70,9 @@ class _ProgramMaker:
             original = self.add_made(original, "rows")
         elif self.rank == 1 and rng.random() < 0.4:
             original = self.add_made(original, "prefixes")
-        if rng.random() < 0.25:
-            original = self.add_made(original, "sums")
-        if rng.random() < 0.15:
-            original = self.add_made(original, "loops")
+        for kind, share in (("sums", 0.25), ("loops", 0.15), ("tables", 0.15)):
+            if rng.random() < share:
+                original = self.add_made(original, kind)
         if len(self.steps) < 2:
             self.add_call(bases)
             self.add_call(bases)
@@ -152,6 +152,8 @@ class _ProgramMaker:
     def add_made(self, bases: tuple[Base, ...], kind: str) -> tuple[Base, ...]:
         """The calls of a maker over bases of its own; returns all bases."""
         maker = _MAKERS[kind](self)
+        if {base.name for base in maker.bases} & {base.name for base in bases}:
+            return bases
         for call in maker.calls():
             self.add(call)
         return (*bases[:-1], *maker.bases, bases[-1])
@@ -178,10 +180,12 @@ class _ProgramMaker:
                     self.steps[n] = replace(step, mode=mode)
 
 
-_MAKERS: dict[str, Callable[[_ProgramMaker], RowMaker | PrefixMaker | SumMaker | LoopMaker]] = {
+_Maker = RowMaker | PrefixMaker | SumMaker | LoopMaker | TableMaker
+_MAKERS: dict[str, Callable[[_ProgramMaker], _Maker]] = {
     "rows": lambda program: RowMaker(program.rng, program.size),
     "prefixes": lambda program: PrefixMaker(program.rng, len(program.steps)),
     "sums": lambda program: SumMaker(program.rng),
     "loops": lambda program: LoopMaker(program.rng),
+    "tables": lambda program: TableMaker(program.rng, len(program.steps)),
 }
 FOCUSES = tuple(_MAKERS)

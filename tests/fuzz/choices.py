@@ -18,7 +18,7 @@ from pyfuser.codegen.spec import KernelSpec, SweepSpec
 from pyfuser.engine import native
 from pyfuser.engine.native import Launchable
 from pyfuser.machine import Known, known
-from pyfuser.plan import coarsening, family
+from pyfuser.plan import boxes, coarsening, family
 from pyfuser.plan.capabilities import ALL, Capabilities
 from pyfuser.plan.plan import SCAN_TILE, Plan, Rejection
 from pyfuser.trace.shape import TraceShape
@@ -27,6 +27,7 @@ from pyfuser.transform.kernel import Kernel
 
 _CUT = 3  # one program in so many has its groups cut
 _AS_PAYS = 5  # one in so many has calls coarsened only where that pays
+_AS_GIVEN = 6  # one in so many has calls over one index only as they are
 _OF_FAMILY = 4  # one in so many has the plan of larger sizes
 _TILE = 3  # of the scans of compiled programs, which are shorter than a real tile
 
@@ -54,15 +55,19 @@ def planned_for(
     Calls are coarsened wherever that is legal, for most seeds, and groups are cut for some. Others
     get the plan of a larger trace, which must hold for this one (see `plan.family`).
     """
+    given = trace
+    if seed % _AS_GIVEN:
+        trace = boxes.over_rows_and_columns(trace)
+    boxed = boxes.boxed_places(given, trace)
     if seed % _OF_FAMILY == 2:
         found = _of_larger(trace, capabilities)
         if found is not None:
-            return found
+            return found[0], found[1], replace(found[2], boxed=boxed)
     with pytest.MonkeyPatch.context() as patch:
         if seed % _AS_PAYS:
             patch.setattr(coarsening, "_pays", lambda *_: True)
         trace, graph, plan = coarsening.planned(trace, capabilities)
-    return trace, graph, cut_for(seed, plan)
+    return trace, graph, cut_for(seed, replace(plan, boxed=boxed))
 
 
 def _of_larger(

@@ -11,6 +11,7 @@ from tests.fuzz.program import Call, Host, Program
 _IN_SOURCE = {
     "i // 2": r"\[[^\]]*i // 2",
     "i % 4": r"\[[^\]]*i % 4",
+    "x[i // m, i % m]": r"i // s0(, i %|\n)",
     "n - 1 - i": r"\[\d+ - [ij]",
     "x[i + k], k a scalar": r"\[[^\]]*i \+ s\d",
     "2 * i + 1": r"\[[^\]]*2 \* i",
@@ -57,6 +58,7 @@ PLANNED = (
     "fused loop", "sweep", "sweep of 3 or more", "sweep with lags", "rolling view", "cut group",
     "scan beside maps", "plan of larger sizes",
     "loops interchanged", "loops blocked", "coarsened loop", "several sums in a loop",
+    "flattened call over rows", "flattened call beside MDRange",
     "sums in groups", "map and sum in an inner loop", "streaming stores",
 )  # fmt: skip
 NAMES = (

@@ -235,6 +235,7 @@ def features_of(plans: Iterable[Plan]) -> frozenset[str]:
         if LARGER in plan.rejections:
             found.add("plan of larger sizes")
         found.update(_coarse(plan))
+        found.update(_boxed(plan))
         for sweep in plan.sweeps:
             found.add("sweep")
             if len(sweep.groups) > 2:
@@ -273,6 +274,16 @@ def _coarse(plan: Plan) -> Iterator[str]:
     for group in plan.groups:
         if coarse & {*group.calls} and {*group.calls} - coarse:
             yield "coarsened loop"
+
+
+def _boxed(plan: Plan) -> Iterator[str]:
+    """Whether calls over one index have become such over two, and share a loop with others."""
+    boxed = {*plan.boxed}
+    if boxed:
+        yield "flattened call over rows"
+    for group in plan.groups:
+        if boxed & {*group.calls} and {*group.calls} - boxed:
+            yield "flattened call beside MDRange"
 
 
 @dataclass

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pyfuser.ir.coarse import folded, split
+from pyfuser.ir.coarse import boxed, folded, split
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.interpret import interpret
 from pyfuser.ir.nodes import Assign, Binary, Cast, Workunit
@@ -73,6 +73,18 @@ def test_split(function, left):
     expected = ran(unit, (0,), (ROWS * C,), np.zeros(ROWS * C))
     np.testing.assert_array_equal(ran(coarse, (0,), (ROWS,), np.zeros(ROWS * C)), expected)
     assert quotients(coarse) == left
+
+
+@pytest.mark.parametrize(
+    ("function", "left"),
+    [(by_row, 0), (by_constant, 0), (by_another_number, 2), (by_less_than_nothing, 2)],
+)
+def test_boxed(function, left):
+    unit = workunit(function)
+    box = boxed(unit, C, ROWS * C, {unit.params[2].sym: C})
+    expected = ran(unit, (0,), (ROWS * C,), np.zeros(ROWS * C))
+    np.testing.assert_array_equal(ran(box, (0, 0), (ROWS, C), np.zeros(ROWS * C)), expected)
+    assert quotients(box) == left
 
 
 def test_a_scalar_that_nobody_knows_is_no_factor():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.mutants import (
     of_accesses,
+    of_boxes,
     of_coarsening,
     of_dependences,
     of_orders,
@@ -20,6 +21,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *of_accesses.MUTANTS,
     *of_plans.MUTANTS,
     *of_coarsening.MUTANTS,
+    *of_boxes.MUTANTS,
     *of_passes.MUTANTS,
     *of_rows.MUTANTS,
     *of_sweeps.MUTANTS,

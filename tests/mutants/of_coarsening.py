@@ -47,14 +47,14 @@ MUTANTS = (
     Mutant(
         "every quotient is the row",
         "ir/coarse.py",
-        "self._value(expr.right) != self.factor or ",
+        "self.value(expr.right) != self.factor or ",
         "",
         f"{_IR}test_split",
     ),
     Mutant(
         "a quotient of anything is the row",
         "ir/coarse.py",
-        " or not self._is_index(expr.left)",
+        " or not self.is_index(expr.left)",
         "",
         f"{_IR}test_split",
     ),

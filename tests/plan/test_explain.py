@@ -48,6 +48,12 @@ def test_coarsened_calls_come_with_how_many_iterations_run_as_one() -> None:
     assert "coarsened" not in text(GROUP)
 
 
+def test_flattened_calls() -> None:
+    flat = replace(GROUP, boxed=("scale", "shift"))
+    assert text(flat).split("\n")[3] == "    flattened, runs over rows and columns: scale, shift"
+    assert "flattened" not in text(GROUP)
+
+
 def test_nothing_saved_nothing_measured_nothing_told() -> None:
     assert text(ALONE).split("\n")[2:] == ["kernel 1: 1 call: scale (a.py:1)"]
 
