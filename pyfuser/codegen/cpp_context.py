@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyfuser.codegen import cpp_bounds
 from pyfuser.codegen.cpp_bounds import CheckedExpressions
@@ -174,6 +174,10 @@ class Context:
     def body(self, depth: int) -> list[str]:
         """The lines of the workunit's body."""
         return self.statements.print(self.workunit.body, depth)
+
+    def take_body(self, body: nodes.Body) -> None:
+        """Go on with another body, whose Syms are those of the workunit's."""
+        self.workunit = replace(self.spec.workunit, body=body)
 
     def guard(self, nothing: str = "") -> list[str]:
         """What a function that holds loops starts with; it returns `nothing` after a mistake."""

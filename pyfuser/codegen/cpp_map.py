@@ -6,11 +6,15 @@ from pyfuser.codegen import cpp_stream
 from pyfuser.codegen.cpp_blocks import LOCALS as BLOCK_LOCALS
 from pyfuser.codegen.cpp_blocks import blocked_nest, blocks_of
 from pyfuser.codegen.cpp_context import Context, box_bounds, entry, function
+from pyfuser.codegen.cpp_split import LOCALS as SPLIT_LOCALS
+from pyfuser.codegen.cpp_split import MIDDLE, split_code, splits
 
 CACHE_LINE = 64
 """Elements of an innermost axis that stay with one thread (a cache line of the smallest type)."""
 
-LOCALS = BLOCK_LOCALS | {"threads", "my_begin", "my_end", "order", "axis", "unit", "dim"}
+LOCALS = (
+    BLOCK_LOCALS | SPLIT_LOCALS | {"threads", "my_begin", "my_end", "order", "axis", "unit", "dim"}
+)
 
 
 def emit(context: Context) -> str:
@@ -21,6 +25,16 @@ def emit(context: Context) -> str:
 
 def loop_code(context: Context) -> str:
     """`pf_loop`, which runs a box of the space; in 1-D its begin and end are plain numbers."""
+    split = splits(context)
+    if split is None:
+        return _function(context, "pf_loop")
+    around = _function(context, "pf_around")
+    context.take_body(split.body)
+    return around + _function(context, MIDDLE) + split_code(context, split.bounds)
+
+
+def _function(context: Context, name: str) -> str:
+    """The loops around the context's body."""
     lines: list[str] = []
     bounds = [("begin", "end")]
     parameters = ["int64_t begin", "int64_t end"]
@@ -33,7 +47,7 @@ def loop_code(context: Context) -> str:
         lines += cpp_stream.streaming_nest(context, blocks, views, bounds)
     else:
         lines += blocked_nest(context, blocks, bounds)
-    return function("void pf_loop", [*parameters, *context.signature], context.guard() + lines)
+    return function(f"void {name}", [*parameters, *context.signature], context.guard() + lines)
 
 
 def _line(context: Context) -> str:

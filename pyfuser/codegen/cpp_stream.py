@@ -103,4 +103,5 @@ def streaming_nest(
         *closed(depth),
         f"{INDENT}pf_streamed();",
     ]
+    e.streamed = {}
     return lines
