@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
 from pyfuser.engine.engine import Launchable
@@ -15,7 +15,7 @@ from pyfuser.trace.call import Argument, Call
 from pyfuser.trace.future import Future
 from pyfuser.trace.images import USE, changed_on_host
 from pyfuser.trace.memory import Box, Region
-from pyfuser.trace.shape import RegionShape, TraceShape
+from pyfuser.trace.shape import RegionShape, ScalarShape, TraceShape
 from pyfuser.transform.group import GroupShape
 from pyfuser.transform.kernel import Kernel
 
@@ -67,7 +67,8 @@ class Launch:
 
     sources: for each argument its call, and the argument of the call. results: for each value that
     comes back the call that asked for it. space: the iteration space, or what `make_run` wants to
-    know of a sweep.
+    know of a sweep. bounds: places and values, ascending, of arguments that no call has: those of
+    the boxes of guarded calls.
     """
 
     calls: tuple[int, ...]
@@ -76,6 +77,7 @@ class Launch:
     results: tuple[int, ...]
     launchable: Launchable
     space: tuple[Any, ...]
+    bounds: tuple[tuple[int, int], ...] = ()
     timing: Timing = field(default_factory=Timing, compare=False)
 
 
@@ -121,6 +123,12 @@ class Draft:
         views = self.sweep.rolling if self.sweep else ()
         self.rolling = tuple(self._params(trace, view.cluster) for view in views)
         self.key: LaunchKey = tuple(shapes[place] for place in places), self.rolling
+        self._bounds = {
+            (call, place): argument.value
+            for call, given in plan.guarded
+            for place, argument in enumerate(trace.calls[call].arguments[given:], given)
+            if isinstance(argument, ScalarShape) and argument.value is not None
+        }
 
     def _params(self, trace: TraceShape, cluster: int) -> tuple[tuple[int, int], ...]:
         """The parameters, as (kernel, place), that stand for the views of a cluster."""
@@ -142,13 +150,24 @@ class Draft:
                 *(view[1:] for view in self.sweep.rolling),
                 *((stage.lag, stage.ahead, *kernel.space[:2]) for stage, kernel in stages),
             )
-        return launch_of(self.groups, self.kernels, launchable, space, self.rolling)
+        launch = launch_of(self.groups, self.kernels, launchable, space, self.rolling)
+        return _with_bounds(launch, self._bounds) if self._bounds else launch
+
+
+def _with_bounds(launch: Launch, values: Mapping[tuple[int, int], int]) -> Launch:
+    """The launch, whose sources in `values` are none: their values are known."""
+    sources = launch.sources
+    return replace(
+        launch,
+        sources=tuple(source for source in sources if source not in values),
+        bounds=tuple((n, values[source]) for n, source in enumerate(sources) if source in values),
+    )
 
 
 def run_launch(launch: Launch, calls: Sequence[Call], ran: list[Any]) -> None:
     """Run one launch on its calls' arguments, and give the calls their results."""
     try:
-        arguments = [calls[n].arguments[place] for n, place in launch.sources]
+        arguments = arguments_of(launch, calls)
         for place, argument in enumerate(arguments):
             if type(argument) is Future:
                 arguments[place] = launch.launchable.number(argument)
@@ -176,7 +195,7 @@ def run_together(
     for launch in launches:
         launchable: Any = launch.launchable
         try:
-            arguments = [calls[n].arguments[place] for n, place in launch.sources]
+            arguments = arguments_of(launch, calls)
             for place, argument in enumerate(arguments):
                 if type(argument) is not Future:
                     continue
@@ -201,6 +220,14 @@ def run_together(
     for launch, bound in zip(launches, bounds, strict=True):
         if launch.results:
             give_results(results_of(launch, calls), bound.numbers())
+
+
+def arguments_of(launch: Launch, calls: Sequence[Call]) -> list[Any]:
+    """The arguments of a launch."""
+    arguments: list[Any] = [calls[n].arguments[place] for n, place in launch.sources]
+    for place, value in launch.bounds:
+        arguments.insert(place, value)
+    return arguments
 
 
 def _located(error: Exception, launch: Launch, calls: Sequence[Call]) -> Exception:

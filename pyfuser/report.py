@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from pyfuser.analysis.dependences import Dependence, Kind
 from pyfuser.codegen import pykokkos
+from pyfuser.codegen.cpp_split import MIDDLE
 from pyfuser.codegen.order import loop_order, walks
 from pyfuser.codegen.spec import spec_of
 from pyfuser.driver import FLUSHES, UNRECORDED, Flush
@@ -79,6 +80,7 @@ def _groups(flush: Flush, calls: list[CallReport]) -> Iterable[GroupReport]:
     trace, groups = program.trace, program.plan.groups
     measured = _measured(flush)
     registers = {launch.calls: _registers(launch) for launch in program.launches}
+    split = {n for launch in program.launches for n in launch.calls if _has_middle(launch)}
     shapes = group_shapes(trace, [group.calls for group in groups])
     boxed = set(program.plan.boxed)
     swept = {place for sweep in program.plan.sweeps for place in sweep.groups}
@@ -102,6 +104,8 @@ def _groups(flush: Flush, calls: list[CallReport]) -> Iterable[GroupReport]:
             measured=measured.get(group.calls),
             order=_order(specialise(kernel), before, names),
             coarsened=_coarsened(program.plan, group, calls),
+            guarded=_guarded(program.plan, group, calls),
+            split=kernel.pattern == "for" and group.calls[0] in split,
             registers=registers.get(group.calls, ""),
             streamed=names.of(_streamed(kernel, before)) if place not in swept else (),
             boxed=tuple(dict.fromkeys(calls[n].name for n in group.calls if n in boxed)),
@@ -126,6 +130,17 @@ def _coarsened(plan: Plan, group: Group, calls: Sequence[CallReport]) -> dict[in
         if position in group.calls:
             found.setdefault(factor, {})[calls[position].name] = None
     return {factor: tuple(names) for factor, names in found.items()}
+
+
+def _has_middle(launch: Launch) -> bool:
+    """Whether loops of a launch are split where guards begin and end."""
+    return f"void {MIDDLE}(" in launch.launchable.source
+
+
+def _guarded(plan: Plan, group: Group, calls: Sequence[CallReport]) -> tuple[str, ...]:
+    """The names of a group's guarded calls."""
+    guarded = [call for call, _ in plan.guarded if call in group.calls]
+    return tuple(dict.fromkeys(calls[call].name for call in guarded))
 
 
 def _order(kernel: Kernel, before: Kernel, names: _Names) -> str:

@@ -12,6 +12,7 @@ class Capabilities:
     accumulators: how many one kernel may have. sweeps: whether loops may share a launch. timed:
     whether the time of a launch says which of two plans is better. coarsening: whether calls may
     be given fewer, longer iterations. boxes: whether loops over two axes are as good as over one.
+    guards: whether calls may run over larger boxes than theirs.
     """
 
     accumulators: int = 1 << 30
@@ -19,6 +20,7 @@ class Capabilities:
     timed: bool = True
     coarsening: bool = True
     boxes: bool = True
+    guards: bool = True
 
 
 ALL = Capabilities()

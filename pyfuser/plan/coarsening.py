@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
+from typing import TypeAlias
 
 from pyfuser.analysis.dependences import DependenceGraph, dependences
 from pyfuser.ir import coarse, nodes
@@ -50,9 +51,10 @@ ROUNDS = 3
 """How often calls that share nothing are taken back, and the rest planned anew."""
 
 
-def planned(
-    trace: TraceShape, capabilities: Capabilities = ALL
-) -> tuple[TraceShape, DependenceGraph, Plan]:
+Planned: TypeAlias = tuple[TraceShape, DependenceGraph, Plan]
+
+
+def planned(trace: TraceShape, capabilities: Capabilities = ALL) -> Planned:
     """The plan of a trace, with the trace as planned: some of its calls may be coarsened."""
     graph = dependences(trace)
     plan = partitioned(trace, graph, capabilities)
@@ -206,13 +208,18 @@ def _lonely(plan: Plan, chosen: Mapping[int, int]) -> set[int]:
     }
 
 
-def _pays(fine: tuple[TraceShape, DependenceGraph, Plan], changed: TraceShape, plan: Plan) -> bool:
-    """Whether the coarsened trace is cheaper by enough; what both plans have in common aside."""
+def _pays(fine: Planned, changed: TraceShape, plan: Plan) -> bool:
+    """Whether the coarsened trace is cheaper by enough."""
+    old, new = compared(fine, changed, plan)
+    return new <= (1.0 - GAIN) * old
+
+
+def compared(fine: Planned, changed: TraceShape, plan: Plan) -> tuple[float, float]:
+    """The seconds of a plan and of that of the changed trace; what both have in common aside."""
     trace, _, before = fine
     same = set(_launches(before)) & set(_launches(plan))
     old = _seconds(cost_model(trace), before, set(_launches(before)) - same)
-    new = _seconds(cost_model(changed), plan, set(_launches(plan)) - same)
-    return new <= (1.0 - GAIN) * old
+    return old, _seconds(cost_model(changed), plan, set(_launches(plan)) - same)
 
 
 def _launches(plan: Plan) -> list[tuple[tuple[int, ...], ...]]:

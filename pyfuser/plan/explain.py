@@ -49,8 +49,10 @@ class GroupReport:
     launches and memory, not of arithmetic). measured: mean seconds of its latest launches; None
     for a loop of a sweep. source: the fused kernel as PyKokkos source. order: what was done to its
     loops, if they do not run as the program nests them. coarsened: names of calls, by how many of
-    their iterations run as one. registers: what a GPU's compiler said. streamed: names of views
-    that are stored past the caches. boxed: names of calls over one index that runs as two.
+    their iterations run as one. guarded: names of calls that run inside ranges of their own, which
+    are smaller than the loop's. split: whether the loop is split where these begin and end.
+    registers: what a GPU's compiler said. streamed: names of views that are stored past the caches.
+    boxed: names of calls over one index that runs as two.
     """
 
     calls: tuple[CallReport, ...]
@@ -65,6 +67,8 @@ class GroupReport:
     measured: float | None
     order: str = ""
     coarsened: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    guarded: tuple[str, ...] = ()
+    split: bool = False
     registers: str = ""
     streamed: tuple[str, ...] = ()
     boxed: tuple[str, ...] = ()
@@ -79,6 +83,9 @@ class GroupReport:
             lines.append(f"flattened, runs over rows and columns: {', '.join(self.boxed)}")
         for factor, names in self.coarsened.items():
             lines.append(f"coarsened, {factor} iterations in one: {', '.join(names)}")
+        if self.guarded:
+            how = "split at the ends of" if self.split else "guarded by"
+            lines.append(f"{how} ranges of their own: {', '.join(self.guarded)}")
         if self.contracted:
             lines.append(f"contracted, no memory needed: {', '.join(self.contracted)}")
         for what, count in (("stores", self.removed_stores), ("loads", self.removed_loads)):

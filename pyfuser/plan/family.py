@@ -8,7 +8,8 @@ The law. Let two traces be equal but for the ends of iteration spaces and the ex
 none of which is larger in the first. A workunit that does not ask for extents does in each
 iteration the same in both, so iterations of the first touch the elements that those of the second
 touch, as far as they are inside. Each conflict of the first is then one of the second: whatever
-order and whatever shared loops respect the second's conflicts respect the first's.
+order and whatever shared loops respect the second's conflicts respect the first's. That holds for
+loops over calls of different boxes, too, whose iterations are those of the calls (see `hulls`).
 
 The same holds of loops that sweep without a distance, as maps do beside a scan: that no two of them
 touch an element in different steps is then proved for the smaller sizes, too.
@@ -34,7 +35,7 @@ from typing import NamedTuple
 from pyfuser.analysis.dependences import DependenceGraph
 from pyfuser.ir.nodes import Extent, Workunit
 from pyfuser.ir.visit import all_expressions
-from pyfuser.plan import coarsening
+from pyfuser.plan import coarsening, hulls
 from pyfuser.plan.capabilities import Capabilities
 from pyfuser.plan.plan import Plan
 from pyfuser.trace.call import Space
@@ -68,14 +69,16 @@ def planned(
     """
     split = _split(trace) if _may_be_of_family(trace) else None
     if split is None:
-        return coarsening.planned(trace, capabilities)
+        return hulls.planned(trace, capabilities)
     structure, multiples, sizes = split
     key = structure, multiples, capabilities
     proofs = _FAMILIES.get(key)
     for most, proof in (proofs or {}).items():
         if proof is not None and _between(proof.least, sizes, most):
-            return trace, proof.graph, proof.plan
-    found = coarsening.planned(trace, capabilities)
+            known = hulls.taken_over(trace, proof.graph, proof.plan)
+            if known is not None:
+                return known
+    found = hulls.planned(trace, capabilities)
     _, graph, plan = found
     if proofs is None:
         _FAMILIES[key] = OrderedDict()  # that sizes change shows when they come the second time
@@ -105,18 +108,21 @@ def _proof(
 ) -> _Proof | None:
     """The proof of a plan by a larger trace; None if that has another."""
     fine = replace(capabilities, coarsening=False)
-    _, wide_graph, wide_plan = coarsening.planned(larger, fine)
+    _, wide_graph, wide_plan = hulls.planned(larger, fine)
     if wide_graph != graph or not _same(wide_plan, plan) or not _is_plain(wide_plan):
         return None
     return _Proof(_least(graph, sizes, most), graph, plan)
 
 
 def _is_plain(plan: Plan) -> bool:
-    """Whether a plan is made of groups, and sweeps in which no loop is behind the others."""
+    """Whether a plan is made of groups, and sweeps in which no loop is behind the others.
+
+    Sweeps of guarded calls, whose hulls would have to be found anew, are not known to be.
+    """
     apart = any(
         sweep.rolling or any(s.lag or s.ahead for s in sweep.stages) for sweep in plan.sweeps
     )
-    return not apart and not plan.coarsened
+    return not apart and not plan.coarsened and not (plan.sweeps and plan.guarded)
 
 
 def _same(plan: Plan, other: Plan) -> bool:

@@ -98,6 +98,16 @@ class Coarsened(NamedTuple):
     factor: int
 
 
+class Guarded(NamedTuple):
+    """A call (its place in the trace) that runs over a larger box, guarded by its own.
+
+    given: how many arguments the program gave it; bounds of its own box come after these.
+    """
+
+    call: int
+    given: int
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Groups in an order that respects every dependence, and the rejections that shaped them.
@@ -105,7 +115,7 @@ class Plan:
     sweeps: neighbouring groups that share a launch; every other group has its own. declined:
     neighbours that were not made a sweep, and why, for people. coarsened: calls that the planned
     trace has with fewer, longer iterations than the program gave them. boxed: calls over one axis
-    that the planned trace has over two.
+    that the planned trace has over two. guarded: calls that it has with a larger box.
     """
 
     groups: tuple[Group, ...]
@@ -114,6 +124,7 @@ class Plan:
     declined: tuple[Declined, ...] = ()
     coarsened: tuple[Coarsened, ...] = ()
     boxed: tuple[int, ...] = ()
+    guarded: tuple[Guarded, ...] = ()
 
     def launches(self) -> tuple[tuple[int, ...], ...]:
         """The groups (places) of each launch, in order."""

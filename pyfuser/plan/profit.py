@@ -234,7 +234,7 @@ def _touches(call: CallShape, streams: dict[RegionShape, int]) -> Iterable[_Touc
             stream,
             max((touched_bytes(region_of(call, a), a.relation) for a in reads), default=0.0),
             max((touched_bytes(region_of(call, a), a.relation) for a in writes), default=0.0),
-            _cells(reads, call),
+            _cells(reads, call, certain=False),
             _cells(writes, call),
         )
 
@@ -251,15 +251,16 @@ MAX_ROW = 2048
 """Bytes of a row that an iteration may keep to itself; `transform.rows` proves that it may."""
 
 
-def _cells(found: list[Access], call: CallShape) -> _Cells | None:
+def _cells(found: list[Access], call: CallShape, certain: bool = True) -> _Cells | None:
     """The elements that an iteration uses, if they are its own; None if that is not known.
 
-    Either the subscripts, if each names one known element in every iteration, or those of the
-    first element of the iteration's row.
+    Either the subscripts, if each names one known element (in every iteration, if that is to be
+    certain), or those of the first element of the iteration's row.
     """
     if any(access.mode is Mode.REDUCE for access in found):
         return None
-    if all(_names_one(access.relation) for access in found):
+    relations = [access.relation for access in found]
+    if all(_names_one(r) and (r.everywhere or not certain) for r in relations):
         return frozenset(access.relation.indices for access in found)
     rows = {_row(region_of(call, access), access.relation) for access in found}
     return None if None in rows else frozenset(row for row in rows if row is not None)
@@ -267,7 +268,7 @@ def _cells(found: list[Access], call: CallShape) -> _Cells | None:
 
 def _names_one(relation: Relation) -> bool:
     rank = len(relation.begin)
-    return relation.everywhere and all(
+    return all(
         index is not None and all(number < rank for number, _ in index.terms)
         for index in relation.indices
     )

@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from pyfuser.transform.fuse import MAX_FORMS, Form, form_of, merged, with_sizes
 from pyfuser.transform.group import GroupShape
+from pyfuser.transform.guards import join_guards
 from pyfuser.transform.inner_loops import fuse_inner_loops
 from pyfuser.transform.kernel import Kernel
 from pyfuser.transform.overwrites import mark_overwrites, mark_streamed
@@ -23,6 +24,7 @@ from pyfuser.transform.widen import widen
 
 #: Of fused kernels.
 PASSES: tuple[Callable[[Kernel], Kernel], ...] = (
+    join_guards,
     fuse_inner_loops,
     replace_scalars,
     contract_rows,
@@ -56,7 +58,7 @@ def optimised(group: GroupShape) -> Kernel:
 @lru_cache(maxsize=MAX_FORMS)
 def _without_reuse(form: Form) -> Kernel:
     """The kernel of a form after the passes before `contract_rows`."""
-    return replace_scalars(fuse_inner_loops(merged(form)))
+    return replace_scalars(fuse_inner_loops(join_guards(merged(form))))
 
 
 @lru_cache(maxsize=MAX_FORMS)

@@ -18,7 +18,7 @@ from pyfuser.codegen.spec import KernelSpec, SweepSpec
 from pyfuser.engine import native
 from pyfuser.engine.native import Launchable
 from pyfuser.machine import Known, known
-from pyfuser.plan import boxes, coarsening, family
+from pyfuser.plan import boxes, coarsening, family, hulls
 from pyfuser.plan.capabilities import ALL, Capabilities
 from pyfuser.plan.plan import SCAN_TILE, Plan, Rejection
 from pyfuser.trace.shape import TraceShape
@@ -28,6 +28,7 @@ from pyfuser.transform.kernel import Kernel
 _CUT = 3  # one program in so many has its groups cut
 _AS_PAYS = 5  # one in so many has calls coarsened only where that pays
 _AS_GIVEN = 6  # one in so many has calls over one index only as they are
+_COMMON = (0.0, 0.4, hulls.COMMON)  # of the hulls of boxes, what these have in common
 _OF_FAMILY = 4  # one in so many has the plan of larger sizes
 _TILE = 3  # of the scans of compiled programs, which are shorter than a real tile
 
@@ -52,7 +53,8 @@ def planned_for(
 ) -> tuple[TraceShape, DependenceGraph, Plan]:
     """The plan of a trace as the seed would have it, and the trace as planned.
 
-    Calls are coarsened wherever that is legal, for most seeds, and groups are cut for some. Others
+    Calls are coarsened, and guarded, wherever that is legal, for most seeds, and groups are cut for
+    some. Others
     get the plan of a larger trace, which must hold for this one (see `plan.family`).
     """
     given = trace
@@ -66,7 +68,9 @@ def planned_for(
     with pytest.MonkeyPatch.context() as patch:
         if seed % _AS_PAYS:
             patch.setattr(coarsening, "_pays", lambda *_: True)
-        trace, graph, plan = coarsening.planned(trace, capabilities)
+            patch.setattr(hulls, "_pays", lambda *_: True)
+        patch.setattr(hulls, "COMMON", _COMMON[seed % len(_COMMON)])
+        trace, graph, plan = hulls.planned(trace, capabilities)
     return trace, graph, cut_for(seed, replace(plan, boxed=boxed))
 
 
@@ -77,13 +81,15 @@ def _of_larger(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(family, "_next_power", lambda size: size + 7 if size > 1 else size)
         larger = family._larger(trace)
-    split, wide = family._split(trace), family._split(larger)
-    if split is None or wide is None or wide[0] != split[0] or wide[1] == split[1]:
-        return None
-    _, graph, plan = coarsening.planned(larger, capabilities)
+        split, wide = family._split(trace), family._split(larger)
+        if split is None or wide is None or wide[0] != split[0] or wide[1] == split[1]:
+            return None
+        patch.setattr(hulls, "COMMON", 0.0)
+        _, graph, plan = hulls.planned(larger, capabilities)
     if not family._may_be_of_family(trace) or not family._is_plain(plan):
         return None
-    return trace, graph, replace(plan, rejections=(*plan.rejections, LARGER))
+    plan = replace(plan, rejections=(*plan.rejections, LARGER))
+    return hulls.taken_over(trace, graph, plan)
 
 
 @contextlib.contextmanager

@@ -14,6 +14,7 @@ import pyfuser
 from pyfuser import driver
 from pyfuser.codegen.cpp import emit
 from pyfuser.codegen.spec import KernelSpec, SweepSpec
+from pyfuser.ir.guarded import unguarded
 from pyfuser.plan import legality
 from tests.fuzz import choices, oracle, wavefront
 from tests.fuzz.harness import (
@@ -22,6 +23,7 @@ from tests.fuzz.harness import (
     check_interpreted,
     compare,
     features_of,
+    guards,
     inner_loops,
     lowered,
     names_of,
@@ -57,6 +59,8 @@ def check_compiled(program: Program) -> Outcome:
     launches = [launch for flush in driver.FLUSHES for launch in flush.program.launches]
     with choices.forced_for(program.seed, once):
         printed = _printed(launch.launchable.spec for launch in launches)
+    for flush in driver.FLUSHES:
+        printed |= guards(flush.program.trace, flush.program.plan)
     return Outcome(len(program.calls), groups, features_of(plans) | printed)
 
 
@@ -74,6 +78,8 @@ def _printed(specs: Iterable[KernelSpec | SweepSpec]) -> frozenset[str]:
             found |= inner_loops([loop.workunit])
             if any(view is not None and view.streamed for view in loop.views):
                 found.add("streaming stores")
+            if loop.pattern == "for" and unguarded(loop.workunit) and "pf_middle(" in emit(spec):
+                found.add("split loop")
     return frozenset(found)
 
 

@@ -60,6 +60,8 @@ PLANNED = (
     "loops interchanged", "loops blocked", "coarsened loop", "several sums in a loop",
     "flattened call over rows", "flattened call beside MDRange",
     "sums in groups", "map and sum in an inner loop", "streaming stores",
+    "guarded or split loop", "guarded loop of several axes", "guarded loop with a sum",
+    "split loop",
 )  # fmt: skip
 NAMES = (
     *_IN_SOURCE, *_IN_VIEWS, *_IN_HOST, *_DTYPES, "reduce", "scan", "MDRange", "MDRange sub-box",

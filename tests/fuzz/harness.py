@@ -26,7 +26,7 @@ from pyfuser.trace.call import Argument, Space
 from pyfuser.trace.call import Call as TraceCall
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Buffer, Handle, Region, region_of
-from pyfuser.trace.shape import TraceShape, shape_of
+from pyfuser.trace.shape import ScalarShape, TraceShape, shape_of
 from pyfuser.transform.fuse import fuse
 from pyfuser.transform.group import group_shapes
 from pyfuser.transform.kernel import Kernel
@@ -214,6 +214,7 @@ def _run_plan(
     sweeps = {sweep.groups: sweep for sweep in plan.sweeps}
     for kernel in kernels:
         verify(kernel.workunit)
+    found = inner_loops(kernel.workunit for kernel in kernels) | guards(trace, plan)
     for places in plan.launches():
         if places in sweeps:
             loops = [wavefront.Loop(trace, kernels[n], calls, members[n]) for n in places]
@@ -221,7 +222,7 @@ def _run_plan(
         else:
             (place,) = places
             run_kernel(kernels[place], [calls[n] for n in members[place]], order)
-    return inner_loops(kernel.workunit for kernel in kernels)
+    return found
 
 
 def features_of(plans: Iterable[Plan]) -> frozenset[str]:
@@ -266,6 +267,20 @@ def inner_loops(workunits: Iterable[Workunit]) -> frozenset[str]:
         ):
             return frozenset({"map and sum in an inner loop"})
     return frozenset()
+
+
+def guards(trace: TraceShape, plan: Plan) -> frozenset[str]:
+    """What guarded calls share loops with."""
+    found = set()
+    inside = {call for call, _ in plan.guarded}
+    for group in plan.groups:
+        if len(group.calls) > 1 and inside & {*group.calls}:
+            found.add("guarded or split loop")
+            if len(trace.calls[group.calls[0]].space.begin) > 1:
+                found.add("guarded loop of several axes")
+            if any(trace.calls[n].pattern == "reduce" for n in group.calls):
+                found.add("guarded loop with a sum")
+    return frozenset(found)
 
 
 def _coarse(plan: Plan) -> Iterator[str]:
@@ -374,8 +389,13 @@ def _never() -> None:
 def run_kernel(kernel: Kernel, calls: list[TraceCall], order: int) -> None:
     """Interpret a fused kernel on its calls' arguments and set their results."""
     arguments: list[Any] = []
-    for slot in kernel.slots:
-        argument = calls[slot.call].arguments[slot.argument]
+    for slot, shape in zip(kernel.slots, kernel.shapes, strict=True):
+        given = calls[slot.call].arguments
+        if slot.argument >= len(given):
+            assert isinstance(shape, ScalarShape)
+            arguments.append(shape.value)  # a bound of the call's own box
+            continue
+        argument = given[slot.argument]
         if isinstance(argument, Region):
             arguments.append(argument.array())
         else:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pyfuser.codegen import cpp, cpp_scan
-from pyfuser.plan import coarsening
+from pyfuser.plan import coarsening, hulls
 from pyfuser.plan.plan import SCAN_TILE, Group, Plan
 from pyfuser.settings import SETTINGS
 from tests.fuzz import choices, compiled, harness
@@ -74,7 +74,8 @@ def test_an_illegal_fusion_is_found_and_minimised(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
     monkeypatch.setattr(coarsening, "partitioned", _fuse_neighbours)
-    monkeypatch.setattr(coarsening, "_targets", lambda *_: {})  # so that two calls are enough
+    for search in (coarsening, hulls):
+        monkeypatch.setattr(search, "_targets", lambda *_: {})  # so that two calls are enough
     failures: list[tuple[Program, Exception]] = []
     campaign(range(40), harness.check_interpreted, lambda p, e: failures.append((p, e)))
     assert failures and all(isinstance(error, harness.Mismatch) for _, error in failures)

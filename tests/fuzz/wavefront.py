@@ -26,7 +26,7 @@ from pyfuser.plan.profit import CostModel
 from pyfuser.trace.call import Call, Space
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Region
-from pyfuser.trace.shape import RegionShape, TraceShape
+from pyfuser.trace.shape import RegionShape, ScalarShape, TraceShape
 from pyfuser.transform.kernel import Kernel
 
 Array = np.ndarray[Any, Any]
@@ -143,8 +143,14 @@ class Loop:
         self.clusters: list[int | None] = []
         self.sums: list[Any] = [a.sym.dtype.numpy.type(0) for a in kernel.workunit.accumulators]
         for slot in kernel.slots:
-            argument = calls[group[slot.call]].arguments[slot.argument]
+            given = calls[group[slot.call]].arguments
             shape = trace.calls[group[slot.call]].arguments[slot.argument]
+            if slot.argument >= len(given):
+                assert isinstance(shape, ScalarShape)
+                self.arguments.append(shape.value)  # a bound of the call's own box
+                self.clusters.append(None)
+                continue
+            argument = given[slot.argument]
             self.clusters.append(shape.cluster if isinstance(shape, RegionShape) else None)
             if isinstance(argument, Region):
                 argument = argument.array()

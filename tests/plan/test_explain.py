@@ -54,6 +54,14 @@ def test_flattened_calls() -> None:
     assert "flattened" not in text(GROUP)
 
 
+def test_guarded_calls_come_with_how_they_run() -> None:
+    guarded = replace(GROUP, guarded=("scale", "shift"))
+    assert "    guarded by ranges of their own: scale, shift" in text(guarded)
+    split = replace(guarded, split=True)
+    assert "    split at the ends of ranges of their own: scale, shift" in text(split)
+    assert "ranges of their own" not in text(GROUP)
+
+
 def test_nothing_saved_nothing_measured_nothing_told() -> None:
     assert text(ALONE).split("\n")[2:] == ["kernel 1: 1 call: scale (a.py:1)"]
 

@@ -13,7 +13,7 @@ from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Workunit
 from pyfuser.lower.lower import ScalarType, ViewType, lower
 from pyfuser.machine import Machine
-from pyfuser.plan import coarsening, family, profit
+from pyfuser.plan import coarsening, family, hulls, profit
 from pyfuser.plan.capabilities import ALL, Capabilities
 from pyfuser.plan.family import planned
 from pyfuser.plan.legality import reasons
@@ -23,7 +23,7 @@ from pyfuser.trace.shape import (
     ClusterShape,
     TraceShape,
 )
-from tests.analysis.build import call, call_on, region, trace
+from tests.analysis.build import call, call_on, known, region, trace
 from tests.plan.test_scans import scan
 from tests.plan.test_sweeps import COPY, NEAR, X, Y
 
@@ -54,6 +54,10 @@ def spread(i, x, y):
     y[2 * i] = x[i]
 
 
+def total(i, acc, x):
+    acc += x[i]
+
+
 def lowered(function: Callable[..., Any], **types: ViewType | ScalarType) -> Workunit:
     return lower(function, "for", 1, types).workunit
 
@@ -63,6 +67,7 @@ ADD = lowered(add, x=DOUBLES, y=DOUBLES)
 COPY_FROM = lowered(copy_from, x=DOUBLES, y=DOUBLES, k=INT)
 MIRROR = lowered(mirror, x=DOUBLES, y=DOUBLES)
 SPREAD = lowered(spread, x=DOUBLES, y=DOUBLES)
+TOTAL = lower(total, "reduce", 1, {"x": DOUBLES}).workunit
 
 
 @pytest.fixture(autouse=True)
@@ -161,9 +166,47 @@ def two_spaces(n: int, m: int) -> TraceShape:
 @pytest.mark.parametrize(
     "pairs", [[(9, 9), (10, 10), (11, 11), (11, 12)], [(9, 10), (10, 11), (12, 12), (13, 14)]]
 )
-def test_spaces_that_differ_never_share_a_loop(pairs):
+def test_spaces_that_differ_share_a_loop_with_guards_alone(pairs, monkeypatch):
+    monkeypatch.setattr(hulls, "COMMON", 1.0)
     for n, m in pairs:
         assert (groups(two_spaces(n, m)) == [(0, 1)]) == (n == m)
+    monkeypatch.undo()
+    family._FAMILIES.clear()
+    for n, m in pairs:
+        assert groups(two_spaces(n, m)) == [(0, 1)]
+
+
+def inner(n: int, m: int) -> TraceShape:
+    """Over [0, n), then over [1, m)."""
+    x, y = region(0, 64), region(1, 64)
+    space = Space((1,), (m,))
+    return trace(call_on(PUT, n, x, 1.0), call_on(ADD, m, x, y)._replace(space=space))
+
+
+def test_guarded_plans_are_taken_over(analysed):
+    """Each size has its own hull, and the guards of its own boxes."""
+    for n, m in ((29, 28), (27, 26), (24, 23), (20, 25), (31, 31)):
+        found, _, plan = planned(inner(n, m), ALL)
+        assert [group.calls for group in plan.groups] == [(0, 1)]
+        put, add = found.calls
+        assert put.space == add.space == Space((0,), (max(n, m),))
+        assert put.arguments[2:] == ((known(n),) if n < m else ())
+        assert add.arguments[2:] == ((known(1), known(m)) if m < n else (known(1),))
+    # The second size, and the one that proves all others.
+    assert [s.calls[0].space.end[0] for s in analysed] == [29, 27, 32]
+
+
+def test_sums_are_not_taken_into_larger_hulls(analysed):
+    """The box of a sum was the hull where the plan was proved, and is not for all sizes."""
+    x = region(0, 64)
+
+    def summed(n: int, m: int) -> TraceShape:
+        put = call_on(PUT, n, x, 1.0)._replace(space=Space((1,), (n,)))
+        return trace(put, call(TOTAL, m, x, pattern="reduce"))
+
+    for n, m, together in ((29, 31, True), (27, 30, True), (26, 28, True), (27, 25, False)):
+        assert (groups(summed(n, m)) == [(0, 1)]) is together, (n, m)
+    assert len(analysed) == 4  # the first, the second, what proves it and the third, and the last
 
 
 def test_which_spaces_are_equal_belongs_to_the_structure(analysed):

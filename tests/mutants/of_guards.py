@@ -1,0 +1,153 @@
+"""Wrong guards: iterations outside of a call's own box, sums over others, slabs run twice."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant
+
+_LAW = "plan/test_hulls.py::"
+_IR = "ir/test_guarded.py::"
+_JOIN = "transform/test_guards.py::"
+_SPLIT = "codegen/test_split.py::"
+
+MUTANTS = (
+    Mutant(
+        "the beginning of a box is not guarded",
+        "plan/hulls.py",
+        "if own.begin[axis] > hull.begin[axis]:",
+        "if False:",
+        f"{_LAW}test_an_inner_range_in_the_loop_of_the_whole_one",
+    ),
+    Mutant(
+        "the end of a box is not guarded",
+        "plan/hulls.py",
+        "if own.end[axis] < hull.end[axis]:",
+        "if False:",
+        f"{_LAW}test_an_inner_range_in_the_loop_of_the_whole_one",
+    ),
+    Mutant(
+        "sums are guarded",
+        "plan/hulls.py",
+        'call.pattern != "for" or ',
+        "",
+        f"{_LAW}test_what_may_be_guarded",
+    ),
+    Mutant(
+        "the range of a sum is widened with others",
+        "plan/hulls.py",
+        " or any(s in fixed and s != hull for s in spaces)",
+        "",
+        f"{_LAW}test_sums_keep_their_iterations",
+    ),
+    Mutant(
+        "a sum's range is widened for other sizes",
+        "plan/hulls.py",
+        "if not all(may_guard(trace.calls[call]) for call in hulls):",
+        "if False:",
+        f"{_LAW}test_a_plan_for_other_sizes_leaves_sums_their_range",
+    ),
+    Mutant(
+        "execution spaces share a hull",
+        "plan/hulls.py",
+        "self.hull.execution != other.hull.execution or ",
+        "",
+        f"{_LAW}test_execution_spaces_stay_apart",
+    ),
+    Mutant(
+        "a changed scalar is guarded",
+        "plan/hulls.py",
+        "return not changed and not any(",
+        "return not any(",
+        f"{_LAW}test_loops_and_changed_scalars_stay_unguarded",
+    ),
+    Mutant(
+        "bounds need not fit the type of the index",
+        "plan/hulls.py",
+        "low <= begin and end <= high",
+        "True",
+        f"{_LAW}test_bounds_are_numbers_of_the_type_of_the_index",
+    ),
+    Mutant(
+        "an upper bound belongs to the box",
+        "ir/guarded.py",
+        'Compare("<" if bound.upper',
+        'Compare("<=" if bound.upper',
+        f"{_IR}test_iterations_of_the_box_alone",
+    ),
+    Mutant(
+        "what is otherwise done is forgotten",
+        "ir/guarded.py",
+        "if isinstance(stmt, If) and not stmt.orelse:",
+        "if isinstance(stmt, If):",
+        f"{_IR}test_what_is_a_guard",
+    ),
+    Mutant(
+        "any comparison is a guard",
+        "ir/guarded.py",
+        ' or condition.op not in ("<", ">="):',
+        ":",
+        f"{_IR}test_what_is_a_guard",
+    ),
+    Mutant(
+        "a bound may change",
+        "ir/guarded.py",
+        "integers - changing)",
+        "integers)",
+        f"{_IR}test_what_changes_is_no_bound",
+    ),
+    Mutant(
+        "guards that differ are joined",
+        "transform/guards.py",
+        "and stmt.condition == last.condition",
+        "",
+        f"{_JOIN}test_others_stay_apart",
+    ),
+    Mutant(
+        "the other branch is lost where guards are joined",
+        "transform/guards.py",
+        "and not (stmt.orelse or last.orelse)",
+        "",
+        f"{_JOIN}test_others_stay_apart",
+    ),
+    Mutant(
+        "conditions on data are joined",
+        "transform/guards.py",
+        "            and bounds_of(stmt.condition, indices, scalars)\n",
+        "",
+        f"{_JOIN}test_others_stay_apart",
+    ),
+    Mutant(
+        "serial iterations of several axes are split",
+        "codegen/cpp_split.py",
+        " or (spec.serial and spec.rank > 1)",
+        "",
+        f"{_SPLIT}test_serial_iterations_keep_their_order",
+    ),
+    Mutant(
+        "the middle begins with the box",
+        "codegen/cpp_split.py",
+        "low = {name};",
+        "low = low;",
+        f"{_SPLIT}test_one_axis",
+    ),
+    Mutant(
+        "the middle ends with the box",
+        "codegen/cpp_split.py",
+        "high = {name};",
+        "high = high;",
+        f"{_SPLIT}test_one_axis",
+    ),
+    Mutant(
+        "what lies before the middle is left out",
+        "codegen/cpp_split.py",
+        "if (begin < low) pf_around",
+        "if (false) pf_around",
+        f"{_SPLIT}test_one_axis",
+    ),
+    Mutant(
+        "the slab behind the middle is left out",
+        "codegen/cpp_split.py",
+        '"if (high < piece) {",',
+        '"if (false) {",',
+        f"{_SPLIT}test_two_axes",
+    ),
+)
