@@ -217,3 +217,17 @@ def test_explain_says_so() -> None:
     with pyfuser.fusing():
         pk.parallel_for(300, double, y=result, x=x)
     assert "stored past the caches: result" in str(pyfuser.explain())
+
+
+@pytest.mark.parametrize("n", [8, 100, 1001])
+def test_results_of_a_loop_that_is_split_arrive(n: int) -> None:
+    x, y, z = np.arange(float(n)), np.zeros(n), np.full(n, 5.0)
+    with pyfuser.fusing():
+        pk.parallel_for(n, double, y=y, x=x)
+        pk.parallel_for(pk.RangePolicy(1, n - 1), next_one, y=z, x=y)
+    (launch,) = driver.FLUSHES[-1].program.launches
+    assert "pf_middle" in emit(launch.launchable.spec)
+    assert streams() == [["y"]]
+    assert np.array_equal(y, 2 * x)
+    assert np.array_equal(z[1:-1], 2 * x[1:-1] + 1)
+    assert z[0] == z[-1] == 5
