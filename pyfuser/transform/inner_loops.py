@@ -6,10 +6,11 @@ j of A and k of B that touch one element, at least one of them writing, must hav
 proved by syntax: both loops name every such element by the same subscripts, one of which is the
 loop's variable plus what is fixed during the loops.
 
-A loop that changes a value (a local or an accumulator) is joined to one that does not only if it
-does nothing but add to it. Engines add up such sums in blocks (`codegen.cpp_rows`), so that the
-terms are vectors; any other value passes from trip to trip, and would keep the other loop from
-being vectorised.
+A loop that changes a value (a local or an accumulator) is joined to one that does not, or that only
+adds to values, only if it does nothing but add, too. Engines add up such sums in blocks
+(`codegen.cpp_rows`), so that the terms are vectors; any other value passes from trip to trip, and
+would keep the other loop from being vectorised (and itself from running beside other iterations'
+loops, see `codegen.strips`).
 """
 
 from __future__ import annotations
@@ -104,9 +105,7 @@ class _Joiner:
             return None
         if (a.changed or b.changed) and _kinds(first.body) != _kinds(body):
             return None
-        if bool(a.changed) != bool(b.changed) and not (
-            _only_adds(first.body, a) and _only_adds(body, b)
-        ):
+        if _only_adds(first.body, a) != _only_adds(body, b):
             return None
         views = (a.written & (b.loaded | b.written)) | (b.written & a.loaded)
         touched = (a.written | b.written) & self.overlapping

@@ -203,6 +203,14 @@ def test_a_value_that_passes_from_trip_to_trip_keeps_to_itself(reader: Callable[
     assert loops(program.check()) == 2
 
 
+def test_a_sum_keeps_apart_from_a_value_that_passes_from_trip_to_trip():
+    a, b, s = data(), data(1), data(2)
+    program = Program(ROWS)
+    program.call(total, "reduce", c=b, m=COLUMNS)
+    program.call(row_total, s=s, a=a, m=COLUMNS)
+    assert loops(program.check()) == 2
+
+
 def test_a_sum_of_complex_numbers_keeps_to_itself():
     a, b = data().astype(complex), data(1).astype(complex)
     program = Program(ROWS)
