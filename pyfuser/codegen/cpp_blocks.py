@@ -13,7 +13,8 @@ from pyfuser.codegen.cpp_statements import INDENT
 from pyfuser.codegen.cpp_strips import Strips, strip_loops, strips_of
 from pyfuser.codegen.scatter import ONE_BY_ONE, mostly_scatters
 from pyfuser.codegen.segments import Segment, expansion, prepare, row_lengths
-from pyfuser.codegen.strips import is_long, strips
+from pyfuser.codegen.strips import is_long
+from pyfuser.codegen.strips import strips as strip_parts
 from pyfuser.codegen.vectorisable import is_covered
 from pyfuser.ir.canonical import all_syms
 from pyfuser.ir.dtypes import DType
@@ -38,19 +39,19 @@ class Blocks:
     """The segments of a body, and the arrays (by local) that carry values between their loops.
 
     lengths: of those locals that are arrays themselves, one for each iteration. size: iterations
-    of a block. strips: how those of a body with one segment take turns.
+    of a block. strips: how those of each segment take turns; None where they do not.
     """
 
     segments: tuple[Segment, ...]
     arrays: dict[Sym, str]
     lengths: dict[Sym, int]
     size: int
-    strips: Strips | None = None
+    strips: tuple[Strips | None, ...]
 
     @property
     def single(self) -> bool:
         """Whether the body stays in one loop."""
-        return len(self.segments) == 1 and self.strips is None
+        return self.strips == (None,)
 
 
 def blocks_of(context: Context, kept: int = 0, smallest: int = BLOCK // 4) -> Blocks:
@@ -74,13 +75,12 @@ def blocks_of(context: Context, kept: int = 0, smallest: int = BLOCK // 4) -> Bl
         context.expressions.features.add("straight")
     if len(segments) == 1:
         context.workunit = replace(context.workunit, body=segments[0].body)
-    apart = _strips(context, segments) if context.independent else None
     take, names = context.unique.take, context.names
     arrays = {sym: take(f"{names[sym]}_block") for sym in expansion(segments)}
-    single = len(segments) == 1 and apart is None
-    sizes = (LONG_BLOCK,) * (single and _is_long(context, kept)) + (BLOCK, BLOCK // 2)
-    fitting = (n for n in sizes if n * kept <= BLOCK_BYTES)
     lengths = {sym: length for sym, length in lengths.items() if sym in arrays}
+    apart = tuple(_strips(context, segment, arrays, lengths) for segment in segments)
+    sizes = (LONG_BLOCK,) * (apart == (None,) and _is_long(context, kept)) + (BLOCK, BLOCK // 2)
+    fitting = (n for n in sizes if n * kept <= BLOCK_BYTES)
     return Blocks(segments, arrays, lengths, max(next(fitting, smallest), smallest), apart)
 
 
@@ -94,23 +94,26 @@ def _is_long(context: Context, kept: int) -> bool:
     return scalars > VECTOR_REGISTERS and kept * LONG_BLOCK <= BLOCK_BYTES // 4
 
 
-def _strips(context: Context, segments: tuple[Segment, ...]) -> Strips | None:
-    if len(segments) > 1:
+def _strips(
+    context: Context, segment: Segment, arrays: dict[Sym, str], lengths: dict[Sym, int]
+) -> Strips | None:
+    if not context.independent:
         return None
-    parts = _parts(context, segments[0].body)
-    return None if parts is None else strips_of(context, parts)
+    parts = _parts(context, segment)
+    return None if parts is None else strips_of(context, parts, arrays, lengths)
 
 
-def _parts(context: Context, body: Body) -> tuple[Segment, ...] | None:
+def _parts(context: Context, segment: Segment) -> tuple[Segment, ...] | None:
     """See `strips.strips`."""
-    given = frozenset(param.sym for param in context.workunit.params)
-    sums = (accumulator.sym for accumulator in context.workunit.accumulators)
-    return strips(body, _aliased(context), given, sums)
+    workunit = context.workunit
+    given = frozenset(param.sym for param in workunit.params) - assigned(workunit.body)
+    sums = (accumulator.sym for accumulator in workunit.accumulators)
+    return strip_parts(segment, _aliased(context), given, sums)
 
 
 def _has_long_trips(context: Context) -> bool:
     """Whether loops take vectors of iterations: more than what is around them would gain."""
-    parts = _parts(context, context.workunit.body) or ()
+    parts = _parts(context, Segment(context.workunit.body, True)) or ()
     return any(part.vector and any(map(is_long, part.body)) for part in parts)
 
 
@@ -150,25 +153,27 @@ def _alone(body: Body, depth: int) -> list[str]:
 
 
 def array_lines(blocks: Blocks, depth: int) -> list[str]:
-    """The declarations of the arrays between segments."""
-    if blocks.strips is not None:
-        return cpp_strips.memory_lines(blocks.strips, depth)
-    return [
+    """The declarations of the arrays between segments, and of those within strips."""
+    lines = [
         f"{INDENT * depth}alignas(64) {sym.dtype.cpp} "
         f"{name}[{blocks.size * blocks.lengths.get(sym, 1)}];"
         for sym, name in blocks.arrays.items()
     ]
+    for strips in filter(None, blocks.strips):
+        lines += cpp_strips.memory_lines(strips, depth)
+    return lines
 
 
 def segment_loops(
     context: Context, blocks: Blocks, axis: int, depth: int, print_body: PrintBody
 ) -> list[str]:
     """The loops over `count` iterations of an axis from `at`, one for each segment."""
-    if blocks.strips is not None:
-        return strip_loops(context, blocks.strips, axis, depth, print_body)
     indent = INDENT * depth
     lines: list[str] = []
-    for segment in blocks.segments:
+    for segment, apart in zip(blocks.segments, blocks.strips, strict=True):
+        if apart is not None:
+            lines += strip_loops(context, apart, axis, depth, print_body)
+            continue
         changed = assigned(segment.body)
         lines += context.ivdep(depth)
         lines.append(f"{indent}for (int64_t step = 0; step < count; ++step) {{")

@@ -42,7 +42,7 @@ def _function(context: Context, name: str) -> str:
         lines, bounds = box_bounds(context)
         parameters = ["const int64_t* begin", "const int64_t* end"]
     blocks = blocks_of(context)
-    views = cpp_stream.streamed(context) if blocks.strips is None else []
+    views = [] if any(blocks.strips) else cpp_stream.streamed(context)
     if views:
         lines += cpp_stream.streaming_nest(context, blocks, views, bounds)
     else:

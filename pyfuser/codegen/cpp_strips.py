@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from pyfuser.codegen.cpp_context import Context
 from pyfuser.codegen.cpp_statements import INDENT
-from pyfuser.codegen.segments import Segment, expansion
+from pyfuser.codegen.segments import Segment, expansion, is_zero
 from pyfuser.codegen.strips import is_long
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Body, Declare, DeclareArray, For, Stmt, Sym
+from pyfuser.ir.nodes import Body, Const, Declare, DeclareArray, For, Stmt, Store, Sym
 from pyfuser.ir.visit import assigned
 from pyfuser.plan.plan import STRIP
 
@@ -23,38 +23,47 @@ PrintBody = Callable[[Body, int], list[str]]
 class Strips:
     """The parts that the iterations of a strip take in turn.
 
-    The memory between parts: `scalars` has the array of each local, with an element an iteration;
-    `rows` that of each local array, with the array's length an iteration.
+    The memory between parts: `arrays` has the array of each local, with an element an iteration;
+    of a local array in `lengths` it has so many. Those in `shared` belong to the whole block.
     """
 
     parts: tuple[Segment, ...]
-    scalars: dict[Sym, str]
-    rows: dict[Sym, tuple[str, int]]
+    arrays: dict[Sym, str]
+    lengths: dict[Sym, int]
+    shared: frozenset[Sym]
+
+    def place(self, sym: Sym, lane: str | None) -> str:
+        """Which element, or row, of a local's array has an iteration; None: that of `step`."""
+        if sym in self.shared:
+            return "step" if lane is None else f"strip + {lane}"
+        return "step - strip" if lane is None else lane
 
 
-def strips_of(context: Context, parts: tuple[Segment, ...]) -> Strips:
-    """Names for the memory between parts (see `strips.strips`)."""
-    lengths = {
+def strips_of(
+    context: Context, parts: tuple[Segment, ...], arrays: dict[Sym, str], lengths: dict[Sym, int]
+) -> Strips:
+    """Names for the memory between parts (see `strips.strips`).
+
+    `arrays` and `lengths`: what passes between the segments of the whole body.
+    """
+    own = {
         stmt.sym: len(stmt.values)
         for part in parts
         for stmt in part.body
         if isinstance(stmt, DeclareArray)
     }
     take, names = context.unique.take, context.names
-    passed = expansion(parts)
-    return Strips(
-        parts,
-        {s: take(f"{names[s]}_strip") for s in passed if s not in lengths},
-        {s: (take(f"{names[s]}_strip"), lengths[s]) for s in passed if s in lengths},
-    )
+    new = {s: take(f"{names[s]}_strip") for s in expansion(parts) if s not in arrays}
+    lengths = lengths | {sym: length for sym, length in own.items() if sym in new}
+    return Strips(parts, arrays | new, lengths, frozenset(arrays))
 
 
 def memory_lines(strips: Strips, depth: int) -> list[str]:
     """The declarations of the memory between parts."""
-    lines = [(sym, name, STRIP) for sym, name in strips.scalars.items()]
-    lines += [(sym, name, STRIP * length) for sym, (name, length) in strips.rows.items()]
     return [
-        f"{INDENT * depth}alignas(64) {sym.dtype.cpp} {name}[{size}];" for sym, name, size in lines
+        f"{INDENT * depth}alignas(64) {sym.dtype.cpp} {name}[{STRIP * strips.lengths.get(sym, 1)}];"
+        for sym, name in strips.arrays.items()
+        if sym not in strips.shared
     ]
 
 
@@ -81,6 +90,14 @@ def strip_loops(
     return [*lines, f"{indent}}}"]
 
 
+def _stores(stmt: DeclareArray) -> list[Stmt]:
+    """What gives a local array its first values."""
+    return [
+        Store(stmt.sym, (Const(cell, DType.INT64),), value)
+        for cell, value in enumerate(stmt.values)
+    ]
+
+
 class _Printer:
     def __init__(self, context: Context, strips: Strips, axis: int) -> None:
         self.context = context
@@ -95,21 +112,24 @@ class _Printer:
             f"{INDENT * depth}for (int64_t step = strip; step < strip + lanes; ++step) {{",
             f"{inner}const int64_t {self.counter} = at + step;",
             *self.context.narrowed(depth + 1),
-            *self._arrivals(part, "step - strip", depth + 1),
+            *self._arrivals(part, None, depth + 1),
         ]
         body: list[Stmt] = []
         for stmt in part.body:
-            if isinstance(stmt, DeclareArray) and stmt.sym in self.strips.rows:
-                name, (array, length) = self.context.names[stmt.sym], self.strips.rows[stmt.sym]
-                kind = stmt.sym.dtype.cpp
-                lines.append(f"{inner}{kind}* const {name} = {array} + {length} * (step - strip);")
-                lines.append(
-                    f"{inner}for (int cell = 0; cell < {length}; ++cell) {name}[cell] = {kind}();"
-                )
+            if isinstance(stmt, DeclareArray) and stmt.sym in self.strips.lengths:
+                name, length = self.context.names[stmt.sym], len(stmt.values)
+                lines.append(inner + self._row(stmt.sym, None))
+                if all(map(is_zero, stmt.values)):
+                    lines.append(
+                        f"{inner}for (int cell = 0; cell < {length}; ++cell) "
+                        f"{name}[cell] = {stmt.sym.dtype.cpp}();"
+                    )
+                else:
+                    body += _stores(stmt)
             else:
                 body.append(stmt)
         lines += print_body(tuple(body), depth + 1)
-        lines += self._departures(part, "step - strip", depth + 1)
+        lines += self._departures(part, None, depth + 1)
         return [*lines, f"{INDENT * depth}}}"]
 
     def jammed(self, part: Segment, depth: int) -> list[str]:
@@ -175,21 +195,28 @@ class _Printer:
             if sym is not self.index and sym.dtype is not DType.INT64
         ]
 
-    def _arrivals(self, part: Segment, lane: str, depth: int) -> list[str]:
+    def _arrivals(self, part: Segment, lane: str | None, depth: int) -> list[str]:
         lines, changed = [], assigned(part.body)
         for sym in part.arriving:
-            name, kind = self.context.names[sym], sym.dtype.cpp
-            if sym in self.strips.rows:
-                array, length = self.strips.rows[sym]
-                lines.append(f"{kind}* const {name} = {array} + {length} * ({lane});")
+            if sym in self.strips.lengths:
+                lines.append(self._row(sym, lane))
             else:
-                const = "" if sym in changed else "const "
-                lines.append(f"{const}{kind} {name} = {self.strips.scalars[sym]}[{lane}];")
+                kind = ("" if sym in changed else "const ") + sym.dtype.cpp
+                lines.append(f"{kind} {self.context.names[sym]} = {self._element(sym, lane)};")
         return [INDENT * depth + line for line in lines]
 
-    def _departures(self, part: Segment, lane: str, depth: int) -> list[str]:
+    def _departures(self, part: Segment, lane: str | None, depth: int) -> list[str]:
         return [
-            f"{INDENT * depth}{self.strips.scalars[sym]}[{lane}] = {self.context.names[sym]};"
+            f"{INDENT * depth}{self._element(sym, lane)} = {self.context.names[sym]};"
             for sym in part.leaving
-            if sym in self.strips.scalars
+            if sym not in self.strips.lengths
         ]
+
+    def _element(self, sym: Sym, lane: str | None) -> str:
+        return f"{self.strips.arrays[sym]}[{self.strips.place(sym, lane)}]"
+
+    def _row(self, sym: Sym, lane: str | None) -> str:
+        """The declaration of an iteration's own array, which is a part of the strip's."""
+        array, length = self.strips.arrays[sym], self.strips.lengths[sym]
+        place = self.strips.place(sym, lane)
+        return f"{sym.dtype.cpp}* const {self.context.names[sym]} = {array} + {length} * ({place});"

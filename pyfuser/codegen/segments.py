@@ -12,7 +12,7 @@ applications to parallel and sequential code generation" (1993).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from pyfuser.codegen.cpp_cost import body_cost
@@ -247,9 +247,13 @@ def _with_operands(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
     return stmt
 
 
-def cheap_declarations(body: Body) -> dict[Sym, Declare]:
-    """Declarations that are cheap functions of indices and scalar arguments alone."""
-    changing, local = assigned(body), set(declared(body))
+def cheap_declarations(body: Body, passed: Iterable[Sym] = ()) -> dict[Sym, Declare]:
+    """Declarations that are cheap functions of indices and scalar arguments alone.
+
+    passed: locals that come from what stands before the body, or that what comes after it uses
+    and may change.
+    """
+    changing, local = {*assigned(body), *passed}, {*declared(body), *passed}
     result: dict[Sym, Declare] = {}
     for stmt in body:
         if not isinstance(stmt, Declare) or stmt.value is None or stmt.sym in changing:
@@ -349,26 +353,30 @@ def _greedy(kinds: Sequence[bool], before: Sequence[set[int]], kind: bool) -> li
 
 
 def expanded(
-    parts: Sequence[Body], kinds: Sequence[bool], repeated: dict[Sym, Declare]
+    parts: Sequence[Body],
+    kinds: Sequence[bool],
+    repeated: dict[Sym, Declare],
+    arriving: Iterable[Sym] = (),
+    leaving: Iterable[Sym] = (),
 ) -> tuple[Segment, ...]:
-    """Segments with what passes between them."""
+    """Segments with what passes between them, `arriving` at the first and `leaving` the last."""
     used = [_mentioned(part) for part in parts]
-    local = {
+    known, wanted = set(arriving), set(leaving)  # locals declared so far, and used afterwards
+    local = known | {
         stmt.sym
         for part in parts
         for stmt in part
         if isinstance(stmt, (nodes.Declare, nodes.DeclareArray, nodes.Scratch))
     }
     segments = []
-    known: set[Sym] = set()  # locals declared so far
     for n, part in enumerate(parts):
         reads, writes = used[n]
-        later = set[Sym]().union(*(r | w for r, w in used[n + 1 :]))
-        arriving = sorted((reads | writes) & known, key=lambda sym: sym.uid)
-        leaving = sorted(writes & local & later, key=lambda sym: sym.uid)
+        later = wanted.union(*(r | w for r, w in used[n + 1 :]))
+        before = sorted((reads | writes) & known, key=lambda sym: sym.uid)
+        after = sorted(writes & local & later, key=lambda sym: sym.uid)
         known |= writes & local
         body = (*_needed(part, repeated), *part)
-        segments.append(Segment(body, kinds[n], tuple(arriving), tuple(leaving)))
+        segments.append(Segment(body, kinds[n], tuple(before), tuple(after)))
     return tuple(segments)
 
 

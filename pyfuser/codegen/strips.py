@@ -15,7 +15,8 @@ one strip a vector. g++ would do neither, as sums in order keep it from vectoris
 and branches and subscripts of subscripts from vectorising along the iterations.
 
 Loops are distributed as in `segments`; locals between the parts become arrays with an element for
-each iteration of the strip, and local arrays get a row for each.
+each iteration of the strip, and local arrays get a row for each. A body that is cut into segments
+has strips in each of them.
 """
 
 from __future__ import annotations
@@ -32,12 +33,11 @@ from pyfuser.codegen.segments import (
     dependences,
     expanded,
     grouped,
-    is_zero,
     may_interleave,
 )
 from pyfuser.codegen.vectorisable import vectorises
 from pyfuser.ir import nodes
-from pyfuser.ir.nodes import Body, DeclareArray, Expr, For, Stmt, Sym
+from pyfuser.ir.nodes import DeclareArray, Expr, For, Stmt, Sym
 from pyfuser.ir.visit import all_expressions, assigned, declared, expressions, statements
 from pyfuser.plan.plan import STRIP
 
@@ -72,31 +72,30 @@ _STRAIGHT = (nodes.Declare, nodes.Assign, nodes.Store, nodes.Update, nodes.If)
 
 
 def strips(
-    body: Body, aliased: frozenset[Sym], given: frozenset[Sym], sums: Iterable[Sym]
+    segment: Segment, aliased: frozenset[Sym], given: frozenset[Sym], sums: Iterable[Sym]
 ) -> tuple[Segment, ...] | None:
     """The parts that the iterations of a strip take in turn; None if none of their loops waits.
 
-    `aliased` are the views that may overlap one another, `given` the parameters (but not the
-    indices), `sums` the accumulators.
+    `aliased` are the views that may overlap one another, `given` the parameters that no segment
+    changes (but not the indices), `sums` the accumulators.
     """
+    body = segment.body
     if len(body) > MAX_STATEMENTS or not may_interleave(body):
         return None
     changing = frozenset(assigned(body))
     local = [stmt for stmt in body if isinstance(stmt, DeclareArray)]
-    if any(_starts_at_values(stmt) for stmt in local):
-        return None
     if any(isinstance(stmt, nodes.Scratch) for stmt in statements(body)):
         return None
     if STRIP * sum(len(s.values) * s.sym.dtype.size for s in local) > STRIP_BYTES:
         return None
-    again = cheap_declarations(body)
+    again = cheap_declarations(body, (*segment.arriving, *segment.leaving))
     units = [s for s in body if not (isinstance(s, nodes.Declare) and s.sym in again)]
     syms = _Syms(
-        changing.union(declared(body)),
+        changing.union(declared(body), segment.arriving),
         changing,
         given - changing,
         frozenset(sums),
-        frozenset(stmt.sym for stmt in local),
+        frozenset((*segment.arriving, *(stmt.sym for stmt in local))),
     )
     kinds = [_waits(stmt, syms) for stmt in units]
     if not any(kinds):
@@ -107,12 +106,8 @@ def strips(
         for _, alike in groupby(group, lambda n: kinds[n] and is_long(units[n]))
     ]
     parts = [tuple(units[n] for n in group) for group in groups]
-    return expanded(parts, [kinds[group[0]] for group in groups], again)
-
-
-def _starts_at_values(stmt: DeclareArray) -> bool:
-    """Whether a local array starts with anything but zeros."""
-    return any(value != stmt.values[0] or not is_zero(value) for value in stmt.values)
+    waiting = [kinds[group[0]] for group in groups]
+    return expanded(parts, waiting, again, segment.arriving, segment.leaving)
 
 
 def is_long(loop: Stmt) -> bool:
@@ -173,7 +168,7 @@ def _waits(stmt: Stmt, syms: _Syms) -> bool:
     outer = assigned(stmt.body) - set(declared(stmt.body))
     read = {e.sym for e in found if isinstance(e, nodes.Read)}
     read |= {s.target for s in parts if isinstance(s, nodes.Update)}
-    return bool(outer) and not outer & syms.sums and outer <= read
+    return bool(outer & read) and not outer & syms.sums
 
 
 def _is_step(step: Expr) -> bool:

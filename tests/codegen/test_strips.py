@@ -93,8 +93,37 @@ def own_array(i, x, y, m):
     y[i][0] = total + parts[1]
 
 
+def values_first(i, x, y, m):
+    weights: List[float] = [0.25, 0.5, 0.25]
+    total: float = 0.0
+    for j in range(m):
+        total += x[i][j] * weights[j % 3]
+    y[i][0] = total
+
+
+def values_of_its_own(i, x, y, m):
+    first: float = x[i][0]
+    ends: List[float] = [first, 2.0 * first, 0.0]
+    total: float = 0.0
+    for j in range(m):
+        total = 0.5 * total + ends[j % 3]
+        ends[j % 3] = x[i][j]
+    y[i][0] = total + ends[1]
+
+
+def kept(i, x, y, m):
+    total: float = 0.0
+    last: float = 0.0
+    for j in range(m):
+        total += x[i][j]
+        last = x[i][m - 1 - j] + 1.0
+    y[i][0] = total - last
+
+
 @pytest.mark.parametrize("n", SIZES)
-@pytest.mark.parametrize("work", [normalise, prefix, polynomial, own_array])
+@pytest.mark.parametrize(
+    "work", [normalise, prefix, polynomial, own_array, values_first, values_of_its_own, kept]
+)
 def test_iterations_compute_what_they_did(work: Callable[..., None], n: int) -> None:
     def arguments() -> list[Any]:
         given = [table(n), table(n, 1), M]
@@ -185,16 +214,15 @@ def counted(i, x, y, m):
     y[i][1] = total
 
 
-def values_first(i, x, y, m):
-    weights: List[float] = [0.25, 0.5, 0.25]
-    total: float = 0.0
+def never_waits(i, x, y, m):
+    last: float = 0.0
     for j in range(m):
-        total += x[i][j] * weights[j % 3]
-    y[i][0] = total
+        last = x[i][j]
+    y[i][0] = last
 
 
 @pytest.mark.parametrize(
-    "work", [own_trips, changing_trips, no_sum, until, nested, counted, values_first]
+    "work", [own_trips, changing_trips, no_sum, until, nested, counted, never_waits]
 )
 def test_other_loops_stay_one_iteration_after_the_other(work: Callable[..., None]) -> None:
     given = case(work, [30], lambda: [table(30), table(30, 1), M])
