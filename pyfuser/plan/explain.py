@@ -14,7 +14,7 @@ Text = TypeVar("Text")
 
 _WHY = {
     "space": "they run over different iteration or execution spaces",
-    "pattern": "their patterns (for, reduce, scan) cannot share a loop",
+    "pattern": "a scan, or a reduction that does not only add, shares a loop with no other call",
     "scalar": "the second takes the first one's result as an argument",
     "order": "the bits of their sums depend on different orders of additions",
     "opaque": "one has an effect whose order must be kept (printf)",
