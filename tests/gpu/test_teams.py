@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import re
 from collections.abc import Callable
@@ -150,6 +151,7 @@ def goes_wrong(tested: Case, change: Callable[[str], str], folder: Path) -> bool
     expected, results = tested.interpreted()
 
     def run() -> None:
+        faulthandler.disable()  # to be ended is no news
         for seed in range(4):
             arguments, actual = emulated.run("it", seed)
             if actual != results or not all(map(np.array_equal, arguments, expected)):
