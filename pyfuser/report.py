@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from pyfuser.analysis.dependences import Dependence, Kind
-from pyfuser.codegen import pykokkos
+from pyfuser.codegen import cpp_stream, pykokkos
 from pyfuser.codegen.cpp_split import MIDDLE
 from pyfuser.codegen.order import loop_order, walks
 from pyfuser.codegen.spec import spec_of
@@ -119,7 +119,7 @@ def _streamed(kernel: Kernel, before: Kernel) -> list[Sym]:
     return [
         slots[slot].sym
         for slot, view in zip(kernel.slots, spec.views, strict=True)
-        if view is not None and view.streamed
+        if view is not None and view.streamed and cpp_stream.is_light(spec.workunit.body)
     ]
 
 

@@ -231,3 +231,17 @@ def test_results_of_a_loop_that_is_split_arrive(n: int) -> None:
     assert np.array_equal(y, 2 * x)
     assert np.array_equal(z[1:-1], 2 * x[1:-1] + 1)
     assert z[0] == z[-1] == 5
+
+
+@pk.workunit
+def costly(i, y, x):
+    y[i] = pk.sqrt(x[i]) / (x[i] + 1) + pk.sqrt(x[i] + 2)
+
+
+def test_loops_that_compute_do_not() -> None:
+    x, result = pk.View([300], pk.double), pk.View([300], pk.double)
+    with pyfuser.fusing():
+        pk.parallel_for(300, costly, y=result, x=x)
+    (launch,) = driver.FLUSHES[-1].program.launches
+    assert "pf_stream" not in emit(launch.launchable.spec)
+    assert "past the caches" not in str(pyfuser.explain())
