@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from pyfuser.analysis.dependences import Dependence, Kind
-from pyfuser.codegen import cpp_stream, pykokkos
+from pyfuser.codegen import pykokkos
 from pyfuser.codegen.cpp_split import MIDDLE
 from pyfuser.codegen.order import loop_order, walks
 from pyfuser.codegen.spec import spec_of
@@ -86,7 +86,7 @@ def _groups(flush: Flush, calls: list[CallReport]) -> Iterable[GroupReport]:
     swept = {place for sweep in program.plan.sweeps for place in sweep.groups}
     pairs = zip(groups, shapes, program.kernels, strict=True)
     for place, (group, shape, kernel) in enumerate(pairs):
-        before = fuse(shape)
+        before, ready = fuse(shape), specialise(kernel)
         names = _Names(flush, group.calls, before)
         stores, loads = _stores(before.workunit), _loads(before.workunit)
         stores.subtract(_renamed(_stores(kernel.workunit), kernel, before))
@@ -102,24 +102,24 @@ def _groups(flush: Flush, calls: list[CallReport]) -> Iterable[GroupReport]:
             modelled=group_cost(trace, group.calls),
             modelled_unfused=sum(group_cost(trace, (n,)) for n in group.calls),
             measured=measured.get(group.calls),
-            order=_order(specialise(kernel), before, names),
+            order=_order(ready, before, names),
             coarsened=_coarsened(program.plan, group, calls),
             guarded=_guarded(program.plan, group, calls),
             split=kernel.pattern == "for" and group.calls[0] in split,
             registers=registers.get(group.calls, ""),
-            streamed=names.of(_streamed(kernel, before)) if place not in swept else (),
+            streamed=names.of(_streamed(ready, before)) if place not in swept else (),
             boxed=tuple(dict.fromkeys(calls[n].name for n in group.calls if n in boxed)),
         )
 
 
 def _streamed(kernel: Kernel, before: Kernel) -> list[Sym]:
-    """The views that a kernel stores past the caches, by their names before it was optimised."""
+    """The views that a specialised kernel stores past the caches, as they were called before."""
     slots = dict(zip(before.slots, before.workunit.params, strict=True))
-    spec = spec_of(specialise(kernel))
+    spec = spec_of(kernel)
     return [
         slots[slot].sym
         for slot, view in zip(kernel.slots, spec.views, strict=True)
-        if view is not None and view.streamed and cpp_stream.is_light(spec.workunit.body)
+        if view is not None and view.streamed
     ]
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
-from pyfuser.codegen.spec import KernelSpec
 from pyfuser.ir import nodes
 from pyfuser.ir.maths import FUNCTIONS
 from pyfuser.ir.nodes import Body, Expr, Sym
 from pyfuser.ir.visit import child_expressions
+
+if TYPE_CHECKING:
+    from pyfuser.codegen.spec import KernelSpec
 
 WORTH_A_THREAD = 32768
 """Additions (some 10 us) per thread; starting a team costs a few microseconds."""

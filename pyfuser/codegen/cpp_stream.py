@@ -10,19 +10,12 @@ from __future__ import annotations
 
 from pyfuser.codegen.cpp_blocks import Blocks, array_lines, segment_loops
 from pyfuser.codegen.cpp_context import Bounds, Context, closed, outer_loops
-from pyfuser.codegen.cpp_cost import body_cost
 from pyfuser.codegen.cpp_statements import INDENT
-from pyfuser.ir.nodes import Body, Read, Store, Sym
+from pyfuser.ir.nodes import Read, Store, Sym
 from pyfuser.ir.visit import statements
-
-LIGHT = 8
-"""Additions in an iteration, at most: a map of two took 0.7 to 0.85 of its time on two cores, and
-one of eight calls with a square root 1.1 times, as the way over the array is work as well."""
 
 BYTES = 8192
 """What the results of a block may take: a part of the first-level cache."""
-
-LOCALS = frozenset({"at", "count", "left", "step"})
 
 PRELUDE = """\
 #if defined(__GNUC__) && !defined(__clang__) && defined(__AVX512F__)
@@ -66,8 +59,6 @@ static inline void pf_streamed() {
 
 def streamed(context: Context) -> list[Sym]:
     """The views whose results take that way. All their stores are at the iteration's indices."""
-    if not is_light(context.workunit.body):
-        return []
     own = tuple(Read(sym) for sym in context.workunit.indices)
     stores = [s for s in statements(context.workunit.body) if isinstance(s, Store)]
     return [
@@ -77,11 +68,6 @@ def streamed(context: Context) -> list[Sym]:
         and view.streamed
         and all(s.indices == own for s in stores if s.view == param.sym)
     ]
-
-
-def is_light(body: Body) -> bool:
-    """Whether memory is what a loop waits for."""
-    return body_cost(body) <= LIGHT
 
 
 def streaming_nest(

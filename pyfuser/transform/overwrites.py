@@ -39,6 +39,8 @@ def mark_streamed(kernel: Kernel, leaving: frozenset[int]) -> Kernel:
 
     leaving: the clusters that do. All stores to such a view are at the indices.
     """
+    if not leaving:
+        return kernel
     own = tuple(Read(sym) for sym in kernel.workunit.indices)
     elsewhere = {
         stmt.view
@@ -46,11 +48,11 @@ def mark_streamed(kernel: Kernel, leaving: frozenset[int]) -> Kernel:
         if isinstance(stmt, Store) and stmt.indices != own
     }
     places = []
-    for place in kernel.overwrites if leaving else ():
+    for place in kernel.overwrites:
         shape, sym = kernel.shapes[place], kernel.workunit.params[place].sym
         if isinstance(shape, RegionShape) and shape.cluster in leaving and sym not in elsewhere:
             places.append(place)
-    return replace(kernel, streamed=tuple(places)) if places else kernel
+    return replace(kernel, streamed=tuple(places))
 
 
 @lru_cache(maxsize=1024)
