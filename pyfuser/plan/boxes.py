@@ -80,9 +80,7 @@ def over_rows_and_columns(trace: TraceShape) -> TraceShape:
     changed = {place: made for place, call in enumerate(trace.calls) if (made := _alone(call))}
     if not changed:
         return trace
-    changed |= _followers(trace, changed)
-    calls = [changed.get(place, call) for place, call in enumerate(trace.calls)]
-    return TraceShape(tuple(calls), trace.clusters)
+    return trace.with_calls(changed | _followers(trace, changed))
 
 
 def _followers(trace: TraceShape, changed: Mapping[int, CallShape]) -> dict[int, CallShape]:

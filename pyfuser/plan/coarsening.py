@@ -75,11 +75,7 @@ def planned(trace: TraceShape, capabilities: Capabilities = ALL) -> Planned:
 
 def coarsened(trace: TraceShape, factors: Mapping[int, int]) -> TraceShape:
     """The trace with calls (their places) of so many times fewer iterations."""
-    calls = [
-        coarsened_call(call, factors[place]) if place in factors else call
-        for place, call in enumerate(trace.calls)
-    ]
-    return TraceShape(tuple(calls), trace.clusters)
+    return trace.with_calls({n: coarsened_call(trace.calls[n], f) for n, f in factors.items()})
 
 
 @lru_cache(maxsize=1024)

@@ -109,11 +109,7 @@ def _hull(spaces: Sequence[Space]) -> Space:
 
 def over_hulls(trace: TraceShape, hulls: Mapping[int, Space]) -> TraceShape:
     """The trace with calls (their places) over larger boxes, guarded by their own."""
-    calls = [
-        guarded_call(call, hulls[place]) if place in hulls else call
-        for place, call in enumerate(trace.calls)
-    ]
-    return TraceShape(tuple(calls), trace.clusters)
+    return trace.with_calls({n: guarded_call(trace.calls[n], hull) for n, hull in hulls.items()})
 
 
 @lru_cache(maxsize=1024)

@@ -6,7 +6,7 @@ Buffers are numbered by cluster: a maximal set of arguments whose memory is conn
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from pyfuser.ir.dtypes import DType
@@ -84,6 +84,11 @@ class TraceShape:
         )
         self._distinct = tuple(numbers)
         self._hash = hash((self.kinds, self._distinct, clusters))
+
+    def with_calls(self, changed: Mapping[int, CallShape]) -> TraceShape:
+        """The trace with other calls at some places."""
+        calls = [changed.get(place, call) for place, call in enumerate(self.calls)]
+        return TraceShape(tuple(calls), self.clusters)
 
     def __eq__(self, other: object) -> bool:
         return (
