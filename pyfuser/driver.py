@@ -40,6 +40,7 @@ from pyfuser.plan.boxes import planned
 from pyfuser.plan.plan import Group, Plan
 from pyfuser.salvage import separate, stuck_error
 from pyfuser.settings import SETTINGS
+from pyfuser.trace.asked import Place, asked_for
 from pyfuser.trace.call import Call, buffers_of
 from pyfuser.trace.images import USE, give_to_host, has_foreign
 from pyfuser.trace.shape import TraceShape, shape_of
@@ -78,11 +79,12 @@ class Program:
 class Flush:
     """One flush that ran, for `explain`: its program, and each call's label, code and line.
 
-    copied: bytes that it copied to GPUs, and back.
+    asked: what it ran for. copied: bytes that it copied to GPUs, and back.
     """
 
     program: Program
     calls: tuple[tuple[str | None, CodeType, int], ...]
+    asked: Place
     copied: list[int] = field(default_factory=lambda: [0, 0])
 
 
@@ -255,7 +257,8 @@ def _settle(
 
 def _remember(program: Program, calls: Sequence[Call]) -> Flush:
     """Keep what `explain` tells of this flush; it holds no data."""
-    FLUSHES.append(Flush(program, tuple([(call.label, call.code, call.line) for call in calls])))
+    places = tuple([(call.label, call.code, call.line) for call in calls])
+    FLUSHES.append(Flush(program, places, asked_for()))
     if len(FLUSHES) > MAX_FLUSHES:
         del FLUSHES[0]
     return FLUSHES[-1]

@@ -26,6 +26,7 @@ from pyfuser.plan.explain import (
 )
 from pyfuser.plan.plan import Group, Plan, Rejection, Sweep
 from pyfuser.plan.profit import bytes_moved, group_cost, sweep_cost
+from pyfuser.trace.call import Space
 from pyfuser.trace.shape import RegionShape, TraceShape
 from pyfuser.transform.fuse import fuse
 from pyfuser.transform.group import group_shapes
@@ -72,7 +73,15 @@ def explanation(covered: Sequence[Flush], source: bool = False) -> Explanation:
         tuple(unrecorded),
         to_device,
         to_host,
+        tuple(_asked(covered)),
     )
+
+
+def _asked(covered: Sequence[Flush]) -> Iterable[str]:
+    """Where the program waited, and why."""
+    for (file, line, why), count in Counter(flush.asked for flush in covered).items():
+        where = f"{short_path(file)}:{line}: " if line else ""
+        yield f"flushed {f'{count} times, ' if count > 1 else ''}by {where}{why}"
 
 
 def _groups(flush: Flush, calls: list[CallReport]) -> Iterable[GroupReport]:
@@ -293,6 +302,8 @@ def _rejection(flush: Flush, calls: list[CallReport], rejection: Rejection) -> R
     if dependence is not None:
         location = dependence.second_location or dependence.first_location
         detail = _accesses(dependence)
+    if rejection.reason == "space":
+        detail = _spaces(flush, rejection)
     plan = flush.program.plan
     home = {n: place for place, group in enumerate(plan.groups) for n in group.calls}
     before, after = sorted((home[rejection.first], home[rejection.second]))
@@ -302,6 +313,20 @@ def _rejection(flush: Flush, calls: list[CallReport], rejection: Rejection) -> R
         if declined.place == after and before in declined.groups:
             message += f"; no sweep: {declined.why}"
     return RejectionReport(first, second, rejection.reason, message, location, same_sweep)
+
+
+def _spaces(flush: Flush, rejection: Rejection) -> str:
+    """The iteration spaces of two calls, or the execution spaces if these differ."""
+    one, other = (flush.program.trace.calls[n].space for n in (rejection.first, rejection.second))
+    if one.execution != other.execution:
+        return f": {one.execution} and {other.execution}"
+    return f": {_box(one)} and {_box(other)}"
+
+
+def _box(space: Space) -> str:
+    """An iteration space as intervals."""
+    pairs = zip(space.begin, space.end, strict=True)
+    return " x ".join(f"[{begin:,}, {end:,})" for begin, end in pairs)
 
 
 _SWEEPABLE = frozenset({"flow", "anti", "output", "unknown-access", "space", "pattern"})

@@ -14,11 +14,18 @@ from pyfuser import driver
 from pyfuser.errors import ArgumentError
 from pyfuser.frontends import modes
 from pyfuser.frontends.embedded import pykokkos as pk
+from pyfuser.plan.explain import short_path
+from pyfuser.trace.tracer import MAX_CALLS
 
 
 @pk.workunit
 def add(i, x, value):
     x[i] += value
+
+
+@pk.workunit
+def total_of(i, acc, x):
+    acc += x[i]
 
 
 @pyfuser.fuse
@@ -277,3 +284,59 @@ def test_explain_tells_what_launches_took() -> None:
     assert group.measured is not None and group.measured > 0.0
     assert 0.0 < group.modelled < group.modelled_unfused
     assert "\n    measured " in str(pyfuser.explain())
+
+
+def line_here() -> int:
+    """The number of the caller's line."""
+    return sys._getframe(1).f_lineno
+
+
+def test_explain_tells_what_a_flush_ran_for() -> None:
+    x = pk.View([100], pk.double)
+    with pyfuser.fusing():
+        pk.parallel_for(100, add, x=x, value=1.0)
+        x[0], line = 5.0, line_here()
+        where = f"{short_path(__file__)}:{line}"
+        assert pyfuser.explain().asked == (f"flushed by {where}: a View is read or written",)
+        total = pk.parallel_reduce(100, total_of, x=x)
+        value, line = float(total), line_here()
+        assert value == 104.0
+        assert pyfuser.explain().asked[0].endswith(f":{line}: a result is read")
+        for _ in range(2):
+            pk.parallel_for(100, add, x=x, value=1.0)
+            pyfuser.sync()
+        report = pyfuser.explain(2)
+    assert report.asked[0].startswith("flushed 2 times, by ")
+    assert report.asked[0].endswith(": pyfuser.sync()")
+    assert str(report).split("\n")[1] == report.asked[0]
+
+
+def test_explain_tells_that_no_more_calls_are_kept() -> None:
+    x = pk.View([4], pk.double)
+    with pyfuser.fusing():
+        for _ in range(MAX_CALLS + 1):
+            pk.parallel_for(4, add, x=x, value=1.0)
+        assert len(pyfuser.pending()) == 1
+        asked = pyfuser.explain(2).asked
+    assert asked[0].endswith("no more calls are kept")
+    assert asked[1].endswith("pyfuser.explain()")
+
+
+def test_explain_shows_spaces_that_differ() -> None:
+    x, y = pk.View([100], pk.double), pk.View([100], pk.double)
+    with pyfuser.fusing():
+        pk.parallel_for(100, add, x=x, value=1.0)
+        pk.parallel_for(pk.RangePolicy(90, 99), add, x=y, value=1.0)
+    (rejection,) = pyfuser.explain().rejections
+    assert "they run over different spaces: [0, 100) and [90, 99)" in rejection.message
+
+
+def test_calls_on_one_line_keep_the_workunit_s_names() -> None:
+    u, v = pk.View([100], pk.double), pk.View([100], pk.double)
+    with pyfuser.fusing():
+        # fmt: off
+        pk.parallel_for(100, add, x=u, value=1.0); pk.parallel_for(100, add, x=v, value=1.0)  # noqa: E702
+        # fmt: on
+        pk.parallel_for(100, add, x=u, value=2.0)
+    (group,) = pyfuser.explain().groups
+    assert group.removed_stores == {"x": 1}

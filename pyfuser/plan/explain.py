@@ -13,7 +13,7 @@ from pyfuser.units import seconds, size
 Text = TypeVar("Text")
 
 _WHY = {
-    "space": "they run over different iteration or execution spaces",
+    "space": "they run over different spaces",
     "pattern": "a scan, or a reduction that does not only add, shares a loop with no other call",
     "scalar": "the second takes the first one's result as an argument",
     "order": "the bits of their sums depend on different orders of additions",
@@ -143,6 +143,7 @@ class Explanation:
 
     unrecorded: calls of this process that an installed PyKokkos ran itself, each with the reason.
     copied_to_device, copied_to_host: bytes that the flushes moved between a GPU and the host.
+    asked: where the program waited for these calls, and why.
     """
 
     groups: tuple[GroupReport, ...]
@@ -153,6 +154,7 @@ class Explanation:
     unrecorded: tuple[str, ...] = ()
     copied_to_device: int = 0
     copied_to_host: int = 0
+    asked: tuple[str, ...] = ()
 
     @property
     def launches(self) -> int:
@@ -160,7 +162,7 @@ class Explanation:
         return len(self.groups) - sum(len(sweep.groups) - 1 for sweep in self.sweeps)
 
     def __str__(self) -> str:
-        lines = [self._headline()]
+        lines = [self._headline(), *self.asked]
         for title, facts, source, _ in self._folded_kernels():
             lines.append(f"\n{title}")
             lines += (f"    {line}" for line in (*facts, *source))
@@ -176,6 +178,7 @@ class Explanation:
         return explain_html.page(
             [
                 explain_html.line(self._headline()),
+                *map(explain_html.line, self.asked),
                 *(
                     explain_html.kernel(title, facts, [loop.source for loop in loops])
                     for title, facts, _, loops in short._folded_kernels()

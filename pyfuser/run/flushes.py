@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections import Counter
+from dataclasses import replace
 
 from pyfuser import driver, report
 from pyfuser.counters import COUNTERS
 from pyfuser.driver import Flush
 from pyfuser.plan.explain import short_path
-from pyfuser.run.guards import REASON
+from pyfuser.trace.asked import Place, asked_for
 from pyfuser.trace.tracer import Tracer
 
-_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 MAX_PROGRAMS = 64  # of which a report shows the kernels
-
-_ASKED = {
-    "parallel_for": "another thread, printf or code that is not rewritten could see its effect",
-    "parallel_reduce": "its result is a number",
-    "parallel_scan": "its result is a number",
-    "fence": "pk.fence()",
-    "sync": "pyfuser.sync()",
-}
-
-Place = tuple[str, int, str]
 
 
 class FlushLog:
@@ -44,7 +32,7 @@ class FlushLog:
 
     def flush(self, tracer: Tracer) -> None:
         """Count a flush, then run it."""
-        place = REASON.now or _asked_for()
+        place = asked_for()
         self.flushes[place] += 1
         self.calls[place] += len(tracer.calls)
         driver.flush(tracer)
@@ -65,22 +53,10 @@ class FlushLog:
             calls = self.calls[file, line, why]
             lines.append(f"  {where}{why} ({_times(count)}, {calls} calls)")
         for flush, count in self.programs.values():
-            lines.append(f"\n{_times(count)}: {report.explanation([flush], self.source)}")
+            told = replace(report.explanation([flush], self.source), asked=())
+            lines.append(f"\n{_times(count)}: {told}")
         return "\n".join(lines)
 
 
 def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
-
-
-def _asked_for() -> Place:
-    """Who asked, and by what, if no guard did."""
-    name = ""
-    frame = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        name = frame.f_code.co_name
-        frame = frame.f_back  # type: ignore[assignment]
-    if frame is None or name in ("run", "main", "<module>"):
-        return "", 0, "the end of the program"
-    why = _ASKED.get(name, "a View is read or written")
-    return frame.f_code.co_filename, frame.f_lineno, why

@@ -21,6 +21,7 @@ from pyfuser import driver
 from pyfuser.frontends.embedded.dispatch import parallel_for, watched_for
 from pyfuser.run.harmless import Names, Touches
 from pyfuser.run.watched import OUTER, TWINS, twin
+from pyfuser.trace.asked import REASON
 
 TRACER = driver.TRACER
 
@@ -75,18 +76,6 @@ def number_of(module: int, place: int) -> int:
 
 
 SITES = Sites()
-
-
-class Reason:
-    """Why the flush that runs now was asked for; None: by a View, a Future or the program."""
-
-    __slots__ = ("now",)
-
-    def __init__(self) -> None:
-        self.now: tuple[str, int, str] | None = None
-
-
-REASON = Reason()
 
 
 def before(number: int, *values: Any) -> None:
