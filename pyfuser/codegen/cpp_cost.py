@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pyfuser.ir import nodes
 from pyfuser.ir.maths import FUNCTIONS
 from pyfuser.ir.nodes import Body, Expr, Sym
+from pyfuser.ir.powers import power_of
 from pyfuser.ir.visit import child_expressions
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def _all(es: Iterable[Expr]) -> int:
 def _expression(e: Expr) -> int:
     own = 1
     if isinstance(e, nodes.Call):
-        own = FUNCTIONS[e.name].flops
+        own = FUNCTIONS["sqrt" if power_of(e) else e.name].flops
     elif isinstance(e, nodes.Load):
         own = 2
     elif isinstance(e, nodes.AtomicFetch):

@@ -16,6 +16,7 @@ from pyfuser.codegen.spec import UNIT, Access, ViewSpec
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Expr, Sym
+from pyfuser.ir.powers import power_of
 from pyfuser.ir.visit import sym_of
 
 PRIMARY, UNARY, PRODUCT, SUM, RELATION, EQUALITY, AND, OR, CONDITIONAL = range(9, 0, -1)
@@ -208,11 +209,12 @@ class Expressions:
             re, im = map(self.text, e.args)
             return f"{e.dtype.cpp}{{{re}, {im}}}", PRIMARY
         name, args = e.name, e.args
-        if name == "pow" and _is_two(args[1]) and not args[0].dtype.is_complex:
+        power = power_of(e)
+        if power:
             base = self.text(args[0], UNARY)
-            if isinstance(args[0], nodes.Read) and not self.products_apart:
+            if power == "square" and isinstance(args[0], nodes.Read) and not self.products_apart:
                 return f"{base} * {base}", PRODUCT
-            name, args = scalar_maths.SQUARE, args[:1]
+            name, args = power, args[:1]
         operand = args[0].dtype
         self.functions.add((name, operand))
         text = ", ".join(map(self.text, args))
@@ -255,12 +257,6 @@ class Expressions:
 
 def _is_zero(e: Expr) -> bool:
     return isinstance(e, nodes.Const) and e.value == 0
-
-
-def _is_two(e: Expr) -> bool:
-    while isinstance(e, nodes.Cast):
-        e = e.operand
-    return isinstance(e, nodes.Const) and not isinstance(e.value, str) and e.value == 2
 
 
 def _short(e: Expr) -> Expr:

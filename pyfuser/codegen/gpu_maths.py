@@ -8,7 +8,7 @@ textbook formulas, without C's special cases for infinities.
 from __future__ import annotations
 
 from pyfuser.codegen.gpu_dialect import Dialect
-from pyfuser.codegen.scalar_maths import FORMULAS, SQUARE, function_name
+from pyfuser.codegen.scalar_maths import FORMULAS, function_name
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.maths import FUNCTIONS
 
@@ -62,21 +62,22 @@ def _closure(functions: frozenset[tuple[str, DType]]) -> frozenset[tuple[str, DT
 
 def _real(name: str, operand: DType, dialect: Dialect) -> list[str]:
     kind, f = operand.cpp, "f" if operand is DType.FLOAT32 else ""
-    arity = 1 if name == SQUARE else FUNCTIONS[name].arity
+    arity = FUNCTIONS[name].arity if name in FUNCTIONS else 1
     result = "bool" if name.startswith("is") else kind
     parameters = ", ".join(f"{kind} {n}" for n in "xy"[:arity])
     head = f"static __device__ inline {result} {function_name(name, operand)}({parameters})"
     if name == "abs" and operand.is_integer:
         unsigned = f"uint{8 * operand.size}_t"
         return [f"{head} {{ return x < 0 ? ({kind})(0 - ({unsigned})x) : x; }}"]
-    c_name = {"abs": "fabs", "rsqrt": "sqrt"}.get(name, name)
-    call, declaration = "", ""
-    if FUNCTIONS.get(c_name) is not None and FUNCTIONS[c_name].c_name:
-        call, declaration = dialect.library(c_name, operand)
-    formula = _TESTS.get(name) or FORMULAS.get(name) or f"{call}({', '.join('xy'[:arity])})"
-    used = "pf_libm_" in formula or "__builtin_sqrt" in formula or call in formula
-    formula = formula.replace("__builtin_sqrt{f}", call).replace("pf_libm_pow{f}", call)
-    lines = [declaration] if declaration and used else []
+    c_name = "fabs" if name == "abs" else name
+    library = f"pf_libm_{c_name}{{f}}"
+    formula = _TESTS.get(name) or FORMULAS.get(name) or f"{library}({', '.join('xy'[:arity])})"
+    lines = []
+    for function, text in ((c_name, library), ("sqrt", "__builtin_sqrt{f}")):
+        if text in formula:
+            call, declaration = dialect.library(function, operand)
+            formula = formula.replace(text, call)
+            lines += [declaration] if declaration else []
     return [*lines, f"{head} {{ return {formula.format(type=kind, f=f)}; }}"]
 
 

@@ -10,10 +10,7 @@ from __future__ import annotations
 import math
 
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.maths import FUNCTIONS
-
-SQUARE = "square"
-"""Our name for `pow(x, 2)`."""
+from pyfuser.ir.maths import FUNCTIONS, POWERS
 
 _BUILTIN = frozenset(
     {"ceil", "copysign", "fabs", "floor", "fmod", "remainder", "round", "sqrt", "trunc"}
@@ -27,9 +24,13 @@ FORMULAS = {
     "degrees": f"pf_rounded(x * ({{type}}){180.0 / math.pi!r})",
     "radians": f"pf_rounded(x * ({{type}}){math.pi / 180.0!r})",
     "rsqrt": "1 / __builtin_sqrt{f}(x)",
-    SQUARE: "pf_rounded(x * x)",
-    "pow": "y == 2 ? pf_rounded(x * x) : pf_libm_pow{f}(x, y)",
+    # The C library's pow has other zeros and infinities than its sqrt.
+    "root": "(x < 0 && x + x == x ? -x : __builtin_sqrt{f}(x + 0))",
+    "square": "pf_rounded(x * x)",
+    "cube": "pf_rounded(pf_rounded(x * x) * x)",
 }
+_POWERS = [f"y == ({{type}}){exponent} ? {FORMULAS[name]}" for exponent, name in POWERS.items()]
+FORMULAS["pow"] = " : ".join([*_POWERS, "pf_libm_pow{f}(x, y)"])
 _COMPLEX_FORMULAS = {"exp": "cexp", "log": "clog", "sqrt": "csqrt", "pow": "cpow", "abs": "cabs"}
 SUFFIXES = {
     DType.FLOAT32: "f32",
@@ -76,7 +77,7 @@ def _f(operand: DType) -> str:
 
 def _real(name: str, operand: DType) -> list[str]:
     kind, f = operand.cpp, _f(operand)
-    arity = 1 if name == SQUARE else FUNCTIONS[name].arity
+    arity = FUNCTIONS[name].arity if name in FUNCTIONS else 1
     result = "bool" if name.startswith("is") else kind
     types = ", ".join([kind] * arity)
     names = ["x", "y"][:arity]

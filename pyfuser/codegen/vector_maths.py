@@ -103,7 +103,10 @@ PF_AVX512(PF_LANES_{n}(pf_{s}x{c}, {name}_{s}, "_ZGVeN{c}{v}_"))
 
 _POW = """\
 static inline {t} pf_pow_{s}({t} x, {t} y) {{
-    return pf_select(y == 2, pf_rounded(x * x), pf_power_{s}(x, y));
+    const {t} root = pf_select((x < 0) & (x + x == x), -x, __builtin_sqrt{f}(x + 0));
+    {t} power = pf_select(y == ({t})0.5, root, pf_power_{s}(x, y));
+    power = pf_select(y == 3, pf_rounded(pf_rounded(x * x) * x), power);
+    return pf_select(y == 2, pf_rounded(x * x), power);
 }}
 """
 
@@ -186,13 +189,14 @@ def _function(name: str, dtype: DType) -> str:
     """The scalar declaration that loops call, and its versions for every number of lanes."""
     formats, function = _FORMATS[dtype], FUNCTIONS[name]
     kind, s, n = formats["t"], formats["s"], function.arity
+    f = "f" if dtype is DType.FLOAT32 else ""
     text = _FUNCTION.format(
         **formats,
         n=n,
         v="v" * n,
         name="power" if name == "pow" else name,
-        symbol=function.c_name + ("f" if dtype is DType.FLOAT32 else ""),
+        symbol=function.c_name + f,
         scalars=", ".join([kind] * n),
         widest=", ".join([f"pf_{s}_widest"] * n),
     )
-    return text + (_POW.format(**formats) if name == "pow" else "")
+    return text + (_POW.format(**formats, f=f) if name == "pow" else "")

@@ -8,6 +8,7 @@ from pyfuser.codegen.vector_maths import covered
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Body, Expr, Stmt, Sym
+from pyfuser.ir.powers import power_of
 from pyfuser.ir.visit import child_expressions, expressions, statements
 
 _INLINE = frozenset(
@@ -30,7 +31,9 @@ def local_arrays(body: Body) -> frozenset[Sym]:
 
 def is_covered(e: Expr) -> bool:
     """Whether an expression is a call that the vector maths have a version of."""
-    return isinstance(e, nodes.Call) and bool(e.args) and covered(e.name, e.args[0].dtype)
+    if not isinstance(e, nodes.Call) or power_of(e):
+        return False
+    return bool(e.args) and covered(e.name, e.args[0].dtype)
 
 
 def vectorises(stmt: Stmt, arrays: frozenset[Sym]) -> bool:
@@ -66,7 +69,7 @@ def has_vector_form(e: Expr, arrays: frozenset[Sym]) -> bool:
     """Whether the operation of an expression, its operands aside, has a vector form."""
     if isinstance(e, nodes.Call):
         real = not any(arg.dtype.is_complex for arg in e.args)
-        return real and (e.name in _INLINE or is_covered(e) or is_square(e))
+        return real and (e.name in _INLINE or is_covered(e) or power_of(e) != "")
     if isinstance(e, nodes.Binary):
         if e.op not in ("/", "%"):
             return True
@@ -74,14 +77,6 @@ def has_vector_form(e: Expr, arrays: frozenset[Sym]) -> bool:
     if isinstance(e, nodes.Load):
         return e.view not in arrays or not _moves(e.indices)
     return not isinstance(e, nodes.AtomicFetch)
-
-
-def is_square(e: nodes.Call) -> bool:
-    """Whether a call is `pow(x, 2)`, which is a product."""
-    exponent = e.args[-1] if e.name == "pow" else None
-    while isinstance(exponent, nodes.Cast):
-        exponent = exponent.operand
-    return isinstance(exponent, nodes.Const) and exponent.value == 2
 
 
 def conditional(e: Expr) -> Iterator[Expr]:

@@ -96,6 +96,11 @@ CONSTANTS: dict[str, float] = {
     "nan": math.nan,
 }
 
+POWERS: dict[object, str] = {2: "square", 3: "cube", 0.5: "root"}
+"""The exponents for which `pow` is faster than the C library's, and as accurate, and our names for
+these functions. It is the same where the exponent is known at run time only: one value for one
+argument."""
+
 
 def is_pure(name: str) -> bool:
     """Whether calls of the function may be moved, repeated or dropped."""
@@ -156,6 +161,7 @@ _EXACT: dict[str, Callable[..., Any]] = {
     "abs": np.abs,
     "ceil": np.ceil,
     "copysign": np.copysign,
+    "cube": lambda x: x * x * x,
     "degrees": _degrees,
     "fabs": np.fabs,
     "floor": np.floor,
@@ -167,9 +173,11 @@ _EXACT: dict[str, Callable[..., Any]] = {
     "isinf": np.isinf,
     "isnan": np.isnan,
     "radians": _radians,
+    "root": lambda x: -x if x == -np.inf else np.sqrt(x + type(x)(0)),
     "round": _round,
     "rsqrt": lambda x: type(x)(1) / np.sqrt(x),
     "sqrt": np.sqrt,
+    "square": lambda x: x * x,
     "trunc": np.trunc,
 }
 _COMPLEX: dict[str, Callable[..., Any]] = {
@@ -211,8 +219,8 @@ def _python_function(name: str) -> Callable[..., float]:
 def evaluate(name: str, args: Sequence[Any], dtype: DType) -> Any:
     """The value of a pure call as a NumPy scalar of `dtype`.
 
-    `args` are NumPy scalars that already have the operand type of the overload. `pow(x, 2)` is
-    `x * x`, as compilers have it.
+    `args` are NumPy scalars that already have the operand type of the overload. Some powers are
+    products, see `powers`.
     """
     kind = dtype.numpy.type
     with np.errstate(all="ignore"):
@@ -220,8 +228,8 @@ def evaluate(name: str, args: Sequence[Any], dtype: DType) -> Any:
             return kind(complex(float(args[0]), float(args[1])))
         if isinstance(args[0], np.complexfloating):
             return kind(_COMPLEX[name](*args))
-        if name == "pow" and args[1] == 2:
-            return kind(args[0] * args[0])
+        if name == "pow" and float(args[1]) in POWERS:
+            name, args = POWERS[float(args[1])], args[:1]
         exact = _EXACT.get(name)
         if exact is not None:
             return kind(exact(*args))

@@ -15,7 +15,7 @@ import pytest
 from pyfuser.codegen import cpp_prelude, vector_maths
 from pyfuser.engine.compiler import find_compiler, flags
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.maths import FUNCTIONS
+from pyfuser.ir.maths import FUNCTIONS, POWERS, evaluate
 from pyfuser.settings import SETTINGS
 
 Array = np.ndarray[Any, Any]
@@ -281,8 +281,22 @@ def test_simple_values_are_exact(library: Library) -> None:
         if (name, double) in COVERED:
             x = np.full(9, float(at))
             assert (library.vector((name, double), x, x) == value).all()
-    x = np.random.default_rng(1).uniform(-9, 9, 100)
-    assert (library.vector(("pow", double), x, np.full(100, 2.0)) == x * x).all()
+
+
+@needs_libmvec
+@pytest.mark.parametrize("exponent", POWERS)
+@pytest.mark.parametrize("dtype", DTYPES.values())
+def test_some_powers_are_no_calls_of_the_library(
+    library: Library, exponent: float, dtype: DType
+) -> None:
+    edges = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-30, -1e30, 5e-324, -1e308]
+    numbers = [*edges, *np.random.default_rng(1).uniform(-9, 9, 100)]
+    with np.errstate(over="ignore"):
+        x = np.array(numbers, dtype.numpy)
+    y = np.full_like(x, exponent)
+    expected = np.array([evaluate("pow", pair, dtype) for pair in zip(x, y, strict=True)])
+    for run in (library.vector, library.scalar):
+        assert same_bits(run(("pow", dtype), x, y), expected)
 
 
 def test_covers_only_real_transcendental_functions() -> None:

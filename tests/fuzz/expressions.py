@@ -251,7 +251,7 @@ class ExpressionMaker:
             return ("math.fabs({})", a)
         if kind < 0.96:
             return ("({} / (math.fabs({}) + 1.0))", a, b)
-        return ("math.sqrt(math.fabs({}))", a)
+        return (rng.choice(("math.sqrt(math.fabs({}))", "(math.fabs({}) ** 0.5)")), a)
 
     def floating_leaf(self, scope: Scope) -> Expr:
         rng, kind = self.rng, self.rng.random()

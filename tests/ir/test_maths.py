@@ -9,7 +9,7 @@ import pytest
 
 from pyfuser.ir import arithmetic, maths
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.maths import FUNCTIONS, Overload, evaluate, overload
+from pyfuser.ir.maths import FUNCTIONS, POWERS, Overload, evaluate, overload
 
 F32, F64 = DType.FLOAT32, DType.FLOAT64
 I32, I64 = DType.INT32, DType.INT64
@@ -107,9 +107,26 @@ def test_corners(name: str, args: list[float], expected: float) -> None:
     assert repr(float(actual)) == repr(expected)
 
 
-def test_pow_with_two_is_a_product() -> None:
+def test_some_powers_are_products_or_roots() -> None:
     for x in np.random.default_rng(1).uniform(0.1, 10.0, 200):
         assert evaluate("pow", [x, np.float64(2.0)], F64) == x * x
+        assert evaluate("pow", [x, np.float64(3.0)], F64) == x * x * x
+        assert evaluate("pow", [x, np.float64(0.5)], F64) == np.sqrt(x)
+        single = np.float32(x)
+        assert evaluate("pow", [single, np.float32(3.0)], F32) == single * single * single
+
+
+@pytest.mark.parametrize("exponent", POWERS)
+@pytest.mark.parametrize(
+    "x", [0.0, -0.0, math.inf, -math.inf, math.nan, -2.0, 1e-200, -1e200, 5e-324]
+)
+def test_powers_at_the_edges_are_those_of_the_c_library(x: float, exponent: float) -> None:
+    try:
+        expected = math.pow(x, exponent)
+    except (ValueError, OverflowError):  # Python's; C gives NaN or an infinity
+        expected = math.nan if exponent == 0.5 else math.copysign(math.inf, x ** (exponent - 2))
+    actual = evaluate("pow", [np.float64(x), np.float64(exponent)], F64)
+    assert repr(float(actual)) == repr(expected)
 
 
 def test_single_precision_is_computed_in_single_precision() -> None:
