@@ -1,12 +1,14 @@
 """Measured arbitration: where the cost model is in doubt, a steady loop tries both and keeps one.
 
 A group whose modelled gain over its best cut in two is within DOUBT may well lose by sharing a
-loop: the model knows bytes, not how a processor overlaps them. Once such a launch has run for WORTH
-seconds in all, the flushes of its trace run fused and cut in turns, ROUNDS times each. If the cut
-was faster by MARGIN (each side's best run counts), it stays, for this process and, through a small
-file in the cache directory, for those to come. Either side gives the same bits, or there is no
-trial: maps do as their language says, the order of a sum's additions depends on its space alone,
-and calls with atomics are left out.
+loop: the model knows bytes, not how a processor overlaps them. And a launch that takes longer than
+its parts should is one that the model knows too little of: a sweep is then tried against its loops,
+a loop against its calls, each in a launch of its own. Once such a launch has run for WORTH seconds
+in all, the flushes of its trace run fused and cut in turns, ROUNDS times each. If the cut was
+faster by MARGIN (each side's best run counts), it stays, for this process and, through a small file
+in the cache directory, for those to come. Either side gives the same bits, or there is no trial:
+maps do as their language says, the order of a sum's additions depends on its space alone, and calls
+with atomics are left out.
 
 A program that runs once never gets here; one whose trials are over pays for the test of an empty
 list in each flush.
@@ -31,7 +33,7 @@ from pyfuser.ir.nodes import Workunit
 from pyfuser.ir.visit import all_expressions, statements
 from pyfuser.launches import Launch
 from pyfuser.machine import identity
-from pyfuser.plan.plan import Declined, Group, Plan, Rejection
+from pyfuser.plan.plan import Declined, Group, Plan, Rejection, Sweep
 from pyfuser.plan.profit import bytes_moved, group_cost, surely_cheaper
 from pyfuser.settings import SETTINGS
 from pyfuser.trace.shape import TraceShape
@@ -45,16 +47,25 @@ LONG = 2e-4
 WORTH = 1.0
 """Seconds that a launch must have taken in all: it will go on, and a cut must be compiled."""
 
+PATIENCE = 5.0
+"""As many seconds if all parts are to be tried apart, which may take several times as long."""
+
 STEADY = 4
 """Flushes of a trace before one is measured: memory is warm, and it is a loop."""
 
 ROUNDS = 6
 """Runs of each side, of which the first pays for new memory."""
 
+HOPELESS = 1.5
+"""A cut that takes so many times as long in half of its runs gets no more."""
+
 MARGIN = 0.95
 """The cut stays if it takes at most this part of the fused time."""
 
-SCHEMA = 1
+SCHEMA = 2
+
+APART = 0
+"""The place of a cut everywhere."""
 
 Calls = tuple[int, ...]
 
@@ -74,7 +85,9 @@ Program = TypeVar("Program", bound=Measured)
 
 
 class Choice(NamedTuple):
-    """What a trial found: seconds of both sides, and how many calls come before the cut."""
+    """What a trial found: seconds of both sides, and how many calls come before the cut (APART: a
+    sweep's loops, or a loop's calls, are all apart).
+    """
 
     place: int
     fused: float
@@ -88,7 +101,7 @@ class Choice(NamedTuple):
 
 @dataclass(slots=True)
 class Trial(Generic[Program]):
-    """Two programs for one trace that take turns; they differ in one group."""
+    """Two programs for one trace that take turns; they differ in one launch."""
 
     calls: Calls
     place: int
@@ -99,9 +112,14 @@ class Trial(Generic[Program]):
         """Note what a run took; the program that runs next, None when the trial is over."""
         side = int(program is self.programs[1])
         self.times[side].append(_seconds(program, self.calls))
-        if min(map(len, self.times)) == ROUNDS:
+        rounds = min(map(len, self.times))
+        if rounds == ROUNDS or (rounds == ROUNDS // 2 and self._hopeless()):
             return None
         return self.programs[len(self.times[1]) <= len(self.times[0])]
+
+    def _hopeless(self) -> bool:
+        choice = self.choice()
+        return choice.cut > HOPELESS * choice.fused
 
     def choice(self) -> Choice:
         """The best run of each side, the first ones apart."""
@@ -110,35 +128,35 @@ class Trial(Generic[Program]):
 
 
 def doubts(program: Measured) -> list[Calls]:
-    """The groups of a program that a trial may cut."""
+    """The launches of a program that a trial may cut."""
     if not SETTINGS.arbitrate or SETTINGS.verify:
         return []
-    swept = {place for sweep in program.plan.sweeps for place in sweep.groups}
+    trace = program.trace
     return [
-        group.calls
-        for place, group in enumerate(program.plan.groups)
-        if len(group.calls) > 1
-        and place not in swept
-        and not surely_cheaper(program.trace, group.calls, LONG)
-        and group_cost(program.trace, group.calls) >= LONG
-        and not any(_has_atomics(program.trace.calls[n].workunit) for n in group.calls)
+        launch.calls
+        for launch in program.launches
+        if len(launch.calls) > 1
+        and not surely_cheaper(trace, launch.calls, LONG)
+        and sum(group_cost(trace, part) for part in parts_of(program.plan, launch.calls)) >= LONG
+        and not any(_has_atomics(trace.calls[n].workunit) for n in launch.calls)
     ]
 
 
 class Referee(Generic[Program]):
     """Sees to the trials of one trace, one at a time.
 
-    open: the groups that may still be in doubt. make: the program of the trace with another plan;
+    open: the launches that may still be in doubt. make: the program of the trace with another plan;
     raises PyFuserError if there is none.
     """
 
-    __slots__ = ("_make", "_runs", "_trial", "_watched", "open")
+    __slots__ = ("_make", "_runs", "_trial", "_watched", "_worth", "open")
 
     def __init__(self, groups: list[Calls], make: Callable[[Plan], Program]) -> None:
         self.open = groups
         self._make = make
         self._runs = 0
         self._watched: list[Launch] = []
+        self._worth: dict[Calls, float] = {}
         self._trial: Trial[Program] | None = None
 
     def after(self, program: Program) -> Program:
@@ -152,18 +170,21 @@ class Referee(Generic[Program]):
         if self._runs == STEADY:
             self._watched = [la for la in program.launches if la.calls in self.open]
         for launch in self._watched:
-            if launch.timing.runs * launch.timing.mean >= WORTH:
-                return self._begin(program, launch.calls)
+            if _spent(launch) >= self._worth.get(launch.calls, WORTH):
+                return self._begin(program, launch)
         return program
 
-    def _begin(self, program: Program, calls: Calls) -> Program:
-        place, gain = best_cut(program.trace, calls)
-        if gain <= DOUBT:
+    def _begin(self, program: Program, launch: Launch) -> Program:
+        place = doubtful_cut(program, launch)
+        if place == APART and _spent(launch) < PATIENCE:
+            self._worth[launch.calls] = PATIENCE
+            return program
+        if place is not None:
             with contextlib.suppress(PyFuserError):
-                other = self._make(cut_plan(program.plan, calls, place))
-                self._trial = Trial(calls, place, (program, other))
+                other = self._make(cut_plan(program.plan, launch.calls, place))
+                self._trial = Trial(launch.calls, place, (program, other))
                 return other
-        self._close(calls)
+        self._close(launch.calls)
         return program
 
     def _over(self, trial: Trial[Program]) -> Program:
@@ -183,6 +204,26 @@ class Referee(Generic[Program]):
 # --------------------------------------------------------------------------- cuts
 
 
+def doubtful_cut(program: Measured, launch: Launch) -> int | None:
+    """Where to try a cut of a launch; None if nothing speaks for one."""
+    calls, trace = launch.calls, program.trace
+    group = any(group.calls == calls for group in program.plan.groups)
+    if group:
+        place, gain = best_cut(trace, calls)
+        if gain <= DOUBT:
+            return place
+    apart = sum(group_cost(trace, part) for part in parts_of(program.plan, calls))
+    return APART if launch.timing.mean > apart else None
+
+
+def parts_of(plan: Plan, calls: Calls) -> list[Calls]:
+    """What a launch consists of: a sweep of loops, a loop of calls."""
+    for sweep in plan.sweeps:
+        if _calls_of(plan, sweep) == calls:
+            return [plan.groups[place].calls for place in sweep.groups]
+    return [(call,) for call in calls]
+
+
 def best_cut(trace: TraceShape, calls: Calls) -> tuple[int, float]:
     """Where to cut a group in two for least modelled cost, and what fusing gains over that."""
     fused = group_cost(trace, calls)
@@ -195,30 +236,50 @@ def best_cut(trace: TraceShape, calls: Calls) -> tuple[int, float]:
 
 
 def cut_plan(plan: Plan, calls: Calls, place: int, why: str = "measured") -> Plan:
-    """The plan with a group cut in two.
+    """The plan with a launch cut in two, or all apart.
 
     Calls of a group are in an order that respects their dependences, and no path of dependences
     leaves a group and comes back, so the parts may run one after the other where the group did.
+    So may the loops of a sweep: that is what they were before they became one.
     """
-    at = next(n for n, group in enumerate(plan.groups) if group.calls == calls)
-    parts = Group(calls[:place]), Group(calls[place:])
-    apart = Rejection(calls[place - 1], calls[place], why)
+    at = next((n for n, group in enumerate(plan.groups) if group.calls == calls), None)
+    if at is None:
+        return _without_sweep(plan, calls, why)
+    cuts = [place] if place != APART else range(1, len(calls))
+    ends = [*cuts, len(calls)]
+    parts = [Group(calls[b:e]) for b, e in zip([0, *cuts], ends, strict=True)]
+    apart = [Rejection(calls[n - 1], calls[n], why) for n in cuts]
+    more = len(parts) - 1
     return replace(
         plan,
         groups=(*plan.groups[:at], *parts, *plan.groups[at + 1 :]),
-        rejections=(*plan.rejections, apart),
+        rejections=(*plan.rejections, *apart),
         sweeps=tuple(
-            replace(sweep, groups=tuple(_moved(sweep.groups, at))) for sweep in plan.sweeps
+            replace(sweep, groups=tuple(_moved(sweep.groups, at, more))) for sweep in plan.sweeps
         ),
         declined=tuple(
-            Declined(tuple(_moved(d.groups, at)), d.place + (d.place > at), d.why)
+            Declined(tuple(_moved(d.groups, at, more)), d.place + more * (d.place > at), d.why)
             for d in plan.declined
         ),
     )
 
 
-def _moved(places: Sequence[int], at: int) -> Iterator[int]:
-    return (place + (place > at) for place in places)
+def _without_sweep(plan: Plan, calls: Calls, why: str) -> Plan:
+    """The plan whose sweep of these calls is none."""
+    gone = next(s for s in plan.sweeps if _calls_of(plan, s) == calls)
+    kept = tuple(sweep for sweep in plan.sweeps if sweep is not gone)
+    first, last = plan.groups[gone.groups[0]].calls, plan.groups[gone.groups[-1]].calls
+    return replace(
+        plan, sweeps=kept, rejections=(*plan.rejections, Rejection(first[0], last[-1], why))
+    )
+
+
+def _calls_of(plan: Plan, sweep: Sweep) -> Calls:
+    return tuple(call for place in sweep.groups for call in plan.groups[place].calls)
+
+
+def _moved(places: Sequence[int], at: int, more: int) -> Iterator[int]:
+    return (place + more * (place > at) for place in places)
 
 
 @lru_cache(maxsize=1024)
@@ -227,6 +288,11 @@ def _has_atomics(workunit: Workunit) -> bool:
     return any(
         isinstance(stmt, nodes.Update) and stmt.atomic for stmt in statements(workunit.body)
     ) or any(isinstance(e, nodes.AtomicFetch) for e in all_expressions(workunit.body))
+
+
+def _spent(launch: Launch) -> float:
+    """What all runs of a launch took."""
+    return launch.timing.runs * launch.timing.mean
 
 
 def _seconds(program: Measured, calls: Calls) -> float:
@@ -280,7 +346,7 @@ def parsed(text: bytes, calls: int) -> Choice | None:
     right = (
         (type(place), type(fused), type(cut)) == (int, float, float)
         and schema == SCHEMA
-        and 0 < place < calls
+        and APART <= place < calls
         and fused > 0.0
         and cut > 0.0
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import reduce
@@ -16,7 +17,9 @@ import pytest
 import pyfuser
 from pyfuser import arbitration, driver
 from pyfuser.arbitration import (
+    APART,
     DOUBT,
+    HOPELESS,
     MARGIN,
     ROUNDS,
     STEADY,
@@ -86,6 +89,7 @@ def arbitrating(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Non
     monkeypatch.setattr(arbitration, "SETTINGS", settings)
     monkeypatch.setattr(arbitration, "LONG", 0.0)
     monkeypatch.setattr(arbitration, "WORTH", 0.0)
+    monkeypatch.setattr(arbitration, "PATIENCE", 1e9)
     driver.TRACER.flush()
     driver.PROGRAMS.clear()
     driver.FLUSHES.clear()
@@ -101,6 +105,12 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float, float], Clock]:
         return made
 
     return make
+
+
+def seem(seconds: float) -> None:
+    """Let the latest launches seem to take so long."""
+    for launch in driver.FLUSHES[-1].program.launches:
+        launch.timing.mean = seconds
 
 
 # --------------------------------------------------------------------------- one trial
@@ -136,8 +146,14 @@ def test_the_first_run_of_a_side_does_not_count(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_the_best_run_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    fused, cut = Side(*[2.0] * 9), Side(9.0, 9.0, 9.0, 1.0, 9.0, 9.0)
+    fused, cut = Side(*[2.0] * 9), Side(9.0, 9.0, 2.5, 1.0, 9.0, 9.0)
     assert played(monkeypatch, fused, cut)[1].cuts
+
+
+def test_a_hopeless_cut_gets_no_more_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    fused, cut = Side(*[1.0] * 9), Side(*[HOPELESS + 0.1] * 9)
+    ran, choice = played(monkeypatch, fused, cut)
+    assert ran == [cut, fused] * (ROUNDS // 2) and not choice.cuts
 
 
 def test_a_draw_stays_fused() -> None:
@@ -190,7 +206,9 @@ def test_a_short_loop_is_never_tried(
     assert not made.asked
 
 
-def test_no_trial_where_the_model_is_sure(clock: Callable[..., Clock]) -> None:
+def test_no_trial_where_the_model_is_sure(
+    clock: Callable[..., Clock], monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = clock(1.0, 0.5)
     x = pk.View([N], pk.double)
 
@@ -199,8 +217,10 @@ def test_no_trial_where_the_model_is_sure(clock: Callable[..., Clock]) -> None:
             pk.parallel_for(N, shift, y=x, a=1.0)
             pk.parallel_reduce(N, total, x=x)
 
+    monkeypatch.setattr(arbitration, "WORTH", -math.inf)
     for _ in range(2 * STEADY):
         step()
+        seem(-1e3)
     trace = driver.FLUSHES[-1].program.trace
     assert best_cut(trace, (0, 1))[1] > DOUBT
     assert not made.asked and not driver.PROGRAMS[trace].referee.open
@@ -243,6 +263,66 @@ def test_a_cut_that_does_not_compile_is_no_cut(
     assert not made.asked
 
 
+@pk.workunit
+def smooth(i, v, u):
+    v[i] = 0.5 * (u[i - 1] + u[i + 1])
+
+
+class Sure:
+    """A steady loop whose two calls share their data: fused, or a sweep, the model says."""
+
+    def __init__(self, stencil: bool, n: int = 8 * N) -> None:
+        self.n, self.stencil = n, stencil
+        self.x, self.y = (pk.View([n], pk.double) for _ in range(2))
+        self.x.data[:] = self.y.data[:] = 0.0
+
+    def step(self) -> int:
+        with pyfuser.fusing():
+            pk.parallel_for(self.n, shift, y=self.x, a=0.1)
+            if self.stencil:
+                pk.parallel_for(pk.RangePolicy(1, self.n - 1), smooth, v=self.y, u=self.x)
+            else:
+                pk.parallel_for(self.n, shift, y=self.x, a=0.2)
+        return pyfuser.explain().launches
+
+
+@pytest.mark.parametrize("stencil", [False, True])
+@pytest.mark.parametrize(("apart", "stays"), [(0.5, 2), (0.99, 1)])
+def test_what_takes_longer_than_its_parts_should_is_tried_against_them(
+    stencil: bool,
+    apart: float,
+    stays: int,
+    clock: Callable[..., Clock],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock(1.0, apart)
+    monkeypatch.setattr(arbitration, "PATIENCE", 1e3)
+    loop = Sure(stencil)
+    for _ in range(STEADY):
+        assert loop.step() == 1
+    assert bool(driver.FLUSHES[-1].program.plan.sweeps) == stencil
+    seem(1e3)
+    kernels = [loop.step() for _ in range(2 * ROUNDS + 2)]
+    assert kernels == [1] + [2, 1] * ROUNDS + [stays]
+    if stays == 2:
+        assert "measured" in {r.reason for r in pyfuser.explain().rejections}
+    driver.PROGRAMS.clear()  # as another process
+    assert Sure(stencil).step() == stays
+
+
+def test_what_takes_no_longer_than_it_should_is_not_tried(
+    clock: Callable[..., Clock], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = clock(1.0, 0.5)
+    for field in ("WORTH", "PATIENCE"):
+        monkeypatch.setattr(arbitration, field, -math.inf)
+    loop = Sure(True)
+    for _ in range(2 * STEADY):
+        assert loop.step() == 1
+        seem(-1e3)
+    assert not made.asked and not driver.FLUSHES[-1].program.referee.open
+
+
 # --------------------------------------------------------------------------- memory
 
 
@@ -276,7 +356,9 @@ def test_a_size_of_another_power_is_another_choice(
     assert len(list((tmp_path / "choices").iterdir())) == 2
 
 
-@pytest.mark.parametrize("damage", ["", "(1, 1, 2.0", "(1, 7, 2.0, 1.0)", "(0, 1, 2.0, 1.0)", "\0"])
+@pytest.mark.parametrize(
+    "damage", ["", "(2, 1, 2.0", "(2, 7, 2.0, 1.0)", "(1, 1, 2.0, 1.0)", "(2, -1, 2.0, 1.0)", "\0"]
+)
 def test_a_broken_file_is_no_choice(
     damage: str, clock: Callable[..., Clock], tmp_path: Path
 ) -> None:
@@ -312,6 +394,9 @@ def test_files_are_read_back() -> None:
     choice = Choice(2, 4.3e-3, 3.7e-3)
     assert parsed(text_of(choice).encode(), 3) == choice
     assert parsed(text_of(choice).encode(), 2) is None
+    apart = choice._replace(place=APART)
+    assert parsed(text_of(apart).encode(), 3) == apart
+    assert parsed(text_of(choice._replace(place=-1)).encode(), 3) is None
 
 
 # --------------------------------------------------------------------------- plans
@@ -328,3 +413,10 @@ def test_what_follows_a_cut_group_moves_on() -> None:
     assert cut.sweeps[0].groups == (3, 4)
     assert cut.declined == (Declined((0,), 1, "a"), Declined((1,), 3, "b"))
     assert cut.launches() == ((0,), (1,), (2,), (3, 4), (5,))
+    apart = cut_plan(plan, (1, 2, 5), APART)
+    assert [group.calls for group in apart.groups][1:5] == [(1,), (2,), (5,), (4,)]
+    assert apart.sweeps[0].groups == (4, 5)
+    assert apart.declined[1] == Declined((1,), 4, "b")
+    loops = cut_plan(plan, (4, 6), APART)
+    assert loops.groups == plan.groups and not loops.sweeps
+    assert loops.rejections == (Rejection(4, 6, "measured"),)

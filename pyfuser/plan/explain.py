@@ -21,7 +21,7 @@ _WHY = {
     "unknown-access": "an access cannot be analysed",
     "profit": "sharing a loop would not pay",
     "registers": "the GPU's compiler needed more registers for both than fit many threads",
-    "measured": "sharing a loop hardly saves memory, so both ways are timed, and the faster kept",
+    "measured": "both ways are timed, as the cost model is in doubt, and the faster is kept",
     "cycle": "a call between them has to run after one and before the other",
     "limit": "the kernel would have too many calls or arguments",
 }

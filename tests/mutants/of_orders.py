@@ -75,14 +75,14 @@ MUTANTS = (
     Mutant(
         "the parts of a cut group change places",
         "arbitration.py",
-        "parts = Group(calls[:place]), Group(calls[place:])",
-        "parts = Group(calls[place:]), Group(calls[:place])",
+        "zip([0, *cuts], ends, strict=True)]",
+        "zip([0, *cuts], ends, strict=True)][::-1]",
         "test_arbitration.py::test_what_follows_a_cut_group_moves_on",
     ),
     Mutant(
         "sweeps stay where they were when a group before them is cut",
         "arbitration.py",
-        "return (place + (place > at) for place in places)",
+        "return (place + more * (place > at) for place in places)",
         "return iter(places)",
         "test_arbitration.py::test_what_follows_a_cut_group_moves_on",
     ),
@@ -96,7 +96,7 @@ MUTANTS = (
     Mutant(
         "a remembered cut may lie anywhere",
         "arbitration.py",
-        "and 0 < place < calls",
+        "and APART <= place < calls",
         "",
         "test_arbitration.py::test_files_are_read_back",
     ),
