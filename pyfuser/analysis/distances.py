@@ -92,16 +92,26 @@ def _equations(
 
 def _solve(equation: _Equation, first: Relation, second: Relation) -> Interval:
     """Bounds of q - p from one equation; those of the ranges if it says nothing."""
-    (first_low, first_high), (second_low, second_high) = first.ranges[0], second.ranges[0]
-    low, high = second_low - first_high, second_high - first_low
+    p, q = first.ranges[0], second.ranges[0]
+    low, high = q[0] - p[1], q[1] - p[0]
     factor, rest = _split(equation.first)
     other_factor, other_rest = _split(equation.second)
-    if factor != other_factor or not factor:
-        return low, high
     span, other_span = rest.span(first.ranges), other_rest.span(second.ranges)
-    # factor * (q - p) + other_rest - rest lies between least and greatest
+    # other_factor * q - factor * p lies between least and greatest
     least = equation.least + span[0] - other_span[1]
     greatest = equation.greatest + span[1] - other_span[0]
+    excess = factor - other_factor
+    # and so does other_factor * (q - p) - excess * p, as does factor * (q - p) - excess * q
+    for step, ends in (other_factor, p), (factor, q):
+        if step:
+            more = sorted(excess * end for end in ends)
+            bounds = _quotients(step, least + more[0], greatest + more[1])
+            low, high = max(low, bounds[0]), min(high, bounds[1])
+    return low, high
+
+
+def _quotients(factor: int, least: int, greatest: int) -> Interval:
+    """Bounds of the d for which factor * d lies between least and greatest."""
     if factor < 0:
         factor, least, greatest = -factor, -greatest, -least
     return -(-least // factor), greatest // factor

@@ -83,7 +83,8 @@ def loop_order(kernel: Kernel) -> LoopOrder:
     shapes = list(zip(kernel.space.begin, kernel.space.end, strict=True))
     short = _short([end - begin for begin, end in shapes])
     costs = [sum(_cost(walk, axis, axis in short) for walk in found) for axis in range(rank)]
-    best = min(range(rank), key=lambda axis: (costs[axis], -axis))
+    long = [axis for axis, (begin, end) in enumerate(shapes) if end - begin != 1]
+    best = min(long or [rank - 1], key=lambda axis: (costs[axis], -axis))
     if costs[best] > _GAIN * costs[-1]:
         best = rank - 1
     across = _across(found, best, short, rank)

@@ -108,6 +108,13 @@ class Guarded(NamedTuple):
     given: int
 
 
+class Placed(NamedTuple):
+    """A call (its place in the trace) that has an outermost index of one value, `row`."""
+
+    call: int
+    row: int
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Groups in an order that respects every dependence, and the rejections that shaped them.
@@ -115,7 +122,8 @@ class Plan:
     sweeps: neighbouring groups that share a launch; every other group has its own. declined:
     neighbours that were not made a sweep, and why, for people. coarsened: calls that the planned
     trace has with fewer, longer iterations than the program gave them. boxed: calls over one axis
-    that the planned trace has over two. guarded: calls that it has with a larger box.
+    that the planned trace has over two. guarded: calls that it has with a larger box. placed: calls
+    that it has at one row among those of others.
     """
 
     groups: tuple[Group, ...]
@@ -125,6 +133,7 @@ class Plan:
     coarsened: tuple[Coarsened, ...] = ()
     boxed: tuple[int, ...] = ()
     guarded: tuple[Guarded, ...] = ()
+    placed: tuple[Placed, ...] = ()
 
     def launches(self) -> tuple[tuple[int, ...], ...]:
         """The groups (places) of each launch, in order."""

@@ -141,8 +141,10 @@ def test_bounds_hold_every_distance_of_affine_accesses(seed):
         (lambda i: (N - 1) - i, lambda i: N - i, (1, 1)),  # both walk backwards
         (at, lambda i: (N - 1) - i, (1 - N, N - 1)),
         (at, lambda i: i + N, None),
-        (at, lambda i: i // 2, (1 - N, N - 1)),  # a bound may be wide
-        (at, lambda i: expr(0), (1 - N, N - 1)),
+        (at, lambda i: i // 2, (-((N - 1) // 2), N - 1)),  # a bound may be wide
+        (at, lambda i: 2 * i, (-((N - 1) // 2), 0)),
+        (at, lambda i: expr(0), (0, N - 1)),
+        (at, lambda i: expr(7), (-7, N - 8)),
     ],
 )
 def test_one_axis(written, read, expected):
@@ -170,7 +172,7 @@ def test_spaces_bound_the_distance():
     late = call(reads(at)(X).workunit, Space((5,), (90,)), X, Y)
     assert call_distance(early, late) == (0, 0)
     mirrored = call(reads(lambda i: (N - 1) - i)(X).workunit, Space((90,), (93,)), X, Y)
-    assert call_distance(early, mirrored) == (81, 92)
+    assert call_distance(early, mirrored) == (81, 85)
 
 
 def test_a_guard_bounds_the_distance():
