@@ -17,24 +17,27 @@ are made, the second with those places only that sweeps use, and the cheaper one
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import NamedTuple
+from itertools import combinations
+from typing import NamedTuple, TypeAlias
 
 from pyfuser.analysis.accesses import Mode, accesses
-from pyfuser.analysis.dependences import DependenceGraph
+from pyfuser.analysis.distances import call_distance
 from pyfuser.analysis.layout import shift
 from pyfuser.ir import placed
-from pyfuser.ir.visit import assigned
+from pyfuser.ir.nodes import AtomicFetch, Body, Stmt, Store, Update, Workunit
+from pyfuser.ir.visit import all_expressions, assigned, statements, sym_of
 from pyfuser.plan import coarsening, family, hulls
 from pyfuser.plan.capabilities import Capabilities
+from pyfuser.plan.coarsening import Planned
 from pyfuser.plan.legality import mergeable
-from pyfuser.plan.plan import Placed, Plan
+from pyfuser.plan.plan import Guarded, Placed, Plan
 from pyfuser.plan.profit import cost_model, region_of
 from pyfuser.plan.window import BEYOND
 from pyfuser.trace.call import Space
-from pyfuser.trace.shape import CallShape, RegionShape, TraceShape
+from pyfuser.trace.shape import CallShape, RegionShape, ScalarShape, TraceShape
 
 MAX_RANK = 6
 """Axes of an iteration space."""
@@ -46,9 +49,11 @@ ROUNDS = 3
 """How often calls that no sweep took are put back, and the rest planned anew."""
 
 
-def planned(
-    trace: TraceShape, capabilities: Capabilities
-) -> tuple[TraceShape, DependenceGraph, Plan]:
+Parts: TypeAlias = tuple[tuple[int, tuple[int, ...]], ...]
+"""The rows of a call, ascending, each with the statements (their places) that belong there."""
+
+
+def planned(trace: TraceShape, capabilities: Capabilities) -> Planned:
     """The plan of a trace, and the trace as planned: with some calls in places among the rows."""
     fine = family.planned(trace, capabilities)
     chosen = targets(trace) if capabilities.sweeps and _may_sweep(trace) else {}
@@ -58,29 +63,55 @@ def planned(
         changed, graph, plan = hulls.planned(in_place(trace, chosen), capabilities)
         useless = _outside(plan, chosen)
         if not useless:
-            return (changed, graph, _noted(plan, chosen)) if _pays(fine, changed, plan) else fine
-        chosen = {call: row for call, row in chosen.items() if call not in useless}
+            plan = _noted(trace, plan, chosen)
+            return (changed, graph, plan) if _pays(fine, changed, plan) else fine
+        chosen = {call: parts for call, parts in chosen.items() if call not in useless}
     return fine
 
 
-def in_place(trace: TraceShape, rows: Mapping[int, int]) -> TraceShape:
+def in_place(trace: TraceShape, chosen: Mapping[int, Parts]) -> TraceShape:
     """The trace with calls (their places) at rows."""
-    return trace.with_calls({n: placed_call(trace.calls[n], row) for n, row in rows.items()})
+    return trace.with_calls({n: placed_call(trace.calls[n], p) for n, p in chosen.items()})
 
 
 @lru_cache(maxsize=1024)
-def placed_call(call: CallShape, row: int) -> CallShape:
+def placed_call(call: CallShape, parts: Parts) -> CallShape:
     """The call with an outermost index that is the row."""
     begin, end, execution = call.space
+    first, last = parts[0][0], parts[-1][0] + 1
+    if len(parts) > 1:
+        bodies = [_body(call, places) for _, places in parts]
+        workunit = placed.spread(call.workunit, bodies)
+        values = [row for row, _ in parts] + [
+            n for pair in zip(begin, end, strict=True) for n in pair
+        ]
+        new = workunit.params[len(call.arguments) :]
+        bounds = [ScalarShape(p.sym.dtype, n) for p, n in zip(new, values, strict=True)]
+        space = Space((first,), (last,), execution)
+        return CallShape(call.pattern, space, workunit, (*call.arguments, *bounds))
     if end[0] - begin[0] == 1:
         workunit, begin, end = placed.moved(call.workunit, begin[0]), begin[1:], end[1:]
     else:
         workunit = placed.placed(call.workunit)
-    space = Space((row, *begin), (row + 1, *end), execution)
+    space = Space((first, *begin), (last, *end), execution)
     return call._replace(space=space, workunit=workunit)
 
 
-def _outside(plan: Plan, chosen: Mapping[int, int]) -> set[int]:
+def _body(call: CallShape, places: Sequence[int]) -> Body:
+    """Some statements of a call, with those that store nothing."""
+    body = call.workunit.body
+    return tuple(s for n, s in enumerate(body) if n in places or not _stores(call.workunit, s))
+
+
+def _stores(workunit: Workunit, stmt: Stmt) -> bool:
+    """Whether a statement does something to a view."""
+    views = {param.sym for param in workunit.params if param.rank}
+    return any(
+        isinstance(s, (Store, Update)) and sym_of(s) in views for s in statements((stmt,))
+    ) or any(isinstance(e, AtomicFetch) for e in all_expressions((stmt,)))
+
+
+def _outside(plan: Plan, chosen: Mapping[int, Parts]) -> set[int]:
     """The calls in places whose loop is in no sweep with loops of others."""
     inside: set[int] = set()
     for sweep in plan.sweeps:
@@ -90,8 +121,15 @@ def _outside(plan: Plan, chosen: Mapping[int, int]) -> set[int]:
     return chosen.keys() - inside
 
 
-def _noted(plan: Plan, chosen: Mapping[int, int]) -> Plan:
-    return replace(plan, placed=tuple(Placed(*item) for item in sorted(chosen.items())))
+def _noted(trace: TraceShape, plan: Plan, chosen: Mapping[int, Parts]) -> Plan:
+    """The plan with notes of what has its place, and of arguments that the program did not give."""
+    notes = [Placed(call, tuple(row for row, _ in parts)) for call, parts in sorted(chosen.items())]
+    given = [
+        Guarded(note.call, len(trace.calls[note.call].arguments))
+        for note in notes
+        if len(note.rows) > 1
+    ]
+    return replace(plan, placed=tuple(notes), guarded=tuple(sorted((*plan.guarded, *given))))
 
 
 # --------------------------------------------------------------------------- may it?
@@ -103,6 +141,13 @@ class _Row(NamedTuple):
     region: RegionShape
     axis: int
     number: int
+
+
+class _Edge(NamedTuple):
+    """Statements of a call (their places), and the rows that they store to or read."""
+
+    rows: tuple[_Row, ...]
+    places: tuple[int, ...]
 
 
 def may_place(call: CallShape) -> bool:
@@ -118,27 +163,49 @@ def may_place(call: CallShape) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _rows(call: CallShape) -> tuple[_Row, ...]:
-    """The rows that a call stores to, if it stores to one of each view; those it reads are near."""
+def _edges(call: CallShape) -> tuple[_Edge, ...]:
+    """The statements of a call by rows, if all that store do so to one row each."""
     if not may_place(call):
         return ()
+    unit = call.workunit
+    rows = _rows(call)
+    if rows:
+        return (_Edge(rows, tuple(range(len(unit.body)))),)
+    places = [n for n, stmt in enumerate(unit.body) if _stores(unit, stmt)]
+    if len(places) < 2 or not coarsening.may_coarsen(call):
+        return ()
+    found = [_Edge(_rows(_part(call, (n,))), (n,)) for n in places]
+    return tuple(found) if all(edge.rows for edge in found) else ()
+
+
+def _part(call: CallShape, places: Sequence[int]) -> CallShape:
+    """A call that does some of the statements only."""
+    return call._replace(workunit=replace(call.workunit, body=_body(call, places)))
+
+
+def _rows(call: CallShape) -> tuple[_Row, ...]:
+    """The rows that a call has to do with, if it stores to one of each view, and none is far."""
     stored: dict[RegionShape, _Row] = {}
-    read: list[_Row] = []
+    found: list[_Row] = []
     for access in accesses(call):
         region = region_of(call, access)
         axis = _outermost(region)
         index = access.relation.indices[axis]
-        row = None
-        if index is not None and not index.terms:
-            row = _Row(region, axis, index.constant)
-        if access.mode is Mode.READ:
-            read += [row] if row is not None else []
-        elif row is None or stored.setdefault(region, row) != row:
+        known = index is not None and not index.terms
+        row = _Row(region, axis, index.constant) if known and index is not None else None
+        if access.mode is not Mode.READ and (row is None or stored.setdefault(region, row) != row):
             return ()
-    for row in read:
+        found += [row] if row is not None else []
+    for row in found:
         if row.region in stored and abs(row.number - stored[row.region].number) > REACH:
             return ()
-    return tuple(stored.values())
+    return tuple(found) if stored else ()
+
+
+def _apart(call: CallShape, parts: Parts) -> bool:
+    """Whether no part of a call touches what another one changes."""
+    calls = [placed_call(_part(call, places), ((row, ()),)) for row, places in parts]
+    return all(call_distance(a, b) is None for a, b in combinations(calls, 2))
 
 
 def _outermost(region: RegionShape) -> int:
@@ -149,25 +216,36 @@ def _outermost(region: RegionShape) -> int:
 # --------------------------------------------------------------------------- should it?
 
 
-def targets(trace: TraceShape) -> dict[int, int]:
-    """Calls that store to one row, each with the iteration of others that has to do with the row.
-    """
+def targets(trace: TraceShape) -> dict[int, Parts]:
+    """Calls that store to some rows, with the iterations of others that have to do with these."""
     distinct = dict(zip(trace.kinds, trace.calls, strict=True))
-    edges = {kind: rows for kind, call in distinct.items() if (rows := _rows(call))}
+    edges = {kind: found for kind, call in distinct.items() if (found := _edges(call))}
     if not edges or len(edges) == len(distinct):
         return {}
-    walks = [_Walk(*walk) for call in distinct.values() for walk in _walks(call)]
-    found: dict[int, int] = {}
-    for kind, rows in edges.items():
-        iterations = {walk.iteration(row) for row in rows for walk in walks} - {None}
-        places = sorted(n for n in iterations if n is not None)
-        if places and places[-1] - places[0] <= REACH:
-            found[kind] = places[len(places) // 2]
-    return {
-        place: found[kind]
-        for place, kind in enumerate(trace.kinds)
-        if kind in found and found[kind] != _own(trace.calls[place])
-    }
+    walks = [walk for call in distinct.values() for walk in _walks(call)]
+    chosen: dict[int, Parts] = {}
+    for kind, found in edges.items():
+        parts = _parts(found, walks)
+        call = distinct[kind]
+        if parts and not (len(parts) == 1 and parts[0][0] == _own(call)) and _apart(call, parts):
+            chosen[kind] = parts
+    return {place: chosen[kind] for place, kind in enumerate(trace.kinds) if kind in chosen}
+
+
+def _parts(edges: Iterable[_Edge], walks: Sequence[_Walk]) -> Parts:
+    """The edges by the iterations that have to do with them; nothing if one has none.
+
+    Of several iterations the middle one: what others made is there, and nobody has gone past it.
+    """
+    found: dict[int, tuple[int, ...]] = {}
+    for edge in edges:
+        near = [walk.iteration(row) for row in edge.rows for walk in walks]
+        rows = sorted(row for row in near if row is not None)
+        if not rows or rows[-1] - rows[0] > REACH:
+            return ()
+        row = rows[len(rows) // 2]
+        found[row] = (*found.get(row, ()), *edge.places)
+    return tuple(sorted(found.items()))
 
 
 def _own(call: CallShape) -> int | None:
@@ -182,27 +260,33 @@ class _Walk(NamedTuple):
     region: RegionShape
     axis: int
     constant: int
+    first: int  # iteration
+    last: int
 
     def iteration(self, row: _Row) -> int | None:
-        """The outermost index with which it touches the row of another region; None if none does.
-        """
+        """That which touches the row of some region, or comes close to; None if none does."""
         if self.region.cluster != row.region.cluster or self.axis != row.axis:
             return None
         shifts = shift(row.region, self.region)
-        return None if shifts is None else row.number + shifts[row.axis] - self.constant
+        if shifts is None:
+            return None
+        wanted = row.number + shifts[row.axis] - self.constant
+        near = min(max(wanted, self.first), self.last)
+        return near if abs(near - wanted) <= REACH else None
 
 
-def _walks(call: CallShape) -> Iterator[_Walk]:
+@lru_cache(maxsize=1024)
+def _walks(call: CallShape) -> tuple[_Walk, ...]:
     """The accesses of a call that walk over rows, of more than one iteration."""
     begin, end, _ = call.space
-    if end[0] - begin[0] < 2:
-        return
-    for access in accesses(call):
+    found = []
+    for access in accesses(call) if end[0] - begin[0] > 1 else ():
         region = region_of(call, access)
         axis = _outermost(region)
         index = access.relation.indices[axis]
         if index is not None and index.terms == ((0, 1),):
-            yield _Walk(region, axis, index.constant)
+            found.append(_Walk(region, axis, index.constant, begin[0], end[0] - 1))
+    return tuple(found)
 
 
 def _may_sweep(trace: TraceShape) -> bool:
@@ -211,7 +295,7 @@ def _may_sweep(trace: TraceShape) -> bool:
     return len(trace.calls) > 1 and model.total >= BEYOND * model.machine.cache
 
 
-def _pays(fine: coarsening.Planned, changed: TraceShape, plan: Plan) -> bool:
+def _pays(fine: Planned, changed: TraceShape, plan: Plan) -> bool:
     """Whether the trace with calls in places costs less."""
     old, new = coarsening.compared(fine, changed, plan)
     return new < old

@@ -101,7 +101,8 @@ class Coarsened(NamedTuple):
 class Guarded(NamedTuple):
     """A call (its place in the trace) that runs over a larger box, guarded by its own.
 
-    given: how many arguments the program gave it; bounds of its own box come after these.
+    given: how many arguments the program gave it; bounds of its own box (or, of a call that has its
+    places, rows) come after these.
     """
 
     call: int
@@ -109,10 +110,10 @@ class Guarded(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """A call (its place in the trace) that has an outermost index of one value, `row`."""
+    """A call (its place in the trace) whose statements run at rows among those of other calls."""
 
     call: int
-    row: int
+    rows: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,7 @@ class Plan:
     neighbours that were not made a sweep, and why, for people. coarsened: calls that the planned
     trace has with fewer, longer iterations than the program gave them. boxed: calls over one axis
     that the planned trace has over two. guarded: calls that it has with a larger box. placed: calls
-    that it has at one row among those of others.
+    that it has at some rows among those of others.
     """
 
     groups: tuple[Group, ...]

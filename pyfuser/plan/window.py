@@ -119,8 +119,10 @@ def _bytes(
             if only is not None and stream not in only:
                 continue
             total[stream] = max(total.get(stream, 0.0), count)
+            low, high = relation.ranges[0]
+            if low == high:
+                continue  # of one step: others bring it in, or it comes and goes
             if any(i is not None and 0 in dict(i.terms) for i in relation.indices):
-                low, high = relation.ranges[0]
                 count /= max(1, high - low + 1)
                 steps[stream] = max(steps.get(stream, 0.0), count)
             else:
