@@ -117,6 +117,7 @@ def _groups(flush: Flush, calls: list[CallReport]) -> Iterable[GroupReport]:
             split=kernel.pattern == "for" and group.calls[0] in split,
             registers=registers.get(group.calls, ""),
             streamed=names.of(_streamed(ready, before)) if place not in swept else (),
+            placed={calls[n].name: rows for n, rows in program.plan.placed if n in group.calls},
             boxed=tuple(dict.fromkeys(calls[n].name for n in group.calls if n in boxed)),
         )
 
@@ -148,7 +149,8 @@ def _has_middle(launch: Launch) -> bool:
 
 def _guarded(plan: Plan, group: Group, calls: Sequence[CallReport]) -> tuple[str, ...]:
     """The names of a group's guarded calls."""
-    guarded = [call for call, _ in plan.guarded if call in group.calls]
+    placed = {call for call, _ in plan.placed}
+    guarded = [c for c, _ in plan.guarded if c in group.calls and c not in placed]
     return tuple(dict.fromkeys(calls[call].name for call in guarded))
 
 

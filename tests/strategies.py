@@ -17,6 +17,7 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 
+from tests.fuzz.boundary import BoundaryMaker
 from tests.fuzz.chains import ChainMaker
 from tests.fuzz.host import random_host, random_resize
 from tests.fuzz.loops import LoopMaker
@@ -70,7 +71,7 @@ class _ProgramMaker:
             original = self.add_made(original, "rows")
         elif self.rank == 1 and rng.random() < 0.4:
             original = self.add_made(original, "prefixes")
-        for kind, share in (("sums", 0.25), ("loops", 0.15), ("tables", 0.15)):
+        for kind, share in (("sums", 0.25), ("loops", 0.15), ("tables", 0.15), ("boundary", 0.1)):
             if rng.random() < share:
                 original = self.add_made(original, kind)
         if len(self.steps) < 2:
@@ -180,12 +181,13 @@ class _ProgramMaker:
                     self.steps[n] = replace(step, mode=mode)
 
 
-_Maker = RowMaker | PrefixMaker | SumMaker | LoopMaker | TableMaker
+_Maker = BoundaryMaker | RowMaker | PrefixMaker | SumMaker | LoopMaker | TableMaker
 _MAKERS: dict[str, Callable[[_ProgramMaker], _Maker]] = {
     "rows": lambda program: RowMaker(program.rng, program.size),
     "prefixes": lambda program: PrefixMaker(program.rng, len(program.steps)),
     "sums": lambda program: SumMaker(program.rng),
     "loops": lambda program: LoopMaker(program.rng),
     "tables": lambda program: TableMaker(program.rng, len(program.steps)),
+    "boundary": lambda program: BoundaryMaker(program.rng),
 }
 FOCUSES = tuple(_MAKERS)

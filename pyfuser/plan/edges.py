@@ -21,9 +21,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import combinations
+from math import prod
 from typing import NamedTuple, TypeAlias
 
-from pyfuser.analysis.accesses import Mode, accesses
+from pyfuser.analysis.accesses import Access, Mode, accesses
 from pyfuser.analysis.distances import call_distance
 from pyfuser.analysis.layout import shift
 from pyfuser.ir import placed
@@ -33,8 +34,8 @@ from pyfuser.plan import coarsening, family, hulls
 from pyfuser.plan.capabilities import Capabilities
 from pyfuser.plan.coarsening import Planned
 from pyfuser.plan.legality import mergeable
-from pyfuser.plan.plan import Guarded, Placed, Plan
-from pyfuser.plan.profit import cost_model, region_of
+from pyfuser.plan.plan import Declined, Guarded, Placed, Plan
+from pyfuser.plan.profit import machine_for, region_of
 from pyfuser.plan.window import BEYOND
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import CallShape, RegionShape, ScalarShape, TraceShape
@@ -56,17 +57,38 @@ Parts: TypeAlias = tuple[tuple[int, tuple[int, ...]], ...]
 def planned(trace: TraceShape, capabilities: Capabilities) -> Planned:
     """The plan of a trace, and the trace as planned: with some calls in places among the rows."""
     fine = family.planned(trace, capabilities)
-    chosen = targets(trace) if capabilities.sweeps and _may_sweep(trace) else {}
+    if not capabilities.sweeps or not _may_sweep(trace):
+        return fine
+    best, chosen = fine, targets(trace)
     for _ in range(ROUNDS):
         if not chosen:
             break
         changed, graph, plan = hulls.planned(in_place(trace, chosen), capabilities)
         useless = _outside(plan, chosen)
         if not useless:
-            plan = _noted(trace, plan, chosen)
-            return (changed, graph, plan) if _pays(fine, changed, plan) else fine
+            best = changed, graph, _noted(trace, plan, chosen)
+            break
         chosen = {call: parts for call, parts in chosen.items() if call not in useless}
-    return fine
+    return _explained(trace, best if best is fine or _pays(fine, *best[::2]) else fine)
+
+
+def _explained(trace: TraceShape, found: Planned) -> Planned:
+    """The plan, which says of periodic copies that it is they that end sweeps."""
+    changed, graph, plan = found
+    why = [_because(trace, plan, declined) for declined in plan.declined]
+    notes = tuple(d._replace(why=w or d.why) for d, w in zip(plan.declined, why, strict=True))
+    return found if notes == plan.declined else (changed, graph, replace(plan, declined=notes))
+
+
+def _because(trace: TraceShape, plan: Plan, declined: Declined) -> str:
+    """The rows that are too far apart, if it is so."""
+    for place in (declined.place, declined.groups[-1]):
+        for call in plan.groups[place].calls:
+            rows = far_rows(trace.calls[call])
+            if rows:
+                name = trace.calls[call].workunit.name
+                return f"{name} copies to row {rows[0]} from row {rows[1]}, too far for a sweep"
+    return ""
 
 
 def in_place(trace: TraceShape, chosen: Mapping[int, Parts]) -> TraceShape:
@@ -185,21 +207,42 @@ def _part(call: CallShape, places: Sequence[int]) -> CallShape:
 
 def _rows(call: CallShape) -> tuple[_Row, ...]:
     """The rows that a call has to do with, if it stores to one of each view, and none is far."""
-    stored: dict[RegionShape, _Row] = {}
-    found: list[_Row] = []
-    for access in accesses(call):
-        region = region_of(call, access)
-        axis = _outermost(region)
-        index = access.relation.indices[axis]
-        known = index is not None and not index.terms
-        row = _Row(region, axis, index.constant) if known and index is not None else None
-        if access.mode is not Mode.READ and (row is None or stored.setdefault(region, row) != row):
-            return ()
-        found += [row] if row is not None else []
-    for row in found:
-        if row.region in stored and abs(row.number - stored[row.region].number) > REACH:
-            return ()
+    if any(row is None for _, row in _stored(call)) or far_rows(call) is not None:
+        return ()
+    stored = {row for _, row in _stored(call)}
+    if len(stored) != len({region for region, _ in _stored(call)}):
+        return ()
+    found = [row for access in accesses(call) if (row := _row_of(call, access)) is not None]
     return tuple(found) if stored else ()
+
+
+def _stored(call: CallShape) -> list[tuple[RegionShape, _Row | None]]:
+    """What a call stores to: regions, each with the row of one store if that is always the same."""
+    return [
+        (region_of(call, access), _row_of(call, access))
+        for access in accesses(call)
+        if access.mode is not Mode.READ
+    ]
+
+
+def _row_of(call: CallShape, access: Access) -> _Row | None:
+    """The row that an access is always in."""
+    region = region_of(call, access)
+    axis = _outermost(region)
+    index = access.relation.indices[axis]
+    return None if index is None or index.terms else _Row(region, axis, index.constant)
+
+
+@lru_cache(maxsize=1024)
+def far_rows(call: CallShape) -> tuple[int, int] | None:
+    """A row that a call stores to, and one that it takes values from, too far away for a sweep."""
+    stored = {row.region: row for _, row in _stored(call) if row is not None}
+    for access in accesses(call) if stored else ():
+        row = _row_of(call, access)
+        near = stored.get(row.region) if row is not None else None
+        if row is not None and near is not None and abs(row.number - near.number) > REACH:
+            return near.number, row.number
+    return None
 
 
 def _apart(call: CallShape, parts: Parts) -> bool:
@@ -290,9 +333,10 @@ def _walks(call: CallShape) -> tuple[_Walk, ...]:
 
 
 def _may_sweep(trace: TraceShape) -> bool:
-    """Whether the data is large enough that a sweep might pay."""
-    model = cost_model(trace)
-    return len(trace.calls) > 1 and model.total >= BEYOND * model.machine.cache
+    """Whether the data could be large enough for sweeps."""
+    regions = {a for call in trace.calls for a in call.arguments if isinstance(a, RegionShape)}
+    most = sum(prod(region.shape) * region.dtype.size for region in regions)
+    return len(trace.calls) > 1 and most >= BEYOND * machine_for(trace).cache
 
 
 def _pays(fine: Planned, changed: TraceShape, plan: Plan) -> bool:

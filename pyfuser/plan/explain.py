@@ -52,7 +52,8 @@ class GroupReport:
     their iterations run as one. guarded: names of calls that run inside ranges of their own, which
     are smaller than the loop's. split: whether the loop is split where these begin and end.
     registers: what a GPU's compiler said. streamed: names of views that are stored past the caches.
-    boxed: names of calls over one index that runs as two.
+    boxed: names of calls over one index that runs as two. placed: names of calls over edges, with
+    the rows (in steps of the outermost axis) where they run.
     """
 
     calls: tuple[CallReport, ...]
@@ -72,6 +73,7 @@ class GroupReport:
     registers: str = ""
     streamed: tuple[str, ...] = ()
     boxed: tuple[str, ...] = ()
+    placed: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return "\n".join([*self.lines(), *_saved(self), *_took([self.measured])])
@@ -81,6 +83,8 @@ class GroupReport:
         lines = [f"{_count(len(self.calls), 'call')}: {_names(self.calls)}"]
         if self.boxed:
             lines.append(f"flattened, runs over rows and columns: {', '.join(self.boxed)}")
+        for name, rows in self.placed.items():
+            lines.append(f"an edge, runs beside row {' and '.join(map(str, rows))}: {name}")
         for factor, names in self.coarsened.items():
             lines.append(f"coarsened, {factor} iterations in one: {', '.join(names)}")
         if self.guarded:

@@ -18,7 +18,7 @@ from pyfuser.codegen.spec import KernelSpec, SweepSpec
 from pyfuser.engine import native
 from pyfuser.engine.native import Launchable
 from pyfuser.machine import Known, known
-from pyfuser.plan import boxes, coarsening, family, hulls
+from pyfuser.plan import boxes, coarsening, edges, family, hulls
 from pyfuser.plan.capabilities import ALL, Capabilities
 from pyfuser.plan.plan import SCAN_TILE, Plan, Rejection
 from pyfuser.trace.shape import TraceShape
@@ -29,10 +29,12 @@ _CUT = 3  # one program in so many has its groups cut
 _AS_PAYS = 5  # one in so many has calls coarsened only where that pays
 _AS_GIVEN = 6  # one in so many has calls over one index only as they are
 _COMMON = (0.0, 0.4, hulls.COMMON)  # of the hulls of boxes, what these have in common
+_MOVED = 3  # one in so many has edges of grids at other rows than is best
 _OF_FAMILY = 4  # one in so many has the plan of larger sizes
 _TILE = 3  # of the scans of compiled programs, which are shorter than a real tile
 
 LARGER = Rejection(0, 1, "planned for larger sizes")  # marks such plans
+edges_parts = edges._parts
 #: The kernels of compiled programs, for no other test, by whether the tiles of scans are small.
 _launchables: dict[bool, dict[KernelSpec | SweepSpec, Launchable]] = {True: {}, False: {}}
 
@@ -46,6 +48,12 @@ def cut_for(seed: int, plan: Plan) -> Plan:
         if len(calls) > 1:
             plan = cut_plan(plan, calls, rng.randint(1, len(calls) - 1))
     return plan
+
+
+def _moved(parts: edges.Parts, seed: int) -> edges.Parts:
+    """The parts at rows beside theirs: what is legal there may sweep as well."""
+    rng = random.Random(seed)
+    return tuple(sorted((row + rng.randint(-2, 2), places) for row, places in parts))
 
 
 def planned_for(
@@ -70,7 +78,12 @@ def planned_for(
             patch.setattr(coarsening, "_pays", lambda *_: True)
             patch.setattr(hulls, "_pays", lambda *_: True)
         patch.setattr(hulls, "COMMON", _COMMON[seed % len(_COMMON)])
-        trace, graph, plan = hulls.planned(trace, capabilities)
+        patch.setattr(family, "planned", hulls.planned)
+        patch.setattr(edges, "_may_sweep", lambda _: True)
+        patch.setattr(edges, "_pays", lambda *_: True)
+        if seed % _MOVED == 0:
+            patch.setattr(edges, "_parts", lambda *found: _moved(edges_parts(*found), seed))
+        trace, graph, plan = edges.planned(trace, capabilities)
     return trace, graph, cut_for(seed, replace(plan, boxed=boxed))
 
 

@@ -61,7 +61,7 @@ PLANNED = (
     "flattened call over rows", "flattened call beside MDRange",
     "sums in groups", "map and sum in an inner loop", "streaming stores",
     "guarded or split loop", "guarded loop of several axes", "guarded loop with a sum",
-    "split loop",
+    "split loop", "edge among rows", "edges of several rows",
 )  # fmt: skip
 NAMES = (
     *_IN_SOURCE, *_IN_VIEWS, *_IN_HOST, *_DTYPES, "reduce", "scan", "MDRange", "MDRange sub-box",

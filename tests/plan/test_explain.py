@@ -54,6 +54,15 @@ def test_flattened_calls() -> None:
     assert "flattened" not in text(GROUP)
 
 
+def test_edges_come_with_their_rows() -> None:
+    edges = replace(GROUP, placed={"scale": (1,), "shift": (1, 98)})
+    assert text(edges).split("\n")[3:5] == [
+        "    an edge, runs beside row 1: scale",
+        "    an edge, runs beside row 1 and 98: shift",
+    ]
+    assert "edge" not in text(GROUP)
+
+
 def test_guarded_calls_come_with_how_they_run() -> None:
     guarded = replace(GROUP, guarded=("scale", "shift"))
     assert "    guarded by ranges of their own: scale, shift" in text(guarded)
