@@ -8,12 +8,17 @@ from pyfuser.codegen.cpp_blocks import blocked_nest, blocks_of
 from pyfuser.codegen.cpp_context import Context, box_bounds, entry, function
 from pyfuser.codegen.cpp_split import LOCALS as SPLIT_LOCALS
 from pyfuser.codegen.cpp_split import MIDDLE, split_code, splits
+from pyfuser.codegen.cpp_spread import AT_ROWS, PLAIN, spread, spread_code
+from pyfuser.codegen.cpp_spread import LOCALS as SPREAD_LOCALS
 
 CACHE_LINE = 64
 """Elements of an innermost axis that stay with one thread (a cache line of the smallest type)."""
 
 LOCALS = (
-    BLOCK_LOCALS | SPLIT_LOCALS | {"threads", "my_begin", "my_end", "order", "axis", "unit", "dim"}
+    BLOCK_LOCALS
+    | SPLIT_LOCALS
+    | SPREAD_LOCALS
+    | {"threads", "my_begin", "my_end", "order", "axis", "unit", "dim"}
 )
 
 
@@ -25,6 +30,13 @@ def emit(context: Context) -> str:
 
 def loop_code(context: Context) -> str:
     """`pf_loop`, which runs a box of the space; in 1-D its begin and end are plain numbers."""
+    by_rows = spread(context)
+    if by_rows is not None:
+        code = _function(context, AT_ROWS)
+        if by_rows.body:
+            context.take_body(by_rows.body)
+            code += _function(context, PLAIN)
+        return code + spread_code(context, by_rows)
     split = splits(context)
     if split is None:
         return _function(context, "pf_loop")
