@@ -28,7 +28,7 @@ from pyfuser.analysis.accesses import Access, Mode, accesses
 from pyfuser.analysis.distances import call_distance
 from pyfuser.analysis.layout import shift
 from pyfuser.ir import placed
-from pyfuser.ir.nodes import AtomicFetch, Body, Stmt, Store, Update, Workunit
+from pyfuser.ir.nodes import AtomicFetch, Body, Stmt, Store, Sym, Update, Workunit
 from pyfuser.ir.visit import all_expressions, assigned, statements, sym_of
 from pyfuser.plan import coarsening, family, hulls
 from pyfuser.plan.capabilities import Capabilities
@@ -120,9 +120,24 @@ def placed_call(call: CallShape, parts: Parts) -> CallShape:
 
 
 def _body(call: CallShape, places: Sequence[int]) -> Body:
-    """Some statements of a call, with those that store nothing."""
+    """Some statements of a call, with those that store nothing but make what they use."""
     body = call.workunit.body
-    return tuple(s for n, s in enumerate(body) if n in places or not _stores(call.workunit, s))
+    kept, size = set(places), 0
+    while len(kept) != size:
+        size = len(kept)
+        used = _named(tuple(body[n] for n in kept))
+        used |= {sym_of(e) for n in kept for e in all_expressions((body[n],))}
+        kept |= {
+            n
+            for n, stmt in enumerate(body)
+            if not _stores(call.workunit, stmt) and _named((stmt,)) & used
+        }
+    return tuple(stmt for n, stmt in enumerate(body) if n in kept)
+
+
+def _named(body: Body) -> set[Sym | None]:
+    """The Syms that statements declare, assign or store to."""
+    return {sym_of(stmt) for stmt in statements(body)} - {None}
 
 
 def _stores(workunit: Workunit, stmt: Stmt) -> bool:
@@ -313,7 +328,7 @@ class _Walk(NamedTuple):
         shifts = shift(row.region, self.region)
         if shifts is None:
             return None
-        wanted = row.number + shifts[row.axis] - self.constant
+        wanted = row.number - shifts[row.axis] - self.constant
         near = min(max(wanted, self.first), self.last)
         return near if abs(near - wanted) <= REACH else None
 
