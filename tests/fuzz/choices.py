@@ -79,8 +79,6 @@ def planned_for(
             patch.setattr(hulls, "_pays", lambda *_: True)
         patch.setattr(hulls, "COMMON", _COMMON[seed % len(_COMMON)])
         patch.setattr(family, "planned", hulls.planned)
-        patch.setattr(edges, "_may_sweep", lambda _: True)
-        patch.setattr(edges, "_pays", lambda *_: True)
         if seed % _MOVED == 0:
             patch.setattr(edges, "_parts", lambda *found: _moved(edges_parts(*found), seed))
         trace, graph, plan = edges.planned(trace, capabilities)

@@ -20,7 +20,7 @@ import pytest
 from pyfuser.codegen import cpp_scan
 from pyfuser.codegen.spec import spec_of
 from pyfuser.ir.interpret import interpret
-from pyfuser.plan import sweeps
+from pyfuser.plan import edges, sweeps
 from pyfuser.plan.plan import SCAN_TILE, Rolling, Sweep
 from pyfuser.plan.profit import CostModel
 from pyfuser.trace.call import Call, Space
@@ -40,6 +40,8 @@ def forced(wave: int) -> Iterator[None]:
         patch.setattr(sweeps, "wave_of", lambda *_: wave)
         patch.setattr(sweeps, "tile_of", lambda *_: SCAN_TILE)
         patch.setattr(sweeps, "SHARES", 0)
+        patch.setattr(edges, "_may_sweep", lambda _: True)
+        patch.setattr(edges, "_pays", lambda *_: True)
         patch.setattr(CostModel, "sweep_cost", lambda *_: -1.0)
         yield
 

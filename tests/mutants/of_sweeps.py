@@ -44,10 +44,10 @@ DISTANCES = (
         "analysis/test_distances.py::test_bounds_hold_every_distance_of_affine_accesses",
     ),
     Mutant(
-        "a mirrored subscript is like one that is not",
+        "one subscript moves on as fast as another",
         "analysis/distances.py",
-        "if factor != other_factor or not factor:",
-        "if abs(factor) != abs(other_factor) or not factor:",
+        "more = sorted(excess * end for end in ends)",
+        "more = [0, 0]",
         "analysis/test_distances.py::test_one_axis",
     ),
     Mutant(

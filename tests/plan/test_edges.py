@@ -6,6 +6,7 @@ import pytest
 
 from pyfuser.analysis.distances import call_distance
 from pyfuser.ir.nodes import Accumulator, Assign, Call, Eval, Update
+from pyfuser.ir.verify import verify
 from pyfuser.plan import edges
 from pyfuser.plan.capabilities import ALL, Capabilities
 from pyfuser.plan.edges import far_rows, placed_call, planned, targets
@@ -145,6 +146,7 @@ def test_periodic_copies_end_sweeps_and_are_told():
     plan, swept = sweeps_of(*steps(edge((0, N - 2)), edge((N - 1, 1))))
     assert not swept and not plan.placed
     assert plan.declined[0].why == f"edge copies to row 0 from row {N - 2}, too far for a sweep"
+    assert not targets(trace(step(), edge((0, N - 2))))
     assert far_rows(edge((0, N - 2))) == (0, N - 2)
     assert far_rows(TOP) is None and far_rows(SIDES[0]) is None
 
@@ -190,6 +192,15 @@ def test_edges_in_one_workunit_run_at_their_own_rows():
     assert made.space == Space((1,), (N - 1,))
     assert [a.value for a in made.arguments[1:]] == [1, N - 2, 0, M]
     assert call_distance(step(), made) == (0, 0)
+    verify(made.workunit)
+
+
+def test_iterations_that_may_wait_stay_side_by_side():
+    def waiting(j, x):
+        k = S("k")
+        return [x[0, j] << x[1, j], loop(k, 0, 9, [x[N - 1, j] << x[N - 2, j].fetch("+", 1.0)])]
+
+    assert not targets(trace(step(), edge(make=waiting)))
 
 
 def test_statements_for_one_row_keep_their_order():

@@ -1,0 +1,102 @@
+"""Wrong edges: parts in rows that touch each other, iterations that forget or repeat themselves."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant
+
+_PLAN = "plan/test_edges.py::"
+_CODE = "codegen/test_spread.py::"
+
+MUTANTS = (
+    Mutant(
+        "parts of a call never touch each other",
+        "plan/edges.py",
+        "return all(call_distance(a, b) is None for a, b in combinations(calls, 2))",
+        "return True",
+        f"{_PLAN}test_parts_that_touch_each_other_stay_together",
+    ),
+    Mutant(
+        "what a part uses is left out",
+        "plan/edges.py",
+        "if not _stores(call.workunit, stmt) and _named((stmt,)) & used",
+        "if False",
+        f"{_PLAN}test_parts_that_touch_each_other_elsewhere",
+    ),
+    Mutant(
+        "sums have a place",
+        "plan/edges.py",
+        '        call.pattern == "for"\n        and mergeable(call)',
+        "        mergeable(call)",
+        f"{_PLAN}test_calls_whose_iterations_are_not_free_have_no_place",
+    ),
+    Mutant(
+        "what changes its arguments has a place",
+        "plan/edges.py",
+        "        and not changed\n",
+        "",
+        f"{_PLAN}test_calls_whose_iterations_are_not_free_have_no_place",
+    ),
+    Mutant(
+        "iterations that wait for others follow them",
+        "plan/edges.py",
+        "if len(places) < 2 or not coarsening.may_coarsen(call):",
+        "if len(places) < 2:",
+        f"{_PLAN}test_iterations_that_may_wait_stay_side_by_side",
+    ),
+    Mutant(
+        "periodic copies have a place",
+        "plan/edges.py",
+        " or far_rows(call) is not None:",
+        ":",
+        f"{_PLAN}test_periodic_copies_end_sweeps_and_are_told",
+    ),
+    Mutant(
+        "edges of slices begin where their buffers do",
+        "plan/edges.py",
+        "row.number - shifts[row.axis] - self.constant",
+        "row.number - self.constant",
+        f"{_PLAN}test_slices_of_one_buffer_are_aligned",
+    ),
+    Mutant(
+        "an iteration forgets its number",
+        "ir/placed.py",
+        "if old in assigned(body) or Read(old) in all_expressions(body):",
+        "if False:",
+        f"{_PLAN}test_an_iteration_that_is_read_keeps_its_value",
+    ),
+    Mutant(
+        "every part runs in the first row",
+        "ir/placed.py",
+        'Compare("==", Read(row), Read(number))',
+        'Compare("==", Read(row), Read(rows[0]))',
+        f"{_PLAN}test_edges_in_one_workunit_run_at_their_own_rows",
+    ),
+    Mutant(
+        "parts share their locals",
+        "ir/placed.py",
+        "part = substitute_syms(part, own)",
+        "pass",
+        f"{_PLAN}test_edges_in_one_workunit_run_at_their_own_rows",
+    ),
+    Mutant(
+        "what else is done is left out",
+        "codegen/cpp_spread.py",
+        "if not isinstance(stmt, If) or stmt.orelse or",
+        "if not isinstance(stmt, If) or",
+        f"{_CODE}test_what_more_iterations_may_do_is_in_all_of_them",
+    ),
+    Mutant(
+        "iterations move on",
+        "codegen/cpp_spread.py",
+        "if rows and index not in changing else None",
+        "if rows else None",
+        f"{_CODE}test_what_more_iterations_may_do_is_in_all_of_them",
+    ),
+    Mutant(
+        "a part runs in the iteration after its own, too",
+        "codegen/cpp_spread.py",
+        "{AT_ROWS}(next, next + 1{tail});",
+        "{AT_ROWS}(next, end{tail});",
+        f"{_CODE}test_each_iteration_runs_once",
+    ),
+)
