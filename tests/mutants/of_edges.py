@@ -86,13 +86,6 @@ MUTANTS = (
         f"{_CODE}test_what_more_iterations_may_do_is_in_all_of_them",
     ),
     Mutant(
-        "iterations move on",
-        "codegen/cpp_spread.py",
-        "if rows and index not in changing else None",
-        "if rows else None",
-        f"{_CODE}test_what_more_iterations_may_do_is_in_all_of_them",
-    ),
-    Mutant(
         "a part runs in the iteration after its own, too",
         "codegen/cpp_spread.py",
         "{AT_ROWS}(next, next + 1{tail});",
