@@ -221,6 +221,65 @@ def test_scans(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(sweep.groups) == (2 if joined else 3)
 
 
+# --------------------------------------------------------------------------- edges
+
+
+@pk.workunit
+def first_row(j, y):
+    y[0][j] = y[1][j]
+
+
+@pk.workunit
+def outer_rows(j, n, y):
+    y[0][j] = 0.5 * y[1][j]
+    y[n - 1][j] = y[n - 2][j]
+
+
+@pk.workunit
+def around(j, n, y):
+    y[0][j] = y[n - 2][j]
+
+
+@pk.workunit
+def first_column(i, y):
+    y[i][0] = y[i][1]
+
+
+def grid(n: int) -> list[Any]:
+    """Steps back and forth, and the edges of what they wrote."""
+    x = np.random.default_rng(3).normal(size=(n, 9))
+    y = x.copy()
+    box = pk.MDRangePolicy([1, 1], [n - 1, 8])
+    for source, sink in ((x, y), (y, x), (x, y)):
+        pk.parallel_for(box, smooth_rows, x=source, y=sink)
+        pk.parallel_for(9, first_row, y=sink)
+        pk.parallel_for(pk.RangePolicy(1, 8), outer_rows, n=n, y=sink)
+        pk.parallel_for(n, first_column, y=sink)
+    return [x, y]
+
+
+def torus(n: int) -> list[Any]:
+    """Steps, and a row that is far from its source."""
+    x = np.random.default_rng(3).normal(size=(n, 9))
+    y = x.copy()
+    for source, sink in ((x, y), (y, x), (x, y)):
+        pk.parallel_for(pk.MDRangePolicy([1, 1], [n - 1, 8]), smooth_rows, x=source, y=sink)
+        pk.parallel_for(9, around, n=n, y=sink)
+        pk.parallel_for(n, first_column, y=sink)
+    return [x, y]
+
+
+def test_edges_of_grids(monkeypatch: pytest.MonkeyPatch) -> None:
+    check(grid, monkeypatch)
+    plan = driver.FLUSHES[-1].program.plan
+    assert [len(note.rows) for note in plan.placed] == [1, 2] * 3 and len(plan.sweeps) == 1
+
+
+def test_periodic_copies_are_no_edges(monkeypatch: pytest.MonkeyPatch) -> None:
+    check(torus, monkeypatch, sizes=(40,))
+    assert not driver.FLUSHES[-1].program.plan.placed
+
+
 # --------------------------------------------------------------------------- memory
 
 
