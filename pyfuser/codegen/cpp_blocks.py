@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import count
 
-from pyfuser.codegen import cpp_strips
+from pyfuser.codegen import cpp_columns, cpp_strips
+from pyfuser.codegen.cpp_columns import Columns, column_loops, columns_of
 from pyfuser.codegen.cpp_context import Bounds, Context, closed, nest, outer_loops
 from pyfuser.codegen.cpp_prelude import BLOCK
 from pyfuser.codegen.cpp_statements import INDENT
@@ -39,7 +40,8 @@ class Blocks:
     """The segments of a body, and the arrays (by local) that carry values between their loops.
 
     lengths: of those locals that are arrays themselves, one for each iteration. size: iterations
-    of a block. strips: how those of each segment take turns; None where they do not.
+    of a block. strips: how those of each segment take turns; None where they do not. columns: how
+    the iterations of a body in one segment do, if its loops walk along columns.
     """
 
     segments: tuple[Segment, ...]
@@ -47,11 +49,12 @@ class Blocks:
     lengths: dict[Sym, int]
     size: int
     strips: tuple[Strips | None, ...]
+    columns: Columns | None = None
 
     @property
     def single(self) -> bool:
         """Whether the body stays in one loop."""
-        return self.strips == (None,)
+        return self.strips == (None,) and self.columns is None
 
 
 def blocks_of(context: Context, kept: int = 0, smallest: int = BLOCK // 4) -> Blocks:
@@ -62,7 +65,8 @@ def blocks_of(context: Context, kept: int = 0, smallest: int = BLOCK // 4) -> Bl
     body = context.workunit.body
     segments: tuple[Segment, ...] = (Segment(body, True),)
     lengths: dict[Sym, int] = {}
-    if context.independent and not _has_long_trips(context):
+    columns = columns_of(context)
+    if context.independent and columns is None and not _has_long_trips(context):
         indices = frozenset(context.workunit.indices)
         segments = prepare(body, _aliased(context), indices, fresh_syms(context))
         lengths = row_lengths(tuple(stmt for part in segments for stmt in part.body))
@@ -80,8 +84,11 @@ def blocks_of(context: Context, kept: int = 0, smallest: int = BLOCK // 4) -> Bl
     lengths = {sym: length for sym, length in lengths.items() if sym in arrays}
     apart = tuple(_strips(context, segment, arrays, lengths) for segment in segments)
     sizes = (LONG_BLOCK,) * (apart == (None,) and _is_long(context, kept)) + (BLOCK, BLOCK // 2)
+    if columns is not None:
+        sizes, kept = (cpp_columns.WIDTHS if not kept else sizes), kept + columns.bytes
     fitting = (n for n in sizes if n * kept <= BLOCK_BYTES)
-    return Blocks(segments, arrays, lengths, max(next(fitting, smallest), smallest), apart)
+    size = max(next(fitting, smallest), smallest)
+    return Blocks(segments, arrays, lengths, size, apart, columns)
 
 
 def _is_long(context: Context, kept: int) -> bool:
@@ -161,6 +168,8 @@ def array_lines(blocks: Blocks, depth: int) -> list[str]:
     ]
     for strips in filter(None, blocks.strips):
         lines += cpp_strips.memory_lines(strips, depth)
+    if blocks.columns is not None:
+        lines += cpp_columns.memory_lines(blocks.columns, blocks.size, depth)
     return lines
 
 
@@ -225,5 +234,27 @@ def blocked_nest(context: Context, blocks: Blocks, bounds: list[Bounds]) -> list
         f"{INDENT * depth}for (int64_t at = {first}; at < {last}; at += {size}) {{",
         f"{INDENT * depth}{INDENT}const int64_t count = {left} < {size} ? {left} : {size};",
     ]
-    lines += segment_loops(context, blocks, order.axes[-1], depth + 1, context.statements.print)
+    print_body = context.statements.print
+    lines += strip_or_segments(context, blocks, order.axes[-1], depth + 1, lambda: print_body)
     return lines + closed(depth)
+
+
+def strip_or_segments(
+    context: Context,
+    blocks: Blocks,
+    axis: int,
+    depth: int,
+    printer: Callable[[], PrintBody],
+) -> list[str]:
+    """`segment_loops`; where loops walk along columns, for a strip of iterations if it is long."""
+    usual = segment_loops(context, blocks, axis, depth, printer())
+    if blocks.columns is None:
+        return usual
+    indent = INDENT * depth
+    return [
+        f"{indent}if (count >= {cpp_columns.FEWEST}) {{",
+        *column_loops(context, blocks.columns, axis, depth + 1, printer()),
+        f"{indent}}} else {{",
+        *(INDENT + line for line in usual),
+        f"{indent}}}",
+    ]

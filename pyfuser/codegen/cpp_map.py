@@ -54,7 +54,7 @@ def _function(context: Context, name: str) -> str:
         lines, bounds = box_bounds(context)
         parameters = ["const int64_t* begin", "const int64_t* end"]
     blocks = blocks_of(context)
-    views = [] if any(blocks.strips) else cpp_stream.streamed(context)
+    views = [] if any(blocks.strips) or blocks.columns else cpp_stream.streamed(context)
     if views:
         lines += cpp_stream.streaming_nest(context, blocks, views, bounds)
     else:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from pyfuser.codegen.cpp_blocks import LOCALS as BLOCK_LOCALS
-from pyfuser.codegen.cpp_blocks import Blocks, array_lines, blocks_of, segment_loops
+from pyfuser.codegen.cpp_blocks import Blocks, array_lines, blocks_of, strip_or_segments
 from pyfuser.codegen.cpp_context import Bounds, Context, box_bounds, entry, function, nest
 from pyfuser.codegen.cpp_groups import LANES, Groups, Lanes, groups_of, run_function
 from pyfuser.codegen.cpp_groups import LOCALS as GROUP_LOCALS
@@ -311,7 +311,8 @@ def _terms_function(context: Context, sums: Sequence[SumNames], blocks: Blocks) 
     """
     last = context.spec.rank - 1
     lines = array_lines(blocks, 1)
-    lines += segment_loops(context, blocks, last, 1, _Terms(context, _by_sym(context, sums)).lines)
+    named = _by_sym(context, sums)
+    lines += strip_or_segments(context, blocks, last, 1, lambda: _Terms(context, named).lines)
     parameters = ["int64_t at", "int64_t count", *(f"{s.part}* {s.terms}" for s in sums)]
     parameters += [f"const int64_t {context.counter(axis)}" for axis in range(last)]
     inline = blocks.single and len(sums) <= INLINE_SUMS

@@ -1,15 +1,24 @@
-"""Rows that several loops of an iteration walk along, while they are in the first-level cache."""
+"""Memory that the loops of an iteration walk through: along rows, which stay near, or columns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Protocol
 
 from pyfuser.ir import nodes
-from pyfuser.ir.nodes import Body, Expr, Stmt, Sym
-from pyfuser.ir.visit import expressions
+from pyfuser.ir.nodes import Body, Expr, For, Stmt, Sym
+from pyfuser.ir.visit import assigned, child_expressions, declared, expressions
 
 _TRIPS = 256
 """Assumed for a loop whose bounds are not constant."""
+
+_LINE = 64
+"""Bytes that come from memory at once."""
+
+_ACROSS = 0.6
+"""Where trips run across a strip, they must bring in at most this part of what they did."""
+
+_FAR = 1 << 20  # stands for a factor that is not known
 
 
 def torn(parts: Sequence[Body], place: int, own: frozenset[Sym]) -> int:
@@ -25,6 +34,11 @@ def torn(parts: Sequence[Body], place: int, own: frozenset[Sym]) -> int:
         for part in parts[place + 1 :]
         for stmt in part
     )
+
+
+def walked(part: Body, own: frozenset[Sym]) -> set[Sym]:
+    """The views whose rows the loops of a part walk along, those of the iteration itself."""
+    return {view for view, _ in _rows(part, own)}
 
 
 def _rows(part: Body, own: frozenset[Sym]) -> Iterator[tuple[Sym, int]]:
@@ -61,3 +75,98 @@ def _trips(loop: nodes.For | nodes.While) -> int:
     bounds = (loop.start, loop.stop, loop.step)
     values = [e.value for e in bounds if isinstance(e, nodes.Const) and isinstance(e.value, int)]
     return len(range(*values)) if len(values) == 3 and values[2] else _TRIPS
+
+
+# --------------------------------------------------------------------------- columns
+
+
+class Layout(Protocol):
+    """Where the elements of a view that are neighbours in memory lie."""
+
+    @property
+    def unit_axis(self) -> int | None: ...
+
+
+def runs_across(
+    nest: Sequence[For],
+    index: Sym,
+    views: Mapping[Sym, Layout],
+    known: frozenset[Sym],
+    resolved: Callable[[Expr], Expr],
+) -> bool:
+    """Whether the trips of the innermost loop had better run for many iterations at once.
+
+    Where a trip walks along, it brings in a line of each array or a part of one, twice that if it
+    writes; the same for a step of `index`. One array at least is walked across by the loops, and
+    along by the index. `resolved` gives subscripts in what is `known`, indices and arguments, and
+    in loop variables, as far as that is possible.
+    """
+    *_, loop = nest
+    moving = assigned(loop.body) | set(declared(loop.body))
+    trips = iterations = 0
+    column = False
+    for (view, subscripts), writes in _straight(loop.body).items():
+        if view not in views:
+            continue
+        unit = views[view].unit_axis
+        at = [resolved(e) for e in subscripts]
+        size = view.dtype.size
+        along = [_bytes(at, outer.sym, unit, size, moving) for outer in nest]
+        read = {part.sym for e in at for part in expressions(e) if isinstance(part, nodes.Read)}
+        strange = read - known.union(outer.sym for outer in nest)
+        across = _bytes(at, index, unit, size, strange)
+        trips += along[-1] * writes
+        iterations += across * writes
+        column = column or (across == size and max(along) == _LINE)
+    return column and iterations <= _ACROSS * trips
+
+
+def _straight(body: Body) -> dict[tuple[Sym, tuple[Expr, ...]], int]:
+    """What a trip accesses outside of inner loops, and 2 for what it writes, 1 for the rest."""
+    found: dict[tuple[Sym, tuple[Expr, ...]], int] = {}
+    for stmt in body:
+        if isinstance(stmt, (nodes.For, nodes.While)):
+            continue
+        if isinstance(stmt, nodes.If):
+            for key, writes in _straight((*stmt.then, *stmt.orelse)).items():
+                found[key] = max(found.get(key, 0), writes)
+        for e in expressions(stmt):
+            if isinstance(e, nodes.Load):
+                found.setdefault((e.view, e.indices), 1)
+        if isinstance(stmt, nodes.Store):
+            found[stmt.view, stmt.indices] = 2
+        elif isinstance(stmt, nodes.Update) and stmt.indices:
+            found[stmt.target, stmt.indices] = 2
+    return found
+
+
+def _bytes(at: Sequence[Expr], sym: Sym, unit: int | None, size: int, moving: set[Sym]) -> int:
+    """What a step of a loop variable or index brings in of a view."""
+    factors = [_factor(e, sym, moving) for e in at]
+    if not any(factors):
+        return 0
+    others = [factor for axis, factor in enumerate(factors) if axis != unit]
+    if unit is None or any(others):
+        return _LINE
+    return min(abs(factors[unit]) * size, _LINE)
+
+
+def _factor(e: Expr, sym: Sym, moving: set[Sym]) -> int:
+    """By how much a subscript grows with a variable; locals of the trip may grow with anything."""
+    if isinstance(e, nodes.Read):
+        return 1 if e.sym == sym else _FAR if e.sym in moving else 0
+    if isinstance(e, nodes.Cast):
+        return _factor(e.operand, sym, moving)
+    if isinstance(e, nodes.Binary) and e.op in ("+", "-", "*"):
+        left, right = _factor(e.left, sym, moving), _factor(e.right, sym, moving)
+        if e.op == "+":
+            return left + right
+        if e.op == "-":
+            return left - right
+        if not left and not right:
+            return 0
+        factor, other = (right, e.left) if right else (left, e.right)
+        if isinstance(other, nodes.Const) and isinstance(other.value, int):
+            return factor * other.value
+        return _FAR
+    return _FAR if any(_factor(part, sym, moving) for part in child_expressions(e)) else 0

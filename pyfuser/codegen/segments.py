@@ -360,7 +360,7 @@ def expanded(
     leaving: Iterable[Sym] = (),
 ) -> tuple[Segment, ...]:
     """Segments with what passes between them, `arriving` at the first and `leaving` the last."""
-    used = [_mentioned(part) for part in parts]
+    used = [mentioned(part) for part in parts]
     known, wanted = set(arriving), set(leaving)  # locals declared so far, and used afterwards
     local = known | {
         stmt.sym
@@ -375,20 +375,21 @@ def expanded(
         before = sorted((reads | writes) & known, key=lambda sym: sym.uid)
         after = sorted(writes & local & later, key=lambda sym: sym.uid)
         known |= writes & local
-        body = (*_needed(part, repeated), *part)
+        body = (*needed(part, repeated), *part)
         segments.append(Segment(body, kinds[n], tuple(before), tuple(after)))
     return tuple(segments)
 
 
-def _mentioned(part: Body) -> tuple[set[Sym], set[Sym]]:
+def mentioned(part: Body) -> tuple[set[Sym], set[Sym]]:
+    """The locals and views that a part reads, and those it writes."""
     accesses = [_accesses(stmt) for stmt in part]
     reads = set[Sym]().union(*(r for r, _ in accesses))
     return reads, set[Sym]().union(*(w for _, w in accesses))
 
 
-def _needed(part: Body, repeated: dict[Sym, Declare]) -> list[Stmt]:
+def needed(part: Body, repeated: dict[Sym, Declare]) -> list[Stmt]:
     """The repeated declarations that a part uses, in order."""
-    wanted = _mentioned(part)[0]
+    wanted = mentioned(part)[0]
     result: list[Stmt] = []
     for sym, stmt in reversed(repeated.items()):
         if sym in wanted:

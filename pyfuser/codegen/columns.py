@@ -1,0 +1,240 @@
+"""Columns: loops of an iteration that walk across memory, run trip by trip for many iterations.
+
+    for j in range(rows):
+        total += x[j][i]
+
+Each trip is in another row of x, and takes one element of a line whose others belong to the next
+iterations, which come when the line is gone. So a strip of iterations makes the first trip
+together, then the second, ...: the loop over j becomes the outer one, and that over the strip runs
+along memory, in vectors (loop interchange after strip mining: R. Allen and K. Kennedy, "Optimizing
+Compilers for Modern Architectures" (2001), sections 5.2 and 9.3). What an iteration keeps from trip
+to trip has an element for each iteration of the strip (scalar expansion).
+
+The law. Iterations of a parallel pattern are unordered and do not race, so those of a strip may
+take turns at any point. Each does what it did in the order it did: its statements stay as they
+are, and each loop keeps its trips. That takes loops whose trips are the same for all iterations
+(their bounds depend on arguments and on the loops around them alone), that nothing leaves early,
+and whose sums have one order. Not where an order of iterations may show (see `order.order_shows`).
+
+What pays is decided by `locality.runs_across`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pyfuser.codegen.cpp_cost import body_cost
+from pyfuser.codegen.locality import runs_across, walked
+from pyfuser.codegen.order import order_shows
+from pyfuser.codegen.segments import MAX_STATEMENTS, Segment, mentioned, needed
+from pyfuser.codegen.spec import ViewSpec
+from pyfuser.ir import nodes
+from pyfuser.ir.nodes import Body, Declare, Expr, For, Stmt, Sym, Workunit
+from pyfuser.ir.visit import assigned, expressions, leaves_loop, map_expression, statements
+
+_CHEAP = 8
+"""Additions of a declaration that each part computes again rather than keeping its value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trips:
+    """A loop that the iterations of a strip run together; its body is in `parts`."""
+
+    loop: For
+    parts: tuple[Part, ...]
+
+
+Part = Segment | Trips
+
+
+def columns(
+    workunit: Workunit, index: Sym, views: Mapping[Sym, ViewSpec]
+) -> tuple[Part, ...] | None:
+    """The parts that the iterations of a strip along `index` take in turn; None if none pays."""
+    body = workunit.body
+    if not any(isinstance(stmt, For) for stmt in body):
+        return None
+    changing = assigned(body)
+    if changing & set(workunit.indices) or order_shows(workunit):
+        return None
+    if sum(1 for _ in statements(body)) > MAX_STATEMENTS:
+        return None
+    fixed = frozenset(param.sym for param in workunit.params) - changing
+    found = _Finder(workunit, fixed, changing, index, views)
+    parts = found.cut(body, ())
+    if not found.any or found.tears(parts):
+        return None
+    return _expanded(parts, found.repeated)
+
+
+class _Finder:
+    """Cuts a body at the loops that walk along columns."""
+
+    def __init__(
+        self,
+        workunit: Workunit,
+        fixed: frozenset[Sym],
+        changing: set[Sym],
+        index: Sym,
+        views: Mapping[Sym, ViewSpec],
+    ) -> None:
+        self.own = frozenset(workunit.indices)
+        self.fixed = fixed
+        self.changing = changing
+        self.index = index
+        self.views = views
+        self.repeated: dict[Sym, Declare] = {}
+        self.any = False
+
+    def cut(self, body: Body, around: tuple[For, ...]) -> tuple[Part, ...]:
+        """The parts of the body of the loops `around`."""
+        parts: list[Part] = []
+        run: list[Stmt] = []
+        for stmt in body:
+            if isinstance(stmt, Declare) and self._is_cheap(stmt, around):
+                self.repeated[stmt.sym] = stmt
+            elif isinstance(stmt, For) and self._pays(stmt, around):
+                if run:
+                    parts.append(Segment(tuple(run), True))
+                    run = []
+                self.any = True
+                loop = self._head(stmt)
+                parts.append(Trips(loop, self.cut(stmt.body, (*around, stmt))))
+            else:
+                run.append(stmt)
+        if run:
+            parts.append(Segment(tuple(run), True))
+        return tuple(parts)
+
+    def tears(self, parts: Sequence[Part]) -> bool:
+        """Whether parts in between separate loops that walk along the same rows."""
+        seen: set[Sym] = set()
+        for part in parts:
+            inside = isinstance(part, Trips)
+            for segment in _segments((part,)):
+                rows = walked(segment.body, self.own) & set(self.views)
+                if rows & seen or (rows and inside):
+                    return True
+                seen |= rows
+        return False
+
+    def _pays(self, loop: For, around: tuple[For, ...]) -> bool:
+        if not self._is_uniform(loop, around):
+            return False
+        nest = (*around, loop)
+        known = self.fixed | self.own
+        if runs_across(nest, self.index, self.views, known, self.resolved):
+            return True
+        return any(isinstance(stmt, For) and self._pays(stmt, nest) for stmt in loop.body)
+
+    def _is_uniform(self, loop: For, around: tuple[For, ...]) -> bool:
+        """Whether all iterations make the same trips, each of them whole."""
+        if not isinstance(loop.step, nodes.Const) or not loop.step.value:
+            return False
+        if loop.sym in self.changing or any(map(leaves_loop, loop.body)):
+            return False
+        for stmt in statements(loop.body):
+            if isinstance(stmt, nodes.Update) and not stmt.indices:
+                return False  # a sum whose order is free has one of its own (see `cpp_rows`)
+        known = self.fixed.union(outer.sym for outer in around)
+        return all(_depends_on(self.resolved(e), known) for e in (loop.start, loop.stop))
+
+    def _is_cheap(self, stmt: Declare, around: tuple[For, ...]) -> bool:
+        """Whether a declaration is made again wherever it is used."""
+        if stmt.value is None or stmt.sym in self.changing or body_cost((stmt,)) > _CHEAP:
+            return False
+        known = self.fixed.union(self.own, (loop.sym for loop in around), self.repeated)
+        return _depends_on(stmt.value, known)
+
+    def resolved(self, e: Expr) -> Expr:
+        """An expression in indices, arguments and loop variables, as far as it is one."""
+
+        def change(part: Expr) -> Expr:
+            if isinstance(part, nodes.Read) and part.sym in self.repeated:
+                value = self.repeated[part.sym].value
+                assert value is not None
+                same = value.dtype is part.dtype
+                return self.resolved(value if same else nodes.Cast(value, part.dtype))
+            return part
+
+        return map_expression(e, change)
+
+    def _head(self, loop: For) -> For:
+        start, stop = self.resolved(loop.start), self.resolved(loop.stop)
+        return replace(loop, start=start, stop=stop, body=())
+
+
+_ARITHMETIC = (nodes.Const, nodes.Read, nodes.Cast, nodes.Unary, nodes.Binary, nodes.Extent)
+
+
+def _depends_on(e: Expr, known: frozenset[Sym]) -> bool:
+    """Whether an expression is arithmetic on what is known, views' extents included."""
+    for part in expressions(e):
+        if not isinstance(part, _ARITHMETIC):
+            return False
+        if isinstance(part, nodes.Read) and part.sym not in known:
+            return False
+        if isinstance(part, nodes.Extent) and part.view not in known:
+            return False
+    return True
+
+
+def _segments(parts: Sequence[Part]) -> Iterator[Segment]:
+    """The parts that are no loops over trips, in order."""
+    for part in parts:
+        if isinstance(part, Trips):
+            yield from _segments(part.parts)
+        else:
+            yield part
+
+
+# --------------------------------------------------------------------------- scalar expansion
+
+
+_LOCALS = (nodes.Declare, nodes.DeclareArray, nodes.Scratch)
+
+
+def _expanded(parts: Sequence[Part], repeated: dict[Sym, Declare]) -> tuple[Part, ...] | None:
+    """The parts with the locals that pass between them; None if these are arrays themselves."""
+    home: dict[Sym, int] = {}
+    used: dict[Sym, set[int]] = {}
+    for n, segment in enumerate(_segments(parts)):
+        for stmt in segment.body:
+            if isinstance(stmt, _LOCALS):
+                home[stmt.sym] = n
+        for sym in set[Sym]().union(*mentioned(segment.body)):
+            used.setdefault(sym, set()).add(n)
+    kept = {sym for sym, n in home.items() if used[sym] != {n}}
+    arrays = {s.sym for part in _segments(parts) for s in part.body if isinstance(s, _LOCALS[1:])}
+    if kept & arrays:
+        return None
+    return _with_kept(parts, kept, repeated)
+
+
+def _with_kept(
+    parts: Sequence[Part], kept: set[Sym], repeated: dict[Sym, Declare]
+) -> tuple[Part, ...]:
+    result: list[Part] = []
+    for part in parts:
+        if isinstance(part, Trips):
+            result.append(replace(part, parts=_with_kept(part.parts, kept, repeated)))
+            continue
+        reads, writes = mentioned(part.body)
+        own = {stmt.sym for stmt in part.body if isinstance(stmt, Declare)}
+        arriving = sorted(((reads | writes) & kept) - own, key=lambda sym: sym.uid)
+        leaving = sorted(writes & kept, key=lambda sym: sym.uid)
+        body = (*needed(part.body, repeated), *part.body)
+        result.append(Segment(body, True, tuple(arriving), tuple(leaving)))
+    return tuple(result)
+
+
+def kept_between(parts: Sequence[Part]) -> tuple[Sym, ...]:
+    """The locals that become arrays."""
+    found = (sym for part in _segments(parts) for sym in (*part.arriving, *part.leaving))
+    return tuple(dict.fromkeys(found))
+
+
+def branches_of(parts: Sequence[Part]) -> Iterator[Segment]:
+    """The loops over a strip, innermost ones."""
+    return _segments(parts)
