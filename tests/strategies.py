@@ -19,6 +19,7 @@ from dataclasses import replace
 
 from tests.fuzz.boundary import BoundaryMaker
 from tests.fuzz.chains import ChainMaker
+from tests.fuzz.columns import ColumnMaker
 from tests.fuzz.host import random_host, random_resize
 from tests.fuzz.loops import LoopMaker
 from tests.fuzz.pipelines import PipelineMaker
@@ -181,12 +182,13 @@ class _ProgramMaker:
                     self.steps[n] = replace(step, mode=mode)
 
 
-_Maker = BoundaryMaker | RowMaker | PrefixMaker | SumMaker | LoopMaker | TableMaker
+_Maker = BoundaryMaker | RowMaker | PrefixMaker | SumMaker | LoopMaker | TableMaker | ColumnMaker
 _MAKERS: dict[str, Callable[[_ProgramMaker], _Maker]] = {
     "rows": lambda program: RowMaker(program.rng, program.size),
     "prefixes": lambda program: PrefixMaker(program.rng, len(program.steps)),
     "sums": lambda program: SumMaker(program.rng),
     "loops": lambda program: LoopMaker(program.rng),
+    "columns": lambda program: ColumnMaker(program.rng),
     "tables": lambda program: TableMaker(program.rng, len(program.steps)),
     "boundary": lambda program: BoundaryMaker(program.rng),
 }

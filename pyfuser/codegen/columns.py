@@ -25,9 +25,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyfuser.codegen.cpp_cost import body_cost
+from pyfuser.codegen.cpp_rows import row_sums, totals
 from pyfuser.codegen.locality import runs_across, walked
 from pyfuser.codegen.order import order_shows
-from pyfuser.codegen.segments import MAX_STATEMENTS, Segment, mentioned, needed
+from pyfuser.codegen.segments import MAX_STATEMENTS, Fresh, Segment, mentioned, needed
 from pyfuser.codegen.spec import ViewSpec
 from pyfuser.ir import nodes
 from pyfuser.ir.nodes import Body, Declare, Expr, For, Stmt, Sym, Workunit
@@ -38,20 +39,37 @@ _CHEAP = 8
 
 
 @dataclass(frozen=True, slots=True)
+class Sums:
+    """What a loop adds to, in an order of its own if it is long (see `cpp_rows`).
+
+    totals: for each accumulator or local what the trips of a long loop add up to. `added` adds
+    that, and `plain` has the loop for its short form.
+    """
+
+    totals: tuple[tuple[Sym, Sym], ...]
+    added: Segment
+    plain: Segment
+
+
+@dataclass(frozen=True, slots=True)
 class Trips:
     """A loop that the iterations of a strip run together; its body is in `parts`."""
 
     loop: For
     parts: tuple[Part, ...]
+    sums: Sums | None = None
 
 
 Part = Segment | Trips
 
 
 def columns(
-    workunit: Workunit, index: Sym, views: Mapping[Sym, ViewSpec]
+    workunit: Workunit, index: Sym, views: Mapping[Sym, ViewSpec], fresh: Fresh
 ) -> tuple[Part, ...] | None:
-    """The parts that the iterations of a strip along `index` take in turn; None if none pays."""
+    """The parts that the iterations of a strip along `index` take in turn; None if none pays.
+
+    `fresh(name, dtype)` makes Syms.
+    """
     body = workunit.body
     if not any(isinstance(stmt, For) for stmt in body):
         return None
@@ -61,7 +79,7 @@ def columns(
     if sum(1 for _ in statements(body)) > MAX_STATEMENTS:
         return None
     fixed = frozenset(param.sym for param in workunit.params) - changing
-    found = _Finder(workunit, fixed, changing, index, views)
+    found = _Finder(workunit, fixed, changing, index, views, fresh)
     parts = found.cut(body, ())
     if not found.any or found.tears(parts):
         return None
@@ -78,14 +96,20 @@ class _Finder:
         changing: set[Sym],
         index: Sym,
         views: Mapping[Sym, ViewSpec],
+        fresh: Fresh,
     ) -> None:
         self.own = frozenset(workunit.indices)
+        self.accumulators = [accumulator.sym for accumulator in workunit.accumulators]
+        self.fresh = fresh
         self.fixed = fixed
         self.changing = changing
         self.index = index
         self.views = views
         self.repeated: dict[Sym, Declare] = {}
         self.any = False
+        self.plain: set[Sym] = (
+            set()
+        )  # the variables of loops with sums, whose parts have them whole
 
     def cut(self, body: Body, around: tuple[For, ...]) -> tuple[Part, ...]:
         """The parts of the body of the loops `around`."""
@@ -99,8 +123,8 @@ class _Finder:
                     parts.append(Segment(tuple(run), True))
                     run = []
                 self.any = True
-                loop = self._head(stmt)
-                parts.append(Trips(loop, self.cut(stmt.body, (*around, stmt))))
+                inner = self.cut(stmt.body, (*around, stmt))
+                parts.append(Trips(self._head(stmt), inner, self._sums(stmt)))
             else:
                 run.append(stmt)
         if run:
@@ -113,6 +137,8 @@ class _Finder:
         for part in parts:
             inside = isinstance(part, Trips)
             for segment in _segments((part,)):
+                if any(isinstance(s, For) and s.sym in self.plain for s in segment.body):
+                    continue
                 rows = walked(segment.body, self.own) & set(self.views)
                 if rows & seen or (rows and inside):
                     return True
@@ -134,11 +160,29 @@ class _Finder:
             return False
         if loop.sym in self.changing or any(map(leaves_loop, loop.body)):
             return False
-        for stmt in statements(loop.body):
-            if isinstance(stmt, nodes.Update) and not stmt.indices:
-                return False  # a sum whose order is free has one of its own (see `cpp_rows`)
+        free = {
+            stmt.target
+            for stmt in statements(loop.body)
+            if isinstance(stmt, nodes.Update) and not stmt.indices
+        }
+        if free and (around or free != set(self._free_sums(loop))):
+            return False
         known = self.fixed.union(outer.sym for outer in around)
         return all(_depends_on(self.resolved(e), known) for e in (loop.start, loop.stop))
+
+    def _free_sums(self, loop: For) -> list[Sym]:
+        """What a loop adds to in blocks, if it is long."""
+        sums = row_sums(loop, dict.fromkeys(self.accumulators))
+        return sums + row_sums(loop, dict.fromkeys(totals(loop, self.accumulators)))
+
+    def _sums(self, loop: For) -> Sums | None:
+        found = {sym: self.fresh("total", sym.dtype) for sym in self._free_sums(loop)}
+        if not found:
+            return None
+        added = (nodes.Update("+", sym, (), nodes.Read(total)) for sym, total in found.items())
+        plain = Segment((loop,), True)
+        self.plain.add(loop.sym)
+        return Sums(tuple(found.items()), Segment(tuple(added), True), plain)
 
     def _is_cheap(self, stmt: Declare, around: tuple[For, ...]) -> bool:
         """Whether a declaration is made again wherever it is used."""
@@ -185,6 +229,8 @@ def _segments(parts: Sequence[Part]) -> Iterator[Segment]:
     for part in parts:
         if isinstance(part, Trips):
             yield from _segments(part.parts)
+            if part.sums is not None:
+                yield from (part.sums.added, part.sums.plain)
         else:
             yield part
 
@@ -217,16 +263,26 @@ def _with_kept(
 ) -> tuple[Part, ...]:
     result: list[Part] = []
     for part in parts:
-        if isinstance(part, Trips):
-            result.append(replace(part, parts=_with_kept(part.parts, kept, repeated)))
+        if isinstance(part, Segment):
+            result.append(_arrived(part, kept, repeated))
             continue
-        reads, writes = mentioned(part.body)
-        own = {stmt.sym for stmt in part.body if isinstance(stmt, Declare)}
-        arriving = sorted(((reads | writes) & kept) - own, key=lambda sym: sym.uid)
-        leaving = sorted(writes & kept, key=lambda sym: sym.uid)
-        body = (*needed(part.body, repeated), *part.body)
-        result.append(Segment(body, True, tuple(arriving), tuple(leaving)))
+        sums, inside = part.sums, kept
+        if sums is not None:
+            inside = kept - {sym for sym, _ in sums.totals}  # each trip's own
+            added, plain = (_arrived(s, kept, repeated) for s in (sums.added, sums.plain))
+            sums = replace(sums, added=added, plain=plain)
+        result.append(replace(part, parts=_with_kept(part.parts, inside, repeated), sums=sums))
     return tuple(result)
+
+
+def _arrived(part: Segment, kept: set[Sym], repeated: dict[Sym, Declare]) -> Segment:
+    reads, writes = mentioned(part.body)
+    own = {stmt.sym for stmt in part.body if isinstance(stmt, Declare)}
+    arriving = sorted(((reads | writes) & kept) - own, key=lambda sym: sym.uid)
+    leaving = sorted(writes & kept, key=lambda sym: sym.uid)
+    return Segment(
+        (*needed(part.body, repeated), *part.body), True, tuple(arriving), tuple(leaving)
+    )
 
 
 def kept_between(parts: Sequence[Part]) -> tuple[Sym, ...]:
@@ -235,6 +291,6 @@ def kept_between(parts: Sequence[Part]) -> tuple[Sym, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def branches_of(parts: Sequence[Part]) -> Iterator[Segment]:
-    """The loops over a strip, innermost ones."""
-    return _segments(parts)
+def sums_of(parts: Sequence[Part]) -> Iterator[Sums]:
+    """The sums of loops in an order of their own."""
+    return (part.sums for part in parts if isinstance(part, Trips) and part.sums is not None)

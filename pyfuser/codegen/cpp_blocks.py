@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import count
 
 from pyfuser.codegen import cpp_columns, cpp_strips
 from pyfuser.codegen.cpp_columns import Columns, column_loops, columns_of
-from pyfuser.codegen.cpp_context import Bounds, Context, closed, nest, outer_loops
+from pyfuser.codegen.cpp_context import Bounds, Context, closed, fresh_syms, nest, outer_loops
 from pyfuser.codegen.cpp_prelude import BLOCK
 from pyfuser.codegen.cpp_statements import INDENT
 from pyfuser.codegen.cpp_strips import Strips, strip_loops, strips_of
@@ -17,8 +16,6 @@ from pyfuser.codegen.segments import Segment, expansion, prepare, row_lengths
 from pyfuser.codegen.strips import is_long
 from pyfuser.codegen.strips import strips as strip_parts
 from pyfuser.codegen.vectorisable import is_covered
-from pyfuser.ir.canonical import all_syms
-from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Body, DeclareArray, If, Select, Stmt, Sym
 from pyfuser.ir.visit import all_expressions, assigned, declared
 
@@ -30,7 +27,7 @@ LONG_BLOCK = 4 * BLOCK
 VECTOR_REGISTERS = 32
 """Of a processor with AVX-512; others have fewer."""
 
-LOCALS = cpp_strips.LOCALS | {"at", "count", "left", "step"}
+LOCALS = cpp_strips.LOCALS | cpp_columns.LOCALS | {"at", "count", "left", "step"}
 
 PrintBody = Callable[[Body, int], list[str]]
 
@@ -86,7 +83,8 @@ def blocks_of(context: Context, kept: int = 0, smallest: int = BLOCK // 4) -> Bl
     sizes = (LONG_BLOCK,) * (apart == (None,) and _is_long(context, kept)) + (BLOCK, BLOCK // 2)
     if columns is not None:
         sizes, kept = (cpp_columns.WIDTHS if not kept else sizes), kept + columns.bytes
-    fitting = (n for n in sizes if n * kept <= BLOCK_BYTES)
+    room = BLOCK_BYTES * (2 if columns is not None and columns.lanes else 1)
+    fitting = (n for n in sizes if n * kept <= room)
     size = max(next(fitting, smallest), smallest)
     return Blocks(segments, arrays, lengths, size, apart, columns)
 
@@ -128,12 +126,6 @@ def _aliased(context: Context) -> frozenset[Sym]:
     """The views that may overlap others."""
     pairs = zip(context.workunit.params, context.spec.views, strict=True)
     return frozenset(param.sym for param, view in pairs if view is not None and not view.restrict)
-
-
-def fresh_syms(context: Context) -> Callable[[str, DType], Sym]:
-    """Makes Syms that the workunit does not have."""
-    uids = count(1 + max((sym.uid for sym in all_syms(context.workunit)), default=0))
-    return lambda name, dtype: Sym(name, next(uids), dtype)
 
 
 def _name_locals(context: Context, segments: tuple[Segment, ...]) -> None:
@@ -253,7 +245,7 @@ def strip_or_segments(
     indent = INDENT * depth
     return [
         f"{indent}if (count >= {cpp_columns.FEWEST}) {{",
-        *column_loops(context, blocks.columns, axis, depth + 1, printer()),
+        *column_loops(context, blocks.columns, blocks.size, axis, depth + 1, printer()),
         f"{indent}}} else {{",
         *(INDENT + line for line in usual),
         f"{indent}}}",

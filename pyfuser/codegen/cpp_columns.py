@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from pyfuser.codegen.columns import Part, Trips, columns, kept_between
-from pyfuser.codegen.cpp_context import Context
+from pyfuser.codegen.columns import Part, Sums, Trips, columns, kept_between, sums_of
+from pyfuser.codegen.cpp_context import Context, fresh_syms
 from pyfuser.codegen.cpp_cost import body_cost
+from pyfuser.codegen.cpp_rows import SHORTEST
 from pyfuser.codegen.cpp_statements import INDENT
 from pyfuser.codegen.segments import Segment
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Body, For, Sym
 from pyfuser.ir.visit import assigned
 
-LOCALS = frozenset({"step"})
+LOCALS = frozenset({"step", "lane", "half"})
 
 WIDTHS = (2048, 1024, 512, 256, 128, 64)
 """Iterations of a strip: the longer, the better memory is walked along."""
@@ -33,15 +34,20 @@ PrintBody = Callable[[Body, int], list[str]]
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The parts that the iterations of a strip take in turn, and the arrays of what they keep."""
+    """The parts that the iterations of a strip take in turn, and the arrays of what they keep.
+
+    lanes: for each total of a loop with sums, the array of the strip's running sums.
+    """
 
     parts: tuple[Part, ...]
     arrays: dict[Sym, str]
+    lanes: dict[Sym, str]
 
     @property
     def bytes(self) -> int:
         """What is kept for an iteration."""
-        return sum(sym.dtype.size for sym in self.arrays)
+        own = sum(sym.dtype.size for sym in self.arrays)
+        return own + sum(_count(sym) * sym.dtype.size for sym in self.lanes)
 
 
 def columns_of(context: Context) -> Columns | None:
@@ -51,35 +57,56 @@ def columns_of(context: Context) -> Columns | None:
     workunit, axis = context.workunit, context.spec.order.axes[-1]
     pairs = zip(workunit.params, context.spec.views, strict=True)
     views = {param.sym: view for param, view in pairs if view is not None}
-    parts = columns(workunit, workunit.indices[axis], views)
+    parts = columns(workunit, workunit.indices[axis], views, fresh_syms(context))
     if parts is None:
         return None
     take, names = context.unique.take, context.names
-    return Columns(parts, {s: take(f"{names[s]}_columns") for s in kept_between(parts)})
+    arrays = {s: take(f"{names[s]}_columns") for s in kept_between(parts)}
+    totals = (pair for sums in sums_of(parts) for pair in sums.totals)
+    lanes = {total: take(f"{names[sym]}_lanes") for sym, total in totals}
+    names.update({total: f"{name}[step]" for total, name in lanes.items()})
+    return Columns(parts, arrays, lanes)
+
+
+def _count(sym: Sym) -> int:
+    """The running sums of an iteration: `pf_lanes<T>::count`."""
+    return 256 // sym.dtype.size
 
 
 def memory_lines(columns: Columns, size: int, depth: int) -> list[str]:
     """The declarations of what is kept for strips of a size."""
+    lengths = dict.fromkeys(columns.arrays.values(), size)
+    lengths |= {name: size * _count(sym) for sym, name in columns.lanes.items()}
     return [
-        f"{INDENT * depth}alignas(64) {sym.dtype.cpp} {name}[{size}];"
-        for sym, name in columns.arrays.items()
+        f"{INDENT * depth}alignas(64) {sym.dtype.cpp} {name}[{lengths[name]}];"
+        for sym, name in (columns.arrays | columns.lanes).items()
     ]
 
 
 def column_loops(
-    context: Context, columns: Columns, axis: int, depth: int, print_body: PrintBody
+    context: Context, columns: Columns, size: int, axis: int, depth: int, print_body: PrintBody
 ) -> list[str]:
-    """The loops over `count` iterations of an axis from `at`."""
-    printer = _Printer(context, columns, axis, print_body)
-    return printer.parts(columns.parts, depth, ())
+    """The loops over `count` iterations of an axis from `at`; arrays are for strips of `size`."""
+    printer = _Printer(context, columns, size, axis, print_body)
+    if not columns.lanes or not context.workunit.accumulators:
+        return printer.parts(columns.parts, depth, ())
+    start = Segment((), True)  # from here on accumulators have a value
+    return printer.parts((start, *columns.parts), depth, ())
 
 
 class _Printer:
     def __init__(
-        self, context: Context, columns: Columns, axis: int, print_body: PrintBody
+        self,
+        context: Context,
+        columns: Columns,
+        size: int,
+        axis: int,
+        print_body: PrintBody,
     ) -> None:
         self.context = context
         self.columns = columns
+        self.size = size
+        self.first = ""
         self.axis = axis
         self.print_body = print_body
 
@@ -95,25 +122,69 @@ class _Printer:
     def _trips(self, trips: Trips, depth: int, around: tuple[For, ...]) -> list[str]:
         loop, indent = trips.loop, INDENT * depth
         names, text = self.context.names, self.context.expressions.text
-        k, kind, by = names[loop.sym], loop.sym.dtype.cpp, _step(loop)
+        k, kind = names[loop.sym], loop.sym.dtype.cpp
         stop = self.context.unique.take(f"{k}_stop")
-        sign = "<" if by > 0 else ">"
         lines = [
             f"{indent}{{",
             f"{indent}{INDENT}{kind} {k} = {text(loop.start)};",
             f"{indent}{INDENT}const int64_t {stop} = {text(loop.stop)};",
         ]
-        inner = indent + INDENT
+        if trips.sums is not None:
+            lines += self._sums(trips, trips.sums, depth + 1, stop)
+            return [*lines, f"{indent}}}"]
+        lines += self._loop(trips, depth + 1, around, stop)
+        return [*lines, f"{indent}}}"]
+
+    def _sums(self, trips: Trips, sums: Sums, depth: int, stop: str) -> list[str]:
+        """A loop with sums: of what is in the lanes of running sums, or in order if it is short."""
+        indent, k = INDENT * depth, self.context.names[trips.loop.sym]
+        first = self.context.unique.take(f"{k}_first")
+        lines = [
+            f"{indent}if ({stop} - {k} >= {SHORTEST}) {{",
+            f"{indent}{INDENT}const int64_t {first} = {k};",
+        ]
+        for _, total in sums.totals:
+            name = self.columns.lanes[total]
+            head = f"{indent}{INDENT}for (int64_t lane = 0; lane < {_count(total)}; ++lane)"
+            lines += [head, f"{indent}{INDENT * 2}for (int64_t step = 0; step < count; ++step)"]
+            lines.append(f"{indent}{INDENT * 3}{name}[lane * {self.size} + step] = 0;")
+        self.first = first
+        lines += self._loop(trips, depth + 1, (), stop)
+        for _, total in sums.totals:
+            name, pad = self.columns.lanes[total], indent + INDENT
+            lines += [
+                f"{pad}for (int64_t half = {_count(total) // 2}; half >= 1; half /= 2)",
+                f"{pad}{INDENT}for (int64_t lane = 0; lane < half; ++lane)",
+                f"{pad}{INDENT * 2}for (int64_t step = 0; step < count; ++step)",
+                f"{pad}{INDENT * 3}{name}[lane * {self.size} + step] += "
+                f"{name}[(lane + half) * {self.size} + step];",
+            ]
+        lines += self._strip(sums.added, depth + 1, ())
+        lines.append(f"{indent}}} else {{")
+        lines += self._strip(sums.plain, depth + 1, ())
+        return [*lines, f"{indent}}}"]
+
+    def _loop(self, trips: Trips, depth: int, around: tuple[For, ...], stop: str) -> list[str]:
+        """The loop itself, whose variable has its first value."""
+        loop, inner = trips.loop, INDENT * depth
+        k, by = self.context.names[loop.sym], _step(loop)
+        sign = "<" if by > 0 else ">"
+        lines: list[str] = []
+        totals = trips.sums.totals if trips.sums is not None else ()
         if self._is_light(trips):
             (part,) = trips.parts
             assert isinstance(part, Segment)
             last = f"{k} {'+' if by > 0 else '-'} INT64_C({abs(by) * (_TOGETHER - 1)})"
             lines.append(f"{inner}for (; {last} {sign} {stop}; {k} += {by * _TOGETHER}) {{")
-            lines += self._strip(part, depth + 2, (*around, loop), _TOGETHER)
+            lines += self._strip(part, depth + 1, (*around, loop), _TOGETHER, totals)
             lines.append(f"{inner}}}")
         lines.append(f"{inner}for (; {k} {sign} {stop}; {k} += {by}) {{")
-        lines += self.parts(trips.parts, depth + 2, (*around, loop))
-        return [*lines, f"{inner}}}", f"{indent}}}"]
+        for part in trips.parts:
+            if isinstance(part, Trips):
+                lines += self._trips(part, depth + 1, (*around, loop))
+            else:
+                lines += self._strip(part, depth + 1, (*around, loop), 1, totals)
+        return [*lines, f"{inner}}}"]
 
     def _is_light(self, trips: Trips) -> bool:
         """Whether several trips go into one loop over the strip."""
@@ -123,9 +194,14 @@ class _Printer:
         return wide and body_cost(trips.parts[0].body) <= _LIGHT
 
     def _strip(
-        self, part: Segment, depth: int, around: tuple[For, ...], together: int = 1
+        self,
+        part: Segment,
+        depth: int,
+        around: tuple[For, ...],
+        together: int = 1,
+        totals: Sequence[tuple[Sym, Sym]] = (),
     ) -> list[str]:
-        """A loop over the strip, for so many trips of the loop around it."""
+        """A loop over the strip, for so many trips of the loop around it, which may have sums."""
         context, indent = self.context, INDENT * depth
         changed, arrays, names = assigned(part.body), self.columns.arrays, context.names
         print_body = context.statements.print if around else self.print_body
@@ -139,15 +215,41 @@ class _Printer:
             kind = ("" if sym in changed else "const ") + sym.dtype.cpp
             lines.append(f"{indent}{INDENT}{kind} {names[sym]} = {arrays[sym]}[step];")
         if together == 1:
-            lines += print_body(part.body, depth + 1)
+            body = print_body(part.body, depth + 1)
+            lines += self._with_sums(totals, around, body, depth + 1)
         else:
-            lines += self._repeated(part, depth + 1, around[-1], together)
+            lines += self._repeated(part, depth + 1, around, together, totals)
         for sym in part.leaving:
             lines.append(f"{indent}{INDENT}{arrays[sym]}[step] = {names[sym]};")
         return [*lines, f"{indent}}}"]
 
-    def _repeated(self, part: Segment, depth: int, loop: For, together: int) -> list[str]:
+    def _with_sums(
+        self,
+        totals: Sequence[tuple[Sym, Sym]],
+        around: tuple[For, ...],
+        body: list[str],
+        depth: int,
+    ) -> list[str]:
+        """A trip whose terms go to the running sums."""
+        names, indent = self.context.names, INDENT * depth
+        before = [f"{indent}{sym.dtype.cpp} {names[sym]}{{}};" for sym, _ in totals]
+        after = [
+            f"{indent}{self.columns.lanes[total]}[({names[around[-1].sym]} - {self.first} & "
+            f"{_count(total) - 1}) * {self.size} + step] += {names[sym]};"
+            for sym, total in totals
+        ]
+        return [*before, *body, *after]
+
+    def _repeated(
+        self,
+        part: Segment,
+        depth: int,
+        around: tuple[For, ...],
+        together: int,
+        totals: Sequence[tuple[Sym, Sym]],
+    ) -> list[str]:
         """Trips of a loop one after the other."""
+        loop = around[-1]
         names, indent, first = self.context.names, INDENT * depth, self.context.names[loop.sym]
         kind, lines = loop.sym.dtype.cpp, list[str]()
         for n in range(together):
@@ -155,7 +257,9 @@ class _Printer:
             lines += [
                 f"{indent}{{",
                 f"{indent}{INDENT}const {kind} {names[loop.sym]} = {first} + {n * _step(loop)};",
-                *self.context.statements.print(part.body, depth + 1),
+                *self._with_sums(
+                    totals, around, self.context.statements.print(part.body, depth + 1), depth + 1
+                ),
                 f"{indent}}}",
             ]
         names[loop.sym] = first

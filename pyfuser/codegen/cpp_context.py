@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 
 from pyfuser.codegen import cpp_bounds
 from pyfuser.codegen.cpp_bounds import CheckedExpressions
@@ -297,3 +298,9 @@ def function(head: str, parameters: list[str], lines: list[str], inline: bool = 
         text = f"\n{INDENT}" + f",\n{INDENT}".join(parameters)
     kind = "inline __attribute__((always_inline))" if inline else "__attribute__((noinline))"
     return f"static {kind} {head}({text}) {{\n" + "\n".join(lines) + "\n}\n\n"
+
+
+def fresh_syms(context: Context) -> Callable[[str, DType], Sym]:
+    """Makes Syms that the workunit does not have."""
+    uids = count(1 + max((sym.uid for sym in all_syms(context.workunit)), default=0))
+    return lambda name, dtype: Sym(name, next(uids), dtype)

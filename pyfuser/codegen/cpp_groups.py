@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pyfuser.codegen.cpp_blocks import BLOCK_BYTES, Blocks, fresh_syms
-from pyfuser.codegen.cpp_context import Context, function
+from pyfuser.codegen.cpp_blocks import BLOCK_BYTES, Blocks
+from pyfuser.codegen.cpp_context import Context, fresh_syms, function
 from pyfuser.codegen.cpp_prelude import BLOCK
 from pyfuser.codegen.cpp_statements import INDENT
 from pyfuser.codegen.segments import (

@@ -17,8 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from pyfuser.codegen.cpp_blocks import fresh_syms
-from pyfuser.codegen.cpp_context import Context
+from pyfuser.codegen.cpp_context import Context, fresh_syms
 from pyfuser.codegen.cpp_statements import INDENT
 from pyfuser.codegen.speculate import speculate
 from pyfuser.codegen.vectorisable import is_covered

@@ -28,6 +28,12 @@ VECTOR = 64
 """Steps of a wave over an innermost axis come in multiples of this."""
 
 
+COLUMNS = 512
+"""Steps of a wave over loops that walk along columns, at least: a strip (see `codegen.columns`)."""
+
+_LINE = 64  # bytes
+
+
 class NoSweep(Exception):
     """Loops had better not sweep; its text says why."""
 
@@ -52,6 +58,8 @@ def wave_of(trace: TraceShape, loops: Sequence[Group], lag: int, model: CostMode
     unit = VECTOR if lines and wave > VECTOR else STRIP if any(map(_waits, calls)) else 1
     if wave > unit:
         wave -= wave % unit
+    if 0 < wave < COLUMNS and _walks_columns(calls, model):
+        raise NoSweep(f"loops walk along columns, for which waves of {wave} steps are too few")
     if wave <= 0 or wave * step < SMALLEST:
         between = size(fixed + (lag + 1) * step)
         raise NoSweep(f"the {between} between the first and the last loop do not fit in cache")
@@ -163,6 +171,21 @@ def _walks_badly(calls: Iterable[CallShape], model: CostModel) -> bool:
                 if array > model.machine.cache:
                     return True
     return votes > 0
+
+
+def _walks_columns(calls: Iterable[CallShape], model: CostModel) -> bool:
+    """Whether trips of a step are far apart in memory, and neighbouring steps beside each other."""
+    for call in dict.fromkeys(calls):
+        for access in accesses(call):
+            region = region_of(call, access)
+            index = _address(call, access) if len(call.space.begin) == 1 else None
+            terms = dict(index.terms) if index is not None else {}
+            beside = abs(terms.pop(0, 0)) == region.dtype.size
+            across = any(abs(c) > _LINE for c in terms.values())
+            array = touched_bytes(region, access.relation)
+            if beside and across and array > model.machine.cache:
+                return True
+    return False
 
 
 def _address(call: CallShape, access: Access) -> Affine | None:

@@ -12,7 +12,7 @@ import pytest
 from pyfuser import driver
 from pyfuser.analysis.dependences import DependenceGraph
 from pyfuser.arbitration import cut_plan
-from pyfuser.codegen import cpp, cpp_groups, cpp_scan, order, spec
+from pyfuser.codegen import cpp, cpp_columns, cpp_groups, cpp_scan, order, spec
 from pyfuser.codegen.order import LoopOrder
 from pyfuser.codegen.spec import KernelSpec, SweepSpec
 from pyfuser.engine import native
@@ -107,7 +107,8 @@ def _of_larger(
 def forced_for(seed: int, small_tiles: bool = True) -> Iterator[None]:
     """Inside, compiled programs have their groups cut, and maps run in any order that may be.
 
-    As few as two sums of a loop are computed in groups. Half of them stream results of any size.
+    As few as two sums of a loop are computed in groups, and a single iteration may be a strip. Half
+    of them stream results of any size.
 
     small_tiles: whether scans have several tiles, and so two passes over most iterations.
     """
@@ -133,6 +134,8 @@ def forced_for(seed: int, small_tiles: bool = True) -> Iterator[None]:
         patch.setattr(driver, "planned", planned)
         patch.setattr(spec, "loop_order", ordered)
         patch.setattr(cpp_groups, "FEWEST", 2)
+        patch.setattr(cpp_columns, "FEWEST", rng.choice((1, cpp_columns.FEWEST)))
+        patch.setattr(cpp_columns, "WIDTHS", rng.choice(((32,), cpp_columns.WIDTHS)))
         if rng.random() < 0.5:
             small = replace(known().machine, streaming=1)
             patch.setattr(group, "known", lambda: Known(small))

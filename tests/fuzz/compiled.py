@@ -13,6 +13,8 @@ import numpy as np
 import pyfuser
 from pyfuser import driver
 from pyfuser.codegen.cpp import emit
+from pyfuser.codegen.cpp_columns import columns_of
+from pyfuser.codegen.cpp_context import Context
 from pyfuser.codegen.spec import KernelSpec, SweepSpec
 from pyfuser.ir.guarded import unguarded
 from pyfuser.plan import legality
@@ -76,6 +78,10 @@ def _printed(specs: Iterable[KernelSpec | SweepSpec]) -> frozenset[str]:
                 if "void pf_run(" in emit(spec):
                     found.add("sums in groups")
             found |= inner_loops([loop.workunit])
+            if columns_of(Context(loop, ())) is not None:
+                found.add("loops along columns")
+                if loop.workunit.accumulators:
+                    found.add("sums beside loops along columns")
             if any(view is not None and view.streamed for view in loop.views):
                 found.add("streaming stores")
             if loop.pattern == "for" and unguarded(loop.workunit) and "pf_middle(" in emit(spec):

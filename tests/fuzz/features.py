@@ -59,6 +59,7 @@ PLANNED = (
     "scan beside maps", "plan of larger sizes",
     "loops interchanged", "loops blocked", "coarsened loop", "several sums in a loop",
     "flattened call over rows", "flattened call beside MDRange",
+    "loops along columns", "sums beside loops along columns",
     "sums in groups", "map and sum in an inner loop", "streaming stores",
     "guarded or split loop", "guarded loop of several axes", "guarded loop with a sum",
     "split loop", "edge among rows", "edges of several rows",

@@ -1,0 +1,170 @@
+"""Columns: calls over the columns of tables, whose inner loops walk down through the rows."""
+
+from __future__ import annotations
+
+import random
+
+from tests.fuzz.program import Base, Call, Statement
+
+_TABLES, _LINES, _WEIGHTS = "XYZ", "LM", "W"
+
+
+def _s(template: str, *bodies: tuple[Statement, ...]) -> Statement:
+    return Statement(template, (), bodies)
+
+
+class ColumnMaker:
+    """Tables narrower and wider than strips of iterations, and what is kept for each column.
+
+    Some break the law of strips: trips that differ from column to column, that end early, sums
+    whose order is free. Some calls read a neighbouring column, or another row, of what the call
+    before wrote.
+    """
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+        self.rows, self.columns = (
+            rng.choice((1, 2, 3, 5, 9, 30)),
+            rng.choice((2, 15, 16, 17, 40, 70)),
+        )
+        self.flat = rng.random() < 0.2
+        shape = (self.rows * self.columns,) if self.flat else (self.rows, self.columns)
+        kind = rng.choice(("float64", "float64", "float64", "float32", "int32"))
+        self.real = kind != "int32"
+        self.bases = (
+            *(Base(name, shape, kind, rng.random() < 0.3) for name in _TABLES),
+            *(Base(name, (self.columns,), kind, rng.random() < 0.3) for name in _LINES),
+            Base(_WEIGHTS, (self.rows,), kind),
+        )
+
+    def calls(self) -> list[Call]:
+        return [self.call() for _ in range(self.rng.randint(1, 4))]
+
+    def call(self) -> Call:
+        rng = self.rng
+        parts = rng.sample(
+            (
+                self.total, self.spread, self.recurrence, self.backwards, self.product, self.least,
+                self.nested, self.mapped, self.prefix, self.beside, self.ragged, self.until,
+            ),
+            rng.choice((1, 1, 1, 2, 2, 3)),
+        )  # fmt: skip
+        body = [stmt for n, part in enumerate(parts) for stmt in part(f"{'abc'[n]}")]
+        names = rng.sample(_TABLES, 2)
+        views = (("x", names[0]), ("y", names[1]), ("l", rng.choice(_LINES)), ("w", _WEIGHTS))
+        scalars = (("s0", str(self.rows)), ("s1", str(self.columns)))
+        begin = rng.choice((0, 0, 0, 1))
+        pattern, kind = "for", ""
+        if rng.random() < 0.25:
+            pattern, kind = "reduce", "pk.double"
+            body += self.added()
+        return Call(pattern, (begin,), (self.columns,), tuple(body), views, scalars, kind)
+
+    # ----------------------------------------------------------------- elements and loops
+
+    def at(self, view: str, row: str) -> str:
+        return f"{view}[({row}) * s1 + i]" if self.flat else f"{view}[{row}, i]"
+
+    def walk(self) -> str:
+        return f"for j in range({self.rng.choice((0, 0, 0, 1))}, s0):"
+
+    def bounded(self, value: str) -> str:
+        """So that no loop lets numbers grow."""
+        return f"math.fmod({value}, 64.0)" if self.real else f"(({value}) & 63)"
+
+    def zero(self, name: str) -> Statement:
+        return _s(f"{name}: float = 0.0" if self.real else f"{name}: int = 0")
+
+    # ----------------------------------------------------------------- parts of bodies
+
+    def total(self, v: str) -> list[Statement]:
+        at = self.at("x", self.rng.choice(("j", "j", "s0 - 1 - j", "0")))
+        add = _s(f"{v} += {at}")
+        return [self.zero(v), _s(self.walk(), (add,)), _s(f"l[i] = {self.bounded(v)}")]
+
+    def spread(self, v: str) -> list[Statement]:
+        """The mean of a column, then how far its elements are from it."""
+        add = self.bounded(f"{v}d * {v}d")
+        far = (_s(f"{v}d = {self.at('x', 'j')} - {v}"), _s(f"{v}q += {add}"))
+        return [
+            *self.total(v)[:2],
+            _s(f"{v} = {self.bounded(v)}"),
+            self.zero(f"{v}q"),
+            self.zero(f"{v}d"),
+            _s(self.walk(), far),
+            _s(f"l[i] = {self.bounded(f'{v}q - {v}')}"),
+        ]
+
+    def recurrence(self, v: str) -> list[Statement]:
+        value = f"{self.at('x', 'j')} - {self.at('x', 'j - 1')}"
+        return [_s("for j in range(1, s0):", (_s(f"{self.at('x', 'j')} = {self.bounded(value)}"),))]
+
+    def backwards(self, v: str) -> list[Statement]:
+        step = self.rng.choice((-1, -1, -2))
+        here = self.at("x", "j")
+        body = (_s(f"{v} = {self.bounded(f'{here} + {v} * w[j]')}"), _s(f"{here} = {v}"))
+        return [self.zero(v), _s(f"for j in range(s0 - 1, -1, {step}):", body)]
+
+    def product(self, v: str) -> list[Statement]:
+        value = self.bounded(f"{self.at('y', 'j')} * w[j]")
+        add = _s(f"l[i] += {value}")
+        return [_s(self.walk(), (add,))]
+
+    def least(self, v: str) -> list[Statement]:
+        then = (_s(f"{v} = {self.at('x', 'j')}"), _s(f"{v}n = j"))
+        if self.rng.random() < 0.5:
+            then += (_s(f"{self.at('y', 'j')} = {v}"),)
+        test = _s(f"if {self.at('x', 'j')} < {v}:", then)
+        return [
+            self.zero(v),
+            _s(f"{v}n: int = 0"),
+            _s(self.walk(), (test,)),
+            _s(f"l[i] = {v} + {v}n"),
+        ]
+
+    def nested(self, v: str) -> list[Statement]:
+        """Loops in loops, with what is kept in a trip of the outer one."""
+        inner = _s(self.walk(), (_s(f"{v}t += {self.at('y', 'j')} * w[{v}k]"),))
+        set_zero = _s(f"{v}t = {'0.0' if self.real else '0'}")
+        start = _s(f"{v}m: int = {v}k + 1") if self.rng.random() < 0.5 else _s(f"{v}m: int = 1")
+        place, value = self.at("x", f"{v}k"), self.bounded(f"{v}t + {v}m")
+        add = _s(f"{place} = {value}")
+        body = (set_zero, start, inner, add)
+        return [self.zero(f"{v}t"), _s(f"for {v}k in range(s0):", body)]
+
+    def mapped(self, v: str) -> list[Statement]:
+        source = self.at("y", self.rng.choice(("j", "j", "s0 - 1 - j")))
+        sign = self.rng.choice(("=", "=", "+="))
+        return [_s(self.walk(), (_s(f"{self.at('x', 'j')} {sign} {self.bounded(source)} - 3"),))]
+
+    def prefix(self, v: str) -> list[Statement]:
+        value = self.bounded(f"{v} + {self.at('y', 'j')}")
+        body = (_s(f"{v} = {value}"), _s(f"{self.at('x', 'j')} = {v}"))
+        return [self.zero(v), _s(self.walk(), body)]
+
+    def beside(self, v: str) -> list[Statement]:
+        """Of the next column of another table: what writes that may not share the loop."""
+        if self.flat:
+            return self.mapped(v)
+        store = _s(f"x[j, i] = {self.bounded('y[j, s1 - 1 - i] + y[j, i]')}")
+        return [_s(self.walk(), (store,))]
+
+    def ragged(self, v: str) -> list[Statement]:
+        """Trips that differ from column to column."""
+        stop = self.rng.choice(("i % s0", "s0 - i % 2"))
+        return [self.zero(v), _s(f"for j in range({stop}):", (_s(f"{v} += {self.at('y', 'j')}"),)),
+                _s(f"l[i] = {self.bounded(v)}")]  # fmt: skip
+
+    def until(self, v: str) -> list[Statement]:
+        """Trips that end early, or are skipped."""
+        leave = (_s(self.rng.choice(("break", "continue"))),)
+        body = (_s(f"if {self.at('x', 'j')} > 1:", leave), _s(f"{v} += {self.at('x', 'j')}"))
+        return [self.zero(v), _s(self.walk(), body), _s(f"l[i] = {self.bounded(v)}")]
+
+    def added(self) -> list[Statement]:
+        """What a sum over all columns takes."""
+        value = self.at("x", "j")
+        term = _s(f"acc += {f'math.fmod({value}, 64.0)' if self.real else f'({value} & 63)'}")
+        if self.rng.random() < 0.5:
+            return [_s(f"acc += {self.bounded('l[i]')}")]
+        return [_s(self.walk(), (term,))]
