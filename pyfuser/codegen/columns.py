@@ -31,6 +31,7 @@ from pyfuser.codegen.order import order_shows
 from pyfuser.codegen.segments import MAX_STATEMENTS, Fresh, Segment, mentioned, needed
 from pyfuser.codegen.spec import ViewSpec
 from pyfuser.ir import nodes
+from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Body, Declare, Expr, For, Stmt, Sym, Workunit
 from pyfuser.ir.visit import assigned, expressions, leaves_loop, map_expression, statements
 
@@ -160,6 +161,8 @@ class _Finder:
             return False
         if loop.sym in self.changing or any(map(leaves_loop, loop.body)):
             return False
+        if not {e.dtype for e in (loop.sym, loop.start, loop.stop)} <= _SIGNED:
+            return False
         free = {
             stmt.target
             for stmt in statements(loop.body)
@@ -209,6 +212,7 @@ class _Finder:
         return replace(loop, start=start, stop=stop, body=())
 
 
+_SIGNED = frozenset({DType.INT32, DType.INT64})  # they compare alike in 64 bits
 _ARITHMETIC = (nodes.Const, nodes.Read, nodes.Cast, nodes.Unary, nodes.Binary, nodes.Extent)
 
 

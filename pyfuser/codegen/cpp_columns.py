@@ -11,7 +11,6 @@ from pyfuser.codegen.cpp_cost import body_cost
 from pyfuser.codegen.cpp_rows import SHORTEST
 from pyfuser.codegen.cpp_statements import INDENT
 from pyfuser.codegen.segments import Segment
-from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Body, For, Sym
 from pyfuser.ir.visit import assigned
 
@@ -190,8 +189,7 @@ class _Printer:
         """Whether several trips go into one loop over the strip."""
         if len(trips.parts) > 1 or not isinstance(trips.parts[0], Segment):
             return False
-        wide = trips.loop.sym.dtype in (DType.INT32, DType.INT64)
-        return wide and body_cost(trips.parts[0].body) <= _LIGHT
+        return body_cost(trips.parts[0].body) <= _LIGHT
 
     def _strip(
         self,
