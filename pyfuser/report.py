@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from pyfuser.analysis.dependences import Dependence, Kind
 from pyfuser.codegen import pykokkos
+from pyfuser.codegen.cpp_columns import IF_LONG, columns_of
+from pyfuser.codegen.cpp_context import Context
 from pyfuser.codegen.cpp_split import MIDDLE
 from pyfuser.codegen.order import loop_order, walks
 from pyfuser.codegen.spec import spec_of
@@ -89,6 +91,7 @@ def _groups(flush: Flush, calls: list[CallReport]) -> Iterable[GroupReport]:
     trace, groups = program.trace, program.plan.groups
     measured = _measured(flush)
     registers = {launch.calls: _registers(launch) for launch in program.launches}
+    strips = {n for launch in program.launches for n in launch.calls if _has_strips(launch)}
     split = {n for launch in program.launches for n in launch.calls if _has_middle(launch)}
     shapes = group_shapes(trace, [group.calls for group in groups])
     boxed = set(program.plan.boxed)
@@ -111,7 +114,7 @@ def _groups(flush: Flush, calls: list[CallReport]) -> Iterable[GroupReport]:
             modelled=group_cost(trace, group.calls),
             modelled_unfused=sum(group_cost(trace, (n,)) for n in group.calls),
             measured=measured.get(group.calls),
-            order=_order(ready, before, names),
+            order=_order(ready, before, names, group.calls[0] in strips),
             coarsened=_coarsened(program.plan, group, calls),
             guarded=_guarded(program.plan, group, calls),
             split=kernel.pattern == "for" and group.calls[0] in split,
@@ -147,6 +150,11 @@ def _has_middle(launch: Launch) -> bool:
     return f"void {MIDDLE}(" in launch.launchable.source
 
 
+def _has_strips(launch: Launch) -> bool:
+    """Whether loops of a launch run trips together that walk along columns."""
+    return IF_LONG in launch.launchable.source
+
+
 def _guarded(plan: Plan, group: Group, calls: Sequence[CallReport]) -> tuple[str, ...]:
     """The names of a group's guarded calls."""
     placed = {call for call, _ in plan.placed}
@@ -154,11 +162,20 @@ def _guarded(plan: Plan, group: Group, calls: Sequence[CallReport]) -> tuple[str
     return tuple(dict.fromkeys(calls[call].name for call in guarded))
 
 
-def _order(kernel: Kernel, before: Kernel, names: _Names) -> str:
-    """What was done to the loops of a kernel, and for which views."""
+def _order(kernel: Kernel, before: Kernel, names: _Names, strips: bool) -> str:
+    """What was done to the loops of a kernel; strips: maybe also to those inside an iteration."""
     order = loop_order(kernel)
-    if order.as_given:
-        return ""
+    text = "" if order.as_given else _interchanged(kernel, before, names)
+    if strips and columns_of(Context(spec_of(kernel), ())) is not None:
+        last = kernel.workunit.indices[order.axes[-1]].name
+        inner = f"inner loops run around strips along {last}, as memory runs along it"
+        text = f"{text}; {inner}" if text else inner
+    return text
+
+
+def _interchanged(kernel: Kernel, before: Kernel, names: _Names) -> str:
+    """In which order the loops over a space run, and for which views."""
+    order = loop_order(kernel)
     indices = kernel.workunit.indices
     syms = {
         slot: param.sym for slot, param in zip(before.slots, before.workunit.params, strict=True)

@@ -244,7 +244,7 @@ def strip_or_segments(
         return usual
     indent = INDENT * depth
     return [
-        f"{indent}if (count >= {cpp_columns.FEWEST}) {{",
+        f"{indent}{cpp_columns.IF_LONG}{cpp_columns.FEWEST}) {{",
         *column_loops(context, blocks.columns, blocks.size, axis, depth + 1, printer()),
         f"{indent}}} else {{",
         *(INDENT + line for line in usual),

@@ -22,6 +22,9 @@ WIDTHS = (2048, 1024, 512, 256, 128, 64)
 FEWEST = 16
 """Fewer iterations have too few vectors to gain, and too much to do beside them."""
 
+IF_LONG = "if (count >= "
+"""How the code of strips begins, and no other code."""
+
 _TOGETHER = 4
 """Trips that share a loop over a strip, if they are light: what they keep stays in registers."""
 

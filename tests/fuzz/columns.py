@@ -31,6 +31,7 @@ class ColumnMaker:
         shape = (self.rows * self.columns,) if self.flat else (self.rows, self.columns)
         kind = rng.choice(("float64", "float64", "float64", "float32", "int32"))
         self.real = kind != "int32"
+        self.times = "-" if kind == "float32" else "*"  # every number is exact, as the oracle's
         self.bases = (
             *(Base(name, shape, kind, rng.random() < 0.3) for name in _TABLES),
             *(Base(name, (self.columns,), kind, rng.random() < 0.3) for name in _LINES),
@@ -84,7 +85,7 @@ class ColumnMaker:
 
     def spread(self, v: str) -> list[Statement]:
         """The mean of a column, then how far its elements are from it."""
-        add = self.bounded(f"{v}d * {v}d")
+        add = self.bounded(f"{v}d {self.times} {v}d")
         far = (_s(f"{v}d = {self.at('x', 'j')} - {v}"), _s(f"{v}q += {add}"))
         return [
             *self.total(v)[:2],
@@ -102,11 +103,11 @@ class ColumnMaker:
     def backwards(self, v: str) -> list[Statement]:
         step = self.rng.choice((-1, -1, -2))
         here = self.at("x", "j")
-        body = (_s(f"{v} = {self.bounded(f'{here} + {v} * w[j]')}"), _s(f"{here} = {v}"))
+        body = (_s(f"{v} = {self.bounded(f'{here} + {v} - w[j]')}"), _s(f"{here} = {v}"))
         return [self.zero(v), _s(f"for j in range(s0 - 1, -1, {step}):", body)]
 
     def product(self, v: str) -> list[Statement]:
-        value = self.bounded(f"{self.at('y', 'j')} * w[j]")
+        value = self.bounded(f"{self.at('y', 'j')} {self.times} w[j]")
         add = _s(f"l[i] += {value}")
         return [_s(self.walk(), (add,))]
 
@@ -124,7 +125,7 @@ class ColumnMaker:
 
     def nested(self, v: str) -> list[Statement]:
         """Loops in loops, with what is kept in a trip of the outer one."""
-        inner = _s(self.walk(), (_s(f"{v}t += {self.at('y', 'j')} * w[{v}k]"),))
+        inner = _s(self.walk(), (_s(f"{v}t += {self.at('y', 'j')} {self.times} w[{v}k]"),))
         set_zero = _s(f"{v}t = {'0.0' if self.real else '0'}")
         start = _s(f"{v}m: int = {v}k + 1") if self.rng.random() < 0.5 else _s(f"{v}m: int = 1")
         place, value = self.at("x", f"{v}k"), self.bounded(f"{v}t + {v}m")

@@ -6,6 +6,7 @@ from tests.mutants import (
     of_accesses,
     of_boxes,
     of_coarsening,
+    of_columns,
     of_dependences,
     of_edges,
     of_guards,
@@ -30,5 +31,6 @@ MUTANTS: tuple[Mutant, ...] = (
     *of_rows.MUTANTS,
     *of_sweeps.MUTANTS,
     *of_orders.MUTANTS,
+    *of_columns.MUTANTS,
     *of_vectors.MUTANTS,
 )
