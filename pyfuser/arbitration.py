@@ -22,6 +22,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from math import inf
 from pathlib import Path
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
@@ -36,7 +37,7 @@ from pyfuser.machine import identity
 from pyfuser.plan.plan import Declined, Group, Plan, Rejection, Sweep
 from pyfuser.plan.profit import bytes_moved, group_cost, surely_cheaper
 from pyfuser.settings import SETTINGS
-from pyfuser.trace.shape import TraceShape
+from pyfuser.trace.shape import RegionShape, TraceShape
 
 DOUBT = 0.1
 """Modelled gains, as a part of the fused time, that may turn out to be losses."""
@@ -227,9 +228,16 @@ def parts_of(plan: Plan, calls: Calls) -> list[Calls]:
 def best_cut(trace: TraceShape, calls: Calls) -> tuple[int, float]:
     """Where to cut a group in two for least modelled cost, and what fusing gains over that."""
     fused = group_cost(trace, calls)
+    working = [
+        n
+        for n, call in enumerate(calls)
+        if any(isinstance(a, RegionShape) for a in trace.calls[call].arguments)
+    ]
+    if len(working) < 2:
+        return 1, inf  # nothing to cut: the others have vanished (see `plan.recompute`)
     costs = [
         (group_cost(trace, calls[:place]) + group_cost(trace, calls[place:]), place)
-        for place in range(1, len(calls))
+        for place in working[1:]
     ]
     cost, place = min(costs)
     return place, (cost - fused) / fused

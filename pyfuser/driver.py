@@ -29,6 +29,7 @@ from pyfuser.launches import (
     Draft,
     Launch,
     LaunchKey,
+    forgettable,
     give_results,
     launch_of,
     results_of,
@@ -242,16 +243,16 @@ def _settle(
 
     Interrupted by a signal handler, it can be called again.
     """
-    done: list[Call] = []
+    done: list[int] = []
     for launch, (status, result) in zip(program.launches, ran, strict=False):
         if status:
             break
         results = results_of(launch, calls)
         if results and not all(future.ready for future in results):
             give_results(results, launch.launchable.values(result))
-        done += (calls[n] for n in launch.calls)
+        done += launch.calls
     if tracer.calls is pending:  # else that much was done before the interruption
-        tracer.remove(done)
+        tracer.remove([calls[n] for n in forgettable(program.plan, done)])
     tracer.settle = nothing_to_settle
 
 

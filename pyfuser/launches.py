@@ -129,6 +129,7 @@ class Draft:
             for place, argument in enumerate(trace.calls[call].arguments[given:], given)
             if isinstance(argument, ScalarShape) and argument.value is not None
         }
+        self._given = {note.call: note.sources for note in plan.recomputed}
 
     def _params(self, trace: TraceShape, cluster: int) -> tuple[tuple[int, int], ...]:
         """The parameters, as (kernel, place), that stand for the views of a cluster."""
@@ -151,7 +152,8 @@ class Draft:
                 *((stage.lag, stage.ahead, *kernel.space[:2]) for stage, kernel in stages),
             )
         launch = launch_of(self.groups, self.kernels, launchable, space, self.rolling)
-        return _with_bounds(launch, self._bounds) if self._bounds else launch
+        launch = _with_bounds(launch, self._bounds) if self._bounds else launch
+        return _with_sources(launch, self._given) if self._given else launch
 
 
 def _with_bounds(launch: Launch, values: Mapping[tuple[int, int], int]) -> Launch:
@@ -162,6 +164,28 @@ def _with_bounds(launch: Launch, values: Mapping[tuple[int, int], int]) -> Launc
         sources=tuple(source for source in sources if source not in values),
         bounds=tuple((n, values[source]) for n, source in enumerate(sources) if source in values),
     )
+
+
+def _with_sources(launch: Launch, given: Mapping[int, Sequence[tuple[int, int]]]) -> Launch:
+    """The launch, with arguments of calls in `given` from where these have them."""
+    sources = [given[n][place] if n in given else (n, place) for n, place in launch.sources]
+    return replace(launch, sources=tuple(sources))
+
+
+def forgettable(plan: Plan, done: Sequence[int]) -> list[int]:
+    """The calls of a plan that need not run any more, when those in `done` have.
+
+    One that vanished is needed until all that compute it again have run: should one of them fail,
+    what runs next may read what the call stores.
+    """
+    missing = {
+        producer
+        for note in plan.recomputed
+        if note.call not in done
+        for producer, _ in note.producers
+    }
+    missing &= {*plan.vanished}
+    return [n for n in done if n not in missing]
 
 
 def run_launch(launch: Launch, calls: Sequence[Call], ran: list[Any]) -> None:

@@ -122,6 +122,8 @@ def _groups(flush: Flush, calls: list[CallReport]) -> Iterable[GroupReport]:
             streamed=names.of(_streamed(ready, before)) if place not in swept else (),
             placed={calls[n].name: rows for n, rows in program.plan.placed if n in group.calls},
             boxed=tuple(dict.fromkeys(calls[n].name for n in group.calls if n in boxed)),
+            recomputed=_recomputed(program.plan, group, calls),
+            vanished=tuple(dict.fromkeys(calls[n].name for n in program.plan.vanished)),
         )
 
 
@@ -160,6 +162,19 @@ def _guarded(plan: Plan, group: Group, calls: Sequence[CallReport]) -> tuple[str
     placed = {call for call, _ in plan.placed}
     guarded = [c for c, _ in plan.guarded if c in group.calls and c not in placed]
     return tuple(dict.fromkeys(calls[call].name for call in guarded))
+
+
+def _recomputed(
+    plan: Plan, group: Group, calls: Sequence[CallReport]
+) -> tuple[tuple[str, str, int], ...]:
+    """The names of a group's calls that compute others again, of these, and how often."""
+    found = {
+        (calls[note.call].name, calls[producer].name, times): None
+        for note in plan.recomputed
+        if note.call in group.calls
+        for producer, times in note.producers
+    }
+    return tuple(found)
 
 
 def _order(kernel: Kernel, before: Kernel, names: _Names, strips: bool) -> str:
@@ -252,8 +267,12 @@ class _Names:
 
     def __init__(self, flush: Flush, group: Sequence[int], kernel: Kernel) -> None:
         self._names: dict[Sym, str] = {}
+        given = {note.call: note.sources for note in flush.program.plan.recomputed}
         for param, slot in zip(kernel.workunit.params, kernel.slots, strict=True):
-            _, code, line = flush.calls[group[slot.call]]
+            sources = given.get(group[slot.call], ())
+            inside = slot.argument < len(sources)
+            origin = sources[slot.argument][0] if inside else group[slot.call]
+            _, code, line = flush.calls[origin]
             name = flush.program.trace.calls[group[slot.call]].workunit.params[slot.argument].sym
             self._names[param.sym] = argument_text(code.co_filename, line, name.name)
 

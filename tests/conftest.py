@@ -15,6 +15,7 @@ import pytest
 
 from pyfuser import driver
 from pyfuser.ir.interpret import interpret
+from pyfuser.plan import recompute
 from pyfuser.trace.call import Call
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Region
@@ -45,6 +46,12 @@ class Interpreted:
         for call in list(tracer.calls):
             self.run(call)
             tracer.remove([call])
+
+
+@pytest.fixture
+def nothing_recomputed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls read what others store, for tests of what that forbids."""
+    monkeypatch.setattr(recompute, "_may_gain", lambda *_: False)
 
 
 @pytest.fixture

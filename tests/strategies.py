@@ -24,6 +24,7 @@ from tests.fuzz.host import random_host, random_resize
 from tests.fuzz.loops import LoopMaker
 from tests.fuzz.pipelines import PipelineMaker
 from tests.fuzz.prefixes import PrefixMaker
+from tests.fuzz.producers import ProducerMaker
 from tests.fuzz.program import Base, Call, Host, Program, Step
 from tests.fuzz.rows import RowMaker
 from tests.fuzz.statements import CallMaker
@@ -72,7 +73,7 @@ class _ProgramMaker:
             original = self.add_made(original, "rows")
         elif self.rank == 1 and rng.random() < 0.4:
             original = self.add_made(original, "prefixes")
-        for kind, share in (("sums", 0.25), ("loops", 0.15), ("tables", 0.15), ("boundary", 0.1)):
+        for kind, share in _SHARES:
             if rng.random() < share:
                 original = self.add_made(original, kind)
         if len(self.steps) < 2:
@@ -182,7 +183,16 @@ class _ProgramMaker:
                     self.steps[n] = replace(step, mode=mode)
 
 
-_Maker = BoundaryMaker | RowMaker | PrefixMaker | SumMaker | LoopMaker | TableMaker | ColumnMaker
+_Maker = (
+    BoundaryMaker
+    | RowMaker
+    | PrefixMaker
+    | SumMaker
+    | LoopMaker
+    | TableMaker
+    | ColumnMaker
+    | ProducerMaker
+)
 _MAKERS: dict[str, Callable[[_ProgramMaker], _Maker]] = {
     "rows": lambda program: RowMaker(program.rng, program.size),
     "prefixes": lambda program: PrefixMaker(program.rng, len(program.steps)),
@@ -191,5 +201,16 @@ _MAKERS: dict[str, Callable[[_ProgramMaker], _Maker]] = {
     "columns": lambda program: ColumnMaker(program.rng),
     "tables": lambda program: TableMaker(program.rng, len(program.steps)),
     "boundary": lambda program: BoundaryMaker(program.rng),
+    "recompute": lambda program: ProducerMaker(program.rng, program.size),
 }
+_SHARES = (
+    ("sums", 0.25),
+    ("loops", 0.15),
+    ("columns", 0.05),
+    ("tables", 0.15),
+    ("boundary", 0.1),
+    ("recompute", 0.15),
+)
+"""Of all programs, those that have steps of a kind."""
+
 FOCUSES = tuple(_MAKERS)

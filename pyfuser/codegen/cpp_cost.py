@@ -6,18 +6,15 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from pyfuser.ir import nodes
-from pyfuser.ir.maths import FUNCTIONS
 from pyfuser.ir.nodes import Body, Expr, Sym
-from pyfuser.ir.powers import power_of
 from pyfuser.ir.visit import child_expressions
+from pyfuser.ir.weights import TRIPS, trips, weight
 
 if TYPE_CHECKING:
     from pyfuser.codegen.spec import KernelSpec
 
 WORTH_A_THREAD = 32768
 """Additions (some 10 us) per thread; starting a team costs a few microseconds."""
-
-_TRIPS = 8  # assumed for a loop whose bounds are not constant
 
 
 def grain(spec: KernelSpec) -> int:
@@ -84,16 +81,10 @@ def _statement(stmt: nodes.Stmt) -> int:
     if isinstance(stmt, nodes.If):
         return own + body_cost(stmt.then) + body_cost(stmt.orelse)
     if isinstance(stmt, nodes.For):
-        return own + _trips(stmt) * (1 + body_cost(stmt.body))
+        return own + trips(stmt) * (1 + body_cost(stmt.body))
     if isinstance(stmt, nodes.While):
-        return _TRIPS * (own + body_cost(stmt.body))
+        return TRIPS * (own + body_cost(stmt.body))
     return own
-
-
-def _trips(loop: nodes.For) -> int:
-    bounds = (loop.start, loop.stop, loop.step)
-    values = [e.value for e in bounds if isinstance(e, nodes.Const) and isinstance(e.value, int)]
-    return len(range(*values)) if len(values) == 3 and values[2] else _TRIPS
 
 
 def _all(es: Iterable[Expr]) -> int:
@@ -101,15 +92,4 @@ def _all(es: Iterable[Expr]) -> int:
 
 
 def _expression(e: Expr) -> int:
-    own = 1
-    if isinstance(e, nodes.Call):
-        own = FUNCTIONS["sqrt" if power_of(e) else e.name].flops
-    elif isinstance(e, nodes.Load):
-        own = 2
-    elif isinstance(e, nodes.AtomicFetch):
-        own = 20
-    elif isinstance(e, nodes.Binary) and e.op in ("/", "%"):
-        own = 8
-    elif isinstance(e, (nodes.Const, nodes.Read, nodes.Cast)):
-        own = 0
-    return own + _all(child_expressions(e))
+    return weight(e) + _all(child_expressions(e))

@@ -127,7 +127,9 @@ class PyKokkos:
     """PyKokkos source, run by the installed PyKokkos: see `pykokkos`."""
 
     # The first launch is the compiler's time, and no kernel runs over an MDRangePolicy.
-    capabilities = Capabilities(accumulators=1, sweeps=False, timed=False, boxes=False)
+    capabilities = Capabilities(
+        accumulators=1, sweeps=False, timed=False, boxes=False, recompute=False
+    )
 
     def __init__(self, spare: Native) -> None:
         self._spare = spare

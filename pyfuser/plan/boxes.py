@@ -47,7 +47,7 @@ from pyfuser.ir.visit import (
     statements,
     sym_of,
 )
-from pyfuser.plan import edges
+from pyfuser.plan import recompute
 from pyfuser.plan.capabilities import Capabilities
 from pyfuser.plan.legality import mergeable
 from pyfuser.plan.plan import Plan
@@ -64,8 +64,8 @@ def planned(
     """The plan of a trace, and the trace as planned: with some calls over rows and columns."""
     changed = over_rows_and_columns(trace) if capabilities.boxes else trace
     if changed is trace:
-        return edges.planned(trace, capabilities)
-    planned_trace, graph, plan = edges.planned(changed, capabilities)
+        return recompute.planned(trace, capabilities)
+    planned_trace, graph, plan = recompute.planned(changed, capabilities)
     return planned_trace, graph, replace(plan, boxed=boxed_places(trace, changed))
 
 

@@ -12,7 +12,8 @@ class Capabilities:
     accumulators: how many one kernel may have. sweeps: whether loops may share a launch. timed:
     whether the time of a launch says which of two plans is better. coarsening: whether calls may
     be given fewer, longer iterations. boxes: whether loops over two axes are as good as over one.
-    guards: whether calls may run over larger boxes than theirs.
+    guards: whether calls may run over larger boxes than theirs. recompute: whether calls may
+    compute again what others would store for them.
     """
 
     accumulators: int = 1 << 30
@@ -21,6 +22,7 @@ class Capabilities:
     coarsening: bool = True
     boxes: bool = True
     guards: bool = True
+    recompute: bool = True
 
 
 ALL = Capabilities()

@@ -54,6 +54,9 @@ class GroupReport:
     registers: what a GPU's compiler said. streamed: names of views that are stored past the caches.
     boxed: names of calls over one index that runs as two. placed: names of calls over edges, with
     the rows (in steps of the outermost axis) where they run.
+    boxed: names of calls over one index that runs as two. recomputed: for calls that compute again
+    what others would store, their names, those of the others, and for how many iterations.
+    vanished: names of the others, where nothing is stored at all.
     """
 
     calls: tuple[CallReport, ...]
@@ -74,6 +77,8 @@ class GroupReport:
     streamed: tuple[str, ...] = ()
     boxed: tuple[str, ...] = ()
     placed: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    recomputed: tuple[tuple[str, str, int], ...] = ()
+    vanished: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return "\n".join([*self.lines(), *_saved(self), *_took([self.measured])])
@@ -90,6 +95,10 @@ class GroupReport:
         if self.guarded:
             how = "split at the ends of" if self.split else "guarded by"
             lines.append(f"{how} ranges of their own: {', '.join(self.guarded)}")
+        for user, producer, times in self.recomputed:
+            often = "once" if times == 1 else f"{times} times"
+            kept = "" if producer in self.vanished else ", and stored as well"
+            lines.append(f"recomputed where {user} reads it, {often}: {producer}{kept}")
         if self.contracted:
             lines.append(f"contracted, no memory needed: {', '.join(self.contracted)}")
         for what, count in (("stores", self.removed_stores), ("loads", self.removed_loads)):

@@ -116,6 +116,18 @@ class Placed(NamedTuple):
     rows: tuple[int, ...]
 
 
+class Recomputed(NamedTuple):
+    """A call (its place in the trace) that computes again what others would store for it.
+
+    sources: for each argument that the planned trace has, the call that the program gave it to, and
+    its place there. producers: the calls that it computes, and how many of their iterations each.
+    """
+
+    call: int
+    sources: tuple[tuple[int, int], ...]
+    producers: tuple[tuple[int, int], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Groups in an order that respects every dependence, and the rejections that shaped them.
@@ -125,6 +137,9 @@ class Plan:
     trace has with fewer, longer iterations than the program gave them. boxed: calls over one axis
     that the planned trace has over two. guarded: calls that it has with a larger box. placed: calls
     that it has at some rows among those of others.
+    that the planned trace has over two. guarded: calls that it has with a larger box. recomputed:
+    calls that compute again what others would store. vanished: calls that do nothing, as nobody
+    reads what they would store.
     """
 
     groups: tuple[Group, ...]
@@ -135,6 +150,8 @@ class Plan:
     boxed: tuple[int, ...] = ()
     guarded: tuple[Guarded, ...] = ()
     placed: tuple[Placed, ...] = ()
+    recomputed: tuple[Recomputed, ...] = ()
+    vanished: tuple[int, ...] = ()
 
     def launches(self) -> tuple[tuple[int, ...], ...]:
         """The groups (places) of each launch, in order."""

@@ -18,7 +18,7 @@ from pyfuser.codegen.spec import KernelSpec, SweepSpec
 from pyfuser.engine import native
 from pyfuser.engine.native import Launchable
 from pyfuser.machine import Known, known
-from pyfuser.plan import boxes, coarsening, edges, family, hulls
+from pyfuser.plan import boxes, coarsening, edges, family, hulls, recompute
 from pyfuser.plan.capabilities import ALL, Capabilities
 from pyfuser.plan.plan import SCAN_TILE, Plan, Rejection
 from pyfuser.trace.shape import TraceShape
@@ -28,6 +28,7 @@ from pyfuser.transform.kernel import Kernel
 _CUT = 3  # one program in so many has its groups cut
 _AS_PAYS = 5  # one in so many has calls coarsened only where that pays
 _AS_GIVEN = 6  # one in so many has calls over one index only as they are
+_NEVER_AGAIN = 4  # one in so many has no calls that compute again what others store
 _COMMON = (0.0, 0.4, hulls.COMMON)  # of the hulls of boxes, what these have in common
 _MOVED = 3  # one in so many has edges of grids at other rows than is best
 _OF_FAMILY = 4  # one in so many has the plan of larger sizes
@@ -61,14 +62,26 @@ def planned_for(
 ) -> tuple[TraceShape, DependenceGraph, Plan]:
     """The plan of a trace as the seed would have it, and the trace as planned.
 
-    Calls are coarsened, and guarded, wherever that is legal, for most seeds, and groups are cut for
-    some. Others
-    get the plan of a larger trace, which must hold for this one (see `plan.family`).
+    Calls are coarsened, guarded, and compute again what others store, wherever that is legal, for
+    most seeds, and groups are cut for some. Others get the plan of a larger
+    trace, which must hold for this one (see `plan.family`).
     """
     given = trace
     if seed % _AS_GIVEN:
         trace = boxes.over_rows_and_columns(trace)
     boxed = boxes.boxed_places(given, trace)
+    made = recompute.rewritten(trace, True) if seed % _NEVER_AGAIN else None
+    if made is not None:
+        found = _planned_for(seed, made.trace, capabilities, boxed)
+        notes = {"recomputed": made.notes, "vanished": made.vanished}
+        return found[0], found[1], replace(found[2], **notes)
+    return _planned_for(seed, trace, capabilities, boxed)
+
+
+def _planned_for(
+    seed: int, trace: TraceShape, capabilities: Capabilities, boxed: tuple[int, ...]
+) -> tuple[TraceShape, DependenceGraph, Plan]:
+    """The plan of a trace that is not rewritten any more."""
     if seed % _OF_FAMILY == 2:
         found = _of_larger(trace, capabilities)
         if found is not None:

@@ -24,14 +24,12 @@ from tests.fuzz.harness import (
     bases_of,
     check_interpreted,
     compare,
-    features_of,
-    guards,
-    inner_loops,
     lowered,
     names_of,
     run_unfused,
 )
 from tests.fuzz.oracle import Rejected, State
+from tests.fuzz.planning import features_of, guards, inner_loops
 from tests.fuzz.program import Base, Call, Host, Program
 
 _NAMES = {"float64": "double", "float32": "float", "complex64": "complex64"}

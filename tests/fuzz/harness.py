@@ -7,7 +7,7 @@ and optimised as in a flush, and the kernels are interpreted in a shuffled order
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,12 +16,11 @@ import numpy as np
 from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.ir.dtypes import from_numpy
 from pyfuser.ir.interpret import interpret
-from pyfuser.ir.nodes import For, Store, Update, Workunit
+from pyfuser.ir.nodes import Workunit
 from pyfuser.ir.races import RaceDetector
 from pyfuser.ir.verify import verify
-from pyfuser.ir.visit import statements
 from pyfuser.lower.lower import ScalarType, ViewType, lower, scalar_dtype
-from pyfuser.plan.plan import SCAN_TILE, Plan
+from pyfuser.plan.plan import Plan
 from pyfuser.trace.call import Argument, Space
 from pyfuser.trace.call import Call as TraceCall
 from pyfuser.trace.future import Future
@@ -32,8 +31,9 @@ from pyfuser.transform.group import group_shapes
 from pyfuser.transform.kernel import Kernel
 from pyfuser.transform.optimise import optimise
 from tests.fuzz import oracle, wavefront
-from tests.fuzz.choices import LARGER, planned_for
+from tests.fuzz.choices import planned_for
 from tests.fuzz.oracle import Array, Rejected, State
+from tests.fuzz.planning import features_of, guards, inner_loops
 from tests.fuzz.program import Host, Program, Step
 
 Passes = Callable[[Kernel], Kernel]
@@ -209,6 +209,7 @@ def _run_plan(
     trace: TraceShape, plan: Plan, passes: Passes, calls: list[TraceCall], order: int
 ) -> frozenset[str]:
     """Interpret the launches of a plan; what its kernels show, out of `features.PLANNED`."""
+    calls = _with_sources(plan, calls)
     members = [group.calls for group in plan.groups]
     kernels = [passes(fuse(shape)) for shape in group_shapes(trace, members)]
     sweeps = {sweep.groups: sweep for sweep in plan.sweeps}
@@ -254,55 +255,24 @@ def features_of(plans: Iterable[Plan]) -> frozenset[str]:
     return frozenset(found)
 
 
+def _with_sources(plan: Plan, calls: list[TraceCall]) -> list[TraceCall]:
+    """The calls, of which some have the arguments of those that they compute again."""
+    found = list(calls)
+    given = {n: sources for n, sources, _ in plan.recomputed} | dict.fromkeys(plan.vanished, ())
+    for n, sources in given.items():
+        old = calls[n]
+        arguments = tuple(calls[other].arguments[place] for other, place in sources)
+        found[n] = TraceCall(
+            old.pattern, old.space, old.workunit, arguments, old.result, None, old.code, old.line
+        )
+    return found
+
+
 def _sums(program: Program, groups: Groups) -> frozenset[str]:
     """Whether one loop has several reductions."""
     patterns = [call.pattern for call in program.calls]
     most = max(sum(patterns[n] == "reduce" for n in group) for group in groups)
     return frozenset({"several sums in a loop"} if most > 1 else ())
-
-
-def inner_loops(workunits: Iterable[Workunit]) -> frozenset[str]:
-    """Whether a kernel's inner loop both adds up and stores."""
-    loops = (s for w in workunits for s in statements(w.body) if isinstance(s, For))
-    for loop in loops:
-        inner = [*statements(loop.body)]
-        if any(isinstance(s, Update) and not s.indices for s in inner) and any(
-            isinstance(s, Store) or (isinstance(s, Update) and s.indices) for s in inner
-        ):
-            return frozenset({"map and sum in an inner loop"})
-    return frozenset()
-
-
-def guards(trace: TraceShape, plan: Plan) -> frozenset[str]:
-    """What guarded calls share loops with."""
-    found = set()
-    inside = {call for call, _ in plan.guarded}
-    for group in plan.groups:
-        if len(group.calls) > 1 and inside & {*group.calls}:
-            found.add("guarded or split loop")
-            if len(trace.calls[group.calls[0]].space.begin) > 1:
-                found.add("guarded loop of several axes")
-            if any(trace.calls[n].pattern == "reduce" for n in group.calls):
-                found.add("guarded loop with a sum")
-    return frozenset(found)
-
-
-def _coarse(plan: Plan) -> Iterator[str]:
-    """What coarsening did that shows: a loop that holds both kinds of calls."""
-    coarse = {call for call, _ in plan.coarsened}
-    for group in plan.groups:
-        if coarse & {*group.calls} and {*group.calls} - coarse:
-            yield "coarsened loop"
-
-
-def _boxed(plan: Plan) -> Iterator[str]:
-    """Whether calls over one index have become such over two, and share a loop with others."""
-    boxed = {*plan.boxed}
-    if boxed:
-        yield "flattened call over rows"
-    for group in plan.groups:
-        if boxed & {*group.calls} and {*group.calls} - boxed:
-            yield "flattened call beside MDRange"
 
 
 @dataclass

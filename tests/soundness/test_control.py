@@ -343,6 +343,7 @@ def test_functions():
     assert len(groups()) == 1
 
 
+@pytest.mark.usefixtures("nothing_recomputed")
 def test_a_function_that_writes_elsewhere():
     x, y, z = I.copy(), np.zeros(N), np.zeros(N)
     with pyfuser.fusing():

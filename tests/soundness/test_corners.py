@@ -216,6 +216,7 @@ def test_a_guard_that_holds_only_because_it_wraps(what):
     assert len(groups()) > 1
 
 
+@pytest.mark.usefixtures("nothing_recomputed")
 def test_narrow_locals():
     n = 300
     x, y = np.zeros(n), np.zeros(n)
@@ -300,6 +301,7 @@ def test_bounds_read_from_a_view():
     assert_array_equal(b, np.zeros(N))
 
 
+@pytest.mark.usefixtures("nothing_recomputed")
 def test_an_index_that_depends_on_data():
     x, y, c = np.zeros(N), np.zeros(N), np.where(I < 2, 1.0, 0.0)
     with pyfuser.fusing():

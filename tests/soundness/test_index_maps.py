@@ -399,6 +399,7 @@ def test_index_of_a_while_loop():
     assert len(groups()) == 2
 
 
+@pytest.mark.usefixtures("nothing_recomputed")
 def test_index_through_a_local():
     x, y = fresh()
     with pyfuser.fusing():
@@ -580,6 +581,7 @@ def square():
 @pytest.mark.parametrize(
     ("get", "want", "fuses"), [(same2, matrix(), True), (transpose, matrix().T, False)]
 )
+@pytest.mark.usefixtures("nothing_recomputed")
 def test_two_dimensions(get, want, fuses):
     m, t = np.zeros((M, M)), np.zeros((M, M))
     with pyfuser.fusing():

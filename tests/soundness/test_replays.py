@@ -313,6 +313,7 @@ def test_a_temporary_that_a_later_trace_still_reads():
             assert_array_equal(y, 2 * x + 1)
 
 
+@pytest.mark.usefixtures("nothing_recomputed")
 def test_a_temporary_read_by_its_neighbours():
     x, y = I.copy(), np.zeros(N)
     for _ in range(2):

@@ -295,6 +295,7 @@ def temporaries(n: int) -> list[Any]:
     return [w, first]
 
 
+@pytest.mark.usefixtures("nothing_recomputed")
 def test_temporaries_are_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     check(temporaries, monkeypatch)
     (program,) = [flush.program for flush in driver.FLUSHES]

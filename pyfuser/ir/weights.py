@@ -1,0 +1,86 @@
+"""What operations cost, in additions: roughly, and on any machine."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from pyfuser.ir.maths import FUNCTIONS
+from pyfuser.ir.nodes import (
+    AtomicFetch,
+    Binary,
+    Body,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    For,
+    If,
+    Load,
+    Read,
+    While,
+    Workunit,
+)
+from pyfuser.ir.powers import power_of
+from pyfuser.ir.visit import child_expressions, expressions
+
+TRIPS = 8
+"""Assumed for a loop whose bounds are not constant."""
+
+
+def weight(e: Expr) -> int:
+    """The cost of an operation, its operands apart."""
+    if isinstance(e, Call):
+        return FUNCTIONS["sqrt" if power_of(e) else e.name].flops
+    if isinstance(e, Load):
+        return 2
+    if isinstance(e, AtomicFetch):
+        return 20
+    if isinstance(e, Binary) and e.op in ("/", "%"):
+        return 8
+    return 0 if isinstance(e, (Const, Read, Cast)) else 1
+
+
+def trips(loop: For) -> int:
+    """How often a loop's body runs."""
+    bounds = (loop.start, loop.stop, loop.step)
+    values = [e.value for e in bounds if isinstance(e, Const) and isinstance(e.value, int)]
+    return len(range(*values)) if len(values) == 3 and values[2] else TRIPS
+
+
+@lru_cache(maxsize=1024)
+def arithmetic(workunit: Workunit) -> int:
+    """What an iteration computes: equal expressions once, conversions between types as well.
+
+    Subscripts cost nothing: a compiler makes one pointer for neighbours.
+    """
+    return _body(workunit.body, set())
+
+
+def _body(body: Body, known: set[Expr]) -> int:
+    total = 0
+    for stmt in body:
+        subscripts: set[Expr] = set()
+        for child in child_expressions(stmt):
+            for e in expressions(child):
+                if isinstance(e, Load):
+                    subscripts.update(part for index in e.indices for part in expressions(index))
+        indices = getattr(stmt, "indices", ())
+        subscripts.update(part for index in indices for part in expressions(index))
+        for child in child_expressions(stmt):
+            for e in expressions(child):
+                if e not in known:
+                    known.add(e)
+                    if e not in subscripts or isinstance(e, Load):
+                        total += max(weight(e), _converts(e))
+        if isinstance(stmt, If):
+            total += _body(stmt.then, set(known)) + _body(stmt.orelse, set(known))
+        elif isinstance(stmt, For):
+            total += trips(stmt) * _body(stmt.body, set(known))
+        elif isinstance(stmt, While):
+            total += TRIPS * _body(stmt.body, set(known))
+    return total
+
+
+def _converts(e: Expr) -> int:
+    """Whether an expression is a conversion that an instruction makes."""
+    return int(isinstance(e, Cast) and e.dtype.is_float and not isinstance(e.operand, Const))

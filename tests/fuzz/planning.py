@@ -1,0 +1,98 @@
+"""What the plans of programs show, out of `features.PLANNED`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from pyfuser.ir.nodes import For, Store, Update, Workunit
+from pyfuser.ir.visit import statements
+from pyfuser.plan.plan import SCAN_TILE, Plan
+from pyfuser.trace.shape import TraceShape
+from tests.fuzz.choices import LARGER
+
+
+def features_of(plans: Iterable[Plan]) -> frozenset[str]:
+    """What was planned, out of `features.PLANNED`."""
+    found = set()
+    for plan in plans:
+        if any(len(group.calls) > 1 for group in plan.groups):
+            found.add("fused loop")
+        if any(rejection.reason == "measured" for rejection in plan.rejections):
+            found.add("cut group")
+        if LARGER in plan.rejections:
+            found.add("plan of larger sizes")
+        found.update(_coarse(plan))
+        found.update(_boxed(plan))
+        found.update(_recomputed(plan))
+        for sweep in plan.sweeps:
+            found.add("sweep")
+            if len(sweep.groups) > 2:
+                found.add("sweep of 3 or more")
+            if any(stage.lag or stage.ahead for stage in sweep.stages):
+                found.add("sweep with lags")
+            if sweep.rolling:
+                found.add("rolling view")
+            if sweep.wave == SCAN_TILE:
+                found.add("scan beside maps")
+    return frozenset(found)
+
+
+def inner_loops(workunits: Iterable[Workunit]) -> frozenset[str]:
+    """Whether a kernel's inner loop both adds up and stores."""
+    loops = (s for w in workunits for s in statements(w.body) if isinstance(s, For))
+    for loop in loops:
+        inner = [*statements(loop.body)]
+        if any(isinstance(s, Update) and not s.indices for s in inner) and any(
+            isinstance(s, Store) or (isinstance(s, Update) and s.indices) for s in inner
+        ):
+            return frozenset({"map and sum in an inner loop"})
+    return frozenset()
+
+
+def guards(trace: TraceShape, plan: Plan) -> frozenset[str]:
+    """What guarded calls share loops with."""
+    found = set()
+    inside = {call for call, _ in plan.guarded}
+    for group in plan.groups:
+        if len(group.calls) > 1 and inside & {*group.calls}:
+            found.add("guarded or split loop")
+            if len(trace.calls[group.calls[0]].space.begin) > 1:
+                found.add("guarded loop of several axes")
+            if any(trace.calls[n].pattern == "reduce" for n in group.calls):
+                found.add("guarded loop with a sum")
+    return frozenset(found)
+
+
+def _coarse(plan: Plan) -> Iterator[str]:
+    """What coarsening did that shows: a loop that holds both kinds of calls."""
+    coarse = {call for call, _ in plan.coarsened}
+    for group in plan.groups:
+        if coarse & {*group.calls} and {*group.calls} - coarse:
+            yield "coarsened loop"
+
+
+def _recomputed(plan: Plan) -> Iterator[str]:
+    """What was computed again, and whether it was stored as well."""
+    producers = {producer for note in plan.recomputed for producer, _ in note.producers}
+    again = {note.call for note in plan.recomputed}
+    if producers:
+        yield "recomputed"
+    if producers & {*plan.vanished}:
+        yield "recomputed, and not stored"
+    if producers - {*plan.vanished}:
+        yield "recomputed, and stored"
+    if any(len(note.producers) > 1 for note in plan.recomputed):
+        yield "several calls recomputed"
+    for group in plan.groups:
+        if again & {*group.calls} and {*group.calls} - again - {*plan.vanished}:
+            yield "recomputed beside others"
+
+
+def _boxed(plan: Plan) -> Iterator[str]:
+    """Whether calls over one index have become such over two, and share a loop with others."""
+    boxed = {*plan.boxed}
+    if boxed:
+        yield "flattened call over rows"
+    for group in plan.groups:
+        if boxed & {*group.calls} and {*group.calls} - boxed:
+            yield "flattened call beside MDRange"
