@@ -12,7 +12,7 @@ from pyfuser.codegen.cpp_context import Context
 from pyfuser.codegen.cpp_split import MIDDLE
 from pyfuser.codegen.order import loop_order, walks
 from pyfuser.codegen.spec import spec_of
-from pyfuser.driver import FLUSHES, UNRECORDED, Flush
+from pyfuser.driver import FLUSHES, PROGRAMS, UNRECORDED, Flush, Program
 from pyfuser.ir.nodes import Load, Store, Sym, Update, Workunit
 from pyfuser.ir.visit import all_expressions, statements, sym_of
 from pyfuser.launches import Launch
@@ -94,6 +94,7 @@ def _groups(flush: Flush, calls: list[CallReport]) -> Iterable[GroupReport]:
     strips = {n for launch in program.launches for n in launch.calls if _has_strips(launch)}
     split = {n for launch in program.launches for n in launch.calls if _has_middle(launch)}
     shapes = group_shapes(trace, [group.calls for group in groups])
+    given = _given(program)
     boxed = set(program.plan.boxed)
     swept = {place for sweep in program.plan.sweeps for place in sweep.groups}
     pairs = zip(groups, shapes, program.kernels, strict=True)
@@ -110,9 +111,9 @@ def _groups(flush: Flush, calls: list[CallReport]) -> Iterable[GroupReport]:
             removed_stores=names.counts(stores),
             removed_loads=names.counts(loads),
             bytes_moved=int(bytes_moved(trace, group.calls)),
-            bytes_unfused=int(sum(bytes_moved(trace, (n,)) for n in group.calls)),
+            bytes_unfused=int(sum(bytes_moved(given, (n,)) for n in group.calls)),
             modelled=group_cost(trace, group.calls),
-            modelled_unfused=sum(group_cost(trace, (n,)) for n in group.calls),
+            modelled_unfused=sum(group_cost(given, (n,)) for n in group.calls),
             measured=measured.get(group.calls),
             order=_order(ready, before, names, group.calls[0] in strips),
             coarsened=_coarsened(program.plan, group, calls),
@@ -125,6 +126,13 @@ def _groups(flush: Flush, calls: list[CallReport]) -> Iterable[GroupReport]:
             recomputed=_recomputed(program.plan, group, calls),
             vanished=tuple(dict.fromkeys(calls[n].name for n in program.plan.vanished)),
         )
+
+
+def _given(program: Program) -> TraceShape:
+    """The trace in which no call computes again what others store, while it is remembered."""
+    if program.plan.recomputed:
+        return next((trace for trace, p in PROGRAMS.items() if p is program), program.trace)
+    return program.trace
 
 
 def _streamed(kernel: Kernel, before: Kernel) -> list[Sym]:

@@ -41,10 +41,10 @@ from pyfuser.ir.nodes import (
 )
 from pyfuser.ir.visit import all_expressions, expressions, map_body, map_expression, sym_of
 
-MAX_SIZE = 512
+MAX_SIZE = 256
 """Nodes of an expression that is computed again ..."""
 
-MAX_BODY = 4096
+MAX_BODY = 1024
 """... and of all expressions of a body that does so."""
 
 

@@ -19,7 +19,7 @@ what the model says of memory and launches, and what the arithmetic costs that i
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import NamedTuple
@@ -52,6 +52,9 @@ OPERATION = 5e-11
 BALANCE = 2.0
 """Bytes that a GPU moves in the time of an addition, or of half a load from its caches."""
 
+MAX_CALLS = 128
+"""Of a trace that is planned twice: longer ones take long to plan."""
+
 MAX_ARGUMENTS = 40
 """Of a call that computes again."""
 
@@ -62,7 +65,7 @@ def planned(trace: TraceShape, capabilities: Capabilities) -> Planned:
     _, graph, before = fine
     if not capabilities.recompute or not _may_gain(trace, graph, before):
         return fine
-    made = rewritten(trace)
+    made = rewritten(trace, _launches(trace, before))
     if made is None:
         return fine
     changed, graph, plan = edges.planned(made.trace, capabilities)
@@ -72,12 +75,22 @@ def planned(trace: TraceShape, capabilities: Capabilities) -> Planned:
 
 def _may_gain(trace: TraceShape, graph: DependenceGraph, plan: Plan) -> bool:
     """Whether a call reads what other iterations of one wrote whose values are expressions."""
-    if len(plan.groups) < 2:
+    if len(trace.calls) > MAX_CALLS or len(plan.launches()) < 2:
         return False
     return any(
         d.kind is Kind.FLOW and not d.same_iteration and made_by(trace.calls[d.source].workunit)
         for d in graph.dependences
     )
+
+
+def _launches(trace: TraceShape, plan: Plan) -> list[int]:
+    """The number of each call's launch."""
+    found = [0] * len(trace.calls)
+    for number, places in enumerate(plan.launches()):
+        for place in places:
+            for call in plan.groups[place].calls:
+                found[call] = number
+    return found
 
 
 class Rewritten(NamedTuple):
@@ -88,9 +101,12 @@ class Rewritten(NamedTuple):
     vanished: tuple[int, ...]
 
 
-def rewritten(trace: TraceShape, whatever_it_costs: bool = False) -> Rewritten | None:
-    """The trace with calls that compute again what pays; None if there are none."""
-    rewriter = _Rewriter(trace, whatever_it_costs)
+def rewritten(trace: TraceShape, launches: Sequence[int] | None = None) -> Rewritten | None:
+    """The trace with calls that compute again what pays; None if there are none.
+
+    launches: the number of each call's, without that. If there are none, whatever is legal pays.
+    """
+    rewriter = _Rewriter(trace, launches)
     for place in range(len(trace.calls)):
         rewriter.visit(place)
     if not rewriter.changed:
@@ -148,10 +164,11 @@ class _Stored(NamedTuple):
 
 
 class _Rewriter:
-    def __init__(self, trace: TraceShape, whatever_it_costs: bool) -> None:
+    def __init__(self, trace: TraceShape, launches: Sequence[int] | None) -> None:
         self.trace = trace
         self.changed: dict[int, _Changed] = {}
-        self._free = whatever_it_costs
+        self._launches = launches or ()
+        self._free = launches is None
         self._machine = machine_for(trace)
         self._operation = _operation(trace)
         self._touches = {
@@ -180,19 +197,11 @@ class _Rewriter:
         producer = self._last_writer(place, region)
         if producer is None:
             return False
+        if not self._free and not self._near(place, producer, region):
+            return False
         source = self._call(producer)
-        if source.space.execution != call.space.execution:
-            return False
-        stored = stored_by(source, region)
-        if stored is None or not self._undisturbed(source, producer, place):
-            return False
-        reads = [a for a in accesses(call) if call.arguments[a.param] == region]
-        if not all(_inside(access, region, stored.bounds) for access in reads):
-            return False
-        if _own_iterations(call, reads, source, region):
-            return False
-        made = _computing(call, source, region, stored)
-        if made is None or len(made[0].arguments) > MAX_ARGUMENTS:
+        made = computing(call, source, region)
+        if made is None or not self._undisturbed(source, producer, place):
             return False
         changed, given, times = made
         if not self._free and not self._cheap(call, changed, source, region):
@@ -229,6 +238,12 @@ class _Rewriter:
                     if _writes(other) and _meet(other, touch.region.cluster, touch.low, touch.high):
                         return False
         return True
+
+    def _near(self, place: int, producer: int, region: RegionShape) -> bool:
+        """Whether there may be something to gain: memory, between two launches."""
+        if not self.trace.clusters[region.cluster].temporary:
+            return False  # it is stored all the same
+        return self._launches[place] != self._launches[producer]
 
     def _cheap(
         self, call: CallShape, changed: CallShape, source: CallShape, region: RegionShape
@@ -330,13 +345,32 @@ def _own_iterations(
     )
 
 
-def _computing(
-    call: CallShape, source: CallShape, region: RegionShape, stored: _Stored
-) -> tuple[CallShape, list[int], int] | None:
+class _Computing(NamedTuple):
     """A call that computes what it would read of a region.
 
-    The places of the other call's arguments that it has for that, and how often it does.
+    given: the places of the other call's arguments that it has for that. times: how many elements
+    it computes.
     """
+
+    call: CallShape
+    given: tuple[int, ...]
+    times: int
+
+
+@lru_cache(maxsize=1024)
+def computing(call: CallShape, source: CallShape, region: RegionShape) -> _Computing | None:
+    """The call with what another stored to a region computed again; None if it may not be.
+
+    Whether memory is as it was is not asked here.
+    """
+    if source.space.execution != call.space.execution:
+        return None
+    stored = stored_by(source, region)
+    reads = [a for a in accesses(call) if call.arguments[a.param] == region]
+    if stored is None or not all(_inside(a, region, stored.bounds) for a in reads):
+        return None
+    if _own_iterations(call, reads, source, region):
+        return None
     syms: dict[ArgumentShape, Sym] = {}
     views = set()
     for param, argument in zip(call.workunit.params, call.arguments, strict=True):
@@ -355,8 +389,10 @@ def _computing(
     if found is None:
         return None
     arguments = (*call.arguments, *(source.arguments[n] for n in found.given))
+    if len(arguments) > MAX_ARGUMENTS:
+        return None
     made = call._replace(workunit=found.workunit, arguments=arguments)
-    return made, list(found.given), found.times
+    return _Computing(made, found.given, found.times)
 
 
 # --------------------------------------------------------------------------- should it?

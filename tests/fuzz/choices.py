@@ -70,7 +70,7 @@ def planned_for(
     if seed % _AS_GIVEN:
         trace = boxes.over_rows_and_columns(trace)
     boxed = boxes.boxed_places(given, trace)
-    made = recompute.rewritten(trace, True) if seed % _NEVER_AGAIN else None
+    made = recompute.rewritten(trace) if seed % _NEVER_AGAIN else None
     if made is not None:
         found = _planned_for(seed, made.trace, capabilities, boxed)
         notes = {"recomputed": made.notes, "vanished": made.vanished}

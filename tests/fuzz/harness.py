@@ -226,35 +226,6 @@ def _run_plan(
     return found
 
 
-def features_of(plans: Iterable[Plan]) -> frozenset[str]:
-    """What was planned, out of `features.PLANNED`."""
-    found = set()
-    for plan in plans:
-        if any(len(group.calls) > 1 for group in plan.groups):
-            found.add("fused loop")
-        if any(rejection.reason == "measured" for rejection in plan.rejections):
-            found.add("cut group")
-        if LARGER in plan.rejections:
-            found.add("plan of larger sizes")
-        found.update(_coarse(plan))
-        found.update(_boxed(plan))
-        if plan.placed:
-            found.add("edge among rows")
-        if any(len(note.rows) > 1 for note in plan.placed):
-            found.add("edges of several rows")
-        for sweep in plan.sweeps:
-            found.add("sweep")
-            if len(sweep.groups) > 2:
-                found.add("sweep of 3 or more")
-            if any(stage.lag or stage.ahead for stage in sweep.stages):
-                found.add("sweep with lags")
-            if sweep.rolling:
-                found.add("rolling view")
-            if sweep.wave == SCAN_TILE:
-                found.add("scan beside maps")
-    return frozenset(found)
-
-
 def _with_sources(plan: Plan, calls: list[TraceCall]) -> list[TraceCall]:
     """The calls, of which some have the arguments of those that they compute again."""
     found = list(calls)

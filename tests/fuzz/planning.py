@@ -24,6 +24,10 @@ def features_of(plans: Iterable[Plan]) -> frozenset[str]:
         found.update(_coarse(plan))
         found.update(_boxed(plan))
         found.update(_recomputed(plan))
+        if plan.placed:
+            found.add("edge among rows")
+        if any(len(note.rows) > 1 for note in plan.placed):
+            found.add("edges of several rows")
         for sweep in plan.sweeps:
             found.add("sweep")
             if len(sweep.groups) > 2:
