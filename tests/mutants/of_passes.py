@@ -187,4 +187,11 @@ MUTANTS = (
         "if isinstance(stmt, Declare):",
         "transform/test_mutants_passes.py::test_a_local_that_changes_has_no_range",
     ),
+    Mutant(
+        "quotients are rounded before they are cut off",
+        "codegen/cpp_prelude.py",
+        "(a + __builtin_copysign(0.5, (double)a))",
+        "(double)a",
+        "soundness/test_numbers.py::test_integer_division_is_exact_next_to_every_multiple",
+    ),
 )

@@ -74,6 +74,12 @@ def quotient(i, x, y, z):
 
 
 @pk.workunit
+def parts_by(i, x, q, r, m):
+    q[i] = x[i] // m
+    r[i] = x[i] % m
+
+
+@pk.workunit
 def negate(i, x, z):
     z[i] = -x[i]
 
@@ -307,6 +313,32 @@ def test_integer_division_and_remainder_are_those_of_c():
     assert_array_equal(q, [3, -3, -3, 3, 2, -2])
     assert_array_equal(r, [1, -1, 1, -1, 0, 0])
     assert_array_equal(d, x / y)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32])
+def test_integer_division_is_exact_next_to_every_multiple(dtype):
+    """A quotient that is rounded is off where the dividend is a multiple of the divisor."""
+    least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
+    rng = np.random.default_rng(4)
+    divisors = [1, 2, 3, 5, 7, 49, 1000, 46341, 65535, 65537, most // 3, most - 1, most]
+    divisors += [-d for d in divisors if least < 0] + list(map(int, rng.integers(1, most, 50)))
+    for m in divisors:
+        k = np.unique(np.concatenate([np.arange(60), rng.integers(0, most // abs(m) + 1, 60)]))
+        x = (k[:, None] * abs(m) + np.array([-1, 0, 1])).ravel()
+        x = np.concatenate([x, -x, [most, most - 1, least + 1]])
+        x = x[(x > least) & (x <= most)]
+        wide = np.abs(x), abs(m)
+        q = (wide[0] // wide[1] * np.sign(x) * np.sign(m)).astype(dtype)
+        r = (wide[0] % wide[1] * np.sign(x)).astype(dtype)
+        x, n = x.astype(dtype), len(x)
+        y = np.full(n, m, dtype)
+        quotients, remainders = np.zeros((2, n), dtype), np.zeros((2, n), dtype)
+        with pyfuser.fusing():
+            pk.parallel_for(n, quotient, x=x, y=y, z=quotients[0])
+            pk.parallel_for(n, remainder, x=x, y=y, z=remainders[0])
+            pk.parallel_for(n, parts_by, x=x, q=quotients[1], r=remainders[1], m=dtype(m))
+        assert_array_equal(quotients, [q, q])
+        assert_array_equal(remainders, [r, r])
 
 
 def test_bool_views():
