@@ -150,10 +150,13 @@ def explain(flushes: int = 1, source: bool = False) -> Explanation:
 
     flushes: how many of the latest flushes to cover (the newest 64 are kept). source: whether the
     text shows each fused kernel as PyKokkos source; `groups[k].source` always has it. Pending
-    calls are flushed first.
+    calls are flushed first; calls that the latest flush left count as a part of it.
     """
-    driver.TRACER.flush()
-    return report.explain(flushes, source)
+    with driver.TRACER.lock:
+        pending = len(driver.TRACER.calls)
+        left = pending > 0 and pending == len(driver.FLUSHES[-1].waiting if driver.FLUSHES else ())
+        driver.TRACER.flush()
+    return report.explain(flushes + left, source)
 
 
 def calibrate(space: str | None = None) -> Known:

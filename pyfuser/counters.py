@@ -7,11 +7,15 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Counters:
-    """Counts since the process started (or the last `reset`); times are in seconds."""
+    """Counts since the process started (or the last `reset`); times are in seconds.
+
+    deferred: calls that a flush left for the next one (see `deferral`).
+    """
 
     recorded: int = 0
     launches: int = 0
     flushes: int = 0
+    deferred: int = 0
     plans: int = 0
     compilations: int = 0
     cache_hits: int = 0

@@ -23,6 +23,7 @@ from pyfuser.checks.run import run as checked_run
 from pyfuser.checks.run import run_all
 from pyfuser.counters import COUNTERS
 from pyfuser.debug import show_program
+from pyfuser.deferral import DEFERRAL
 from pyfuser.engine.engine import ENGINE, ON_DEVICE, Launchable, capabilities, graphs_for
 from pyfuser.errors import KernelError
 from pyfuser.launches import (
@@ -80,12 +81,14 @@ class Program:
 class Flush:
     """One flush that ran, for `explain`: its program, and each call's label, code and line.
 
-    asked: what it ran for. copied: bytes that it copied to GPUs, and back.
+    asked: what it ran for. waiting: names of calls that it left. copied: bytes that it copied to
+    GPUs, and back.
     """
 
     program: Program
     calls: tuple[tuple[str | None, CodeType, int], ...]
     asked: Place
+    waiting: tuple[str, ...] = ()
     copied: list[int] = field(default_factory=lambda: [0, 0])
 
 
@@ -100,8 +103,9 @@ Value = TypeVar("Value")
 
 
 def flush(tracer: Tracer) -> None:
-    """Analyse, fuse, compile and launch everything the tracer holds.
+    """Analyse, fuse, compile and launch what the tracer holds.
 
+    That is everything, but for calls that a result does not need (`tracer.wanted`, see `deferral`).
     Nothing has run if analysis or compilation raises: the calls stay pending. Calls whose
     kernels have run are forgotten, also when a later kernel fails. If the compiler rejects a
     kernel, the calls that need nothing of it run all the same.
@@ -112,12 +116,19 @@ def flush(tracer: Tracer) -> None:
         run_all(calls, tracer)
         return
     trace = shape_of(calls, structural_scalars)
+    later = DEFERRAL.later(calls, trace, tracer.wanted)
+    left = [calls[n] for n in sorted(later)]
+    if later:
+        calls = [call for n, call in enumerate(calls) if n not in later]
+        trace = shape_of(calls, structural_scalars, left)
+        COUNTERS.deferred += len(left)
     try:
         program = program_for(trace)
     except KernelError:
         _run_what_can(trace, calls, tracer)
         return
-    copied = _remember(program, calls).copied
+    DEFERRAL.learn(calls, program.trace, program.plan)
+    copied = _remember(program, calls, left).copied
     before = COUNTERS.bytes_to_device, COUNTERS.bytes_to_host
     with tracer.place or contextlib.nullcontext():
         if SETTINGS.verify and not has_foreign(buffers_of(calls)):
@@ -256,10 +267,11 @@ def _settle(
     tracer.settle = nothing_to_settle
 
 
-def _remember(program: Program, calls: Sequence[Call]) -> Flush:
+def _remember(program: Program, calls: Sequence[Call], left: Sequence[Call]) -> Flush:
     """Keep what `explain` tells of this flush; it holds no data."""
     places = tuple([(call.label, call.code, call.line) for call in calls])
-    FLUSHES.append(Flush(program, places, asked_for()))
+    waiting = tuple([call.name for call in left])
+    FLUSHES.append(Flush(program, places, asked_for(), waiting))
     if len(FLUSHES) > MAX_FLUSHES:
         del FLUSHES[0]
     return FLUSHES[-1]

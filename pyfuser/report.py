@@ -76,6 +76,7 @@ def explanation(covered: Sequence[Flush], source: bool = False) -> Explanation:
         to_device,
         to_host,
         tuple(_asked(covered)),
+        tuple(name for flush in covered for name in flush.waiting),
     )
 
 

@@ -28,6 +28,7 @@ class Settings:
     PYFUSER_FUSION          0: decorated workunits are not traced                    1
     PYFUSER_CALIBRATION     0: plan with guessed constants, whatever was measured    1
     PYFUSER_ARBITRATE       0: never try in a steady loop what the model doubts      1
+    PYFUSER_DEFER           0: who reads a result runs everything that is pending    1
     PYFUSER                 on: trace every call, as `pyfuser run` does              off
     PYFUSER_FRONTEND        embedded: never use an installed PyKokkos; or auto       auto
     PYFUSER_ENGINE          who runs fused kernels: native, or an installed pykokkos native
@@ -44,6 +45,7 @@ class Settings:
     fusion: bool
     calibration: bool
     arbitrate: bool
+    defer: bool
     frontend: str
     on: bool = False
     engine: str = "native"
@@ -102,6 +104,7 @@ def _read() -> Settings:
         fusion=bool(_integer("PYFUSER_FUSION", 1, 0, 1)),
         calibration=bool(_integer("PYFUSER_CALIBRATION", 1, 0, 1)),
         arbitrate=bool(_integer("PYFUSER_ARBITRATE", 1, 0, 1)),
+        defer=bool(_integer("PYFUSER_DEFER", 1, 0, 1)),
         frontend=_choice("PYFUSER_FRONTEND", ("auto", "embedded")),
         on=_choice("PYFUSER", ("off", "on")) == "on",
         engine=engine,

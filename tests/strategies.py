@@ -26,6 +26,7 @@ from tests.fuzz.pipelines import PipelineMaker
 from tests.fuzz.prefixes import PrefixMaker
 from tests.fuzz.producers import ProducerMaker
 from tests.fuzz.program import Base, Call, Host, Program, Step
+from tests.fuzz.reads import ReadsMaker
 from tests.fuzz.rows import RowMaker
 from tests.fuzz.statements import CallMaker
 from tests.fuzz.sums import SumMaker
@@ -98,8 +99,8 @@ class _ProgramMaker:
 
     # ----------------------------------------------------------------- steps
 
-    def add(self, call: Call) -> None:
-        if call.pattern != "for":
+    def add(self, call: Step) -> None:
+        if isinstance(call, Call) and call.pattern != "for":
             self.results[len(self.steps)] = "int" if call.accumulator == "int" else "float"
         self.steps.append(call)
 
@@ -192,6 +193,7 @@ _Maker = (
     | TableMaker
     | ColumnMaker
     | ProducerMaker
+    | ReadsMaker
 )
 _MAKERS: dict[str, Callable[[_ProgramMaker], _Maker]] = {
     "rows": lambda program: RowMaker(program.rng, program.size),
@@ -202,6 +204,7 @@ _MAKERS: dict[str, Callable[[_ProgramMaker], _Maker]] = {
     "tables": lambda program: TableMaker(program.rng, len(program.steps)),
     "boundary": lambda program: BoundaryMaker(program.rng),
     "recompute": lambda program: ProducerMaker(program.rng, program.size),
+    "reads": lambda program: ReadsMaker(program.rng, len(program.steps)),
 }
 _SHARES = (
     ("sums", 0.25),
@@ -210,6 +213,7 @@ _SHARES = (
     ("tables", 0.15),
     ("boundary", 0.1),
     ("recompute", 0.15),
+    ("reads", 0.1),
 )
 """Of all programs, those that have steps of a kind."""
 

@@ -43,6 +43,7 @@ ORDER = (
     "arbitration",
     "occupancy",
     "salvage",
+    "deferral",
     "driver",
     "frontends",
     "report",

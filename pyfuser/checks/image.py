@@ -92,7 +92,7 @@ class _Range:
         self.buffer = shared_buffer(room, Buffer.wrap)
 
 
-def _nothing() -> None:
+def _nothing(_: Future) -> None:
     """What forces a copied Future: nothing, its value is there."""
 
 

@@ -71,7 +71,7 @@ class SumBounds:
         """The sum that a workunit gives on a copy of a call's memory."""
         copied = Image([call]).copy(call)
         copied.workunit = workunit
-        copied.result = Future(DType.FLOAT64, lambda: None)
+        copied.result = Future(DType.FLOAT64, lambda _: None)
         self._run(copied)
         value: float = copied.result.result()
         return value

@@ -157,6 +157,7 @@ class Explanation:
     unrecorded: calls of this process that an installed PyKokkos ran itself, each with the reason.
     copied_to_device, copied_to_host: bytes that the flushes moved between a GPU and the host.
     asked: where the program waited for these calls, and why.
+    waiting: calls that a flush left for the next one, as the result it was for needs none of them.
     """
 
     groups: tuple[GroupReport, ...]
@@ -168,6 +169,7 @@ class Explanation:
     copied_to_device: int = 0
     copied_to_host: int = 0
     asked: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
 
     @property
     def launches(self) -> int:
@@ -214,6 +216,9 @@ class Explanation:
             apart = [r for r in self.rejections if r.same_sweep == same_sweep]
             if apart:
                 yield title, apart
+        if self.waiting:
+            waited = _count(len(self.waiting), "call")
+            yield f"{waited} waited for the next launch:", self.waiting
         if self.unrecorded:
             yield "not recorded:", self.unrecorded
 

@@ -69,12 +69,12 @@ class Future:
     """Stands for a number: any use of it but as a kernel's argument runs what is pending.
 
     dtype: of the accumulator; the value is a `float`, `complex` or, for integer types, an `int`.
-    force: runs the pending calls, among them the one that computes the value.
+    force: runs pending calls, among them the one that computes the value of the Future it is given.
     """
 
     __slots__ = ("__weakref__", "_error", "_force", "_value", "deferred", "dtype")
 
-    def __init__(self, dtype: DType, force: Callable[[], None]) -> None:
+    def __init__(self, dtype: DType, force: Callable[[Future], None]) -> None:
         self.dtype = dtype
         self._value: Any = None
         self._error: BaseException | None = None
@@ -117,7 +117,7 @@ class Future:
                 return self._value
             if self._error is None:
                 try:
-                    self._force()
+                    self._force(self)
                 except KernelError:  # of a call that this value need not wait for?
                     if self._value is None:
                         raise

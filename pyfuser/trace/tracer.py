@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 
 from pyfuser.errors import KernelError, PyFuserError
 from pyfuser.trace.call import Call
+from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Buffer, Region
 
 MAX_CALLS = 512
@@ -30,6 +31,7 @@ class Tracer:
         self.lock = threading.RLock()
         self.flush_function: Callable[[Tracer], None] | None = None
         self.settle: Callable[[], None] = nothing_to_settle
+        self.wanted: Future | None = None  # what the flush at hand is for, if one result is
         self.recorded = 0
         self.raw = 0  # pending arguments whose memory other arrays may reach
         self.place: AbstractContextManager[None] | None = None  # stream of pending device calls
@@ -109,12 +111,23 @@ class Tracer:
 
     def flush(self) -> None:
         """Run everything that is pending, in an order its dependences allow."""
+        self._flush(None)
+
+    def compute(self, result: Future) -> None:
+        """Run what a result needs; what it does not need may be left pending."""
+        self._flush(result)
+
+    def _flush(self, wanted: Future | None) -> None:
         if not self.calls:
             return
         with self.lock:
             self.settle()
             if self.calls and self.flush_function is not None:
-                self.flush_function(self)
+                outer, self.wanted = self.wanted, wanted  # a signal handler may flush in a flush
+                try:
+                    self.flush_function(self)
+                finally:
+                    self.wanted = outer
 
     def flush_for(self, buffer: Buffer) -> None:
         """Make the buffer's memory safe for the host to read and write.

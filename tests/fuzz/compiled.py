@@ -16,9 +16,10 @@ from pyfuser.codegen.cpp import emit
 from pyfuser.codegen.cpp_columns import columns_of
 from pyfuser.codegen.cpp_context import Context
 from pyfuser.codegen.spec import KernelSpec, SweepSpec
+from pyfuser.counters import COUNTERS
 from pyfuser.ir.guarded import unguarded
 from pyfuser.plan import legality
-from tests.fuzz import choices, oracle, wavefront
+from tests.fuzz import choices, deferred, oracle, wavefront
 from tests.fuzz.harness import (
     Outcome,
     bases_of,
@@ -31,6 +32,7 @@ from tests.fuzz.harness import (
 from tests.fuzz.oracle import Rejected, State
 from tests.fuzz.planning import features_of, guards, inner_loops
 from tests.fuzz.program import Base, Call, Host, Program
+from tests.fuzz.reads import WATCHED
 
 _NAMES = {"float64": "double", "float32": "float", "complex64": "complex64"}
 _THREADED = 10  # one program in so many is traced by two threads at once
@@ -49,8 +51,14 @@ def check_compiled(program: Program) -> Outcome:
     # What a scan writes in both passes, the oracle writes once, as one tile would.
     scans = [w for c, w in zip(program.calls, workunits, strict=True) if c.pattern == "scan"]
     once = not any(map(legality._writes_early, scans))
-    with wavefront.forced_for(program.seed), choices.forced_for(program.seed, once):
+    before = COUNTERS.deferred
+    with (
+        wavefront.forced_for(program.seed),
+        choices.forced_for(program.seed, once),
+        deferred.forced_for(program.seed),
+    ):
         compare(program, expected, run_compiled(program), "compiled", exact=False)
+    waits = frozenset({"call that waits"} if COUNTERS.deferred > before else ())
     plans = [flush.program.plan for flush in driver.FLUSHES]
     groups = [group.calls for plan in plans for group in plan.groups]
     if program.seed % _THREADED == 0:
@@ -61,7 +69,7 @@ def check_compiled(program: Program) -> Outcome:
         printed = _printed(launch.launchable.spec for launch in launches)
     for flush in driver.FLUSHES:
         printed |= guards(flush.program.trace, flush.program.plan)
-    return Outcome(len(program.calls), groups, features_of(plans) | printed)
+    return Outcome(len(program.calls), groups, features_of(plans) | printed | waits)
 
 
 def _printed(specs: Iterable[KernelSpec | SweepSpec]) -> frozenset[str]:
@@ -177,10 +185,10 @@ def _policy(pk: Any, call: Call, variant: int, results: list[Any]) -> Any:
 
 
 def _storage(pk: Any, program: Program, base: Base, values: Any) -> Any:
-    """A View for temporaries (and in every other program for all), else a NumPy array."""
+    """A View for temporaries, for `reads.WATCHED`, in every other program for all; or an array."""
     texts = [text for call in program.calls for _, text in call.views if base.name in text]
     arrays_only = any(re.search(r"\(|\.T", text) for text in texts)  # what Views do not have
-    if arrays_only or not (base.temporary or program.seed % 2):
+    if arrays_only or not (base.temporary or base.name in WATCHED or program.seed % 2):
         return values
     name = _NAMES.get(base.dtype, base.dtype)
     view = pk.View(list(base.shape), getattr(pk, name))

@@ -64,7 +64,7 @@ PLANNED = (
     "guarded or split loop", "guarded loop of several axes", "guarded loop with a sum",
     "split loop", "edge among rows", "edges of several rows",
     "recomputed", "recomputed, and not stored", "recomputed, and stored",
-    "several calls recomputed", "recomputed beside others",
+    "several calls recomputed", "recomputed beside others", "call that waits",
 )  # fmt: skip
 NAMES = (
     *_IN_SOURCE, *_IN_VIEWS, *_IN_HOST, *_DTYPES, "reduce", "scan", "MDRange", "MDRange sub-box",

@@ -30,7 +30,7 @@ from pyfuser.transform.fuse import fuse
 from pyfuser.transform.group import group_shapes
 from pyfuser.transform.kernel import Kernel
 from pyfuser.transform.optimise import optimise
-from tests.fuzz import oracle, wavefront
+from tests.fuzz import deferred, oracle, wavefront
 from tests.fuzz.choices import planned_for
 from tests.fuzz.oracle import Array, Rejected, State
 from tests.fuzz.planning import features_of, guards, inner_loops
@@ -181,13 +181,16 @@ def run_fused(
 ) -> tuple[State, Groups, set[str]]:
     """Plan each segment, and interpret its launches after the passes; all groups, and features.
 
-    Every other program sweeps wherever that is legal; some have groups cut.
+    Every other program sweeps wherever that is legal; some have groups cut. What a result that the
+    host reads does not need runs with the segment after the read, in most programs.
     """
     memory = _Memory(program)
     results: list[Any] = []
     groups: Groups = []
     found: set[str] = set()
     first = 0  # the position of the segment's first call among all calls
+    pending: list[tuple[int, TraceCall]] = []  # calls and their positions; the first `waited` ...
+    waited = 0  # ... were left by the segment before
     for start, stop in segments(program.steps):
         steps = program.steps[start:stop]
         if isinstance(steps[0], Host):
@@ -195,14 +198,33 @@ def run_fused(
             continue
         memory.forget(program.steps[stop:])
         calls = memory.record(steps, workunits[first : first + len(steps)], results)
-        trace = shape_of(calls, structural_scalars)
-        with wavefront.forced_for(program.seed):
-            trace, _, plan = planned_for(program.seed, trace)
-        found |= _run_plan(trace, plan, passes, calls, order) | features_of([plan])
+        pending += enumerate(calls, first)
+        left = deferred.left(program, (start, stop), pending, waited)
+        now = [entry for entry in pending if entry not in left]
+        found |= _run(program, now, left, passes, order, groups)
+        if left:
+            found.add("call that waits")
         results += [None if call.result is None else call.result.result() for call in calls]
-        groups += [tuple([first + n for n in group.calls]) for group in plan.groups]
         first += len(steps)
+        pending, waited = left, len(left)
     return (memory.arrays, results), groups, found
+
+
+def _run(
+    program: Program,
+    now: list[tuple[int, TraceCall]],
+    left: list[tuple[int, TraceCall]],
+    passes: Passes,
+    order: int,
+    groups: Groups,
+) -> set[str]:
+    """Run calls while others wait; their groups are appended, features returned."""
+    calls = [call for _, call in now]
+    trace = shape_of(calls, structural_scalars, [call for _, call in left])
+    with wavefront.forced_for(program.seed):
+        trace, _, plan = planned_for(program.seed, trace)
+    groups += [tuple([now[n][0] for n in group.calls]) for group in plan.groups]
+    return {*_run_plan(trace, plan, passes, calls, order), *features_of([plan])}
 
 
 def _run_plan(
@@ -327,7 +349,7 @@ def names_of(step: Step) -> set[str]:
     return bases_of(" ".join(texts))
 
 
-def _never() -> None:
+def _never(_: Future) -> None:
     raise AssertionError("a result is asked for before the kernel that computes it has run")
 
 

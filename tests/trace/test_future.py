@@ -23,7 +23,7 @@ class Pending:
     def make(self, value: int | float | complex) -> Future:
         kinds = {int: DType.INT64, float: DType.FLOAT64, complex: DType.COMPLEX128}
 
-        def force() -> None:
+        def force(_) -> None:
             self.forced += 1
             future.set(value)
 
@@ -169,7 +169,7 @@ def test_it_is_a_number(pending):
 
 
 def test_values_have_the_type_of_the_accumulator():
-    def no_force() -> None:
+    def no_force(_) -> None:
         raise AssertionError
 
     future = Future(DType.INT32, no_force)
@@ -190,7 +190,9 @@ def test_it_is_forced_once(pending):
 
 
 def test_a_failed_future_raises_at_each_use():
-    future = Future(DType.FLOAT64, lambda: future.fail(ZeroDivisionError("in axpy, file.py:3")))
+    future = Future(
+        DType.FLOAT64, lambda future: future.fail(ZeroDivisionError("in axpy, file.py:3"))
+    )
     for _ in range(2):
         with pytest.raises(ZeroDivisionError, match=r"file\.py:3"):
             future + 1
@@ -198,4 +200,4 @@ def test_a_failed_future_raises_at_each_use():
 
 def test_a_future_whose_call_never_ran_says_so():
     with pytest.raises(PyFuserError, match="did not run"):
-        float(Future(DType.FLOAT64, lambda: None))
+        float(Future(DType.FLOAT64, lambda _: None))

@@ -59,7 +59,7 @@ class Program:
                 bound.append(value)
         lowered = lower(function, pattern, len(self.space.begin), types)
         values = dict(zip(arguments, bound, strict=True))
-        result = None if pattern == "for" else Future(DType.FLOAT64, lambda: None)
+        result = None if pattern == "for" else Future(DType.FLOAT64, lambda _: None)
         self.calls.append(
             Call(
                 pattern,

@@ -146,7 +146,7 @@ def dispatch(
             settle(binding, values)
     except ArgumentError as error:
         raise _at(frame, error) from None
-    result = None if pattern == "for" else Future(binding.result, TRACER.flush)
+    result = None if pattern == "for" else Future(binding.result, TRACER.compute)
     call = Call(
         pattern, space, binding.workunit, binding.pick(values), result, label,
         frame.f_code, frame.f_lineno,

@@ -113,7 +113,7 @@ class Dispatcher:
         binding = _binding(state, space, tuple(key))
         if binding.ranges or binding.futures:
             settle(binding, values)
-        result = None if pattern == "for" else Future(binding.result, TRACER.flush)
+        result = None if pattern == "for" else Future(binding.result, _flush)
         call = Call(
             pattern, space, binding.workunit, binding.pick(values), result, asked.label,
             frame.f_code, frame.f_lineno,
@@ -221,3 +221,8 @@ def _plain_nested(value: Any) -> Any:
     if type(value) is dict:  # of one workunit of several
         return {name: plain(item) for name, item in value.items()}
     return plain(value)
+
+
+def _flush(_: Future) -> None:
+    """What computes a result: PyKokkos and others may reach all memory, so everything runs."""
+    TRACER.flush()
