@@ -27,14 +27,13 @@ def left(
     waited: how many calls have waited once, and must run.
     """
     start, stop = segment
-    read = program.steps[stop] if stop + 1 < len(program.steps) else None
+    read, *after = program.steps[stop : stop + 2] or [None]
     number = re.fullmatch(r"read\(result\[(\d+)\]\)", read.text) if isinstance(read, Host) else None
     if number is None or program.seed % _AT_ONCE == 0:
         return []
-    after = program.steps[stop + 1]
     step = program.steps[int(number[1])]
     wanted = waited + int(number[1]) - start
-    if not start <= int(number[1]) < stop or _blocks(step) or _blocks(after):
+    if not start <= int(number[1]) < stop or any(map(_blocks, (step, *after))):
         return []
     trace = shape_of([call for _, call in pending], structural_scalars)
     stay = {n for n, call in enumerate(trace.calls) if n < waited or not may_wait(call)}

@@ -207,6 +207,7 @@ def run_fused(
         results += [None if call.result is None else call.result.result() for call in calls]
         first += len(steps)
         pending, waited = left, len(left)
+    found |= _run(program, pending, [], passes, order, groups) if pending else set()
     return (memory.arrays, results), groups, found
 
 

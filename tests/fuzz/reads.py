@@ -58,7 +58,22 @@ class ReadsMaker:
                         steps.append(Host(f"read({here})"))
             if rng.random() < 0.15:
                 steps.append(self.host())
+        if rng.random() < 0.4:
+            steps += self.last_use(self.first + len(steps))
         return steps
+
+    def last_use(self, place: int) -> list[Call | Host]:
+        """What a sum and a map after it read is read by nobody else."""
+        source, made, sink = self.rng.sample(_NAMES, 3)
+        write, use = (Statement("x[i] = 0.5 * y[i]"),), (Statement("x[i] += y[i]"),)
+        add = (Statement("acc += math.fmod(pk.floor(x[i]), 16.0)"),)
+        whole = {"begin": (0,), "end": (self.size,)}
+        return [
+            Call("for", body=write, views=(("x", made), ("y", source)), **whole),
+            Call("reduce", body=add, views=(("x", made),), accumulator="pk.double", **whole),
+            Call("for", body=use, views=(("x", sink), ("y", made)), **whole),
+            Host(f"read(result[{place + 1}])"),
+        ]
 
     def map(self) -> Call:
         lines = self.rng.choice(_STATEMENTS).format(n=self.size).split("\n")

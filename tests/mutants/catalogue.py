@@ -7,6 +7,7 @@ from tests.mutants import (
     of_boxes,
     of_coarsening,
     of_columns,
+    of_deferral,
     of_dependences,
     of_edges,
     of_guards,
@@ -35,4 +36,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *of_orders.MUTANTS,
     *of_columns.MUTANTS,
     *of_vectors.MUTANTS,
+    *of_deferral.MUTANTS,
 )
