@@ -37,8 +37,8 @@ STEADY = 3
 GAIN = 0.02
 """What must be gained, as a part of what two flushes cost, ..."""
 
-WORTH = 2e-5
-"""... and in seconds: to find out what may run takes some microseconds, too."""
+WORTH = 2e-4
+"""... and in seconds: what waits takes some microseconds to find, and less is gained in caches."""
 
 PAYBACK = 0.2
 """Seconds that compiling two kernels takes."""

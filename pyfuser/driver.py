@@ -81,8 +81,8 @@ class Program:
 class Flush:
     """One flush that ran, for `explain`: its program, and each call's label, code and line.
 
-    asked: what it ran for. waiting: names of calls that it left. copied: bytes that it copied to
-    GPUs, and back.
+    asked: what it ran for. waiting: the names of calls that it left. copied: bytes that it copied
+    to GPUs, and back.
     """
 
     program: Program
