@@ -66,12 +66,13 @@ class Launchable:
     """A kernel for the GPUs of this process; see `native.Launchable`.
 
     run(space, arguments, ran=None) launches it on CuPy's current stream and returns at once: the
-    results are `Number`s. Code is loaded when a device first launches it.
+    results are `Number`s. Code is loaded when a device first launches it. scalars: where those are
+    in `Bound.packed` that a kernel reads from the address behind them, unless that is 0.
     """
 
     __slots__ = (
         "_aligned", "_block", "_first", "_functions", "_grids", "_lock", "_modules", "_pack",
-        "_pointers", "_vectors", "dtypes", "kernel", "source", "spec",
+        "_pointers", "_vectors", "dtypes", "kernel", "scalars", "source", "spec",
     )  # fmt: skip
     on_device = True
 
@@ -82,6 +83,8 @@ class Launchable:
         self.dtypes = result_dtypes(spec)
         self._pack, offsets = make_pack(spec, self.kernel)
         self._aligned = make_aligned(self.kernel, offsets)
+        behind = zip(offsets, offsets[1:], self.kernel.arguments[1:], strict=False)
+        self.scalars = tuple((b, e) for b, e, argument in behind if argument.kind == "address")
         self._grids: dict[Any, tuple[Shape | None, int, Shape | None]] = {}
         self._functions: dict[int, tuple[Any, ...]] = {}  # by device: entry points
         self._vectors: dict[int, Any] = {}  # by device: that of vectors, None where it is worse
