@@ -57,6 +57,10 @@ class Memory(Protocol):
         """Free memory of the stream `home` once the stream `latest` has come so far."""
 
 
+LATENCY = 1 << 17
+"""Bytes that could be copied to the host in the time that a copy of few bytes takes."""
+
+
 class Use:
     """Whether this process has used a device: only then does anybody look for images."""
 
@@ -71,10 +75,11 @@ class Image:
 
     current: whether it has the newest values. stream: the handle of the stream that used it last;
     -1: none yet. foreign: it is somebody else's, and there is no buffer on the host behind it.
+    spent: what copies of parts to the host have cost since its values are old, in bytes.
     """
 
     __slots__ = (
-        "_home", "_host", "_owner", "address", "current", "foreign", "memory", "stream",
+        "_home", "_host", "_owner", "address", "current", "foreign", "memory", "spent", "stream",
     )  # fmt: skip
 
     def __init__(self, memory: Memory, owner: Any, address: int, foreign: bool = False) -> None:
@@ -85,6 +90,7 @@ class Image:
         self.stream = self._home = -1 if foreign else memory.stream()
         self._owner = owner
         self._host: Array | None = None  # the host's memory while its values are old
+        self.spent = 0
 
     def use(self) -> None:
         """The current stream is about to use it."""
@@ -117,6 +123,23 @@ class Image:
     def set_aside(self, host: Array | None) -> None:
         """The host's values are old from now on; keep its memory if others have its address."""
         self._host = host
+
+    def part(self, region: Region) -> Array | None:
+        """A copy of a region for the host, whose values are old; None: it should have them all.
+
+        It should, once the copies of parts that it asked for have cost as much.
+        """
+        low, high = region.bounds()
+        self.spent += LATENCY + high - low
+        if self.spent > region.buffer.nbytes:
+            return None
+        values = np.empty(high - low, np.uint8)
+        self.use()
+        self.memory.download(values, self.address + low)
+        COUNTERS.bytes_to_host += values.nbytes
+        dtype, offset = region.dtype.numpy, region.offset - low
+        found: Array = np.ndarray(region.shape, dtype, values.data, offset, region.strides)
+        return found
 
     def fetch(self, nbytes: int) -> Array:
         """The values as bytes on the host, in the memory they were in before if that was kept."""
@@ -191,7 +214,9 @@ def changed_on_device(buffer: Buffer) -> None:
     """A kernel on the device writes the buffer: the host's values are old."""
     image, root = buffer.image, buffer.root
     assert image is not None
-    image.set_aside(root if buffer.external else None)
+    if root is not None:  # else they are old already, and what was set aside stays
+        image.set_aside(root if buffer.external else None)
+    image.spent = 0
     buffer.root = None
 
 

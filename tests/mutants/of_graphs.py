@@ -1,10 +1,11 @@
-"""Graphs of launches whose scalars change (see `engine/gpu/graphs.py`)."""
+"""Graphs of launches whose scalars change, and copies of parts of Views from GPUs."""
 
 from __future__ import annotations
 
 from tests.mutants.mutant import Mutant
 
 _TEST = "gpu/test_graphs.py::"
+_COPIES = "gpu/test_copies.py::"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
@@ -27,5 +28,19 @@ MUTANTS: tuple[Mutant, ...] = (
         "key = first.device.number, first.handle, kernels, bits & fixed",
         "key = first.device.number, kernels, fixed",
         _TEST + "test_two_streams_have_their_own_scalars",
+    ),
+    Mutant(
+        "a part of a View is read before the stream that writes it",
+        "trace/images.py",
+        "        values = np.empty(high - low, np.uint8)\n        self.use()",
+        "        values = np.empty(high - low, np.uint8)",
+        _COPIES + "test_streams",
+    ),
+    Mutant(
+        "a part of a View is read where the host has newer values",
+        "frontends/embedded/view_memory.py",
+        "if image is not None and buffer.root is None and not writes:",
+        "if image is not None and not writes:",
+        _COPIES + "test_a_part_is_no_window_and_host_writes_are_kept",
     ),
 )

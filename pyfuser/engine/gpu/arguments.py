@@ -82,7 +82,7 @@ def pack_source(spec: KernelSpec, kernel: GpuKernel) -> str:
     for n in views:
         view = spec.views[n]
         if view is not None and view.written:
-            lines.append(f"    if a{n}[0].root is not None: changed(a{n}[0])")
+            lines.append(f"    if a{n}[0].root is not None or i{n}.spent: changed(a{n}[0])")
     return "\n".join([*lines, "    return found"]) + "\n"
 
 

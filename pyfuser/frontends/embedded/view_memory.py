@@ -15,6 +15,7 @@ import numpy as np
 from pyfuser import driver
 from pyfuser.errors import ArgumentError
 from pyfuser.frontends.embedded import data_types
+from pyfuser.frontends.embedded.indexing import basic_index, full_key
 from pyfuser.frontends.embedded.spaces import Layout, MemorySpace, Trait
 from pyfuser.ir.dtypes import DType
 from pyfuser.trace.future import Future
@@ -118,6 +119,11 @@ class ViewMemory:
         if image is not None and image.foreign:
             found: Array = image.elements(self._region) if writes else image.values(self._region)
             return found
+        if image is not None and buffer.root is None and not writes:
+            part = image.part(self._region)
+            if part is not None:
+                part.flags.writeable = False
+                return part
         array = self._region.array()
         if image is not None:
             if writes:
@@ -125,6 +131,20 @@ class ViewMemory:
             else:
                 array.flags.writeable = False
         return array
+
+    def _at(self, key: int | tuple[int, ...]) -> Any:
+        """The element that indices select, as NumPy has it."""
+        if USE.devices:
+            if TRACER.calls:
+                TRACER.flush_for(self._region.buffer)
+            region = self._region
+            image = region.buffer.image
+            if region.buffer.root is None and image is not None and not image.foreign:
+                offset, _, _ = basic_index(region, full_key(key, region.shape))
+                part = image.part(Region(region.buffer, offset, (), (), region.dtype))
+                if part is not None:
+                    return part[()]
+        return self._host()[key]
 
     @property
     def data(self) -> Array:

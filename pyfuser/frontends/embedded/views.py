@@ -84,9 +84,8 @@ class ViewType(ViewMemory):
                 return row
             if self.ndim == 1:
                 memory = self._memory
-                if memory is None or TRACER.calls:
-                    memory = self._host()
-                return memory[key] if self._plain else element(memory[key])
+                value = self._at(key) if memory is None or TRACER.calls else memory[key]
+                return value if self._plain else element(value)
             if self.ndim:
                 return self._row(key)
         return self._item(key)
@@ -118,7 +117,7 @@ class ViewType(ViewMemory):
             return element(self._host().reshape(-1)[0])
         if _is_index(key):
             if self.ndim == 1:
-                return element(self._host()[operator.index(key)])
+                return element(self._at(operator.index(key)))
             return self._row(operator.index(key))
         length = 1 if isinstance(key, slice) else len(key)
         if length != self.ndim:
@@ -126,7 +125,7 @@ class ViewType(ViewMemory):
                 f"Please include slices for all dimensions: {length} of {self.ndim} are given"
             )
         if isinstance(key, tuple) and all(map(_is_index, key)):
-            return element(self._host()[tuple(map(operator.index, key))])
+            return element(self._at(tuple(map(operator.index, key))))
         return Subview(self, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -373,14 +372,14 @@ class Row(np.lib.mixins.NDArrayOperatorsMixin, Subview):
                 return row
             if self.ndim == 1:
                 memory = self._memory
-                return self._host()[key] if memory is None or TRACER.calls else memory[key]
+                return self._at(key) if memory is None or TRACER.calls else memory[key]
             return self._row(key)
         entries = key if isinstance(key, tuple) else (key,)
         indices = sum(map(_is_index, entries))
         if indices + sum(isinstance(entry, slice) for entry in entries) < len(entries):
             return self.data[_plain_key(key)]  # a mask, an array of indices, `...` or None
         if indices == self.ndim:
-            return self._host()[_plain_key(key)]
+            return self._at(_plain_key(key))
         part, row = Subview.__new__(Subview), Row.__new__(Row)
         part._init_part(self, _plain_key(key))
         row._init_row(part, part._region, part._array)
