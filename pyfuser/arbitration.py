@@ -24,8 +24,9 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import inf
 from pathlib import Path
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
+from pyfuser import accelerator
 from pyfuser.engine.cache import write_own
 from pyfuser.errors import PyFuserError
 from pyfuser.files import read_own
@@ -160,6 +161,10 @@ class Referee(Generic[Program]):
         self._worth: dict[Calls, float] = {}
         self._trial: Trial[Program] | None = None
 
+    def measure(self) -> Any:
+        """What times the next flush; None if its launches are timed anyway."""
+        return None
+
     def after(self, program: Program) -> Program:
         """The program that the next flush of the trace runs, after this one ran."""
         if self._trial is not None:
@@ -171,13 +176,13 @@ class Referee(Generic[Program]):
         if self._runs == STEADY:
             self._watched = [la for la in program.launches if la.calls in self.open]
         for launch in self._watched:
-            if _spent(launch) >= self._worth.get(launch.calls, WORTH):
+            if spent(launch) >= self._worth.get(launch.calls, WORTH):
                 return self._begin(program, launch)
         return program
 
     def _begin(self, program: Program, launch: Launch) -> Program:
         place = doubtful_cut(program, launch)
-        if place == APART and _spent(launch) < PATIENCE:
+        if place == APART and spent(launch) < PATIENCE:
             self._worth[launch.calls] = PATIENCE
             return program
         if place is not None:
@@ -298,7 +303,7 @@ def _has_atomics(workunit: Workunit) -> bool:
     ) or any(isinstance(e, nodes.AtomicFetch) for e in all_expressions(workunit.body))
 
 
-def _spent(launch: Launch) -> float:
+def spent(launch: Launch) -> float:
     """What all runs of a launch took."""
     return launch.timing.runs * launch.timing.mean
 
@@ -336,7 +341,8 @@ def choice_file(program: Measured, calls: Calls) -> Path:
     space = program.trace.calls[calls[0]].space
     extents = [end - begin for begin, end in zip(space.begin, space.end, strict=True)]
     sizes = [n.bit_length() for n in (*extents, int(bytes_moved(program.trace, calls)))]
-    text = f"{SCHEMA}\0{identity()}\0{len(calls)}\0{sizes}\0{launch.launchable.source}"
+    machine = accelerator.identity() if launch.launchable.on_device else identity()
+    text = f"{SCHEMA}\0{machine}\0{len(calls)}\0{sizes}\0{launch.launchable.source}"
     return SETTINGS.cache_dir / "choices" / hashlib.sha256(text.encode()).hexdigest()[:32]
 
 

@@ -24,6 +24,7 @@ from pyfuser.checks.run import run_all
 from pyfuser.counters import COUNTERS
 from pyfuser.debug import show_program
 from pyfuser.deferral import DEFERRAL
+from pyfuser.device_arbitration import DeviceReferee, device_doubts
 from pyfuser.engine.engine import ENGINE, ON_DEVICE, Launchable, capabilities, graphs_for
 from pyfuser.errors import KernelError
 from pyfuser.launches import (
@@ -171,10 +172,11 @@ def build(trace: TraceShape) -> Program:
     COUNTERS.analysis_seconds += time.perf_counter() - start
     program = _make(trace, graph, None, plan)
     if able is ON_DEVICE:
-        return relieved(program, lambda other: _make(trace, graph, None, other))
+        program = relieved(program, lambda other: _make(trace, graph, None, other))
+        plan = program.plan
     if not able.timed:
         return program
-    open_groups = doubts(program)
+    open_groups = device_doubts(program) if able is ON_DEVICE else doubts(program)
     for calls, choice in settled(program, open_groups).items():
         open_groups.remove(calls)
         if choice.cuts:
@@ -183,7 +185,8 @@ def build(trace: TraceShape) -> Program:
         program = _make(trace, graph, None, plan)
     if not open_groups:
         return program
-    referee: Referee[Program] = Referee(open_groups, lambda p: _make(trace, graph, referee, p))
+    judge: type[Referee[Program]] = DeviceReferee if able is ON_DEVICE else Referee
+    referee: Referee[Program] = judge(open_groups, lambda p: _make(trace, graph, referee, p))
     return replace(program, referee=referee)
 
 
@@ -231,7 +234,9 @@ def _execute(program: Program, calls: Sequence[Call], tracer: Tracer) -> None:
     before = time.perf_counter()
     try:
         if program.graphs is not None:
-            run_together(program.launches, calls, program.graphs, ran)
+            referee = program.referee
+            measure = referee.measure() if referee is not None and referee.open else None
+            run_together(program.launches, calls, program.graphs, ran, measure)
             COUNTERS.launches += len(program.launches)
             return
         for launch in program.launches:

@@ -38,8 +38,10 @@ class Overwrite(NamedTuple):
 class Graphs(Protocol):
     """See `engine.gpu.graphs.Graphs`."""
 
-    def launch(self, bounds: Sequence[Any], ran: list[Any]) -> None:
-        """Give bound launches to their device."""
+    def launch(
+        self, bounds: Sequence[Any], ran: list[Any], marks: Sequence[list[Any] | None] = ()
+    ) -> None:
+        """Give bound launches to their device; marks: where what it takes is noted, if it is."""
 
 
 class Timing:
@@ -207,13 +209,19 @@ def run_launch(launch: Launch, calls: Sequence[Call], ran: list[Any]) -> None:
 
 
 def run_together(
-    launches: Sequence[Launch], calls: Sequence[Call], graphs: Graphs, ran: list[Any]
+    launches: Sequence[Launch],
+    calls: Sequence[Call],
+    graphs: Graphs,
+    ran: list[Any],
+    measure: Any = None,
 ) -> None:
     """Run launches of which all are on one device: they are bound first, then given to it at once.
 
-    What one computes may be an argument of a later one, which takes it where it will be.
+    What one computes may be an argument of a later one, which takes it where it will be. measure:
+    see `device_arbitration.Measure`.
     """
     bounds: list[Any] = []
+    marks = () if measure is None else [measure.marks(launch.calls) for launch in launches]
     given = 0
     numbers: dict[int, Any] = {}  # by id() of Futures: what launches that are bound will compute
     for launch in launches:
@@ -227,7 +235,7 @@ def run_together(
                 if number is None:
                     number = launchable.number(argument)
                 elif not launchable.takes(place, number):
-                    graphs.launch(bounds[given:], ran)  # its value is wanted
+                    graphs.launch(bounds[given:], ran, marks[given : len(bounds)])  # it is wanted
                     given = len(bounds)
                 arguments[place] = number
             for overwrite in launch.overwrites:
@@ -240,7 +248,7 @@ def run_together(
             futures = results_of(launch, calls)
             numbers.update(zip(map(id, futures), bound.numbers(), strict=True))
     if given < len(bounds):
-        graphs.launch(bounds[given:], ran)
+        graphs.launch(bounds[given:], ran, marks[given:])
     for launch, bound in zip(launches, bounds, strict=True):
         if launch.results:
             give_results(results_of(launch, calls), bound.numbers())

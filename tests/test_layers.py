@@ -41,6 +41,7 @@ ORDER = (
     "calibration",
     "device_calibration",
     "arbitration",
+    "device_arbitration",
     "occupancy",
     "salvage",
     "deferral",

@@ -18,9 +18,9 @@ from pyfuser.trace.memory import Box, Region
 from pyfuser.transform.kernel import Kernel
 from pyfuser.transform.optimise import specialise
 
-ON_DEVICE = Capabilities(sweeps=False, timed=False, coarsening=False, boxes=False)
-"""Blocks of a grid cannot wait for each other, a launch returns before its kernel runs,
-neighbouring threads have to touch neighbouring memory, and quotients of indices cost little.
+ON_DEVICE = Capabilities(sweeps=False, coarsening=False, boxes=False)
+"""Blocks of a grid cannot wait for each other, neighbouring threads have to touch neighbouring
+memory, and quotients of indices cost little.
 """
 
 Wanted = Sequence[tuple[Sequence[Kernel], RollingParams]]
@@ -81,7 +81,7 @@ def _prepared_for_gpu(kernel: Kernel) -> Launchable:
 
 def graphs_for(launchables: Sequence[Launchable]) -> Any:
     """What launches kernels together, if all of them are on a device; else None."""
-    if len(launchables) < 2 or not all(launchable.on_device for launchable in launchables):
+    if not launchables or not all(launchable.on_device for launchable in launchables):
         return None
     from pyfuser.engine.gpu.graphs import Graphs  # programs without a GPU do not load it
 

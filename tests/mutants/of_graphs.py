@@ -1,10 +1,11 @@
-"""Graphs of launches whose scalars change, and copies of parts of Views from GPUs."""
+"""GPUs: graphs whose scalars change, copies of parts of Views, trials by the device's clock."""
 
 from __future__ import annotations
 
 from tests.mutants.mutant import Mutant
 
 _TEST = "gpu/test_graphs.py::"
+_TRIALS = "gpu/test_arbitration.py::"
 _COPIES = "gpu/test_copies.py::"
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -42,5 +43,19 @@ MUTANTS: tuple[Mutant, ...] = (
         "if image is not None and buffer.root is None and not writes:",
         "if image is not None and not writes:",
         _COPIES + "test_a_part_is_no_window_and_host_writes_are_kept",
+    ),
+    Mutant(
+        "times of launches that have not run are read",
+        "device_arbitration.py",
+        "if not all(taken.done for _, taken in self._measures):",
+        "if False:",
+        _TRIALS + "test_nobody_waits_for_the_device",
+    ),
+    Mutant(
+        "teams are tried in several kernels",
+        "device_arbitration.py",
+        "isinstance(stmt, For) and stmt.shared",
+        "False",
+        _TRIALS + "test_teams_are_not_tried",
     ),
 )

@@ -24,6 +24,7 @@ from pyfuser.counters import COUNTERS
 from pyfuser.engine.gpu.device import Device
 from pyfuser.engine.gpu.launchable import Bound, Launchable, launch
 from pyfuser.engine.gpu.scalars import WORDS, Scalars
+from pyfuser.engine.gpu.timing import launch_timed
 
 SEEN = 3
 """Launches with the same arguments before they are captured: instantiating costs some of them."""
@@ -95,9 +96,17 @@ class Graphs:
         #: By kernels (all of the program's, or some that follow each other): see `layout`.
         self._layouts: dict[tuple[Launchable, ...], tuple[tuple[Place, ...], int]] = {}
 
-    def launch(self, bounds: Sequence[Bound], ran: list[Any]) -> None:
-        """Give launches to the current stream; see `make_run` for `ran`."""
+    def launch(
+        self, bounds: Sequence[Bound], ran: list[Any], marks: Sequence[list[Any] | None] = ()
+    ) -> None:
+        """Give launches to the current stream; see `make_run` for `ran`.
+
+        marks: see `launch_timed`; what is timed is no replay.
+        """
         first = bounds[0]
+        if any(spans is not None for spans in marks):
+            launch_timed(bounds, marks, ran)
+            return
         if len(bounds) < LEAST or not first.device.captures:
             launch(bounds, first.handle, ran)
             return
