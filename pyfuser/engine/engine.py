@@ -18,9 +18,9 @@ from pyfuser.trace.memory import Box, Region
 from pyfuser.transform.kernel import Kernel
 from pyfuser.transform.optimise import specialise
 
-ON_DEVICE = Capabilities(sweeps=False, coarsening=False, boxes=False)
-"""Blocks of a grid cannot wait for each other, neighbouring threads have to touch neighbouring
-memory, and quotients of indices cost little.
+ON_DEVICE = Capabilities(sweeps=False, coarsening=False)
+"""Blocks of a grid cannot wait for each other, and neighbouring threads have to touch neighbouring
+memory.
 """
 
 Wanted = Sequence[tuple[Sequence[Kernel], RollingParams]]

@@ -31,6 +31,7 @@ def rename(workunit: Workunit, mapping: dict[Sym, Sym]) -> Workunit:
                 get(a.sym, a.sym),
                 None if a.last_pass is None else get(a.last_pass, a.last_pass),
                 a.flat,
+                a.along,
             )
             for a in workunit.accumulators
         ),

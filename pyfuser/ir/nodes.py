@@ -4,7 +4,8 @@ Grammar::
 
     workunit  = Workunit(name, indices, params, accumulators, body, location)
     param     = Param(sym, rank)                  rank 0: a scalar; else a view
-    accum     = Accumulator(sym, last_pass, flat) last_pass: a bool Sym for scans, else None
+    accum     = Accumulator(sym, last_pass, flat, along)
+                                                  last_pass: a bool Sym for scans, else None
     stmt      = Declare(sym, value)               value None: uninitialised
               | DeclareArray(sym, values)         a small local array of constants length
               | Scratch(sym, shape)               memory of this iteration, zeroed
@@ -362,12 +363,14 @@ class Param:
 class Accumulator:
     """A reduction's or scan's running sum; a scan also knows whether this is the last pass.
 
-    flat: iterations over several axes are added up in the order and the parts of one axis.
+    flat: iterations over several axes are added up in the order and the parts of one axis. along:
+    the axis along which neighbouring threads of a GPU add up, see `analysis.sums`.
     """
 
     sym: Sym
     last_pass: Sym | None = None
     flat: bool = False
+    along: int | None = None
 
 
 @dataclass(frozen=True)

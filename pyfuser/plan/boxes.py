@@ -51,11 +51,14 @@ from pyfuser.plan import recompute
 from pyfuser.plan.capabilities import Capabilities
 from pyfuser.plan.legality import mergeable
 from pyfuser.plan.plan import Plan
-from pyfuser.trace.call import Space
+from pyfuser.trace.call import GPU_SPACES, Space
 from pyfuser.trace.shape import CallShape, RegionShape, ScalarShape, TraceShape
 
 SHORTEST = 8
 """Columns below which a sum goes by rows only beside others that do: a row starts a loop."""
+
+NARROWEST = 32
+"""Columns that a GPU wants at least: its blocks are boxes, whose rows are threads of a warp."""
 
 
 def planned(
@@ -129,6 +132,8 @@ def _alone(call: CallShape) -> CallShape | None:
     if columns is None or call.space.end[0] % columns:
         return None
     if call.pattern == "reduce" and columns < SHORTEST:
+        return None
+    if call.space.execution in GPU_SPACES and columns < NARROWEST:
         return None
     made = _beside_others(call, columns)
     if made is None or not by_cell(made.workunit, call.workunit.indices[0]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from pyfuser.analysis.dependences import Dependence, DependenceGraph, Kind
+from pyfuser.analysis.sums import added_along
 from pyfuser.ir import nodes
 from pyfuser.ir.nodes import Body, Workunit
 from pyfuser.ir.visit import all_expressions, expressions, statements, sym_of
@@ -72,14 +73,14 @@ class Legality:
             return "opaque" if _has_effect(a.workunit) or _has_effect(b.workunit) else "pattern"
         if a.space != b.space:
             return "space"
-        orders = _order(a.workunit), _order(b.workunit)
+        orders = _order(a), _order(b)
         return "order" if None not in orders and orders[0] != orders[1] else None
 
     def _compatible(self) -> list[int]:
         size = len(self._trace.calls)
         result = [1 << n for n in range(size)]
         members: dict[object, int] = {}
-        sums: dict[object, int] = {}  # by space and order of additions
+        sums: dict[object, dict[object, int]] = {}  # by space and order of additions
         kinds = self._trace.kinds
         for position, call in enumerate(self._trace.calls):
             if not self._mergeable[kinds[position]]:
@@ -87,10 +88,12 @@ class Legality:
             same = members.get(call.space, 0)
             members[call.space] = same | 1 << position
             earlier = same & ~self._apart[position]
-            order = _order(call.workunit)
+            order = _order(call)
             if order is not None:
-                earlier &= ~sums.get((call.space, not order), 0)
-                sums[call.space, order] = sums.get((call.space, order), 0) | 1 << position
+                orders = sums.setdefault(call.space, {})
+                for other_order, others in orders.items():
+                    earlier &= ~others if other_order != order else -1
+                orders[order] = orders.get(order, 0) | 1 << position
             result[position] |= earlier
             while earlier:
                 other = earlier.bit_length() - 1
@@ -220,9 +223,13 @@ def _is_sum(workunit: Workunit) -> bool:
     )
 
 
-def _order(workunit: Workunit) -> bool | None:
-    """Whether a sum has the parts of one axis, whatever its space; None if there is no sum."""
-    return workunit.accumulators[0].flat if workunit.accumulators else None
+def _order(call: CallShape) -> tuple[bool, int | None] | None:
+    """Whether a sum has the parts of one axis, whatever its space, and along which a GPU adds up.
+
+    None if there is no sum.
+    """
+    accumulators = call.workunit.accumulators
+    return (accumulators[0].flat, added_along(call)) if accumulators else None
 
 
 @lru_cache(maxsize=1024)

@@ -18,6 +18,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from pyfuser.analysis.layout import byte_range, is_injective
+from pyfuser.analysis.sums import with_axes
 from pyfuser.ir.canonical import all_syms, fresh
 from pyfuser.ir.nodes import Accumulator, Body, Declare, If, Param, Read, Stmt, Sym, Workunit
 from pyfuser.ir.visit import assigned, substitute_syms
@@ -73,7 +74,7 @@ def form_of(group: GroupShape) -> Form:
                 if isinstance(shape, RegionShape) or _is_known(shape):
                     shared[key] = number
             numbers.append(number)
-        calls.append(CallForm(call.pattern, call.workunit, tuple(numbers)))
+        calls.append(CallForm(call.pattern, with_axes(call), tuple(numbers)))
     return Form(
         tuple(calls),
         _overlaps(views),

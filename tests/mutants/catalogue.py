@@ -17,6 +17,7 @@ from tests.mutants import (
     of_plans,
     of_recompute,
     of_rows,
+    of_sums,
     of_sweeps,
     of_vectors,
 )
@@ -34,6 +35,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *of_guards.MUTANTS,
     *of_passes.MUTANTS,
     *of_rows.MUTANTS,
+    *of_sums.MUTANTS,
     *of_sweeps.MUTANTS,
     *of_orders.MUTANTS,
     *of_columns.MUTANTS,

@@ -1,0 +1,31 @@
+"""In which order GPUs add up (see `analysis/sums.py`)."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant
+
+_TEST = "gpu/test_sums.py::"
+
+MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        "what shares a sum's loop says in which order a GPU adds up",
+        "codegen/gpu_order.py",
+        "    if known:",
+        "    if False:",
+        _TEST + "test_a_sum_beside_a_map_of_another_layout",
+    ),
+    Mutant(
+        "sums along different axes share a loop",
+        "plan/legality.py",
+        "(accumulators[0].flat, added_along(call))",
+        "(accumulators[0].flat, None)",
+        _TEST + "test_sums_along_different_axes_share_no_loop",
+    ),
+    Mutant(
+        "a flattened sum is added up along the axis of its views",
+        "analysis/sums.py",
+        "if any(accumulator.flat for accumulator in workunit.accumulators):",
+        "if False:",
+        "gpu/test_boxes.py::test_rows_and_columns",
+    ),
+)
