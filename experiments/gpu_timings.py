@@ -99,11 +99,16 @@ def launches(times: int) -> dict[str, Any]:
     def one_of_arrays() -> None:
         pk.parallel_for(TINY, axpy, a=0.5, x=array_x, y=array_y)
 
-    def steady() -> None:
+    def steady(a: float = 0.5) -> None:
         with pyfuser.fusing():
             for _ in range(KERNELS // 2):
-                pk.parallel_for(TINY, turn, a=0.5, last=TINY - 1, x=x, y=y)
-                pk.parallel_for(TINY, turn, a=0.5, last=TINY - 1, x=y, y=x)
+                pk.parallel_for(TINY, turn, a=a, last=TINY - 1, x=x, y=y)
+                pk.parallel_for(TINY, turn, a=a, last=TINY - 1, x=y, y=x)
+
+    count = iter(range(1, 1 << 60))
+
+    def changing() -> None:
+        steady(1.0 / next(count))
 
     def read() -> float:
         return float(pk.parallel_reduce(TINY, total, x=x))
@@ -121,10 +126,17 @@ def launches(times: int) -> dict[str, Any]:
     found["step, replayed, host"] = host_seconds(steady, times // 4)
     found["step, replayed, device"] = device_seconds(steady, times // 4)
     found["replays"] = COUNTERS.graph_launches - graphs
+    for _ in range(8):
+        changing()
+    graphs = COUNTERS.graph_launches
+    found["step whose scalars change, replayed, host"] = host_seconds(changing, times // 4)
+    found["step whose scalars change, replayed, device"] = device_seconds(changing, times // 4)
+    found["replays of it"] = COUNTERS.graph_launches - graphs
     device = current()
     device.captures = False
     found["step, plain launches, host"] = host_seconds(steady, times // 4)
     found["step, plain launches, device"] = device_seconds(steady, times // 4)
+    found["step whose scalars change, plain, host"] = host_seconds(changing, times // 4)
     device.captures = True
     return found
 
@@ -143,6 +155,31 @@ def copy(space: str, largest: int) -> dict[str, Any]:
             loop = device_calibration.Loop(space, 1, size // 16)
             seconds = device_calibration.event_seconds(device, loop)
             found[str(size)] = loop.bytes / max(seconds, 1e-12)
+    return found
+
+
+def reads(largest: int) -> dict[str, Any]:
+    """Seconds of a read of one element after a launch, and of all of a View, by its bytes.
+
+    What `trace.images.LATENCY` guesses: the bytes whose copy takes as long as that of few.
+    """
+    found = {}
+    for power in (16, 18, 20, 22, 24):
+        if power > largest:
+            break
+        n = (1 << power) // 8
+        x, y = (pk.View([n], pk.double) for _ in range(2))
+
+        def first(n: int = n, x: Any = x, y: Any = y) -> float:
+            pk.parallel_for(n, axpy, a=0.5, x=x, y=y)
+            return float(y[0])
+
+        def last(n: int = n, x: Any = x, y: Any = y) -> str:
+            pk.parallel_for(n, axpy, a=0.5, x=x, y=y)
+            return str(y)  # all of it
+
+        found[f"an element of {1 << power} bytes"] = host_seconds(first, 20)
+        found[f"all of {1 << power} bytes"] = host_seconds(last, 20)
     return found
 
 
@@ -202,6 +239,7 @@ def main(space: str, target: str, times: str = "2000", largest: str = "32") -> i
     values = {
         "launches": launches(int(times)),
         "copy": copy(space, int(largest)),
+        "reads": reads(int(largest)),
         "vectors": vectors(int(largest)),
     }
     Path(target).write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")

@@ -3,9 +3,16 @@
 It needs CuPy for the machine's driver and nothing from the network: packages that are missing are
 taken from wheels in a folder (`--wheels`), which are unpacked, not installed. One part after the
 other runs in a process of its own, with what is left of the time; one that fails does not keep the
-next from running. What was found is written after each part, to results/gpu-NAME.json.
+next from running. What was found is written after each part, and after each program, to
+results/gpu-NAME.json, and what a part printed that failed to gpu-NAME-PART.log beside it: so
+nothing is lost where the machine ends the command. What the file holds of parts that are not run
+stays, and a program that was measured well is not measured again (`--again`), so several short
+calls do as well as a long one:
 
-    tests      tests/gpu, on the GPU
+    make gpu GPU='--only tests,calibrate,timings --minutes 9 --out DIR'
+    make gpu GPU='--only compare --minutes 9 --out DIR'
+
+    tests      tests/gpu, on the GPU, by several processes if pytest-xdist is there
     sanitize   every program at its small size under compute-sanitizer, if there is one: accesses
                outside of memory, and races in shared memory
     calibrate  the constants of the cost model
@@ -37,6 +44,9 @@ ROOT = Path(__file__).resolve().parents[1]
 RESULTS = Path(__file__).parent / "results"
 PROGRAMS = sorted((ROOT / "kernels").glob("*.py"))
 TAIL = 4000  # characters of output that are kept of a part that failed
+LOG = 4_000_000  # the same, in a file of its own
+WORKERS = 8  # processes that test: each holds a context of some hundred MB on the GPU
+COMPARE_SECONDS = 120.0  # for one program, fused and unfused
 PEER_SECONDS = 300.0  # for one program by all peers, most of it random numbers of the host
 TOOLS = ("memcheck", "racecheck")
 
@@ -44,15 +54,23 @@ Part = Callable[["Session"], dict[str, Any]]
 
 
 class Session:
-    """The parts that ran, and the time that is left.
+    """What is to be run, the time that is left, and what was found so far.
 
-    python: how this Python is started, with all packages to be found.
+    part: the one that runs. found: by part. target: the file that has it all.
     """
 
-    def __init__(self, space: str, minutes: float, wheels: Path | None, size: str | None) -> None:
-        self.space = space
-        self.size = size
-        self.deadline = time.monotonic() + 60.0 * minutes
+    def __init__(self, options: argparse.Namespace) -> None:
+        wheels: Path | None = options.wheels
+        self.space: str = options.space
+        self.size: str | None = options.size
+        self.programs = [p for p in PROGRAMS if options.programs in (None, p.stem)]
+        self.again: bool = options.again
+        self.timed = ("8", "18") if options.rehearse else ()
+        self.part = ""
+        self.facts: dict[str, Any] = {}
+        self.found: dict[str, Any] = {}
+        self.target = Path()
+        self.deadline = time.monotonic() + 60.0 * options.minutes
         self.scratch = Path(tempfile.mkdtemp(prefix="pyfuser-gpu-"))
         paths = [str(ROOT), *self._unpacked(wheels), os.environ.get("PYTHONPATH", "")]
         self.environment = {
@@ -60,6 +78,34 @@ class Session:
             "PYTHONPATH": os.pathsep.join(filter(None, paths)),
             "PYFUSER_CACHE_DIR": os.environ.get("PYFUSER_CACHE_DIR", str(self.scratch / "cache")),
         }
+
+    def open(self, folder: Path, name: str, facts: dict[str, Any]) -> None:
+        """Write to a folder from now on, beside what an earlier call found on such a GPU."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self.target = folder / f"gpu-{name}.json"
+        if self.target.exists():
+            self.found = json.loads(self.target.read_text("utf-8"))
+        self.facts = facts
+
+    def save(self) -> None:
+        """Write what was found so far; a call that is ended meanwhile leaves the old file."""
+        text = json.dumps({**self.found, **self.facts}, indent=1) + "\n"
+        part = self.target.with_suffix(".part")
+        part.write_text(text, encoding="utf-8")
+        part.replace(self.target)
+
+    def log(self, output: str) -> None:
+        """Keep what a part that failed printed."""
+        if self.target.name:
+            with open(
+                f"{self.target.with_suffix('')}-{self.part}.log", "a", encoding="utf-8"
+            ) as file:
+                file.write(output[-LOG:] + "\n")
+
+    def has(self, module: str) -> bool:
+        """Whether a program of this Python would find a module."""
+        packages = self.scratch / "packages" / module
+        return packages.exists() or importlib.util.find_spec(module) is not None
 
     def _unpacked(self, wheels: Path | None) -> list[str]:
         """A folder with the packages of all wheels that this Python lacks."""
@@ -96,12 +142,15 @@ class Session:
             )
             code, output = done.returncode, done.stdout
         except subprocess.TimeoutExpired as error:
-            code, output = -1, f"{error.stdout!r}\n(stopped after {seconds:.0f} s)"
+            printed = error.stdout or b""
+            text = printed if isinstance(printed, str) else printed.decode(errors="replace")
+            code, output = -1, f"{text}\n(stopped after {seconds:.0f} s)"
         found: dict[str, Any] = {"exit": code, "seconds": round(time.monotonic() - start, 1)}
         last = output.strip().splitlines()[-1:] if output.strip() else []
         found["last"] = "".join(last)
         if code:
             found["output"] = output[-TAIL:]
+            self.log(output)
         return found
 
     def python(self, *arguments: str, limit: float = 1e9, **environment: str) -> dict[str, Any]:
@@ -111,7 +160,10 @@ class Session:
 
 def tests(session: Session) -> dict[str, Any]:
     """The tests of GPU kernels and of programs on GPUs."""
-    return session.python("-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "tests/gpu")
+    options = ["-q", "-rs", "--tb=short", "-p", "no:cacheprovider"]
+    if session.has("xdist"):
+        options += ["-n", str(min(WORKERS, os.cpu_count() or 1)), "--dist", "worksteal"]
+    return session.python("-m", "pytest", *options, "tests/gpu")
 
 
 def sanitize(session: Session) -> dict[str, Any]:
@@ -141,7 +193,7 @@ def timings(session: Session) -> dict[str, Any]:
     """Launches, replays, bandwidth, vectors."""
     target = session.scratch / "timings.json"
     script = str(Path(__file__).with_name("gpu_timings.py"))
-    found = session.python(script, session.space, str(target))
+    found = session.python(script, session.space, str(target), *session.timed)
     if target.exists():
         found["values"] = json.loads(target.read_text("utf-8"))
     return found
@@ -153,7 +205,7 @@ def compare(session: Session) -> dict[str, Any]:
     def command(program: Path) -> list[str]:
         return ["-m", "pyfuser", "compare", str(program), "--space", session.space]
 
-    return _each_program(session, command)
+    return _each_program(session, command, limit=COMPARE_SECONDS)
 
 
 def peers(session: Session) -> dict[str, Any]:
@@ -167,11 +219,15 @@ def peers(session: Session) -> dict[str, Any]:
 
 
 def _each_program(
-    session: Session, command: Callable[[Path], Sequence[str]], limit: float = 1e9
+    session: Session, command: Callable[[Path], Sequence[str]], limit: float
 ) -> dict[str, Any]:
     """What a command makes of each program at its size for GPUs, with results checked at small."""
-    found: dict[str, Any] = {"exit": 0, "programs": {}}
-    for program in PROGRAMS:
+    before = session.found.get(session.part, {}).get("programs", {})
+    found: dict[str, Any] = {"exit": 0, "programs": dict(before)}
+    session.found[session.part] = found
+    for program in session.programs:
+        if program.stem in before and not before[program.stem]["exit"] and not session.again:
+            continue
         if session.seconds < 20.0:
             found["skipped"] = program.stem
             break
@@ -187,6 +243,7 @@ def _each_program(
             done["result"] = json.loads(target.read_text("utf-8"))
         found["programs"][program.stem] = done
         found["exit"] = found["exit"] or done["exit"]
+        session.save()
         print(f"  {program.stem}: exit {done['exit']}, {done['seconds']} s", flush=True)
     return found
 
@@ -206,7 +263,7 @@ def device_name(session: Session) -> str:
     )
     done = session.python("-c", "import pyfuser\n" + code)
     if done["exit"]:
-        sys.exit(f"on_gpu: {done.get('output', done['last']).strip().splitlines()[-1]}")
+        sys.exit(f"on_gpu: no GPU can be used:\n{done.get('output', done['last']).strip()}")
     return str(done["last"])
 
 
@@ -218,27 +275,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", default=",".join(PARTS), help="parts, with commas (%(default)s)")
     parser.add_argument("--minutes", type=float, default=60.0, help="for all parts (%(default)s)")
     parser.add_argument("--size", help="of the programs (each one's gpu)")
+    parser.add_argument("--programs", help="one program of kernels/, by name (all)")
+    parser.add_argument(
+        "--rehearse", action="store_true", help="time little: for tests/gpu/fake_cupy in PYTHONPATH"
+    )
+    parser.add_argument("--again", action="store_true", help="measure what was measured before")
     parser.add_argument("--out", type=Path, default=RESULTS, help="a folder (%(default)s)")
     options = parser.parse_args(arguments)
     chosen = options.only.split(",")
     if not set(chosen) <= PARTS.keys():
         parser.error(f"--only {options.only}: expected {', '.join(PARTS)}")
-    session = Session(options.space, options.minutes, options.wheels, options.size)
+    session = Session(options)
     name, _, library = device_name(session).partition(" | ")
     facts = {"device": name, "library": library, "python": platform.python_version()}
-    options.out.mkdir(parents=True, exist_ok=True)
-    target = options.out / f"gpu-{re.sub(r'[^A-Za-z0-9]+', '-', name).strip('-')}.json"
-    found: dict[str, Any] = {}
+    session.open(options.out, re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-"), facts)
+    failed = []
     for part in chosen:
         print(f"{part} ...", flush=True)
-        found[part] = PARTS[part](session)
-        print(f"{part}: exit {found[part]['exit']} {found[part].get('last', '')}", flush=True)
-        if found[part]["exit"]:
-            print(found[part].get("output", ""), flush=True)
-        target.write_text(json.dumps({**facts, **found}, indent=1) + "\n", encoding="utf-8")
-    print(f"wrote {target}")
+        session.part = part
+        found = session.found[part] = PARTS[part](session)
+        session.save()
+        print(f"{part}: exit {found['exit']} {found.get('last', '')}", flush=True)
+        if found["exit"]:
+            failed.append(part)
+            print(found.get("output", ""), flush=True)
+    print(f"wrote {session.target}")
     shutil.rmtree(session.scratch, ignore_errors=True)
-    return int(any(part["exit"] for part in found.values()))
+    return int(bool(failed))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -70,6 +71,22 @@ def cupy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     library._library.cache_clear()
     USE.devices = False
     TRACER.place = None
+    if real is not None:
+        end_if_broken(real)
+
+
+def end_if_broken(cupy: Any) -> None:
+    """End a process whose GPU refuses everything since a kernel failed, as all tests would fail.
+
+    pytest-xdist starts a new one.
+    """
+    try:
+        cupy.cuda.runtime.deviceSynchronize()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        if "PYTEST_XDIST_WORKER" in os.environ:
+            print(error, file=sys.__stderr__, flush=True)
+            os._exit(3)
+        raise
 
 
 @pytest.fixture

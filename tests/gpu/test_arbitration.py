@@ -81,7 +81,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float, float], None]:
 
 
 @pytest.mark.parametrize(("part", "kernels"), [(0.3, 2), (0.6, 1)])
-def test_the_faster_side_stays(clock: Any, part: float, kernels: int) -> None:
+def test_the_faster_side_stays(clock: Any, fake: Any, part: float, kernels: int) -> None:
     clock(1.0, part)
     loop = Loop()
     ran = []
