@@ -36,6 +36,7 @@ from pyfuser.codegen.gpu_teams import (
     needs_sharing,
     scratch_lengths,
     sharing,
+    team_threads,
 )
 from pyfuser.codegen.spec import KernelSpec, SweepSpec
 from pyfuser.ir import nodes
@@ -112,6 +113,7 @@ def emit(
         room=SHARED_BYTES - shared.fixed if shared is not None else 0,
         options=dialect.options + (() if fastmath else dialect.exact),
         vectors=vectors,
+        team=team_threads(workunit),
     )
 
 

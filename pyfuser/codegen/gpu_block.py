@@ -19,11 +19,11 @@ from pyfuser.codegen.gpu_context import GpuContext, GpuStatements, indented
 from pyfuser.codegen.gpu_reduce import joined
 from pyfuser.codegen.gpu_teams import (
     LANES,
-    TEAM,
     Sharing,
     needs_one,
     scratch_lengths,
     sums_of,
+    team_threads,
 )
 from pyfuser.codegen.spec import KernelSpec, written_views
 from pyfuser.ir import nodes
@@ -48,8 +48,8 @@ def emit(context: GpuContext, entry: str, sharing: Sharing) -> str:
     lines.append(f"{INDENT}}}")
     if accumulators:
         context.device.atomics.add(("+", DType.UINT32))
-        lines += indented(joined(context, TEAM))
-    return context.head(entry, TEAM) + "\n".join(lines) + "\n}\n"
+        lines += indented(joined(context, block.threads))
+    return context.head(entry, block.threads) + "\n".join(lines) + "\n}\n"
 
 
 class Touch(NamedTuple):
@@ -76,14 +76,6 @@ class _Crew:
     waits: bool
 
 
-_BLOCK = _Crew(
-    "pf_thread(x)",
-    TEAM,
-    "pf_barrier();",
-    f"pf_team_total<{TEAM}, pf_plus>",
-    f"pf_team_first<{TEAM}>",
-    True,
-)
 _GROUP = _Crew(
     "pf_lane()",
     LANES,
@@ -92,6 +84,17 @@ _GROUP = _Crew(
     "pf_lanes_first",
     False,
 )
+
+
+def _block(threads: int) -> _Crew:
+    return _Crew(
+        "pf_thread(x)",
+        threads,
+        "pf_barrier();",
+        f"pf_team_total<{threads}, pf_plus>",
+        f"pf_team_first<{threads}>",
+        True,
+    )
 
 
 class BlockStatements(GpuStatements):
@@ -104,6 +107,7 @@ class BlockStatements(GpuStatements):
         self.crew: _Crew | None = None  # who runs code in step; None: a thread on its own
         self.pending: frozenset[Touch] = frozenset()
         workunit = context.workunit
+        self.threads = team_threads(workunit)
         self.alone = {a.sym for a in workunit.accumulators}  # what the first thread adds to
         arrays = {s.sym for s in statements(workunit.body) if isinstance(s, nodes.DeclareArray)}
         self.private = arrays - sharing.arrays
@@ -118,7 +122,7 @@ class BlockStatements(GpuStatements):
         """The lines of an iteration."""
         body = self.context.workunit.body
         kept, self.lines = self.lines, []
-        self.crew = _BLOCK
+        self.crew = _block(self.threads)
         # What the block's iteration before it did to shared memory.
         self.pending = frozenset(t for t in self._touches(body) if t.what in self.memory)
         self.body(body, depth)
@@ -346,7 +350,7 @@ class BlockStatements(GpuStatements):
     def _clear(self, sym: Sym, cells: str, depth: int) -> None:
         """Make shared memory zero, by all threads."""
         k = self.context.unique.take("k")
-        head = f"for (int64_t {k} = pf_thread(x); {k} < {cells}; {k} += {TEAM})"
+        head = f"for (int64_t {k} = pf_thread(x); {k} < {cells}; {k} += {self.threads})"
         self.emit(depth, f"{head} {self.names[sym]}[{k}] = {sym.dtype.cpp}();")
 
 

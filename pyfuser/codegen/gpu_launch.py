@@ -50,7 +50,8 @@ class GpuKernel:
     space, slowest first. results: the number of accumulators; each value takes 16 bytes of the
     memory at "results". options: what every compiler must be told. vectors: an entry that may be
     launched in place of the others, on a grid of its own. spaces: what is in the dynamic shared
-    memory of a block (see `gpu_teams.room_for`); room: how many bytes it may have.
+    memory of a block (see `gpu_teams.room_for`); room: how many bytes it may have. team: the
+    threads of a block that stands for a team.
 
     The memory at "workspace" has to be zero when it is allocated; every launch leaves its head so.
     Launches that may overlap in time need one each.
@@ -66,6 +67,7 @@ class GpuKernel:
     vectors: Vectors | None = None
     spaces: tuple[Space, ...] = ()
     room: int = 0
+    team: int = TEAM
 
     def grid(self, begin: Sequence[int], end: Sequence[int]) -> Grid | None:
         """The grid for the box `begin <= index < end`.
@@ -80,7 +82,7 @@ class GpuKernel:
             return Grid((1, 1, 1), (1, 1, 1))
         if self.rule == "team":
             most = MAX_BLOCKS if self.results else MAX_BLOCKS_X
-            return Grid((min(count, most), 1, 1), (TEAM, 1, 1))
+            return Grid((min(count, most), 1, 1), (self.team, 1, 1))
         if self.rule == "reduce":
             return Grid((reduction_blocks(count), 1, 1), (THREADS, 1, 1))
         if self.rule == "scan":

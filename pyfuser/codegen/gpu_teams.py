@@ -47,7 +47,9 @@ from pyfuser.ir.visit import (
 from pyfuser.transform.cells import stable_locals
 
 TEAM = 128
-"""Threads of a block that stands for a team: a part of the order of sums, so it is always this."""
+"""Threads of a block that stands for a team: a part of the order of sums, so it is always this,
+unless the team's policy asks for more (`Workunit.threads`).
+"""
 
 LANES = 32
 """Threads that share a loop in a shared loop: no more than a warp of any GPU has."""
@@ -88,6 +90,11 @@ class Sharing:
     spaces: tuple[Space, ...]
     fixed: int
     by_one: frozenset[Sym]
+
+
+def team_threads(workunit: Workunit) -> int:
+    """The threads of a block that stands for a team."""
+    return workunit.threads or TEAM
 
 
 def sharing(spec: KernelSpec) -> Sharing | None:
@@ -376,7 +383,7 @@ class _Planner:
         loops = [s for s in _in_step(body, self.by_threads) if isinstance(s, nodes.For)]
         kinds = self.kinds | {sym.dtype for loop in loops for sym in sums_of(loop)}
         total += 16 if self.accumulators else 0  # whether a block is the last one
-        return total + TEAM * sum(kind.size for kind in kinds)
+        return total + team_threads(self.workunit) * sum(kind.size for kind in kinds)
 
 
 def _known(expr: Expr, stable: Mapping[Sym, Expr]) -> Expr:

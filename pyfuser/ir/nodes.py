@@ -2,7 +2,7 @@
 
 Grammar::
 
-    workunit  = Workunit(name, indices, params, accumulators, body, location)
+    workunit  = Workunit(name, indices, params, accumulators, body, location, threads)
     param     = Param(sym, rank)                  rank 0: a scalar; else a view
     accum     = Accumulator(sym, last_pass, flat, along)
                                                   last_pass: a bool Sym for scans, else None
@@ -375,7 +375,10 @@ class Accumulator:
 
 @dataclass(frozen=True)
 class Workunit:
-    """One kernel's code, without any data. Its hash is computed once."""
+    """One kernel's code, without any data. Its hash is computed once.
+
+    threads: of a block of a GPU for each iteration that is a team, if not as many as usual.
+    """
 
     name: str
     indices: tuple[Sym, ...]
@@ -383,10 +386,11 @@ class Workunit:
     body: Body
     accumulators: tuple[Accumulator, ...] = ()
     location: SourceLocation | None = field(default=None, compare=False)
+    threads: int = 0
 
     @cached_property
     def _hash(self) -> int:
-        return hash((self.indices, self.params, self.body, self.accumulators))
+        return hash((self.indices, self.params, self.body, self.accumulators, self.threads))
 
     def __hash__(self) -> int:
         return self._hash

@@ -41,6 +41,13 @@ __all__ = [
 _HANDLERS = (calls, control, expressions, names, statements)  # they register what they lower
 
 
+USUAL_TEAM = 128
+"""Threads that a block of a GPU has for a smaller team, too: their ranges are mostly longer."""
+
+LARGEST_BLOCK = 1024
+"""Threads of a block, on all GPUs."""
+
+
 @dataclass(frozen=True)
 class Lowered:
     """A lowered workunit.
@@ -112,9 +119,17 @@ def lower(
         body,
         accumulators,
         header.source.location(header.source.node),
+        block_threads(team_size),
     )
     classes = {root(name): cls for name, cls in objects.items()}
     return Lowered(workunit, tuple(bound), tuple(context.shared.free.items()), classes)
+
+
+def block_threads(team_size: int) -> int:
+    """`Workunit.threads` for teams of a size: the next power of two, if that is large; else 0."""
+    if team_size <= USUAL_TEAM:
+        return 0
+    return min(1 << (team_size - 1).bit_length(), LARGEST_BLOCK)
 
 
 def _outer(

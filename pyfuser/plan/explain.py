@@ -17,6 +17,7 @@ _WHY = {
     "pattern": "a scan, or a reduction that does not only add, shares a loop with no other call",
     "scalar": "the second takes the first one's result as an argument",
     "order": "the bits of their sums depend on different orders of additions",
+    "threads": "their teams ask for blocks of different sizes on a GPU",
     "opaque": "one has an effect whose order must be kept (printf)",
     "unknown-access": "an access cannot be analysed",
     "profit": "sharing a loop would not pay",

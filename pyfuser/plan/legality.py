@@ -10,6 +10,7 @@ from pyfuser.ir import nodes
 from pyfuser.ir.nodes import Body, Workunit
 from pyfuser.ir.visit import all_expressions, expressions, statements, sym_of
 from pyfuser.plan.plan import Rejection
+from pyfuser.trace.call import GPU_SPACES
 from pyfuser.trace.shape import CallShape, FutureShape, TraceShape
 
 _UNKNOWN = "unknown-access"
@@ -73,6 +74,8 @@ class Legality:
             return "opaque" if _has_effect(a.workunit) or _has_effect(b.workunit) else "pattern"
         if a.space != b.space:
             return "space"
+        if _threads(a) != _threads(b):
+            return "threads"
         orders = _order(a), _order(b)
         return "order" if None not in orders and orders[0] != orders[1] else None
 
@@ -85,12 +88,13 @@ class Legality:
         for position, call in enumerate(self._trace.calls):
             if not self._mergeable[kinds[position]]:
                 continue
-            same = members.get(call.space, 0)
-            members[call.space] = same | 1 << position
+            space = call.space, _threads(call)
+            same = members.get(space, 0)
+            members[space] = same | 1 << position
             earlier = same & ~self._apart[position]
             order = _order(call)
             if order is not None:
-                orders = sums.setdefault(call.space, {})
+                orders = sums.setdefault(space, {})
                 for other_order, others in orders.items():
                     earlier &= ~others if other_order != order else -1
                 orders[order] = orders.get(order, 0) | 1 << position
@@ -221,6 +225,11 @@ def _is_sum(workunit: Workunit) -> bool:
         or (isinstance(stmt, nodes.Update) and stmt.target in sums and stmt.op != "+")
         for stmt in statements(workunit.body)
     )
+
+
+def _threads(call: CallShape) -> int:
+    """The size of a GPU's blocks for teams, on which the bits of their sums depend."""
+    return call.workunit.threads if call.space.execution in GPU_SPACES else 0
 
 
 def _order(call: CallShape) -> tuple[bool, int | None] | None:

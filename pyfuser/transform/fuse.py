@@ -106,6 +106,7 @@ def merged(form: Form) -> Kernel:
         accumulators=tuple(merger.accumulators),
         body=tuple(merger.body),
         location=first.location,
+        threads=first.threads,  # of all of them: see `legality`
     )
     syms = [param.sym for param in merger.params]
     pattern = form.calls[0].pattern

@@ -375,7 +375,30 @@ TEAMS: dict[str, Case] = {
     "a large league": team(
         tiles, lambda: [np.zeros((1100, 30)), data(1100, 30), 30, 17], "reduce", league=1100
     ),
+    "sums of rows by 200": team(
+        row_sums, lambda: [np.zeros(LEAGUE), data(LEAGUE, N), N], size=200
+    ),
+    "whole numbers by 1000": team(
+        whole_numbers,
+        lambda: [np.zeros(LEAGUE, "int64"), data(LEAGUE, N, dtype="int32"), N],
+        "reduce",
+        1000,
+    ),
+    "sums of sums by 300": team(
+        sums_of_sums, lambda: [np.zeros(LEAGUE), data(LEAGUE, 9, M), 9, M], size=300
+    ),
+    "scratch of a team by 129": team(
+        in_scratch, lambda: [np.zeros((LEAGUE, N)), data(LEAGUE, N), N], size=129
+    ),
 }  # fmt: skip
+
+BLOCKS = {
+    "sums of rows by 200": 256,
+    "whole numbers by 1000": 1024,
+    "sums of sums by 300": 512,
+    "scratch of a team by 129": 256,
+}
+"""Threads of the blocks of large teams."""
 
 for _size in (1, 3, 33):
     for _workunit in frontend.WORKUNITS:

@@ -168,3 +168,23 @@ def test_what_no_block_can_have_is_said(cupy: Any) -> None:
         pk.parallel_for(pk.TeamPolicy(LEAGUE, pk.AUTO), scratch_by_rank, b=b, a=a, n=COLUMNS)
         pyfuser.sync()
     pyfuser.discard()
+
+
+def test_blocks_as_large_as_teams(cupy: Any) -> None:
+    """Teams of other blocks would add up in another order, so they share none."""
+    a, b = (pk.View([LEAGUE, COLUMNS], pk.double) for _ in range(2))
+    s, t = (pk.View([LEAGUE], pk.double) for _ in range(2))
+    values = np.random.default_rng(6).uniform(-1.0, 1.0, (LEAGUE, COLUMNS))
+    found = []
+    for mode in (pyfuser.unfused, pyfuser.fusing):
+        a[:] = values
+        with mode():
+            for size, result in ((pk.AUTO, s), (500, t)):
+                team = pk.TeamPolicy(LEAGUE, size)
+                pk.parallel_for(team, scale, b=b, a=a, n=COLUMNS)
+                pk.parallel_for(team, sums, s=result, b=b, n=COLUMNS)
+        pyfuser.sync()
+        found.append([np.array(view).tobytes() for view in (b, s, t)])
+    assert [kernel.team for kernel in launched() if kernel.rule == "team"] == [128, 512]
+    assert "threads" in {rejection.reason for rejection in pyfuser.explain().rejections}
+    assert found[0] == found[1]

@@ -19,6 +19,7 @@ from tests.codegen.build import Case, case
 from tests.engine.test_native import values
 from tests.gpu.emulator import Emulated
 from tests.gpu.team_cases import (
+    BLOCKS,
     LEAGUE,
     NO_KERNEL,
     ONE_THREAD,
@@ -42,7 +43,7 @@ def test_a_team_is_a_block(name: str) -> None:
     kernel = emit(spec_of(TEAMS[name].kernel), CUDA)
     assert kernel.rule == "team"
     grid = kernel.grid((2,), (1 << 40,))
-    assert grid is not None and grid.threads == (TEAM, 1, 1)
+    assert grid is not None and grid.threads == (BLOCKS.get(name, TEAM), 1, 1)
     assert grid.blocks[0] == (1024 if kernel.results else 1 << 22)
 
 

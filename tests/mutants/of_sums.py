@@ -28,4 +28,11 @@ MUTANTS: tuple[Mutant, ...] = (
         "if False:",
         "gpu/test_boxes.py::test_rows_and_columns",
     ),
+    Mutant(
+        "teams of blocks of different sizes share a loop",
+        "plan/legality.py",
+        "return call.workunit.threads if call.space.execution in GPU_SPACES else 0",
+        "return 0",
+        "gpu/test_frontend_teams.py::test_blocks_as_large_as_teams",
+    ),
 )
