@@ -8,10 +8,8 @@ MUTANTS = (
     Mutant(
         "calls of different spaces share a loop",
         "plan/legality.py",
-        "            same = members.get(call.space, 0)\n"
-        "            members[call.space] = same | 1 << position",
-        "            same = members.get(len(call.space.begin), 0)\n"
-        "            members[len(call.space.begin)] = same | 1 << position",
+        "space = call.space, _threads(call)",
+        "space = len(call.space.begin), _threads(call)",
         "plan/test_partition.py::test_reasons",
     ),
     Mutant(
