@@ -98,3 +98,18 @@ def test_narrow_tables_stay_flat(cupy: Any) -> None:
         pk.parallel_for(N * 3, scaled, m=3, y=y, x=x)
     assert not driver.FLUSHES[-1].program.plan.boxed
     assert np.array_equal(np.array(y), np.full((N, 3), 2.2))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 3])
+def test_sums_have_the_bits_of_one_axis(cupy: Any, seed: int) -> None:
+    """Along the columns, which are contiguous, these sums would have others."""
+    found = []
+    for mode in (pyfuser.unfused, pyfuser.fusing):
+        x, y, _ = views(np.random.default_rng(seed).uniform(-1.0, 1.0, (N, M)), False, cupy)
+        pyfuser.sync()
+        with mode():
+            pk.parallel_for(N * M, scaled, m=M, y=y, x=x)
+            result = pk.parallel_reduce(N * M, total, m=M, z=y)
+        found.append(float(result))
+    assert driver.FLUSHES[-1].program.plan.boxed == (0, 1)
+    assert found[0] == found[1]

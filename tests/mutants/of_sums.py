@@ -26,7 +26,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "analysis/sums.py",
         "if any(accumulator.flat for accumulator in workunit.accumulators):",
         "if False:",
-        "gpu/test_boxes.py::test_rows_and_columns",
+        "gpu/test_boxes.py::test_sums_have_the_bits_of_one_axis",
     ),
     Mutant(
         "teams of blocks of different sizes share a loop",
