@@ -80,7 +80,15 @@ def made_by(workunit: Workunit) -> dict[Sym, Made]:
     except _Unfit:
         return {}
     read = {e.view for made in values.made.values() for e in _all(made) if isinstance(e, Load)}
-    return {} if read & values.made.keys() else values.made
+    if read & values.made.keys():
+        return {}
+    # Compilers compute functions of constants themselves, and perhaps to other bits.
+    return {view: made for view, made in values.made.items() if not _is_known(made.value)}
+
+
+def _is_known(value: Expr) -> bool:
+    """Whether a value is the same in every run."""
+    return not any(isinstance(e, (Read, Load, Extent)) for e in expressions(value))
 
 
 def _all(made: Made) -> list[Expr]:

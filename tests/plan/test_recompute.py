@@ -105,8 +105,6 @@ def test_what_is_read_keeps_its_value_until_then(target, place):
     calls.insert(place, other)
     if place == 2:
         assert again(*calls) == ({1: {0: 2}}, (0,))
-    elif target == "T":  # all of it: that call is the one to compute
-        assert again(*calls) == ({2: {1: 2}}, (1,))
     else:
         assert again(*calls) == NOTHING
 
@@ -186,6 +184,15 @@ def test_values_are_rounded_as_stores_round():
     assert again(single, over("y[i] = float(t[i - 1]) * 3.0", 1, N, y="B", t="F"))[1] == (0,)
     whole = over("t[i] = int(4.0 * x[i] + 0.5)", t="K", x="A")
     assert again(whole, over("y[i] = 0.5 * t[i - 1]", 1, N, y="B", t="K"))[1] == (0,)
+
+
+def test_an_exponent_stays_what_it_is():
+    """A power by a constant is another function than one by a local of the same value."""
+    constant = over("t[i] = x[i] ** 2.0", t="T", x="A")
+    assert again(constant, STENCIL)[1] == (0,)
+    assert again(over("k: float = 2.0; t[i] = x[i] ** k", t="T", x="A"), STENCIL) == NOTHING
+    two = over("t[i] = x[i]", t="T", x="C")
+    assert again(two, over("y[i] = x[i] ** t[i - 1]", 1, N, y="B", x="A", t="T")) == NOTHING
 
 
 def test_a_changed_index_and_locals():
