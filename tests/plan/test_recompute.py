@@ -192,7 +192,7 @@ def test_an_exponent_stays_what_it_is():
     assert again(constant, STENCIL)[1] == (0,)
     assert again(over("k: float = 2.0; t[i] = x[i] ** k", t="T", x="A"), STENCIL) == NOTHING
     two = over("t[i] = x[i]", t="T", x="C")
-    assert again(two, over("y[i] = x[i] ** t[i - 1]", 1, N, y="B", x="A", t="T")) == NOTHING
+    assert again(two, over("y[i] = 2.0 ** t[i - 1]", 1, N, y="B", t="T")) == NOTHING
 
 
 def test_a_changed_index_and_locals():
