@@ -72,7 +72,7 @@ class _Unfit(Exception):
 @lru_cache(maxsize=1024)
 def made_by(workunit: Workunit) -> dict[Sym, Made]:
     """What a map stores, by view; nothing if some of its effects is not such a store."""
-    if workunit.accumulators:
+    if workunit.accumulators or not all(map(_is_const, _exponents(workunit.body))):
         return {}
     values = _Values(workunit)
     try:
@@ -89,6 +89,16 @@ def made_by(workunit: Workunit) -> dict[Sym, Made]:
 def _is_known(value: Expr) -> bool:
     """Whether a value is the same in every run."""
     return not any(isinstance(e, (Read, Load, Extent)) for e in expressions(value))
+
+
+def _exponents(body: Body) -> list[Expr]:
+    """Of all powers: which function one calls depends on whether its exponent is a constant."""
+    found = all_expressions(body)
+    return [e.args[1] for e in found if isinstance(e, Call) and e.name == "pow"]
+
+
+def _is_const(e: Expr) -> bool:
+    return isinstance(e, Const) or (isinstance(e, Cast) and _is_const(e.operand))
 
 
 def _all(made: Made) -> list[Expr]:
@@ -201,6 +211,9 @@ def recomputed(
     axes: for each index of `other`. same: parameters of `other` that are the workunit's own. None
     if it became too large.
     """
+    for exponent in _exponents(workunit.body):
+        if any(isinstance(e, Load) and e.view in views for e in expressions(exponent)):
+            return None  # it might become a constant
     used = {sym_of(e) for e in expressions(made.value)}
     given = [n for n, p in enumerate(other.params) if p.sym in used and p.sym not in same]
     uid = 1 + max(sym.uid for sym in all_syms(workunit))
