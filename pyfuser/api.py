@@ -135,7 +135,8 @@ def discard() -> tuple[str, ...]:
 
     For calls that can never run, as the compiler rejects their kernel: every `sync` tries them
     again until they are dropped. Memory stays as it is; to use the result of a reduction that was
-    dropped raises PyFuserError.
+    dropped raises PyFuserError. Calls that wait for the next launch (`pending` names them) are
+    dropped as well.
     """
     return _listed(driver.TRACER.discard())
 

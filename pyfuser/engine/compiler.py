@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
+import re
 import shlex
 import shutil
 import signal
@@ -56,6 +57,11 @@ _FLAGS = (
     "-w",
     "-Wl,--as-needed",  # do not load a C++ run-time library that nothing uses
 )
+# g++ 12 takes a vector of two doubles for its floats, where it makes vectors of statements that
+# follow each other: `z[0] = (float)x[0]; z[1] = (float)x[1]` keeps all digits if z is of doubles.
+# It does not where it makes vectors of loops.
+_FLOAT_FLAGS = ("-fno-tree-slp-vectorize",)
+_FLOAT = re.compile(rb"\bfloat\b")
 _X86_FLAGS = ("-mprefer-vector-width=512",)
 _FASTMATH_FLAGS = ("-ffast-math", "-ffp-contract=fast")
 
@@ -103,7 +109,8 @@ def flags(fastmath: bool) -> tuple[str, ...]:
 
 def build_identity(compiler: Compiler, fastmath: bool) -> str:
     """Everything but its source that a compiled kernel depends on."""
-    return "\n".join([compiler.identity, " ".join(flags(fastmath) + LINK_FLAGS), cpu_identity()])
+    options = flags(fastmath) + _FLOAT_FLAGS + LINK_FLAGS
+    return "\n".join([compiler.identity, " ".join(options), cpu_identity()])
 
 
 def compile_library(
@@ -123,6 +130,7 @@ def compile_library(
     command = [
         *compiler.command,
         *flags(SETTINGS.fastmath),
+        *(_FLOAT_FLAGS if _FLOAT.search(source.read_bytes()) else ()),
         *options,
         source.name,
         "-o",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 from dataclasses import replace
@@ -170,6 +171,19 @@ def test_a_loop_around_a_call_that_does_not_change_becomes_vectors(
     functions |= {("sin", DType.FLOAT64)}
     prelude = cpp_prelude.ROUNDED + vector_maths.prelude(frozenset(functions))
     assert vectorised(tmp_path, f"y[i] = x[i] * {call};", prelude)
+
+
+def test_values_that_become_floats_are_rounded_beside_each_other(tmp_path: Path) -> None:
+    """g++ 12 makes a vector of the two conversions, and forgets them."""
+    source, target = tmp_path / "kernel.cpp", tmp_path / "kernel.so"
+    source.write_text(
+        'extern "C" void widen(double* __restrict__ z, const double* __restrict__ x) {\n'
+        "    z[0] = (double)(float)x[0];\n    z[1] = (double)(float)x[1];\n}\n"
+    )
+    compile_library(find_compiler(SETTINGS.compiler), source, target)
+    x, z = np.array([0.1, 0.2]), np.zeros(2)
+    ctypes.CDLL(str(target)).widen(ctypes.c_void_p(z.ctypes.data), ctypes.c_void_p(x.ctypes.data))
+    assert (z == x.astype(np.float32).astype(np.float64)).all()
 
 
 def vectorised(directory: Path, body: str, prelude: str = "") -> bool:
