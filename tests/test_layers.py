@@ -18,6 +18,7 @@ ORDER = (
     "settings",
     "counters",
     "tracebacks",
+    "syntax",
     "files",
     "machine",
     "accelerator",

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from pyfuser import syntax
 from pyfuser.checks.image import Image
 from pyfuser.codegen import pykokkos
 from pyfuser.ir.dtypes import DType
@@ -238,7 +239,7 @@ class _Workunits:
         self.sources.append(mark + rest)
         self.imports.update(line for line in head.splitlines() if line)
         self.imports.discard("import pykokkos as pk")
-        (function,) = (n for n in ast.walk(ast.parse(rest)) if isinstance(n, ast.FunctionDef))
+        (function,) = (n for n in ast.walk(syntax.module(rest)) if isinstance(n, ast.FunctionDef))
         names = [arg.arg for arg in function.args.args]
         found = function.name, names[len(names) - len(workunit.params) :]
         self._known[workunit] = found

@@ -23,6 +23,8 @@ from time import perf_counter
 from types import ModuleType
 from typing import IO, Any
 
+from pyfuser import syntax
+
 PROTOCOL = ("SIZES", "setup", "run", "outputs", "check")
 
 
@@ -51,7 +53,7 @@ def load(path: Path) -> ModuleType:
 def is_program(path: Path) -> bool:
     """Whether a file defines the parts of a program; does not run it. False: any other script."""
     try:
-        tree = ast.parse(path.read_bytes())
+        tree = syntax.module(path.read_bytes())
     except (OSError, SyntaxError, ValueError):
         return True  # `load` says what is wrong
     names: set[str] = set()

@@ -6,6 +6,7 @@ import ast
 import re
 from dataclasses import dataclass, replace
 
+from pyfuser import syntax
 from pyfuser.ir.dtypes import DType
 
 # As bare names (`float` is Python's, so a double) ...
@@ -79,7 +80,7 @@ def parse(node: ast.expr) -> Annotation | None:
     """The meaning of an annotation; None if it has none in the language."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         try:
-            return parse(ast.parse(node.value, mode="eval").body)
+            return parse(syntax.expression(node.value))
         except SyntaxError:
             return None
     if isinstance(node, ast.Subscript):

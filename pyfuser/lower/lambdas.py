@@ -8,6 +8,7 @@ import sys
 import weakref
 from types import CodeType, FunctionType
 
+from pyfuser import syntax
 from pyfuser.lower.source import FunctionSource, not_supported, remember
 
 _made: dict[tuple[int, str, bool], tuple[weakref.ref[CodeType], CodeType, str]] = {}
@@ -89,7 +90,7 @@ def _find(function: FunctionType) -> tuple[ast.Lambda, list[str]]:
     code = function.__code__
     lines = linecache.getlines(code.co_filename, function.__globals__)
     try:
-        tree = ast.parse("".join(lines))
+        tree = syntax.module("".join(lines))
     except SyntaxError:
         lines, tree = [], ast.Module([], [])
     found = [

@@ -16,6 +16,7 @@ from functools import cached_property
 from types import CodeType, FunctionType
 from typing import Any
 
+from pyfuser import syntax
 from pyfuser.errors import WorkunitError
 from pyfuser.ir.nodes import SourceLocation
 
@@ -144,7 +145,7 @@ def _definitions(file: str, lines: list[str]) -> dict[int, _Definition]:
         return known[1]
     text = "".join(lines)
     try:
-        tree = ast.parse(text)
+        tree = syntax.module(text)
         codes = dict(_codes(compile(text, file, "exec", dont_inherit=True)))
     except (SyntaxError, ValueError):
         return {}

@@ -6,6 +6,8 @@ import ast
 import linecache
 from functools import lru_cache
 
+from pyfuser import syntax
+
 
 def argument_text(file: str, line: int, name: str) -> str:
     """The expression passed as keyword `name` by the call at a line, if that is a plain name.
@@ -27,7 +29,7 @@ def argument_text(file: str, line: int, name: str) -> str:
 def _calls(file: str, lines: tuple[str, ...]) -> tuple[ast.Call, ...]:
     """The calls with keywords in a file."""
     try:
-        tree = ast.parse("".join(lines))
+        tree = syntax.module("".join(lines))
     except (SyntaxError, ValueError):
         return ()
     return tuple(node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.keywords)

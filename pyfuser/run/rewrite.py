@@ -21,6 +21,7 @@ from dataclasses import replace
 from types import CodeType
 from typing import Any, TypeVar
 
+from pyfuser import syntax
 from pyfuser.run import kept
 from pyfuser.run.checks import check_of, launches_last, touches_nothing, unpacking
 from pyfuser.run.guards import SITES, Site, number_of
@@ -67,7 +68,7 @@ def rewritten(source: bytes | str, file: str, keep: bool = False) -> CodeType:
 
 def _made(source: bytes | str, file: str, module: int) -> tuple[_Rewriter, ast.Module] | None:
     """A module's rewritten tree, with what rewrote it; None if it must be left as it is."""
-    tree = ast.parse(source, file)
+    tree = syntax.module(source, file)
     parts = list(nodes_below(tree))
     if _read_by_compilers(parts):
         return None
