@@ -22,8 +22,8 @@ from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.engine.engine import capabilities
 from pyfuser.plan.boxes import planned
 from pyfuser.plan.closure import may_wait, needed
+from pyfuser.plan.coarsening import seconds
 from pyfuser.plan.plan import Plan
-from pyfuser.plan.profit import cost_model
 from pyfuser.settings import SETTINGS
 from pyfuser.trace.call import Call
 from pyfuser.trace.future import Future
@@ -188,17 +188,6 @@ def _modelled(calls: Sequence[Call], others: Sequence[Call] = ()) -> float:
     trace = shape_of(calls, structural_scalars, others)
     trace, _, plan = planned(trace, capabilities(call.space.execution for call in trace.calls))
     return seconds(trace, plan)
-
-
-def seconds(trace: TraceShape, plan: Plan) -> float:
-    """What the model says of a plan."""
-    model = cost_model(trace)
-    swept = {place for sweep in plan.sweeps for place in sweep.groups}
-    total = sum(model.cost(g.calls) for place, g in enumerate(plan.groups) if place not in swept)
-    for sweep in plan.sweeps:
-        calls = [n for place in sweep.groups for n in plan.groups[place].calls]
-        total += model.sweep_cost(calls, frozenset(view.cluster for view in sweep.rolling))
-    return total
 
 
 def _launched(plan: Plan) -> list[set[int]]:

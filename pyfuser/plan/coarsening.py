@@ -218,6 +218,11 @@ def compared(fine: Planned, changed: TraceShape, plan: Plan) -> tuple[float, flo
     return old, _seconds(cost_model(changed), plan, set(_launches(plan)) - same)
 
 
+def seconds(trace: TraceShape, plan: Plan) -> float:
+    """What the model says of all launches of a plan."""
+    return _seconds(cost_model(trace), plan, _launches(plan))
+
+
 def _launches(plan: Plan) -> list[tuple[tuple[int, ...], ...]]:
     return [tuple(plan.groups[n].calls for n in places) for places in plan.launches()]
 

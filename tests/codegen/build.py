@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pyfuser.engine.native import prepare as compile_kernels
 from pyfuser.ir.dtypes import DType, from_numpy
 from pyfuser.ir.interpret import interpret
 from pyfuser.ir.nodes import Workunit
@@ -42,6 +43,16 @@ class Case:
         """The same by compiled code."""
         arguments = self.arguments()
         return arguments, launchable.run(self.kernel.space, bound(arguments))
+
+
+def as_interpreted(given: Case, rtol: float = 1e-13) -> None:
+    """The compiled kernel does, bit for bit, what the interpreter does; its sums nearly so."""
+    (launchable,) = compile_kernels([given.kernel])
+    found, results = given.run(launchable)
+    expected, wanted = given.interpreted()
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(a, b)
+    np.testing.assert_allclose(results, wanted, rtol=rtol)
 
 
 def bound(arguments: Sequence[Any]) -> list[Any]:

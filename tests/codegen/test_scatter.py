@@ -12,8 +12,7 @@ import pytest
 from pyfuser.codegen.cpp import emit
 from pyfuser.codegen.scatter import ONE_BY_ONE
 from pyfuser.codegen.spec import spec_of
-from pyfuser.engine.native import prepare as compile_kernels
-from tests.codegen.build import Case, case
+from tests.codegen.build import Case, as_interpreted, case
 
 N = 1000
 
@@ -76,27 +75,18 @@ def without_vectors(given: Case) -> bool:
     return ONE_BY_ONE in emit(spec_of(given.kernel))
 
 
-def same(given: Case) -> None:
-    (launchable,) = compile_kernels([given.kernel])
-    found, results = given.run(launchable)
-    expected, wanted = given.interpreted()
-    for a, b in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(a, b)
-    np.testing.assert_allclose(results, wanted, rtol=1e-13)
-
-
 @pytest.mark.parametrize("work", [pack, through_a_local, permuted_sum])
 def test_loops_that_mostly_scatter_have_no_vectors(work: Callable[..., None]) -> None:
     given = of(work)
     assert without_vectors(given)
-    same(given)
+    as_interpreted(given)
 
 
 @pytest.mark.parametrize("work", [packed_function, fetched, strided, own_array, inner_loop])
 def test_other_loops_may_have_vectors(work: Callable[..., None]) -> None:
     given = of(work)
     assert not without_vectors(given)
-    same(given)
+    as_interpreted(given)
 
 
 def test_a_sum_beside_it() -> None:
@@ -106,7 +96,7 @@ def test_a_sum_beside_it() -> None:
 
     given = of(work, "reduce")
     assert without_vectors(given)
-    same(given)
+    as_interpreted(given)
 
 
 def test_equal_branches_may_be_joined() -> None:

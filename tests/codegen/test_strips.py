@@ -13,9 +13,8 @@ import pytest
 
 from pyfuser.codegen.cpp import emit
 from pyfuser.codegen.spec import spec_of
-from pyfuser.engine.native import prepare as compile_kernels
 from pyfuser.plan.plan import STRIP
-from tests.codegen.build import Case, case
+from tests.codegen.build import Case, as_interpreted, case
 
 M = 21
 SIZES = [1, STRIP - 1, STRIP, STRIP + 1, 5 * STRIP + 3, 200]
@@ -31,16 +30,6 @@ def in_strips(given: Case) -> bool:
 
 def in_lanes(given: Case) -> bool:
     return f"lane < {STRIP}" in emit(spec_of(given.kernel))
-
-
-def same(given: Case) -> None:
-    """The compiled kernel does, bit for bit, what the interpreter does."""
-    (launchable,) = compile_kernels([given.kernel])
-    found, results = given.run(launchable)
-    expected, wanted = given.interpreted()
-    for a, b in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(a, b)
-    np.testing.assert_allclose(results, wanted, rtol=1e-13)
 
 
 def normalise(i, x, y, s, m):
@@ -131,7 +120,7 @@ def test_iterations_compute_what_they_did(work: Callable[..., None], n: int) -> 
 
     given = case(work, [n], arguments)
     assert in_strips(given)
-    same(given)
+    as_interpreted(given)
 
 
 @pytest.mark.parametrize("begin", [0, 3])
@@ -148,7 +137,7 @@ def test_a_part_of_the_space_and_an_accumulator(begin: int) -> None:
 
     given = case(squares, [77], lambda: [table(77), table(77, 1), M], "reduce", [begin])
     assert in_strips(given)
-    same(given)
+    as_interpreted(given)
 
 
 def test_two_axes() -> None:
@@ -162,7 +151,7 @@ def test_two_axes() -> None:
 
     given = case(sums, [9, 13], lambda: [table(13), np.zeros((13, 13)), M])
     assert in_strips(given)
-    same(given)
+    as_interpreted(given)
 
 
 def own_trips(i, x, y, m):
@@ -227,13 +216,13 @@ def never_waits(i, x, y, m):
 def test_other_loops_stay_one_iteration_after_the_other(work: Callable[..., None]) -> None:
     given = case(work, [30], lambda: [table(30), table(30, 1), M])
     assert not in_strips(given)
-    same(given)
+    as_interpreted(given)
 
 
 def test_iterations_of_a_serial_space_keep_their_order() -> None:
     given = case(prefix, [30], lambda: [table(30), table(30, 1), M], execution="Serial")
     assert not in_strips(given)
-    same(given)
+    as_interpreted(given)
 
 
 def pairs(i, x, near, y, m, box):
@@ -339,7 +328,7 @@ def pair_arguments(n: int) -> list[Any]:
 def test_long_trips_fill_lanes(n: int) -> None:
     given = case(pairs, [n], lambda: pair_arguments(n))
     assert in_lanes(given)
-    same(given)
+    as_interpreted(given)
 
 
 def test_long_trips_between_short_ones() -> None:
@@ -359,7 +348,7 @@ def test_long_trips_between_short_ones() -> None:
 
     given = case(mixed, [45], lambda: pair_arguments(45))
     assert in_lanes(given)
-    same(given)
+    as_interpreted(given)
 
 
 def test_long_trips_beside_much_else() -> None:
@@ -378,7 +367,7 @@ def test_long_trips_beside_much_else() -> None:
 
     given = case(forces, [333], lambda: pair_arguments(333), "reduce")
     assert in_lanes(given)
-    same(given)
+    as_interpreted(given)
 
 
 def test_long_trips_of_views_that_overlap() -> None:
@@ -389,7 +378,7 @@ def test_long_trips_of_views_that_overlap() -> None:
 
     given = case(pairs, [64], arguments)
     assert in_lanes(given)
-    same(given)
+    as_interpreted(given)
 
 
 @pytest.mark.parametrize(
@@ -399,7 +388,7 @@ def test_long_trips_of_views_that_overlap() -> None:
 def test_what_lanes_do_not_pay_for(work: Callable[..., None]) -> None:
     given = case(work, [45], lambda: pair_arguments(45))
     assert not in_lanes(given)
-    same(given)
+    as_interpreted(given)
 
 
 def random_workunit(rng: random.Random, number: int) -> Callable[..., Any]:
@@ -447,6 +436,6 @@ def test_random_loops_compute_what_they_did() -> None:
         given = case(random_workunit(rng, number), [n], arguments)
         found += in_strips(given)
         with np.errstate(all="ignore"):
-            same(given)
+            as_interpreted(given)
         lanes += in_lanes(given)
     assert found > 12 and lanes > 2
