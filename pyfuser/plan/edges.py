@@ -221,8 +221,8 @@ def _part(call: CallShape, places: Sequence[int]) -> CallShape:
 
 
 def _rows(call: CallShape) -> tuple[_Row, ...]:
-    """The rows that a call has to do with, if it stores to one of each view, and none is far."""
-    if any(row is None for _, row in _stored(call)) or far_rows(call) is not None:
+    """The rows that a call has to do with, if it stores to one of each view."""
+    if any(row is None for _, row in _stored(call)):
         return ()
     stored = {row for _, row in _stored(call)}
     if len(stored) != len({region for region, _ in _stored(call)}):

@@ -24,7 +24,7 @@ def main(arguments: list[str] | None = None) -> int:
     if not chosen:
         parser.error(f"no mutant has {options.only!r} in its name")
     start = time.perf_counter()
-    survivors = 0
+    survivors: list[str] = []
     with tempfile.TemporaryDirectory(prefix="pyfuser-mutants-") as directory:
         laboratory = Laboratory(Path(directory))
         sick = laboratory.healthy(sorted({mutant.test for mutant in chosen}))
@@ -34,11 +34,13 @@ def main(arguments: list[str] | None = None) -> int:
         with ThreadPoolExecutor(options.workers) as pool:
             verdicts = pool.map(laboratory.judge, chosen)
             for mutant, (killer, seconds) in zip(chosen, verdicts, strict=True):
-                survivors += not killer
+                survivors += [] if killer else [mutant.name]
                 fate = f"killed by {killer}" if killer else "SURVIVES"
                 print(f"{seconds:5.1f} s  {mutant.name:<56}  {fate}", flush=True)
     seconds = time.perf_counter() - start
-    print(f"mutants {len(chosen)}, survivors {survivors}, seconds {seconds:.1f}")
+    print(f"mutants {len(chosen)}, survivors {len(survivors)}, seconds {seconds:.1f}")
+    for name in survivors:
+        print(f"SURVIVES: {name}")
     return 1 if survivors else 0
 
 

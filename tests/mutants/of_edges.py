@@ -44,10 +44,10 @@ MUTANTS = (
         f"{_PLAN}test_iterations_that_may_wait_stay_side_by_side",
     ),
     Mutant(
-        "periodic copies have a place",
+        "rows far from each other have one place",
         "plan/edges.py",
-        " or far_rows(call) is not None:",
-        ":",
+        "if not rows or rows[-1] - rows[0] > REACH:",
+        "if not rows:",
         f"{_PLAN}test_periodic_copies_end_sweeps_and_are_told",
     ),
     Mutant(

@@ -198,9 +198,10 @@ def test_edges_in_one_workunit_run_at_their_own_rows():
 def test_iterations_that_may_wait_stay_side_by_side():
     def waiting(j, x):
         k = S("k")
-        return [x[0, j] << x[1, j], loop(k, 0, 9, [x[N - 1, j] << x[N - 2, j].fetch("+", 1.0)])]
+        return [x[0, j] << x[1, j], loop(k, 0, 9, [x[N - 1, j] << x[N - 1, j].fetch("+", 1.0)])]
 
     assert not targets(trace(step(), edge(make=waiting)))
+    assert targets(trace(step(), edge((0, 1), (N - 1, N - 1))))
 
 
 def test_statements_for_one_row_keep_their_order():
