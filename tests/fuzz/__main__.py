@@ -1,4 +1,4 @@
-"""`python -m tests.fuzz --programs N --seed S --tier interpret|compiled`."""
+"""`python -m tests.fuzz --programs N --seed S --tier interpret|compiled|inexact`."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 
-from tests.fuzz.compiled import TIERS
 from tests.fuzz.features import NAMES, features
 from tests.fuzz.harness import Outcome
 from tests.fuzz.minimise import minimised, write_script
 from tests.fuzz.oracle import Rejected
 from tests.fuzz.program import Program
+from tests.fuzz.tiers import TIERS
 from tests.strategies import FOCUSES, random_program
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from typing import Any
 
 import numpy as np
@@ -23,13 +23,12 @@ from tests.fuzz import choices, deferred, oracle, wavefront
 from tests.fuzz.harness import (
     Outcome,
     bases_of,
-    check_interpreted,
     compare,
     lowered,
     names_of,
     run_unfused,
 )
-from tests.fuzz.oracle import Rejected, State
+from tests.fuzz.oracle import State
 from tests.fuzz.planning import features_of, guards, inner_loops
 from tests.fuzz.program import Base, Call, Host, Program
 from tests.fuzz.reads import WATCHED
@@ -46,30 +45,40 @@ def check_compiled(program: Program) -> Outcome:
     expected = oracle.run(program)
     workunits = lowered(program, expected[1])
     run_unfused(program, workunits, 0)  # raises Rejected for races
-    driver.FLUSHES.clear()
-    driver.PROGRAMS.clear()  # of equal traces, some with sweeps
     # What a scan writes in both passes, the oracle writes once, as one tile would.
     scans = [w for c, w in zip(program.calls, workunits, strict=True) if c.pattern == "scan"]
     once = not any(map(legality._writes_early, scans))
-    before = COUNTERS.deferred
-    with (
-        wavefront.forced_for(program.seed),
-        choices.forced_for(program.seed, once),
-        deferred.forced_for(program.seed),
-    ):
-        compare(program, expected, run_compiled(program), "compiled", exact=False)
-    waits = frozenset({"call that waits"} if COUNTERS.deferred > before else ())
-    plans = [flush.program.plan for flush in driver.FLUSHES]
-    groups = [group.calls for plan in plans for group in plan.groups]
+    found, outcome = run_forced(program, once)
+    compare(program, expected, found, "compiled", exact=False)
     if program.seed % _THREADED == 0:
         for found in in_threads(program):
             compare(program, expected, found, "compiled, in two threads", exact=False)
+    return outcome
+
+
+def run_forced(program: Program, small_tiles: bool) -> tuple[State, Outcome]:
+    """What the program computes, fused by choices that its seed makes, and what was fused.
+
+    small_tiles: whether scans have several tiles.
+    """
+    driver.FLUSHES.clear()
+    driver.PROGRAMS.clear()  # of equal traces, some with sweeps
+    before = COUNTERS.deferred
+    with (
+        wavefront.forced_for(program.seed),
+        choices.forced_for(program.seed, small_tiles),
+        deferred.forced_for(program.seed),
+    ):
+        found = run_compiled(program)
+    waits = frozenset({"call that waits"} if COUNTERS.deferred > before else ())
+    plans = [flush.program.plan for flush in driver.FLUSHES]
+    groups = [group.calls for plan in plans for group in plan.groups]
     launches = [launch for flush in driver.FLUSHES for launch in flush.program.launches]
-    with choices.forced_for(program.seed, once):
+    with choices.forced_for(program.seed, small_tiles):
         printed = _printed(launch.launchable.spec for launch in launches)
     for flush in driver.FLUSHES:
         printed |= guards(flush.program.trace, flush.program.plan)
-    return Outcome(len(program.calls), groups, features_of(plans) | printed | waits)
+    return found, Outcome(len(program.calls), groups, features_of(plans) | printed | waits)
 
 
 def _printed(specs: Iterable[KernelSpec | SweepSpec]) -> frozenset[str]:
@@ -116,7 +125,7 @@ def in_threads(program: Program) -> list[State]:
     return found
 
 
-def run_compiled(program: Program) -> State:
+def run_compiled(program: Program, fused: bool = True) -> State:
     """The program as a user would run it."""
     import pykokkos as pk  # the embedded one, once pyfuser is imported
 
@@ -125,7 +134,7 @@ def run_compiled(program: Program) -> State:
     temporary = {base.name for base in program.bases if base.temporary}
     results: list[Any] = []
     functions = iter(oracle.functions(program, pk))
-    with pyfuser.fusing(), ExitStack() as blocks:
+    with pyfuser.fusing() if fused else nullcontext(), ExitStack() as blocks:
         mode = ""
         for n, step in enumerate(program.steps):
             wanted = "" if isinstance(step, Host) else step.mode
@@ -195,11 +204,3 @@ def _storage(pk: Any, program: Program, base: Base, values: Any) -> Any:
     if not base.temporary:
         view[...] = values
     return view
-
-
-TIERS: dict[str, Callable[[Program], Outcome]] = {
-    "interpret": check_interpreted,
-    "compiled": check_compiled,
-}
-
-__all__ = ["TIERS", "Rejected", "check_compiled"]

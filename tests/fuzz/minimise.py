@@ -14,7 +14,7 @@ _SCRIPT = '''"""A program on which two runs disagree; found by `python -m tests.
 {reason}
 """
 
-from tests.fuzz.compiled import TIERS
+from tests.fuzz.tiers import TIERS
 from tests.fuzz.program import Base, Call, Host, Program, Statement
 
 PROGRAM = {program!r}

@@ -19,6 +19,9 @@ Array = np.ndarray[Any, Any]
 State = tuple[dict[str, Array], list[Any]]
 
 
+_SPECIAL = 4  # one inexact program in so many has infinities
+
+
 class Rejected(Exception):
     """The program cannot be judged: it races, overflows or leaves its arrays."""
 
@@ -79,19 +82,22 @@ def _compiled(text: str, name: str) -> CodeType:
 def arrays(program: Program) -> dict[str, Array]:
     """The base arrays before the program: quarters in [-4, 4], integers below 8, or bools.
 
-    Temporaries are zero, as a new View is.
+    Temporaries are zero, as a new View is. In inexact programs floats are any in [-4, 4], and in
+    some of these programs a few are infinite, no numbers, or too small to be normal.
     """
-    initial = _initial(program.bases, program.seed)
+    initial = _initial(program.bases, program.seed, program.inexact)
     return {base.name: array.copy() for base, array in zip(program.bases, initial, strict=True)}
 
 
 @lru_cache(maxsize=2)
-def _initial(bases: tuple[Base, ...], seed: int) -> tuple[Array, ...]:
+def _initial(bases: tuple[Base, ...], seed: int, inexact: bool) -> tuple[Array, ...]:
     rng = np.random.default_rng(seed)
     result = []
     for base in bases:
         if base.temporary:
             values = np.zeros(base.shape)
+        elif base.dtype.startswith("float") and inexact:
+            values = _any_floats(rng, base.shape, 0.02 if seed % _SPECIAL == 0 else 0.0)
         elif base.dtype.startswith("float"):
             values = rng.integers(-16, 17, base.shape) / 4
         elif base.dtype.startswith("complex"):
@@ -100,6 +106,11 @@ def _initial(bases: tuple[Base, ...], seed: int) -> tuple[Array, ...]:
             values = rng.integers(0, 2 if base.dtype == "bool" else 8, base.shape)
         result.append(values.astype(base.dtype))
     return tuple(result)
+
+
+def _any_floats(rng: np.random.Generator, shape: tuple[int, ...], special: float) -> Array:
+    few = rng.choice([np.nan, np.inf, -np.inf, -0.0, 1e-310, -1e-42], shape)
+    return np.where(rng.random(shape) < special, few, rng.uniform(-4, 4, shape))
 
 
 def points(call: Call, end: tuple[int, ...], seed: int) -> list[tuple[int, ...]]:

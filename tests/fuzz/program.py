@@ -107,11 +107,12 @@ Step = Call | Host
 
 @dataclass(frozen=True)
 class Program:
-    """Steps in order over base arrays."""
+    """Steps in order over base arrays. inexact: their floats have full mantissas (see `oracle`)."""
 
     bases: tuple[Base, ...]
     steps: tuple[Step, ...]
     seed: int = 0
+    inexact: bool = False
 
     @property
     def calls(self) -> tuple[Call, ...]:

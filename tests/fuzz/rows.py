@@ -53,6 +53,8 @@ class RowMaker:
     def element(self, sink: str, source: str, row: str) -> Call:
         """sink at an element, from source there (or beside it) and the element's row."""
         rng, c = self.rng, self.columns
+        if not self.flat and rng.random() < 0.4:
+            return self.written_out(sink, source, row)
         if not self.flat:
             at, beside = "[i, j]", f"[i, {rng.randint(0, c - 1)}]"
             if rng.random() < 0.15:
@@ -79,6 +81,17 @@ class RowMaker:
         return Call("for", begin, end, body, (("x", sink), ("y", source), ("z", row)), scalars)
 
     # ----------------------------------------------------------------- a row an iteration
+
+    def written_out(self, sink: str, source: str, row: str) -> Call:
+        """The elements of a row one after the other, as people write pairs and triples."""
+        rng, c = self.rng, self.columns
+        form = rng.choice(("y[i, {}] + z[i]", "0.5 * y[i, {}]", "z[i] - 3.0 * y[i, {}]"))
+        order = rng.sample(range(c), c) if rng.random() < 0.2 else range(c)
+        body = tuple(Statement(f"x[i, {k}] = {form.format(k)}") for k in order)
+        if rng.random() < 0.2:
+            body = body[: rng.randint(1, c)]
+        views = (("x", sink), ("y", source), ("z", row))
+        return Call("for", (0,), (self.rows,), body, views)
 
     def cell(self, column: str) -> str:
         return f"x[i * s0 + {column}]" if self.flat else f"x[i, {column}]"

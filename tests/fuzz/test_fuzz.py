@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from pyfuser.codegen import cpp, cpp_scan
+from pyfuser.engine import compiler
 from pyfuser.plan import coarsening, hulls
 from pyfuser.plan.plan import SCAN_TILE, Group, Plan
 from pyfuser.settings import SETTINGS
-from tests.fuzz import choices, compiled, harness
+from tests.fuzz import choices, compiled, harness, inexact
 from tests.fuzz.__main__ import campaign, same_failure
 from tests.fuzz.minimise import minimised, write_script
-from tests.fuzz.program import Program
+from tests.fuzz.program import Base, Call, Program, Statement
 from tests.strategies import random_program
 
 PROGRAMS = 200
@@ -40,6 +41,41 @@ def test_compiled_programs_compute_what_python_computes() -> None:
     totals = campaign(range(COMPILED_PROGRAMS), compiled.check_compiled, _raise)
     assert totals.failed == 0
     assert totals.calls > 0
+
+
+@pytest.mark.skipif(shutil.which(SETTINGS.compiler) is None, reason="needs a C++ compiler")
+def test_fused_programs_have_the_bits_that_they_have_unfused() -> None:
+    totals = campaign(range(COMPILED_PROGRAMS), inexact.check_inexact, _raise)
+    assert totals.failed == 0 and totals.rejected < COMPILED_PROGRAMS / 2
+
+
+@pytest.mark.skipif(shutil.which(SETTINGS.compiler) is None, reason="needs a C++ compiler")
+def test_a_product_that_is_not_rounded_shows_in_inexact_numbers_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bases = tuple(Base(name, (999,), "float64", name == "T") for name in "ABCDT")
+    product = Statement("x[i] = {}", (("({} * {})", ("y[i]",), ("z[i]",)),))
+    total = Statement("x[i] = {}", (("({} + {})", ("y[i]",), ("z[i]",)),))
+    calls = [
+        Call("for", (0,), (999,), (body,), tuple(zip("xyz", names, strict=True)))
+        for body, names in ((product, "TAB"), (total, "CTD"))
+    ]
+    program = Program(bases, tuple(calls), seed=2)
+    assert inexact.check_inexact(program).fused == 2
+    monkeypatch.setattr(choices, "_launchables", {True: {}, False: {}})  # compile it again
+    flags = compiler.flags
+    with monkeypatch.context() as patch:
+        patch.setattr(compiler, "flags", lambda _: flags(True))
+        compiled.check_compiled(program)
+
+    def contracted(program: Program, small_tiles: bool) -> Any:
+        with monkeypatch.context() as patch:
+            patch.setattr(compiler, "flags", lambda _: flags(True))
+            return compiled.run_forced(program, small_tiles)
+
+    monkeypatch.setattr(inexact, "run_forced", contracted)
+    with pytest.raises(harness.Mismatch):
+        inexact.check_inexact(program)
 
 
 def test_compiled_scans_have_small_tiles() -> None:

@@ -6,15 +6,18 @@ is imported.
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import re
 import shutil
-import subprocess
+import signal
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
+
+import pytest
 
 from tests.mutants.mutant import Mutant
 
@@ -23,6 +26,9 @@ ROOT = Path(__file__).resolve().parents[2]
 SUITE = ("transform", "analysis", "plan", "soundness", "fuzz")
 TIME_LIMIT = 300  # seconds for one command: some mutants make endless loops
 _NOTHING_RAN = (4, 5)  # pytest's statuses if there is no such test
+_PRELOADED = ("pytest", "numpy", "islpy", "hypothesis")
+_PROCESSES = multiprocessing.get_context("forkserver")
+_PROCESSES.set_forkserver_preload(list(_PRELOADED))
 
 
 class Verdict(NamedTuple):
@@ -51,9 +57,10 @@ class Laboratory:
         """Run the test that should kill a mutant, then (thorough) all that could."""
         start = time.perf_counter()
         place = self._directory / re.sub(r"\W+", "-", mutant.name)
-        shutil.copytree(self._clean, place)
+        shutil.copytree(self._clean, place, copy_function=os.link)
         file = place / "pyfuser" / mutant.file
         text = mutant.applied(file.read_text(encoding="utf-8"))
+        file.unlink()  # this name, not the file that others have, too
         file.write_text(text, encoding="utf-8")
         killer = _first_failure(place, [mutant.test])
         if thorough and not killer:
@@ -64,23 +71,36 @@ class Laboratory:
 
 def _first_failure(place: Path, tests: Sequence[str]) -> str:
     """The first of the tests (below tests/) that fails there; empty if all pass."""
-    options = ("-x", "-q", "--tb=no", "-p", "no:cacheprovider")
-    without_plugins = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # to load them takes a second
-    try:
-        result = subprocess.run(
-            [sys.executable, "-m", "pytest", *options, *(f"tests/{test}" for test in tests)],
-            cwd=place,
-            env={**os.environ, **without_plugins, "PYTHONPATH": str(place)},
-            capture_output=True,
-            text=True,
-            timeout=TIME_LIMIT,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
+    printed = place / "printed.txt"
+    process = _PROCESSES.Process(target=_test, args=(place, tests, printed))
+    process.start()
+    process.join(TIME_LIMIT)
+    if process.exitcode is None:
+        os.killpg(process.pid or 0, signal.SIGKILL)
+        process.join()
         return f"the limit of {TIME_LIMIT} seconds"
-    if not result.returncode:
+    if not process.exitcode:
         return ""
-    if result.returncode in _NOTHING_RAN:
-        raise ValueError(f"no such test: {' '.join(tests)}\n{result.stdout}")
-    failed = re.search(r"^(?:FAILED|ERROR) tests/(\S+)", result.stdout, re.MULTILINE)
-    return failed[1] if failed else result.stdout.strip().rpartition("\n")[2] or "a crash"
+    output = printed.read_text(encoding="utf-8", errors="replace")
+    if process.exitcode in _NOTHING_RAN:
+        raise ValueError(f"no such test: {' '.join(tests)}\n{output}")
+    failed = re.search(r"^(?:FAILED|ERROR) tests/(\S+)", output, re.MULTILINE)
+    return failed[1] if failed else output.strip().rpartition("\n")[2] or "a crash"
+
+
+def _test(place: Path, tests: Sequence[str], printed: Path) -> None:
+    """Run tests in this process, which has loaded nothing yet but `_PRELOADED`, and end it."""
+    os.setsid()  # so that it can be killed with all that it starts
+    os.chdir(place)
+    os.environ["PYTHONPATH"] = str(place)  # for processes that tests start
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # to load them takes a second
+    sys.path.insert(0, str(place))
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("tests", "pyfuser")]:
+        del sys.modules[name]  # those of the working tree
+    with printed.open("wb") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    options = ("-x", "-q", "--tb=no", "-p", "no:cacheprovider")
+    status = pytest.main([*options, *(f"tests/{test}" for test in tests)])
+    sys.stdout.flush()
+    os._exit(status)  # whatever threads are left

@@ -1,0 +1,93 @@
+"""The inexact tier: compiled programs on numbers with full mantissas, fused against unfused.
+
+The oracle computes in its own types, so the other tiers keep to numbers that every type holds
+exactly, and to sums that are the same in any order. Here nothing is rounded away, and what is
+promised is compared: fused, a program has the bits that it has unfused. Half of the programs
+compute in double precision what goes through views of single precision.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tests.fuzz import oracle
+from tests.fuzz.compiled import run_compiled, run_forced
+from tests.fuzz.harness import Mismatch, Outcome, lowered, run_unfused
+from tests.fuzz.oracle import Rejected, State
+from tests.fuzz.program import Base, Call, Expr, Program, Statement, Step
+
+_WHOLE = re.compile(r"math\.fmod\(pk\.floor\(\{\}\), 64\.0\)")
+
+
+def check_inexact(program: Program) -> Outcome:
+    """Compare the compiled program with itself unfused: needs a C++ compiler.
+
+    Raises Rejected for programs that race, and for float values that become indices or are added
+    by atomic updates; Mismatch where bits differ (but those of one NaN and another).
+    """
+    expected = oracle.run(program)
+    program = replace(
+        program,
+        inexact=True,
+        bases=tuple(map(_shorter, program.bases) if program.seed % 2 else program.bases),
+        steps=tuple(map(_step, program.steps)),
+    )
+    workunits = lowered(program, expected[1])
+    try:
+        run_unfused(program, workunits, 0)  # raises Rejected for races
+    except (ArithmeticError, ValueError, IndexError) as error:
+        raise Rejected(f"{type(error).__name__}: {error}") from None
+    alone = run_compiled(replace(program, steps=tuple(map(_alone, program.steps))), fused=False)
+    fused, outcome = run_forced(program, small_tiles=False)  # tiles decide the bits of scans
+    _compare(program, alone, fused)
+    return outcome
+
+
+def _shorter(base: Base) -> Base:
+    short = base.dtype == "float64" and (base.temporary or ord(base.name) % 2)
+    return replace(base, dtype="float32") if short else base
+
+
+def _step(step: Step) -> Step:
+    if not isinstance(step, Call):
+        return step
+    text = step.source("")
+    if "atomic" in text or "int(" in text:
+        raise Rejected("values in an order of their own, or as indices")
+    return replace(step, body=tuple(map(_statement, step.body)))
+
+
+def _alone(step: Step) -> Step:
+    return replace(step, mode="") if isinstance(step, Call) else step
+
+
+def _statement(statement: Statement) -> Statement:
+    return replace(
+        statement,
+        template=_WHOLE.sub("({})", statement.template),
+        parts=tuple(map(_expr, statement.parts)),
+        bodies=tuple(tuple(map(_statement, body)) for body in statement.bodies),
+    )
+
+
+def _expr(expr: Expr) -> Expr:
+    return _WHOLE.sub("({})", expr[0]), *map(_expr, expr[1:])
+
+
+def _compare(program: Program, alone: State, fused: State) -> None:
+    """Raise Mismatch where a non-temporary array or a result differs."""
+    pairs: list[tuple[str, Any, Any]] = [
+        (base.name, alone[0][base.name], fused[0][base.name])
+        for base in program.bases
+        if not base.temporary
+    ]
+    pairs += [(f"result {n}", *pair) for n, pair in enumerate(zip(alone[1], fused[1], strict=True))]
+    for name, left, right in pairs:
+        if left is None and right is None:
+            continue
+        if not np.array_equal(np.asarray(left), np.asarray(right), equal_nan=True):
+            raise Mismatch(f"inexact: {name} differs\nunfused {left!r}\nfused {right!r}")
