@@ -286,6 +286,34 @@ def test_compare_reports_results_that_differ(
     assert "fused and unfused results differ by" in capsys.readouterr().err
 
 
+def test_compare_shows_what_it_has_when_it_is_interrupted(
+    program: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    second = program.with_name("second.py")
+    second.write_text(PROGRAM)
+
+    def measure(path: Path, *rest: object) -> Result:
+        if path == interrupted:
+            raise KeyboardInterrupt
+        return real(path, *rest)  # type: ignore[arg-type]
+
+    real, written = command.measure, tmp_path / "results" / "so-far.json"
+    monkeypatch.setattr(command, "measure", measure)
+    options = ["--size", "small", "--repeat", "1", "--json", str(written)]
+    interrupted = second
+    assert main(["compare", str(program), str(second), *options]) == command.INTERRUPTED
+    said = capsys.readouterr()
+    assert "doubles" in said.out and "interrupted in second" in said.err
+    assert "1 of 2: doubles" in said.err
+    assert [made["name"] for made in json.loads(written.read_text())["programs"]] == ["doubles"]
+    interrupted = program
+    assert main(["compare", str(program), str(second), *options]) == command.INTERRUPTED
+    assert "interrupted in doubles" in capsys.readouterr().err
+
+
 def test_explain(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", str(program)]) == 0
     text = capsys.readouterr().out

@@ -6,7 +6,7 @@ import argparse
 import json
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,9 @@ from pyfuser.compare.measure import Options, Result, measure, steps
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+INTERRUPTED = 130
+"""The exit status of what Ctrl-C ended."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -77,12 +80,19 @@ def run(arguments: argparse.Namespace) -> int:
     programs = [path for path in arguments.programs if path not in others]
     if not programs:
         return failed
-    results = measure_all(programs, options)
+    results: list[Result] = []
+    try:
+        for result in measured(programs, options):
+            results.append(result)
+            if arguments.json is not None:  # all so far: the rest may take long
+                _write(report.as_json(results, options), arguments.json)
+    except KeyboardInterrupt:
+        print(f"pyfuser: interrupted in {programs[len(results)].stem}", file=sys.stderr)
+        if not results:
+            return INTERRUPTED
+        failed = INTERRUPTED
     console.print(report.table(results))
     if arguments.json is not None:
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(report.as_json(results, options), indent=1)
-        arguments.json.write_text(text + "\n", encoding="utf-8")
         print(f"wrote {arguments.json}")
     if arguments.plot is not None:
         try:
@@ -107,9 +117,14 @@ def _compare_scripts(
     console.print(scripts.table(results))
     if arguments.json is not None and len(paths) == len(arguments.programs):
         found = {"machine": machine.describe(), "scripts": [result.as_json() for result in results]}
-        arguments.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        _write(found, arguments.json)
         print(f"wrote {arguments.json}")
     return int(any(result.difference is not None for result in results))
+
+
+def _write(found: object, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 def exit_code(results: Sequence[Result]) -> int:
@@ -121,21 +136,23 @@ def exit_code(results: Sequence[Result]) -> int:
     return 0 if all(result.correct for result in results) else 1
 
 
-def measure_all(programs: Sequence[Path], options: Options) -> list[Result]:
-    """Measure program after program behind a progress bar."""
+def measured(programs: Sequence[Path], options: Options) -> Iterator[Result]:
+    """Measure program after program behind a progress bar; in a log, with a line for each."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = TextColumn("{task.description:<40}"), BarColumn(), MofNCompleteColumn()
     console = Console(stderr=True)
-    results = []
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
         task = progress.add_task("", total=len(programs) * steps(options))
-        for program in programs:
+        for number, program in enumerate(programs, 1):
 
             def advance(what: str, name: str = program.stem) -> None:
                 progress.update(task, advance=1, description=f"{name}: {what}", refresh=True)
 
             progress.update(task, description=f"{program.stem}: setting up", refresh=True)
-            results.append(measure(program, options, advance))
-    return results
+            result = measure(program, options, advance)
+            if not console.is_terminal and len(programs) > 1:
+                said = f"{number} of {len(programs)}: {program.stem} {result.speedup:.2f}x"
+                print(said, file=sys.stderr, flush=True)
+            yield result
