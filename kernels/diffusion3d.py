@@ -1,14 +1,14 @@
 """Diffusion in 3-D: heat in a ceramic block that conducts better where it is hot.
 
 Source: the forward-time centred-space scheme in conservative form, with a conductivity that grows
-linearly with temperature, as in H. Carslaw and J. Jaeger, "Conduction of Heat in Solids", ch. 1;
-means of two cells' conductivities act at their face. The block's surface keeps its temperature.
-Upstream PyKokkos (November 2025) takes an MDRangePolicy in workloads only, not with standalone
-workunits, hence UPSTREAM = False; its Debug space and PyFuser's engine run this program.
+linearly with temperature, see H. Carslaw and J. Jaeger, "Conduction of Heat in Solids", ch. 1; at a
+face acts the mean of two cells' conductivities. The block's surface keeps its temperature. Upstream
+PyKokkos (November 2025) takes an MDRangePolicy in workloads only, not with standalone workunits,
+hence UPSTREAM = False; its Debug space and PyFuser's engine run this program.
 
-One run makes STEPS steps of 3 launches and 1 reduction. Unfused, a step moves 8 doubles (64 bytes)
-a cell: conductivity 2, flow 3, advance 3. Fused, each flow computes the seven conductivities that it
-reads, and a step moves 2 doubles, the temperatures now and next.
+One run makes STEPS steps of 3 launches, and 1 reduction. Unfused, a step moves 8 doubles (64 bytes)
+a cell: conductivity 2, flow 3, advance 3. Fused, each cell's flow computes the seven conductivities
+that it reads, and a step moves 2 doubles: the temperatures now and next.
 """
 
 import argparse

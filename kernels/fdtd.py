@@ -1,7 +1,7 @@
 """FDTD: an antenna radiates in a 2-D room with a lens of glass and walls of foam.
 
-Source: K. Yee's scheme (1966), see A. Taflove and S. Hagness, "Computational Electrodynamics", ch. 3:
-E_z stands at the nodes of a grid, H_x and H_y on the edges between, and the electric and the
+Source: K. Yee's scheme (1966), see A. Taflove and S. Hagness, "Computational Electrodynamics", ch.
+3: E_z stands at the nodes of a grid, H_x and H_y on the edges between, and the electric and the
 magnetic field take turns. In a layer along the rim every step damps all fields a little, so that
 hardly anything comes back from the conductor behind it, where E_z is zero. Upstream PyKokkos
 (November 2025) takes an MDRangePolicy in workloads only, not with standalone workunits, hence
@@ -81,7 +81,7 @@ def energy(
 
 @dataclass
 class State:
-    """The fields, the Courant number over the permittivity, and what the layer leaves of a field."""
+    """The fields, the Courant number over the permittivity, and what the layer leaves of fields."""
 
     size: int
     ez: pk.View
