@@ -241,11 +241,19 @@ def _stored(call: CallShape) -> list[tuple[RegionShape, _Row | None]]:
 
 
 def _row_of(call: CallShape, access: Access) -> _Row | None:
-    """The row that an access is always in."""
+    """The row that an access is always in; indices of one value, as in [7, 8), are that value."""
     region = region_of(call, access)
     axis = _outermost(region)
     index = access.relation.indices[axis]
-    return None if index is None or index.terms else _Row(region, axis, index.constant)
+    if index is None:
+        return None
+    begin, end, _ = call.space
+    row = index.constant
+    for variable, factor in index.terms:
+        if variable >= len(begin) or end[variable] - begin[variable] != 1:
+            return None
+        row += factor * begin[variable]
+    return _Row(region, axis, row)
 
 
 @lru_cache(maxsize=1024)

@@ -186,10 +186,20 @@ class BoundaryMaker:
         return self.over((self.set_column(),), self.rows)
 
     def corner(self) -> Call:
+        if self.rng.random() < 0.4:
+            return self.cell()
         row, column = self.rng.choice((0, self.rows - 1)), self.rng.choice((0, self.columns - 1))
         beside = (row + 1 if row == 0 else row - 1), (column + 1 if column == 0 else column - 1)
         value = (f"0.5 * (y[{row}, {beside[1]}] + y[{beside[0]}, {column}])",)
         return self.call((0,), (1,), (Statement(f"y[{row}, {column}] = {{}}", (value,)),))
+
+    def cell(self) -> Call:
+        """A source of one cell, whose row is the index of the one iteration and a constant."""
+        rng = self.rng
+        begin, row = rng.randint(0, self.rows - 1), rng.randint(0, self.rows - 1)
+        at = f"{_shifted('i', row - begin)}, {rng.randint(0, self.columns - 1)}"
+        op = "=" if rng.random() < 0.3 else "+="
+        return self.call((begin,), (begin + 1,), (Statement(f"y[{at}] {op} {{}}", (("s1",),)),))
 
     def several(self) -> Call:
         """Some edges in one workunit, perhaps with a local that both use."""

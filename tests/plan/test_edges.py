@@ -155,6 +155,20 @@ def test_periodic_columns_sweep():
     assert sweeps_of(*steps(column(0, M - 2), column(M - 1, 1)))[1] == [9]
 
 
+def test_an_index_of_one_value_is_a_row():
+    """A source of one cell: `x[row + i, column]` over [0, 1)."""
+
+    def source(begin, end):
+        i, x, row = S("i"), View("x", 2), S("row")
+        unit = workunit("source", [i], [x, row], [x[row + i, 70] << x[row + i, 70] + 1.0])
+        return call(unit, Space((begin,), (end,)), V, known(900, row.sym.dtype))
+
+    calls = steps(source(3, 4))
+    plan, swept = sweeps_of(*calls)
+    assert swept == [6] and plan.placed[0] == Placed(1, (903,))
+    assert not targets(trace(step(), source(3, 5)))
+
+
 def test_rows_that_data_decides_have_no_place():
     q = region(2, 8)
     i, x, y = S("i"), View("x", 2), View("q")
