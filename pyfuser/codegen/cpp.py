@@ -33,12 +33,15 @@ from pyfuser.codegen import (
     cpp_scratch,
     cpp_stream,
     cpp_sweep,
+    inline_maths,
     scalar_maths,
     vector_maths,
 )
 from pyfuser.codegen.cpp_context import NO_MEMORY, OUTSIDE, Context, Slot, abi
 from pyfuser.codegen.spec import KernelSpec, SweepSpec
 from pyfuser.ir.dtypes import DType
+from pyfuser.ir.nodes import Call, For, While
+from pyfuser.ir.visit import all_expressions, statements
 
 __all__ = ["NO_MEMORY", "OUTSIDE", "Slot", "abi", "emit"]
 
@@ -66,6 +69,22 @@ def _summing(context: Context) -> Context:
     return context
 
 
+def _doubled(contexts: Sequence[Context]) -> bool:
+    """Whether exp and log may take two vectors at a time, see `inline_maths.prelude`.
+
+    Where they may stand in a loop of few trips, these would be trips of its remainder. Loops over
+    4-byte elements take two vectors of doubles anyway, without converting exponents.
+    """
+    if len(contexts) > 1 or contexts[0].spec.rank > 1:
+        return False
+    unit = contexts[0].spec.workunit
+    if any(param.rank and param.sym.dtype.size < 8 for param in unit.params):
+        return False
+    loops = (stmt for stmt in statements(unit.body) if isinstance(stmt, (For, While)))
+    called = (expr for loop in loops for expr in all_expressions(loop.body))
+    return not any(isinstance(e, Call) and e.name in inline_maths.NAMES for e in called)
+
+
 def _preamble(title: str, contexts: Sequence[Context], code: str) -> str:
     """The includes and helpers that the code uses."""
     features = set[str]().union(*(context.expressions.features for context in contexts))
@@ -73,7 +92,8 @@ def _preamble(title: str, contexts: Sequence[Context], code: str) -> str:
         *(context.expressions.functions for context in contexts)
     )
     vector = frozenset(f for f in functions if vector_maths.covered(*f))
-    maths = [scalar_maths.prelude(functions - vector), vector_maths.prelude(vector)]
+    inlined = vector_maths.prelude(vector, _doubled(contexts))
+    maths = [scalar_maths.prelude(functions - vector), inlined]
     uses_complex = "pf_complex" in "".join([code, *maths])
     code = "".join([code, *maths, cpp_prelude.COMPLEX if uses_complex else ""])
     title = " ".join(title.split()) or "kernel"

@@ -37,6 +37,20 @@ static inline double pf_from_word(int64_t bits) {
 }
 """
 
+_DIGITS = """\
+// What exponents are computed in. A loop with 4-byte numbers takes two vectors of doubles at a
+// time, whose operations alternate: steps of the polynomials wait for those before, and overlap.
+#if {doubled} && !defined(__AVX512F__)
+typedef uint32_t pf_digits;
+#else
+typedef uint64_t pf_digits;
+#endif
+static inline double pf_number(uint32_t k) {{ return (double)(int32_t)k; }}
+static inline double pf_number(uint64_t k) {{  // few processors convert 8-byte numbers in vectors
+    return pf_from_word((int64_t)k + 0x4338000000000000) - 0x1.8p52;
+}}
+"""
+
 _EXP_TERMS = (
     "0x1.af632b908f96ap-26",
     "0x1.289186067fbb6p-22",
@@ -75,20 +89,22 @@ _LOG_TERMS = (
 _EXP = """\
 // e^x = 2^k e^r. The factor comes in two halves, as 2^k alone can be out of range where e^x is not.
 static inline double pf_exp_f64(double x) {{
-    const bool none = x < -746.0;  // a product that underflows takes a hundred cycles
-    const double y = pf_select(none, 0.0, x), in_range = pf_select(y > 710.0, 710.0, y);
     const double shift = 0x1.8p52;  // beside it a double has no fraction
-    const double shifted = __builtin_fma(in_range, 0x1.71547652b82fep+0, shift);
+    const double shifted = __builtin_fma(x, 0x1.71547652b82fep+0, shift);
     const double whole = shifted - shift;
-    const int64_t k = pf_word_of(shifted) - pf_word_of(shift), half = k >> 1;
-    double r = __builtin_fma(whole, -0x1.62e42fefa39efp-1, in_range);
+    double r = __builtin_fma(whole, -0x1.62e42fefa39efp-1, x);
     r = __builtin_fma(whole, -0x1.abc9e3b39803fp-56, r);
     double q = {first};
 {terms}
+    // Arguments out of range are replaced here, beside the long way to the power and not before it.
+    const bool low = x < -746.0, high = x > 710.0;
+    const double beyond = pf_select(low, 0.0, __builtin_inf());
     const double power = 1.0 + __builtin_fma(pf_rounded(r * r), q, r);
-    const double low = pf_from_word((half + 1023) << 52);
-    const double high = pf_from_word((k - half + 1023) << 52);
-    return pf_select(none, 0.0, power * low * high);
+    const double factor = pf_select(low | high, 0.0, power);  // what underflows takes 100 cycles
+    const pf_digits k = (pf_digits)(pf_word_of(shifted) - pf_word_of(shift)) + 2048, half = k >> 1;
+    const double first = pf_from_word((int64_t)(half - 1) << 52);
+    const double second = pf_from_word((int64_t)(k - half - 1) << 52);
+    return pf_select(low | high, beyond, factor * first * second);
 }}
 """
 
@@ -110,19 +126,21 @@ _LOG = """\
 static inline double pf_log_f64(double x) {{
     const bool tiny = x < 0x1p-1022;
     const double y = pf_select(tiny, x * 0x1p54, x);
-    const int64_t bits = pf_word_of(y), k = (bits - 0x3fe6a09e667f3bcd) >> 52;
-    const double whole = pf_from_word(k + 0x4338000000000000) - 0x1.8p52;  // k as a double
+    const int64_t root = 0x3fe6a09e667f3bcd;
+    const uint64_t above = (uint64_t)(pf_word_of(y) - root) + (1024ull << 52);
+    const pf_digits k = (pf_digits)(above >> 32) >> 20;  // and 1024
+    const double whole = pf_number(k) - 1024.0;
     const double scale = pf_select(tiny, whole - 54.0, whole);
-    const double f = pf_from_word(bits - (k << 52)) - 1.0, s = f / (2.0 + f);
-    const double z = pf_rounded(s * s), half = pf_rounded(0.5 * f * f);
+    const double f = pf_from_word((int64_t)(above & 0xfffffffffffff) + root) - 1.0;
+    const double s = f / (2.0 + f), z = pf_rounded(s * s), half = pf_rounded(0.5 * f * f);
     double q = {first};
 {terms}
     const double rest = pf_rounded(s * __builtin_fma(q, z, half));
     const double low = __builtin_fma(scale, 0x1.abc9e3b39803fp-56, rest);
     const double value = __builtin_fma(scale, 0x1.62e42fefa39efp-1, f - (half - low));
-    const double other = pf_select(x < 0.0, -__builtin_nan(""), x + x);
-    const double special = pf_select(x == 0.0, -__builtin_inf(), other);
-    return pf_select((x > 0.0) & (x < __builtin_inf()), value, special);
+    const double positive = pf_select(x < __builtin_inf(), value, x + x);
+    const double other = pf_select(x == 0.0, -__builtin_inf(), -__builtin_nan(""));
+    return pf_select(x <= 0.0, other, positive);
 }}
 """
 
@@ -141,11 +159,15 @@ _DEFINITIONS = {
 FUNCTIONS = frozenset(_DEFINITIONS)
 """The functions that are computed here, each for arguments of a dtype."""
 
+NAMES = frozenset(name for name, _ in FUNCTIONS)
 
-def prelude(functions: frozenset[tuple[str, DType]]) -> str:
+
+def prelude(functions: frozenset[tuple[str, DType]], doubled: bool) -> str:
     """C++ definitions of `pf_<name>_f64` and `pf_<name>_f32` for some of FUNCTIONS.
 
+    `doubled`: in loops of doubles alone they take two vectors at a time, which changes no bit. It
+    is for long loops: fewer trips than two vectors have lanes take up to twice as long.
     Needs <stdint.h>, a processor with fma, `cpp_prelude.ROUNDED`, and `pf_select` of doubles.
     """
     wanted = [text for function, text in _DEFINITIONS.items() if function in functions]
-    return "".join([_BITS, *wanted]) if wanted else ""
+    return "".join([_BITS, _DIGITS.format(doubled=int(doubled)), *wanted]) if wanted else ""

@@ -142,11 +142,12 @@ def covered(name: str, dtype: DType) -> bool:
     return bool(function.c_name) and all(hasattr(library, prefix + symbol) for prefix in prefixes)
 
 
-def prelude(functions: frozenset[tuple[str, DType]]) -> str:
+def prelude(functions: frozenset[tuple[str, DType]], doubled: bool = False) -> str:
     """C++ definitions of `pf_<name>_f64` and `pf_<name>_f32` for covered functions.
 
     Also of `pf_select(condition, a, b)` for their dtypes: g++ does not vectorise a loop with a call
     in one arm of a conditional expression, but these functions may be called for nothing.
+    `doubled`: see `inline_maths.prelude`.
     Needs <stdint.h>, -march=native, and `cpp_prelude.ROUNDED` where "pf_rounded" is in the text;
     compilers other than g++ make scalar calls of it.
     """
@@ -155,7 +156,11 @@ def prelude(functions: frozenset[tuple[str, DType]]) -> str:
     inline = functions & inline_maths.FUNCTIONS
     dtypes = {dtype for _, dtype in functions} | ({DType.FLOAT64} if inline else set())
     selects = [_SELECT.format(**_FORMATS[d]) for d in sorted(dtypes, key=lambda d: d.value)]
-    return "".join(selects) + inline_maths.prelude(inline) + _library_calls(functions - inline)
+    return (
+        "".join(selects)
+        + inline_maths.prelude(inline, doubled)
+        + _library_calls(functions - inline)
+    )
 
 
 def _library_calls(functions: frozenset[tuple[str, DType]]) -> str:

@@ -213,6 +213,47 @@ def test_maths_come_from_vectors_where_there_are_any(monkeypatch: pytest.MonkeyP
     assert '__asm__("exp")' not in vector
 
 
+def exponential(i, x, y):
+    x[i] = math.exp(x[i]) + y[i]
+
+
+def exponentials(i, x, y):
+    for k in range(4):
+        x[i] += math.exp(y[k])
+
+
+def exponential_beside_a_loop(i, x, y):
+    for k in range(4):
+        x[i] += y[k]
+    x[i] = math.exp(x[i])
+
+
+def exponential_of_a_table(i, j, x, y):
+    x[i] = math.exp(y[j])
+
+
+@pytest.mark.parametrize(
+    ("function", "elements", "doubled"),
+    [
+        (exponential, DType.FLOAT64, 1),
+        (exponential, DType.INT64, 1),
+        (exponential_beside_a_loop, DType.FLOAT64, 1),
+        (exponential, DType.FLOAT32, 0),
+        (exponential, DType.INT32, 0),
+        (exponentials, DType.FLOAT64, 0),
+        (exponential_of_a_table, DType.FLOAT64, 0),
+    ],
+)
+def test_exp_takes_two_vectors_in_long_loops_of_doubles(
+    function: Callable[..., None], elements: DType, doubled: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not in loops that may have few trips, nor in those that take two vectors anyway."""
+    monkeypatch.setattr(vector_maths, "covered", lambda name, dtype: name == "exp")
+    space = [N, N] if function is exponential_of_a_table else [N]
+    source = emit(spec(function, space, x1(), np.zeros(N, elements.numpy)))
+    assert f"#if {doubled} && !defined(__AVX512F__)" in source
+
+
 def weighted_sum(scalars: int, size: int) -> Case:
     """A sum with so many factors, all ones but the first."""
     i, x, acc = S("i"), View("x"), S("acc", DType.FLOAT64)

@@ -46,9 +46,15 @@ def identifier(function: Function) -> str:
 class Library:
     """Loops over functions, compiled: vectorised, one call at a time, and in long double."""
 
-    def __init__(self, directory: Path, functions: list[Function], options: tuple[str, ...]):
+    def __init__(
+        self,
+        directory: Path,
+        functions: list[Function],
+        options: tuple[str, ...],
+        doubled: bool = False,
+    ):
         source, target = directory / "loops.cpp", directory / "loops.so"
-        source.write_text(_source(functions))
+        source.write_text(_source(functions, doubled))
         command = [*find_compiler(SETTINGS.compiler).command, *flags(False), *options]
         command += ["-fopt-info-vec-optimized", str(source), "-o", str(target)]
         done = subprocess.run(
@@ -92,10 +98,10 @@ class Library:
         return result
 
 
-def _source(functions: list[Function]) -> str:
+def _source(functions: list[Function], doubled: bool) -> str:
     text = ["#include <stdint.h>", cpp_prelude.ROUNDED]
     mixed = {(name, dtype) for name in ("exp",) for dtype in DTYPES.values()}
-    text += [vector_maths.prelude(frozenset(functions) | mixed), 'extern "C" {']
+    text += [vector_maths.prelude(frozenset(functions) | mixed, doubled), 'extern "C" {']
     for name in dict.fromkeys(name for name, _ in functions):
         arity = FUNCTIONS[name].arity
         types = ", ".join(["long double"] * arity)
@@ -246,6 +252,52 @@ def test_bits_are_those_of_any_width(by_width: dict[str, Library], function: Fun
         library = by_width[width]
         assert any(f"void vector_{identifier(function)}(" in line for line in library.vectorised)
         assert same_bits(library.vector(function, x, y), expected)
+
+
+@needs_libmvec
+@pytest.mark.parametrize("doubled", [False, True])
+def test_loops_of_doubles_take_two_vectors_at_a_time(tmp_path: Path, doubled: bool) -> None:
+    """The steps of their polynomials wait for each other: of two vectors they overlap."""
+    source = tmp_path / "loop.cpp"
+    prelude = vector_maths.prelude(frozenset({("log", DType.FLOAT64)}), doubled)
+    source.write_text(
+        f"#include <stdint.h>\n{cpp_prelude.ROUNDED}{prelude}"
+        "void loop(double* __restrict__ r, const double* x, int64_t n) "
+        "{ for (int64_t i = 0; i < n; ++i) r[i] = pf_log_f64(x[i]); }\n"
+    )
+    command = [*find_compiler(SETTINGS.compiler).command, *flags(False), *NARROW, "-S"]
+    subprocess.run([*command, str(source), "-o", str(tmp_path / "loop.s")], check=True)
+    lines = (tmp_path / "loop.s").read_text().splitlines()
+    assert sum("vdivpd" in line and "ymm" in line for line in lines) == 1 + doubled
+
+
+@needs_libmvec
+@pytest.mark.parametrize("name", ["exp", "log"])
+def test_bits_are_those_of_one_vector_at_a_time(
+    library: Library, tmp_path_factory: pytest.TempPathFactory, name: str
+) -> None:
+    function = (name, DType.FLOAT64)
+    doubled = Library(tmp_path_factory.mktemp(name), [function], (), doubled=True)
+    edges = [-746.0, 710.0, -745.13321910194122, 709.78271289338397, 0.5**0.5, 2.0**-1022]
+    near = [np.nextafter(x, to) for x in edges for to in (-np.inf, np.inf)]
+    x = np.concatenate([points(function[1], 20_000), specials(function[1]), edges, near])
+    expected = library.scalar(function, x, x)
+    assert same_bits(doubled.vector(function, x, x), expected)
+    assert same_bits(doubled.scalar(function, x, x), expected)
+    for n in range(20):  # remainders
+        assert same_bits(doubled.vector(function, x[:n], x[:n]), expected[:n])
+
+
+@needs_libmvec
+def test_exp_out_of_range_is_zero_or_infinite(library: Library) -> None:
+    """Whatever the polynomial made of such arguments; also beside others in a vector."""
+    exp = ("exp", DType.FLOAT64)
+    for far in (-746.5, -1000.0, -5000.0, -1e30, -1e308, -np.inf):
+        x = np.array([far, 1.0] * 9)
+        assert same_bits(library.vector(exp, x, x)[::2], np.zeros(9))
+        assert same_bits(library.vector(exp, x, x)[1::2], np.full(9, library.scalar(exp, x, x)[1]))
+    for far in (710.5, 1000.0, 5000.0, 1e30, 1e308, np.inf):
+        assert same_bits(library.vector(exp, np.full(9, far), np.ones(9)), np.full(9, np.inf))
 
 
 @needs_libmvec
