@@ -167,12 +167,12 @@ class _Widener:
         if isinstance(expr, Read) and expr.sym in self.wide:
             return Cast(Read(self.wide[expr.sym]), DType.INT32)
         if isinstance(expr, (Load, AtomicFetch)):
-            return replace(expr, indices=tuple(map(self._subscript, expr.indices)))
+            return replace(expr, indices=tuple(map(self._index, expr.indices)))
         return expr
 
     def _statement(self, stmt: Stmt) -> Stmt:
         if isinstance(stmt, (Store, Update)) and stmt.indices:
-            return replace(stmt, indices=tuple(map(self._subscript, stmt.indices)))
+            return replace(stmt, indices=tuple(map(self._index, stmt.indices)))
         if isinstance(stmt, Declare) and stmt.sym in self.wide:
             assert stmt.value is not None
             return Declare(self.wide[stmt.sym], self._subscript(stmt.value))
@@ -185,6 +185,28 @@ class _Widener:
                 step=self._subscript(stmt.step),
             )
         return stmt
+
+    def _index(self, expr: Expr) -> Expr:
+        """An element's subscript in 64 bits.
+
+        A sum of what nothing is known of (an element of a view, say) and of a counter that is not
+        negative can wrap to negative numbers only, which are no subscripts.
+        """
+        if not isinstance(expr, Binary) or expr.op != "+" or expr.dtype is not DType.INT32:
+            return self._subscript(expr)
+        if self._exact(expr) or self._wraps_below(expr):
+            return Binary("+", self._subscript(expr.left), self._subscript(expr.right))
+        return Cast(expr, DType.INT64)
+
+    def _wraps_below(self, total: Binary) -> bool:
+        known = [interval(addend, self.ranges) for addend in (total.left, total.right)]
+        counters = [
+            low[0] >= 0
+            for addend, low in zip((total.left, total.right), known, strict=True)
+            if low is not None and isinstance(addend, Cast) and self._is_twin(addend)
+        ]
+        self.decisions.append(any(low in (None, _INT32) for low in known) and any(counters))
+        return self.decisions[-1]
 
     def _subscript(self, expr: Expr) -> Expr:
         """A 32-bit integer expression (its reads already narrowed) in 64 bits."""

@@ -146,6 +146,13 @@ MUTANTS = (
         "transform/test_mutants_passes.py::test_a_subscript_that_wraps_stays_narrow",
     ),
     Mutant(
+        "a counter that may be negative wraps to negative numbers only",
+        "transform/widen.py",
+        "low[0] >= 0",
+        "True",
+        "transform/test_widen.py::test_what_may_wrap_into_bounds_stays_narrow",
+    ),
+    Mutant(
         "a loop's variable is taken to keep its first value",
         "transform/widen.py",
         "return start[0], max(start[0], stop[1] - 1)",
