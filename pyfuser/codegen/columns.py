@@ -8,7 +8,8 @@ iterations, which come when the line is gone. So a strip of iterations makes the
 together, then the second, ...: the loop over j becomes the outer one, and that over the strip runs
 along memory, in vectors (loop interchange after strip mining: R. Allen and K. Kennedy, "Optimizing
 Compilers for Modern Architectures" (2001), sections 5.2 and 9.3). What an iteration keeps from trip
-to trip has an element for each iteration of the strip (scalar expansion).
+to trip has an element for each iteration of the strip (scalar expansion), and so has each element
+of an array that it keeps.
 
 The law. Iterations of a parallel pattern are unordered and do not race, so those of a strip may
 take turns at any point. Each does what it did in the order it did: its statements stay as they
@@ -28,15 +29,25 @@ from pyfuser.codegen.cpp_cost import body_cost
 from pyfuser.codegen.cpp_rows import row_sums, totals
 from pyfuser.codegen.locality import runs_across, walked
 from pyfuser.codegen.order import order_shows
-from pyfuser.codegen.segments import MAX_STATEMENTS, Fresh, Segment, mentioned, needed
+from pyfuser.codegen.segments import (
+    MAX_STATEMENTS,
+    Fresh,
+    Segment,
+    is_zero,
+    mentioned,
+    needed,
+)
 from pyfuser.codegen.spec import ViewSpec
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Body, Declare, Expr, For, Stmt, Sym, Workunit
+from pyfuser.ir.nodes import Body, Declare, DeclareArray, Expr, For, Stmt, Sym, Workunit
 from pyfuser.ir.visit import assigned, expressions, leaves_loop, map_expression, statements
 
 _CHEAP = 8
 """Additions of a declaration that each part computes again rather than keeping its value."""
+
+MOST_KEPT = 8192
+"""Bytes of the arrays that an iteration keeps between parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +93,13 @@ def columns(
     fixed = frozenset(param.sym for param in workunit.params) - changing
     found = _Finder(workunit, fixed, changing, index, views, fresh)
     parts = found.cut(body, ())
-    if not found.any or found.tears(parts):
+    if not found.any:
+        return None
+    arrays = frozenset(stmt.sym for stmt in body if isinstance(stmt, DeclareArray))
+    if arrays:  # they will have columns as well
+        found = _Finder(workunit, fixed, changing, index, views, fresh, arrays)
+        parts = found.cut(body, ())
+    if found.tears(parts):
         return None
     return _expanded(parts, found.repeated)
 
@@ -98,7 +115,9 @@ class _Finder:
         index: Sym,
         views: Mapping[Sym, ViewSpec],
         fresh: Fresh,
+        arrays: frozenset[Sym] = frozenset(),
     ) -> None:
+        self.arrays = arrays
         self.own = frozenset(workunit.indices)
         self.accumulators = [accumulator.sym for accumulator in workunit.accumulators]
         self.fresh = fresh
@@ -151,9 +170,15 @@ class _Finder:
             return False
         nest = (*around, loop)
         known = self.fixed | self.own
-        if runs_across(nest, self.index, self.views, known, self.resolved):
-            return True
-        return any(isinstance(stmt, For) and self._pays(stmt, nest) for stmt in loop.body)
+        outside, self.repeated = self.repeated, dict(self.repeated)
+        for stmt in loop.body:  # `k = m - 1 - j` is as good a subscript as j
+            if isinstance(stmt, Declare) and self._is_cheap(stmt, nest):
+                self.repeated[stmt.sym] = stmt
+        pays = runs_across(nest, self.index, self.views, self.arrays, known, self.resolved) or any(
+            isinstance(stmt, For) and self._pays(stmt, nest) for stmt in loop.body
+        )
+        self.repeated = outside
+        return pays
 
     def _is_uniform(self, loop: For, around: tuple[For, ...]) -> bool:
         """Whether all iterations make the same trips, each of them whole."""
@@ -242,11 +267,15 @@ def _segments(parts: Sequence[Part]) -> Iterator[Segment]:
 # --------------------------------------------------------------------------- scalar expansion
 
 
-_LOCALS = (nodes.Declare, nodes.DeclareArray, nodes.Scratch)
+_ARRAYS = (DeclareArray, nodes.Scratch)
+_LOCALS = (Declare, *_ARRAYS)
 
 
 def _expanded(parts: Sequence[Part], repeated: dict[Sym, Declare]) -> tuple[Part, ...] | None:
-    """The parts with the locals that pass between them; None if these are arrays themselves."""
+    """The parts with the locals that pass between them; None if these cannot be expanded.
+
+    That is scratch memory, and arrays that are large or do not begin with zeros.
+    """
     home: dict[Sym, int] = {}
     used: dict[Sym, set[int]] = {}
     for n, segment in enumerate(_segments(parts)):
@@ -256,10 +285,19 @@ def _expanded(parts: Sequence[Part], repeated: dict[Sym, Declare]) -> tuple[Part
         for sym in set[Sym]().union(*mentioned(segment.body)):
             used.setdefault(sym, set()).add(n)
     kept = {sym for sym, n in home.items() if used[sym] != {n}}
-    arrays = {s.sym for part in _segments(parts) for s in part.body if isinstance(s, _LOCALS[1:])}
-    if kept & arrays:
+    arrays = [s for part in _segments(parts) for s in part.body if isinstance(s, _ARRAYS)]
+    if not _may_expand([stmt for stmt in arrays if stmt.sym in kept]):
         return None
     return _with_kept(parts, kept, repeated)
+
+
+def _may_expand(arrays: Sequence[DeclareArray | nodes.Scratch]) -> bool:
+    size = 0
+    for stmt in arrays:
+        if not isinstance(stmt, DeclareArray) or not all(map(is_zero, stmt.values)):
+            return False
+        size += len(stmt.values) * stmt.sym.dtype.size
+    return size <= MOST_KEPT
 
 
 def _with_kept(

@@ -124,6 +124,7 @@ _PIECES = (
     ("pf_sum", cpp_prelude.SUM),
     ("pf_boxes", cpp_prelude.BOXES),
     ("pf_lanes<", cpp_prelude.LANES),
+    ("pf_column<", cpp_prelude.COLUMN),
     ("pf_stream", cpp_stream.PRELUDE),
     ("pf_chain", cpp_prelude_scan.CHAIN),
     ("pf_parts", cpp_prelude_sweep.PARTS),

@@ -22,6 +22,9 @@ from pyfuser.ir.visit import all_expressions, assigned, declared
 BLOCK_BYTES = 16384
 """What the values kept for a block may take: half of a small first-level cache."""
 
+ROWS_BYTES = 1 << 18
+"""The same where iterations walk along columns and keep arrays: a part of the second level."""
+
 LONG_BLOCK = 4 * BLOCK
 
 VECTOR_REGISTERS = 32
@@ -82,8 +85,13 @@ def blocks_of(context: Context, kept: int = 0, smallest: int = BLOCK // 4) -> Bl
     apart = tuple(_strips(context, segment, arrays, lengths) for segment in segments)
     sizes = (LONG_BLOCK,) * (apart == (None,) and _is_long(context, kept)) + (BLOCK, BLOCK // 2)
     if columns is not None:
-        sizes, kept = (cpp_columns.WIDTHS if not kept else sizes), kept + columns.bytes
+        sizes, kept = (
+            (cpp_columns.WIDTHS if not kept or columns.lengths else sizes),
+            kept + columns.bytes,
+        )
     room = BLOCK_BYTES * (2 if columns is not None and columns.lanes else 1)
+    if columns is not None and columns.lengths:
+        room = ROWS_BYTES
     fitting = (n for n in sizes if n * kept <= room)
     size = max(next(fitting, smallest), smallest)
     return Blocks(segments, arrays, lengths, size, apart, columns)

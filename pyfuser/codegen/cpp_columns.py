@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyfuser.codegen.columns import Part, Sums, Trips, columns, kept_between, sums_of
 from pyfuser.codegen.cpp_context import Context, fresh_syms
@@ -11,10 +11,10 @@ from pyfuser.codegen.cpp_cost import body_cost
 from pyfuser.codegen.cpp_rows import SHORTEST
 from pyfuser.codegen.cpp_statements import INDENT
 from pyfuser.codegen.segments import Segment
-from pyfuser.ir.nodes import Body, For, Sym
-from pyfuser.ir.visit import assigned
+from pyfuser.ir.nodes import Body, DeclareArray, For, Stmt, Sym
+from pyfuser.ir.visit import assigned, statements
 
-LOCALS = frozenset({"step", "lane", "half"})
+LOCALS = frozenset({"step", "lane", "half", "cell"})
 
 WIDTHS = (2048, 1024, 512, 256, 128, 64)
 """Iterations of a strip: the longer, the better memory is walked along."""
@@ -31,6 +31,10 @@ _TOGETHER = 4
 _LIGHT = 16
 """Additions in a light trip."""
 
+_APART = 9
+"""Cache lines between the arrays of iterations: rows of two would else begin at one place of a page
+(4 KiB), and a load has to wait for earlier stores to the same place of any page."""
+
 PrintBody = Callable[[Body, int], list[str]]
 
 
@@ -39,16 +43,19 @@ class Columns:
     """The parts that the iterations of a strip take in turn, and the arrays of what they keep.
 
     lanes: for each total of a loop with sums, the array of the strip's running sums.
+    lengths: of those locals that are arrays themselves. The strip has their first elements side by
+    side, then the second ones (`pf_column`).
     """
 
     parts: tuple[Part, ...]
     arrays: dict[Sym, str]
     lanes: dict[Sym, str]
+    lengths: dict[Sym, int]
 
     @property
     def bytes(self) -> int:
         """What is kept for an iteration."""
-        own = sum(sym.dtype.size for sym in self.arrays)
+        own = sum(self.lengths.get(sym, 1) * sym.dtype.size for sym in self.arrays)
         return own + sum(_count(sym) * sym.dtype.size for sym in self.lanes)
 
 
@@ -67,7 +74,12 @@ def columns_of(context: Context) -> Columns | None:
     totals = (pair for sums in sums_of(parts) for pair in sums.totals)
     lanes = {total: take(f"{names[sym]}_lanes") for sym, total in totals}
     names.update({total: f"{name}[step]" for total, name in lanes.items()})
-    return Columns(parts, arrays, lanes)
+    lengths = {
+        stmt.sym: len(stmt.values)
+        for stmt in statements(workunit.body)
+        if isinstance(stmt, DeclareArray) and stmt.sym in arrays
+    }
+    return Columns(parts, arrays, lanes, lengths)
 
 
 def _count(sym: Sym) -> int:
@@ -75,9 +87,26 @@ def _count(sym: Sym) -> int:
     return 256 // sym.dtype.size
 
 
+def _line(sym: Sym) -> int:
+    """The elements of a cache line."""
+    return 64 // sym.dtype.size
+
+
+def _pitch(sym: Sym, size: int) -> int:
+    """From the first elements of a strip's arrays to the second ones: for the same reason not a
+    power of two.
+    """
+    return size + _line(sym)
+
+
 def memory_lines(columns: Columns, size: int, depth: int) -> list[str]:
     """The declarations of what is kept for strips of a size."""
-    lengths = dict.fromkeys(columns.arrays.values(), size)
+    lengths = {
+        name: columns.lengths[sym] * _pitch(sym, size) + _APART * _line(sym)
+        if sym in columns.lengths
+        else size
+        for sym, name in columns.arrays.items()
+    }
     lengths |= {name: size * _count(sym) for sym, name in columns.lanes.items()}
     return [
         f"{INDENT * depth}alignas(64) {sym.dtype.cpp} {name}[{lengths[name]}];"
@@ -206,13 +235,19 @@ class _Printer:
         context, indent = self.context, INDENT * depth
         changed, arrays, names = assigned(part.body), self.columns.arrays, context.names
         print_body = context.statements.print if around else self.print_body
+        zeros, part = self._zeroed(part, depth)
         lines = [
+            *zeros,
             *context.ivdep(depth),
             f"{indent}for (int64_t step = 0; step < count; ++step) {{",
             f"{indent}{INDENT}const int64_t {context.counter(self.axis)} = at + step;",
             *context.narrowed(depth + 1),
         ]
         for sym in part.arriving:
+            if sym in self.columns.lengths:
+                kind = f"const pf_column<{sym.dtype.cpp}, {_pitch(sym, self.size)}>"
+                lines.append(f"{indent}{INDENT}{kind} {names[sym]}{{{arrays[sym]} + step}};")
+                continue
             kind = ("" if sym in changed else "const ") + sym.dtype.cpp
             lines.append(f"{indent}{INDENT}{kind} {names[sym]} = {arrays[sym]}[step];")
         if together == 1:
@@ -221,8 +256,24 @@ class _Printer:
         else:
             lines += self._repeated(part, depth + 1, around, together, totals)
         for sym in part.leaving:
-            lines.append(f"{indent}{INDENT}{arrays[sym]}[step] = {names[sym]};")
+            if sym not in self.columns.lengths:
+                lines.append(f"{indent}{INDENT}{arrays[sym]}[step] = {names[sym]};")
         return [*lines, f"{indent}}}"]
+
+    def _zeroed(self, part: Segment, depth: int) -> tuple[list[str], Segment]:
+        """The arrays of a part that start at zeros, and the part without their declarations."""
+        lines, body = [], list[Stmt]()
+        for stmt in part.body:
+            if isinstance(stmt, DeclareArray) and stmt.sym in self.columns.lengths:
+                elements = (
+                    f"{self.columns.lengths[stmt.sym]} * INT64_C({_pitch(stmt.sym, self.size)})"
+                )
+                head = f"for (int64_t cell = 0; cell < {elements}; ++cell)"
+                name = self.columns.arrays[stmt.sym]
+                lines.append(f"{INDENT * depth}{head} {name}[cell] = {stmt.sym.dtype.cpp}();")
+            else:
+                body.append(stmt)
+        return lines, replace(part, body=tuple(body))
 
     def _with_sums(
         self,

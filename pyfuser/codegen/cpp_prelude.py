@@ -181,6 +181,14 @@ template <typename T> struct pf_lanes {
 };
 """
 
+COLUMN = """\
+// The array of an iteration, whose elements lie between those of the others of its strip.
+template <typename T, int64_t size> struct pf_column {
+    T* first;
+    inline T& operator[](int64_t place) const { return first[place * size]; }
+};
+"""
+
 ATOMIC = """\
 template <typename T, typename F> static inline T pf_atomic(T* cell, T value, F change) {
     T old, next;

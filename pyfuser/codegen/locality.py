@@ -91,6 +91,7 @@ def runs_across(
     nest: Sequence[For],
     index: Sym,
     views: Mapping[Sym, Layout],
+    arrays: frozenset[Sym],
     known: frozenset[Sym],
     resolved: Callable[[Expr], Expr],
 ) -> bool:
@@ -98,18 +99,23 @@ def runs_across(
 
     Where a trip walks along, it brings in a line of each array or a part of one, twice that if it
     writes; the same for a step of `index`. One array at least is walked across by the loops, and
-    along by the index. `resolved` gives subscripts in what is `known`, indices and arguments, and
-    in loop variables, as far as that is possible.
+    along by the index. `arrays` are an iteration's own, of which a strip has the first elements of
+    all iterations side by side, then the second ones. `resolved` gives subscripts in what is
+    `known`, indices and arguments, and in loop variables, as far as that is possible.
     """
     *_, loop = nest
     moving = assigned(loop.body) | set(declared(loop.body))
     trips = iterations = 0
     column = False
     for (view, subscripts), writes in _straight(loop.body).items():
-        if view not in views:
-            continue
-        unit = views[view].unit_axis
         at = [resolved(e) for e in subscripts]
+        if view in arrays:
+            unit: int | None = len(at)
+            at.append(nodes.Read(index))
+        elif view in views:
+            unit = views[view].unit_axis
+        else:
+            continue
         size = view.dtype.size
         along = [_bytes(at, outer.sym, unit, size, moving) for outer in nest]
         read = {part.sym for e in at for part in expressions(e) if isinstance(part, nodes.Read)}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyfuser.codegen import cpp_columns
+from pyfuser.codegen import columns, cpp_columns
 from pyfuser.codegen.cpp import emit
 from pyfuser.codegen.cpp_columns import FEWEST, IF_LONG, columns_of
 from pyfuser.codegen.cpp_context import Context
@@ -150,6 +150,37 @@ def reversed_and_every_third(i, x, z, y, w, m):
     y[i] = value
 
 
+def backwards(i, x, z, y, w, m):
+    """The subscript is a local of the trip."""
+    last: float = y[i]
+    for j in range(1, m):
+        k: int = m - 1 - j
+        last = x[k][i] + w[k] * last
+        x[k][i] = last
+
+
+def kept_array(i, x, z, y, w, m):
+    parts: List[float] = [0.0, 0.0, 0.0, 0.0]
+    for j in range(m):
+        parts[j % 4] += x[j][i]
+    y[i] = parts[0] + parts[1] * parts[2] - parts[3]
+
+
+def kept_column(i, x, z, y, w, m):
+    """Loops over what an iteration keeps run along strips as well."""
+    d: List[float] = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    last: float = 0.0
+    for j in range(8):
+        d[j] = x[j][i] * w[j]
+    for j in range(8):
+        last = d[j] - 0.5 * last
+        d[j] = last
+    for j in range(8):
+        k: int = 7 - j
+        z[k][i] += d[k]
+    y[i] = d[3]
+
+
 def of_a_place(i, x, z, y, w, m):
     """A subscript that data decide stands beside those that run on."""
     k: int = int(fabs(y[i])) % 3
@@ -161,7 +192,7 @@ def of_a_place(i, x, z, y, w, m):
 
 COLUMNS = [
     total, variance, recurrence, tridiagonal, product, least, softmax, nested,
-    reversed_and_every_third, of_a_place,
+    reversed_and_every_third, of_a_place, backwards, kept_array, kept_column,
 ]  # fmt: skip
 
 
@@ -173,12 +204,29 @@ def test_loops_along_columns_keep_their_bits(work: Callable[..., None], n: int) 
     unchanged(given)
 
 
+def test_what_is_kept_has_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert in_columns(on(kept_column, M))
+    monkeypatch.setattr(columns, "MOST_KEPT", 63)
+    assert not in_columns(on(kept_column, M))
+
+
+def test_loops_over_what_is_kept_run_along_strips() -> None:
+    found = columns_of(Context(spec_of(on(kept_column, M).kernel), ()))
+    assert found is not None
+    assert sum(isinstance(part, columns.Trips) for part in found.parts) == 3
+
+
 def test_several_strips_and_the_rest() -> None:
     def arguments() -> list[Any]:
         return [table(5000, rows=3), table(1), table(5000, 2, 1)[0], weights(rows=3), 3]
 
     same(case(variance, [5000], arguments))
     same(case(recurrence, [5000], arguments, begin=[7]))
+
+    def kept() -> list[Any]:
+        return [table(5000, rows=8), table(5000, 1, 8), table(5000, 2, 1)[0], weights(rows=8), 8]
+
+    same(case(kept_column, [5000], kept))
 
 
 @pytest.mark.parametrize("m", [0, 1, 2, 3, 4, 5, 8])
@@ -369,8 +417,9 @@ def rows_again(i, x, z, y, w, m):
         z[i][k] = value
 
 
-def kept_array(i, x, z, y, w, m):
-    parts: List[float] = [0.0, 0.0, 0.0, 0.0]
+def begun_array(i, x, z, y, w, m):
+    """Arrays of a strip begin with zeros only."""
+    parts: List[float] = [0.0, 1.0, 0.0, 0.0]
     for j in range(m):
         parts[j % 4] += x[j][i]
     y[i] = parts[0] + parts[1] * parts[2] - parts[3]
@@ -393,7 +442,7 @@ def everyones(i, x, z, y, w, m):
 
 @pytest.mark.parametrize(
     "work",
-    [own_trips, trips_of_data, changing_trips, until, skipping, sometimes, kept_array, rows_again,
+    [own_trips, trips_of_data, changing_trips, until, skipping, sometimes, begun_array, rows_again,
      along_rows, everyones, changed_index],
 )  # fmt: skip
 def test_other_loops_stay_one_iteration_after_the_other(work: Callable[..., None]) -> None:
