@@ -277,11 +277,14 @@ def _names_one(relation: Relation) -> bool:
 def _row(region: RegionShape, relation: Relation) -> tuple[Affine | None, ...] | None:
     """The first element of the row that an iteration of one index stays in: x[i, :], x[C i + ...].
 
-    None if it does not, or if rows are long.
+    Or of its column, x[:, i]. None if it does not stay there, or if rows are long.
     """
     if len(relation.begin) != 1 or None in relation.indices:
         return None
     first, *others = (_parted(index) for index in relation.indices if index is not None)
+    if others == [(1, Affine((), 0))] and not first[0]:
+        fits = 2 <= region.shape[0] <= MAX_ROW // region.dtype.size
+        return (None, Affine(((0, 1),), 0)) if fits else None
     factor, rest = first
     if factor < 1 or any(step for step, _ in others):
         return None

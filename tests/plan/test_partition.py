@@ -14,7 +14,7 @@ from pyfuser.plan.partition import MAX_SCALARS, partition
 from pyfuser.plan.profit import CostModel, bytes_moved, group_cost
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import FutureShape, TraceShape
-from tests.analysis.build import S, View, call, known, region, trace, workunit
+from tests.analysis.build import S, View, call, known, loop, region, trace, workunit
 
 N = 100_000
 V = [region(k, N) for k in range(60)]
@@ -218,6 +218,29 @@ def test_rejections_name_the_access():
 
 
 # --------------------------------------------------------------------------- against brute force
+
+
+def of_rows(name, by_column, shift=0, extent=40):
+    """`y[i, k] = 2 x[i + shift, k]` over k, or the same of columns `x[k, i]`."""
+    i, k, x, y = S("i"), S("k"), View("x", 2), View("y", 2)
+    to, source = (y[k, i], x[k, i + shift]) if by_column else (y[i, k], x[i + shift, k])
+    return workunit(name, [i], [x, y], [loop(k, 0, extent, [to << 2.0 * source])])
+
+
+@pytest.mark.parametrize(
+    ("shift", "extent", "inside"), [(0, 40, True), (1, 40, False), (0, 300, False)]
+)
+@pytest.mark.parametrize("by_column", [False, True])
+def test_rows_and_columns_that_pass_within_iterations_need_no_memory(
+    by_column, shift, extent, inside
+):
+    a, t, b = (region(k, (extent, N) if by_column else (N, extent)) for k in range(3))
+    calls = [
+        call(of_rows("first", by_column, 0, extent), INNER, a, t),
+        call(of_rows("second", by_column, shift, extent), INNER, t, b),
+    ]
+    moved = bytes_moved(trace(*calls, temporary=[1]), [0, 1])
+    assert moved == 8 * extent * (N - 1) * (3 if inside else 5)
 
 
 def random_trace(rng, size):
