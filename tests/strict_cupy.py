@@ -15,10 +15,10 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 # What peers call; `test_peers_gpu` holds the names against an installed CuPy's.
 FUNCTIONS = frozenset((
-    "abs", "add", "arange", "bincount", "ceil", "clip", "compress", "copyto", "cos",
-    "count_nonzero", "cumsum", "divide", "dot", "einsum", "empty", "exp", "full", "log", "log1p",
-    "maximum", "minimum", "multiply", "searchsorted", "sin", "sqrt", "stack", "subtract", "sum",
-    "vdot", "where", "zeros_like",
+    "abs", "add", "arange", "bincount", "ceil", "clip", "compress", "concatenate", "copyto", "cos",
+    "count_nonzero", "cumsum", "divide", "dot", "einsum", "empty", "empty_like", "exp", "full",
+    "full_like", "log", "log1p", "maximum", "minimum", "multiply", "searchsorted", "sin", "sqrt",
+    "stack", "subtract", "sum", "vdot", "where", "zeros_like",
 ))  # fmt: skip
 CONSTANTS = frozenset(("pi", "int32", "int64", "uint32", "float32", "float64"))
 METHODS = frozenset((

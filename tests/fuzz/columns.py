@@ -47,6 +47,7 @@ class ColumnMaker:
             (
                 self.total, self.spread, self.recurrence, self.backwards, self.product, self.least,
                 self.nested, self.mapped, self.prefix, self.beside, self.ragged, self.until,
+                self.classes, self.held,
             ),
             rng.choice((1, 1, 1, 2, 2, 3)),
         )  # fmt: skip
@@ -161,6 +162,31 @@ class ColumnMaker:
         leave = (_s(self.rng.choice(("break", "continue"))),)
         body = (_s(f"if {self.at('x', 'j')} > 1:", leave), _s(f"{v} += {self.at('x', 'j')}"))
         return [self.zero(v), _s(self.walk(), body), _s(f"l[i] = {self.bounded(v)}")]
+
+    def array(self, name: str, length: int) -> Statement:
+        kind, zero = ("float", "0.0") if self.real else ("int", "0")
+        return _s(f"{name}: List[{kind}] = [{', '.join([zero] * length)}]")
+
+    def classes(self, v: str) -> list[Statement]:
+        """Sums of every third element in an array of the iteration."""
+        add = _s(f"{v}[j % 3] += {self.at('x', 'j')}")
+        total = self.bounded(f"{v}[0] - {v}[1] + {v}[2]")
+        return [self.array(v, 3), _s(self.walk(), (add,)), _s(f"l[i] = {total}")]
+
+    def held(self, v: str) -> list[Statement]:
+        """A column that the iteration keeps, from one loop to the next."""
+        last = f"{v}l"
+        value = self.bounded(f"{self.at('y', 'j')} - 1")
+        step = (_s(f"{last} = {self.bounded(f'{v}[j] - {last}')}"), _s(f"{v}[j] = {last}"))
+        place = self.rng.choice(("j", "s0 - 1 - j"))
+        back = (_s(f"{v}k: int = {place}"), _s(f"{self.at('x', f'{v}k')} = {v}[{v}k]"))
+        return [
+            self.array(v, self.rows),
+            self.zero(last),
+            _s(self.walk(), (_s(f"{v}[j] = {value}"),)),
+            *([_s("for j in range(s0):", step)] if self.rng.random() < 0.7 else []),
+            _s("for j in range(s0):", back),
+        ]
 
     def added(self) -> list[Statement]:
         """What a sum over all columns takes."""

@@ -138,7 +138,7 @@ def _of_sequence(program: Program) -> Iterator[str]:
         text = step.source("")
         shifted = {names[n][0] for n in re.findall(r"(\w)\[[^\]]*[ij] [-+] \d", text)}
         run = run + 1 if shifted & written else 0
-        written = {names[n][0] for n in re.findall(r"(\w)\[[^=]*\] [-+*]?= ", text)}
+        written = {names[n][0] for n in re.findall(r"(\w)\[[^=]*\] [-+*]?= ", text) if n in names}
         longest = max(longest, run)
     if longest >= 1:
         yield "stencil chain"

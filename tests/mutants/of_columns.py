@@ -39,11 +39,25 @@ MUTANTS: tuple[Mutant, ...] = (
         _TEST + "test_iterations_of_a_serial_space_keep_their_order",
     ),
     Mutant(
-        "local arrays are kept between trips as if they were numbers",
+        "arrays that an iteration keeps begin with zeros",
         "codegen/columns.py",
-        "if kept & arrays:",
-        "if False:",
+        " or not all(map(is_zero, stmt.values))",
+        "",
         _OTHERS,
+    ),
+    Mutant(
+        "arrays of any size are kept",
+        "codegen/columns.py",
+        "return size <= MOST_KEPT",
+        "return True",
+        _TEST + "test_what_is_kept_has_its_limit",
+    ),
+    Mutant(
+        "arrays keep what the strip before left in them",
+        "codegen/cpp_columns.py",
+        "{head} {name}[cell] =",
+        "{head} if (cell < 0) {name}[cell] =",
+        _TEST + "test_several_strips_and_the_rest",
     ),
     Mutant(
         "sums of columns are added in order",
