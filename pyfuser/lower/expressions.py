@@ -164,6 +164,10 @@ def indexed(ctx: Context, base: ast.expr) -> ViewRef | LocalArray:
 
 def index(ctx: Context, node: ast.expr) -> Expr:
     """An index; a floating-point one is truncated, as C++ does."""
+    match node:
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(number))) if number > 0:
+            text = f"{-number} is before the first element: workunits do not count from the end"
+            raise ctx.error(node, f"{text}, as C++ does not; write an extent less {number}")
     value = ctx.expression(node)
     return value if value.dtype.is_integer else convert.cast(value, DType.INT64)
 

@@ -199,6 +199,10 @@ def wrong_rank(i, v):
     v[i] = v[i][0]
 
 
+def from_the_end(i, v):
+    v[i] = v[-2]
+
+
 def slice_in_expression(i, v):
     v[i] = 1 + v[0:2]
 
@@ -238,6 +242,7 @@ def misspelt(i, value):
         (chained, "write `a < b and b < c`"),
         (whole_view, r"'v' is a view: index it, as in v\[i\]"),
         (wrong_rank, "'v' has 1 dimension"),
+        (from_the_end, "-2 is before the first element: .* write an extent less 2"),
         (slice_in_expression, "is a subview: give it a name first"),
         (bits_of_floats, "'~' needs an integer, not float64"),
         (a_list, "a list"),
