@@ -100,7 +100,8 @@ def _test(place: Path, tests: Sequence[str], printed: Path) -> None:
     with printed.open("wb") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
-    options = ("-x", "-q", "--tb=no", "-p", "no:cacheprovider")
+    # Plain: to explain how long lists differ takes minutes.
+    options = ("-x", "-q", "--tb=no", "--assert=plain", "-p", "no:cacheprovider")
     status = pytest.main([*options, *(f"tests/{test}" for test in tests)])
     sys.stdout.flush()
     os._exit(status)  # whatever threads are left
