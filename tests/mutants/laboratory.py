@@ -71,24 +71,29 @@ class Laboratory:
 
 def _first_failure(place: Path, tests: Sequence[str]) -> str:
     """The first of the tests (below tests/) that fails there; empty if all pass."""
-    printed = place / "printed.txt"
-    process = _PROCESSES.Process(target=_test, args=(place, tests, printed))
+    printed, ended = place / "printed.txt", place / "status.txt"
+    ended.unlink(missing_ok=True)
+    process = _PROCESSES.Process(target=_test, args=(place, tests, printed, ended))
     process.start()
     process.join(TIME_LIMIT)
     if process.exitcode is None:
         os.killpg(process.pid or 0, signal.SIGKILL)
         process.join()
         return f"the limit of {TIME_LIMIT} seconds"
-    if not process.exitcode:
+    # Not its exit status, which is 255 where another thread's start() asked for it first.
+    if not ended.exists():
+        return "a crash"
+    status = int(ended.read_text(encoding="utf-8"))
+    if not status:
         return ""
     output = printed.read_text(encoding="utf-8", errors="replace")
-    if process.exitcode in _NOTHING_RAN:
+    if status in _NOTHING_RAN:
         raise ValueError(f"no such test: {' '.join(tests)}\n{output}")
     failed = re.search(r"^(?:FAILED|ERROR) tests/(\S+)", output, re.MULTILINE)
     return failed[1] if failed else output.strip().rpartition("\n")[2] or "a crash"
 
 
-def _test(place: Path, tests: Sequence[str], printed: Path) -> None:
+def _test(place: Path, tests: Sequence[str], printed: Path, ended: Path) -> None:
     """Run tests in this process, which has loaded nothing yet but `_PRELOADED`, and end it."""
     os.setsid()  # so that it can be killed with all that it starts
     os.chdir(place)
@@ -104,4 +109,5 @@ def _test(place: Path, tests: Sequence[str], printed: Path) -> None:
     options = ("-x", "-q", "--tb=no", "--assert=plain", "-p", "no:cacheprovider")
     status = pytest.main([*options, *(f"tests/{test}" for test in tests)])
     sys.stdout.flush()
+    ended.write_text(str(int(status)), encoding="utf-8")
     os._exit(status)  # whatever threads are left
