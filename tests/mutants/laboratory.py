@@ -6,18 +6,15 @@ is imported.
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import re
 import shutil
-import signal
+import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
-
-import pytest
 
 from tests.mutants.mutant import Mutant
 
@@ -26,9 +23,6 @@ ROOT = Path(__file__).resolve().parents[2]
 SUITE = ("transform", "analysis", "plan", "soundness", "fuzz")
 TIME_LIMIT = 300  # seconds for one command: some mutants make endless loops
 _NOTHING_RAN = (4, 5)  # pytest's statuses if there is no such test
-_PRELOADED = ("pytest", "numpy", "islpy", "hypothesis")
-_PROCESSES = multiprocessing.get_context("forkserver")
-_PROCESSES.set_forkserver_preload(list(_PRELOADED))
 
 
 class Verdict(NamedTuple):
@@ -71,43 +65,24 @@ class Laboratory:
 
 def _first_failure(place: Path, tests: Sequence[str]) -> str:
     """The first of the tests (below tests/) that fails there; empty if all pass."""
-    printed, ended = place / "printed.txt", place / "status.txt"
-    ended.unlink(missing_ok=True)
-    process = _PROCESSES.Process(target=_test, args=(place, tests, printed, ended))
-    process.start()
-    process.join(TIME_LIMIT)
-    if process.exitcode is None:
-        os.killpg(process.pid or 0, signal.SIGKILL)
-        process.join()
-        return f"the limit of {TIME_LIMIT} seconds"
-    # Not its exit status, which is 255 where another thread's start() asked for it first.
-    if not ended.exists():
-        return "a crash"
-    status = int(ended.read_text(encoding="utf-8"))
-    if not status:
-        return ""
-    output = printed.read_text(encoding="utf-8", errors="replace")
-    if status in _NOTHING_RAN:
-        raise ValueError(f"no such test: {' '.join(tests)}\n{output}")
-    failed = re.search(r"^(?:FAILED|ERROR) tests/(\S+)", output, re.MULTILINE)
-    return failed[1] if failed else output.strip().rpartition("\n")[2] or "a crash"
-
-
-def _test(place: Path, tests: Sequence[str], printed: Path, ended: Path) -> None:
-    """Run tests in this process, which has loaded nothing yet but `_PRELOADED`, and end it."""
-    os.setsid()  # so that it can be killed with all that it starts
-    os.chdir(place)
-    os.environ["PYTHONPATH"] = str(place)  # for processes that tests start
-    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # to load them takes a second
-    sys.path.insert(0, str(place))
-    for name in [name for name in sys.modules if name.partition(".")[0] in ("tests", "pyfuser")]:
-        del sys.modules[name]  # those of the working tree
-    with printed.open("wb") as file:
-        os.dup2(file.fileno(), 1)
-        os.dup2(file.fileno(), 2)
     # Plain: to explain how long lists differ takes minutes.
     options = ("-x", "-q", "--tb=no", "--assert=plain", "-p", "no:cacheprovider")
-    status = pytest.main([*options, *(f"tests/{test}" for test in tests)])
-    sys.stdout.flush()
-    ended.write_text(str(int(status)), encoding="utf-8")
-    os._exit(status)  # whatever threads are left
+    without_plugins = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # to load them takes a second
+    try:
+        result = subprocess.run(
+            [sys.executable, "-m", "pytest", *options, *(f"tests/{test}" for test in tests)],
+            cwd=place,
+            env={**os.environ, **without_plugins, "PYTHONPATH": str(place)},
+            capture_output=True,
+            text=True,
+            timeout=TIME_LIMIT,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"the limit of {TIME_LIMIT} seconds"
+    if not result.returncode:
+        return ""
+    if result.returncode in _NOTHING_RAN:
+        raise ValueError(f"no such test: {' '.join(tests)}\n{result.stdout}")
+    failed = re.search(r"^(?:FAILED|ERROR) tests/(\S+)", result.stdout, re.MULTILINE)
+    return failed[1] if failed else result.stdout.strip().rpartition("\n")[2] or "a crash"
