@@ -18,7 +18,7 @@ help:
 	@echo "make gpu          on a machine with a GPU: tests, sanitizer, timings; WHEELS=folder GPU=options"
 	@echo "make gpu-tests    test GPU kernels and programs: without a GPU by compilers and a stand-in"
 	@echo "make lint         run ruff and mypy"
-	@echo "make fuzz N=500   try N random programs (SEED=0, TIER=compiled, inexact or interpret)"
+	@echo "make fuzz N=500   try N random programs (SEED=0, TIER=compiled, inexact, device, interpret)"
 	@echo "make mutants      break the law of fusion in many ways: the tests must notice each"
 	@echo "make bench        measure at length, large sizes: $(OUT)/bench.png, $(OUT)/*.json"
 	@echo "make clean        remove .venv and $(OUT)"

@@ -13,6 +13,7 @@ calls do as well as a long one:
     make gpu GPU='--only compare --minutes 9 --out DIR'
 
     tests      tests/gpu, on the GPU, by several processes if pytest-xdist is there
+    fuzz       random programs, against plain Python, or fused against unfused (CUDA alone)
     sanitize   every program at its small size under compute-sanitizer, if there is one: accesses
                outside of memory, and races in shared memory
     calibrate  the constants of the cost model
@@ -47,6 +48,7 @@ TAIL = 4000  # characters of output that are kept of a part that failed
 LOG = 4_000_000  # the same, in a file of its own
 WORKERS = 8  # processes that test: each holds a context of some hundred MB on the GPU
 COMPARE_SECONDS = 120.0  # for one program, fused and unfused
+FUZZ_SECONDS = 120.0
 PEER_SECONDS = 300.0  # for one program by all peers, most of it random numbers of the host
 TOOLS = ("memcheck", "racecheck")
 
@@ -166,6 +168,16 @@ def tests(session: Session) -> dict[str, Any]:
     return session.python("-m", "pytest", *options, "tests/gpu")
 
 
+def fuzz(session: Session) -> dict[str, Any]:
+    """Random programs."""
+    if session.space != "Cuda":
+        return {"exit": 0, "last": "for CUDA alone"}
+    minutes = min(FUZZ_SECONDS, session.seconds / 3) / 60.0
+    folder = str(session.target.parent / "fuzz-failures")
+    options = ("--tier", "device", "--programs", "100000", "--output", folder)
+    return session.python("-m", "tests.fuzz", *options, "--minutes", f"{minutes:.2f}")
+
+
 def sanitize(session: Session) -> dict[str, Any]:
     """Programs under compute-sanitizer."""
     tool = shutil.which("compute-sanitizer")
@@ -249,7 +261,7 @@ def _each_program(
 
 
 PARTS: dict[str, Part] = {
-    part.__name__: part for part in (tests, sanitize, calibrate, timings, compare, peers)
+    part.__name__: part for part in (tests, fuzz, sanitize, calibrate, timings, compare, peers)
 }
 
 

@@ -1,15 +1,16 @@
-"""`python -m tests.fuzz --programs N --seed S --tier interpret|compiled|inexact`."""
+"""`python -m tests.fuzz --programs N --seed S --tier interpret|compiled|inexact|device`."""
 
 from __future__ import annotations
 
 import argparse
 import gc
+import math
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from itertools import zip_longest
+from itertools import takewhile, zip_longest
 from pathlib import Path
 
 from tests.fuzz.features import NAMES, features
@@ -60,7 +61,7 @@ class Totals:
 
 
 def campaign(
-    seeds: range,
+    seeds: Iterable[int],
     check: Callable[[Program], Outcome],
     on_failure: Callable[[Program, Exception], None],
     focus: str | None = None,
@@ -104,6 +105,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--programs", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0, help="of the first program")
     parser.add_argument("--tier", choices=sorted(TIERS), default="interpret")
+    parser.add_argument("--minutes", type=float, help="begin no program after so many")
     parser.add_argument("--output", type=Path, default=Path("fuzz-failures"))
     parser.add_argument("--focus", choices=FOCUSES, help="programs of these calls only")
     options = parser.parse_args(arguments)
@@ -118,7 +120,9 @@ def main(arguments: list[str] | None = None) -> int:
     gc.freeze()  # most of what is made stays until it falls out of a cache
     gc.set_threshold(100_000, 20, 50)
     seeds = range(options.seed, options.seed + options.programs)
-    totals = campaign(seeds, check, report, options.focus)
+    end = math.inf if options.minutes is None else time.monotonic() + 60.0 * options.minutes
+    in_time = takewhile(lambda _: time.monotonic() < end, seeds)
+    totals = campaign(in_time, check, report, options.focus)
     print(totals.table())
     return 1 if totals.failed else 0
 

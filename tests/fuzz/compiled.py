@@ -33,6 +33,8 @@ from tests.fuzz.planning import features_of, guards, inner_loops
 from tests.fuzz.program import Base, Call, Host, Program
 from tests.fuzz.reads import WATCHED
 
+Storage = Callable[[Any, Program, Base, Any], Any]
+
 _NAMES = {"float64": "double", "float32": "float", "complex64": "complex64"}
 _THREADED = 10  # one program in so many is traced by two threads at once
 
@@ -56,10 +58,12 @@ def check_compiled(program: Program) -> Outcome:
     return outcome
 
 
-def run_forced(program: Program, small_tiles: bool) -> tuple[State, Outcome]:
+def run_forced(
+    program: Program, small_tiles: bool, storage: Storage | None = None
+) -> tuple[State, Outcome]:
     """What the program computes, fused by choices that its seed makes, and what was fused.
 
-    small_tiles: whether scans have several tiles.
+    small_tiles: whether scans have several tiles. storage: see `run_compiled`.
     """
     driver.FLUSHES.clear()
     driver.PROGRAMS.clear()  # of equal traces, some with sweeps
@@ -69,7 +73,7 @@ def run_forced(program: Program, small_tiles: bool) -> tuple[State, Outcome]:
         choices.forced_for(program.seed, small_tiles),
         deferred.forced_for(program.seed),
     ):
-        found = run_compiled(program)
+        found = run_compiled(program, storage=storage)
     waits = frozenset({"call that waits"} if COUNTERS.deferred > before else ())
     plans = [flush.program.plan for flush in driver.FLUSHES]
     groups = [group.calls for plan in plans for group in plan.groups]
@@ -125,12 +129,13 @@ def in_threads(program: Program) -> list[State]:
     return found
 
 
-def run_compiled(program: Program, fused: bool = True) -> State:
-    """The program as a user would run it."""
+def run_compiled(program: Program, fused: bool = True, storage: Storage | None = None) -> State:
+    """The program as a user would run it; `storage(pk, program, base, values)` makes its bases."""
     import pykokkos as pk  # the embedded one, once pyfuser is imported
 
     initial = oracle.arrays(program)
-    memory = {b.name: _storage(pk, program, b, initial[b.name]) for b in program.bases}
+    make = storage or _storage
+    memory = {b.name: make(pk, program, b, initial[b.name]) for b in program.bases}
     temporary = {base.name for base in program.bases if base.temporary}
     results: list[Any] = []
     functions = iter(oracle.functions(program, pk))
@@ -195,10 +200,18 @@ def _policy(pk: Any, call: Call, variant: int, results: list[Any]) -> Any:
 
 def _storage(pk: Any, program: Program, base: Base, values: Any) -> Any:
     """A View for temporaries, for `reads.WATCHED`, in every other program for all; or an array."""
+    views = base.temporary or base.name in WATCHED or program.seed % 2
+    return values if takes_array(program, base) or not views else new_view(pk, base, values)
+
+
+def takes_array(program: Program, base: Base) -> bool:
+    """Whether calls take parts of a base that Views do not have."""
     texts = [text for call in program.calls for _, text in call.views if base.name in text]
-    arrays_only = any(re.search(r"\(|\.T", text) for text in texts)  # what Views do not have
-    if arrays_only or not (base.temporary or base.name in WATCHED or program.seed % 2):
-        return values
+    return any(re.search(r"\(|\.T", text) for text in texts)
+
+
+def new_view(pk: Any, base: Base, values: Any) -> Any:
+    """A View of a base's shape and type that holds its values."""
     name = _NAMES.get(base.dtype, base.dtype)
     view = pk.View(list(base.shape), getattr(pk, name))
     if not base.temporary:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tests.fuzz import oracle
-from tests.fuzz.compiled import run_compiled, run_forced
+from tests.fuzz.compiled import Storage, run_compiled, run_forced
 from tests.fuzz.harness import Mismatch, Outcome, lowered, run_unfused
 from tests.fuzz.oracle import Rejected, State
 from tests.fuzz.program import Base, Call, Expr, Program, Statement, Step
@@ -23,8 +23,10 @@ from tests.fuzz.program import Base, Call, Expr, Program, Statement, Step
 _WHOLE = re.compile(r"math\.fmod\(pk\.floor\(\{\}\), 64\.0\)")
 
 
-def check_inexact(program: Program) -> Outcome:
+def check_inexact(program: Program, storage: Storage | None = None) -> Outcome:
     """Compare the compiled program with itself unfused: needs a C++ compiler.
+
+    storage: see `compiled.run_compiled`.
 
     Raises Rejected for programs that race, and for float values that become indices or are added
     by atomic updates; Mismatch where bits differ (but those of one NaN and another).
@@ -41,8 +43,10 @@ def check_inexact(program: Program) -> Outcome:
         run_unfused(program, workunits, 0)  # raises Rejected for races
     except (ArithmeticError, ValueError, IndexError) as error:
         raise Rejected(f"{type(error).__name__}: {error}") from None
-    alone = run_compiled(replace(program, steps=tuple(map(_alone, program.steps))), fused=False)
-    fused, outcome = run_forced(program, small_tiles=False)  # tiles decide the bits of scans
+    apart = replace(program, steps=tuple(map(_alone, program.steps)))
+    alone = run_compiled(apart, fused=False, storage=storage)
+    # Tiles decide the bits of scans.
+    fused, outcome = run_forced(program, small_tiles=False, storage=storage)
     _compare(program, alone, fused)
     return outcome
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from pyfuser.codegen import cpp, cpp_scan
 from pyfuser.engine import compiler
+from pyfuser.engine.gpu import launchable
 from pyfuser.plan import coarsening, hulls
 from pyfuser.plan.plan import SCAN_TILE, Group, Plan
 from pyfuser.settings import SETTINGS
-from tests.fuzz import choices, compiled, harness, inexact
+from tests.fuzz import choices, compiled, harness, inexact, on_device
 from tests.fuzz.__main__ import campaign, same_failure
 from tests.fuzz.minimise import minimised, write_script
 from tests.fuzz.program import Base, Call, Program, Statement
@@ -47,6 +49,33 @@ def test_compiled_programs_compute_what_python_computes() -> None:
 def test_fused_programs_have_the_bits_that_they_have_unfused() -> None:
     totals = campaign(range(COMPILED_PROGRAMS), inexact.check_inexact, _raise)
     assert totals.failed == 0 and totals.rejected < COMPILED_PROGRAMS / 2
+
+
+@pytest.mark.skipif(shutil.which(SETTINGS.compiler) is None, reason="needs a C++ compiler")
+def test_programs_on_a_gpu_compute_what_python_computes() -> None:
+    totals = campaign(range(COMPILED_PROGRAMS), on_device.check_on_device, _raise)
+    assert totals.failed == 0 and totals.fused > 0
+
+
+@pytest.mark.skipif(shutil.which(SETTINGS.compiler) is None, reason="needs a C++ compiler")
+@pytest.mark.parametrize("seed", [1, 2], ids=["exact", "inexact"])
+def test_a_wrong_kernel_of_a_gpu_is_found(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    bases = tuple(Base(name, (99,), "float64", name == "T") for name in "ABT")
+    negated = Statement("x[i] = {}", (("-{}", ("y[i]",)),))
+    calls = [Call("for", (0,), (99,), (negated,), (("x", x), ("y", y))) for x, y in ("TA", "BT")]
+    program = Program(bases, tuple(calls), seed)
+    assert on_device.check_on_device(program).fused == 2
+    monkeypatch.setattr(launchable, "_launchables", {})  # compile it again
+    code = launchable.machine_code
+
+    def doubled(kernel: Any, device: Any) -> bytes:
+        fused = kernel.source.startswith("// fused")
+        source = kernel.source.replace("] = ", "] = 2.0 * ") if fused else kernel.source
+        return code(replace(kernel, source=source), device)
+
+    monkeypatch.setattr(launchable, "machine_code", doubled)
+    with pytest.raises(harness.Mismatch):
+        on_device.check_on_device(program)
 
 
 @pytest.mark.skipif(shutil.which(SETTINGS.compiler) is None, reason="needs a C++ compiler")

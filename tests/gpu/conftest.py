@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -53,26 +54,36 @@ def _is_cupy(name: str) -> bool:
     return name.split(".", maxsplit=1)[0] == "cupy"
 
 
-@pytest.fixture
-def cupy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """CuPy, with pk.Cuda the default execution space."""
+@contextmanager
+def on_gpu() -> Iterator[Any]:
+    """CuPy (or the stand-in for it), with pk.Cuda the default execution space inside."""
     real = real_cupy()
-    if real is None:
-        for name, module in fake_modules().items():
-            monkeypatch.setitem(sys.modules, name, module)
-    pyfuser.sync()
-    library._library.cache_clear()
-    before = pk.get_default_space()
-    pk.set_default_space(pk.Cuda)
-    yield real or fake_modules()["cupy"]
-    pyfuser.sync()
-    pk.set_default_space(before)
-    spaces._IN_USE.clear()
-    library._library.cache_clear()
-    USE.devices = False
-    TRACER.place = None
-    if real is not None:
-        end_if_broken(real)
+    with pytest.MonkeyPatch.context() as patch:
+        if real is None:
+            for name, module in fake_modules().items():
+                patch.setitem(sys.modules, name, module)
+        pyfuser.sync()
+        library._library.cache_clear()
+        before = pk.get_default_space()
+        pk.set_default_space(pk.Cuda)
+        try:
+            yield real or fake_modules()["cupy"]
+            pyfuser.sync()
+        finally:
+            pk.set_default_space(before)
+            spaces._IN_USE.clear()
+            library._library.cache_clear()
+            USE.devices = False
+            TRACER.place = None
+
+
+@pytest.fixture
+def cupy() -> Iterator[Any]:
+    """CuPy, with pk.Cuda the default execution space."""
+    with on_gpu() as module:
+        yield module
+    if real_cupy() is not None:
+        end_if_broken(module)
 
 
 def end_if_broken(cupy: Any) -> None:

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <memory>
 #include <random>
 #include <utility>
 #include <vector>
@@ -31,7 +32,7 @@ constexpr int LANES = 32, WARP = HOST_WARP, STACK = 128 << 10;
 
 struct thread {
     ucontext_t context;
-    std::vector<char> stack;
+    std::unique_ptr<char[]> stack;  // not cleared: most of its pages are never touched
     state at = DONE;
     dimensions place;
 };
@@ -82,7 +83,7 @@ static void run_block(int count, const std::vector<int>& order) {
         const unsigned flat = n, wide = threads_shape.x, high = threads_shape.y;
         t.place = {flat % wide, flat / wide % high, flat / wide / high};
         getcontext(&t.context);
-        t.context.uc_stack.ss_sp = t.stack.data();
+        t.context.uc_stack.ss_sp = t.stack.get();
         t.context.uc_stack.ss_size = STACK;
         t.context.uc_link = &scheduler;
         makecontext(&t.context, body, 0);
@@ -117,7 +118,9 @@ static void run_grid(const unsigned* blocks, const unsigned* shape, int seed) {
     const int count = shape[0] * shape[1] * shape[2];
     const long grid = (long)blocks[0] * blocks[1] * blocks[2];
     threads.resize(std::max<size_t>(threads.size(), count));
-    for (thread& t : threads) t.stack.resize(STACK);
+    for (thread& t : threads) {
+        if (!t.stack) t.stack.reset(new char[STACK]);
+    }
     words.resize(threads.size() + WARP);
     std::vector<int> order(count);
     std::vector<long> sequence(grid);
