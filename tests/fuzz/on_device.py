@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
+import pytest
+
 import pyfuser
+from pyfuser.codegen import gpu_launch, gpu_map, gpu_reduce, gpu_scan, gpu_vector_map
+from pyfuser.codegen.gpu import GpuKernel
+from pyfuser.codegen.spec import KernelSpec
+from pyfuser.engine.gpu import launchable
+from pyfuser.engine.gpu.device import Device
 from pyfuser.plan import legality
 from tests.fuzz import oracle
 from tests.fuzz.compiled import new_view, run_forced, takes_array
@@ -12,9 +22,12 @@ from tests.fuzz.harness import Outcome, compare, lowered, run_unfused
 from tests.fuzz.inexact import check_inexact
 from tests.fuzz.oracle import Rejected
 from tests.fuzz.program import Base, Program
-from tests.gpu.conftest import on_gpu
+from tests.gpu.conftest import on_gpu, real_cupy
 
 _INEXACT = 2  # one program in so many is compared with itself unfused, bit for bit
+_LARGE = 3  # one in so many has blocks as large as they are, of which small programs have one
+_SMALL = {"THREADS": 4, "_WIDEST_ROW": 2, "ITEMS": 2, "TERMS": 1, "MAX_BLOCKS": 3}
+_launchables: dict[KernelSpec, launchable.Launchable] = {}  # with small blocks
 
 
 def check_on_device(program: Program) -> Outcome:
@@ -24,7 +37,8 @@ def check_on_device(program: Program) -> Outcome:
     """
     if any(takes_array(program, base) for base in program.bases):
         raise Rejected("a part of a NumPy array, which GPUs refuse")
-    with on_gpu():
+    small = program.seed % _LARGE and real_cupy() is None  # a real one has warps of 32
+    with on_gpu(), small_blocks() if small else contextlib.nullcontext():
         try:
             if program.seed % _INEXACT == 0:
                 return check_inexact(program, _storage)
@@ -50,3 +64,21 @@ def _storage(pk: Any, program: Program, base: Base, values: Any) -> Any:
     if base.temporary or (program.seed + ord(base.name)) % 3:
         return new_view(pk, base, values)
     return pk.array(values)
+
+
+@contextlib.contextmanager
+def small_blocks() -> Iterator[None]:
+    """Blocks of one small warp, few iterations a thread, and few blocks, as programs are small."""
+    code = launchable.machine_code
+
+    def narrow(kernel: GpuKernel, device: Device) -> bytes:
+        source = kernel.source.replace("pf_warp = 32", f"pf_warp = {_SMALL['THREADS']}")
+        return code(replace(kernel, source=source), device)
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (gpu_launch, gpu_map, gpu_reduce, gpu_scan, gpu_vector_map):
+            for name in _SMALL.keys() & vars(module).keys():
+                patch.setattr(module, name, _SMALL[name])
+        patch.setattr(launchable, "_launchables", _launchables)
+        patch.setattr(launchable, "machine_code", narrow)
+        yield

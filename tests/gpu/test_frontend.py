@@ -44,6 +44,11 @@ def total(i, acc, x):
 
 
 @pk.workunit
+def total_of_all(i, acc, x):
+    acc += x[i % 700]
+
+
+@pk.workunit
 def count(i, acc: pk.Acc[pk.int32], x):
     if x[i] > 2.0:
         acc += 1
@@ -367,6 +372,16 @@ def test_results_that_nobody_reads_do_not_mix(cupy: Any) -> None:
             kept.append(pk.parallel_reduce(N, total, x=x))
             pyfuser.sync()
     assert [value.result() for value in kept] == [float(k * N) for k in range(30)]
+
+
+def test_working_memory_that_grows_within_a_flush(cupy: Any) -> None:
+    """What it was before is nobody else's until what is bound to it is under way."""
+    x, late = ramp(), pk.View([64], pk.double)  # a block of memory as large as the first workspace
+    with cupy.cuda.Stream(non_blocking=True), pyfuser.fusing():
+        few = pk.parallel_reduce(400, total, x=x)
+        many = pk.parallel_reduce(20 * N, total_of_all, x=x)
+        pk.parallel_for(64, set_to, value=1.0, x=late)
+        assert (few, many) == (400 * 399 / 2, 20 * N * (N - 1) / 2)
 
 
 def test_scans_and_empty_spaces(cupy: Any) -> None:

@@ -42,6 +42,7 @@ class Device(images.Memory):
         self._streams: dict[int, Any] = {}
         self._base = number << 56
         self._workspaces: dict[int, tuple[Any, int, int]] = {}
+        self._outgrown: list[Any] = []  # workspaces that launches may still be bound to
         self._slots: dict[tuple[int, int], list[int]] = {}
         self._chunks: list[Any] = []
         self._ready = threading.local()
@@ -73,6 +74,7 @@ class Device(images.Memory):
         self.handles.clear()
         self._streams.clear()
         self._workspaces.clear()
+        self._outgrown.clear()
 
     def follow(self, earlier: int) -> None:
         """Let the current stream wait for what another one, perhaps of another GPU, was given."""
@@ -165,9 +167,14 @@ class Device(images.Memory):
     # ------------------------------------------------------------------- what launches need
 
     def workspace(self, stream: int, nbytes: int) -> int:
-        """The address of a stream's working memory, whose head is zero between launches."""
+        """The address of a stream's working memory, whose head is zero between launches.
+
+        Those before it, all together no larger, are kept: a launch may be bound to one that the
+        stream does not know of yet.
+        """
         owner, address, size = self._workspaces.get(stream, (None, 0, 0))
         if size < nbytes:
+            self._outgrown.append(owner)
             size = max(nbytes, 2 * size)
             owner, address = self.allocate(size, zero=True)
             self._workspaces[stream] = owner, address, size
