@@ -101,9 +101,29 @@ static inline int pf_axis(const int64_t* begin, const int64_t* end, const int* o
 SUM = f"""\
 // A sum whose order of additions depends on the number of terms only: not on the threads, not on
 // the vector registers, not on what else the loop computes. Four 64-byte vectors of running sums
-// take the terms in turn and are added in halves at the end.
+// take the terms in turn and are added in halves at the end. Where registers are narrower, a vector is
+// two of half its size: g++ would move one through memory, 8 or 16 bytes at a time.
+#if defined(__AVX512F__)
+#define PF_VECTOR 64
+#elif defined(__AVX__)
+#define PF_VECTOR 32
+#else
+#define PF_VECTOR 16
+#endif
+template <typename T, int bytes> struct pf_wide {{
+    struct vector {{
+        typename pf_wide<T, bytes / 2>::vector low, high;
+        __attribute__((always_inline)) inline void operator+=(const vector& other) {{
+            low += other.low;
+            high += other.high;
+        }}
+    }};
+}};
+template <typename T> struct pf_wide<T, PF_VECTOR> {{
+    typedef T vector __attribute__((vector_size(PF_VECTOR)));
+}};
 template <typename T, int block, int width = 1> struct pf_sum {{
-    typedef T vector __attribute__((vector_size(64)));
+    typedef typename pf_wide<T, 64>::vector vector;
     static constexpr int64_t lanes = 4 * 64 / sizeof(T);
     static constexpr int64_t room = block * width > lanes ? block * width : lanes;
     vector sum[4] = {{}};
