@@ -11,6 +11,7 @@ from pyfuser.codegen.cpp_context import Bounds, Context, closed, fresh_syms, nes
 from pyfuser.codegen.cpp_prelude import BLOCK
 from pyfuser.codegen.cpp_statements import INDENT
 from pyfuser.codegen.cpp_strips import Strips, strip_loops, strips_of
+from pyfuser.codegen.latency import cut
 from pyfuser.codegen.scatter import ONE_BY_ONE, mostly_scatters
 from pyfuser.codegen.segments import Segment, expansion, prepare, row_lengths
 from pyfuser.codegen.strips import is_long
@@ -50,6 +51,7 @@ class Blocks:
     size: int
     strips: tuple[Strips | None, ...]
     columns: Columns | None = None
+    parts: Blocks | None = None
 
     @property
     def single(self) -> bool:
@@ -94,7 +96,29 @@ def blocks_of(context: Context, kept: int = 0, smallest: int = BLOCK // 4) -> Bl
         room = ROWS_BYTES
     fitting = (n for n in sizes if n * kept <= room)
     size = max(next(fitting, smallest), smallest)
-    return Blocks(segments, arrays, lengths, size, apart, columns)
+    parts = _cut(context, kept, size) if apart == (None,) and columns is None else None
+    return Blocks(segments, arrays, lengths, size, apart, columns, parts)
+
+
+def _cut(context: Context, kept: int, size: int) -> Blocks | None:
+    """The loops of a body in one segment whose operations wait for each other; see `latency`.
+
+    kept: bytes that are kept for each iteration besides; size: iterations of a block.
+    """
+    if not context.independent or context.spec.checked or _aliased(context):
+        return None
+    segments = cut(context.workunit.body)
+    syms = expansion(segments)
+    kept += sum(sym.dtype.size for sym in syms)
+    if not segments or size * kept > BLOCK_BYTES:
+        return None
+    take, names = context.unique.take, context.names
+    arrays = {sym: take(f"{names[sym]}_block") for sym in syms}
+    return Blocks(segments, arrays, {}, size, (None,) * len(segments))
+
+
+ONE_LOOP, PARTS, END = "#ifdef __AVX512F__", "#else", "#endif"
+"""Around a body in one loop and in `Blocks.parts`. With AVX-512 these have not been measured."""
 
 
 def _is_long(context: Context, kept: int) -> bool:
@@ -226,6 +250,9 @@ def _zeroed(context: Context, blocks: Blocks, sym: Sym) -> list[str]:
 def blocked_nest(context: Context, blocks: Blocks, bounds: list[Bounds]) -> list[str]:
     """Loops over the axes in the spec's order; of a body in parts, the innermost in blocks."""
     order = context.spec.order
+    if blocks.parts is not None:
+        whole = blocked_nest(context, replace(blocks, parts=None), bounds)
+        return [ONE_LOOP, *whole, PARTS, *blocked_nest(context, blocks.parts, bounds), END]
     if blocks.single:
         return nest(context, order, bounds, _alone(context.workunit.body, context.spec.rank + 1))
     loops, depth, (first, last) = outer_loops(context, order, bounds)
@@ -247,6 +274,11 @@ def strip_or_segments(
     printer: Callable[[], PrintBody],
 ) -> list[str]:
     """`segment_loops`; where loops walk along columns, for a strip of iterations if it is long."""
+    if blocks.parts is not None:
+        parts = segment_loops(context, blocks.parts, axis, depth, printer())
+        parts = [*array_lines(blocks.parts, depth), *parts]
+        usual = segment_loops(context, blocks, axis, depth, printer())
+        return [ONE_LOOP, *usual, PARTS, *parts, END]
     usual = segment_loops(context, blocks, axis, depth, printer())
     if blocks.columns is None:
         return usual

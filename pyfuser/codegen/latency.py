@@ -1,0 +1,190 @@
+"""Loop distribution where an iteration is a long chain of operations that wait for each other.
+
+    m = ...; v = ...; w -= m / sqrt(v)     (of one step, then of the next with this w, ...)
+
+A processor starts operations out of order, but looks only so far ahead: where the operations of
+one iteration fill what it can see, its arithmetic waits for the chain. Cut into loops over a block
+of iterations, each with a part of the chain, several iterations are in sight at once, for a store
+and a load of the locals that pass from loop to loop. Statements keep their order.
+
+The model is that of T. S. Karkhanis and J. E. Smith, "A First-Order Superscalar Processor Model"
+(2004): a window of operations takes the latency of its longest chain, or what its units need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from pyfuser.codegen.segments import (
+    Segment,
+    cheap_declarations,
+    expanded,
+    expansion,
+    may_interleave,
+    mentioned,
+)
+from pyfuser.ir import nodes
+from pyfuser.ir.nodes import Body, Expr, Stmt, Sym
+from pyfuser.ir.powers import power_of
+from pyfuser.ir.visit import child_expressions, expressions
+
+WINDOW = 128
+"""Vector operations that wait or run at a time; of Zen 3, whose schedulers hold 64 and 64 more."""
+
+MOST = 4
+"""Parts that a chain is cut into."""
+
+GAIN = 0.75
+"""What the time of an iteration has to come down to: the model is rough."""
+
+_SQRT, _DIVISION, _CAST, _OTHER = (18, 8.0), (13, 6.0), (5, 1.0), (4, 0.5)
+"""The latency of an operation, and for how long it takes its unit, in cycles: there is one unit
+for divisions and roots, and two for others."""
+
+_CALLS = ("sqrt", "fabs", "abs", "fmin", "fmax", "min", "max")
+
+
+@dataclass(slots=True)
+class _Cost:
+    """Of some statements: operations, the time that units need, and when locals are known."""
+
+    ready: dict[Sym, int]
+    operations: int = 0
+    divider: float = 0.0
+    others: float = 0.0
+
+    def count(self, latency: int, busy: float) -> int:
+        """Note an operation; returns its latency."""
+        self.operations += 1
+        if latency >= _DIVISION[0]:
+            self.divider += busy
+        else:
+            self.others += busy
+        return latency
+
+    @property
+    def chain(self) -> int:
+        return max(self.ready.values(), default=0)
+
+
+def cut(body: Body) -> tuple[Segment, ...]:
+    """The parts of a body that vectorises; none where it is better off in one loop."""
+    if len(body) < MOST or not all(map(_is_plain, body)) or not may_interleave(body):
+        return ()
+    if cheap_declarations(body):  # places of elements, perhaps, which vectors need to see
+        return ()
+    if not _cost(body).divider:  # measured for chains with divisions and roots only
+        return ()
+    width = _vectors(body)
+    best = _time([body], 0, width) * GAIN
+    found: tuple[Segment, ...] = ()
+    for count in range(2, MOST + 1):
+        segments = _parts(body, count)
+        if not segments:
+            continue
+        kept = len(expansion(segments))
+        time = _time([part.body for part in segments], kept, width)
+        if time < best:
+            best, found = time, segments
+    return found
+
+
+def _is_plain(stmt: Stmt) -> bool:
+    """Whether a statement is straight-line arithmetic of real numbers."""
+    if isinstance(stmt, nodes.Update) and stmt.atomic:
+        return False
+    if not isinstance(stmt, (nodes.Declare, nodes.Assign, nodes.Store, nodes.Update)):
+        return False
+    for e in expressions(stmt):
+        if e.dtype.is_complex or isinstance(e, nodes.AtomicFetch):
+            return False
+        if isinstance(e, nodes.Call) and e.name not in _CALLS and not power_of(e):
+            return False
+    return True
+
+
+def _vectors(body: Body) -> int:
+    """How many vectors of its widest numbers a loop takes at a time, to fill one of others."""
+    found = [e.dtype.size for stmt in body for child in _values(stmt) for e in _arithmetic(child)]
+    return max(found) // min(found) if found else 1
+
+
+def _values(stmt: Stmt) -> list[Expr]:
+    """What a statement computes, subscripts apart."""
+    value = getattr(stmt, "value", None)
+    return [] if value is None else [value]
+
+
+def _arithmetic(e: Expr) -> list[Expr]:
+    """The operations and operands of an expression, without those of subscripts."""
+    below = [] if isinstance(e, nodes.Load) else list(child_expressions(e))
+    return [e, *(part for child in below for part in _arithmetic(child))]
+
+
+def _cost(body: Body) -> _Cost:
+    """Of statements that begin with all that they read known."""
+    cost = _Cost({})
+    for stmt in body:
+        at = max((_ready(value, cost) for value in _values(stmt)), default=0)
+        if isinstance(stmt, nodes.Update):
+            at = max(at, cost.ready.get(stmt.target, 0)) + cost.count(*_OTHER)
+        sym = stmt.view if isinstance(stmt, nodes.Store) else getattr(stmt, "sym", None)
+        if isinstance(stmt, nodes.Update):
+            sym = stmt.target
+        if sym is not None:
+            cost.ready[sym] = at
+    return cost
+
+
+def _ready(e: Expr, cost: _Cost) -> int:
+    """When an expression's value is known; its operations are counted."""
+    if isinstance(e, (nodes.Read, nodes.Load)):
+        return cost.ready.get(e.sym if isinstance(e, nodes.Read) else e.view, 0)
+    below = max((_ready(child, cost) for child in child_expressions(e)), default=0)
+    if isinstance(e, (nodes.Const, nodes.Extent)):
+        return 0
+    if isinstance(e, nodes.Cast):
+        if e.dtype is e.operand.dtype:
+            return below
+        return below + cost.count(*_CAST)
+    if isinstance(e, nodes.Call) and e.name == "sqrt":
+        return below + cost.count(*_SQRT)
+    if isinstance(e, nodes.Binary) and e.op in ("/", "%"):
+        return below + cost.count(*_DIVISION)
+    return below + cost.count(*_OTHER)
+
+
+def _time(parts: Sequence[Body], kept: int, width: int) -> float:
+    """Cycles for `width` vectors of iterations; a local that is kept costs a store and a load."""
+    total = float(kept * width)
+    for part in parts:
+        cost = _cost(part)
+        in_sight = max(WINDOW / max(cost.operations * width, 1), 1.0)
+        busy = max(cost.divider, cost.others) * width
+        total += max(busy, cost.chain / in_sight)
+    return total
+
+
+def _parts(body: Body, count: int) -> tuple[Segment, ...]:
+    """So many parts of about as many operations each, cut where the fewest locals pass."""
+    sizes = [_cost((stmt,)).operations for stmt in body]
+    total, places = sum(sizes), []
+    for n in range(1, count):
+        first, last = total * (n - 0.3) / count, total * (n + 0.3) / count
+        near = [k for k in range(1, len(body)) if first <= sum(sizes[:k]) <= last]
+        if not near:
+            return ()
+        middle = total * n / count
+        places.append(min(near, key=lambda k: (_passing(body, k), abs(sum(sizes[:k]) - middle))))
+    ends = [0, *places, len(body)]
+    parts = [body[a:b] for a, b in pairwise(ends)]
+    return expanded(parts, [True] * count, {}) if all(parts) else ()
+
+
+def _passing(body: Body, place: int) -> int:
+    """How many locals are set before a place and used behind it."""
+    before, (reads, writes) = mentioned(body[:place])[1], mentioned(body[place:])
+    local = {stmt.sym for stmt in body[:place] if isinstance(stmt, nodes.Declare)}
+    return len(before & local & (reads | writes))
