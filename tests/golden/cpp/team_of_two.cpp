@@ -74,8 +74,8 @@ static inline void pf_share(int64_t& begin, int64_t& end, int64_t unit) {
 
 // A sum whose order of additions depends on the number of terms only: not on the threads, not on
 // the vector registers, not on what else the loop computes. Four 64-byte vectors of running sums
-// take the terms in turn and are added in halves at the end. Where registers are narrower, a vector is
-// two of half its size: g++ would move one through memory, 8 or 16 bytes at a time.
+// take the terms in turn and are added in halves at the end. Where registers are narrower, a vector
+// is two of half its size: g++ would move one through memory, 8 or 16 bytes at a time.
 #if defined(__AVX512F__)
 #define PF_VECTOR 64
 #elif defined(__AVX__)
