@@ -25,6 +25,7 @@ from pyfuser.codegen.segments import (
     may_interleave,
     mentioned,
 )
+from pyfuser.codegen.vectorisable import vectorises
 from pyfuser.ir import nodes
 from pyfuser.ir.nodes import Body, Expr, Stmt, Sym
 from pyfuser.ir.powers import power_of
@@ -72,6 +73,8 @@ class _Cost:
 def cut(body: Body) -> tuple[Segment, ...]:
     """The parts of a body that vectorises; none where it is better off in one loop."""
     if len(body) < MOST or not all(map(_is_plain, body)) or not may_interleave(body):
+        return ()
+    if not all(vectorises(stmt, frozenset()) for stmt in body):
         return ()
     if cheap_declarations(body):  # places of elements, perhaps, which vectors need to see
         return ()
