@@ -17,62 +17,44 @@ are, and each loop keeps its trips. That takes loops whose trips are the same fo
 (their bounds depend on arguments and on the loops around them alone), that nothing leaves early,
 and whose sums have one order. Not where an order of iterations may show (see `order.order_shows`).
 
-What pays is decided by `locality.runs_across`.
+Loops under a condition do so as well. If it is the same for all iterations, they all branch. If it
+is not, each finds out whether to take the branch before anything in it changes, and what the strip
+then runs together has that as its guard (if-conversion: J. R. Allen et al., "Conversion of control
+dependence to data dependence", 1983). The bounds of loops inside are computed only if an iteration
+takes the branch.
+
+What pays is decided by `locality.runs_across`. Loops stay as they are between statements that walk
+along one row, which would not stay in cache, or that share an array that cannot be kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
+from pyfuser.codegen.column_parts import (
+    Branch,
+    Part,
+    Sums,
+    Trips,
+    expanded,
+    has_trips,
+    segments_of,
+    unfit,
+)
 from pyfuser.codegen.cpp_cost import body_cost
 from pyfuser.codegen.cpp_rows import row_sums, totals
 from pyfuser.codegen.locality import runs_across, walked
 from pyfuser.codegen.order import order_shows
-from pyfuser.codegen.segments import (
-    MAX_STATEMENTS,
-    Fresh,
-    Segment,
-    is_zero,
-    mentioned,
-    needed,
-)
+from pyfuser.codegen.segments import MAX_STATEMENTS, Fresh, Segment, mentioned
 from pyfuser.codegen.spec import ViewSpec
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Body, Declare, DeclareArray, Expr, For, Stmt, Sym, Workunit
+from pyfuser.ir.nodes import Body, Declare, DeclareArray, Expr, For, If, Stmt, Sym, Workunit
 from pyfuser.ir.visit import assigned, expressions, leaves_loop, map_expression, statements
 
 _CHEAP = 8
 """Additions of a declaration that each part computes again rather than keeping its value."""
-
-MOST_KEPT = 8192
-"""Bytes of the arrays that an iteration keeps between parts."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sums:
-    """What a loop adds to, in an order of its own if it is long (see `cpp_rows`).
-
-    totals: for each accumulator or local what the trips of a long loop add up to. `added` adds
-    that, and `plain` has the loop for its short form.
-    """
-
-    totals: tuple[tuple[Sym, Sym], ...]
-    added: Segment
-    plain: Segment
-
-
-@dataclass(frozen=True, slots=True)
-class Trips:
-    """A loop that the iterations of a strip run together; its body is in `parts`."""
-
-    loop: For
-    parts: tuple[Part, ...]
-    sums: Sums | None = None
-
-
-Part = Segment | Trips
 
 
 def columns(
@@ -83,7 +65,7 @@ def columns(
     `fresh(name, dtype)` makes Syms.
     """
     body = workunit.body
-    if not any(isinstance(stmt, For) for stmt in body):
+    if not any(isinstance(stmt, (For, If)) for stmt in body):
         return None
     changing = assigned(body)
     if changing & set(workunit.indices) or order_shows(workunit):
@@ -91,17 +73,39 @@ def columns(
     if sum(1 for _ in statements(body)) > MAX_STATEMENTS:
         return None
     fixed = frozenset(param.sym for param in workunit.params) - changing
-    found = _Finder(workunit, fixed, changing, index, views, fresh)
-    parts = found.cut(body, ())
-    if not found.any:
-        return None
-    arrays = frozenset(stmt.sym for stmt in body if isinstance(stmt, DeclareArray))
-    if arrays:  # they will have columns as well
+    arrays, whole = frozenset[Sym](), frozenset[int]()
+    while True:
         found = _Finder(workunit, fixed, changing, index, views, fresh, arrays)
-        parts = found.cut(body, ())
-    if found.tears(parts):
+        parts = found.cut_whole(whole)
+        if not has_trips(parts):
+            return None
+        if not arrays:  # they will have columns as well
+            arrays = frozenset(stmt.sym for stmt in body if isinstance(stmt, DeclareArray))
+            if arrays:
+                continue
+        more = whole.union(
+            _between(body, unfit(parts), _mentions),
+            _between(body, found.torn(parts), found.rows),
+        )
+        if more == whole:
+            break
+        whole = more
+    if unfit(parts) or found.torn(parts):
         return None
-    return _expanded(parts, found.repeated)
+    return expanded(parts, found.repeated)
+
+
+def _mentions(body: Body) -> set[Sym]:
+    return set[Sym]().union(*mentioned(body))
+
+
+def _between(body: Body, syms: Iterable[Sym], uses: Callable[[Body], set[Sym]]) -> Iterator[int]:
+    """The places of the statements from the first one that uses one of some Syms to the last."""
+    used = [uses((stmt,)) for stmt in body]
+    for sym in syms:
+        places = [place for place, found in enumerate(used) if sym in found]
+        if places:
+            yield from range(places[0], places[-1] + 1)
 
 
 class _Finder:
@@ -125,62 +129,128 @@ class _Finder:
         self.changing = changing
         self.index = index
         self.views = views
+        self.body = workunit.body
         self.repeated: dict[Sym, Declare] = {}
-        self.any = False
-        self.plain: set[Sym] = (
-            set()
-        )  # the variables of loops with sums, whose parts have them whole
 
-    def cut(self, body: Body, around: tuple[For, ...]) -> tuple[Part, ...]:
-        """The parts of the body of the loops `around`."""
+    def cut_whole(self, whole: frozenset[int]) -> tuple[Part, ...]:
+        """The parts of the body; loops in the statements of these places stay as they are."""
+        return self.cut(self.body, (), None, False, whole)
+
+    def cut(
+        self,
+        body: Body,
+        around: tuple[For, ...],
+        guard: Sym | None,
+        under: bool,
+        whole: frozenset[int] = frozenset(),
+    ) -> tuple[Part, ...]:
+        """The parts of the body of the loops `around`, which a condition may be `under`."""
         parts: list[Part] = []
         run: list[Stmt] = []
-        for stmt in body:
+
+        def end_run() -> None:
+            if run:
+                parts.append(Segment(tuple(run), True, guard=guard))
+                run.clear()
+
+        for place, stmt in enumerate(body):
             if isinstance(stmt, Declare) and self._is_cheap(stmt, around):
                 self.repeated[stmt.sym] = stmt
-            elif isinstance(stmt, For) and self._pays(stmt, around):
-                if run:
-                    parts.append(Segment(tuple(run), True))
-                    run = []
-                self.any = True
-                inner = self.cut(stmt.body, (*around, stmt))
-                parts.append(Trips(self._head(stmt), inner, self._sums(stmt)))
-            else:
-                run.append(stmt)
-        if run:
-            parts.append(Segment(tuple(run), True))
+                continue
+            if place not in whole and self._pays(stmt, around, under):
+                if isinstance(stmt, For):
+                    inner = self.cut(stmt.body, (*around, stmt), guard, under)
+                    if around or not self._tears_inside(inner):
+                        end_run()
+                        parts.append(Trips(self._head(stmt), inner, self._sums(stmt)))
+                        continue
+                elif isinstance(stmt, If):
+                    sides = self._sides(stmt, around, run)
+                    end_run()
+                    parts += (self._side(*side, around, guard) for side in sides)
+                    continue
+            run.append(stmt)
+        end_run()
         return tuple(parts)
 
-    def tears(self, parts: Sequence[Part]) -> bool:
-        """Whether parts in between separate loops that walk along the same rows."""
-        seen: set[Sym] = set()
-        for part in parts:
-            inside = isinstance(part, Trips)
-            for segment in _segments((part,)):
-                if any(isinstance(s, For) and s.sym in self.plain for s in segment.body):
-                    continue
-                rows = walked(segment.body, self.own) & set(self.views)
-                if rows & seen or (rows and inside):
-                    return True
-                seen |= rows
-        return False
+    def _sides(
+        self, stmt: If, around: tuple[For, ...], run: list[Stmt]
+    ) -> list[tuple[Body, Expr | None, Sym | None]]:
+        """The sides of an If that do anything: each a body, and its test or its guard.
 
-    def _pays(self, loop: For, around: tuple[For, ...]) -> bool:
-        if not self._is_uniform(loop, around):
+        Statements that find the guards go to `run`.
+        """
+        both = (stmt.then, stmt.orelse)
+        if self._is_known(stmt.condition, around):
+            test = self.resolved(stmt.condition)
+            tests = (test, nodes.Unary("!", test, DType.BOOL))
+            return [(body, test, None) for body, test in zip(both, tests, strict=True) if body]
+        taken, other = (self.fresh(name, DType.BOOL) for name in ("taken", "other"))
+        run.append(Declare(taken, stmt.condition))
+        if stmt.orelse:
+            run.append(Declare(other, nodes.Unary("!", nodes.Read(taken), DType.BOOL)))
+        guards = (taken, other)
+        return [(body, None, sym) for body, sym in zip(both, guards, strict=True) if body]
+
+    def _side(
+        self,
+        body: Body,
+        test: Expr | None,
+        taken: Sym | None,
+        around: tuple[For, ...],
+        guard: Sym | None,
+    ) -> Part:
+        parts = self.cut(body, around, taken or guard, True)
+        if taken is None:
+            return Branch(test, None, parts, None)
+        if not has_trips(parts) and len(parts) == 1 and isinstance(parts[0], Segment):
+            return parts[0]
+        return Branch(None, taken, parts, Segment((If(nodes.Read(taken), body),), True))
+
+    def _tears_inside(self, parts: Sequence[Part]) -> bool:
+        """Whether loops that stay as they are walk through memory in the trips of another."""
+        return any(
+            walked(segment.body, self.own) & set(self.views)
+            for segment in segments_of(parts, plain=False)
+        )
+
+    def torn(self, parts: Sequence[Part]) -> set[Sym]:
+        """The views whose rows several parts walk along, with loops over trips in between."""
+        seen: set[Sym] = set()
+        again: set[Sym] = set()
+        for part in parts:
+            rows = set[Sym]()
+            for segment in segments_of((part,), plain=False):
+                rows |= self.rows(segment.body)
+            again |= rows & seen
+            seen |= rows
+        return again
+
+    def rows(self, body: Body) -> set[Sym]:
+        """The views along whose rows the loops of some statements walk."""
+        return walked(body, self.own, self.views)
+
+    def _pays(self, stmt: Stmt, around: tuple[For, ...], under: bool) -> bool:
+        """Whether a statement has loops that had better run trip by trip."""
+        if isinstance(stmt, If):
+            sums = assigned((stmt,)) & set(self.accumulators)
+            inside = (*stmt.then, *stmt.orelse)
+            return not sums and any(self._pays(inner, around, True) for inner in inside)
+        if not isinstance(stmt, For) or not self._is_uniform(stmt, around, under):
             return False
-        nest = (*around, loop)
+        nest = (*around, stmt)
         known = self.fixed | self.own
         outside, self.repeated = self.repeated, dict(self.repeated)
-        for stmt in loop.body:  # `k = m - 1 - j` is as good a subscript as j
-            if isinstance(stmt, Declare) and self._is_cheap(stmt, nest):
-                self.repeated[stmt.sym] = stmt
+        for inner in stmt.body:  # `k = m - 1 - j` is as good a subscript as j
+            if isinstance(inner, Declare) and self._is_cheap(inner, nest):
+                self.repeated[inner.sym] = inner
         pays = runs_across(nest, self.index, self.views, self.arrays, known, self.resolved) or any(
-            isinstance(stmt, For) and self._pays(stmt, nest) for stmt in loop.body
+            self._pays(inner, nest, under) for inner in stmt.body
         )
         self.repeated = outside
         return pays
 
-    def _is_uniform(self, loop: For, around: tuple[For, ...]) -> bool:
+    def _is_uniform(self, loop: For, around: tuple[For, ...], under: bool) -> bool:
         """Whether all iterations make the same trips, each of them whole."""
         if not isinstance(loop.step, nodes.Const) or not loop.step.value:
             return False
@@ -193,10 +263,14 @@ class _Finder:
             for stmt in statements(loop.body)
             if isinstance(stmt, nodes.Update) and not stmt.indices
         }
-        if free and (around or free != set(self._free_sums(loop))):
+        if free and (around or under or free != set(self._free_sums(loop))):
             return False
+        return self._is_known(loop.start, around) and self._is_known(loop.stop, around)
+
+    def _is_known(self, e: Expr, around: tuple[For, ...]) -> bool:
+        """Whether an expression has one value for all iterations."""
         known = self.fixed.union(outer.sym for outer in around)
-        return all(_depends_on(self.resolved(e), known) for e in (loop.start, loop.stop))
+        return _depends_on(self.resolved(e), known)
 
     def _free_sums(self, loop: For) -> list[Sym]:
         """What a loop adds to in blocks, if it is long."""
@@ -209,7 +283,6 @@ class _Finder:
             return None
         added = (nodes.Update("+", sym, (), nodes.Read(total)) for sym, total in found.items())
         plain = Segment((loop,), True)
-        self.plain.add(loop.sym)
         return Sums(tuple(found.items()), Segment(tuple(added), True), plain)
 
     def _is_cheap(self, stmt: Declare, around: tuple[For, ...]) -> bool:
@@ -238,7 +311,10 @@ class _Finder:
 
 
 _SIGNED = frozenset({DType.INT32, DType.INT64})  # they compare alike in 64 bits
-_ARITHMETIC = (nodes.Const, nodes.Read, nodes.Cast, nodes.Unary, nodes.Binary, nodes.Extent)
+_ARITHMETIC = (
+    *(nodes.Const, nodes.Read, nodes.Cast, nodes.Unary, nodes.Binary, nodes.Extent),
+    *(nodes.Compare, nodes.Logical, nodes.Select),
+)
 
 
 def _depends_on(e: Expr, known: frozenset[Sym]) -> bool:
@@ -251,88 +327,3 @@ def _depends_on(e: Expr, known: frozenset[Sym]) -> bool:
         if isinstance(part, nodes.Extent) and part.view not in known:
             return False
     return True
-
-
-def _segments(parts: Sequence[Part]) -> Iterator[Segment]:
-    """The parts that are no loops over trips, in order."""
-    for part in parts:
-        if isinstance(part, Trips):
-            yield from _segments(part.parts)
-            if part.sums is not None:
-                yield from (part.sums.added, part.sums.plain)
-        else:
-            yield part
-
-
-# --------------------------------------------------------------------------- scalar expansion
-
-
-_ARRAYS = (DeclareArray, nodes.Scratch)
-_LOCALS = (Declare, *_ARRAYS)
-
-
-def _expanded(parts: Sequence[Part], repeated: dict[Sym, Declare]) -> tuple[Part, ...] | None:
-    """The parts with the locals that pass between them; None if these cannot be expanded.
-
-    That is scratch memory, and arrays that are large or do not begin with zeros.
-    """
-    home: dict[Sym, int] = {}
-    used: dict[Sym, set[int]] = {}
-    for n, segment in enumerate(_segments(parts)):
-        for stmt in segment.body:
-            if isinstance(stmt, _LOCALS):
-                home[stmt.sym] = n
-        for sym in set[Sym]().union(*mentioned(segment.body)):
-            used.setdefault(sym, set()).add(n)
-    kept = {sym for sym, n in home.items() if used[sym] != {n}}
-    arrays = [s for part in _segments(parts) for s in part.body if isinstance(s, _ARRAYS)]
-    if not _may_expand([stmt for stmt in arrays if stmt.sym in kept]):
-        return None
-    return _with_kept(parts, kept, repeated)
-
-
-def _may_expand(arrays: Sequence[DeclareArray | nodes.Scratch]) -> bool:
-    size = 0
-    for stmt in arrays:
-        if not isinstance(stmt, DeclareArray) or not all(map(is_zero, stmt.values)):
-            return False
-        size += len(stmt.values) * stmt.sym.dtype.size
-    return size <= MOST_KEPT
-
-
-def _with_kept(
-    parts: Sequence[Part], kept: set[Sym], repeated: dict[Sym, Declare]
-) -> tuple[Part, ...]:
-    result: list[Part] = []
-    for part in parts:
-        if isinstance(part, Segment):
-            result.append(_arrived(part, kept, repeated))
-            continue
-        sums, inside = part.sums, kept
-        if sums is not None:
-            inside = kept - {sym for sym, _ in sums.totals}  # each trip's own
-            added, plain = (_arrived(s, kept, repeated) for s in (sums.added, sums.plain))
-            sums = replace(sums, added=added, plain=plain)
-        result.append(replace(part, parts=_with_kept(part.parts, inside, repeated), sums=sums))
-    return tuple(result)
-
-
-def _arrived(part: Segment, kept: set[Sym], repeated: dict[Sym, Declare]) -> Segment:
-    reads, writes = mentioned(part.body)
-    own = {stmt.sym for stmt in part.body if isinstance(stmt, Declare)}
-    arriving = sorted(((reads | writes) & kept) - own, key=lambda sym: sym.uid)
-    leaving = sorted(writes & kept, key=lambda sym: sym.uid)
-    return Segment(
-        (*needed(part.body, repeated), *part.body), True, tuple(arriving), tuple(leaving)
-    )
-
-
-def kept_between(parts: Sequence[Part]) -> tuple[Sym, ...]:
-    """The locals that become arrays."""
-    found = (sym for part in _segments(parts) for sym in (*part.arriving, *part.leaving))
-    return tuple(dict.fromkeys(found))
-
-
-def sums_of(parts: Sequence[Part]) -> Iterator[Sums]:
-    """The sums of loops in an order of their own."""
-    return (part.sums for part in parts if isinstance(part, Trips) and part.sums is not None)

@@ -5,16 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from pyfuser.codegen.columns import Part, Sums, Trips, columns, kept_between, sums_of
+from pyfuser.codegen.column_parts import (
+    Branch,
+    Part,
+    Sums,
+    Trips,
+    kept_between,
+    shared,
+    sums_of,
+)
+from pyfuser.codegen.columns import columns
 from pyfuser.codegen.cpp_context import Context, fresh_syms
 from pyfuser.codegen.cpp_cost import body_cost
 from pyfuser.codegen.cpp_rows import SHORTEST
 from pyfuser.codegen.cpp_statements import INDENT
 from pyfuser.codegen.segments import Segment
-from pyfuser.ir.nodes import Body, DeclareArray, For, Stmt, Sym
+from pyfuser.ir.nodes import Assign, Body, Declare, DeclareArray, For, Stmt, Sym
 from pyfuser.ir.visit import assigned, statements
 
-LOCALS = frozenset({"step", "lane", "half", "cell"})
+LOCALS = frozenset({"step", "lane", "half", "cell", "taking"})
 
 WIDTHS = (2048, 1024, 512, 256, 128, 64)
 """Iterations of a strip: the longer, the better memory is walked along."""
@@ -30,6 +39,9 @@ _TOGETHER = 4
 
 _LIGHT = 16
 """Additions in a light trip."""
+
+_FEW = 4
+"""A strip of which one iteration in so many, or fewer, takes a branch runs that as written."""
 
 _APART = 9
 """Cache lines between the arrays of iterations: rows of two would else begin at one place of a page
@@ -55,7 +67,8 @@ class Columns:
     @property
     def bytes(self) -> int:
         """What is kept for an iteration."""
-        own = sum(self.lengths.get(sym, 1) * sym.dtype.size for sym in self.arrays)
+        named = {name: sym for sym, name in self.arrays.items()}
+        own = sum(self.lengths.get(sym, 1) * sym.dtype.size for sym in named.values())
         return own + sum(_count(sym) * sym.dtype.size for sym in self.lanes)
 
 
@@ -70,16 +83,24 @@ def columns_of(context: Context) -> Columns | None:
     if parts is None:
         return None
     take, names = context.unique.take, context.names
-    arrays = {s: take(f"{names[s]}_columns") for s in kept_between(parts)}
-    totals = (pair for sums in sums_of(parts) for pair in sums.totals)
-    lanes = {total: take(f"{names[sym]}_lanes") for sym, total in totals}
-    names.update({total: f"{name}[step]" for total, name in lanes.items()})
     lengths = {
         stmt.sym: len(stmt.values)
         for stmt in statements(workunit.body)
-        if isinstance(stmt, DeclareArray) and stmt.sym in arrays
+        if isinstance(stmt, DeclareArray)
     }
-    return Columns(parts, arrays, lanes, lengths)
+    arrays: dict[Sym, str] = {}
+    owners = shared(parts, frozenset(lengths))
+    for sym in kept_between(parts):
+        if sym not in names:
+            names[sym] = take(sym.name)
+        if owners.get(sym, sym) is sym:
+            arrays[sym] = take(f"{names[sym]}_columns")
+    arrays |= {sym: arrays[owner] for sym, owner in owners.items()}
+    totals = (pair for sums in sums_of(parts) for pair in sums.totals)
+    lanes = {total: take(f"{names[sym]}_lanes") for sym, total in totals}
+    names.update({total: f"{name}[step]" for total, name in lanes.items()})
+    kept = {sym: length for sym, length in lengths.items() if sym in arrays}
+    return Columns(parts, arrays, lanes, kept)
 
 
 def _count(sym: Sym) -> int:
@@ -108,9 +129,10 @@ def memory_lines(columns: Columns, size: int, depth: int) -> list[str]:
         for sym, name in columns.arrays.items()
     }
     lengths |= {name: size * _count(sym) for sym, name in columns.lanes.items()}
+    named = columns.arrays | columns.lanes
     return [
         f"{INDENT * depth}alignas(64) {sym.dtype.cpp} {name}[{lengths[name]}];"
-        for sym, name in (columns.arrays | columns.lanes).items()
+        for name, sym in {name: sym for sym, name in named.items()}.items()
     ]
 
 
@@ -119,7 +141,8 @@ def column_loops(
 ) -> list[str]:
     """The loops over `count` iterations of an axis from `at`; arrays are for strips of `size`."""
     printer = _Printer(context, columns, size, axis, print_body)
-    if not columns.lanes or not context.workunit.accumulators:
+    branches = any(isinstance(part, Branch) for part in columns.parts)
+    if not (columns.lanes or branches) or not context.workunit.accumulators:
         return printer.parts(columns.parts, depth, ())
     start = Segment((), True)  # from here on accumulators have a value
     return printer.parts((start, *columns.parts), depth, ())
@@ -146,9 +169,32 @@ class _Printer:
         for part in parts:
             if isinstance(part, Trips):
                 lines += self._trips(part, depth, around)
+            elif isinstance(part, Branch):
+                lines += self._branch(part, depth, around)
             else:
                 lines += self._strip(part, depth, around)
         return lines
+
+    def _branch(self, branch: Branch, depth: int, around: tuple[For, ...]) -> list[str]:
+        """A side of an If: for all iterations, or for those of a strip that take it."""
+        indent = INDENT * depth
+        if branch.test is not None:
+            head = f"{indent}if ({self.context.expressions.text(branch.test)}) {{"
+            return [head, *self.parts(branch.parts, depth + 1, around), f"{indent}}}"]
+        assert branch.taken is not None and branch.plain is not None
+        taken = self.columns.arrays[branch.taken]
+        return [
+            f"{indent}{{",
+            f"{indent}{INDENT}int64_t taking = 0;",
+            f"{indent}{INDENT}for (int64_t step = 0; step < count; ++step) "
+            f"taking += {taken}[step];",
+            f"{indent}{INDENT}if (taking * {_FEW} > count) {{",
+            *self.parts(branch.parts, depth + 2, around),
+            f"{indent}{INDENT}}} else if (taking) {{",
+            *self._strip(branch.plain, depth + 2, around),
+            f"{indent}{INDENT}}}",
+            f"{indent}}}",
+        ]
 
     def _trips(self, trips: Trips, depth: int, around: tuple[For, ...]) -> list[str]:
         loop, indent = trips.loop, INDENT * depth
@@ -211,10 +257,10 @@ class _Printer:
             lines.append(f"{inner}}}")
         lines.append(f"{inner}for (; {k} {sign} {stop}; {k} += {by}) {{")
         for part in trips.parts:
-            if isinstance(part, Trips):
-                lines += self._trips(part, depth + 1, (*around, loop))
-            else:
+            if isinstance(part, Segment):
                 lines += self._strip(part, depth + 1, (*around, loop), 1, totals)
+            else:
+                lines += self.parts((part,), depth + 1, (*around, loop))
         return [*lines, f"{inner}}}"]
 
     def _is_light(self, trips: Trips) -> bool:
@@ -233,8 +279,7 @@ class _Printer:
     ) -> list[str]:
         """A loop over the strip, for so many trips of the loop around it, which may have sums."""
         context, indent = self.context, INDENT * depth
-        changed, arrays, names = assigned(part.body), self.columns.arrays, context.names
-        print_body = context.statements.print if around else self.print_body
+        arrays, names = self.columns.arrays, context.names
         zeros, part = self._zeroed(part, depth)
         lines = [
             *zeros,
@@ -242,23 +287,42 @@ class _Printer:
             f"{indent}for (int64_t step = 0; step < count; ++step) {{",
             f"{indent}{INDENT}const int64_t {context.counter(self.axis)} = at + step;",
             *context.narrowed(depth + 1),
+            *self._arriving(part, depth + 1),
         ]
-        for sym in part.arriving:
-            if sym in self.columns.lengths:
-                kind = f"const pf_column<{sym.dtype.cpp}, {_pitch(sym, self.size)}>"
-                lines.append(f"{indent}{INDENT}{kind} {names[sym]}{{{arrays[sym]} + step}};")
-                continue
-            kind = ("" if sym in changed else "const ") + sym.dtype.cpp
-            lines.append(f"{indent}{INDENT}{kind} {names[sym]} = {arrays[sym]}[step];")
+        inner = depth + 1
+        if part.guard is not None:
+            ahead, part = _declared_ahead(part)
+            lines += [f"{indent}{INDENT}{s.dtype.cpp} {names[s]}{{}};" for s in ahead]
+            lines.append(f"{indent}{INDENT}if ({names[part.guard]}) {{")
+            inner += 1
         if together == 1:
-            body = print_body(part.body, depth + 1)
-            lines += self._with_sums(totals, around, body, depth + 1)
+            plainly = around or part.guard is not None  # no accumulators under conditions
+            print_body = context.statements.print if plainly else self.print_body
+            body = print_body(part.body, inner)
+            lines += self._with_sums(totals, around, body, inner)
         else:
-            lines += self._repeated(part, depth + 1, around, together, totals)
+            lines += self._repeated(part, inner, around, together, totals)
+        if part.guard is not None:
+            lines.append(f"{indent}{INDENT}}}")
         for sym in part.leaving:
             if sym not in self.columns.lengths:
                 lines.append(f"{indent}{INDENT}{arrays[sym]}[step] = {names[sym]};")
         return [*lines, f"{indent}}}"]
+
+    def _arriving(self, part: Segment, depth: int) -> list[str]:
+        """The declarations of what an iteration kept before."""
+        arrays, names, indent = self.columns.arrays, self.context.names, INDENT * depth
+        changed = assigned(part.body)
+        lines: list[str] = []
+        guard: tuple[Sym, ...] = () if part.guard is None else (part.guard,)
+        for sym in dict.fromkeys((*part.arriving, *guard)):
+            if sym in self.columns.lengths:
+                kind = f"const pf_column<{sym.dtype.cpp}, {_pitch(sym, self.size)}>"
+                lines.append(f"{indent}{kind} {names[sym]}{{{arrays[sym]} + step}};")
+                continue
+            kind = ("" if sym in changed else "const ") + sym.dtype.cpp
+            lines.append(f"{indent}{kind} {names[sym]} = {arrays[sym]}[step];")
+        return lines
 
     def _zeroed(self, part: Segment, depth: int) -> tuple[list[str], Segment]:
         """The arrays of a part that start at zeros, and the part without their declarations."""
@@ -316,6 +380,22 @@ class _Printer:
             ]
         names[loop.sym] = first
         return lines
+
+
+def _declared_ahead(part: Segment) -> tuple[list[Sym], Segment]:
+    """What a part with a guard leaves, and the part with assignments for their declarations.
+
+    Iterations that do not take the branch leave zeros, which nobody reads but as guards.
+    """
+    ahead, body = list[Sym](), list[Stmt]()
+    for stmt in part.body:
+        if isinstance(stmt, Declare) and stmt.sym in part.leaving:
+            ahead.append(stmt.sym)
+            if stmt.value is not None:
+                body.append(Assign(stmt.sym, stmt.value))
+        else:
+            body.append(stmt)
+    return ahead, replace(part, body=tuple(body))
 
 
 def _step(loop: For) -> int:

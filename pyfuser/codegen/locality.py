@@ -7,7 +7,7 @@ from typing import Protocol
 
 from pyfuser.ir import nodes
 from pyfuser.ir.nodes import Body, Expr, For, Stmt, Sym
-from pyfuser.ir.visit import assigned, child_expressions, declared, expressions
+from pyfuser.ir.visit import assigned, child_expressions, declared, expressions, statements
 
 _TRIPS = 256
 """Assumed for a loop whose bounds are not constant."""
@@ -36,9 +36,28 @@ def torn(parts: Sequence[Body], place: int, own: frozenset[Sym]) -> int:
     )
 
 
-def walked(part: Body, own: frozenset[Sym]) -> set[Sym]:
-    """The views whose rows the loops of a part walk along, those of the iteration itself."""
-    return {view for view, _ in _rows(part, own)}
+def walked(part: Body, own: frozenset[Sym], views: Mapping[Sym, Layout] | None = None) -> set[Sym]:
+    """The views that the loops of a part walk through, at places of the iteration itself.
+
+    views: only those of which a step of some loop, or of a local that changes in it, takes the
+    rest of a line: not those that are walked across.
+    """
+    if views is None:
+        return {view for view, _ in _rows(part, own)}
+    found: set[Sym] = set()
+    for loop in statements(part):
+        if not isinstance(loop, (nodes.For, nodes.While)):
+            continue
+        moving = assigned(loop.body) | set(declared((loop,)))
+        inner = (access for stmt in (loop, *statements(loop.body)) for access in _accesses(stmt))
+        for view, at in inner:
+            read = {e.sym for part in at for e in expressions(part) if isinstance(e, nodes.Read)}
+            if view in views and view not in found and read & own:
+                unit, size = views[view].unit_axis, view.dtype.size
+                steps = (_bytes(at, sym, unit, size, set()) for sym in read & moving)
+                if any(step < _LINE for step in steps):
+                    found.add(view)
+    return found
 
 
 def _rows(part: Body, own: frozenset[Sym]) -> Iterator[tuple[Sym, int]]:

@@ -62,13 +62,14 @@ class Segment:
 
     `arriving` are the locals whose values come from the segments before, `leaving` those that it
     sets and that later ones use. Declarations that are cheaper to repeat than to keep stand in
-    every segment that uses them.
+    every segment that uses them. guard: a local that arrives, and says whether to run the body.
     """
 
     body: Body
     vector: bool
     arriving: tuple[Sym, ...] = ()
     leaving: tuple[Sym, ...] = ()
+    guard: Sym | None = None
 
 
 def distribute(
