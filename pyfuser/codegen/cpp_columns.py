@@ -11,6 +11,7 @@ from pyfuser.codegen.column_parts import (
     Sums,
     Trips,
     kept_between,
+    segments_of,
     shared,
     sums_of,
 )
@@ -21,7 +22,7 @@ from pyfuser.codegen.cpp_rows import SHORTEST
 from pyfuser.codegen.cpp_statements import INDENT
 from pyfuser.codegen.segments import Segment
 from pyfuser.ir.nodes import Assign, Body, Declare, DeclareArray, For, Stmt, Sym
-from pyfuser.ir.visit import assigned, statements
+from pyfuser.ir.visit import assigned, declared, statements
 
 LOCALS = frozenset({"step", "lane", "half", "cell", "taking"})
 
@@ -90,9 +91,9 @@ def columns_of(context: Context) -> Columns | None:
     }
     arrays: dict[Sym, str] = {}
     owners = shared(parts, frozenset(lengths))
+    for segment in segments_of(parts):
+        names |= {sym: take(sym.name) for sym in declared(segment.body) if sym not in names}
     for sym in kept_between(parts):
-        if sym not in names:
-            names[sym] = take(sym.name)
         if owners.get(sym, sym) is sym:
             arrays[sym] = take(f"{names[sym]}_columns")
     arrays |= {sym: arrays[owner] for sym, owner in owners.items()}

@@ -47,7 +47,8 @@ class ColumnMaker:
             (
                 self.total, self.spread, self.recurrence, self.backwards, self.product, self.least,
                 self.nested, self.mapped, self.prefix, self.beside, self.ragged, self.until,
-                self.classes, self.held,
+                self.classes, self.held, self.sometimes, self.sometimes, self.in_some_trips,
+                self.climbed,
             ),
             rng.choice((1, 1, 1, 2, 2, 3)),
         )  # fmt: skip
@@ -188,8 +189,47 @@ class ColumnMaker:
             _s("for j in range(s0):", back),
         ]
 
+    def condition(self) -> str:
+        """One that is the same for all columns, or not, or that loops may change."""
+        same = ("s0 > 2", "s1 < 17 or s0 == 1")
+        own = ("l[i] > 1", "i % 3 != 1", f"{self.at('x', '0')} > 0 and i > 1", "i == 3", "i != 3")
+        return self.rng.choice((*same, *own, *own))
+
+    def sometimes(self, v: str) -> list[Statement]:
+        """Loops under a condition, maybe in both sides, maybe under another one."""
+        parts = (self.total, self.spread, self.recurrence, self.product, self.nested, self.mapped,
+                 self.prefix, self.classes, self.held, self.until, self.ragged)  # fmt: skip
+        then, orelse = self.rng.sample(parts, 2)
+        inside = then(f"{v}t")
+        if self.rng.random() < 0.3:
+            add = _s(f"l[i] = {self.bounded('l[i] + 2')}")
+            inside = [add, _s(f"if {self.condition()}:", tuple(inside)), add]
+        if self.rng.random() < 0.4:
+            sides = tuple(inside), tuple(orelse(f"{v}e"))
+            return [_s(f"if {self.condition()}:\nelse:", *sides)]
+        return [_s(f"if {self.condition()}:", tuple(inside))]
+
+    def in_some_trips(self, v: str) -> list[Statement]:
+        """A loop under a condition in a loop: of a trip, of a column, or of both."""
+        test = self.rng.choice((f"{v}k % 2 == 0", f"{self.at('x', f'{v}k')} > 1", "l[i] < 9"))
+        inner = _s(self.walk(), (_s(f"{v} = {self.bounded(f'{v} + ' + self.at('y', 'j'))}"),))
+        store = _s(f"{self.at('x', f'{v}k')} = {v}")
+        body = (_s(f"if {test}:", (inner, store)),)
+        return [self.zero(v), _s(f"for {v}k in range(s0):", body), _s(f"l[i] = {v}")]
+
+    def climbed(self, v: str) -> list[Statement]:
+        """A while loop along the column."""
+        steps = (_s(f"{v} = {self.bounded(f'{v} - ' + self.at('y', f'{v}k'))}"), _s(f"{v}k += 1"))
+        start = _s(f"{v}k: int = 0")
+        return [self.zero(v), start, _s(f"while {v}k < s0:", steps), _s(f"l[i] = {v}")]
+
     def added(self) -> list[Statement]:
         """What a sum over all columns takes."""
+        if self.rng.random() < 0.2:
+            return [_s(f"if {self.condition()}:", tuple(self._added()))]
+        return self._added()
+
+    def _added(self) -> list[Statement]:
         value = self.at("x", "j")
         term = _s(f"acc += {f'math.fmod({value}, 64.0)' if self.real else f'({value} & 63)'}")
         if self.rng.random() < 0.5:
