@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyfuser.codegen import columns, cpp_columns
+from pyfuser.codegen import column_parts, cpp_columns
 from pyfuser.codegen.cpp import emit
 from pyfuser.codegen.cpp_columns import FEWEST, IF_LONG, columns_of
 from pyfuser.codegen.cpp_context import Context
@@ -206,14 +206,14 @@ def test_loops_along_columns_keep_their_bits(work: Callable[..., None], n: int) 
 
 def test_what_is_kept_has_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     assert in_columns(on(kept_column, M))
-    monkeypatch.setattr(columns, "MOST_KEPT", 63)
+    monkeypatch.setattr(column_parts, "MOST_KEPT", 63)
     assert not in_columns(on(kept_column, M))
 
 
 def test_loops_over_what_is_kept_run_along_strips() -> None:
     found = columns_of(Context(spec_of(on(kept_column, M).kernel), ()))
     assert found is not None
-    assert sum(isinstance(part, columns.Trips) for part in found.parts) == 3
+    assert sum(isinstance(part, column_parts.Trips) for part in found.parts) == 3
 
 
 def test_several_strips_and_the_rest() -> None:
@@ -386,10 +386,21 @@ def skipping(i, x, z, y, w, m):
     y[i] = value
 
 
-def sometimes(i, x, z, y, w, m):
+def own_bounds_sometimes(i, x, z, y, w, m):
+    """Under a condition loops need equal trips as well."""
+    value: float = 0.0
+    if y[i] > 0.0:
+        for j in range(i % m):
+            value += x[j][i]
+    y[i] = value
+
+
+def until_sometimes(i, x, z, y, w, m):
     value: float = 0.0
     if y[i] > 0.0:
         for j in range(m):
+            if x[j][i] > 1.0:
+                break
             value += x[j][i]
     y[i] = value
 
@@ -443,8 +454,8 @@ def everyones(i, x, z, y, w, m):
 
 @pytest.mark.parametrize(
     "work",
-    [own_trips, trips_of_data, changing_trips, until, skipping, sometimes, begun_array, rows_again,
-     along_rows, everyones, changed_index],
+    [own_trips, trips_of_data, changing_trips, until, skipping, own_bounds_sometimes,
+     until_sometimes, begun_array, rows_again, along_rows, everyones, changed_index],
 )  # fmt: skip
 def test_other_loops_stay_one_iteration_after_the_other(work: Callable[..., None]) -> None:
     given = on(work, M)

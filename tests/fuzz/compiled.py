@@ -101,6 +101,8 @@ def _printed(specs: Iterable[KernelSpec | SweepSpec]) -> frozenset[str]:
                 found.add("loops along columns")
                 if loop.workunit.accumulators:
                     found.add("sums beside loops along columns")
+                if "taking * " in emit(spec):
+                    found.add("loops along columns under conditions")
             if any(view is not None and view.streamed for view in loop.views):
                 found.add("streaming stores")
             if loop.pattern == "for" and unguarded(loop.workunit) and "pf_middle(" in emit(spec):

@@ -60,6 +60,7 @@ PLANNED = (
     "loops interchanged", "loops blocked", "coarsened loop", "several sums in a loop",
     "flattened call over rows", "flattened call beside MDRange",
     "loops along columns", "sums beside loops along columns",
+    "loops along columns under conditions",
     "sums in groups", "map and sum in an inner loop", "streaming stores",
     "guarded or split loop", "guarded loop of several axes", "guarded loop with a sum",
     "split loop", "edge among rows", "edges of several rows",

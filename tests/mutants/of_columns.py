@@ -7,13 +7,15 @@ from tests.mutants.mutant import Mutant
 _TEST = "codegen/test_columns.py::"
 _OTHERS = _TEST + "test_other_loops_stay_one_iteration_after_the_other"
 _BITS = _TEST + "test_loops_along_columns_keep_their_bits"
+_BRANCHES = "codegen/test_column_branches.py::"
+_FEW = _BRANCHES + "test_branches_that_few_or_many_take"
 _SUMS = _TEST + "test_sums_keep_the_order_of_their_additions"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "all iterations make the trips of one",
         "codegen/columns.py",
-        "return all(_depends_on(self.resolved(e), known) for e in (loop.start, loop.stop))",
+        "return self._is_known(loop.start, around) and self._is_known(loop.stop, around)",
         "return True",
         _OTHERS,
     ),
@@ -40,16 +42,16 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "arrays that an iteration keeps begin with zeros",
-        "codegen/columns.py",
+        "codegen/column_parts.py",
         " or not all(map(is_zero, stmt.values))",
         "",
         _OTHERS,
     ),
     Mutant(
         "arrays of any size are kept",
-        "codegen/columns.py",
-        "return size <= MOST_KEPT",
-        "return True",
+        "codegen/column_parts.py",
+        "if size > MOST_KEPT:",
+        "if False:",
         _TEST + "test_what_is_kept_has_its_limit",
     ),
     Mutant(
@@ -62,13 +64,13 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "sums of columns are added in order",
         "codegen/columns.py",
-        "if free and (around or free != set(self._free_sums(loop))):",
-        "if free and around:",
+        "if free and (around or under or free != set(self._free_sums(loop))):",
+        "if free and (around or under):",
         _SUMS,
     ),
     Mutant(
         "what a trip changes is lost",
-        "codegen/columns.py",
+        "codegen/column_parts.py",
         "leaving = sorted(writes & kept, key=lambda sym: sym.uid)",
         "leaving = sorted(own & kept, key=lambda sym: sym.uid)",
         _BITS,
@@ -79,5 +81,61 @@ MUTANTS: tuple[Mutant, ...] = (
         "{_count(total) - 1}",
         "{_count(total) // 2 - 1}",
         _SUMS,
+    ),
+    Mutant(
+        "iterations run branches that they do not take",
+        "codegen/cpp_columns.py",
+        "if ({names[part.guard]}) {{",
+        "if (true) {{",
+        _FEW,
+    ),
+    Mutant(
+        "both sides of an If are one",
+        "codegen/columns.py",
+        'run.append(Declare(other, nodes.Unary("!", nodes.Read(taken), DType.BOOL)))',
+        "run.append(Declare(other, nodes.Read(taken)))",
+        _FEW,
+    ),
+    Mutant(
+        "a branch that few iterations take is left out",
+        "codegen/cpp_columns.py",
+        "}} else if (taking) {{",
+        "}} else if (taking < 0) {{",
+        _FEW,
+    ),
+    Mutant(
+        "conditions are the same for all iterations",
+        "codegen/columns.py",
+        "if self._is_known(stmt.condition, around):",
+        "if True:",
+        _FEW,
+    ),
+    Mutant(
+        "sums under conditions run along strips",
+        "codegen/columns.py",
+        "return not sums and any(",
+        "return any(",
+        _BRANCHES + "test_sums_beside_branches",
+    ),
+    Mutant(
+        "locals that are both alive share an array",
+        "codegen/column_parts.py",
+        "return last[before] < first[sym]",
+        "return True",
+        _BRANCHES + "test_locals_share_an_array_if_one_is_dead",
+    ),
+    Mutant(
+        "loops walk through a column in each trip of another",
+        "codegen/columns.py",
+        "if around or not self._tears_inside(inner):",
+        "if True:",
+        _BRANCHES + "test_what_stays_as_it_is_costs_others_nothing",
+    ),
+    Mutant(
+        "rows are walked along again after columns",
+        "codegen/columns.py",
+        "again |= rows & seen",
+        "again |= set()",
+        _OTHERS,
     ),
 )
