@@ -290,20 +290,20 @@ class _Printer:
             *context.narrowed(depth + 1),
             *self._arriving(part, depth + 1),
         ]
-        inner = depth + 1
-        if part.guard is not None:
+        inner, guard = depth + 1, part.guard
+        if guard is not None:
             ahead, part = _declared_ahead(part)
             lines += [f"{indent}{INDENT}{s.dtype.cpp} {names[s]}{{}};" for s in ahead]
-            lines.append(f"{indent}{INDENT}if ({names[part.guard]}) {{")
+            lines.append(f"{indent}{INDENT}if ({names[guard]}) {{")
             inner += 1
         if together == 1:
-            plainly = around or part.guard is not None  # no accumulators under conditions
+            plainly = around or guard is not None  # no accumulators under conditions
             print_body = context.statements.print if plainly else self.print_body
             body = print_body(part.body, inner)
             lines += self._with_sums(totals, around, body, inner)
         else:
             lines += self._repeated(part, inner, around, together, totals)
-        if part.guard is not None:
+        if guard is not None:
             lines.append(f"{indent}{INDENT}}}")
         for sym in part.leaving:
             if sym not in self.columns.lengths:

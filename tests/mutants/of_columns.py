@@ -85,7 +85,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "iterations run branches that they do not take",
         "codegen/cpp_columns.py",
-        "if ({names[part.guard]}) {{",
+        "if ({names[guard]}) {{",
         "if (true) {{",
         _FEW,
     ),
