@@ -149,8 +149,10 @@ def test_bounds_are_computed_for_those_who_ask(k: int, least: float) -> None:
 
 def summed_sometimes(i, acc, x, z, y, w, m):
     if y[i] > 0.0:
+        value: float = 0.0
         for j in range(m):
-            acc += x[j][i]
+            value += x[j][i]
+        acc += value
     for j in range(m):
         z[j][i] = x[j][i] * w[j]
 
