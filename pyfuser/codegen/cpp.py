@@ -38,6 +38,8 @@ from pyfuser.codegen import (
     vector_maths,
 )
 from pyfuser.codegen.cpp_context import NO_MEMORY, OUTSIDE, Context, Slot, abi
+from pyfuser.codegen.scatter import apart
+from pyfuser.codegen.segments import mentioned
 from pyfuser.codegen.spec import KernelSpec, SweepSpec
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Call, For, While
@@ -78,7 +80,10 @@ def _doubled(contexts: Sequence[Context]) -> bool:
     if len(contexts) > 1 or contexts[0].spec.rank > 1:
         return False
     unit = contexts[0].spec.workunit
-    if any(param.rank and param.sym.dtype.size < 8 for param in unit.params):
+    elsewhere = apart(unit.body)  # in another loop of a block
+    reads, writes = mentioned(tuple(stmt for stmt in unit.body if not elsewhere(stmt)))
+    views = {param.sym for param in unit.params if param.rank}
+    if any(view.dtype.size < 8 for view in (reads | writes) & views):
         return False
     loops = (stmt for stmt in statements(unit.body) if isinstance(stmt, (For, While)))
     called = (expr for loop in loops for expr in all_expressions(loop.body))

@@ -25,7 +25,7 @@ from pyfuser.codegen.segments import (
     may_interleave,
     mentioned,
 )
-from pyfuser.codegen.vectorisable import vectorises
+from pyfuser.codegen.vectorisable import is_covered, vectorises
 from pyfuser.ir import nodes
 from pyfuser.ir.nodes import Body, Expr, Stmt, Sym
 from pyfuser.ir.powers import power_of
@@ -44,6 +44,9 @@ _SQRT, _DIVISION, _CAST, _OTHER = (18, 8.0), (13, 6.0), (5, 1.0), (4, 0.5)
 """The latency of an operation, and for how long it takes its unit, in cycles: there is one unit
 for divisions and roots, and two for others."""
 
+_MATHS, _MATHS_OPERATIONS = (80, 20.0), 40
+"""Of a vector maths function, and the operations that it is: those of exp, about."""
+
 _CALLS = ("sqrt", "fabs", "abs", "fmin", "fmax", "min", "max")
 
 
@@ -53,13 +56,18 @@ class _Cost:
 
     ready: dict[Sym, int]
     operations: int = 0
+    calls: int = 0
     divider: float = 0.0
     others: float = 0.0
 
     def count(self, latency: int, busy: float) -> int:
         """Note an operation; returns its latency."""
         self.operations += 1
-        if latency >= _DIVISION[0]:
+        if latency == _MATHS[0]:
+            self.operations += _MATHS_OPERATIONS - 1
+            self.calls += 1
+            self.others += busy
+        elif latency >= _DIVISION[0]:
             self.divider += busy
         else:
             self.others += busy
@@ -72,13 +80,14 @@ class _Cost:
 
 def cut(body: Body) -> tuple[Segment, ...]:
     """The parts of a body that vectorises; none where it is better off in one loop."""
-    if len(body) < MOST or not all(map(_is_plain, body)) or not may_interleave(body):
+    if len(body) < 2 or not all(map(_is_plain, body)) or not may_interleave(body):
         return ()
     if not all(vectorises(stmt, frozenset()) for stmt in body):
         return ()
     if cheap_declarations(body):  # places of elements, perhaps, which vectors need to see
         return ()
-    if not _cost(body).divider:  # measured for chains with divisions and roots only
+    cost = _cost(body)
+    if not cost.divider and not cost.calls:  # measured for chains with those only
         return ()
     width = _vectors(body)
     best = _time([body], 0, width) * GAIN
@@ -103,7 +112,7 @@ def _is_plain(stmt: Stmt) -> bool:
     for e in expressions(stmt):
         if e.dtype.is_complex or isinstance(e, nodes.AtomicFetch):
             return False
-        if isinstance(e, nodes.Call) and e.name not in _CALLS and not power_of(e):
+        if isinstance(e, nodes.Call) and not (e.name in _CALLS or power_of(e) or is_covered(e)):
             return False
     return True
 
@@ -152,6 +161,8 @@ def _ready(e: Expr, cost: _Cost) -> int:
         if e.dtype is e.operand.dtype:
             return below
         return below + cost.count(*_CAST)
+    if is_covered(e):
+        return below + cost.count(*_MATHS)
     if isinstance(e, nodes.Call) and e.name == "sqrt":
         return below + cost.count(*_SQRT)
     if isinstance(e, nodes.Binary) and e.op in ("/", "%"):

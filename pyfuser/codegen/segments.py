@@ -14,9 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from pyfuser.codegen.cpp_cost import body_cost
 from pyfuser.codegen.locality import torn
+from pyfuser.codegen.scatter import apart, slow_operands
 from pyfuser.codegen.speculate import speculate
 from pyfuser.codegen.vectorisable import (
     conditional,
@@ -81,7 +83,9 @@ def distribute(
     `fresh(name, dtype)` makes Syms.
     """
     whole = (Segment(body, True),)
-    if _all_vectorise(body) or not may_interleave(body):
+    if _all_vectorise(body) and not any(map(apart(body), body)):
+        return whole
+    if not may_interleave(body):
         return whole
     arrays = local_arrays(body)
     own = indices | {stmt.sym for stmt in statements(body) if isinstance(stmt, Declare)}
@@ -90,7 +94,7 @@ def distribute(
     units = [stmt for stmt in body if not (isinstance(stmt, Declare) and stmt.sym in repeated)]
     if len(units) > MAX_STATEMENTS:
         return whole
-    kinds = _kinds(units, arrays)
+    kinds = _kinds(units, arrays, apart(body))
     before = dependences(units, aliased)
     while True:
         groups = grouped(kinds, before)
@@ -182,17 +186,27 @@ def may_interleave(body: Body) -> bool:
 def _isolated(body: Body, arrays: frozenset[Sym], fresh: Fresh) -> Iterator[Stmt]:
     """The body with declarations of their own for the parts that keep statements from vectorising.
 
-    Also for the costly operands of atomics. Only what is evaluated every time is taken out.
+    Also for the costly operands of atomics and of stores to places that were loaded, and for what
+    is loaded from such places. Only what is evaluated every time is taken out.
     """
+    far, slow = apart(body), slow_operands(body)
     for stmt in body:
+        if far(stmt):
+            ahead: list[Stmt] = []
+            if body_cost((stmt,)) >= WORTH:
+                stmt = _without(stmt, slow, ahead, fresh)
+                stmt = _without_costly(stmt, ahead, fresh) if far(stmt) else stmt
+            yield from ahead
+            yield stmt
+            continue
         if vectorises(stmt, arrays) or isinstance(stmt, (nodes.For, nodes.While, nodes.Eval)):
             yield stmt
             continue
-        ahead: list[Stmt] = []
+        ahead = []
         if isinstance(stmt, nodes.If) or (isinstance(stmt, nodes.Update) and stmt.atomic):
             stmt = _without_costly(stmt, ahead, fresh)
         elif body_cost((stmt,)) >= WORTH:
-            stmt = _without_scalar(stmt, arrays, ahead, fresh)
+            stmt = _without(stmt, partial(_is_scalar, arrays), ahead, fresh)
         yield from ahead
         yield stmt
 
@@ -206,16 +220,18 @@ def _without_costly(stmt: Stmt, ahead: list[Stmt], fresh: Fresh) -> Stmt:
     return _with_operands(stmt, change)
 
 
-def _without_scalar(stmt: Stmt, arrays: frozenset[Sym], ahead: list[Stmt], fresh: Fresh) -> Stmt:
-    """With operations that have no vector form computed before."""
+def _is_scalar(arrays: frozenset[Sym], e: Expr) -> bool:
+    return not isinstance(e, nodes.Load) and not has_vector_form(e, arrays)
+
+
+def _without(stmt: Stmt, wanted: Callable[[Expr], bool], ahead: list[Stmt], fresh: Fresh) -> Stmt:
+    """With the operations that are wanted computed before."""
 
     def change(operand: Expr) -> Expr:
         sometimes = set(conditional(operand))
 
         def take(e: Expr) -> Expr:
-            if e in sometimes or isinstance(e, nodes.Load) or has_vector_form(e, arrays):
-                return e
-            return _moved(e, ahead, fresh)
+            return e if e in sometimes or not wanted(e) else _moved(e, ahead, fresh)
 
         return map_expression(operand, take)
 
@@ -312,9 +328,11 @@ def dependences(units: Sequence[Stmt], aliased: frozenset[Sym]) -> list[set[int]
     return result
 
 
-def _kinds(units: Sequence[Stmt], arrays: frozenset[Sym]) -> list[bool]:
+def _kinds(
+    units: Sequence[Stmt], arrays: frozenset[Sym], far: Callable[[Stmt], bool]
+) -> list[bool]:
     """Which statements have a vector form; a local's constant first value goes with its user."""
-    kinds = [vectorises(stmt, arrays) for stmt in units]
+    kinds = [vectorises(stmt, arrays) and not far(stmt) for stmt in units]
     user: dict[Sym, bool] = {}
     for n in reversed(range(len(units))):
         stmt = units[n]
