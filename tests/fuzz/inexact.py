@@ -3,23 +3,29 @@
 The oracle computes in its own types, so the other tiers keep to numbers that every type holds
 exactly, and to sums that are the same in any order. Here nothing is rounded away, and what is
 promised is compared: fused, a program has the bits that it has unfused. Half of the programs
-compute in double precision what goes through views of single precision.
+compute in double precision what goes through views of single precision, and most of them store
+functions of what they stored before.
 """
 
 from __future__ import annotations
 
+import random
 import re
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from tests.fuzz import oracle
 from tests.fuzz.compiled import Storage, run_compiled, run_forced
-from tests.fuzz.harness import Mismatch, Outcome, lowered, run_unfused
+from tests.fuzz.harness import Mismatch, Outcome, bases_of, lowered, run_unfused
 from tests.fuzz.oracle import Rejected, State
 from tests.fuzz.program import Base, Call, Expr, Program, Statement, Step
 
+_STORE = re.compile(r"\w\[[^=]*\] = \{\}")
+_FUNCTIONS = ("{}", "math.sin({})", "math.tanh({})", "math.exp({})", "math.log(2.5 + {})")
+_PLAIN = 3  # one program in so many has none of these functions
 _WHOLE = re.compile(r"math\.fmod\(pk\.floor\(\{\}\), 64\.0\)")
 
 
@@ -36,7 +42,7 @@ def check_inexact(program: Program, storage: Storage | None = None) -> Outcome:
         program,
         inexact=True,
         bases=tuple(map(_shorter, program.bases) if program.seed % 2 else program.bases),
-        steps=tuple(map(_step, program.steps)),
+        steps=tuple(_step(program, step, number) for number, step in enumerate(program.steps)),
     )
     workunits = lowered(program, expected[1])
     try:
@@ -56,25 +62,39 @@ def _shorter(base: Base) -> Base:
     return replace(base, dtype="float32") if short else base
 
 
-def _step(step: Step) -> Step:
+def _step(program: Program, step: Step, number: int) -> Step:
     if not isinstance(step, Call):
         return step
     text = step.source("")
     if "atomic" in text or "int(" in text:
         raise Rejected("values in an order of their own, or as indices")
-    return replace(step, body=tuple(map(_statement, step.body)))
+    dtypes = {base.name: base.dtype for base in program.bases}
+    real = {
+        name
+        for name, text in step.views
+        if all(dtypes[base].startswith("float") for base in bases_of(text))
+    }
+    function = random.Random(program.seed * 100 + number).choice(_FUNCTIONS)
+    change = partial(_statement, real if program.seed % _PLAIN else set(), function)
+    return replace(step, body=tuple(map(change, step.body)))
 
 
 def _alone(step: Step) -> Step:
     return replace(step, mode="") if isinstance(step, Call) else step
 
 
-def _statement(statement: Statement) -> Statement:
+def _statement(real: set[str], function: str, statement: Statement) -> Statement:
+    """With full mantissas; `function` is that of what is stored to the views `real`."""
+    parts = tuple(map(_expr, statement.parts))
+    if _STORE.fullmatch(statement.template) and statement.template[0] in real:
+        parts = ((function, *parts),)
     return replace(
         statement,
         template=_WHOLE.sub("({})", statement.template),
-        parts=tuple(map(_expr, statement.parts)),
-        bodies=tuple(tuple(map(_statement, body)) for body in statement.bodies),
+        parts=parts,
+        bodies=tuple(
+            tuple(_statement(real, function, inner) for inner in body) for body in statement.bodies
+        ),
     )
 
 
