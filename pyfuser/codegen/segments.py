@@ -231,7 +231,11 @@ def _without(stmt: Stmt, wanted: Callable[[Expr], bool], ahead: list[Stmt], fres
         sometimes = set(conditional(operand))
 
         def take(e: Expr) -> Expr:
-            return e if e in sometimes or not wanted(e) else _moved(e, ahead, fresh)
+            if e in sometimes or not wanted(e):
+                return e
+            if isinstance(e, nodes.Cast) and any(map(is_covered, expressions(e))):
+                return replace(e, operand=_moved(e.operand, ahead, fresh))
+            return _moved(e, ahead, fresh)
 
         return map_expression(operand, take)
 

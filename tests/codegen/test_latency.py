@@ -1,23 +1,31 @@
 """Bodies that are a long chain of operations: which are cut into loops, and that no bit changes."""
+# ruff: noqa: F821
 
 from __future__ import annotations
 
 import linecache
 import re
 from collections.abc import Callable
-from math import sqrt
+from math import exp, log, sin, sqrt
 from typing import Any
 
 import numpy as np
 import pykokkos
 import pytest
 
-from pyfuser.codegen import cpp_blocks
+from pyfuser.codegen import cpp_blocks, vectorisable
 from pyfuser.codegen.cpp import emit
 from pyfuser.codegen.cpp_prelude import BLOCK
 from pyfuser.codegen.spec import spec_of
 from pyfuser.engine import native
 from tests.codegen.build import Case, as_interpreted, case
+
+
+@pytest.fixture(autouse=True)
+def vector_maths(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The decisions of a machine that has vector maths, wherever the tests run."""
+    monkeypatch.setattr(vectorisable, "covered", lambda name, dtype: name in ("exp", "log", "sin"))
+
 
 SIZES = [1, BLOCK - 1, BLOCK, BLOCK + 1, 4 * BLOCK, 40_007]
 STEP = """
@@ -53,6 +61,35 @@ SHORT = steps(1, "i, w, t", "    w[i] = a\n")
 BRANCH = steps(3, "i, w, t", "    if a > 0.5:\n        w[i] = a\n")
 
 
+def of_functions(i, w, t):
+    a: pk.float = sin(w[i])
+    b: pk.float = exp(a)
+    t[i] = log(1.0 + b)
+    w[i] = a
+
+
+def sum_of_functions(i, acc, w, t):
+    a: pk.float = sin(w[i])
+    t[i] = exp(a)
+    acc += t[i]
+
+
+def independent(i, w, t):
+    a: pk.float = w[i]
+    w[i] = exp(a)
+    t[i] = sin(a)
+
+
+def one_function(i, w, t):
+    a: pk.float = w[i] + t[i]
+    t[i] = exp(a) * a
+
+
+def within_another(i, w, t):
+    a: pk.float = w[i]
+    t[i] = log(1.0 + exp(sin(a)))
+
+
 def arguments(n: int, scalars: int = 0) -> list[Any]:
     rng = np.random.default_rng(7)
     found = [rng.random(n, np.float32), 1 + rng.random(n, np.float32)]
@@ -81,19 +118,27 @@ def _body(given: Case) -> str:
     return code[code.index("#pragma GCC ivdep") - 40 :]
 
 
-@pytest.mark.parametrize(("work", "pattern"), [(MAP, "for"), (SUM, "reduce")])
+CHAINS = [(MAP, "for"), (SUM, "reduce"), (of_functions, "for"), (sum_of_functions, "reduce")]
+
+
+@pytest.mark.parametrize(("work", "pattern"), CHAINS)
 def test_cuts_change_no_bit(
     work: Callable[..., None], pattern: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = {}
     for n in SIZES:
-        assert loops(build(work, n, pattern)) > 2
+        assert loops(build(work, n, pattern)) > 1
         found[n] = bits(build(work, n, pattern))
     monkeypatch.setattr(cpp_blocks, "cut", lambda body: ())
     monkeypatch.setattr(native, "_launchables", {})
     for n, value in found.items():
         assert loops(build(work, n, pattern)) == 1
         assert value == bits(build(work, n, pattern)), n
+
+
+def test_each_function_of_a_function_has_a_loop() -> None:
+    assert loops(build(of_functions, 500, "for")) == 3
+    assert loops(build(sum_of_functions, 500, "reduce")) == 2
 
 
 def test_results_are_right() -> None:
@@ -111,6 +156,13 @@ def test_what_is_kept_has_room_in_long_blocks() -> None:
     as_interpreted(given)
 
 
-@pytest.mark.parametrize("work", [SHORT, BRANCH])
+@pytest.mark.parametrize("work", [SHORT, BRANCH, independent, one_function, within_another])
 def test_others_stay_in_one_loop(work: Callable[..., None]) -> None:
     assert loops(build(work, 500, "for")) == 1
+
+
+def test_a_serial_loop_is_not_cut() -> None:
+    """Its iterations may read what those before have stored."""
+    for execution, blocks in (("OpenMP", True), ("Serial", False)):
+        given = case(of_functions, [500], lambda: arguments(500), execution=execution)
+        assert ("_block[" in emit(spec_of(given.kernel))) is blocks

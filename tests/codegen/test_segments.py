@@ -94,6 +94,68 @@ def atomic_operand(i, x, density):
     pk.atomic_add(density, [0], math.exp(x[i]))
 
 
+def scattered(i, x, y, to):
+    y[to[i]] = math.exp(x[i])
+
+
+def stored_and_scattered(i, x, y, to):
+    v: float = math.exp(x[i])
+    x[i] = v
+    y[to[i]] = v
+
+
+def scattered_in_a_branch(i, x, y, to):
+    v: float = math.exp(x[i])
+    if v > 2.0:
+        y[to[i]] = v
+
+
+def scattered_between(i, x, y, to):
+    y[to[i]] = x[i]
+    x[i] = math.exp(x[i])
+    y[to[i]] = math.sin(x[i])
+
+
+def gathered(i, x, y, to):
+    x[i] = math.exp(y[to[i]])
+
+
+def gathered_by_choice(i, x, y, to):
+    x[i] = math.exp(y[to[i]] if to[i] > 500 else x[i])
+
+
+def gathered_alone(i, x, y, to):
+    x[i] = y[to[i]] * 0.5 + 0.25 * x[i] * x[i] - 1.0 / (x[i] + 2.0) + y[i] * y[i] * x[i]
+
+
+def of_long_integers(i, x, count):
+    x[i] = math.exp(0.125 * count[i])
+
+
+def of_integers(i, x, to):
+    x[i] = math.exp(0.001 * to[i])
+
+
+def to_long_integers(i, x, count):
+    count[i] = math.exp(x[i])
+
+
+def strided(i, x, y):
+    y[2 * i + 1] = math.exp(x[i])
+
+
+def places() -> np.ndarray[Any, Any]:
+    return np.random.default_rng(3).permutation(N).astype(np.int32)
+
+
+def places_case(function: Any) -> Case:
+    return case(function, [N], lambda: [values(), np.zeros(N), places()])
+
+
+def counts_case(function: Any) -> Case:
+    return case(function, [N], lambda: [values(), keys().astype(np.int64)])
+
+
 def deposit_case(function: Any = deposit) -> Case:
     return case(function, [N], lambda: [values(), np.zeros(10)])
 
@@ -114,6 +176,17 @@ def around_case() -> Case:
         (around_case(), "vsv"),
         (deposit_case(atomic_operand), "vs"),
         (case(plain, [N], lambda: [values(), np.zeros(N)]), "v"),
+        (places_case(scattered), "vs"),
+        (places_case(stored_and_scattered), "vs"),
+        (places_case(scattered_in_a_branch), "vs"),
+        (places_case(scattered_between), "svs"),
+        (places_case(gathered), "sv"),
+        (places_case(gathered_by_choice), "v"),  # not every iteration may load it
+        (places_case(gathered_alone), "v"),
+        (counts_case(of_long_integers), "sv"),
+        (counts_case(to_long_integers), "vs"),
+        (case(of_integers, [N], lambda: [values(), places()]), "v"),
+        (case(strided, [N], lambda: [values(), np.zeros(2 * N)]), "v"),
     ],
 )
 def test_kinds(given: Case, expected: str) -> None:
@@ -132,6 +205,8 @@ def test_statements_on_overlapping_views_keep_their_order() -> None:
     given = twice_case()
     assert kinds(given) == "vs"
     assert kinds(given, aliased="y density") == "svs"
+    assert kinds(places_case(stored_and_scattered), aliased="x y") == "vs"
+    assert kinds(places_case(gathered), aliased="x y") == "sv"
 
 
 def spin(i, x, lock):
