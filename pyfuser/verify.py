@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,8 @@ from pyfuser.checks.image import Image
 from pyfuser.checks.rounding import SumBounds, close
 from pyfuser.checks.script import Recording
 from pyfuser.errors import VerificationError
+from pyfuser.ir.nodes import AtomicFetch, Update, Workunit
+from pyfuser.ir.visit import all_expressions, statements
 from pyfuser.settings import SETTINGS
 from pyfuser.trace.call import Call
 from pyfuser.trace.memory import Array, Region
@@ -51,7 +54,24 @@ def verified(
         )
         if difference is not None:
             message = f"{call.location}: {call.name!r} fused gives another {difference}"
+            if any(_adds_atomically(other.workunit) for other in calls):
+                message += (
+                    "; atomic updates of floating-point numbers are added in another order when "
+                    "they are fused, so that last bits may differ"
+                )
             raise VerificationError(f"{message}. {_reproduced(recording, message)}")
+
+
+@lru_cache(maxsize=1024)
+def _adds_atomically(workunit: Workunit) -> bool:
+    """Whether a workunit updates floating-point elements whose value depends on the order."""
+    return any(
+        isinstance(stmt, Update) and stmt.atomic and not stmt.target.dtype.is_integer
+        for stmt in statements(workunit.body)
+    ) or any(
+        isinstance(e, AtomicFetch) and not e.dtype.is_integer
+        for e in all_expressions(workunit.body)
+    )
 
 
 def _reproduced(recording: Recording, message: str) -> str:

@@ -62,6 +62,11 @@ def roots(i, acc, x):
     acc += pk.sqrt(x[i])
 
 
+@pk.workunit
+def deposit(i, x, cells):
+    pk.atomic_add(cells, [i % 3], x[i])
+
+
 @pytest.fixture
 def verifying(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     """PYFUSER_VERIFY=1 in an empty current directory; what is planned meanwhile is forgotten."""
@@ -112,6 +117,18 @@ def test_illegal_fusion_is_found_and_reproduced(verifying: Path, illegal: None) 
     with pytest.raises(VerificationError, match="'shift' fused gives another 'z': element"):
         runpy.run_path(str(script))
     assert sorted(verifying.iterdir()) == [data, script], "a script writes no script"
+
+
+def test_what_is_added_atomically_may_differ(verifying: Path) -> None:
+    rng = np.random.default_rng(1)
+    x, y, cells = rng.random(99), rng.random(99), pk.View([3], pk.double)
+    with (
+        pytest.raises(VerificationError, match="another order when they are fused"),
+        pyfuser.fusing(),
+    ):
+        for values in (x, y, x, y):
+            pk.parallel_for(99, deposit, x=values, cells=cells)
+    driver.TRACER.calls.clear()
 
 
 def test_script_passes_once_the_mistake_is_mended(

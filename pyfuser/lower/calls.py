@@ -37,9 +37,10 @@ _COMPLEX = {
 _INSTEAD = {
     "print": "use pk.printf",
     "len": "use view.extent(0)",
-    "min": "use fmin",
-    "max": "use fmax",
+    "min": "use fmin, or for integers `a if a < b else b`",
+    "max": "use fmax, or for integers `a if a > b else b`",
     "range": "it belongs into a for statement",
+    "get_state": "give the workunit a `pool: pk.RandomPool`, and call pk.rand(float)",
     "append": "a list keeps its length",
     "fill": "assign to the elements",
     "sum": "add up in a loop, or use parallel_reduce",

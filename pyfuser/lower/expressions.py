@@ -43,6 +43,8 @@ def binary_operation(ctx: Context, node: ast.BinOp) -> Expr:
     """Arithmetic; `/`, `//` and `**` mean what PyKokkos makes of them."""
     left, right = ctx.ordered((node.left, node.right))
     kind = type(node.op)
+    if kind in (ast.FloorDiv, ast.Mod):
+        refuse_zero(ctx, node.right, left, right)
     if kind is ast.Div:
         return convert.true_division(left, right)
     if kind is ast.FloorDiv:
@@ -53,6 +55,13 @@ def binary_operation(ctx: Context, node: ast.BinOp) -> Expr:
     if op is None:
         raise ctx.error(node, "'@' is not supported in a workunit")
     return convert.binary(op, left, right)
+
+
+def refuse_zero(ctx: Context, divisor: ast.expr, *operands: Expr) -> None:
+    """Refuse the number 0 as a divisor of integers, which ends a process."""
+    zero = isinstance(divisor, ast.Constant) and divisor.value == 0
+    if zero and all(operand.dtype.is_integer for operand in operands):
+        raise ctx.error(divisor, "integer division by zero")
 
 
 @lowers(ast.UnaryOp)

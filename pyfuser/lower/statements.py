@@ -22,7 +22,7 @@ from pyfuser.lower import annotation as syntax
 from pyfuser.lower import convert, nested, records
 from pyfuser.lower.calls import value as value_of
 from pyfuser.lower.context import Context, Record, Variable, lowers
-from pyfuser.lower.expressions import BINARY_OPS, element, is_slicing, subview
+from pyfuser.lower.expressions import BINARY_OPS, element, is_slicing, refuse_zero, subview
 from pyfuser.lower.team import NestedFunction, Team
 from pyfuser.lower.views import LocalArray, ViewRef
 
@@ -232,10 +232,13 @@ def update(ctx: Context, node: ast.AugAssign) -> None:
     op = "/" if kind in (ast.Div, ast.FloorDiv) else BINARY_OPS.get(kind)
     if op is None:
         raise ctx.error(node, "`**=` and `@=` are not supported: write the operation out")
+    value = ctx.expression(node.value)
+    if op == "%":
+        refuse_zero(ctx, node.value, value)
     if isinstance(node.target, ast.Subscript):
-        _update_element(ctx, node.target, op, ctx.expression(node.value))
+        _update_element(ctx, node.target, op, value)
     elif isinstance(node.target, (ast.Name, ast.Attribute)):
-        _update_name(ctx, node.target, op, ctx.expression(node.value))
+        _update_name(ctx, node.target, op, value)
     else:
         raise ctx.error(node.target, "only a name or an element of a view can be updated")
 

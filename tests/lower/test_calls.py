@@ -246,6 +246,24 @@ def atomic_name(i, v):
     pk.atomic_frobnicate(v, [i], 1)
 
 
+def greatest(i, v):
+    v[i] = max(i, 3)
+
+
+def division_by_zero(i, v):
+    v[i] = i // 0
+
+
+def remainder_by_zero(i, v):
+    v[i] = i % 0
+
+
+def update_by_zero(i, v):
+    k: int = i
+    k %= 0
+    v[i] = k
+
+
 def no_axis(i, v):
     v[i] = v.extent(1)
 
@@ -263,6 +281,10 @@ def library_function(i, v):
     [
         (no_such_function, "function 'foo' is not supported"),
         (printing, "use pk.printf"),
+        (greatest, "use fmax, or for integers `a if a > b else b`"),
+        (division_by_zero, "integer division by zero"),
+        (remainder_by_zero, "integer division by zero"),
+        (update_by_zero, "integer division by zero"),
         (arity, r"sqrt takes 1 argument\(s\), not 2"),
         (global_array, "pass it as a keyword argument"),
         (global_array_value, "pass views and arrays as keyword arguments"),
@@ -280,6 +302,15 @@ def library_function(i, v):
 def test_what_the_language_does_not_have(function, message: str) -> None:
     with pytest.raises(WorkunitError, match=message):
         lower(function, "for", 1, {"v": VIEW})
+
+
+def test_numbers_that_are_no_integers_are_divided_by_zero() -> None:
+    def w(i, v):
+        v[i] = 1 / 0
+        v[i] = v[i] // 0
+        v[i] /= 0
+
+    lower(w, "for", 1, {"v": VIEW})
 
 
 def test_a_complex_number_does_not_become_real() -> None:
