@@ -9,6 +9,8 @@ from pyfuser.ir.dtypes import DType, common_type
 from pyfuser.ir.nodes import Assign, Body, Declare, Expr, If, Load, Logical, Read, Select
 from pyfuser.lower import convert
 from pyfuser.lower.context import Context, Variable, lowers
+from pyfuser.lower.free import MISSING
+from pyfuser.lower.names import close, outside_object
 from pyfuser.lower.views import Axis, LocalArray, ViewRef
 
 BINARY_OPS: dict[type[ast.operator], str] = {
@@ -166,8 +168,14 @@ def indexed(ctx: Context, base: ast.expr) -> ViewRef | LocalArray:
         ctx.expression(base)  # raises what it raises without an index
     if isinstance(binding, Variable):
         raise ctx.error(base, f"{text!r} is a number: it cannot be indexed")
+    if not isinstance(base, (ast.Name, ast.Attribute)):
+        raise ctx.error(base, "only views and local arrays can be indexed")
+    known = [name for scope in ctx.scopes for name in scope]
+    hint = close(text, known) if outside_object(ctx, base)[1] is MISSING else ""
     raise ctx.error(
-        base, f"{text!r} is no view of this workunit: pass it as a keyword argument of the call"
+        base,
+        f"{text!r} is no view of this workunit"
+        + (hint or ": pass it as a keyword argument of the call"),
     )
 
 

@@ -250,6 +250,14 @@ def greatest(i, v):
     v[i] = max(i, 3)
 
 
+def mistyped_view(i, values):
+    values[i] = value[i]
+
+
+def indexed_call(i, v):
+    v[i] = divmod(i, 3)[0]
+
+
 def division_by_zero(i, v):
     v[i] = i // 0
 
@@ -302,6 +310,13 @@ def library_function(i, v):
 def test_what_the_language_does_not_have(function, message: str) -> None:
     with pytest.raises(WorkunitError, match=message):
         lower(function, "for", 1, {"v": VIEW})
+
+
+def test_the_name_that_may_be_meant() -> None:
+    with pytest.raises(WorkunitError, match=r"'value' is no view .*: did you mean 'values'"):
+        lower(mistyped_view, "for", 1, {"values": VIEW})
+    with pytest.raises(WorkunitError, match="only views and local arrays can be indexed"):
+        lower(indexed_call, "for", 1, {"v": VIEW})
 
 
 def test_numbers_that_are_no_integers_are_divided_by_zero() -> None:

@@ -219,7 +219,7 @@ def a_comparison_with_none(i, v):
 IN_WORKUNITS = {
     a_local_without_a_type: "write `x: float = ...`",
     a_function_that_is_not_there: "did you mean 'floor'?",
-    a_name_that_is_not_there: "'vv' is no view of this workunit: pass it as a keyword argument",
+    a_name_that_is_not_there: "'vv' is no view of this workunit: did you mean 'v'?",
     a_matrix_that_is_none: "'v' has 1 dimension(s) but is indexed with 2",
     a_text: "a text may only be the first argument of pk.printf",
     a_local_text: "use int, float, bool, pk.int64, ...",
