@@ -89,7 +89,7 @@ def test_a_product_that_is_not_rounded_shows_in_inexact_numbers_alone(
         Call("for", (0,), (999,), (body,), tuple(zip("xyz", names, strict=True)))
         for body, names in ((product, "TAB"), (total, "CTD"))
     ]
-    program = Program(bases, tuple(calls), seed=2)
+    program = Program(bases, tuple(calls), seed=2)  # one without maths functions
     assert inexact.check_inexact(program).fused == 2
     monkeypatch.setattr(choices, "_launchables", {True: {}, False: {}})  # compile it again
     flags = compiler.flags
@@ -97,10 +97,10 @@ def test_a_product_that_is_not_rounded_shows_in_inexact_numbers_alone(
         patch.setattr(compiler, "flags", lambda _: flags(True))
         compiled.check_compiled(program)
 
-    def contracted(program: Program, small_tiles: bool) -> Any:
+    def contracted(program: Program, small_tiles: bool, storage: Any) -> Any:
         with monkeypatch.context() as patch:
             patch.setattr(compiler, "flags", lambda _: flags(True))
-            return compiled.run_forced(program, small_tiles)
+            return compiled.run_forced(program, small_tiles, storage)
 
     monkeypatch.setattr(inexact, "run_forced", contracted)
     with pytest.raises(harness.Mismatch):
