@@ -15,21 +15,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
+from typing import NamedTuple
 
 from pyfuser.codegen.segments import (
+    MAX_STATEMENTS,
     Segment,
     cheap_declarations,
     expanded,
     expansion,
-    may_interleave,
     mentioned,
 )
 from pyfuser.codegen.vectorisable import is_covered, vectorises
 from pyfuser.ir import nodes
 from pyfuser.ir.nodes import Body, Expr, Stmt, Sym
 from pyfuser.ir.powers import power_of
-from pyfuser.ir.visit import child_expressions, expressions
+from pyfuser.ir.visit import child_expressions, expressions, sym_of
 
 WINDOW = 128
 """Vector operations that wait or run at a time; of Zen 3, whose schedulers hold 64 and 64 more."""
@@ -40,12 +41,22 @@ MOST = 4
 GAIN = 0.75
 """What the time of an iteration has to come down to: the model is rough."""
 
-_SQRT, _DIVISION, _CAST, _OTHER = (18, 8.0), (13, 6.0), (5, 1.0), (4, 0.5)
-"""The latency of an operation, and for how long it takes its unit, in cycles: there is one unit
-for divisions and roots, and two for others."""
 
-_MATHS, _MATHS_OPERATIONS = (80, 20.0), 40
-"""Of a vector maths function, and the operations that it is: those of exp, about."""
+class _Kind(NamedTuple):
+    """Operations of one kind: the latency, and for how long they take their unit, in cycles.
+
+    There is one unit for divisions and roots, and two for others. operations: how many one is.
+    """
+
+    latency: int
+    busy: float
+    divides: bool = False
+    operations: int = 1
+
+
+_SQRT, _DIVISION = _Kind(18, 8.0, True), _Kind(13, 6.0, True)
+_CAST, _OTHER = _Kind(5, 1.0), _Kind(4, 0.5)
+_MATHS = _Kind(80, 20.0, operations=40)  # a vector maths function: about what exp is
 
 _CALLS = ("sqrt", "fabs", "abs", "fmin", "fmax", "min", "max")
 
@@ -56,22 +67,19 @@ class _Cost:
 
     ready: dict[Sym, int]
     operations: int = 0
-    calls: int = 0
+    waits: bool = False  # for a division, a root or a maths function
     divider: float = 0.0
     others: float = 0.0
 
-    def count(self, latency: int, busy: float) -> int:
+    def count(self, kind: _Kind) -> int:
         """Note an operation; returns its latency."""
-        self.operations += 1
-        if latency == _MATHS[0]:
-            self.operations += _MATHS_OPERATIONS - 1
-            self.calls += 1
-            self.others += busy
-        elif latency >= _DIVISION[0]:
-            self.divider += busy
+        self.operations += kind.operations
+        self.waits |= kind.latency >= _DIVISION.latency
+        if kind.divides:
+            self.divider += kind.busy
         else:
-            self.others += busy
-        return latency
+            self.others += kind.busy
+        return kind.latency
 
     @property
     def chain(self) -> int:
@@ -80,20 +88,18 @@ class _Cost:
 
 def cut(body: Body) -> tuple[Segment, ...]:
     """The parts of a body that vectorises; none where it is better off in one loop."""
-    if len(body) < 2 or not all(map(_is_plain, body)) or not may_interleave(body):
-        return ()
-    if not all(vectorises(stmt, frozenset()) for stmt in body):
+    if not 2 <= len(body) <= MAX_STATEMENTS or not all(map(_is_plain, body)):
         return ()
     if cheap_declarations(body):  # places of elements, perhaps, which vectors need to see
         return ()
-    cost = _cost(body)
-    if not cost.divider and not cost.calls:  # measured for chains with those only
+    if not _cost(body).waits:  # measured for chains with such operations only
         return ()
-    width = _vectors(body)
+    width, sizes = _vectors(body), [_cost((stmt,)).operations for stmt in body]
+    before, passing = [0, *accumulate(sizes)], _passing(body)
     best = _time([body], 0, width) * GAIN
     found: tuple[Segment, ...] = ()
     for count in range(2, MOST + 1):
-        segments = _parts(body, count)
+        segments = _parts(body, count, before, passing)
         if not segments:
             continue
         kept = len(expansion(segments))
@@ -104,17 +110,14 @@ def cut(body: Body) -> tuple[Segment, ...]:
 
 
 def _is_plain(stmt: Stmt) -> bool:
-    """Whether a statement is straight-line arithmetic of real numbers."""
-    if isinstance(stmt, nodes.Update) and stmt.atomic:
-        return False
+    """Whether a statement is straight-line arithmetic of real numbers that vectorises."""
     if not isinstance(stmt, (nodes.Declare, nodes.Assign, nodes.Store, nodes.Update)):
         return False
-    for e in expressions(stmt):
-        if e.dtype.is_complex or isinstance(e, nodes.AtomicFetch):
-            return False
-        if isinstance(e, nodes.Call) and not (e.name in _CALLS or power_of(e) or is_covered(e)):
-            return False
-    return True
+    return vectorises(stmt, frozenset()) and not any(
+        e.dtype.is_complex
+        or (isinstance(e, nodes.Call) and not (e.name in _CALLS or power_of(e) or is_covered(e)))
+        for e in expressions(stmt)
+    )
 
 
 def _vectors(body: Body) -> int:
@@ -141,10 +144,8 @@ def _cost(body: Body) -> _Cost:
     for stmt in body:
         at = max((_ready(value, cost) for value in _values(stmt)), default=0)
         if isinstance(stmt, nodes.Update):
-            at = max(at, cost.ready.get(stmt.target, 0)) + cost.count(*_OTHER)
-        sym = stmt.view if isinstance(stmt, nodes.Store) else getattr(stmt, "sym", None)
-        if isinstance(stmt, nodes.Update):
-            sym = stmt.target
+            at = max(at, cost.ready.get(stmt.target, 0)) + cost.count(_OTHER)
+        sym = sym_of(stmt)
         if sym is not None:
             cost.ready[sym] = at
     return cost
@@ -160,14 +161,14 @@ def _ready(e: Expr, cost: _Cost) -> int:
     if isinstance(e, nodes.Cast):
         if e.dtype is e.operand.dtype:
             return below
-        return below + cost.count(*_CAST)
+        return below + cost.count(_CAST)
     if is_covered(e):
-        return below + cost.count(*_MATHS)
+        return below + cost.count(_MATHS)
     if isinstance(e, nodes.Call) and e.name == "sqrt":
-        return below + cost.count(*_SQRT)
+        return below + cost.count(_SQRT)
     if isinstance(e, nodes.Binary) and e.op in ("/", "%"):
-        return below + cost.count(*_DIVISION)
-    return below + cost.count(*_OTHER)
+        return below + cost.count(_DIVISION)
+    return below + cost.count(_OTHER)
 
 
 def _time(parts: Sequence[Body], kept: int, width: int) -> float:
@@ -181,24 +182,37 @@ def _time(parts: Sequence[Body], kept: int, width: int) -> float:
     return total
 
 
-def _parts(body: Body, count: int) -> tuple[Segment, ...]:
-    """So many parts of about as many operations each, cut where the fewest locals pass."""
-    sizes = [_cost((stmt,)).operations for stmt in body]
-    total, places = sum(sizes), []
+def _parts(
+    body: Body, count: int, before: Sequence[int], passing: Sequence[int]
+) -> tuple[Segment, ...]:
+    """So many parts of about as many operations each, cut where the fewest locals pass.
+
+    before: the operations before each statement, and all.
+    """
+    total, places = before[-1], []
     for n in range(1, count):
         first, last = total * (n - 0.3) / count, total * (n + 0.3) / count
-        near = [k for k in range(1, len(body)) if first <= sum(sizes[:k]) <= last]
+        near = [k for k in range(1, len(body)) if first <= before[k] <= last]
         if not near:
             return ()
         middle = total * n / count
-        places.append(min(near, key=lambda k: (_passing(body, k), abs(sum(sizes[:k]) - middle))))
+        places.append(min(near, key=lambda k: (passing[k], abs(before[k] - middle))))
     ends = [0, *places, len(body)]
     parts = [body[a:b] for a, b in pairwise(ends)]
     return expanded(parts, [True] * count, {}) if all(parts) else ()
 
 
-def _passing(body: Body, place: int) -> int:
-    """How many locals are set before a place and used behind it."""
-    before, (reads, writes) = mentioned(body[:place])[1], mentioned(body[place:])
-    local = {stmt.sym for stmt in body[:place] if isinstance(stmt, nodes.Declare)}
-    return len(before & local & (reads | writes))
+def _passing(body: Body) -> list[int]:
+    """For each place, how many locals are declared before it and used behind it."""
+    home: dict[Sym, int] = {}
+    last: dict[Sym, int] = {}
+    for n, stmt in enumerate(body):
+        if isinstance(stmt, nodes.Declare):
+            home[stmt.sym] = n
+        reads, writes = mentioned((stmt,))
+        last |= dict.fromkeys(reads | writes, n)
+    change = [0] * (len(body) + 1)
+    for sym, n in home.items():
+        change[n + 1] += 1
+        change[last[sym] + 1] -= 1
+    return list(accumulate(change))

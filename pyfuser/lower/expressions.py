@@ -10,7 +10,7 @@ from pyfuser.ir.nodes import Assign, Body, Declare, Expr, If, Load, Logical, Rea
 from pyfuser.lower import convert
 from pyfuser.lower.context import Context, Variable, lowers
 from pyfuser.lower.free import MISSING
-from pyfuser.lower.names import close, outside_object
+from pyfuser.lower.names import hint, outside_object
 from pyfuser.lower.views import Axis, LocalArray, ViewRef
 
 BINARY_OPS: dict[type[ast.operator], str] = {
@@ -170,13 +170,9 @@ def indexed(ctx: Context, base: ast.expr) -> ViewRef | LocalArray:
         raise ctx.error(base, f"{text!r} is a number: it cannot be indexed")
     if not isinstance(base, (ast.Name, ast.Attribute)):
         raise ctx.error(base, "only views and local arrays can be indexed")
-    known = [name for scope in ctx.scopes for name in scope]
-    hint = close(text, known) if outside_object(ctx, base)[1] is MISSING else ""
-    raise ctx.error(
-        base,
-        f"{text!r} is no view of this workunit"
-        + (hint or ": pass it as a keyword argument of the call"),
-    )
+    meant = hint(ctx, text) if outside_object(ctx, base)[1] is MISSING else ""
+    advice = meant or ": pass it as a keyword argument of the call"
+    raise ctx.error(base, f"{text!r} is no view of this workunit{advice}")
 
 
 def index(ctx: Context, node: ast.expr) -> Expr:

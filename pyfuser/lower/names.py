@@ -116,7 +116,7 @@ def take(ctx: Context, path: str, value: Any) -> None:
 
 def _number(ctx: Context, node: ast.expr, path: str, value: Any) -> Expr:
     if value is MISSING:
-        raise ctx.error(node, f"unknown name {path!r}{_hint(ctx, path)}")
+        raise ctx.error(node, f"unknown name {path!r}{hint(ctx, path)}")
     dtype = scalar_dtype(value)
     if dtype is None:
         raise ctx.error(
@@ -128,7 +128,8 @@ def _number(ctx: Context, node: ast.expr, path: str, value: Any) -> Expr:
     return Const(value.item() if isinstance(value, np.generic) else value, dtype)
 
 
-def _hint(ctx: Context, name: str) -> str:
+def hint(ctx: Context, name: str) -> str:
+    """The end of a message about an unknown name: where it is known, or which may be meant."""
     known = [known for scope in ctx.scopes for known in scope]
     for node in ast.walk(ctx.source.node):
         declares = isinstance(node, (ast.AnnAssign, ast.For))

@@ -13,7 +13,7 @@ import numpy as np
 import pykokkos
 import pytest
 
-from pyfuser.codegen import cpp_blocks, vectorisable
+from pyfuser.codegen import cpp_blocks, latency, vectorisable
 from pyfuser.codegen.cpp import emit
 from pyfuser.codegen.cpp_prelude import BLOCK
 from pyfuser.codegen.spec import spec_of
@@ -159,6 +159,13 @@ def test_what_is_kept_has_room_in_long_blocks() -> None:
 @pytest.mark.parametrize("work", [SHORT, BRANCH, independent, one_function, within_another])
 def test_others_stay_in_one_loop(work: Callable[..., None]) -> None:
     assert loops(build(work, 500, "for")) == 1
+
+
+def test_long_bodies_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = build(MAP, 500, "for").kernel.workunit.body
+    assert latency.cut(body)
+    monkeypatch.setattr(latency, "MAX_STATEMENTS", len(body) - 1)
+    assert not latency.cut(body)
 
 
 def test_a_serial_loop_is_not_cut() -> None:
