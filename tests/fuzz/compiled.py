@@ -6,6 +6,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, nullcontext
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from pyfuser.codegen.spec import KernelSpec, SweepSpec
 from pyfuser.counters import COUNTERS
 from pyfuser.ir.guarded import unguarded
 from pyfuser.plan import legality
-from tests.fuzz import choices, deferred, oracle, wavefront
+from tests.fuzz import choices, deferred, oracle, steady, wavefront
 from tests.fuzz.harness import (
     Outcome,
     bases_of,
@@ -28,15 +29,29 @@ from tests.fuzz.harness import (
     names_of,
     run_unfused,
 )
-from tests.fuzz.oracle import State
+from tests.fuzz.oracle import Array, State
 from tests.fuzz.planning import features_of, guards, inner_loops
 from tests.fuzz.program import Base, Call, Host, Program
 from tests.fuzz.reads import WATCHED
 
-Storage = Callable[[Any, Program, Base, Any], Any]
-
 _NAMES = {"float64": "double", "float32": "float", "complex64": "complex64"}
 _THREADED = 10  # one program in so many is traced by two threads at once
+
+
+class Place:
+    """Where a program's bases are, and what happens between its steps: on the host, nothing."""
+
+    def storage(self, pk: Any, program: Program, base: Base, values: Any) -> Any:
+        """A View for temporaries, `reads.WATCHED` and all of every other program; or an array."""
+        views = base.temporary or base.name in WATCHED or program.seed % 2
+        return values if takes_array(program, base) or not views else new_view(pk, base, values)
+
+    def before(self, number: int) -> None:
+        """Called before each step, with its number."""
+
+    def values(self, array: Any) -> Array:
+        """What a base holds after the program."""
+        return np.asarray(array)
 
 
 def check_compiled(program: Program) -> Outcome:
@@ -44,6 +59,7 @@ def check_compiled(program: Program) -> Outcome:
 
     Raises Rejected and Mismatch as `harness.check_interpreted` does.
     """
+    program, _ = steady.chosen(program)
     expected = oracle.run(program)
     workunits = lowered(program, expected[1])
     run_unfused(program, workunits, 0)  # raises Rejected for races
@@ -59,22 +75,23 @@ def check_compiled(program: Program) -> Outcome:
 
 
 def run_forced(
-    program: Program, small_tiles: bool, storage: Storage | None = None
+    program: Program, small_tiles: bool, place: Place | None = None
 ) -> tuple[State, Outcome]:
     """What the program computes, fused by choices that its seed makes, and what was fused.
 
-    small_tiles: whether scans have several tiles. storage: see `run_compiled`.
+    small_tiles: whether scans have several tiles.
     """
     driver.FLUSHES.clear()
     driver.PROGRAMS.clear()  # of equal traces, some with sweeps
-    before = COUNTERS.deferred
+    before = replace(COUNTERS)
     with (
         wavefront.forced_for(program.seed),
         choices.forced_for(program.seed, small_tiles),
         deferred.forced_for(program.seed),
+        steady.forced_for(program.seed),
     ):
-        found = run_compiled(program, storage=storage)
-    waits = frozenset({"call that waits"} if COUNTERS.deferred > before else ())
+        found = run_compiled(program, place=place)
+    counted = steady.counted(before, driver.FLUSHES)
     plans = [flush.program.plan for flush in driver.FLUSHES]
     groups = [group.calls for plan in plans for group in plan.groups]
     launches = [launch for flush in driver.FLUSHES for launch in flush.program.launches]
@@ -82,7 +99,7 @@ def run_forced(
         printed = _printed(launch.launchable.spec for launch in launches)
     for flush in driver.FLUSHES:
         printed |= guards(flush.program.trace, flush.program.plan)
-    return found, Outcome(len(program.calls), groups, features_of(plans) | printed | waits)
+    return found, Outcome(len(program.calls), groups, features_of(plans) | printed | counted)
 
 
 def _printed(specs: Iterable[KernelSpec | SweepSpec]) -> frozenset[str]:
@@ -131,19 +148,20 @@ def in_threads(program: Program) -> list[State]:
     return found
 
 
-def run_compiled(program: Program, fused: bool = True, storage: Storage | None = None) -> State:
-    """The program as a user would run it; `storage(pk, program, base, values)` makes its bases."""
+def run_compiled(program: Program, fused: bool = True, place: Place | None = None) -> State:
+    """The program as a user would run it."""
     import pykokkos as pk  # the embedded one, once pyfuser is imported
 
     initial = oracle.arrays(program)
-    make = storage or _storage
-    memory = {b.name: make(pk, program, b, initial[b.name]) for b in program.bases}
+    place = place or Place()
+    memory = {b.name: place.storage(pk, program, b, initial[b.name]) for b in program.bases}
     temporary = {base.name for base in program.bases if base.temporary}
     results: list[Any] = []
     functions = iter(oracle.functions(program, pk))
     with pyfuser.fusing() if fused else nullcontext(), ExitStack() as blocks:
         mode = ""
         for n, step in enumerate(program.steps):
+            place.before(n)
             wanted = "" if isinstance(step, Host) else step.mode
             if wanted != mode:
                 blocks.close()
@@ -157,7 +175,7 @@ def run_compiled(program: Program, fused: bool = True, storage: Storage | None =
             later = {name for other in program.steps[n + 1 :] for name in names_of(other)}
             for name in temporary - later:
                 memory.pop(name, None)
-    arrays = {name: np.asarray(array) for name, array in memory.items()}
+    arrays = {name: place.values(array) for name, array in memory.items()}
     values = [r if r is None or isinstance(r, tuple) else r + 0 for r in results]
     return arrays, values
 
@@ -198,12 +216,6 @@ def _policy(pk: Any, call: Call, variant: int, results: list[Any]) -> Any:
     return pk.MDRangePolicy(
         list(call.begin), list(call.stop(results)), tiles, iter_outer=order, iter_inner=order
     )
-
-
-def _storage(pk: Any, program: Program, base: Base, values: Any) -> Any:
-    """A View for temporaries, for `reads.WATCHED`, in every other program for all; or an array."""
-    views = base.temporary or base.name in WATCHED or program.seed % 2
-    return values if takes_array(program, base) or not views else new_view(pk, base, values)
 
 
 def takes_array(program: Program, base: Base) -> bool:

@@ -66,6 +66,7 @@ PLANNED = (
     "split loop", "edge among rows", "edges of several rows",
     "recomputed", "recomputed, and not stored", "recomputed, and stored",
     "several calls recomputed", "recomputed beside others", "call that waits",
+    "steady loop", "graph of a GPU", "trial of a cut",
 )  # fmt: skip
 NAMES = (
     *_IN_SOURCE, *_IN_VIEWS, *_IN_HOST, *_DTYPES, "reduce", "scan", "MDRange", "MDRange sub-box",

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from tests.fuzz import oracle
-from tests.fuzz.compiled import Storage, run_compiled, run_forced
+from tests.fuzz import oracle, steady
+from tests.fuzz.compiled import Place, run_compiled, run_forced
 from tests.fuzz.harness import Mismatch, Outcome, bases_of, lowered, run_unfused
 from tests.fuzz.oracle import Rejected, State
 from tests.fuzz.program import Base, Call, Expr, Program, Statement, Step
@@ -29,20 +29,19 @@ _PLAIN = 3  # ten programs in so many times ten have none of these functions
 _WHOLE = re.compile(r"math\.fmod\(pk\.floor\(\{\}\), 64\.0\)")
 
 
-def check_inexact(program: Program, storage: Storage | None = None) -> Outcome:
+def check_inexact(program: Program, place: Place | None = None) -> Outcome:
     """Compare the compiled program with itself unfused: needs a C++ compiler.
-
-    storage: see `compiled.run_compiled`.
 
     Raises Rejected for programs that race, and for float values that become indices or are added
     by atomic updates; Mismatch where bits differ (but those of one NaN and another).
     """
+    program, length = steady.chosen(program)
     expected = oracle.run(program)
     program = replace(
         program,
         inexact=True,
         bases=tuple(map(_shorter, program.bases) if program.seed % 2 else program.bases),
-        steps=tuple(_step(program, step, number) for number, step in enumerate(program.steps)),
+        steps=tuple(_step(program, step, n % length) for n, step in enumerate(program.steps)),
     )
     workunits = lowered(program, expected[1])
     try:
@@ -50,9 +49,9 @@ def check_inexact(program: Program, storage: Storage | None = None) -> Outcome:
     except (ArithmeticError, ValueError, IndexError) as error:
         raise Rejected(f"{type(error).__name__}: {error}") from None
     apart = replace(program, steps=tuple(map(_alone, program.steps)))
-    alone = run_compiled(apart, fused=False, storage=storage)
+    alone = run_compiled(apart, fused=False, place=place)
     # Tiles decide the bits of scans.
-    fused, outcome = run_forced(program, small_tiles=False, storage=storage)
+    fused, outcome = run_forced(program, small_tiles=False, place=place)
     _compare(program, alone, fused)
     return outcome
 

@@ -10,7 +10,7 @@ import pytest
 
 from pyfuser.codegen import cpp, cpp_scan
 from pyfuser.engine import compiler
-from pyfuser.engine.gpu import launchable
+from pyfuser.engine.gpu import launchable, scalars
 from pyfuser.plan import coarsening, hulls
 from pyfuser.plan.plan import SCAN_TILE, Group, Plan
 from pyfuser.settings import SETTINGS
@@ -58,7 +58,7 @@ def test_programs_on_a_gpu_compute_what_python_computes() -> None:
 
 
 @pytest.mark.skipif(shutil.which(SETTINGS.compiler) is None, reason="needs a C++ compiler")
-@pytest.mark.parametrize("seed", [1, 2], ids=["exact", "inexact"])
+@pytest.mark.parametrize("seed", [31, 32], ids=["exact", "inexact"])
 def test_a_wrong_kernel_of_a_gpu_is_found(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     bases = tuple(Base(name, (99,), "float64", name == "T") for name in "ABT")
     negated = Statement("x[i] = {}", (("-{}", ("y[i]",)),))
@@ -79,6 +79,25 @@ def test_a_wrong_kernel_of_a_gpu_is_found(seed: int, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.skipif(shutil.which(SETTINGS.compiler) is None, reason="needs a C++ compiler")
+def test_a_graph_of_a_gpu_that_keeps_an_old_number_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bases = tuple(Base(name, (99,), "float64") for name in "ABC")
+    turned = Statement("x[i] = {}", (("y[98 - i] * s0",),))  # so that each is a launch
+    calls = [
+        Call("for", (0,), (99,), (turned,), (("x", x), ("y", y)), (("s0", "0.5"),))
+        for x, y in ("BA", "CB", "AC")
+    ]
+    program = Program(bases, tuple(calls), seed=95)  # a loop without trials
+    assert "graph of a GPU" in on_device.check_on_device(program).features
+    set_words = scalars.Scalars.set
+    once = lambda self, words: None if self._known else set_words(self, words)  # noqa: E731
+    monkeypatch.setattr(scalars.Scalars, "set", once)
+    with pytest.raises(harness.Mismatch):
+        on_device.check_on_device(program)
+
+
+@pytest.mark.skipif(shutil.which(SETTINGS.compiler) is None, reason="needs a C++ compiler")
 def test_a_product_that_is_not_rounded_shows_in_inexact_numbers_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -89,7 +108,7 @@ def test_a_product_that_is_not_rounded_shows_in_inexact_numbers_alone(
         Call("for", (0,), (999,), (body,), tuple(zip("xyz", names, strict=True)))
         for body, names in ((product, "TAB"), (total, "CTD"))
     ]
-    program = Program(bases, tuple(calls), seed=2)  # one without maths functions
+    program = Program(bases, tuple(calls), seed=32)  # no loop, no maths functions
     assert inexact.check_inexact(program).fused == 2
     monkeypatch.setattr(choices, "_launchables", {True: {}, False: {}})  # compile it again
     flags = compiler.flags
@@ -97,10 +116,10 @@ def test_a_product_that_is_not_rounded_shows_in_inexact_numbers_alone(
         patch.setattr(compiler, "flags", lambda _: flags(True))
         compiled.check_compiled(program)
 
-    def contracted(program: Program, small_tiles: bool, storage: Any) -> Any:
+    def contracted(program: Program, small_tiles: bool, place: Any) -> Any:
         with monkeypatch.context() as patch:
             patch.setattr(compiler, "flags", lambda _: flags(True))
-            return compiled.run_forced(program, small_tiles, storage)
+            return compiled.run_forced(program, small_tiles, place)
 
     monkeypatch.setattr(inexact, "run_forced", contracted)
     with pytest.raises(harness.Mismatch):
