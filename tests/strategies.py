@@ -32,6 +32,7 @@ from tests.fuzz.statements import CallMaker
 from tests.fuzz.sums import SumMaker
 from tests.fuzz.tables import TableMaker
 
+_LONG = 0.06  # of all programs have enough iterations for several vectors, and blocks
 _MIXED = ("float64", "float32", "float32", "int32", "int64", "bool", "complex64", "complex128")
 
 
@@ -47,6 +48,8 @@ class _ProgramMaker:
         self.mixed = rng.random() < 0.35
         self.rank = 2 if rng.random() < 0.25 else 1
         self.size = rng.randint(7, 10) if self.rank == 1 else rng.randint(3, 5)
+        if self.rank == 1 and rng.random() < _LONG:
+            self.size = rng.randint(40, 140)
         self.spare = rng.randint(0, 6)
         self.results: dict[int, str] = {}  # step -> "int" or "float"
         self.steps: list[Step] = []

@@ -44,6 +44,7 @@ class Expressions:
     """
 
     by_doubles: Mapping[str, str] = _BY_DOUBLES
+    vectorised = True  # whether the compiler makes loops into ones of vectors
 
     def __init__(
         self,

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from pyfuser.codegen.cpp_expressions import SUM, Expressions
+from pyfuser.codegen.in_order import SCALAR, adds_in_order
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType, common_type
-from pyfuser.ir.nodes import Body, Stmt
+from pyfuser.ir.nodes import Body, Stmt, Sym
 from pyfuser.ir.visit import assigned
 
 INDENT = "    "
@@ -124,12 +125,18 @@ class Statements:
         condition = f"{k} {'>' if down else '<'} {self.text(s.stop, SUM)}"
         step = f"++{k}" if one else f"{k} += {self.text(s.step)}"
         self.emit(depth, f"for ({kind} {k} = {self.text(s.start)}; {condition}; {step}) {{")
-        self.body(s.body, depth + 1)
+        self.trip(s.body, depth + 1, (s.sym,))
         self.emit(depth, "}")
+
+    def trip(self, body: Body, depth: int, counters: tuple[Sym, ...] = ()) -> None:
+        """The body of a loop."""
+        self.body(body, depth)
+        if self.expressions.vectorised and adds_in_order(body, counters):
+            self.emit(depth, SCALAR)
 
     def while_loop(self, s: nodes.While, depth: int) -> None:
         self.emit(depth, f"while ({self.text(s.condition)}) {{")
-        self.body(s.body, depth + 1)
+        self.trip(s.body, depth + 1)
         self.emit(depth, "}")
 
     def effect(self, s: nodes.Eval, depth: int) -> None:

@@ -56,6 +56,7 @@ class GpuExpressions(Expressions):
     """Prints expressions; atomics by instructions of the processor, where it has one."""
 
     by_doubles: Mapping[str, str] = {}  # a GPU gains nothing by dividing integers as doubles
+    vectorised = False
     dialect: Dialect
     plain = False  # whether sums are printed as operators, see `_term`
 

@@ -31,6 +31,8 @@ class LoopMaker:
             calls.append(self.sum(*rng.sample(names, 2)))
             if rng.random() < 0.4:
                 calls.append(self.map(*rng.sample(names, 2)))
+            if rng.random() < 0.3:
+                calls.append(self.several(*rng.sample(names, 2)))
         return calls
 
     # ----------------------------------------------------------------- the calls
@@ -60,6 +62,27 @@ class LoopMaker:
         elif rng.random() < 0.1:
             body = (Statement("x[i, j] = y[i, j]"), add)
         return self.call("reduce", (self.loop(*body),), x, y)
+
+    def several(self, x: str, y: str) -> Call:
+        """Several elements a trip, in any order, added to a number of the row."""
+        rng, width = self.rng, self.rng.randint(2, 5)
+        places = rng.sample(range(width), rng.randint(2, width))
+        terms = [f"{'x' if rng.random() < 0.9 else 'y'}[i, {width} * j + {at}]" for at in places]
+        if rng.random() < 0.3:
+            adds = ["total = total + " + " + ".join(terms)]
+        else:
+            adds = [f"total {rng.choice(('+=', '+=', '-='))} {term}" for term in terms]
+        body = tuple(map(Statement, adds))
+        return self.call(
+            "for",
+            (
+                Statement("total: float = 0.0"),
+                Statement(f"for j in range(s0 // {width}):", (), (body,)),
+                Statement("x[i, 0] = math.fmod(total, 64.0)"),
+            ),
+            x,
+            y,
+        )
 
     def loop(self, *body: Statement) -> Statement:
         return Statement(self.walk(), (), (body,))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -11,13 +12,18 @@ import pytest
 from pyfuser.codegen import cpp, cpp_scan
 from pyfuser.engine import compiler
 from pyfuser.engine.gpu import launchable, scalars
+from pyfuser.ir.visit import map_body
+from pyfuser.lower import lockstep, lower
+from pyfuser.lower.team import barrier_mark
 from pyfuser.plan import coarsening, hulls
 from pyfuser.plan.plan import SCAN_TILE, Group, Plan
 from pyfuser.settings import SETTINGS
-from tests.fuzz import choices, compiled, harness, inexact, on_device
+from tests.fuzz import choices, compiled, harness, inexact, on_device, teams
 from tests.fuzz.__main__ import campaign, same_failure
 from tests.fuzz.minimise import minimised, write_script
 from tests.fuzz.program import Base, Call, Program, Statement
+from tests.fuzz.team_maker import Phase, TeamCall, TeamProgram
+from tests.gpu.conftest import on_gpu
 from tests.strategies import random_program
 
 PROGRAMS = 200
@@ -55,6 +61,36 @@ def test_fused_programs_have_the_bits_that_they_have_unfused() -> None:
 def test_programs_on_a_gpu_compute_what_python_computes() -> None:
     totals = campaign(range(COMPILED_PROGRAMS), on_device.check_on_device, _raise)
     assert totals.failed == 0 and totals.fused > 0
+
+
+def _raise_teams(program: Any, error: Exception) -> None:
+    raise AssertionError(f"seed {program.seed}: {error}\n{program.source()}") from error
+
+
+@pytest.mark.skipif(shutil.which(SETTINGS.compiler) is None, reason="needs a C++ compiler")
+@pytest.mark.parametrize("where", [nullcontext, on_gpu], ids=["host", "GPU"])
+def test_random_teams_compute_what_threads_compute(where: Any) -> None:
+    with where():
+        totals = teams.campaign(range(COMPILED_PROGRAMS), _raise_teams)
+    assert totals.failed == 0 and totals.fused > totals.calls / 2
+
+
+@pytest.mark.skipif(shutil.which(SETTINGS.compiler) is None, reason="needs a C++ compiler")
+def test_a_barrier_that_is_overlooked_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    dealt = "for i in range(team.team_rank(), n, team.team_size()):"
+    fill = Phase((dealt, "    a0[j][i] = i + 1.0"))
+    turn = Phase(("team.team_barrier()", dealt, "    a1[j][i] = a0[j][n - 1 - i]"))
+    call = TeamCall((fill, turn), 3, False, ("a0", "a1"))
+    program = TeamProgram(1, 2, 8, 1, frozenset(), frozenset(), (call,))
+    teams.check(program)
+
+    def without_barriers(body: Any, team: Any, accumulators: Any) -> Any:
+        body = map_body(body, None, lambda s: s if barrier_mark(s) is None else ())
+        return lockstep.in_lockstep(body, team, accumulators)
+
+    monkeypatch.setattr(lower, "in_lockstep", without_barriers)
+    with pytest.raises(harness.Mismatch):
+        teams.check(program)
 
 
 @pytest.mark.skipif(shutil.which(SETTINGS.compiler) is None, reason="needs a C++ compiler")
@@ -163,7 +199,8 @@ def test_an_illegal_fusion_is_found_and_minimised(
     failures: list[tuple[Program, Exception]] = []
     campaign(range(40), harness.check_interpreted, lambda p, e: failures.append((p, e)))
     assert failures and all(isinstance(error, harness.Mismatch) for _, error in failures)
-    program, error = max(failures, key=lambda failure: len(failure[0].source()))
+    short = [f for f in failures if max(call.end[0] for call in f[0].calls) < 40]
+    program, error = max(short, key=lambda failure: len(failure[0].source()))
     small = minimised(program, same_failure(harness.check_interpreted, error), budget=400)
     assert len(small.calls) == 2
     assert len(small.source().splitlines()) < len(program.source().splitlines())

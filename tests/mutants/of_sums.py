@@ -35,4 +35,18 @@ MUTANTS: tuple[Mutant, ...] = (
         "return 0",
         "gpu/test_frontend_teams.py::test_blocks_as_large_as_teams",
     ),
+    Mutant(
+        "several terms a trip are added by vectors",
+        "codegen/in_order.py",
+        "return trip.most > _FEW",
+        "return False",
+        "codegen/test_in_order.py::test_several_terms_a_trip",
+    ),
+    Mutant(
+        "elements that all trips add to are no sums",
+        "codegen/in_order.py",
+        "if cell is not None:\n                    self.sums[cell] = 0",
+        "if False:\n                    self.sums[cell] = 0",
+        "codegen/test_in_order.py::test_a_serial_loop",
+    ),
 )

@@ -1,0 +1,141 @@
+"""Sums that several terms a trip are added to, one after the other.
+
+    for k in range(n):
+        total = total + x[2 * k + 1]
+        total = total + x[2 * k]
+
+g++ 12 makes such a loop one of vectors, whose elements it adds in order. Where the terms are loaded
+in another order than they lie in memory it takes wrong ones, and where it does not it may add them
+in that order. Additions of such a loop wait for each other anyway: one that cannot be made of
+vectors takes no longer. Sums of integers, and those with one term a trip, are right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pyfuser.ir import nodes
+from pyfuser.ir.dtypes import DType
+from pyfuser.ir.nodes import Body, Expr, Stmt, Sym
+from pyfuser.ir.visit import assigned, declared, expressions, statements, sym_of
+
+SCALAR = '__asm__ volatile("");  // several terms a trip are added in order: no vectors'
+
+_FEW = 1
+"""Additions a trip that go well."""
+
+_TRIPS = 2
+"""Trips of a loop within that are looked at: it may be written out as any number."""
+
+Cell = tuple[Sym, tuple[Expr, ...]]
+"""An element of an array."""
+
+Sums = dict[Sym | Cell, int]
+"""How many additions, in the trip so far, are between what a sum was before it and its value."""
+
+
+def adds_in_order(body: Body, indices: Iterable[Sym] = ()) -> bool:
+    """Whether a trip of a loop adds more than once to a floating-point number of all trips.
+
+    indices: what counts the trips. Such numbers are locals that are declared before the loop, sums,
+    and elements whose place is the same in all trips.
+    """
+    trip = _Trip(body, indices)
+    trip.body(body)
+    return trip.most > _FEW
+
+
+class _Trip:
+    """Follows the sums through one trip; `most`: additions to one of them."""
+
+    def __init__(self, body: Body, indices: Iterable[Sym]) -> None:
+        own = set(declared(body))
+        self.changing = assigned(body) | own | set(indices)
+        self.sums: Sums = {sym: 0 for sym in assigned(body) - own if _is_floating(sym.dtype)}
+        for stmt in statements(body):
+            if isinstance(stmt, (nodes.Store, nodes.Update)) and stmt.indices:
+                cell = self.cell(stmt)
+                if cell is not None:
+                    self.sums[cell] = 0
+        self.of_all_trips = frozenset(self.sums)
+        self.most = 0
+
+    def body(self, body: Body) -> None:
+        for stmt in body:
+            self.statement(stmt)
+
+    def statement(self, stmt: Stmt) -> None:
+        if isinstance(stmt, (nodes.Declare, nodes.Assign)):
+            self.set(stmt.sym, None if stmt.value is None else self.additions(stmt.value))
+        elif isinstance(stmt, nodes.Store):
+            self.set(self.cell(stmt), self.additions(stmt.value))
+        elif isinstance(stmt, nodes.Update):
+            self.update(stmt)
+        elif isinstance(stmt, nodes.If):
+            before = dict(self.sums)
+            self.body(stmt.then)
+            after, self.sums = self.sums, before
+            self.body(stmt.orelse)
+            for sum_, count in after.items():
+                self.sums[sum_] = max(count, self.sums.get(sum_, 0))
+        elif isinstance(stmt, (nodes.For, nodes.While)):
+            for _ in range(_TRIPS):
+                self.body(stmt.body)
+
+    def update(self, stmt: nodes.Update) -> None:
+        target = self.cell(stmt) if stmt.indices else stmt.target
+        before = None if target is None else self.sums.get(target)
+        is_sum = before is not None and stmt.op in ("+", "-")
+        self.set(target, _total(before, self.additions(stmt.value)) if is_sum else None)
+
+    def set(self, target: Sym | Cell | None, count: int | None) -> None:
+        if target is None:
+            return
+        if count is None:
+            self.sums.pop(target, None)
+            return
+        self.sums[target] = count
+        if target in self.of_all_trips:
+            self.most = max(self.most, count)
+
+    def cell(self, access: nodes.Load | nodes.Store | nodes.Update) -> Cell | None:
+        """The element, if it is a floating-point number at the same place in all trips."""
+        view = sym_of(access)
+        if view is None or not _is_floating(view.dtype):
+            return None
+        for index in access.indices:
+            for e in expressions(index):
+                if isinstance(e, (nodes.Load, nodes.AtomicFetch)):
+                    return None
+                if isinstance(e, nodes.Read) and e.sym in self.changing:
+                    return None
+        return view, access.indices
+
+    def additions(self, e: Expr) -> int | None:
+        """How many additions a value is behind a sum; None if no sum is a term of it."""
+        if isinstance(e, nodes.Read):
+            return self.sums.get(e.sym)
+        if isinstance(e, nodes.Load):
+            cell = self.cell(e)
+            return None if cell is None else self.sums.get(cell)
+        if isinstance(e, nodes.Cast):
+            return self.additions(e.operand)
+        if isinstance(e, nodes.Select):
+            return _most(self.additions(e.then), self.additions(e.orelse))
+        if isinstance(e, nodes.Binary) and e.op in ("+", "-"):
+            return _total(self.additions(e.left), self.additions(e.right))
+        return None
+
+
+def _most(*counts: int | None) -> int | None:
+    return max((count for count in counts if count is not None), default=None)
+
+
+def _total(*terms: int | None) -> int | None:
+    """Additions behind a sum, of which one of the terms is some behind it."""
+    most = _most(*terms)
+    return None if most is None else most + 1
+
+
+def _is_floating(dtype: DType) -> bool:
+    return dtype.is_float or dtype.is_complex

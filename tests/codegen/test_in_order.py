@@ -1,0 +1,208 @@
+"""Sums with several terms a trip: of exactly the terms that are written, added in that order."""
+# ruff: noqa: F821
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyfuser.codegen.cpp import emit
+from pyfuser.codegen.in_order import SCALAR
+from pyfuser.codegen.spec import spec_of
+from tests.codegen.build import Case, as_interpreted, case
+
+ROWS, N = 5, 37
+
+
+def backwards(i, s, x, n):
+    total: float = 0.0
+    for k in range(n):
+        total = total + x[i][2 * k + 1]
+        total = total + x[i][2 * k]
+    s[i] = total
+
+
+def in_one_expression(i, s, x, n):
+    total: float = 0.0
+    for k in range(n):
+        total = total + x[i][3 * k + 2] + x[i][3 * k] + x[i][3 * k + 1]
+    s[i] = total
+
+
+def by_another_local(i, s, x, n):
+    total: float = 0.0
+    for k in range(n):
+        part: float = total + x[i][2 * k + 1]
+        total = part + x[i][2 * k]
+    s[i] = total
+
+
+def in_memory(i, s, x, n):
+    for k in range(n):
+        s[i] += x[i][2 * k + 1]
+        s[i] += x[i][2 * k]
+
+
+def stored_again(i, s, x, n):
+    for k in range(n):
+        s[i] = s[i] + x[i][2 * k + 1]
+        s[i] = x[i][2 * k] + s[i]
+
+
+def in_an_array(i, s, x, n):
+    totals: List[float] = [0.0, 0.0]
+    for k in range(n):
+        totals[1] = totals[1] + x[i][2 * k + 1]
+        totals[1] = totals[1] + x[i][2 * k]
+    s[i] = totals[1]
+
+
+def by_an_inner_loop(i, s, x, n):
+    total: float = 0.0
+    for k in range(n):
+        for m in range(3):
+            total += x[i][3 * k + 2 - m]
+    s[i] = total
+
+
+def of_products(i, s, x, n):
+    total: float = 0.0
+    for k in range(n):
+        total = total + x[i][2 * k + 1] * x[i][2 * k + 1]
+        total = total + x[i][2 * k] * x[i][2 * k]
+    s[i] = total
+
+
+def until(i, s, x, n):
+    total: float = 0.0
+    k: int = 0
+    while k < n:
+        total = total + x[i][2 * k + 1]
+        total = total + x[i][2 * k]
+        k += 1
+    s[i] = total
+
+
+def under_a_condition(i, s, x, n):
+    total: float = 0.0
+    for k in range(n):
+        if i > 1:
+            total = total + x[i][2 * k + 1]
+            total = total + x[i][2 * k]
+        else:
+            total = 1.0
+    s[i] = total
+
+
+SEVERAL = [
+    backwards, in_one_expression, by_another_local, in_memory, stored_again, in_an_array,
+    by_an_inner_loop, of_products, until, under_a_condition,
+]  # fmt: skip
+
+
+def one_a_trip(i, s, x, n):
+    total: float = 0.0
+    for k in range(n):
+        total = total + (x[i][2 * k + 1] - x[i][2 * k])
+    s[i] = total
+
+
+def two_sums(i, s, x, n):
+    total: float = 0.0
+    other: float = 0.0
+    for k in range(n):
+        total = total + x[i][2 * k + 1]
+        other = other + x[i][2 * k]
+    s[i] = total - other
+
+
+def begun_anew(i, s, x, n):
+    total: float = 0.0
+    for k in range(n):
+        total = x[i][2 * k + 1]
+        total = total + x[i][2 * k] + 1.0
+        x[i][2 * k] = total
+    s[i] = total
+
+
+def at_places_of_their_own(i, s, x, n):
+    for k in range(n):
+        x[i][k] += x[i][k + n]
+        x[i][k] += x[i][k + 2 * n]
+    s[i] = x[i][0]
+
+
+def used_otherwise(i, s, x, n):
+    total: float = 0.0
+    for k in range(n):
+        total = 0.5 * (total + x[i][2 * k + 1]) + x[i][2 * k]
+    s[i] = total
+
+
+FEW = [one_a_trip, two_sums, begun_anew, at_places_of_their_own, used_otherwise]
+
+
+def of(work: Callable[..., None], dtype: str = "float64") -> Case:
+    def arguments() -> list[Any]:
+        x = np.random.default_rng(3).uniform(-4, 4, (ROWS, 3 * N)).astype(dtype)
+        return [np.zeros(ROWS, dtype), x, N]
+
+    return case(work, [ROWS], arguments)
+
+
+def without_vectors(given: Case) -> bool:
+    return SCALAR in emit(spec_of(given.kernel))
+
+
+@pytest.mark.parametrize(
+    ("work", "dtype"),
+    [(work, dtype) for work in SEVERAL for dtype in ("float64", "float32")]
+    + [(in_memory, "complex64"), (stored_again, "complex128")],
+    ids=lambda value: getattr(value, "__name__", value),
+)
+def test_several_terms_a_trip(work: Callable[..., None], dtype: str) -> None:
+    given = of(work, dtype)
+    assert without_vectors(given)
+    as_interpreted(given)
+
+
+@pytest.mark.parametrize("work", FEW, ids=lambda work: work.__name__)
+def test_other_loops_may_have_vectors(work: Callable[..., None]) -> None:
+    given = of(work)
+    assert not without_vectors(given)
+    as_interpreted(given)
+
+
+def test_sums_of_integers_may_have_vectors() -> None:
+    given = of(in_memory, "int64")
+    assert not without_vectors(given)
+    as_interpreted(given)
+
+
+def test_the_sum_of_a_scan() -> None:
+    def work(i, acc, last, x):
+        acc += x[2 * i + 1]
+        acc += x[2 * i]
+
+    def once(i, acc, last, x):
+        acc += x[2 * i + 1] + x[2 * i]
+
+    for function, apart in ((work, True), (once, False)):
+        given = case(function, [N], lambda: [np.arange(2.0 * N)], "scan")
+        assert without_vectors(given) == apart
+        as_interpreted(given, rtol=0.0)
+
+
+def test_a_serial_loop() -> None:
+    def work(i, s, x):
+        s[0] += x[2 * i + 1]
+        s[0] += x[2 * i]
+
+    for space, apart in (("Serial", True), ("OpenMP", False)):  # the second one is a race
+        given = case(work, [N], lambda: [np.zeros(1), np.arange(2.0 * N)], execution=space)
+        assert without_vectors(given) == apart
+        if apart:
+            as_interpreted(given)
