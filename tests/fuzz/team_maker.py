@@ -130,9 +130,10 @@ class _Maker:
         ]  # fmt: skip
         if not depth:
             makers += [self._repeated, self._conditional, self._while]
+        reads, writes = self.reads, self.writes
         lines = rng.choice(makers)()
         read, written = self.touched
-        clash = written & (self.reads | self.writes) or read & self.writes
+        clash = written & (reads | writes) or read & writes
         if clash or rng.random() < 0.1:
             lines = ["team.team_barrier()", *lines]
             self.reads, self.writes = set(), set()
@@ -218,8 +219,8 @@ class _Maker:
     def _sums_of_sums(self) -> list[str]:
         number, cells = self._next(), self.rng.choice(_CELLS)
         self._reads(cells)
-        self.numbers.append(f"t{number}")
         guard = self._guarded([f"q{number} += p{number} * {self.rng.randint(1, 2)}"], "i")
+        self.numbers.append(f"t{number}")
         return [
             f"def f{number}(i: int, q{number}: pk.Acc[float]):",
             f"    def g{number}(k: int, r{number}: pk.Acc[float]):",
