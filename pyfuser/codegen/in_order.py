@@ -17,21 +17,15 @@ from collections.abc import Iterable
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Body, Expr, Stmt, Sym
-from pyfuser.ir.visit import assigned, declared, expressions, statements, sym_of
+from pyfuser.ir.visit import all_expressions, assigned, declared, expressions, statements, sym_of
 
 SCALAR = '__asm__ volatile("");  // several terms a trip are added in order: no vectors'
 
 _FEW = 1
 """Additions a trip that go well."""
 
-_TRIPS = 2
-"""Trips of a loop within that are looked at: it may be written out as any number."""
-
-Cell = tuple[Sym, tuple[Expr, ...]]
-"""An element of an array."""
-
-Sums = dict[Sym | Cell, int]
-"""How many additions, in the trip so far, are between what a sum was before it and its value."""
+Target = Sym | int
+"""A local, or an element of an array by a number of its own."""
 
 
 def adds_in_order(body: Body, indices: Iterable[Sym] = ()) -> bool:
@@ -46,17 +40,28 @@ def adds_in_order(body: Body, indices: Iterable[Sym] = ()) -> bool:
 
 
 class _Trip:
-    """Follows the sums through one trip; `most`: additions to one of them."""
+    """Follows the sums through one trip.
+
+    sums: how many additions are between what a sum was before the trip and what it is. most: the
+    largest number of additions to one of them.
+    """
 
     def __init__(self, body: Body, indices: Iterable[Sym]) -> None:
         own = set(declared(body))
         self.changing = assigned(body) | own | set(indices)
-        self.sums: Sums = {sym: 0 for sym in assigned(body) - own if _is_floating(sym.dtype)}
+        self.numbers: dict[tuple[Sym, tuple[Expr, ...]], int] = {}
+        self.cells: dict[int, int | None] = {}  # by id() of an access, as these compare slowly
+        self.sums: dict[Target, int] = {
+            sym: 0 for sym in assigned(body) - own if _is_floating(sym.dtype)
+        }
+        loaded = {e.view for e in all_expressions(body) if isinstance(e, nodes.Load)}
         for stmt in statements(body):
-            if isinstance(stmt, (nodes.Store, nodes.Update)) and stmt.indices:
+            if isinstance(stmt, nodes.Store) and stmt.view in loaded:
                 cell = self.cell(stmt)
-                if cell is not None:
-                    self.sums[cell] = 0
+            else:
+                cell = self.cell(stmt) if isinstance(stmt, nodes.Update) and stmt.indices else None
+            if cell is not None:
+                self.sums[cell] = 0
         self.of_all_trips = frozenset(self.sums)
         self.most = 0
 
@@ -76,11 +81,14 @@ class _Trip:
             self.body(stmt.then)
             after, self.sums = self.sums, before
             self.body(stmt.orelse)
-            for sum_, count in after.items():
-                self.sums[sum_] = max(count, self.sums.get(sum_, 0))
+            for target, count in after.items():
+                self.sums[target] = max(count, self.sums.get(target, 0))
         elif isinstance(stmt, (nodes.For, nodes.While)):
-            for _ in range(_TRIPS):
-                self.body(stmt.body)
+            before = dict(self.sums)
+            self.body(stmt.body)
+            for target, count in list(self.sums.items()):
+                if count > before.get(target, count):  # as often as there are trips
+                    self.set(target, count + _FEW)
 
     def update(self, stmt: nodes.Update) -> None:
         target = self.cell(stmt) if stmt.indices else stmt.target
@@ -88,7 +96,7 @@ class _Trip:
         is_sum = before is not None and stmt.op in ("+", "-")
         self.set(target, _total(before, self.additions(stmt.value)) if is_sum else None)
 
-    def set(self, target: Sym | Cell | None, count: int | None) -> None:
+    def set(self, target: Target | None, count: int | None) -> None:
         if target is None:
             return
         if count is None:
@@ -98,8 +106,13 @@ class _Trip:
         if target in self.of_all_trips:
             self.most = max(self.most, count)
 
-    def cell(self, access: nodes.Load | nodes.Store | nodes.Update) -> Cell | None:
-        """The element, if it is a floating-point number at the same place in all trips."""
+    def cell(self, access: nodes.Load | nodes.Store | nodes.Update) -> int | None:
+        """The number of an element, if it is a floating-point one at one place in all trips."""
+        if id(access) not in self.cells:
+            self.cells[id(access)] = self._cell(access)
+        return self.cells[id(access)]
+
+    def _cell(self, access: nodes.Load | nodes.Store | nodes.Update) -> int | None:
         view = sym_of(access)
         if view is None or not _is_floating(view.dtype):
             return None
@@ -109,7 +122,7 @@ class _Trip:
                     return None
                 if isinstance(e, nodes.Read) and e.sym in self.changing:
                     return None
-        return view, access.indices
+        return self.numbers.setdefault((view, access.indices), len(self.numbers))
 
     def additions(self, e: Expr) -> int | None:
         """How many additions a value is behind a sum; None if no sum is a term of it."""

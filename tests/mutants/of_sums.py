@@ -45,8 +45,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "elements that all trips add to are no sums",
         "codegen/in_order.py",
-        "if cell is not None:\n                    self.sums[cell] = 0",
-        "if False:\n                    self.sums[cell] = 0",
+        "if cell is not None:\n                self.sums[cell] = 0",
+        "if False:\n                self.sums[cell] = 0",
         "codegen/test_in_order.py::test_a_serial_loop",
     ),
 )
