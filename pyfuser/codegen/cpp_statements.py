@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pyfuser.codegen.cpp_expressions import SUM, Expressions
-from pyfuser.codegen.in_order import SCALAR, adds_in_order
+from pyfuser.codegen.in_order import SCALAR, miscompiled
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType, common_type
 from pyfuser.ir.nodes import Body, Stmt, Sym
@@ -131,7 +131,7 @@ class Statements:
     def trip(self, body: Body, depth: int, counters: tuple[Sym, ...] = ()) -> None:
         """The body of a loop."""
         self.body(body, depth)
-        if self.expressions.vectorised and adds_in_order(body, counters):
+        if self.expressions.vectorised and miscompiled(body, counters):
             self.emit(depth, SCALAR)
 
     def while_loop(self, s: nodes.While, depth: int) -> None:

@@ -6,8 +6,12 @@
 
 g++ 12 makes such a loop one of vectors, whose elements it adds in order. Where the terms are loaded
 in another order than they lie in memory it takes wrong ones, and where it does not it may add them
-in that order. Additions of such a loop wait for each other anyway: one that cannot be made of
-vectors takes no longer. Sums of integers, and those with one term a trip, are right.
+in that order (GCC's bug 110381). Additions of such a loop wait for each other anyway: one that
+cannot be made of vectors takes no longer.
+
+Sums of integers, and those with one term a trip, are right, but for one kind: several integers that
+are computed in the unsigned type of their size (bug 107212), as `int` locals to which unsigned
+elements are added.
 """
 
 from __future__ import annotations
@@ -15,11 +19,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pyfuser.ir import nodes
-from pyfuser.ir.dtypes import DType
+from pyfuser.ir.dtypes import DType, common_type
 from pyfuser.ir.nodes import Body, Expr, Stmt, Sym
 from pyfuser.ir.visit import all_expressions, assigned, declared, expressions, statements, sym_of
 
-SCALAR = '__asm__ volatile("");  // several terms a trip are added in order: no vectors'
+SCALAR = '__asm__ volatile("");  // no vectors, which g++ 12 makes wrong here'
 
 _FEW = 1
 """Additions a trip that go well."""
@@ -28,15 +32,38 @@ Target = Sym | int
 """A local, or an element of an array by a number of its own."""
 
 
+def miscompiled(body: Body, indices: Iterable[Sym] = ()) -> bool:
+    """Whether vectors of a loop with this body may be wrong. indices: what counts the trips."""
+    return adds_in_order(body, indices) or sum(map(_turns_sign, statements(body))) > 1
+
+
 def adds_in_order(body: Body, indices: Iterable[Sym] = ()) -> bool:
     """Whether a trip of a loop adds more than once to a floating-point number of all trips.
 
-    indices: what counts the trips. Such numbers are locals that are declared before the loop, sums,
-    and elements whose place is the same in all trips.
+    Such numbers are locals that are declared before the loop, sums, and elements whose place is the
+    same in all trips.
     """
     trip = _Trip(body, indices)
     trip.body(body)
     return trip.most > _FEW
+
+
+def _turns_sign(stmt: Stmt) -> bool:
+    """Whether an integer becomes a sum that was computed in the other type of its size."""
+    if isinstance(stmt, nodes.Update):
+        return _is_turned(stmt.target.dtype, common_type(stmt.target.dtype, stmt.value.dtype))
+    if not isinstance(stmt, (nodes.Assign, nodes.Store)):
+        return False
+    value, target = stmt.value, sym_of(stmt) if isinstance(stmt, nodes.Store) else stmt.sym
+    while isinstance(value, nodes.Cast):
+        value = value.operand
+    is_sum = isinstance(value, nodes.Binary) and value.op in ("+", "-")
+    return is_sum and target is not None and _is_turned(target.dtype, value.dtype)
+
+
+def _is_turned(target: DType, dtype: DType) -> bool:
+    integers = target.is_integer and dtype.is_integer
+    return integers and target.size == dtype.size and target.is_signed != dtype.is_signed
 
 
 class _Trip:

@@ -182,6 +182,33 @@ def test_sums_of_integers_may_have_vectors() -> None:
     as_interpreted(given)
 
 
+@pytest.mark.parametrize(("dtype", "apart"), [("uint32", True), ("int32", False)])
+def test_integers_that_unsigned_elements_are_added_to(dtype: str, apart: bool) -> None:
+    """As in GCC's bug 107212, where the first comparison was wrong."""
+
+    def work(i, s, x):
+        first: int = 0
+        second: int = 0
+        third: int = 0
+        for k in range(8):
+            first += x[i][5 * k]
+            second += x[i][5 * k + 3]
+            third += x[i][5 * k]
+        if first < 100 or first > 200:
+            s[i] = 1.0
+        if first != second:
+            s[i] += 2.0
+        s[i] += 4.0 * third
+
+    def arguments() -> list[Any]:
+        x = np.random.default_rng(3).integers(0, 90, (ROWS, 64)).astype(dtype)
+        return [np.zeros(ROWS), x]
+
+    given = case(work, [ROWS], arguments)
+    assert without_vectors(given) == apart
+    as_interpreted(given)
+
+
 def test_the_sum_of_a_scan() -> None:
     def work(i, acc, last, x):
         acc += x[2 * i + 1]

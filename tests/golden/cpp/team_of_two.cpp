@@ -203,7 +203,7 @@ static inline __attribute__((always_inline)) void pf_terms(
                     total += row_2[(int64_t)i_2 * row_2_stride0] * (double)mine[team_rank_2];
                 }
             }
-            __asm__ volatile("");  // several terms a trip are added in order: no vectors
+            __asm__ volatile("");  // no vectors, which g++ 12 makes wrong here
         }
         const double total_2 = total;
         acc_terms[step] = total_2;
