@@ -14,7 +14,6 @@ from pyfuser.codegen.cpp_hazards import may_contract
 from pyfuser.codegen.cpp_names import Names
 from pyfuser.codegen.cpp_scratch import scratch_views
 from pyfuser.codegen.cpp_statements import INDENT, Statements
-from pyfuser.codegen.in_order import SCALAR, miscompiled
 from pyfuser.codegen.order import LoopOrder
 from pyfuser.codegen.spec import UNIT, KernelSpec, ViewSpec
 from pyfuser.ir import nodes
@@ -241,10 +240,9 @@ def nest(
     lines += context.ivdep(depth)
     lines.append(INDENT * depth + _loop(context.counter(order.axes[-1]), begin, end))
     lines += [*context.narrowed(depth + 1), *first, *context.body(depth + 1)]
-    index = context.workunit.indices[order.axes[-1]]
-    in_order = not context.independent and context.expressions.vectorised
-    if in_order and miscompiled(context.workunit.body, (index,)):
-        lines.append(INDENT * (depth + 1) + SCALAR)
+    if not context.independent:
+        index = context.workunit.indices[order.axes[-1]]
+        lines += context.statements.scalar(context.workunit.body, depth + 1, (index,))
     return lines + closed(depth)
 
 

@@ -131,8 +131,12 @@ class Statements:
     def trip(self, body: Body, depth: int, counters: tuple[Sym, ...] = ()) -> None:
         """The body of a loop."""
         self.body(body, depth)
-        if self.expressions.vectorised and miscompiled(body, counters):
-            self.emit(depth, SCALAR)
+        self.lines += self.scalar(body, depth, counters)
+
+    def scalar(self, body: Body, depth: int, counters: tuple[Sym, ...]) -> list[str]:
+        """What keeps the loop around a body from vectors, where these may be wrong."""
+        wrong = self.expressions.vectorised and miscompiled(body, counters)
+        return [INDENT * depth + SCALAR] if wrong else []
 
     def while_loop(self, s: nodes.While, depth: int) -> None:
         self.emit(depth, f"while ({self.text(s.condition)}) {{")
