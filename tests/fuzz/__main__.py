@@ -8,10 +8,12 @@ import math
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import takewhile, zip_longest
 from pathlib import Path
+from typing import Any
 
 from tests.fuzz.features import NAMES, features
 from tests.fuzz.harness import Outcome
@@ -35,8 +37,9 @@ class Totals:
     seconds: float = 0.0  # of this process' CPU time
     features: Counter[str] = field(default_factory=Counter)  # of programs that were judged
 
-    def add(self, program: Program, outcome: Outcome) -> None:
-        self.features.update(features(program) | outcome.features)
+    def add(self, program: Any, outcome: Outcome) -> None:
+        if isinstance(program, Program):
+            self.features.update(features(program) | outcome.features)
         self.calls += outcome.calls
         self.fused += outcome.fused
         self.groups += len(outcome.groups)
@@ -62,15 +65,15 @@ class Totals:
 
 def campaign(
     seeds: Iterable[int],
-    check: Callable[[Program], Outcome],
-    on_failure: Callable[[Program, Exception], None],
-    focus: str | None = None,
+    check: Callable[[Any], Outcome],
+    on_failure: Callable[[Any, Exception], None],
+    make: Callable[[int], Any] = random_program,
 ) -> Totals:
-    """Judge the programs of these seeds; `on_failure` hears of each that fails."""
+    """Judge the programs that `make` makes of seeds; `on_failure` hears of each that fails."""
     totals = Totals()
     start = time.process_time()
     for seed in seeds:
-        program = random_program(seed, focus)
+        program = make(seed)
         totals.programs += 1
         try:
             totals.add(program, check(program))
@@ -81,6 +84,12 @@ def campaign(
             on_failure(program, error)
     totals.seconds = time.process_time() - start
     return totals
+
+
+def in_time(seeds: Iterable[int], minutes: float | None) -> Iterator[int]:
+    """The seeds, until so many minutes have passed."""
+    end = math.inf if minutes is None else time.monotonic() + 60.0 * minutes
+    return takewhile(lambda _: time.monotonic() < end, seeds)
 
 
 def same_failure(
@@ -120,9 +129,8 @@ def main(arguments: list[str] | None = None) -> int:
     gc.freeze()  # most of what is made stays until it falls out of a cache
     gc.set_threshold(100_000, 20, 50)
     seeds = range(options.seed, options.seed + options.programs)
-    end = math.inf if options.minutes is None else time.monotonic() + 60.0 * options.minutes
-    in_time = takewhile(lambda _: time.monotonic() < end, seeds)
-    totals = campaign(in_time, check, report, options.focus)
+    make = partial(random_program, focus=options.focus)
+    totals = campaign(in_time(seeds, options.minutes), check, report, make)
     print(totals.table())
     return 1 if totals.failed else 0
 

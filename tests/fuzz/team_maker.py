@@ -11,8 +11,6 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-COLUMNS, DEPTH = "n", "m"
-
 
 @dataclass(frozen=True)
 class Phase:
@@ -34,7 +32,7 @@ class TeamCall:
         """The workunit."""
         first = "j: int" if self.size < 0 else "team: pk.TeamMember"
         acc = ["acc: pk.Acc[float]"] if self.reduces else []
-        parameters = ", ".join([first, *acc, *self.arrays, COLUMNS, DEPTH])
+        parameters = ", ".join([first, *acc, *self.arrays, "n", "m"])
         start = [] if self.size < 0 else ["j: int = team.league_rank()"]
         lines = start + [line for phase in self.phases for line in phase.lines]
         body = "\n".join("    " + line for line in lines or ["pass"])
@@ -43,7 +41,7 @@ class TeamCall:
 
 @dataclass(frozen=True)
 class TeamProgram:
-    """Calls over a league; `shapes` are the extents of the league, of rows, and of their cells."""
+    """Calls over a league. columns: the length of rows; depth: that of their cells."""
 
     seed: int
     league: int
@@ -153,22 +151,15 @@ class _Maker:
         return Phase(tuple(lines))
 
     def _map(self) -> list[str]:
-        name, target = f"f{self._next()}", self._target()
-        cell, value = self._cell(target, "i"), self._expression("i", target, self.own)
-        body = self._guarded([f"{cell} = {self._whole(value)}"], "i")
+        name = f"f{self._next()}"
+        body = self._guarded([self._element(self.own)], "i")
         return [f"def {name}(i: int):", *_deeper(body), self._for("TeamThreadRange", "n", name)]
 
     def _sum(self) -> list[str]:
         number = self._next()
         value = self._expression("i", None, self.own)
         body = self._guarded([f"q{number} += {value}"], "i")
-        lines = [
-            f"def f{number}(i: int, q{number}: pk.Acc[float]):",
-            *_deeper(body),
-            f"t{number}: float = {self._reduce('TeamThreadRange', 'n', f'f{number}')}",
-        ]
-        self.numbers.append(f"t{number}")
-        return lines
+        return self._total(number, "TeamThreadRange", body)
 
     def _store(self) -> list[str]:
         """A number of the team, by all threads or by one of them."""
@@ -220,15 +211,13 @@ class _Maker:
         number, cells = self._next(), self.rng.choice(_CELLS)
         self._reads(cells)
         guard = self._guarded([f"q{number} += p{number} * {self.rng.randint(1, 2)}"], "i")
-        self.numbers.append(f"t{number}")
-        return [
-            f"def f{number}(i: int, q{number}: pk.Acc[float]):",
-            f"    def g{number}(k: int, r{number}: pk.Acc[float]):",
-            f"        r{number} += {cells}[j][i][k]",
-            f"    p{number}: float = {self._reduce('ThreadVectorRange', 'm', f'g{number}')}",
-            *_deeper(guard),
-            f"t{number}: float = {self._reduce('TeamThreadRange', 'n', f'f{number}')}",
+        body = [
+            f"def g{number}(k: int, r{number}: pk.Acc[float]):",
+            f"    r{number} += {cells}[j][i][k]",
+            f"p{number}: float = {self._reduce('ThreadVectorRange', 'm', f'g{number}')}",
+            *guard,
         ]
+        return self._total(number, "TeamThreadRange", body)
 
     def _box(self) -> list[str]:
         number = self._next()
@@ -251,13 +240,8 @@ class _Maker:
 
     def _strided(self) -> list[str]:
         """Elements dealt to the threads one by one, without a nested pattern."""
-        target = self._target()
-        cell = self._cell(target, "i")
-        value = self._whole(self._expression("i", target, self.own))
-        return [
-            "for i in range(team.team_rank(), n, team.team_size()):",
-            f"    {cell} = {value}",
-        ]
+        element = self._element(self.own)
+        return ["for i in range(team.team_rank(), n, team.team_size()):", "    " + element]
 
     def _atomics(self) -> list[str]:
         number, target = self._next(), self.rng.choice(_SUMS)
@@ -276,13 +260,8 @@ class _Maker:
     def _vector_alone(self) -> list[str]:
         """A sum that each thread has for itself."""
         number = self._next()
-        lines = [
-            f"def f{number}(i: int, q{number}: pk.Acc[float]):",
-            f"    q{number} += {self._expression('i', None)}",
-            f"t{number}: float = {self._reduce('ThreadVectorRange', 'n', f'f{number}')}",
-        ]
-        self.numbers.append(f"t{number}")
-        return lines
+        body = [f"q{number} += {self._expression('i', None)}"]
+        return self._total(number, "ThreadVectorRange", body)
 
     def _local(self) -> list[str]:
         """A local, of the team or of each thread."""
@@ -349,10 +328,7 @@ class _Maker:
     # ------------------------------------------------------------------- loops of a range
 
     def _loop(self) -> list[str]:
-        target = self._target()
-        body = self._guarded(
-            [f"{self._cell(target, 'i')} = {self._whole(self._expression('i', target))}"], "i"
-        )
+        body = self._guarded([self._element()], "i")
         return ["for i in range(n):", *_deeper(body)]
 
     def _loop_sum(self) -> list[str]:
@@ -371,6 +347,21 @@ class _Maker:
     def _next(self) -> int:
         self.count += 1
         return self.count
+
+    def _element(self, own: Sequence[str] = ()) -> str:
+        """A store to the element [i] of a row."""
+        target = self._target()
+        value = self._expression("i", target, own)
+        return f"{self._cell(target, 'i')} = {self._whole(value)}"
+
+    def _total(self, number: int, kind: str, body: list[str]) -> list[str]:
+        """A nested sum over a row, whose value all threads have from here on."""
+        self.numbers.append(f"t{number}")
+        return [
+            f"def f{number}(i: int, q{number}: pk.Acc[float]):",
+            *_deeper(body),
+            f"t{number}: float = {self._reduce(kind, 'n', f'f{number}')}",
+        ]
 
     def _for(self, kind: str, extent: str, name: str) -> str:
         return f"pk.parallel_for(pk.{kind}(team, {extent}), {name})"

@@ -10,9 +10,8 @@ import argparse
 import contextlib
 import linecache
 import sys
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,8 @@ import numpy as np
 import pyfuser
 from pyfuser import driver
 from tests import teams
-from tests.fuzz.harness import Mismatch
+from tests.fuzz.__main__ import campaign, in_time
+from tests.fuzz.harness import Mismatch, Outcome
 from tests.fuzz.team_maker import ARRAYS, TeamCall, TeamProgram, random_teams
 from tests.gpu.conftest import on_gpu
 
@@ -102,17 +102,7 @@ def _policy(program: TeamProgram, call: TeamCall) -> Any:
     return pk.TeamPolicy(program.league, call.size or pk.AUTO)
 
 
-@dataclass
-class Totals:
-    """What a campaign has seen."""
-
-    programs: int = 0
-    failed: int = 0
-    calls: int = 0
-    fused: int = 0
-
-
-def check(program: TeamProgram) -> Totals:
+def check(program: TeamProgram) -> Outcome:
     """Raises Mismatch where the program, fused or not, does not compute what threads do."""
     works = functions(program)
     want = expected(program, works)
@@ -125,28 +115,7 @@ def check(program: TeamProgram) -> Totals:
         if got[1] != want[1]:
             raise Mismatch(f"{fused=} results: {got[1]}\nnot {want[1]}")
     groups = [group.calls for flush in driver.FLUSHES for group in flush.program.plan.groups]
-    return Totals(1, 0, len(program.calls), sum(len(calls) for calls in groups if len(calls) > 1))
-
-
-def campaign(
-    seeds: range, on_failure: Callable[[TeamProgram, Exception], None], end: float = float("inf")
-) -> Totals:
-    """Judge the programs of these seeds; `on_failure` hears of each that fails."""
-    totals = Totals()
-    for seed in seeds:
-        if time.monotonic() > end:
-            break
-        program = random_teams(seed)
-        try:
-            one = check(program)
-            totals.calls += one.calls
-            totals.fused += one.fused
-        except Exception as error:  # whatever it is, it is the finding
-            totals.failed += 1
-            on_failure(program, error)
-            pyfuser.discard()
-        totals.programs += 1
-    return totals
+    return Outcome(len(program.calls), groups)
 
 
 def minimised(program: TeamProgram, error: Exception) -> TeamProgram:
@@ -179,18 +148,19 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="tests.fuzz.teams", description=__doc__)
     parser.add_argument("--programs", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0, help="of the first program")
-    parser.add_argument("--minutes", type=float, default=1e9, help="begin no program after so many")
+    parser.add_argument("--minutes", type=float, help="begin no program after so many")
     parser.add_argument("--device", action="store_true", help="on a GPU, or the stand-in for one")
     options = parser.parse_args(arguments)
 
     def report(program: TeamProgram, error: Exception) -> None:
+        pyfuser.discard()
         small = minimised(program, error)
         print(f"seed {program.seed}: {type(error).__name__}: {error}\n{small}\n{small.source()}")
 
     seeds = range(options.seed, options.seed + options.programs)
     with on_gpu() if options.device else contextlib.nullcontext():
-        totals = campaign(seeds, report, time.monotonic() + 60.0 * options.minutes)
-    print(totals)
+        totals = campaign(in_time(seeds, options.minutes), check, report, random_teams)
+    print(totals.table())
     return 1 if totals.failed else 0
 
 

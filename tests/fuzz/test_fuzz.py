@@ -22,7 +22,7 @@ from tests.fuzz import choices, compiled, harness, inexact, on_device, teams
 from tests.fuzz.__main__ import campaign, same_failure
 from tests.fuzz.minimise import minimised, write_script
 from tests.fuzz.program import Base, Call, Program, Statement
-from tests.fuzz.team_maker import Phase, TeamCall, TeamProgram
+from tests.fuzz.team_maker import Phase, TeamCall, TeamProgram, random_teams
 from tests.gpu.conftest import on_gpu
 from tests.strategies import random_program
 
@@ -31,7 +31,7 @@ COMPILED = range(27, 35)  # three loops, and five programs that run once
 TEAMS = range(6)
 
 
-def _raise(program: Program, error: Exception) -> None:
+def _raise(program: Any, error: Exception) -> None:
     raise AssertionError(f"seed {program.seed}: {error}\n{program.source()}") from error
 
 
@@ -64,17 +64,13 @@ def test_programs_on_a_gpu_compute_what_python_computes() -> None:
     assert totals.failed == 0 and totals.fused > 0
 
 
-def _raise_teams(program: Any, error: Exception) -> None:
-    raise AssertionError(f"seed {program.seed}: {error}\n{program.source()}") from error
-
-
 @pytest.mark.skipif(shutil.which(SETTINGS.compiler) is None, reason="needs a C++ compiler")
 @pytest.mark.parametrize(
     ("where", "seeds"), [(nullcontext, TEAMS), (on_gpu, TEAMS[:3])], ids=["host", "GPU"]
 )
 def test_random_teams_compute_what_threads_compute(where: Any, seeds: range) -> None:
     with where():
-        totals = teams.campaign(seeds, _raise_teams)
+        totals = campaign(seeds, teams.check, _raise, random_teams)
     assert totals.failed == 0 and totals.fused > totals.calls / 2
 
 
