@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pyfuser.analysis.dependences import DependenceGraph
 from pyfuser.plan.capabilities import ALL, Capabilities
 from pyfuser.plan.legality import Legality, reasons
+from pyfuser.plan.moves import moved
 from pyfuser.plan.plan import Group, Plan, Rejection
 from pyfuser.plan.profit import cost_model
 from pyfuser.plan.sweeps import search
@@ -95,7 +96,14 @@ class _Planner:
             exact = _Exact(self, segment).solve()
             if exact is not None:
                 return exact
-        return _greedy(self, segment)
+        legality = self.legality
+        return moved(
+            _greedy(self, segment),
+            legality.compatible,
+            legality.predecessors,
+            self.model,
+            self.within_limits,
+        )
 
     def _all_together(self, segment: tuple[int, ...]) -> bool:
         """The common case: everything may share a loop and nothing gets too large."""

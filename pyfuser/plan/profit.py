@@ -129,6 +129,11 @@ class CostModel:
                 cells = touch.cells_written
         return True
 
+    def share(self, position: int, others: Sequence[int]) -> bool:
+        """Whether a call touches memory that others touch."""
+        streams = {touch.stream for touch in self._calls[position]}
+        return any(touch.stream in streams for n in others for touch in self._calls[n])
+
     def gathers(self, positions: Sequence[int]) -> bool:
         """Whether a call of the group loops over gathered elements."""
         return not self._gathering.isdisjoint(positions)

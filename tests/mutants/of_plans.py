@@ -6,6 +6,20 @@ from tests.mutants.mutant import Mutant
 
 MUTANTS = (
     Mutant(
+        "a call moves to where the groups have no order",
+        "plan/moves.py",
+        "if _ordered(changed, predecessors):",
+        "if True:",
+        "plan/test_partition.py::test_moves_are_legal_and_save",
+    ),
+    Mutant(
+        "a call moves to calls that it may share no loop with",
+        "plan/moves.py",
+        "if any(not compatible[call] >> other & 1 for other in group):",
+        "if False:",
+        "plan/test_partition.py::test_moves_are_legal_and_save",
+    ),
+    Mutant(
         "calls of different spaces share a loop",
         "plan/legality.py",
         "space = call.space, _threads(call)",

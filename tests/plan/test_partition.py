@@ -10,6 +10,7 @@ from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Accumulator, Call, Eval, Update
 from pyfuser.plan import partition as partition_module
 from pyfuser.plan.legality import reasons
+from pyfuser.plan.moves import moved
 from pyfuser.plan.partition import MAX_SCALARS, partition
 from pyfuser.plan.profit import CostModel, bytes_moved, group_cost
 from pyfuser.trace.call import Space
@@ -310,6 +311,81 @@ def test_greedy_is_legal(seed, monkeypatch):
     chosen = [g.calls for g in plan(shape).groups]
     assert sorted(c for part in chosen for c in part) == list(range(24))
     assert is_legal(shape, chosen) and in_order(shape, chosen)
+
+
+# --------------------------------------------------------------------------- moves
+
+
+def cost(shape: TraceShape, parts):
+    return sum(CostModel(shape).cost(tuple(part)) for part in parts)
+
+
+def regrouped(shape: TraceShape, parts):
+    legality = reasons(shape, dependences(shape))
+    return moved(
+        parts, legality.compatible, legality.predecessors, CostModel(shape), lambda _: True
+    )
+
+
+def solver_step():
+    """x += alpha p; r -= alpha ap; rr = r . r; p = r + beta p, the last with the sum's result."""
+    i, a, x, y = S("i"), S("a", DType.FLOAT64), View("x"), View("y")
+    add = workunit("add", [i], [x, y, a], [x[i].update("+", a * y[i])])
+    direction = workunit("direction", [i], [x, y, a], [y[i] << x[i] + a * y[i]])
+    p, r, ap, to = V[:4]
+    alpha = known(None, DType.FLOAT64)
+    return trace(
+        call(add, INNER, to, p, alpha),
+        call(add, INNER, r, ap, alpha),
+        call(total(), INNER, r, pattern="reduce"),
+        call(direction, INNER, r, p, FutureShape(DType.FLOAT64, 2)),
+    )
+
+
+def test_a_call_moves_to_where_its_data_is_used(monkeypatch):
+    """Behind a sum of which only the last call needs the result."""
+    shape = solver_step()
+    assert regrouped(shape, [(0, 1, 2), (3,)]) == [(1, 2), (0, 3)]
+    monkeypatch.setattr(partition_module, "MAX_EXACT", 0)
+    assert [g.calls for g in plan(shape).groups] == [(1, 2), (0, 3)]
+
+
+def test_no_call_moves_where_it_may_not():
+    shape = solver_step()
+    first, second, third, fourth = shape.calls
+    other = trace(first._replace(space=Space((0,), (N,))), second, third, fourth)
+    assert regrouped(other, [(0,), (1, 2), (3,)]) == [(0,), (1, 2), (3,)]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_moves_are_legal_and_save(seed):
+    rng = random.Random(seed)
+    shape = random_trace(rng, 9)
+    every = [(n,) for n in range(9)]
+    parts = list(every)
+    for _ in range(20):  # any legal groups, joined at random
+        a, b = rng.sample(range(len(parts)), 2)
+        joined = [p for n, p in enumerate(parts) if n not in (a, b)]
+        joined.append(tuple(sorted(parts[a] + parts[b])))
+        if len(joined) > 1 and is_legal(shape, joined):
+            parts = joined
+    found = regrouped(shape, parts)
+    assert sorted(c for part in found for c in part) == list(range(9))
+    assert is_legal(shape, found)
+    assert cost(shape, found) <= cost(shape, parts)
+
+
+def test_some_moves_save(monkeypatch):
+    """The greedy alone is beaten, and never better."""
+    gains = []
+    for seed in range(30):
+        shape = random_trace(random.Random(seed), 20)
+        monkeypatch.setattr(partition_module, "MAX_EXACT", 0)
+        better = cost(shape, [g.calls for g in plan(shape).groups])
+        with monkeypatch.context() as patch:
+            patch.setattr(partition_module, "moved", lambda groups, *_: groups)
+            gains.append(cost(shape, [g.calls for g in plan(shape).groups]) - better)
+    assert min(gains) >= 0.0 and sum(gain > 0.0 for gain in gains) > 5
 
 
 def test_long_traces_plan_fast_and_without_isl(monkeypatch):
