@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 
 from pyfuser.codegen.cpp_context import Context, box_bounds, function
 from pyfuser.codegen.cpp_reduce import (
-    SumNames,
     boxes_of_line,
     is_flat,
     next_row,
@@ -20,6 +19,7 @@ from pyfuser.codegen.cpp_reduce import (
     tiling_of,
 )
 from pyfuser.codegen.cpp_statements import INDENT
+from pyfuser.codegen.cpp_terms import SumNames
 
 
 def fold_code(context: Context, sums: Sequence[SumNames], block: int) -> str:

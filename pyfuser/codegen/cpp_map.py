@@ -6,6 +6,8 @@ from pyfuser.codegen import cpp_stream
 from pyfuser.codegen.cpp_blocks import LOCALS as BLOCK_LOCALS
 from pyfuser.codegen.cpp_blocks import blocked_nest, blocks_of
 from pyfuser.codegen.cpp_context import Context, box_bounds, entry, function
+from pyfuser.codegen.cpp_interior import LOCALS as INTERIOR_LOCALS
+from pyfuser.codegen.cpp_interior import blocks_code, inside_code, interior_of
 from pyfuser.codegen.cpp_split import LOCALS as SPLIT_LOCALS
 from pyfuser.codegen.cpp_split import MIDDLE, split_code, splits
 from pyfuser.codegen.cpp_spread import AT_ROWS, PLAIN, spread, spread_code
@@ -16,6 +18,7 @@ CACHE_LINE = 64
 
 LOCALS = (
     BLOCK_LOCALS
+    | INTERIOR_LOCALS
     | SPLIT_LOCALS
     | SPREAD_LOCALS
     | {"threads", "my_begin", "my_end", "order", "axis", "unit", "dim"}
@@ -38,6 +41,11 @@ def loop_code(context: Context) -> str:
             code += _function(context, PLAIN)
         return code + spread_code(context, by_rows)
     split = splits(context)
+    inside = interior_of(context, split.body if split is not None else ())
+    if inside is not None:
+        code = inside_code(context, inside) + _function(context, "pf_around")
+        context.take_body(inside.body)
+        return code + _function(context, MIDDLE) + blocks_code(context)
     if split is None:
         return _function(context, "pf_loop")
     around = _function(context, "pf_around")

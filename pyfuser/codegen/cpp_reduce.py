@@ -9,30 +9,29 @@ fused with. An accumulator that is used otherwise is computed by one thread.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from pyfuser.codegen.cpp_blocks import LOCALS as BLOCK_LOCALS
-from pyfuser.codegen.cpp_blocks import Blocks, array_lines, blocks_of, strip_or_segments
+from pyfuser.codegen.cpp_blocks import blocks_of
 from pyfuser.codegen.cpp_context import Bounds, Context, box_bounds, entry, function, nest
 from pyfuser.codegen.cpp_groups import LANES, Groups, Lanes, groups_of, run_function
 from pyfuser.codegen.cpp_groups import LOCALS as GROUP_LOCALS
-from pyfuser.codegen.cpp_rows import row_lines, row_sums, totals
+from pyfuser.codegen.cpp_interior import LOCALS as INTERIOR_LOCALS
 from pyfuser.codegen.cpp_statements import INDENT
+from pyfuser.codegen.cpp_terms import INLINE_SUMS, SumNames, Terms, block_terms, by_sym
 from pyfuser.codegen.order import given_order
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Accumulator, Body, Sym, Workunit
+from pyfuser.ir.nodes import Body, Sym, Workunit
 from pyfuser.ir.visit import all_expressions, assigned, statements
 
 LOCALS = (
     BLOCK_LOCALS
     | GROUP_LOCALS
+    | INTERIOR_LOCALS
     | {"row", "row_end", "column", "column_end", "running", "left", "space"}
     | {"rest", "tiling", "threads", "tile"}
 )
-
-INLINE_SUMS = 8
-"""With more accumulators the code for full blocks is not compiled apart from that for others."""
 
 
 def emit(context: Context) -> str:
@@ -78,31 +77,6 @@ def _sequential(context: Context) -> str:
 # --------------------------------------------------------------------------- tiled
 
 
-class SumNames:
-    """The names that belong to one accumulator."""
-
-    def __init__(self, context: Context, accumulator: Accumulator) -> None:
-        dtype = accumulator.sym.dtype
-        self.kind = dtype.cpp
-        self.term = context.names[accumulator.sym]
-        self.terms = context.unique.take(f"{self.term}_terms")
-        self.sum = context.unique.take(f"{self.term}_sum")
-        self.partial = context.unique.take(f"{self.term}_partial")
-        self.wide = dtype.is_complex
-        self.part = {DType.COMPLEX64: "float", DType.COMPLEX128: "double"}.get(dtype, self.kind)
-        self.slot = (
-            f"*({self.kind}*)&{self.terms}[2 * step]" if self.wide else f"{self.terms}[step]"
-        )
-
-    def sum_type(self, block: int) -> str:
-        """The type of the running sum, which holds the terms of a block."""
-        return f"pf_sum<{self.part}, {block}{', 2' * self.wide}>"
-
-    def times(self, count: str) -> str:
-        """The offset of so many terms; a complex one is two numbers."""
-        return f" + {'2 * ' * self.wide}{count}" if count else ""
-
-
 def _tiled(context: Context) -> str:
     sums, _, code = tile_code(context)
     return code + _tile_function(context, sums) + _tile_entry(context, sums)
@@ -118,10 +92,10 @@ def tile_code(context: Context) -> tuple[list[SumNames], int, str]:
     sums = [SumNames(context, a) for a in accumulators]
     sizes = [a.sym.dtype.size for a in accumulators]
     single = any(a.sym.dtype is DType.FLOAT32 for a in accumulators)
-    blocks = blocks_of(context, kept=sum(sizes), smallest=64 if single else 32)
-    terms = _terms_function(context, sums, blocks)
+    kept = sum(sizes)
+    blocks = blocks_of(context, kept, 64 if single else 32)
+    code = block_terms(context, sums, blocks, kept) + _running(sums, blocks.size)
     groups = groups_of(context, blocks)
-    code = terms + _running(sums, blocks.size)
     if groups is not None:
         code += _run_function(context, sums, blocks.size, groups)
     code += _more_function(context, sums, blocks.size, groups)
@@ -304,87 +278,16 @@ def _columns(
     return [INDENT * depth + line for line in lines]
 
 
-def _terms_function(context: Context, sums: Sequence[SumNames], blocks: Blocks) -> str:
-    """The loops over the iterations of a block, which give each accumulator's terms.
-
-    A body with a single loop is compiled twice: for full blocks, and for the rest.
-    """
-    last = context.spec.rank - 1
-    lines = array_lines(blocks, 1)
-    named = _by_sym(context, sums)
-    lines += strip_or_segments(context, blocks, last, 1, lambda: _Terms(context, named).lines)
-    parameters = ["int64_t at", "int64_t count", *(f"{s.part}* {s.terms}" for s in sums)]
-    parameters += [f"const int64_t {context.counter(axis)}" for axis in range(last)]
-    inline = blocks.single and len(sums) <= INLINE_SUMS
-    return function("void pf_terms", [*parameters, *context.signature], lines, inline)
-
-
-def _by_sym(context: Context, sums: Sequence[SumNames]) -> dict[Sym, SumNames]:
-    return {a.sym: s for a, s in zip(context.workunit.accumulators, sums, strict=True)}
-
-
 def _run_function(context: Context, sums: Sequence[SumNames], block: int, groups: Groups) -> str:
     """The loops over a run of iterations, where the sums are in groups."""
-    named = _by_sym(context, sums)
+    named = by_sym(context, sums)
     lanes = {sym: Lanes(s.kind, s.terms, s.sum, s.sum_type(block)) for sym, s in named.items()}
 
     def terms(body: Body, depth: int) -> list[str]:
         own = assigned(body)
-        return _Terms(context, {s: n for s, n in named.items() if s in own}).lines(body, depth)
+        return Terms(context, {s: n for s, n in named.items() if s in own}).lines(body, depth)
 
     return run_function(context, groups, lanes, terms)
-
-
-class _Terms:
-    """Prints the segments of a body, in order, with each accumulator a local."""
-
-    def __init__(self, context: Context, sums: Mapping[Sym, SumNames]) -> None:
-        self.context = context
-        self.sums = sums
-        self.direct = _single_updates(context.workunit.body, tuple(sums))
-        self.started: set[Sym] = set()
-
-    def lines(self, body: Body, depth: int) -> list[str]:
-        """A segment: accumulators start at zero, or where the segments before left them."""
-        indent = INDENT * depth
-        updated = assigned(body)
-        lines, ends = [], []
-        for sym, s in self.sums.items():
-            if sym in self.direct or (sym in self.started and sym not in updated):
-                continue
-            start = f" = {s.slot}" if sym in self.started else "{}"
-            lines.append(f"{indent}{s.kind} {s.term}{start};")
-            ends.append(f"{indent}{s.slot} = {s.term};")
-            self.started.add(sym)
-        for stmt in body:
-            if isinstance(stmt, nodes.Update) and stmt.target in self.direct and not stmt.indices:
-                value = self.context.expressions.text(stmt.value)
-                lines.append(f"{indent}{self.sums[stmt.target].slot} = {value};")
-                continue
-            rows = row_sums(stmt, self.sums)
-            if rows:
-                rows += row_sums(stmt, dict.fromkeys(totals(stmt, self.sums)))
-            if rows and isinstance(stmt, nodes.For):
-                lines += row_lines(self.context, stmt, rows, depth)
-            else:
-                lines += self.context.statements.print((stmt,), depth)
-        return lines + ends
-
-
-def _single_updates(body: Body, syms: Sequence[Sym]) -> set[Sym]:
-    """Accumulators with one unconditional `+=` of their own type: its value is the term.
-
-    The zero that it would be added to changes only -0.0, and the sum has a zero to add it to.
-    """
-    updates = [s for s in statements(body) if isinstance(s, nodes.Update) and not s.indices]
-    result = set()
-    for sym in syms:
-        own = [u for u in updates if u.target == sym]
-        if len(own) != 1 or not any(own[0] is stmt for stmt in body):
-            continue
-        if own[0].op == "+" and own[0].value.dtype is sym.dtype:
-            result.add(sym)
-    return result
 
 
 def _tile_entry(context: Context, sums: Sequence[SumNames]) -> str:

@@ -31,8 +31,9 @@ from pyfuser.codegen.cpp_context import (
     unpacked,
 )
 from pyfuser.codegen.cpp_fold import fold_code, fold_steps
-from pyfuser.codegen.cpp_reduce import SumNames, tile_code
+from pyfuser.codegen.cpp_reduce import tile_code
 from pyfuser.codegen.cpp_statements import INDENT
+from pyfuser.codegen.cpp_terms import SumNames
 from pyfuser.codegen.spec import KernelSpec, SweepSpec
 from pyfuser.ir.dtypes import DType
 

@@ -34,7 +34,7 @@ from pyfuser.transform.kernel import Kernel
 def remove_unused(kernel: Kernel) -> Kernel:
     """The kernel without unread locals, and without the parameters that then have no use."""
     workunit = kernel.workunit
-    body = _without_unread_locals(workunit.body)
+    body = without_unread_locals(workunit.body)
     used = {sym_of(node) for node in (*statements(body), *all_expressions(body))}
     kept = [n for n, param in enumerate(workunit.params) if param.sym in used]
     syms = {workunit.params[n].sym for n in kept}
@@ -50,7 +50,7 @@ def remove_unused(kernel: Kernel) -> Kernel:
     )
 
 
-def _without_unread_locals(body: Body) -> Body:
+def without_unread_locals(body: Body) -> Body:
     while True:
         local = {s.sym for s in statements(body) if isinstance(s, Declare)}
         read = {e.sym for e in all_expressions(body) if isinstance(e, Read)}

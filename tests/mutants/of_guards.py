@@ -9,7 +9,51 @@ _IR = "ir/test_guarded.py::"
 _JOIN = "transform/test_guards.py::"
 _SPLIT = "codegen/test_split.py::"
 
+_INSIDE = "codegen/test_interior.py::"
+
 MUTANTS = (
+    Mutant(
+        "a block across rows is inside",
+        "codegen/interior.py",
+        'yield Compare("==", _wide(steps), Binary("-", Read(last), Read(first)))',
+        "pass",
+        f"{_INSIDE}test_inside_the_body_does_what_it_did",
+    ),
+    Mutant(
+        "a block is inside if its beginning is",
+        "codegen/interior.py",
+        "for end in (low, high):",
+        "for end in (low,):",
+        f"{_INSIDE}test_inside_the_body_does_what_it_did",
+    ),
+    Mutant(
+        "a block is inside if its end is",
+        "codegen/interior.py",
+        "for end in (low, high):",
+        "for end in (high,):",
+        f"{_INSIDE}test_inside_the_body_does_what_it_did",
+    ),
+    Mutant(
+        "indices may wrap inside",
+        "codegen/interior.py",
+        'yield Compare("<=", Read(last), Const(FARTHEST, DType.INT64))',
+        "pass",
+        f"{_INSIDE}test_where_32_bits_may_wrap_nothing_is_inside",
+    ),
+    Mutant(
+        "a scalar that the body changes is the same in all iterations",
+        "codegen/interior.py",
+        "self._given = {p.sym for p in workunit.params if not p.rank} - changing",
+        "self._given = {p.sym for p in workunit.params if not p.rank} | changing",
+        f"{_INSIDE}test_what_is_not_split",
+    ),
+    Mutant(
+        "to find out what is inside divides by zero",
+        "codegen/interior.py",
+        'yield Compare("!=", core.right, Const(0, core.dtype))',
+        "pass",
+        f"{_INSIDE}test_a_divisor_of_zero_is_not_tried",
+    ),
     Mutant(
         "the beginning of a box is not guarded",
         "plan/hulls.py",
