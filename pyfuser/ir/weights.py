@@ -17,11 +17,12 @@ from pyfuser.ir.nodes import (
     If,
     Load,
     Read,
+    Sym,
     While,
     Workunit,
 )
 from pyfuser.ir.powers import power_of
-from pyfuser.ir.visit import child_expressions, expressions
+from pyfuser.ir.visit import assigned, child_expressions, expressions
 
 TRIPS = 8
 """Assumed for a loop whose bounds are not constant."""
@@ -51,12 +52,14 @@ def trips(loop: For) -> int:
 def arithmetic(workunit: Workunit) -> int:
     """What an iteration computes: equal expressions once, conversions between types as well.
 
-    Subscripts cost nothing: a compiler makes one pointer for neighbours.
+    Subscripts cost nothing: a compiler makes one pointer for neighbours. Nor does what is the same
+    in all iterations.
     """
-    return _body(workunit.body, set())
+    given = {param.sym for param in workunit.params if not param.rank} - assigned(workunit.body)
+    return _body(workunit.body, set(), frozenset(given))
 
 
-def _body(body: Body, known: set[Expr]) -> int:
+def _body(body: Body, known: set[Expr], given: frozenset[Sym]) -> int:
     total = 0
     for stmt in body:
         subscripts: set[Expr] = set()
@@ -70,15 +73,24 @@ def _body(body: Body, known: set[Expr]) -> int:
             for e in expressions(child):
                 if e not in known:
                     known.add(e)
-                    if e not in subscripts or isinstance(e, Load):
+                    if (e not in subscripts and not _is_given(e, given)) or isinstance(e, Load):
                         total += max(weight(e), _converts(e))
         if isinstance(stmt, If):
-            total += _body(stmt.then, set(known)) + _body(stmt.orelse, set(known))
+            total += sum(_body(side, set(known), given) for side in (stmt.then, stmt.orelse))
         elif isinstance(stmt, For):
-            total += trips(stmt) * _body(stmt.body, set(known))
+            total += trips(stmt) * _body(stmt.body, set(known), given)
         elif isinstance(stmt, While):
-            total += TRIPS * _body(stmt.body, set(known))
+            total += TRIPS * _body(stmt.body, set(known), given)
     return total
+
+
+def _is_given(e: Expr, given: frozenset[Sym]) -> bool:
+    """Whether an expression is one of scalar arguments and numbers alone."""
+    if isinstance(e, Read):
+        return e.sym in given
+    return not isinstance(e, (Load, AtomicFetch)) and all(
+        _is_given(child, given) for child in child_expressions(e)
+    )
 
 
 def _converts(e: Expr) -> int:

@@ -213,9 +213,11 @@ def _pays(fine: Planned, changed: TraceShape, plan: Plan) -> bool:
 def compared(fine: Planned, changed: TraceShape, plan: Plan) -> tuple[float, float]:
     """The seconds of a plan and of that of the changed trace; what both have in common aside."""
     trace, _, before = fine
-    same = set(_launches(before)) & set(_launches(plan))
-    old = _seconds(cost_model(trace), before, set(_launches(before)) - same)
-    return old, _seconds(cost_model(changed), plan, set(_launches(plan)) - same)
+    old = {n: _seconds(cost_model(trace), before, [n]) for n in _launches(before)}
+    new = {n: _seconds(cost_model(changed), plan, [n]) for n in _launches(plan)}
+    same = dict(old.items() & new.items())
+    before_them, after = (sum(s for n, s in found.items() if n not in same) for found in (old, new))
+    return before_them, after
 
 
 def seconds(trace: TraceShape, plan: Plan) -> float:

@@ -98,7 +98,7 @@ class GroupReport:
             lines.append(f"{how} ranges of their own: {', '.join(self.guarded)}")
         for user, producer, times in self.recomputed:
             often = "once" if times == 1 else f"{times} times"
-            kept = "" if producer in self.vanished else ", and stored as well"
+            kept = "" if producer in self.vanished else ", which runs as well"
             lines.append(f"recomputed where {user} reads it, {often}: {producer}{kept}")
         if self.contracted:
             lines.append(f"contracted, no memory needed: {', '.join(self.contracted)}")

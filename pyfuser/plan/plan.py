@@ -136,10 +136,8 @@ class Plan:
     neighbours that were not made a sweep, and why, for people. coarsened: calls that the planned
     trace has with fewer, longer iterations than the program gave them. boxed: calls over one axis
     that the planned trace has over two. guarded: calls that it has with a larger box. placed: calls
-    that it has at some rows among those of others.
-    that the planned trace has over two. guarded: calls that it has with a larger box. recomputed:
-    calls that compute again what others would store. vanished: calls that do nothing, as nobody
-    reads what they would store.
+    that it has at some rows among those of others. recomputed: calls that compute again what others
+    would store. vanished: calls that do nothing, as nobody reads what they would store.
     """
 
     groups: tuple[Group, ...]

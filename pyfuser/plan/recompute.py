@@ -63,9 +63,12 @@ def planned(trace: TraceShape, capabilities: Capabilities) -> Planned:
     """The plan of a trace, with the trace as planned: some calls may compute again."""
     fine = edges.planned(trace, capabilities)
     _, graph, before = fine
-    if not capabilities.recompute or not _may_gain(trace, graph, before):
+    if not capabilities.recompute:
         return fine
-    made = rewritten(trace, _launches(trace, before))
+    launches = _launches(trace, before)
+    if not _may_gain(trace, graph, launches):
+        return fine
+    made = rewritten(trace, launches)
     if made is None:
         return fine
     changed, graph, plan = edges.planned(made.trace, capabilities)
@@ -73,12 +76,12 @@ def planned(trace: TraceShape, capabilities: Capabilities) -> Planned:
     return (changed, graph, plan) if _pays(trace, fine, made, (changed, graph, plan)) else fine
 
 
-def _may_gain(trace: TraceShape, graph: DependenceGraph, plan: Plan) -> bool:
-    """Whether a call reads what other iterations of one wrote whose values are expressions."""
-    if len(trace.calls) > MAX_CALLS or len(plan.launches()) < 2:
-        return False
-    return any(
-        d.kind is Kind.FLOW and not d.same_iteration and made_by(trace.calls[d.source].workunit)
+def _may_gain(trace: TraceShape, graph: DependenceGraph, launches: Sequence[int]) -> bool:
+    """Whether a call reads what another launch wrote whose values are expressions."""
+    return len(trace.calls) <= MAX_CALLS and any(
+        d.kind is Kind.FLOW
+        and launches[d.source] != launches[d.sink]
+        and made_by(trace.calls[d.source].workunit)
         for d in graph.dependences
     )
 
@@ -101,12 +104,15 @@ class Rewritten(NamedTuple):
     vanished: tuple[int, ...]
 
 
-def rewritten(trace: TraceShape, launches: Sequence[int] | None = None) -> Rewritten | None:
+def rewritten(
+    trace: TraceShape, launches: Sequence[int] | None = None, own: bool = False
+) -> Rewritten | None:
     """The trace with calls that compute again what pays; None if there are none.
 
-    launches: the number of each call's, without that. If there are none, whatever is legal pays.
+    launches: the number of each call's, without that. If there are none, whatever is legal pays,
+    except, unless `own` is set, what the same iteration wrote: a loop can pass that on.
     """
-    rewriter = _Rewriter(trace, launches)
+    rewriter = _Rewriter(trace, launches, own)
     for place in range(len(trace.calls)):
         rewriter.visit(place)
     if not rewriter.changed:
@@ -164,11 +170,12 @@ class _Stored(NamedTuple):
 
 
 class _Rewriter:
-    def __init__(self, trace: TraceShape, launches: Sequence[int] | None) -> None:
+    def __init__(self, trace: TraceShape, launches: Sequence[int] | None, own: bool) -> None:
         self.trace = trace
         self.changed: dict[int, _Changed] = {}
         self._launches = launches or ()
         self._free = launches is None
+        self._own = own or not self._free
         self._machine = machine_for(trace)
         self._operation = _operation(trace)
         self._touches = {
@@ -203,7 +210,9 @@ class _Rewriter:
         made = computing(call, source, region)
         if made is None or not self._undisturbed(source, producer, place):
             return False
-        changed, given, times = made
+        changed, given, times, own = made
+        if own and not self._own:
+            return False
         if not self._free and not self._cheap(call, changed, source, region):
             return False
         before = self.changed.get(place) or _Changed(call, _own(place, call))
@@ -334,7 +343,7 @@ def _inside(access: Access, region: RegionShape, bounds: tuple[Interval, ...]) -
 def _own_iterations(
     call: CallShape, reads: list[Access], source: CallShape, region: RegionShape
 ) -> bool:
-    """Whether each iteration reads what the same one wrote: a loop can pass that on."""
+    """Whether each iteration reads what the same one wrote."""
     (write,) = {
         a.relation.indices
         for a in accesses(source)
@@ -349,12 +358,13 @@ class _Computing(NamedTuple):
     """A call that computes what it would read of a region.
 
     given: the places of the other call's arguments that it has for that. times: how many elements
-    it computes.
+    it computes. own: whether each is one that the same iteration wrote.
     """
 
     call: CallShape
     given: tuple[int, ...]
     times: int
+    own: bool
 
 
 @lru_cache(maxsize=1024)
@@ -368,8 +378,6 @@ def computing(call: CallShape, source: CallShape, region: RegionShape) -> _Compu
     stored = stored_by(source, region)
     reads = [a for a in accesses(call) if call.arguments[a.param] == region]
     if stored is None or not all(_inside(a, region, stored.bounds) for a in reads):
-        return None
-    if _own_iterations(call, reads, source, region):
         return None
     syms: dict[ArgumentShape, Sym] = {}
     views = set()
@@ -392,7 +400,8 @@ def computing(call: CallShape, source: CallShape, region: RegionShape) -> _Compu
     if len(arguments) > MAX_ARGUMENTS:
         return None
     made = call._replace(workunit=found.workunit, arguments=arguments)
-    return _Computing(made, found.given, found.times)
+    own = _own_iterations(call, reads, source, region)
+    return _Computing(made, found.given, found.times, own)
 
 
 # --------------------------------------------------------------------------- should it?

@@ -29,6 +29,7 @@ _CUT = 3  # one program in so many has its groups cut
 _AS_PAYS = 5  # one in so many has calls coarsened only where that pays
 _AS_GIVEN = 6  # one in so many has calls over one index only as they are
 _NEVER_AGAIN = 4  # one in so many has no calls that compute again what others store
+_OWN_AGAIN = 5  # one in so many of those even computes again what the same iteration stored
 _COMMON = (0.0, 0.4, hulls.COMMON)  # of the hulls of boxes, what these have in common
 _MOVED = 3  # one in so many has edges of grids at other rows than is best
 _OF_FAMILY = 4  # one in so many has the plan of larger sizes
@@ -70,7 +71,8 @@ def planned_for(
     if seed % _AS_GIVEN:
         trace = boxes.over_rows_and_columns(trace)
     boxed = boxes.boxed_places(given, trace)
-    made = recompute.rewritten(trace) if seed % _NEVER_AGAIN else None
+    own = seed // _NEVER_AGAIN % _OWN_AGAIN == 0
+    made = recompute.rewritten(trace, own=own) if seed % _NEVER_AGAIN else None
     if made is not None:
         found = _planned_for(seed, made.trace, capabilities, boxed)
         notes = {"recomputed": made.notes, "vanished": made.vanished}

@@ -8,6 +8,13 @@ _LAW = "plan/test_recompute.py::"
 
 MUTANTS = (
     Mutant(
+        "what a loop passes on is computed again",
+        "plan/recompute.py",
+        "return self._launches[place] != self._launches[producer]",
+        "return True",
+        f"{_LAW}test_an_own_element_that_another_launch_reads",
+    ),
+    Mutant(
         "what the values are made of may be overwritten before they are computed",
         "plan/recompute.py",
         "made is None or not self._undisturbed(source, producer, place)",

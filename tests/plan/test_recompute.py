@@ -88,6 +88,20 @@ def test_an_own_element_is_passed_on_in_the_loop():
     assert again(PRODUCER, over("y[i] = t[i]", y="B", t="T")) == NOTHING
 
 
+def test_an_own_element_that_another_launch_reads():
+    """Loops cannot pass it on where a result has to be known in between."""
+    reader = over("y[i] = 3.0 * t[i]", y="B", t="T")
+    trace = large(trace_of(PRODUCER, reader), 100_000)
+    assert rewritten(trace, (0, 0)) is None
+    made = rewritten(trace, (0, 1))
+    assert made is not None and [note.call for note in made.notes] == [1] and made.vanished == (0,)
+    between = over("v[i] = 7.0", v="A")
+    assert rewritten(large(trace_of(PRODUCER, between, reader), 100_000), (0, 1, 2)) is None
+    kept = replace(reader, views=(("y", "B"), ("t", "C")))
+    stored = replace(PRODUCER, views=(("t", "C"), ("x", "A")))
+    assert rewritten(large(trace_of(stored, kept), 100_000), (0, 1)) is None  # in memory anyway
+
+
 def test_what_is_read_later_is_stored_as_well():
     live = replace(PRODUCER, views=(("t", "C"), ("x", "A")))
     assert again(live, replace(STENCIL, views=(("y", "B"), ("t", "C")))) == ({1: {0: 2}}, ())

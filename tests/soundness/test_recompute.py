@@ -72,6 +72,38 @@ def test_a_stencil(dtype, kind):
     assert np.array_equal(np.asarray(y), want)
 
 
+@pk.workunit
+def square(i, acc, t):
+    acc += t[i] * t[i]
+
+
+@pk.workunit
+def divide(i, y, t, total):
+    y[i] = t[i] / pk.sqrt(total)
+
+
+def test_on_both_sides_of_a_sum_that_has_to_be_known():
+    x, y = made()
+
+    def norm():
+        t = pk.View([N], pk.double)
+        pk.parallel_for(N, scale, t=t, x=x)
+        total = pk.parallel_reduce(N, square, t=t)
+        pk.parallel_for(N, divide, y=y, t=t, total=total)
+        return total
+
+    with pyfuser.unfused():
+        want = float(norm())
+    expected, y.data[:] = np.array(y), 0.0
+    with pyfuser.fusing():
+        total = norm()
+    assert groups() == ["scale+square", "divide"]
+    text = str(pyfuser.explain())
+    assert "recomputed where divide reads it, once: scale, which runs as well\n" in text
+    assert "contracted, no memory needed: t\n" in text
+    assert float(total) == want and np.array_equal(np.array(y), expected)
+
+
 def test_a_gather_and_its_replays():
     x, y = made()
     places = pk.View([N], pk.int32)
