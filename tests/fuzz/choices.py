@@ -12,13 +12,22 @@ import pytest
 from pyfuser import driver
 from pyfuser.analysis.dependences import DependenceGraph
 from pyfuser.arbitration import cut_plan
-from pyfuser.codegen import cpp, cpp_columns, cpp_groups, cpp_scan, order, spec
+from pyfuser.codegen import (
+    cpp,
+    cpp_columns,
+    cpp_groups,
+    cpp_interior,
+    cpp_scan,
+    interior,
+    order,
+    spec,
+)
 from pyfuser.codegen.order import LoopOrder
 from pyfuser.codegen.spec import KernelSpec, SweepSpec
 from pyfuser.engine import native
 from pyfuser.engine.native import Launchable
 from pyfuser.machine import Known, known
-from pyfuser.plan import boxes, coarsening, edges, family, hulls, recompute
+from pyfuser.plan import boxes, coarsening, edges, family, hulls, partition, recompute
 from pyfuser.plan.capabilities import ALL, Capabilities
 from pyfuser.plan.plan import SCAN_TILE, Plan, Rejection
 from pyfuser.trace.shape import TraceShape
@@ -30,6 +39,7 @@ _AS_PAYS = 5  # one in so many has calls coarsened only where that pays
 _AS_GIVEN = 6  # one in so many has calls over one index only as they are
 _NEVER_AGAIN = 4  # one in so many has no calls that compute again what others store
 _OWN_AGAIN = 5  # one in so many of those even computes again what the same iteration stored
+_GREEDY = 4  # one in so many has its groups chosen greedily, and calls moved between them
 _COMMON = (0.0, 0.4, hulls.COMMON)  # of the hulls of boxes, what these have in common
 _MOVED = 3  # one in so many has edges of grids at other rows than is best
 _OF_FAMILY = 4  # one in so many has the plan of larger sizes
@@ -94,6 +104,8 @@ def _planned_for(
             patch.setattr(hulls, "_pays", lambda *_: True)
         patch.setattr(hulls, "COMMON", _COMMON[seed % len(_COMMON)])
         patch.setattr(family, "planned", hulls.planned)
+        if seed // 12 % _GREEDY == 0:
+            patch.setattr(partition, "MAX_EXACT", 0)
         if seed % _MOVED == 0:
             patch.setattr(edges, "_parts", lambda *found: _moved(edges_parts(*found), seed))
         trace, graph, plan = edges.planned(trace, capabilities)
@@ -122,8 +134,8 @@ def _of_larger(
 def forced_for(seed: int, small_tiles: bool = True) -> Iterator[None]:
     """Inside, compiled programs have their groups cut, and maps run in any order that may be.
 
-    As few as two sums of a loop are computed in groups, and a single iteration may be a strip. Half
-    of them stream results of any size.
+    As few as two sums of a loop are computed in groups, a single iteration may be a strip, and
+    blocks of four run without conditions. Half of them stream results of any size.
 
     small_tiles: whether scans have several tiles, and so two passes over most iterations.
     """
@@ -149,6 +161,8 @@ def forced_for(seed: int, small_tiles: bool = True) -> Iterator[None]:
         patch.setattr(driver, "planned", planned)
         patch.setattr(spec, "loop_order", ordered)
         patch.setattr(cpp_groups, "FEWEST", 2)
+        patch.setattr(cpp_interior, "BLOCK", 4)
+        patch.setattr(interior, "GAIN", 1000)
         patch.setattr(cpp_columns, "FEWEST", rng.choice((1, cpp_columns.FEWEST)))
         patch.setattr(cpp_columns, "WIDTHS", rng.choice(((32,), cpp_columns.WIDTHS)))
         if rng.random() < 0.5:

@@ -122,7 +122,10 @@ def _printed(specs: Iterable[KernelSpec | SweepSpec]) -> frozenset[str]:
                     found.add("loops along columns under conditions")
             if any(view is not None and view.streamed for view in loop.views):
                 found.add("streaming stores")
-            if loop.pattern == "for" and unguarded(loop.workunit) and "pf_middle(" in emit(spec):
+            text = emit(spec)
+            if "pf_inside(" in text:
+                found.add("blocks without conditions")
+            elif loop.pattern == "for" and unguarded(loop.workunit) and "pf_middle(" in text:
                 found.add("split loop")
     return frozenset(found)
 

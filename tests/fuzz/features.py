@@ -63,7 +63,7 @@ PLANNED = (
     "loops along columns under conditions",
     "sums in groups", "map and sum in an inner loop", "streaming stores",
     "guarded or split loop", "guarded loop of several axes", "guarded loop with a sum",
-    "split loop", "edge among rows", "edges of several rows",
+    "split loop", "blocks without conditions", "edge among rows", "edges of several rows",
     "recomputed", "recomputed, and not stored", "recomputed, and stored",
     "several calls recomputed", "recomputed beside others", "call that waits",
     "steady loop", "graph of a GPU", "trial of a cut",
