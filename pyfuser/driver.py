@@ -21,12 +21,13 @@ from pyfuser.analysis.dependences import DependenceGraph, dependences
 from pyfuser.arbitration import Referee, cut_plan, doubts, settled
 from pyfuser.checks.run import run as checked_run
 from pyfuser.checks.run import run_all
+from pyfuser.codegen.cpp import DIVIDED
 from pyfuser.counters import COUNTERS
 from pyfuser.debug import show_program
 from pyfuser.deferral import DEFERRAL
 from pyfuser.device_arbitration import DeviceReferee, device_doubts
 from pyfuser.engine.engine import ENGINE, ON_DEVICE, Launchable, capabilities, graphs_for
-from pyfuser.errors import KernelError
+from pyfuser.errors import DivisionError, KernelError
 from pyfuser.launches import (
     Draft,
     Launch,
@@ -109,7 +110,8 @@ def flush(tracer: Tracer) -> None:
     That is everything, but for calls that a result does not need (`tracer.wanted`, see `deferral`).
     Nothing has run if analysis or compilation raises: the calls stay pending. Calls whose
     kernels have run are forgotten, also when a later kernel fails. If the compiler rejects a
-    kernel, the calls that need nothing of it run all the same.
+    kernel, the calls that need nothing of it run all the same. After a division of integers by 0
+    only calls that were made before it stay pending.
     """
     calls = list(tracer.calls)
     COUNTERS.flushes += 1
@@ -246,6 +248,11 @@ def _execute(program: Program, calls: Sequence[Call], tracer: Tracer) -> None:
                 launch.timing.add(now - before)
             before = now
             COUNTERS.launches += 1
+    except DivisionError as error:
+        tracer.settle()
+        failed = program.launches[len(ran) - 1]
+        tracer.give_up(error, max(calls[n].position for n in failed.calls))
+        raise
     finally:
         tracer.settle()
         if USE.devices:
@@ -261,9 +268,9 @@ def _settle(
     """
     done: list[int] = []
     for launch, (status, result) in zip(program.launches, ran, strict=False):
-        if status:
+        if status not in (0, DIVIDED):
             break
-        results = results_of(launch, calls)
+        results = results_of(launch, calls) if not status else []
         if results and not all(future.ready for future in results):
             give_results(results, launch.launchable.values(result))
         done += launch.calls

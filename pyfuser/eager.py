@@ -11,7 +11,9 @@ from typing import Any
 from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.counters import COUNTERS
 from pyfuser.engine import native
+from pyfuser.engine.bounds import place_division
 from pyfuser.engine.engine import Launchable, prepare_one
+from pyfuser.errors import DivisionError
 from pyfuser.ir.nodes import Workunit
 from pyfuser.trace.call import Argument, Call, buffers_of
 from pyfuser.trace.future import Future
@@ -48,7 +50,8 @@ _CHECKED: dict[int, _Ready] = {}  # the same with bounds checks
 def run(call: Call, checked: bool = False) -> None:
     """Launch one call now, unfused; its `result` is set afterwards.
 
-    checked: test subscripts; raises BoundsError at the first that is outside.
+    checked: test subscripts and divisors; raises BoundsError at the first that is outside. Raises
+    DivisionError for an integer that is divided by 0 (if it is not checked, in the end).
     """
     workunits = _CHECKED if checked else _READY
     ready = workunits.get(id(call.workunit))
@@ -68,7 +71,12 @@ def run(call: Call, checked: bool = False) -> None:
         assert isinstance(region, Region)
         if not region.buffer.allocated:
             launchable.allocate(region, call.space[:2])
-    values = launchable.run(call.space, arguments)
+    try:
+        values = launchable.run(call.space, arguments)
+    except DivisionError as error:
+        if not checked:
+            place_division(error, (call,))
+        raise
     COUNTERS.launches += 1
     if call.result is not None:
         call.result.give(values[0])

@@ -58,7 +58,7 @@ class VerificationError(PyFuserError):
 
 
 class CheckError(PyFuserError):
-    """A mistake in a workunit that PYFUSER_CHECK found."""
+    """A mistake in a workunit that was found while it ran, most of them by PYFUSER_CHECK."""
 
 
 class BoundsError(CheckError, IndexError):
@@ -80,6 +80,13 @@ class BoundsError(CheckError, IndexError):
         self.view, self.axis, self.index, self.extent = view, axis, index, extent
         self.iteration, self.location = iteration, location
         super().__init__(message)
+
+
+class DivisionError(CheckError, ZeroDivisionError):
+    """A workunit divided an integer by 0.
+
+    Its other iterations ran, and with PYFUSER_CHECK=bounds none after the mistake.
+    """
 
 
 class RaceError(CheckError):

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
+from pyfuser.engine.bounds import place_division
 from pyfuser.engine.engine import Launchable
 from pyfuser.engine.marshal import Number
 from pyfuser.engine.native import RollingParams
-from pyfuser.errors import PyFuserError
+from pyfuser.errors import DivisionError, PyFuserError
 from pyfuser.plan.plan import Plan
 from pyfuser.trace.call import Argument, Call
 from pyfuser.trace.future import Future
@@ -202,6 +203,11 @@ def run_launch(launch: Launch, calls: Sequence[Call], ran: list[Any]) -> None:
         values = launch.launchable.run(launch.space, arguments, ran)
         if USE.devices and not launch.launchable.on_device:
             changed_on_host(*(a.buffer for a in arguments if type(a) is Region))
+    except DivisionError as error:
+        place_division(error, [calls[n] for n in launch.calls])
+        for future in results_of(launch, calls):
+            future.fail(error)
+        raise _located(error, launch, calls) from None
     except (PyFuserError, MemoryError, OverflowError) as error:
         raise _located(error, launch, calls) from None
     if launch.results:

@@ -12,6 +12,7 @@ from pyfuser.errors import PyFuserError
 from pyfuser.settings import SETTINGS
 
 _PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
+_OURS = (_PACKAGE, "<launch of ")  # the latter: see `engine.marshal`
 
 
 def users_part(traceback: TracebackType | None) -> TracebackType | None:
@@ -19,7 +20,7 @@ def users_part(traceback: TracebackType | None) -> TracebackType | None:
     frames = []
     step = traceback
     while step is not None:
-        if not step.tb_frame.f_code.co_filename.startswith(_PACKAGE):
+        if not step.tb_frame.f_code.co_filename.startswith(_OURS):
             frames.append(step)
         step = step.tb_next
     shown: TracebackType | None = None

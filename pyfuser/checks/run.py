@@ -43,10 +43,7 @@ def run_all(calls: Sequence[Call], tracer: Tracer) -> None:
             run(call)
             done.append(call)
     except CheckError as error:
-        for call in calls[len(done) :]:
-            if call.result is not None:
-                call.result.fail(error)
-        done = list(calls)
+        tracer.give_up(error, done[-1].position if done else -1)
         raise
     finally:
         tracer.remove(done)

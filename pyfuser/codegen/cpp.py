@@ -6,9 +6,9 @@ The entry point is::
 
 `slot` holds 8-byte values: the number of threads, begin and end of each axis of the space, then
 what `abi` lists. `results`, where there are accumulators, has 16 zeroed bytes for each and receives
-their values. It returns 0, NO_MEMORY, or 1 + k if the address of parameter k is not a multiple of
-its element's alignment. A checked kernel takes a further array, see `cpp_bounds`, and may return
-OUTSIDE.
+their values. It returns 0, NO_MEMORY, DIVIDED if it ran and divided an integer by 0, or 1 + k if
+the address of parameter k is not a multiple of its element's alignment. A checked kernel takes a
+further array, see `cpp_bounds`, and may return OUTSIDE.
 
 The loops stand in a function of their own that takes restrict pointers as parameters: a compiler
 forgets `restrict` when it outlines the body of an OpenMP region.
@@ -23,6 +23,7 @@ from types import ModuleType
 from pyfuser.codegen import (
     cpp_bounds,
     cpp_chain,
+    cpp_division,
     cpp_map,
     cpp_prelude,
     cpp_prelude_scan,
@@ -37,7 +38,8 @@ from pyfuser.codegen import (
     scalar_maths,
     vector_maths,
 )
-from pyfuser.codegen.cpp_context import NO_MEMORY, OUTSIDE, Context, Slot, abi
+from pyfuser.codegen.cpp_context import DIVIDED, NO_MEMORY, OUTSIDE, Context, Slot, abi
+from pyfuser.codegen.cpp_division import reported
 from pyfuser.codegen.scatter import apart
 from pyfuser.codegen.segments import mentioned
 from pyfuser.codegen.spec import KernelSpec, SweepSpec
@@ -45,7 +47,7 @@ from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Call, For, While
 from pyfuser.ir.visit import all_expressions, statements
 
-__all__ = ["NO_MEMORY", "OUTSIDE", "Slot", "abi", "emit"]
+__all__ = ["DIVIDED", "NO_MEMORY", "OUTSIDE", "Slot", "abi", "emit"]
 
 
 def emit(spec: KernelSpec | SweepSpec) -> str:
@@ -54,6 +56,7 @@ def emit(spec: KernelSpec | SweepSpec) -> str:
         loops = [_summing(context) for context in cpp_sweep.contexts(spec)]
         has_scan = any(stage.pattern == "scan" for stage in spec.stages)
         text = cpp_chain.emit(spec, loops) if has_scan else cpp_sweep.emit(spec, loops)
+        text = reported(text)
         return _preamble(spec.title, loops, text) + text
     pattern: ModuleType = cpp_map
     if spec.pattern == "scan":
@@ -61,7 +64,7 @@ def emit(spec: KernelSpec | SweepSpec) -> str:
     elif spec.workunit.accumulators:
         pattern = cpp_reduce
     context = _summing(Context(spec, pattern.LOCALS))
-    code: str = pattern.emit(context)
+    code = reported(pattern.emit(context))
     return _preamble(spec.title, [context], code) + code
 
 
@@ -116,6 +119,8 @@ def _preamble(title: str, contexts: Sequence[Context], code: str) -> str:
 
 _PIECES = (
     ("pf_report", cpp_bounds.PRELUDE),
+    ("pf_divided<", cpp_division.PRELUDE),
+    ("pf_rest<", cpp_division.PRELUDE),
     ("pf_rounded", cpp_prelude.ROUNDED),
     ("pf_complex", cpp_prelude.COMPLEX),
     ("pf_bits", cpp_prelude.BITS),

@@ -1,9 +1,10 @@
-"""Bounds checks in C++: every subscript is tested before memory is touched.
+"""Checks in C++: subscripts are tested before memory is touched, divisors of integers for 0.
 
 The first mistake ends the kernel at once, by a jump out of the loops: going on with a made-up value
 could divide by it or loop for ever. What was wrong goes to an array of 64-bit integers that the
 entry point takes as its last argument: 1 + the number of the access (its place in
-`spec.accesses`), axis, index and extent, then the iteration's indices.
+`spec.accesses`), axis, index and extent, then the iteration's indices. Divisions are
+counted on after the accesses; axis, index and extent are then 0.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from collections.abc import Mapping, Sequence
 from pyfuser.codegen.cpp_expressions import Expressions
 from pyfuser.codegen.spec import UNIT, Access, ViewSpec, accesses
 from pyfuser.ir import nodes
+from pyfuser.ir.divisions import Division, divisions
+from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Body, Sym
 from pyfuser.ir.visit import statements, sym_of
 
@@ -36,6 +39,11 @@ static void pf_outside(int64_t access, int64_t axis, const pf_subscript& wrong) 
     longjmp(pf_end, 1);
 }}
 
+template <typename T> static inline T pf_divisor(T divisor, int64_t division) {{
+    if (divisor == 0) pf_outside(division, 0, {{0, 0, 0}});
+    return divisor;
+}}
+
 static inline void pf_iteration(int axis, int64_t index) {{
     pf_report[{REPORT_HEAD} + axis] = index;
 }}
@@ -54,7 +62,9 @@ template <int rank> static inline char* pf_at(char* first, int64_t access,
 
 
 class CheckedExpressions(Expressions):
-    """Prints expressions whose accesses are tested; one thread runs the kernel."""
+    """Prints expressions whose accesses and divisors are tested; one thread runs the kernel."""
+
+    by_doubles: Mapping[str, str] = {}
 
     def __init__(
         self,
@@ -66,9 +76,17 @@ class CheckedExpressions(Expressions):
         super().__init__(names, views, strides, serial=True)
         self._nodes = tuple(accesses(body))  # keeps the ids below from being reused
         self._numbers = {id(access): n for n, access in enumerate(self._nodes)}
+        self._divisions = tuple(divisions(body))
+        self._division_numbers = {
+            id(division): n for n, division in enumerate(self._divisions, len(self._nodes))
+        }
         self._lengths = {
             s.sym: len(s.values) for s in statements(body) if isinstance(s, nodes.DeclareArray)
         }
+
+    def division(self, op: str, dtype: DType, left: str, right: str, e: Division) -> str:
+        divisor = f"pf_divisor<{dtype.cpp}>({right}, {self._division_numbers[id(e)]})"
+        return f"{super().division(op, dtype, left, divisor, e)}"
 
     def element(self, access: Access) -> str:
         """The element, as an lvalue at the address that `pf_at` gives."""

@@ -24,6 +24,7 @@ from pyfuser.ir.visit import all_expressions
 
 NO_MEMORY = -1
 OUTSIDE = -2
+DIVIDED = -3
 
 Bounds = tuple[str, str]
 

@@ -14,7 +14,8 @@ import numpy as np
 from pyfuser.codegen import scalar_maths
 from pyfuser.codegen.spec import UNIT, Access, ViewSpec
 from pyfuser.ir import nodes
-from pyfuser.ir.dtypes import DType
+from pyfuser.ir.divisions import Division, may_fail
+from pyfuser.ir.dtypes import DType, integral_promotion
 from pyfuser.ir.nodes import Expr, Sym
 from pyfuser.ir.powers import power_of
 from pyfuser.ir.visit import sym_of
@@ -22,6 +23,7 @@ from pyfuser.ir.visit import sym_of
 PRIMARY, UNARY, PRODUCT, SUM, RELATION, EQUALITY, AND, OR, CONDITIONAL = range(9, 0, -1)
 """Precedences; a larger one binds tighter. Shifts and bitwise operators are always bracketed."""
 
+HELPERS = {"/": "pf_divided", "%": "pf_rest"}
 _BY_DOUBLES = {"/": "pf_quotient", "%": "pf_remainder"}
 _WORDS = (DType.INT32, DType.UINT32)
 _BINARY = {"*": PRODUCT, "/": PRODUCT, "%": PRODUCT, "+": SUM, "-": SUM}
@@ -44,6 +46,7 @@ class Expressions:
     """
 
     by_doubles: Mapping[str, str] = _BY_DOUBLES
+    traps = True  # whether a division of integers by 0 ends the process
     vectorised = True  # whether the compiler makes loops into ones of vectors
 
     def __init__(
@@ -163,10 +166,16 @@ class Expressions:
         if e.op in self.by_doubles and e.dtype in _WORDS and not isinstance(e.right, nodes.Const):
             left, right = self.text(e.left), self.text(e.right)
             return f"{self.by_doubles[e.op]}<{e.dtype.cpp}>({left}, {right})", PRIMARY
+        if self.traps and may_fail(e.op, e.dtype, e.right):
+            return self.division(e.op, e.dtype, self.text(e.left), self.text(e.right), e), PRIMARY
         left, right = self._operands(e, precedence)
         if e.op == "*" and self.products_apart and e.dtype.is_float:
             return f"pf_rounded({left} * {right})", PRIMARY
         return f"{left} {e.op} {right}", precedence
+
+    def division(self, op: str, dtype: DType, left: str, right: str, e: Division) -> str:
+        """The call that divides integers in a type, if they can be divided."""
+        return f"{HELPERS[op]}<{dtype.cpp}>({left}, {right})"
 
     def _operands(self, e: nodes.Binary | nodes.Compare, precedence: int) -> tuple[str, str]:
         """Both sides; a 64-bit constant needs no suffix beside a 64-bit variable."""
@@ -232,18 +241,25 @@ class Expressions:
                 "{ return old == expected ? value : old; }"
             )
             return self.atomic(cell, e.dtype, value, change), PRIMARY
-        return self.atomic_operation(e.op, cell, e.dtype, value), PRIMARY
+        return self.atomic_operation(e.op, cell, e.dtype, value, e), PRIMARY
 
-    def atomic_operation(self, op: str, cell: str, dtype: DType, value: str) -> str:
+    def atomic_operation(
+        self, op: str, cell: str, dtype: DType, value: str, node: nodes.Update | nodes.AtomicFetch
+    ) -> str:
         """The call that applies `op` to a cell atomically; its value is the old one."""
         if op in _INT_ATOMICS and dtype.is_integer and dtype is not DType.BOOL and not self.serial:
             return f"__atomic_fetch_{_INT_ATOMICS[op]}(&{cell}, {value}, __ATOMIC_RELAXED)"
-        return self.composed_atomic(op, cell, dtype, value)
+        return self.composed_atomic(op, cell, dtype, value, node)
 
-    def composed_atomic(self, op: str, cell: str, dtype: DType, value: str) -> str:
+    def composed_atomic(
+        self, op: str, cell: str, dtype: DType, value: str, node: nodes.Update | nodes.AtomicFetch
+    ) -> str:
         """The same by a function of the old value and the operand."""
         kind = dtype.cpp
         result = _FETCH_LAMBDAS.get(op, f"({kind})(old {op} value)")
+        if self.traps and may_fail(op, dtype, node.value):
+            common = integral_promotion(dtype)
+            result = f"({kind}){self.division(op, common, 'old', 'value', node)}"
         return self.atomic(
             cell, dtype, value, f"[]({kind} old, {kind} value) {{ return {result}; }}"
         )

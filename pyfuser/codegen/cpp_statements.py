@@ -8,6 +8,7 @@ from typing import Any
 from pyfuser.codegen.cpp_expressions import SUM, Expressions
 from pyfuser.codegen.in_order import SCALAR, miscompiled
 from pyfuser.ir import nodes
+from pyfuser.ir.divisions import may_fail
 from pyfuser.ir.dtypes import DType, common_type
 from pyfuser.ir.nodes import Body, Stmt, Sym
 from pyfuser.ir.visit import assigned
@@ -85,7 +86,7 @@ class Statements:
             self.compound(self.names[s.target], dtype, s, depth)
         elif s.atomic and not e.serial:
             cell = e.element(s)
-            self.emit(depth, f"{e.atomic_operation(s.op, cell, dtype, self.text(s.value))};")
+            self.emit(depth, f"{e.atomic_operation(s.op, cell, dtype, self.text(s.value), s)};")
         else:
             self.compound(e.element(s), dtype, s, depth)
 
@@ -100,6 +101,10 @@ class Statements:
             self.emit(depth, f"{target} = pf_{s.op}<{common.cpp}>({target}, {value});")
         elif dtype.is_complex and s.value.dtype is not dtype:
             self.emit(depth, f"{target} {s.op}= {dtype.cpp}({value});")
+        elif self.expressions.traps and may_fail(s.op, dtype, s.value):
+            common = common_type(dtype, s.value.dtype)
+            value = self.expressions.division(s.op, common, target, value, s)
+            self.emit(depth, f"{target} = ({dtype.cpp}){value};")
         else:
             self.emit(depth, f"{target} {s.op}= {value};")
 

@@ -56,6 +56,7 @@ class GpuExpressions(Expressions):
     """Prints expressions; atomics by instructions of the processor, where it has one."""
 
     by_doubles: Mapping[str, str] = {}  # a GPU gains nothing by dividing integers as doubles
+    traps = False
     vectorised = False
     dialect: Dialect
     plain = False  # whether sums are printed as operators, see `_term`
@@ -105,11 +106,13 @@ class GpuExpressions(Expressions):
         """A sum, difference or product modulo 2**32 or 2**64."""
         return f"pf_{_WRAPPING[op]}_{SUFFIXES[dtype]}({left}, {right})"
 
-    def atomic_operation(self, op: str, cell: str, dtype: DType, value: str) -> str:
+    def atomic_operation(
+        self, op: str, cell: str, dtype: DType, value: str, node: nodes.Update | nodes.AtomicFetch
+    ) -> str:
         if not self.serial and op in _OPERATIONS and self.dialect.native(op, dtype):
             self.atomics.add((op, dtype))
             return f"{native_name(op, dtype)}(&{cell}, {value})"
-        return self.composed_atomic(op, cell, dtype, value)
+        return self.composed_atomic(op, cell, dtype, value, node)
 
     def atomic(self, cell: str, dtype: DType, value: str, change: str) -> str:
         """Reached by size: a word at a time, the word around it, or behind a lock."""

@@ -15,6 +15,7 @@ from pyfuser.codegen.cpp_cost import body_cost
 from pyfuser.codegen.order import SERIAL_SPACES, LoopOrder, given_order, loop_order
 from pyfuser.ir import nodes
 from pyfuser.ir.canonical import MAX_WORKUNITS, all_syms, canonical
+from pyfuser.ir.divisions import divisions
 from pyfuser.ir.guarded import unguarded
 from pyfuser.ir.nodes import Body, SourceLocation, Sym, Workunit
 from pyfuser.ir.visit import all_expressions, expressions, statements, sym_of
@@ -58,9 +59,12 @@ Access: TypeAlias = nodes.Load | nodes.AtomicFetch | nodes.Store | nodes.Update
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """An access in the user's source: the name of the view or local array, and the place."""
+    """An access in the user's source: the name of the view or local array, and the place.
 
-    view: str
+    A division of integers is of no view.
+    """
+
+    view: str | None
     location: SourceLocation | None
 
 
@@ -71,7 +75,8 @@ class KernelSpec:
     `views[k]` belongs to `workunit.params[k]` and is None for scalars. `order` is that of a map's
     loops. `names` are the user's
     names of `all_syms(workunit)`; like `title` they are for readers only. `sites` has the
-    `accesses` of a checked kernel, which tests their subscripts; it is None for all others.
+    `accesses` and then the `divisions` of a checked kernel, which tests their subscripts and
+    divisors; it is None for all others.
     """
 
     workunit: Workunit
@@ -175,7 +180,7 @@ def spec_of(kernel: Kernel, checked: Workunit | None = None) -> KernelSpec:
         order=order,
         title=workunit.name,
         names=tuple(sym.name for sym in all_syms(workunit)),
-        sites=tuple(map(_site, accesses(checked.body))) if checked is not None else None,
+        sites=_sites(checked.body) if checked is not None else None,
     )
 
 
@@ -193,6 +198,13 @@ def accesses(body: Body) -> Iterator[Access]:
                 yield e
         if isinstance(stmt, nodes.Store) or (isinstance(stmt, nodes.Update) and stmt.indices):
             yield stmt
+
+
+def _sites(body: Body) -> tuple[Site, ...]:
+    """What a checked kernel tests, in the order of its reports."""
+    found = [_site(access) for access in accesses(body)]
+    found += [Site(None, division.location) for division in divisions(body)]
+    return tuple(found)
 
 
 def _site(access: Access) -> Site:

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from pyfuser.codegen.cpp import NO_MEMORY, OUTSIDE, Slot, abi
+from pyfuser.codegen.cpp import DIVIDED, NO_MEMORY, OUTSIDE, Slot, abi
 from pyfuser.codegen.cpp_bounds import REPORT_HEAD
 from pyfuser.codegen.cpp_sweep import ROLLING_WORDS
 from pyfuser.codegen.spec import KernelSpec, SweepSpec
-from pyfuser.engine.bounds import bounds_error
-from pyfuser.errors import ArgumentError
+from pyfuser.engine.bounds import mistake
+from pyfuser.errors import ArgumentError, DivisionError
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Accumulator, Param
 
@@ -309,7 +309,9 @@ def fail(spec: KernelSpec | SweepSpec, status: int, report: Sequence[int] = ()) 
     """Raise what a kernel's return value stands for."""
     title = spec.title or "kernel"
     if status == OUTSIDE:
-        raise bounds_error(loops_of(spec)[0], report)
+        raise mistake(loops_of(spec)[0], report)
+    if status == DIVIDED:
+        raise DivisionError(f"{title}: an integer was divided by 0")
     if status == NO_MEMORY:
         raise MemoryError(f"{title}: no memory for its working space")
     name, param = _params(spec)[status - 1]

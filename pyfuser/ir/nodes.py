@@ -149,6 +149,7 @@ class Binary:
     op: str
     left: Expr
     right: Expr
+    location: SourceLocation | None = field(default=None, compare=False)  # of divisions
 
     @property
     def dtype(self) -> DType:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyfuser.ir import maths
 from pyfuser.ir.dtypes import DType, common_type, integral_promotion
-from pyfuser.ir.nodes import Binary, Call, Cast, Compare, Const, Expr, Unary
+from pyfuser.ir.nodes import Binary, Call, Cast, Compare, Const, Expr, SourceLocation, Unary
 
 
 class TypeMismatch(Exception):
@@ -40,12 +40,12 @@ def operation_type(op: str, left: DType, right: DType) -> DType:
     return common_type(left, right)
 
 
-def binary(op: str, left: Expr, right: Expr) -> Binary:
+def binary(op: str, left: Expr, right: Expr, location: SourceLocation | None = None) -> Binary:
     """`left op right` as C++ computes it (`/` of integers is the integers' division)."""
     dtype = operation_type(op, left.dtype, right.dtype)
     if op in ("<<", ">>"):
         return Binary(op, cast(left, dtype), promoted(right))
-    return Binary(op, cast(left, dtype), cast(right, dtype))
+    return Binary(op, cast(left, dtype), cast(right, dtype), location)
 
 
 def true_division(left: Expr, right: Expr) -> Binary:
@@ -54,12 +54,17 @@ def true_division(left: Expr, right: Expr) -> Binary:
     return Binary("/", cast(left, dtype), cast(right, dtype))
 
 
-def floor_division(left: Expr, right: Expr, result: DType = DType.INT32) -> Expr:
+def floor_division(
+    left: Expr,
+    right: Expr,
+    result: DType = DType.INT32,
+    location: SourceLocation | None = None,
+) -> Expr:
     """Python's `//` as PyKokkos has it: C++'s division, truncated to an int.
 
     `result` is the type of indices: spaces past 2**31 need halves of their indices in 64 bits.
     """
-    return cast(binary("/", left, right), result)
+    return cast(binary("/", left, right, location), result)
 
 
 def compare(op: str, left: Expr, right: Expr) -> Compare:

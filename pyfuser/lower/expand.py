@@ -111,7 +111,7 @@ def _in_arrays(body: Body, arrays: dict[Sym, _Array], rank: Sym) -> Body:
             return Store(array.sym, array.at(rank, s.indices[0]), s.value, s.location)
         assert isinstance(s, Update)
         place = array.at(rank, s.indices[0] if s.indices else None)
-        value = convert.binary(s.op, Load(array.sym, place), s.value)
+        value = convert.binary(s.op, Load(array.sym, place), s.value, s.location)
         return Store(array.sym, place, convert.cast(value, array.sym.dtype), s.location)
 
     return map_body(body, expr, stmt)

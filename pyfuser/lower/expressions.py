@@ -45,18 +45,20 @@ def binary_operation(ctx: Context, node: ast.BinOp) -> Expr:
     """Arithmetic; `/`, `//` and `**` mean what PyKokkos makes of them."""
     left, right = ctx.ordered((node.left, node.right))
     kind = type(node.op)
+    location = None
     if kind in (ast.FloorDiv, ast.Mod):
         refuse_zero(ctx, node.right, left, right)
+        location = ctx.location(node)
     if kind is ast.Div:
         return convert.true_division(left, right)
     if kind is ast.FloorDiv:
-        return convert.floor_division(left, right, ctx.shared.index_dtype)
+        return convert.floor_division(left, right, ctx.shared.index_dtype, location)
     if kind is ast.Pow:
         return convert.call("pow", (left, right))
     op = BINARY_OPS.get(kind)
     if op is None:
         raise ctx.error(node, "'@' is not supported in a workunit")
-    return convert.binary(op, left, right)
+    return convert.binary(op, left, right, location)
 
 
 def refuse_zero(ctx: Context, divisor: ast.expr, *operands: Expr) -> None:

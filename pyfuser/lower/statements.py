@@ -256,7 +256,7 @@ def _update_element(ctx: Context, target: ast.Subscript, op: str, value: Expr) -
         ctx.out.append(Update(op, sym, indices, operand, False, location))
         return
     indices = tuple(_repeatable(ctx, i) for i in indices)
-    result = convert.binary(op, Load(sym, indices, location), value)
+    result = convert.binary(op, Load(sym, indices, location), value, location)
     ctx.out.append(Store(sym, indices, convert.cast(result, sym.dtype), location))
 
 
@@ -277,5 +277,5 @@ def _update_name(ctx: Context, target: ast.Name | ast.Attribute, op: str, value:
         operand = operand if op == "+" else convert.unary("-", operand)
         ctx.out.append(Update("+", sym, (), operand, False, ctx.location(target)))
         return
-    result = convert.binary(op, Read(sym), value)
+    result = convert.binary(op, Read(sym), value, ctx.location(target))
     ctx.out.append(Assign(sym, convert.cast(result, sym.dtype)))

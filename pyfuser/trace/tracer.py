@@ -105,6 +105,17 @@ class Tracer:
                 call.result.fail(PyFuserError(f"pyfuser.discard() dropped {where} before it ran"))
         return dropped
 
+    def give_up(self, error: Exception, last: int = -1) -> None:
+        """Forget the calls after position `last`: an eager program would have ended before them.
+
+        Their results raise the error.
+        """
+        dropped = [call for call in self.calls if call.position > last]
+        self.remove(dropped)
+        for call in dropped:
+            if call.result is not None:
+                call.result.fail(error)
+
     def touches(self, buffer: Buffer) -> bool:
         """Whether a pending call may read or write the buffer's memory."""
         return buffer.pending > 0 or (buffer.external and self.raw > 0)

@@ -1,0 +1,34 @@
+"""Divisions of integers whose divisor may be 0."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from pyfuser.ir.dtypes import DType
+from pyfuser.ir.nodes import AtomicFetch, Binary, Body, Cast, Const, Expr, Update
+from pyfuser.ir.visit import expressions, statements
+
+Division: TypeAlias = Binary | Update | AtomicFetch
+
+
+def may_fail(op: str, dtype: DType, divisor: Expr) -> bool:
+    """Whether an operation on numbers of `dtype` divides integers by what may be 0."""
+    if op not in ("/", "%") or not (dtype.is_integer and divisor.dtype.is_integer):
+        return False
+    while isinstance(divisor, Cast) and divisor.operand.dtype.is_integer:
+        divisor = divisor.operand
+    return not (isinstance(divisor, Const) and divisor.value != 0)
+
+
+def divisions(body: Body) -> Iterator[Division]:
+    """Every such division of a body, in the order of the code."""
+    for stmt in statements(body):
+        for e in expressions(stmt):
+            if isinstance(e, Binary):
+                if may_fail(e.op, e.dtype, e.right):
+                    yield e
+            elif isinstance(e, AtomicFetch) and may_fail(e.op, e.dtype, e.value):
+                yield e
+        if isinstance(stmt, Update) and may_fail(stmt.op, stmt.target.dtype, stmt.value):
+            yield stmt
