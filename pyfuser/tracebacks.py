@@ -30,7 +30,7 @@ def users_part(traceback: TracebackType | None) -> TracebackType | None:
 
 
 def install() -> None:
-    """Print uncaught errors of ours so; with PYFUSER_DEBUG they are printed whole."""
+    """Print uncaught errors of ours, and Ctrl-C, so; with PYFUSER_DEBUG they are printed whole."""
     if SETTINGS.debug:
         return
     before: Callable[..., Any] = sys.excepthook
@@ -38,7 +38,7 @@ def install() -> None:
     def hook(
         kind: type[BaseException], error: BaseException, traceback: TracebackType | None
     ) -> None:
-        if isinstance(error, PyFuserError):
+        if isinstance(error, (PyFuserError, KeyboardInterrupt)):
             traceback = users_part(traceback)
             error.__traceback__ = traceback
         before(kind, error, traceback)
