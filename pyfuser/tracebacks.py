@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable
 from types import TracebackType
@@ -12,6 +13,7 @@ from pyfuser.errors import PyFuserError
 from pyfuser.settings import SETTINGS
 
 _PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
+_FUTURE = re.compile(r"\bFuture\b")
 _OURS = (_PACKAGE, "<launch of ")  # the latter: see `engine.marshal`
 
 
@@ -29,6 +31,26 @@ def users_part(traceback: TracebackType | None) -> TracebackType | None:
     return shown or traceback
 
 
+def advice(error: BaseException, traceback: TracebackType | None) -> str:
+    """What to do about a library that takes no Future for a number; empty for other errors."""
+    if not isinstance(error, TypeError):
+        return ""
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    given = traceback.tb_frame.f_locals.values() if traceback is not None else ()
+    if not _FUTURE.search(str(error)) and not any(map(_is_future, given)):
+        return ""
+    return (
+        "A result of parallel_reduce or parallel_scan is a Future in recorded code: where a "
+        "library wants a Python number, give it float(total) or int(total)."
+    )
+
+
+def _is_future(value: object) -> bool:
+    kind = type(value)
+    return (kind.__module__, kind.__name__) == ("pyfuser.trace.future", "Future")
+
+
 def install() -> None:
     """Print uncaught errors of ours, and Ctrl-C, so; with PYFUSER_DEBUG they are printed whole."""
     if SETTINGS.debug:
@@ -41,6 +63,9 @@ def install() -> None:
         if isinstance(error, (PyFuserError, KeyboardInterrupt)):
             traceback = users_part(traceback)
             error.__traceback__ = traceback
+        advised = advice(error, traceback)
         before(kind, error, traceback)
+        if advised:
+            print(advised, file=sys.stderr)
 
     sys.excepthook = hook

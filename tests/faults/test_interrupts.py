@@ -1,4 +1,4 @@
-"""Ctrl-C during a kernel: it ends, KeyboardInterrupt comes right after, no call is lost or doubled."""
+"""Ctrl-C during a kernel: it ends, KeyboardInterrupt follows, no call is lost or runs twice."""
 
 from __future__ import annotations
 
