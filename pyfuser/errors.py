@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import linecache
+from collections.abc import Iterable
 
 from pyfuser.ir.nodes import SourceLocation
 
@@ -115,3 +117,9 @@ def quoted(location: SourceLocation | None, indent: str = "    ") -> str:
     if location is None or not line:
         return ""
     return f"\n{indent}{line}\n{indent}{' ' * location.column}^"
+
+
+def close(name: str, known: Iterable[str]) -> str:
+    """The end of a message about an unknown name: which known one may be meant."""
+    found = difflib.get_close_matches(name, list(known), 1)
+    return f": did you mean {found[0]!r}?" if found else ""

@@ -8,6 +8,7 @@ from functools import partial
 from types import FunctionType
 from typing import Any
 
+from pyfuser.errors import close
 from pyfuser.ir.dtypes import DType, integral_promotion
 from pyfuser.ir.maths import FUNCTIONS
 from pyfuser.ir.nodes import AtomicFetch, Call, Cast, Const, Eval, Expr
@@ -17,7 +18,7 @@ from pyfuser.lower.context import Context, Record, lowers
 from pyfuser.lower.expressions import indexed, is_slicing, subview
 from pyfuser.lower.free import MISSING, outside, unwrapped
 from pyfuser.lower.inline import Argument, inline
-from pyfuser.lower.names import attribute, close, member_of, outside_object, take
+from pyfuser.lower.names import attribute, member_of, outside_object, take
 from pyfuser.lower.records import class_of, declare, fresh_record
 from pyfuser.lower.team import Team
 from pyfuser.lower.views import LocalArray, ViewRef
@@ -265,7 +266,10 @@ def _inline(
     receiver: Record | None = None,
 ) -> Expr | Record | None:
     if node.keywords:
-        raise ctx.error(node, "a device function takes positional arguments only")
+        given = node.keywords[0]
+        raise ctx.error(
+            given, f"{function.__name__} takes its arguments by position: pass {given.arg!r} so"
+        )
     arguments = ctx.ordered(node.args, lambda argument: _argument(ctx, argument))
     return inline(ctx, node, path, function, arguments, receiver)
 

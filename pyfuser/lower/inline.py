@@ -37,8 +37,15 @@ def inline(
         raise ctx.error(node, f"{function.__name__} calls itself: recursion is not supported")
     names = header.names if receiver is None else header.names[1:]
     if len(arguments) != len(names):
+        missing = [name for name in names[len(arguments) :] if name in header.defaults]
+        hint = (
+            f": default arguments are not supported, pass {missing[0]!r} "
+            f"({header.defaults[missing[0]]}), too"
+            if missing
+            else ""
+        )
         raise ctx.error(
-            node, f"{function.__name__} takes {len(names)} argument(s), not {len(arguments)}"
+            node, f"{function.__name__} takes {len(names)} argument(s), not {len(arguments)}{hint}"
         )
     inner = Context(function, source, ctx.shared, f"{path}().")
     inner.result = result = _result(ctx, node, inner, source.node)

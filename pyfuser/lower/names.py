@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-import difflib
-from collections.abc import Iterable
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
+from pyfuser.errors import close
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.maths import CONSTANTS
 from pyfuser.ir.nodes import Const, Expr, Read
@@ -137,9 +136,3 @@ def hint(ctx: Context, name: str) -> str:
             line = node.lineno  # type: ignore[attr-defined]
             return f": line {line} declares it, for a block that does not reach here"
     return close(name, known)
-
-
-def close(name: str, known: Iterable[str]) -> str:
-    """The end of a message about an unknown name: which known one may be meant."""
-    close = difflib.get_close_matches(name, list(known), 1)
-    return f": did you mean {close[0]!r}?" if close else ""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from types import CodeType, FunctionType, MappingProxyType
 from typing import Any
 
-from pyfuser.errors import ArgumentError
+from pyfuser.errors import ArgumentError, close, quoted
 from pyfuser.ir.dtypes import DType
 from pyfuser.lower.annotation import Annotation, parse
 from pyfuser.lower.free import resolve
@@ -23,11 +22,15 @@ _POLICY_EXTRA = {"for": 0, "reduce": 1, "scan": 2}
 
 @dataclass(frozen=True)
 class Signature:
-    """The parameters of a workunit in order, with the meaning of their annotations."""
+    """The parameters of a workunit in order, with the meaning of their annotations.
+
+    defaults: the source of values that parameters have by default, which only messages mention.
+    """
 
     source: FunctionSource
     names: tuple[str, ...]
     annotations: Mapping[str, Annotation]
+    defaults: Mapping[str, str]
 
     def policy_count(self, pattern: str, rank: int) -> int:
         """How many leading parameters the pattern fills: `rank` indices, accumulator, last pass."""
@@ -56,11 +59,6 @@ class Signature:
         """The signature without the first parameter, which is the object."""
         return replace(self, names=self.names[1:])
 
-    @cached_property
-    def place(self) -> str:
-        """`file:line` of the definition."""
-        return str(self.source.location(self.source.node))
-
     def bind(
         self,
         pattern: str,
@@ -79,11 +77,11 @@ class Signature:
         names = self.argument_names(pattern, rank)
         for name in types:
             if name not in names and name not in outer:
-                raise self._misfit(self._unknown(name, pattern, rank))
+                raise self._misfit(None, self._unknown(name, pattern, rank))
         missing = [name for name in names if name not in types]
         if missing:
-            hint = self._hint_of_missing(missing[0]) if pattern == "for" else ""
-            raise self._misfit(f"missing argument(s) {_listed(missing)}{hint}")
+            hint = self._hint_of_missing(missing, pattern)
+            raise self._misfit(missing[0], f"missing argument(s) {_listed(missing)}{hint}")
         known = dict(outer) | {name: self.annotations.get(name) for name in names}
         real = real_type(types, known)
         return {
@@ -96,19 +94,25 @@ class Signature:
         filled = self.policy_names(pattern, rank)
         if name not in filled:
             names = self.argument_names(pattern, rank)
-            return f"unknown argument {name!r}; it takes {_listed(names)}"
+            meant = close(name, names)
+            takes = f"{' It' if meant else '; it'} takes {_listed(names)}"
+            return f"unknown argument {name!r}{meant}{takes}"
         roles = ["an index"] * rank + ["the accumulator", "the bool of the last pass"]
         return (
             f"parallel_{pattern} itself fills {name!r}, as {roles[filled.index(name)]}: the first "
             f"parameters of its workunits are {_described(pattern, rank)}"
         )
 
-    def _hint_of_missing(self, name: str) -> str:
+    def _hint_of_missing(self, missing: Sequence[str], pattern: str) -> str:
+        name = missing[0]
         annotation = self.annotations.get(name)
         is_accumulator = annotation is not None and annotation.kind == "accumulator"
-        if not is_accumulator and not name.startswith("acc"):
-            return ""
-        return "; a workunit with an accumulator is for parallel_reduce or parallel_scan"
+        if pattern == "for" and (is_accumulator or name.startswith("acc")):
+            return "; a workunit with an accumulator is for parallel_reduce or parallel_scan"
+        defaults = [f"{n}={self.defaults[n]}" for n in missing if n in self.defaults]
+        if defaults:
+            return f"; default arguments are not supported: pass {', '.join(defaults)}"
+        return ""
 
     def _resolve(self, name: str, given: BoundType, annotation: Annotation | None) -> BoundType:
         if annotation is None or annotation.kind == "auto":
@@ -128,10 +132,16 @@ class Signature:
             wanted = f"a scalar of type {dtype.value}"
         else:
             wanted = {"view": "a view", "scalar": "a scalar"}.get(annotation.kind, "something else")
-        raise self._misfit(f"argument {name!r} is annotated as {wanted} but is {given}")
+        raise self._misfit(name, f"argument {name!r} is annotated as {wanted} but is {given}")
 
-    def _misfit(self, message: str) -> ArgumentError:
-        return ArgumentError(f"{self.place}: workunit {self.source.name!r}: {message}")
+    def _misfit(self, name: str | None, message: str) -> ArgumentError:
+        """The error, with the parameter it is about, or the definition, on lines of its own."""
+        found = [node for node in parameters(self.source.node) if node.arg == name]
+        place = self.source.location(found[0] if found else self.source.node)
+        what = f"parameter {name!r}" if found else "the workunit"
+        return ArgumentError(
+            f"workunit {self.source.name!r}: {message}\n  {what} stands at {place}{quoted(place)}"
+        )
 
 
 def real_type(
@@ -169,7 +179,7 @@ _signatures: dict[int, tuple[weakref.ref[CodeType], Signature]] = {}
 
 
 def signature(function: Callable[..., Any]) -> Signature:
-    """The signature of a workunit; found once for each code object. Defaults are ignored.
+    """The signature of a workunit; found once for each code object.
 
     Raises WorkunitError for what cannot be a workunit.
     """
@@ -189,12 +199,30 @@ def _read(function: FunctionType, source: FunctionSource) -> Signature:
     extra = arguments.vararg or arguments.kwarg
     if extra is not None:
         raise source.error(extra, "*args and **kwargs are not supported in a workunit")
-    nodes = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    nodes = parameters(source.node)
     annotations = {}
     for node in nodes:
         if node.annotation is not None:
             annotations[node.arg] = _annotation(function, source, node, node.annotation)
-    return Signature(source, tuple(node.arg for node in nodes), annotations)
+    return Signature(source, tuple(node.arg for node in nodes), annotations, _defaults(arguments))
+
+
+def parameters(definition: ast.FunctionDef) -> list[ast.arg]:
+    """The parameters of a definition in order."""
+    arguments = definition.args
+    return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+
+
+def _defaults(arguments: ast.arguments) -> dict[str, str]:
+    """The source of each default."""
+    last = [*arguments.posonlyargs, *arguments.args][::-1]
+    pairs = [*zip(last, arguments.defaults[::-1], strict=False)][::-1]
+    pairs += [
+        (node, value)
+        for node, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+        if value is not None
+    ]
+    return {node.arg: ast.unparse(value) for node, value in pairs}
 
 
 def _is_class(function: FunctionType, annotation: ast.expr) -> bool:

@@ -1,6 +1,8 @@
 # ruff: noqa: F821
 from __future__ import annotations
 
+import linecache
+
 import pytest
 
 from pyfuser.errors import ArgumentError, WorkunitError
@@ -89,7 +91,12 @@ def test_an_annotated_scalar_has_the_annotations_type() -> None:
 def test_arguments_that_do_not_fit(change: dict[str, BoundType], message: str) -> None:
     with pytest.raises(ArgumentError, match=message) as caught:
         lower(annotated, "reduce", 1, {**GOOD, **change})
-    assert f"{__file__}:{annotated.__code__.co_firstlineno}" in str(caught.value)
+    place, source, mark = str(caught.value).splitlines()[1:]
+    line = int(place.rpartition(":")[2])
+    assert place.endswith(f"stands at {__file__}:{line}")
+    assert linecache.getline(__file__, line).strip() == source.strip()
+    name = next(iter(change))
+    assert source[mark.index("^") :].startswith(f"{name}: " if name in GOOD else "def annotated")
 
 
 def test_missing_arguments() -> None:

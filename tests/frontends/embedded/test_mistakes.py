@@ -32,6 +32,11 @@ def increment(x):
     return x + 1
 
 
+@pk.function
+def times(x: float, factor: float = 2.0) -> float:
+    return x * factor
+
+
 # In the workunits, `# WRONG` marks the line that the error shows.
 
 
@@ -216,7 +221,19 @@ def a_comparison_with_none(i, v):
         v[i] = 0.0
 
 
+@pk.workunit
+def a_default_of_a_function(i, v):
+    v[i] = times(v[i])  # WRONG
+
+
+@pk.workunit
+def a_keyword_of_a_function(i, v):
+    v[i] = times(v[i], factor=2.0)  # WRONG
+
+
 IN_WORKUNITS = {
+    a_default_of_a_function: "default arguments are not supported, pass 'factor' (2.0), too",
+    a_keyword_of_a_function: "times takes its arguments by position: pass 'factor' so",
     a_local_without_a_type: "write `x: float = ...`",
     a_function_that_is_not_there: "did you mean 'floor'?",
     a_name_that_is_not_there: "'vv' is no view of this workunit: did you mean 'v'?",
@@ -288,6 +305,11 @@ def of_integers(i: int, v: pk.View1D[int]):
 
 
 @pk.workunit
+def with_default(i, v, a=2.0, *, b: pk.double = 3.0):
+    v[i] = a * b
+
+
+@pk.workunit
 def of_a_team(t: pk.TeamMember, v):
     v[t.league_rank()] = 1.0
 
@@ -299,6 +321,11 @@ async def asynchronous(i, v):
 
 CALLS = {
     "missing argument(s) 'a'": lambda v: pk.parallel_for(N, scaled, v=v),
+    "not supported: pass a=2.0, b=3.0": lambda v: pk.parallel_for(N, with_default, v=v),
+    "not supported: pass b=3.0\n": lambda v: pk.parallel_for(N, with_default, v=v, a=1.0),
+    "unknown argument 'vv': did you mean 'v'? It takes 'v', 'a'": (
+        lambda v: pk.parallel_for(N, scaled, vv=v)
+    ),
     "unknown argument 'b'; it takes 'v'": lambda v: pk.parallel_for(N, store, v=v, b=1),
     "is passed by keyword": lambda v: pk.parallel_for(N, store, v, 1.0),
     "parallel_reduce itself fills 'v', as the accumulator": (
@@ -341,6 +368,32 @@ def test_in_a_call(message: str) -> None:
     while shown is not None:  # what an uncaught error prints
         assert shown.tb_frame.f_code.co_filename == __file__
         shown = shown.tb_next
+
+
+def test_defaults_do_no_harm() -> None:
+    v = pk.View([N])
+    pk.parallel_for(N, with_default, v=v, a=2.0, b=4)
+    assert set(v) == {8.0}
+
+
+@pytest.mark.parametrize(
+    ("workunit", "arguments", "what", "caret"),
+    [
+        (of_integers, lambda v: {"v": v}, "parameter 'v'", "v: pk.View1D[int]"),
+        (scaled, lambda v: {"v": v}, "parameter 'a'", "a):"),
+        (scaled, lambda v: {"v": v, "a": 1.0, "b": 2.0}, "the workunit", "def scaled"),
+    ],
+)
+def test_the_call_and_the_parameter_have_lines_of_their_own(
+    workunit, arguments, what: str, caret: str
+) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        pk.parallel_for(N, workunit, **arguments(pk.View([N])))
+    first, second, source, mark = str(caught.value).splitlines()
+    assert re.match(rf"{re.escape(__file__)}:\d+: workunit {workunit.__name__!r}: ", first)
+    assert first.count(__file__) == 1
+    assert second == f"  {what} stands at {__file__}:{workunit.__code__.co_firstlineno + 1}"
+    assert source[mark.index("^") :].startswith(caret)
 
 
 @pytest.mark.parametrize("policy", [-3, pk.RangePolicy(5, 2)], ids=["count", "range"])
