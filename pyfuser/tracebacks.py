@@ -13,6 +13,16 @@ from pyfuser.errors import PyFuserError
 from pyfuser.settings import SETTINGS
 
 _PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
+_VALUES = frozenset(
+    os.path.join(_PACKAGE, *place.split("/"))
+    for place in (
+        "trace/future.py",
+        "frontends/embedded/views.py",
+        "frontends/embedded/view_memory.py",
+        "frontends/embedded/indexing.py",
+    )
+)
+_OF_VALUES = (IndexError, TypeError, ValueError, OverflowError, ZeroDivisionError)
 _FUTURE = re.compile(r"\bFuture\b")
 _OURS = (_PACKAGE, "<launch of ")  # the latter: see `engine.marshal`
 
@@ -29,6 +39,18 @@ def users_part(traceback: TracebackType | None) -> TracebackType | None:
     for step in reversed(frames):
         shown = TracebackType(shown, step.tb_frame, step.tb_lasti, step.tb_lineno)
     return shown or traceback
+
+
+def in_a_value(error: BaseException, traceback: TracebackType | None) -> bool:
+    """Whether an error is of what the program does with a View or Future, as if it were built in.
+
+    What Python and NumPy raise for that says what is wrong with the line that does it.
+    """
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    if traceback is None or not isinstance(error, _OF_VALUES):
+        return False
+    return traceback.tb_frame.f_code.co_filename in _VALUES
 
 
 def advice(error: BaseException, traceback: TracebackType | None) -> str:
@@ -60,7 +82,7 @@ def install() -> None:
     def hook(
         kind: type[BaseException], error: BaseException, traceback: TracebackType | None
     ) -> None:
-        if isinstance(error, (PyFuserError, KeyboardInterrupt)):
+        if isinstance(error, (PyFuserError, KeyboardInterrupt)) or in_a_value(error, traceback):
             traceback = users_part(traceback)
             error.__traceback__ = traceback
         advised = advice(error, traceback)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import linecache
 import os
 import subprocess
 import sys
 from pathlib import Path
+from types import TracebackType
+from typing import Any
 
 import pytest
+
+from pyfuser.tracebacks import advice, in_a_value, users_part
 
 PROGRAM = """
 import pyfuser
@@ -55,6 +60,77 @@ def test_debugging_shows_all(tmp_path: Path, level: str):
     assert os.path.join("pyfuser", "lower") in printed(tmp_path, PYFUSER_DEBUG=level)
 
 
+VIEWS = """
+import numpy as np
+import pyfuser
+import pykokkos as pk
+
+v, m = pk.View([4], pk.double), pk.View([3, 4], pk.int32)
+s, row = pk.View([], pk.double), m[0]
+"""
+
+KEYS = {
+    "v[1.5]": "an index of a View is an integer, a slice of integers or an array, not 1.5",
+    "v['a']": "an array, not 'a'",
+    "m['a']": "an array, not 'a'",
+    "m[0, 1.5]": "an array, not 1.5",
+    "v[1.0:2]": "an array, not 1.0",
+    "v[None]": "`None` is not supported: index view.data",
+    "m[..., 0]": "`...` is not supported: index view.data",
+    "v[[1, 2]]": "ValueError: not supported: a list, mask or array as the only index of a View",
+    "m[np.array([True, False, True])]": "view.data[...] takes it, and makes a copy",
+    "v[0, 0]": "ValueError: 2 indices for a View of 1 dimension(s)",
+    "m[1:]": "ValueError: Please include slices for all dimensions: 1 of 2 are given",
+    "m[9]": "IndexError: index 9 is out of bounds for axis 0 of a View with extent 3",
+    "m[:, 9]": "IndexError: index 9 is out of bounds for axis 1 of a View with extent 4",
+    "m[0, 9]": "IndexError: index 9 is out of bounds for axis 1 with size 4",
+    "v[9]": "IndexError: index 9 is out of bounds for axis 0 with size 4",
+    "row[9]": "IndexError: index 9 is out of bounds",
+    "row['a']": "IndexError: only integers, slices",
+    "s[1]": "IndexError: index 1 for a View of 0 dimensions, whose one element is view[0]",
+    "v[9] = 1": "IndexError: index 9 is out of bounds for axis 0 with size 4",
+    "v[:] = [1, 2, 3]": "could not broadcast input array from shape (3,) into shape (4,)",
+    "v[0] = 'a'": "could not convert string to float: 'a'",
+    "m[0, 0] = 2**40": "OverflowError",
+    "float(v)": "TypeError: only single element arrays can be converted to Python scalars",
+}
+
+
+def raised(program: str, use: str) -> tuple[BaseException, TracebackType]:
+    """The error of the last line of a program, and its traceback from that line on."""
+    namespace: dict[str, Any] = {}
+    linecache.cache["program.py"] = len(program), None, program.splitlines(True), "program.py"
+    exec(compile(program, "program.py", "exec"), namespace)
+    with pytest.raises(Exception) as caught:
+        exec(compile(use, "use.py", "exec"), namespace)
+    traceback = caught.value.__traceback__
+    while traceback is not None and traceback.tb_frame.f_code.co_filename != "use.py":
+        traceback = traceback.tb_next
+    assert traceback is not None
+    return caught.value, traceback
+
+
+@pytest.mark.parametrize("use", KEYS)
+def test_uses_of_views_show_the_programs_line_only(use: str):
+    error, traceback = raised(VIEWS, use)
+    assert KEYS[use] in f"{type(error).__name__}: {error}"
+    assert in_a_value(error, traceback)
+    shown = users_part(traceback)
+    assert shown is not None and shown.tb_next is None
+
+
+def test_mistakes_of_ours_are_shown_whole():
+    error, traceback = raised(VIEWS, "del v._memory\nv[0]")
+    assert isinstance(error, AttributeError) and not in_a_value(error, traceback)
+    assert not in_a_value(*raised(VIEWS, "[1][2]"))
+
+
+def test_an_uncaught_error_of_a_view(tmp_path: Path):
+    text = printed(tmp_path, f"{VIEWS}v[1.5]\n")
+    assert "TypeError: an index of a View" in text.splitlines()[-1]
+    assert "v[1.5]" in text and text.count('File "') == 1
+
+
 SUM = """
 import json, decimal, fractions
 import pyfuser
@@ -71,22 +147,27 @@ total = pk.parallel_reduce(4, add, x=pk.View([4], pk.double))
 """
 
 
-@pytest.mark.parametrize(
-    "use", ["json.dumps({'loss': total})", "decimal.Decimal(total)", "total[0]", "len(total)"]
-)
-def test_where_no_future_will_do_the_number_is_shown(use: str, tmp_path: Path):
-    text = printed(tmp_path, SUM + use + "\n")
-    assert "TypeError" in text and "give it float(total) or int(total)" in text
+USES = ["json.dumps({'loss': total})", "decimal.Decimal(total)", "total[0]", "len(total)"]
+
+
+@pytest.mark.parametrize("use", USES)
+def test_where_no_future_will_do_the_number_is_shown(use: str):
+    error, traceback = raised(SUM, use)
+    assert isinstance(error, TypeError)
+    assert "give it float(total) or int(total)" in advice(error, traceback)
+
+
+def test_the_advice_follows_the_error(tmp_path: Path):
+    text = printed(tmp_path, SUM + USES[0] + "\n")
+    assert text.splitlines()[-2].startswith("TypeError: Object of type Future")
+    assert "give it float(total) or int(total)" in text.splitlines()[-1]
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason="fractions take what has a ratio")
-def test_an_error_that_does_not_name_the_future(tmp_path: Path):
-    text = printed(tmp_path, SUM + "fractions.Fraction(total)\n")
-    assert "TypeError" in text and "give it float(total) or int(total)" in text
+def test_an_error_that_does_not_name_the_future():
+    assert advice(*raised(SUM, "fractions.Fraction(total)"))
 
 
-@pytest.mark.parametrize("use", ["float(total)[0]", "1 + 'a'", "json.dumps({1})", "1 // 0"])
-def test_other_errors_have_no_advice(use: str, tmp_path: Path):
-    program = SUM.replace("total = ", "float(").replace("pk.double))", "pk.double)))")
-    text = printed(tmp_path, program + use.replace("total", "1") + "\n")
-    assert "Error" in text and "give it" not in text
+@pytest.mark.parametrize("use", ["len(1.5)", "1 + 'a'", "json.dumps({1})", "1 // 0", "v[0]"])
+def test_other_errors_have_no_advice(use: str):
+    assert not advice(*raised("import json\nv = []", use))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import Any, NoReturn
 
 from pyfuser.trace.memory import Region
 
@@ -28,14 +28,14 @@ def full_key(key: Any, shape: tuple[int, ...]) -> FullKey:
     """
     entries = key if isinstance(key, tuple) else (key,)
     if len(entries) > len(shape):
-        raise IndexError(f"{len(entries)} indices for a View of {len(shape)} dimensions")
+        raise IndexError(f"{len(entries)} indices for a View of {len(shape)} dimension(s)")
     full: list[int | slice] = []
     for axis, extent in enumerate(shape):
         entry = entries[axis] if axis < len(entries) else slice(None)
         if isinstance(entry, slice):
             full.append(slice(*_plain(entry).indices(extent)))
             continue
-        index = operator.index(entry)
+        index = _integer(entry)
         if not -extent <= index < extent:
             raise IndexError(
                 f"index {index} is out of bounds for axis {axis} of a View with extent {extent}"
@@ -47,7 +47,45 @@ def full_key(key: Any, shape: tuple[int, ...]) -> FullKey:
 def _plain(entry: slice) -> slice:
     """A slice whose bounds are plain integers (Futures are forced here)."""
     parts = (entry.start, entry.stop, entry.step)
-    return slice(*(None if part is None else operator.index(part) for part in parts))
+    return slice(*(None if part is None else _integer(part) for part in parts))
+
+
+def _integer(entry: Any) -> int:
+    """An index or a bound of a slice. Raises TypeError for what is none."""
+    try:
+        return operator.index(entry)
+    except TypeError:
+        raise TypeError(
+            f"an index of a View is an integer, a slice of integers or an array, not {entry!r}"
+            f"{_instead(entry)}"
+        ) from None
+
+
+def _instead(entry: Any) -> str:
+    if entry is None or entry is Ellipsis:
+        return f"; `{'None' if entry is None else '...'}` is not supported: index view.data"
+    return ""
+
+
+def refuse_key(key: Any, rank: int) -> NoReturn:
+    """Raise ValueError for a key without an entry for each dimension, as PyKokkos does.
+
+    TypeError for one that is neither an integer, a slice nor an array.
+    """
+    entries = key if isinstance(key, tuple) else (key,)
+    if hasattr(key, "__len__") and not isinstance(key, (tuple, str)):
+        raise ValueError(
+            "not supported: a list, mask or array as the only index of a View; view.data[...] "
+            "takes it, and makes a copy"
+        )
+    for entry in entries:
+        if not isinstance(entry, slice):
+            _integer(entry)
+    if len(entries) > rank:
+        raise ValueError(f"{len(entries)} indices for a View of {rank} dimension(s)")
+    raise ValueError(
+        f"Please include slices for all dimensions: {len(entries)} of {rank} are given"
+    )
 
 
 def basic_index(region: Region, key: FullKey) -> tuple[int, tuple[int, ...], tuple[int, ...]]:

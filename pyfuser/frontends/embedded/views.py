@@ -13,7 +13,7 @@ from pyfuser.errors import ArgumentError
 from pyfuser.frontends.embedded import data_types
 from pyfuser.frontends.embedded.data_types import real, resolve
 from pyfuser.frontends.embedded.fills import record_assignment, record_fill
-from pyfuser.frontends.embedded.indexing import basic_index, full_key
+from pyfuser.frontends.embedded.indexing import basic_index, full_key, refuse_key
 from pyfuser.frontends.embedded.policies import TeamMember
 from pyfuser.frontends.embedded.spaces import (
     Defaults,
@@ -115,15 +115,17 @@ class ViewType(ViewMemory):
         """`self[key]` of any key."""
         if self.shape == () and _is_index(key) and operator.index(key) == 0:
             return element(self._host().reshape(-1)[0])
+        if _is_index(key) and self.shape == ():
+            raise IndexError(
+                f"index {key} for a View of 0 dimensions, whose one element is view[0]"
+            )
         if _is_index(key):
             if self.ndim == 1:
                 return element(self._at(operator.index(key)))
             return self._row(operator.index(key))
-        length = 1 if isinstance(key, slice) else len(key)
+        length = len(key) if isinstance(key, tuple) else isinstance(key, slice)
         if length != self.ndim:
-            raise ValueError(
-                f"Please include slices for all dimensions: {length} of {self.ndim} are given"
-            )
+            refuse_key(key, self.ndim)
         if isinstance(key, tuple) and all(map(_is_index, key)):
             return element(self._at(tuple(map(operator.index, key))))
         return Subview(self, key)
