@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from pyfuser.analysis.dependences import Dependence, Kind
 from pyfuser.codegen import pykokkos
@@ -42,7 +43,9 @@ def explain(flushes: int = 1, source: bool = False) -> Explanation:
     flushes: how many of the latest flushes to cover (the newest 64 are kept). source: whether the
     text shows each kernel's PyKokkos source; `groups[k].source` always has it.
     """
-    return explanation(FLUSHES[-flushes:] if flushes > 0 else [], source)
+    covered = FLUSHES[-flushes:] if flushes > 0 else []
+    earlier = len(FLUSHES) - len(covered)
+    return replace(explanation(covered, source), covered=len(covered), earlier=earlier)
 
 
 def explanation(covered: Sequence[Flush], source: bool = False) -> Explanation:

@@ -322,6 +322,23 @@ def test_explain_tells_that_no_more_calls_are_kept() -> None:
     assert asked[1].endswith("pyfuser.explain()")
 
 
+def test_explain_tells_how_many_runs_came_before() -> None:
+    x = pk.View([100], pk.double)
+    driver.FLUSHES.clear()
+    for step in range(3):
+        with pyfuser.fusing():
+            pk.parallel_for(100, add, x=x, value=1.0)
+        first, second, *rest = str(pyfuser.explain()).splitlines()
+        assert first == "1 call ran as 1 kernel" and second.startswith("flushed by ")
+        runs = {1: "1 run", 2: "2 runs"}.get(step)
+        told = f"{runs} before: see pyfuser.explain(flushes={step + 1})"
+        assert rest[0] == (told if step else "")
+        assert step == 0 or told in pyfuser.explain()._repr_html_()
+    assert "before: see" not in str(pyfuser.explain(flushes=3))
+    assert "1 run before: see pyfuser.explain(flushes=3)" in str(pyfuser.explain(2))
+    assert "before: see" not in str(pyfuser.explain(flushes=0))
+
+
 def test_explain_shows_spaces_that_differ() -> None:
     x, y = pk.View([100], pk.double), pk.View([100], pk.double)
     with pyfuser.fusing():

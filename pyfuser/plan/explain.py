@@ -159,6 +159,7 @@ class Explanation:
     copied_to_device, copied_to_host: bytes that the flushes moved between a GPU and the host.
     asked: where the program waited for these calls, and why.
     waiting: calls that a flush left for the next one, as the result it was for needs none of them.
+    covered, earlier: how many flushes this is about, and how many came before, of those kept.
     """
 
     groups: tuple[GroupReport, ...]
@@ -171,6 +172,8 @@ class Explanation:
     copied_to_host: int = 0
     asked: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
+    covered: int = 1
+    earlier: int = 0
 
     @property
     def launches(self) -> int:
@@ -178,7 +181,7 @@ class Explanation:
         return len(self.groups) - sum(len(sweep.groups) - 1 for sweep in self.sweeps)
 
     def __str__(self) -> str:
-        lines = [self._headline(), *self.asked]
+        lines = [self._headline(), *self._head()]
         for title, facts, source, _ in self._folded_kernels():
             lines.append(f"\n{title}")
             lines += (f"    {line}" for line in (*facts, *source))
@@ -194,7 +197,7 @@ class Explanation:
         return explain_html.page(
             [
                 explain_html.line(self._headline()),
-                *map(explain_html.line, self.asked),
+                *map(explain_html.line, self._head()),
                 *(
                     explain_html.kernel(title, facts, [loop.source for loop in loops])
                     for title, facts, _, loops in short._folded_kernels()
@@ -202,6 +205,13 @@ class Explanation:
                 *(explain_html.listing(title, map(str, calls)) for title, calls in self._apart()),
             ]
         )
+
+    def _head(self) -> Iterator[str]:
+        """What stands below the headline."""
+        yield from self.asked
+        if self.earlier and self.recorded:
+            every = self.covered + self.earlier
+            yield f"{_count(self.earlier, 'run')} before: see pyfuser.explain(flushes={every})"
 
     def _headline(self) -> str:
         if not self.recorded:
