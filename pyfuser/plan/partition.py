@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pyfuser.analysis.dependences import DependenceGraph
+from pyfuser.plan.beside_scans import beside_scans
 from pyfuser.plan.capabilities import ALL, Capabilities
 from pyfuser.plan.legality import Legality, reasons
 from pyfuser.plan.moves import moved
@@ -42,6 +43,8 @@ def partition(trace: TraceShape, graph: DependenceGraph, capabilities: Capabilit
     planner = _Planner(trace, graph, capabilities)
     groups = [group for segment in planner.segments() for group in planner.solve(segment)]
     ordered = _ordered(groups, planner.legality.predecessors)
+    if capabilities.sweeps:
+        ordered = beside_scans(trace, ordered, planner.legality.predecessors, planner.model)
     chosen = tuple(Group(calls) for calls in ordered)
     found, declined = search(trace, chosen, planner.model) if capabilities.sweeps else ((), ())
     plan = Plan(chosen, tuple(_rejections(trace, planner, ordered)), found, declined)

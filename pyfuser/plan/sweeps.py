@@ -34,6 +34,7 @@ from pyfuser.plan.rolling import rolling_views
 from pyfuser.plan.window import NoSweep, tile_of, wave_of
 from pyfuser.trace.shape import CallShape, FutureShape, TraceShape
 
+CLEARLY = 1.01  # how much more one choice saves than another, to be taken for it
 MAX_CALLS = 64  # of a sweep: compile time grows with it
 SHARES = 32
 """The outermost axis must be so many times as long as what runs between two threads' shares."""
@@ -49,6 +50,8 @@ def search(
     current = _Open(trace, groups, model, 0, facts)
     for place in range(1, len(groups)):
         try:
+            if current.had_better_leave(place):
+                raise NoSweep("one launch with the scan after it saves more")
             current.take(place)
         except NoSweep as no:
             declined.append(Declined(tuple(current.places), place, str(no)))
@@ -126,6 +129,38 @@ class _Open:
             raise NoSweep("it would not save time")
         self.places.append(place)
         self.stages, self.calls, self.wave, self.rolling = stages, calls, wave, rolling
+
+    def had_better_leave(self, place: int) -> bool:
+        """Whether a group saves more with the scan behind it, with which these loops cannot go."""
+        groups, calls = self._groups, self._trace.calls
+        if place + 1 == len(groups) or calls[groups[place + 1].calls[0]].pattern != "scan":
+            return False
+        here, there = self._copy(), _Open(self._trace, groups, self._model, place, self._facts)
+        try:
+            there.take(place + 1)
+            here.take(place)
+        except NoSweep:
+            return False
+        alone = self._model.cost(groups[place].calls)
+        saved = self._seconds() + alone - here._seconds()
+        try:
+            here.take(place + 1)
+        except NoSweep:
+            other = self._model.cost(groups[place + 1].calls)
+            return alone + other - there._seconds() > CLEARLY * saved
+        return False
+
+    def _copy(self) -> _Open:
+        other = _Open(self._trace, self._groups, self._model, self.places[0], self._facts)
+        other.places, other.stages, other.calls = [*self.places], self.stages, self.calls
+        other.wave, other.rolling = self.wave, self.rolling
+        return other
+
+    def _seconds(self) -> float:
+        """What the loops take."""
+        if len(self.places) == 1:
+            return self._model.cost(self.calls)
+        return self._model.sweep_cost(self.calls, frozenset(view.cluster for view in self.rolling))
 
     def close(self) -> tuple[Sweep, ...]:
         """The sweep, if it has become one."""
