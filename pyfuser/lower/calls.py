@@ -8,7 +8,7 @@ from functools import partial
 from types import FunctionType
 from typing import Any
 
-from pyfuser.errors import close
+from pyfuser.errors import WorkunitError, close
 from pyfuser.ir.dtypes import DType, integral_promotion
 from pyfuser.ir.maths import FUNCTIONS
 from pyfuser.ir.nodes import AtomicFetch, Call, Cast, Const, Eval, Expr
@@ -16,6 +16,7 @@ from pyfuser.lower import atomics, convert, nested, random
 from pyfuser.lower.annotation import last_name
 from pyfuser.lower.context import Context, Record, lowers
 from pyfuser.lower.expressions import indexed, is_slicing, subview
+from pyfuser.lower.formats import wrong_format
 from pyfuser.lower.free import MISSING, outside, unwrapped
 from pyfuser.lower.inline import Argument, inline
 from pyfuser.lower.names import attribute, member_of, outside_object, take
@@ -35,6 +36,8 @@ _COMPLEX = {
     "complex64": DType.COMPLEX128,
     "complex128": DType.COMPLEX128,
 }
+_RANDOM = "use pk.rand(float), with a parameter `pool: pk.RandomPool`"
+_LOCAL_ARRAY = "an array of the iteration is `name: List[float] = [0.0, 0.0]`"
 _INSTEAD = {
     "print": "use pk.printf",
     "len": "use view.extent(0)",
@@ -45,7 +48,22 @@ _INSTEAD = {
     "append": "a list keeps its length",
     "fill": "assign to the elements",
     "sum": "add up in a loop, or use parallel_reduce",
+    "isinstance": "types are known before the call runs",
+    "astype": "use int(...), pk.double(...) or another type",
+    "zeros": _LOCAL_ARRAY,
+    "ones": _LOCAL_ARRAY,
+    "empty": _LOCAL_ARRAY,
+    "array": _LOCAL_ARRAY,
+    "View": f"make it outside, and pass it as a keyword argument; {_LOCAL_ARRAY}",
+    "rand": _RANDOM,
+    "random": _RANDOM,
+    "uniform": _RANDOM,
+    "normal": _RANDOM,
+    "randint": _RANDOM,
 }
+
+
+_FUNCTION = ": write one outside, with @pk.function"
 
 
 @lowers(ast.Call)
@@ -118,23 +136,24 @@ def call_statement(ctx: Context, node: ast.Call) -> None:
 def _name(ctx: Context, node: ast.Call) -> str:
     name = last_name(node.func)
     if name is None:
-        raise ctx.error(node.func, "only named functions can be called in a workunit")
+        raise ctx.error(node.func, f"only named functions can be called in a workunit{_FUNCTION}")
     return name
 
 
 def _language(ctx: Context, node: ast.Call, name: str) -> Expr:
     if name == "extent" and isinstance(node.func, ast.Attribute):
         return _extent(ctx, node, node.func)
-    if name == "rand":
+    if name == "rand" and ast.unparse(node.func) not in ("np.random.rand", "numpy.random.rand"):
         return random.number(ctx, node)
     known = name in FUNCTIONS or name in _CONVERSIONS or name in _COMPLEX
     if not known or name == "complex":
-        hint = f": {_INSTEAD[name]}" if name in _INSTEAD else close(name, FUNCTIONS)
-        raise ctx.error(node.func, f"function {name!r} is not supported in a workunit{hint}")
+        raise _unknown(ctx, node, name)
     if node.keywords:
         raise ctx.error(node, f"{name} takes no keyword arguments")
     if name == "printf":
         return _printf(ctx, node)
+    if name in _CONVERSIONS and node.args and isinstance(node.args[0], ast.Constant):
+        _refuse_text(ctx, node, node.args[0])
     args = tuple(ctx.ordered(node.args))
     if name in FUNCTIONS:
         if isinstance(node.func, ast.Name):  # the user may define a function of this name later
@@ -148,6 +167,23 @@ def _language(ctx: Context, node: ast.Call, name: str) -> Expr:
     if value.dtype.is_complex:
         raise ctx.error(node, f"a complex number cannot become {dtype.value}")
     return value if value.dtype is dtype else Cast(value, dtype, explicit=True)
+
+
+def _unknown(ctx: Context, node: ast.Call, name: str) -> WorkunitError:
+    """The error for a function that the language does not have."""
+    binding = ctx.binding(node.func) if isinstance(node.func, ast.Name) else None
+    if isinstance(binding, (ViewRef, LocalArray)):
+        return ctx.error(node.func, f"{name!r} is a view: index it, as in {name}[i]")
+    hint = f": {_INSTEAD[name]}" if name in _INSTEAD else close(name, FUNCTIONS)
+    return ctx.error(node.func, f"function {name!r} is not supported in a workunit{hint}")
+
+
+def _refuse_text(ctx: Context, node: ast.Call, argument: ast.Constant) -> None:
+    """Refuse `float("inf")`."""
+    if isinstance(argument.value, str):
+        named = {"inf": "math.inf", "-inf": "-math.inf", "nan": "math.nan"}.get(argument.value)
+        hint = f": use {named}" if named else ""
+        raise ctx.error(node, f"a text cannot become a number in a workunit{hint}")
 
 
 def _maths(ctx: Context, node: ast.Call, name: str, args: tuple[Expr, ...]) -> Expr:
@@ -183,6 +219,9 @@ def _printf(ctx: Context, node: ast.Call) -> Expr:
         if promoted is DType.FLOAT32:
             promoted = DType.FLOAT64
         args.append(convert.cast(value, promoted))
+    wrong = wrong_format(first.value, [arg.dtype for arg in args[1:]])
+    if wrong:
+        raise ctx.error(first, f"pk.printf: {wrong}")
     return Call("printf", tuple(args), DType.INT32)
 
 

@@ -273,7 +273,9 @@ class Context:
     def unsupported(self, node: ast.AST) -> WorkunitError:
         """The error for syntax that the language does not have."""
         what = _SYNTAX.get(type(node), f"this syntax ({type(node).__name__})")
-        return self.error(node, f"{what} is not supported in a workunit")
+        instead = _INSTEAD.get(type(node))
+        hint = f": {instead}" if instead else ""
+        return self.error(node, f"{what} is not supported in a workunit{hint}")
 
 
 _PLACES = (ViewRef, Record, Team)  # which are passed by reference
@@ -312,4 +314,14 @@ _SYNTAX: dict[type[ast.AST], str] = {
     ast.Await: "await",
     ast.Yield: "yield",
     ast.YieldFrom: "yield",
+    ast.Match: "match",
+}
+_MARK = "store what is wrong in a view, and look at it after the call"
+_INSTEAD: dict[type[ast.AST], str] = {
+    ast.Assert: _MARK,
+    ast.Raise: _MARK,
+    ast.Global: "add to the accumulator of a parallel_reduce, or store in a view",
+    ast.Lambda: "write a function outside, with @pk.function",
+    ast.Match: "use if and elif",
+    ast.NamedExpr: "assign in a statement of its own",
 }

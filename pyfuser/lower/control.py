@@ -70,7 +70,7 @@ def for_loop(ctx: Context, node: ast.For) -> None:
     """`for i in range(...)`: C++'s loop of an int as wide as indices, the bound read every time."""
     target, call = node.target, node.iter
     if not isinstance(target, ast.Name):
-        raise ctx.error(target, "a loop has one variable")
+        raise ctx.error(target, "a loop has one variable, as in `for j in range(v.extent(0))`")
     if node.orelse:
         raise ctx.error(node.orelse[0], "`else` of a loop is not supported")
     is_range = isinstance(call, ast.Call) and getattr(call.func, "id", None) == "range"

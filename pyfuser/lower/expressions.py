@@ -84,7 +84,12 @@ def comparison(ctx: Context, node: ast.Compare) -> Expr:
         )
     op = _COMPARE_OPS.get(type(node.ops[0]))
     if op is None:
-        raise ctx.error(node, "`is` and `in` are not supported in a workunit")
+        instead = (
+            "`a == b`" if isinstance(node.ops[0], (ast.Is, ast.IsNot)) else "`a == b or a == c`"
+        )
+        raise ctx.error(
+            node, f"`is` and `in` are not supported in a workunit: compare numbers, as in {instead}"
+        )
     left, right = ctx.ordered((node.left, node.comparators[0]))
     return convert.compare(op, left, right)
 
@@ -190,7 +195,10 @@ def index(ctx: Context, node: ast.expr) -> Expr:
 def _wrong_rank(node: ast.Subscript, base: ast.expr, rank: int, parts: list[ast.expr]) -> str:
     name = ast.unparse(base)
     if any(isinstance(part, ast.Slice) for part in parts):
-        return f"{ast.unparse(node)!r} is a subview: give it a name first, as in s = {name}[i, :]"
+        part = ast.unparse(node)
+        if len(parts) == rank:
+            return f"{part!r} is a subview: write `s = {part}` first, and index that in a loop"
+        return f"{part!r} is a subview: give it a name first, as in s = {name}[i, :]"
     hint = f"; for a subview write {name}[i, :]" if len(parts) < rank else ""
     return f"{name!r} has {rank} dimension(s) but is indexed with {len(parts)}{hint}"
 

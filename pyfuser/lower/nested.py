@@ -44,7 +44,11 @@ _ONE = Const(1, DType.INT32)
 def function(ctx: Context, node: ast.FunctionDef) -> None:
     """A function for nested patterns: it is lowered where one runs it."""
     if not any(isinstance(binding, Team) for scope in ctx.scopes for binding in scope.values()):
-        raise ctx.error(node, "a nested function needs a team (pk.TeamPolicy) whose threads run it")
+        raise ctx.error(
+            node,
+            "a nested function needs a team (pk.TeamPolicy) whose threads run it; one that is only "
+            "called stands outside, with @pk.function",
+        )
     if node.decorator_list:
         raise ctx.error(node, "a nested function takes no decorator")
     ctx.check_new(node, node.name)

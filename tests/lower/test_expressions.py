@@ -243,7 +243,7 @@ def misspelt(i, value):
         (whole_view, r"'v' is a view: index it, as in v\[i\]"),
         (wrong_rank, "'v' has 1 dimension"),
         (from_the_end, "-2 is before the first element: .* write an extent less 2"),
-        (slice_in_expression, "is a subview: give it a name first"),
+        (slice_in_expression, "is a subview: write `s = "),
         (bits_of_floats, "'~' needs an integer, not float64"),
         (a_list, "a list"),
         (identity, "`is` and `in` are not supported"),

@@ -252,7 +252,7 @@ def view_for_number(i, v):
     ("function", "message"),
     [
         (too_few, r"shift takes 2 argument\(s\), not 1"),
-        (by_keyword, "positional arguments only"),
+        (by_keyword, "takes its arguments by position: pass .by. so"),
         (no_annotation, "parameter 'x' of unannotated needs an annotation|return annotation"),
         (no_result_annotation, "resultless needs a return annotation"),
         (void_value, "bump returns nothing"),

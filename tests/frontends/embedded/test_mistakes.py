@@ -14,7 +14,7 @@ from pyfuser.errors import ArgumentError, PyFuserError, WorkunitError
 from pyfuser.frontends.embedded import pykokkos as pk
 from pyfuser.tracebacks import users_part
 
-# ruff: noqa: B007, F821, F841, SIM105, UP006
+# ruff: noqa: B007, F821, F841, NPY002, PLC3002, SIM105, UP006
 
 N = 8
 NUMBERS = [1.0, 2.0]
@@ -231,7 +231,133 @@ def a_keyword_of_a_function(i, v):
     v[i] = times(v[i], factor=2.0)  # WRONG
 
 
+@pk.workunit
+def a_format_of_another_type(i, v):
+    pk.printf("%d\n", v[i])  # WRONG
+
+
+@pk.workunit
+def a_format_of_an_integer(i, v):
+    pk.printf("%5.2f\n", i)  # WRONG
+
+
+@pk.workunit
+def a_format_of_a_text(i, v):
+    pk.printf("%s\n", i)  # WRONG
+
+
+@pk.workunit
+def a_format_of_too_many(i, v):
+    pk.printf("%d %% %d\n", i)  # WRONG
+
+
+@pk.workunit
+def a_format_of_too_few(i, v):
+    pk.printf("done\n", i)  # WRONG
+
+
+@pk.workunit
+def a_membership(i, v):
+    v[i] = 1.0 if i in (1, 2) else 0.0  # WRONG
+
+
+@pk.workunit
+def a_walrus(i, v):
+    v[i] = (y := v[i])  # WRONG
+
+
+@pk.workunit
+def a_raise(i, v):
+    raise ValueError(v[i])  # WRONG
+
+
+@pk.workunit
+def a_lambda(i, v):
+    v[i] = (lambda x: x)(v[i])  # WRONG
+
+
+@pk.workunit
+def a_view_that_is_called(i, v):
+    v(i)  # WRONG
+
+
+@pk.workunit
+def a_numpy_array(i, v):
+    t = np.zeros(3)  # WRONG
+
+
+@pk.workunit
+def a_view_made_inside(i, v):
+    t = pk.View([3])  # WRONG
+
+
+@pk.workunit
+def a_random_number(i, v):
+    v[i] = np.random.rand()  # WRONG
+
+
+@pk.workunit
+def a_text_as_infinity(i, v):
+    v[i] = float("inf")  # WRONG
+
+
+@pk.workunit
+def a_type_that_is_asked_for(i, v):
+    v[i] = isinstance(v[i], float)  # WRONG
+
+
+@pk.workunit
+def a_method_of_numbers(i, v):
+    v[i] = v[i].astype(int)  # WRONG
+
+
+@pk.workunit
+def a_slice_that_is_set(i, v):
+    v[:] = 1.0  # WRONG
+
+
+@pk.workunit
+def a_loop_over_pairs(i, v):
+    for j, x in enumerate(v):  # WRONG
+        v[j] = x
+
+
+@pk.workunit
+def a_match(i, v):
+    match i:  # WRONG
+        case 1:
+            v[i] = 1.0
+
+
+@pk.workunit
+def a_function_inside(i, v):
+    def twice(x):  # WRONG
+        return 2 * x
+
+    v[i] = twice(v[i])
+
+
 IN_WORKUNITS = {
+    a_format_of_another_type: "'%d' shows an integer, not float64: use %f, or int(...)",
+    a_format_of_an_integer: "'%5.2f' shows a float, not int32: use %d",
+    a_format_of_a_text: "'%s' shows no number",
+    a_format_of_too_many: "the text shows 2 value(s), and 1 are given",
+    a_format_of_too_few: "the text shows 0 value(s), and 1 are given",
+    a_membership: "as in `a == b or a == c`",
+    a_walrus: "assign in a statement of its own",
+    a_raise: "store what is wrong in a view, and look at it after",
+    a_lambda: "write one outside, with @pk.function",
+    a_view_that_is_called: "'v' is a view: index it, as in v[i]",
+    a_numpy_array: "an array of the iteration is `name: List[float]",
+    a_view_made_inside: "make it outside, and pass it as a keyword argument",
+    a_random_number: "use pk.rand(float), with a parameter `pool: pk.RandomPool`",
+    a_text_as_infinity: "use math.inf",
+    a_type_that_is_asked_for: "types are known before the call runs",
+    a_method_of_numbers: "use int(...), pk.double(...)",
+    a_slice_that_is_set: "write `s = v[:]` first, and index that in a loop",
+    a_loop_over_pairs: "a loop has one variable, as in `for j in range",
+    a_match: "match is not supported in a workunit: use if and elif",
+    a_function_inside: "one that is only called stands outside, with @pk.function",
     a_default_of_a_function: "default arguments are not supported, pass 'factor' (2.0), too",
     a_keyword_of_a_function: "times takes its arguments by position: pass 'factor' so",
     a_local_without_a_type: "write `x: float = ...`",
