@@ -17,12 +17,18 @@ _VALUES = frozenset(
     os.path.join(_PACKAGE, *place.split("/"))
     for place in (
         "trace/future.py",
+        "trace/memory.py",
         "frontends/embedded/views.py",
         "frontends/embedded/view_memory.py",
         "frontends/embedded/indexing.py",
     )
 )
-_OF_VALUES = (IndexError, TypeError, ValueError, OverflowError, ZeroDivisionError)
+_OF_VALUES = (
+    IndexError, TypeError, ValueError, OverflowError, ZeroDivisionError, MemoryError
+)  # fmt: skip
+_OF_ARRAYS = re.compile(
+    r"(operand|operator|supported|bad).*'(View|Subview)'|^'(View|Subview)' object has no attribute "
+)
 _FUTURE = re.compile(r"\bFuture\b")
 _OURS = (_PACKAGE, "<launch of ")  # the latter: see `engine.marshal`
 
@@ -54,7 +60,12 @@ def in_a_value(error: BaseException, traceback: TracebackType | None) -> bool:
 
 
 def advice(error: BaseException, traceback: TracebackType | None) -> str:
-    """What to do about a library that takes no Future for a number; empty for other errors."""
+    """What to do where a Future is no number, or a View no array; empty for other errors."""
+    if isinstance(error, (TypeError, AttributeError)) and _OF_ARRAYS.search(str(error)):
+        return (
+            "A View computes in workunits, or by functions of whole Views such as pk.add(v, w) and "
+            "pk.sum(v); v.data is the NumPy array of its memory."
+        )
     if not isinstance(error, TypeError):
         return ""
     while traceback is not None and traceback.tb_next is not None:

@@ -163,11 +163,21 @@ def test_the_advice_follows_the_error(tmp_path: Path):
     assert "give it float(total) or int(total)" in text.splitlines()[-1]
 
 
+@pytest.mark.parametrize(
+    "use", ["v + v", "-v", "v < 1", "v.sum()", "m.T", "v += 1", "m[:, 1:] - 1", "v @ v", "abs(v)"]
+)
+def test_views_are_no_arrays(use: str):
+    error, traceback = raised(VIEWS, use)
+    assert "v.data is the NumPy array" in advice(error, traceback)
+
+
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason="fractions take what has a ratio")
 def test_an_error_that_does_not_name_the_future():
     assert advice(*raised(SUM, "fractions.Fraction(total)"))
 
 
-@pytest.mark.parametrize("use", ["len(1.5)", "1 + 'a'", "json.dumps({1})", "1 // 0", "v[0]"])
+@pytest.mark.parametrize(
+    "use", ["len(1.5)", "1 + 'a'", "json.dumps({1})", "1 // 0", "v[0]", "v.data", "v + 1"]
+)
 def test_other_errors_have_no_advice(use: str):
     assert not advice(*raised("import json\nv = []", use))

@@ -17,6 +17,7 @@ from pyfuser.lower.records import is_classtype
 from pyfuser.lower.source import FunctionSource, source_of, unwrap
 from pyfuser.lower.types import BoundType, RandomPoolType, ScalarType, ViewType
 
+_INDICES = ("j", "k")
 _POLICY_EXTRA = {"for": 0, "reduce": 1, "scan": 2}
 
 
@@ -80,7 +81,7 @@ class Signature:
                 raise self._misfit(None, self._unknown(name, pattern, rank))
         missing = [name for name in names if name not in types]
         if missing:
-            hint = self._hint_of_missing(missing, pattern)
+            hint = self._hint_of_missing(missing, pattern, rank)
             raise self._misfit(missing[0], f"missing argument(s) {_listed(missing)}{hint}")
         known = dict(outer) | {name: self.annotations.get(name) for name in names}
         real = real_type(types, known)
@@ -103,12 +104,14 @@ class Signature:
             f"parameters of its workunits are {_described(pattern, rank)}"
         )
 
-    def _hint_of_missing(self, missing: Sequence[str], pattern: str) -> str:
+    def _hint_of_missing(self, missing: Sequence[str], pattern: str, rank: int) -> str:
         name = missing[0]
         annotation = self.annotations.get(name)
         is_accumulator = annotation is not None and annotation.kind == "accumulator"
         if pattern == "for" and (is_accumulator or name.startswith("acc")):
             return "; a workunit with an accumulator is for parallel_reduce or parallel_scan"
+        if pattern == "for" and name in _INDICES and name == self.argument_names("for", rank)[0]:
+            return "; several indices are those of a pk.MDRangePolicy([0, 0], [n, m])"
         defaults = [f"{n}={self.defaults[n]}" for n in missing if n in self.defaults]
         if defaults:
             return f"; default arguments are not supported: pass {', '.join(defaults)}"

@@ -7,6 +7,7 @@ code is kept with the workunit, by pattern, rank and the types of the arguments.
 from __future__ import annotations
 
 import _thread
+import reprlib
 import sys
 import warnings
 from collections.abc import Callable
@@ -257,8 +258,10 @@ def _space(policy: Any) -> tuple[Space, int]:
         key = integer(policy, "the number of indices")
         begin, end, execution = (0,), (key,), resolve_space(ExecutionSpace.Default)
     else:
-        order = "; the policy comes before the workunit" if callable(policy) else ""
-        raise ArgumentError(f"{policy!r} is not an execution policy or a number of indices{order}")
+        raise ArgumentError(
+            f"{reprlib.repr(policy)} is not an execution policy or a number of indices"
+            f"{_instead(policy)}"
+        )
     head = len(begin)
     if max(*begin, *end) >= INT32_LIMIT or min(*begin, *end) < -INT32_LIMIT:
         head |= WIDE
@@ -278,6 +281,17 @@ def _space(policy: Any) -> tuple[Space, int]:
         _SPACES.clear()
     _SPACES[key] = found
     return found
+
+
+def _instead(policy: Any) -> str:
+    """The end of a message about what was given as a policy."""
+    if isinstance(policy, (ViewType, np.ndarray)):
+        return "; give the number, as in v.extent(0) or a.shape[0]"
+    if isinstance(policy, range) and policy.step == 1:
+        return f"; use pk.RangePolicy({policy.start}, {policy.stop})"
+    if isinstance(policy, (tuple, list)) and len(policy) > 1:
+        return f"; use pk.MDRangePolicy({[0] * len(policy)}, {list(policy)})"
+    return "; the policy comes before the workunit" if callable(policy) else ""
 
 
 def _unpack(pattern: str, args: tuple[Any, ...]) -> tuple[str | None, Any, Any, Any]:
@@ -313,7 +327,8 @@ def _not_a_workunit(workunit: Any) -> PyFuserError:
     if callable(workunit):
         name = getattr(workunit, "__name__", repr(workunit))
         return ArgumentError(f"{name} is not a workunit; decorate the function with @pk.workunit")
-    return ArgumentError(f"{workunit!r} is not a valid workunit")
+    called = "; give the function itself, without calling it" if workunit is None else ""
+    return ArgumentError(f"{workunit!r} is not a valid workunit{called}")
 
 
 def _at(frame: FrameType, error: ArgumentError) -> ArgumentError:

@@ -124,7 +124,8 @@ def resolve_space(space: Any) -> ExecutionSpace:
     if isinstance(space, ExecutionSpaceInstance):
         space = space.space
     if not isinstance(space, ExecutionSpace):
-        raise ArgumentError(f"{space!r} is not an execution space, such as pk.OpenMP")
+        steps = "; a range has no step" if isinstance(space, int) else ""
+        raise ArgumentError(f"{space!r} is not an execution space, such as pk.OpenMP{steps}")
     resolved = Defaults.space if space is ExecutionSpace.Default else space
     if resolved in GPU_SPACES:
         if resolved not in _IN_USE:

@@ -431,6 +431,11 @@ def of_integers(i: int, v: pk.View1D[int]):
 
 
 @pk.workunit
+def in_two(i, j, v):
+    v[i][j] = 1.0
+
+
+@pk.workunit
 def with_default(i, v, a=2.0, *, b: pk.double = 3.0):
     v[i] = a * b
 
@@ -465,6 +470,12 @@ CALLS = {
     "'a' is of type builtins.str": lambda v: pk.parallel_for(N, scaled, v=v, a="x"),
     "make it an array: np.array": lambda v: pk.parallel_for(N, store, v=[1.0, 2.0]),
     "convert it with astype": lambda v: pk.parallel_for(1, store, v=np.zeros(3, np.float16)),
+    "use pk.RangePolicy(2, 5)": lambda v: pk.parallel_for(range(2, 5), store, v=v),
+    "use pk.MDRangePolicy([0, 0], [2, 3])": lambda v: pk.parallel_for((2, 3), store, v=v),
+    "give the number, as in v.extent(0)": lambda v: pk.parallel_for(v, store, v=v),
+    "without calling it": lambda v: pk.parallel_for(N, store(0, v), v=v),
+    "a range has no step": lambda v: pk.parallel_for(pk.RangePolicy(0, N, 2), store, v=v),
+    "several indices are those of a pk.MDRangePolicy": lambda v: pk.parallel_for(N, in_two, v=v),
     "2.5 is not an execution policy": lambda v: pk.parallel_for(2.5, store, v=v),
     "end must be an integer, not 2.5": (
         lambda v: pk.parallel_for(pk.RangePolicy(0, 2.5), store, v=v)
