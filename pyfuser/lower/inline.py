@@ -82,7 +82,9 @@ def _result(
     if returns is None:
         if any(isinstance(n, ast.Return) and n.value for n in ast.walk(definition)):
             raise ctx.error(
-                node, f"{function.__name__} needs a return annotation to be called in a workunit"
+                node,
+                f"{function.__name__} needs a return annotation to be called in a workunit, as in "
+                f"`def {function.__name__}(...) -> float:`",
             )
         return None
     if isinstance(returns, ast.Constant) and returns.value is None:

@@ -43,6 +43,9 @@ _COMPLEX128 = scalar_code(DType.COMPLEX128)
 _GPUS = frozenset({2, 10})  # DLPack's numbers for CUDA's and ROCm's devices
 _VIEWS = frozenset({View, Subview, Row})
 
+_ARRAY = "; make it an array: np.array(...)"
+_HINTS: dict[type, str] = {list: _ARRAY, tuple: _ARRAY, str: "; give a number for each choice"}
+
 Coded = tuple[int, Any]
 
 
@@ -123,10 +126,9 @@ def _unusual(name: str, value: Any) -> Coded:
         return _COMPLEX128, complex(value)
     elif isinstance(value, (int, float)):  # a subclass, such as an IntEnum member
         return classify(name, int(value) if isinstance(value, int) else float(value))
-    hint = "; make it an array: np.array(...)" if isinstance(value, (list, tuple)) else ""
     raise ArgumentError(
         f"argument {name!r} is {_described(value)}: a kernel takes Views, NumPy arrays and numbers"
-        f"{hint}"
+        f"{_HINTS.get(type(value), '')}"
     )
 
 

@@ -6,17 +6,19 @@ change of the member does not reach calls that were recorded before.
 
 from __future__ import annotations
 
+import ast
 import weakref
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
 
-from pyfuser.errors import ArgumentError, PyFuserError
+from pyfuser.errors import ArgumentError, PyFuserError, close, quoted
 from pyfuser.frontends.embedded.decorators import WorkunitState
 from pyfuser.frontends.embedded.views import ViewType
 from pyfuser.lower.lambdas import as_workunit
 from pyfuser.lower.records import members
+from pyfuser.lower.source import source_of
 from pyfuser.trace.future import Future
 
 #: What a lambda's closure may hold that becomes an argument.
@@ -64,10 +66,12 @@ def _method(method: MethodType) -> Bound | None:
     known: MethodState | None = state.methods.get(cls)
     if known is None:
         known = state.methods[cls] = MethodState(state, cls)
-    return known, _values(owner, known.members)
+    return known, _values(state.function, owner, known.members)
 
 
-def _values(owner: Any, wanted: tuple[tuple[str, str], ...]) -> dict[str, Any]:
+def _values(
+    workunit: FunctionType, owner: Any, wanted: tuple[tuple[str, str], ...]
+) -> dict[str, Any]:
     values = {}
     for name, attribute in wanted:
         try:
@@ -75,9 +79,19 @@ def _values(owner: Any, wanted: tuple[tuple[str, str], ...]) -> dict[str, Any]:
         except AttributeError:
             raise ArgumentError(
                 f"the workunit uses {name}, but this {type(owner).__name__} has no member "
-                f"{attribute!r}"
+                f"{attribute!r}{close(attribute, dir(owner))}{_use_of(workunit, name)}"
             ) from None
     return values
+
+
+def _use_of(workunit: FunctionType, name: str) -> str:
+    """The first place that uses a member, to end a message."""
+    source = source_of(workunit)
+    for node in ast.walk(source.node):
+        if isinstance(node, ast.Attribute) and ast.unparse(node) == name:
+            place = source.location(node)
+            return f"\n  it is used at {place}{quoted(place)}"
+    return ""
 
 
 # --------------------------------------------------------------------------- lambdas
@@ -99,7 +113,7 @@ def _lambda(pattern: str, function: FunctionType, view: Any) -> Bound:
             values[name] = value
         elif not isinstance(value, (FunctionType, type)) and hasattr(value, "__dict__"):
             objects[name] = type(value)
-            values |= _values(value, _named(name, members(workunit, name, type(value))))
+            values |= _values(workunit, value, _named(name, members(workunit, name, type(value))))
     if view is not None:
         values[target] = view
     kept = _lambda_bindings(function.__code__)

@@ -167,8 +167,13 @@ def test_members_are_read_only(line):
 
 
 def test_a_member_that_is_missing(line):
-    with pytest.raises(ArgumentError, match=r"uses self.absent, but this Line has no member"):
+    message = r"uses self.absent, but this Line has no member 'absent'"
+    with pytest.raises(ArgumentError, match=message) as caught:
         pk.parallel_for(N, line.lacks_a_member)
+    _, place, source, caret = str(caught.value).splitlines()
+    first = Line.lacks_a_member.__code__.co_firstlineno
+    assert place == f"  it is used at {__file__}:{first + 2}"
+    assert source[caret.index("^") :].startswith("self.absent")
 
 
 def test_a_member_that_no_kernel_takes(line):

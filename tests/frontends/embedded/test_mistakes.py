@@ -372,7 +372,7 @@ IN_WORKUNITS = {
     a_try: "try is not supported",
     a_with: "with is not supported",
     an_import: "other than at the top of the file",
-    a_python_function: "increment needs a return annotation",
+    a_python_function: "as in `def increment(...) -> float:`",
     a_list_from_outside: "pass it as a keyword argument of the call",
     an_object_from_outside: "pass 'scale' as a keyword argument of the call",
     the_shape: "use v.extent(axis)",
@@ -467,6 +467,7 @@ CALLS = {
     "a 1-D view of int32 but is a 1-D view of float64": (
         lambda v: pk.parallel_for(N, of_integers, v=v)
     ),
+    "give a number for each choice": lambda v: pk.parallel_for(N, scaled, v=v, a="x"),
     "'a' is of type builtins.str": lambda v: pk.parallel_for(N, scaled, v=v, a="x"),
     "make it an array: np.array": lambda v: pk.parallel_for(N, store, v=[1.0, 2.0]),
     "convert it with astype": lambda v: pk.parallel_for(1, store, v=np.zeros(3, np.float16)),
