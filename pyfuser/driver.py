@@ -32,6 +32,7 @@ from pyfuser.launches import (
     Draft,
     Launch,
     LaunchKey,
+    divided,
     forgettable,
     give_results,
     launch_of,
@@ -249,9 +250,10 @@ def _execute(program: Program, calls: Sequence[Call], tracer: Tracer) -> None:
             before = now
             COUNTERS.launches += 1
     except DivisionError as error:
-        tracer.settle()
-        failed = program.launches[len(ran) - 1]
-        tracer.give_up(error, max(calls[n].position for n in failed.calls))
+        if divided(ran):  # else one of its arguments is what such a launch should have computed
+            tracer.settle()
+            failed = program.launches[len(ran) - 1]
+            tracer.give_up(error, max(calls[n].position for n in failed.calls))
         raise
     finally:
         tracer.settle()

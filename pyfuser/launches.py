@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
+from pyfuser.codegen.cpp import DIVIDED
 from pyfuser.engine.bounds import place_division
 from pyfuser.engine.engine import Launchable
 from pyfuser.engine.marshal import Number
@@ -203,15 +204,20 @@ def run_launch(launch: Launch, calls: Sequence[Call], ran: list[Any]) -> None:
         values = launch.launchable.run(launch.space, arguments, ran)
         if USE.devices and not launch.launchable.on_device:
             changed_on_host(*(a.buffer for a in arguments if type(a) is Region))
-    except DivisionError as error:
-        place_division(error, [calls[n] for n in launch.calls])
-        for future in results_of(launch, calls):
-            future.fail(error)
-        raise _located(error, launch, calls) from None
     except (PyFuserError, MemoryError, OverflowError) as error:
+        if divided(ran):
+            assert isinstance(error, DivisionError)
+            place_division(error, [calls[n] for n in launch.calls])
+            for future in results_of(launch, calls):
+                future.fail(error)
         raise _located(error, launch, calls) from None
     if launch.results:
         give_results(results_of(launch, calls), values)
+
+
+def divided(ran: Sequence[Any]) -> bool:
+    """Whether the latest launch (see `make_run`) ran and divided an integer by 0."""
+    return bool(ran) and ran[-1][0] == DIVIDED
 
 
 def run_together(

@@ -95,6 +95,11 @@ def added_quotients(i, acc, y, x, d):
 
 
 @pk.workunit
+def added_real_quotients(i, acc: pk.Acc[pk.double], y, x, d):
+    acc += x[i] // d[i]
+
+
+@pk.workunit
 def prefix(i, acc, last, y, x, d):
     acc += x[i] // d[i]
     if last:
@@ -231,6 +236,23 @@ def test_a_zero_ends_the_trace() -> None:
             float(future)
     pyfuser.sync()
     assert set(before) == {2.0} and set(after) == {1.0}
+
+
+def test_a_result_that_a_zero_left_out_is_no_argument() -> None:
+    y, x, d = numbers()
+    d[5] = 0
+    z = np.ones(N)
+    with pytest.raises(DivisionError), pyfuser.fusing():
+        total = pk.parallel_reduce(N, added_real_quotients, y=y, x=x, d=d)
+    for _ in range(2):
+        with (
+            pytest.raises(DivisionError, match=f":{_line(added_real_quotients)}: "),
+            pyfuser.fusing(),
+        ):
+            pk.parallel_for(N, scaled, y=z, factor=total)
+    assert len(pyfuser.pending()) == 2, "as with any result that will never be"
+    pyfuser.discard()
+    assert set(z) == {1.0}
 
 
 def _line(workunit: Any) -> int:
