@@ -5,7 +5,9 @@ Python's and C++'s arithmetic agree on everything generated here:
 * "double" programs have float64 arrays and any arithmetic;
 * "mixed" programs have float32, integer, bool and complex arrays too, and all values are small
   dyadic numbers, so every operation is exact in every type;
-* integers are never negative, and sums that different iterations add to are of integers.
+* integers are never negative, and sums that different iterations add to are of integers;
+* programs with unsigned integers, or ones of 8 and 16 bits, have an oracle that computes by C++'s
+  rules: what these hold is of any size and sign, and wraps.
 
 Whether two iterations collide is not decided here: the harness finds races by running, and drops
 the program. Generation only makes them rare.
@@ -20,6 +22,7 @@ from dataclasses import replace
 from tests.fuzz.boundary import BoundaryMaker
 from tests.fuzz.chains import ChainMaker
 from tests.fuzz.columns import ColumnMaker
+from tests.fuzz.cxx import WORDS
 from tests.fuzz.host import random_host, random_resize
 from tests.fuzz.loops import LoopMaker
 from tests.fuzz.pipelines import PipelineMaker
@@ -31,20 +34,23 @@ from tests.fuzz.rows import RowMaker
 from tests.fuzz.statements import CallMaker
 from tests.fuzz.sums import SumMaker
 from tests.fuzz.tables import TableMaker
+from tests.fuzz.words import WordMaker
 
 _LONG = 0.06  # of all programs have enough iterations for several vectors, and blocks
+_WORDS = 4  # of the mixed programs, one in so many times eleven has words among its arrays
 _MIXED = ("float64", "float32", "float32", "int32", "int64", "bool", "complex64", "complex128")
+_MIXED_WORDS = (*_MIXED, *WORDS, *WORDS)
 
 
 def random_program(seed: int, focus: str | None = None) -> Program:
     """The program of a seed: always the same one. focus: calls of that maker only (of FOCUSES)."""
-    maker = _ProgramMaker(random.Random(seed))
+    maker = _ProgramMaker(random.Random(seed), seed // 11 % _WORDS == 0)
     return maker.program(seed) if focus is None else maker.focused(seed, focus)
 
 
 class _ProgramMaker:
-    def __init__(self, rng: random.Random) -> None:
-        self.rng = rng
+    def __init__(self, rng: random.Random, words: bool) -> None:
+        self.rng, self.words = rng, words
         self.mixed = rng.random() < 0.35
         self.rank = 2 if rng.random() < 0.25 else 1
         self.size = rng.randint(7, 10) if self.rank == 1 else rng.randint(3, 5)
@@ -93,7 +99,9 @@ class _ProgramMaker:
 
     def base(self, name: str) -> Base:
         rng = self.rng
-        dtype = rng.choice(_MIXED) if self.mixed else "float64"
+        dtype = "float64"
+        if self.mixed:
+            dtype = rng.choice(_MIXED_WORDS if self.words else _MIXED)
         extent = self.size + (self.spare if rng.random() < 0.7 else rng.randint(0, 8))
         shape = (extent,) * self.rank
         if self.rank == 1 and rng.random() < 0.3:
@@ -103,7 +111,7 @@ class _ProgramMaker:
     # ----------------------------------------------------------------- steps
 
     def add(self, call: Step) -> None:
-        if isinstance(call, Call) and call.pattern != "for":
+        if isinstance(call, Call) and call.accumulator in ("int", "pk.double"):
             self.results[len(self.steps)] = "int" if call.accumulator == "int" else "float"
         self.steps.append(call)
 
@@ -197,6 +205,7 @@ _Maker = (
     | ColumnMaker
     | ProducerMaker
     | ReadsMaker
+    | WordMaker
 )
 _MAKERS: dict[str, Callable[[_ProgramMaker], _Maker]] = {
     "rows": lambda program: RowMaker(program.rng, program.size),
@@ -208,6 +217,7 @@ _MAKERS: dict[str, Callable[[_ProgramMaker], _Maker]] = {
     "boundary": lambda program: BoundaryMaker(program.rng),
     "recompute": lambda program: ProducerMaker(program.rng, program.size),
     "reads": lambda program: ReadsMaker(program.rng, len(program.steps)),
+    "words": lambda program: WordMaker(program.rng),
 }
 _SHARES = (
     ("sums", 0.25),
@@ -217,6 +227,7 @@ _SHARES = (
     ("boundary", 0.1),
     ("recompute", 0.15),
     ("reads", 0.1),
+    ("words", 0.15),
 )
 """Of all programs, those that have steps of a kind."""
 

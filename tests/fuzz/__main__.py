@@ -15,7 +15,8 @@ from itertools import takewhile, zip_longest
 from pathlib import Path
 from typing import Any
 
-from tests.fuzz.features import NAMES, features
+from tests.fuzz import cxx
+from tests.fuzz.features import NAMES, STORE_THAT_WRAPS, features
 from tests.fuzz.harness import Outcome
 from tests.fuzz.minimise import minimised, write_script
 from tests.fuzz.oracle import Rejected
@@ -75,8 +76,10 @@ def campaign(
     for seed in seeds:
         program = make(seed)
         totals.programs += 1
+        wrapped = cxx.STORES["wrapped"]
         try:
             totals.add(program, check(program))
+            totals.features[STORE_THAT_WRAPS] += cxx.STORES["wrapped"] > wrapped
         except Rejected:
             totals.rejected += 1
         except Exception as error:  # whatever it is, it is the finding

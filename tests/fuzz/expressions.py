@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tests.fuzz.cells import Cells
+from tests.fuzz.cxx import WORDS
 from tests.fuzz.program import Base, Expr
 
 INT_MODULUS = 8  # integer arrays hold 0 .. 7, so that each can index any view
@@ -15,6 +16,7 @@ _FLOATS = ("0.5", "1.0", "2.0", "3.0", "0.25", "-1.5", "-1.0")
 
 
 _KINDS = {"f": "float", "i": "int", "b": "bool", "c": "complex"}
+_WORD_LEAVES = ("({} & 7)", "({} & 7)", "({} % 8 & 7)", "({} >> 3 & 7)")
 
 
 @dataclass
@@ -34,8 +36,9 @@ class View:
 
     @property
     def kind(self) -> str:
-        """float, int, bool or complex."""
-        return _KINDS[self.base.dtype[0]]
+        """float, int, bool, complex, or word: an integer of any size and sign."""
+        dtype = self.base.dtype
+        return "word" if dtype in WORDS else _KINDS[dtype[0]]
 
 
 @dataclass
@@ -170,8 +173,9 @@ class ExpressionMaker:
             return f"({name} + i) % {extent}"
         for view in self.views:
             plain = len(view.shape) == 1 and scope.high < view.shape[0]
-            if view.kind == "int" and plain and self.admitted(view, "[i]", scope, False):
-                return f"{view.name}[i]"
+            whole_view = view.kind in ("int", "word")
+            if whole_view and plain and self.admitted(view, "[i]", scope, False):
+                return f"{view.name}[i]" if view.kind == "int" else f"({view.name}[i] & 7)"
         return None
 
     def scalar(self, value: float) -> str:
@@ -262,7 +266,8 @@ class ExpressionMaker:
         if kind < 0.7 and scope.floats:
             return (rng.choice(scope.floats),)
         if kind < 0.75:
-            return (rng.choice((*"i", *scope.ints)),)
+            word = self.word(scope, "({} % 64)")
+            return (word or rng.choice((*"i", *scope.ints)),)
         if kind < 0.8 and self.results and not self.mixed:
             name = f"r{len(self.scalars)}"
             self.scalars[name] = f"result[{rng.choice(list(self.results))}]"
@@ -276,6 +281,7 @@ class ExpressionMaker:
         rng = self.rng
         if depth == 0 or rng.random() < 0.3:
             text = self.read(scope, "int") if rng.random() < 0.5 else None
+            text = text or self.word(scope, *_WORD_LEAVES)
             return (text or rng.choice(("i", str(rng.randint(0, 5)), *scope.ints)),)
         a = self.integer(scope, depth - 1)
         kind = rng.random()
@@ -284,6 +290,20 @@ class ExpressionMaker:
         if kind < 0.6:
             return (f"({{}} * {rng.randint(2, 4)})", a)
         return (rng.choice(("({} // 2)", "({} // 3)", "({} % 3)", "({} % 5)")), a)
+
+    def word(self, scope: Scope, *forms: str) -> str | None:
+        """One of the forms of an integer of any size, where there is one to read."""
+        text = self.read(scope, "word")
+        return self.rng.choice(forms).format(text) if text else None
+
+    def wrapping(self, scope: Scope) -> Expr:
+        """An integer of any size and sign, which a store makes fit."""
+        rng = self.rng
+        text = self.read(scope, "word") if rng.random() < 0.6 else None
+        value: Expr = (text,) if text else self.integer(scope, 1)
+        form = rng.choice(("({} * {})", "({} - {})", "({} + {})", "({} ^ {})", "(({}) | (-{}))"))
+        value = (form, value, (rng.choice(("1", "3", "100", "200", "300", "70000")),))
+        return ("({} - {})", value, self.integer(scope, 1)) if rng.random() < 0.3 else value
 
     def complex(self, scope: Scope) -> Expr:
         """Sums of complex numbers: exact, and the same in every order of rounding."""
@@ -302,6 +322,10 @@ class ExpressionMaker:
             return (flag,)
         if kind < 0.35:
             return (f"i {rng.choice(('<', '>=', '==', '!='))} {rng.randint(0, self.end[0])}",)
+        word = self.word(scope, "{}") if kind < 0.5 else None
+        if word:
+            comparison = rng.choice(("<", ">=", "==", "!="))
+            return (f"{word} {comparison} {{}}", self.wrapping(scope))
         if kind < 0.5:
             return (f"i % {rng.randint(2, 3)} == 0",)
         if kind < 0.75:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from tests.fuzz.cxx import WORDS
 from tests.fuzz.program import Call, Host, Program
 
 #: In the source of the workunits.
@@ -17,6 +18,7 @@ _IN_SOURCE = {
     "2 * i + 1": r"\[[^\]]*2 \* i",
     "(3 * i) % n": r"\[[^\]]*\(3 \* i\)",
     "x[idx[i]]": r"\[[^\]]*[xyzwv]\[",
+    "x[idx[i] & 7]": r"\[\(+[xyzwv]\[[^\]]*\] [&%]",
     "x[j, i]": r"\[j(, |\]\[)i",
     "result as index": r"\[[^\]]*\(r\d",
     "result as loop bound": r"range\(r\d",
@@ -29,6 +31,9 @@ _IN_SOURCE = {
     "else": r"else:",
     "atomic": r"atomic_add",
     "update (+=)": r"\] [-+*]= ",
+    "update of integers (^=, >>=)": r"\] ([&|^%]|<<|>>)= ",
+    "conversion to a word": r"pk\.u?int\d+\(",
+    "local of a word's type": r"(t|total): pk\.u?int",
 }
 #: In the texts of view arguments.
 _IN_VIEWS = {
@@ -52,7 +57,8 @@ _IN_HOST = {
     "host reads a pending result": r"read\(result",
     "resize": r"resize",
 }
-_DTYPES = ("float32", "int32", "int64", "bool", "complex64", "complex128")
+_DTYPES = ("float32", "int32", "int64", "bool", "complex64", "complex128", *WORDS)
+STORE_THAT_WRAPS = "store of a number that wraps"
 #: What the plans of programs have.
 PLANNED = (
     "fused loop", "sweep", "sweep of 3 or more", "sweep with lags", "rolling view", "cut group",
@@ -73,6 +79,8 @@ NAMES = (
     "no iteration", "one iteration", "shifted range", "result as scalar", "result as range end",
     "temporary", "one view, two names", "same workunit again", "bases exchanged",
     "nested fusing block", "nested unfused block", "stencil chain", "stencil chain of 3 or more",
+    "sum in a word's type", "scan in a word's type", "scalar of a word's type", "word temporary",
+    "atomic on a word", STORE_THAT_WRAPS,
     *PLANNED,
 )  # fmt: skip
 
@@ -90,8 +98,18 @@ def features(program: Program) -> set[str]:
     found |= {base.dtype for base in program.bases[:-1]} & set(_DTYPES)
     if any(base.temporary for base in program.bases):
         found.add("temporary")
+    words = {base.name for base in program.bases if base.dtype in WORDS}
+    if any(base.temporary for base in program.bases if base.name in words):
+        found.add("word temporary")
     for call in program.calls:
         found.update(_of_call(call))
+        if re.search(r"int\d", call.accumulator):
+            found.add(f"{'sum' if call.pattern == 'reduce' else 'scan'} in a word's type")
+        if any(text.startswith("np.") for _, text in call.scalars):
+            found.add("scalar of a word's type")
+        targets = re.findall(r"atomic_\w+\((\w)", call.source(""))
+        if any(dict(call.views)[name][0] in words for name in targets):
+            found.add("atomic on a word")
     found.update(_of_sequence(program))
     return found
 

@@ -11,7 +11,9 @@ def random_host(rng: random.Random, bases: tuple[Base, ...], results: dict[int, 
     """A statement on one of the bases, or a read of a result."""
     base = rng.choice(bases)
     name, extent = base.name, base.shape[0]
-    value = rng.choice(("0", "1") if base.dtype in ("bool", "int32", "int64") else ("0.5", "-1.0"))
+    value = rng.choice(
+        ("0", "1") if base.dtype == "bool" or "int" in base.dtype else ("0.5", "-1.0")
+    )
     if results and rng.random() < 0.3:
         return Host(f"read(result[{rng.choice(list(results))}])")
     element = ", ".join(str(rng.randrange(length)) for length in base.shape)

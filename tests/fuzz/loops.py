@@ -20,7 +20,8 @@ class LoopMaker:
         self.rng = rng
         self.rows, self.columns = rng.randint(2, 4), rng.choice((5, 23, 24, 40, 64, 65, 130))
         shape = (self.rows, self.columns)
-        self.bases = tuple(Base(name, shape, "float64", rng.random() < 0.4) for name in _CELLS)
+        dtype = rng.choice(("float64", "float64", "float32"))
+        self.bases = tuple(Base(name, shape, dtype, rng.random() < 0.4) for name in _CELLS)
 
     def calls(self) -> list[Call]:
         rng = self.rng

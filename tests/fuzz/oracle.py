@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from tests.fuzz import cxx
 from tests.fuzz.program import Base, Call, Host, Program
+from tests.fuzz.typed import typed
 
 Array = np.ndarray[Any, Any]
 #: The base arrays, and by step: a reduction's result, a tuple of what the host read, or None.
@@ -62,6 +64,9 @@ _PK = SimpleNamespace(
 )
 
 
+_CXX_PK = cxx.pk(_PK)
+
+
 def functions(program: Program, pk: object = _PK) -> list[Callable[..., Any]]:
     """The workunit of each call over a `pk`; the lowering finds their source in `linecache`."""
     text = "from __future__ import annotations\n" + program.source().replace(
@@ -79,8 +84,23 @@ def _compiled(text: str, name: str) -> CodeType:
     return compile(text, name, "exec", dont_inherit=True)
 
 
+def has_words(program: Program) -> bool:
+    """Whether the program's integers are those of `cxx`: it has unsigned or narrow elements."""
+    return any(base.dtype in cxx.WORDS for base in program.bases)
+
+
+def _typed_functions(program: Program) -> list[Callable[..., Any]]:
+    """The workunit of each call, computing with the integers of `cxx`."""
+    text = "from __future__ import annotations\n" + program.source()
+    namespace: dict[str, Any] = {**cxx.NAMES, "pk": _CXX_PK}
+    exec(_compiled(typed(text).replace("import pykokkos as pk\n", ""), "<typed>"), namespace)
+    return [namespace[f"work{n}"] for n in program.units]
+
+
 def arrays(program: Program) -> dict[str, Array]:
     """The base arrays before the program: quarters in [-4, 4], integers below 8, or bools.
+
+    Words (see `cxx`) are any of their type.
 
     Temporaries are zero, as a new View is. In inexact programs floats are any in [-4, 4], and in
     some of these programs a few are infinite, no numbers, or too small to be normal.
@@ -100,12 +120,24 @@ def _initial(bases: tuple[Base, ...], seed: int, inexact: bool) -> tuple[Array, 
             values = _any_floats(rng, base.shape, 0.02 if seed % _SPECIAL == 0 else 0.0)
         elif base.dtype.startswith("float"):
             values = rng.integers(-16, 17, base.shape) / 4
+        elif base.dtype in cxx.WORDS:
+            values = _any_words(rng, base)
         elif base.dtype.startswith("complex"):
             values = rng.integers(-8, 9, base.shape) + 0.25j * rng.integers(-8, 9, base.shape)
         else:
             values = rng.integers(0, 2 if base.dtype == "bool" else 8, base.shape)
         result.append(values.astype(base.dtype))
     return tuple(result)
+
+
+def _any_words(rng: np.random.Generator, base: Base) -> Array:
+    """Numbers below 16, any of the type, and its least and greatest ones."""
+    limits = np.iinfo(base.dtype)
+    wide = rng.integers(limits.min, limits.max, base.shape, base.dtype, endpoint=True)
+    ends = rng.choice(np.array([limits.min, limits.max], base.dtype), base.shape)
+    kind = rng.random(base.shape)
+    small = rng.integers(0, 16, base.shape).astype(base.dtype)
+    return np.where(kind < 0.5, small, np.where(kind < 0.9, wide, ends))
 
 
 def _any_floats(rng: np.random.Generator, shape: tuple[int, ...], special: float) -> Array:
@@ -136,7 +168,7 @@ def part(text: str, memory: dict[str, Any]) -> Any:
 
 def scalar(text: str, results: list[Any]) -> Any:
     """A scalar argument: a literal, or an earlier call's result."""
-    return eval(_code(text, "eval"), {"result": results})
+    return eval(_code(text, "eval"), {"result": results, "np": np})
 
 
 def act(
@@ -172,7 +204,8 @@ def run(program: Program, order: int = 0) -> State:
     """
     memory = arrays(program)
     results: list[Any] = []
-    workunits = iter(functions(program))
+    words = has_words(program)
+    workunits = iter(_typed_functions(program) if words else functions(program))
     with np.errstate(all="ignore"):
         for step in program.steps:
             try:
@@ -182,7 +215,9 @@ def run(program: Program, order: int = 0) -> State:
                 arguments = {name: part(text, memory) for name, text in step.views}
                 arguments.update((name, scalar(text, results)) for name, text in step.scalars)
                 end = step.stop(results)
-                results.append(_call(step, end, next(workunits), arguments, order))
+                if words:
+                    arguments = {name: _typed(value) for name, value in arguments.items()}
+                results.append(_call(step, end, next(workunits), arguments, order, words))
             except (ArithmeticError, ValueError, IndexError) as error:
                 raise Rejected(f"{type(error).__name__}: {error}") from None
     for array in memory.values():
@@ -197,13 +232,22 @@ def _call(
     function: Callable[..., Any],
     arguments: dict[str, Any],
     order: int,
+    words: bool,
 ) -> Any:
-    accumulator = Accumulator()
+    kind = "int32" if call.accumulator == "int" else call.accumulator.removeprefix("pk.")
+    accumulator: Any = cxx.Sum(kind) if words else Accumulator()
     leading: tuple[Any, ...] = ()
     if call.pattern != "for":
         leading = (accumulator, True) if call.pattern == "scan" else (accumulator,)
     for point in points(call, end, order):
-        function(*point, *leading, **arguments)
+        function(*(map(_typed, point) if words else point), *leading, **arguments)
     if call.pattern == "for":
         return None
-    return int(accumulator.value) if call.accumulator == "int" else float(accumulator.value)
+    return int(accumulator) if "int" in kind else float(accumulator)
+
+
+def _typed(value: Any) -> Any:
+    """An argument of a call whose integers are those of `cxx`."""
+    if isinstance(value, np.ndarray):
+        return cxx.Elements(value) if value.dtype.kind in "biu" else value
+    return cxx.number(value)

@@ -142,6 +142,10 @@ class CallMaker(ExpressionMaker):
         view, element = target
         if view.kind == "int":
             return [Statement(f"{element} = {{}} % {INT_MODULUS}", (self.integer(scope, 2),))]
+        if view.kind == "word":
+            op = self.rng.choice(("=", "=", "=", "+=", "-=", "*=", "^=", "&=", ">>="))
+            value = ("({} & 3)", self.integer(scope, 1)) if op == ">>=" else self.wrapping(scope)
+            return [Statement(f"{element} {op} {{}}", (value,))]
         if view.kind == "bool":
             return [Statement(f"{element} = {{}}", (self.condition(scope),))]
         if view.kind == "complex":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,13 +13,16 @@ import pytest
 from pyfuser.codegen import cpp, cpp_scan
 from pyfuser.engine import compiler
 from pyfuser.engine.gpu import launchable, scalars
+from pyfuser.ir.dtypes import integral_promotion
+from pyfuser.ir.nodes import Assign, Cast
 from pyfuser.ir.visit import map_body
 from pyfuser.lower import lockstep, lower
 from pyfuser.lower.team import barrier_mark
 from pyfuser.plan import coarsening, hulls
 from pyfuser.plan.plan import SCAN_TILE, Group, Plan
 from pyfuser.settings import SETTINGS
-from tests.fuzz import choices, compiled, harness, inexact, on_device, teams
+from pyfuser.transform import scalars as scalars_pass
+from tests.fuzz import choices, compiled, cxx, harness, inexact, on_device, teams
 from tests.fuzz.__main__ import campaign, same_failure
 from tests.fuzz.minimise import minimised, write_script
 from tests.fuzz.program import Base, Call, Program, Statement
@@ -43,6 +47,59 @@ def test_fused_programs_compute_what_python_computes() -> None:
     assert totals.fused > totals.calls / 4
     assert totals.features["scan beside maps"] >= PROGRAMS / 100
     assert totals.features["flattened call beside MDRange"] > PROGRAMS / 100
+
+
+_words = partial(random_program, focus="words")
+
+
+def test_words_are_stored_modulo_their_size() -> None:
+    totals = campaign(range(60), harness.check_interpreted, _raise, _words)
+    assert totals.failed == 0 and totals.rejected < 6
+    assert totals.features["store of a number that wraps"] > 20
+    assert all(totals.features[kind] for kind in cxx.WORDS)
+
+
+@pytest.mark.skipif(shutil.which(SETTINGS.compiler) is None, reason="needs a C++ compiler")
+def test_compiled_words_are_stored_modulo_their_size() -> None:
+    totals = campaign(COMPILED, compiled.check_compiled, _raise, _words)
+    assert totals.failed == 0 and totals.features["store of a number that wraps"] > 2
+
+
+class _WithoutNarrowing(scalars_pass._CellRewriter):
+    """Passes on what is stored to words in the type in which it was computed: wrong."""
+
+    def _write(self, stmt: Any) -> Any:
+        found = super()._write(stmt)
+        first, *rest = found if isinstance(found, tuple) else (found,)
+        if not isinstance(first, Assign) or first.sym != self.local:
+            return found
+        value, wide = first.value, self.local.dtype
+        if isinstance(value, Cast) and value.operand.dtype is wide:
+            value = value.operand
+        return Assign(self.local, value if value.dtype is wide else Cast(value, wide)), *rest
+
+
+def test_a_stored_word_that_is_passed_on_without_its_conversion_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fresh = scalars_pass.fresh
+    wide = lambda name, dtype: fresh(name, integral_promotion(dtype))  # noqa: E731
+    failures: list[tuple[Program, Exception]] = []
+
+    def failing(seeds: range) -> int:
+        failures.clear()
+        return campaign(
+            seeds, harness.check_interpreted, lambda p, e: failures.append((p, e)), _words
+        ).failed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(scalars_pass, "fresh", wide)
+        patch.setattr(scalars_pass, "_CellRewriter", _WithoutNarrowing)
+        patch.setattr(harness, "verify", lambda _: None)  # it would refuse the types
+        seed = next(seed for seed in range(1000) if failing(range(seed, seed + 1)))
+        ((_, error),) = failures
+        assert isinstance(error, harness.Mismatch)
+    assert not failing(range(seed, seed + 1))
 
 
 @pytest.mark.skipif(shutil.which(SETTINGS.compiler) is None, reason="needs a C++ compiler")

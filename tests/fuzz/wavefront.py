@@ -249,8 +249,9 @@ def run_scan(loops: Sequence[Loop], tile: int, seed: int) -> None:
         chosen = rng.choice(ready)
         left.remove(chosen)
         start = scan.sums
-        for before in range(chosen):
-            start = [a + b for a, b in zip(start, totals[before], strict=True)]
+        with np.errstate(over="ignore"):  # unsigned sums wrap
+            for before in range(chosen):
+                start = [a + b for a, b in zip(start, totals[before], strict=True)]
         total = scan.walk(tiles[chosen], start, last_pass=True)
         for loop in loops[place + 1 :]:
             loop.run(tiles[chosen], {}, rng)
