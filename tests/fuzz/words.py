@@ -11,6 +11,7 @@ _NAMES = "SUVW"
 _KINDS = (*WORDS, "uint8", "uint8", "uint16", "int8", "int32", "int64", "bool", "float64")
 _LOCALS = ("int", "pk.int8", "pk.int16", "pk.int64", "pk.uint8", "pk.uint16", "pk.uint32",
            "pk.uint64", "bool", "float")  # fmt: skip
+_ADDS = ("+=", "+=", "-=", "^=")
 _CASTS = ("int", *(name for name in _LOCALS if name.startswith("pk.")), "pk.bool")
 _SUMS = ("int", "pk.double", *(name for name in _LOCALS if name.startswith("pk.")))
 _LITERALS = ("0", "1", "2", "3", "5", "7", "100", "127", "128", "200", "255", "256", "300",
@@ -139,26 +140,39 @@ class WordMaker:
         return self.call("for", body, sink, scope)
 
     def walk(self, sink: str, source: str, other: str) -> Call:
-        """A row's elements one after the other, added up in a local, or changed in place."""
+        """A row's or column's elements one after the other, added up in a local, or changed."""
         rng = self.rng
-        scope = _Scope(self, sink, (("y", source), ("z", other)), row=True)
+        line = rng.choice(("row", "row", "column"))
+        scope = _Scope(self, sink, (("y", source), ("z", other)), line)
+        scope.scalars["s9"] = str(self.shape[line == "row"])
         if rng.random() < 0.4:
             body = [Statement("for j in range(s9):", (), ((self.store(scope, scope.value(2)),),))]
-        else:
-            kind = rng.choice(_LOCALS[:-2])
-            add = Statement(f"total {rng.choice(('+=', '-=', '^='))} {{}}", (scope.value(2),))
-            body = [
-                Statement(f"total: {kind} = {rng.choice(('0', '1'))}"),
-                Statement("for j in range(s9):", (), ((add,),)),
-                Statement("x[i, 0] = total"),
-            ]
-        scope.scalars["s9"] = str(self.shape[1])
+            return self.call("for", body, sink, scope)
+        trips, adds = "s9", [Statement(f"total {rng.choice(_ADDS)} {{}}", (scope.value(2),))]
+        if line == "row" and rng.random() < 0.4:
+            trips, adds = self.several()
+        body = [
+            Statement(f"total: {rng.choice(_LOCALS[:-2])} = {rng.choice(('0', '1'))}"),
+            Statement(f"for j in range({trips}):", (), (tuple(adds),)),
+            Statement(f"x[{'i, 0' if line == 'row' else '0, i'}] = total"),
+        ]
         return self.call("for", body, sink, scope)
+
+    def several(self) -> tuple[str, list[Statement]]:
+        """Several elements a trip, in any order; and how many trips."""
+        rng, width = self.rng, self.rng.randint(2, 4)
+        places = rng.sample(range(width), rng.randint(2, width))
+        floats = "float64" in self.dtypes.values()
+        form = "int(math.fmod({}, 1000.0))" if floats else "{}"
+        terms = [form.format(f"{rng.choice('yyyz')}[i, {width} * j + {at}]") for at in places]
+        return f"s9 // {width}", [Statement(f"total {rng.choice(_ADDS)} {term}") for term in terms]
 
     def call(
         self, pattern: str, body: list[Statement], sink: str, scope: _Scope, kind: str = ""
     ) -> Call:
-        rng, shape = self.rng, self.shape[:1] if scope.row else self.shape
+        rng, shape = self.rng, self.shape
+        if scope.line:
+            shape = self.shape[:1] if scope.line == "row" else self.shape[1:]
         begin, end = (0,) * len(shape), shape
         if pattern != "scan" and rng.random() < 0.08:
             begin, end = rng.choice((((1,) * len(shape), end), (begin, (end[0] - 1, *end[1:]))))
@@ -190,12 +204,13 @@ class _Scope:
         maker: WordMaker,
         sink: str,
         views: tuple[tuple[str, str], ...],
-        row: bool = False,
+        line: str = "",
     ) -> None:
-        self.maker, self.rng, self.views, self.row = maker, maker.rng, views, row
+        """line: whether an iteration walks over a "row" or "column" by j."""
+        self.maker, self.rng, self.views, self.line = maker, maker.rng, views, line
         # What is written is read at the iteration's own place alone.
         self.own = {name for name, base in views if base == sink and name != "x"}
-        self.here = "i" if maker.rank == 1 else "i, j"
+        self.here = "i" if maker.rank == 1 else "j, i" if line == "column" else "i, j"
         self.scalars: dict[str, str] = {}
         self.locals: list[Expr] = []
 
@@ -204,8 +219,9 @@ class _Scope:
         rng, shape = self.rng, self.maker.shape
         if rng.random() < 0.8:
             return self.here
-        rest = "" if len(shape) == 1 else ", j"
-        return rng.choice((f"{shape[0] - 1} - i", "i // 2", str(rng.randrange(shape[0])))) + rest
+        first, comma, rest = self.here.partition(", ")
+        others = (f"{shape[0] - 1} - {first}", f"{first} // 2", str(rng.randrange(shape[0])))
+        return rng.choice(others) + comma + rest
 
     def leaf(self) -> Expr:
         rng, kind = self.rng, self.rng.random()
