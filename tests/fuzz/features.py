@@ -33,6 +33,7 @@ _IN_SOURCE = {
     "update (+=)": r"\] [-+*]= ",
     "update of integers (^=, >>=)": r"\] ([&|^%]|<<|>>)= ",
     "conversion to a word": r"pk\.u?int\d+\(",
+    "index of a word's type": r"\[(\w, )?\(?pk\.u?int",
     "local of a word's type": r"(t|total): pk\.u?int",
 }
 #: In the texts of view arguments.

@@ -21,6 +21,11 @@ _SCALARS = ("7", "-3", "200", "3000000000", "np.uint8(200)", "np.int8(-100)", "n
             "np.int16(-300)", "np.uint32(3000000000)", "np.uint64(2**63 + 5)")  # fmt: skip
 
 
+_INDICES = ("pk.uint8({})", "pk.uint8({} + 256)", "pk.int8({})", "pk.int16({} - 65536)",
+            "pk.uint64({})", "(pk.uint32({} + 3) - pk.uint32(3))")  # fmt: skip
+"""The index again, in another type, whose value wraps in some."""
+
+
 class WordMaker:
     """Maps, sums, scans, gathers and inner loops over arrays of one shape and different types.
 
@@ -92,7 +97,7 @@ class WordMaker:
             value = ("({} | 1)", value)
         elif op in ("<<=", ">>="):
             value = ("({} & 7)", value)
-        body = [Statement(f"x[{scope.here}] {op} {{}}", (value,))]
+        body = [Statement(f"x[{scope.own_place()}] {op} {{}}", (value,))]
         return self.call("for", body, sink, scope)
 
     def gather(self, sink: str, source: str, other: str) -> Call:
@@ -182,7 +187,7 @@ class WordMaker:
     # ----------------------------------------------------------------- statements
 
     def store(self, scope: _Scope, value: Expr) -> Statement:
-        return Statement(f"x[{scope.here}] = {{}}", (value,))
+        return Statement(f"x[{scope.own_place()}] = {{}}", (value,))
 
     def local(self, scope: _Scope) -> list[Statement]:
         """A local of some type, which converts what it is given, and is sometimes changed."""
@@ -214,11 +219,18 @@ class _Scope:
         self.scalars: dict[str, str] = {}
         self.locals: list[Expr] = []
 
+    def own_place(self) -> str:
+        """`here`, sometimes by indices of other types."""
+        first, comma, rest = self.here.partition(", ")
+        if self.rng.random() < 0.04:
+            first = self.rng.choice(_INDICES).format(first)
+        return first + comma + rest
+
     def place(self) -> str:
         """Mostly the iteration's own."""
         rng, shape = self.rng, self.maker.shape
         if rng.random() < 0.8:
-            return self.here
+            return self.own_place()
         first, comma, rest = self.here.partition(", ")
         others = (f"{shape[0] - 1} - {first}", f"{first} // 2", str(rng.randrange(shape[0])))
         return rng.choice(others) + comma + rest
@@ -227,7 +239,7 @@ class _Scope:
         rng, kind = self.rng, self.rng.random()
         if kind < 0.65:
             name, base = rng.choice(self.views)
-            place = self.here if name in self.own else self.place()
+            place = self.own_place() if name in self.own else self.place()
             element: Expr = (f"{name}[{place}]",)
             return self.whole(element) if self.maker.dtypes[base] == "float64" else element
         if kind < 0.75 and self.locals:
