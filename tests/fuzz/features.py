@@ -45,6 +45,7 @@ _IN_VIEWS = {
     "row or column": r"\[\d+\]$|, \d+\]$",
     "broadcast": r"broadcast_to",
     "as_strided": r"as_strided",
+    "memory as another type": r"\.view\(",
 }
 #: In the texts of the host's statements.
 _IN_HOST = {

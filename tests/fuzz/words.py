@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
+
 from tests.fuzz.cxx import WORDS
 from tests.fuzz.program import Base, Call, Expr, Statement
 
@@ -182,7 +184,17 @@ class WordMaker:
         if pattern != "scan" and rng.random() < 0.08:
             begin, end = rng.choice((((1,) * len(shape), end), (begin, (end[0] - 1, *end[1:]))))
         views = scope.views if scope.views[0][0] == "x" else (("x", sink), *scope.views)
+        views = tuple([(name, self.seen_as(base)) for name, base in views])
         return Call(pattern, begin, end, tuple(body), views, tuple(scope.scalars.items()), kind)
+
+    def seen_as(self, name: str) -> str:
+        """The base, or its memory as elements of another type that are as large or smaller."""
+        rng, dtype = self.rng, self.dtypes[name]
+        if dtype in ("bool", "float64") or rng.random() >= 0.012:
+            return name
+        size = np.dtype(dtype).itemsize
+        kinds = [kind for kind in WORDS if np.dtype(kind).itemsize <= size and kind != dtype]
+        return f"{name}.view(np.{rng.choice(kinds)})"
 
     # ----------------------------------------------------------------- statements
 
