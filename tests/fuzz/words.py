@@ -21,8 +21,6 @@ _LITERALS = ("0", "1", "2", "3", "5", "7", "100", "127", "128", "200", "255", "2
              "3000000000")  # fmt: skip
 _SCALARS = ("7", "-3", "200", "3000000000", "np.uint8(200)", "np.int8(-100)", "np.uint16(50000)",
             "np.int16(-300)", "np.uint32(3000000000)", "np.uint64(2**63 + 5)")  # fmt: skip
-
-
 _INDICES = ("pk.uint8({})", "pk.uint8({} + 256)", "pk.int8({})", "pk.int16({} - 65536)",
             "pk.uint64({})", "(pk.uint32({} + 3) - pk.uint32(3))")  # fmt: skip
 """The index again, in another type, whose value wraps in some."""
