@@ -194,9 +194,7 @@ def programs() -> Iterator[tuple[Any, list[Workunit], Any]]:
 
 def _says_what_becomes_several_lines(original: Workunit) -> bool:
     for e in all_expressions(original.body):
-        if isinstance(e, Select) or (
-            isinstance(e, Cast) and e.explicit and e.dtype not in CASTS
-        ):
+        if isinstance(e, Select) or (isinstance(e, Cast) and e.explicit and e.dtype not in CASTS):
             return True
         if isinstance(e, Logical):
             sides = [s for s in (e.left, e.right) if isinstance(s, Logical)]
