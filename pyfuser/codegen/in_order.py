@@ -10,13 +10,14 @@ in that order (GCC's bug 110381). Additions of such a loop wait for each other a
 cannot be made of vectors takes no longer.
 
 Sums of integers, and those with one term a trip, are right, but for one kind: several integers that
-are computed in the unsigned type of their size (bug 107212), as `int` locals to which unsigned
-elements are added.
+are computed in a type of the other signedness, as large as theirs or larger (bug 107212): `int`
+locals to which unsigned elements are added, or a uint8 one to which elements of an int8 are, as
+C++ adds these as `int`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType, common_type
@@ -34,7 +35,10 @@ Target = Sym | int
 
 def miscompiled(body: Body, indices: Iterable[Sym] = ()) -> bool:
     """Whether vectors of a loop with this body may be wrong. indices: what counts the trips."""
-    return adds_in_order(body, indices) or sum(map(_turns_sign, statements(body))) > 1
+    if adds_in_order(body, indices):
+        return True
+    turned = _Turned(body, indices)
+    return sum(_turns_sign(stmt) or turned.is_narrowed(stmt) for stmt in statements(body)) > 1
 
 
 def adds_in_order(body: Body, indices: Iterable[Sym] = ()) -> bool:
@@ -61,9 +65,80 @@ def _turns_sign(stmt: Stmt) -> bool:
     return is_sum and target is not None and _is_turned(target.dtype, value.dtype)
 
 
-def _is_turned(target: DType, dtype: DType) -> bool:
-    integers = target.is_integer and dtype.is_integer
-    return integers and target.size == dtype.size and target.is_signed != dtype.is_signed
+class _Turned:
+    """Finds integers of all trips that become what was computed in a type as large or larger."""
+
+    def __init__(self, body: Body, indices: Iterable[Sym]) -> None:
+        own = set(declared(body))
+        self.carried = assigned(body) - own
+        self.changing = assigned(body) | own | set(indices)
+        self.locals = {s.sym: s.value for s in statements(body) if isinstance(s, nodes.Declare)}
+
+    def is_narrowed(self, stmt: Stmt) -> bool:
+        """Whether that type is signed and the number is not, or the reverse.
+
+        Terms that are as signed as the number make no difference: g++ adds them in its type.
+        """
+        if isinstance(stmt, nodes.Assign):
+            target, carried = stmt.sym, stmt.sym in self.carried
+        elif isinstance(stmt, nodes.Store):
+            target, carried = stmt.view, self._is_sum_in_memory(stmt)
+        else:
+            return False
+        return carried and any(
+            _is_turned(target.dtype, value.dtype, or_wider=True)
+            and not _has_sign(value, target.dtype.is_signed)
+            for value in self._sums(stmt.value, set())
+        )
+
+    def _is_sum_in_memory(self, stmt: nodes.Store) -> bool:
+        place = nodes.Load(stmt.view, stmt.indices)
+        reads = (e for index in stmt.indices for e in expressions(index))
+        fixed = not any(isinstance(e, nodes.Read) and e.sym in self.changing for e in reads)
+        return fixed and any(e == place for e in self._behind(stmt.value, set()))
+
+    def _behind(self, e: Expr, seen: set[Sym]) -> Iterator[Expr]:
+        """The parts of an expression, and of the locals of one trip that it reads."""
+        for part in expressions(e):
+            yield part
+            value = self._first_read(part, seen)
+            if value is not None:
+                yield from self._behind(value, seen)
+
+    def _sums(self, e: Expr, seen: set[Sym]) -> Iterator[Expr]:
+        """The sums that an expression may have its value from, before conversions."""
+        value = self._first_read(e, seen)
+        if value is not None:
+            yield from self._sums(value, seen)
+        elif isinstance(e, nodes.Cast):
+            yield from self._sums(e.operand, seen)
+        elif isinstance(e, nodes.Select):
+            yield from self._sums(e.then, seen)
+            yield from self._sums(e.orelse, seen)
+        elif isinstance(e, nodes.Binary) and e.op in ("+", "-"):
+            yield e
+
+    def _first_read(self, e: Expr, seen: set[Sym]) -> Expr | None:
+        """The value of a local of one trip that is read, the first time."""
+        if not isinstance(e, nodes.Read) or e.sym in seen:
+            return None
+        seen.add(e.sym)
+        return self.locals.get(e.sym)
+
+
+def _has_sign(e: Expr, signed: bool) -> bool:
+    """Whether all terms of a sum are signed, or none is, before they are promoted."""
+    if isinstance(e, nodes.Cast):
+        return _has_sign(e.operand, signed)
+    if isinstance(e, nodes.Binary) and e.op in ("+", "-"):
+        return _has_sign(e.left, signed) and _has_sign(e.right, signed)
+    return e.dtype.is_signed == signed
+
+
+def _is_turned(target: DType, dtype: DType, or_wider: bool = False) -> bool:
+    if not (target.is_integer and dtype.is_integer) or target.is_signed == dtype.is_signed:
+        return False
+    return dtype.size == target.size or (or_wider and dtype.size > target.size)
 
 
 class _Trip:

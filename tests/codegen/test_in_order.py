@@ -209,6 +209,92 @@ def test_integers_that_unsigned_elements_are_added_to(dtype: str, apart: bool) -
     as_interpreted(given)
 
 
+def in_locals(i, s, x, z):
+    if x[i][90] != 77:
+        first: pk.cpp_auto = z[i]
+        second: pk.cpp_auto = z[i]
+        third: pk.cpp_auto = z[i]
+        for k in range(40):
+            first += x[i][2 * k]
+            second += x[i][2 * k + 1]
+            third += x[i][2 * k]
+        s[i] = (first & 255) + 7 * (second & 255) + 13 * (third & 127)
+
+
+def by_other_locals(i, s, x, z):
+    if x[i][90] != 77:
+        first: pk.cpp_auto = z[i]
+        second: pk.cpp_auto = z[i]
+        for k in range(40):
+            one: pk.cpp_auto = first + x[i][k]
+            other: pk.cpp_auto = second + x[i][k]
+            first = one
+            second = other if other != 3 else one
+        s[i] = (first & 255) + 7 * (second & 255)
+
+
+def in_elements(i, s, x, z):
+    if x[i][90] != 77:
+        for k in range(40):
+            z[2 * i] += x[i][2 * k]
+            z[2 * i + 1] += x[i][2 * k + 1]
+        s[i] = (z[2 * i] & 255) + 7 * (z[2 * i + 1] & 255)
+
+
+def one_sum(i, s, x, z):
+    if x[i][90] != 77:
+        first: pk.cpp_auto = z[i]
+        for k in range(40):
+            first += x[i][k]
+        s[i] = first & 255
+
+
+def elements_of_their_own(i, s, x, z):
+    if x[i][90] != 77:
+        for k in range(40):
+            z[40 * i + k] += x[i][k]
+            z[40 * i + k] -= x[i][k + 1]
+        s[i] = z[40 * i]
+
+
+def of_integers(work: Callable[..., None], total: str, term: str) -> Case:
+    def arguments() -> list[Any]:
+        limits = np.iinfo(term)
+        x = np.random.default_rng(3).integers(limits.min, limits.max, (ROWS, 96), term)
+        return [np.zeros(ROWS, "int64"), x, np.arange(40 * ROWS).astype(total)]
+
+    return case(work, [ROWS], arguments)
+
+
+@pytest.mark.parametrize("work", [in_locals, by_other_locals, in_elements])
+@pytest.mark.parametrize(
+    ("total", "term"),
+    [("uint8", "int8"), ("int16", "uint32"), ("int32", "uint64"), ("uint32", "int64"),
+     ("uint16", "int16"), ("int32", "uint32")],
+)  # fmt: skip
+def test_integers_that_are_computed_in_another_larger_type(
+    work: Callable[..., None], total: str, term: str
+) -> None:
+    """g++ 12 makes wrong vectors of some of these loops (GCC's bug 107212)."""
+    given = of_integers(work, total, term)
+    assert without_vectors(given)
+    as_interpreted(given)
+
+
+@pytest.mark.parametrize(
+    ("work", "total", "term"),
+    [(in_locals, "uint8", "uint8"), (in_locals, "int8", "int8"), (in_locals, "int8", "uint8"),
+     (in_locals, "uint8", "uint16"), (in_locals, "uint32", "int32"), (in_elements, "int8", "int16"),
+     (one_sum, "uint8", "int8"), (elements_of_their_own, "uint8", "int8")],
+)  # fmt: skip
+def test_integers_that_g_adds_in_their_type(
+    work: Callable[..., None], total: str, term: str
+) -> None:
+    given = of_integers(work, total, term)
+    assert not without_vectors(given)
+    as_interpreted(given)
+
+
 def test_the_sum_of_a_scan() -> None:
     def work(i, acc, last, x):
         acc += x[2 * i + 1]
