@@ -38,7 +38,9 @@ class WordMaker:
         self.rng = rng
         self.rank = 2 if rng.random() < 0.2 else 1
         size = rng.randint(40, 90) if self.rank == 1 and rng.random() < 0.15 else rng.randint(8, 11)
-        self.shape = (size,) if self.rank == 1 else (rng.randint(2, 4), rng.choice((5, 9, 33)))
+        self.shape = (
+            (size,) if self.rank == 1 else (rng.randint(2, 4), rng.choice((5, 9, 33, 80, 80)))
+        )
         kinds = [rng.choice(WORDS), *(rng.choice(_KINDS) for _ in _NAMES[1:])]
         self.bases = tuple(
             Base(name, self.shape, kind, rng.random() < 0.35)
@@ -150,6 +152,8 @@ class WordMaker:
         line = rng.choice(("row", "row", "column"))
         scope = _Scope(self, sink, (("y", source), ("z", other)), line)
         scope.scalars["s9"] = str(self.shape[line == "row"])
+        if line == "row" and rng.random() < 0.25:
+            return self.call("for", self.totals(), sink, scope)
         if rng.random() < 0.4:
             body = [Statement("for j in range(s9):", (), ((self.store(scope, scope.value(2)),),))]
             return self.call("for", body, sink, scope)
@@ -162,6 +166,28 @@ class WordMaker:
             Statement(f"x[{'i, 0' if line == 'row' else '0, i'}] = total"),
         ]
         return self.call("for", body, sink, scope)
+
+    def totals(self) -> list[Statement]:
+        """Two or three sums of a known number of trips, of which the low bits are kept."""
+        rng, step = self.rng, self.rng.choice((2, 2, 3))
+        kind = rng.choice(_LOCALS[:-2])
+        names = [f"total{n}" for n in range(rng.randint(2, 3))]
+        view, op, at = rng.choice("yyz"), rng.choice(("+=", "+=", "-=")), rng.sample(range(step), 2)
+        floats = "float64" in self.dtypes.values()
+        form = "int(math.fmod({}, 1000.0))" if floats else "{}"
+        adds = [
+            Statement(f"{name} {op} " + form.format(f"{view}[i, {step} * j + {at[n % 2]}]"))
+            for n, name in enumerate(names)
+        ]
+        low = " + ".join(f"{7 * n + 1} * ({name} & 127)" for n, name in enumerate(names))
+        body = (
+            *(Statement(f"{name}: {kind} = 0") for name in names),
+            Statement(f"for j in range({self.shape[1] // step}):", (), (tuple(adds),)),
+            Statement(f"x[i, 0] = {low}"),
+        )
+        if rng.random() < 0.7:
+            return [Statement("if {}:", (("z[i, 0] != 77",),), (body,))]
+        return list(body)
 
     def several(self) -> tuple[str, list[Statement]]:
         """Several elements a trip, in any order; and how many trips."""
