@@ -167,11 +167,16 @@ class Context:
         counters = [self.counter(axis) for axis in range(self.spec.rank)]
         noted = cpp_bounds.note_iteration(counters) if self.spec.checked else []
         return [INDENT * depth + line for line in noted] + [
-            f"{INDENT * depth}const {sym.dtype.cpp} {self.names[sym]} = "
-            f"({sym.dtype.cpp}){self.counter(axis)};"
-            for axis, sym in enumerate(self.workunit.indices)
-            if sym.dtype is not DType.INT64
+            line for axis in range(self.spec.rank) for line in self.narrowed_axis(axis, depth)
         ]
+
+    def narrowed_axis(self, axis: int, depth: int) -> list[str]:
+        """The declaration of an index, if it is narrower than its counter."""
+        sym = self.workunit.indices[axis]
+        if sym.dtype is DType.INT64:
+            return []
+        kind = sym.dtype.cpp
+        return [f"{INDENT * depth}const {kind} {self.names[sym]} = ({kind}){self.counter(axis)};"]
 
     def body(self, depth: int) -> list[str]:
         """The lines of the workunit's body."""

@@ -41,9 +41,11 @@ def loop_code(context: Context) -> str:
             code += _function(context, PLAIN)
         return code + spread_code(context, by_rows)
     split = splits(context)
-    inside = interior_of(context, split.body if split is not None else ())
+    order, inside = context.spec.order, None
+    if not order.block:
+        inside = interior_of(context, order.axes[-1], split.body if split is not None else ())
     if inside is not None:
-        code = inside_code(context, inside) + _function(context, "pf_around")
+        code = inside_code(context, inside, order.axes[-1]) + _function(context, "pf_around")
         context.take_body(inside.body)
         return code + _function(context, MIDDLE) + blocks_code(context)
     if split is None:

@@ -48,24 +48,28 @@ def block_terms(context: Context, sums: Sequence[SumNames], blocks: Blocks, kept
 
     kept: bytes of the terms of an iteration.
     """
-    inside = interior_of(context) if blocks.single else None
+    last = context.spec.rank - 1
+    inside = interior_of(context, last) if blocks.single else None
     if inside is None:
         return _terms_function(context, sums, blocks, "pf_terms")
     whole = context.workunit
-    code = inside_code(context, inside)
+    code = inside_code(context, inside, last)
     code += _terms_function(context, sums, blocks, "pf_around", rare=True)
     context.take_body(inside.body)
     blocks = blocks_of(context, kept, blocks.size)
     code += _terms_function(context, sums, blocks, "pf_middle")
     context.workunit = whole
-    arguments = ", ".join(["at, count", *(s.terms for s in sums), *context.arguments])
+    outer = [context.counter(axis) for axis in range(last)]
+    tail = [*outer, *context.arguments]
+    arguments = ", ".join(["at, count", *(s.terms for s in sums), *tail])
     lines = [
-        f"if (pf_inside({', '.join(['at, at + count - 1', *context.arguments])}))",
+        f"if (pf_inside({', '.join(['at, at + count - 1', *tail])}))",
         f"{INDENT}pf_middle({arguments});",
         "else",
         f"{INDENT}pf_around({arguments});",
     ]
     parameters = ["int64_t at", "int64_t count", *(f"{s.part}* {s.terms}" for s in sums)]
+    parameters += [f"const int64_t {name}" for name in outer]
     lines = [INDENT + line for line in lines]
     return code + function("void pf_terms", [*parameters, *context.signature], lines, True)
 

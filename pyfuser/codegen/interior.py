@@ -6,9 +6,10 @@
 
 A condition that compares the index, its remainder or its quotient with what no iteration changes is
 monotone, of a remainder within one row: if it holds in the first and in the last iteration of a
-block, then in all between. So a block is tried at its ends, and where it lies inside, as most do,
-runs without the conditions: index set splitting (M. Wolfe, "High Performance Compilers for Parallel
-Computing", 1996) at places that are known when the loop runs.
+block, then in all between. The indices of other axes are the same in all of a block. So a block is
+tried at its ends, and where it lies inside, as most do, runs without the conditions: index set
+splitting (M. Wolfe, "High Performance Compilers for Parallel Computing", 1996) at places that are
+known when the loop runs.
 
 Which way is inside is a guess from the condition's form: `i > 0`, `i < n - 1` hold there, `i == 0`,
 `i < 1`, `i >= n - 1` do not. A wrong one costs no more than the tests.
@@ -67,15 +68,15 @@ class Interior(NamedTuple):
     last: Sym
 
 
-def interior(workunit: Workunit, fresh: Callable[[str, DType], Sym]) -> Interior | None:
-    """How a workunit of one index runs inside; None if it asks nothing, or little, of its index.
+def interior(workunit: Workunit, axis: int, fresh: Callable[[str, DType], Sym]) -> Interior | None:
+    """How a block of iterations along an axis runs inside; None if little is asked of indices.
 
     `fresh(name, dtype)` makes the Syms for the first and the last iteration.
     """
     body, indices = workunit.body, workunit.indices
-    if len(indices) > 1 or indices[0] in assigned(body) or any(map(_is_loop, statements(body))):
+    if not assigned(body).isdisjoint(indices) or any(map(_is_loop, statements(body))):
         return None
-    found = _Conditions(workunit)
+    found = _Conditions(workunit, axis)
     settled = _settled(body, found.verdict)
     cost = body_cost(settled)
     if not found.conditions or (body_cost(body) - cost) * GAIN < cost:
@@ -89,7 +90,10 @@ def _is_loop(stmt: Stmt) -> bool:
 
 
 class _Condition(NamedTuple):
-    """`varying op limit`, where the first is monotone; inside: whether it holds there."""
+    """`varying op limit`, where the first is monotone, or an index of another axis.
+
+    inside: whether it holds there.
+    """
 
     varying: Expr
     op: str
@@ -98,29 +102,35 @@ class _Condition(NamedTuple):
 
 
 class _Conditions:
-    """The conditions of a body that ask for its index."""
+    """The conditions of a body that ask for its indices."""
 
-    def __init__(self, workunit: Workunit) -> None:
+    def __init__(self, workunit: Workunit, axis: int) -> None:
         changing = assigned(workunit.body)
-        self._index = workunit.indices[0]
+        self._index = workunit.indices[axis]
+        self._others = {sym for sym in workunit.indices if sym != self._index}
         self._stable = stable_locals(workunit.body)
-        self._given = {p.sym for p in workunit.params if not p.rank} - changing
+        self._given = {p.sym for p in workunit.params if not p.rank} - changing | self._others
         self.conditions: dict[_Condition, None] = {}
 
     def verdict(self, e: Compare) -> bool | None:
         """Whether a comparison holds inside; None if it may be any."""
         left, right = expand(e.left, self._stable), expand(e.right, self._stable)
         op = e.op
-        if self._is_given(left):
+        if self._is_given(left) and not self._asks_others(left):
             left, right, op = right, left, _SWAPPED[op]
-        if not self._is_given(right) or self._core(left) is None:
+        if not self._is_given(right):
+            return None
+        if self._core(left) is None and not (self._is_given(left) and self._asks_others(left)):
             return None
         condition = _Condition(left, op, right, _holds(op, right))
         self.conditions[condition] = None
         return condition.inside
 
+    def _asks_others(self, e: Expr) -> bool:
+        return any(isinstance(part, Read) and part.sym in self._others for part in expressions(e))
+
     def _is_given(self, e: Expr) -> bool:
-        """Whether an integer is the same in all iterations, and costs nothing to compute again."""
+        """Whether an integer is the same in all of a block, and costs nothing to compute again."""
         return all(
             isinstance(part, (Const, nodes.Extent))
             or (isinstance(part, Read) and part.sym in self._given)
@@ -163,7 +173,7 @@ class _Conditions:
             if op in ("==", "!="):
                 yield Logical("||", Compare(">", low, limit), Compare("<", high, limit))
                 continue
-            for end in (low, high):
+            for end in dict.fromkeys((low, high)):
                 test = Compare(op, end, limit)
                 yield test if inside else nodes.Unary("!", test, DType.BOOL)
 

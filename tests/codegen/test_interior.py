@@ -162,11 +162,94 @@ def test_sums(m, monkeypatch):
     (launchable,) = native.prepare([given.kernel])
     found = given.run(launchable)[1]
     never = replace(given.kernel, workunit=replace(given.kernel.workunit, name="asks"))
-    monkeypatch.setattr("pyfuser.codegen.cpp_terms.interior_of", lambda _: None)
+    monkeypatch.setattr("pyfuser.codegen.cpp_terms.interior_of", lambda *_: None)
     monkeypatch.setattr(native, "_launchables", {})
     assert "pf_inside(" not in emit(spec_of(never))
     (launchable,) = native.prepare([never])
     assert given.run(launchable)[1] == found
+
+
+# --------------------------------------------------------------------------- several axes
+
+
+def plane(i, j, y, x, n, m):
+    if i > 0 and i < n - 1 and j > 0 and j < m - 1:
+        y[i][j] = x[i - 1][j] + x[i + 1][j] + x[i][j - 1] + x[i][j + 1]
+
+
+def sides(i, j, y, x, n, m):
+    v: float = x[i][j]
+    if i > 0:
+        v -= x[i - 1][j]
+    if i < n - 1:
+        v -= x[i + 1][j]
+    if j != 0:
+        v -= x[i][j - 1]
+    if j < m - 1:
+        v -= x[i][j + 1]
+    y[i][j] = v
+
+
+def rows_alone(i, j, y, x, n, m):
+    if i > 0 and not (i >= n - 1):
+        y[i][j] = x[i - 1][j] + x[i + 1][j]
+
+
+def turned(i, j, y, x, n, m):
+    if j > 0 and i < n - 1 and (i + j) % 2 == 0:
+        y[j][i] = x[j - 1][i] + x[j][i + 1]
+
+
+def box(function: Any, shape: tuple[int, ...], begin: tuple[int, ...] = (0, 0)) -> Case:
+    def arguments() -> list[Any]:
+        x = np.random.default_rng(5).uniform(0.0, 1.0, shape)
+        arrays = [np.zeros(shape), x]
+        if function is turned:
+            arrays = [np.ascontiguousarray(a.T) for a in arrays]
+        return [*arrays, *shape]
+
+    return case(function, shape, arguments, begin=begin)
+
+
+@pytest.mark.parametrize("function", [plane, sides, rows_alone, turned])
+@pytest.mark.parametrize("shape", [(40, 300), (5, 129), (30, 31), (3, 2), (2, 1), (400, 7)])
+def test_boxes(function, shape):
+    given = box(function, shape)
+    assert "pf_inside(" in code_of(given)
+    as_interpreted(given)
+
+
+@pytest.mark.parametrize("function", [plane, sides, rows_alone, turned])
+@pytest.mark.parametrize("begin", [(1, 1), (7, 100), (0, 150)])
+def test_parts_of_boxes(function, begin):
+    as_interpreted(box(function, (40, 300), begin))
+
+
+def solid(i, j, k, y, x, n, m, p):
+    if i > 0 and j > 0 and j < m - 1 and k < p - 1:
+        y[i][j][k] = x[i - 1][j][k] + x[i][j + 1][k] + x[i][j][k + 1]
+
+
+@pytest.mark.parametrize("shape", [(6, 7, 150), (3, 3, 3)])
+def test_solids(shape):
+    given = box(solid, shape, (0, 0, 0))
+    assert "pf_inside(" in code_of(given)
+    as_interpreted(given)
+
+
+def plane_sum(i, j, acc, x, n, m):
+    if i > 0 and j > 0 and j < m - 1:
+        acc += x[i - 1][j] - x[i][j + 1]
+
+
+@pytest.mark.parametrize("shape", [(40, 300), (9, 31), (1, 5)])
+def test_sums_of_boxes(shape):
+    def arguments() -> list[Any]:
+        return [np.random.default_rng(5).uniform(0.0, 1.0, shape), *shape]
+
+    given = case(plane_sum, shape, arguments, pattern="reduce")
+    assert "pf_inside(" in code_of(given)
+    as_interpreted(given)
 
 
 # --------------------------------------------------------------------------- what asks nothing
@@ -246,16 +329,19 @@ def test_a_divisor_that_is_not_positive(m):
 
 def test_a_divisor_of_zero_is_not_tried():
     """The tests divide by it only where another one has ruled that out."""
-    text = "def asks(i, y, n, m, k, base):\n    if m > 0 and i % m > 0:\n        y[i - base] = 1\n"
+    text = (
+        "def asks(o, i, y, n, m, k, base):\n    if m > 0 and i % m > 0:\n        y[i - base] = 1\n"
+    )
     unit = workunit_of(text)
     inside = inside_of(unit)
     assert inside is not None
-    assert not all_hold(unit, inside)(0, 9, 0, 0, 0, 0)
+    assert not all_hold(unit, inside)(0, 9, 0, 0, 0, 0, 0)
 
 
 # --------------------------------------------------------------------------- the law
 
 
+OTHER = ("o", "o - 1", "2 * o + m")
 VARYING = (
     "i",
     "int(i)",
@@ -274,7 +360,7 @@ PARAMS = ("n", "m", "k")
 def condition(rng: random.Random) -> str:
     kind = rng.random()
     if kind < 0.6:
-        sides = [rng.choice(VARYING), rng.choice(LIMITS)]
+        sides = [rng.choice(VARYING if rng.random() < 0.7 else OTHER), rng.choice(LIMITS)]
         rng.shuffle(sides)
         return f"{sides[0]} {rng.choice(('<', '<=', '>', '>=', '==', '!='))} {sides[1]}"
     if kind < 0.7:
@@ -283,7 +369,7 @@ def condition(rng: random.Random) -> str:
 
 
 def program(rng: random.Random) -> str:
-    lines = ["def asks(i, y, n, m, k, base):", "    v: int = 0"]
+    lines = ["def asks(o, i, y, n, m, k, base):", "    v: int = 0"]
     for bit in range(rng.randint(1, 3)):
         one, other = 2 ** (2 * bit), 2 ** (2 * bit + 1)
         lines.append(
@@ -305,12 +391,12 @@ def workunit_of(text: str) -> Workunit:
     exec(compile(text, "<asks>", "exec"), names)
     types = {name: ScalarType(DType.INT32) for name in PARAMS}
     types |= {"y": ViewType(DType.INT32, 1), "base": ScalarType(DType.INT64)}
-    return lower(names["asks"], "for", 1, types).workunit
+    return lower(names["asks"], "for", 2, types).workunit
 
 
 def wide_of(unit: Workunit) -> Workunit:
     """With an index of 64 bits, of which conditions ask for 32."""
-    (index,), (*_, base) = unit.indices, (p.sym for p in unit.params)
+    (other, index), (*_, base) = unit.indices, (p.sym for p in unit.params)
     wide = Sym("wide", 10**6, DType.INT64)
     narrow = Cast(Read(wide), index.dtype)
     at = Binary("-", Read(wide), Read(base))
@@ -319,12 +405,12 @@ def wide_of(unit: Workunit) -> Workunit:
         return replace(stmt, indices=(at,)) if isinstance(stmt, Store) else stmt
 
     body = map_body(unit.body, lambda e: narrow if e == Read(index) else e, stored)
-    return replace(unit, indices=(wide,), body=body)
+    return replace(unit, indices=(other, wide), body=body)
 
 
 def inside_of(unit: Workunit) -> Interior | None:
     uids = count(1 + max(sym.uid for sym in all_syms(unit)))
-    return interior(unit, lambda name, dtype: Sym(name, next(uids), dtype))
+    return interior(unit, 1, lambda name, dtype: Sym(name, next(uids), dtype))
 
 
 def all_hold(unit: Workunit, inside: Interior) -> Callable[..., bool]:
@@ -333,7 +419,8 @@ def all_hold(unit: Workunit, inside: Interior) -> Callable[..., bool]:
     value = Select(
         reduce(lambda a, b: Logical("&&", a, b), inside.tests), Const(1, DType.INT32), zero
     )
-    scalars = [Param(inside.first), Param(inside.last), *(p for p in unit.params if not p.rank)]
+    own = (inside.first, inside.last, unit.indices[0])
+    scalars = [*map(Param, own), *(p for p in unit.params if not p.rank)]
     at = Sym("at", 10**7 + 1, DType.INT32)
     body = (Store(out, (zero,), value),)
     tests = Workunit("tests", (at,), (Param(out, 1), *scalars), body)
@@ -346,9 +433,9 @@ def all_hold(unit: Workunit, inside: Interior) -> Callable[..., bool]:
     return hold
 
 
-def run(unit: Workunit, first: int, last: int, values: Sequence[int]) -> np.ndarray:
+def run(unit: Workunit, first: int, last: int, other: int, values: Sequence[int]) -> np.ndarray:
     y = np.zeros(last - first + 1, np.int32)
-    interpret(unit, "for", (first,), (last + 1,), [y, *values, first])
+    interpret(unit, "for", (other, first), (other + 1, last + 1), [y, *values, first])
     return y
 
 
@@ -373,24 +460,25 @@ def test_inside_the_body_does_what_it_did(seed):
             last = first + rng.choice((0, 1, 2, 7, 31))
             values = [rng.choice((1, 5, 70, 2000)), rng.choice((-7, 0, 1, 3, 40, 1000)), 0]
             values[2] = rng.choice((-1, 1, 6, 50))
+            other = rng.choice((0, 1, 5, 69, 70, 2000))
             try:
                 if not (seed % 2 or -(2**31) <= first <= last < 2**31 - 1):
                     continue
-                if not hold(first, last, *values, first):
+                if not hold(first, last, other, *values, first):
                     continue
-                expected = run(unit, first, last, values)
+                expected = run(unit, first, last, other, values)
             except UndefinedBehaviour:  # of limits: here they wrap
                 continue
             tried += 1
-            np.testing.assert_array_equal(run(short, first, last, values), expected)
+            np.testing.assert_array_equal(run(short, first, last, other, values), expected)
     assert tried or seed % 4
 
 
 def test_where_32_bits_may_wrap_nothing_is_inside():
-    text = "def asks(i, y, n, m, k, base):\n    if i != -2147483647:\n        y[i - base] = 1\n"
+    text = "def asks(o, i, y, n, m, k, base):\n    if i != -2147483647:\n        y[i - base] = 1\n"
     unit = wide_of(workunit_of(text))
     inside = inside_of(unit)
     assert inside is not None
     hold = all_hold(unit, inside)
-    assert hold(0, 9, 0, 0, 0, 0)
-    assert not hold(2**31 - 3, 2**31 + 6, 0, 0, 0, 0)  # 2**31 + 1 has the value that it is not
+    assert hold(0, 9, 0, 0, 0, 0, 0)
+    assert not hold(2**31 - 3, 2**31 + 6, 0, 0, 0, 0, 0)  # 2**31 + 1 has the value that it is not

@@ -22,14 +22,14 @@ MUTANTS = (
     Mutant(
         "a block is inside if its beginning is",
         "codegen/interior.py",
-        "for end in (low, high):",
+        "for end in dict.fromkeys((low, high)):",
         "for end in (low,):",
         f"{_INSIDE}test_inside_the_body_does_what_it_did",
     ),
     Mutant(
         "a block is inside if its end is",
         "codegen/interior.py",
-        "for end in (low, high):",
+        "for end in dict.fromkeys((low, high)):",
         "for end in (high,):",
         f"{_INSIDE}test_inside_the_body_does_what_it_did",
     ),
