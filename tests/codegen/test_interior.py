@@ -94,7 +94,17 @@ def of_data(i, y, x, n, m):
         y[i] = x[i - 1]
 
 
-ASKING = [row, line, ends, chosen, named, of_rows, of_data]
+def first(i, y, x, n, m):
+    if i == 0:
+        y[i] = x[i]
+
+
+def atomic(i, y, x, n, m):
+    if i > 0 or pk.atomic_fetch_add(y, [n - 1], 1.0) < 0.5:
+        pk.atomic_add(y, [0], 1.0)
+
+
+ASKING = [row, line, ends, chosen, named, of_rows, of_data, first, atomic]
 
 
 def made(function: Any, n: int, m: int, begin: int = 0, end: int = 0, **options: Any) -> Case:
