@@ -54,6 +54,8 @@ class WordMaker:
         makers = [self.map, self.map, self.map, self.map, self.sum, self.update]
         makers += [self.gather, self.atomic, self.scan] if self.rank == 1 else [self.walk] * 3
         calls = [self.map(names[1], names[0], names[2])]
+        if rng.random() < 0.4 and "float64" not in (self.dtypes[names[0]], self.dtypes[names[1]]):
+            calls = self.pair(*names[:3])
         last = names[1]
         for _ in range(rng.randint(1, 5)):
             sink, source, other = rng.sample(names, 3)
@@ -87,6 +89,18 @@ class WordMaker:
         else:
             body.append(store)
         return self.call("for", body, sink, scope)
+
+    def pair(self, first: str, second: str, third: str) -> list[Call]:
+        """A number that wraps in most types, and what shows whether it did."""
+        rng = self.rng
+        shown = rng.choice(("({} >> 1)", "({} // 3)", "({} % 7)", "({} + 0)", "(1 * ({} < 100))"))
+        made = rng.choice(("({} * 100)", "({} + 200)", "({} - 77)"))
+        calls = []
+        for sink, source, form in ((second, first, made), (third, second, shown)):
+            scope = _Scope(self, sink, (("y", source),))
+            store = self.store(scope, (form, (f"y[{scope.here}]",)))
+            calls.append(self.call("for", [store], sink, scope))
+        return calls
 
     def update(self, sink: str, source: str, other: str) -> Call:
         """`x[i] op= e`, also by operators that floats do not have."""
