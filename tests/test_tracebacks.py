@@ -132,7 +132,7 @@ def test_an_uncaught_error_of_a_view(tmp_path: Path):
 
 
 SUM = """
-import json, decimal, fractions
+import json, decimal, fractions, statistics
 import pyfuser
 import pykokkos as pk
 

@@ -65,33 +65,21 @@ class Deferred:
         raise NotImplementedError
 
 
-class _Kind(type):
-    """For `statistics`, which asks which of the types of its data is the more general."""
-
-    def __subclasscheck__(cls, other: type) -> bool:
-        """A mean of Futures and floats is a float."""
-        return float in other.__mro__ or super().__subclasscheck__(other)
-
-
-class Future(metaclass=_Kind):
+class Future:
     """Stands for a number: any use of it but as a kernel's argument runs what is pending.
 
     dtype: of the accumulator; the value is a `float`, `complex` or, for integer types, an `int`.
     force: runs pending calls, among them the one that computes the value of the Future it is given.
-
-    `Future(number)` has its value, as a float: `statistics.mean` of Futures makes one.
     """
 
     __slots__ = ("__weakref__", "_error", "_force", "_value", "deferred", "dtype")
 
-    def __init__(self, dtype: Any, force: Callable[[Future], None] | None = None) -> None:
-        self.dtype: DType = dtype
+    def __init__(self, dtype: DType, force: Callable[[Future], None]) -> None:
+        self.dtype = dtype
         self._value: Any = None
         self._error: BaseException | None = None
         self._force = force
         self.deferred: Deferred | None = None  # where the value is, until it is read
-        if force is None:
-            self.dtype, self._value = DType.FLOAT64, float(dtype)
 
     @property
     def ready(self) -> bool:
@@ -129,7 +117,6 @@ class Future(metaclass=_Kind):
                 return self._value
             if self._error is None:
                 try:
-                    assert self._force is not None
                     self._force(self)
                 except KernelError:  # of a call that this value need not wait for?
                     if self._value is None:

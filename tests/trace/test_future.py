@@ -6,7 +6,6 @@ import math
 import numbers
 import operator
 import pickle
-import statistics
 
 import numpy as np
 import pytest
@@ -181,36 +180,6 @@ def test_values_have_the_type_of_the_accumulator():
     future.set(np.float32(0.1))
     assert type(future.result()) is float
     assert future.result() == float(np.float32(0.1))
-
-
-STATISTICS = [
-    statistics.mean,
-    statistics.fmean,
-    statistics.median,
-    statistics.mode,
-    statistics.stdev,
-    statistics.pvariance,
-    statistics.harmonic_mean,
-    statistics.quantiles,
-]
-
-
-@pytest.mark.parametrize("function", STATISTICS)
-@pytest.mark.parametrize("values", [[2.5, 4.0, 2.5], [2, 7, 1], [2.5, 4, 1]])
-@pytest.mark.parametrize("futures", [(0, 1, 2), (0,), (1, 2)])
-def test_statistics(pending, function, values, futures):
-    data = [pending.make(v) if n in futures else v for n, v in enumerate(values)]
-    assert function(data) == pytest.approx(function(values), rel=1e-15)
-    assert isinstance(function(data), (float, int, Future, list))
-
-
-def test_a_mean_is_a_number(pending):
-    mean = statistics.mean([pending.make(2.5), pending.make(1.5)])
-    assert (mean + 1, str(mean), hash(mean)) == (3.0, "2.0", hash(2.0))
-    assert statistics.mean([pending.make(2.5), np.float64(1.5)]) == 2.0
-    assert not isinstance(1.0, Future) and not issubclass(int, Future)
-    with pytest.raises(ValueError, match="could not convert"):
-        Future("a")
 
 
 def test_equal_futures_are_one_key(pending):
