@@ -378,14 +378,14 @@ def test_moves_are_legal_and_save(seed):
 def test_some_moves_save(monkeypatch):
     """The greedy alone is beaten, and never better."""
     gains = []
-    for seed in range(30):
+    for seed in range(15):
         shape = random_trace(random.Random(seed), 20)
         monkeypatch.setattr(partition_module, "MAX_EXACT", 0)
         better = cost(shape, [g.calls for g in plan(shape).groups])
         with monkeypatch.context() as patch:
             patch.setattr(partition_module, "moved", lambda groups, *_: groups)
             gains.append(cost(shape, [g.calls for g in plan(shape).groups]) - better)
-    assert min(gains) >= 0.0 and sum(gain > 0.0 for gain in gains) > 5
+    assert min(gains) >= 0.0 and sum(gain > 0.0 for gain in gains) > 2
 
 
 def test_long_traces_plan_fast_and_without_isl(monkeypatch):
