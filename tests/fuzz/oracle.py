@@ -57,6 +57,7 @@ def _atomic_add(view: Array, index: list[int], value: Any) -> None:
 _PK = SimpleNamespace(
     workunit=lambda function: function,
     atomic_add=_atomic_add,
+    double=float,
     floor=np.floor,
     # NumPy's depend on its version where 0.0 meets -0.0.
     fmin=lambda x, y: x if y != y or x < y else y,

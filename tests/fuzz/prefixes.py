@@ -103,7 +103,8 @@ class PrefixMaker:
             move = Statement("if value > 1:", (), ((Statement("y[int(acc)] = value"),),))
             body: tuple[Statement, ...] = (look, Statement("if last:", (), ((move,),)), add)
         else:
-            write = (Statement(f"y[{at}] = {'int' if self.whole else 'float'}(acc)"),)
+            # Not `float`, of 32 bits: what loops add up has more.
+            write = (Statement(f"y[{at}] = {'int' if self.whole else 'pk.double'}(acc)"),)
             if rng.random() < 0.1:
                 write = (Statement("if x[i] > 0:", (), (write,)),)
             flag = "last" if rng.random() < 0.95 else "last and x[i] > 0"
