@@ -141,9 +141,9 @@ class _Conditions:
 
     def _core(self, e: Expr) -> Expr | None:
         """The index, or its remainder or quotient, of which an expression is a sum with numbers."""
-        e, _ = _stripped(e)
+        e = _stripped(e)
         if isinstance(e, Binary) and e.op in ("%", "/") and self._is_given(e.right):
-            return e if self._is_index(_stripped(e.left)[0]) else None
+            return e if self._is_index(_stripped(e.left)) else None
         return e if self._is_index(e) else None
 
     def _is_index(self, e: Expr) -> bool:
@@ -164,7 +164,7 @@ class _Conditions:
         for core in cores:
             if not isinstance(core, Binary):
                 continue
-            yield Compare("!=", core.right, Const(0, core.dtype))
+            yield Compare(">", core.right, Const(0, core.dtype))  # below, quotients fall
             if core.op == "%":  # i - i % m never falls: where it is the same, i % m rises with i
                 steps = Binary("-", at(last, core), at(first, core))
                 yield Compare("==", _wide(steps), Binary("-", Read(last), Read(first)))
@@ -182,8 +182,8 @@ def _wide(e: Expr) -> Expr:
     return e if e.dtype is DType.INT64 else Cast(e, DType.INT64)
 
 
-def _stripped(e: Expr) -> tuple[Expr, int]:
-    """Without casts between integers and small numbers that are added; and how many these were."""
+def _stripped(e: Expr) -> Expr:
+    """Without casts between integers, and a few small numbers that are added."""
     sums = 0
     while True:
         if isinstance(e, Cast) and e.dtype in _WHOLE and e.operand.dtype in _WHOLE:
@@ -191,7 +191,7 @@ def _stripped(e: Expr) -> tuple[Expr, int]:
         elif isinstance(e, Binary) and e.op in ("+", "-") and _is_small(e.right) and sums < _SUMS:
             e, sums = e.left, sums + 1
         else:
-            return e, sums
+            return e
 
 
 def _is_small(e: Expr) -> bool:

@@ -492,3 +492,13 @@ def test_where_32_bits_may_wrap_nothing_is_inside():
     hold = all_hold(unit, inside)
     assert hold(0, 9, 0, 0, 0, 0, 0)
     assert not hold(2**31 - 3, 2**31 + 6, 0, 0, 0, 0, 0)  # 2**31 + 1 has the value that it is not
+
+
+def test_a_quotient_that_falls_may_meet_what_it_is_compared_with():
+    text = "def asks(o, i, y, n, m, k, base):\n    if i // m == -1:\n        y[i - base] = 1\n"
+    unit = workunit_of(text)
+    inside = inside_of(unit)
+    assert inside is not None
+    hold = all_hold(unit, inside)
+    assert hold(0, 20, 0, 0, 7, 0, 0)
+    assert not hold(0, 20, 0, 0, -7, 0, 0)  # from 0 to -2

@@ -48,9 +48,16 @@ MUTANTS = (
         f"{_INSIDE}test_what_is_not_split",
     ),
     Mutant(
+        "quotients by negative numbers rise",
+        "codegen/interior.py",
+        'yield Compare(">", core.right, Const(0, core.dtype))',
+        'yield Compare("!=", core.right, Const(0, core.dtype))',
+        f"{_INSIDE}test_a_quotient_that_falls_may_meet_what_it_is_compared_with",
+    ),
+    Mutant(
         "to find out what is inside divides by zero",
         "codegen/interior.py",
-        'yield Compare("!=", core.right, Const(0, core.dtype))',
+        'yield Compare(">", core.right, Const(0, core.dtype))',
         "pass",
         f"{_INSIDE}test_a_divisor_of_zero_is_not_tried",
     ),
