@@ -68,10 +68,15 @@ def block_terms(context: Context, sums: Sequence[SumNames], blocks: Blocks, kept
         "else",
         f"{INDENT}pf_around({arguments});",
     ]
-    parameters = ["int64_t at", "int64_t count", *(f"{s.part}* {s.terms}" for s in sums)]
-    parameters += [f"const int64_t {name}" for name in outer]
     lines = [INDENT + line for line in lines]
-    return code + function("void pf_terms", [*parameters, *context.signature], lines, True)
+    return code + function("void pf_terms", _parameters(context, sums), lines, True)
+
+
+def _parameters(context: Context, sums: Sequence[SumNames]) -> list[str]:
+    """Of a function for the terms of iterations; the indices of other axes come after them."""
+    outer = [f"const int64_t {context.counter(axis)}" for axis in range(context.spec.rank - 1)]
+    terms = [f"{s.part}* {s.terms}" for s in sums]
+    return ["int64_t at", "int64_t count", *terms, *outer, *context.signature]
 
 
 def _terms_function(
@@ -85,10 +90,8 @@ def _terms_function(
     lines = array_lines(blocks, 1)
     named = by_sym(context, sums)
     lines += strip_or_segments(context, blocks, last, 1, lambda: Terms(context, named).lines)
-    parameters = ["int64_t at", "int64_t count", *(f"{s.part}* {s.terms}" for s in sums)]
-    parameters += [f"const int64_t {context.counter(axis)}" for axis in range(last)]
     inline = blocks.single and len(sums) <= INLINE_SUMS and not rare
-    return function(f"void {name}", [*parameters, *context.signature], lines, inline)
+    return function(f"void {name}", _parameters(context, sums), lines, inline)
 
 
 def by_sym(context: Context, sums: Sequence[SumNames]) -> dict[Sym, SumNames]:
