@@ -315,6 +315,18 @@ class ExpressionMaker:
             return (f"({text} {self.rng.choice('+-')} {other})",)
         return (f"(-{text})" if self.rng.random() < 0.4 else text,)
 
+    def part_of_index(self) -> str:
+        """A comparison of a quotient or remainder of the index, each of any sign.
+
+        Only for programs with words: the oracle of others divides as Python does.
+        """
+        rng = self.rng
+        index = rng.choice(("i", "i", "i", "(i + 1)", "(i - 3)", "(5 - i)"))
+        by = rng.choice((-7, -3, -2, 2, 3, 6))
+        divisor = self.scalar(by) if rng.random() < 0.5 else str(by)
+        comparison = rng.choice(("<", "<=", ">", ">=", "==", "!="))
+        return f"{index} {rng.choice(('//', '%'))} {divisor} {comparison} {rng.randint(-3, 3)}"
+
     def condition(self, scope: Scope) -> Expr:
         rng, kind = self.rng, self.rng.random()
         flag = self.read(scope, "bool") if rng.random() < 0.4 else None
@@ -323,6 +335,8 @@ class ExpressionMaker:
         if kind < 0.35:
             return (f"i {rng.choice(('<', '>=', '==', '!='))} {rng.randint(0, self.end[0])}",)
         word = self.word(scope, "{}") if kind < 0.5 else None
+        if word and rng.random() < 0.4:
+            return (self.part_of_index(),)
         if word:
             comparison = rng.choice(("<", ">=", "==", "!="))
             return (f"{word} {comparison} {{}}", self.wrapping(scope))

@@ -28,6 +28,7 @@ _IN_SOURCE = {
     "continue": r"continue",
     "early return": r"return",
     "guard": r"if ",
+    "condition on a quotient": r"(//|%) (-?\d|s\d+) [<>=!]+ -?\d",
     "else": r"else:",
     "atomic": r"atomic_add",
     "update (+=)": r"\] [-+*]= ",
