@@ -6,13 +6,30 @@ elements can be stored past the caches, which otherwise read each line before it
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 
-from pyfuser.ir.nodes import AtomicFetch, Load, Read, Store, Sym, Update, Workunit
-from pyfuser.ir.visit import all_expressions, statements
+from pyfuser.ir.nodes import (
+    AtomicFetch,
+    Cast,
+    Expr,
+    If,
+    Load,
+    Read,
+    Stmt,
+    Store,
+    Sym,
+    Update,
+    Workunit,
+)
+from pyfuser.ir.visit import all_expressions, assigned, statements
 from pyfuser.trace.shape import RegionShape
+from pyfuser.transform.cells import expand, stable_locals
 from pyfuser.transform.kernel import Kernel
+
+_NARROW = 1 << 31
+"""Indices below this are the same as 32-bit numbers."""
 
 
 def mark_overwrites(kernel: Kernel) -> Kernel:
@@ -29,7 +46,7 @@ def mark_overwrites(kernel: Kernel) -> Kernel:
         if param.sym in stored
         and isinstance(shape, RegionShape)
         and all(begin >= 0 for begin in space.begin)
-        and all(end <= extent for end, extent in zip(space.end, shape.shape, strict=True))
+        and all(end <= min(n, _NARROW) for end, n in zip(space.end, shape.shape, strict=True))
     ]
     return replace(kernel, overwrites=tuple(places))
 
@@ -59,7 +76,29 @@ def mark_streamed(kernel: Kernel, leaving: frozenset[int]) -> Kernel:
 def _stored_only(workunit: Workunit) -> frozenset[Sym]:
     """Views that every iteration stores at its indices, and whose elements nothing reads."""
     body = workunit.body
-    own = tuple(Read(sym) for sym in workunit.indices)
-    stored = {s.view for s in body if isinstance(s, Store) and s.indices == own}
+    if not assigned(body).isdisjoint(workunit.indices):
+        return frozenset()
+    own, stable = tuple(map(Read, workunit.indices)), stable_locals(body)
+
+    def is_own(indices: tuple[Expr, ...]) -> bool:
+        return tuple(_without_casts(expand(index, stable)) for index in indices) == own
+
+    stored = {s.view for s in _always(workunit) if isinstance(s, Store) and is_own(s.indices)}
     stored -= {e.view for e in all_expressions(body) if isinstance(e, (Load, AtomicFetch))}
     return frozenset(stored - {s.target for s in statements(body) if isinstance(s, Update)})
+
+
+def _always(workunit: Workunit) -> Iterator[Stmt]:
+    """The statements that every iteration runs; of a scan's, in the last pass over it."""
+    flags = [Read(a.last_pass) for a in workunit.accumulators if a.last_pass is not None]
+    for stmt in workunit.body:
+        yield stmt
+        if isinstance(stmt, If) and stmt.condition in flags:
+            yield from stmt.then
+
+
+def _without_casts(e: Expr) -> Expr:
+    """An index that is below `_NARROW`, without the conversions of C++ between its types."""
+    while isinstance(e, Cast) and e.dtype.is_integer and e.dtype.size >= 4:
+        e = e.operand
+    return e

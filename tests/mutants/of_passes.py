@@ -201,4 +201,26 @@ MUTANTS = (
         "(double)a",
         "soundness/test_numbers.py::test_integer_division_is_exact_next_to_every_multiple",
     ),
+    Mutant(
+        "a local that changes is the index that it began as",
+        "transform/overwrites.py",
+        "own, stable = tuple(map(Read, workunit.indices)), stable_locals(body)",
+        "own = tuple(map(Read, workunit.indices))\n"
+        "    stable = {s.sym: s.value for s in body if hasattr(s, 'value') and hasattr(s, 'sym')}",
+        "transform/test_overwrites.py::test_what_is_stored_at_the_index_in_every_iteration",
+    ),
+    Mutant(
+        "a local of 32 bits holds every index",
+        "transform/overwrites.py",
+        "all(end <= min(n, _NARROW) for end",
+        "all(end <= n for end",
+        "transform/test_overwrites.py::test_indices_of_more_than_32_bits",
+    ),
+    Mutant(
+        "a scan stores under every condition",
+        "transform/overwrites.py",
+        "if isinstance(stmt, If) and stmt.condition in flags:",
+        "if isinstance(stmt, If):",
+        "transform/test_overwrites.py",
+    ),
 )

@@ -1,0 +1,133 @@
+"""Which views a kernel overwrites: their new memory need not be zero."""
+
+from __future__ import annotations
+
+import pytest
+
+from pyfuser.ir.dtypes import DType
+from pyfuser.lower.lower import ScalarType, ViewType, lower
+from pyfuser.transform.group import GroupShape
+from pyfuser.transform.optimise import optimised
+from tests.analysis.build import call_on, region
+
+DOUBLES, TABLE = ViewType(DType.FLOAT64, 1), ViewType(DType.FLOAT64, 2)
+INT = ScalarType(DType.INT32)
+
+
+def plain(i, x):
+    x[i] = 1.0
+
+
+def by_a_local(i, x):
+    k: int = i
+    m: int = k
+    x[m] = 1.0
+
+
+def by_two(i, j, x):
+    row: int = i
+    x[row, j] = 1.0
+
+
+def moved(i, x):
+    k: int = i + 1
+    x[k - 1] = 1.0
+
+
+def by_a_local_that_changes(i, x):
+    k: int = i
+    k += i
+    x[k // 2] = 1.0
+
+
+def by_an_index_that_changes(i, x):
+    i = i // 2
+    x[i] = 1.0
+
+
+def crossed(i, j, x):
+    row: int = j
+    x[row, i] = 1.0
+
+
+def under_a_condition(i, x, n):
+    if i < n:
+        x[i] = 1.0
+
+
+def of_what_it_reads(i, x):
+    x[i] = x[i] + 1.0
+
+
+def updated(i, x):
+    x[i] += 1.0
+
+
+@pytest.mark.parametrize(
+    ("function", "shape", "overwritten"),
+    [
+        (plain, (8,), True),
+        (by_a_local, (8,), True),
+        (by_two, (8, 8), True),
+        (moved, (8,), False),  # it does; that is not found out
+        (by_a_local_that_changes, (8,), False),
+        (by_an_index_that_changes, (8,), False),
+        (crossed, (8, 8), False),
+        (under_a_condition, (8,), False),
+        (of_what_it_reads, (8,), False),
+        (updated, (8,), False),
+    ],
+)
+def test_what_is_stored_at_the_index_in_every_iteration(function, shape, overwritten):
+    types = {"x": TABLE if len(shape) == 2 else DOUBLES}
+    arguments = [region(0, shape if len(shape) > 1 else shape[0])]
+    if function is under_a_condition:
+        types["n"] = INT
+        arguments.append(8)
+    unit = lower(function, "for", len(shape), types).workunit
+    kernel = optimised(
+        GroupShape((call_on(unit, shape[0] if len(shape) == 1 else shape, *arguments),))
+    )
+    assert kernel.overwrites == ((0,) if overwritten else ())
+
+
+def sums(i, acc, last, s, x):
+    acc += x[i]
+    if last:
+        s[i] = acc
+
+
+def sums_where_small(i, acc, last, s, x):
+    acc += x[i]
+    if last:
+        if acc < 8.0:
+            s[i] = acc
+
+
+def sums_of_both_passes(i, acc, last, s, x):
+    acc += x[i]
+    if not last:
+        s[i] = acc
+
+
+def running(i, acc, last, s, x):
+    if last:
+        s[i] = acc
+    acc += s[i] + x[i]
+
+
+@pytest.mark.parametrize(
+    ("function", "overwritten"),
+    [(sums, (0,)), (sums_where_small, ()), (sums_of_both_passes, ()), (running, ())],
+)
+def test_what_the_last_pass_of_a_scan_stores(function, overwritten):
+    unit = lower(function, "scan", 1, {"s": DOUBLES, "x": DOUBLES}).workunit
+    kernel = optimised(GroupShape((call_on(unit, 8, region(0, 8), region(1, 8)),)))
+    assert kernel.overwrites == overwritten
+
+
+def test_indices_of_more_than_32_bits():
+    """A local of 32 bits would wrap."""
+    unit = lower(by_a_local, "for", 1, {"x": DOUBLES}).workunit
+    for n, overwritten in ((2**31, (0,)), (2**31 + 1, ())):
+        assert optimised(GroupShape((call_on(unit, n, region(0, n)),))).overwrites == overwritten
