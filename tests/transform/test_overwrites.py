@@ -100,8 +100,9 @@ def sums(i, acc, last, s, x):
 def sums_where_small(i, acc, last, s, x):
     acc += x[i]
     if last:
-        if acc < 8.0:
-            s[i] = acc
+        t: float = acc
+        if t < 8.0:
+            s[i] = t
 
 
 def sums_of_both_passes(i, acc, last, s, x):
