@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from pyfuser.codegen import scalar_maths
+from pyfuser.codegen.divisors import BY_RECIPROCAL
 from pyfuser.codegen.spec import UNIT, Access, ViewSpec
 from pyfuser.ir import nodes
 from pyfuser.ir.divisions import Division, may_fail
@@ -215,6 +216,8 @@ class Expressions:
         if e.name == "printf":
             self.features.add("printf")
             return f"printf({', '.join(map(self.text, e.args))})", PRIMARY
+        if e.name == BY_RECIPROCAL:
+            return f"pf_over({', '.join(map(self.text, e.args))})", PRIMARY
         if e.name == "complex":
             re, im = map(self.text, e.args)
             return f"{e.dtype.cpp}{{{re}, {im}}}", PRIMARY
