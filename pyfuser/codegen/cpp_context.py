@@ -14,7 +14,7 @@ from pyfuser.codegen.cpp_hazards import may_contract
 from pyfuser.codegen.cpp_names import Names
 from pyfuser.codegen.cpp_scratch import scratch_views
 from pyfuser.codegen.cpp_statements import INDENT, Statements
-from pyfuser.codegen.order import LoopOrder
+from pyfuser.codegen.order import RUN, LoopOrder
 from pyfuser.codegen.spec import UNIT, KernelSpec, ViewSpec
 from pyfuser.ir import nodes
 from pyfuser.ir.canonical import all_syms
@@ -266,11 +266,11 @@ def outer_loops(
         name = context.names[context.workunit.indices[axis]]
         at, end = context.unique.take(f"{name}_block"), context.unique.take(f"{name}_block_end")
         first, last = bounds[axis]
-        lines.append(
-            f"{INDENT * depth}for (int64_t {at} = {first}; {at} < {last}; {at} += {order.block}) {{"
-        )
+        size = RUN if axis == order.axes[-1] else order.block
+        head = f"for (int64_t {at} = {first}; {at} < {last}; {at} += {size}) {{"
+        lines.append(INDENT * depth + head)
         depth += 1
-        least = f"{at} + {order.block} < {last} ? {at} + {order.block} : {last}"
+        least = f"{at} + {size} < {last} ? {at} + {size} : {last}"
         lines.append(f"{INDENT * depth}const int64_t {end} = {least};")
         inner[axis] = at, end
     if order.block:

@@ -28,8 +28,12 @@ from pyfuser.transform.kernel import Kernel
 SERIAL_SPACES = frozenset({"Serial"})
 """Execution spaces whose iterations run one after the other."""
 
-BLOCK = 64
-"""Iterations of a block along each of its two axes: 64 lines and pages of an array."""
+BLOCK, RUN = 64, 128
+"""Iterations of a block along the outer one of its two axes, and along the innermost one.
+
+So many lines of each array stay in cache, also where they lie a power of two apart. Longer runs are
+read and written faster, and more lines meet in one place of the cache.
+"""
 
 _LINE = 64  # bytes
 
@@ -44,7 +48,10 @@ _BLOCK_GAIN = 0.6
 
 
 class LoopOrder(NamedTuple):
-    """The axes of a space, outermost first; the last two in blocks of `block`, if that is not 0."""
+    """The axes of a space, outermost first.
+
+    block: if it is not 0, the last two are cut into blocks of so many iterations by RUN.
+    """
 
     axes: tuple[int, ...]
     block: int = 0

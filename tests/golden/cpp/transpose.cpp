@@ -47,8 +47,8 @@ static __attribute__((noinline)) void pf_loop(
     const int64_t j_begin = begin[1], j_end = end[1];
     for (int64_t i_block = i_begin; i_block < i_end; i_block += 64) {
         const int64_t i_block_end = i_block + 64 < i_end ? i_block + 64 : i_end;
-        for (int64_t j_block = j_begin; j_block < j_end; j_block += 64) {
-            const int64_t j_block_end = j_block + 64 < j_end ? j_block + 64 : j_end;
+        for (int64_t j_block = j_begin; j_block < j_end; j_block += 128) {
+            const int64_t j_block_end = j_block + 128 < j_end ? j_block + 128 : j_end;
             for (int64_t i = i_block; i < i_block_end; ++i) {
                 #pragma GCC ivdep
                 for (int64_t j = j_block; j < j_block_end; ++j) {
