@@ -205,6 +205,8 @@ def _edges(call: CallShape) -> tuple[_Edge, ...]:
     if not may_place(call):
         return ()
     unit = call.workunit
+    if any(row is None for _, row in _stored(call)):
+        return ()  # nor would parts of the call, which store the same
     rows = _rows(call)
     if rows:
         return (_Edge(rows, tuple(range(len(unit.body)))),)
@@ -222,10 +224,9 @@ def _part(call: CallShape, places: Sequence[int]) -> CallShape:
 
 def _rows(call: CallShape) -> tuple[_Row, ...]:
     """The rows that a call has to do with, if it stores to one of each view."""
-    if any(row is None for _, row in _stored(call)):
-        return ()
-    stored = {row for _, row in _stored(call)}
-    if len(stored) != len({region for region, _ in _stored(call)}):
+    pairs = _stored(call)
+    stored = {row for _, row in pairs if row is not None}
+    if any(row is None for _, row in pairs) or len(stored) != len({region for region, _ in pairs}):
         return ()
     found = [row for access in accesses(call) if (row := _row_of(call, access)) is not None]
     return tuple(found) if stored else ()
