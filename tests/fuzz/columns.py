@@ -48,7 +48,7 @@ class ColumnMaker:
                 self.total, self.spread, self.recurrence, self.backwards, self.product, self.least,
                 self.nested, self.mapped, self.prefix, self.beside, self.ragged, self.until,
                 self.classes, self.held, self.sometimes, self.sometimes, self.in_some_trips,
-                self.climbed,
+                self.climbed, self.copied,
             ),
             rng.choice((1, 1, 1, 2, 2, 3)),
         )  # fmt: skip
@@ -139,6 +139,11 @@ class ColumnMaker:
         source = self.at("y", self.rng.choice(("j", "j", "s0 - 1 - j")))
         sign = self.rng.choice(("=", "=", "+="))
         return [_s(self.walk(), (_s(f"{self.at('x', 'j')} {sign} {self.bounded(source)} - 3"),))]
+
+    def copied(self, v: str) -> list[Statement]:
+        """In inexact programs not as it is (see `inexact`): divided, maybe."""
+        store = Statement(f"{self.at('x', 'j')} = {{}}", ((self.at("y", "j"),),))
+        return [_s(self.walk(), (store,))]
 
     def prefix(self, v: str) -> list[Statement]:
         value = self.bounded(f"{v} + {self.at('y', 'j')}")

@@ -123,6 +123,8 @@ def _printed(specs: Iterable[KernelSpec | SweepSpec]) -> frozenset[str]:
             if any(view is not None and view.streamed for view in loop.views):
                 found.add("streaming stores")
             text = emit(spec)
+            if "= pf_over(" in text:
+                found.add("division by a reciprocal")
             if "pf_inside(" in text:
                 found.add("blocks without conditions")
             elif loop.pattern == "for" and unguarded(loop.workunit) and "pf_middle(" in text:

@@ -24,7 +24,10 @@ from tests.fuzz.oracle import Rejected, State
 from tests.fuzz.program import Base, Call, Expr, Program, Statement, Step
 
 _STORE = re.compile(r"\w\[[^=]*\] = \{\}")
-_FUNCTIONS = ("{}", "math.sin({})", "math.tanh({})", "math.exp({})", "math.log(2.5 + {})")
+_FUNCTIONS = (
+    *("{}", "math.sin({})", "math.tanh({})", "math.exp({})", "math.log(2.5 + {})"),
+    *("({}) / 1.7", "({}) / -1e-3"),
+)
 _PLAIN = 3  # ten programs in so many times ten have none of these functions
 _FLOAT_AS_INTEGER = re.compile(r"\bint\((math|acc)")
 _WHOLE = re.compile(r"math\.fmod\(pk\.floor\(\{\}\), 64\.0\)")
