@@ -104,32 +104,41 @@ def run_forced(
 
 def _printed(specs: Iterable[KernelSpec | SweepSpec]) -> frozenset[str]:
     """What was done to the loops of kernels, out of `features.PLANNED`."""
-    found = set()
+    found = set[str]()
     for spec in specs:
+        text = emit(spec)
+        found |= {name for sign, name in _SIGNS.items() if sign in text}
         for loop in spec.stages if isinstance(spec, SweepSpec) else (spec,):
-            if not loop.order.as_given:
-                found.add("loops blocked" if loop.order.block else "loops interchanged")
-            if len(loop.workunit.accumulators) > 1:
-                found.add("several sums in a loop")
-                if "void pf_run(" in emit(spec):
-                    found.add("sums in groups")
-            found |= inner_loops([loop.workunit])
-            if columns_of(Context(loop, ())) is not None:
-                found.add("loops along columns")
-                if loop.workunit.accumulators:
-                    found.add("sums beside loops along columns")
-                if "taking * " in emit(spec):
-                    found.add("loops along columns under conditions")
-            if any(view is not None and view.streamed for view in loop.views):
-                found.add("streaming stores")
-            text = emit(spec)
-            if "= pf_over(" in text:
-                found.add("division by a reciprocal")
-            if "pf_inside(" in text:
-                found.add("blocks without conditions")
-            elif loop.pattern == "for" and unguarded(loop.workunit) and "pf_middle(" in text:
-                found.add("split loop")
+            found |= _printed_of(loop, text)
     return frozenset(found)
+
+
+#: Of the text of a kernel.
+_SIGNS = {
+    "void pf_run(": "sums in groups",
+    "taking * ": "loops along columns under conditions",
+    "= pf_over(": "division by a reciprocal",
+    "pf_inside(": "blocks without conditions",
+}
+
+
+def _printed_of(loop: KernelSpec, text: str) -> set[str]:
+    """What was done to a loop; `text` is its kernel's."""
+    found = set(inner_loops([loop.workunit]))
+    if not loop.order.as_given:
+        found.add("loops blocked" if loop.order.block else "loops interchanged")
+    if len(loop.workunit.accumulators) > 1:
+        found.add("several sums in a loop")
+    if columns_of(Context(loop, ())) is not None:
+        found.add("loops along columns")
+        if loop.workunit.accumulators:
+            found.add("sums beside loops along columns")
+    if any(view is not None and view.streamed for view in loop.views):
+        found.add("streaming stores")
+    split = loop.pattern == "for" and unguarded(loop.workunit) and "pf_inside(" not in text
+    if split and "pf_middle(" in text:
+        found.add("split loop")
+    return found
 
 
 def in_threads(program: Program) -> list[State]:
