@@ -85,8 +85,12 @@ def test_ctrl_c_in_a_kernel(fused: bool, machine: Machine, ctrl_c: None) -> None
 
 
 PROGRAM = """
+import signal
+
 import pyfuser
 import pykokkos as pk
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
 
 
 @pk.workunit
@@ -118,7 +122,10 @@ def test_an_interrupted_program_shows_its_own_lines(tmp_path: Path) -> None:
         assert process.stdout is not None and process.stdout.readline() == "ready\n"
         time.sleep(DELAY)
         process.send_signal(signal.SIGINT)
-        _, text = process.communicate(timeout=60)
+        try:
+            _, text = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode not in (0, None)
     assert "pk.parallel_for(1, spin, x=x, n=20_000_000)" in text
     assert text.splitlines()[-1] == "KeyboardInterrupt"

@@ -54,8 +54,8 @@ MUTANTS = (
     Mutant(
         "blocks leave out what does not fill one",
         "codegen/cpp_context.py",
-        "} < {last} ? {at} + {order.block} : {last}",
-        "} <= {last} ? {at} + {order.block} : {at}",
+        "} < {last} ? {at} + {size} : {last}",
+        "} <= {last} ? {at} + {size} : {at}",
         _ONCE,
     ),
     Mutant(

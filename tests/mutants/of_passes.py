@@ -221,6 +221,6 @@ MUTANTS = (
         "transform/overwrites.py",
         "if isinstance(stmt, If) and stmt.condition in flags:",
         "if isinstance(stmt, If):",
-        "transform/test_overwrites.py",
+        "transform/test_overwrites.py::test_what_is_stored_at_the_index_in_every_iteration",
     ),
 )
