@@ -6,7 +6,9 @@ import contextlib
 import random
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pytest
 
 from pyfuser import driver
@@ -30,6 +32,7 @@ from pyfuser.machine import Known, known
 from pyfuser.plan import boxes, coarsening, edges, family, hulls, partition, recompute
 from pyfuser.plan.capabilities import ALL, Capabilities
 from pyfuser.plan.plan import SCAN_TILE, Plan, Rejection
+from pyfuser.trace import pool
 from pyfuser.trace.shape import TraceShape
 from pyfuser.transform import group
 from pyfuser.transform.kernel import Kernel
@@ -130,12 +133,21 @@ def _of_larger(
     return hulls.taken_over(trace, graph, plan)
 
 
+_allocate = pool.allocate
+
+
+def _poisoned(size: int, zero: bool) -> np.ndarray[Any, Any]:
+    block = _allocate(size, zero)
+    return block if zero else np.full_like(block, 0xFF)
+
+
 @contextlib.contextmanager
 def forced_for(seed: int, small_tiles: bool = True) -> Iterator[None]:
     """Inside, compiled programs have their groups cut, and maps run in any order that may be.
 
     As few as two sums of a loop are computed in groups, a single iteration may be a strip, and
-    blocks of four run without conditions. Half of them stream results of any size.
+    blocks of four run without conditions. Half of them stream results of any size. Memory that need
+    not be zero is not.
 
     small_tiles: whether scans have several tiles, and so two passes over most iterations.
     """
@@ -168,6 +180,7 @@ def forced_for(seed: int, small_tiles: bool = True) -> Iterator[None]:
         if rng.random() < 0.5:
             small = replace(known().machine, streaming=1)
             patch.setattr(group, "known", lambda: Known(small))
+        patch.setattr(pool, "allocate", _poisoned)
         patch.setattr(native, "_launchables", _launchables[small_tiles])
         if small_tiles:
             patch.setattr(cpp, "_PIECES", tuple(pieces.items()))
