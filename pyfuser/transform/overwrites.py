@@ -90,7 +90,9 @@ def _stored_only(workunit: Workunit) -> frozenset[Sym]:
 
 def _always(workunit: Workunit) -> Iterator[Stmt]:
     """The statements that every iteration runs; of a scan's, in the last pass over it."""
-    flags = [Read(a.last_pass) for a in workunit.accumulators if a.last_pass is not None]
+    changing = assigned(workunit.body)
+    given = (a.last_pass for a in workunit.accumulators)
+    flags = [Read(flag) for flag in given if flag is not None and flag not in changing]
     for stmt in workunit.body:
         yield stmt
         if isinstance(stmt, If) and stmt.condition in flags:

@@ -17,6 +17,7 @@ from pyfuser.arbitration import cut_plan
 from pyfuser.codegen import (
     cpp,
     cpp_columns,
+    cpp_context,
     cpp_groups,
     cpp_interior,
     cpp_scan,
@@ -174,6 +175,7 @@ def forced_for(seed: int, small_tiles: bool = True) -> Iterator[None]:
         patch.setattr(spec, "loop_order", ordered)
         patch.setattr(cpp_groups, "FEWEST", 2)
         patch.setattr(cpp_interior, "BLOCK", 4)
+        patch.setattr(cpp_context, "RUN", rng.choice((3, 7, cpp_context.RUN)))
         patch.setattr(interior, "GAIN", 1000)
         patch.setattr(cpp_columns, "FEWEST", rng.choice((1, cpp_columns.FEWEST)))
         patch.setattr(cpp_columns, "WIDTHS", rng.choice(((32,), cpp_columns.WIDTHS)))
