@@ -176,6 +176,9 @@ CASES = {
     "an offset": case(
         add_to_transpose, [99, 98], lambda: [numbers(99, 98), numbers(98, 99)], begin=[3, 5]
     ),
+    "many blocks": case(
+        add_to_transpose, [150, 300], lambda: [numbers(150, 300), numbers(300, 150)]
+    ),
     "three axes": case(corner, [70, 5, 66], lambda: [numbers(66, 5, 70), numbers(70, 5, 66)]),
     "interchanged": case(turned, [66, 70], lambda: [numbers(70, 66), numbers(70, 66)]),
     "segments": case(
