@@ -38,9 +38,21 @@ _BASE = re.compile(r"(?<![.\w])[A-Z]\b")
 
 def chosen(program: Program) -> tuple[Program, int]:
     """The program, as a loop if its seed says so, and how many steps a round of it has."""
-    found = repeated(program, ROUNDS) if _is_loop(program.seed) else program
+    found = repeated(_wide(program), ROUNDS) if _is_loop(program.seed) else program
     rounds = 1 if found is program else ROUNDS
     return found, len(found.steps) // rounds
+
+
+def _wide(program: Program) -> Program:
+    """The program on doubles: in a loop halves of halves outgrow single precision.
+
+    Not if it takes memory as another type.
+    """
+    if any(".view(" in text for call in program.calls for _, text in call.views):
+        return program
+    kinds = {"float32": "float64"}
+    bases = (replace(base, dtype=kinds.get(base.dtype, base.dtype)) for base in program.bases)
+    return replace(program, bases=tuple(bases))
 
 
 def _is_loop(seed: int) -> bool:
