@@ -21,6 +21,7 @@ from functools import partial
 from types import ModuleType
 
 from pyfuser.codegen import (
+    cpp_ahead,
     cpp_bounds,
     cpp_chain,
     cpp_division,
@@ -124,6 +125,7 @@ _PIECES = (
     ("pf_rest<", cpp_division.PRELUDE),
     ("pf_rounded", cpp_prelude.ROUNDED),
     ("pf_over(", cpp_reciprocal.PRELUDE),
+    ("pf_ahead(", cpp_ahead.PRELUDE),
     ("pf_complex", cpp_prelude.COMPLEX),
     ("pf_bits", cpp_prelude.BITS),
     ("pf_quotient", cpp_prelude.QUOTIENT),

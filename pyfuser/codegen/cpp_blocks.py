@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from pyfuser.codegen import cpp_columns, cpp_strips
+from pyfuser.codegen import cpp_ahead, cpp_columns, cpp_strips
+from pyfuser.codegen.ahead import Stream
+from pyfuser.codegen.cpp_ahead import ahead_lines, streams_of
 from pyfuser.codegen.cpp_columns import Columns, column_loops, columns_of
 from pyfuser.codegen.cpp_context import Bounds, Context, closed, fresh_syms, nest, outer_loops
 from pyfuser.codegen.cpp_prelude import BLOCK
@@ -31,7 +33,7 @@ LONG_BLOCK = 4 * BLOCK
 VECTOR_REGISTERS = 32
 """Of a processor with AVX-512; others have fewer."""
 
-LOCALS = cpp_strips.LOCALS | cpp_columns.LOCALS | {"at", "count", "left", "step"}
+LOCALS = cpp_strips.LOCALS | cpp_columns.LOCALS | cpp_ahead.LOCALS | {"at", "count", "left", "step"}
 
 PrintBody = Callable[[Body, int], list[str]]
 
@@ -42,7 +44,8 @@ class Blocks:
 
     lengths: of those locals that are arrays themselves, one for each iteration. size: iterations
     of a block. strips: how those of each segment take turns; None where they do not. columns: how
-    the iterations of a body in one segment do, if its loops walk along columns.
+    the iterations of a body in one segment do, if its loops walk along columns. ahead: what
+    blocks of a body in one loop ask for.
     """
 
     segments: tuple[Segment, ...]
@@ -52,6 +55,7 @@ class Blocks:
     strips: tuple[Strips | None, ...]
     columns: Columns | None = None
     parts: Blocks | None = None
+    ahead: tuple[Stream, ...] = ()
 
     @property
     def single(self) -> bool:
@@ -97,7 +101,9 @@ def blocks_of(context: Context, kept: int = 0, smallest: int = BLOCK // 4) -> Bl
     fitting = (n for n in sizes if n * kept <= room)
     size = max(next(fitting, smallest), smallest)
     parts = _cut(context, kept, size) if apart == (None,) and columns is None else None
-    return Blocks(segments, arrays, lengths, size, apart, columns, parts)
+    one_loop = apart == (None,) and columns is None and parts is None and size <= BLOCK
+    ahead = streams_of(context) if one_loop else ()
+    return Blocks(segments, arrays, lengths, size, apart, columns, parts, ahead)
 
 
 def _cut(context: Context, kept: int, size: int) -> Blocks | None:
@@ -202,7 +208,7 @@ def segment_loops(
 ) -> list[str]:
     """The loops over `count` iterations of an axis from `at`, one for each segment."""
     indent = INDENT * depth
-    lines: list[str] = []
+    lines = ahead_lines(context, blocks.ahead, axis, depth)
     for segment, apart in zip(blocks.segments, blocks.strips, strict=True):
         if apart is not None:
             lines += strip_loops(context, apart, axis, depth, print_body)
@@ -253,7 +259,7 @@ def blocked_nest(context: Context, blocks: Blocks, bounds: list[Bounds]) -> list
     if blocks.parts is not None:
         whole = blocked_nest(context, replace(blocks, parts=None), bounds)
         return [ONE_LOOP, *whole, PARTS, *blocked_nest(context, blocks.parts, bounds), END]
-    if blocks.single:
+    if blocks.single and not blocks.ahead:
         return nest(context, order, bounds, _alone(context.workunit.body, context.spec.rank + 1))
     loops, depth, (first, last) = outer_loops(context, order, bounds)
     lines, left, size = array_lines(blocks, 1) + loops, f"{last} - at", blocks.size

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pyfuser.codegen import cpp_stream
 from pyfuser.codegen.cpp_blocks import LOCALS as BLOCK_LOCALS
 from pyfuser.codegen.cpp_blocks import blocked_nest, blocks_of
@@ -66,7 +68,7 @@ def _function(context: Context, name: str) -> str:
     blocks = blocks_of(context)
     views = [] if any(blocks.strips) or blocks.columns else cpp_stream.streamed(context)
     if views:
-        lines += cpp_stream.streaming_nest(context, blocks, views, bounds)
+        lines += cpp_stream.streaming_nest(context, replace(blocks, ahead=()), views, bounds)
     else:
         lines += blocked_nest(context, blocks, bounds)
     return function(f"void {name}", [*parameters, *context.signature], context.guard() + lines)

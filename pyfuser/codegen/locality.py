@@ -167,7 +167,7 @@ def _straight(body: Body) -> dict[tuple[Sym, tuple[Expr, ...]], int]:
 
 def _bytes(at: Sequence[Expr], sym: Sym, unit: int | None, size: int, moving: set[Sym]) -> int:
     """What a step of a loop variable or index brings in of a view."""
-    factors = [_factor(e, sym, moving) for e in at]
+    factors = [growth(e, sym, moving) for e in at]
     if not any(factors):
         return 0
     others = [factor for axis, factor in enumerate(factors) if axis != unit]
@@ -176,14 +176,14 @@ def _bytes(at: Sequence[Expr], sym: Sym, unit: int | None, size: int, moving: se
     return min(abs(factors[unit]) * size, _LINE)
 
 
-def _factor(e: Expr, sym: Sym, moving: set[Sym]) -> int:
+def growth(e: Expr, sym: Sym, moving: set[Sym]) -> int:
     """By how much a subscript grows with a variable; locals of the trip may grow with anything."""
     if isinstance(e, nodes.Read):
         return 1 if e.sym == sym else _FAR if e.sym in moving else 0
     if isinstance(e, nodes.Cast):
-        return _factor(e.operand, sym, moving)
+        return growth(e.operand, sym, moving)
     if isinstance(e, nodes.Binary) and e.op in ("+", "-", "*"):
-        left, right = _factor(e.left, sym, moving), _factor(e.right, sym, moving)
+        left, right = growth(e.left, sym, moving), growth(e.right, sym, moving)
         if e.op == "+":
             return left + right
         if e.op == "-":
@@ -194,4 +194,4 @@ def _factor(e: Expr, sym: Sym, moving: set[Sym]) -> int:
         if isinstance(other, nodes.Const) and isinstance(other.value, int):
             return factor * other.value
         return _FAR
-    return _FAR if any(_factor(part, sym, moving) for part in child_expressions(e)) else 0
+    return _FAR if any(growth(part, sym, moving) for part in child_expressions(e)) else 0

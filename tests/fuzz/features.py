@@ -70,6 +70,7 @@ PLANNED = (
     "flattened call over rows", "flattened call beside MDRange",
     "loops along columns", "sums beside loops along columns",
     "loops along columns under conditions", "division by a reciprocal",
+    "memory asked for ahead",
     "sums in groups", "map and sum in an inner loop", "streaming stores",
     "guarded or split loop", "guarded loop of several axes", "guarded loop with a sum",
     "split loop", "blocks without conditions", "edge among rows", "edges of several rows",

@@ -12,6 +12,7 @@ from tests.mutants import (
     of_edges,
     of_graphs,
     of_guards,
+    of_memory,
     of_orders,
     of_passes,
     of_plans,
@@ -42,5 +43,6 @@ MUTANTS: tuple[Mutant, ...] = (
     *of_orders.MUTANTS,
     *of_columns.MUTANTS,
     *of_vectors.MUTANTS,
+    *of_memory.MUTANTS,
     *of_deferral.MUTANTS,
 )

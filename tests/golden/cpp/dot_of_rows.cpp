@@ -1,6 +1,13 @@
 // dot_of_rows
 #include <stdint.h>
 
+// Asks for the line of memory that an address is in. Without AVX-512 that has not been measured.
+#if defined(__AVX512F__)
+#define pf_ahead(address, written) __builtin_prefetch(address, written)
+#else
+#define pf_ahead(address, written)
+#endif
+
 static inline int64_t pf_extent(int64_t begin, int64_t end) {
     return end > begin ? end - begin : 0;
 }
@@ -101,6 +108,11 @@ static inline __attribute__((always_inline)) void pf_terms(
     const double* __restrict__ x,
     const int64_t x_stride0,
     double* __restrict__ y) {
+    for (int64_t line = 0; line < count; line += 8) {
+        const int64_t j = at + line;
+        pf_ahead(&x[i * x_stride0 + j] + 512, 0);
+        pf_ahead(&y[i * x_stride0 + j] + 512, 1);
+    }
     #pragma GCC ivdep
     for (int64_t step = 0; step < count; ++step) {
         const int64_t j = at + step;
