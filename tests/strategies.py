@@ -77,7 +77,7 @@ class _ProgramMaker:
                 bases = self.resize(bases)
         if chain:
             self.add_chain(bases)
-        if rng.random() < 0.15:
+        if rng.random() < 0.25:
             original = self.add_pipeline(original)
         elif self.rank == 1 and rng.random() < 0.2:
             original = self.add_made(original, "rows")

@@ -53,8 +53,8 @@ class Stage:
 class Rolling(NamedTuple):
     """A view (its cluster) of which a sweep keeps only the steps that its loops still read.
 
-    While the front moves from `before` to `front`, the loop that writes the view makes the steps
-    from before + made to front + made, and loops read none older than before + oldest. In a
+    While the front moves from `before` to `front`, the loop that writes the view first makes the
+    steps from before + made to front + made, and loops use none older than before + oldest. In a
     thread's share, which begins at `first`, it starts with first + begun. Around the cut between
     two shares, loops touch the steps from cut + oldest to cut + until. All ends are exclusive.
     step: bytes of one step, over which all else of the view stretches.

@@ -4,9 +4,10 @@ A temporary that one loop of a sweep writes and later ones read close behind is 
 the front back to the slowest reader. A thread keeps just those steps, in a buffer that stays in
 cache (the storage folding of J. Ragan-Kelley et al., "Halide", 2013).
 
-The law: nobody but the sweep sees the view; one call writes it, exactly one element an iteration,
-at the outermost index plus a constant; whatever is read was written before (there is no memory that
-would be zero); and all accesses keep a bounded distance from the outermost index.
+The law: nobody but the sweep sees the view; the first call that writes it does so in exactly one
+element an iteration, at the outermost index plus a constant; whatever later calls read, update or
+write again lies in what that one wrote (there is no memory that would be zero); and all accesses
+keep a bounded distance from the outermost index.
 """
 
 from __future__ import annotations
@@ -67,9 +68,9 @@ def _rolling(cluster: int, region: RegionShape, uses: Sequence[_Use]) -> Rolling
     """How a view that is used so rolls on; None if that is not possible."""
     writes = [use for use in uses if use.access.mode is not Mode.READ]
     axis = _outermost(region)
-    if len(writes) != 1 or axis is None:
+    if axis is None or len(writes) in (0, len(uses)):
         return None
-    (writer,) = writes
+    writer = min(writes, key=lambda use: use.order)
     made = _written(writer.access, axis)
     if made is None or len({use.loop for use in uses}) == 1:
         return None
@@ -79,7 +80,7 @@ def _rolling(cluster: int, region: RegionShape, uses: Sequence[_Use]) -> Rolling
         reach = _reach(use.access.relation, axis)
         if reach is None:
             return None
-        if use is not writer and not _reads_what_is_written(use, writer):
+        if use is not writer and not _lies_in_what_is_written(use, writer):
             return None
         oldest = min(oldest, reach[0] - use.stage.lag)
         until = max(until, reach[1] + use.stage.ahead)
@@ -138,11 +139,11 @@ def _written(access: Access, axis: int) -> int | None:
     return index.constant if index.terms == ((0, 1),) else None
 
 
-def _reads_what_is_written(reader: _Use, writer: _Use) -> bool:
-    """Whether every element that is read lies in the box that is written, by an earlier call."""
-    if reader.access.mode is not Mode.READ or reader.order <= writer.order:
+def _lies_in_what_is_written(use: _Use, writer: _Use) -> bool:
+    """Whether every element that is used lies in the box that is written, by an earlier call."""
+    if use.order <= writer.order:
         return False
-    mine, other = reader.access.relation, writer.access.relation
+    mine, other = use.access.relation, writer.access.relation
     for index, written in zip(mine.indices, other.indices, strict=True):
         if index is None or written is None:
             return False

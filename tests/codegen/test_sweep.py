@@ -285,6 +285,23 @@ def test_windows_roll_on(monkeypatch: pytest.MonkeyPatch) -> None:
         check(rolled(n), monkeypatch)
 
 
+def tripled(i, x):
+    x[i] *= 3.0
+
+
+def test_windows_of_what_is_updated_roll_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After some loops have read it, before others do; around cuts, too."""
+    loops = [
+        Loop(smooth, "x y", rim=1),
+        Loop(smooth, "y z", 1, 1, rim=2),
+        Loop(tripled, "y", 2, 2, rim=2),
+        Loop(smooth, "y w", 3, 3, rim=3),
+    ]
+    for n in (9, 12, 17, 33, 64, 513, 5000):
+        arrays = {name: numbers(n, seed=k) for k, name in enumerate("xyzw")}
+        check(Sweep(loops, arrays, rolling={"y": (8, -4, 0, 0, 4)}), monkeypatch)
+
+
 def test_a_window_that_is_too_small_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     """The test of the tests: reaches that the planner must not forget."""
     monkeypatch.setattr(native.team, "count", 1)

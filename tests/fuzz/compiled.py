@@ -30,7 +30,7 @@ from tests.fuzz.harness import (
     run_unfused,
 )
 from tests.fuzz.oracle import Array, State
-from tests.fuzz.planning import features_of, guards, inner_loops
+from tests.fuzz.planning import features_of, guards, inner_loops, windows
 from tests.fuzz.program import Base, Call, Host, Program
 from tests.fuzz.reads import WATCHED
 
@@ -99,6 +99,7 @@ def run_forced(
         printed = _printed(launch.launchable.spec for launch in launches)
     for flush in driver.FLUSHES:
         printed |= guards(flush.program.trace, flush.program.plan)
+        printed |= windows(flush.program.trace, flush.program.plan)
     return found, Outcome(len(program.calls), groups, features_of(plans) | printed | counted)
 
 

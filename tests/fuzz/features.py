@@ -64,7 +64,8 @@ _DTYPES = ("float32", "int32", "int64", "bool", "complex64", "complex128", *WORD
 STORE_THAT_WRAPS = "store of a number that wraps"
 #: What the plans of programs have.
 PLANNED = (
-    "fused loop", "sweep", "sweep of 3 or more", "sweep with lags", "rolling view", "cut group",
+    "fused loop", "sweep", "sweep of 3 or more", "sweep with lags", "cut group",
+    "rolling view", "rolling view that is changed",
     "scan beside maps", "plan of larger sizes",
     "loops interchanged", "loops blocked", "coarsened loop", "several sums in a loop",
     "flattened call over rows", "flattened call beside MDRange",

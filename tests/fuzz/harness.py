@@ -33,7 +33,7 @@ from pyfuser.transform.optimise import optimise
 from tests.fuzz import deferred, oracle, wavefront
 from tests.fuzz.choices import planned_for
 from tests.fuzz.oracle import Array, Rejected, State
-from tests.fuzz.planning import features_of, guards, inner_loops
+from tests.fuzz.planning import features_of, guards, inner_loops, windows
 from tests.fuzz.program import Host, Program, Step
 
 Passes = Callable[[Kernel], Kernel]
@@ -225,7 +225,8 @@ def _run(
     with wavefront.forced_for(program.seed):
         trace, _, plan = planned_for(program.seed, trace)
     groups += [tuple([now[n][0] for n in group.calls]) for group in plan.groups]
-    return {*_run_plan(trace, plan, passes, calls, order), *features_of([plan])}
+    found = {*features_of([plan]), *windows(trace, plan)}
+    return found.union(_run_plan(trace, plan, passes, calls, order))
 
 
 def _run_plan(

@@ -14,8 +14,9 @@ NAMES = "TUVW"
 class PipelineMaker:
     """A source, one to three temporaries of its shape (a window of which would do), and a sink.
 
-    Some break the rules of rolling windows: what is read was not written, or only under a
-    condition, or twice, or is far away.
+    Some temporaries are changed in place, before or after they are read. Some break the rules of
+    rolling windows: what is read or changed was not written, or only under a condition, or is far
+    away.
     """
 
     def __init__(self, rng: random.Random, mixed: bool, source: Base, sink: Base) -> None:
@@ -35,6 +36,8 @@ class PipelineMaker:
             calls.append(self.stage(source, sink, rim, rng.random() < 0.2))
             if rng.random() < 0.1:
                 calls.append(self.stage(self.source.name, sink, rim, False))
+            if rng.random() < 0.5:
+                calls.append(self.change(rng.choice(names[1:]), rim + rng.choice((0, 0, 1, 1, -1))))
             rim += rng.choice((1, 1, 1, 1, 0))
         if rng.random() < 0.4:
             calls.append(self.total(names[-1], rim))
@@ -63,6 +66,17 @@ class PipelineMaker:
         if rng.random() < 0.1:
             body = (Statement(f"if i != {rng.randint(1, 4)}:", (), (body,)),)
         return Call("for", *self.space(rim), body, (("x", source), ("y", sink)))
+
+    def change(self, name: str, rim: int) -> Call:
+        """y at a point from itself, or from the source there, perhaps in some iterations."""
+        here = element("y", (0,) * self.rank)
+        source = element("x", (0,) * self.rank)
+        values: list[Expr] = [(f"({here} + 3.0)",), (f"(0.5 * {here})",), (f"({here} - {source})",)]
+        body = (self.store(here, self.rng.choice([*values, (source,)])),)
+        if self.rng.random() < 0.3:
+            body = (Statement(f"if {source} > 1.0:", (), (body,)),)
+        views = (("x", self.source.name), ("y", name))
+        return Call("for", *self.space(max(rim, 0)), body, views)
 
     def space(self, rim: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         begin = tuple(min(rim, extent // 2) for extent in self.extents)

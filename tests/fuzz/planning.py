@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from pyfuser.ir.nodes import For, Store, Update, Workunit
-from pyfuser.ir.visit import statements
+from pyfuser.ir.visit import statements, sym_of
 from pyfuser.plan.plan import SCAN_TILE, Plan
-from pyfuser.trace.shape import TraceShape
+from pyfuser.trace.shape import CallShape, RegionShape, TraceShape
 from tests.fuzz.choices import LARGER
 
 
@@ -65,6 +65,24 @@ def guards(trace: TraceShape, plan: Plan) -> frozenset[str]:
             if any(trace.calls[n].pattern == "reduce" for n in group.calls):
                 found.add("guarded loop with a sum")
     return frozenset(found)
+
+
+def windows(trace: TraceShape, plan: Plan) -> frozenset[str]:
+    """Whether several loops of a sweep store to a view that needs no memory of its own."""
+    for sweep in plan.sweeps:
+        for view in sweep.rolling:
+            loops = [plan.groups[place].calls for place in sweep.groups]
+            stores = [any(_stores(trace.calls[n], view.cluster) for n in calls) for calls in loops]
+            if sum(stores) > 1:
+                return frozenset({"rolling view that is changed"})
+    return frozenset()
+
+
+def _stores(call: CallShape, cluster: int) -> bool:
+    pairs = zip(call.workunit.params, call.arguments, strict=False)
+    views = {p.sym for p, a in pairs if isinstance(a, RegionShape) and a.cluster == cluster}
+    stores = (s for s in statements(call.workunit.body) if isinstance(s, (Store, Update)))
+    return any(sym_of(stmt) in views for stmt in stores)
 
 
 def _coarse(plan: Plan) -> Iterator[str]:

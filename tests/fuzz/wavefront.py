@@ -209,7 +209,8 @@ def run_sweep(sweep: Sweep, loops: Sequence[Loop], parts: int, seed: int) -> Non
     spaces = [loop.kernel.space for loop in loops]
     cuts = cuts_of(sweep, spaces, parts)
     rng = random.Random(seed)
-    views = [_View(view, sweep, loops, cuts) for view in sweep.rolling]
+    kept = {cluster for loop in loops for cluster in loop.clusters}
+    views = [_View(v, sweep, loops, cuts) for v in sweep.rolling if v.cluster in kept]
     for piece in schedule(sweep, spaces, cuts, seed):
         for view in views:
             view.roll(piece)
@@ -278,6 +279,7 @@ class _View:
         )
         self.offset = rolling.made + sweep.stages[self.writer].lag  # of elements to iterations
         self.axis = array.strides.index(rolling.step)
+        self.made: dict[int, list[int]] = {}  # by each thread: the first step, and the end
         parts = len(cuts) - 1
         self.copies: dict[int, Array] = {}
         for part in range(1 - parts, parts):
@@ -297,14 +299,18 @@ class _View:
         _poison(steps[max(last, 0) :])
 
     def save(self, piece: Piece) -> None:
-        """Copy what a thread made around the cuts of its share."""
-        if piece.part < 0 or piece.stage != self.writer:
+        """Copy what a thread has made around the cuts of its share, as it is by now."""
+        if piece.part < 0:
             return
-        made = range(piece.first + self.offset, piece.last + self.offset)
+        if piece.stage == self.writer:
+            made = self.made.setdefault(piece.part, [piece.first + self.offset, 0])
+            made[1] = piece.last + self.offset
+        begin, end = self.made.get(piece.part, (0, 0))
+        begin = max(begin, piece.before + self.rolling.oldest)
         for part in (piece.part, piece.part + 1):
             if 0 < part < len(self.cuts) - 1:
-                first = max(made.start, self.cuts[part] + self.rolling.oldest)
-                last = min(made.stop, self.cuts[part] + self.rolling.until)
+                first = max(begin, self.cuts[part] + self.rolling.oldest)
+                last = min(end, self.cuts[part] + self.rolling.until)
                 if first < last:
                     self._steps(-part)[first:last] = self._steps(piece.part)[first:last]
 

@@ -169,6 +169,20 @@ WINDOWS = (
         "plan/test_rolling.py::test_zeros_that_are_read_do_not_roll",
     ),
     Mutant(
+        "a window takes what is changed before it is written",
+        "plan/rolling.py",
+        "if use.order <= writer.order:",
+        "if False:",
+        "plan/test_rolling.py::test_what_is_written_outside_does_not_roll",
+    ),
+    Mutant(
+        "around cuts a window has what was written first",
+        "codegen/cpp_prelude_sweep.py",
+        "int64_t old = before + w.view.oldest",
+        "int64_t old = before + w.view.made",
+        "codegen/test_sweep.py::test_windows_of_what_is_updated_roll_on",
+    ),
+    Mutant(
         "a window takes what is written sometimes",
         "plan/rolling.py",
         "access.mode is not Mode.WRITE or not (access.exact and relation.everywhere)",

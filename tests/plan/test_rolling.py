@@ -104,10 +104,42 @@ def test_what_is_not_written_once_everywhere_does_not_roll():
     i, x, y = S("i"), View("x"), View("y")
     updated = workunit("add", [i], [x, y], [y[i].update("+", x[i])])
     assert rolling(call(updated, WRITER, X, T), READ) == ()
-    assert rolling(WRITE, WRITE, READ) == ()
     i, x, y = S("i"), View("x"), View("y")
     strided = workunit("even", [i], [x, y], [y[2 * i] << x[i]])
     assert rolling(call(strided, Space((0,), (N // 2,)), X, T), READ) == ()
+
+
+def updating(target, factor=2.0):
+    """A call-maker: `y[i + target] *= factor`."""
+    i, y = S("i"), View("y")
+    unit = workunit("scale", [i], [y], [y[i + target].update("*", factor)])
+    return lambda a, space: call(unit, space, a)
+
+
+def test_what_is_written_again_rolls():
+    """By loops of their own: their spaces differ."""
+    inner = Space((3,), (N - 3,))
+    window = (Rolling(1, 8, oldest=-3, made=0, begun=0, until=3),)
+    assert rolling(WRITE, updating(0)(T, inner), READ) == window
+    assert rolling(WRITE, moving([0], 0)(X, T, inner), READ) == window
+    i, x, y = S("i"), View("x"), View("y")
+    guarded = workunit("some", [i], [x, y], [when(x[i] > 0.0, [y[i] << x[i]])])
+    assert rolling(WRITE, call(guarded, inner, X, T), READ) == window
+    behind = rolling(WRITE, READ, updating(-4)(T, Space((6,), (N - 5,))))  # once all have read
+    assert behind == (Rolling(1, 8, oldest=-4, made=0, begun=0, until=3),)
+
+
+def test_what_is_written_outside_does_not_roll():
+    assert rolling(WRITE, updating(0)(T, Space((1,), (N - 3,))), READ) == ()
+    assert rolling(WRITE, updating(0)(T, Space((3,), (N - 1,))), READ) == ()
+    assert rolling(WRITE, updating(1)(T, Space((3,), (N - 2,))), READ) == ()
+    assert rolling(updating(0)(T, Space((1,), (N - 1,))), WRITE, READ) == ()
+
+
+def test_what_is_written_elsewhere_does_not_roll():
+    i, y = S("i"), View("y")
+    first = workunit("first", [i], [y], [y[7] << 1.0])
+    assert rolling(WRITE, call(first, Space((7,), (8,)), T), READ) == ()
 
 
 def test_what_is_read_elsewhere_does_not_roll():
@@ -152,8 +184,23 @@ def random_loop(rng, source, target, space, rank):
     return Call("for", space, unit, (source, target), None, None, random_loop.__code__, 1)
 
 
+def random_update(rng, source, target, space, rank):
+    """A loop that changes elements of the target, in place or to something else."""
+    indices, x, y = [S(name) for name in "ij"[:rank]], View("x", rank), View("y", rank)
+    shift = rng.choice([0, 0, 0, 1, -1])
+    own = (indices[0] + shift, *indices[1:])
+    near = x[(indices[0] + rng.randint(-2, 2), *indices[1:])]
+    changes = [y[own].update("*", 3.0), y[own].update("+", near), y[own] << near]
+    change = rng.choice([*changes, when(near > 0.0, [rng.choice(changes)])])
+    unit = workunit("u", indices, [x, y], [change])
+    return Call("for", space, unit, (source, target), None, None, random_update.__code__, 1)
+
+
 def random_chain(rng):
-    """Steps through temporaries, which some loops use twice, and the memory at both ends."""
+    """Steps through temporaries, which some loops use twice, and the memory at both ends.
+
+    Some are changed after they were made, some of these after they were read.
+    """
     rank = rng.choice([1, 1, 2])
     shape = (rng.randint(26, 34), 14)[:rank]
     regions, handles = [], []
@@ -170,6 +217,12 @@ def random_chain(rng):
         outer = Space((margin,) * rank, tuple(max(margin + 1, e - margin) for e in shape))
         source = regions[rng.choice([n - 1, n - 1, n - 1, max(n - 2, 0)])]
         calls.append(random_loop(rng, source, regions[n], outer, rank))
+        if rng.random() < 0.4:
+            k = rng.choice([n, n, n - 1])
+            margin += rng.choice([1, 1, 0])
+            outer = Space((margin,) * rank, tuple(max(margin + 1, e - margin) for e in shape))
+            if k > 0 and source is not regions[k]:  # iterations would race
+                calls.append(random_update(rng, source, regions[k], outer, rank))
     regions[0].array()[...] = np.random.default_rng(rng.randint(0, 99)).normal(size=shape)
     regions[-1].allocate()
     return calls, regions, handles
@@ -203,7 +256,7 @@ def run_swept(calls, rng, seed):
 def test_windows_hold_what_is_read():
     """Random chains, interpreted with poison wherever a window does not reach."""
     windows = 0
-    for seed in range(60):
+    for seed in range(120):
         rng = random.Random(seed)
         calls, regions, handles = random_chain(rng)
         run_apart(calls)

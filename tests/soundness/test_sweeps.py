@@ -36,6 +36,11 @@ def smooth(i, x, y):
 
 
 @pk.workunit
+def tripled(i, x):
+    x[i] *= 3.0
+
+
+@pk.workunit
 def smooth_rows(i, j, x, y):
     y[i][j] = 0.25 * (x[i - 1][j] + 2.0 * x[i][j] + x[i + 1][j - 1])
 
@@ -301,6 +306,26 @@ def test_temporaries_are_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     (program,) = [flush.program for flush in driver.FLUSHES]
     (sweep,) = program.plan.sweeps
     assert len(sweep.rolling) == 2
+
+
+def updated(n: int) -> list[Any]:
+    """A temporary that is changed between two loops that read it."""
+    x, w = line(n), np.zeros(n)
+    y, z = pk.View([n], pk.double), pk.View([n], pk.double)
+    pk.parallel_for(inner(n), smooth, x=x, y=y)
+    pk.parallel_for(inner(n, 2), smooth, x=y, y=z)
+    pk.parallel_for(inner(n, 2), tripled, x=y)
+    pk.parallel_for(inner(n, 3), smooth, x=y, y=w)
+    last = pk.parallel_reduce(inner(n, 2), total, x=z)
+    del y, z
+    return [w, last]
+
+
+@pytest.mark.usefixtures("nothing_recomputed")
+def test_updated_temporaries_are_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    check(updated, monkeypatch)
+    (sweep,) = driver.FLUSHES[-1].program.plan.sweeps
+    assert any(view.oldest == -4 for view in sweep.rolling)
 
 
 def rows(n: int) -> list[Any]:

@@ -228,7 +228,7 @@ struct pf_schedule {
             }
             for (int n = 0; n < rolling; ++n) {
                 const pf_window& w = windows[n];
-                int64_t old = before + w.view.made, now = front + w.view.made;
+                int64_t old = before + w.view.oldest, now = front + w.view.made;
                 if (left) old = latest(old, first + w.view.begun);
                 if (right) now = earliest(now, last + w.view.made);
                 if (left) w.save(before, old, now, w.edge(part), first);
