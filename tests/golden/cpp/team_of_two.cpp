@@ -112,7 +112,15 @@ template <typename T, int block, int width = 1> struct pf_sum {
     __attribute__((noinline)) void rest(int64_t count) { add(count); }
     const T* total() {
         T* lane = (T*)sum;
-        for (int64_t half = lanes / 2; half >= width; half /= 2)
+        int64_t half = lanes / 2;
+        if (width <= lanes / 4) {  // as below, vector by vector
+            sum[0] += sum[2];
+            sum[1] += sum[3];
+            sum[0] += sum[1];
+            half = lanes / 8;
+        }
+        #pragma GCC unroll 8
+        for (; half >= width; half /= 2)
             for (int64_t k = 0; k < half; ++k) lane[k] += lane[k + half];
         return lane;
     }
