@@ -29,7 +29,7 @@ PRELUDE = """\
 def streams_of(context: Context) -> tuple[Stream, ...]:
     """What blocks of the context's body, in one loop, ask for."""
     spec, workunit = context.spec, context.workunit
-    if not context.independent or spec.checked or spec.order.block:
+    if not context.independent or spec.checked or spec.order.block or not spec.long_rows:
         return ()
     pairs = zip(workunit.params, spec.views, strict=True)
     views = {param.sym: view for param, view in pairs if view is not None}

@@ -126,6 +126,10 @@ CASES: dict[str, tuple[Case, list[str]]] = {
         case(plane, [19, 300], lambda: [ones(20, 301), ramp(20, 301)], begin=[1, 0]),
         ["y[i * y_stride0 + j], 1", "x[i * y_stride0 + j + 1], 0"],
     ),
+    "short rows": (
+        case(plane, [300, 20], lambda: [ones(301, 21), ramp(301, 21)], begin=[1, 0]),
+        [],
+    ),
     "turned": (
         case(turned, [300, 20], lambda: [ones(20, 300), ramp(20, 300)]),
         ["y[j * y_stride0 + i], 1", "x[j * y_stride0 + i], 0"],

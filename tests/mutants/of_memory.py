@@ -15,6 +15,13 @@ MUTANTS: tuple[Mutant, ...] = (
         _TEST,
     ),
     Mutant(
+        "loops over short rows ask for memory",
+        "codegen/cpp_ahead.py",
+        " or not spec.long_rows",
+        "",
+        _TEST,
+    ),
+    Mutant(
         "a loop asks along any stride",
         "codegen/ahead.py",
         "steps[unit] != 1 or ",

@@ -1,13 +1,6 @@
 // stencil
 #include <stdint.h>
 
-// Asks for the line of memory that an address is in. Without AVX-512 that has not been measured.
-#if defined(__AVX512F__)
-#define pf_ahead(address, written) __builtin_prefetch(address, written)
-#else
-#define pf_ahead(address, written)
-#endif
-
 template <typename T> static inline T pf_bits(const int64_t& slot) {
     T value;
     __builtin_memcpy(&value, &slot, sizeof(T));
@@ -60,18 +53,9 @@ static __attribute__((noinline)) void pf_loop(
     const int64_t i_begin = begin[0], i_end = end[0];
     const int64_t j_begin = begin[1], j_end = end[1];
     for (int64_t i = i_begin; i < i_end; ++i) {
-        for (int64_t at = j_begin; at < j_end; at += 128) {
-            const int64_t count = j_end - at < 128 ? j_end - at : 128;
-            for (int64_t line = 0; line < count; line += 8) {
-                const int64_t j = at + line;
-                pf_ahead(&old[(i + 1) * old_stride0 + j] + 512, 0);
-                pf_ahead(&new_2[i * old_stride0 + j] + 512, 1);
-            }
-            #pragma GCC ivdep
-            for (int64_t step = 0; step < count; ++step) {
-                const int64_t j = at + step;
-                new_2[i * old_stride0 + j] = old[i * old_stride0 + j] + c * (old[(i - 1) * old_stride0 + j] + old[(i + 1) * old_stride0 + j] + old[i * old_stride0 + j - 1] + old[i * old_stride0 + j + 1] - 4.0 * old[i * old_stride0 + j]);
-            }
+        #pragma GCC ivdep
+        for (int64_t j = j_begin; j < j_end; ++j) {
+            new_2[i * old_stride0 + j] = old[i * old_stride0 + j] + c * (old[(i - 1) * old_stride0 + j] + old[(i + 1) * old_stride0 + j] + old[i * old_stride0 + j - 1] + old[i * old_stride0 + j + 1] - 4.0 * old[i * old_stride0 + j]);
         }
     }
 }
