@@ -99,9 +99,13 @@ class Signature:
             takes = f"{' It' if meant else '; it'} takes {_listed(names)}"
             return f"unknown argument {name!r}{meant}{takes}"
         roles = ["an index"] * rank + ["the accumulator", "the bool of the last pass"]
+        place = filled.index(name)
+        hint = ""
+        if place == rank:
+            hint = f"; if it has none, write one before {name!r}, such as `acc: pk.Acc[pk.double]`"
         return (
-            f"parallel_{pattern} itself fills {name!r}, as {roles[filled.index(name)]}: the first "
-            f"parameters of its workunits are {_described(pattern, rank)}"
+            f"parallel_{pattern} itself fills {name!r}, as {roles[place]}: the first "
+            f"parameters of its workunits are {_described(pattern, rank)}{hint}"
         )
 
     def _hint_of_missing(self, missing: Sequence[str], pattern: str, rank: int) -> str:

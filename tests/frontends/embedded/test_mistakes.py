@@ -462,6 +462,9 @@ CALLS = {
     "parallel_reduce itself fills 'v', as the accumulator": (
         lambda v: pk.parallel_reduce(N, store, v=v)
     ),
+    "if it has none, write one before 'v', such as `acc: pk.Acc[pk.double]`": (
+        lambda v: pk.parallel_reduce(N, store, v=v)
+    ),
     "parallel_scan itself fills 'v', as the bool": lambda v: pk.parallel_scan(N, total, v=v),
     "an accumulator is for parallel_reduce": lambda v: pk.parallel_for(N, total, v=v),
     "a 1-D view of int32 but is a 1-D view of float64": (
