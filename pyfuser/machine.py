@@ -142,6 +142,14 @@ def cpu_identity() -> str:
     return "\n".join(lines if found else [*lines, platform.processor()])
 
 
+def is_intel() -> bool:
+    """Whether the processor is one of Intel's: some code has been found faster on these only."""
+    return any(
+        name.strip() == "vendor_id" and value.strip() == "GenuineIntel"
+        for name, _, value in (line.partition(":") for line in _cpu_lines())
+    )
+
+
 def processor() -> str:
     """The processor's name."""
     for line in _cpu_lines():

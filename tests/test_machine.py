@@ -228,3 +228,19 @@ def test_a_process_reads_it_with_its_first_plan(
     )
     assert done.stderr == ""
     assert done.stdout.split() == [str(launch), "2.0"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (["processor : 0", "vendor_id\t: GenuineIntel", "model name : A"], True),
+        (["vendor_id\t: AuthenticAMD", "model name : not GenuineIntel"], False),
+        (["CPU implementer : 0x41"], False),
+        ([], False),
+    ],
+)
+def test_the_vendor_of_the_processor(
+    lines: list[str], expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine, "_cpu_lines", lambda: lines)
+    assert machine.is_intel() is expected

@@ -9,7 +9,9 @@ by one. So a loop over few arrays asks for lines itself. D. Callahan, K. Kennedy
 On two cores of a Xeon with AVX-512, y = sin^2 x + cos^2 x took 0.65 of its time, maps of 16 and 40
 multiplications 0.8 and 0.6, a copy 0.9, all of arrays larger than a core's caches; a sweep that
 stores the result of a stencil 0.9. Of arrays in these caches nothing changed. With four arrays or
-more, loops took up to 1.2 of their time, as what is asked for at once has to wait.
+more, loops took up to 1.2 of their time, as what is asked for at once has to wait. On two cores of
+a Zen 4, which fetches more by itself, babelstream took 1.7 times as long, and nothing took less:
+there loops ask for nothing.
 """
 
 from __future__ import annotations

@@ -126,6 +126,7 @@ _PIECES = (
     ("pf_rounded", cpp_prelude.ROUNDED),
     ("pf_over(", cpp_reciprocal.PRELUDE),
     ("pf_ahead(", cpp_ahead.PRELUDE),
+    ("pf_along", cpp_prelude.ALONG),
     ("pf_complex", cpp_prelude.COMPLEX),
     ("pf_bits", cpp_prelude.BITS),
     ("pf_quotient", cpp_prelude.QUOTIENT),

@@ -17,13 +17,17 @@ LINE = 64
 LOCALS = frozenset({"line"})
 
 PRELUDE = """\
-// Asks for the line of memory that an address is in. Without AVX-512 that has not been measured.
-#if defined(__AVX512F__)
+// Asks for the line of memory that an address is in, where that pays.
+#if defined(PF_INTEL) && defined(__AVX512F__)
+#define pf_asks
 #define pf_ahead(address, written) __builtin_prefetch(address, written)
 #else
 #define pf_ahead(address, written)
 #endif
 """
+
+ASKING, PLAIN, END = "#ifdef pf_asks", "#else", "#endif"
+"""Around a loop that asks, and one that does not."""
 
 
 def streams_of(context: Context) -> tuple[Stream, ...]:

@@ -259,8 +259,17 @@ def blocked_nest(context: Context, blocks: Blocks, bounds: list[Bounds]) -> list
     if blocks.parts is not None:
         whole = blocked_nest(context, replace(blocks, parts=None), bounds)
         return [ONE_LOOP, *whole, PARTS, *blocked_nest(context, blocks.parts, bounds), END]
-    if blocks.single and not blocks.ahead:
-        return nest(context, order, bounds, _alone(context.workunit.body, context.spec.rank + 1))
+    if blocks.single:
+        plain = nest(context, order, bounds, _alone(context.workunit.body, context.spec.rank + 1))
+        if not blocks.ahead:
+            return plain
+        asking = _in_blocks(context, blocks, bounds)
+        return [cpp_ahead.ASKING, *asking, cpp_ahead.PLAIN, *plain, cpp_ahead.END]
+    return _in_blocks(context, blocks, bounds)
+
+
+def _in_blocks(context: Context, blocks: Blocks, bounds: list[Bounds]) -> list[str]:
+    order = context.spec.order
     loops, depth, (first, last) = outer_loops(context, order, bounds)
     lines, left, size = array_lines(blocks, 1) + loops, f"{last} - at", blocks.size
     lines += [

@@ -14,7 +14,7 @@ from pyfuser.codegen.cpp_hazards import may_contract
 from pyfuser.codegen.cpp_names import Names
 from pyfuser.codegen.cpp_scratch import scratch_views
 from pyfuser.codegen.cpp_statements import INDENT, Statements
-from pyfuser.codegen.order import RUN, LoopOrder
+from pyfuser.codegen.order import LoopOrder
 from pyfuser.codegen.spec import UNIT, KernelSpec, ViewSpec
 from pyfuser.ir import nodes
 from pyfuser.ir.canonical import all_syms
@@ -266,7 +266,7 @@ def outer_loops(
         name = context.names[context.workunit.indices[axis]]
         at, end = context.unique.take(f"{name}_block"), context.unique.take(f"{name}_block_end")
         first, last = bounds[axis]
-        size = RUN if axis == order.axes[-1] else order.block
+        size = "pf_along" if axis == order.axes[-1] else order.block
         head = f"for (int64_t {at} = {first}; {at} < {last}; {at} += {size}) {{"
         lines.append(INDENT * depth + head)
         depth += 1

@@ -51,6 +51,16 @@ template <typename T> static inline T pf_quotient(T a, T b) {
 template <typename T> static inline T pf_remainder(T a, T b) { return a - pf_quotient(a, b) * b; }
 """
 
+ALONG = """\
+// Iterations of a block along memory. Longer runs are read and written faster, and more lines meet
+// in one place of the cache: 128 took a Xeon 0.85 and a Zen 4 1.03 times as long as 64.
+#if defined(PF_INTEL)
+#define pf_along 128
+#else
+#define pf_along 64
+#endif
+"""
+
 OPENMP = """\
 extern "C" int omp_get_thread_num(void);
 extern "C" int omp_get_num_threads(void);

@@ -11,12 +11,13 @@ The proof wants no step to overflow or underflow. So the divisor must lie from 2
 r is no number, nor is then any quotient) and the quotient from 2^-800 to 2^800, or be the zero of a
 zero. A vector with any other quotient is divided. That takes a branch, which g++ does not make in
 vectors of loops: they call a function. It exists for the 64 bytes of AVX-512; in fewer lanes, and
-elsewhere, a division is one.
+elsewhere, a division is one. So it is on processors whose divisions are fast: on a Zen 4
+vertical_diffusion took 1.07 times as long by reciprocals, on a Xeon 0.70.
 """
 
 PRELUDE = """\
 // x / y where y is the same in all of a loop, before which g++ computes its reciprocal.
-#if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
+#if defined(PF_INTEL) && defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
 typedef double pf_two __attribute__((vector_size(16)));
 typedef double pf_four __attribute__((vector_size(32)));
 typedef double pf_eight __attribute__((vector_size(64)));

@@ -188,7 +188,7 @@ def _window_table(spec: SweepSpec, sections: Sequence[int]) -> list[str]:
         lines.append(f"static const int places{n}[] = {{{', '.join([*places, '0'])}}};")
         first = 2 + len(spec.stages) + ROLLING_WORDS * n
         numbers = ", ".join(f"slot[{first + k}]" for k in range(ROLLING_WORDS))
-        table.append(f"{{{{{numbers}}}, places{n}, 0, 0}},")
+        table.append(f"{{{{{numbers}}}, places{n}, 0, 0, 0}},")
     return [*lines, "pf_window windows[] = {", *indented(table), "};"] if table else []
 
 

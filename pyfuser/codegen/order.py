@@ -28,11 +28,10 @@ from pyfuser.transform.kernel import Kernel
 SERIAL_SPACES = frozenset({"Serial"})
 """Execution spaces whose iterations run one after the other."""
 
-BLOCK, RUN = 64, 128
-"""Iterations of a block along the outer one of its two axes, and along the innermost one.
+BLOCK = 64
+"""Iterations of a block along the outer one of its two axes; for the other: `cpp_prelude.ALONG`.
 
-So many lines of each array stay in cache, also where they lie a power of two apart. Longer runs are
-read and written faster, and more lines meet in one place of the cache.
+So many lines of each array stay in cache, also where they lie a power of two apart.
 """
 
 _LINE = 64  # bytes
@@ -50,7 +49,7 @@ _BLOCK_GAIN = 0.6
 class LoopOrder(NamedTuple):
     """The axes of a space, outermost first.
 
-    block: if it is not 0, the last two are cut into blocks of so many iterations by RUN.
+    block: if it is not 0, the last two are cut into blocks of so many iterations by `pf_along`.
     """
 
     axes: tuple[int, ...]

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from pyfuser.codegen.vector_maths import LINK_FLAGS
 from pyfuser.counters import COUNTERS
 from pyfuser.errors import CompilerError, KernelError
-from pyfuser.machine import cpu_identity
+from pyfuser.machine import cpu_identity, is_intel
 from pyfuser.settings import SETTINGS
 
 if TYPE_CHECKING:
@@ -63,7 +63,10 @@ _FLAGS = (
 _FLOAT_FLAGS = ("-fno-tree-slp-vectorize",)
 _FLOAT = re.compile(rb"\bfloat\b")
 _X86_FLAGS = ("-mprefer-vector-width=512",)
-_FASTMATH_FLAGS = ("-ffast-math", "-ffp-contract=fast")
+_INTEL_FLAGS = ("-DPF_INTEL",)  # what g++ was told by -march=native does not tell the vendor
+# g++ before 13 adds code to such a library that, once it is loaded, lets the thread and those it
+# starts take subnormal numbers for 0: NumPy's, too. It is in the start files; kernels need none.
+_FASTMATH_FLAGS = ("-ffast-math", "-ffp-contract=fast", "-nostartfiles")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +107,8 @@ def _stamp(path: str) -> str:
 def flags(fastmath: bool) -> tuple[str, ...]:
     """The options that every kernel is compiled with."""
     x86 = platform.machine() in ("x86_64", "AMD64", "i686")
-    return _FLAGS + (_X86_FLAGS if x86 else ()) + (_FASTMATH_FLAGS if fastmath else ())
+    native = (_X86_FLAGS if x86 else ()) + (_INTEL_FLAGS if is_intel() else ())
+    return _FLAGS + native + (_FASTMATH_FLAGS if fastmath else ())
 
 
 def build_identity(compiler: Compiler, fastmath: bool) -> str:

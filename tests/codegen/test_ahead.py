@@ -10,8 +10,10 @@ import pytest
 
 from pyfuser.codegen.cpp import emit
 from pyfuser.codegen.spec import spec_of
+from pyfuser.engine import native
 from pyfuser.transform.optimise import specialise
 from tests.codegen.build import Case, as_interpreted, case
+from tests.vendors import compile_as_on
 
 Array = np.ndarray[Any, Any]
 N = 1000
@@ -151,8 +153,11 @@ def test_what_is_asked_for(name: str) -> None:
     assert sorted({place + kind for place, kind in asked}) == sorted(expected)
 
 
+@pytest.mark.parametrize("intel", [True, False])
 @pytest.mark.parametrize("name", CASES)
-def test_results(name: str) -> None:
+def test_results(name: str, intel: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    compile_as_on(monkeypatch, intel)
+    monkeypatch.setattr(native, "_launchables", {})
     as_interpreted(CASES[name][0])
 
 

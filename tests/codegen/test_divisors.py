@@ -11,8 +11,10 @@ import pytest
 
 from pyfuser.codegen.cpp import emit
 from pyfuser.codegen.spec import spec_of
+from pyfuser.engine import native
 from pyfuser.engine.native import prepare as compile_kernels
 from tests.codegen.build import case
+from tests.vendors import compile_as_on
 
 Array = np.ndarray[Any, Any]
 ROWS, COLUMNS = 24, 1024
@@ -39,6 +41,13 @@ def tables(function: Any, by: Array, x: Array) -> Any:
 
 def uses(function: Any) -> bool:
     return "= pf_over(" in emitted(function)
+
+
+@pytest.fixture(autouse=True)
+def on_intel(monkeypatch):
+    """Where divisions are computed by reciprocals."""
+    compile_as_on(monkeypatch, intel=True)
+    monkeypatch.setattr(native, "_launchables", {})
 
 
 # --------------------------------------------------------------------------- bits

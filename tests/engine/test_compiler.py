@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -112,6 +113,32 @@ def test_an_upgraded_compiler_is_another_one(tmp_path: Path) -> None:
 def test_fastmath_is_another_build() -> None:
     found = find_compiler(SETTINGS.compiler)
     assert build_identity(found, True) != build_identity(found, False)
+
+
+_SUBNORMAL = """
+import numpy as np
+import pyfuser
+import pykokkos as pk
+
+@pyfuser.fuse
+@pk.workunit
+def double(i, x):
+    x[i] *= 2.0
+
+x = np.ones(100_000)
+pk.parallel_for(len(x), double, x=x)
+pyfuser.sync()
+assert np.all(x == 2.0)
+assert np.all((np.full(1000, 5e-324) * 1.0).view(np.int64) == 1)  # else it would equal 0, too
+"""
+
+
+def test_fastmath_leaves_numpy_its_subnormal_numbers(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(_SUBNORMAL)
+    environment = dict(os.environ, PYFUSER_FASTMATH="1", PYFUSER_CACHE_DIR=str(tmp_path))
+    tmp_path.chmod(0o700)
+    subprocess.run([sys.executable, str(program)], env=environment, check=True)
 
 
 def test_a_compiler_that_fails(

@@ -17,7 +17,6 @@ from pyfuser.arbitration import cut_plan
 from pyfuser.codegen import (
     cpp,
     cpp_columns,
-    cpp_context,
     cpp_groups,
     cpp_interior,
     cpp_scan,
@@ -37,6 +36,7 @@ from pyfuser.trace import pool
 from pyfuser.trace.shape import TraceShape
 from pyfuser.transform import group
 from pyfuser.transform.kernel import Kernel
+from tests.vendors import compile_as_on
 
 _CUT = 3  # one program in so many has its groups cut
 _AS_PAYS = 5  # one in so many has calls coarsened only where that pays
@@ -148,7 +148,7 @@ def forced_for(seed: int, small_tiles: bool = True) -> Iterator[None]:
 
     As few as two sums of a loop are computed in groups, a single iteration may be a strip, and
     blocks of four run without conditions. Half of them stream results of any size. Memory that need
-    not be zero is not.
+    not be zero is not. Half of them have kernels as on processors of Intel.
 
     small_tiles: whether scans have several tiles, and so two passes over most iterations.
     """
@@ -167,15 +167,16 @@ def forced_for(seed: int, small_tiles: bool = True) -> Iterator[None]:
         return LoopOrder(tuple(axes), rng.choice((0, 2, 3, 5)))
 
     pieces = dict(cpp._PIECES)
-    for less in (0, 1):  # its last element, too
+    for less in (0, 1) if small_tiles else ():  # its last element, too
         text = pieces["pf_chain"]
         pieces["pf_chain"] = text.replace(str(SCAN_TILE - less), str(_TILE - less))
+    pieces["pf_along"] = f"#define pf_along {rng.choice((3, 7, 64))}\n"
     with pytest.MonkeyPatch.context() as patch:
+        compile_as_on(patch, intel=rng.random() < 0.5)
         patch.setattr(driver, "planned", planned)
         patch.setattr(spec, "loop_order", ordered)
         patch.setattr(cpp_groups, "FEWEST", 2)
         patch.setattr(cpp_interior, "BLOCK", 4)
-        patch.setattr(cpp_context, "RUN", rng.choice((3, 7, cpp_context.RUN)))
         patch.setattr(interior, "GAIN", 1000)
         patch.setattr(cpp_columns, "FEWEST", rng.choice((1, cpp_columns.FEWEST)))
         patch.setattr(cpp_columns, "WIDTHS", rng.choice(((32,), cpp_columns.WIDTHS)))
@@ -184,7 +185,7 @@ def forced_for(seed: int, small_tiles: bool = True) -> Iterator[None]:
             patch.setattr(group, "known", lambda: Known(small))
         patch.setattr(pool, "allocate", _poisoned)
         patch.setattr(native, "_launchables", _launchables[small_tiles])
+        patch.setattr(cpp, "_PIECES", tuple(pieces.items()))
         if small_tiles:
-            patch.setattr(cpp, "_PIECES", tuple(pieces.items()))
             patch.setattr(cpp_scan, "SCAN_TILE", _TILE)
         yield

@@ -249,6 +249,20 @@ LAUNCHES = (
         "codegen/test_sweep.py::test_windows_roll_on",
     ),
     Mutant(
+        "a window moves on by one wave after several",
+        "codegen/cpp_prelude_sweep.py",
+        "memory + (oldest - start) * view.step",
+        "memory + wave * view.step",
+        "codegen/test_sweep.py::test_windows_roll_on",
+    ),
+    Mutant(
+        "a window's memory is one wave too small",
+        "codegen/cpp_prelude_sweep.py",
+        "before + wave + view.made <= start + steps(wave)",
+        "before + view.made <= start + steps(wave)",
+        "codegen/test_sweep.py::test_windows_roll_on",
+    ),
+    Mutant(
         "a window is not saved around the beginning of a share",
         "codegen/cpp_prelude_sweep.py",
         "if (left) w.save(",

@@ -1,8 +1,9 @@
 // sweep of double_in_place, copy, prefix, copy, double_in_place
 #include <stdint.h>
 
-// Asks for the line of memory that an address is in. Without AVX-512 that has not been measured.
-#if defined(__AVX512F__)
+// Asks for the line of memory that an address is in, where that pays.
+#if defined(PF_INTEL) && defined(__AVX512F__)
+#define pf_asks
 #define pf_ahead(address, written) __builtin_prefetch(address, written)
 #else
 #define pf_ahead(address, written)
@@ -108,6 +109,7 @@ static __attribute__((noinline)) void pf_loop(
     int64_t begin,
     int64_t end,
     double* __restrict__ x) {
+#ifdef pf_asks
     for (int64_t at = begin; at < end; at += 128) {
         const int64_t count = end - at < 128 ? end - at : 128;
         for (int64_t line = 0; line < count; line += 8) {
@@ -120,6 +122,12 @@ static __attribute__((noinline)) void pf_loop(
             x[i] *= 2.0;
         }
     }
+#else
+    #pragma GCC ivdep
+    for (int64_t i = begin; i < end; ++i) {
+        x[i] *= 2.0;
+    }
+#endif
 }
 
 static __attribute__((noinline)) void run(
@@ -146,6 +154,7 @@ static __attribute__((noinline)) void pf_loop(
     int64_t end,
     const double* __restrict__ x,
     double* __restrict__ y) {
+#ifdef pf_asks
     for (int64_t at = begin; at < end; at += 128) {
         const int64_t count = end - at < 128 ? end - at : 128;
         for (int64_t line = 0; line < count; line += 8) {
@@ -159,6 +168,12 @@ static __attribute__((noinline)) void pf_loop(
             y[i] = x[i];
         }
     }
+#else
+    #pragma GCC ivdep
+    for (int64_t i = begin; i < end; ++i) {
+        y[i] = x[i];
+    }
+#endif
 }
 
 static __attribute__((noinline)) void run(

@@ -1,8 +1,9 @@
 // clip
 #include <stdint.h>
 
-// Asks for the line of memory that an address is in. Without AVX-512 that has not been measured.
-#if defined(__AVX512F__)
+// Asks for the line of memory that an address is in, where that pays.
+#if defined(PF_INTEL) && defined(__AVX512F__)
+#define pf_asks
 #define pf_ahead(address, written) __builtin_prefetch(address, written)
 #else
 #define pf_ahead(address, written)
@@ -40,6 +41,7 @@ static __attribute__((noinline)) void pf_loop(
     int64_t end,
     double* __restrict__ x,
     const double limit) {
+#ifdef pf_asks
     for (int64_t at = begin; at < end; at += 128) {
         const int64_t count = end - at < 128 ? end - at : 128;
         for (int64_t line = 0; line < count; line += 8) {
@@ -56,6 +58,16 @@ static __attribute__((noinline)) void pf_loop(
             x[i] = value;
         }
     }
+#else
+    #pragma GCC ivdep
+    for (int64_t i = begin; i < end; ++i) {
+        double value = pf_sqrt_f64(x[i]);
+        if (value > limit) {
+            value = limit;
+        }
+        x[i] = value;
+    }
+#endif
 }
 
 extern "C" int pf_kernel(const int64_t* slot) {

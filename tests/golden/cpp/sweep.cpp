@@ -1,8 +1,9 @@
 // sweep of smooth, dot_of_neighbours
 #include <stdint.h>
 
-// Asks for the line of memory that an address is in. Without AVX-512 that has not been measured.
-#if defined(__AVX512F__)
+// Asks for the line of memory that an address is in, where that pays.
+#if defined(PF_INTEL) && defined(__AVX512F__)
+#define pf_asks
 #define pf_ahead(address, written) __builtin_prefetch(address, written)
 #else
 #define pf_ahead(address, written)
@@ -164,14 +165,20 @@ struct pf_rolling {
     int64_t step, oldest, made, begun, until;
 };
 
-// What a thread has of a rolling view: the steps of a wave, and those around the cuts, which it
-// shares with its neighbours. `places` are the slots of its address, up to a zero.
+// What a thread has of a rolling view: the steps of some waves, from `start` on, and those around
+// the cuts, which it shares with its neighbours. `places` are the slots of its address, up to a
+// zero. When the memory is full, the steps that later waves use move to its beginning: of as many
+// waves that this is no more than half of what they make.
 struct pf_window {
     pf_rolling view;
     const int* places;
     char *memory, *edges;
+    int64_t start;
 
-    int64_t bytes(int64_t wave) const { return (wave + view.made - view.oldest) * view.step; }
+    int64_t kept() const { return view.made - view.oldest; }
+    int64_t waves(int64_t wave) const { return kept() ? (2 * kept() - 1) / wave + 1 : 1; }
+    int64_t steps(int64_t wave) const { return kept() + waves(wave) * wave; }
+    int64_t bytes(int64_t wave) const { return steps(wave) * view.step; }
     int64_t edge_bytes() const { return (view.until - view.oldest) * view.step; }
     char* edge(int64_t cut) const { return edges + (cut - 1) * edge_bytes(); }
     void point(int64_t* slots, char* at, int64_t step) const {
@@ -179,19 +186,21 @@ struct pf_window {
             slots[*place] = (int64_t)at - step * view.step;
     }
     // Make room for the steps of the next wave, keeping those before.
-    void advance(int64_t* slots, int64_t before, int64_t wave, bool again) const {
+    void advance(int64_t* slots, int64_t before, int64_t wave, bool again) {
+        const int64_t oldest = before + view.oldest;
+        if (again && before + wave + view.made <= start + steps(wave)) return;
         if (again)
-            __builtin_memmove(memory, memory + wave * view.step,
-                              (view.made - view.oldest) * view.step);
-        point(slots, memory, before + view.oldest);
+            __builtin_memmove(memory, memory + (oldest - start) * view.step, kept() * view.step);
+        start = oldest;
+        point(slots, memory, start);
     }
     // Copy the steps from first to last, as far as they lie around the cut at `step`.
-    void save(int64_t before, int64_t first, int64_t last, char* edge, int64_t step) const {
+    void save(int64_t first, int64_t last, char* edge, int64_t step) const {
         if (first < step + view.oldest) first = step + view.oldest;
         if (last > step + view.until) last = step + view.until;
         if (first < last)
             __builtin_memcpy(edge + (first - step - view.oldest) * view.step,
-                             memory + (first - before - view.oldest) * view.step,
+                             memory + (first - start) * view.step,
                              (last - first) * view.step);
     }
 };
@@ -220,7 +229,7 @@ struct pf_schedule {
         return low + (high - low) / parts * part + (high - low) % parts * part / parts;
     }
     void share(int64_t part, int64_t parts, void* const* states, int64_t* slots,
-               const pf_window* windows, int rolling) const {
+               pf_window* windows, int rolling) const {
         const int64_t first = cut(part, parts), last = cut(part + 1, parts);
         const bool left = part > 0, right = part + 1 < parts;
         for (int64_t front = first; front < last + (right ? 0 : lag);) {
@@ -239,8 +248,8 @@ struct pf_schedule {
                 int64_t old = before + w.view.oldest, now = front + w.view.made;
                 if (left) old = latest(old, first + w.view.begun);
                 if (right) now = earliest(now, last + w.view.made);
-                if (left) w.save(before, old, now, w.edge(part), first);
-                if (right) w.save(before, old, now, w.edge(part + 1), last);
+                if (left) w.save(old, now, w.edge(part), first);
+                if (right) w.save(old, now, w.edge(part + 1), last);
             }
         }
     }
@@ -273,6 +282,7 @@ static __attribute__((noinline)) void pf_loop(
     int64_t end,
     const double* __restrict__ x,
     double* __restrict__ y) {
+#ifdef pf_asks
     for (int64_t at = begin; at < end; at += 128) {
         const int64_t count = end - at < 128 ? end - at : 128;
         for (int64_t line = 0; line < count; line += 8) {
@@ -286,6 +296,12 @@ static __attribute__((noinline)) void pf_loop(
             y[i] = x[i - 1] + x[i + 1] - x[i];
         }
     }
+#else
+    #pragma GCC ivdep
+    for (int64_t i = begin; i < end; ++i) {
+        y[i] = x[i - 1] + x[i + 1] - x[i];
+    }
+#endif
 }
 
 static __attribute__((noinline)) void run(
