@@ -88,7 +88,12 @@ def blocks_of(context: Context, kept: int = 0, smallest: int = BLOCK // 4) -> Bl
     take, names = context.unique.take, context.names
     arrays = {sym: take(f"{names[sym]}_block") for sym in expansion(segments)}
     lengths = {sym: length for sym, length in lengths.items() if sym in arrays}
-    apart = tuple(_strips(context, segment, arrays, lengths) for segment in segments)
+    # Where a strip's loops walk along columns, what is too short for one runs one by one: code for
+    # neighbours side by side would take as long to compile as that for strips.
+    apart = tuple(
+        _strips(context, segment, arrays, lengths) if columns is None else None
+        for segment in segments
+    )
     sizes = (LONG_BLOCK,) * (apart == (None,) and _is_long(context, kept)) + (BLOCK, BLOCK // 2)
     if columns is not None:
         sizes, kept = (

@@ -31,8 +31,8 @@ LOCALS = frozenset({"step", "lane", "half", "cell", "taking"})
 WIDTHS = (2048, 1024, 512, 256, 128, 64)
 """Iterations of a strip: the longer, the better memory is walked along."""
 
-FEWEST = 16
-"""Fewer iterations have too few vectors to gain, and too much to do beside them."""
+FEWEST = 8
+"""Fewer iterations have no vector of floats to gain, and run one after the other."""
 
 IF_LONG = "if (count >= "
 """How the code of strips begins, and no other code."""

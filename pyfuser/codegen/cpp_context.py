@@ -305,7 +305,9 @@ def function(head: str, parameters: list[str], lines: list[str], inline: bool = 
     text = ", ".join(parameters)
     if len(head) + len(text) > 60:
         text = f"\n{INDENT}" + f",\n{INDENT}".join(parameters)
-    kind = "inline __attribute__((always_inline))" if inline else "__attribute__((noinline))"
+    kind = (
+        "inline __attribute__((always_inline))" if inline else "__attribute__((noinline, noclone))"
+    )
     return f"static {kind} {head}({text}) {{\n" + "\n".join(lines) + "\n}\n\n"
 
 
