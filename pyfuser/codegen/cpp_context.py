@@ -300,14 +300,18 @@ def box_bounds(context: Context) -> tuple[list[str], list[Bounds]]:
     return lines, bounds
 
 
-def function(head: str, parameters: list[str], lines: list[str], inline: bool = False) -> str:
-    """A function that is never (or always) inlined, one parameter a line if they are many."""
+def function(
+    head: str, parameters: list[str], lines: list[str], inline: bool = False, once: bool = False
+) -> str:
+    """A function that is never (or always) inlined, one parameter a line if they are many.
+
+    once: whether g++ may not compile it again for arguments that it knows.
+    """
     text = ", ".join(parameters)
     if len(head) + len(text) > 60:
         text = f"\n{INDENT}" + f",\n{INDENT}".join(parameters)
-    kind = (
-        "inline __attribute__((always_inline))" if inline else "__attribute__((noinline, noclone))"
-    )
+    apart = "__attribute__((noinline, noclone))" if once else "__attribute__((noinline))"
+    kind = "inline __attribute__((always_inline))" if inline else apart
     return f"static {kind} {head}({text}) {{\n" + "\n".join(lines) + "\n}\n\n"
 
 

@@ -85,13 +85,15 @@ def _terms_function(
     """The loops over the iterations of a block, which give each accumulator's terms.
 
     A body with a single loop is compiled twice, if it is not rare: for full blocks, and the rest.
+    Loops along columns are not: there are many, and they gain nothing.
     """
     last = context.spec.rank - 1
     lines = array_lines(blocks, 1)
     named = by_sym(context, sums)
     lines += strip_or_segments(context, blocks, last, 1, lambda: Terms(context, named).lines)
     inline = blocks.single and len(sums) <= INLINE_SUMS and not rare
-    return function(f"void {name}", _parameters(context, sums), lines, inline)
+    once = blocks.columns is not None
+    return function(f"void {name}", _parameters(context, sums), lines, inline, once)
 
 
 def by_sym(context: Context, sums: Sequence[SumNames]) -> dict[Sym, SumNames]:

@@ -105,7 +105,7 @@ template <typename T> struct pf_chain {
 
 namespace pf_stage0 {
 
-static __attribute__((noinline, noclone)) void pf_loop(
+static __attribute__((noinline)) void pf_loop(
     int64_t begin,
     int64_t end,
     double* __restrict__ x) {
@@ -130,7 +130,7 @@ static __attribute__((noinline, noclone)) void pf_loop(
 #endif
 }
 
-static __attribute__((noinline, noclone)) void run(
+static __attribute__((noinline)) void run(
     const int64_t* slot,
     void*,
     int64_t first,
@@ -139,7 +139,7 @@ static __attribute__((noinline, noclone)) void run(
     pf_loop(first, last, x);
 }
 
-static __attribute__((noinline, noclone)) int misaligned(const int64_t* slot) {
+static __attribute__((noinline)) int misaligned(const int64_t* slot) {
     double* x = (double*)slot[3];
     if ((uintptr_t)x % alignof(double)) return 1;
     return 0;
@@ -149,7 +149,7 @@ static __attribute__((noinline, noclone)) int misaligned(const int64_t* slot) {
 
 namespace pf_stage1 {
 
-static __attribute__((noinline, noclone)) void pf_loop(
+static __attribute__((noinline)) void pf_loop(
     int64_t begin,
     int64_t end,
     const double* __restrict__ x,
@@ -176,7 +176,7 @@ static __attribute__((noinline, noclone)) void pf_loop(
 #endif
 }
 
-static __attribute__((noinline, noclone)) void run(
+static __attribute__((noinline)) void run(
     const int64_t* slot,
     void*,
     int64_t first,
@@ -186,7 +186,7 @@ static __attribute__((noinline, noclone)) void run(
     pf_loop(first, last, x, y);
 }
 
-static __attribute__((noinline, noclone)) int misaligned(const int64_t* slot) {
+static __attribute__((noinline)) int misaligned(const int64_t* slot) {
     const double* x = (const double*)slot[3];
     double* y = (double*)slot[4];
     if ((uintptr_t)x % alignof(double)) return 1;
@@ -199,7 +199,7 @@ static __attribute__((noinline, noclone)) int misaligned(const int64_t* slot) {
 namespace pf_stage2 {
 
 template <bool last_pass>
-static __attribute__((noinline, noclone)) double pf_pass(
+static __attribute__((noinline)) double pf_pass(
     int64_t begin,
     int64_t end,
     double acc,
@@ -214,7 +214,7 @@ static __attribute__((noinline, noclone)) double pf_pass(
     return acc;
 }
 
-static __attribute__((noinline, noclone)) double first_pass(
+static __attribute__((noinline)) double first_pass(
     const int64_t* slot,
     int64_t first,
     int64_t last) {
@@ -223,7 +223,7 @@ static __attribute__((noinline, noclone)) double first_pass(
     return pf_pass<false>(first, last, double(), x, out);
 }
 
-static __attribute__((noinline, noclone)) double last_pass(
+static __attribute__((noinline)) double last_pass(
     const int64_t* slot,
     int64_t first,
     int64_t last,
@@ -233,7 +233,7 @@ static __attribute__((noinline, noclone)) double last_pass(
     return pf_pass<true>(first, last, start, x, out);
 }
 
-static __attribute__((noinline, noclone)) int misaligned(const int64_t* slot) {
+static __attribute__((noinline)) int misaligned(const int64_t* slot) {
     const double* x = (const double*)slot[3];
     double* out = (double*)slot[4];
     if ((uintptr_t)x % alignof(double)) return 1;

@@ -36,7 +36,7 @@ static inline void pf_share(int64_t& begin, int64_t& end, int64_t unit) {
 
 static inline double pf_sqrt_f64(double x) { return __builtin_sqrt(x); }
 
-static __attribute__((noinline, noclone)) void pf_loop(
+static __attribute__((noinline)) void pf_loop(
     int64_t begin,
     int64_t end,
     double* __restrict__ x,

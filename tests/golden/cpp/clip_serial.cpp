@@ -9,7 +9,7 @@ template <typename T> static inline T pf_bits(const int64_t& slot) {
 
 static inline double pf_sqrt_f64(double x) { return __builtin_sqrt(x); }
 
-static __attribute__((noinline, noclone)) void pf_loop(
+static __attribute__((noinline)) void pf_loop(
     int64_t begin,
     int64_t end,
     double* __restrict__ x,

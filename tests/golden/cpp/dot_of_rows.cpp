@@ -173,7 +173,7 @@ static inline __attribute__((always_inline)) void pf_more(
     }
 }
 
-static __attribute__((noinline, noclone)) void pf_tile(
+static __attribute__((noinline)) void pf_tile(
     const int64_t* begin,
     const int64_t* end,
     int64_t row,

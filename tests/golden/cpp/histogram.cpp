@@ -20,7 +20,7 @@ static inline void pf_share(int64_t& begin, int64_t& end, int64_t unit) {
     end = last < end ? last : end;
 }
 
-static __attribute__((noinline, noclone)) void pf_loop(
+static __attribute__((noinline)) void pf_loop(
     int64_t begin,
     int64_t end,
     const int32_t* __restrict__ keys,

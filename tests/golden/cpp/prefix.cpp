@@ -96,7 +96,7 @@ template <typename T> struct pf_chain {
 };
 
 template <bool last_2>
-static __attribute__((noinline, noclone)) double pf_pass(
+static __attribute__((noinline)) double pf_pass(
     int64_t begin,
     int64_t end,
     double acc,

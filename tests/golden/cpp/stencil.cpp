@@ -43,7 +43,7 @@ static inline int pf_axis(const int64_t* begin, const int64_t* end, const int* o
     return longest;
 }
 
-static __attribute__((noinline, noclone)) void pf_loop(
+static __attribute__((noinline)) void pf_loop(
     const int64_t* begin,
     const int64_t* end,
     const double c,

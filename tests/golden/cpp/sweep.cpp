@@ -277,7 +277,7 @@ private:
 
 namespace pf_stage0 {
 
-static __attribute__((noinline, noclone)) void pf_loop(
+static __attribute__((noinline)) void pf_loop(
     int64_t begin,
     int64_t end,
     const double* __restrict__ x,
@@ -304,7 +304,7 @@ static __attribute__((noinline, noclone)) void pf_loop(
 #endif
 }
 
-static __attribute__((noinline, noclone)) void run(
+static __attribute__((noinline)) void run(
     const int64_t* slot,
     void*,
     int64_t first,
@@ -314,7 +314,7 @@ static __attribute__((noinline, noclone)) void run(
     pf_loop(first, last, x, y);
 }
 
-static __attribute__((noinline, noclone)) int misaligned(const int64_t* slot) {
+static __attribute__((noinline)) int misaligned(const int64_t* slot) {
     const double* x = (const double*)slot[3];
     double* y = (double*)slot[4];
     if ((uintptr_t)x % alignof(double)) return 1;
@@ -378,7 +378,7 @@ static inline __attribute__((always_inline)) void pf_more(
     }
 }
 
-static __attribute__((noinline, noclone)) void pf_spill(
+static __attribute__((noinline)) void pf_spill(
     int64_t column,
     int64_t column_end,
     double* acc_terms,
@@ -419,7 +419,7 @@ struct pf_state {
     pf_running running;
 };
 
-static __attribute__((noinline, noclone)) void run(
+static __attribute__((noinline)) void run(
     const int64_t* slot,
     void* state,
     int64_t first,
@@ -445,7 +445,7 @@ static __attribute__((noinline, noclone)) void run(
     }
 }
 
-static __attribute__((noinline, noclone)) int misaligned(const int64_t* slot) {
+static __attribute__((noinline)) int misaligned(const int64_t* slot) {
     const double* y = (const double*)slot[3];
     const double* z = (const double*)slot[4];
     if ((uintptr_t)y % alignof(double)) return 1;

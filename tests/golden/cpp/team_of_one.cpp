@@ -244,7 +244,7 @@ static inline __attribute__((always_inline)) void pf_more(
     }
 }
 
-static __attribute__((noinline, noclone)) void pf_tile(
+static __attribute__((noinline)) void pf_tile(
     int64_t column,
     int64_t column_end,
     double* acc_partial,
