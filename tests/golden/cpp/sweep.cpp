@@ -167,8 +167,8 @@ struct pf_rolling {
 
 // What a thread has of a rolling view: the steps of some waves, from `start` on, and those around
 // the cuts, which it shares with its neighbours. `places` are the slots of its address, up to a
-// zero. When the memory is full, the steps that later waves use move to its beginning: of as many
-// waves that this is no more than half of what they make.
+// zero. When the memory is full, the steps that later waves use move to its beginning; they are
+// half of what the waves in between made, or less.
 struct pf_window {
     pf_rolling view;
     const int* places;
