@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 import linecache
 import random
@@ -68,21 +69,44 @@ _PK = SimpleNamespace(
 _CXX_PK = cxx.pk(_PK)
 
 
-def functions(program: Program, pk: object = _PK) -> list[Callable[..., Any]]:
-    """The workunit of each call over a `pk`; the lowering finds their source in `linecache`."""
+def functions(
+    program: Program, pk: object = _PK, as_meant: bool = False
+) -> list[Callable[..., Any]]:
+    """The workunit of each call over a `pk`; the lowering finds their source in `linecache`.
+
+    as_meant: to run them; what is compiled is then not quite that source.
+    """
     text = "from __future__ import annotations\n" + program.source().replace(
         "import pykokkos as pk\n", ""
     )
     name = f"<fuzz program {program.seed % 8}>"  # threads run different ones at once
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
     namespace: dict[str, Any] = {"pk": pk, "__name__": "program"}
-    exec(_compiled(text, name), namespace)
+    exec((_compiled_with_roots if as_meant else _compiled)(text, name), namespace)
     return [namespace[f"work{n}"] for n in program.units]
 
 
 @lru_cache(maxsize=2)
 def _compiled(text: str, name: str) -> CodeType:
     return compile(text, name, "exec", dont_inherit=True)
+
+
+@lru_cache(maxsize=2)
+def _compiled_with_roots(text: str, name: str) -> CodeType:
+    tree = ast.fix_missing_locations(_Roots().visit(ast.parse(text, name)))
+    return compile(tree, name, "exec", dont_inherit=True)
+
+
+class _Roots(ast.NodeTransformer):
+    """`x ** 0.5` is a square root, rounded once; C's pow is 1.0 for the double before 1.0."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        half = isinstance(node.right, ast.Constant) and node.right.value == 0.5
+        if not (isinstance(node.op, ast.Pow) and half):
+            return node
+        root = ast.parse("math.sqrt", mode="eval").body
+        return ast.copy_location(ast.Call(root, [node.left], []), node)
 
 
 def has_words(program: Program) -> bool:
@@ -206,7 +230,7 @@ def run(program: Program, order: int = 0) -> State:
     memory = arrays(program)
     results: list[Any] = []
     words = has_words(program)
-    workunits = iter(_typed_functions(program) if words else functions(program))
+    workunits = iter(_typed_functions(program) if words else functions(program, as_meant=True))
     with np.errstate(all="ignore"):
         for step in program.steps:
             try:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pyfuser.codegen import cpp, cpp_scan
@@ -22,7 +23,7 @@ from pyfuser.plan import coarsening, hulls
 from pyfuser.plan.plan import SCAN_TILE, Group, Plan
 from pyfuser.settings import SETTINGS
 from pyfuser.transform import scalars as scalars_pass
-from tests.fuzz import choices, compiled, cxx, harness, inexact, on_device, teams
+from tests.fuzz import choices, compiled, cxx, harness, inexact, on_device, oracle, teams
 from tests.fuzz.__main__ import campaign, same_failure
 from tests.fuzz.minimise import minimised, write_script
 from tests.fuzz.program import Base, Call, Program, Statement
@@ -264,3 +265,14 @@ def test_an_illegal_fusion_is_found_and_minimised(
     namespace: dict[str, Any] = {"__name__": "not main"}
     exec(script.read_text(), namespace)
     assert namespace["PROGRAM"] == small
+
+
+def test_half_powers_are_roots_to_the_oracle() -> None:
+    """C's pow(x, 0.5) is 1.0 for the double before 1.0, whose root is that double again."""
+    body = Statement("x[i] = {}", (("({} ** 0.5)", ("x[i]",)),))
+    call = Call("for", (0,), (1,), (body,), (("x", "A"),))
+    program = Program((Base("A", (1,), "float64", False),), (call,), seed=1)
+    (root,) = oracle.functions(program, as_meant=True)
+    x = np.nextafter(np.ones(1), 0.0)
+    root(0, x)
+    assert x[0] == np.nextafter(1.0, 0.0)
