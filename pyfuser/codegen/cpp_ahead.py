@@ -26,8 +26,8 @@ PRELUDE = """\
 #endif
 """
 
-ASKING, PLAIN, END = "#ifdef pf_asks", "#else", "#endif"
-"""Around a loop that asks, and one that does not."""
+ASKS = "pf_asks"
+"""Is defined where loops ask."""
 
 
 def streams_of(context: Context) -> tuple[Stream, ...]:

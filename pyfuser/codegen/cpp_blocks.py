@@ -128,8 +128,13 @@ def _cut(context: Context, kept: int, size: int) -> Blocks | None:
     return Blocks(segments, arrays, {}, size, (None,) * len(segments))
 
 
-ONE_LOOP, PARTS, END = "#ifdef __AVX512F__", "#else", "#endif"
-"""Around a body in one loop and in `Blocks.parts`. With AVX-512 these have not been measured."""
+ONE_LOOP = "__AVX512F__"
+"""Where a body in `Blocks.parts` stays in one loop all the same: parts have not been measured."""
+
+
+def either(macro: str, lines: list[str], others: list[str]) -> list[str]:
+    """Lines for where a macro is defined, and others for elsewhere."""
+    return [f"#ifdef {macro}", *lines, "#else", *others, "#endif"]
 
 
 def _is_long(context: Context, kept: int) -> bool:
@@ -263,13 +268,12 @@ def blocked_nest(context: Context, blocks: Blocks, bounds: list[Bounds]) -> list
     order = context.spec.order
     if blocks.parts is not None:
         whole = blocked_nest(context, replace(blocks, parts=None), bounds)
-        return [ONE_LOOP, *whole, PARTS, *blocked_nest(context, blocks.parts, bounds), END]
+        return either(ONE_LOOP, whole, blocked_nest(context, blocks.parts, bounds))
     if blocks.single:
         plain = nest(context, order, bounds, _alone(context.workunit.body, context.spec.rank + 1))
         if not blocks.ahead:
             return plain
-        asking = _in_blocks(context, blocks, bounds)
-        return [cpp_ahead.ASKING, *asking, cpp_ahead.PLAIN, *plain, cpp_ahead.END]
+        return either(cpp_ahead.ASKS, _in_blocks(context, blocks, bounds), plain)
     return _in_blocks(context, blocks, bounds)
 
 
@@ -298,7 +302,7 @@ def strip_or_segments(
         parts = segment_loops(context, blocks.parts, axis, depth, printer())
         parts = [*array_lines(blocks.parts, depth), *parts]
         usual = segment_loops(context, blocks, axis, depth, printer())
-        return [ONE_LOOP, *usual, PARTS, *parts, END]
+        return either(ONE_LOOP, usual, parts)
     usual = segment_loops(context, blocks, axis, depth, printer())
     if blocks.columns is None:
         return usual
