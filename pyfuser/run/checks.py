@@ -3,52 +3,43 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from copy import copy
-from functools import partial
+from types import MemberDescriptorType, SimpleNamespace
+from typing import Any
 
-from pyfuser.run.harmless import (
-    OPAQUE,
-    SUPPORTED,
-    Names,
-    Touches,
-    is_sequence,
-    outermost_call,
-    plain_attribute_store,
-    plain_item_store,
-    scalar,
-    truth,
-    value_of,
+from pyfuser.run.attributes import (
+    MISSING,
+    in_type,
+    is_data_descriptor,
+    is_view,
+    object_dict,
 )
-from pyfuser.run.scopes import Scope, nodes_below
+from pyfuser.run.endings import ends_quietly
+from pyfuser.run.harmless import Checks, Moment, Unknown, item_of_view, plain_keys
+from pyfuser.run.rules import When, rule_of
+from pyfuser.run.scopes import Scope
+from pyfuser.run.values import PASSIVE, SEQUENCES, Row, Token, Touches, is_scalar, text
 
-Check = Callable[[Names], None]
-Checked = tuple[Check, tuple[str, ...]]
+Check = Callable[[Moment], Any]
+#: A check and the local variables that it is given, each with whether it surely has a value.
+Checked = tuple[Check, tuple[tuple[str, bool], ...]]
 
-_SIMPLE = (ast.Expr, ast.Return, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Assert)
-_PARTS = (
-    ast.FormattedValue, ast.Starred, ast.keyword, ast.expr_context, ast.operator, ast.unaryop,
-    ast.cmpop, ast.boolop,
-)  # fmt: skip
+_PASSIVE_TYPES: frozenset[type] = SEQUENCES | {type({}.items()), type({}.keys()), type({}.values())}
+_HELD = 6  # references to an old value: its name or place, and those on the way to `ends_quietly`
 
 
 def touches_nothing(node: ast.stmt) -> bool:
-    """Whether a simple statement is harmless whatever its values are: names and constants only."""
-    if isinstance(node, (ast.Pass, ast.Break, ast.Continue, ast.Global, ast.Nonlocal)):
+    """Whether a statement is harmless whatever its values are."""
+    if rule_of(node).before is When.NEVER:
         return True
-    if isinstance(node, ast.ImportFrom):
-        return node.module == "__future__"
     if isinstance(node, ast.Expr):
         return isinstance(node.value, ast.Constant)
     if isinstance(node, ast.Return):
         return node.value is None or _still(node.value)
-    if isinstance(node, ast.Delete):
-        return all(isinstance(target, ast.Name) for target in node.targets)
-    if isinstance(node, ast.Raise):
-        return node.exc is None
-    if not isinstance(node, ast.Assign) or not _still(node.value):
-        return False
-    return all(isinstance(target, ast.Name) or _swap(target, node.value) for target in node.targets)
+    if isinstance(node, ast.ImportFrom):
+        return node.module == "__future__"
+    return isinstance(node, ast.Raise) and node.exc is None
 
 
 def _still(node: ast.expr) -> bool:
@@ -57,16 +48,12 @@ def _still(node: ast.expr) -> bool:
     return isinstance(node, (ast.Name, ast.Constant))
 
 
-def _swap(target: ast.expr, value: ast.expr) -> bool:
-    if not isinstance(target, (ast.Tuple, ast.List)) or not isinstance(value, ast.Tuple):
-        return False
-    return len(target.elts) == len(value.elts) and all(
-        isinstance(part, ast.Name) for part in target.elts
-    )
-
-
 def launches_last(node: ast.stmt, scope: Scope) -> ast.Call | None:
-    """The call after which a statement does nothing but bind or return its result."""
+    """The call after which a statement does nothing but bind or return its result.
+
+    Only of a function that a name or an attribute leads to: what else is called may be gone, with
+    all it holds, when it returns.
+    """
     to_names = isinstance(node, ast.Assign) and all(isinstance(t, ast.Name) for t in node.targets)
     if isinstance(node, (ast.Expr, ast.Return)) or (isinstance(node, ast.Assign) and to_names):
         value = node.value
@@ -74,111 +61,213 @@ def launches_last(node: ast.stmt, scope: Scope) -> ast.Call | None:
         value = node.value if scope.inside_function else None  # elsewhere annotations run code
     else:
         return None
-    return value if scope.defers and isinstance(value, ast.Call) else None
+    if not scope.defers or not isinstance(value, ast.Call):
+        return None
+    root = value.func
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    return value if isinstance(root, ast.Name) or _is_super(root) else None
+
+
+def _is_super(node: ast.expr) -> bool:
+    return (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
+    )
 
 
 def check_of(node: ast.stmt, scope: Scope) -> Checked | None:
-    """The check of what a statement does itself (an `if` or a loop: of its expression)."""
-    found = _check(node, scope)
-    if found is None:
-        return None
-    check, expressions = found
-    if not all(_supported(expression) for expression, _ in expressions):
-        return None
-    loads = [load for pair in expressions for load in _loads(*pair) if load[0] in scope.names]
-    certain = scope.certain.union(name for name, maybe in loads if not maybe)
-    if not certain.issuperset(name for name, _ in loads):
-        return None  # loading it now might raise where the program would not
-    return check, tuple(dict.fromkeys(name for name, _ in loads))
+    """The check of what a statement does itself (an `if` or a loop: of its expression).
 
-
-_Expressions = list[tuple[ast.expr, bool]]
-
-
-def _check(node: ast.stmt, scope: Scope) -> tuple[Check, _Expressions] | None:
-    """A check, and the expressions it looks at, each with whether it is evaluated conditionally.
-
-    The rewriter changes statements, lambdas and the function of the last call; so checks are made
-    of the expressions below, and no check looks at a lambda.
+    None where the statement waits always. The rewriter changes the statement afterwards, but not
+    the expressions of which checks are made.
     """
-    if isinstance(node, (ast.If, ast.While)):
-        return partial(truth, node.test), [(node.test, False)]
-    if isinstance(node, ast.For):
-        return partial(_iteration, node.iter, unpacking(node.target)), [(node.iter, False)]
-    if not isinstance(node, _SIMPLE):
+    if rule_of(node).before is not When.CHECKED or type(node) not in _MAKERS:
         return None
-    node = copy(node)
-    call = copy(launches_last(node, scope))
-    if call is not None:
-        looked_at = [call.func, *call.args, *(keyword.value for keyword in call.keywords)]
-        return partial(outermost_call, call), [(part, False) for part in looked_at]
-    if isinstance(node, ast.Assert):
-        return _assertion(node)
-    if isinstance(node, ast.AugAssign):
-        return _augmented(node)
-    if isinstance(node, ast.AnnAssign):
-        if not (isinstance(node.target, ast.Name) and scope.inside_function and node.value):
-            return None
-        return partial(_only, node.value), [(node.value, False)]
-    if isinstance(node, (ast.Expr, ast.Return)) and node.value is not None:
-        return partial(_only, node.value), [(node.value, False)]
-    if isinstance(node, ast.Assign):
-        parts = [part for target in node.targets for part in _target_parts(target)]
-        check = partial(_assignment, node.targets, node.value)
-        return check, [(part, False) for part in (node.value, *parts)]
-    return None
+    checks = Checks(scope)
+    try:
+        check = _MAKERS[type(node)](checks, node)
+    except Unknown:
+        return None
+    return check, tuple((name, scope.certain(name)) for name in checks.names)
 
 
-def _only(node: ast.expr, names: Names) -> None:
-    value_of(node, names)
+def _condition(checks: Checks, node: ast.If | ast.While) -> Check:
+    return checks.truth(node.test)
 
 
-def _assertion(node: ast.Assert) -> tuple[Check, _Expressions]:
-    expressions = [(node.test, False)]
-    if node.msg is not None:
-        expressions.append((node.msg, True))
+def _loop(checks: Checks, node: ast.For) -> Check:
+    given, unpacks = checks.value(node.iter), unpacking(node.target)
+    where = f"a loop over {text(node.iter)}"
+    ends = [_end(checks, part.id) for part in ast.walk(node.target) if isinstance(part, ast.Name)]
 
-    def check(names: Names) -> None:
-        truth(node.test, names)
-        if node.msg is not None:
-            scalar(node.msg, names)
+    def check(now: Moment) -> None:
+        value = given(now)
+        for end in ends:
+            end(now)
+        if unpacks > 1 or not (value is PASSIVE or (type(value) in _PASSIVE_TYPES and not unpacks)):
+            raise Touches(where)
 
-    return check, expressions
+    return check
 
 
-def _augmented(node: ast.AugAssign) -> tuple[Check, _Expressions]:
-    target = node.target
-    before = copy(target)
+def _only(checks: Checks, node: ast.Expr | ast.Return) -> Check:
+    if node.value is None:
+        raise Unknown
+    return checks.value(node.value)
+
+
+def _assertion(checks: Checks, node: ast.Assert) -> Check:
+    test = checks.truth(node.test)
+    message = checks.scalar(node.msg) if node.msg is not None else None
+
+    def check(now: Moment) -> None:
+        test(now)
+        if message is not None:
+            message(now)
+
+    return check
+
+
+def _augmented(checks: Checks, node: ast.AugAssign) -> Check:
+    before = copy(node.target)
     before.ctx = ast.Load()
+    old, value = checks.scalar(before), checks.scalar(node.value)
+    store = _STORES[type(node.target)](checks, node.target)
 
-    def check(names: Names) -> None:
-        scalar(before, names)
-        value = scalar(node.value, names)
-        if isinstance(target, ast.Attribute):
-            plain_attribute_store(target, names)
-        elif isinstance(target, ast.Subscript):
-            plain_item_store(target, value, names)
+    def check(now: Moment) -> None:
+        old(now)
+        store(now, value(now))
 
-    return check, [(before, False), (node.value, False)]
+    return check
 
 
-def _target_parts(target: ast.expr) -> list[ast.expr]:
-    if isinstance(target, ast.Attribute):
-        return [target.value]
-    if isinstance(target, ast.Subscript):
-        return [target.value, target.slice]
-    return []
+def _annotated(checks: Checks, node: ast.AnnAssign) -> Check:
+    target = node.target
+    if not (isinstance(target, ast.Name) and checks.scope.inside_function and node.value):
+        raise Unknown
+    return _stored(checks, [target], node.value)
 
 
-def _assignment(targets: list[ast.expr], value: ast.expr, names: Names) -> None:
-    assigned = value_of(value, names)
-    for target in targets:
-        if isinstance(target, ast.Attribute):
-            plain_attribute_store(target, names)
-        elif isinstance(target, ast.Subscript):
-            plain_item_store(target, assigned, names)
-        elif unpacking(target) > 1 or (unpacking(target) and type(assigned) not in (tuple, list)):
-            raise Touches(f"unpacking {ast.unparse(value)}")
+def _assignment(checks: Checks, node: ast.Assign) -> Check:
+    return _stored(checks, node.targets, node.value)
+
+
+def _stored(checks: Checks, targets: list[ast.expr], node: ast.expr) -> Check:
+    value = checks.value(node)
+    stores = [_STORES[type(target)](checks, target) for target in targets]
+
+    def check(now: Moment) -> None:
+        assigned = value(now)
+        for store in stores:
+            store(now, assigned)
+
+    return check
+
+
+def _deletion(checks: Checks, node: ast.Delete) -> Check:
+    if not all(isinstance(target, ast.Name) for target in node.targets):
+        raise Unknown
+    ends = [_end(checks, target.id) for target in node.targets if isinstance(target, ast.Name)]
+
+    def check(now: Moment) -> None:
+        for end in ends:
+            end(now)
+
+    return check
+
+
+# ------------------------------------------------------------------------ what is assigned to
+
+Store = Callable[[Moment, Any], None]
+
+
+def _end(checks: Checks, name: str) -> Check:
+    """Raises Touches if the end of a variable's present value may run foreign code."""
+    old = checks.variable(name)
+
+    def check(now: Moment) -> None:
+        if not ends_quietly(old(now), _HELD):
+            raise Touches(f"what {name} was may run code when it goes")
+
+    return check
+
+
+def _to_name(checks: Checks, target: ast.Name) -> Store:
+    end = _end(checks, target.id)
+    return lambda now, value: end(now)
+
+
+def _to_names(checks: Checks, target: ast.Tuple | ast.List) -> Store:
+    stores = [_end(checks, part.id) for part in target.elts if isinstance(part, ast.Name)]
+    if unpacking(target) > 1:
+        raise Unknown
+
+    def store(now: Moment, value: Any) -> None:
+        if type(value) not in (tuple, list):
+            raise Touches(f"unpacking to {text(target)}")
+        for end in stores:
+            end(now)
+
+    return store
+
+
+def _to_attribute(checks: Checks, target: ast.Attribute) -> Store:
+    of, name = checks.value(target.value), checks.scope.mangled(target.attr)
+
+    def store(now: Moment, value: Any) -> None:
+        owner = of(now)
+        old = None if isinstance(owner, Token) else _plain_attribute(owner, name)
+        if old is MISSING or isinstance(owner, Token):
+            raise Touches(f"setting {text(target)}")
+        if not ends_quietly(old, _HELD):
+            raise Touches(f"what {text(target)} was may run code when it goes")
+
+    return store
+
+
+def _plain_attribute(owner: Any, name: str) -> Any:
+    """An attribute that an assignment replaces, None if it is new; `MISSING` if that runs code."""
+    kind = type(owner)
+    if kind is SimpleNamespace:
+        return vars(owner).get(name)
+    found = in_type(kind, name)
+    if in_type(kind, "__setattr__") is not object.__setattr__:
+        return MISSING
+    if type(found) is MemberDescriptorType:
+        try:
+            return found.__get__(owner)
+        except AttributeError:  # it has none yet
+            return None
+    own = object_dict(owner, kind)
+    return MISSING if own is None or is_data_descriptor(found) else own.get(name)
+
+
+def _to_item(checks: Checks, target: ast.Subscript) -> Store:
+    of = checks.value(target.value)
+    entries = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+    keys = [checks.value(entry) for entry in entries]
+    slices = [isinstance(entry, ast.Slice) for entry in entries]
+
+    def store(now: Moment, value: Any) -> None:
+        owner, given = of(now), [key(now) for key in keys]
+        watches = (type(owner) is Row or is_view(owner)) and is_scalar(value)
+        if watches and item_of_view(owner, given, slices) is not MISSING:
+            return
+        kind = type(owner)
+        plain = kind is list or (kind is dict and plain_keys(owner))
+        if not plain or len(given) != 1 or type(given[0]) not in (int, str):
+            raise Touches(f"setting {text(target)}")
+        old = None
+        if kind is dict or (type(given[0]) is int and -len(owner) <= given[0] < len(owner)):
+            old = owner.get(given[0]) if kind is dict else owner[given[0]]
+        if not ends_quietly(old, _HELD):
+            raise Touches(f"what {text(target)} was may run code when it goes")
+
+    return store
+
+
+def _to_many(checks: Checks, target: ast.Starred) -> Store:
+    raise Unknown
 
 
 def unpacking(target: ast.expr) -> int:
@@ -190,28 +279,23 @@ def unpacking(target: ast.expr) -> int:
     return 2
 
 
-def _iteration(node: ast.expr, unpacks: int, names: Names) -> None:
-    value = value_of(node, names)
-    if isinstance(node, ast.Call) and value is OPAQUE and unpacks <= 1:
-        return  # range, enumerate, zip
-    if unpacks or not is_sequence(value):
-        raise Touches(f"a loop over {ast.unparse(node)}")
-
-
-def _supported(node: ast.expr) -> bool:
-    return all(type(part) in SUPPORTED or isinstance(part, _PARTS) for part in nodes_below(node))
-
-
-def _loads(node: ast.AST, conditional: bool) -> Iterator[tuple[str, bool]]:
-    """The names that an expression loads, and whether it may do without."""
-    if isinstance(node, ast.Name):
-        yield node.id, conditional
-    for index, child in enumerate(ast.iter_child_nodes(node)):
-        maybe = conditional
-        if isinstance(node, ast.BoolOp):
-            maybe = maybe or index > 1  # the operator, the first operand, ...
-        elif isinstance(node, ast.IfExp):
-            maybe = maybe or index > 0
-        elif isinstance(node, ast.Compare):
-            maybe = maybe or child in node.comparators[1:]
-        yield from _loads(child, maybe)
+_MAKERS: dict[type[ast.stmt], Callable[[Checks, Any], Check]] = {
+    ast.If: _condition,
+    ast.While: _condition,
+    ast.For: _loop,
+    ast.Expr: _only,
+    ast.Return: _only,
+    ast.Assert: _assertion,
+    ast.AugAssign: _augmented,
+    ast.AnnAssign: _annotated,
+    ast.Assign: _assignment,
+    ast.Delete: _deletion,
+}
+_STORES: dict[type[ast.expr], Callable[[Checks, Any], Store]] = {
+    ast.Name: _to_name,
+    ast.Attribute: _to_attribute,
+    ast.Subscript: _to_item,
+    ast.Tuple: _to_names,
+    ast.List: _to_names,
+    ast.Starred: _to_many,
+}

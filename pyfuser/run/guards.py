@@ -10,35 +10,48 @@ from __future__ import annotations
 import builtins
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
-from itertools import chain
+from itertools import chain, repeat
 from operator import itemgetter
-from types import FunctionType, MethodType
 from typing import Any
 
 from pyfuser import driver
 from pyfuser.frontends.embedded.dispatch import parallel_for, watched_for
-from pyfuser.run.harmless import Names, Touches
-from pyfuser.run.watched import OUTER, TWINS, twin
+from pyfuser.run.checks import Check, Checked
+from pyfuser.run.endings import ends_quietly
+from pyfuser.run.harmless import Moment
+from pyfuser.run.values import Touches
+from pyfuser.run.watched import INNER_METHOD, OUTER, twin
 from pyfuser.trace.asked import REASON
 
 TRACER = driver.TRACER
 
 
-@dataclass(frozen=True)
 class Site:
     """A place where a program may have to wait for pending calls.
 
-    check: raises Touches if what stands there may touch arrays; None: it may. names: the local
-    variables whose values the check is given, all others being global.
+    checked: the check of whether what stands there touches arrays, if there can be one, and the
+    local variables that it is given, each with whether it surely has a value.
     """
 
-    file: str
-    line: int
-    text: str
-    check: Callable[[Names], None] | None = None
-    names: tuple[str, ...] = ()
+    __slots__ = ("_check", "file", "line", "names", "text")
+
+    def __init__(self, file: str, line: int, text: str, checked: Checked | None = None) -> None:
+        self.file = file
+        self.line = line
+        self.text = text
+        self._check: Check | None = checked[0] if checked else None
+        self.names = checked[1] if checked else ()
+
+    def why(self, values: tuple[Any, ...], variables: dict[str, Any]) -> str | None:
+        """Why what stands there may touch arrays; None if it does not."""
+        if self._check is None:
+            return self.text
+        try:
+            self._check(Moment(values, variables))
+        except Touches as touches:
+            return str(touches)
+        return None
 
 
 class Sites:
@@ -68,6 +81,7 @@ class Sites:
 
 
 PER_MODULE = 1 << 32
+_HELD = 5  # references to a local variable's value, and those on the way to `ends_quietly`
 
 
 def number_of(module: int, place: int) -> int:
@@ -81,16 +95,26 @@ SITES = Sites()
 def before(number: int, *values: Any) -> None:
     """Run what is pending if what stands at a site may touch arrays."""
     site = SITES[number]
-    why = site.text
-    if site.check is not None:
-        known = dict(zip(site.names, values, strict=True))
-        try:
-            site.check(partial(_name, known, sys._getframe(1).f_globals))
-        except Touches as touches:
-            why = str(touches)
-        else:
-            return
-    flush(site, why)
+    why = site.why(values, sys._getframe(1).f_globals)
+    if why is not None:
+        flush(site, why)
+
+
+def unbound(number: int, *values: Any) -> None:
+    """`before`, where one of the variables that may have no value has none.
+
+    values: of those that surely have one. The program meets its error itself, where it comes to it.
+    """
+    site, given = SITES[number], iter(values)
+    everything = tuple([next(given) if sure else Moment.NOWHERE for _, sure in site.names])
+    why = site.why(everything, sys._getframe(1).f_globals)
+    if why is None:
+        return
+    try:
+        flush(site, why)
+    except BaseException as error:
+        error.__context__ = None  # our NameError
+        raise
 
 
 def flush(site: Site, why: str) -> None:
@@ -102,37 +126,29 @@ def flush(site: Site, why: str) -> None:
         REASON.now = None
 
 
-_NOWHERE = object()
-
-
-def _name(known: dict[str, Any], variables: dict[str, Any], name: str) -> Any:
-    if name in known:
-        return known[name]
-    found = variables.get(name, _NOWHERE)
-    if found is _NOWHERE:
-        found = getattr(builtins, name, _NOWHERE)
-    if found is _NOWHERE:
-        raise Touches(name)
-    return found
-
-
 def top(function: Any) -> Any:
     """What a statement calls last: in place of what knows how to leave calls pending, that."""
-    kind = type(function)
-    if kind is FunctionType:
-        found = TWINS.get(id(function.__code__))
-        if found is None:
-            return watched_for if function is parallel_for else function
-        return function if found[0] is found[1] else twin(function)
-    if kind is MethodType and type(function.__func__) is FunctionType:
-        return MethodType(twin(function.__func__), function.__self__)
-    return function
+    return watched_for if function is parallel_for else twin(function)
 
 
 def leave(number: int, mark: str) -> None:
     """A function returns or raises."""
+    site = SITES[number]
     if mark == OUTER:
-        flush(SITES[number], SITES[number].text)
+        flush(site, site.text)
+        return
+    frame = sys._getframe(1)
+    held = frame.f_code.co_varnames[0] if mark == INNER_METHOD else ""
+    for name, value in frame.f_locals.items():
+        if name != held and not ends_quietly(value, _HELD):
+            flush(site, f"the end of {name}, which may run code")
+            return
+
+
+def finish(number: int) -> None:
+    """A block ends after which nothing may be pending."""
+    site = SITES[number]
+    flush(site, site.text)
 
 
 _PASSIVE = frozenset(
@@ -144,19 +160,31 @@ _PASSIVE_ITERATORS = frozenset(type(iter(kind())) for kind in (list, tuple, dict
 _second = itemgetter(1)
 
 
-def iterate(number: int, unpacks: bool, iterable: Iterable[Any]) -> Iterable[Any]:
+def iterate(number: int, unpacks: int, iterable: Iterable[Any]) -> Iterable[Any]:
     """What a loop iterates over, made to run what is pending before it is asked for an element.
 
-    unpacks: the loop's target takes elements apart. Iterators of others are wrapped by functions
-    of C only, so that tracebacks stay as they are.
+    unpacks: 0: the loop's target is a name; 1: several names; 2: something else. Iterators of
+    others are wrapped by functions of C only, so that tracebacks stay as they are. They go, which
+    may run code of a generator, after the last of what they are zipped with.
     """
     kind: Any = type(iterable)
-    if kind in _PASSIVE and (not unpacks or kind is type({}.items())):
-        return iterable
-    if (kind is enumerate or kind is zip) and _passive_inside(iterable):
-        return iterable
+    if unpacks <= 1:
+        if kind in _PASSIVE and (not unpacks or kind is type({}.items())):
+            return iterable
+        if (kind is enumerate or kind is zip) and _passive_inside(iterable):
+            return iterable
     ticks = iter(partial(_tick, number), None)
-    return map(_second, zip(ticks, chain(iterable), strict=False))
+    return map(_second, zip(ticks, chain(iterable), repeat(_Last(number)), strict=False))
+
+
+class _Last:
+    """Runs what is pending when the loop is left."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __del__(self) -> None:
+        _tick(self.number)
 
 
 def _passive_inside(iterable: Any) -> bool:
@@ -183,6 +211,9 @@ def install() -> None:
 NAMES = {
     "__pyfuser_tracer__": TRACER,
     "__pyfuser_before__": before,
+    "__pyfuser_unbound__": unbound,
+    "__pyfuser_unbound_error__": NameError,
+    "__pyfuser_finish__": finish,
     "__pyfuser_top__": top,
     "__pyfuser_leave__": leave,
     "__pyfuser_iterate__": iterate,

@@ -1,372 +1,405 @@
 """Whether an expression leaves arrays alone, decided from its syntax and the values it has now.
 
-`value_of` walks an expression without running anything of the program's: it computes what can be
-computed by looking (names, attributes in plain dictionaries, shapes), says SCALAR or OPAQUE where
-the value is not needed, and raises Touches where an array's elements may be read or written, or
-code may run that is not known to leave them alone. Everything it does not know, touches.
+`Checks.value` turns an expression into a function that goes through it without running anything of
+the program's: it computes what can be computed by looking (names, attributes in plain dictionaries,
+shapes), gives a token where the value is not needed, and raises Touches where an array's elements
+may be read or written, or code may run that is not known to leave them alone. Everything it does
+not know, touches.
+
+A check is made before its statement runs. Code of the program's own that the statement calls may
+give names and items other values meanwhile, so what is looked up after such a call is unknown.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
-import math
 import operator
-import time
 from collections.abc import Callable
-from types import (
-    MemberDescriptorType,
-    MethodType,
-)
 from typing import Any
 
-import numpy as np
-
-from pyfuser.frontends.embedded import dispatch
-from pyfuser.frontends.embedded.misc import Timer
-from pyfuser.frontends.embedded.policies import MDRangePolicy, RangePolicy
-from pyfuser.frontends.embedded.views import Subview, View, ViewType
-from pyfuser.run.attributes import (
-    MISSING,
-    SCALARS,
-    attribute,
-    has_plain_dict,
-    in_type,
-    is_data_descriptor,
+from pyfuser.run import known
+from pyfuser.run.attributes import MISSING, PROPERTY, attribute, in_type, is_view
+from pyfuser.run.rules import When, rule_of
+from pyfuser.run.scopes import Scope
+from pyfuser.run.values import (
+    OPAQUE,
+    SCALAR,
+    SEQUENCES,
+    Part,
+    Row,
+    Token,
+    Touches,
+    is_array,
+    is_scalar,
+    text,
 )
-from pyfuser.run.watched import is_watched
+from pyfuser.run.watched import is_accessor, is_watched
+
+_NOWHERE = object()
+_LARGE = 1 << 62
+_MAX_KEYS = 64
+_OF_TUPLES = vars(tuple)["__getitem__"]
 
 
-class Touches(Exception):
-    """An expression may touch arrays; the text says what in it."""
+class Moment:
+    """What a check looks names up in, when its statement is about to run.
+
+    values: of the local variables that the check names; NOWHERE: none yet. entered: the checked
+    expression has called code of the program's own that may change what is looked up.
+    """
+
+    __slots__ = ("entered", "values", "variables")
+
+    NOWHERE = _NOWHERE
+
+    def __init__(self, values: tuple[Any, ...], variables: dict[str, Any]) -> None:
+        self.values = values
+        self.variables = variables
+        self.entered = False
 
 
-class _Token:
-    """Stands for a value that was not computed."""
+Value = Callable[[Moment], Any]
 
 
-class _Row(_Token):
-    """A row of a View, of so many dimensions."""
-
-    def __init__(self, ndim: int, kind: str) -> None:
-        self.ndim = ndim
-        self.kind = kind
+class Unknown(Exception):
+    """An expression has a part that no check can be made of."""
 
 
-SCALAR = _Token()  # a number, string or None: operators on it touch nothing
-OPAQUE = _Token()  # anything
+class Checks:
+    """Makes the checks of one statement, and notes the local variables that they need."""
 
-_LAUNCHES = (dispatch.parallel_for, dispatch.parallel_reduce, dispatch.parallel_scan)
-_GIVE_NUMBERS: frozenset[Any] = frozenset({
-    int, float, bool, complex, abs, round, min, max, pow,
-    np.float64, np.float32, np.int32, np.int64,
-    *(f for f in vars(math).values() if callable(f)),
-})  # fmt: skip
-_NUMBERS_ONLY: frozenset[Any] = _GIVE_NUMBERS | {range, slice, divmod, RangePolicy, MDRangePolicy}
-_FRESH_ARRAYS: frozenset[Any] = frozenset(
-    {np.empty, np.zeros, np.ones, np.arange, np.linspace, View}
-)
-_CLOCKS: frozenset[Any] = frozenset({
-    Timer, time.time, time.perf_counter, time.monotonic, time.process_time,
-    time.time_ns, time.perf_counter_ns, time.monotonic_ns, time.process_time_ns,
-})  # fmt: skip
-_SEQUENCES: frozenset[type] = frozenset({list, tuple, range, dict, str})
-_PLAIN_CONTAINERS: frozenset[type] = _SEQUENCES | {np.ndarray, View, Subview}
-_OF_VIEWS: frozenset[Any] = frozenset({ViewType.extent, ViewType.rank, ViewType.fill, View.resize})
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+        self.names: dict[str, int] = {}  # with their places in `Moment.values`
 
-Names = Callable[[str], Any]
+    def value(self, node: ast.expr) -> Value:
+        """What gives an expression's value or token, or raises Touches.
 
+        Raises Unknown where the expression's rule is to wait always.
+        """
+        if rule_of(node).before is When.ALWAYS:
+            raise Unknown
+        made: Value = _MAKERS[type(node)](self, node)
+        return made
 
-def value_of(node: ast.expr, names: Names) -> Any:
-    """What an expression is, or a token; raises Touches."""
-    handler = _HANDLERS.get(type(node))
-    if handler is None:
-        raise Touches(_text(node))
-    return handler(node, names)
+    def scalar(self, node: ast.expr) -> Value:
+        """`value` of an operand, which must be a number, a string or None."""
+        given = self.value(node)
 
+        def scalar(now: Moment) -> Any:
+            value = given(now)
+            if not is_scalar(value):
+                raise Touches(f"{text(node)} may be an array")
+            return value
 
-def scalar(node: ast.expr, names: Names) -> Any:
-    """`value_of` for an operand; raises Touches unless it is a number or string."""
-    value = value_of(node, names)
-    if value is SCALAR or type(value) in SCALARS:
+        return scalar
+
+    def truth(self, node: ast.expr) -> Value:
+        """Raises Touches if the expression, or asking whether it is true, may touch arrays."""
+        given = self.value(node)
+
+        def truth(now: Moment) -> Any:
+            value = given(now)
+            if not is_scalar(value) and type(value) not in SEQUENCES:
+                raise Touches(f"{text(node)} may be an array")
+            return SCALAR
+
+        return truth
+
+    def exactly(self, node: ast.expr, kinds: tuple[type, ...]) -> Value:
+        """`value` of what must be of one of these very types."""
+        given = self.value(node)
+
+        def exactly(now: Moment) -> Any:
+            value = given(now)
+            if type(value) not in kinds:
+                raise Touches(text(node))
+            return value
+
+        return exactly
+
+    def variable(self, name: str) -> Value:
+        """What gives a variable's value; `NOWHERE` if it has none."""
+        if name in self.scope.names:
+            place = self.names.setdefault(name, len(self.names))
+            return lambda now: now.values[place]
+        real = self.scope.mangled(name)
+
+        def from_globals(now: Moment) -> Any:
+            found = now.variables.get(real, _NOWHERE)
+            return vars(builtins).get(real, _NOWHERE) if found is _NOWHERE else found
+
+        return from_globals
+
+    # --------------------------------------------------------------- each kind of expression
+
+    def _constant(self, node: ast.Constant) -> Value:
+        value = node.value
+        return lambda now: value
+
+    def _name(self, node: ast.Name) -> Value:
+        name = node.id
+        load = self.variable(name)
+        may_change = name not in self.scope.names or name in self.scope.shared
+
+        def value(now: Moment) -> Any:
+            found = load(now)
+            if found is _NOWHERE:
+                raise Touches(name)
+            return OPAQUE if may_change and now.entered else found
+
         return value
-    raise Touches(f"{_text(node)} may be an array")
 
+    def _attribute(self, node: ast.Attribute) -> Value:
+        of, name = self.value(node.value), self.scope.mangled(node.attr)
 
-def truth(node: ast.expr, names: Names) -> None:
-    """Raises Touches if the expression, or asking whether it is true, may touch arrays."""
-    value = value_of(node, names)
-    if value is not SCALAR and type(value) not in SCALARS and type(value) not in _SEQUENCES:
-        raise Touches(f"{_text(node)} may be an array")
+        def value(now: Moment) -> Any:
+            owner = of(now)
+            found = MISSING
+            if not isinstance(owner, Token):
+                found = attribute(owner, name, is_watched)
+            elif type(owner) is Part and name in ("shape", "ndim", "size", "dtype"):
+                return OPAQUE if name == "shape" else SCALAR
+            if found is MISSING:
+                raise Touches(text(node))
+            if found is PROPERTY:
+                now.entered = True
+                return OPAQUE
+            return OPAQUE if now.entered else found
 
+        return value
 
-def is_sequence(value: Any) -> bool:
-    """Whether iterating over it and asking whether it is empty run no code and read no array."""
-    return type(value) in _SEQUENCES
+    def _display(self, node: ast.Tuple | ast.List) -> Value:
+        parts = [
+            self.exactly(part.value, (tuple, list))
+            if isinstance(part, ast.Starred)
+            else self.value(part)
+            for part in node.elts
+        ]
+        unpacks = any(isinstance(part, ast.Starred) for part in node.elts)
+        kind = tuple if isinstance(node, ast.Tuple) else list
 
+        def value(now: Moment) -> Any:
+            values = kind([part(now) for part in parts])
+            return OPAQUE if unpacks else values
 
-def outermost_call(node: ast.Call, names: Names) -> None:
-    """Raises Touches unless the call is a launch, of a watched function, or harmless.
+        return value
 
-    What a watched function touches, its own statements watch over.
-    """
-    _call(node, names)
+    def _slice(self, node: ast.Slice) -> Value:
+        parts = [self.scalar(p) if p else None for p in (node.lower, node.upper, node.step)]
 
+        def value(now: Moment) -> Any:
+            bounds = [part and part(now) for part in parts]
+            return OPAQUE if any(isinstance(b, Token) for b in bounds) else slice(*bounds)
 
-def _call(node: ast.Call, names: Names) -> Any:
-    """Launches and watched functions may be entered; when they return, nothing is pending.
+        return value
 
-    Unless the call is the last thing that a statement does, which then watches on.
-    """
-    function = value_of(node.func, names)
-    launches = any(function is launch for launch in _LAUNCHES)
-    if launches or is_watched(function):
-        for argument in node.args:
-            if isinstance(argument, ast.Starred):
-                _exactly(argument.value, names, (tuple, list))
+    def _subscript(self, node: ast.Subscript) -> Value:
+        of = self.value(node.value)
+        entries = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        keys = [self.value(entry) for entry in entries]
+        slices = [isinstance(entry, ast.Slice) for entry in entries]
+
+        def value(now: Moment) -> Any:
+            owner = of(now)
+            given = [key(now) for key in keys]
+            if is_array(owner):
+                found = _part(owner, given, slices)
+            elif type(owner) is Row or is_view(owner):
+                found = item_of_view(owner, given, slices)
             else:
-                _passed(argument, names)
-        for keyword in node.keywords:
-            if keyword.arg is None:
-                _exactly(keyword.value, names, (dict,))
-            else:
-                _passed(keyword.value, names)
-        return SCALAR if launches else OPAQUE
-    return _call_of(function, node, names)
+                found = _item(owner, given, len(entries))
+            if found is MISSING:
+                raise Touches(text(node))
+            return OPAQUE if now.entered and not isinstance(found, Token) else found
+
+        return value
+
+    def _binary(self, node: ast.BinOp) -> Value:
+        left, right = self.scalar(node.left), self.scalar(node.right)
+        compute = _ARITHMETIC.get(type(node.op))
+
+        def value(now: Moment) -> Any:
+            a, b = left(now), right(now)
+            if compute is None or type(a) is not int or type(b) is not int:
+                return SCALAR
+            result = compute(a, b) if b or compute not in _DIVIDING else _LARGE
+            return result if -_LARGE < result < _LARGE else SCALAR
+
+        return value
+
+    def _unary(self, node: ast.UnaryOp) -> Value:
+        if isinstance(node.op, ast.Not):
+            return self.truth(node.operand)
+        of, sign = self.scalar(node.operand), _SIGNS[type(node.op)]
+
+        def value(now: Moment) -> Any:
+            operand = of(now)
+            return sign(operand) if type(operand) is int else SCALAR
+
+        return value
+
+    def _compare(self, node: ast.Compare) -> Value:
+        identity = all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops)
+        make = self.value if identity else self.scalar
+        return _each([make(node.left), *map(make, node.comparators)])
+
+    def _bool(self, node: ast.BoolOp) -> Value:
+        return _each([self.scalar(operand) for operand in node.values])
+
+    def _choice(self, node: ast.IfExp) -> Value:
+        test = self.truth(node.test)
+        ways = [self.value(node.body), self.value(node.orelse)]
+
+        def value(now: Moment) -> Any:
+            test(now)
+            chosen = [way(now) for way in ways]
+            return SCALAR if all(map(is_scalar, chosen)) else OPAQUE
+
+        return value
+
+    def _formatted(self, node: ast.JoinedStr) -> Value:
+        parts = []
+        for part in node.values:
+            if isinstance(part, ast.FormattedValue):
+                parts.append(self.scalar(part.value))
+                if part.format_spec is not None:
+                    parts.append(self.value(part.format_spec))
+        return _each(parts)
+
+    def _starred(self, node: ast.Starred) -> Value:
+        raise Unknown
+
+    # --------------------------------------------------------------------------------- calls
+
+    def call(self, node: ast.Call) -> Value:
+        """What a call gives: of a launch, of the program's own code, or of what is known.
+
+        The program's own functions watch for themselves.
+        """
+        name = node.func
+        function = self.value(name)
+        passed = [self._argument(argument) for argument in node.args]
+        passed += [
+            self.exactly(keyword.value, (dict,))
+            if keyword.arg is None
+            else self._argument(keyword.value)
+            for keyword in node.keywords
+        ]
+        unpacks = any(isinstance(a, ast.Starred) for a in node.args) or any(
+            keyword.arg is None for keyword in node.keywords
+        )
+
+        def value(now: Moment) -> Any:
+            called = function(now)
+            given = [argument(now) for argument in passed]
+            if known.is_launch(called):
+                return SCALAR
+            if is_watched(called):
+                now.entered = now.entered or not is_accessor(called)
+                return OPAQUE
+            try:
+                if not unpacks:
+                    return known.call(called, given)
+            except Touches:
+                pass
+            raise Touches(f"{text(name)}() may touch arrays")
+
+        return value
+
+    def _argument(self, node: ast.expr) -> Value:
+        if isinstance(node, ast.Starred):
+            return self.exactly(node.value, (tuple, list))
+        return self.value(node)
 
 
-def _passed(node: ast.expr, names: Names) -> None:
-    if not isinstance(node, (ast.Name, ast.Constant)):
-        value_of(node, names)
+def _each(parts: list[Value]) -> Value:
+    def value(now: Moment) -> Any:
+        for part in parts:
+            part(now)
+        return SCALAR
 
-
-def plain_attribute_store(target: ast.Attribute, names: Names) -> Any:
-    """The object whose attribute is set; raises Touches if that may run code."""
-    owner = value_of(target.value, names)
-    kind: Any = type(owner)
-    found = in_type(kind, target.attr)
-    plain = has_plain_dict(kind) and not is_data_descriptor(found)
-    if (
-        kind.__setattr__ is not object.__setattr__
-        or isinstance(owner, (_Token, np.ndarray))
-        or not (plain or type(found) is MemberDescriptorType)
-    ):
-        raise Touches(f"setting {_text(target)}")
-    return owner
-
-
-def plain_item_store(target: ast.Subscript, value: Any, names: Names) -> None:
-    """Raises Touches unless an element of a list or dict is set, or a View's to a number."""
-    owner = value_of(target.value, names)
-    if _watches(owner) and (value is SCALAR or type(value) in SCALARS):
-        _item(owner, target.slice, names)
-        return
-    if type(owner) not in (list, dict):
-        raise Touches(_text(target.value))
-    key = value_of(target.slice, names)
-    if type(key) not in (int, str):
-        raise Touches(f"setting {_text(target)}")
-
-
-def _exactly(node: ast.expr, names: Names, kinds: tuple[type, ...]) -> Any:
-    value = value_of(node, names)
-    if type(value) not in kinds:
-        raise Touches(_text(node))
     return value
 
 
-# ------------------------------------------------------------------- each kind of expression
+def _part(owner: Any, keys: list[Any], slices: list[bool]) -> Any:
+    """A part of an array by basic indexing; `MISSING` if that reads an element, or is another."""
+    indices = [key for key, is_slice in zip(keys, slices, strict=True) if not is_slice]
+    if any(type(index) is not int for index in indices):
+        return MISSING
+    if owner.ndim is None:
+        return MISSING if indices else owner
+    if owner.ndim <= len(indices):
+        return MISSING
+    if type(owner) is Part or any(key is OPAQUE for key in keys):
+        return Part(owner.ndim - len(indices))
+    try:
+        return owner[tuple(keys)]
+    except (IndexError, TypeError):
+        return MISSING
 
 
-def _attribute(node: ast.Attribute, names: Names) -> Any:
-    owner = value_of(node.value, names)
-    name = node.attr
-    value = MISSING if isinstance(owner, _Token) else attribute(owner, name)
-    if value is MISSING:
-        raise Touches(_text(node))
-    return value
-
-
-def _display(node: ast.Tuple | ast.List, names: Names) -> Any:
-    values = []
-    for element in node.elts:
-        if isinstance(element, ast.Starred):
-            _exactly(element.value, names, (tuple, list))
-        values.append(value_of(element, names) if not isinstance(element, ast.Starred) else OPAQUE)
-    if any(isinstance(element, ast.Starred) for element in node.elts):
-        return OPAQUE
-    return tuple(values) if isinstance(node, ast.Tuple) else values
-
-
-def _watches(owner: Any) -> bool:
-    """Whether subscripts of an object are those of a View; programs derive classes from it."""
-    if type(owner) is _Row:
-        return True
-    methods = ("__getitem__", "__setitem__")
-    return isinstance(owner, ViewType) and all(
-        in_type(type(owner), name) is vars(ViewType)[name] for name in methods
-    )
-
-
-def _item(owner: Any, key: ast.expr, names: Names) -> Any:
+def item_of_view(owner: Any, keys: list[Any], slices: list[bool]) -> Any:
     """An item of a View, which runs itself what is pending on its memory."""
-    entries = key.elts if isinstance(key, ast.Tuple) else [key]
-    slices = [entry for entry in entries if isinstance(entry, ast.Slice)]
-    for entry in entries:
-        if isinstance(entry, ast.Slice):
-            value_of(entry, names)
-        else:
-            scalar(entry, names)
-    kind = owner.kind if type(owner) is _Row else owner._region.dtype.numpy.kind
-    rest = owner.ndim - len(entries) + len(slices)
+    if not all(is_slice or is_scalar(key) for key, is_slice in zip(keys, slices, strict=True)):
+        return MISSING
+    kind = owner.kind if type(owner) is Row else owner._region.dtype.numpy.kind
+    rest = owner.ndim - len(keys) + sum(slices)
     if rest > 0:
-        return _Row(rest, kind) if not slices else OPAQUE
+        return OPAQUE if any(slices) else Row(rest, kind)
     return OPAQUE if kind == "c" else SCALAR
 
 
-def _subscript(node: ast.Subscript, names: Names) -> Any:
-    owner = value_of(node.value, names)
-    if _watches(owner):
-        return _item(owner, node.slice, names)
-    key = value_of(node.slice, names)
-    if type(owner) not in (tuple, list, dict, str) or type(key) not in (int, str):
-        raise Touches(_text(node))
-    try:
-        return owner[key]
-    except (LookupError, TypeError):
-        raise Touches(_text(node)) from None
+def _item(owner: Any, keys: list[Any], count: int) -> Any:
+    """An item of a list, a dictionary or the like."""
+    kind, key = type(owner), keys[0]
+    if count != 1 or type(key) not in (int, str):
+        return MISSING
+    if kind is dict:
+        return owner.get(key, MISSING) if plain_keys(owner) else MISSING
+    if kind in (list, str) or in_type(kind, "__getitem__") is _OF_TUPLES:
+        try:
+            return owner[key]
+        except (LookupError, TypeError):
+            return MISSING
+    return MISSING
 
 
-def _binary(node: ast.BinOp, names: Names) -> Any:
-    scalar(node.left, names)
-    scalar(node.right, names)
-    return SCALAR
+def plain_keys(owner: dict[Any, Any]) -> bool:
+    """Whether finding a key compares nothing but numbers and strings."""
+    return len(owner) <= _MAX_KEYS and all(map(is_scalar, owner))
 
 
+_ARITHMETIC: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+_DIVIDING = (operator.floordiv, operator.mod)
 _SIGNS: dict[type[ast.unaryop], Callable[[Any], Any]] = {
     ast.USub: operator.neg,
     ast.UAdd: operator.pos,
     ast.Invert: operator.invert,
 }
 
-
-def _unary(node: ast.UnaryOp, names: Names) -> Any:
-    if isinstance(node.op, ast.Not):
-        truth(node.operand, names)
-        return SCALAR
-    value = scalar(node.operand, names)
-    return _SIGNS[type(node.op)](value) if type(value) is int else SCALAR
-
-
-def _compare(node: ast.Compare, names: Names) -> Any:
-    if all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
-        value_of(node.left, names)
-        for operand in node.comparators:
-            value_of(operand, names)
-        return SCALAR
-    scalar(node.left, names)
-    for operand in node.comparators:
-        scalar(operand, names)
-    return SCALAR
-
-
-def _bool(node: ast.BoolOp, names: Names) -> Any:
-    for operand in node.values:
-        scalar(operand, names)
-    return SCALAR
-
-
-def _choice(node: ast.IfExp, names: Names) -> Any:
-    truth(node.test, names)
-    chosen = [value_of(node.body, names), value_of(node.orelse, names)]
-    scalars = all(value is SCALAR or type(value) in SCALARS for value in chosen)
-    return SCALAR if scalars else OPAQUE
-
-
-def _formatted(node: ast.JoinedStr, names: Names) -> Any:
-    for part in node.values:
-        if isinstance(part, ast.FormattedValue):
-            scalar(part.value, names)
-            if part.format_spec is not None:
-                value_of(part.format_spec, names)
-    return SCALAR
-
-
-def _slice(node: ast.Slice, names: Names) -> Any:
-    for part in (node.lower, node.upper, node.step):
-        if part is not None:
-            scalar(part, names)
-    return OPAQUE
-
-
-def _call_of(function: Any, node: ast.Call, names: Names) -> Any:
-    """What a call of a function that is not the program's own gives."""
-    arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
-    if any(isinstance(a, ast.Starred) for a in node.args) or None in [k.arg for k in node.keywords]:
-        raise Touches(_text(node))
-    if _known(function, _NUMBERS_ONLY) or _known(function, _FRESH_ARRAYS):
-        for argument in arguments:
-            _numbers(argument, names)
-        return SCALAR if _known(function, _GIVE_NUMBERS) else OPAQUE
-    if function is builtins.len and len(arguments) == 1:
-        kinds, given = _PLAIN_CONTAINERS, SCALAR
-    elif function is builtins.enumerate or function is builtins.zip:
-        kinds, given = _SEQUENCES, OPAQUE
-    elif _known(function, _CLOCKS) or _is_of_a_timer(function):
-        kinds, given = frozenset(), SCALAR
-    elif type(function) is MethodType and _known(function.__func__, _OF_VIEWS):
-        kinds, given = SCALARS, SCALAR
-    else:
-        raise Touches(f"{_text(node.func)}() may touch arrays")
-    for argument in arguments:
-        value = value_of(argument, names)
-        if type(value) not in kinds and not (value is SCALAR and kinds is SCALARS):
-            raise Touches(_text(node))
-    return given
-
-
-def _is_of_a_timer(function: Any) -> bool:
-    return type(function) is MethodType and function.__func__ in (Timer.seconds, Timer.reset)
-
-
-def _known(function: Any, known: frozenset[Any]) -> bool:
-    try:
-        return function in known
-    except TypeError:  # not hashable
-        return False
-
-
-def _numbers(node: ast.expr, names: Names) -> None:
-    """A number, a tuple or list of them, or a type."""
-    value = value_of(node, names)
-    parts = value if type(value) in (tuple, list) else (value,)
-    for part in parts:
-        if part is SCALAR or type(part) in SCALARS or isinstance(part, (type, np.dtype)):
-            continue
-        if type(part).__module__ == "pyfuser.frontends.embedded.spaces":
-            continue
-        raise Touches(f"{_text(node)} may be an array")
-
-
-def _text(node: ast.AST) -> str:
-    text = ast.unparse(node)
-    return text if len(text) <= 40 else text[:37] + "..."
-
-
-_HANDLERS: dict[type[ast.expr], Callable[[Any, Names], Any]] = {
-    ast.Constant: lambda node, names: node.value,
-    ast.Name: lambda node, names: names(node.id),
-    ast.Attribute: _attribute,
-    ast.Tuple: _display,
-    ast.List: _display,
-    ast.Subscript: _subscript,
-    ast.BinOp: _binary,
-    ast.UnaryOp: _unary,
-    ast.Compare: _compare,
-    ast.BoolOp: _bool,
-    ast.IfExp: _choice,
-    ast.JoinedStr: _formatted,
-    ast.Slice: _slice,
-    ast.Call: _call,
+#: By kind of expression; those that are missing wait always (see `rules`).
+_MAKERS: dict[type[ast.expr], Callable[[Checks, Any], Value]] = {
+    ast.Constant: Checks._constant,
+    ast.Name: Checks._name,
+    ast.Attribute: Checks._attribute,
+    ast.Tuple: Checks._display,
+    ast.List: Checks._display,
+    ast.Starred: Checks._starred,
+    ast.Subscript: Checks._subscript,
+    ast.BinOp: Checks._binary,
+    ast.UnaryOp: Checks._unary,
+    ast.Compare: Checks._compare,
+    ast.BoolOp: Checks._bool,
+    ast.IfExp: Checks._choice,
+    ast.JoinedStr: Checks._formatted,
+    ast.Slice: Checks._slice,
+    ast.Call: Checks.call,
 }
-SUPPORTED = frozenset(_HANDLERS)

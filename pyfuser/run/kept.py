@@ -26,12 +26,13 @@ from pyfuser.settings import SETTINGS
 class Kept(NamedTuple):
     """What a module's text compiles to, plainly and rewritten.
 
-    watched: name and first line of the functions whose statements were rewritten.
+    functions: name and first line of those whose statements were rewritten, and whether they only
+    return what they find.
     """
 
     plain: CodeType
     code: CodeType
-    watched: frozenset[tuple[str, int]]
+    functions: dict[tuple[str, int], bool]
 
 
 def key_of(source: bytes | str, file: str) -> str:

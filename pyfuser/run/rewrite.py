@@ -1,15 +1,16 @@
 """Rewrites a module so that it runs what is pending before it touches an array.
 
-Before each statement that may touch an array (see `checks`) stands, on the same line,
+Before each statement that may touch an array (see `rules` and `checks`) stands, on the same line,
 
     if __pyfuser_tracer__.raw: __pyfuser_before__(site, its local variables)
 
 and so for the condition of each `while` and each step of a `for`. A call that a statement makes
-last, `f(x)` or `y = f(x)` or `return f(x)`, becomes `__pyfuser_top__(f)(x)` and may leave calls
-pending; all other calls in it run what they launch. A function that makes such calls runs what is
-pending in a `finally` (see `watched`). What is not rewritten is not wrong: launches it makes on
-NumPy arrays run at once. Left alone are workunits, comprehensions, class bodies, and modules that
-hand code objects to compilers.
+last, `f(x)` or `y = f(x)` or `return f(x)`, becomes `__pyfuser_top__(f)(x)` if it may launch
+something, and may leave that pending; all other calls in it run what they launch. A function that
+makes such calls runs what is pending in a `finally` (see `watched`), and so does what else code
+that is not rewritten may follow: the body of a `with`, the handler of an error. What is not
+rewritten is not wrong: launches it makes on NumPy arrays run at once. Left alone are workunits,
+comprehensions, class bodies, and modules that hand code objects to compilers.
 """
 
 from __future__ import annotations
@@ -23,15 +24,21 @@ from typing import Any, TypeVar
 
 from pyfuser import syntax
 from pyfuser.run import kept
-from pyfuser.run.checks import check_of, launches_last, touches_nothing, unpacking
+from pyfuser.run.checks import Checked, check_of, launches_last, touches_nothing, unpacking
 from pyfuser.run.guards import SITES, Site, number_of
+from pyfuser.run.launchers import Launchers, is_accessor
+from pyfuser.run.rules import UNKNOWN, When, rule_of
 from pyfuser.run.scopes import Function, Scope, nodes_below
-from pyfuser.run.watched import OUTER, register
+from pyfuser.run.watched import OUTER, Place, register
 
 #: Decorators below which the code is PyKokkos' language, not the host's.
 _KERNELS = frozenset({"workunit", "function", "classtype", "fuse"})
 #: Packages that read the code of functions, and would meet our additions.
-_CODE_READERS = frozenset({"numba", "cloudpickle", "dill", "joblib", "dask", "ray", "torch"})
+_CODE_READERS = frozenset({"numba", "cloudpickle", "dill", "joblib", "dask", "ray"})
+#: Parts of torch that do; the rest of it does not.
+_TORCH_READERS = frozenset(
+    {"compile", "jit", "fx", "export", "onnx", "script", "_dynamo", "package"}
+)
 
 _ITEM = "__pyfuser_item__"
 
@@ -59,10 +66,10 @@ def rewritten(source: bytes | str, file: str, keep: bool = False) -> CodeType:
         except RecursionError:
             return plain
         SITES.add(module, lambda: rewriter.sites)
-        found = kept.Kept(plain, code, frozenset(rewriter.watched))
+        found = kept.Kept(plain, code, rewriter.functions)
         if keep:
             kept.save(key, found)
-    register(found.code, found.plain, found.watched)
+    register(found.code, found.plain, found.functions)
     return found.code
 
 
@@ -72,7 +79,7 @@ def _made(source: bytes | str, file: str, module: int) -> tuple[_Rewriter, ast.M
     parts = list(nodes_below(tree))
     if _read_by_compilers(parts):
         return None
-    rewriter = _Rewriter(file, module, any(isinstance(part, ast.Lambda) for part in parts))
+    rewriter = _Rewriter(file, module, parts)
     rewriter.module(tree)
     return rewriter, tree
 
@@ -87,28 +94,37 @@ def _sites(source: bytes | str, file: str, module: int) -> list[Site]:
 
 
 def _read_by_compilers(parts: list[ast.AST]) -> bool:
+    """Whether a module uses what would meet our additions in the code of functions."""
     names: set[str] = set()
+    used: set[str] = set()
     for node in parts:
         if isinstance(node, ast.Import):
             names.update(alias.name.split(".")[0] for alias in node.names)
+            used.update(part for alias in node.names for part in alias.name.split(".")[1:])
         elif isinstance(node, ast.ImportFrom) and node.module:
             names.add(node.module.split(".")[0])
-    return not names.isdisjoint(_CODE_READERS)
+            used.update(node.module.split(".")[1:], (alias.name for alias in node.names))
+        elif isinstance(node, ast.Attribute):
+            used.add(node.attr)
+    readers = "torch" in names and not used.isdisjoint(_TORCH_READERS)
+    return readers or not names.isdisjoint(_CODE_READERS)
 
 
 class _Rewriter:
     """Rewrites the statements of one module.
 
-    watched: names the functions that it did. sites: the places where code may have to wait.
+    functions: name and first line of those that it did, and whether they are accessors. sites: the
+    places where code may have to wait.
     """
 
-    def __init__(self, file: str, module: int, lambdas: bool) -> None:
+    def __init__(self, file: str, module: int, parts: list[ast.AST]) -> None:
         self.file = file
         self.sites: list[Site] = []
         self._module = module
-        self.watched: set[tuple[str, int]] = set()
+        self.functions: dict[Place, bool] = {}
+        self._launchers = Launchers(parts)
         self._calls = 0  # rewritten so far: so one sees whether a block has any
-        self._lambdas = _Lambdas(self, lambdas)
+        self._lambdas = _Lambdas(self, any(isinstance(part, ast.Lambda) for part in parts))
 
     def module(self, tree: ast.Module) -> None:
         tree.body = self._body(tree.body, Scope())
@@ -124,20 +140,28 @@ class _Rewriter:
             first += 1
         if first == len(rest):
             return rest
-        return [*rest[:first], self._at_the_end(rest[first:])]
+        return [*rest[:first], self._at_the_end(rest[first:], "the end of a function", OUTER)]
 
-    def _at_the_end(self, body: list[ast.stmt]) -> ast.stmt:
+    def _at_the_end(self, body: list[ast.stmt], text: str, *mark: str) -> ast.stmt:
         """A block after which nothing is pending, however it ends."""
         last = body[-1]
-        leave = ast.Expr(self._call("__pyfuser_leave__", last, "the end of a function", OUTER))
-        guard = ast.If(_raw(), [leave], [])
+        name = "__pyfuser_leave__" if mark else "__pyfuser_finish__"
+        guard = ast.If(_raw(), [ast.Expr(self._call(name, last, text, *mark))], [])
         return _at(body[0], ast.Try(body, [], [], [_at(last, guard)]))
 
     def _block(self, body: list[ast.stmt], scope: Scope) -> list[ast.stmt]:
-        return [part for statement in body for part in self._statement(statement, scope)]
+        rest: list[ast.stmt] = []
+        for statement in body:
+            following = scope.after(statement)
+            rest += self._statement(statement, scope)
+            scope = following
+        return rest
 
     def _statement(self, node: ast.stmt, scope: Scope) -> list[ast.stmt]:
         """A statement and, if it needs one, its guard."""
+        rule = rule_of(node)
+        if rule is UNKNOWN:
+            return [self._guard(node, scope), node]
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return self._function(node, scope)
         if isinstance(node, ast.ClassDef):
@@ -151,7 +175,7 @@ class _Rewriter:
             return [node]
         if isinstance(node, ast.For) and isinstance(node.target, ast.Attribute):
             scope = _through_a_name(node, scope)
-        guard = [] if _is_block(node) else [self._guard(node, scope)]
+        guard = [] if rule.before is When.INSIDE else [self._guard(node, scope)]
         self._inside(node, scope)
         return [*guard, node]
 
@@ -168,24 +192,25 @@ class _Rewriter:
                 for part in value:
                     self._part(part, scope)
         launches = self._calls > before
-        if call is not None:
+        if call is not None and self._launchers.may_launch(call):
             self._calls += 1
             call.func = _at(call.func, ast.Call(_name("__pyfuser_top__"), [call.func], []))
         elif isinstance(node, ast.For) and launches:
             arguments = [ast.Constant(unpacking(node.target)), node.iter]
             text = f"a step of a loop over {ast.unparse(node.iter)}"
             node.iter = _at(node.iter, self._call("__pyfuser_iterate__", node, text, *arguments))
-        elif isinstance(node, (ast.With, ast.AsyncWith)) and launches:
-            node.body = [self._at_the_end(node.body)]
-        elif isinstance(node, ast.AsyncFor) and launches:
-            raise AssertionError("async functions defer nothing")
+        elif isinstance(node, ast.With) and launches:
+            node.body = [self._at_the_end(node.body, "the end of a with block")]
 
     def _part(self, part: object, scope: Scope) -> None:
         """A handler of exceptions, a case of a match, an item of a `with`, or an expression."""
         if isinstance(part, ast.ExceptHandler):
+            before = self._calls
             part.body = self._block(part.body, scope)
+            if self._calls > before:  # the error goes, with the variables of the frames it knows
+                part.body = [self._at_the_end(part.body, "the end of an except block")]
             if part.type is not None and not isinstance(part.type, ast.Name):
-                guard = self._flush_expression(part, f"except {ast.unparse(part.type)}")
+                guard = self._finish_expression(part, f"except {ast.unparse(part.type)}")
                 part.type = _at(part.type, ast.BoolOp(ast.Or(), [guard, part.type]))
         elif isinstance(part, ast.match_case):
             part.body = self._block(part.body, scope)
@@ -199,7 +224,7 @@ class _Rewriter:
         if _is_kernel(node):
             return [*guard, node]
         first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-        self.watched.add((node.name, first))
+        self.functions[node.name, first] = is_accessor(node)
         before = self._calls
         for decorator in node.decorator_list:
             self._lambdas.visit(decorator)
@@ -210,28 +235,41 @@ class _Rewriter:
     def _class(self, node: ast.ClassDef, scope: Scope) -> list[ast.stmt]:
         """Only the functions in it: its own statements run as any code that is not rewritten."""
         guard = self._guard(node, scope)
+        inside = scope.inside_body(node.name)
         if not _is_kernel(node):
             for index, statement in enumerate(node.body):
                 if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                    node.body[index] = self._function(statement, scope)[-1]
+                    node.body[index] = self._function(statement, inside)[-1]
                 elif isinstance(statement, ast.ClassDef):
-                    node.body[index] = self._class(statement, scope)[-1]
+                    node.body[index] = self._class(statement, inside)[-1]
         return [guard, node]
 
     def _guard(self, node: ast.stmt, scope: Scope) -> ast.stmt:
-        return _at(node, ast.If(_raw(), [ast.Expr(self._check_call(node, scope))], []))
+        """What runs before a statement, if calls on arrays are pending."""
+        checked = check_of(node, scope)
+        number, names = self._site(node, checked)
+        check = ast.Expr(_call_of("__pyfuser_before__", number, names))
+        sure = [name for name, certain in (checked or (None, ()))[1] if certain]
+        if len(sure) < len(names):
+            again = ast.Expr(_call_of("__pyfuser_unbound__", number, sure))
+            handler = ast.ExceptHandler(_name("__pyfuser_unbound_error__"), None, [again])
+            return _at(node, ast.If(_raw(), [ast.Try([check], [handler], [], [])], []))
+        return _at(node, ast.If(_raw(), [check], []))
 
     def _guard_expression(self, node: ast.While, scope: Scope) -> ast.expr:
-        return ast.BoolOp(ast.And(), [_raw(), self._check_call(node, scope)])
+        checked = check_of(node, scope)
+        if checked is not None and not all(certain for _, certain in checked[1]):
+            checked = None
+        return ast.BoolOp(
+            ast.And(), [_raw(), _call_of("__pyfuser_before__", *self._site(node, checked))]
+        )
 
-    def _flush_expression(self, node: ast.AST, text: str) -> ast.expr:
-        leave = self._call("__pyfuser_leave__", node, text, OUTER)
-        return ast.BoolOp(ast.And(), [_raw(), leave])
+    def _finish_expression(self, node: ast.AST, text: str) -> ast.expr:
+        return ast.BoolOp(ast.And(), [_raw(), self._call("__pyfuser_finish__", node, text)])
 
-    def _check_call(self, node: ast.stmt, scope: Scope) -> ast.expr:
-        check, names = check_of(node, scope) or (None, ())
-        site = Site(self.file, node.lineno, _text(node), check, names)
-        return ast.Call(_name("__pyfuser_before__"), [self._number(site), *map(_name, names)], [])
+    def _site(self, node: ast.stmt, checked: Checked | None) -> tuple[ast.expr, list[str]]:
+        names = [name for name, _ in checked[1]] if checked else []
+        return self._number(Site(self.file, node.lineno, _text(node), checked)), names
 
     def _call(
         self, function: str, node: ast.AST, text: str, *arguments: ast.expr | str
@@ -257,7 +295,7 @@ class _Lambdas(ast.NodeTransformer):
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
         self.generic_visit(node)
-        guard = self._rewriter._flush_expression(node, "a lambda runs")
+        guard = self._rewriter._finish_expression(node, "a lambda runs")
         node.body = _at(node.body, ast.BoolOp(ast.Or(), [guard, node.body]))
         return node
 
@@ -273,11 +311,15 @@ def _through_a_name(node: ast.For, scope: Scope) -> Scope:
     assignment = ast.Assign([node.target], value)
     node.body[:0] = [_at(node.target, part) for part in (assignment, gone)]
     node.target = _at(node.target, ast.Name(_ITEM, ast.Store()))
-    return replace(scope, names=scope.names | {_ITEM})
+    return replace(scope, names=scope.names | {_ITEM}, bound=scope.bound | {_ITEM})
 
 
 def _name(name: str) -> ast.expr:
     return ast.Name(name, ast.Load())
+
+
+def _call_of(function: str, number: ast.expr, names: list[str]) -> ast.expr:
+    return ast.Call(_name(function), [number, *map(_name, names)], [])
 
 
 def _raw() -> ast.expr:
@@ -315,11 +357,6 @@ def _must_be_first(node: ast.stmt) -> bool:
     if isinstance(node, ast.ImportFrom):
         return node.module == "__future__"
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-
-
-def _is_block(node: ast.stmt) -> bool:
-    """Whether a statement does nothing but run the blocks below it."""
-    return isinstance(node, ast.Try) or type(node).__name__ == "TryStar"
 
 
 def _is_kernel(node: Function | ast.ClassDef) -> bool:

@@ -1,0 +1,179 @@
+"""Whether an object that nobody holds any more goes without running foreign code.
+
+When the last reference to an object goes, code may run: a finaliser, a callback of a weak
+reference, or C that writes buffers back (numpy.nditer) or files (shelve). Finalisers of the
+program's own watch for themselves; those of libraries must find what is pending done. So a
+statement that takes a name from such an object, and the end of a function that holds one, run what
+is pending first. In doubt an object is such a one.
+"""
+
+from __future__ import annotations
+
+import _weakref
+import contextlib
+import functools
+import io
+import random
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FunctionType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    MethodType,
+    ModuleType,
+    SimpleNamespace,
+    WrapperDescriptorType,
+)
+from typing import Any
+from weakref import ref
+
+import numpy as np
+
+from pyfuser.frontends.embedded.misc import Timer
+from pyfuser.frontends.embedded.policies import MDRangePolicy, RangePolicy, TeamPolicy
+from pyfuser.frontends.embedded.views import Subview, View
+from pyfuser.run.attributes import MISSING, SCALARS, in_type, members, mro, object_dict
+from pyfuser.run.known import OPTIONS
+from pyfuser.run.watched import is_watched
+from pyfuser.trace.future import Future
+
+#: Types whose objects hold nothing that could run code, and go without reading arrays.
+_QUIET: frozenset[Any] = frozenset({
+    *SCALARS, *OPTIONS, View, Subview, Future, Timer, RangePolicy, MDRangePolicy, TeamPolicy,
+    range, slice, type, type(...), object, bytearray, CodeType, ModuleType, BuiltinFunctionType,
+    np.random.Generator, np.random.RandomState, random.Random, io.StringIO, io.BytesIO, io.FileIO,
+})  # fmt: skip
+_MAX_OBJECTS = 64  # looked at for one answer
+_MAX_TYPES = 1024  # whose answer is kept
+_HELD_BY_ONE = 5  # references to what one container holds, as `_part_is_quiet` counts them
+
+
+def ends_quietly(value: Any, held: int) -> bool:
+    """Whether foreign code cannot run because some references to an object go.
+
+    held: how many go, those of the callers of this function included; more keep it alive.
+    """
+    return type(value) in _QUIET or sys.getrefcount(value) > held + 2 or _is_quiet(value, [0])
+
+
+def _part_is_quiet(part: Any, seen: list[int]) -> bool:
+    """`_is_quiet` of what a dying object holds, unless something else holds it too."""
+    return sys.getrefcount(part) > _HELD_BY_ONE or _is_quiet(part, seen)
+
+
+def _is_quiet(value: Any, seen: list[int]) -> bool:
+    """Whether the end of an object, and of what it alone holds, runs no foreign code.
+
+    seen: how many objects were looked at.
+    """
+    kind: Any = type(value)
+    if kind in _QUIET:
+        return True
+    seen[0] += 1
+    if seen[0] > _MAX_OBJECTS or not _callbacks_are_quiet(value):
+        return False
+    parts: Iterable[Any] | None
+    if kind in _PARTS:
+        parts = _PARTS[kind](value)
+    elif issubclass(kind, np.dtype):
+        parts = ()
+    else:
+        parts = _of_instance(value, kind) if _is_written_in_python(kind) else None
+    return parts is not None and all(_part_is_quiet(part, seen) for part in parts)
+
+
+def _callbacks_are_quiet(value: Any) -> bool:
+    """Whether weak references to an object call nothing foreign when it goes."""
+    if not _weakref.getweakrefcount(value):
+        return True
+    callbacks = [_callback(reference) for reference in _weakref.getweakrefs(value)]
+    return all(
+        callback is None
+        or is_watched(callback)
+        or (type(callback) is FunctionType and str(callback.__module__).startswith("pyfuser."))
+        for callback in callbacks
+    )
+
+
+def _callback(reference: Any) -> Any:
+    return vars(ref)["__callback__"].__get__(reference)
+
+
+_C_FUNCTIONS = (MethodDescriptorType, WrapperDescriptorType, BuiltinFunctionType)
+_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made while the program ran
+_BASES: frozenset[type] = frozenset({object, tuple, list, dict})
+#: By id() of a class: the class, kept for its id, and the answer.
+_WRITTEN_IN_PYTHON: dict[int, tuple[type, bool]] = {}
+
+
+def _is_written_in_python(kind: type) -> bool:
+    """Whether objects of a class go as those of Python's classes do, not by C of its own."""
+    found = _WRITTEN_IN_PYTHON.get(id(kind))
+    if found is None:
+        if len(_WRITTEN_IN_PYTHON) >= _MAX_TYPES:
+            _WRITTEN_IN_PYTHON.clear()
+        answer = all(base in _BASES or _has_no_c(base) for base in mro(kind))
+        found = _WRITTEN_IN_PYTHON[id(kind)] = kind, answer
+    return found[1]
+
+
+def _has_no_c(kind: type) -> bool:
+    flags: int = vars(type)["__flags__"].__get__(kind)
+    own = members(kind).values()
+    return bool(flags & _HEAP_TYPE) and not any(type(part) in _C_FUNCTIONS for part in own)
+
+
+def _of_instance(value: Any, kind: type) -> list[Any] | None:
+    """What an object of a class that is written in Python holds; None if its end runs code."""
+    finaliser = in_type(kind, "__del__")
+    if finaliser is not MISSING and not is_watched(finaliser):
+        return None
+    held = list((object_dict(value, kind) or {}).values())
+    for base in mro(kind):
+        if base is tuple or base is list:
+            held += base.__iter__(value)
+        elif base is dict:
+            held += [part for pair in dict.items(value) for part in pair]
+        for member in members(base).values():
+            if type(member) is MemberDescriptorType:
+                with contextlib.suppress(AttributeError):
+                    held.append(member.__get__(value))
+    return held
+
+
+def _of_array(value: Any) -> Iterable[Any] | None:
+    if value.dtype.hasobject:
+        return None
+    return () if value.base is None else (value.base,)
+
+
+def _of_function(value: Any) -> Iterator[Any]:
+    yield from value.__defaults__ or ()
+    yield from (value.__kwdefaults__ or {}).values()
+    for cell in value.__closure__ or ():
+        with contextlib.suppress(ValueError):  # empty
+            yield cell.cell_contents
+
+
+def _of_file(value: Any) -> Iterable[Any] | None:
+    try:
+        return (value.buffer if type(value) is io.TextIOWrapper else value.raw,)
+    except ValueError:  # detached
+        return None
+
+
+#: What objects of some types hold; None: something that does not end quietly.
+_PARTS: dict[type, Callable[[Any], Iterable[Any] | None]] = {
+    **dict.fromkeys((tuple, list, set, frozenset, deque), iter),
+    dict: lambda value: [part for pair in value.items() for part in pair],
+    np.ndarray: _of_array,
+    FunctionType: _of_function,
+    MethodType: lambda value: (value.__self__, value.__func__),
+    functools.partial: lambda value: (value.func, value.args, value.keywords),
+    SimpleNamespace: lambda value: vars(value).values(),
+    **dict.fromkeys((io.TextIOWrapper, io.BufferedReader, io.BufferedWriter), _of_file),
+}
