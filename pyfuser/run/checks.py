@@ -19,7 +19,7 @@ from pyfuser.run.endings import ends_quietly
 from pyfuser.run.harmless import Checks, Moment, Unknown, item_of_view, plain_keys
 from pyfuser.run.rules import When, rule_of
 from pyfuser.run.scopes import Scope
-from pyfuser.run.values import PASSIVE, SEQUENCES, Row, Token, Touches, is_scalar, text
+from pyfuser.run.values import PASSIVE, SEQUENCES, Row, Touches, is_scalar, is_token, text
 
 Check = Callable[[Moment], Any]
 #: A check and the local variables that it is given, each with whether it surely has a value.
@@ -216,8 +216,8 @@ def _to_attribute(checks: Checks, target: ast.Attribute) -> Store:
 
     def store(now: Moment, value: Any) -> None:
         owner = of(now)
-        old = None if isinstance(owner, Token) else _plain_attribute(owner, name)
-        if old is MISSING or isinstance(owner, Token):
+        old = None if is_token(owner) else _plain_attribute(owner, name)
+        if old is MISSING or is_token(owner):
             raise Touches(f"setting {text(target)}")
         if not ends_quietly(old, _HELD):
             raise Touches(f"what {text(target)} was may run code when it goes")

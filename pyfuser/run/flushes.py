@@ -8,10 +8,12 @@ from dataclasses import replace
 from pyfuser import driver, report
 from pyfuser.counters import COUNTERS
 from pyfuser.driver import Flush
+from pyfuser.frontends.embedded.careful import AT_ONCE, COUNTING
 from pyfuser.plan.explain import short_path
 from pyfuser.trace.asked import Place, asked_for
 from pyfuser.trace.tracer import Tracer
 
+_AT_ONCE = "its effect could be seen at once"
 MAX_PROGRAMS = 64  # of which a report shows the kernels
 
 
@@ -29,6 +31,7 @@ class FlushLog:
 
     def install(self) -> None:
         driver.TRACER.flush_function = self.flush
+        COUNTING.on = True
 
     def flush(self, tracer: Tracer) -> None:
         """Count a flush, then run it."""
@@ -46,13 +49,18 @@ class FlushLog:
 
     def text(self) -> str:
         """The report."""
-        total, launches = sum(self.calls.values()), COUNTERS.launches
+        alone = sum(AT_ONCE.values())
+        total, launches = sum(self.calls.values()) + alone, COUNTERS.launches
         flushes = sum(self.flushes.values())
         lines = [f"pyfuser: {total} calls ran as {launches} kernels in {flushes} flushes"]
         for (file, line, why), count in sorted(self.flushes.items(), key=lambda e: e[0][:2]):
             where = f"{short_path(file)}:{line}: " if line else ""
             calls = self.calls[file, line, why]
             lines.append(f"  {where}{why} ({_times(count)}, {calls} calls)")
+        for (file, line), count in sorted(AT_ONCE.items()):
+            lines.append(
+                f"  {short_path(file)}:{line}: {_AT_ONCE} ({_times(count)}, {count} calls)"
+            )
         for flush, count in self.programs.values():
             told = replace(report.explanation([flush], self.source), asked=())
             lines.append(f"\n{_times(count)}: {told}")

@@ -28,10 +28,10 @@ from pyfuser.run.values import (
     SEQUENCES,
     Part,
     Row,
-    Token,
     Touches,
     is_array,
     is_scalar,
+    is_token,
     text,
 )
 from pyfuser.run.watched import is_accessor, is_watched
@@ -157,7 +157,7 @@ class Checks:
         def value(now: Moment) -> Any:
             owner = of(now)
             found = MISSING
-            if not isinstance(owner, Token):
+            if not is_token(owner):
                 found = attribute(owner, name, is_watched)
             elif type(owner) is Part and name in ("shape", "ndim", "size", "dtype"):
                 return OPAQUE if name == "shape" else SCALAR
@@ -191,7 +191,7 @@ class Checks:
 
         def value(now: Moment) -> Any:
             bounds = [part and part(now) for part in parts]
-            return OPAQUE if any(isinstance(b, Token) for b in bounds) else slice(*bounds)
+            return OPAQUE if any(is_token(b) for b in bounds) else slice(*bounds)
 
         return value
 
@@ -212,7 +212,7 @@ class Checks:
                 found = _item(owner, given, len(entries))
             if found is MISSING:
                 raise Touches(text(node))
-            return OPAQUE if now.entered and not isinstance(found, Token) else found
+            return OPAQUE if now.entered and not is_token(found) else found
 
         return value
 

@@ -41,6 +41,11 @@ OPAQUE = Token()  # anything
 SEQUENCES: frozenset[type] = frozenset({list, tuple, range, dict, str})
 
 
+def is_token(value: Any) -> bool:
+    """Whether a value was not computed. (`isinstance` would ask a proxy for its `__class__`.)"""
+    return issubclass(type(value), Token)
+
+
 def is_scalar(value: Any) -> bool:
     """Whether it is a number, a string or None."""
     return value is SCALAR or type(value) in SCALARS

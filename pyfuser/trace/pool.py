@@ -9,6 +9,7 @@ is left of some particles) find memory, too. The room costs nothing before it is
 from __future__ import annotations
 
 import os
+import resource
 import sys
 from collections import deque
 from typing import Any
@@ -44,12 +45,14 @@ def capacity(size: int) -> int:
     return -(-size // step) * step
 
 
-def _limit() -> int:
-    """A quarter of the machine's memory."""
+def most_memory() -> int:
+    """The bytes of memory that this process can have at most, as far as the system tells."""
     try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
+        whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (ValueError, OSError, AttributeError):
-        return 1 << 30
+        whole = 1 << 32
+    allowed = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return whole if allowed < 0 else min(whole, allowed)
 
 
 class Pool:
@@ -103,7 +106,7 @@ class Pool:
         self.held = 0
 
 
-POOL = Pool(_limit())
+POOL = Pool(most_memory() // 4)
 
 
 def allocate(size: int, zero: bool) -> Array:

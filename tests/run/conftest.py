@@ -14,7 +14,7 @@ import pytest
 
 from pyfuser import driver
 from pyfuser.frontends import modes
-from pyfuser.frontends.embedded import dispatch
+from pyfuser.frontends.embedded import careful
 from pyfuser.run import program
 from tests.conftest import Interpreted
 
@@ -66,7 +66,7 @@ def run(
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     threads = _thread._count()  # those of the test runner
-    monkeypatch.setattr(dispatch, "_other_threads", lambda: _thread._count() - threads)
+    monkeypatch.setattr(careful, "_other_threads", lambda: _thread._count() - threads)
     modules = set(sys.modules)
     runner = sys.modules["__main__"]
 

@@ -12,8 +12,9 @@ from pyfuser.frontends.embedded.arguments import FUTURE, INT64
 from pyfuser.frontends.embedded.decorators import WorkunitState
 from pyfuser.frontends.embedded.view_memory import DTYPES, READ_ONLY
 from pyfuser.ir import nodes
+from pyfuser.ir.divisions import divisions
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.visit import all_expressions, written
+from pyfuser.ir.visit import all_expressions, statements, written
 from pyfuser.lower.lower import Lowered, free_values_unchanged, lower
 from pyfuser.trace.call import Space
 
@@ -28,12 +29,15 @@ class Binding:
 
     pick: arguments in order of the caller's keywords -> in order of the kernel's parameters.
     ranges: (place, least, greatest, name) of integers whose type does not bound them enough.
-    futures: places of Futures that cannot stay unknown. prints: it calls printf. siblings: all
-    bindings of the same types, which differ in the free values they took.
+    futures: places of Futures that cannot stay unknown. prints: it calls printf. divides: it
+    divides integers by what only its iterations know; divisors: places, in the kernel's order, of
+    numbers it divides integers by. siblings: all bindings of the same types, which differ in the
+    free values they took.
     """
 
     __slots__ = (
-        "free", "futures", "lowered", "pick", "prints", "ranges", "result", "siblings", "workunit",
+        "divides", "divisors", "free", "futures", "lowered", "pick", "prints", "ranges", "result",
+        "siblings", "workunit",
     )  # fmt: skip
 
     def __init__(self, lowered: Lowered, names: tuple[str, ...], codes: dict[str, int]) -> None:
@@ -41,6 +45,7 @@ class Binding:
         self.workunit = lowered.workunit
         self.free = bool(lowered.free)
         self.prints = _prints(lowered.workunit)
+        self.divisors, self.divides = _divisors(lowered.workunit)
         self.siblings: list[Binding] = [self]
         self.pick = _picker(lowered.names, names)
         accumulators = self.workunit.accumulators
@@ -116,6 +121,25 @@ def _lower(state: WorkunitState, space: Space, key: tuple[Any, ...]) -> Binding:
 def _prints(workunit: nodes.Workunit) -> bool:
     calls = (e for e in all_expressions(workunit.body) if isinstance(e, nodes.Call))
     return any(call.name == "printf" for call in calls)
+
+
+def _divisors(workunit: nodes.Workunit) -> tuple[tuple[int, ...], bool]:
+    """The parameters that integers are divided by, and whether they are divided by other things."""
+    places = {param.sym: place for place, param in enumerate(workunit.params) if not param.rank}
+    unchanged = places.keys() - {
+        s.sym for s in statements(workunit.body) if isinstance(s, nodes.Assign)
+    }
+    found: set[int] = set()
+    others = False
+    for division in divisions(workunit.body):
+        divisor = division.right if isinstance(division, nodes.Binary) else division.value
+        while isinstance(divisor, nodes.Cast) and divisor.operand.dtype.is_integer:
+            divisor = divisor.operand
+        if isinstance(divisor, nodes.Read) and divisor.sym in unchanged:
+            found.add(places[divisor.sym])
+        else:
+            others = True
+    return tuple(sorted(found)), others
 
 
 def settle(binding: Binding, values: list[Any]) -> None:

@@ -6,7 +6,6 @@ code is kept with the workunit, by pattern, rank and the types of the arguments.
 
 from __future__ import annotations
 
-import _thread
 import reprlib
 import sys
 import warnings
@@ -18,7 +17,7 @@ import numpy as np
 
 from pyfuser import driver
 from pyfuser.errors import ArgumentError, ArgumentValueError, PyFuserError
-from pyfuser.frontends.embedded import debug, devices, methods
+from pyfuser.frontends.embedded import careful, debug, devices, methods
 from pyfuser.frontends.embedded.arguments import (
     FLOAT64,
     INT32,
@@ -26,7 +25,7 @@ from pyfuser.frontends.embedded.arguments import (
     INT64,
     classify,
 )
-from pyfuser.frontends.embedded.bindings import TEAM, WIDE, Binding, binding_of, settle
+from pyfuser.frontends.embedded.bindings import TEAM, WIDE, binding_of, settle
 from pyfuser.frontends.embedded.policies import (
     ExecutionPolicy,
     MDRangePolicy,
@@ -51,8 +50,6 @@ MAX_SPACES = 4096
 
 #: By number of indices, or (begin, end, execution space): the space, and the key's first part.
 _SPACES: dict[Any, tuple[Space, int]] = KNOWN_POLICIES
-
-_other_threads: Callable[[], int] = _thread._count  # Python's, but the main one
 
 _ON_DEVICE = 1 << 7  # in the first part of the key: a GPU runs the call
 _DEBUG = -1  # in its place: the Python function itself is run
@@ -153,12 +150,21 @@ def dispatch(
         frame.f_code, frame.f_lineno,
     )  # fmt: skip
     if traced(state.marked_by_fuse):
-        TRACER.record(call)
-        return result if not SWITCHES.careful else _careful(binding, result, watched)
+        if not SWITCHES.careful:
+            TRACER.record(call)
+            return result
+        recorded, value = careful.record(binding, call, watched)
+        if recorded:
+            return value
+    return _run_alone(call, devices.run if head & _ON_DEVICE else driver.run)
+
+
+def _run_alone(call: Call, run: Callable[[Call], None]) -> Any:
+    """Run a call now, after what is pending."""
     if TRACER.calls:
         TRACER.flush()
-    (devices.run if head & _ON_DEVICE else driver.run)(call)
-    return None if result is None else result.result()
+    run(call)
+    return None if call.result is None else call.result.result()
 
 
 def _known_space(policy: Any) -> tuple[Space, int] | None:
@@ -168,16 +174,6 @@ def _known_space(policy: Any) -> tuple[Space, int] | None:
     if type(policy) is RangePolicy:
         return _SPACES.get((policy.begin, policy.end, policy.space))
     return None
-
-
-def _careful(binding: Binding, result: Future | None, watched: bool) -> Any:
-    """What a recorded call returns to a program that knows nothing of us."""
-    if BLOCK.get() is not None:  # it does know of us here
-        return result
-    # Another thread could meet the memory at any time; printf has its place in the output.
-    if binding.prints or (TRACER.raw and not (watched and _other_threads() == 0)):
-        TRACER.flush()
-    return None if result is None else result.result()
 
 
 def _nested(pattern: str, policy: Any, space: Space, function: Any) -> Any:

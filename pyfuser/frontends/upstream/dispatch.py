@@ -12,7 +12,7 @@ import numpy as np
 from pyfuser import driver
 from pyfuser.engine.engine import ENGINE
 from pyfuser.errors import PyFuserError
-from pyfuser.frontends.embedded import arguments, methods
+from pyfuser.frontends.embedded import arguments, careful, methods
 from pyfuser.frontends.embedded import dispatch as embedded
 from pyfuser.frontends.embedded.bindings import Binding, binding_of, settle
 from pyfuser.frontends.embedded.decorators import WorkunitState, state_of
@@ -96,10 +96,15 @@ class Dispatcher:
             return original(*args, **kwargs)
 
     def _record(self, call: Call, binding: Binding) -> Any:
+        if not SWITCHES.careful:
+            TRACER.record(call)
+            return call.result
+        recorded, value = careful.record(binding, call, False)
+        if recorded:
+            return value
         TRACER.record(call)
-        if SWITCHES.careful:
-            return embedded._careful(binding, call.result, False)
-        return call.result
+        TRACER.flush()
+        return None if call.result is None else call.result.result()
 
     def _call(
         self, pattern: str, asked: Asked, kwargs: dict[str, Any], frame: FrameType

@@ -1,0 +1,87 @@
+"""Calls of a program that knows nothing of us: which of them may wait.
+
+Rewritten code runs what is pending before it touches an array (see `run`). A call that it cannot
+look after runs at once, alone if nothing is pending.
+"""
+
+from __future__ import annotations
+
+import _thread
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from pyfuser import driver
+from pyfuser.frontends.embedded.bindings import Binding
+from pyfuser.frontends.modes import BLOCK
+from pyfuser.settings import SETTINGS
+from pyfuser.trace.call import Call, buffers_of
+from pyfuser.trace.memory import Region
+from pyfuser.trace.pool import most_memory
+
+TRACER = driver.TRACER
+LARGE = 1 << 26  # bytes of a View that there may be too little memory for
+
+_other_threads: Callable[[], int] = _thread._count  # Python's, but the main one
+
+#: By file and line, how many calls ran at once and alone; empty unless `COUNTING` is set.
+AT_ONCE: Counter[tuple[str, int]] = Counter()
+
+
+class _Counting:
+    """Whether somebody wants to know of the calls that ran at once."""
+
+    __slots__ = ("on",)
+
+    def __init__(self) -> None:
+        self.on = False
+
+
+COUNTING = _Counting()
+
+
+def record(binding: Binding, call: Call, watched: bool) -> tuple[bool, Any]:
+    """Whether a call was recorded, and what it returns; if not, it is to run alone and now.
+
+    watched: code made it that looks after arrays.
+    """
+    if BLOCK.get() is not None:  # the program does know of us here
+        TRACER.record(call)
+        return True, call.result
+    if not _runs_at_once(binding, call, watched):
+        TRACER.record(call)
+        return True, None
+    if TRACER.calls or SETTINGS.check or SETTINGS.verify:
+        TRACER.record(call)
+        TRACER.flush()
+        return True, None if call.result is None else call.result.result()
+    if COUNTING.on:
+        AT_ONCE[call.code.co_filename, call.line] += 1
+    return False, None
+
+
+def _runs_at_once(binding: Binding, call: Call, watched: bool) -> bool:
+    """Whether the program could tell that a call has not run.
+
+    By its number, by what it prints, by its error, or by the memory it reaches, which another
+    thread may meet at any time.
+    """
+    if call.result is not None or binding.prints or _may_fail(binding, call):
+        return True
+    return not (watched and _other_threads() == 0) and (
+        TRACER.raw > 0 or any(type(a) is Region and a.buffer.external for a in call.arguments)
+    )
+
+
+def _may_fail(binding: Binding, call: Call) -> bool:
+    """Whether a call may divide integers by 0, or need more memory than there may be."""
+    arguments = call.arguments
+    if binding.divides or not all(arguments[place] for place in binding.divisors):
+        return True
+    return (
+        any(
+            type(a) is Region and a.buffer.nbytes > LARGE and not a.buffer.allocated
+            for a in arguments
+        )
+        and sum(b.nbytes for b in buffers_of((call,)) if not b.allocated) > most_memory() // 16
+    )
