@@ -11,7 +11,7 @@ import builtins
 import sys
 from collections.abc import Callable, Iterable
 from functools import partial
-from itertools import chain, repeat
+from itertools import chain
 from operator import itemgetter
 from typing import Any
 
@@ -174,10 +174,11 @@ def iterate(number: int, unpacks: int, iterable: Iterable[Any]) -> Iterable[Any]
         if (kind is enumerate or kind is zip) and _passive_inside(iterable):
             return iterable
     ticks = iter(partial(_tick, number), None)
-    return map(_second, zip(ticks, chain(iterable), repeat(_Last(number)), strict=False))
+    last = iter(_Last(number).__len__, 1)  # gives 0 for ever
+    return map(_second, zip(ticks, chain(iterable), last, strict=False))
 
 
-class _Last:
+class _Last(dict[str, int]):
     """Runs what is pending when the loop is left."""
 
     def __init__(self, number: int) -> None:

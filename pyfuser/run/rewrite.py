@@ -187,7 +187,8 @@ class _Rewriter:
             if isinstance(value, ast.expr):
                 setattr(node, name, self._lambdas.visit(value))
             elif isinstance(value, list) and value and isinstance(value[0], ast.stmt):
-                setattr(node, name, self._block(value, scope))
+                inside = scope.below(node) if name == "body" else scope
+                setattr(node, name, self._block(value, inside))
             elif isinstance(value, list):
                 for part in value:
                     self._part(part, scope)
@@ -311,7 +312,7 @@ def _through_a_name(node: ast.For, scope: Scope) -> Scope:
     assignment = ast.Assign([node.target], value)
     node.body[:0] = [_at(node.target, part) for part in (assignment, gone)]
     node.target = _at(node.target, ast.Name(_ITEM, ast.Store()))
-    return replace(scope, names=scope.names | {_ITEM}, bound=scope.bound | {_ITEM})
+    return replace(scope, names=scope.names | {_ITEM}, kept=scope.kept | {_ITEM})
 
 
 def _name(name: str) -> ast.expr:

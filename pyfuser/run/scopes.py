@@ -69,11 +69,21 @@ class Scope:
 
     def after(self, node: ast.stmt) -> Scope:
         """The scope of the statement after one."""
-        more = self.kept.intersection(_surely_bound(node))
+        return self._with(_surely_bound(node))
+
+    def below(self, node: ast.stmt) -> Scope:
+        """The scope of the first statement in a loop or `with`, or in another block."""
+        if isinstance(node, (ast.For, ast.AsyncFor)):
+            return self._with(_target_names([node.target]))
+        return self._with(_surely_bound(node)) if isinstance(node, _WITH) else self
+
+    def _with(self, names: frozenset[str]) -> Scope:
+        more = self.kept & names
         return self if more <= self.bound else replace(self, bound=self.bound | more)
 
 
 _OTHERS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+_WITH = (ast.With, ast.AsyncWith)
 _ENDS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 
 
@@ -84,7 +94,7 @@ def _surely_bound(node: ast.stmt) -> frozenset[str]:
         if None in ways:
             return next((way for way in ways if way is not None), frozenset())
         return frozenset.intersection(*[way for way in ways if way is not None])
-    if isinstance(node, (ast.With, ast.AsyncWith)):
+    if isinstance(node, _WITH):
         return _target_names(item.optional_vars for item in node.items if item.optional_vars)
     if isinstance(node, ast.Assign):
         return _target_names(node.targets)

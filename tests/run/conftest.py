@@ -84,8 +84,11 @@ def run(
         sys.modules["__main__"] = runner
         gc.collect()  # finalisers of the script before must not speak in this one
         out = io.StringIO()
-        with contextlib.redirect_stdout(out):
-            program.run(str(script), list(arguments), fuse)
+        try:
+            with contextlib.redirect_stdout(out):
+                program.run(str(script), list(arguments), fuse)
+        finally:
+            sys.stdout.write(out.getvalue())
         for name in set(sys.modules) - modules:
             if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
                 del sys.modules[name]
@@ -93,3 +96,13 @@ def run(
 
     yield run
     driver.TRACER.flush()
+
+
+def outcome(run: Runner, text: str, fuse: bool) -> tuple[str, str]:
+    """A script's output, and the error that ended it."""
+    printed = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()):
+            return run(text, fuse).output, ""
+    except Exception as error:
+        return printed.getvalue(), f"{type(error).__name__}: {error}"
