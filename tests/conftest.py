@@ -44,7 +44,12 @@ class Interpreted:
 
     def flush(self, tracer: Tracer) -> None:
         for call in list(tracer.calls):
-            self.run(call)
+            try:
+                self.run(call)
+            except ZeroDivisionError as error:
+                tracer.remove([call])
+                tracer.give_up(error, call.position)
+                raise
             tracer.remove([call])
 
 

@@ -126,8 +126,28 @@ def flush(site: Site, why: str) -> None:
         REASON.now = None
 
 
+class _Old:
+    """Whether the end of what the next statement's targets are may run foreign code."""
+
+    __slots__ = ("noisy",)
+
+    def __init__(self) -> None:
+        self.noisy = False
+
+
+_OLD = _Old()
+
+
+def old(*values: Any) -> None:
+    """A statement comes that gives its targets, which have these values, what it calls last."""
+    _OLD.noisy = not all(ends_quietly(value, _HELD) for value in values)
+
+
 def top(function: Any) -> Any:
     """What a statement calls last: in place of what knows how to leave calls pending, that."""
+    if _OLD.noisy:
+        _OLD.noisy = False
+        return function
     return watched_for if function is parallel_for else twin(function)
 
 
@@ -215,6 +235,7 @@ NAMES = {
     "__pyfuser_unbound__": unbound,
     "__pyfuser_unbound_error__": NameError,
     "__pyfuser_finish__": finish,
+    "__pyfuser_old__": old,
     "__pyfuser_top__": top,
     "__pyfuser_leave__": leave,
     "__pyfuser_iterate__": iterate,

@@ -176,11 +176,15 @@ class _Rewriter:
         if isinstance(node, ast.For) and isinstance(node.target, ast.Attribute):
             scope = _through_a_name(node, scope)
         guard = [] if rule.before is When.INSIDE else [self._guard(node, scope)]
-        self._inside(node, scope)
+        if self._inside(node, scope) and isinstance(node, (ast.Assign, ast.AnnAssign)):
+            guard.append(_old_values(node, scope))
         return [*guard, node]
 
-    def _inside(self, node: ast.stmt, scope: Scope) -> None:
-        """Rewrite what stands below a statement: blocks, lambdas, and its last call."""
+    def _inside(self, node: ast.stmt, scope: Scope) -> bool:
+        """Rewrite what stands below a statement: blocks, lambdas, and its last call.
+
+        Returns whether that call may leave calls pending.
+        """
         call = launches_last(node, scope)
         before = self._calls
         for name, value in ast.iter_fields(node):
@@ -196,12 +200,14 @@ class _Rewriter:
         if call is not None and self._launchers.may_launch(call):
             self._calls += 1
             call.func = _at(call.func, ast.Call(_name("__pyfuser_top__"), [call.func], []))
-        elif isinstance(node, ast.For) and launches:
+            return True
+        if isinstance(node, ast.For) and launches:
             arguments = [ast.Constant(unpacking(node.target)), node.iter]
             text = f"a step of a loop over {ast.unparse(node.iter)}"
             node.iter = _at(node.iter, self._call("__pyfuser_iterate__", node, text, *arguments))
         elif isinstance(node, ast.With) and launches:
             node.body = [self._at_the_end(node.body, "the end of a with block")]
+        return False
 
     def _part(self, part: object, scope: Scope) -> None:
         """A handler of exceptions, a case of a match, an item of a `with`, or an expression."""
@@ -299,6 +305,18 @@ class _Lambdas(ast.NodeTransformer):
         guard = self._rewriter._finish_expression(node, "a lambda runs")
         node.body = _at(node.body, ast.BoolOp(ast.Or(), [guard, node.body]))
         return node
+
+
+def _old_values(node: ast.Assign | ast.AnnAssign, scope: Scope) -> ast.stmt:
+    """What looks at the present values of names that a call's result replaces, if they have any."""
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    names = list(dict.fromkeys(t.id for t in targets if isinstance(t, ast.Name)))
+    look = ast.Expr(ast.Call(_name("__pyfuser_old__"), [*map(_name, names)], []))
+    if all(scope.certain(name) for name in names):
+        return _at(node, look)
+    none = ast.Expr(ast.Call(_name("__pyfuser_old__"), [], []))
+    handler = ast.ExceptHandler(_name("__pyfuser_unbound_error__"), None, [none])
+    return _at(node, ast.Try([look], [handler], [], []))
 
 
 def _through_a_name(node: ast.For, scope: Scope) -> Scope:

@@ -57,6 +57,12 @@ def run(
     tmp_path: Path, interpreted: Interpreted, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Runner]:
     """`run(text, fuse)`: run a script, of which PREAMBLE is the beginning."""
+    yield runner(tmp_path, interpreted, monkeypatch)
+    driver.TRACER.flush()
+
+
+def runner(folder: Path, engine: Interpreted, monkeypatch: pytest.MonkeyPatch) -> Runner:
+    """What runs scripts; it writes them to a folder."""
     monkeypatch.setattr(modes.SWITCHES, "everywhere", None)
     monkeypatch.setattr(modes.SWITCHES, "careful", False)
     monkeypatch.setattr(modes.SWITCHES, "allowed", True)
@@ -68,21 +74,22 @@ def run(
     threads = _thread._count()  # those of the test runner
     monkeypatch.setattr(careful, "_other_threads", lambda: _thread._count() - threads)
     modules = set(sys.modules)
-    runner = sys.modules["__main__"]
+    main = sys.modules["__main__"]
 
     def run(text: str, fuse: bool = True, arguments: tuple[str, ...] = ()) -> Ran:
-        script = tmp_path / "script.py"
+        script = folder / "script.py"
         script.write_text(PREAMBLE + text, encoding="utf-8")
         sizes = [0]
 
         def flush(tracer):
             sizes.append(len(tracer.calls))
-            interpreted.flush(tracer)
+            engine.flush(tracer)
 
         monkeypatch.setattr(driver.TRACER, "flush_function", flush)
         modes.SWITCHES.allowed = True
-        sys.modules["__main__"] = runner
-        gc.collect()  # finalisers of the script before must not speak in this one
+        sys.modules["__main__"] = main
+        with contextlib.redirect_stdout(io.StringIO()):
+            gc.collect()  # finalisers of the script before must not speak in this one
         out = io.StringIO()
         try:
             with contextlib.redirect_stdout(out):
@@ -90,12 +97,11 @@ def run(
         finally:
             sys.stdout.write(out.getvalue())
         for name in set(sys.modules) - modules:
-            if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
+            if str(folder) in str(getattr(sys.modules[name], "__file__", "")):
                 del sys.modules[name]
         return Ran(out.getvalue(), max(sizes))
 
-    yield run
-    driver.TRACER.flush()
+    return run
 
 
 def outcome(run: Runner, text: str, fuse: bool) -> tuple[str, str]:

@@ -351,7 +351,7 @@ CONSTRUCTS: dict[str, list[str]] = {
         "launch(a)\nx = [y for y in a]\nprint(x)",
         "x = [launch(a) or a[0] for y in range(3)]\nprint(x)",
     ],
-    "SetComp": ["launch(a)\nx = {float(y) for y in a}\nprint(sorted(x))"],
+    "SetComp": ["launch(a)\nx = {float(y) > 1 for y in a}\nprint(sorted(x))"],
     "DictComp": ["launch(a)\nx = {k: launch(a) or float(a[k]) for k in range(3)}\nprint(x)"],
     "GeneratorExp": [
         "x = (launch(a) or lib.see(a) for k in range(3))\nlaunch(a)\nprint(next(x))\nlaunch(a)\nprint(sum(x))"
