@@ -6,6 +6,7 @@ import _thread
 import contextlib
 import gc
 import io
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -109,6 +110,11 @@ def outcome(run: Runner, text: str, fuse: bool) -> tuple[str, str]:
     printed = io.StringIO()
     try:
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()):
-            return run(text, fuse).output, ""
+            return _without_addresses(run(text, fuse).output), ""
     except Exception as error:
-        return printed.getvalue(), f"{type(error).__name__}: {error}"
+        told = f"{type(error).__name__}: {error}"
+        return _without_addresses(printed.getvalue()), _without_addresses(told)
+
+
+def _without_addresses(text: str) -> str:
+    return re.sub(r"0x[0-9a-f]+", "0x", text)
