@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pyfuser
 from pyfuser import units
-from pyfuser.compare import command, machine, serve
-from pyfuser.errors import PyFuserError
+from pyfuser.compare import command, machine, programs, serve
+from pyfuser.errors import PyFuserError, UsageError
 from pyfuser.machine import LIMITS, NEVER, Known, known
+from pyfuser.options import INTERRUPTED, Parser, positive, source
 from pyfuser.run import command as running
 from pyfuser.run.flushes import FlushLog
 from pyfuser.run.program import ScriptError
 from pyfuser.settings import SETTINGS
+
+BROKEN_PIPE = 141
+"""The exit status of what wrote to a closed pipe, as shells give it for SIGPIPE."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -23,23 +28,47 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     1: results differ or a check failed; 2: wrong usage or a program that cannot be run.
     """
-    options = _parser().parse_args(arguments)
-    if options.run is running.command:
-        return _run(options)
     try:
-        return int(options.run(options))
+        options = _options(arguments)
+        if options.run not in SCRIPTS:
+            code = int(options.run(options))
+            sys.stdout.flush()
+            return code
     except (PyFuserError, serve.ProgramError) as error:
         print(f"pyfuser: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("pyfuser: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:  # as after `| head -1`: nobody reads the rest
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    return _run(options)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="pyfuser", description="Fuses PyKokkos workunits into few, large kernels."
-    )
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The options, of which `run` is what to call; ends the process for --help and wrong ones."""
+    parser = _parser()
+    try:
+        options, unknown = parser.parse_known_args(arguments)
+        if options.run is None:
+            parser.print_help(sys.stderr)
+            parser.exit(2)
+        if unknown:
+            options.parser.unknown(unknown)
+    finally:
+        sys.stdout.flush()
+    if options.run is _explain and not programs.is_program(source(options.program)):
+        options.run = _explain_script
+    return options
+
+
+def _parser() -> Parser:
+    parser = Parser(prog="pyfuser", description="Fuses PyKokkos workunits into few, large kernels.")
     version = machine.package_versions().get("pyfuser", "(not installed)")
     parser.add_argument("--version", action="version", version=f"pyfuser {version}")
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    parser.set_defaults(run=None)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
 
     run = commands.add_parser(
         "run",
@@ -47,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Runs a script as Python would, with its PyKokkos calls recorded and fused.",
     )
     running.add_arguments(run)
-    run.set_defaults(run=running.command)
+    run.set_defaults(run=running.command, parser=run)
 
     compare = commands.add_parser(
         "compare",
@@ -55,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Times programs fused and unfused in turns, and compares their results.",
     )
     command.add_arguments(compare)
-    compare.set_defaults(run=command.run)
+    compare.set_defaults(run=command.run, parser=compare)
 
     explain = commands.add_parser(
         "explain",
@@ -65,35 +94,33 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("--size", default="small", help="as for compare (default: %(default)s)")
     explain.add_argument("--source", action="store_true", help="show each fused kernel's source")
     explain.add_argument(
-        "--flushes", type=int, default=64, help="cover only the latest N flushes", metavar="N"
+        "--flushes", type=positive, default=64, help="cover only the latest N flushes", metavar="N"
     )
-    explain.set_defaults(run=_explain)
+    explain.set_defaults(run=_explain, parser=explain)
 
     calibrate = commands.add_parser(
         "calibrate", help="measure this machine, so that the cost model need not guess"
     )
     calibrate.add_argument("--space", help="Cuda or HIP: measure the GPU in place of the host")
-    calibrate.set_defaults(run=_calibrate)
+    calibrate.set_defaults(run=_calibrate, parser=calibrate)
 
     info = commands.add_parser(
         "info", help="show the machine, the compiler, the kernel cache and the cost model"
     )
-    info.set_defaults(run=_info)
+    info.set_defaults(run=_info, parser=info)
     return parser
 
 
 def _run(options: argparse.Namespace) -> int:
     """Errors of the script's are the script's: only what keeps it from starting is ours."""
     try:
-        return running.command(options)
-    except ScriptError as error:
+        return int(options.run(options))
+    except (ScriptError, UsageError) as error:
         print(f"pyfuser: {error}", file=sys.stderr)
         return 2
 
 
 def _explain(options: argparse.Namespace) -> int:
-    if not serve.is_program(options.program):
-        return _explain_script(options)
     module = serve.load(options.program)
     state = module.setup(serve.size_of(module, options.size))
     pyfuser.sync()
@@ -104,9 +131,13 @@ def _explain(options: argparse.Namespace) -> int:
 
 
 def _explain_script(options: argparse.Namespace) -> int:
-    options.script, options.arguments = str(options.program), []
+    options.script, options.arguments, options.module = str(options.program), [], None
     options.no_fusion, options.space, options.json = False, None, None
     return running.run_script(options, FlushLog(options.source))
+
+
+SCRIPTS = (running.command, _explain_script)
+"""What runs a script, whose errors and exit status are its own."""
 
 
 def _info(_: argparse.Namespace) -> int:

@@ -48,6 +48,7 @@ ORDER = (
     "deferral",
     "driver",
     "frontends",
+    "options",
     "report",
     "run",
     "notebook",

@@ -10,8 +10,10 @@ from time import perf_counter
 from typing import Any
 
 from pyfuser.counters import COUNTERS
+from pyfuser.errors import UsageError
+from pyfuser.options import check_writable, use_space
 from pyfuser.run.flushes import FlushLog
-from pyfuser.run.program import ScriptError, run
+from pyfuser.run.program import run, run_module
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,27 +26,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-fusion", action="store_true", help="run every call at once")
     parser.add_argument("--space", help="default execution space, such as OpenMP or Serial")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write seconds and counts here")
-    parser.add_argument("script", help="a Python file")
+    parser.add_argument(
+        "-m",
+        dest="module",
+        nargs=argparse.REMAINDER,
+        metavar="MODULE",
+        help="run a module in place of a script, as `python -m` does; the rest are its arguments",
+    )
+    parser.add_argument("script", nargs="?", help="a Python file")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")
 
 
 def command(options: argparse.Namespace) -> int:
     """Run the script; what it raises, passes through."""
+    if options.module is None and options.script is None:
+        raise UsageError("run: give a script, or -m and a module: pyfuser run script.py arguments")
+    if options.module is not None and not options.module:
+        raise UsageError("run -m: give the name of a module, such as package.module")
     return run_script(options, FlushLog() if options.report else None)
 
 
 def run_script(options: argparse.Namespace, log: FlushLog | None) -> int:
     """Run a script as its options say; a log prints its report on stderr at the end."""
-    if options.space is not None:
-        try:
-            _use_space(options.space)
-        except ValueError:
-            raise ScriptError(f"--space {options.space}: there is no such space") from None
+    use_space(options.space)
+    check_writable("--json", options.json)
     if log is not None:
         log.install()
     start = perf_counter()
     try:
-        run(options.script, options.arguments, fuse=not options.no_fusion)
+        if options.module is not None:
+            run_module(options.module[0], options.module[1:], fuse=not options.no_fusion)
+        else:
+            run(options.script, options.arguments, fuse=not options.no_fusion)
     finally:
         seconds = perf_counter() - start
         if options.json is not None:
@@ -53,13 +66,6 @@ def run_script(options: argparse.Namespace, log: FlushLog | None) -> int:
             sys.stdout.flush()
             print(log.text(), file=sys.stderr)
     return 0
-
-
-def _use_space(name: str) -> None:
-    """Set the default execution space. Raises ValueError if PyKokkos has none of this name."""
-    import pykokkos  # the one that the script will find
-
-    pykokkos.set_default_space(pykokkos.ExecutionSpace(name))
 
 
 def _facts(seconds: float) -> dict[str, Any]:

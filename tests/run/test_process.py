@@ -157,4 +157,4 @@ def test_explain_takes_a_script(program: Path) -> None:
 def test_compare_takes_a_script(program: Path) -> None:
     done = pyfuser(program, "-m", "pyfuser", "compare", "--repeat", "2", "fused.py")
     assert "2 -> 1" in done.stdout
-    assert "equal" in done.stdout
+    assert "same" in done.stdout
