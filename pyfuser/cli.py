@@ -11,9 +11,10 @@ from pathlib import Path
 import pyfuser
 from pyfuser import units
 from pyfuser.compare import command, machine, programs, serve
+from pyfuser.engine.compiler import find_compiler
 from pyfuser.errors import PyFuserError, UsageError
 from pyfuser.machine import LIMITS, NEVER, Known, known
-from pyfuser.options import INTERRUPTED, Parser, positive, source
+from pyfuser.options import INTERRUPTED, Parser, check_space, positive, source
 from pyfuser.run import command as running
 from pyfuser.run.flushes import FlushLog
 from pyfuser.run.program import ScriptError
@@ -51,11 +52,11 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = _parser()
     try:
         options, unknown = parser.parse_known_args(arguments)
+        if unknown:
+            options.parser.unknown(unknown)
         if options.run is None:
             parser.print_help(sys.stderr)
             parser.exit(2)
-        if unknown:
-            options.parser.unknown(unknown)
     finally:
         sys.stdout.flush()
     if options.run is _explain and not programs.is_program(source(options.program)):
@@ -67,13 +68,14 @@ def _parser() -> Parser:
     parser = Parser(prog="pyfuser", description="Fuses PyKokkos workunits into few, large kernels.")
     version = machine.package_versions().get("pyfuser", "(not installed)")
     parser.add_argument("--version", action="version", version=f"pyfuser {version}")
-    parser.set_defaults(run=None)
+    parser.set_defaults(run=None, parser=parser)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
 
     run = commands.add_parser(
         "run",
-        help="run a script that knows nothing of PyFuser, fused",
-        description="Runs a script as Python would, with its PyKokkos calls recorded and fused.",
+        help="run an unmodified script or module, fused",
+        usage="pyfuser run [options] (script.py | -m module) [arguments ...]",
+        description="Runs a script or module as Python would, with its PyKokkos calls fused.",
     )
     running.add_arguments(run)
     run.set_defaults(run=running.command, parser=run)
@@ -88,7 +90,7 @@ def _parser() -> Parser:
 
     explain = commands.add_parser(
         "explain",
-        help="run a program once and tell what was fused, what was not, and why",
+        help="run a program once; say what was fused, what not, and why",
     )
     explain.add_argument("program", type=Path, help="a program as for compare, or any script")
     explain.add_argument("--size", default="small", help="as for compare (default: %(default)s)")
@@ -99,13 +101,13 @@ def _parser() -> Parser:
     explain.set_defaults(run=_explain, parser=explain)
 
     calibrate = commands.add_parser(
-        "calibrate", help="measure this machine, so that the cost model need not guess"
+        "calibrate", help="measure this machine for the cost model (a few seconds)"
     )
     calibrate.add_argument("--space", help="Cuda or HIP: measure the GPU in place of the host")
     calibrate.set_defaults(run=_calibrate, parser=calibrate)
 
     info = commands.add_parser(
-        "info", help="show the machine, the compiler, the kernel cache and the cost model"
+        "info", help="show processor, compiler, kernel cache and cost model"
     )
     info.set_defaults(run=_info, parser=info)
     return parser
@@ -121,11 +123,13 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    module = serve.load(options.program)
-    state = module.setup(serve.size_of(module, options.size))
-    pyfuser.sync()
-    with pyfuser.fusing():
-        module.run(state)
+    find_compiler(SETTINGS.compiler)
+    (program,) = programs.load([options.program], options.size, None)
+    with programs.errors_of(program.path):
+        state = program.module.setup(program.size)
+        pyfuser.sync()
+        with pyfuser.fusing():
+            program.module.run(state)
     print(pyfuser.explain(options.flushes, source=options.source))
     return 0
 
@@ -151,10 +155,9 @@ def _info(_: argparse.Namespace) -> int:
 
 def _calibrate(options: argparse.Namespace) -> int:
     """Measure the machine; 1 if it was too busy for some of it."""
-    try:
-        found = pyfuser.calibrate(options.space)
-    except ValueError as error:  # no such space, or not here
-        raise PyFuserError(str(error)) from None
+    if options.space is not None:
+        check_space(options.space, ("Cuda", "HIP"))
+    found = pyfuser.calibrate(options.space)
     print("\n".join(_constants(found)))
     missing = [name for name in LIMITS if name not in found.measured]
     if missing and SETTINGS.calibration:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from pyfuser import syntax
-from pyfuser.errors import UsageError
+from pyfuser.errors import PyFuserError, UsageError
 
 INTERRUPTED = 130
 """The exit status of what Ctrl-C ended."""
@@ -30,7 +30,7 @@ class Parser(argparse.ArgumentParser):
         choice = _CHOICE.search(message)
         if choice is not None:
             message = self._unknown_command(choice[1])
-        self.exit(2, f"{self.prog}: {message} ({self.prog} --help explains the options)\n")
+        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
 
     def unknown(self, arguments: Sequence[str]) -> NoReturn:
         """End the process for arguments that nothing is known of."""
@@ -50,7 +50,7 @@ class Parser(argparse.ArgumentParser):
 def _meant(given: str, known: Iterable[str]) -> str:
     """What may be meant, if anything is like what was given."""
     by_lower = {name.lower(): name for name in known}
-    near = difflib.get_close_matches(given.lower(), by_lower, n=1)
+    near = difflib.get_close_matches(given.lower(), by_lower, n=1, cutoff=0.75)
     return f"; did you mean {by_lower[near[0]]}?" if near else ""
 
 
@@ -78,12 +78,13 @@ def source(path: Path) -> ast.Module:
     except FileNotFoundError:
         if glob.has_magic(str(path)):
             raise UsageError(f"{path}: no file has such a name") from None
-        beside = [os.path.join(path.parent, name) for name in _names(path.parent)]
+        beside = [str(path.parent / name) for name in _names(path.parent)]
         raise UsageError(f"{path}: no such file{_meant(str(path), beside)}") from None
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
     except SyntaxError as error:
-        raise UsageError(f"{path}:{error.lineno}: not valid Python: {error.msg}") from None
+        line = "" if error.lineno is None else f":{error.lineno}"
+        raise UsageError(f"{path}{line}: not valid Python: {error.msg}") from None
     except ValueError as error:  # null bytes
         raise UsageError(f"{path}: not a Python file: {error}") from None
 
@@ -113,7 +114,7 @@ def check_writable(option: str, path: Path | None) -> None:
 def use_space(name: str | None) -> None:
     """Make an execution space the default, if one is given.
 
-    Raises UsageError if PyKokkos has none of this name, and a PyFuserError if it cannot be used.
+    Raises UsageError if PyKokkos has none of this name, or it cannot be used here.
     """
     if name is None:
         return
@@ -122,10 +123,18 @@ def use_space(name: str | None) -> None:
     from pyfuser.frontends.embedded import pykokkos as embedded
     from pyfuser.frontends.embedded.spaces import resolve_space
 
-    known = {space.name: space for space in pykokkos.ExecutionSpace}
+    check_space(name, [space.name for space in pykokkos.ExecutionSpace])
+    space = pykokkos.ExecutionSpace(name)
+    try:
+        if pykokkos is embedded:
+            resolve_space(space)
+        pykokkos.set_default_space(space)
+    except PyFuserError as error:
+        raise UsageError(f"--space {name}: {error}") from None
+
+
+def check_space(name: str, known: Sequence[str]) -> None:
+    """Raise UsageError if a name is none of the known ones."""
     if name not in known:
         meant = _meant(name, known) or f"; there are {', '.join(known)}"
         raise UsageError(f"--space {name}: no such execution space{meant}")
-    if pykokkos is embedded:
-        resolve_space(known[name])
-    pykokkos.set_default_space(known[name])

@@ -198,7 +198,14 @@ def measured(programs: Sequence[Program], options: Options) -> Iterator[Result]:
 
     columns = TextColumn("{task.description:<34}"), BarColumn(), MofNCompleteColumn()
     console = Console(stderr=True)
-    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
+    shown = Progress(
+        *columns,
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+    with shown as progress:
         task = progress.add_task("", total=len(programs) * steps(options))
         for number, program in enumerate(programs, 1):
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
+import pyfuser
 from pyfuser import tracebacks
 from pyfuser.compare import serve
 from pyfuser.options import source
@@ -87,6 +88,11 @@ def errors_of(path: Path) -> Iterator[None]:
     except serve.ProgramError:
         raise
     except (Exception, SystemExit) as error:
-        shown = error.with_traceback(tracebacks.users_part(error.__traceback__))
-        traceback.print_exception(type(shown), shown, shown.__traceback__)
+        pyfuser.discard()  # what it recorded cannot be what it meant to run
+        step = tracebacks.users_part(error.__traceback__)
+        while step is not None and step.tb_frame.f_code.co_filename.startswith("<frozen"):
+            step = step.tb_next  # the import of the program
+        if step is not None and tracebacks.is_ours(step):  # no line of the program's
+            raise serve.ProgramError(f"{path}: {error}") from None
+        traceback.print_exception(type(error), error, step)
         raise serve.ProgramError(f"{path}: stopped by {type(error).__name__}") from None

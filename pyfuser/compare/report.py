@@ -39,7 +39,9 @@ def digits(ratio: float) -> str:
 
 
 def with_interval(ratio: float, interval: Interval) -> str:
-    """A speedup in bold, and the ends of its interval."""
+    """A speedup in bold, and the ends of its interval; of one pair there is none."""
+    if interval.confidence == 0.0:
+        return f"[bold]{digits(ratio)}x[/]"
     return f"[bold]{digits(ratio)}x[/] {digits(interval.low)}-{digits(interval.high)}"
 
 

@@ -13,7 +13,7 @@ from types import CodeType, ModuleType, TracebackType
 from typing import NoReturn
 
 from pyfuser import driver
-from pyfuser.errors import PyFuserError
+from pyfuser.errors import CompilerError, KernelError, PyFuserError
 from pyfuser.frontends import modes
 from pyfuser.run import guards, hook
 from pyfuser.run.rewrite import rewritten
@@ -136,11 +136,25 @@ def _compiled(source: bytes, path: str, fuse: bool) -> CodeType:
 
 def _fail(error: BaseException) -> NoReturn:
     """Report an error as the interpreter does, and end as it does, without our own frames."""
+    error = _first(error)
+    if isinstance(error, CompilerError) and not isinstance(error, KernelError):
+        driver.TRACER.discard()  # no call can run: that need not be said again at the end
     traceback = _users(error.__traceback__)
     error.__traceback__ = traceback
     sys.excepthook(type(error), error, traceback)
     sys.excepthook = lambda *_: None
     raise error
+
+
+def _first(error: BaseException) -> BaseException:
+    """The error that was raised first, of one of ours that flushes on the way out repeated."""
+    before = error.__context__
+    while isinstance(before, PyFuserError) and (type(before), str(before)) == (
+        type(error),
+        str(error),
+    ):
+        error, before = before, before.__context__
+    return error
 
 
 def _users(traceback: TracebackType | None) -> TracebackType | None:
