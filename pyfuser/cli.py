@@ -50,8 +50,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The options, of which `run` is what to call; ends the process for --help and wrong ones."""
     parser = _parser()
+    given, rest = list(sys.argv[1:] if arguments is None else arguments), list[str]()
+    if given[:1] == ["run"]:
+        given[1:], rest = running.divided(given[1:])
     try:
-        options, unknown = parser.parse_known_args(arguments)
+        options, unknown = parser.parse_known_args(given)
         if unknown:
             options.parser.unknown(unknown)
         if options.run is None:
@@ -59,6 +62,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
             parser.exit(2)
     finally:
         sys.stdout.flush()
+    running.take(options, rest)
     if options.run is _explain and not programs.is_program(source(options.program)):
         options.run = _explain_script
     return options
@@ -76,6 +80,7 @@ def _parser() -> Parser:
         help="run an unmodified script or module, fused",
         usage="pyfuser run [options] (script.py | -m module) [arguments ...]",
         description="Runs a script or module as Python would, with its PyKokkos calls fused.",
+        allow_abbrev=False,
     )
     running.add_arguments(run)
     run.set_defaults(run=running.command, parser=run)
@@ -106,9 +111,7 @@ def _parser() -> Parser:
     calibrate.add_argument("--space", help="Cuda or HIP: measure the GPU in place of the host")
     calibrate.set_defaults(run=_calibrate, parser=calibrate)
 
-    info = commands.add_parser(
-        "info", help="show processor, compiler, kernel cache and cost model"
-    )
+    info = commands.add_parser("info", help="show processor, compiler, kernel cache and cost model")
     info.set_defaults(run=_info, parser=info)
     return parser
 

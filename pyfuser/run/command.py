@@ -27,21 +27,40 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--space", help="default execution space, such as OpenMP or Serial")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write seconds and counts here")
     parser.add_argument(
-        "-m",
-        dest="module",
-        nargs=argparse.REMAINDER,
-        metavar="MODULE",
-        help="run a module in place of a script, as `python -m` does; the rest are its arguments",
+        "-m", dest="module", metavar="module", help="run a module, as `python -m module` does"
     )
     parser.add_argument("script", nargs="?", help="a Python file")
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")
+    parser.add_argument("arguments", nargs="*", help="the program's own arguments")
+
+
+def divided(given: list[str]) -> tuple[list[str], list[str]]:
+    """Our options, and what comes from the script's name or from -m on, as Python's own are."""
+    at = 0
+    while at < len(given) and given[at].startswith("-"):
+        if given[at] in ("-", "--") or given[at].startswith("-m"):
+            break
+        at += 2 if given[at] in ("--space", "--json") else 1
+    rest = given[at:]
+    return given[:at], rest[1:] if rest[:1] == ["--"] else rest
+
+
+def take(options: argparse.Namespace, rest: list[str]) -> None:
+    """Set `script` or `module`, and `arguments`, from the second part of `divided`."""
+    if not rest:
+        return
+    if rest[0] == "-m":
+        options.module, options.arguments = "".join(rest[1:2]), rest[2:]
+    elif rest[0].startswith("-m"):
+        options.module, options.arguments = rest[0][2:], rest[1:]
+    else:
+        options.script, options.arguments = rest[0], rest[1:]
 
 
 def command(options: argparse.Namespace) -> int:
     """Run the script; what it raises, passes through."""
     if options.module is None and options.script is None:
         raise UsageError("run: give a script, or -m and a module: pyfuser run script.py arguments")
-    if options.module is not None and not options.module:
+    if options.module == "":
         raise UsageError("run -m: give the name of a module, such as package.module")
     return run_script(options, FlushLog() if options.report else None)
 
@@ -55,7 +74,7 @@ def run_script(options: argparse.Namespace, log: FlushLog | None) -> int:
     start = perf_counter()
     try:
         if options.module is not None:
-            run_module(options.module[0], options.module[1:], fuse=not options.no_fusion)
+            run_module(options.module, options.arguments, fuse=not options.no_fusion)
         else:
             run(options.script, options.arguments, fuse=not options.no_fusion)
     finally:

@@ -12,7 +12,7 @@ from importlib.machinery import SourceFileLoader
 from types import CodeType, ModuleType, TracebackType
 from typing import NoReturn
 
-from pyfuser import driver
+from pyfuser import driver, tracebacks
 from pyfuser.errors import CompilerError, KernelError, PyFuserError
 from pyfuser.frontends import modes
 from pyfuser.run import guards, hook
@@ -75,7 +75,7 @@ def run_module(name: str, arguments: list[str], fuse: bool) -> None:
     except SystemExit:
         raise
     except BaseException as error:  # of a package's own
-        _fail(error)
+        _fail(error.with_traceback(tracebacks.users_part(error.__traceback__)))
     _, spec, code = found
     sys.argv[0] = spec.origin
     module = ModuleType("__main__")
