@@ -16,7 +16,7 @@ PAGES = [
     ROOT / "experiments" / "README.md",
     *sorted((ROOT / "docs").glob("*.md")),
 ]
-LINK = re.compile(r"\]\(([^)\s]+)\)")
+LINK = re.compile(r"\]\(([^)\s]+)\)|src=\"([^\"]+)\"")
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 TIME = re.compile(r"\b[0-9.]+ (us|ms|s)\b")
 
@@ -47,7 +47,7 @@ def anchors(page: Path) -> set[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
-    for target in LINK.findall(page.read_text(encoding="utf-8")):
+    for target in map("".join, LINK.findall(page.read_text(encoding="utf-8"))):
         if "://" in target:
             continue
         name, _, anchor = target.partition("#")
