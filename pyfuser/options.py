@@ -86,7 +86,7 @@ def source(path: Path) -> ast.Module:
         line = "" if error.lineno is None else f":{error.lineno}"
         raise UsageError(f"{path}{line}: not valid Python: {error.msg}") from None
     except ValueError as error:  # null bytes
-        raise UsageError(f"{path}: not a Python file: {error}") from None
+        raise UsageError(f"{path}: not valid Python: {error}") from None
 
 
 def _names(folder: Path) -> list[str]:

@@ -108,10 +108,11 @@ def ran_module(
         input="one\ntwo\n", capture_output=True, text=True, cwd=folder, check=False,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
-    errors = re.sub(r'  File "<frozen .*\n', "", plain(done.stderr)).splitlines()
+    errors = re.sub(RUNPY, "", plain(done.stderr)).splitlines()
     return done.returncode, done.stdout.replace(RewritingLoader, PlainLoader), errors
 
 
+RUNPY = re.compile(r'  File "(?:<frozen |.*/lib/python3.*/runpy\.py).*\n(?:    .*\n)?')
 PlainLoader = "<class '_frozen_importlib_external.FileLoader'>"
 RewritingLoader = "<class '_frozen_importlib_external.SourceFileLoader'>"
 
