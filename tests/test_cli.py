@@ -445,6 +445,20 @@ def test_programs_and_scripts_are_written_together(program: Path) -> None:
     assert [made["name"] for made in found["scripts"]] == ["script"]
 
 
+def test_a_script_that_fails_does_not_hide_those_before(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("fine", "exits"):
+        (tmp_path / f"{name}.py").write_text(FILES.get(f"{name}.py", "print(1)\n"))
+    given = [str(tmp_path / "fine.py"), str(tmp_path / "exits.py")]
+    written = tmp_path / "both.json"
+    assert main(["compare", *given, "--repeat", "1", "--json", str(written)]) == 2
+    out, errors = capfd.readouterr()
+    assert "fine" in out
+    assert "exits.py: ends with exit status 3" in errors
+    assert [made["name"] for made in json.loads(written.read_text())["scripts"]] == ["fine"]
+
+
 def pyfuser(*arguments: str, **options: object) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "pyfuser", *arguments]
     return subprocess.Popen(  # type: ignore[call-overload,no-any-return]

@@ -77,16 +77,19 @@ def run(arguments: argparse.Namespace) -> int:
     console = Console()
     ended, of_scripts = _compare_scripts(paths, options, arguments, console)
     code, results = 0, list[Result]()
-    if ended != INTERRUPTED:
+    if ended in (0, 1):
         code, results = _compare_programs(programs, options, arguments, of_scripts)
-    if results:
-        show(report.table(results, console), console)
-    if arguments.json is not None:
+    written = []
+    if arguments.json is not None and (results or of_scripts):
         _write(_facts(results, of_scripts, options), arguments.json)
-        print(f"wrote {arguments.json}")
+        written.append(arguments.json)
     if arguments.plot is not None and results:
         plot.save(results, arguments.plot)
-        print(f"wrote {arguments.plot}")
+        written.append(arguments.plot)
+    if results:
+        show(report.table(results, console), console)
+    for path in written:
+        print(f"wrote {path}")
     return max(ended, code, exit_code(results))
 
 
@@ -161,6 +164,9 @@ def _compare_scripts(
     except KeyboardInterrupt:
         print(f"pyfuser: interrupted in {paths[len(results)]}", file=sys.stderr)
         code = INTERRUPTED
+    except UsageError as error:
+        print(f"pyfuser: {error}", file=sys.stderr)
+        code = 2
     if results:
         show(scripts.table(results, console), console)
     return code or int(any(result.difference is not None for result in results)), results
