@@ -30,7 +30,7 @@ $(INSTALLED): setup.cfg setup.py pyproject.toml
 	@touch $@
 
 demo: $(INSTALLED)
-	@$(BIN)/pyfuser compare kernels/*.py --repeat 3 --check-size small \
+	@$(BIN)/pyfuser compare kernels/*.py --repeat 6 --check-size small \
 	    --plot $(OUT)/demo.png --json $(OUT)/demo.json
 
 test: $(INSTALLED)

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pyfuser
 from pyfuser import units
-from pyfuser.compare import command, machine, serve
-from pyfuser.errors import PyFuserError
+from pyfuser.compare import command, machine, programs, serve
+from pyfuser.engine.compiler import find_compiler
+from pyfuser.errors import PyFuserError, UsageError
 from pyfuser.machine import LIMITS, NEVER, Known, known
+from pyfuser.options import INTERRUPTED, Parser, check_space, positive, source
 from pyfuser.run import command as running
 from pyfuser.run.flushes import FlushLog
 from pyfuser.run.program import ScriptError
 from pyfuser.settings import SETTINGS
+
+BROKEN_PIPE = 141
+"""The exit status of what wrote to a closed pipe, as shells give it for SIGPIPE."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -23,31 +29,61 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     1: results differ or a check failed; 2: wrong usage or a program that cannot be run.
     """
-    options = _parser().parse_args(arguments)
-    if options.run is running.command:
-        return _run(options)
     try:
-        return int(options.run(options))
+        options = _options(arguments)
+        if options.run not in SCRIPTS:
+            code = int(options.run(options))
+            sys.stdout.flush()
+            return code
     except (PyFuserError, serve.ProgramError) as error:
         print(f"pyfuser: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("pyfuser: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:  # as after `| head -1`: nobody reads the rest
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    return _run(options)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="pyfuser", description="Fuses PyKokkos workunits into few, large kernels."
-    )
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The options, of which `run` is what to call; ends the process for --help and wrong ones."""
+    parser = _parser()
+    given, rest = list(sys.argv[1:] if arguments is None else arguments), list[str]()
+    if given[:1] == ["run"]:
+        given[1:], rest = running.divided(given[1:])
+    try:
+        options, unknown = parser.parse_known_args(given)
+        if unknown:
+            options.parser.unknown(unknown)
+        if options.run is None:
+            parser.print_help(sys.stderr)
+            parser.exit(2)
+    finally:
+        sys.stdout.flush()
+    running.take(options, rest)
+    if options.run is _explain and not programs.is_program(source(options.program)):
+        options.run = _explain_script
+    return options
+
+
+def _parser() -> Parser:
+    parser = Parser(prog="pyfuser", description="Fuses PyKokkos workunits into few, large kernels.")
     version = machine.package_versions().get("pyfuser", "(not installed)")
     parser.add_argument("--version", action="version", version=f"pyfuser {version}")
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    parser.set_defaults(run=None, parser=parser)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
 
     run = commands.add_parser(
         "run",
-        help="run a script that knows nothing of PyFuser, fused",
-        description="Runs a script as Python would, with its PyKokkos calls recorded and fused.",
+        help="run an unmodified script or module, fused",
+        usage="pyfuser run [options] (script.py | -m module) [arguments ...]",
+        description="Runs a script or module as Python would, with its PyKokkos calls fused.",
+        allow_abbrev=False,
     )
     running.add_arguments(run)
-    run.set_defaults(run=running.command)
+    run.set_defaults(run=running.command, parser=run)
 
     compare = commands.add_parser(
         "compare",
@@ -55,58 +91,60 @@ def _parser() -> argparse.ArgumentParser:
         description="Times programs fused and unfused in turns, and compares their results.",
     )
     command.add_arguments(compare)
-    compare.set_defaults(run=command.run)
+    compare.set_defaults(run=command.run, parser=compare)
 
     explain = commands.add_parser(
         "explain",
-        help="run a program once and tell what was fused, what was not, and why",
+        help="run a program once; say what was fused, what not, and why",
     )
     explain.add_argument("program", type=Path, help="a program as for compare, or any script")
     explain.add_argument("--size", default="small", help="as for compare (default: %(default)s)")
     explain.add_argument("--source", action="store_true", help="show each fused kernel's source")
     explain.add_argument(
-        "--flushes", type=int, default=64, help="cover only the latest N flushes", metavar="N"
+        "--flushes", type=positive, default=64, help="cover only the latest N flushes", metavar="N"
     )
-    explain.set_defaults(run=_explain)
+    explain.set_defaults(run=_explain, parser=explain)
 
     calibrate = commands.add_parser(
-        "calibrate", help="measure this machine, so that the cost model need not guess"
+        "calibrate", help="measure this machine for the cost model (a few seconds)"
     )
     calibrate.add_argument("--space", help="Cuda or HIP: measure the GPU in place of the host")
-    calibrate.set_defaults(run=_calibrate)
+    calibrate.set_defaults(run=_calibrate, parser=calibrate)
 
-    info = commands.add_parser(
-        "info", help="show the machine, the compiler, the kernel cache and the cost model"
-    )
-    info.set_defaults(run=_info)
+    info = commands.add_parser("info", help="show processor, compiler, kernel cache and cost model")
+    info.set_defaults(run=_info, parser=info)
     return parser
 
 
 def _run(options: argparse.Namespace) -> int:
     """Errors of the script's are the script's: only what keeps it from starting is ours."""
     try:
-        return running.command(options)
-    except ScriptError as error:
+        return int(options.run(options))
+    except (ScriptError, UsageError) as error:
         print(f"pyfuser: {error}", file=sys.stderr)
         return 2
 
 
 def _explain(options: argparse.Namespace) -> int:
-    if not serve.is_program(options.program):
-        return _explain_script(options)
-    module = serve.load(options.program)
-    state = module.setup(serve.size_of(module, options.size))
-    pyfuser.sync()
-    with pyfuser.fusing():
-        module.run(state)
+    find_compiler(SETTINGS.compiler)
+    (program,) = programs.load([options.program], options.size, None)
+    with programs.errors_of(program.path):
+        state = program.module.setup(program.size)
+        pyfuser.sync()
+        with pyfuser.fusing():
+            program.module.run(state)
     print(pyfuser.explain(options.flushes, source=options.source))
     return 0
 
 
 def _explain_script(options: argparse.Namespace) -> int:
-    options.script, options.arguments = str(options.program), []
+    options.script, options.arguments, options.module = str(options.program), [], None
     options.no_fusion, options.space, options.json = False, None, None
     return running.run_script(options, FlushLog(options.source))
+
+
+SCRIPTS = (running.command, _explain_script)
+"""What runs a script, whose errors and exit status are its own."""
 
 
 def _info(_: argparse.Namespace) -> int:
@@ -120,10 +158,9 @@ def _info(_: argparse.Namespace) -> int:
 
 def _calibrate(options: argparse.Namespace) -> int:
     """Measure the machine; 1 if it was too busy for some of it."""
-    try:
-        found = pyfuser.calibrate(options.space)
-    except ValueError as error:  # no such space, or not here
-        raise PyFuserError(str(error)) from None
+    if options.space is not None:
+        check_space(options.space, ("Cuda", "HIP"))
+    found = pyfuser.calibrate(options.space)
     print("\n".join(_constants(found)))
     missing = [name for name in LIMITS if name not in found.measured]
     if missing and SETTINGS.calibration:

@@ -27,6 +27,10 @@ class WorkunitError(PyFuserError):
         super().__init__(text)
 
 
+class UsageError(PyFuserError):
+    """A command was given options or files that it cannot use."""
+
+
 class ArgumentError(PyFuserError, TypeError):
     """A call's arguments do not fit its workunit."""
 

@@ -38,13 +38,18 @@ def users_part(traceback: TracebackType | None) -> TracebackType | None:
     frames = []
     step = traceback
     while step is not None:
-        if not step.tb_frame.f_code.co_filename.startswith(_OURS):
+        if not is_ours(step):
             frames.append(step)
         step = step.tb_next
     shown: TracebackType | None = None
     for step in reversed(frames):
         shown = TracebackType(shown, step.tb_frame, step.tb_lasti, step.tb_lineno)
     return shown or traceback
+
+
+def is_ours(step: TracebackType) -> bool:
+    """Whether a step of a traceback is in a line of this package."""
+    return step.tb_frame.f_code.co_filename.startswith(_OURS)
 
 
 def in_a_value(error: BaseException, traceback: TracebackType | None) -> bool:

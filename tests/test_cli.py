@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from pyfuser.cli import main
-from pyfuser.compare import command, peer, report, serve
-from pyfuser.compare.measure import Options, PeerResult, Result, Variant
-from pyfuser.compare.summary import Difference, difference, geometric_mean, speedup, spread
+from pyfuser.cli import BROKEN_PIPE, main
+from pyfuser.compare import command, peer, serve
+from pyfuser.compare.measure import Result
+from pyfuser.compare.programs import Program
+from pyfuser.run import program as program_runner
 
 PROGRAM = '''
 """Doubles, then adds one: two launches that fuse into one."""
@@ -73,144 +79,6 @@ def program(tmp_path: Path) -> Path:
     return path
 
 
-def result(name: str, before: float, after: float, **changes: object) -> Result:
-    made = Result(
-        name=name,
-        size=1000,
-        unfused=Variant(first=1.0, times=[before] * 3, launches=8),
-        fused=Variant(first=1.0, times=[after] * 3, launches=1),
-        difference=Difference(True, 0.0),
-        checked=True,
-        check=None,
-        peer=None,
-    )
-    for key, value in changes.items():
-        setattr(made, key, value)
-    return made
-
-
-# ------------------------------------------------------------------------------- the arithmetic
-
-
-def test_speedup_is_the_median_of_pairs_not_the_ratio_of_medians() -> None:
-    before, after = [2.0, 20.0, 30.0], [1.0, 10.0, 3.0]
-    assert speedup(before, after) == 2.0  # pairs: 2, 2, 10; the medians 20 and 3 would say 6.7
-
-
-def test_geometric_mean_of_a_gain_and_an_equal_loss_is_one() -> None:
-    assert geometric_mean([4.0, 0.25]) == pytest.approx(1.0)
-
-
-def test_spread() -> None:
-    values = spread([3.0, 1.0, 2.0, 9.0])
-    assert (values.median, values.low, values.high) == (2.5, 1.0, 9.0)
-
-
-def test_equal_outputs_with_nan_are_identical() -> None:
-    one = {"x": np.array([1.0, np.nan, -0.0]), "n": 3}
-    assert difference(one, {"x": one["x"].copy(), "n": 3}).identical
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "acceptable"),
-    [
-        (np.array([0.0]), np.array([-0.0]), True),
-        (np.array([1.0, 1e-30]), np.array([1.0, 2e-30]), True),
-        (np.array([1.0, 2.0]), np.array([1.0, 2.0 + 1e-15]), True),
-        (np.array([1.0, 2.0]), np.array([1.0, 2.0 + 1e-6]), False),
-        (np.array([1.0, np.nan]), np.array([np.nan, 1.0]), False),
-        (np.array([np.inf]), np.array([-np.inf]), False),
-        (np.array([1, 2]), np.array([1, 3]), False),
-        (np.array([1.0]), np.array([1.0], np.float32), False),
-        (np.array([1.0]), np.array([1.0, 1.0]), False),
-        (np.array([0.0]), np.array([1e-30]), False),
-    ],
-)
-def test_outputs_that_are_not_identical(
-    one: np.ndarray, other: np.ndarray, acceptable: bool
-) -> None:
-    found = difference({"x": one}, {"x": other})
-    assert not found.identical
-    assert found.acceptable is acceptable
-
-
-def test_outputs_of_other_names_differ() -> None:
-    assert not difference({"x": 1.0}, {"y": 1.0}).acceptable
-
-
-# ------------------------------------------------------------------------------------ the report
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(2.5, "2.5 s"), (0.0123, "12.3 ms"), (4.56e-5, "45.6 us"), (2e-8, "0.02 us")],
-)
-def test_seconds_in_a_suitable_unit(value: float, text: str) -> None:
-    assert report.seconds(value) == text
-
-
-def rendered(results: list[Result]) -> str:
-    from rich.console import Console
-
-    console = Console(width=200, record=True, quiet=False, file=open("/dev/null", "w"))  # noqa: SIM115
-    console.print(report.table(results))
-    return console.export_text()
-
-
-def test_table_shows_each_program_and_the_mean() -> None:
-    text = rendered([result("one", 0.08, 0.01), result("two", 0.02, 0.01)])
-    assert "8.00x" in text
-    assert "2.00x" in text
-    assert "4.00x" in text  # the geometric mean
-    assert "8 -> 1" in text
-    assert "bit-identical, correct" in text
-    assert "PyKokkos" not in text
-
-
-def test_table_names_what_is_wrong() -> None:
-    wrong = result("one", 2.0, 1.0, difference=Difference(False, 0.5), check="x is off")
-    assert "differ by 5.0e-01, check failed" in rendered([wrong])
-
-
-def test_table_has_a_column_for_an_installed_pykokkos() -> None:
-    peer_result = PeerResult(error="No module named 'pykokkos'")
-    text = rendered([result("one", 2.0, 1.0, peer=peer_result)])
-    assert "installed PyKokkos" in text
-    assert "No module named 'pykokkos'" in text
-
-
-def test_json_holds_all_raw_times() -> None:
-    made = report.as_json([result("one", 2.0, 1.0)], Options(repeat=3))
-    program = json.loads(json.dumps(made))["programs"][0]
-    assert program["unfused"]["times"] == [2.0, 2.0, 2.0]
-    assert program["fused"]["launches"] == 1
-    assert program["speedup"] == made["geometric_mean_speedup"] == 2.0
-    assert {"processor", "threads", "compiler", "python", "numpy"} <= made["machine"].keys()
-
-
-def test_plot_has_a_bar_for_each_program(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib", reason="needs matplotlib")
-    results = [result("one", 0.08, 0.01), result("two", 0.02, 0.01)]
-    axes = report.figure(results).axes[0]
-    assert [bar.get_width() for bar in axes.patches] == pytest.approx([8.0, 2.0])
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["one", "two"]
-    report.save_plot(results, tmp_path / "sub" / "plot.png")
-    assert (tmp_path / "sub" / "plot.png").stat().st_size > 1000
-
-
-@pytest.mark.parametrize(
-    ("changes", "code"),
-    [
-        ({}, 0),
-        ({"difference": Difference(False, 1e-14)}, 0),
-        ({"difference": Difference(False, 1e-3)}, 1),
-        ({"check": "x is off"}, 1),
-    ],
-)
-def test_exit_code(changes: dict[str, object], code: int) -> None:
-    assert command.exit_code([result("fine", 2.0, 1.0), result("one", 2.0, 1.0, **changes)]) == code
-
-
 # --------------------------------------------------------------------------------- the programs
 
 
@@ -245,7 +113,7 @@ def test_compare(program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[st
         ["compare", str(program), "--size", "small", "--repeat", "2", "--json", str(written)]
     )
     assert code == 0
-    assert "bit-identical, correct" in capsys.readouterr().out
+    assert "same bits" in capsys.readouterr().out
     made = json.loads(written.read_text())["programs"][0]
     assert made["size"] == 100
     assert made["unfused"]["launches"] == 2
@@ -295,10 +163,10 @@ def test_compare_shows_what_it_has_when_it_is_interrupted(
     second = program.with_name("second.py")
     second.write_text(PROGRAM)
 
-    def measure(path: Path, *rest: object) -> Result:
-        if path == interrupted:
+    def measure(one: Program, *rest: object) -> Result:
+        if one.path == interrupted:
             raise KeyboardInterrupt
-        return real(path, *rest)  # type: ignore[arg-type]
+        return real(one, *rest)  # type: ignore[arg-type]
 
     real, written = command.measure, tmp_path / "results" / "so-far.json"
     monkeypatch.setattr(command, "measure", measure)
@@ -335,7 +203,329 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.startswith("pyfuser ")
 
 
+# -------------------------------------------------------------------- what people give by mistake
+
+FILES = {
+    "doubles.py": PROGRAM,
+    "script.py": "print(1)\n",
+    "broken.py": "x = 1\ny = = 2\n",
+    "null.py": "x = 1\0",
+    "notebook.ipynb": "{}",
+    "half.py": "SIZES = {'small': 1, 'default': 2}\ndef run(state): ...\n",
+    "exits.py": "raise SystemExit(3)\n",
+    "package/__init__.py": "",
+}
+
+# What is given, and what the one line on stderr says; the exit status is 2.
+WRONG = [
+    ("compar doubles.py", "pyfuser: unknown command compar; did you mean compare?"),
+    ("kernels", "pyfuser: unknown command kernels (see pyfuser --help)"),
+    ("doubles.py", "doubles.py is not a command; to run a program: pyfuser run doubles.py"),
+    ("--verson", "pyfuser: unknown option --verson; did you mean --version?"),
+    ("compare", "the following arguments are required: PROGRAM"),
+    ("compare missing.py", "pyfuser: missing.py: no such file"),
+    ("compare duobles.py", "pyfuser: duobles.py: no such file; did you mean doubles.py?"),
+    ("compare nothing/*.py", "pyfuser: nothing/*.py: no file has such a name"),
+    (
+        "compare doubles.py package",
+        "package: a folder, not a program; to take all in it: package/*.py",
+    ),
+    ("compare broken.py", "pyfuser: broken.py:2: not valid Python: invalid syntax"),
+    ("compare doubles.py broken.py", "pyfuser: broken.py:2: not valid Python"),
+    ("compare null.py", "pyfuser: null.py: not valid Python"),
+    ("compare notebook.ipynb", "notebook.ipynb: a notebook, not a script; in it, use %load_ext"),
+    ("compare half.py", "pyfuser: half.py: lacks setup, outputs, check; kernels/ has examples"),
+    ("compare exits.py", "pyfuser: exits.py: ends with exit status 3 when it runs unfused"),
+    ("compare doubles.py --repeat -1", "--repeat: expected a whole number of at least 1, not -1"),
+    (
+        "compare doubles.py --repeat many",
+        "--repeat: expected a whole number of at least 1, not many",
+    ),
+    ("compare doubles.py --repeat", "argument --repeat: expected one argument"),
+    ("compare doubles.py --repet 3", "unknown option --repet; did you mean --repeat?"),
+    ("compare doubles.py --p 3", "ambiguous option: --p could match --plot, --pykokkos"),
+    (
+        "compare doubles.py --size huge",
+        "doubles.py: --size huge: expected small, default, large or",
+    ),
+    ("compare doubles.py --size -3", "doubles.py: --size -3: expected small, default, large"),
+    ("compare doubles.py --size 0", "doubles.py: --size 0: expected small, default, large or a"),
+    ("compare doubles.py --check-size huge", "doubles.py: --check-size huge: expected small"),
+    (
+        "compare doubles.py --space openmp",
+        "--space openmp: no such execution space; did you mean OpenMP?",
+    ),
+    (
+        "compare doubles.py --space GPU",
+        "--space GPU: no such execution space; there are Cuda, HIP,",
+    ),
+    (
+        "compare doubles.py --space Threads",
+        "--space Threads: Execution space Threads is not available",
+    ),
+    ("compare doubles.py --json script.py/x.json", "--json script.py/x.json: cannot be written: "),
+    ("compare doubles.py --json package", "--json package: cannot be written: Is a directory"),
+    ("compare doubles.py --plot package/../script.py/x.png", "cannot be written: "),
+    (
+        "compare doubles.py --plot x.foo",
+        "--plot x.foo: a file of kind .foo cannot be drawn; use .png",
+    ),
+    ("compare doubles.py --plot x", "--plot x: a file without a suffix cannot be drawn; use .png"),
+    ("compare script.py --plot x.png", "--plot draws programs with SIZES, setup and run"),
+    ("compare doubles.py --arguments 3", "--arguments are for scripts; these are programs"),
+    ("compare script.py --arguments '", "--arguments ': no closing quotation"),
+    (
+        "compare doubles.py --pykokkos no/python",
+        "--pykokkos no/python: no such Python; give the path",
+    ),
+    ("run", "pyfuser: run: give a script, or -m and a module"),
+    ("run -m", "pyfuser: run -m: give the name of a module"),
+    ("run -m no.such.module", "pyfuser: cannot run -m no.such.module: "),
+    ("run -m package", "No module named package.__main__; 'package' is a package and cannot be"),
+    ("run missing.py", "pyfuser: cannot run missing.py: No such file or directory"),
+    ("run package", "pyfuser: cannot run package: Is a directory"),
+    ("run notebook.ipynb", "pyfuser: cannot run notebook.ipynb: a notebook; in it, use %load_ext"),
+    ("run --reprot script.py", "pyfuser run: unknown option --reprot; did you mean --report?"),
+    (
+        "run --space openmp script.py",
+        "--space openmp: no such execution space; did you mean OpenMP?",
+    ),
+    ("run --space Threads script.py", "--space Threads: Execution space Threads is not available"),
+    ("run --json script.py/x script.py", "--json script.py/x: cannot be written: "),
+    ("explain", "the following arguments are required: program"),
+    ("explain missing.py", "pyfuser: missing.py: no such file"),
+    ("explain package", "pyfuser: package: a folder, not a program"),
+    ("explain broken.py", "pyfuser: broken.py:2: not valid Python: invalid syntax"),
+    ("explain half.py", "pyfuser: half.py: lacks setup, outputs, check"),
+    ("explain doubles.py 3", "pyfuser explain: unexpected argument 3"),
+    ("explain doubles.py --size huge", "doubles.py: --size huge: expected small, default, large"),
+    ("explain doubles.py --flushes 0", "--flushes: expected a whole number of at least 1, not 0"),
+    ("explain doubles.py --sources", "unknown option --sources; did you mean --source?"),
+    ("calibrate --space Foo", "--space Foo: no such execution space; there are Cuda, HIP"),
+    ("calibrate now", "pyfuser calibrate: unexpected argument now"),
+    ("info --jason", "pyfuser info: unknown option --jason"),
+]
+
+
+def ended(arguments: list[str]) -> int:
+    """The exit status of a command, whichever way it ends."""
+    try:
+        return main(arguments)
+    except SystemExit as end:
+        assert isinstance(end.code, int)
+        return end.code
+
+
+@pytest.fixture
+def mistakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with FILES, in which nothing is measured."""
+
+    def measured(*_: object) -> None:
+        raise AssertionError("something was measured")
+
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))  # of child processes
+    monkeypatch.setattr(sys, "path", ["", *sys.path])
+    monkeypatch.setattr(sys, "argv", list(sys.argv))
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    monkeypatch.setattr(command, "measure", measured)
+    monkeypatch.setattr(program_runner, "watch", lambda folder: None)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("given", "said"), WRONG, ids=[given for given, _ in WRONG])
+def test_mistakes_are_one_line_with_status_2(
+    given: str, said: str, mistakes: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert ended(given.split()) == 2
+    out, errors = capfd.readouterr()
+    assert out == ""
+    assert said in errors
+    assert errors.count("\n") == 1
+    assert errors.startswith("pyfuser")
+    assert not (mistakes / "x.png").exists()
+
+
+def test_no_command_is_answered_by_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended([]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    for name in ("run", "compare", "explain", "calibrate", "info"):
+        assert re.search(rf"^    {name}\b", said.err, re.MULTILINE)
+
+
+@pytest.mark.parametrize("of", ["", "run", "compare", "explain", "calibrate", "info"])
+def test_help_fits_80_columns(
+    of: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert ended([*of.split(), "-h"]) == 0
+    text = capsys.readouterr().out
+    assert "usage: pyfuser" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_a_plot_needs_matplotlib(
+    mistakes: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.backend_bases", None)
+    assert main(["compare", "doubles.py", "--plot", "x.png"]) == 2
+    assert capsys.readouterr().err == "pyfuser: --plot needs matplotlib: pip install matplotlib\n"
+
+
+def test_what_can_be_written_is_not_written_early(mistakes: Path) -> None:
+    (mistakes / "old.json").write_text("kept")
+    given = ["compare", "doubles.py", "--size", "huge", "--json"]
+    assert main([*given, "old.json"]) == 2
+    assert (mistakes / "old.json").read_text() == "kept"
+    assert main([*given, "new/new.json"]) == 2
+    assert not (mistakes / "new" / "new.json").exists()
+
+
+@pytest.mark.parametrize("part", ["setup", "run", "outputs"])
+def test_a_program_that_fails(part: str, program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its own lines, one line of ours, and the results by then."""
+    broken = program.with_name("broken.py")
+    broken.write_text(PROGRAM.replace(f"def {part}(", f"def {part}(*_): 1 / 0\n\ndef _{part}("))
+    assert main(["compare", str(program), str(broken), "--size", "small", "--repeat", "1"]) == 2
+    out, errors = capsys.readouterr()
+    assert "doubles" in out
+    assert f"in {part}\n" in errors and "1 / 0" in errors
+    assert "pyfuser/" not in errors and "<frozen" not in errors
+    assert errors.endswith("broken.py: stopped by ZeroDivisionError\n")
+
+
+def test_a_program_that_cannot_be_imported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "imports.py"
+    path.write_text("import nosuch\nSIZES = {}\n")
+    for name in ("compare", "explain"):
+        assert main([name, str(path)]) == 2
+        errors = capsys.readouterr().err
+        assert "line 1, in <module>" in errors and "<frozen" not in errors
+        assert errors.endswith("imports.py: stopped by ModuleNotFoundError\n")
+
+
+def test_a_file_that_is_given_twice_is_measured_once(
+    program: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    again = program.parent / ".." / program.parent.name / program.name
+    given = ["compare", str(program), str(again), "--size", "small", "--repeat", "1"]
+    assert main(given) == 0
+    out, errors = capsys.readouterr()
+    assert out.count("doubles") == 1
+    assert errors == "pyfuser: a file is given more than once and measured once\n"
+
+
+def test_files_of_one_name_are_told_apart(
+    program: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = program.parent / "other" / program.name
+    other.parent.mkdir()
+    other.write_text(PROGRAM)
+    written = program.with_name("both.json")
+    given = [str(program), str(other), "--size", "small", "--repeat", "1", "--json", str(written)]
+    assert main(["compare", *given]) == 0
+    names = [made["name"] for made in json.loads(written.read_text())["programs"]]
+    assert names == [str(program.with_suffix("")), str(other.with_suffix(""))]
+
+
+def test_programs_and_scripts_are_written_together(program: Path) -> None:
+    script = program.with_name("script.py")
+    script.write_text("print(1)\n")
+    written = program.with_name("both.json")
+    given = [str(program), str(script), "--size", "small", "--repeat", "1", "--json", str(written)]
+    assert main(["compare", *given]) == 0
+    found = json.loads(written.read_text())
+    assert [made["name"] for made in found["programs"]] == ["doubles"]
+    assert [made["name"] for made in found["scripts"]] == ["script"]
+
+
+def test_a_script_that_fails_does_not_hide_those_before(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("fine", "exits"):
+        (tmp_path / f"{name}.py").write_text(FILES.get(f"{name}.py", "print(1)\n"))
+    given = [str(tmp_path / "fine.py"), str(tmp_path / "exits.py")]
+    written = tmp_path / "both.json"
+    assert main(["compare", *given, "--repeat", "1", "--json", str(written)]) == 2
+    out, errors = capfd.readouterr()
+    assert "fine" in out
+    assert "exits.py: ends with exit status 3" in errors
+    assert [made["name"] for made in json.loads(written.read_text())["scripts"]] == ["fine"]
+
+
+def pyfuser(*arguments: str, **options: object) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "pyfuser", *arguments]
+    return subprocess.Popen(  # type: ignore[call-overload,no-any-return]
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
+    )
+
+
+@pytest.mark.parametrize("given", ["info", "explain doubles.py", "compare doubles.py --repeat 1"])
+def test_a_closed_pipe_ends_quietly(given: str, program: Path) -> None:
+    process = pyfuser(*given.split(), cwd=program.parent)
+    process.stdout.close()  # type: ignore[union-attr]
+    errors = process.stderr.read()  # type: ignore[union-attr]
+    assert process.wait() == BROKEN_PIPE
+    assert errors.strip() == ""
+
+
+def test_ctrl_c_is_one_line(tmp_path: Path) -> None:
+    wait = "def run(state):\n    import time\n    print('ready', flush=True)\n    time.sleep(60)\n"
+    slow = PROGRAM.replace("def run(state):", wait)
+    (tmp_path / "slow.py").write_text(slow)
+    process = pyfuser("compare", "slow.py", cwd=tmp_path)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    out, errors = process.communicate(timeout=30)
+    assert process.returncode == command.INTERRUPTED
+    assert (out, errors.strip()) == ("", "pyfuser: interrupted in slow")
+
+
+@pytest.mark.parametrize("given", ["compare doubles.py", "explain doubles.py", "calibrate"])
+def test_no_compiler(given: str, program: Path) -> None:
+    environment = {**os.environ, "PATH": str(program.parent), "PYFUSER_CXX": "g++"}
+    process = pyfuser(*given.split(), cwd=program.parent, env=environment)
+    out, errors = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert out == ""
+    assert errors.startswith("pyfuser: no C++ compiler found ('g++'): install g++")
+    assert errors.count("\n") == 1
+
+
+def test_no_compiler_for_a_script(program: Path) -> None:
+    script = program.with_name("runs.py")
+    script.write_text(PROGRAM + "state = setup(10)\nrun(state)\nprint(outputs(state))\n")
+    environment = {**os.environ, "PATH": str(program.parent), "PYFUSER_CXX": "g++"}
+    process = pyfuser("run", "runs.py", cwd=program.parent, env=environment)
+    out, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert out == ""
+    assert errors.count("Traceback") == 1
+    assert errors.count("no C++ compiler found") == 1
+    assert "/pyfuser/" not in errors.replace(str(program.parent), "")
+
+
 # ------------------------------------------------------------------------- an installed PyKokkos
+
+
+def test_what_runs_in_another_python_needs_no_pyfuser(tmp_path: Path) -> None:
+    (tmp_path / "pykokkos.py").write_text("")
+    (tmp_path / "adds.py").write_text(NUMPY_PROGRAM)
+    blocker = "import sys; sys.modules['pyfuser'] = None; import runpy; runpy.run_path(sys.argv[1])"
+    done = subprocess.run(
+        [sys.executable, "-c", blocker, str(Path(serve.__file__).resolve())],
+        capture_output=True, text=True, check=False, cwd=tmp_path,
+    )  # fmt: skip
+    assert done.stderr == ""
+    assert done.returncode == 0
 
 
 def test_peer_runs_a_program_in_another_python(

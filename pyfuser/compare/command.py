@@ -5,19 +5,24 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
+import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyfuser.compare import machine, peer, report, scripts, serve
+from pyfuser.compare import machine, peer, plot, report, scripts
 from pyfuser.compare.measure import Options, Result, measure, steps
+from pyfuser.compare.programs import Program, divided, errors_of, load
+from pyfuser.compare.scripts import ScriptResult
+from pyfuser.compare.serve import ProgramError
+from pyfuser.engine.compiler import find_compiler
+from pyfuser.errors import UsageError
+from pyfuser.options import INTERRUPTED, check_writable, positive, use_space
+from pyfuser.settings import SETTINGS
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-INTERRUPTED = 130
-"""The exit status of what Ctrl-C ended."""
+    from rich.console import Console, Group
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--size", default="default", help="a number, or small, default or large (%(default)s)"
     )
     parser.add_argument(
-        "--repeat", type=_positive, default=9, help="timed runs of each kind (%(default)s)"
+        "--repeat", type=positive, default=9, help="timed runs of each kind (%(default)s)"
     )
     parser.add_argument(
         "--arguments", default="", metavar="TEXT", help="what scripts are run with, as in a shell"
@@ -53,17 +58,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text}: expected at least 1")
-    return value
-
-
 def run(arguments: argparse.Namespace) -> int:
-    """Measure, show, write; 1 if a program's results differ or fail its check."""
+    """Measure, show, write; 1 if a program's results differ or fail its check.
+
+    Raises UsageError or ProgramError for options and files that cannot be used, before it measures.
+    """
     from rich.console import Console
 
+    programs, paths = _prepared(arguments)
     options = Options(
         size=arguments.size,
         repeat=arguments.repeat,
@@ -73,57 +75,116 @@ def run(arguments: argparse.Namespace) -> int:
         peer_python=peer.find(arguments.pykokkos),
     )
     console = Console()
-    if not console.is_terminal:
-        console = Console(width=160)  # a log wraps no rows
-    others = [path for path in arguments.programs if not serve.is_program(path)]
-    failed = _compare_scripts(others, options, arguments, console) if others else 0
-    programs = [path for path in arguments.programs if path not in others]
-    if not programs:
-        return failed
+    ended, of_scripts = _compare_scripts(paths, options, arguments, console)
+    code, results = 0, list[Result]()
+    if ended in (0, 1):
+        code, results = _compare_programs(programs, options, arguments, of_scripts)
+    written = []
+    if arguments.json is not None and (results or of_scripts):
+        _write(_facts(results, of_scripts, options), arguments.json)
+        written.append(arguments.json)
+    if arguments.plot is not None and results:
+        plot.save(results, arguments.plot)
+        written.append(arguments.plot)
+    if results:
+        show(report.table(results, console), console)
+    for path in written:
+        print(f"wrote {path}")
+    return max(ended, code, exit_code(results))
+
+
+def _prepared(arguments: argparse.Namespace) -> tuple[list[Program], list[Path]]:
+    """The programs, loaded, and the other scripts, after a look at everything that was given."""
+    paths, scripts = divided(arguments.programs)
+    for option in ("json", "plot"):
+        check_writable(f"--{option}", getattr(arguments, option))
+    if arguments.plot is not None:
+        plot.check(arguments.plot)
+        if not paths:
+            raise UsageError("--plot draws programs with SIZES, setup and run; these are scripts")
+    if arguments.arguments and not scripts:
+        raise UsageError("--arguments are for scripts; these are programs with setup and run")
+    _words(arguments.arguments)
+    python = peer.find(arguments.pykokkos)
+    if python is not None and shutil.which(python) is None:
+        raise UsageError(f"--pykokkos {python}: no such Python; give the path of an interpreter")
+    use_space(arguments.space)
+    find_compiler(SETTINGS.compiler)
+    return load(paths, arguments.size, arguments.check_size), scripts
+
+
+def _words(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise UsageError(f"--arguments {text}: {str(error).lower()}") from None
+
+
+def show(table: Group, console: Console) -> None:
+    """Print a table so that a closed pipe raises BrokenPipeError, as of any other text."""
+    with console.capture() as captured:
+        console.print(table)
+    print(captured.get(), end="")
+
+
+def _compare_programs(
+    programs: Sequence[Program],
+    options: Options,
+    arguments: argparse.Namespace,
+    of_scripts: Sequence[ScriptResult],
+) -> tuple[int, list[Result]]:
+    """Measure; when that is interrupted or a program fails, what was measured by then."""
     results: list[Result] = []
     try:
         for result in measured(programs, options):
             results.append(result)
             if arguments.json is not None:  # all so far: the rest may take long
-                _write(report.as_json(results, options), arguments.json)
+                _write(_facts(results, of_scripts, options), arguments.json)
     except KeyboardInterrupt:
-        print(f"pyfuser: interrupted in {programs[len(results)].stem}", file=sys.stderr)
-        if not results:
-            return INTERRUPTED
-        failed = INTERRUPTED
-    console.print(report.table(results))
-    if arguments.json is not None:
-        print(f"wrote {arguments.json}")
-    if arguments.plot is not None:
-        try:
-            report.save_plot(results, arguments.plot)
-            print(f"wrote {arguments.plot}")
-        except ImportError:
-            print("no plot: it needs matplotlib; pip install 'pyfuser[plot]'", file=sys.stderr)
-    return max(failed, exit_code(results))
+        print(f"pyfuser: interrupted in {programs[len(results)].name}", file=sys.stderr)
+        return INTERRUPTED, results
+    except ProgramError as error:
+        print(f"pyfuser: {error}", file=sys.stderr)
+        return 2, results
+    return 0, results
 
 
 def _compare_scripts(
     paths: Sequence[Path], options: Options, arguments: argparse.Namespace, console: Console
-) -> int:
+) -> tuple[int, list[ScriptResult]]:
     """Compare scripts that are not programs; 1 if the output of one differs."""
-    given = shlex.split(arguments.arguments)
-    results = []
-    for path in paths:
-        with console.status(path.stem):
-            results.append(
-                scripts.compare(path, options.repeat, options.space, given, options.peer_python)
-            )
-    console.print(scripts.table(results))
-    if arguments.json is not None and len(paths) == len(arguments.programs):
-        found = {"machine": machine.describe(), "scripts": [result.as_json() for result in results]}
-        _write(found, arguments.json)
-        print(f"wrote {arguments.json}")
-    return int(any(result.difference is not None for result in results))
+    given, results = _words(arguments.arguments), []
+    code = 0
+    try:
+        for path in paths:
+            with console.status(path.stem):
+                results.append(
+                    scripts.compare(path, options.repeat, options.space, given, options.peer_python)
+                )
+    except KeyboardInterrupt:
+        print(f"pyfuser: interrupted in {paths[len(results)]}", file=sys.stderr)
+        code = INTERRUPTED
+    except UsageError as error:
+        print(f"pyfuser: {error}", file=sys.stderr)
+        code = 2
+    if results:
+        show(scripts.table(results, console), console)
+    return code or int(any(result.difference is not None for result in results)), results
+
+
+def _facts(
+    results: Sequence[Result], of_scripts: Sequence[ScriptResult], options: Options
+) -> dict[str, object]:
+    """What --json writes."""
+    found: dict[str, object] = {"machine": machine.describe()}
+    if results:
+        found = report.as_json(results, options)
+    if of_scripts:
+        found["scripts"] = [result.as_json() for result in of_scripts]
+    return found
 
 
 def _write(found: object, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
@@ -136,23 +197,31 @@ def exit_code(results: Sequence[Result]) -> int:
     return 0 if all(result.correct for result in results) else 1
 
 
-def measured(programs: Sequence[Path], options: Options) -> Iterator[Result]:
+def measured(programs: Sequence[Program], options: Options) -> Iterator[Result]:
     """Measure program after program behind a progress bar; in a log, with a line for each."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = TextColumn("{task.description:<40}"), BarColumn(), MofNCompleteColumn()
+    columns = TextColumn("{task.description:<34}"), BarColumn(), MofNCompleteColumn()
     console = Console(stderr=True)
-    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
+    shown = Progress(
+        *columns,
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+    with shown as progress:
         task = progress.add_task("", total=len(programs) * steps(options))
         for number, program in enumerate(programs, 1):
 
-            def advance(what: str, name: str = program.stem) -> None:
+            def advance(what: str, name: str = program.name) -> None:
                 progress.update(task, advance=1, description=f"{name}: {what}", refresh=True)
 
-            progress.update(task, description=f"{program.stem}: setting up", refresh=True)
-            result = measure(program, options, advance)
+            progress.update(task, description=f"{program.name}: setting up", refresh=True)
+            with errors_of(program.path):
+                result = measure(program, options, advance)
             if not console.is_terminal and len(programs) > 1:
-                said = f"{number} of {len(programs)}: {program.stem} {result.speedup:.2f}x"
+                said = f"{number} of {len(programs)}: {program.name} {result.speedup:.2f}x"
                 print(said, file=sys.stderr, flush=True)
             yield result

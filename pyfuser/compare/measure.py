@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pyfuser
 from pyfuser.compare import serve
 from pyfuser.compare.peer import Peer, PeerError
-from pyfuser.compare.summary import Difference, difference, speedup
+from pyfuser.compare.programs import Program
+from pyfuser.compare.summary import (
+    Difference,
+    Interval,
+    difference,
+    median_interval,
+    ratios,
+    speedup,
+)
 from pyfuser.counters import COUNTERS
 
 WARM_UPS = 2  # the first run compiles, the second meets what the first left behind
@@ -55,6 +62,11 @@ class Result:
     @property
     def speedup(self) -> float:
         return speedup(self.unfused.times, self.fused.times)
+
+    @property
+    def interval(self) -> Interval:
+        """Of the speedup, from the pairs' ratios."""
+        return median_interval(ratios(self.unfused.times, self.fused.times))
 
     @property
     def correct(self) -> bool:
@@ -109,16 +121,14 @@ def steps(options: Options) -> int:
     return WARM_UPS + options.repeat
 
 
-def measure(path: Path, options: Options, advance: Callable[[str], None]) -> Result:
+def measure(program: Program, options: Options, advance: Callable[[str], None]) -> Result:
     """Compare one program; `advance(what)` is called after each round of runs.
 
-    Raises ProgramError if the file is not a program, and whatever the program raises.
+    Raises whatever the program raises.
     """
-    module = serve.load(path)
-    size = serve.size_of(module, options.size)
-    serve.use_space(options.space)
+    module, size = program.module, program.size
     with ExitStack() as cleanup:
-        peer = _Challenger(module, path, size, options)
+        peer = _Challenger(program, options)
         cleanup.callback(peer.close)
         sides = _Side(module, size, pyfuser.unfused), _Side(module, size, pyfuser.fusing)
         for number in range(WARM_UPS):
@@ -134,22 +144,22 @@ def measure(path: Path, options: Options, advance: Callable[[str], None]) -> Res
         unfused, fused = sides
         wanted = unfused.outputs()
         return Result(
-            name=path.stem,
+            name=program.name,
             size=size,
             unfused=unfused.variant,
             fused=fused.variant,
             difference=difference(wanted, fused.outputs()),
             checked=options.check,
-            check=_check(fused, size, options) if options.check else None,
+            check=_check(fused, program) if options.check else None,
             peer=peer.result(wanted, options.check),
         )
 
 
-def _check(measured: _Side, size: int, options: Options) -> str | None:
+def _check(measured: _Side, program: Program) -> str | None:
     """What the program's own check finds wrong with fused results."""
-    side = measured
-    if options.check_size is not None:
-        size = serve.size_of(measured.module, options.check_size)
+    side, size = measured, program.size
+    if program.check_size is not None:
+        size = program.check_size
         side = _Side(measured.module, size, measured.mode)
         for _ in range(WARM_UPS):
             side.run()
@@ -160,18 +170,18 @@ def _check(measured: _Side, size: int, options: Options) -> str | None:
 class _Challenger:
     """The installed PyKokkos, if any; once it has failed it stays silent and keeps the reason."""
 
-    def __init__(self, module: ModuleType, path: Path, size: int, options: Options) -> None:
+    def __init__(self, program: Program, options: Options) -> None:
         self.variant = Variant()
         self._peer: Peer | None = None
         self._error: str | None = None
         self._wanted = options.peer_python is not None
         if options.peer_python is None:
             return
-        if not getattr(module, "UPSTREAM", True):
+        if not getattr(program.module, "UPSTREAM", True):
             self._error = "not in its language"
             return
         try:
-            self._peer = Peer(options.peer_python, path, size, options.space)
+            self._peer = Peer(options.peer_python, program.path, program.size, options.space)
         except PeerError as error:
             self._error = str(error)
 

@@ -1,24 +1,31 @@
-"""A comparison as a table, as JSON and as a bar chart."""
+"""A comparison as a table that fits the terminal, and as JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from pyfuser.compare import machine
-from pyfuser.compare.measure import Options, Result, Variant
-from pyfuser.compare.summary import geometric_mean, speedup, spread
+from pyfuser.compare.measure import Options, Result
+from pyfuser.compare.summary import CONFIDENCE, Interval, geometric_mean, speedup
 from pyfuser.machine import processor
 from pyfuser.settings import SETTINGS
-from pyfuser.units import digits, seconds, time_unit
+from pyfuser.units import seconds
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from rich.console import Console, Group
     from rich.table import Table
 
-FUSED_COLOUR, MEAN_COLOUR = "#2f6db3", "#c0392b"
+TEXTS = ("program", "script", "results", "output", "PyKokkos")
+"""The columns of words, on the left side of their space; the others are numbers."""
+
+LESS = ("first run", "size", "launches")
+"""The columns that a narrow terminal can do without, the most dispensable first."""
+
+
+UNLIMITED = 10_000  # columns
 
 
 def mean_speedup(results: Sequence[Result]) -> float:
@@ -26,60 +33,127 @@ def mean_speedup(results: Sequence[Result]) -> float:
     return geometric_mean([result.speedup for result in results])
 
 
-def _times(variant: Variant) -> str:
-    values = spread(variant.times)
-    _, factor = time_unit(values.median)
-    low, high = digits(values.low * factor), digits(values.high * factor)
-    return f"{seconds(values.median)} [dim]({low}-{high})[/dim]"
+def digits(ratio: float) -> str:
+    """Three digits and no fewer: 4.70, 16.9, 120."""
+    return f"{ratio:.{2 if ratio < 9.995 else 1 if ratio < 99.95 else 0}f}"
+
+
+def with_interval(ratio: float, interval: Interval) -> str:
+    """A speedup in bold, and the ends of its interval; of one pair there is none."""
+    if interval.confidence == 0.0:
+        return f"[bold]{digits(ratio)}x[/]"
+    return f"[bold]{digits(ratio)}x[/] {digits(interval.low)}-{digits(interval.high)}"
+
+
+def explained(interval: Interval, pairs: int) -> str:
+    """What a speedup and its interval are."""
+    what = f"speedup: median of {pairs} pairs of runs in turns" if pairs > 1 else "speedup: one run"
+    if pairs == 1:
+        return what
+    if interval.confidence >= CONFIDENCE:
+        return f"{what}, with its 95% interval"
+    return f"{what}, with the lowest and the highest"
 
 
 def _verdict(result: Result) -> str:
-    text = str(result.difference)
     if not result.difference.acceptable:
-        text = f"[bold red]{text}[/]"
+        return f"[bold red]{result.difference}[/]"
     if result.check is not None:
-        return f"{text}, [bold red]check failed[/]"
-    return f"{text}, correct" if result.checked else text
+        return "[bold red]check failed[/]"
+    return (
+        "same bits" if result.difference.identical else f"within {result.difference.relative:.0e}"
+    )
 
 
-def _peer_times(result: Result) -> str:
+def _peer_time(result: Result) -> str:
     if result.peer is None:
         return ""
     if result.peer.error is not None:
         return f"[dim]{result.peer.error[:40]}[/dim]"
-    return _times(result.peer.variant)
+    return seconds(median(result.peer.variant.times))
 
 
-def table(results: Sequence[Result]) -> Table:
-    """One row a program and, below several, the geometric mean."""
+def _caption(results: Sequence[Result]) -> str:
+    checked = all(result.checked and result.check is None for result in results)
+    return "\n".join(
+        (
+            explained(results[0].interval, len(results[0].fused.times)),
+            "results: fused against unfused" + "; all pass their own checks" * checked,
+            f"{processor()}, {SETTINGS.threads} threads",
+        )
+    )
+
+
+def table(results: Sequence[Result], console: Console) -> Group:
+    """One row a program and, below several, the geometric mean; as wide as the console at most."""
+    columns = {
+        "program": [result.name for result in results],
+        "size": [f"{result.size:,}" for result in results],
+        "unfused": [seconds(median(result.unfused.times)) for result in results],
+        "fused": [seconds(median(result.fused.times)) for result in results],
+        "speedup": [with_interval(result.speedup, result.interval) for result in results],
+        "launches": [
+            f"{result.unfused.launches:,} -> {result.fused.launches:,}" for result in results
+        ],
+        "first run": [seconds(result.fused.first) for result in results],
+        "results": [_verdict(result) for result in results],
+    }
+    if any(result.peer is not None for result in results):
+        columns["PyKokkos"] = [_peer_time(result) for result in results]
+    last = {}
+    if len(results) > 1:
+        last = {
+            "program": "geometric mean",
+            "speedup": f"[bold]{digits(mean_speedup(results))}x[/]",
+        }
+    return fitted(columns, last, "Fused against unfused: one run", _caption(results), console)
+
+
+def fitted(
+    columns: Mapping[str, Sequence[str]],
+    last: Mapping[str, str],
+    title: str,
+    caption: str,
+    console: Console,
+) -> Group:
+    """A table of columns by name, with less of them and of the space between where need be.
+
+    last: the cells of a row below the others, if there are any.
+    """
+    from rich.console import Group
+    from rich.text import Text
+
+    for padding, dropped in ((1, 0), (1, 1), (1, 2), (0, 2), (0, 3)):
+        names = [name for name in columns if name not in LESS[:dropped]]
+        made = _drawn(names, columns, last, padding)
+        wanted = console.measure(made, options=console.options.update(max_width=UNLIMITED))
+        if wanted.maximum <= console.width:
+            break
+    return Group(Text(title, "bold"), made, Text(caption, "dim"))
+
+
+def _drawn(
+    names: Sequence[str],
+    columns: Mapping[str, Sequence[str]],
+    last: Mapping[str, str],
+    padding: int,
+) -> Table:
+    from rich import box
     from rich.table import Table
 
-    with_peer = any(result.peer is not None for result in results)
     made = Table(
-        title="Fused against unfused: median (min-max) of one run",
-        caption=f"{processor()}, {SETTINGS.threads} threads",
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        padding=(0, 0, 0, padding),
     )
-    made.add_column("program", no_wrap=True)
-    for heading in ("size", "unfused", "fused", "speedup", "launches", "first run"):
-        made.add_column(heading, justify="right", no_wrap=heading != "size")
-    made.add_column("fused results")
-    if with_peer:
-        made.add_column("installed PyKokkos", justify="right")
-    for result in results:
-        row = [
-            result.name,
-            f"{result.size:,}",
-            _times(result.unfused),
-            _times(result.fused),
-            f"[bold]{result.speedup:.2f}x[/bold]",
-            f"{result.unfused.launches:,} -> {result.fused.launches:,}",
-            seconds(result.fused.first),
-            _verdict(result),
-        ]
-        made.add_row(*row, *([_peer_times(result)] if with_peer else []))
-    if len(results) > 1:
+    for name in names:
+        made.add_column(name, justify="left" if name in TEXTS else "right", overflow="fold")
+    for row in zip(*(columns[name] for name in names), strict=True):
+        made.add_row(*row)
+    if last:
         made.add_section()
-        made.add_row("geometric mean", "", "", "", f"[bold]{mean_speedup(results):.2f}x[/bold]")
+        made.add_row(*(last.get(name, "") for name in names))
     return made
 
 
@@ -96,47 +170,8 @@ def as_json(results: Sequence[Result], options: Options) -> dict[str, Any]:
 def _program_json(result: Result) -> dict[str, Any]:
     made = asdict(result)
     made["speedup"] = result.speedup
+    made["speedup_interval"] = asdict(result.interval)
     made["correct"] = result.correct
     if result.peer is not None and result.peer.error is None:
         made["peer"]["speedup"] = speedup(result.peer.variant.times, result.fused.times)
     return made
-
-
-def figure(results: Sequence[Result]) -> Figure:
-    """A bar for each program's speedup, labelled, and a line at their geometric mean.
-
-    Raises ImportError if matplotlib is not installed.
-    """
-    from matplotlib.figure import Figure
-
-    made = Figure(figsize=(8, 1.6 + 0.42 * len(results)), layout="constrained")
-    axes = made.add_subplot()
-    speedups = [result.speedup for result in results]
-    bars = axes.barh([result.name for result in results], speedups, color=FUSED_COLOUR)
-    labels = [
-        f"{value:.2f}x  ({seconds(spread(result.unfused.times).median)} -> "
-        f"{seconds(spread(result.fused.times).median)})"
-        for value, result in zip(speedups, results, strict=True)
-    ]
-    for label in axes.bar_label(bars, labels, padding=4, fontsize=8):
-        label.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 1})
-    axes.axvline(1.0, color="black", linewidth=0.8, zorder=0)
-    if results:
-        mean = mean_speedup(results)
-        axes.axvline(
-            mean, color=MEAN_COLOUR, linestyle="--", zorder=0, label=f"geometric mean {mean:.2f}x"
-        )
-        axes.legend(loc="lower right", fontsize=8)
-        axes.set_xlim(0, 1.45 * max(*speedups, 1.0))
-    axes.margins(y=0.02)
-    axes.invert_yaxis()  # the first program on top
-    axes.set_xlabel("speedup of fused over unfused (higher is better)")
-    axes.set_title(f"PyFuser on {processor()}, {SETTINGS.threads} threads", size=10)
-    axes.spines[["top", "right"]].set_visible(False)
-    return made
-
-
-def save_plot(results: Sequence[Result], path: Path) -> None:
-    """Write `figure` in the format that the path's suffix names."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure(results).savefig(path, dpi=150)

@@ -9,15 +9,18 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING
 
-from pyfuser.compare import peer
-from pyfuser.compare.summary import speedup, spread
+from pyfuser.compare import peer, report
+from pyfuser.compare.summary import Interval, median_interval, ratios, speedup
+from pyfuser.errors import UsageError
+from pyfuser.units import seconds
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.console import Console, Group
 
 
 @dataclass(slots=True)
@@ -72,6 +75,11 @@ class ScriptResult:
         return speedup(self.unfused.times, self.fused.times)
 
     @property
+    def interval(self) -> Interval:
+        """Of the speedup, from the pairs' ratios."""
+        return median_interval(ratios(self.unfused.times, self.fused.times))
+
+    @property
     def peer_speedup(self) -> float | None:
         """Of the whole process over one with PyKokkos."""
         return speedup(self.pykokkos.wall, self.fused.wall) if self.pykokkos else None
@@ -85,6 +93,7 @@ class ScriptResult:
             "fused": self.fused.as_json(),
             "pykokkos": self.pykokkos.as_json() if self.pykokkos else None,
             "speedup": self.speedup,
+            "speedup_interval": asdict(self.interval),
             "speedup_over_pykokkos": self.peer_speedup,
             "difference": self.difference,
             "difference_from_pykokkos": self.peer_difference,
@@ -101,7 +110,8 @@ def compare(
 ) -> ScriptResult:
     """Run a script `repeat` times of each kind after a run that compiles.
 
-    peer_python: a Python whose PyKokkos runs the script, too.
+    peer_python: a Python whose PyKokkos runs the script, too. Raises UsageError if the script does
+    not even run unfused.
     """
     ours = (sys.executable, "-m", "pyfuser", "run")
     choice = () if space is None else ("--space", space)
@@ -114,6 +124,11 @@ def compare(
     for number in range(repeat + 1):
         for runs in kinds:
             _run(script.absolute(), arguments, runs, timed=number > 0)
+            if unfused.codes[0] != 0:
+                raise UsageError(
+                    f"{script}: ends with exit status {unfused.codes[0]} when it runs unfused; "
+                    "compare takes scripts that end with 0"
+                )
     difference, varying = differing(unfused, fused)
     result = ScriptResult(script.stem, unfused, fused, difference, varying, tuple(arguments))
     if peer_python is not None:
@@ -199,43 +214,37 @@ def _kept(line: bytes, varying: frozenset[int]) -> list[bytes] | bytes:
     return [word for n, word in enumerate(words) if n not in varying]
 
 
-def table(results: Sequence[ScriptResult]) -> Table:
-    """One row a script."""
-    from rich.table import Table
-
-    made = Table(title="Scripts, fused against unfused: median (min-max) of one run in seconds")
-    peers = any(result.pykokkos for result in results)
-    headings = ("script", "unfused", "fused", "speedup", "kernels", "output")
-    for heading in headings + ("PyKokkos, whole process", "speedup", "its output") * peers:
-        made.add_column(heading, justify="left" if "output" in heading else "right")
-    for result in results:
-        made.add_row(
-            result.name,
-            _times(result.unfused.times),
-            _times(result.fused.times),
-            f"{result.speedup:.2f}x",
-            f"{result.unfused.launches:,} -> {result.fused.launches:,}",
-            _verdict(result),
-            *(_peer_columns(result) if peers else ()),
-        )
-    return made
+def table(results: Sequence[ScriptResult], console: Console) -> Group:
+    """One row a script; as wide as the console at most."""
+    columns = {
+        "script": [result.name for result in results],
+        "unfused": [seconds(median(result.unfused.times)) for result in results],
+        "fused": [seconds(median(result.fused.times)) for result in results],
+        "speedup": [report.with_interval(result.speedup, result.interval) for result in results],
+        "launches": [
+            f"{result.unfused.launches:,} -> {result.fused.launches:,}" for result in results
+        ],
+        "output": [_verdict(result) for result in results],
+    }
+    caption = report.explained(results[0].interval, len(results[0].fused.times))
+    if any(result.pykokkos for result in results):
+        columns["PyKokkos"] = [_peer_verdict(result) for result in results]
+        caption += "\nPyKokkos: a whole process, and the speedup of a whole fused process over it"
+    return report.fitted(columns, {}, "Scripts, fused against unfused: one run", caption, console)
 
 
-def _peer_columns(result: ScriptResult) -> tuple[str, str, str]:
-    if result.pykokkos is None:
-        return "", "", ""
-    verdict = f"differs: {result.peer_difference}" if result.peer_difference else "equal"
-    return _times(result.pykokkos.wall), f"{result.peer_speedup:.2f}x", verdict
-
-
-def _times(times: Sequence[float]) -> str:
-    values = spread(times)
-    return f"{values.median:.3g} ({values.low:.3g}-{values.high:.3g})"
+def _peer_verdict(result: ScriptResult) -> str:
+    if result.pykokkos is None or result.peer_speedup is None:
+        return ""
+    verdict = f"differs: {result.peer_difference}" if result.peer_difference else "same output"
+    return (
+        f"{seconds(median(result.pykokkos.wall))}, {report.digits(result.peer_speedup)}x, {verdict}"
+    )
 
 
 def _verdict(result: ScriptResult) -> str:
     if result.difference is not None:
         return f"differs: {result.difference}"
     if result.varying:
-        return f"equal, but for {result.varying} words that vary from run to run"
-    return "equal"
+        return f"same but for {result.varying} words that vary"
+    return "same"

@@ -12,7 +12,6 @@ A program is a Python file with
 
 from __future__ import annotations
 
-import ast
 import importlib.util
 import json
 import os
@@ -22,8 +21,6 @@ from pathlib import Path
 from time import perf_counter
 from types import ModuleType
 from typing import IO, Any
-
-from pyfuser import syntax
 
 PROTOCOL = ("SIZES", "setup", "run", "outputs", "check")
 
@@ -48,24 +45,6 @@ def load(path: Path) -> ModuleType:
     if missing:
         raise ProgramError(f"{path}: lacks {', '.join(missing)}; kernels/ has examples")
     return module
-
-
-def is_program(path: Path) -> bool:
-    """Whether a file defines the parts of a program; does not run it. False: any other script."""
-    try:
-        tree = syntax.module(path.read_bytes())
-    except (OSError, SyntaxError, ValueError):
-        return True  # `load` says what is wrong
-    names: set[str] = set()
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef):
-            names.add(node.name)
-        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            names.update(target.id for target in targets if isinstance(target, ast.Name))
-        elif isinstance(node, (ast.Import, ast.ImportFrom)):
-            names.update(alias.asname or alias.name for alias in node.names)
-    return "SIZES" in names
 
 
 def size_of(module: ModuleType, text: str) -> int:

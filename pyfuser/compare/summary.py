@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import exp, log
+from math import comb, exp, log
 from statistics import median
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 # Reductions may be reassociated: a sum of n terms moves by some sqrt(n) eps, 1e-12 for 16M terms,
 # and an iteration that divides by sums amplifies that. A wrong element is off by far more.
 TOLERANCE = 1e-9
+CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +36,49 @@ def speedup(before: Sequence[float], after: Sequence[float]) -> float:
     Both times of a pair were taken one right after the other, so a machine that slows down for
     a while moves both and not their ratio.
     """
-    return median(b / a for b, a in zip(before, after, strict=True))
+    return median(ratios(before, after))
 
 
-def geometric_mean(ratios: Sequence[float]) -> float:
-    """The mean that suits ratios; `ratios` must not be empty and be positive."""
-    return exp(sum(log(ratio) for ratio in ratios) / len(ratios))
+def ratios(before: Sequence[float], after: Sequence[float]) -> list[float]:
+    """before/after of each neighbouring pair."""
+    return [b / a for b, a in zip(before, after, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Where the median lies, with the probability `confidence`, for independent pairs."""
+
+    low: float
+    high: float
+    confidence: float
+
+
+def median_interval(values: Sequence[float]) -> Interval:
+    """The narrowest pair of order statistics that covers the median with at least 95%.
+
+    The k-th smallest and the k-th largest of n values miss the median if fewer than k values lie on
+    one side of it, which has the probability 2 * P(Binomial(n, 1/2) < k), whatever the distribution
+    of the values: see W. J. Conover, "Practical Nonparametric Statistics", on confidence intervals
+    for a quantile. Times of programs are not normally distributed, so means and standard deviations
+    say little. Fewer than 6 values cannot reach 95%: then it is their minimum and maximum, with the
+    confidence that those have (75% for 3). `values` must not be empty.
+    """
+    ordered = sorted(values)
+    n, best = len(ordered), 1
+    while best + 1 <= n // 2 and _coverage(n, best + 1) >= CONFIDENCE:
+        best += 1
+    return Interval(ordered[best - 1], ordered[n - best], _coverage(n, best))
+
+
+def _coverage(n: int, k: int) -> float:
+    """How likely the k-th smallest and the k-th largest of n values enclose the median."""
+    missed: int = sum(comb(n, below) for below in range(k))
+    return max(0.0, 1.0 - 2.0 * missed / 2.0**n)
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    """The mean that suits ratios; `values` must not be empty and must be positive."""
+    return exp(sum(log(value) for value in values) / len(values))
 
 
 @dataclass(frozen=True, slots=True)

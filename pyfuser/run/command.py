@@ -10,8 +10,10 @@ from time import perf_counter
 from typing import Any
 
 from pyfuser.counters import COUNTERS
+from pyfuser.errors import UsageError
+from pyfuser.options import check_writable, use_space
 from pyfuser.run.flushes import FlushLog
-from pyfuser.run.program import ScriptError, run
+from pyfuser.run.program import run, run_module
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,27 +26,57 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-fusion", action="store_true", help="run every call at once")
     parser.add_argument("--space", help="default execution space, such as OpenMP or Serial")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write seconds and counts here")
-    parser.add_argument("script", help="a Python file")
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")
+    parser.add_argument(
+        "-m", dest="module", metavar="module", help="run a module, as `python -m module` does"
+    )
+    parser.add_argument("script", nargs="?", help="a Python file")
+    parser.add_argument("arguments", nargs="*", help="the program's own arguments")
+
+
+def divided(given: list[str]) -> tuple[list[str], list[str]]:
+    """Our options, and what comes from the script's name or from -m on, as Python's own are."""
+    at = 0
+    while at < len(given) and given[at].startswith("-"):
+        if given[at] in ("-", "--") or given[at].startswith("-m"):
+            break
+        at += 2 if given[at] in ("--space", "--json") else 1
+    rest = given[at:]
+    return given[:at], rest[1:] if rest[:1] == ["--"] else rest
+
+
+def take(options: argparse.Namespace, rest: list[str]) -> None:
+    """Set `script` or `module`, and `arguments`, from the second part of `divided`."""
+    if not rest:
+        return
+    if rest[0] == "-m":
+        options.module, options.arguments = "".join(rest[1:2]), rest[2:]
+    elif rest[0].startswith("-m"):
+        options.module, options.arguments = rest[0][2:], rest[1:]
+    else:
+        options.script, options.arguments = rest[0], rest[1:]
 
 
 def command(options: argparse.Namespace) -> int:
     """Run the script; what it raises, passes through."""
+    if options.module is None and options.script is None:
+        raise UsageError("run: give a script, or -m and a module: pyfuser run script.py arguments")
+    if options.module == "":
+        raise UsageError("run -m: give the name of a module, such as package.module")
     return run_script(options, FlushLog() if options.report else None)
 
 
 def run_script(options: argparse.Namespace, log: FlushLog | None) -> int:
     """Run a script as its options say; a log prints its report on stderr at the end."""
-    if options.space is not None:
-        try:
-            _use_space(options.space)
-        except ValueError:
-            raise ScriptError(f"--space {options.space}: there is no such space") from None
+    use_space(options.space)
+    check_writable("--json", options.json)
     if log is not None:
         log.install()
     start = perf_counter()
     try:
-        run(options.script, options.arguments, fuse=not options.no_fusion)
+        if options.module is not None:
+            run_module(options.module, options.arguments, fuse=not options.no_fusion)
+        else:
+            run(options.script, options.arguments, fuse=not options.no_fusion)
     finally:
         seconds = perf_counter() - start
         if options.json is not None:
@@ -53,13 +85,6 @@ def run_script(options: argparse.Namespace, log: FlushLog | None) -> int:
             sys.stdout.flush()
             print(log.text(), file=sys.stderr)
     return 0
-
-
-def _use_space(name: str) -> None:
-    """Set the default execution space. Raises ValueError if PyKokkos has none of this name."""
-    import pykokkos  # the one that the script will find
-
-    pykokkos.set_default_space(pykokkos.ExecutionSpace(name))
 
 
 def _facts(seconds: float) -> dict[str, Any]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import gc
 import io
 import os
+import runpy
 import sys
+from collections.abc import Callable
 from importlib.machinery import SourceFileLoader
 from types import CodeType, ModuleType, TracebackType
 from typing import NoReturn
 
-from pyfuser import driver
-from pyfuser.errors import PyFuserError
+from pyfuser import driver, tracebacks
+from pyfuser.errors import CompilerError, KernelError, PyFuserError
 from pyfuser.frontends import modes
 from pyfuser.run import guards, hook
 from pyfuser.run.rewrite import rewritten
@@ -49,28 +51,75 @@ def run(script: str, arguments: list[str], fuse: bool) -> None:
     traceback is printed by then.
     """
     path = os.path.abspath(script)
-    try:
-        with io.open_code(path) as file:
-            source = file.read()
-    except OSError as error:
-        raise ScriptError(f"cannot run {script}: {error.strerror}") from None
+    source = _read(script, path)
     folder = os.path.dirname(os.path.realpath(script))
-    if not getattr(sys.flags, "safe_path", False):
-        sys.path[0] = folder
-    sys.argv[:] = [script, *arguments]
+    _begin(folder, [script, *arguments], fuse)
     module = ModuleType("__main__")
     vars(module).update(__file__=path, __cached__=None, __builtins__=__builtins__)
     module.__loader__ = SourceFileLoader("__main__", path)
-    sys.modules["__main__"] = module
+    _execute(module, lambda: _compiled(source, path, fuse))
+
+
+def run_module(name: str, arguments: list[str], fuse: bool) -> None:
+    """Run a module, or a package's `__main__`, as `python -m name arguments` does.
+
+    Raises ScriptError if there is no such module, and what `run` does.
+    """
+    folder = os.getcwd()
+    _begin(folder, ["-m", *arguments], fuse)  # the name while packages are imported, see runpy
+    try:
+        # pdb and cProfile find their modules by this function, too.
+        found = runpy._get_module_details(name, ScriptError)  # type: ignore[attr-defined]
+    except ScriptError as error:
+        raise ScriptError(f"cannot run -m {name}: {error}") from None
+    except SystemExit:
+        raise
+    except BaseException as error:  # of a package's own
+        _fail(error.with_traceback(tracebacks.users_part(error.__traceback__)))
+    _, spec, code = found
+    sys.argv[0] = spec.origin
+    module = ModuleType("__main__")
+    vars(module).update(
+        __file__=spec.origin,
+        __cached__=spec.cached,
+        __loader__=spec.loader,
+        __package__=spec.parent,
+        __spec__=spec,
+        __builtins__=__builtins__,
+    )
+    _execute(module, lambda: code)
+
+
+def _read(script: str, path: str) -> bytes:
+    """A script's text. Raises ScriptError if there is none."""
+    if path.endswith(".ipynb"):
+        raise ScriptError(f"cannot run {script}: a notebook; in it, use %load_ext pyfuser")
+    try:
+        with io.open_code(path) as file:
+            return file.read()
+    except OSError as error:
+        raise ScriptError(f"cannot run {script}: {error.strerror}") from None
+
+
+def _begin(folder: str, argv: list[str], fuse: bool) -> None:
+    """Give the process the arguments and the path of the program, and watch what it calls."""
+    if not getattr(sys.flags, "safe_path", False):
+        sys.path[0] = folder
+    sys.argv[:] = argv
     if fuse:
         watch(folder)
     else:
         modes.SWITCHES.allowed = False
+
+
+def _execute(module: ModuleType, code: Callable[[], CodeType]) -> None:
+    """Run code as the process's main module, and then what is pending."""
+    sys.modules["__main__"] = module
     gc.freeze()  # what is loaded stays: nobody need look for garbage in it
     try:
-        code = _compiled(source, path, fuse)
+        text = code()
         try:
-            exec(code, vars(module))
+            exec(text, vars(module))
         finally:
             driver.TRACER.flush()
     except SystemExit:
@@ -87,11 +136,25 @@ def _compiled(source: bytes, path: str, fuse: bool) -> CodeType:
 
 def _fail(error: BaseException) -> NoReturn:
     """Report an error as the interpreter does, and end as it does, without our own frames."""
+    error = _first(error)
+    if isinstance(error, CompilerError) and not isinstance(error, KernelError):
+        driver.TRACER.discard()  # no call can run: that need not be said again at the end
     traceback = _users(error.__traceback__)
     error.__traceback__ = traceback
     sys.excepthook(type(error), error, traceback)
     sys.excepthook = lambda *_: None
     raise error
+
+
+def _first(error: BaseException) -> BaseException:
+    """The error that was raised first, of one of ours that flushes on the way out repeated."""
+    before = error.__context__
+    while isinstance(before, PyFuserError) and (type(before), str(before)) == (
+        type(error),
+        str(error),
+    ):
+        error, before = before, before.__context__
+    return error
 
 
 def _users(traceback: TracebackType | None) -> TracebackType | None:

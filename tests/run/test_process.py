@@ -73,6 +73,115 @@ def test_as_plain_python(name: str, tmp_path: Path) -> None:
     assert code == wanted_code
 
 
+FACTS = """
+import sys
+print(sys.argv, sys.path[0], __name__, __file__, __package__, __spec__.name, __spec__.origin)
+print(sys.modules["__main__"].__dict__ is globals(), type(__loader__).__base__, __doc__)
+"""
+MODULES = {
+    "facts.py": "'A module.'" + FACTS,
+    "package/__init__.py": "import sys\nprint('package', sys.argv)\n",
+    "package/__main__.py": "from . import helper" + FACTS + "print(helper.double(4))",
+    "package/helper.py": HELPER,
+    "package/inner.py": "from .helper import double" + FACTS + "print(double(1))",
+    "package/empty/__init__.py": "",
+    "loads/__init__.py": "from . import inner\n",
+    "loads/inner.py": "print(__name__)\n",
+    "exits.py": "import sys\nsys.exit(7)\n",
+    "exits_early/__init__.py": "raise SystemExit(5)\n",
+    "exits_early/inner.py": "",
+    "fails.py": "import package.helper\npackage.helper.fail()\n",
+    "fails_early/__init__.py": "1 / 0\n",
+    "fails_early/inner.py": "",
+    "broken.py": "print(1)\nx = = 2\n",
+    "pickles.py": "import pickle\nclass C: pass\nprint(type(pickle.loads(pickle.dumps(C()))) is C)\n",
+    "reads.py": "print(input())\n",
+}  # fmt: skip
+
+
+def ran_module(
+    command: list[str], *given: str, folder: Path, joined: str = "-m"
+) -> tuple[int, str, list[str]]:
+    """Exit status, stdout, and of stderr what is not a line of a traceback through runpy."""
+    done = subprocess.run(
+        [sys.executable, *command, joined, *given],
+        input="one\ntwo\n", capture_output=True, text=True, cwd=folder, check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    errors = re.sub(RUNPY, "", plain(done.stderr)).splitlines()
+    return done.returncode, done.stdout.replace(RewritingLoader, PlainLoader), errors
+
+
+RUNPY = re.compile(r'  File "(?:<frozen |.*/lib/python3.*/runpy\.py).*\n(?:    .*\n)?')
+PlainLoader = "<class '_frozen_importlib_external.FileLoader'>"
+RewritingLoader = "<class '_frozen_importlib_external.SourceFileLoader'>"
+
+
+@pytest.fixture
+def modules(tmp_path: Path) -> Path:
+    for name, text in MODULES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "facts",
+        "facts --report -m -x 1 -- --json y",
+        "facts -- facts",
+        "package a",
+        "package.inner --space Serial",
+        "package.__main__",
+        "loads.inner",
+        "exits",
+        "exits_early.inner",
+        "fails",
+        "fails_early.inner",
+        "broken",
+        "pickles",
+        "reads",
+        "json.tool --help",
+        "timeit -n 1 -r 1 -s pass pass --no",
+    ],
+)
+def test_a_module_as_plain_python(given: str, modules: Path) -> None:
+    wanted = ran_module([], *given.split(), folder=modules)
+    assert ran_module(["-m", "pyfuser", "run"], *given.split(), folder=modules) == wanted
+
+
+@pytest.mark.parametrize("given", ["no_such", "package.no_such", "package.empty", "facts.inner"])
+def test_there_is_no_module(given: str, modules: Path) -> None:
+    code, _, (error,) = ran_module(["-m", "pyfuser", "run"], given, folder=modules)
+    _, _, (plains,) = ran_module([], given, folder=modules)
+    assert code == 2
+    assert error == f"pyfuser: cannot run -m {given}: {plains.partition(': ')[2]}"
+
+
+def test_options_before_m_are_ours(modules: Path) -> None:
+    command = ["-m", "pyfuser", "run", "--report", "--json", "facts.json", "--no-fusion"]
+    code, out, errors = ran_module(command, "facts", "--json", folder=modules)
+    assert code == 0
+    assert "'--json'] " in out
+    assert "0 calls" in errors[0]
+    assert (modules / "facts.json").exists()
+
+
+def test_what_follows_a_script_is_the_scripts(modules: Path) -> None:
+    (modules / "script.py").write_text("import sys\nprint(sys.argv)\n")
+    given = ["script.py", "--", "-m", "facts", "--report", "--json", "--", "-h"]
+    done = pyfuser(modules / "script.py", "-m", "pyfuser", "run", *given)
+    assert done.stdout == f"{given}\n"
+    done = pyfuser(modules / "script.py", "-m", "pyfuser", "run", "--space=Serial", "--", *given)
+    assert done.stdout == f"{given}\n"
+
+
+def test_m_and_its_module_may_be_one_word(modules: Path) -> None:
+    code, out, _ = ran_module(["-m", "pyfuser", "run"], folder=modules, joined="-mfacts")
+    assert (code, "facts.py'] " in out) == (0, True)
+
+
 def plain(traceback: str) -> str:
     """Without the carets, whose lines only some versions print."""
     return re.sub(r"\n +[~^]+(?=\n)", "", traceback)
@@ -131,6 +240,17 @@ def test_report(program: Path) -> None:
     assert "kernel 1: 2 calls: add (steps.py:9), add (steps.py:10)" in done.stderr
 
 
+@pytest.mark.parametrize("name", ["fused", "package", "package.inner"])
+def test_modules_are_fused(name: str, program: Path) -> None:
+    (program.parent / "package").mkdir()
+    (program.parent / "package" / "__init__.py").write_text("")
+    for copy in ("__main__.py", "inner.py"):
+        (program.parent / "package" / copy).write_text(FUSED)
+    done = pyfuser(program, "-m", "pyfuser", "run", "--report", "-m", name)
+    assert done.stdout == "1.5\n"
+    assert "2 calls ran as 1 kernels in 1 flushes" in done.stderr
+
+
 def test_no_fusion(program: Path) -> None:
     done = pyfuser(program, "-m", "pyfuser", "run", "--no-fusion", "--report", "fused.py")
     assert done.stdout == "1.5\n"
@@ -157,4 +277,4 @@ def test_explain_takes_a_script(program: Path) -> None:
 def test_compare_takes_a_script(program: Path) -> None:
     done = pyfuser(program, "-m", "pyfuser", "compare", "--repeat", "2", "fused.py")
     assert "2 -> 1" in done.stdout
-    assert "equal" in done.stdout
+    assert "same" in done.stdout

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 from pyfuser.errors import PyFuserError
@@ -58,15 +60,31 @@ _MODULES: dict[str, ModuleType] = {
 }
 
 
+_STAND_IN = os.path.join("kernels", "pykokkos", "__init__.py")
+
+
 def installed() -> bool:
     """Whether another PyKokkos is installed or already imported; does not import it."""
     known = sys.modules.get("pykokkos")
     if known is not None:
         return known is not pykokkos
     try:
-        return importlib.util.find_spec("pykokkos") is not None
+        spec = importlib.util.find_spec("pykokkos")
+        if spec is not None and spec.origin is not None and spec.origin.endswith(_STAND_IN):
+            spec = _find_without(os.path.dirname(os.path.dirname(spec.origin)))
     except (ImportError, ValueError):
         return False
+    return spec is not None
+
+
+def _find_without(folder: str) -> ModuleSpec | None:
+    """What else of this name there is: see kernels/pykokkos."""
+    path = list(sys.path)
+    sys.path[:] = [entry for entry in path if os.path.abspath(entry) != os.path.abspath(folder)]
+    try:
+        return importlib.util.find_spec("pykokkos")
+    finally:
+        sys.path[:] = path
 
 
 def register() -> bool:
