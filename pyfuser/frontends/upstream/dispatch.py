@@ -17,6 +17,8 @@ from pyfuser.frontends.embedded import dispatch as embedded
 from pyfuser.frontends.embedded.bindings import Binding, binding_of, settle
 from pyfuser.frontends.embedded.decorators import WorkunitState, state_of
 from pyfuser.frontends.modes import SWITCHES, traced
+from pyfuser.frontends.upstream.failures import in_a_line
+from pyfuser.frontends.upstream.lifetime import keep_what_is_alive
 from pyfuser.frontends.upstream.policies import Policies
 from pyfuser.frontends.upstream.views import NotOurs, all_quiet, array_region, memory_of
 from pyfuser.trace.call import Call
@@ -66,7 +68,8 @@ class Dispatcher:
             TRACER.flush()
             for value in (*args, *kwargs.values()):
                 _plain_members(value)
-            return original(*args, **kwargs)
+            with in_a_line(args):
+                return original(*args, **kwargs)
 
         return call
 
@@ -77,6 +80,7 @@ class Dispatcher:
             try:
                 TRACER.flush()
             finally:
+                keep_what_is_alive()
                 original(*args, **kwargs)
 
         return call
@@ -90,10 +94,11 @@ class Dispatcher:
         args = tuple([_plain_workunit(plain(value)) for value in args])
         kwargs = {name: _plain_nested(value) for name, value in kwargs.items()}
         asked = _asked(args)
-        if asked is None or self.policies.is_debug(asked.policy):
-            return original(*args, **kwargs)  # which may call the program's own code
-        with all_quiet():
-            return original(*args, **kwargs)
+        with in_a_line(args):
+            if asked is None or self.policies.is_debug(asked.policy):
+                return original(*args, **kwargs)  # which may call the program's own code
+            with all_quiet():
+                return original(*args, **kwargs)
 
     def _record(self, call: Call, binding: Binding) -> Any:
         TRACER.record(call)
@@ -157,8 +162,8 @@ def _asked(args: tuple[Any, ...]) -> Asked | None:
 
 
 def _is_initial(value: Any) -> bool:
-    """Whether it is an initial value, which PyKokkos ignores."""
-    return isinstance(value, (int, float, Future))
+    """Whether it is an initial value that is 0; of another, PyKokkos decides what it means."""
+    return type(value) in (int, float) and value == 0
 
 
 def _marked(workunit: Any) -> bool:

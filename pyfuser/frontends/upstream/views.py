@@ -19,6 +19,7 @@ import numpy as np
 from pyfuser import driver
 from pyfuser.errors import PyFuserError
 from pyfuser.frontends.embedded.view_memory import READ_ONLY, view_code
+from pyfuser.frontends.upstream.lifetime import note
 from pyfuser.ir.dtypes import from_numpy
 from pyfuser.trace.memory import Array, Buffer, Handle, Region, region_of
 
@@ -147,6 +148,7 @@ def _address(array: Array) -> int:
 
 def made(view: Any) -> None:
     """Note that a View has new memory, of its own unless it is `Unmanaged`."""
+    note(view)
     data: Array = view.__dict__["data"]
     contiguous = data.flags.c_contiguous or data.flags.f_contiguous
     if view.trait.name == "Unmanaged" or not contiguous:
