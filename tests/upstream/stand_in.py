@@ -111,8 +111,8 @@ def get_default_space():
     return ExecutionSpace.OpenMP
 
 
-def workunit(func):
-    return func
+def workunit(func=None, **kwargs):
+    return workunit if func is None else func
 
 
 def function(func):
@@ -124,7 +124,7 @@ def classtype(func):
 
 
 def _run(operation, args, kwargs):
-    policy, workunit = [value for value in args if not isinstance(value, float)]
+    policy, workunit = args[:2]  # the third would be an initial value
     if isinstance(policy, int):
         policy = RangePolicy(0, policy)
     views = {k: array(v) if isinstance(v, np.ndarray) else v for k, v in kwargs.items()}

@@ -46,6 +46,23 @@ def test_what_behaves_like_pykokkos_is_hooked(stand_in: Path) -> None:
     assert done.stdout == "[3, 3, 3, 3] 3\nKokkos ends\n"
 
 
+@pytest.mark.parametrize(
+    ("options", "recorded"),
+    [("", 3), ("(x='where it lies')", 3), ("(reducer='Max')", 0), ("(x=1, **{'scratch': []})", 0)],
+)
+def test_options_that_it_came_to_know_are_left_to_it(
+    stand_in: Path, options: str, recorded: int
+) -> None:
+    done = run(stand_in, PROGRAM.replace("@pk.workunit", f"@pk.workunit{options}"))
+    assert done.stdout == f"[3, 3, 3, 3] {recorded}\nKokkos ends\n", done.stderr
+
+
+@pytest.mark.parametrize(("initial", "recorded"), [("", 3), (", 0", 3), (", 0.0", 3), (", 2.5", 0)])
+def test_an_initial_value_is_left_to_it(stand_in: Path, initial: str, recorded: int) -> None:
+    done = run(stand_in, PROGRAM.replace("4, grow,", f"4, grow{initial},"))
+    assert done.stdout == f"[3, 3, 3, 3] {recorded}\nKokkos ends\n", done.stderr
+
+
 #: By the probe that sees it: what another PyKokkos might do, as a change of the stand-in.
 _ARRAY = "self.data = np.asarray(self.array)\n\n    def"
 _AS_VIEW = "return View(array.shape, array.dtype, array)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 from collections.abc import Callable
 from types import FrameType, FunctionType, MethodType
@@ -21,6 +22,7 @@ from pyfuser.frontends.upstream.failures import in_a_line
 from pyfuser.frontends.upstream.lifetime import keep_what_is_alive
 from pyfuser.frontends.upstream.policies import Policies
 from pyfuser.frontends.upstream.views import NotOurs, all_quiet, array_region, memory_of
+from pyfuser.lower.source import source_of
 from pyfuser.trace.call import Call
 from pyfuser.trace.future import Future, plain
 
@@ -192,6 +194,9 @@ def _binding(state: WorkunitState, space: Any, key: tuple[Any, ...]) -> Binding:
     if refused is not None:
         raise NotOurs(refused)
     try:
+        option = _option(state)
+        if option is not None:
+            raise NotOurs(f"the workunit's decorator takes {option!r}")
         binding = binding_of(state, space, key)
         why = ENGINE.refusal(key[0], binding.workunit)
         if why:
@@ -200,6 +205,15 @@ def _binding(state: WorkunitState, space: Any, key: tuple[Any, ...]) -> Binding:
         state.bindings[(_REFUSED, key)] = str(error)
         raise
     return binding
+
+
+def _option(state: WorkunitState) -> str | None:
+    """A keyword of a workunit's decorator that names no parameter: PyKokkos knows what it does."""
+    node = source_of(state.function).node
+    taken = {argument.arg for argument in (*node.args.args, *node.args.kwonlyargs)}
+    calls = [call for call in node.decorator_list if isinstance(call, ast.Call)]
+    names = [keyword.arg for call in calls for keyword in call.keywords]
+    return next((name or "**" for name in names if name not in taken), None)
 
 
 def _plain_workunit(value: Any) -> Any:
