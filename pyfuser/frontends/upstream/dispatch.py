@@ -194,9 +194,8 @@ def _binding(state: WorkunitState, space: Any, key: tuple[Any, ...]) -> Binding:
     if refused is not None:
         raise NotOurs(refused)
     try:
-        option = _option(state)
-        if option is not None:
-            raise NotOurs(f"the workunit's decorator takes {option!r}")
+        if key not in state.bindings:
+            _check_options(state)
         binding = binding_of(state, space, key)
         why = ENGINE.refusal(key[0], binding.workunit)
         if why:
@@ -207,13 +206,15 @@ def _binding(state: WorkunitState, space: Any, key: tuple[Any, ...]) -> Binding:
     return binding
 
 
-def _option(state: WorkunitState) -> str | None:
-    """A keyword of a workunit's decorator that names no parameter: PyKokkos knows what it does."""
+def _check_options(state: WorkunitState) -> None:
+    """Raise NotOurs for a keyword of the decorator that names no parameter of the workunit."""
     node = source_of(state.function).node
     taken = {argument.arg for argument in (*node.args.args, *node.args.kwonlyargs)}
     calls = [call for call in node.decorator_list if isinstance(call, ast.Call)]
     names = [keyword.arg for call in calls for keyword in call.keywords]
-    return next((name or "**" for name in names if name not in taken), None)
+    for name in names:
+        if name not in taken:
+            raise NotOurs(f"the workunit's decorator takes {name or '**'!r}")
 
 
 def _plain_workunit(value: Any) -> Any:

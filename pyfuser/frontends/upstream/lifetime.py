@@ -8,6 +8,7 @@ is about to end, which gives the memory back, and until then the Views can be re
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import gc
 from typing import Any
@@ -23,7 +24,8 @@ def note(view: Any) -> None:
     """Note the allocation of a View, which other arrays may keep longer than the View."""
     array = view.__dict__.get("array")
     if array is not None and type(array) is not np.ndarray:
-        _ALIVE[id(array)] = array
+        with contextlib.suppress(TypeError):  # of an object without weak references
+            _ALIVE[id(array)] = array
 
 
 def note_all(view_type: type) -> None:
