@@ -12,14 +12,21 @@ from tests.upstream.stand_in import install, run
 
 ABORTS = "is being deallocated after Kokkos::finalize was called"
 
-#: What a program holds when it ends; each starts with `pk` imported, hooked or not.
+IN_EVERY_WAY = """
+view = pk.View([4], pk.double)
+data = pk.View([4], pk.double).data
+part = pk.View([4], pk.double).data[1:3]
+subview = pk.View([4], pk.double)[1:3]
+resized = pk.View([4], pk.double)
+before = resized.data
+resized.resize(0, 6)
+cycle = [pk.View([4], pk.double)]
+cycle.append(cycle)
+del cycle
+"""
+#: What a program holds when it ends.
 HOLDERS = {
-    "a View of the module": "x = pk.View([4], pk.double)",
-    "only its data": "x = pk.View([4], pk.double).data",
-    "a part of its data": "x = pk.View([4], pk.double)\nx = x.data[1:3]",
-    "a Subview": "x = pk.View([4], pk.double)[1:3]",
-    "resized": "x = pk.View([4], pk.double)\ny = x.data\nx.resize(0, 6)",
-    "in a cycle": "x = [pk.View([4], pk.double)]\nx.append(x)\ndel x",
+    "in every way": IN_EVERY_WAY,
     "ended by the program": "x = pk.View([4], pk.double)\npk.finalize()\ndel x",
     "after an error": "x = pk.View([4], pk.double)\nraise SystemExit(0)",
 }
