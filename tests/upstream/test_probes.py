@@ -93,7 +93,8 @@ DIFFERENT = {
     "the functions that are hooked": (
         ("def flush():\n    pass", "flush = print"),
         ("def fence():\n    pass", "fence = (lambda done: lambda: done)(None)"),
-        ("def execute(space, workload):\n    pass", ""),
+        ("def fence():\n    pass", ""),
+        ("def execute(space, workload):", "@staticmethod\ndef execute(space, workload):"),
         ("def parallel_scan(*args, **kwargs):", "def parallel_scan(policy, *args, **kwargs):"),
     ),
     "the runtime": (
@@ -114,7 +115,7 @@ DIFFERENT = {
     "the classes of Views": (
         ("    data: np.ndarray\n", "    xp_array = property(lambda self: self.data)\n"),
         ("    data: np.ndarray\n", "    def __getattr__(self, name): raise AttributeError(name)\n"),
-        ("    def resize(self, dimension, size):", "    def reshape(self, dimension, size):"),
+        ("    def fill(self, value):", "    def fill(this, value):\n        self = this"),
         ("def __init__(self, parent_view, data_slice):", "def __init__(self, parent, *slices):"),
         ("class Subview(ViewType):", "class Subview:"),
     ),
@@ -167,6 +168,21 @@ def test_each_difference_is_found_by_its_probe(
         why = refusal(module)
     assert why is not None
     assert f"the probe of {probe} found that " in why
+
+
+def test_what_it_has_given_up_is_not_missed(tmp_path: Path) -> None:
+    """Workloads, and methods that only make new memory."""
+    changes = (
+        ("def execute(space, workload):\n    pass", ""),
+        ("def flush():\n    pass", ""),
+        ("def classtype(func):\n    return func", ""),
+        ("    def resize(self, dimension, size):", "    def reshape(self, dimension, size):"),
+        ("    def set_precision(self, dtype):", "    def reinterpret(self, dtype):"),
+    )
+    script = PROGRAM + "x.reshape(0, 5)\npk.parallel_for(5, grow, x=x)\nprint(int(x[3]), int(x[4]))"
+    done = run(install(tmp_path / "site", *changes), script)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "[3, 3, 3, 3] 3\n4 1\nKokkos ends\n"
 
 
 def test_every_probe_has_its_differences() -> None:

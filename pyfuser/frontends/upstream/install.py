@@ -41,7 +41,8 @@ def hook(pykokkos: ModuleType) -> None:
     _hook_calls(package, Dispatcher(package))
     Connection.dispatch = partial(_launch, package)
     redirect(package.function, lambda original: _device_function)
-    redirect(package.classtype, lambda original: _classtype)
+    if hasattr(package, "classtype"):
+        redirect(package.classtype, lambda original: _classtype)
     failures.install(package.__name__)
     # After PyKokkos' own, so before them: they end Kokkos.
     atexit.register(driver.TRACER.flush)
@@ -51,8 +52,9 @@ def _hook_calls(package: Any, dispatcher: Dispatcher) -> None:
     redirect(package.parallel_for, lambda original: dispatcher.pattern("for", original))
     redirect(package.parallel_reduce, lambda original: dispatcher.pattern("reduce", original))
     redirect(package.parallel_scan, lambda original: dispatcher.pattern("scan", original))
-    for function in (package.execute, package.flush, package.fence):
-        redirect(function, dispatcher.barrier)
+    for name in ("fence", "execute", "flush"):
+        if hasattr(package, name):
+            redirect(getattr(package, name), dispatcher.barrier)
     redirect(package.finalize, dispatcher.end)
 
 

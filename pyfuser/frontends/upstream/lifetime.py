@@ -20,19 +20,18 @@ _ALIVE: WeakValueDictionary[int, Any] = WeakValueDictionary()
 """Kokkos' allocations by their id, whoever holds them: a View, or an array made of its data."""
 
 
-def note(view: Any) -> None:
-    """Note the allocation of a View, which other arrays may keep longer than the View."""
-    array = view.__dict__.get("array")
-    if array is not None and type(array) is not np.ndarray:
+def note(allocation: Any) -> None:
+    """Note what became the `array` of a View: other arrays may keep it longer than the View."""
+    if allocation is not None and type(allocation) is not np.ndarray:
         with contextlib.suppress(TypeError):  # of an object without weak references
-            _ALIVE[id(array)] = array
+            _ALIVE[id(allocation)] = allocation
 
 
 def note_all(view_type: type) -> None:
     """Note the allocations of all Views that exist."""
     for found in gc.get_objects():
         if view_type in type(found).__mro__:
-            note(found)
+            note(vars(found).get("array"))
 
 
 def keep_what_is_alive() -> None:

@@ -148,7 +148,6 @@ def _address(array: Array) -> int:
 
 def made(view: Any) -> None:
     """Note that a View has new memory, of its own unless it is `Unmanaged`."""
-    note(view)
     data: Array = view.__dict__["data"]
     contiguous = data.flags.c_contiguous or data.flags.f_contiguous
     if view.trait.name == "Unmanaged" or not contiguous:
@@ -204,6 +203,8 @@ class Watched:
             memory = memory_of(view)
             memory.region, memory.why = None, f"a View whose {self.name} was set"
         view.__dict__[self.name] = value
+        if self.name == "array":
+            note(value)
 
 
 def array_region(value: Array) -> tuple[int, Region]:
