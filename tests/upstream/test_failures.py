@@ -22,6 +22,7 @@ RUN
 """
 RUN = "pk.parallel_for(4, NAME, x=x)"
 PASSED_ON = "with pyfuser.fusing():\n    pk.parallel_for(4, NAME, 1.5, x=x)"
+BY_PYKOKKOS = "pk.call_as_its_own_functions_do(4, NAME, x=x)"
 BEHIND = "; all that it said is in "
 
 
@@ -34,7 +35,7 @@ def program(name: str, text: str = RUN) -> str:
     return PROGRAM.replace("RUN", text).replace("NAME", name)
 
 
-@pytest.mark.parametrize(("text", "line"), [(RUN, 9), (PASSED_ON, 10)], ids=["plain", "passed on"])
+@pytest.mark.parametrize(("text", "line"), [(RUN, 9), (PASSED_ON, 10), (BY_PYKOKKOS, 9)])
 def test_the_compilers_hundred_lines_are_one(
     stand_in: Path, tmp_path: Path, text: str, line: int
 ) -> None:

@@ -25,7 +25,8 @@ from pyfuser.engine.cache import private_directory, write_own
 from pyfuser.errors import CacheError
 from pyfuser.settings import SETTINGS
 
-_NOT_THE_USERS = (str(Path(__file__).parents[2]) + os.sep, contextlib.__file__, "<frozen importlib")
+#: How the names of files begin that are not the program's own.
+_NOT_THE_USERS = [str(Path(__file__).parents[2]) + os.sep, contextlib.__file__, "<frozen importlib"]
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _COMPILED = re.compile(r"^C\+\+ compilation in (.+?) failed", re.MULTILINE)
 _OF_COMPILER = re.compile(r"^([^\s:]+:\d+)(?::\d+)?: (?:fatal )?error: (.+)$", re.MULTILINE)
@@ -42,10 +43,11 @@ PRINTED = _Printed()
 _SAID: dict[str, str] = {}  # of what could not be compiled; PyKokkos does not try it again
 
 
-def install(package: str) -> None:
+def install(package: Any) -> None:
     """Let the modules of PyKokkos' translator, which calls the compiler, print through us."""
+    _NOT_THE_USERS.append(os.path.dirname(package.__file__) + os.sep)
     for name, module in list(sys.modules.items()):
-        if name.startswith(f"{package}.core."):
+        if name.startswith(f"{package.__name__}.core."):
             vars(module)["print"] = _print
 
 
@@ -87,7 +89,7 @@ def in_a_line(arguments: tuple[Any, ...]) -> Iterator[None]:
 def place() -> tuple[str, int]:
     """The file and line of the program's own code that is running."""
     frame: FrameType | None = sys._getframe()
-    while frame is not None and frame.f_code.co_filename.startswith(_NOT_THE_USERS):
+    while frame is not None and frame.f_code.co_filename.startswith(tuple(_NOT_THE_USERS)):
         frame = frame.f_back
     return (frame.f_code.co_filename, frame.f_lineno) if frame is not None else ("pykokkos", 1)
 

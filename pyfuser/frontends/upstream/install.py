@@ -43,7 +43,7 @@ def hook(pykokkos: ModuleType) -> None:
     redirect(package.function, lambda original: _device_function)
     if hasattr(package, "classtype"):
         redirect(package.classtype, lambda original: _classtype)
-    failures.install(package.__name__)
+    failures.install(package)
     # After PyKokkos' own, so before them: they end Kokkos.
     atexit.register(driver.TRACER.flush)
 
