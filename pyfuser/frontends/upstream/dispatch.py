@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 from collections.abc import Callable
 from types import FrameType, FunctionType, MethodType
@@ -17,8 +18,11 @@ from pyfuser.frontends.embedded import dispatch as embedded
 from pyfuser.frontends.embedded.bindings import Binding, binding_of, settle
 from pyfuser.frontends.embedded.decorators import WorkunitState, state_of
 from pyfuser.frontends.modes import SWITCHES, traced
+from pyfuser.frontends.upstream.failures import in_a_line
+from pyfuser.frontends.upstream.lifetime import keep_what_is_alive
 from pyfuser.frontends.upstream.policies import Policies
 from pyfuser.frontends.upstream.views import NotOurs, all_quiet, array_region, memory_of
+from pyfuser.lower.source import source_of
 from pyfuser.trace.call import Call
 from pyfuser.trace.future import Future, plain
 
@@ -66,7 +70,8 @@ class Dispatcher:
             TRACER.flush()
             for value in (*args, *kwargs.values()):
                 _plain_members(value)
-            return original(*args, **kwargs)
+            with in_a_line(args):
+                return original(*args, **kwargs)
 
         return call
 
@@ -77,6 +82,7 @@ class Dispatcher:
             try:
                 TRACER.flush()
             finally:
+                keep_what_is_alive()
                 original(*args, **kwargs)
 
         return call
@@ -90,10 +96,11 @@ class Dispatcher:
         args = tuple([_plain_workunit(plain(value)) for value in args])
         kwargs = {name: _plain_nested(value) for name, value in kwargs.items()}
         asked = _asked(args)
-        if asked is None or self.policies.is_debug(asked.policy):
-            return original(*args, **kwargs)  # which may call the program's own code
-        with all_quiet():
-            return original(*args, **kwargs)
+        with in_a_line(args):
+            if asked is None or self.policies.is_debug(asked.policy):
+                return original(*args, **kwargs)  # which may call the program's own code
+            with all_quiet():
+                return original(*args, **kwargs)
 
     def _record(self, call: Call, binding: Binding) -> Any:
         if not SWITCHES.careful:
@@ -162,8 +169,8 @@ def _asked(args: tuple[Any, ...]) -> Asked | None:
 
 
 def _is_initial(value: Any) -> bool:
-    """Whether it is an initial value, which PyKokkos ignores."""
-    return isinstance(value, (int, float, Future))
+    """Whether it is an initial value that is 0; of another, PyKokkos decides what it means."""
+    return type(value) in (int, float) and value == 0
 
 
 def _marked(workunit: Any) -> bool:
@@ -192,6 +199,8 @@ def _binding(state: WorkunitState, space: Any, key: tuple[Any, ...]) -> Binding:
     if refused is not None:
         raise NotOurs(refused)
     try:
+        if key not in state.bindings:
+            _check_options(state)
         binding = binding_of(state, space, key)
         why = ENGINE.refusal(key[0], binding.workunit)
         if why:
@@ -200,6 +209,17 @@ def _binding(state: WorkunitState, space: Any, key: tuple[Any, ...]) -> Binding:
         state.bindings[(_REFUSED, key)] = str(error)
         raise
     return binding
+
+
+def _check_options(state: WorkunitState) -> None:
+    """Raise NotOurs for a keyword of the decorator that names no parameter of the workunit."""
+    node = source_of(state.function).node
+    taken = {argument.arg for argument in (*node.args.args, *node.args.kwonlyargs)}
+    calls = [call for call in node.decorator_list if isinstance(call, ast.Call)]
+    names = [keyword.arg for call in calls for keyword in call.keywords]
+    for name in names:
+        if name not in taken:
+            raise NotOurs(f"the workunit's decorator takes {name or '**'!r}")
 
 
 def _plain_workunit(value: Any) -> Any:

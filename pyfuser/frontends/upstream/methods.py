@@ -17,9 +17,9 @@ TOUCHING = ("fill", "__setitem__", "__str__", "__bool__", "__index__", "__hash__
 TAKING = ("__eq__", "__add__", "__mul__", "extent")
 
 
-def install(views: Any) -> None:
-    """Watch the classes of `pykokkos.interface.views`."""
-    base, view, subview = views.ViewType, views.View, views.Subview
+def install(pykokkos: Any) -> None:
+    """Watch the classes of Views of a PyKokkos."""
+    base, view, subview = pykokkos.ViewType, pykokkos.View, pykokkos.Subview
     for name in WATCHED:
         setattr(base, name, Watched(name))
     for cls in (base, view, subview):

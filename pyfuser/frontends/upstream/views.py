@@ -19,6 +19,7 @@ import numpy as np
 from pyfuser import driver
 from pyfuser.errors import PyFuserError
 from pyfuser.frontends.embedded.view_memory import READ_ONLY, view_code
+from pyfuser.frontends.upstream.lifetime import note
 from pyfuser.ir.dtypes import from_numpy
 from pyfuser.trace.memory import Array, Buffer, Handle, Region, region_of
 
@@ -202,6 +203,8 @@ class Watched:
             memory = memory_of(view)
             memory.region, memory.why = None, f"a View whose {self.name} was set"
         view.__dict__[self.name] = value
+        if self.name == "array":
+            note(value)
 
 
 def array_region(value: Array) -> tuple[int, Region]:
