@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from pyfuser import driver
+from pyfuser.ir.arithmetic import UndefinedBehaviour
 from pyfuser.ir.interpret import interpret
 from pyfuser.plan import recompute
 from pyfuser.trace.call import Call
@@ -37,7 +38,10 @@ class Interpreted:
             for a in call.arguments
         ]
         space = call.space
-        values = interpret(call.workunit, call.pattern, space.begin, space.end, arguments)
+        try:
+            values = interpret(call.workunit, call.pattern, space.begin, space.end, arguments)
+        except UndefinedBehaviour as error:
+            raise ZeroDivisionError(str(error)) from None
         if call.result is not None:
             call.result.set(values[0])
         self.ran.append(call.workunit.name)

@@ -186,6 +186,20 @@ class Checks:
 
         return value
 
+    def _dict(self, node: ast.Dict) -> Value:
+        parts = []
+        for key, part in zip(node.keys, node.values, strict=True):
+            if not isinstance(key, ast.Constant):
+                raise Unknown
+            parts.append(self.value(part))
+        names = [key.value for key in node.keys if isinstance(key, ast.Constant)]
+
+        def value(now: Moment) -> Any:
+            values = [part(now) for part in parts]
+            return dict(zip(names, values, strict=True))
+
+        return value
+
     def _slice(self, node: ast.Slice) -> Value:
         parts = [self.scalar(p) if p else None for p in (node.lower, node.upper, node.step)]
 
@@ -392,6 +406,7 @@ _MAKERS: dict[type[ast.expr], Callable[[Checks, Any], Value]] = {
     ast.Attribute: Checks._attribute,
     ast.Tuple: Checks._display,
     ast.List: Checks._display,
+    ast.Dict: Checks._dict,
     ast.Starred: Checks._starred,
     ast.Subscript: Checks._subscript,
     ast.BinOp: Checks._binary,

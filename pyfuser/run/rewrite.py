@@ -330,7 +330,7 @@ def _through_a_name(node: ast.For, scope: Scope) -> Scope:
     assignment = ast.Assign([node.target], value)
     node.body[:0] = [_at(node.target, part) for part in (assignment, gone)]
     node.target = _at(node.target, ast.Name(_ITEM, ast.Store()))
-    return replace(scope, names=scope.names | {_ITEM}, kept=scope.kept | {_ITEM})
+    return replace(scope, names=scope.names | {_ITEM})
 
 
 def _name(name: str) -> ast.expr:

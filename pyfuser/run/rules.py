@@ -100,7 +100,7 @@ EXPRESSIONS: dict[str, Rule] = {
     "Call": Rule("what it calls, unless the program's own or known", When.CHECKED),
     "Lambda": Rule(_NOTHING, When.ALWAYS, "when it is called, before it does anything"),
     "NamedExpr": Rule("its expression", When.ALWAYS),
-    "Dict": Rule("hashes of its keys", When.ALWAYS),
+    "Dict": Rule("its values; keys that are not constants", When.CHECKED),
     "Set": Rule("hashes of its parts", When.ALWAYS),
     "ListComp": Rule(_CODE, When.ALWAYS, "launches inside run at once"),
     "SetComp": Rule(_CODE, When.ALWAYS, "launches inside run at once"),
