@@ -6,7 +6,9 @@ arguments overlap is decided on regions only, never on Python names or `id()`.
 
 from __future__ import annotations
 
+import sys
 import weakref
+from collections.abc import Callable
 from math import prod
 from typing import Any, NamedTuple, TypeAlias
 
@@ -106,7 +108,9 @@ class Buffer:
                 self.root = self.image.fetch(self.nbytes)
             self.address = self.root.__array_interface__["data"][0]
 
-    def __del__(self) -> None:
+    def __del__(self, at_exit: Callable[[], bool] = sys.is_finalizing) -> None:
+        if at_exit():  # modules have lost their names, and memory need not be kept
+            return
         if self.root is not None and not (self.external or self.lent):
             pool.release(self.root)
 
@@ -152,11 +156,7 @@ class Region(NamedTuple):
             whole = prod(self.shape) * self.dtype.size == self.buffer.nbytes
             self.buffer.allocate(zero=overwritten is None or not whole)
         except (MemoryError, ValueError, OverflowError):  # the latter two: beyond all addresses
-            size = self.buffer.nbytes
-            raise MemoryError(
-                f"no memory for a View of shape {self.shape} and type {self.dtype.value}: "
-                f"{size} bytes ({size / 2**30:.3g} GiB) are wanted"
-            ) from None
+            raise no_memory(self.shape, self.dtype, self.buffer.nbytes) from None
         if overwritten is not None and whole:
             self._zero_around(overwritten)
 
@@ -193,6 +193,17 @@ class Region(NamedTuple):
         else:
             array = np.ndarray(self.shape, self.dtype.numpy, root.data, self.offset, self.strides)
         return array
+
+
+def no_memory(shape: tuple[int, ...], dtype: DType, size: int) -> MemoryError:
+    """The error for a View of `size` bytes; an integer beyond all addresses is shown rounded."""
+    shown = [str(n) if n <= sys.maxsize else f"2**{n.bit_length() - 1}" for n in (*shape, size)]
+    gib = f" ({size / 2**30:.3g} GiB)" if size <= sys.maxsize else " or more, beyond all addresses"
+    extents = ", ".join(shown[:-1]) + "," * (len(shape) == 1)
+    return MemoryError(
+        f"no memory for a View of shape ({extents}) and type {dtype.value}: it needs "
+        f"{shown[-1]} bytes{gib}"
+    )
 
 
 class _Memory:

@@ -209,7 +209,7 @@ def test_no_memory_for_a_view(machine: Machine) -> None:
     lines = machine.output(HUGE)[0].split("\n")
     message = (
         "MemoryError: column: argument 'y': no memory for a View of shape (200, 1000000) and type "
-        "float64: 1600000000 bytes (1.49 GiB) are wanted"
+        "float64: it needs 1600000000 bytes (1.49 GiB)"
     )
     first = [message, "  called as 'column' at <string>:9", "column"]
     assert lines[:-2] == first * 2

@@ -48,6 +48,7 @@ from pyfuser.trace.future import Future
 
 TRACER = driver.TRACER
 MAX_SPACES = 4096
+INT64_LIMIT = 1 << 63
 
 #: By number of indices, or (begin, end, execution space): the space, and the key's first part.
 _SPACES: dict[Any, tuple[Space, int]] = KNOWN_POLICIES
@@ -264,7 +265,7 @@ def _space(policy: Any) -> tuple[Space, int]:
         )
     head = len(begin)
     if max(*begin, *end) >= INT32_LIMIT or min(*begin, *end) < -INT32_LIMIT:
-        head |= WIDE
+        head |= _wide(begin, end)
     head |= team_size << TEAM
     if execution in GPU_SPACES:
         head |= _ON_DEVICE
@@ -281,6 +282,13 @@ def _space(policy: Any) -> tuple[Space, int]:
         _SPACES.clear()
     _SPACES[key] = found
     return found
+
+
+def _wide(begin: tuple[int, ...], end: tuple[int, ...]) -> int:
+    """What marks indices of more than 32 bits. Raises ArgumentError for more than 64."""
+    if max(*begin, *end) >= INT64_LIMIT or min(*begin, *end) < -INT64_LIMIT:
+        raise ArgumentError(f"indices from {begin} to {end} do not fit 64 bits")
+    return WIDE
 
 
 def _instead(policy: Any) -> str:
