@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable
+from functools import partial
 from math import prod
 from typing import Any, NamedTuple, TypeAlias
 
@@ -95,18 +96,24 @@ class Buffer:
         """Whether any Python object can still read what the buffer holds."""
         return self.external or self._handle() is not None
 
-    def allocate(self, zero: bool = True) -> None:
+    def allocate(self, prepare: Callable[[Array], None] | None = None) -> None:
         """Make memory on the host, if there is none yet, with the values that the device has.
 
-        Without any it is zero-filled, unless all of it is written next. Raises MemoryError, as
-        NumPy does.
+        Without any it is zero-filled, unless `prepare` does what is to be done with fresh memory.
+        Raises MemoryError, as NumPy does.
         """
-        if self.root is None:
-            if self.image is None:
-                self.root = pool.allocate(self.nbytes, zero)
-            else:
-                self.root = self.image.fetch(self.nbytes)
-            self.address = self.root.__array_interface__["data"][0]
+        if self.root is not None:
+            return
+        if self.image is not None:
+            memory = self.image.fetch(self.nbytes)
+        else:
+            memory = pool.allocate(self.nbytes, prepare is None)
+            if prepare is not None:
+                prepare(memory)
+        address = memory.__array_interface__["data"][0]
+        if self.root is None:  # a signal handler may have needed it: none can come in from here on
+            self.address = address
+            self.root = memory
 
     def __del__(self, at_exit: Callable[[], bool] = sys.is_finalizing) -> None:
         if at_exit():  # modules have lost their names, and memory need not be kept
@@ -154,15 +161,16 @@ class Region(NamedTuple):
             overwritten = None  # it has values
         try:
             whole = prod(self.shape) * self.dtype.size == self.buffer.nbytes
-            self.buffer.allocate(zero=overwritten is None or not whole)
+            if overwritten is None or not whole:
+                self.buffer.allocate()
+            else:
+                self.buffer.allocate(partial(self._zero_around, overwritten))
         except (MemoryError, ValueError, OverflowError):  # the latter two: beyond all addresses
             raise no_memory(self.shape, self.dtype, self.buffer.nbytes) from None
-        if overwritten is not None and whole:
-            self._zero_around(overwritten)
 
-    def _zero_around(self, box: Box) -> None:
-        """Zero the elements outside of a box."""
-        rest = self.array()
+    def _zero_around(self, box: Box, memory: Array) -> None:
+        """Zero the elements outside of a box, in memory that the buffer is about to have."""
+        rest = self._within(memory)
         for axis, (begin, end) in enumerate(zip(*box, strict=True)):
             part = np.moveaxis(rest, axis, 0)
             part[:begin] = 0
@@ -187,11 +195,11 @@ class Region(NamedTuple):
         buffer = self.buffer
         root = buffer.root
         assert root is not None
+        return np.asarray(_Memory(root, self)) if buffer.external else self._within(root)
+
+    def _within(self, root: Array) -> Array:
         array: Array
-        if buffer.external:
-            array = np.asarray(_Memory(root, self))
-        else:
-            array = np.ndarray(self.shape, self.dtype.numpy, root.data, self.offset, self.strides)
+        array = np.ndarray(self.shape, self.dtype.numpy, root.data, self.offset, self.strides)
         return array
 
 

@@ -193,7 +193,7 @@ for attempt in (pyfuser.sync, lambda: np.asarray(y)):
     try:
         attempt()
     except MemoryError as error:
-        print("MemoryError:", error)
+        print("MemoryError:", str(error).rpartition(chr(10))[0])
         print(pyfuser.pending()[-1].split()[0])
 resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 print(rows, x[0], y[3, 999_999])
