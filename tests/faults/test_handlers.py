@@ -122,7 +122,7 @@ def test_a_handler_while_a_call_is_recorded(machine: Machine) -> None:
         call, handled = _call(z), Handled(place, handler)
         with handled:
             driver.TRACER.record(call)
-        assert driver.TRACER.raw >= 1 and len(pyfuser.pending()) >= 1
+        assert driver.TRACER.raw >= len(pyfuser.pending())
         wrapped = pk.View([SIZE], pk.double, array=z)
         assert set(wrapped) == {1.0 + handled.happened}
         happened = handled.happened

@@ -42,7 +42,7 @@ from pyfuser.frontends.embedded.spaces import (
     resolve_space,
 )
 from pyfuser.frontends.embedded.views import Subview, View, ViewType
-from pyfuser.frontends.modes import BLOCK, SWITCHES, traced
+from pyfuser.frontends.modes import SWITCHES, Recording, block, traced
 from pyfuser.trace.call import Call, Space
 from pyfuser.trace.future import Future
 
@@ -173,7 +173,7 @@ def _known_space(policy: Any) -> tuple[Space, int] | None:
 
 def _careful(binding: Binding, result: Future | None, watched: bool) -> Any:
     """What a recorded call returns to a program that knows nothing of us."""
-    if BLOCK.get() is not None:  # it does know of us here
+    if block() is not None:  # it does know of us here
         return result
     # Another thread could meet the memory at any time; printf has its place in the output.
     if binding.prints or (TRACER.raw and not (watched and _other_threads() == 0)):
@@ -202,14 +202,11 @@ def _fused_list(
     """
     if pattern != "for":
         raise ArgumentError(f"parallel_{pattern} takes one workunit, not a list")
-    token = BLOCK.set(True)
-    try:
+    with Recording():
         for n, workunit in enumerate(workunits):
             arguments = kwargs.get(f"args_{n}", {})
             dispatch(pattern, label, policy, workunit, arguments, None, depth)
-    finally:
-        BLOCK.reset(token)
-    if not traced(False) or (SWITCHES.careful and TRACER.raw and BLOCK.get() is None):
+    if not traced(False) or (SWITCHES.careful and TRACER.raw and block() is None):
         TRACER.flush()
 
 
