@@ -238,7 +238,7 @@ def test_what_must_follow_it_waits(machine: Machine) -> None:
 
 @pytest.mark.parametrize("fused", [True, False])
 def test_memory_that_was_to_be_overwritten_is_zero(fused: bool, machine: Machine) -> None:
-    """It comes from Views that died, and is not zeroed where the kernel that fails overwrites it."""
+    """It comes from Views that died, and is not zeroed for a kernel that overwrites it."""
     n = 1 << 16
     dead = pk.View([n], pk.double)
     dead.fill(7.0)

@@ -1,4 +1,4 @@
-"""A signal handler that launches and reads while a flush runs: kernels run once, values are right."""
+"""A signal handler that launches and reads while a flush runs: each kernel runs once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`with fusing()` and `unfused()` in generators, coroutines, threads: a block belongs to its owner."""
+"""Blocks of fusing() and unfused() in generators, coroutines and threads: each has an owner."""
 
 from __future__ import annotations
 
