@@ -14,7 +14,7 @@ from pyfuser.errors import ArgumentError
 from pyfuser.frontends.embedded import data_types
 from pyfuser.frontends.embedded.data_types import real, resolve
 from pyfuser.frontends.embedded.fills import record_assignment, record_fill
-from pyfuser.frontends.embedded.indexing import basic_index, full_key, refuse_key
+from pyfuser.frontends.embedded.indexing import basic_index, extents_of, full_key, refuse_key
 from pyfuser.frontends.embedded.policies import TeamMember
 from pyfuser.frontends.embedded.spaces import (
     Defaults,
@@ -43,8 +43,6 @@ from pyfuser.ir.dtypes import DType
 from pyfuser.trace.future import Future
 from pyfuser.trace.images import USE
 from pyfuser.trace.memory import Array, Buffer, Handle, Region, contiguous, no_memory, region_of
-
-MAX_RANK = 8
 
 _NUMBERS = frozenset(
     {int, float, bool, np.bool_, np.int32, np.int64, np.longlong, np.float32, np.float64}
@@ -214,7 +212,7 @@ class View(ViewType):
         trait: Trait,
         array: Array | None = None,
     ) -> None:
-        extents = _extents(shape)
+        extents = extents_of(shape)
         for given, kind in (space, MemorySpace), (layout, Layout), (trait, Trait):
             if not isinstance(given, kind):
                 raise ArgumentError(f"{given!r} is not a pk.{kind.__name__}")
@@ -267,7 +265,7 @@ class View(ViewType):
         The View has new memory afterwards; Subviews and arrays made before keep the old.
         Raises ValueError if there is no such dimension, and what `View` raises for a shape.
         """
-        (size,) = _extents([size])
+        (size,) = extents_of([size])
         if dimension >= self.ndim and not (dimension == 0 and self.shape == ()):
             raise ValueError(f"Cannot resize dimension {dimension} since rank = {self.ndim}")
         if self.shape != () and self.shape[dimension] == size:
@@ -411,18 +409,6 @@ def _of_the_array(name: str) -> property:
 for _name in dir(np.ndarray):
     if not (_name.startswith("_") or hasattr(Row, _name) or _name in ViewMemory.__annotations__):
         setattr(Row, _name, _of_the_array(_name))
-
-
-def _extents(shape: Any) -> tuple[int, ...]:
-    try:
-        extents = tuple(map(operator.index, shape))
-    except TypeError:
-        raise ArgumentError(
-            f"the shape of a View is a list of integers, as in pk.View([n, m]), not {shape!r}"
-        ) from None
-    if len(extents) > MAX_RANK or any(extent < 0 for extent in extents):
-        raise ArgumentError(f"a View has 0 to {MAX_RANK} dimensions, none negative: {extents}")
-    return extents
 
 
 def _is_index(key: Any) -> bool:
