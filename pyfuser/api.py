@@ -78,7 +78,8 @@ def fusing() -> modes.Fusing:
     """`with pyfuser.fusing():` records every call in the block and runs them at its end.
 
     If the block raises, the calls recorded before still run, as they would have without fusion.
-    Of nested `fusing` and `unfused` blocks the innermost counts; other threads are not affected.
+    Of nested `fusing` and `unfused` blocks the innermost counts; other threads are not affected. A
+    block that a generator or coroutine enters counts while that runs, not while it is suspended.
     """
     return modes.Fusing()
 
@@ -133,10 +134,10 @@ def _listed(calls: Sequence[Call]) -> tuple[str, ...]:
 def discard() -> tuple[str, ...]:
     """Drop the recorded calls that have not run; gives what `pending` told of them.
 
-    For calls that can never run, as the compiler rejects their kernel: every `sync` tries them
-    again until they are dropped. Memory stays as it is; to use the result of a reduction that was
-    dropped raises PyFuserError. Calls that wait for the next launch (`pending` names them) are
-    dropped as well.
+    For calls that cannot run, as the compiler rejects their kernel or a View finds no memory: every
+    `sync` tries them again until they are dropped. Memory stays as it is; to use the result of a
+    reduction that was dropped raises PyFuserError. Calls that wait for the next launch (`pending`
+    names them) are dropped as well.
     """
     return _listed(driver.TRACER.discard())
 

@@ -30,6 +30,7 @@ from pyfuser.machine import DEFAULT, LIMITS, NEVER, Known, calibration_file, kno
 from pyfuser.plan.profit import bytes_moved
 from pyfuser.settings import SETTINGS
 from pyfuser.trace.call import Argument, Call, Space
+from pyfuser.trace.gate import Ran
 from pyfuser.trace.memory import Array, region_of
 from pyfuser.trace.shape import TraceShape, shape_of
 from pyfuser.transform.fuse import fuse
@@ -130,7 +131,7 @@ class _Timed:
     def seconds(self) -> float:
         start = time.perf_counter()
         for _ in range(self._times):
-            run_launch(self._launch, (self._call,), [])
+            run_launch(self._launch, (self._call,), Ran())
         return (time.perf_counter() - start) / self._times
 
 

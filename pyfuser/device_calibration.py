@@ -21,6 +21,7 @@ from pyfuser.launches import launch_of, run_launch
 from pyfuser.machine import LIMITS, Known, parsed, text_of
 from pyfuser.plan.profit import bytes_moved
 from pyfuser.trace.call import Call, Space
+from pyfuser.trace.gate import Ran
 from pyfuser.trace.memory import Buffer, Handle, Region, contiguous
 from pyfuser.trace.shape import shape_of
 from pyfuser.transform.fuse import fuse
@@ -82,7 +83,7 @@ class Loop:
 
     def run(self) -> None:
         """Launch it."""
-        run_launch(self.launch, (self.call,), [])
+        run_launch(self.launch, (self.call,), Ran())
 
 
 def launch_seconds(device: Device, space: str) -> float:

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from pyfuser import eager
 from pyfuser.analysis.accesses import structural_scalars
-from pyfuser.analysis.dependences import DependenceGraph, dependences
+from pyfuser.analysis.dependences import DependenceGraph
 from pyfuser.arbitration import Referee, cut_plan, doubts, settled
 from pyfuser.checks.run import run as checked_run
 from pyfuser.checks.run import run_all
@@ -27,12 +27,11 @@ from pyfuser.debug import show_program
 from pyfuser.deferral import DEFERRAL
 from pyfuser.device_arbitration import DeviceReferee, device_doubts
 from pyfuser.engine.engine import ENGINE, ON_DEVICE, Launchable, capabilities, graphs_for
-from pyfuser.errors import DivisionError, KernelError
+from pyfuser.errors import DivisionError, KernelError, VerificationError
 from pyfuser.launches import (
     Draft,
     Launch,
     LaunchKey,
-    divided,
     forgettable,
     give_results,
     launch_of,
@@ -43,16 +42,18 @@ from pyfuser.launches import (
 from pyfuser.occupancy import relieved
 from pyfuser.plan.boxes import planned
 from pyfuser.plan.plan import Group, Plan
-from pyfuser.salvage import separate, stuck_error
+from pyfuser.salvage import FAILURES, end_trace, run_each
 from pyfuser.settings import SETTINGS
 from pyfuser.trace.asked import Place, asked_for
 from pyfuser.trace.call import Call, buffers_of
+from pyfuser.trace.gate import Ran
 from pyfuser.trace.images import USE, give_to_host, has_foreign
 from pyfuser.trace.shape import TraceShape, shape_of
 from pyfuser.trace.tracer import Tracer, nothing_to_settle
+from pyfuser.transform.fuse import fuse
 from pyfuser.transform.group import GroupShape, group_shapes
 from pyfuser.transform.kernel import Kernel
-from pyfuser.transform.optimise import optimised
+from pyfuser.transform.optimise import optimise, optimised
 from pyfuser.verify import verified
 
 __all__ = ["TRACER", "flush", "run"]
@@ -110,14 +111,18 @@ def flush(tracer: Tracer) -> None:
 
     That is everything, but for calls that a result does not need (`tracer.wanted`, see `deferral`).
     Nothing has run if analysis or compilation raises: the calls stay pending. Calls whose
-    kernels have run are forgotten, also when a later kernel fails. If the compiler rejects a
-    kernel, the calls that need nothing of it run all the same. After a division of integers by 0
-    only calls that were made before it stay pending.
+    kernels have run are forgotten, also when a later kernel fails. If a call cannot run (its kernel
+    is rejected, memory is missing), those that need nothing of it run all the same: see `salvage`.
+    After a division of integers by 0 what was called later is dropped.
     """
     calls = list(tracer.calls)
     COUNTERS.flushes += 1
+    one = partial(_run_alone, tracer, {})
     if SETTINGS.check:
         run_all(calls, tracer)
+        return
+    if tracer.nested:  # planning takes longer than some signal handlers have until the next signal
+        run_each(calls, one, tracer)
         return
     trace = shape_of(calls, structural_scalars)
     later = DEFERRAL.later(calls, trace, tracer.wanted)
@@ -129,17 +134,25 @@ def flush(tracer: Tracer) -> None:
     try:
         program = program_for(trace)
     except KernelError:
-        _run_what_can(trace, calls, tracer)
+        run_each(calls, one, tracer)
         return
     DEFERRAL.learn(calls, program.trace, program.plan)
     copied = _remember(program, calls, left).copied
     before = COUNTERS.bytes_to_device, COUNTERS.bytes_to_host
-    with tracer.place or contextlib.nullcontext():
-        if SETTINGS.verify and not has_foreign(buffers_of(calls)):
-            with verified(calls, run):
+    try:
+        with tracer.place or contextlib.nullcontext():
+            if SETTINGS.verify and not has_foreign(buffers_of(calls)):
+                with verified(calls, run):
+                    _execute(program, calls, tracer)
+            else:
                 _execute(program, calls, tracer)
-        else:
-            _execute(program, calls, tracer)
+    except FAILURES as error:
+        if isinstance(error, VerificationError):
+            raise
+        left_over = set(map(id, tracer.calls))
+        run_each([call for call in calls if id(call) in left_over], one, tracer)
+        if isinstance(error, DivisionError) and error.ran:
+            raise
     copied[:] = COUNTERS.bytes_to_device - before[0], COUNTERS.bytes_to_host - before[1]
     if program.referee is not None and program.referee.open:
         following = program.referee.after(program)
@@ -215,25 +228,28 @@ def _make(
     return Program(trace, graph, plan, tuple(kernels), tuple(launches), referee, graphs)
 
 
-def _run_what_can(trace: TraceShape, calls: Sequence[Call], tracer: Tracer) -> None:
-    """Run alone the calls that do not need one whose kernel the compiler rejects.
-
-    Raises KernelError if there is such a call.
-    """
-    graph = dependences(trace)
-    ready, stuck = separate(trace, graph)
-    plan = Plan(tuple(Group((call,)) for call, _, _ in ready), ())
-    launches = [launch_of([(n,)], [kernel], code, kernel.space) for n, kernel, code in ready]
-    program = Program(trace, graph, plan, tuple(k for _, k, _ in ready), tuple(launches))
-    _execute(program, calls, tracer)
-    if stuck:
-        raise stuck_error(calls, stuck) from None
+def _run_alone(tracer: Tracer, rejected: dict[GroupShape, KernelError], call: Call) -> None:
+    """Run a pending call unfused. rejected: the shapes whose kernels the compiler has rejected."""
+    trace = shape_of((call,), structural_scalars)
+    (shape,) = group_shapes(trace, [(0,)])
+    shape = shape._replace(dead=frozenset())  # who would overwrite it may be stuck
+    if shape in rejected:
+        raise type(rejected[shape])(str(rejected[shape]))
+    try:
+        kernel = optimise(fuse(shape))
+        (launchable,) = ENGINE.prepare([((kernel,), ())])
+    except KernelError as error:
+        rejected[shape] = error
+        raise
+    launch = launch_of([(0,)], [kernel], launchable, kernel.space)
+    plan = Plan((Group((0,)),), ())
+    _execute(Program(trace, DependenceGraph(1, ()), plan, (kernel,), (launch,)), [call], tracer)
 
 
 def _execute(program: Program, calls: Sequence[Call], tracer: Tracer) -> None:
     """Launch a program's kernels in order on the calls' data."""
-    ran: list[Any] = []
-    tracer.settle = partial(_settle, program, calls, ran, tracer, tracer.calls)
+    ran = Ran(tracer.gate)
+    tracer.settle = partial(_settle, program, calls, ran, tracer)
     before = time.perf_counter()
     try:
         if program.graphs is not None:
@@ -250,10 +266,10 @@ def _execute(program: Program, calls: Sequence[Call], tracer: Tracer) -> None:
             before = now
             COUNTERS.launches += 1
     except DivisionError as error:
-        if divided(ran):  # else one of its arguments is what such a launch should have computed
+        if error.ran:
             tracer.settle()
             failed = program.launches[len(ran) - 1]
-            tracer.give_up(error, max(calls[n].position for n in failed.calls))
+            end_trace(error, [calls[n] for n in failed.calls], calls, tracer)
         raise
     finally:
         tracer.settle()
@@ -261,9 +277,7 @@ def _execute(program: Program, calls: Sequence[Call], tracer: Tracer) -> None:
             give_to_host(buffers_of(calls))
 
 
-def _settle(
-    program: Program, calls: Sequence[Call], ran: list[Any], tracer: Tracer, pending: list[Call]
-) -> None:
+def _settle(program: Program, calls: Sequence[Call], ran: Ran, tracer: Tracer) -> None:
     """Forget the calls whose kernels are in `ran` (see `make_run`), and see to their results.
 
     Interrupted by a signal handler, it can be called again.
@@ -276,8 +290,7 @@ def _settle(
         if results and not all(future.ready for future in results):
             give_results(results, launch.launchable.values(result))
         done += launch.calls
-    if tracer.calls is pending:  # else that much was done before the interruption
-        tracer.remove([calls[n] for n in forgettable(program.plan, done)])
+    tracer.remove([calls[n] for n in forgettable(program.plan, done)])
     tracer.settle = nothing_to_settle
 
 

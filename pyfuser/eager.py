@@ -13,12 +13,13 @@ from pyfuser.counters import COUNTERS
 from pyfuser.engine import native
 from pyfuser.engine.bounds import place_division
 from pyfuser.engine.engine import Launchable, prepare_one
-from pyfuser.errors import DivisionError
+from pyfuser.errors import ArgumentError, DivisionError
 from pyfuser.ir.nodes import Workunit
 from pyfuser.trace.call import Argument, Call, buffers_of
 from pyfuser.trace.future import Future
+from pyfuser.trace.gate import Ran
 from pyfuser.trace.images import USE, changed_on_host, give_to_host
-from pyfuser.trace.memory import Region
+from pyfuser.trace.memory import Buffer, Region
 from pyfuser.trace.shape import shape_of
 from pyfuser.transform.fuse import fuse
 from pyfuser.transform.group import GroupShape
@@ -47,18 +48,15 @@ _READY: dict[int, _Ready] = {}  # by id() of the workunit
 _CHECKED: dict[int, _Ready] = {}  # the same with bounds checks
 
 
-def run(call: Call, checked: bool = False) -> None:
+def run(call: Call, checked: bool = False, ran: Ran | None = None) -> None:
     """Launch one call now, unfused; its `result` is set afterwards.
 
     checked: test subscripts and divisors; raises BoundsError at the first that is outside. Raises
-    DivisionError for an integer that is divided by 0 (if it is not checked, in the end).
+    DivisionError for an integer that is divided by 0 (if it is not checked, in the end). ran: see
+    `make_run`.
     """
     workunits = _CHECKED if checked else _READY
-    ready = workunits.get(id(call.workunit))
-    if ready is None:
-        if len(workunits) >= MAX_KERNELS:
-            workunits.clear()
-        ready = workunits[id(call.workunit)] = _Ready(call.workunit)
+    ready = workunits.get(id(call.workunit)) or _new(call.workunit, workunits)
     key, arguments = _key(call, ready)
     found = ready.known.get(key)
     if found is None:
@@ -66,16 +64,18 @@ def run(call: Call, checked: bool = False) -> None:
     kernel, launchable = found
     if len(kernel.slots) != len(arguments):
         arguments = [arguments[slot.argument] for slot in kernel.slots]
+    fresh: list[Buffer] = []
     for place in kernel.overwrites:
-        region = arguments[place]
-        assert isinstance(region, Region)
-        if not region.buffer.allocated:
-            launchable.allocate(region, call.space[:2])
+        _allocate(arguments[place], launchable, call, fresh)
     try:
-        values = launchable.run(call.space, arguments)
+        values = launchable.run(call.space, arguments, ran)
     except DivisionError as error:
         if not checked:
             place_division(error, (call,))
+        raise
+    except (ArgumentError, MemoryError, OverflowError):  # it has not run: what it overwrites, ...
+        for buffer in fresh:  # ... is not zeroed
+            buffer.root = buffer.image = None
         raise
     COUNTERS.launches += 1
     if call.result is not None:
@@ -85,6 +85,21 @@ def run(call: Call, checked: bool = False) -> None:
         if not launchable.on_device:
             changed_on_host(*buffers)
         give_to_host(buffers)
+
+
+def _new(workunit: Workunit, workunits: dict[int, _Ready]) -> _Ready:
+    if len(workunits) >= MAX_KERNELS:
+        workunits.clear()
+    ready = workunits[id(workunit)] = _Ready(workunit)
+    return ready
+
+
+def _allocate(region: Argument, launchable: Launchable, call: Call, fresh: list[Buffer]) -> None:
+    """Make memory that the call overwrites, if there is none yet, and add it to `fresh`."""
+    assert isinstance(region, Region)
+    if not region.buffer.allocated:
+        launchable.allocate(region, call.space[:2])
+        fresh.append(region.buffer)
 
 
 def _prepare(call: Call, ready: _Ready, key: Any, checked: bool) -> tuple[Kernel, Launchable]:

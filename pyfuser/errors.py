@@ -92,7 +92,11 @@ class DivisionError(CheckError, ZeroDivisionError):
     """A workunit divided an integer by 0.
 
     Its other iterations ran, and with PYFUSER_CHECK=bounds none after the mistake.
+
+    ran: whether it was raised after the kernel, and not for an argument that one should have made.
     """
+
+    ran = False
 
 
 class RaceError(CheckError):

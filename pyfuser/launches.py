@@ -12,11 +12,13 @@ from pyfuser.engine.engine import Launchable
 from pyfuser.engine.marshal import Number
 from pyfuser.engine.native import RollingParams
 from pyfuser.errors import DivisionError, PyFuserError
+from pyfuser.ir.divisions import divisions
 from pyfuser.plan.plan import Plan
-from pyfuser.trace.call import Argument, Call
+from pyfuser.trace.call import Argument, Call, called_as
 from pyfuser.trace.future import Future
+from pyfuser.trace.gate import Ran
 from pyfuser.trace.images import USE, changed_on_host
-from pyfuser.trace.memory import Box, Region
+from pyfuser.trace.memory import Box, Buffer, Region
 from pyfuser.trace.shape import RegionShape, ScalarShape, TraceShape
 from pyfuser.transform.group import GroupShape
 from pyfuser.transform.kernel import Kernel
@@ -41,7 +43,7 @@ class Graphs(Protocol):
     """See `engine.gpu.graphs.Graphs`."""
 
     def launch(
-        self, bounds: Sequence[Any], ran: list[Any], marks: Sequence[list[Any] | None] = ()
+        self, bounds: Sequence[Any], ran: Ran, marks: Sequence[list[Any] | None] = ()
     ) -> None:
         """Give bound launches to their device; marks: where what it takes is noted, if it is."""
 
@@ -192,27 +194,58 @@ def forgettable(plan: Plan, done: Sequence[int]) -> list[int]:
     return [n for n in done if n not in missing]
 
 
-def run_launch(launch: Launch, calls: Sequence[Call], ran: list[Any]) -> None:
+def run_launch(launch: Launch, calls: Sequence[Call], ran: Ran) -> None:
     """Run one launch on its calls' arguments, and give the calls their results."""
+    fresh: list[Buffer] = []
+    before = len(ran)
     try:
         arguments = arguments_of(launch, calls)
         for place, argument in enumerate(arguments):
             if type(argument) is Future:
                 arguments[place] = launch.launchable.number(argument)
         for overwrite in launch.overwrites:
-            _allocate(overwrite, arguments, launch.launchable)
+            _allocate(overwrite, arguments, launch.launchable, fresh)
         values = launch.launchable.run(launch.space, arguments, ran)
         if USE.devices and not launch.launchable.on_device:
             changed_on_host(*(a.buffer for a in arguments if type(a) is Region))
     except (PyFuserError, MemoryError, OverflowError) as error:
         if divided(ran):
             assert isinstance(error, DivisionError)
-            place_division(error, [calls[n] for n in launch.calls])
-            for future in results_of(launch, calls):
-                future.fail(error)
+            _fail(error, launch, calls, ran[-1][1])
+            raise
         raise _located(error, launch, calls) from None
+    finally:
+        if len(ran) == before:
+            _undo(fresh, ran)
     if launch.results:
         give_results(results_of(launch, calls), values)
+
+
+def _fail(error: DivisionError, launch: Launch, calls: Sequence[Call], result: Any) -> None:
+    """Complete the error of a launch that ran; results of calls made before the division are right.
+
+    result: what holds the values.
+    """
+    members = [calls[n] for n in launch.calls]
+    place_division(error, members)
+    error.ran = True
+    divide = [call.position for call in members if any(divisions(call.workunit.body))]
+    if not launch.results:
+        return
+    numbers = launch.launchable.values(result)
+    for n, future, value in zip(launch.results, results_of(launch, calls), numbers, strict=True):
+        if divide and calls[n].position < min(divide):
+            future.give(value)
+        else:
+            future.fail(error)
+
+
+def _undo(fresh: list[Buffer], ran: Ran) -> None:
+    """Take back memory that was not zeroed, as its kernel has not run."""
+    while fresh:
+        buffer = fresh.pop()
+        if ran.gate:  # else a flush in a signal handler has used it: none can come before the next
+            buffer.root = buffer.image = None
 
 
 def divided(ran: Sequence[Any]) -> bool:
@@ -224,7 +257,7 @@ def run_together(
     launches: Sequence[Launch],
     calls: Sequence[Call],
     graphs: Graphs,
-    ran: list[Any],
+    ran: Ran,
     measure: Any = None,
 ) -> None:
     """Run launches of which all are on one device: they are bound first, then given to it at once.
@@ -251,7 +284,7 @@ def run_together(
                     given = len(bounds)
                 arguments[place] = number
             for overwrite in launch.overwrites:
-                _allocate(overwrite, arguments, launchable)
+                _allocate(overwrite, arguments, launchable, [])
             bound = launchable.bind(launch.space, arguments)
         except (PyFuserError, MemoryError, OverflowError) as error:
             raise _located(error, launch, calls) from None
@@ -276,20 +309,30 @@ def arguments_of(launch: Launch, calls: Sequence[Call]) -> list[Any]:
 
 def _located(error: Exception, launch: Launch, calls: Sequence[Call]) -> Exception:
     """The error with the calls that a launch was made of."""
-    members = [calls[n] for n in launch.calls]
-    lines = "".join(f"\n  called as {call.name!r} at {call.location}" for call in members)
+    lines = called_as([calls[n] for n in launch.calls])
+    if isinstance(error, DivisionError):  # of a result that others may ask for, too
+        error = DivisionError(str(error))
     error.args = (f"{error}{lines}",)
     return error
 
 
-def _allocate(overwrite: Overwrite, arguments: Sequence[Argument], launchable: Launchable) -> None:
-    """Allocate what is overwritten without zeroing it, unless an earlier loop may read it."""
+def _allocate(
+    overwrite: Overwrite,
+    arguments: Sequence[Argument],
+    launchable: Launchable,
+    fresh: list[Buffer],
+) -> None:
+    """Allocate what is overwritten without zeroing it, unless an earlier loop may read it.
+
+    fresh: the memory is added to it.
+    """
     region = arguments[overwrite.place]
     assert isinstance(region, Region)
     if region.buffer.allocated:
         return
     before = arguments[: overwrite.earlier]
     if not any(a.buffer is region.buffer for a in before if type(a) is Region):
+        fresh.append(region.buffer)
         launchable.allocate(region, overwrite.box)
 
 

@@ -110,7 +110,7 @@ def _groups(flush: Flush, calls: list[CallReport]) -> Iterable[GroupReport]:
         loads.subtract(_renamed(_loads(kernel.workunit), kernel, before))
         yield GroupReport(
             calls=tuple(calls[position] for position in group.calls),
-            source=pykokkos.emit(kernel.workunit),
+            source=pykokkos.shown(kernel.workunit),
             contracted=names.of(_contracted(before, kernel, trace, group.calls)),
             removed_stores=names.counts(stores),
             removed_loads=names.counts(loads),

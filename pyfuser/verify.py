@@ -1,16 +1,18 @@
 """PYFUSER_VERIFY=1: run each trace unfused on copies as well, and compare bit for bit.
 
 Reductions are compared bit for bit too, as the order of their additions does not depend on what
-they are fused with. With PYFUSER_FASTMATH=1 the compiler may change floating-point values as it
-likes, and what it does depends on the code around: then only sums are compared, within the bound
-that holds for any order of additions (see `checks.rounding`); nothing useful can be said of a
-single element, as one subtraction may turn a rounding error into all of a number.
+they are fused with. Elements that are summed by atomic updates are compared within the bound that
+holds for any order (see `checks.scattered`). With PYFUSER_FASTMATH=1 the compiler may change
+floating-point values as it likes, and what it does depends on the code around: then only sums are
+compared, within the bound that holds for any order of additions (see `checks.rounding`); nothing
+useful can be said of a single element, as one subtraction may turn a rounding error into all of a
+number.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -18,6 +20,7 @@ import numpy as np
 
 from pyfuser.checks.image import Image
 from pyfuser.checks.rounding import SumBounds, close
+from pyfuser.checks.scattered import scatter_bounds
 from pyfuser.checks.script import Recording
 from pyfuser.errors import VerificationError
 from pyfuser.ir.nodes import AtomicFetch, Update, Workunit
@@ -43,6 +46,7 @@ def verified(
     copies = [image.copy(call) for call in calls]
     bounds: list[float | None] = []
     sums = SumBounds(run_unfused)
+    scattered = {} if fastmath else scatter_bounds(calls, run_unfused)
     for copied in copies:
         if fastmath:
             bounds.append(sums.of(copied))
@@ -50,7 +54,9 @@ def verified(
     yield
     for n, (call, copied) in enumerate(zip(calls, copies, strict=True)):
         difference = (
-            _sums_differ(call, copied, bounds[n]) if fastmath else _bits_differ(call, copied)
+            _sums_differ(call, copied, bounds[n])
+            if fastmath
+            else _bits_differ(call, copied, {k: b for (m, k), b in scattered.items() if m == n})
         )
         if difference is not None:
             message = f"{call.location}: {call.name!r} fused gives another {difference}"
@@ -90,14 +96,17 @@ def _reproduced(recording: Recording, message: str) -> str:
     )
 
 
-def _bits_differ(call: Call, copied: Call) -> str | None:
-    """The first argument or result that differs, in words."""
-    for param, argument, other in zip(
-        call.workunit.params, call.arguments, copied.arguments, strict=True
+def _bits_differ(call: Call, copied: Call, bounds: Mapping[int, Array]) -> str | None:
+    """The first argument or result that differs, in words.
+
+    bounds: by argument, how far its elements may be apart if not bit for bit equal.
+    """
+    for place, (param, argument, other) in enumerate(
+        zip(call.workunit.params, call.arguments, copied.arguments, strict=True)
     ):
         if isinstance(argument, Region) and argument.buffer.reachable:
             assert isinstance(other, Region)
-            found = _arrays_differ(argument.array(), other.array())
+            found = _arrays_differ(argument.array(), other.array(), bounds.get(place))
             if found:
                 return f"{param.sym.name!r}: {found}"
     if call.result is not None and copied.result is not None:
@@ -108,10 +117,13 @@ def _bits_differ(call: Call, copied: Call) -> str | None:
     return None
 
 
-def _arrays_differ(fused: Array, unfused: Array) -> str | None:
+def _arrays_differ(fused: Array, unfused: Array, bound: Array | None = None) -> str | None:
     with np.errstate(invalid="ignore"):
-        same = fused == unfused
-        if fused.dtype.kind == "f":
+        if bound is not None:
+            same = (fused == unfused) | (np.abs(fused - unfused) <= bound) | ~np.isfinite(bound)
+        else:
+            same = fused == unfused
+        if fused.dtype.kind == "f" and bound is None:
             same &= np.signbit(fused) == np.signbit(unfused)
         same |= (fused != fused) & (unfused != unfused)
     if np.all(same):

@@ -181,7 +181,8 @@ def test_zero(workunit: Any, policy: Any, dtype: Any, fused: bool) -> None:
     assert "d[i]" in lines[1] and "PYFUSER_CHECK=bounds" in lines[3]
     assert [text.split(" at ")[0] for text in lines[4:]] == fused * [
         f"  called as {workunit.__name__!r}",
-        "  called as 'doubled'",
+        "  called after it, and has run, too:",
+        "    'doubled'",
     ]
     d[N - 1] = 1
     pk.parallel_for(policy(), workunit, y=y, x=x, d=d)  # and no error is left over

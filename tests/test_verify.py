@@ -119,16 +119,46 @@ def test_illegal_fusion_is_found_and_reproduced(verifying: Path, illegal: None) 
     assert sorted(verifying.iterdir()) == [data, script], "a script writes no script"
 
 
-def test_what_is_added_atomically_may_differ(verifying: Path) -> None:
+def deposits(cells: Any, factor: float = 1.0) -> None:
     rng = np.random.default_rng(1)
-    x, y, cells = rng.random(99), rng.random(99), pk.View([3], pk.double)
-    with (
-        pytest.raises(VerificationError, match="another order when they are fused"),
-        pyfuser.fusing(),
-    ):
+    x, y = rng.normal(size=(2, 99))
+    with pyfuser.fusing():
         for values in (x, y, x, y):
-            pk.parallel_for(99, deposit, x=values, cells=cells)
-    driver.TRACER.calls.clear()
+            pk.parallel_for(99, deposit, x=values * factor, cells=cells)
+
+
+@pytest.mark.parametrize("kind", [pk.double, pk.float])
+def test_what_is_added_atomically_may_differ_by_rounding(kind: Any, verifying: Path) -> None:
+    cells = pk.View([3], kind)
+    cells.fill(0.1)
+    deposits(cells)
+    assert list(verifying.iterdir()) == [] and cells[0] != 0.1
+
+
+def test_what_is_added_atomically_and_lost_is_found(
+    verifying: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The twin: one term more in the same view is no rounding."""
+    cells = pk.View([3], pk.double)
+    execute = driver._execute
+
+    def wrongly(program: Any, calls: Any, tracer: Any) -> None:
+        execute(program, calls, tracer)
+        calls[0].arguments[1].array()[1] += 1e-10
+
+    monkeypatch.setattr(driver, "_execute", wrongly)
+    with pytest.raises(VerificationError, match="fused gives another 'cells': element"):
+        deposits(cells)
+
+
+def test_elements_beside_atomic_sums_are_compared_bit_for_bit(
+    verifying: Path, illegal: None
+) -> None:
+    cells = pk.View([3], pk.double)
+    wrong = pytest.raises(VerificationError, match="'shift' fused gives another 'z': element")
+    with wrong, pyfuser.fusing():
+        pk.parallel_for(99, deposit, x=np.ones(99), cells=cells)
+        program()
 
 
 def test_script_passes_once_the_mistake_is_mended(

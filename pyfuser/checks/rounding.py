@@ -95,11 +95,11 @@ def _terms(workunit: Workunit) -> tuple[Workunit, int] | None:
             continue
         if not isinstance(stmt, nodes.Update) or stmt.indices or stmt.op not in ("+", "-"):
             return None
-        if _magnitude(stmt.value) is None:
+        if magnitude(stmt.value) is None:
             return None
         inner = (e for e in all_expressions((stmt,)) if isinstance(e, (nodes.Binary, nodes.Cast)))
         roundings = max(roundings, sum(1 for _ in inner))
-    return _replaced(workunit, accumulator, lambda e: _magnitude(e) or e), roundings
+    return _replaced(workunit, accumulator, lambda e: magnitude(e) or e), roundings
 
 
 def _counting(workunit: Workunit) -> Workunit:
@@ -126,17 +126,17 @@ def _replaced(
     return replace(workunit, body=body, accumulators=(replace(accumulator, sym=wide),))
 
 
-def _magnitude(e: Expr) -> Expr | None:
+def magnitude(e: Expr) -> Expr | None:
     """An upper bound of |e| that its roundings are relative to."""
     if isinstance(e, (nodes.Load, nodes.Const, nodes.Read)) or e.dtype.is_integer:
         return _absolute(e)
     if isinstance(e, nodes.Cast) and (e.operand.dtype.is_float or e.operand.dtype.is_integer):
-        operand = _magnitude(e.operand)
+        operand = magnitude(e.operand)
         return None if operand is None else replace(e, operand=operand)
     if isinstance(e, nodes.Unary) and e.op in ("+", "-"):
-        return _magnitude(e.operand)
+        return magnitude(e.operand)
     if isinstance(e, nodes.Binary) and e.op in ("+", "-", "*"):
-        sides = [_magnitude(side) for side in (e.left, e.right)]
+        sides = [magnitude(side) for side in (e.left, e.right)]
         if sides[0] is None or sides[1] is None:
             return None
         return nodes.Binary("*" if e.op == "*" else "+", sides[0], sides[1])
@@ -157,4 +157,4 @@ def close(fused: float, unfused: float, bound: float | None) -> bool:
     return abs(fused - unfused) <= bound
 
 
-__all__: Sequence[str] = ("SumBounds", "close")
+__all__: Sequence[str] = ("SumBounds", "close", "magnitude")

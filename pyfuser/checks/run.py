@@ -12,12 +12,13 @@ from pyfuser import eager
 from pyfuser.checks.races import check_races
 from pyfuser.errors import CheckError
 from pyfuser.settings import SETTINGS
-from pyfuser.trace.call import Call
-from pyfuser.trace.tracer import Tracer
+from pyfuser.trace.call import Call, not_run
+from pyfuser.trace.gate import Ran
+from pyfuser.trace.tracer import Tracer, nothing_to_settle
 
 
-def run(call: Call) -> None:
-    """Run one call with the checks that PYFUSER_CHECK names.
+def run(call: Call, ran: Ran | None = None) -> None:
+    """Run one call with the checks that PYFUSER_CHECK names. ran: see `make_run`.
 
     Raises BoundsError, with what earlier iterations wrote in place, or RaceError, before anything
     is written.
@@ -25,7 +26,7 @@ def run(call: Call) -> None:
     try:
         if "races" in SETTINGS.check:
             check_races(call)
-        eager.run(call, "bounds" in SETTINGS.check)
+        eager.run(call, "bounds" in SETTINGS.check, ran)
     except CheckError as error:
         error.args = (f"{error}\n  called as {call.name!r} at {call.location}",)
         raise
@@ -35,15 +36,21 @@ def run_all(calls: Sequence[Call], tracer: Tracer) -> None:
     """Run recorded calls in order.
 
     A mistake ends the trace as it would have ended an eager program: the calls after it are
-    forgotten, and their results raise.
+    dropped, and their results raise.
     """
-    done: list[Call] = []
+    ran = Ran(tracer.gate)
+
+    def settle() -> None:
+        tracer.remove(list(calls[: len(ran)]))
+        tracer.settle = nothing_to_settle
+
+    tracer.settle = settle
     try:
         for call in calls:
-            run(call)
-            done.append(call)
+            run(call, ran)
     except CheckError as error:
-        tracer.give_up(error, done[-1].position if done else -1)
+        dropped = tracer.give_up(error, call.position - 1)
+        error.args = (f"{error}{not_run([later for later in dropped if later is not call])}",)
         raise
     finally:
-        tracer.remove(done)
+        settle()

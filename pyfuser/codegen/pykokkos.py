@@ -32,6 +32,7 @@ from pyfuser.codegen.pykokkos_text import (
     local_annotation,
     stripped,
 )
+from pyfuser.errors import PyFuserError
 from pyfuser.ir import nodes
 from pyfuser.ir.canonical import all_syms
 from pyfuser.ir.dtypes import DType, common_type
@@ -40,8 +41,31 @@ from pyfuser.transform.kernel import Kernel
 
 
 def emit(kernel: Kernel | Workunit) -> str:
-    """The source of a module that defines the kernel's workunit; lowering it gives its ir back."""
-    return _Emitter(kernel.workunit if isinstance(kernel, Kernel) else kernel).module()
+    """The source of a module that defines the kernel's workunit; lowering it gives its ir back.
+
+    Raises PyFuserError for a kernel that `without_source` names a reason for.
+    """
+    workunit = kernel.workunit if isinstance(kernel, Kernel) else kernel
+    why = without_source(workunit)
+    if why is not None:
+        raise PyFuserError(f"{workunit.name}: {why}")
+    return _Emitter(workunit).module()
+
+
+def without_source(workunit: Workunit) -> str | None:
+    """Why a kernel cannot be said as one PyKokkos workunit; None if it can."""
+    if len(workunit.indices) != 1 and needs_team(workunit):
+        return (
+            f"this kernel has no PyKokkos source: its iterations have {len(workunit.indices)} "
+            "indices, and only teams, which have one, sum or use scratch memory within an iteration"
+        )
+    return None
+
+
+def shown(workunit: Workunit) -> str:
+    """The source for people to read, or a comment why there is none."""
+    why = without_source(workunit)
+    return emit(workunit) if why is None else f"# {why}\n"
 
 
 class _Emitter(Expressions):

@@ -91,6 +91,14 @@ class KernelCache:
                 self._substitute = path
             return self._substitute
 
+    def kept(self, key: str) -> Path | None:
+        """The shared library of a key, if there is one. Raises CacheError."""
+        path = self.directory / f"{key}.so"
+        if not intact(path):
+            return None
+        COUNTERS.cache_hits += 1
+        return path
+
     def obtain(
         self, key: str, source: str, build: Build, cancelled: threading.Event | None = None
     ) -> Path:
@@ -99,11 +107,11 @@ class KernelCache:
         cancelled: set by another thread to stop waiting for a process that builds the same.
         Raises what `build` raises, and CacheError.
         """
+        path = self.kept(key)
+        if path is not None:
+            return path
         directory = self.directory
         path = directory / f"{key}.so"
-        if intact(path):
-            COUNTERS.cache_hits += 1
-            return path
         try:
             try:
                 return self._build(path, source, build, cancelled)

@@ -14,6 +14,7 @@ from pyfuser.plan.capabilities import ALL, Capabilities
 from pyfuser.settings import SETTINGS
 from pyfuser.trace.call import GPU_SPACES
 from pyfuser.trace.future import Future
+from pyfuser.trace.gate import Ran
 from pyfuser.trace.memory import Box, Region
 from pyfuser.transform.kernel import Kernel
 from pyfuser.transform.optimise import specialise
@@ -51,7 +52,7 @@ class Launchable(Protocol):
         """Make memory, of which a run overwrites a box, where it runs."""
 
     def run(
-        self, space: tuple[Any, ...], arguments: Sequence[Any], ran: list[Any] | None = None
+        self, space: tuple[Any, ...], arguments: Sequence[Any], ran: Ran | None = None
     ) -> tuple[Number, ...]:
         """Run it and wait."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Iterator, Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from pyfuser.engine.bounds import mistake
 from pyfuser.errors import ArgumentError, DivisionError
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Accumulator, Param
+from pyfuser.trace.gate import Overtaken
 
 Number = bool | int | float | complex
 Run = Callable[..., tuple[Number, ...]]
@@ -55,8 +57,9 @@ def make_run(
     memory.
 
     As soon as the kernel has returned, and in one step with it, `(status, result)` is appended to
-    the list `ran`: if a signal handler raises after the kernel, `run` returns no values, but `ran`
-    tells that the kernel has run, and `values` what it computed. Status 0 is success.
+    `ran` (see `Ran`): if a signal handler raises after the kernel, `run` returns no values, but
+    `ran` shows that the kernel has run, and `values` what it computed. Status 0 is success. If the
+    gate of `ran` is closed, the kernel does not run, and Overtaken is raised.
     """
     loops = loops_of(spec)
     accumulators = sum(len(loop.workunit.accumulators) for loop in loops)
@@ -79,6 +82,8 @@ def make_run(
         "fail": lambda status, report=(): fail(spec, status, report),
         "Report": report,
         "PackError": (struct.error, OverflowError),
+        "compress": compress,
+        "Overtaken": Overtaken,
     }
     source = run_source(spec)
     exec(compile(source, f"<launch of {spec.title or 'kernel'}>", "exec"), namespace)
@@ -151,12 +156,14 @@ def run_source(spec: KernelSpec | SweepSpec) -> str:
         lines.append("    report = Report()")
         outputs.append("report")
     passed = ["slots", *outputs]
-    lists = ", ".join(f"({name},)" for name in passed)
+    lists = "".join(f", ({name},)" for name in outputs)
     kept = "result" if "result" in outputs else "None"
     lines += [
         f"    if ran is None: status = call({', '.join(passed)})",
         "    else:",  # signal handlers run between bytecodes; these iterators are C throughout
-        f"        ran.extend(zip(map(call, {lists}), ({kept},)))",
+        "        before = len(ran)",
+        f"        ran.extend(zip(map(call, compress((slots,), ran.gate){lists}), ({kept},)))",
+        "        if len(ran) == before: raise Overtaken",
         "        status = ran[-1][0]",
     ]
     lines += [f"    if status: fail(status{', report' * is_checked})", returned]

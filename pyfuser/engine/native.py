@@ -17,6 +17,7 @@ from pyfuser.codegen.cpp import emit
 from pyfuser.codegen.spec import KernelSpec, SweepSpec, names_of, spec_of
 from pyfuser.engine.cache import KernelCache, key_of
 from pyfuser.engine.compiler import build_identity, compile_library, find_compiler
+from pyfuser.engine.flight import Flights
 from pyfuser.engine.marshal import make_run
 from pyfuser.engine.on_host import OnHost
 from pyfuser.errors import CacheError
@@ -77,6 +78,7 @@ if hasattr(os, "register_at_fork"):
 RollingParams = tuple[tuple[tuple[int, int], ...], ...]
 
 _launchables: dict[KernelSpec | SweepSpec, Launchable] = {}
+_FLIGHTS = Flights()
 
 
 @cache
@@ -160,15 +162,23 @@ def _compile(spec: KernelSpec | SweepSpec, cancelled: threading.Event | None = N
     source = emit(spec)
     key = key_of(source, build_identity(compiler, SETTINGS.fastmath))
 
-    def build(text: Path, target: Path) -> None:
-        compile_library(compiler, text, target, cancelled)
+    def build(cancelled: threading.Event | None) -> Path:
+        def compile_it(text: Path, target: Path) -> None:
+            compile_library(compiler, text, target, cancelled)
 
-    library = kernel_cache().obtain(key, source, build, cancelled)
+        return kernel_cache().obtain(key, source, compile_it, cancelled)
+
+    def obtain() -> Path:
+        if cancelled is not None:
+            return build(cancelled)
+        return kernel_cache().kept(key) or _FLIGHTS.get(key, build)
+
+    library = obtain()
     try:
         return Launchable(spec, source, library)
     except (OSError, AttributeError):  # intact, but no kernel: made anew, it may be one
         library.unlink(missing_ok=True)
-    library = kernel_cache().obtain(key, source, build, cancelled)
+    library = obtain()
     try:
         return Launchable(spec, source, library)
     except (OSError, AttributeError) as error:

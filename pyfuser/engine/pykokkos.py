@@ -29,6 +29,7 @@ from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Expr, Param, Stmt, Workunit
 from pyfuser.ir.visit import all_expressions, statements
 from pyfuser.settings import SETTINGS
+from pyfuser.trace.gate import Ran
 from pyfuser.trace.memory import Region
 from pyfuser.transform.kernel import Kernel
 
@@ -130,11 +131,13 @@ class Launchable(OnHost):
         self._spare: list[Any] = []  # the one that runs instead, once it is needed
 
     def run(
-        self, space: tuple[Any, ...], arguments: Sequence[Any], ran: list[Any] | None = None
+        self, space: tuple[Any, ...], arguments: Sequence[Any], ran: Ran | None = None
     ) -> tuple[Number, ...]:
         """Run the kernel and wait; see `native.Launchable`."""
         if self._spare:
             return tuple(self._spare[0].run(space, arguments, ran))
+        if ran is not None:
+            ran.pass_on()
         values = [a.array() if isinstance(a, Region) else a for a in arguments]
         if self.pattern == "reduce":
             values.insert(0, 0)

@@ -28,7 +28,7 @@ def as_workunit(function: FunctionType, pattern: str, stores: bool) -> tuple[Fun
     known = _made.get(key)
     if known is None or known[0]() is not code:
         made, target = _make(function, pattern, stores)
-        reference = weakref.ref(code, lambda _: _made.pop(key, None))
+        reference = weakref.ref(code, lambda _, pop=_made.pop: pop(key, None))  # type: ignore[misc]
         known = _made[key] = reference, made, target
     _, made, target = known
     result = FunctionType(made, function.__globals__, made.co_name, None, function.__closure__)

@@ -197,7 +197,7 @@ def signature(function: Callable[..., Any]) -> Signature:
         return known[1]
     result = _read(plain, source_of(plain))
     key = id(code)
-    _signatures[key] = (weakref.ref(code, lambda _: _signatures.pop(key, None)), result)
+    _signatures[key] = (weakref.ref(code, lambda _, pop=_signatures.pop: pop(key, None)), result)  # type: ignore[misc]
     return result
 
 

@@ -109,7 +109,7 @@ def source_of(function: FunctionType) -> FunctionSource:
 def remember(code: CodeType, source: FunctionSource) -> None:
     """Note what `source_of` finds for functions with this code object."""
     key = id(code)
-    _sources[key] = (weakref.ref(code, lambda _: _sources.pop(key, None)), source)
+    _sources[key] = (weakref.ref(code, lambda _, pop=_sources.pop: pop(key, None)), source)  # type: ignore[misc]
 
 
 def _find(function: FunctionType) -> FunctionSource:

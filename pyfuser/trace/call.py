@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from types import CodeType
 from typing import NamedTuple, TypeAlias
 
@@ -98,3 +98,27 @@ class Call:
     @property
     def name(self) -> str:
         return self.label or self.workunit.name
+
+
+SHOWN = 10  # calls that a message names
+
+
+def called_as(calls: Sequence[Call]) -> str:
+    """Lines for the end of a message: the calls that it is about."""
+    return _lines("", "called as ", calls)
+
+
+def not_run(calls: Sequence[Call]) -> str:
+    """Lines for the end of a message: calls after the mistake, which are dropped."""
+    return _lines("\n  called after it, dropped and will not run:", "  ", calls)
+
+
+def ran_too(calls: Sequence[Call]) -> str:
+    """Lines for the end of a message: calls after the mistake that had run before it was known."""
+    return _lines("\n  called after it, and has run, too:", "  ", calls)
+
+
+def _lines(head: str, what: str, calls: Sequence[Call]) -> str:
+    lines = [f"\n  {what}{call.name!r} at {call.location}" for call in calls[:SHOWN]]
+    more = f"\n  {what and '  '}and {len(calls) - SHOWN} more calls" * (len(calls) > SHOWN)
+    return head * bool(calls) + "".join(lines) + more

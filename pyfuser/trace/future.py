@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from pyfuser.errors import KernelError, PyFuserError
+from pyfuser.errors import PyFuserError
 from pyfuser.ir.dtypes import DType
 
 
@@ -85,6 +85,11 @@ class Future:
     def ready(self) -> bool:
         return self._value is not None
 
+    @property
+    def given(self) -> bool:
+        """Whether there is a value, here or on a device."""
+        return self._value is not None or self.deferred is not None
+
     def give(self, value: Any) -> None:
         """`set`, or keep for whoever asks where on a device the value is."""
         if isinstance(value, Deferred):
@@ -116,11 +121,7 @@ class Future:
             if self._read():
                 return self._value
             if self._error is None:
-                try:
-                    self._force(self)
-                except KernelError:  # of a call that this value need not wait for?
-                    if self._value is None:
-                        raise
+                self._force(self)
             if self._value is None:
                 if self._read():  # the pending calls ran on a device
                     return self._value

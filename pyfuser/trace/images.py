@@ -100,7 +100,9 @@ class Image:
                 self.memory.follow(self.stream)
             self.stream = stream
 
-    def __del__(self) -> None:
+    def __del__(self, at_exit: Callable[[], bool] = sys.is_finalizing) -> None:
+        if at_exit():  # the device's library may be gone
+            return
         if not self.foreign and self.stream != self._home and self._owner is not None:
             self.memory.release(self._owner, self._home, self.stream)
 

@@ -6,7 +6,10 @@ arguments overlap is decided on regions only, never on Python names or `id()`.
 
 from __future__ import annotations
 
+import sys
 import weakref
+from collections.abc import Callable
+from functools import partial
 from math import prod
 from typing import Any, NamedTuple, TypeAlias
 
@@ -93,20 +96,28 @@ class Buffer:
         """Whether any Python object can still read what the buffer holds."""
         return self.external or self._handle() is not None
 
-    def allocate(self, zero: bool = True) -> None:
+    def allocate(self, prepare: Callable[[Array], None] | None = None) -> None:
         """Make memory on the host, if there is none yet, with the values that the device has.
 
-        Without any it is zero-filled, unless all of it is written next. Raises MemoryError, as
-        NumPy does.
+        Without any it is zero-filled, unless `prepare` does what is to be done with fresh memory.
+        Raises MemoryError, as NumPy does.
         """
-        if self.root is None:
-            if self.image is None:
-                self.root = pool.allocate(self.nbytes, zero)
-            else:
-                self.root = self.image.fetch(self.nbytes)
-            self.address = self.root.__array_interface__["data"][0]
+        if self.root is not None:
+            return
+        if self.image is not None:
+            memory = self.image.fetch(self.nbytes)
+        else:
+            memory = pool.allocate(self.nbytes, prepare is None)
+            if prepare is not None:
+                prepare(memory)
+        address = memory.__array_interface__["data"][0]
+        if self.root is None:  # a signal handler may have needed it: none can come in from here on
+            self.address = address
+            self.root = memory
 
-    def __del__(self) -> None:
+    def __del__(self, at_exit: Callable[[], bool] = sys.is_finalizing) -> None:
+        if at_exit():  # modules have lost their names, and memory need not be kept
+            return
         if self.root is not None and not (self.external or self.lent):
             pool.release(self.root)
 
@@ -150,19 +161,16 @@ class Region(NamedTuple):
             overwritten = None  # it has values
         try:
             whole = prod(self.shape) * self.dtype.size == self.buffer.nbytes
-            self.buffer.allocate(zero=overwritten is None or not whole)
+            if overwritten is None or not whole:
+                self.buffer.allocate()
+            else:
+                self.buffer.allocate(partial(self._zero_around, overwritten))
         except (MemoryError, ValueError, OverflowError):  # the latter two: beyond all addresses
-            size = self.buffer.nbytes
-            raise MemoryError(
-                f"no memory for a View of shape {self.shape} and type {self.dtype.value}: "
-                f"{size} bytes ({size / 2**30:.3g} GiB) are wanted"
-            ) from None
-        if overwritten is not None and whole:
-            self._zero_around(overwritten)
+            raise no_memory(self.shape, self.dtype, self.buffer.nbytes) from None
 
-    def _zero_around(self, box: Box) -> None:
-        """Zero the elements outside of a box."""
-        rest = self.array()
+    def _zero_around(self, box: Box, memory: Array) -> None:
+        """Zero the elements outside of a box, in memory that the buffer is about to have."""
+        rest = self._within(memory)
         for axis, (begin, end) in enumerate(zip(*box, strict=True)):
             part = np.moveaxis(rest, axis, 0)
             part[:begin] = 0
@@ -187,12 +195,23 @@ class Region(NamedTuple):
         buffer = self.buffer
         root = buffer.root
         assert root is not None
+        return np.asarray(_Memory(root, self)) if buffer.external else self._within(root)
+
+    def _within(self, root: Array) -> Array:
         array: Array
-        if buffer.external:
-            array = np.asarray(_Memory(root, self))
-        else:
-            array = np.ndarray(self.shape, self.dtype.numpy, root.data, self.offset, self.strides)
+        array = np.ndarray(self.shape, self.dtype.numpy, root.data, self.offset, self.strides)
         return array
+
+
+def no_memory(shape: tuple[int, ...], dtype: DType, size: int) -> MemoryError:
+    """The error for a View of `size` bytes; an integer beyond all addresses is shown rounded."""
+    shown = [str(n) if n <= sys.maxsize else f"2**{n.bit_length() - 1}" for n in (*shape, size)]
+    gib = f" ({size / 2**30:.3g} GiB)" if size <= sys.maxsize else " or more, beyond all addresses"
+    extents = ", ".join(shown[:-1]) + "," * (len(shape) == 1)
+    return MemoryError(
+        f"no memory for a View of shape ({extents}) and type {dtype.value}: it needs "
+        f"{shown[-1]} bytes{gib}"
+    )
 
 
 class _Memory:

@@ -7,9 +7,10 @@ import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
-from pyfuser.errors import KernelError, PyFuserError
-from pyfuser.trace.call import Call
+from pyfuser.errors import PyFuserError
+from pyfuser.trace.call import Argument, Call
 from pyfuser.trace.future import Future
+from pyfuser.trace.gate import Overtaken
 from pyfuser.trace.memory import Buffer, Region
 
 MAX_CALLS = 512
@@ -24,6 +25,8 @@ class Tracer:
     an error neither loses a call nor runs one twice. A signal handler (Ctrl-C) may raise anywhere:
     so `settle`, also given by the driver, removes what has run, and the next flush begins with it
     if it was interrupted; and the counts may be too high for a moment, never too low.
+
+    A handler may also record calls and flush, wherever it comes in between: see `trace.gate`.
     """
 
     def __init__(self) -> None:
@@ -32,6 +35,9 @@ class Tracer:
         self.flush_function: Callable[[Tracer], None] | None = None
         self.settle: Callable[[], None] = nothing_to_settle
         self.wanted: Future | None = None  # what the flush at hand is for, if one result is
+        self.gate: list[bool] | None = None  # of the flush that runs
+        self.nested = False  # it was entered while another one ran below it on the stack
+        self.stuck: BaseException | None = None  # of calls that cannot run, when all others have
         self.recorded = 0
         self.raw = 0  # pending arguments whose memory other arrays may reach
         self.place: AbstractContextManager[None] | None = None  # stream of pending device calls
@@ -58,24 +64,39 @@ class Tracer:
             self.calls.append(call)
 
     def remove(self, done: list[Call]) -> None:
-        """Forget calls that have run; `calls` is another list afterwards."""
-        if len(done) == len(self.calls):
-            self.calls = []
-        else:
-            gone = set(map(id, done))
-            self.calls = [call for call in self.calls if id(call) not in gone]
-        for call in done:
-            for argument in call.arguments:
-                if type(argument) is Region:
-                    buffer = argument.buffer
-                    buffer.pending -= 1
-                    if buffer.external:
-                        self.raw -= 1
-                    if not buffer.pending:
-                        self._bytes -= buffer.nbytes
-        if not self.calls:
-            self.raw = self._bytes = 0
-            self._look_at = MAX_BYTES_KEPT
+        """Forget calls that have run, or that are dropped; `calls` is another list afterwards."""
+        gone = set(map(id, done))
+        while True:
+            calls = self.calls
+            size = len(calls)
+            found = [call for call in calls[:size] if id(call) in gone]
+            kept = [call for call in calls[:size] if id(call) not in gone]
+            if self.calls is calls:  # no signal handler can come in between this and the next line
+                self.calls = [*kept, *calls[size:]]
+                break
+        for call in found:
+            self._uncount(call)
+
+    def _uncount(self, call: Call) -> None:
+        for argument in call.arguments:
+            if type(argument) is Region:
+                buffer = argument.buffer
+                buffer.pending -= 1
+                if buffer.external:
+                    self.raw -= 1
+                if not buffer.pending:
+                    self._bytes -= buffer.nbytes
+
+    def rebind(self, call: Call, arguments: tuple[Argument, ...]) -> None:
+        """Give a pending call other arguments."""
+        for argument in arguments:
+            if type(argument) is Region:
+                buffer = argument.buffer
+                self.raw += buffer.external
+                self._bytes += 0 if buffer.pending else buffer.nbytes
+                buffer.pending += 1
+        self._uncount(call)
+        call.arguments = arguments
 
     def _bytes_kept(self) -> int:
         """The memory that would be free if the trace had run."""
@@ -97,7 +118,9 @@ class Tracer:
         """Forget all pending calls; their results raise from now on."""
         with self.lock:
             self.settle()
-            dropped = self.calls
+            if self.gate is not None:  # a signal handler does so while a flush runs
+                self.gate.clear()
+            dropped = list(self.calls)
             self.remove(dropped)
         for call in dropped:
             if call.result is not None:
@@ -105,16 +128,17 @@ class Tracer:
                 call.result.fail(PyFuserError(f"pyfuser.discard() dropped {where} before it ran"))
         return dropped
 
-    def give_up(self, error: Exception, last: int = -1) -> None:
+    def give_up(self, error: Exception, last: int = -1) -> list[Call]:
         """Forget the calls after position `last`: an eager program would have ended before them.
 
-        Their results raise the error.
+        Their results raise the error. Returns them.
         """
         dropped = [call for call in self.calls if call.position > last]
         self.remove(dropped)
         for call in dropped:
             if call.result is not None:
                 call.result.fail(error)
+        return dropped
 
     def touches(self, buffer: Buffer) -> bool:
         """Whether a pending call may read or write the buffer's memory."""
@@ -124,32 +148,51 @@ class Tracer:
         """Run everything that is pending, in an order its dependences allow."""
         self._flush(None)
 
-    def compute(self, result: Future) -> None:
-        """Run what a result needs; what it does not need may be left pending."""
-        self._flush(result)
+    def compute(self, result: Future, others: bool = False) -> None:
+        """Run what a result needs; what it does not need may be left pending, but for `others`."""
+        if self.gate is not None and all(call.result is not result for call in self.calls):
+            return  # a flush asks: what is pending does not compute it
+        try:
+            self._flush(None if others else result)
+        except Exception as error:
+            if error is not self.stuck or not result.given:
+                raise
 
     def _flush(self, wanted: Future | None) -> None:
         if not self.calls:
             return
+        inside = self.lock._is_owned()  # type: ignore[attr-defined]
         with self.lock:
             self.settle()
-            if self.calls and self.flush_function is not None:
-                outer, self.wanted = self.wanted, wanted  # a signal handler may flush in a flush
-                try:
-                    self.flush_function(self)
-                finally:
-                    self.wanted = outer
+            outer = (self.wanted, self.gate, self.nested) if inside else (None, None, False)
+            self.nested = outer[1] is not None
+            if self.gate is not None:
+                self.gate.clear()
+            self.wanted = wanted
+            try:
+                while self.calls and self.flush_function is not None:
+                    self.gate = [True]
+                    try:
+                        self.flush_function(self)
+                        break
+                    except Overtaken:
+                        continue
+            finally:
+                self.wanted, self.gate, self.nested = outer
+                if not (inside or self.calls):  # nor is a call being recorded
+                    self.raw = self._bytes = 0
+                    self._look_at = MAX_BYTES_KEPT
 
     def flush_for(self, buffer: Buffer) -> None:
         """Make the buffer's memory safe for the host to read and write.
 
-        Calls that can never run do not stand in the way of memory that they do not touch.
+        Calls that cannot run do not stand in the way of memory that they do not touch.
         """
         if self.calls and self.touches(buffer):
             try:
                 self.flush()
-            except KernelError:
-                if self.touches(buffer):
+            except Exception as error:
+                if error is not self.stuck or self.touches(buffer):
                     raise
 
 

@@ -12,6 +12,7 @@ import pytest
 from pyfuser.engine import pykokkos
 from pyfuser.engine.engine import Native, PyKokkos
 from pyfuser.engine.pykokkos import Connection, refusal
+from pyfuser.trace.gate import Ran
 from pyfuser.trace.memory import Array, Buffer, Handle
 from tests.codegen.build import Arguments, Case, bound
 from tests.codegen.build import case as widened_case
@@ -148,7 +149,7 @@ def test_names_that_cpp_has_for_itself() -> None:
 def test_a_reduction_has_an_argument(function: Any, arguments: Arguments, sum_: float) -> None:
     made = case(function, [4], arguments, "reduce")
     (launchable,) = ENGINE.prepare([((made.kernel,), ())])
-    ran: list[Any] = []
+    ran = Ran()
     assert launchable.run(made.kernel.space, bound(made.arguments()), ran) == (sum_,)
     assert [launchable.values(result) for status, result in ran if status == 0] == [(sum_,)]
     assert pykokkos.UNUSED in launchable.names  # type: ignore[attr-defined]
@@ -173,7 +174,7 @@ def test_what_pykokkos_rejects_runs_natively(
     made = case(total, [4], values, "reduce")
     (launchable,) = ENGINE.prepare([((made.kernel,), ())])
     for turn in range(2):
-        ran: list[Any] = []
+        ran = Ran()
         if turn:
             found = launchable.run(made.kernel.space, bound(made.arguments()), ran)
         else:

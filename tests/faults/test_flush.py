@@ -17,7 +17,26 @@ from pyfuser.errors import ArgumentError
 from pyfuser.frontends.embedded import pykokkos as pk
 from pyfuser.trace import tracer
 from tests.faults.conftest import Machine, Program
-from tests.faults.workunits import SIZE, increment, total
+from tests.faults.workunits import SIZE, increment, scaled, total
+
+
+@pyfuser.fuse
+@pk.workunit
+def copied(i, y, x):
+    y[i] = x[i]
+
+
+@pyfuser.fuse
+@pk.workunit
+def doubled(i, x):
+    x[i] = 2.0 * x[i]
+
+
+@pyfuser.fuse
+@pk.workunit
+def both(i, y, z):
+    y[i] = 1.0
+    z[i] = 2.0
 
 
 class Interruption:
@@ -98,7 +117,18 @@ def test_ctrl_c_while_a_call_is_recorded(machine: Machine) -> None:
     assert interruption.place > 30
 
 
-def test_a_kernel_that_fails_between_others(machine: Machine) -> None:
+class Failing:
+    """In place of a launchable: there is no memory for its view."""
+
+    def __init__(self, of: Any) -> None:
+        self.values = of.values
+
+    def run(self, *arguments: Any) -> Any:
+        raise MemoryError("no memory for a View")
+
+
+def broken_in_the_middle(monkeypatch: pytest.MonkeyPatch, alone: bool) -> tuple[Any, ...]:
+    """Three launches of four calls, of which the second fails; alone: unfused, too."""
     x, y, z = (pk.View([SIZE + n], pk.double) for n in range(3))
     pk.parallel_for(SIZE, increment, x=x)
     pk.parallel_for(SIZE + 1, increment, x=y)
@@ -106,29 +136,120 @@ def test_a_kernel_that_fails_between_others(machine: Machine) -> None:
     after = pk.parallel_reduce(SIZE + 2, total, x=z)
     plan = driver.program_for(driver.shape_of(driver.TRACER.calls, driver.structural_scalars))
     assert len(plan.launches) == 3
-
-    class Failing:
-        """In place of the second launchable: there is no memory for its view."""
-
-        def __init__(self, of: Any) -> None:
-            self.values = of.values
-
-        def run(self, *arguments: Any) -> Any:
-            raise MemoryError("no memory for a View")
-
     first, second, third = plan.launches
     broken = replace(second, launchable=Failing(second.launchable))
     object.__setattr__(plan, "launches", (first, broken, third))
+    if alone:
+        failing = driver.TRACER.calls[1]
+        run = driver._run_alone
+
+        def run_alone(tracer: Any, rejected: Any, call: Any) -> None:
+            if call is failing:
+                raise MemoryError("no memory for a View")
+            run(tracer, rejected, call)
+
+        monkeypatch.setattr(driver, "_run_alone", run_alone)
+    return x, y, z, after
+
+
+def test_a_kernel_that_fails_between_others(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, y, z, after = broken_in_the_middle(monkeypatch, alone=True)
     with pytest.raises(
-        MemoryError, match=r"no memory for a View\n  called as 'increment' at .*py:"
+        MemoryError, match=r"no memory for a View\n  called as 'increment' at .*py:\d+\n1 pending"
     ):
         pyfuser.sync()
-    assert [line.split()[0] for line in pyfuser.pending()] == ["increment", "increment", "total"]
+    assert [line.split()[0] for line in pyfuser.pending()] == ["increment"]
     assert x._region.array()[0] == 1 and not y._region.buffer.allocated
+    assert float(after) == SIZE + 2 and set(np.asarray(z)) == {1.0}
+    monkeypatch.undo()
     driver.PROGRAMS.clear()
+    for view in (x, y, z):
+        assert set(np.asarray(view)) == {1.0}
+
+
+def test_a_kernel_that_fails_only_with_others(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, y, z, after = broken_in_the_middle(monkeypatch, alone=False)
+    pyfuser.sync()
     assert float(after) == SIZE + 2
     for view in (x, y, z):
         assert set(np.asarray(view)) == {1.0}
+
+
+HUGE = 1 << 45  # doubles: 256 TiB
+
+
+@pytest.mark.parametrize("raw", [False, True])
+def test_what_there_is_no_memory_for_holds_nobody_up(raw: bool, machine: Machine) -> None:
+    """Calls on other memory run, also those that overwrite what the one without memory reads."""
+    x = np.zeros(SIZE) if raw else pk.View([SIZE], pk.double)
+    big = pk.View([HUGE], pk.double)
+    part = pk.View([SIZE], pk.double)
+    pk.parallel_for(SIZE, scaled, x=x, a=1.5)
+    pk.parallel_for(SIZE, copied, y=big, x=x)
+    pk.parallel_for(SIZE, copied, y=part, x=big)
+    pk.parallel_for(SIZE, doubled, x=x)
+    later = pk.parallel_reduce(SIZE, total, x=x)
+    assert float(later) == 3.0 * SIZE
+    message = r"no memory .* 281474976710656 bytes(.|\n)*1 that needs it"
+    for wanted in (pyfuser.sync, lambda: big[0], lambda: part[0]):
+        with pytest.raises(MemoryError, match=message):
+            wanted()
+    assert [line.split()[0] for line in pyfuser.pending()] == ["copied", "copied"]
+    assert set(x) == {3.0}
+    pk.parallel_for(SIZE, increment, x=x)
+    with pytest.raises(MemoryError, match="all others have run"):
+        pyfuser.sync()
+    assert set(x) == {4.0}
+    # Were there memory, they would compute what they would have computed then.
+    smaller = pk.View([SIZE], pk.double)
+    for call in list(driver.TRACER.calls):
+        driver.TRACER.rebind(
+            call,
+            tuple(
+                a._replace(buffer=smaller._region.buffer, shape=(SIZE,))
+                if getattr(a, "shape", None) == (HUGE,)
+                else a
+                for a in call.arguments
+            ),
+        )
+    assert set(part) == {1.5} and set(x) == {4.0} and pyfuser.pending() == ()
+
+
+def test_what_must_follow_it_waits(machine: Machine) -> None:
+    """The twin: a call that needs its result, or whose result it would overwrite."""
+    big, y, z = pk.View([HUGE], pk.double), pk.View([SIZE], pk.double), np.zeros(SIZE)
+    pk.parallel_for(SIZE, both, y=big, z=z)
+    sum = pk.parallel_reduce(SIZE, total, x=big)
+    pk.parallel_for(SIZE, scaled, x=y, a=sum)
+    pk.parallel_for(SIZE, increment, x=z)
+    for _ in range(2):
+        with pytest.raises(MemoryError, match="1 pending call cannot run and 3 that need it; all"):
+            pyfuser.sync()
+    with pytest.raises(MemoryError):
+        float(sum)
+    names = ["both", "total", "scaled", "increment"]
+    assert [line.split()[0] for line in pyfuser.discard()] == names
+    assert not z.any() and not any(y) and pyfuser.pending() == ()
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_memory_that_was_to_be_overwritten_is_zero(fused: bool, machine: Machine) -> None:
+    """It comes from Views that died, and is not zeroed for a kernel that overwrites it."""
+    n = 1 << 16
+    dead = pk.View([n], pk.double)
+    dead.fill(7.0)
+    pyfuser.sync()
+    del dead
+    y, big = pk.View([n], pk.double), pk.View([HUGE], pk.double)
+    with pytest.raises(MemoryError), pyfuser.fusing() if fused else pyfuser.unfused():
+        pk.parallel_for(n, copied, y=y, x=big)
+        pyfuser.sync()
+    pyfuser.discard()
+    assert not any(y)
 
 
 def test_a_misaligned_array_is_refused_at_the_call(machine: Machine) -> None:

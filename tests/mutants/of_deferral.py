@@ -60,8 +60,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "flushes for nothing leave calls",
         "trace/tracer.py",
-        "outer, self.wanted = self.wanted, wanted",
-        "outer, self.wanted = self.wanted, wanted or self.calls[-1].result",
+        "            self.wanted = wanted\n",
+        "            self.wanted = wanted or self.calls[-1].result\n",
         _TEST + "test_functions_that_run_everything",
     ),
 )

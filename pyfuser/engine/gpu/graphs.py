@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, compress
 from typing import Any, NamedTuple
 
 from pyfuser.counters import COUNTERS
@@ -25,6 +25,7 @@ from pyfuser.engine.gpu.device import Device
 from pyfuser.engine.gpu.launchable import Bound, Launchable, launch
 from pyfuser.engine.gpu.scalars import WORDS, Scalars
 from pyfuser.engine.gpu.timing import launch_timed
+from pyfuser.trace.gate import Ran
 
 SEEN = 3
 """Launches with the same arguments before they are captured: instantiating costs some of them."""
@@ -97,7 +98,7 @@ class Graphs:
         self._layouts: dict[tuple[Launchable, ...], tuple[tuple[Place, ...], int]] = {}
 
     def launch(
-        self, bounds: Sequence[Bound], ran: list[Any], marks: Sequence[list[Any] | None] = ()
+        self, bounds: Sequence[Bound], ran: Ran, marks: Sequence[list[Any] | None] = ()
     ) -> None:
         """Give launches to the current stream; see `make_run` for `ran`.
 
@@ -131,7 +132,10 @@ class Graphs:
             known.scalars.set(known.words(packed))
         COUNTERS.graph_launches += 1
         notes = [(0, bound.results) for bound in bounds]
-        ran.extend(filter(None, chain(map(known.graph.launch, (None,)), notes)))  # see `launch`
+        steps = chain(map(known.graph.launch, (None,)), notes)  # see `launch`
+        before = len(ran)
+        ran.extend(filter(None, chain.from_iterable(compress((steps,), ran.gate))))
+        ran.pass_on(before)
 
 
 def layout(bounds: Sequence[Bound]) -> tuple[tuple[Place, ...], int]:
@@ -174,7 +178,7 @@ def captured(device: Device, bounds: Sequence[Bound]) -> Any:
     stream = device.capture_stream()
     stream.begin_capture()
     try:
-        launch([bound for bound in bounds if bound.shape is not None], stream.ptr, [])
+        launch([bound for bound in bounds if bound.shape is not None], stream.ptr, Ran())
     finally:
         graph = stream.end_capture()
     return graph

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
+from itertools import chain, compress
 from math import prod
 from typing import Any, NamedTuple
 
@@ -29,6 +29,7 @@ from pyfuser.ir.nodes import Read, Sym
 from pyfuser.ir.visit import expressions
 from pyfuser.settings import SETTINGS
 from pyfuser.trace.future import Future
+from pyfuser.trace.gate import Ran
 from pyfuser.trace.images import to_device
 from pyfuser.trace.memory import Box, Region
 from pyfuser.trace.shape import RegionShape, ScalarShape
@@ -95,7 +96,7 @@ class Launchable:
         addresses = [start + offset for offset in offsets]
         self._pointers = (ctypes.c_void_p * max(len(addresses), 1))(*addresses)
         self._first = ctypes.addressof(self._pointers)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler may launch, too
 
     def renamed(self, spec: KernelSpec) -> Launchable:
         """The same code with another spec's names in messages."""
@@ -130,11 +131,11 @@ class Launchable:
     # ------------------------------------------------------------------- launching
 
     def run(
-        self, space: tuple[Any, ...], arguments: Sequence[Any], ran: list[Any] | None = None
+        self, space: tuple[Any, ...], arguments: Sequence[Any], ran: Ran | None = None
     ) -> tuple[Any, ...]:
         """Launch it; see `native.Launchable`."""
         bound = self.bind(space, arguments)
-        launch((bound,), bound.handle, [] if ran is None else ran)
+        launch((bound,), bound.handle, Ran() if ran is None else ran)
         return bound.numbers()
 
     def bind(self, space: tuple[Any, ...], arguments: Sequence[Any]) -> Bound:
@@ -200,12 +201,12 @@ class Launchable:
     def calls(self, bound: Bound, handle: int) -> list[tuple[int, ...]]:
         """The arguments of the driver's `launchKernel`, one call for each entry point.
 
-        They refer to memory that the next such call changes: hold the lock until they are made.
+        They refer to the memory `_block`, into which what is packed must come first: hold the lock
+        until they are made.
         """
         functions = self._functions.get(bound.device.number) or self.load(bound.device)
         if bound.vectors:
             functions = (self._vectors[bound.device.number],)
-        ctypes.memmove(self._block, bound.packed, len(bound.packed))
         pointers, shape, shared = self._first, bound.shape, bound.shared
         assert shape is not None
         return [(f.ptr, *shape, shared, handle, pointers, 0) for f in functions]
@@ -245,19 +246,24 @@ class Launchable:
         return deferred if type(deferred) is Number else future.result()
 
 
-def launch(bounds: Iterable[Bound], handle: int, ran: list[Any]) -> None:
+def launch(bounds: Iterable[Bound], handle: int, ran: Ran) -> None:
     """Give launches to a stream, one after the other; see `make_run` for `ran`."""
     for bound in bounds:
         note = ((0, bound.results),)
+        before = len(ran)
         if bound.shape is None:
-            ran += note
-            continue
-        start = bound.device.library.driver.launchKernel
-        with bound.launchable._lock:
-            calls = bound.launchable.calls(bound, handle)
-            # Signal handlers run between bytecodes; these iterators are C throughout, and what
-            # the driver returns, None, is dropped.
-            ran.extend(filter(None, chain(map(start, *zip(*calls, strict=True)), note)))
+            ran.extend(compress(note, ran.gate))
+        else:
+            start = bound.device.library.driver.launchKernel
+            with bound.launchable._lock:
+                calls = bound.launchable.calls(bound, handle)
+                packed = bound.launchable._block, bound.packed, len(bound.packed)
+                # Signal handlers run between bytecodes; these iterators are C throughout. What
+                # memmove returns is dropped, and what the driver does, None.
+                moved = compress(map(ctypes.memmove, *zip(packed, strict=True)), (False,))
+                steps = chain(moved, map(start, *zip(*calls, strict=True)), note)
+                ran.extend(filter(None, chain.from_iterable(compress((steps,), ran.gate))))
+        ran.pass_on(before)
 
 
 # --------------------------------------------------------------------------- preparing

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyfuser.engine.gpu.device import RESULT, Device
@@ -25,8 +26,8 @@ class Results:
         self.address = 0  # if there is no memory
         self.address = device.take_slot(stream, count)
 
-    def __del__(self) -> None:
-        if self.address:
+    def __del__(self, at_exit: Callable[[], bool] = sys.is_finalizing) -> None:
+        if self.address and not at_exit():  # where the device's library may be gone
             self.device.give_slot(self.stream, self._count, self.address)
 
     def fetch(self) -> bytes:

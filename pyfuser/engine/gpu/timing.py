@@ -7,6 +7,7 @@ from typing import Any
 
 from pyfuser.engine.gpu.device import Device
 from pyfuser.engine.gpu.launchable import Bound, launch
+from pyfuser.trace.gate import Ran
 
 
 class Span:
@@ -41,9 +42,7 @@ class Span:
         return 1e-3 * float(self._device.cuda.get_elapsed_time(self._start, self._stop))
 
 
-def launch_timed(
-    bounds: Sequence[Bound], marks: Sequence[list[Any] | None], ran: list[Any]
-) -> None:
+def launch_timed(bounds: Sequence[Bound], marks: Sequence[list[Any] | None], ran: Ran) -> None:
     """Launches, one by one; those that have a list of marks append a Span to it."""
     for bound, spans in zip(bounds, marks, strict=True):
         if spans is None:

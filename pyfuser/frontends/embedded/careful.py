@@ -13,7 +13,7 @@ from typing import Any
 
 from pyfuser import driver
 from pyfuser.frontends.embedded.bindings import Binding
-from pyfuser.frontends.modes import BLOCK
+from pyfuser.frontends.modes import block
 from pyfuser.settings import SETTINGS
 from pyfuser.trace.call import Call, buffers_of
 from pyfuser.trace.memory import Region
@@ -45,7 +45,7 @@ def record(binding: Binding, call: Call, watched: bool) -> tuple[bool, Any]:
 
     watched: code made it that looks after arrays.
     """
-    if BLOCK.get() is not None:  # the program does know of us here
+    if block() is not None:  # the program does know of us here
         TRACER.record(call)
         return True, call.result
     if not _runs_at_once(binding, call, watched):

@@ -111,11 +111,12 @@ def astype(view: Any, dtype: Any) -> View:
     return result
 
 
-def _extents(shape: Any) -> tuple[int, ...]:
+def _extents(shape: Any) -> Any:
+    """The shape for a View, which refuses what is none; an integer stands for one dimension."""
     try:
         return (operator.index(shape),)
     except TypeError:
-        return tuple(shape)
+        return shape
 
 
 def _dtype_of(x: Any) -> Any:

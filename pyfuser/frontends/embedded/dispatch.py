@@ -41,12 +41,13 @@ from pyfuser.frontends.embedded.spaces import (
     resolve_space,
 )
 from pyfuser.frontends.embedded.views import Subview, View, ViewType
-from pyfuser.frontends.modes import BLOCK, SWITCHES, traced
+from pyfuser.frontends.modes import SWITCHES, Recording, block, traced
 from pyfuser.trace.call import Call, Space
 from pyfuser.trace.future import Future
 
 TRACER = driver.TRACER
 MAX_SPACES = 4096
+INT64_LIMIT = 1 << 63
 
 #: By number of indices, or (begin, end, execution space): the space, and the key's first part.
 _SPACES: dict[Any, tuple[Space, int]] = KNOWN_POLICIES
@@ -197,14 +198,11 @@ def _fused_list(
     """
     if pattern != "for":
         raise ArgumentError(f"parallel_{pattern} takes one workunit, not a list")
-    token = BLOCK.set(True)
-    try:
+    with Recording():
         for n, workunit in enumerate(workunits):
             arguments = kwargs.get(f"args_{n}", {})
             dispatch(pattern, label, policy, workunit, arguments, None, depth)
-    finally:
-        BLOCK.reset(token)
-    if not traced(False) or (SWITCHES.careful and TRACER.raw and BLOCK.get() is None):
+    if not traced(False) or (SWITCHES.careful and TRACER.raw and block() is None):
         TRACER.flush()
 
 
@@ -260,7 +258,7 @@ def _space(policy: Any) -> tuple[Space, int]:
         )
     head = len(begin)
     if max(*begin, *end) >= INT32_LIMIT or min(*begin, *end) < -INT32_LIMIT:
-        head |= WIDE
+        head |= _wide(begin, end)
     head |= team_size << TEAM
     if execution in GPU_SPACES:
         head |= _ON_DEVICE
@@ -277,6 +275,13 @@ def _space(policy: Any) -> tuple[Space, int]:
         _SPACES.clear()
     _SPACES[key] = found
     return found
+
+
+def _wide(begin: tuple[int, ...], end: tuple[int, ...]) -> int:
+    """What marks indices of more than 32 bits. Raises ArgumentError for more than 64."""
+    if max(*begin, *end) >= INT64_LIMIT or min(*begin, *end) < -INT64_LIMIT:
+        raise ArgumentError(f"indices from {begin} to {end} do not fit 64 bits")
+    return WIDE
 
 
 def _instead(policy: Any) -> str:

@@ -5,11 +5,27 @@ from __future__ import annotations
 import operator
 from typing import Any, NoReturn
 
+from pyfuser.errors import ArgumentError
 from pyfuser.trace.memory import Region
 
 FullKey = tuple[int | slice, ...]
 
 _ALL = slice(None)
+
+MAX_RANK = 8
+
+
+def extents_of(shape: Any) -> tuple[int, ...]:
+    """The shape of a View that somebody gives. Raises ArgumentError for what is none."""
+    try:
+        extents = tuple(map(operator.index, shape))
+    except TypeError:
+        raise ArgumentError(
+            f"the shape of a View is a list of integers, as in pk.View([n, m]), not {shape!r}"
+        ) from None
+    if len(extents) > MAX_RANK or any(extent < 0 for extent in extents):
+        raise ArgumentError(f"a View has 0 to {MAX_RANK} dimensions, none negative: {extents}")
+    return extents
 
 
 def is_everything(key: Any, rank: int) -> bool:

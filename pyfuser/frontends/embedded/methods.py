@@ -129,5 +129,5 @@ def _lambda_bindings(code: CodeType) -> dict[Any, dict[Any, Any]]:
         return known[1]
     key = id(code)
     kept: dict[Any, dict[Any, Any]] = {}
-    _LAMBDAS[key] = (weakref.ref(code, lambda _: _LAMBDAS.pop(key, None)), kept)
+    _LAMBDAS[key] = (weakref.ref(code, lambda _, pop=_LAMBDAS.pop: pop(key, None)), kept)  # type: ignore[misc]
     return kept

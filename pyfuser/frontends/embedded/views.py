@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from pyfuser.errors import ArgumentError
 from pyfuser.frontends.embedded import data_types
 from pyfuser.frontends.embedded.data_types import real, resolve
 from pyfuser.frontends.embedded.fills import record_assignment, record_fill
-from pyfuser.frontends.embedded.indexing import basic_index, full_key, refuse_key
+from pyfuser.frontends.embedded.indexing import basic_index, extents_of, full_key, refuse_key
 from pyfuser.frontends.embedded.policies import TeamMember
 from pyfuser.frontends.embedded.spaces import (
     Defaults,
@@ -41,9 +42,7 @@ from pyfuser.frontends.embedded.view_memory import (
 from pyfuser.ir.dtypes import DType
 from pyfuser.trace.future import Future
 from pyfuser.trace.images import USE
-from pyfuser.trace.memory import Array, Buffer, Handle, Region, contiguous, region_of
-
-MAX_RANK = 8
+from pyfuser.trace.memory import Array, Buffer, Handle, Region, contiguous, no_memory, region_of
 
 _NUMBERS = frozenset(
     {int, float, bool, np.bool_, np.int32, np.int64, np.longlong, np.float32, np.float64}
@@ -199,7 +198,8 @@ class View(ViewType):
         elements lie in memory, row-major (LayoutRight) by default. array: a NumPy array of this
         shape and type, whose memory the View then is.
 
-        Raises ArgumentError for an unknown type or an impossible shape.
+        Raises ArgumentError for an unknown type or an impossible shape, and MemoryError for one
+        that no machine has the addresses for. (Memory comes later, when it is first needed.)
         """
         self._init_view(shape, dtype, space, layout, trait, array)
 
@@ -212,12 +212,10 @@ class View(ViewType):
         trait: Trait,
         array: Array | None = None,
     ) -> None:
-        extents = _extents(shape)
+        extents = extents_of(shape)
         for given, kind in (space, MemorySpace), (layout, Layout), (trait, Trait):
             if not isinstance(given, kind):
                 raise ArgumentError(f"{given!r} is not a pk.{kind.__name__}")
-        if len(extents) > MAX_RANK or any(extent < 0 for extent in extents):
-            raise ArgumentError(f"a View has 0 to {MAX_RANK} dimensions, none negative: {extents}")
         self.dtype, element = resolve(dtype)
         if space is MemorySpace.MemorySpaceDefault:
             space = get_default_memory_space(Defaults.space)
@@ -235,6 +233,9 @@ class View(ViewType):
 
     def _allocate(self, shape: tuple[int, ...], element: DType) -> None:
         held = shape or (1,)
+        span = math.prod(max(extent, 1) for extent in held) * element.size
+        if span > sys.maxsize:
+            raise no_memory(shape, element, span)
         strides = contiguous(held, element.size)
         if self.layout is Layout.LayoutLeft:
             strides = contiguous(held[::-1], element.size)[::-1]
@@ -262,15 +263,16 @@ class View(ViewType):
         """Change the length of a dimension; elements that remain keep their values, new are 0.
 
         The View has new memory afterwards; Subviews and arrays made before keep the old.
-        Raises ValueError if there is no such dimension.
+        Raises ValueError if there is no such dimension, and what `View` raises for a shape.
         """
+        (size,) = extents_of([size])
         if dimension >= self.ndim and not (dimension == 0 and self.shape == ()):
             raise ValueError(f"Cannot resize dimension {dimension} since rank = {self.ndim}")
         if self.shape != () and self.shape[dimension] == size:
             return
         old = self._host()
         shape = list(self.shape) or [1]
-        shape[dimension] = operator.index(size)
+        shape[dimension] = size
         self._allocate(tuple(shape), self._region.dtype)
         common = tuple(slice(0, min(pair)) for pair in zip(old.shape, shape, strict=True))
         self._region.array()[common] = old[common]
@@ -407,15 +409,6 @@ def _of_the_array(name: str) -> property:
 for _name in dir(np.ndarray):
     if not (_name.startswith("_") or hasattr(Row, _name) or _name in ViewMemory.__annotations__):
         setattr(Row, _name, _of_the_array(_name))
-
-
-def _extents(shape: Any) -> tuple[int, ...]:
-    try:
-        return tuple(map(operator.index, shape))
-    except TypeError:
-        raise ArgumentError(
-            f"the shape of a View is a list of integers, as in pk.View([n, m]), not {shape!r}"
-        ) from None
 
 
 def _is_index(key: Any) -> bool:

@@ -480,6 +480,9 @@ CALLS = {
     "without calling it": lambda v: pk.parallel_for(N, store(0, v), v=v),
     "a range has no step": lambda v: pk.parallel_for(pk.RangePolicy(0, N, 2), store, v=v),
     "several indices are those of a pk.MDRangePolicy": lambda v: pk.parallel_for(N, in_two, v=v),
+    "indices from (0,) to (1180591620717411303424,) do not fit 64 bits": (
+        lambda v: pk.parallel_for(1 << 70, store, v=v)
+    ),
     "2.5 is not an execution policy": lambda v: pk.parallel_for(2.5, store, v=v),
     "end must be an integer, not 2.5": (
         lambda v: pk.parallel_for(pk.RangePolicy(0, 2.5), store, v=v)

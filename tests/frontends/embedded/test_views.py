@@ -90,6 +90,44 @@ def test_impossible_shapes_are_refused(shape):
         pk.View(shape)
 
 
+@pytest.mark.parametrize("shape", [[2.5], [np.float64(3)], ["a"], [[1]], [float("nan")], None, 3.0])
+def test_what_is_no_shape_is_refused(shape):
+    with pytest.raises(ArgumentError, match=r"a list of integers, as in pk.View\(\[n, m\]\), not"):
+        pk.View(shape)
+    with pytest.raises(ArgumentError, match="a list of integers"):
+        pk.zeros(shape)
+    if isinstance(shape, list):
+        with pytest.raises(ArgumentError, match="a list of integers"):
+            pk.View([2]).resize(0, shape[0])
+
+
+@pytest.mark.parametrize(
+    ("shape", "bytes_told"),
+    [
+        ([1 << 62], r"2\*\*65 bytes or more"),
+        ([1 << 31, 1 << 31], r"\(2147483648, 2147483648\) and type float64: .* 2\*\*65 bytes"),
+        ([np.int32(1 << 30)] * 4, r"2\*\*123 bytes"),
+        ([0, 1 << 62], "beyond all addresses"),
+        ([10**5000], r"shape \(2\*\*16609,\)"),
+    ],
+)
+def test_a_shape_beyond_all_addresses_is_refused_at_once(shape, bytes_told):
+    with pytest.raises(MemoryError, match=bytes_told):
+        pk.View(shape, pk.double)
+    with pytest.raises(MemoryError, match="beyond all addresses"):
+        pk.View([2, 3], pk.double).resize(0, 1 << 62)
+
+
+def test_a_shape_for_another_machine_waits_for_its_memory():
+    """The twin: memory comes when it is first needed, and the error says what that took."""
+    view = pk.View([np.int64(1 << 45)], pk.double)
+    assert view.shape == (1 << 45,)
+    with pytest.raises(MemoryError, match=r"281474976710656 bytes \(2.62e\+05 GiB\)"):
+        view[0]
+    with pytest.raises(ArgumentError, match="none negative"):
+        pk.View([3]).resize(0, -1)
+
+
 @pytest.mark.parametrize("rank", range(1, 9))
 def test_every_rank(rank):
     view = counted(*range(1, rank + 1))
