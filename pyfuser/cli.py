@@ -10,8 +10,10 @@ from pathlib import Path
 import pyfuser
 from pyfuser import units
 from pyfuser.compare import command, machine, serve
+from pyfuser.driver import FLUSHES, Flush
 from pyfuser.errors import PyFuserError
 from pyfuser.machine import LIMITS, NEVER, Known, known
+from pyfuser.report import Explanation, explanation, since
 from pyfuser.run import command as running
 from pyfuser.run.flushes import FlushLog
 from pyfuser.run.program import ScriptError
@@ -59,7 +61,9 @@ def _parser() -> argparse.ArgumentParser:
 
     explain = commands.add_parser(
         "explain",
-        help="run a program once and tell what was fused, what was not, and why",
+        help="run a program and tell what was fused, what was not, and why",
+        description="Runs a program twice (a script once) and tells what was fused, what was not, "
+        "and why. Times are those of the second run.",
     )
     explain.add_argument("program", type=Path, help="a program as for compare, or any script")
     explain.add_argument("--size", default="small", help="as for compare (default: %(default)s)")
@@ -67,6 +71,8 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument(
         "--flushes", type=int, default=64, help="cover only the latest N flushes", metavar="N"
     )
+    explain.add_argument("--json", metavar="FILE", help="write the report as JSON; - is stdout")
+    explain.add_argument("--html", metavar="FILE", help="write the report as one HTML page")
     explain.set_defaults(run=_explain)
 
     calibrate = commands.add_parser(
@@ -95,18 +101,56 @@ def _explain(options: argparse.Namespace) -> int:
     if not serve.is_program(options.program):
         return _explain_script(options)
     module = serve.load(options.program)
-    state = module.setup(serve.size_of(module, options.size))
-    pyfuser.sync()
-    with pyfuser.fusing():
-        module.run(state)
-    print(pyfuser.explain(options.flushes, source=options.source))
+    before: list[Flush] = []
+    for _ in range(2):  # the first run pays for memory and threads that are new to the process
+        state = module.setup(serve.size_of(module, options.size))
+        pyfuser.sync()
+        before = FLUSHES[-1:]
+        with pyfuser.fusing():
+            module.run(state)
+    found = since(before)
+    latest = found[-options.flushes :] if options.flushes > 0 else []
+    report = explanation(latest, options.source, earlier=len(found) - len(latest))
+    if not _write(options, report):
+        print(report)
     return 0
 
 
+def _write(options: argparse.Namespace, report: Explanation) -> bool:
+    """Write the files that are asked for; whether stdout has the report already."""
+    for name, text in ((options.json, report.json), (options.html, report.html)):
+        if name is not None and name != "-":
+            try:
+                Path(name).write_text(text(), encoding="utf-8")
+            except OSError as error:
+                raise PyFuserError(f"cannot write {name}: {error.strerror}") from None
+    if options.json == "-":
+        print(report.json(), end="")
+    return "-" in (options.json, options.html)
+
+
+class _ScriptLog(FlushLog):
+    """The log of a script's flushes, which also writes the files that are asked for.
+
+    They have each kind of flush once.
+    """
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        super().__init__(options.source)
+        self._options = argparse.Namespace(json=options.json, html=options.html)
+
+    def text(self) -> str:
+        """The report, which goes to stderr."""
+        if self._options.json or self._options.html:
+            _write(self._options, explanation([flush for flush, _ in self.programs.values()]))
+        return super().text()
+
+
 def _explain_script(options: argparse.Namespace) -> int:
+    log = _ScriptLog(options)
     options.script, options.arguments = str(options.program), []
     options.no_fusion, options.space, options.json = False, None, None
-    return running.run_script(options, FlushLog(options.source))
+    return running.run_script(options, log)
 
 
 def _info(_: argparse.Namespace) -> int:
