@@ -80,4 +80,5 @@ def _interchanged(kernel: Kernel, before: Kernel, names: NamesOf) -> str:
         )
     if not along[inner]:
         return f"loops interchanged: {last} is innermost, as its steps in memory are smallest"
-    return f"loops interchanged: {last} is innermost, as {along[inner]} is contiguous along it"
+    why = f"as memory is contiguous along it in {along[inner]}"
+    return f"loops interchanged: {last} is innermost, {why}"

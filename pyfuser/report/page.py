@@ -21,22 +21,24 @@ _GOLDEN = 137.508
 
 def page(report: Report) -> str:
     """A page of its own, which needs nothing else."""
-    css = style.PAGE + style.REPORT
+    css, tree = style.PAGE + style.REPORT, data.tree(report)
+    unfolded = report.show_source or len(tree["codes"]) <= OPEN
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width">'
         f"<title>PyFuser: what was fused</title><style>{css}</style></head>\n"
-        f"<body>{_report(data.tree(report), True)}</body></html>\n"
+        f"<body>{_report(tree, unfolded)}</body></html>\n"
     )
 
 
 def fragment(report: Report) -> str:
     """What a notebook shows below a cell."""
-    return f"<style>{style.REPORT}</style>{_report(data.tree(report), False)}"
+    tree = data.tree(report)
+    return f"<style>{style.REPORT}</style>{_report(tree, report.show_source)}"
 
 
-def _report(tree: Tree, whole: bool) -> str:
-    """whole: whether there is room for the code."""
+def _report(tree: Tree, unfolded: bool) -> str:
+    """unfolded: whether the kernels' source is shown at first."""
     first, *gains = tree["headline"]
     lines = [*gains, *(asked["text"] for asked in tree["launched"]), tree["earlier"]]
     head = f"<h1>{escape(first)}</h1>" if tree["kernels"] else f"<p>{escape(first)}</p>"
@@ -44,8 +46,7 @@ def _report(tree: Tree, whole: bool) -> str:
     if tree["kernels"]:
         parts += [_heading("Time line"), _legend(), *_runs(tree)]
         parts.append(_heading("Kernels"))
-        few = whole and len(tree["codes"]) <= OPEN
-        parts += [_kernel(tree, n, few) for n in range(len(tree["codes"]))]
+        parts += [_kernel(tree, n, unfolded) for n in range(len(tree["codes"]))]
     parts += _lists(tree)
     return f'<div class="pyfuser">{"".join(parts)}</div>'
 
