@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
-from itertools import groupby
+from itertools import count, groupby
 
 from pyfuser.report import data, style
 from pyfuser.report.data import Tree
@@ -14,6 +14,9 @@ from pyfuser.units import seconds
 
 OPEN = 8
 """Kernels whose code is shown at first, at most."""
+
+_NUMBERS = count(1)
+"""Of the reports: a notebook shows several, and a link leads to its own report."""
 
 _GOLDEN = 137.508
 """Degrees between the hues of two codes: neighbours differ, and none comes again soon."""
@@ -39,6 +42,7 @@ def fragment(report: Report) -> str:
 
 def _report(tree: Tree, unfolded: bool) -> str:
     """unfolded: whether the kernels' source is shown at first."""
+    tree = {**tree, "id": f"pyfuser-{next(_NUMBERS)}-code"}
     first, *gains = tree["headline"]
     lines = [*gains, *(asked["text"] for asked in tree["launched"]), tree["earlier"]]
     head = f"<h1>{escape(first)}</h1>" if tree["kernels"] else f"<p>{escape(first)}</p>"
@@ -84,19 +88,18 @@ def _runs(tree: Tree) -> Iterator[str]:
             yield (
                 f'<div class="run"><span class="quiet">{label}</span>'
                 f'<div class="row calls">{_made(made.get(kernels[0]["run"], []), tree)}</div>'
-                f'<div class="row">{_ran(kernels)}</div></div>'
+                f'<div class="row">{_ran(kernels, tree)}</div></div>'
             )
 
 
 def _made(calls: Sequence[Tree], tree: Tree) -> str:
     codes = {kernel["number"]: kernel["code"] for kernel in tree["kernels"]}
     return "".join(
-        _box(codes[c["kernel"]], f"{c['name']}, line {c['line']}: {c['text']}", "", "")
-        for c in calls
+        _box(tree, codes[c["kernel"]], f"{c['name']}, line {c['line']}: {c['text']}") for c in calls
     )
 
 
-def _ran(kernels: Sequence[Tree]) -> str:
+def _ran(kernels: Sequence[Tree], tree: Tree) -> str:
     times = [kernel["measured"] or kernel["first"] for kernel in kernels]
     timed = all(times)
     boxes = []
@@ -104,13 +107,13 @@ def _ran(kernels: Sequence[Tree]) -> str:
         share = max(time / sum(times), 0.002) if timed else 1 / len(kernels)
         title = f"kernel {kernel['number']}" + (f": {seconds(time)}" if time else "")
         label = str(kernel["number"]) if share > 0.02 else ""
-        boxes.append(_box(kernel["code"], title, label, f";flex:{share:.4f} 1 0"))
+        boxes.append(_box(tree, kernel["code"], title, label, f";flex:{share:.4f} 1 0"))
     return "".join(boxes)
 
 
-def _box(code: int, title: str, label: str, more: str) -> str:
+def _box(tree: Tree, code: int, title: str, label: str = "", more: str = "") -> str:
     return (
-        f'<a href="#pyfuser-code-{code}" title="{escape(title)}" '
+        f'<a href="#{tree["id"]}-{code}" title="{escape(title)}" '
         f'style="background:{_colour(code)}{more}">{label}</a>'
     )
 
@@ -133,7 +136,7 @@ def _kernel(tree: Tree, number: int, unfolded: bool) -> str:
         for fact in code["facts"]
     )
     return (
-        f'<details class="kernel" id="pyfuser-code-{number}" open '
+        f'<details class="kernel" id="{tree["id"]}-{number}" open '
         f'style="border-color:{_colour(number)}">'
         f"<summary>{name}{_numbers(launched)}: {escape(code['title'])}</summary>"
         f'<div class="facts">{facts}</div>{_sources(code, unfolded)}</details>'

@@ -16,11 +16,12 @@ REPORT = """
 .pyfuser .run { display: grid; grid-template-columns: 7em minmax(0, 1fr); gap: 3px 10px;
   align-items: center; margin: 10px 0; }
 .pyfuser .run > :first-child { grid-row: span 2; }
-.pyfuser .row { display: flex; gap: 2px; height: 20px; min-width: 0; }
-.pyfuser .row a { display: block; min-width: 2px; border-radius: 3px; color: #fff;
+.pyfuser .row { display: flex; gap: 1px; height: 20px; min-width: 0; overflow: hidden; }
+.pyfuser .row a { display: block; min-width: 1px; border-radius: 3px; color: #fff;
   font-size: 11px; line-height: 20px; text-align: center; text-decoration: none; overflow: hidden;
   white-space: nowrap; }
-.pyfuser .calls a { flex: 1 1 0; max-width: 28px; height: 14px; align-self: end; }
+.pyfuser .calls { flex-wrap: wrap; gap: 2px; height: auto; }
+.pyfuser .calls a { flex: none; width: 18px; height: 12px; }
 .pyfuser a:hover { filter: brightness(1.2); }
 .pyfuser details.kernel { border-left: 5px solid; border-radius: 4px; margin: 10px 0;
   padding: 6px 12px; background: rgba(128, 128, 128, .09); }

@@ -5,7 +5,8 @@ from __future__ import annotations
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from pyfuser.report import words
 from pyfuser.report.folding import folds
@@ -17,6 +18,13 @@ PLAIN = 80
 NARROWEST = 40
 
 _INDENT = 4
+
+
+class _Layout(NamedTuple):
+    """Columns of a line, and whether the kernels' source is shown."""
+
+    columns: int
+    source: bool
 
 
 def width() -> int:
@@ -35,7 +43,8 @@ def of(report: Report, columns: int = PLAIN) -> str:
     lines = _wrapped(first, columns)
     for fact in (*gains, *map(words.asked, report.asked), words.earlier(report)):
         lines += _wrapped(fact, columns, _INDENT)
-    lines += _kernels(report, columns)
+    rows = [[kernel] for kernel in report.kernels]
+    lines += _kernels(rows, 1, 0, _Layout(columns, report.show_source))
     for title, items in words.apart(report):
         lines += ["", title]
         for head, *others in items:
@@ -45,24 +54,28 @@ def of(report: Report, columns: int = PLAIN) -> str:
     return "\n".join(lines)
 
 
-def _kernels(report: Report, columns: int) -> Iterator[str]:
-    """The kernels, repeats of one or of several in turn folded."""
-    kernels = report.kernels
-    keys = [key(kernel) for kernel in kernels]
-    for start, length, times in folds(keys):
-        depth = 0
+def _kernels(
+    rows: Sequence[Sequence[KernelReport]], first: int, depth: int, layout: _Layout
+) -> Iterator[str]:
+    """The kernels, of which each row has equal ones; rows that repeat are shown once.
+
+    first: the number of the first row's kernel. depth: in how many repeats the rows are.
+    """
+    for start, length, times in folds([key(row[0]) for row in rows]):
         last = start + length * times
-        if length > 1 and times > 1:
-            depth = 2
-            yield ""
-            yield f"kernels {start + 1} to {last}: these {length} in turn, {times} times"
-        for place in range(start, start + length):
-            yield ""
-            same = kernels[place:last:length]
-            end = last if length == 1 else place + 1
-            yield from _kernel(
-                same, words.numbers("kernel", place + 1, end), columns, depth, report
-            )
+        merged = [
+            [kernel for row in rows[place:last:length] for kernel in row]
+            for place in range(start, start + length)
+        ]
+        number = first + start
+        yield ""
+        if length > 1:
+            title = f"kernels {number} to {first + last - 1}: these {length} in turn, {times} times"
+            yield " " * 2 * depth + title
+            yield from _kernels(merged, number, depth + 1, layout)
+        else:
+            name = words.numbers("kernel", number, number + times - 1)
+            yield from _kernel(merged[0], name, 2 * depth, layout)
 
 
 def key(kernel: KernelReport) -> object:
@@ -71,17 +84,15 @@ def key(kernel: KernelReport) -> object:
     return words.title(kernel), tuple(words.facts(kernel)), sources
 
 
-def _kernel(
-    same: tuple[KernelReport, ...], name: str, columns: int, depth: int, report: Report
-) -> Iterator[str]:
+def _kernel(same: Sequence[KernelReport], name: str, indent: int, layout: _Layout) -> Iterator[str]:
     kernel = same[0]
-    yield from _wrapped(f"{name}: {words.title(kernel)}", columns, depth)
-    inside = depth + _INDENT
+    yield from _wrapped(f"{name}: {words.title(kernel)}", layout.columns, indent)
+    inside = indent + _INDENT
     for level, fact in words.facts(kernel):
-        yield from _wrapped(fact, columns, inside + _INDENT * level)
+        yield from _wrapped(fact, layout.columns, inside + _INDENT * level)
     for fact in words.costs([each.cost for each in same]):
-        yield from _wrapped(fact, columns, inside)
-    for loop in kernel.loops if report.show_source else ():
+        yield from _wrapped(fact, layout.columns, inside)
+    for loop in kernel.loops if layout.source else ():
         yield from textwrap.indent(loop.source.rstrip(), " " * inside).split("\n")
 
 

@@ -187,7 +187,7 @@ def costs(of: Sequence[Cost]) -> Iterator[str]:
     if warm:
         yield f"measured {warm}"
     elif first:
-        yield f"measured {first} at the first launch, which includes starting up"
+        yield f"measured {first} at the first launch, start-up included"
 
 
 def _range(values: Iterable[float | None], text: Callable[[float], str]) -> str:

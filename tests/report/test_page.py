@@ -152,6 +152,11 @@ def test_the_page_needs_nothing_else(name: str) -> None:
         assert "".join(kernel.generated.split()) in squeezed
 
 
+def test_links_lead_to_their_own_report(gradients: Explanation) -> None:
+    first, second = (Page(gradients._repr_html_()) for _ in range(2))
+    assert first.ids and first.ids.isdisjoint(second.ids)
+
+
 def test_a_page_of_nothing() -> None:
     page = Page(Explanation().html())
     assert page.open == [] and "nothing has been recorded yet" in page.text

@@ -71,9 +71,7 @@ def test_a_kernel_says_what_it_should_take_and_took() -> None:
 
 def test_a_first_launch_is_told_from_others() -> None:
     first = replace(GROUP, cost=replace(COST, measured=0.8, launches=1))
-    assert kernels(first)[-1] == (
-        "    measured 800 ms at the first launch, which includes starting up"
-    )
+    assert kernels(first)[-1] == "    measured 800 ms at the first launch, start-up included"
 
 
 @pytest.mark.parametrize(
@@ -203,6 +201,18 @@ def test_kernels_that_take_turns_are_shown_once() -> None:
         "  kernel 1: scale (a.py:1)",
         "  kernel 2: scale (a.py:1), shift (:2)",
         "kernel 17: scale (a.py:1)",
+    ]
+
+
+def test_repeats_inside_of_repeats() -> None:
+    third = replace(ALONE, calls=CALLS[1:])
+    found = kernels(*(ALONE, GROUP, ALONE, GROUP, third, third) * 3)
+    assert [line for line in found if "kernel" in line] == [
+        "kernels 1 to 18: these 6 in turn, 3 times",
+        "  kernels 1 to 4: these 2 in turn, 2 times",
+        "    kernel 1: scale (a.py:1)",
+        "    kernel 2: scale (a.py:1), shift (:2)",
+        "  kernels 5 to 6, each: shift (a.py:2)",
     ]
 
 
