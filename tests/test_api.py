@@ -4,6 +4,7 @@ import inspect
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from pyfuser.errors import ArgumentError
 from pyfuser.frontends import modes
 from pyfuser.frontends.embedded import pykokkos as pk
 from pyfuser.plan.explain import short_path
-from pyfuser.report import Explanation
+from pyfuser.report import Explanation, build
 from pyfuser.trace.tracer import MAX_CALLS
 
 
@@ -298,15 +299,17 @@ def test_the_value_of_explain_is_the_report() -> None:
 
 
 def test_explain_says_how_to_record(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver, "UNRECORDED", {})
     driver.FLUSHES.clear()
-    monkeypatch.setattr("pyfuser.report.build.UNRECORDED", {})
+    monkeypatch.setattr(build, "UNRECORDED", {})
     text = str(pyfuser.explain())
     assert text.startswith("nothing has been recorded yet")
     for way in ("@pyfuser.fuse", "pyfuser.fusing()", "`pyfuser run script.py`"):
         assert way in " ".join(text.split())
     assert max(map(len, text.splitlines())) <= 80
     assert "nothing has been recorded yet" in pyfuser.explain()._repr_html_()
+    checked = replace(build.SETTINGS, check=frozenset({"bounds"}))
+    monkeypatch.setattr(build, "SETTINGS", checked)
+    assert "with PYFUSER_CHECK every call runs by itself" in str(pyfuser.explain())
 
 
 def line_here() -> int:

@@ -23,6 +23,7 @@ from pyfuser.report.model import Asked, CallReport, Cost, GroupReport, SweepRepo
 from pyfuser.report.names import Names, contracted, removed, window_names
 from pyfuser.report.rejections import rejection_report
 from pyfuser.report.vectors import vectors_of
+from pyfuser.settings import SETTINGS
 from pyfuser.trace.shape import TraceShape
 from pyfuser.transform.fuse import fuse
 from pyfuser.transform.group import GroupShape, group_shapes
@@ -80,6 +81,7 @@ def explanation(covered: Sequence[Flush], source: bool = False, earlier: int = 0
         covered=len(covered),
         earlier=earlier,
         ends=tuple(ends),
+        checked=bool(SETTINGS.check),
     )
 
 

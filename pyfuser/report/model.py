@@ -230,7 +230,7 @@ class Report:
     asked: where the program waited for these calls, and why. waiting: calls that a flush left for
     the next one, as the result it was for needs none of them. covered, earlier: how many flushes
     this is about, and how many came before, of those kept. ends: behind which of `groups` each
-    flush ends.
+    flush ends. checked: whether PYFUSER_CHECK kept calls from being recorded.
     """
 
     groups: tuple[GroupReport, ...] = ()
@@ -246,6 +246,7 @@ class Report:
     covered: int = 1
     earlier: int = 0
     ends: tuple[int, ...] = ()
+    checked: bool = False
 
     @property
     def kernels(self) -> tuple[KernelReport, ...]:

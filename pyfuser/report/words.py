@@ -21,10 +21,13 @@ from pyfuser.report.model import (
 from pyfuser.units import seconds, size
 
 NOTHING = (
-    "nothing has been recorded yet. What PyFuser records, and then runs fused: calls of workunits "
-    "that @pyfuser.fuse decorates, every call inside `with pyfuser.fusing():`, and every call of a "
-    "program that is started by `pyfuser run script.py`"
+    "nothing has been recorded yet. PyFuser records, and then runs fused:",
+    "calls of workunits that @pyfuser.fuse decorates",
+    "every call inside `with pyfuser.fusing():`",
+    "every call of a program that `pyfuser run script.py` starts",
 )
+
+CHECKED = "nothing was recorded: with PYFUSER_CHECK every call runs by itself, unfused"
 
 Fact = tuple[int, str]
 """How deep a sentence is indented, and the sentence."""
@@ -33,7 +36,9 @@ Fact = tuple[int, str]
 def headline(report: Report) -> list[str]:
     """What was gained: the first is how many calls ran as how many kernels."""
     if not report.recorded:
-        return [NOTHING] if not report.unrecorded else ["no call was recorded"]
+        if report.checked:
+            return [CHECKED]
+        return ["no call was recorded"] if report.unrecorded else [*NOTHING]
     lines = [f"{count(report.recorded, 'call')} ran as {count(report.launches, 'kernel')}"]
     moved, unfused, avoided = report.bytes_moved, report.bytes_unfused, report.bytes_avoided
     if unfused > moved:
