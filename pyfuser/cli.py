@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import pyfuser
@@ -118,15 +120,20 @@ def _explain(options: argparse.Namespace) -> int:
 
 def _write(options: argparse.Namespace, report: Explanation) -> bool:
     """Write the files that are asked for; whether stdout has the report already."""
-    for name, text in ((options.json, report.json), (options.html, report.html)):
-        if name is not None and name != "-":
+    found = ((options.json, partial(_json, report)), (options.html, report.html))
+    for name, text in found:
+        if name == "-":
+            print(text(), end="")
+        elif name is not None:
             try:
                 Path(name).write_text(text(), encoding="utf-8")
             except OSError as error:
                 raise PyFuserError(f"cannot write {name}: {error.strerror}") from None
-    if options.json == "-":
-        print(report.json(), end="")
     return "-" in (options.json, options.html)
+
+
+def _json(report: Explanation) -> str:
+    return f"{json.dumps(report.tree(), indent=1)}\n"
 
 
 class _ScriptLog(FlushLog):

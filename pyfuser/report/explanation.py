@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
 from pyfuser.report import data, page, text
@@ -21,9 +20,9 @@ class Explanation(Report):
     def _repr_html_(self) -> str:
         return page.fragment(self)
 
-    def json(self) -> str:
-        """The report as JSON; docs/explain.md has the keys."""
-        return f"{json.dumps(data.tree(self), indent=1)}\n"
+    def tree(self) -> data.Tree:
+        """The report as JSON has it; docs/explain.md has the keys."""
+        return data.tree(self)
 
     def html(self) -> str:
         """The report as a page of its own."""
