@@ -20,7 +20,7 @@ from pyfuser.frontends.embedded import spaces
 from pyfuser.frontends.embedded.decorators import state_of
 from pyfuser.frontends.embedded.views import ViewType
 from pyfuser.machine import Known
-from pyfuser.plan.explain import Explanation
+from pyfuser.report import Explanation
 from pyfuser.trace.call import GPU_SPACES, Call
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Buffer
@@ -148,7 +148,7 @@ def stats() -> Counters:
 
 
 def explain(flushes: int = 1, source: bool = False) -> Explanation:
-    """What was fused, what was not and why; `print` it, or look at its fields.
+    """What was fused, what was not and why: `repr` and `str` are the report, a notebook shows HTML.
 
     flushes: how many of the latest flushes to cover (the newest 64 are kept). source: whether the
     text shows each fused kernel as PyKokkos source; `groups[k].source` always has it. Pending

@@ -51,7 +51,8 @@ class Graphs(Protocol):
 class Timing:
     """What a launch took: the latest run and the mean of the latest ones, in seconds.
 
-    The first run pays for memory that is new to the process; it fades in the mean.
+    The first run pays for memory and threads that are new to the process: the mean leaves it out
+    once there is another.
     """
 
     __slots__ = ("latest", "mean", "runs")
@@ -64,7 +65,7 @@ class Timing:
     def add(self, seconds: float) -> None:
         self.latest = seconds
         self.runs = runs = self.runs + 1
-        self.mean += (seconds - self.mean) / min(runs, REMEMBERED)
+        self.mean += (seconds - self.mean) / (min(runs - 1, REMEMBERED) or 1)
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import ast
 from argparse import ArgumentParser
-from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from pyfuser.driver import FLUSHES, Flush
+from pyfuser.driver import FLUSHES
 from pyfuser.errors import PyFuserError
 from pyfuser.frontends.modes import Fusing
-from pyfuser.plan.explain import Explanation
-from pyfuser.report import explanation
+from pyfuser.report import Explanation, explanation, since
 
 
 def load(shell: Any) -> None:
@@ -59,7 +57,7 @@ def _fuse(shell: Any, line: str, cell: str) -> Any:
     with Fusing():
         value = _run(shell, cell)
     if options.explain or options.source:
-        _show(explanation(_since(before), options.source))
+        _show(explanation(since(before), options.source))
     return value
 
 
@@ -73,14 +71,6 @@ def _run(shell: Any, cell: str) -> Any:
     if last is None:
         return None
     return eval(shell.compile(ast.Expression(last.value), name, "eval"), shell.user_ns)
-
-
-def _since(before: Sequence[Flush]) -> list[Flush]:
-    """The flushes after the one given, of those that are kept."""
-    for place, flush in enumerate(FLUSHES):
-        if before and flush is before[0]:
-            return FLUSHES[place + 1 :]
-    return list(FLUSHES)
 
 
 def _show(report: Explanation) -> None:

@@ -4,6 +4,7 @@ import inspect
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from pyfuser.errors import ArgumentError
 from pyfuser.frontends import modes
 from pyfuser.frontends.embedded import pykokkos as pk
 from pyfuser.plan.explain import short_path
+from pyfuser.report import Explanation, build
 from pyfuser.trace.tracer import MAX_CALLS
 
 
@@ -282,8 +284,32 @@ def test_explain_tells_what_launches_took() -> None:
         pk.parallel_for(100, add, x=x, value=1.0)
     (group,) = pyfuser.explain().groups
     assert group.measured is not None and group.measured > 0.0
-    assert 0.0 < group.modelled < group.modelled_unfused
+    assert 0.0 < group.cost.modelled < group.cost.modelled_unfused
     assert "\n    measured " in str(pyfuser.explain())
+
+
+def test_the_value_of_explain_is_the_report() -> None:
+    """In an interactive session nobody prints it."""
+    x = pk.View([100], pk.double)
+    with pyfuser.fusing():
+        pk.parallel_for(100, add, x=x, value=1.0)
+    report = pyfuser.explain()
+    assert repr(report) == str(report)
+    assert repr(report).startswith("1 call ran as 1 kernel\n")
+
+
+def test_explain_says_how_to_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    driver.FLUSHES.clear()
+    monkeypatch.setattr(build, "UNRECORDED", {})
+    text = str(pyfuser.explain())
+    assert text.startswith("nothing has been recorded yet")
+    for way in ("@pyfuser.fuse", "pyfuser.fusing()", "`pyfuser run script.py`"):
+        assert way in " ".join(text.split())
+    assert max(map(len, text.splitlines())) <= 80
+    assert "nothing has been recorded yet" in pyfuser.explain()._repr_html_()
+    checked = replace(build.SETTINGS, check=frozenset({"bounds"}))
+    monkeypatch.setattr(build, "SETTINGS", checked)
+    assert "with PYFUSER_CHECK every call runs by itself" in str(pyfuser.explain())
 
 
 def line_here() -> int:
@@ -297,29 +323,35 @@ def test_explain_tells_what_a_flush_ran_for() -> None:
         pk.parallel_for(100, add, x=x, value=1.0)
         x[0], line = 5.0, line_here()
         where = f"{short_path(__file__)}:{line}"
-        assert pyfuser.explain().asked == (f"flushed by {where}: a View is read or written",)
+        (asked,) = pyfuser.explain().asked
+        assert (asked.file, asked.line, asked.why) == (__file__, line, "a View is read or written")
+        assert f"launched at {where}: a View is read or written" in unwrapped(pyfuser.explain())
         total = pk.parallel_reduce(100, total_of, x=x)
         value, line = float(total), line_here()
         assert value == 104.0
-        assert pyfuser.explain().asked[0].endswith(f":{line}: a result is read")
+        (asked,) = pyfuser.explain().asked
+        assert (asked.line, asked.why) == (line, "a result is read")
         for _ in range(2):
             pk.parallel_for(100, add, x=x, value=1.0)
             pyfuser.sync()
         report = pyfuser.explain(2)
-    assert report.asked[0].startswith("flushed 2 times, by ")
-    assert report.asked[0].endswith(": pyfuser.sync()")
-    assert str(report).split("\n")[1] == report.asked[0]
+    assert [(a.why, a.times) for a in report.asked] == [("pyfuser.sync()", 2)]
+    assert "launched 2 times at " in unwrapped(report)
 
 
-def test_explain_tells_that_no_more_calls_are_kept() -> None:
+def unwrapped(report: Explanation) -> str:
+    """The text in one line."""
+    return " ".join(str(report).split())
+
+
+def test_explain_tells_that_no_more_calls_fit() -> None:
     x = pk.View([4], pk.double)
     with pyfuser.fusing():
         for _ in range(MAX_CALLS + 1):
             pk.parallel_for(4, add, x=x, value=1.0)
         assert len(pyfuser.pending()) == 1
         asked = pyfuser.explain(2).asked
-    assert asked[0].endswith("no more calls are kept")
-    assert asked[1].endswith("pyfuser.explain()")
+    assert [a.why for a in asked] == ["the list of recorded calls was full", "pyfuser.explain()"]
 
 
 def test_explain_tells_how_many_runs_came_before() -> None:
@@ -328,11 +360,11 @@ def test_explain_tells_how_many_runs_came_before() -> None:
     for step in range(3):
         with pyfuser.fusing():
             pk.parallel_for(100, add, x=x, value=1.0)
-        first, second, *rest = str(pyfuser.explain()).splitlines()
-        assert first == "1 call ran as 1 kernel" and second.startswith("flushed by ")
+        text = str(pyfuser.explain())
+        assert text.startswith("1 call ran as 1 kernel\n")
         runs = {1: "1 run", 2: "2 runs"}.get(step)
         told = f"{runs} before: see pyfuser.explain(flushes={step + 1})"
-        assert rest[0] == (told if step else "")
+        assert (told in text) == (step > 0)
         assert step == 0 or told in pyfuser.explain()._repr_html_()
     assert "before: see" not in str(pyfuser.explain(flushes=3))
     assert "1 run before: see pyfuser.explain(flushes=3)" in str(pyfuser.explain(2))
@@ -345,7 +377,7 @@ def test_explain_shows_spaces_that_differ() -> None:
         pk.parallel_for(100, add, x=x, value=1.0)
         pk.parallel_for(pk.RangePolicy(90, 99), add, x=y, value=1.0)
     (rejection,) = pyfuser.explain().rejections
-    assert "they run over different spaces: [0, 100) and [90, 99)" in rejection.message
+    assert "they run over different ranges: [0, 100) and [90, 99)" in rejection.message
 
 
 def test_calls_on_one_line_keep_the_workunit_s_names() -> None:

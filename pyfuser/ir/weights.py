@@ -43,9 +43,20 @@ def weight(e: Expr) -> int:
 
 def trips(loop: For) -> int:
     """How often a loop's body runs."""
+    values = _bounds(loop)
+    return len(range(*values)) if values else TRIPS
+
+
+def has_known_trips(loop: For) -> bool:
+    """Whether that is known before it runs."""
+    return bool(_bounds(loop))
+
+
+def _bounds(loop: For) -> list[int]:
+    """Start, stop and step of a loop whose bounds are constant."""
     bounds = (loop.start, loop.stop, loop.step)
     values = [e.value for e in bounds if isinstance(e, Const) and isinstance(e.value, int)]
-    return len(range(*values)) if len(values) == 3 and values[2] else TRIPS
+    return values if len(values) == 3 and values[2] else []
 
 
 @lru_cache(maxsize=1024)

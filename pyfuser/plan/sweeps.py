@@ -172,12 +172,12 @@ class _Open:
         """The least lags with which a group may follow the others. Raises NoSweep if it may not."""
         trace = self._trace
         if not all(self._facts.sweepable(n) for n in (*group, *self._calls_of(0))):
-            raise NoSweep("only maps, sums and scans over some iterations may")
+            raise NoSweep("only a parallel_for, a sum or a scan can be a part of one")
         inside = set(self.calls)
         for position in group:
             for argument in trace.calls[position].arguments:
                 if isinstance(argument, FutureShape) and argument.producer in inside:
-                    raise NoSweep("it takes a result of the loops before")
+                    raise NoSweep("it needs a number that the loops before compute")
         if trace.calls[group[0]].space.execution != trace.calls[self.calls[0]].space.execution:
             raise NoSweep("the execution spaces differ")
         lag = ahead = 0
@@ -200,11 +200,11 @@ class _Open:
         if sum(call.pattern == "scan" for call in calls) > 1:
             raise NoSweep("it would have two scans")
         if any(call.pattern == "reduce" for call in calls):
-            raise NoSweep("only maps may go with a scan")
+            raise NoSweep("only a parallel_for can go with a scan")
         if any(call.space != calls[0].space for call in calls):
-            raise NoSweep("only maps over the same iterations may go with a scan")
+            raise NoSweep("only a parallel_for over the same range can go with a scan")
         if any(stage.lag or stage.ahead for stage in stages):
-            raise NoSweep("beside a scan, no iteration may need another one")
+            raise NoSweep("beside a scan, no iteration can use values of another")
         return tile_of(self._trace, loops, self._model)
 
     def _wave(self, loops: Sequence[Group], stages: Sequence[Stage]) -> int:
@@ -214,9 +214,9 @@ class _Open:
         lag, ahead = max(s.lag for s in stages), max(s.ahead for s in stages)
         if length < SHARES * (lag + ahead):
             if lag + ahead >= length:
-                raise NoSweep("nothing bounds the distance of dependences along the outermost axis")
+                raise NoSweep("dependences reach over any distance along the outermost axis")
             reach = f"dependences reach over up to {lag + ahead} steps of the outermost axis"
-            raise NoSweep(f"{reach}, which is too short with {length}")
+            raise NoSweep(f"{reach}, too far for one of {length}")
         return wave_of(self._trace, loops, lag, self._model)
 
 

@@ -50,7 +50,9 @@ def wave_of(trace: TraceShape, loops: Sequence[Group], lag: int, model: CostMode
     else:
         step, fixed, total = _bytes(trace, loops, model)
     if total < BEYOND * cache or not step:
-        raise NoSweep(f"{size(total)} stay in caches of {size(cache)} from one loop to the next")
+        raise NoSweep(
+            f"the {size(total)} stay in the cache ({size(cache)}) between the loops anyway"
+        )
     if _walks_badly(calls, model):
         raise NoSweep("memory does not run on across the outermost axis")
     wave = int((SHARE * cache - fixed) / step) - lag
@@ -95,7 +97,9 @@ def tile_of(trace: TraceShape, loops: Sequence[Group], model: CostModel) -> int:
     step, fixed, _ = _bytes(trace, loops, model, again)
     total = _bytes(trace, loops, model)[2]
     if total < BEYOND * cache:
-        raise NoSweep(f"{size(total)} stay in caches of {size(cache)} from one loop to the next")
+        raise NoSweep(
+            f"the {size(total)} stay in the cache ({size(cache)}) between the loops anyway"
+        )
     if fixed + SCAN_TILE * step > SHARE * cache:
         between = size(fixed + SCAN_TILE * step)
         raise NoSweep(f"the {between} of a tile do not fit in cache")

@@ -12,7 +12,7 @@ _WHY = {
     "parallel_for": "another thread, printf or code that is not rewritten could see its effect",
     "parallel_reduce": "its result is a number",
     "parallel_scan": "its result is a number",
-    "record": "no more calls are kept",
+    "record": "the list of recorded calls was full",
     "fence": "pk.fence()",
     "sync": "pyfuser.sync()",
     "__exit__": "a block of fusing() ends",

@@ -73,7 +73,7 @@ def test_no_iteration_may_need_another_one():
     assert not together(scan(X, Y), NEAR(Y, Z))
     assert not together(COPY(X, Y), scan(Y, Z), LEFT(Y, W))  # not of the scan's, but of a map's
     assert together(NEAR(X, Y), scan(Y, Z), NEAR(X, W))  # of what nobody writes
-    assert "no iteration may need another" in why(scan(X, Y), NEAR(Y, Z))
+    assert "no iteration can use values of another" in why(scan(X, Y), NEAR(Y, Z))
 
 
 def test_anti_and_output_dependences():
@@ -95,7 +95,7 @@ def test_one_space():
     other = Space((3,), (N - 4,))
     assert not together(COPY(X, Y, other), scan(Y, Z))
     assert not together(COPY(X, W), scan(Y, Z, other))
-    assert "the same iterations" in why(COPY(X, W), scan(Y, Z, other))
+    assert "the same range" in why(COPY(X, W), scan(Y, Z, other))
     serial = Space((3,), (N - 3,), "Serial")
     assert not together(COPY(X, Y), scan(Y, Z, serial))
     assert together(COPY(X, Y, serial), scan(Y, Z, serial))
@@ -105,7 +105,7 @@ def test_one_scan_and_no_sums():
     assert not together(scan(X, Y), scan(Z, W))
     assert "two scans" in why(scan(X, Y), scan(Z, W))
     assert not together(summed()(X), scan(X, Y))
-    assert "only maps may" in why(summed()(X), scan(X, Y))
+    assert "only a parallel_for can" in why(summed()(X), scan(X, Y))
     calls = COPY(X, Y), scan(Y, Z), COPY(Z, W), scan(W, X)
     assert [sweep.groups for sweep in planned(*calls)] == [(0, 1, 2)]
 

@@ -388,14 +388,16 @@ def test_it_is_told_why_neighbours_do_not_sweep():
     write = COPY(X, Y)
     mirror = workunit("mirror", [(i := S("i"))], [(x := View("x")), (y := View("y"))],
                       [y[i] << x[N - 1 - i]])  # fmt: skip
-    assert "nothing bounds" in why(write, call(mirror, WHOLE, Y, Z))
+    assert "any distance" in why(write, call(mirror, WHOLE, Y, Z))
     far = stencil(-10_000, 10_000)
     space = Space((10_000,), (N - 10_000,))
     text = why(COPY(X, Y, space), far(Y, Z, space), machine=Machine(cache=1 << 18))
     assert "do not fit in cache" in text
     wide = stencil(-40_000, 40_000)(Y, Z, Space((40_000,), (N - 40_000,)))
-    assert "80000 steps" in why(write, wide) and "too short" in why(write, wide)
-    assert "stay in caches of 16 MiB" in why(NEAR(X, Y), NEAR(Y, Z), machine=Machine(cache=1 << 24))
+    assert "80000 steps" in why(write, wide) and "too far" in why(write, wide)
+    assert "stay in the cache (16 MiB)" in why(
+        NEAR(X, Y), NEAR(Y, Z), machine=Machine(cache=1 << 24)
+    )
 
 
 # --------------------------------------------------------------------------- plans, schedules

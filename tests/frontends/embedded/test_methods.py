@@ -145,7 +145,7 @@ def test_methods_do_not_fuse_where_another_iteration_is_read(line):
         pk.parallel_for(N, line.shift)
     assert_array_equal(np.asarray(line.x), (2 * I + 3)[::-1])
     assert launches() == before + 2
-    assert "flow dependence between different iterations" in str(pyfuser.explain())
+    assert "that other iterations of map write" in " ".join(str(pyfuser.explain()).split())
 
 
 def test_fuse_marks_a_method(line):

@@ -1,0 +1,227 @@
+"""Builds the report of `pyfuser.explain()` from what the driver ran."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from pyfuser.codegen import pykokkos
+from pyfuser.driver import FLUSHES, PROGRAMS, UNRECORDED, Flush, Program
+from pyfuser.engine import native
+from pyfuser.ir.nodes import For, While
+from pyfuser.ir.visit import statements
+from pyfuser.ir.weights import arithmetic, has_known_trips
+from pyfuser.launches import Launch
+from pyfuser.plan.explain import short_path
+from pyfuser.plan.plan import Sweep
+from pyfuser.plan.profit import bytes_moved, group_cost, sweep_cost
+from pyfuser.report import loops
+from pyfuser.report.explanation import Explanation
+from pyfuser.report.memory import bytes_of, kept
+from pyfuser.report.model import Asked, CallReport, Cost, GroupReport, SweepReport
+from pyfuser.report.names import Names, contracted, removed, window_names
+from pyfuser.report.rejections import rejection_report
+from pyfuser.report.vectors import vectors_of
+from pyfuser.settings import SETTINGS
+from pyfuser.trace.shape import TraceShape
+from pyfuser.transform.fuse import fuse
+from pyfuser.transform.group import GroupShape, group_shapes
+from pyfuser.transform.kernel import Kernel
+from pyfuser.transform.optimise import specialise
+
+
+def explain(flushes: int = 1, source: bool = False) -> Explanation:
+    """The report of the latest flushes.
+
+    flushes: how many of the latest flushes to cover (the newest 64 are kept). source: whether the
+    text shows each kernel's PyKokkos source; `groups[k].source` always has it.
+    """
+    covered = FLUSHES[-flushes:] if flushes > 0 else []
+    return explanation(covered, source, len(FLUSHES) - len(covered))
+
+
+def since(before: Sequence[Flush]) -> list[Flush]:
+    """The flushes after the one given (none: all), of those that are kept."""
+    for place, flush in enumerate(FLUSHES):
+        if before and flush is before[0]:
+            return FLUSHES[place + 1 :]
+    return list(FLUSHES)
+
+
+def explanation(covered: Sequence[Flush], source: bool = False, earlier: int = 0) -> Explanation:
+    """The report of some flushes; earlier: how many came before them."""
+    groups: list[GroupReport] = []
+    rejections = []
+    sweeps: list[SweepReport] = []
+    ends = []
+    for flush in covered:
+        told = _Told(flush)
+        sweeps += [told.sweep(sweep, len(groups)) for sweep in flush.program.plan.sweeps]
+        groups += told.groups()
+        found = flush.program.plan.rejections
+        rejections += [rejection_report(flush, told.calls, rejection) for rejection in found]
+        ends.append(len(groups))
+    return Explanation(
+        groups=tuple(groups),
+        rejections=tuple(rejections),
+        recorded=sum(len(flush.calls) for flush in covered),
+        show_source=source,
+        sweeps=tuple(sweeps),
+        unrecorded=tuple(
+            f"{name} ({short_path(code.co_filename)}:{line}): {why}"
+            for (name, code, line), why in UNRECORDED.items()
+        ),
+        copied_to_device=sum(flush.copied[0] for flush in covered),
+        copied_to_host=sum(flush.copied[1] for flush in covered),
+        asked=tuple(
+            Asked(*place, times) for place, times in Counter(f.asked for f in covered).items()
+        ),
+        waiting=tuple(name for flush in covered for name in flush.waiting),
+        covered=len(covered),
+        earlier=earlier,
+        ends=tuple(ends),
+        checked=bool(SETTINGS.check),
+    )
+
+
+class _Told:
+    """What there is to tell of one flush."""
+
+    def __init__(self, flush: Flush) -> None:
+        self.flush = flush
+        self.program = program = flush.program
+        self.trace, self.plan = program.trace, program.plan
+        self.given = _given(program)
+        self.launches = {launch.calls: launch for launch in program.launches}
+        self.calls = [
+            CallReport(
+                label or call.workunit.name, code.co_filename, line, call.workunit.location, n
+            )
+            for n, ((label, code, line), call) in enumerate(
+                zip(flush.calls, self.given.calls, strict=True)
+            )
+        ]
+        self._launch_of = {n: launch for launch in program.launches for n in launch.calls}
+
+    def groups(self) -> Iterator[GroupReport]:
+        """The loops, in order."""
+        plan = self.plan
+        shapes = group_shapes(self.trace, [group.calls for group in plan.groups])
+        swept = {place for sweep in plan.sweeps for place in sweep.groups}
+        pairs = zip(plan.groups, shapes, self.program.kernels, strict=True)
+        for place, (group, shape, kernel) in enumerate(pairs):
+            told = self._fused(group.calls, shape, kernel, place in swept)
+            yield self._rewritten(told, group.calls)
+
+    def _fused(
+        self, group: tuple[int, ...], shape: GroupShape, kernel: Kernel, swept: bool
+    ) -> GroupReport:
+        """What became of the calls of a group in their kernel."""
+        before, ready = fuse(shape), specialise(kernel)
+        names = Names(self.flush, group, before)
+        gone = contracted(before, kernel, self.flush, group)
+        stores, loads = removed(before, kernel)
+        launch = self._launch_of.get(group[0])
+        on_host = launch is not None and isinstance(launch.launchable, native.Launchable)
+        together = launch.calls if launch is not None else group
+        return GroupReport(
+            calls=tuple(self.calls[position] for position in group),
+            source=pykokkos.shown(kernel.workunit),
+            generated="" if swept or launch is None else launch.launchable.source,
+            contracted=names.of(gone),
+            bytes_avoided=sum(bytes_of(self.trace, cluster) for cluster in {*gone.values()}),
+            kept=tuple(kept(self.flush, group, together, self.calls)),
+            removed_stores=names.counts(stores),
+            removed_loads=names.counts(loads),
+            cost=self._cost(group, [kernel]),
+            vectors=vectors_of(ready) if on_host else None,
+            order=loops.order_text(ready, before, names.of, on_host),
+            split=on_host and loops.is_split(ready),
+            registers="" if swept or launch is None else _registers(launch),
+            streamed=() if swept else names.of(loops.streamed(ready, before)),
+        )
+
+    def _rewritten(self, told: GroupReport, group: tuple[int, ...]) -> GroupReport:
+        """With what the plan made of the calls of a group."""
+        plan, calls = self.plan, self.calls
+        placed = {n: rows for n, rows in plan.placed if n in group}
+        coarsened: dict[int, dict[str, None]] = {}
+        for n, factor in plan.coarsened:
+            if n in group:
+                coarsened.setdefault(factor, {})[calls[n].name] = None
+        recomputed = {
+            (calls[note.call].name, calls[producer].name, times): None
+            for note in plan.recomputed
+            if note.call in group
+            for producer, times in note.producers
+        }
+        return replace(
+            told,
+            coarsened={factor: tuple(names) for factor, names in coarsened.items()},
+            guarded=self._names(n for n, _ in plan.guarded if n in group and n not in placed),
+            placed={calls[n].name: rows for n, rows in placed.items()},
+            boxed=self._names(n for n in plan.boxed if n in group),
+            recomputed=tuple(recomputed),
+            vanished=self._names(plan.vanished),
+        )
+
+    def _names(self, positions: Iterable[int]) -> tuple[str, ...]:
+        """The names of calls, each once."""
+        return tuple(dict.fromkeys(self.calls[n].name for n in positions))
+
+    def sweep(self, sweep: Sweep, before: int) -> SweepReport:
+        """A sweep, whose groups come after `before` others."""
+        plan, trace = self.plan, self.trace
+        calls = tuple(n for place in sweep.groups for n in plan.groups[place].calls)
+        launch = self.launches.get(calls)
+        return SweepReport(
+            groups=tuple(before + place for place in sweep.groups),
+            lags=tuple(stage.lag for stage in sweep.stages),
+            wave=sweep.wave,
+            windows=window_names(self.flush, sweep),
+            cost=self._cost(calls, [self.program.kernels[n] for n in sweep.groups], sweep),
+            scan=any(trace.calls[n].pattern == "scan" for n in calls),
+            generated=launch.launchable.source if launch is not None else "",
+        )
+
+    def _cost(
+        self, calls: tuple[int, ...], kernels: Sequence[Kernel], sweep: Sweep | None = None
+    ) -> Cost:
+        """What a launch of these calls, in so many loops, moves and takes."""
+        rolling = frozenset(view.cluster for view in sweep.rolling) if sweep else frozenset[int]()
+        launch = self.launches.get(calls)
+        timing = launch.timing if launch is not None and launch.timing.runs else None
+        return Cost(
+            bytes_moved=int(bytes_moved(self.trace, calls, rolling)),
+            bytes_unfused=int(sum(bytes_moved(self.given, (n,)) for n in calls)),
+            modelled=sweep_cost(self.trace, calls, rolling)
+            if sweep
+            else group_cost(self.trace, calls),
+            modelled_unfused=sum(group_cost(self.given, (n,)) for n in calls),
+            operations=_operations(kernels),
+            measured=timing.mean if timing is not None else None,
+            launches=timing.runs if timing is not None else 0,
+        )
+
+
+def _operations(kernels: Sequence[Kernel]) -> float | None:
+    """What all iterations compute, in additions, if that is known before they run."""
+    for stmt in (stmt for kernel in kernels for stmt in statements(kernel.workunit.body)):
+        if isinstance(stmt, While) or (isinstance(stmt, For) and not has_known_trips(stmt)):
+            return None
+    return float(sum(arithmetic(kernel.workunit) * kernel.space.size for kernel in kernels))
+
+
+def _given(program: Program) -> TraceShape:
+    """The trace as the program recorded it, before the plan changed calls, if it is remembered."""
+    return next((trace for trace, p in PROGRAMS.items() if p is program), program.trace)
+
+
+def _registers(launch: Launch) -> str:
+    """What a GPU's compiler said of a kernel."""
+    texts = []
+    for used in launch.launchable.registers():
+        spilled = f", {used.spilled} bytes of local memory" if used.spilled else ""
+        texts.append(f"{used.registers} registers{spilled}")
+    return f"a thread has {' and '.join(texts)}" if texts else ""

@@ -1,0 +1,84 @@
+"""What was done to the loops of a kernel, as code generation decides it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from pyfuser.codegen.cpp_columns import columns_of
+from pyfuser.codegen.cpp_context import Context
+from pyfuser.codegen.cpp_interior import interior_of
+from pyfuser.codegen.cpp_split import splits
+from pyfuser.codegen.cpp_spread import spread
+from pyfuser.codegen.order import loop_order, walks
+from pyfuser.codegen.spec import spec_of
+from pyfuser.ir.nodes import Sym
+from pyfuser.transform.kernel import Kernel
+
+NamesOf = Callable[[Iterable[Sym]], Iterable[str]]
+"""What the program calls views of the kernel before specialisation."""
+
+
+def is_split(kernel: Kernel) -> bool:
+    """Whether the loop of a map is split where guards begin and end."""
+    if kernel.pattern != "for":
+        return False
+    context = Context(spec_of(kernel), ())
+    if spread(context) is not None:
+        return False
+    split, order = splits(context), context.spec.order
+    if split is not None or order.block:
+        return split is not None
+    return interior_of(context, order.axes[-1], ()) is not None
+
+
+def streamed(kernel: Kernel, before: Kernel) -> list[Sym]:
+    """The views that a specialised kernel stores past the caches, as they were called before."""
+    slots = dict(zip(before.slots, before.workunit.params, strict=True))
+    views = spec_of(kernel).views
+    return [
+        slots[slot].sym
+        for slot, view in zip(kernel.slots, views, strict=True)
+        if view is not None and view.streamed
+    ]
+
+
+def order_text(kernel: Kernel, before: Kernel, names: NamesOf, on_host: bool) -> str:
+    """What was done to the order of the loops; empty if they run as the program nests them."""
+    order = loop_order(kernel)
+    text = "" if order.as_given else _interchanged(kernel, before, names)
+    if on_host and columns_of(Context(spec_of(kernel), ())) is not None:
+        last = kernel.workunit.indices[order.axes[-1]].name
+        inner = f"inner loops run for several {last} at a time, as memory is contiguous along it"
+        text = f"{text}; {inner}" if text else inner
+    return text
+
+
+def _interchanged(kernel: Kernel, before: Kernel, names: NamesOf) -> str:
+    """In which order the loops over a space run, and for which views."""
+    order = loop_order(kernel)
+    indices = kernel.workunit.indices
+    syms = {
+        slot: param.sym for slot, param in zip(before.slots, before.workunit.params, strict=True)
+    }
+    across, inner = order.axes[-2:]
+    along = {
+        axis: " and ".join(
+            dict.fromkeys(
+                name
+                for walk in walks(kernel)
+                if walk.unit(axis)
+                for name in names([syms[kernel.slots[walk.param]]])
+            )
+        )
+        for axis in (across, inner)
+    }
+    first, last = indices[across].name, indices[inner].name
+    if order.block:
+        return (
+            f"loops blocked by {first} and {last}: memory is contiguous along {last} in "
+            f"{along[inner]}, along {first} in {along[across]}"
+        )
+    if not along[inner]:
+        return f"loops interchanged: {last} is innermost, as its steps in memory are smallest"
+    why = f"as memory is contiguous along it in {along[inner]}"
+    return f"loops interchanged: {last} is innermost, {why}"

@@ -1,0 +1,147 @@
+"""Why arrays stayed in memory: a name held them, or another kernel reads them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pyfuser
+from pyfuser.frontends.embedded import pykokkos as pk
+from pyfuser.report import memory
+from pyfuser.report.model import Kept
+
+N = 1000
+
+
+@pk.workunit
+def scale(i, y, x):
+    y[i] = 2.0 * x[i]
+
+
+@pk.workunit
+def costly(i, y, x):
+    """Nothing that one would compute twice."""
+    y[i] = math.tan(math.exp(math.tan(math.exp(math.tan(x[i])))))
+
+
+@pk.workunit
+def shift(i, z, y):
+    z[i] = y[i] + 1.0
+
+
+@pk.workunit
+def summed(i, acc, y):
+    acc += y[i]
+
+
+@pk.workunit
+def weighted(i, z, y, a):
+    z[i] = a * y[i]
+
+
+@pk.workunit
+def turned(i, z, y):
+    z[i] = y[999 - i] + 1.0
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "SMALL", 8 * N)
+
+
+@pytest.fixture
+def views() -> tuple[Any, Any]:
+    """Two Views that hold values."""
+    x, z = pk.View([N], pk.double), pk.View([N], pk.double)
+    x.fill(1.5)
+    z.fill(0.0)
+    pyfuser.sync()
+    assert np.asarray(z).sum() == 0.0
+    return x, z
+
+
+def kept() -> list[Kept]:
+    return [array for group in pyfuser.explain().groups for array in group.kept]
+
+
+def test_a_name_that_still_holds_it(views: tuple[Any, Any]) -> None:
+    x, z = views
+    y = pk.View([N], pk.double)
+    with pyfuser.fusing():
+        pk.parallel_for(N, scale, y=y, x=x)
+        pk.parallel_for(N, shift, z=z, y=y)
+    assert kept() == [Kept("y", 8 * N)]
+    assert "kept in memory: y (7.812 KiB)" in str(pyfuser.explain())
+
+
+def test_without_the_name_it_needs_none(views: tuple[Any, Any]) -> None:
+    x, z = views
+
+    def inner() -> None:
+        y = pk.View([N], pk.double)
+        pk.parallel_for(N, scale, y=y, x=x)
+        pk.parallel_for(N, shift, z=z, y=y)
+
+    with pyfuser.fusing():
+        inner()
+    assert kept() == []
+    (group,) = pyfuser.explain().groups
+    assert (group.contracted, group.bytes_avoided) == (("y",), 8 * N)
+
+
+def test_small_arrays_are_not_worth_a_word(
+    views: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "SMALL", 8 * N + 1)
+    x, z = views
+    y = pk.View([N], pk.double)
+    with pyfuser.fusing():
+        pk.parallel_for(N, scale, y=y, x=x)
+        pk.parallel_for(N, shift, z=z, y=y)
+    assert kept() == []
+
+
+def test_an_array_of_an_earlier_flush_may_carry_values(views: tuple[Any, Any]) -> None:
+    x, z = views
+    y = pk.View([N], pk.double)
+    y.fill(0.0)
+    pyfuser.sync()
+    with pyfuser.fusing():
+        pk.parallel_for(N, scale, y=y, x=x)
+        pk.parallel_for(N, shift, z=z, y=y)
+    assert kept() == []
+
+
+def test_what_is_read_at_other_elements_is_needed(views: tuple[Any, Any]) -> None:
+    """No name would have to go for that: its loop cannot do without the array."""
+    x, z = views
+    y = pk.View([N], pk.double)
+    with pyfuser.fusing():
+        pk.parallel_for(N, scale, y=y, x=x)
+        pk.parallel_for(N, turned, z=z, y=y)
+    assert len(pyfuser.explain().groups) == 2
+    assert kept() == []
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_another_kernel_that_reads_it(views: tuple[Any, Any], known: bool) -> None:
+    """A loop that takes the sum of another as a number has to wait for it."""
+    x, z = views
+
+    def inner() -> None:
+        y = pk.View([N], pk.double)
+        pk.parallel_for(N, costly, y=y, x=x)
+        total = pk.parallel_reduce(N, summed, y=y)
+        pk.parallel_for(N, weighted, z=z, y=y, a=2.0 if known else total)
+
+    with pyfuser.fusing():
+        inner()
+    found = kept()
+    if known:
+        assert found == []
+    else:
+        assert [(array.name, array.size) for array in found] == [("y", 8 * N)]
+        assert found[0].reader is not None and found[0].reader.name == "weighted"

@@ -1,0 +1,157 @@
+"""`vectorised: yes | no`: what the report says is what g++ does with the code."""
+
+from __future__ import annotations
+
+import math
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pyfuser
+from pyfuser import driver
+from pyfuser.compare import serve
+from pyfuser.engine.compiler import flags
+from pyfuser.frontends.embedded import pykokkos as pk
+from pyfuser.report.model import KernelReport, Vectors
+from pyfuser.settings import SETTINGS
+
+ROOT = Path(__file__).parents[2]
+N = 1000
+
+
+@pk.workunit
+def scale(i, x, a):
+    x[i] = a * x[i]
+
+
+@pk.workunit
+def count(i, x, p):
+    pk.atomic_add(x, [p[i]], 1.0)
+
+
+@pk.workunit
+def wait(i, x):
+    v: float = x[i]
+    while v > 1.0:
+        v = v / 2.0
+    x[i] = v
+
+
+@pk.workunit
+def divided(i, p, n):
+    p[i] = p[i] // n
+
+
+@pk.workunit
+def largest(i, acc, x):
+    acc = math.fmax(acc, x[i])
+
+
+@pk.workunit
+def gamma(i, x):
+    x[i] = math.lgamma(x[i])
+
+
+def told(launch: Callable[..., Any], policy: Any, workunit: Any, **arguments: Any) -> Vectors:
+    with pyfuser.fusing():
+        result = launch(policy, workunit, **arguments)
+    if launch is pk.parallel_reduce:
+        float(result)
+    (group,) = pyfuser.explain().groups
+    assert group.vectors is not None
+    return group.vectors
+
+
+@pytest.fixture
+def x() -> Any:
+    return pk.View([N], pk.double)
+
+
+@pytest.fixture
+def p() -> Any:
+    return pk.View([N], pk.int64)
+
+
+def test_plain_loops(x: Any) -> None:
+    assert told(pk.parallel_for, N, scale, x=x, a=2.0) == Vectors("yes")
+
+
+def test_serial_loops_are_up_to_the_compiler(x: Any) -> None:
+    policy = pk.RangePolicy(pk.ExecutionSpace.Serial, 0, N)
+    assert told(pk.parallel_for, policy, scale, x=x, a=2.0).answer == "unknown"
+
+
+def test_atomics(x: Any, p: Any) -> None:
+    found = told(pk.parallel_for, N, count, x=x, p=p)
+    assert found.answer == "no" and "atomic" in found.why
+    assert found.location is not None and found.location.file == __file__
+
+
+def test_loops_inside(x: Any) -> None:
+    assert told(pk.parallel_for, N, wait, x=x).answer == "unknown"
+
+
+def test_division_of_long_integers(p: Any) -> None:
+    found = told(pk.parallel_for, N, divided, p=p, n=3)
+    assert found.answer == "no" and "integers are divided" in found.why
+
+
+def test_functions_without_a_vector_version(x: Any) -> None:
+    found = told(pk.parallel_for, N, gamma, x=x)
+    assert found.answer == "no" and "lgamma() has no vector version" in found.why
+
+
+def test_reductions_in_order(x: Any) -> None:
+    found = told(pk.parallel_reduce, N, largest, x=x)
+    assert found.answer == "no" and "acc is not only added to" in found.why
+
+
+def test_overlapping_arrays_are_up_to_the_compiler(x: Any) -> None:
+    @pk.workunit
+    def move(i, y, x):
+        y[i] = x[i]
+
+    found = told(pk.parallel_for, N // 2, move, y=x[: N // 2], x=x[1 : N // 2 + 1])
+    assert found.answer == "unknown"
+
+
+# --------------------------------------------------------------------------- as g++ has it
+
+PROGRAMS = ("boltzmann", "cg_poisson", "gray_scott", "many_tiny", "particles", "resampling")
+
+
+@pytest.mark.skipif("g++" not in SETTINGS.compiler or not shutil.which("g++"), reason="needs g++")
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_compiler_agrees(name: str, tmp_path: Path) -> None:
+    """Where the report says yes, g++ makes vectors of a loop, and where no, of none."""
+    driver.FLUSHES.clear()
+    module = serve.load(ROOT / "kernels" / f"{name}.py")
+    state = module.setup(module.SIZES["small"])
+    with pyfuser.fusing():
+        module.run(state)
+    kernels = {kernel.generated: kernel for kernel in pyfuser.explain(8).kernels}
+    answers = [answer(kernel) for kernel in kernels.values()]
+    assert answers
+    for generated, expected in zip(kernels, answers, strict=True):
+        if expected in ("yes", "no"):
+            assert (vector_loops(generated, tmp_path) > 0) == (expected == "yes"), generated
+
+
+def answer(kernel: KernelReport) -> str:
+    """That of all loops of a kernel, if they have one."""
+    found = {loop.vectors.answer for loop in kernel.loops if loop.vectors is not None}
+    return found.pop() if len(found) == 1 else "unknown"
+
+
+def vector_loops(source: str, folder: Path) -> int:
+    """How many loops g++ makes vectors of."""
+    path = folder / "kernel.cpp"
+    path.write_text(source)
+    command = ["g++", *flags(False), "-fopt-info-vec-optimized", str(path), "-o", "/dev/null"]
+    done = subprocess.run([*command, "-lm"], capture_output=True, text=True, check=True)
+    return len(re.findall("optimized: loop vectorized", done.stderr))
