@@ -71,6 +71,8 @@ class Tracer:
                     buffer.pending -= 1
                     if buffer.external:
                         self.raw -= 1
+                        if not (buffer.lent or buffer.pending):
+                            buffer.withdraw()
                     if not buffer.pending:
                         self._bytes -= buffer.nbytes
         if not self.calls:
