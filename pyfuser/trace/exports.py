@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import pickle
 import threading
+import weakref
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from pyfuser.trace.memory import Buffer
 
 Array = np.ndarray[Any, Any]
 
@@ -33,16 +37,16 @@ class Export(Array):
     owner: Array  # what the buffer has; see `images.owner_of`
     address = 0
     _on_tuple: Callable[[], Any] | None = None
-    _on_end: Callable[[int], None] | None = None
+    _buffer: weakref.ref[Any] | None = None
 
     @classmethod
-    def of(cls, memory: Array, on_end: Callable[[int], None]) -> Export:
-        """`on_end` is called with the id() of the Export when it dies."""
+    def of(cls, memory: Array, buffer: weakref.ref[Buffer]) -> Export:
+        """Of a buffer that has the memory; what NumPy derives from it belongs to none."""
         # NumPy passes over arrays whose base is an array when it sets a base; hence the pickle.
         base: Any = pickle.PickleBuffer(memory)  # type: ignore[arg-type]
         export: Export = super().__new__(cls, memory.nbytes, np.uint8, base)
         export.owner = memory
-        export._on_end = on_end
+        export._buffer = buffer
         return export
 
     def as_data(self, address: int, on_tuple: Callable[[], Any]) -> Export:
@@ -66,5 +70,6 @@ class Export(Array):
         return 2
 
     def __del__(self) -> None:
-        if self._on_end is not None:
-            self._on_end(id(self))
+        buffer = None if self._buffer is None else self._buffer()
+        if buffer is not None:
+            buffer.withdraw(id(self))

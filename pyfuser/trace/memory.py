@@ -124,26 +124,21 @@ class Buffer:
         """The memory as bytes, which anybody may reach for as long as this object lives."""
         self.allocate()
         assert self.root is not None
-        this = weakref.ref(self)
-
-        def end(key: int) -> None:
-            buffer = this()
-            if buffer is not None:
-                buffer.withdraw(key)
-
-        export = Export.of(self.root, end)
+        export = Export.of(self.root, weakref.ref(self))
         self._reached_by(id(export))
         return export
 
     def _reached_by(self, key: int) -> None:
         with self._lock:
+            first = self._exports is None
             if self._exports is None:
                 self._exports = set()
             self._exports.add(key)
             self.external = True
-        assert self.root is not None
-        images.note_owner(self.root, self)
-        images.changed_on_host(self)
+        if first or USE.devices:
+            assert self.root is not None
+            images.note_owner(self.root, self)
+            images.changed_on_host(self)
 
     def withdraw(self, key: int = -1) -> None:
         """An export has ended, if one is named. After the last one only Views reach the memory.
