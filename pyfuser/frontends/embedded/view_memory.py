@@ -216,6 +216,15 @@ class ViewMemory:
             self._region.buffer.expose()
         return self._region.interface()
 
+    @property
+    def __numpy_dtype__(self) -> np.dtype[Any]:
+        """What NumPy takes for `dtype`, which is a class of PyKokkos; before NumPy 2.4, that."""
+        return self._region.dtype.numpy
+
+    def to_numpy(self) -> Array:
+        """`data`, under the name that matplotlib and pandas look for."""
+        return self.data
+
     def __buffer__(self, flags: int) -> memoryview:
         """The buffer protocol, from Python 3.12 on; before, `memoryview(view.data)`."""
         return memoryview(self.data)  # type: ignore[arg-type]

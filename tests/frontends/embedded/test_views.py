@@ -117,6 +117,7 @@ def test_numpy_takes_the_data_type_of_a_view(dtype):
     assert np.zeros(2, dtype=view.dtype).dtype == np.ones(3).astype(view.dtype).dtype == expected
     assert np.issubdtype(view.dtype, expected.type) and np.can_cast(view.dtype, expected)
     assert not np.issubdtype(view.dtype, np.str_)
+    assert np.promote_types(view.dtype, expected) == view.__numpy_dtype__ == expected
     assert view.dtype == expected  # while programs of PyKokkos go on to compare with `is`
     assert np.empty_like(np.zeros(2), dtype=view.dtype).dtype == expected
 
