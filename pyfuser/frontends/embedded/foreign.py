@@ -86,6 +86,20 @@ def shared_array(what: str, value: Any) -> Array:
     return array
 
 
+def given_array(what: str, value: Any) -> Array:
+    """The NumPy array over the memory of any kind of array on the host, a View's, too.
+
+    Raises ArgumentError for what is none.
+    """
+    if isinstance(value, np.ndarray):
+        return value
+    if isinstance(value, ViewMemory):
+        return value.data
+    if has_memory(value):
+        return shared_array(what, value)
+    raise ArgumentError(f"{what} is of type {kind(value)}; give a NumPy array, or use pk.array")
+
+
 def kind(value: Any) -> str:
     """The name of an object's type, with its module."""
     return f"{type(value).__module__}.{type(value).__qualname__}"

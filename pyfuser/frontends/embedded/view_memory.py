@@ -85,6 +85,7 @@ class ViewMemory:
     _handle: Handle | None  # shared by all that reach an internal buffer; None: external memory
     _array: Array | None  # what `data` returns, if the memory is somebody else's
     _given: weakref.ref[Array] | None = None  # what `data` returned, if others still have it
+    _untold: Exception | None = None  # why there is no buffer
     _code: int
     _plain: bool  # its elements need no `element`
 
@@ -206,6 +207,9 @@ class ViewMemory:
     @property
     def __array_interface__(self) -> dict[str, Any]:
         """NumPy's array interface. Not there once a GPU is in use: `__array__` copies less then."""
+        untold, self._untold = self._untold, None
+        if untold is not None:
+            raise untold
         if USE.devices:
             raise AttributeError("__array_interface__")
         if self._array is not None:
@@ -227,7 +231,12 @@ class ViewMemory:
 
     def __buffer__(self, flags: int) -> memoryview:
         """The buffer protocol, from Python 3.12 on; before, `memoryview(view.data)`."""
-        return memoryview(self.data)  # type: ignore[arg-type]
+        self._untold = None
+        try:
+            return memoryview(self.data)  # type: ignore[arg-type]
+        except Exception as error:
+            self._untold = error  # NumPy drops it and looks at the array interface next
+            raise
 
     def __bytes__(self) -> bytes:
         return self._host().tobytes()

@@ -14,6 +14,7 @@ from pyfuser.frontends.embedded import data_types
 from pyfuser.frontends.embedded.array_like import ArrayLike, complete
 from pyfuser.frontends.embedded.data_types import real, resolve
 from pyfuser.frontends.embedded.fills import record_assignment, record_fill
+from pyfuser.frontends.embedded.foreign import given_array
 from pyfuser.frontends.embedded.indexing import basic_index, full_key, refuse_key
 from pyfuser.frontends.embedded.policies import TeamMember
 from pyfuser.frontends.embedded.spaces import (
@@ -244,6 +245,8 @@ class View(ViewType):
 
     def _wrap(self, shape: tuple[int, ...], element: DType, array: Array) -> None:
         on_device = hasattr(array, "__cuda_array_interface__")
+        if not on_device:
+            array = given_array("array=", array)
         if tuple(array.shape) != shape or array.dtype != element.numpy:
             raise ArgumentError(
                 f"a View of shape {shape} and type {element.value} cannot stand for an array of "

@@ -20,6 +20,7 @@ import pytest
 
 import pyfuser
 from pyfuser import driver
+from pyfuser.errors import ArgumentError
 from pyfuser.frontends.embedded import pykokkos as pk
 from pyfuser.frontends.modes import SWITCHES
 
@@ -484,3 +485,52 @@ def test_flags_of_rows_choose_where_ufuncs_work():
     flags[1][2] = True
     found = np.sqrt([4.0, 4.0, 4.0], where=flags[1], out=np.zeros(3))
     np.testing.assert_array_equal(found, [0.0, 0.0, 2.0])
+
+
+def test_errors_of_pending_calls_reach_who_asks_for_the_memory():
+    """NumPy drops what `__buffer__` raises, and asks for the array interface."""
+
+    @pyfuser.fuse
+    @pk.workunit
+    def divide(i, v, w):
+        v[i] = 1 // w[i]
+
+    for ask in (np.asarray, np.sum, np.array, bytes, np.from_dlpack, Interface):
+        numbers, zeros = pk.View([4], pk.int64), pk.View([4], pk.int64)
+        pk.parallel_for(4, divide, v=numbers, w=zeros)
+        with pytest.raises(ZeroDivisionError):
+            ask(numbers)
+        assert np.asarray(numbers).shape == (4,)
+    numbers = pk.View([4], pk.int64)
+    pk.parallel_for(4, divide, v=numbers, w=zeros)
+    with pytest.raises(ZeroDivisionError):
+        numbers.__buffer__(0)
+    with pytest.raises(ZeroDivisionError):
+        np.asarray(Interface(numbers))
+    assert np.asarray(Interface(numbers)).shape == (4,)
+
+
+def test_a_view_of_a_view_and_of_other_arrays_of_others():
+    whole = pk.View([4], pk.double)
+    view = pk.View([4], pk.double, trait=pk.Unmanaged, array=whole)
+    view[1] = 2.0
+    assert whole[1] == 2.0 and whole._region.buffer.external
+    shown = pk.View([4], pk.double, trait=pk.Unmanaged, array=Interface(whole))
+    assert shown[1] == 2.0
+    with pytest.raises(ArgumentError, match=r"array= is of type builtins\.list; give"):
+        pk.View([1], pk.double, trait=pk.Unmanaged, array=[1.0])
+
+
+def test_bins_of_others_may_keep_the_keys():
+    class Bins(pk.BinOp1D):
+        def bins(self, keys):
+            self.kept = keys
+            return super().bins(keys)
+
+    view = pk.View([4], pk.double)
+    bins = Bins(view, 2, 0.0, 1.0)
+    pk.BinSort(view, bins).create_permute_vector()
+    assert view._region.buffer.external and np.shares_memory(bins.kept, memory_of(view))
+    plain = pk.View([4], pk.double)
+    pk.BinSort(plain, pk.BinOp1D(plain, 2, 0.0, 1.0)).create_permute_vector()
+    assert not plain._region.buffer.external
