@@ -225,12 +225,16 @@ def test_memory_that_others_reach_does_not_wait(kind):
     assert array[0] == 7.0 if kind != "view of an array" else x[0] == 7.0
 
 
-def test_memory_that_is_exposed_later():
+@pytest.mark.parametrize("kept", [True, False])
+def test_memory_that_is_exposed_later(kept):
     x, p, r = view(1.0), view(3.0), view(1.0)
+    arrays = []
     for n in range(1, 4):
         assert recorded(x, p, r) == N
-        assert names() == (["advance"] if n == 1 else [])
+        assert names() == (["advance"] if n == 1 or not kept else [])
         assert np.asarray(x)[0] == 1.0 + 6.0 * n
+        if kept:
+            arrays.append(np.asarray(x))
 
 
 # --------------------------------------------------------------------------- what runs it

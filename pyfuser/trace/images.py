@@ -283,10 +283,9 @@ def owner_of(array: Array) -> Array | None:
     base: Any = array
     while base.base is not None:
         base = base.base
+        base = getattr(base, "owner", base)  # see `memory._Memory` and `exports.Export`
         if not isinstance(base, np.ndarray):
-            base = getattr(base, "owner", None)  # see `memory._Memory`
-            if not isinstance(base, np.ndarray):
-                return None
+            return None
     return base if base.flags.forc else None
 
 

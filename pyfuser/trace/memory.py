@@ -11,12 +11,13 @@ import weakref
 from collections.abc import Callable
 from functools import partial
 from math import prod
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
 from pyfuser.ir.dtypes import DType
 from pyfuser.trace import images, pool
+from pyfuser.trace.exports import FOR_GOOD, LOCK, Export
 from pyfuser.trace.images import USE, Image
 
 Array = np.ndarray[Any, Any]
@@ -33,13 +34,15 @@ class Buffer:
 
     A buffer of a View is allocated (zero-filled) when its memory is first needed. One that wraps a
     NumPy array's memory is `external`: it exists from the start and anybody may reach it. Memory
-    that is `lent` exists from the start, too, but only those who share its handle reach it.
+    that is `lent` exists from the start, too, but only those who share its handle reach it. A
+    View's is external while an array over it that was handed out lives (`export`).
     """
 
     __slots__ = (
-        "__weakref__", "_handle", "address", "external", "image", "lent", "nbytes", "pending",
-        "root",
+        "__weakref__", "_exports", "_handle", "address", "external", "image", "lent", "nbytes",
+        "pending", "root",
     )  # fmt: skip
+    _lock: ClassVar[Any] = LOCK  # there to the end: exports die while the interpreter exits, too
 
     def __init__(self, nbytes: int, handle: Handle) -> None:
         self.nbytes = nbytes
@@ -49,6 +52,7 @@ class Buffer:
         self.external = False
         self.lent = False
         self.pending = 0  # how many recorded calls touch it
+        self._exports: set[int] | None = None  # by id(): the Exports that live
         self._handle = weakref.ref(handle)
 
     @classmethod
@@ -84,6 +88,7 @@ class Buffer:
         buffer.image = image
         buffer.external = buffer.lent = True
         buffer.pending = 0
+        buffer._exports = None
         buffer._handle = None  # type: ignore[assignment]
         return buffer
 
@@ -121,14 +126,41 @@ class Buffer:
         if self.root is not None and not (self.external or self.lent):
             pool.release(self.root)
 
-    def expose(self) -> Array:
-        """The memory as bytes for NumPy; from now on any array may reach it."""
+    def expose(self) -> None:
+        """Memory that anybody may reach from now on, for good."""
         self.allocate()
-        self.external = True
+        self._reached_by(FOR_GOOD)
+
+    def export(self) -> Export:
+        """The memory as bytes, which anybody may reach for as long as this object lives."""
+        self.allocate()
         assert self.root is not None
-        images.note_owner(self.root, self)
-        images.changed_on_host(self)
-        return self.root
+        export = Export.of(self.root, weakref.ref(self))
+        self._reached_by(id(export))
+        return export
+
+    def _reached_by(self, key: int) -> None:
+        with self._lock:
+            first = self._exports is None
+            if self._exports is None:
+                self._exports = set()
+            self._exports.add(key)
+            self.external = True
+        if first or USE.devices:
+            assert self.root is not None
+            images.note_owner(self.root, self)
+            images.changed_on_host(self)
+
+    def withdraw(self, key: int = -1) -> None:
+        """An export has ended, if one is named. After the last one only Views reach the memory.
+
+        While calls on it are pending nothing changes: the tracer comes here after them.
+        """
+        with self._lock:
+            if self._exports is not None:
+                self._exports.discard(key)
+            if not (self._exports or self.pending or self.lent):
+                self.external = False
 
 
 Box: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]  # begin <= index < end
@@ -190,17 +222,47 @@ class Region(NamedTuple):
         return low, high + self.dtype.size
 
     def array(self) -> Array:
-        """The region as a NumPy array over the buffer's memory (which is allocated if needed)."""
+        """The region as a NumPy array over the buffer's memory (which is allocated if needed).
+
+        It is for our own use: nobody else is to see it or anything that shares its memory.
+        """
         self.allocate()
         buffer = self.buffer
         root = buffer.root
         assert root is not None
-        return np.asarray(_Memory(root, self)) if buffer.external else self._within(root)
+        return np.asarray(_Memory(root, self)) if buffer.lent else self._within(root)
 
     def _within(self, root: Array) -> Array:
         array: Array
         array = np.ndarray(self.shape, self.dtype.numpy, root.data, self.offset, self.strides)
         return array
+
+    def export(self) -> Array:
+        """The region as an array for others, who may reach the memory for as long as they have it.
+
+        Nothing may be pending on the buffer.
+        """
+        if self.buffer.lent:  # they do anyway
+            self.buffer.expose()
+            return self.array()
+        self.allocate()
+        memory, dtype = self.buffer.export(), self.dtype.numpy
+        array: Array = np.ndarray(self.shape, dtype, memory, self.offset, self.strides)
+        return array
+
+    def interface(self) -> dict[str, Any]:
+        """NumPy's array interface of the region, for others; as `export`."""
+        self.allocate()
+        buffer = self.buffer
+        memory = buffer.export()
+        return {
+            "data": memory.as_data(self.address, buffer.expose),
+            "offset": self.offset,
+            "shape": self.shape,
+            "strides": self.strides,
+            "typestr": self.dtype.numpy.str,
+            "version": 3,
+        }
 
 
 def no_memory(shape: tuple[int, ...], dtype: DType, size: int) -> MemoryError:

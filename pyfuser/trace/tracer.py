@@ -86,6 +86,8 @@ class Tracer:
                     self.raw -= 1
                 if not buffer.pending:
                     self._bytes -= buffer.nbytes
+                    if buffer.external and not buffer.lent:
+                        buffer.withdraw()
 
     def rebind(self, call: Call, arguments: tuple[Argument, ...]) -> None:
         """Give a pending call other arguments."""

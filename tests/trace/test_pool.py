@@ -79,7 +79,8 @@ def test_memory_that_an_array_still_shows_is_left_alone():
 
 def test_exposed_memory_is_left_alone():
     buffer, _ = buffer_of(7)
-    root = buffer.expose()
+    buffer.expose()
+    root = buffer.root
     address = buffer.address
     del buffer
     again, _ = buffer_of(0)

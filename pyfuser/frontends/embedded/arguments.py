@@ -13,6 +13,7 @@ import numpy as np
 
 from pyfuser.errors import ArgumentError
 from pyfuser.frontends.embedded.data_types import complex64, complex128
+from pyfuser.frontends.embedded.foreign import has_memory, kind, on_gpu, shared_array
 from pyfuser.frontends.embedded.random import RandomPool
 from pyfuser.frontends.embedded.spaces import gpu
 from pyfuser.frontends.embedded.view_memory import (
@@ -40,11 +41,16 @@ INT64 = scalar_code(DType.INT64)
 _BOOL = scalar_code(DType.BOOL)
 _COMPLEX64 = scalar_code(DType.COMPLEX64)
 _COMPLEX128 = scalar_code(DType.COMPLEX128)
-_GPUS = frozenset({2, 10})  # DLPack's numbers for CUDA's and ROCm's devices
 _VIEWS = frozenset({View, Subview, Row})
 
 _ARRAY = "; make it an array: np.array(...)"
-_HINTS: dict[type, str] = {list: _ARRAY, tuple: _ARRAY, str: "; give a number for each choice"}
+_HINTS: dict[type, str] = {
+    list: _ARRAY,
+    tuple: _ARRAY,
+    range: "; make it an array: np.arange(...)",
+    bytes: "; make it an array: np.frombuffer(...)",
+    str: "; give a number for each choice",
+}
 
 Coded = tuple[int, Any]
 
@@ -116,18 +122,17 @@ def _unusual(name: str, value: Any) -> Coded:
     elif isinstance(value, np.ndarray):
         if not hasattr(value, "mask"):  # a masked array's mask would be lost
             return _array(name, value.view(np.ndarray))
-    elif hasattr(value, "__cuda_array_interface__"):
-        return device_array(name, value)
-    elif hasattr(value, "__dlpack_device__") and value.__dlpack_device__()[0] in _GPUS:
-        return device_array(name, gpu().from_dlpack(value))
-    elif isinstance(value, complex64):
-        return _COMPLEX64, complex(value)
-    elif isinstance(value, (complex, complex128)):
-        return _COMPLEX128, complex(value)
+    elif on_gpu(value):
+        has_address = hasattr(value, "__cuda_array_interface__")
+        return device_array(name, value if has_address else gpu().from_dlpack(value))
+    elif isinstance(value, (complex, complex64, complex128)):
+        return _COMPLEX64 if isinstance(value, complex64) else _COMPLEX128, complex(value)
     elif isinstance(value, (int, float)):  # a subclass, such as an IntEnum member
         return classify(name, int(value) if isinstance(value, int) else float(value))
+    elif has_memory(value):
+        return _array(name, shared_array(f"argument {name!r}", value))
     raise ArgumentError(
-        f"argument {name!r} is {_described(value)}: a kernel takes Views, NumPy arrays and numbers"
+        f"argument {name!r} is {_described(value)}: a kernel takes Views, arrays and numbers"
         f"{_HINTS.get(type(value), '')}"
     )
 
@@ -142,4 +147,4 @@ def device_array(name: str, value: Any) -> Coded:
 def _described(value: Any) -> str:
     if isinstance(value, np.generic):
         return f"a NumPy {value.dtype}"
-    return f"of type {type(value).__module__}.{type(value).__qualname__}"
+    return f"of type {kind(value)}"

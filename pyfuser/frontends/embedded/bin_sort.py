@@ -13,6 +13,7 @@ import numpy as np
 
 from pyfuser.errors import ArgumentError
 from pyfuser.frontends.embedded.data_types import int32
+from pyfuser.frontends.embedded.view_memory import handed_out
 from pyfuser.frontends.embedded.view_memory import values as elements
 from pyfuser.frontends.embedded.views import View
 from pyfuser.trace.memory import Array
@@ -96,7 +97,8 @@ class BinSort:
 
         Raises ArgumentError for a key outside of all bins.
         """
-        keys = np.asarray(elements(self.keys))
+        ours = type(self.bin_op) in (BinOp1D, BinOp3D)
+        keys = np.asarray(elements(self.keys) if ours else handed_out(self.keys))
         bins, count = self.bin_op.bins(keys), self.bin_op.count()
         if bins.size and not 0 <= bins.min() <= bins.max() < count:
             wrong = int(np.flatnonzero((bins < 0) | (bins >= count))[0])

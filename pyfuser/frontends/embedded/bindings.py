@@ -112,8 +112,9 @@ def _lower(state: WorkunitState, space: Space, key: tuple[Any, ...]) -> Binding:
     for param, name in zip(lowered.workunit.params, lowered.names, strict=True):
         if codes[name] & READ_ONLY and param.sym in changed:
             raise ArgumentError(
-                f"argument {name!r}: workunit {state.function.__name__!r} writes it, but the NumPy "
-                "array is read-only; pass a copy, or make it writeable with setflags(write=True)"
+                f"argument {name!r}: workunit {state.function.__name__!r} writes it, but the array "
+                "is read-only, as all of JAX's are, and pandas' and polars'; pass a copy, as "
+                "np.array(...) makes one, or make a NumPy array writeable: setflags(write=True)"
             )
     return Binding(lowered, names, codes)
 

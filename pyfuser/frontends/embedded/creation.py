@@ -9,14 +9,15 @@ import numpy as np
 
 from pyfuser.errors import ArgumentError
 from pyfuser.frontends.embedded import data_types
-from pyfuser.frontends.embedded.data_types import CLASS_OF
+from pyfuser.frontends.embedded.data_types import CLASS_OF, resolve
+from pyfuser.frontends.embedded.foreign import as_array, has_memory, kind
 from pyfuser.frontends.embedded.spaces import Layout, MemorySpace, Trait, gpu, gpu_memory_space
 from pyfuser.frontends.embedded.views import View, ViewType
 from pyfuser.ir.dtypes import from_numpy as element_of
 
 
 def array(array: Any, space: MemorySpace | None = None, layout: Layout | None = None) -> View:
-    """A View of the memory of a NumPy array, or of one on a GPU (CuPy's, torch's).
+    """A View of the memory of an array of NumPy, of another library, or on a GPU (CuPy's, torch's).
 
     Of anything else, a View of the array that NumPy makes of it.
 
@@ -24,7 +25,19 @@ def array(array: Any, space: MemorySpace | None = None, layout: Layout | None = 
     """
     if hasattr(array, "__cuda_array_interface__"):
         return _on_device(array, space, layout)
-    values = np.asarray(array)
+    if has_memory(array):
+        return _view(as_array("pk.array: the array", array), space, layout)
+    return _view(np.asarray(array), space, layout)
+
+
+def from_numpy(array: Any, space: MemorySpace | None = None, layout: Layout | None = None) -> View:
+    """A View of the memory of a NumPy array. Raises ArgumentError for what is not one."""
+    if not isinstance(array, np.ndarray):
+        raise ArgumentError(f"pk.from_numpy takes NumPy arrays, not {kind(array)}; use pk.array")
+    return _view(array, space, layout)
+
+
+def _view(values: Any, space: MemorySpace | None, layout: Layout | None) -> View:
     element = element_of(values.dtype)
     if element is None:
         raise ArgumentError(
@@ -64,9 +77,9 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = N
     """A View of an array-like, converted to `dtype` if that is given."""
     if isinstance(obj, float) and not isinstance(obj, np.generic):
         return full([1], obj, dtype=data_types.float64 if dtype is None else dtype)
-    if dtype is None and hasattr(obj, "__cuda_array_interface__"):
+    if dtype is None:
         return array(obj)
-    return array(np.asarray(obj) if dtype is None else np.asarray(obj, dtype=dtype.np_equiv))
+    return array(np.asarray(obj, dtype=resolve(dtype)[1].numpy))
 
 
 def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> View:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import builtins
+from contextlib import suppress
 from enum import Enum
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from pyfuser.errors import ArgumentError
-from pyfuser.ir.dtypes import DType
+from pyfuser.ir.dtypes import DType, from_numpy
 
 
 class DataType(Enum):
@@ -32,12 +33,25 @@ class DataType(Enum):
     complex64 = "complex64"
     complex128 = "complex128"
 
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy's data type; `np.dtype(member)` finds it here."""
+        return resolve(self)[1].numpy
+
 
 class DataTypeClass:
-    """The base of the data types; `np_equiv` is NumPy's scalar type."""
+    """The base of the data types; `np_equiv` is NumPy's scalar type.
+
+    NumPy, and what asks NumPy, makes a `np.dtype` of a class that has one as its `dtype`.
+    """
 
     value: str | None = None
     np_equiv: Any = None
+    dtype: ClassVar[np.dtype[Any]]
+
+    def __init_subclass__(cls) -> None:
+        if cls.np_equiv is not None:
+            cls.dtype = np.dtype(cls.np_equiv)
 
 
 class int8(DataTypeClass):
@@ -189,6 +203,8 @@ _BY_NAME = {kind.__name__: dtype for dtype, kind in CLASS_OF.items()}
 _BY_NAME |= {"float": DType.FLOAT32, "double": DType.FLOAT64}
 _BY_PYTHON_TYPE: dict[Any, type[DataTypeClass]] = {builtins.int: int32, builtins.float: float64}
 
+_AMBIGUOUS = {"float": 'float32" or "float64', "int": 'int32" or "int64'}
+
 
 class Precision:
     """The data type that `pk.real` stands for."""
@@ -211,7 +227,8 @@ def set_default_precision(precision: type[DataTypeClass]) -> None:
 def resolve(dtype: Any) -> tuple[Any, DType]:
     """A View's `dtype` attribute and its element type, for what the constructor was given.
 
-    Takes a data type class, a member of DataType, `int` (32 bits) or `float` (64 bits).
+    Takes a data type class, a member of DataType, `int` (32 bits) or `float` (64 bits), and what
+    NumPy has for them: np.float64, a np.dtype, "float64".
 
     Raises ArgumentError for anything else.
     """
@@ -225,13 +242,28 @@ def resolve(dtype: Any) -> tuple[Any, DType]:
         name = dtype.__name__
     element = _BY_NAME.get(name)
     if element is None:
-        raise ArgumentError(
-            f"{dtype!r} is not a data type of PyKokkos; use one such as pk.double, pk.float, "
-            "pk.int32, int or float"
-        )
+        element = _of_numpy(dtype)
+        dtype = CLASS_OF[element]
     if element.is_float:  # four spellings, two types: programs compare with `is`
         return CLASS_OF[element], element
     return dtype, element
+
+
+def _of_numpy(dtype: Any) -> DType:
+    """The element type of NumPy's name or object for one.
+
+    Not of "float" and "int", which have other widths in PyKokkos. Raises ArgumentError.
+    """
+    element, use = None, "one such as pk.double, pk.float, pk.int32, np.float64, int or float"
+    is_scalar = isinstance(dtype, type) and issubclass(dtype, np.generic)
+    if isinstance(dtype, str) and dtype in _AMBIGUOUS:
+        use = f'"{_AMBIGUOUS[dtype]}", as `{dtype}` has another width in NumPy than here'
+    elif is_scalar or isinstance(dtype, (np.dtype, str)):
+        with suppress(TypeError):
+            element = from_numpy(np.dtype(dtype))
+    if element is None:
+        raise ArgumentError(f"{dtype!r} is not a data type of PyKokkos; use {use}")
+    return element
 
 
 def result_type(*dtypes: Any) -> Any:

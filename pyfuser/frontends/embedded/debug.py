@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pyfuser.frontends.embedded.annotations import Acc
+from pyfuser.frontends.embedded.foreign import has_memory, shared_array
 from pyfuser.frontends.embedded.policies import TeamMember
 from pyfuser.trace.call import Space
 from pyfuser.trace.future import plain
@@ -26,7 +27,7 @@ def run(
     view: where a lambda's values are stored. teams: the index is the league's rank, and the
     function gets the one member of each team.
     """
-    kwargs = {name: plain(value) for name, value in kwargs.items()}
+    kwargs = {name: _indexable(name, plain(value)) for name, value in kwargs.items()}
     accumulator: Acc[Any] = Acc(0)
     is_lambda = getattr(function, "__name__", "") == "<lambda>"
     extra = {"for": (), "reduce": (accumulator,), "scan": (accumulator, True)}[pattern]
@@ -38,3 +39,8 @@ def run(
         elif is_lambda and view is not None:
             view[index if len(index) > 1 else index[0]] = value
     return None if pattern == "for" else accumulator.val
+
+
+def _indexable(name: str, value: Any) -> Any:
+    """An argument; if it is another library's array, NumPy's over its memory."""
+    return shared_array(f"argument {name!r}", value) if has_memory(value) else value

@@ -8,6 +8,7 @@ import numpy as np
 
 from pyfuser import driver
 from pyfuser.errors import ArgumentError
+from pyfuser.frontends.embedded.foreign import has_memory, kind
 from pyfuser.frontends.embedded.spaces import gpu
 from pyfuser.trace.call import Call
 
@@ -21,9 +22,10 @@ def enter(policy: Any, kwargs: dict[str, Any]) -> None:
     host's memory.
     """
     for name, value in kwargs.items():
-        if isinstance(value, np.ndarray):
+        if isinstance(value, np.ndarray) or has_memory(value):
+            owner = "a NumPy array" if isinstance(value, np.ndarray) else f"of type {kind(value)}"
             raise ArgumentError(
-                f"argument {name!r} is a NumPy array, in the host's memory, but the call runs on a "
+                f"argument {name!r} is {owner}, in the host's memory, but the call runs on a "
                 "GPU: pass cupy.asarray(array), or a View (pk.array(array) is one whose values are "
                 "copied to the GPU and back)"
             )

@@ -15,6 +15,7 @@ import numpy as np
 
 from pyfuser.errors import ArgumentError, PyFuserError, close, quoted
 from pyfuser.frontends.embedded.decorators import WorkunitState
+from pyfuser.frontends.embedded.foreign import has_memory
 from pyfuser.frontends.embedded.views import ViewType
 from pyfuser.lower.lambdas import as_workunit
 from pyfuser.lower.records import members
@@ -109,7 +110,7 @@ def _lambda(pattern: str, function: FunctionType, view: Any) -> Bound:
     objects: dict[str, type] = {}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         value = cell.cell_contents
-        if isinstance(value, _ARGUMENTS):
+        if isinstance(value, _ARGUMENTS) or has_memory(value):
             values[name] = value
         elif not isinstance(value, (FunctionType, type)) and hasattr(value, "__dict__"):
             objects[name] = type(value)

@@ -1,6 +1,6 @@
 """The namespace of the embedded PyKokkos: what `import pykokkos as pk` gives.
 
-Nothing is here that PyKokkos does not have.
+Nothing is here that no PyKokkos has; until 2023 `from_numpy` was here, too.
 """
 
 # ruff: noqa: F401
@@ -75,6 +75,7 @@ from pyfuser.frontends.embedded.creation import (
     array,
     asarray,
     astype,
+    from_numpy,
     full,
     full_like,
     ones,

@@ -25,7 +25,6 @@ from pyfuser.frontends.embedded import (
     pykokkos,
     random,
     spaces,
-    views,
 )
 from pyfuser.settings import SETTINGS
 
@@ -41,7 +40,7 @@ _MODULES: dict[str, ModuleType] = {
     "pykokkos.interface.layout": spaces,
     "pykokkos.interface.memory_space": spaces,
     "pykokkos.interface.parallel_dispatch": dispatch,
-    "pykokkos.interface.views": views,
+    "pykokkos.interface.views": pykokkos,
     "pykokkos.interface.atomic": atomics,
     "pykokkos.interface.bin_sort": bin_sort,
     "pykokkos.interface.ext_module": ext_module,

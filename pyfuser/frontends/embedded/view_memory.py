@@ -1,13 +1,19 @@
 """The memory of a View, and everything that looks at it as a whole.
 
 Every read or write by the host first runs the pending calls that touch the memory
-(`Tracer.flush_for`); asking for `shape` or `dtype` does not. Once a NumPy array over the memory
-has been handed out (`data`, `np.asarray`) the buffer counts as external, for good.
+(`Tracer.flush_for`); asking for `shape` or `dtype` does not.
+
+The law: code that is not ours gets an array over the memory from `data`, or from one of the
+protocols that are built on it, and from nowhere else. The buffer counts as external for as long as
+anything that shares the array's memory lives (`trace.exports`); in a program that knows nothing of
+us for good, as it may keep the bare address. `_host` is for our own code, and for functions of
+NumPy that are given nothing but arrays and numbers (`is_plain`).
 """
 
 from __future__ import annotations
 
 import math
+import weakref
 from typing import Any
 
 import numpy as np
@@ -17,6 +23,7 @@ from pyfuser.errors import ArgumentError
 from pyfuser.frontends.embedded import data_types
 from pyfuser.frontends.embedded.indexing import basic_index, full_key
 from pyfuser.frontends.embedded.spaces import Layout, MemorySpace, Trait
+from pyfuser.frontends.modes import SWITCHES
 from pyfuser.ir.dtypes import DType
 from pyfuser.trace.future import Future
 from pyfuser.trace.images import USE, changed_on_host
@@ -31,6 +38,8 @@ NO_ROW: tuple[None, None] = None, None
 READ_ONLY = 1 << 16  # set in the code of a view that must not be written
 ATOMIC = 1 << 17  # in that of a view whose updates are atomic
 FLAGS = READ_ONLY | ATOMIC
+
+CPU = 1, 0  # DLPack's number of the host's memory
 
 
 def view_code(dtype: DType, rank: int) -> int:
@@ -74,7 +83,9 @@ class ViewMemory:
     _last_row: tuple[int | None, Any]  # the latest index that selected a row, and the row
     _region: Region
     _handle: Handle | None  # shared by all that reach an internal buffer; None: external memory
-    _array: Array | None  # what `data` returns, once it was asked for
+    _array: Array | None  # what `data` returns, if the memory is somebody else's
+    _given: weakref.ref[Array] | None = None  # what `data` returned, if others still have it
+    _untold: Exception | None = None  # why there is no buffer
     _code: int
     _plain: bool  # its elements need no `element`
 
@@ -88,6 +99,7 @@ class ViewMemory:
         self._region = region
         self._handle = handle
         self._array = array
+        self._given = None
         self._code = view_code(region.dtype, len(region.shape))
         self._plain = region.dtype.numpy.type not in _CONVERSIONS
         if array is not None and not array.flags.writeable:
@@ -146,6 +158,12 @@ class ViewMemory:
                     return part[()]
         return self._host()[key]
 
+    def _exported(self) -> Array:
+        array = self._region.export()
+        if SWITCHES.careful:  # the program's rules are NumPy's, where an address is enough
+            self._region.buffer.expose()
+        return array
+
     @property
     def data(self) -> Array:
         """The memory as a NumPy array; reading it later does not run what is then pending."""
@@ -155,12 +173,14 @@ class ViewMemory:
             if buffer.image is not None and buffer.image.foreign:
                 array: Array = buffer.image.array(self._region)
                 return array
-            buffer.expose()
-            return self._region.array()
-        if self._array is None:
-            buffer.expose()
-            self._array = self._memory = self._region.array()
-        return self._array
+            return self._exported()
+        if self._array is not None:
+            return self._array
+        given = None if self._given is None else self._given()
+        if given is None:
+            given = self._exported()
+            self._given = weakref.ref(given)
+        return given
 
     @data.setter
     def data(self, values: Array) -> None:
@@ -184,11 +204,60 @@ class ViewMemory:
             raise ValueError(f"a View of {array.dtype} cannot become {dtype} without a copy")
         return array.astype(dtype)
 
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        """NumPy's array interface. Not there once a GPU is in use: `__array__` copies less then."""
+        untold, self._untold = self._untold, None
+        if untold is not None:
+            raise untold
+        if USE.devices:
+            raise AttributeError("__array_interface__")
+        if self._array is not None:
+            interface: dict[str, Any] = self.data.__array_interface__
+            return interface
+        TRACER.flush_for(self._region.buffer)
+        if SWITCHES.careful:
+            self._region.buffer.expose()
+        return self._region.interface()
+
+    @property
+    def __numpy_dtype__(self) -> np.dtype[Any]:
+        """What NumPy takes for `dtype`, which is a class of PyKokkos; before NumPy 2.4, that."""
+        return self._region.dtype.numpy
+
+    def to_numpy(self) -> Array:
+        """`data`, under the name that matplotlib and pandas look for."""
+        return self.data
+
+    def __buffer__(self, flags: int) -> memoryview:
+        """The buffer protocol, from Python 3.12 on; before, `memoryview(view.data)`."""
+        self._untold = None
+        try:
+            return memoryview(self.data)  # type: ignore[arg-type]
+        except Exception as error:
+            self._untold = error  # NumPy drops it and looks at the array interface next
+            raise
+
+    def __bytes__(self) -> bytes:
+        return self._host().tobytes()
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """A DLPack capsule; options as those of NumPy's arrays (`stream`, `copy`, ...)."""
+        return self.data.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        image = self._region.buffer.image
+        if image is None or not image.foreign:
+            return CPU
+        device: tuple[int, int] = self.data.__dlpack_device__()
+        return device
+
     def __str__(self) -> str:
         return str(self._host())
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._host()!r})"
+        ours = np.get_printoptions().get("override_repr") is None
+        return f"{type(self).__name__}({self._host() if ours else self.data!r})"
 
     def _scalar(self) -> Any:
         if self.size != 1:
@@ -217,6 +286,10 @@ class ViewMemory:
     def _values(self) -> Array:
         """The elements, of the View's shape (a 0-D View's memory has shape (1,))."""
         return self._host().reshape(self.shape) if self.shape == () else self._host()
+
+    def _beside(self, other: Any) -> Array:
+        """The elements for an operation of NumPy's with another object, which may be anybody's."""
+        return self._values() if is_plain(other) else handed_out(self)
 
 
 def element(value: Any) -> Any:
@@ -252,8 +325,25 @@ def written(value: Any) -> Any:
     return value._host(True) if isinstance(value, ViewMemory) else value
 
 
-def operand(value: Any) -> Any:
-    """What stands for a View in arithmetic: its one element as a number, or all of them."""
-    if isinstance(value, ViewMemory) and value.size == 1:
-        return value._scalar()
+def operand(value: Any, other: Any = None) -> Any:
+    """What stands for a View in arithmetic with another object: its one element, or all of them."""
+    if isinstance(value, ViewMemory):
+        return value._scalar() if value.size == 1 else value._beside(other)
+    return values(value)
+
+
+_PLAIN = frozenset(np.sctypeDict.values()) | {
+    np.ndarray, bool, int, float, complex, str, type(None), Future
+}  # fmt: skip
+
+
+def is_plain(value: Any) -> bool:
+    """Whether NumPy, given a View's elements and this value, shows them to nobody else."""
+    return type(value) in _PLAIN or isinstance(value, ViewMemory)
+
+
+def handed_out(value: Any) -> Any:
+    """`values` for code that is not ours, which may keep what it gets."""
+    if isinstance(value, ViewMemory):
+        return value.data.reshape(()) if value.shape == () else value.data
     return values(value)

@@ -12,8 +12,10 @@ import numpy as np
 
 from pyfuser.errors import ArgumentError
 from pyfuser.frontends.embedded import data_types
+from pyfuser.frontends.embedded.array_like import ArrayLike, complete
 from pyfuser.frontends.embedded.data_types import real, resolve
 from pyfuser.frontends.embedded.fills import record_assignment, record_fill
+from pyfuser.frontends.embedded.foreign import given_array
 from pyfuser.frontends.embedded.indexing import basic_index, extents_of, full_key, refuse_key
 from pyfuser.frontends.embedded.policies import TeamMember
 from pyfuser.frontends.embedded.spaces import (
@@ -37,7 +39,6 @@ from pyfuser.frontends.embedded.view_memory import (
     refuse_misaligned,
     values,
     view_code,
-    written,
 )
 from pyfuser.ir.dtypes import DType
 from pyfuser.trace.future import Future
@@ -151,7 +152,7 @@ class ViewType(ViewMemory):
     def _compare(self, other: Any, operation: Any) -> Any:
         if not isinstance(other, (ViewType, Future, np.ndarray, np.generic, int, float, complex)):
             return NotImplemented
-        result = np.asarray(operation(self._values(), values(other)))
+        result = np.asarray(operation(self._beside(other), values(other)))
         answer = View(result.shape, data_types.bool)
         answer[...] = result
         return answer
@@ -245,6 +246,8 @@ class View(ViewType):
 
     def _wrap(self, shape: tuple[int, ...], element: DType, array: Array) -> None:
         on_device = hasattr(array, "__cuda_array_interface__")
+        if not on_device:
+            array = given_array("array=", array)
         if tuple(array.shape) != shape or array.dtype != element.numpy:
             raise ArgumentError(
                 f"a View of shape {shape} and type {element.value} cannot stand for an array of "
@@ -329,17 +332,15 @@ class Subview(ViewType):
 
     def __add__(self, other: Any) -> Any:
         """A number if both have one element; else element by element, as a NumPy array."""
-        return operand(self) + operand(other)
+        return operand(self, other) + operand(other, self)
 
     def __mul__(self, other: Any) -> Any:
         """As `__add__`."""
-        return operand(self) * operand(other)
+        return operand(self, other) * operand(other, self)
 
 
-_OF_A_ROW = frozenset({"shape", "ndim", "size", "space", "layout", "trait", "dtype", "strides"})
-
-
-class Row(np.lib.mixins.NDArrayOperatorsMixin, Subview):
+@complete
+class Row(ArrayLike, Subview):
     """What `view[i]` is for a View of 2 or more dimensions: in every use, the NumPy array of it.
 
     It differs from an array in one way only: each use first runs what is pending on its memory.
@@ -364,11 +365,6 @@ class Row(np.lib.mixins.NDArrayOperatorsMixin, Subview):
             "dtype": part.dtype.numpy,
         }
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name in _OF_A_ROW:
-            raise AttributeError(f"{name!r} of a View's row cannot be set; copy the row first")
-        super().__setattr__(name, value)
-
     def __getitem__(self, key: Any) -> Any:
         if type(key) is int:
             index, row = self._last_row
@@ -389,26 +385,7 @@ class Row(np.lib.mixins.NDArrayOperatorsMixin, Subview):
         row._init_row(part, part._region, part._array)
         return row
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        out = kwargs.get("out")
-        if out is not None:
-            kwargs["out"] = tuple(map(written, out))
-        result = getattr(ufunc, method)(*map(values, inputs), **kwargs)
-        if out is None:
-            return result
-        return out[0] if len(out) == 1 else out
-
     __hash__ = None  # type: ignore[assignment]  # as for any NumPy array
-
-
-def _of_the_array(name: str) -> property:
-    return property(lambda row: getattr(row.data, name))
-
-
-# One property each: a `__getattr__` would slow down every access to every attribute.
-for _name in dir(np.ndarray):
-    if not (_name.startswith("_") or hasattr(Row, _name) or _name in ViewMemory.__annotations__):
-        setattr(Row, _name, _of_the_array(_name))
 
 
 def _is_index(key: Any) -> bool:

@@ -26,7 +26,7 @@ NOT_HERE = {
     "mathematical_special_functions", "memory_space", "parallel_dispatch", "random", "timer",
     "views",
 }  # fmt: skip
-ONLY_HERE: set[str] = set()
+ONLY_HERE = {"from_numpy"}  # which PyKokkos has in its module `views` today
 
 
 def test_every_name_is_there():
@@ -42,3 +42,9 @@ def test_what_does_not_exist_raises(name):
     assert name not in THERE
     with pytest.raises(AttributeError):
         getattr(pk, name)
+
+
+def test_modules_of_the_package_have_their_functions():
+    from pykokkos.interface.views import Subview, View, array, from_numpy
+
+    assert (array, from_numpy, View, Subview) == (pk.array, pk.from_numpy, pk.View, pk.Subview)

@@ -78,10 +78,58 @@ def test_default_precision_is_that_of_real():
         pk.set_default_precision(pk.double)
 
 
-@pytest.mark.parametrize("dtype", [bool, str, np.float64, "double", None])
+@pytest.mark.parametrize(
+    "dtype",
+    [bool, str, complex, None, "int", "float", "words", "U3", ">f8", np.str_, np.float16, np.void,
+     np.dtype(">f8"), np.dtype([("a", "f8")]), np.dtype("O"), np.zeros(2)],
+    ids=repr,
+)  # fmt: skip
 def test_what_is_no_type_is_refused(dtype):
     with pytest.raises(ArgumentError, match="not a data type"):
         pk.View([2], dtype)
+
+
+@pytest.mark.parametrize(
+    "dtype, kind",
+    [(np.float64, pk.double), (np.dtype("f8"), pk.double), ("float64", pk.double), ("f4", pk.float),
+     (np.float32, pk.float), ("int32", pk.int32), (np.int64, pk.int64), ("uint8", pk.uint8),
+     (np.bool_, pk.bool), ("bool", pk.bool), (np.complex64, pk.complex64), ("double", pk.double)],
+    ids=repr,
+)  # fmt: skip
+def test_data_types_of_numpy(dtype, kind):
+    view = pk.View([2], dtype)
+    assert view.dtype is pk.View([2], kind).dtype
+    assert pk.zeros([2], dtype=dtype).dtype is view.dtype
+    assert pk.asarray([1, 0], dtype=dtype).dtype is view.dtype
+    assert pk.astype(view, dtype).dtype is view.dtype
+
+
+def test_names_that_have_two_meanings_say_so():
+    with pytest.raises(ArgumentError, match='use "float32" or "float64", as `float`'):
+        pk.View([2], "float")
+
+
+@pytest.mark.parametrize("dtype", NUMPY, ids=str)
+def test_numpy_takes_the_data_type_of_a_view(dtype):
+    view = pk.View([2, 3], dtype)
+    expected = np.dtype(NUMPY[dtype])
+    assert np.dtype(view.dtype) == expected == view[1].dtype
+    assert np.zeros(2, dtype=view.dtype).dtype == np.ones(3).astype(view.dtype).dtype == expected
+    assert np.issubdtype(view.dtype, expected.type) and np.can_cast(view.dtype, expected)
+    assert not np.issubdtype(view.dtype, np.str_)
+    assert np.promote_types(view.dtype, expected) == view.__numpy_dtype__ == expected
+    assert view.dtype == expected  # while programs of PyKokkos go on to compare with `is`
+    assert np.empty_like(np.zeros(2), dtype=view.dtype).dtype == expected
+
+
+def test_from_numpy():
+    array = np.arange(6.0).reshape(2, 3).T
+    view = pk.from_numpy(array)
+    assert view.data is array and view.layout is pk.LayoutLeft and view.dtype is pk.float64
+    assert pk.from_numpy(np.zeros((2, 3)), layout=pk.LayoutLeft).layout is pk.LayoutLeft
+    for other in ([1.0], view, 3.0):
+        with pytest.raises(ArgumentError, match="from_numpy takes NumPy arrays, not"):
+            pk.from_numpy(other)
 
 
 @pytest.mark.parametrize("shape", [(-1,), (1,) * 9])
