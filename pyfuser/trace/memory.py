@@ -91,7 +91,7 @@ class Buffer:
     @property
     def wraps_array(self) -> bool:
         """Whether it is the memory of somebody's NumPy array, and was never ours."""
-        return self._handle is None and self.root is not None
+        return self.root is not None and self._handle is None
 
     @property
     def reachable(self) -> bool:
