@@ -308,3 +308,7 @@ run: Callable[[Call], None] = checked_run if SETTINGS.check else eager.run
 #: The process's tracer.
 TRACER = Tracer()
 TRACER.flush_function = flush
+if SETTINGS.sync:
+    from pyfuser.checks.sync import install
+
+    install(TRACER)
