@@ -114,6 +114,7 @@ class Context:
         self.scopes: list[dict[str, Binding]] = [{}]
         self.captured = 0  # so many scopes lie around the nested pattern that is being lowered
         self.running: list[ast.FunctionDef] = []  # nested functions
+        self.inferred: dict[Sym, int] = {}  # locals without annotation: where they get their type
         self.out: list[Stmt] = []
 
     # ----------------------------------------------------------------- dispatch
@@ -228,6 +229,10 @@ class Context:
             owner = self.binding(node.value)
             return owner.fields.get(node.attr) if isinstance(owner, Record) else None
         return None
+
+    def is_known(self, name: str) -> bool:
+        """Whether a name is a parameter, or got a value in a block around."""
+        return any(name in scope for scope in self.scopes)
 
     def check_new(self, node: ast.AST, name: str) -> None:
         """Refuse to declare a name twice in one scope."""
