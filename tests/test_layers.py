@@ -17,6 +17,7 @@ ORDER = (
     "errors",
     "settings",
     "counters",
+    "progress",
     "tracebacks",
     "syntax",
     "files",
