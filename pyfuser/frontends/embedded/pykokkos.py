@@ -1,6 +1,6 @@
 """The namespace of the embedded PyKokkos: what `import pykokkos as pk` gives.
 
-Nothing is here that PyKokkos does not have.
+Nothing is here that PyKokkos does not have, but `__version__`. `pykokkos-stubs` has its types.
 """
 
 # ruff: noqa: F401
@@ -220,6 +220,7 @@ from pyfuser.frontends.embedded.ufuncs import (
 )
 from pyfuser.frontends.embedded.views import Subview, View, ViewType
 from pyfuser.frontends.embedded.workloads import execute
+from pyfuser.version import VERSION as _VERSION
 
 # Members of these enumerations are names of the package too: pk.OpenMP, pk.LayoutLeft, ...
 _ENUMERATIONS: tuple[type[_Enum], ...] = (ExecutionSpace, Layout, MemorySpace, Trait)
@@ -231,6 +232,8 @@ pi = _math.pi
 inf = _math.inf
 nan = _math.nan
 
+#: That of PyKokkos whose API this is, and who provides it.
+__version__ = f"0.1+pyfuser.{_VERSION}"
 __array_api_version__ = "2021.12"
 __all__ = ["__array_api_version__"]
 
