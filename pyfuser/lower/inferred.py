@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import ast
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Assign, Body, Declare, Expr, Read, Stmt, Sym
-from pyfuser.lower import records
+from pyfuser.lower import convert, records
 from pyfuser.lower.context import Context, Record, Variable
 
 
@@ -23,9 +23,14 @@ def declare(ctx: Context, target: ast.Name, value: Expr | Record) -> Expr | Reco
     if isinstance(value, Record):
         ctx.scopes[-1][target.id] = record = records.copy(ctx, target, value)
         return record
-    variable = Variable(ctx.temporary(target.id, value.dtype, value), "local")
+    variable = ctx.promised.get(target.id)
+    if variable is None:
+        variable = Variable(ctx.temporary(target.id, value.dtype, value), "local")
+        ctx.inferred[variable.sym] = target.lineno
+    else:
+        warn_of_loss(ctx, target, variable.sym, value.dtype)
+        ctx.out.append(Assign(variable.sym, convert.cast(value, variable.sym.dtype)))
     ctx.scopes[-1][target.id] = variable
-    ctx.inferred[variable.sym] = target.lineno
     return Read(variable.sym)
 
 
@@ -50,47 +55,61 @@ def warn_of_loss(ctx: Context, target: ast.expr, sym: Sym, dtype: DType) -> None
 
 
 def branches(ctx: Context, node: ast.If) -> tuple[Body, Body]:
-    """Lower both branches; names that get their first value in both are declared before."""
-    then = _branch(ctx, node.body, _assigned(node.orelse))
-    orelse = _branch(ctx, node.orelse, _assigned(node.body))
-    return then, orelse
+    """Lower both branches; names that have a value behind both of them are declared before."""
+    in_then, in_else = _assigned(node.body), _assigned(node.orelse)
+    then, begun = _branch(ctx, node.body)
+    lifted = {n: v for n, v in begun.items() if in_else is None or n in in_else}
+    outer = ctx.promised
+    ctx.promised = outer | lifted
+    try:
+        orelse, begun = _branch(ctx, node.orelse)
+    finally:
+        ctx.promised = outer
+    if in_then is None:
+        lifted = begun | lifted
+    for name, variable in lifted.items():
+        ctx.scopes[-1][name] = variable
+        if outer.get(name) != variable:
+            ctx.out.append(Declare(variable.sym, None))
+            then, orelse = _assigning(then, variable), _assigning(orelse, variable)
+    return tuple(then), tuple(orelse)
 
 
-def _branch(ctx: Context, nodes: list[ast.stmt], other: set[str] | None) -> Body:
-    """Lower one branch of two; `other`: what the other one assigns, None if it does not go on."""
+def _branch(ctx: Context, nodes: list[ast.stmt]) -> tuple[list[Stmt], dict[str, Variable]]:
+    """Lower a branch; which names without annotation got their first value in this block."""
     with ctx.scope() as scope, ctx.hoisted() as out:
         for node in nodes:
             ctx.statement(node)
-    for name, known in scope.items():
-        is_inferred = isinstance(known, Variable) and known.sym in ctx.inferred
-        if is_inferred and (other is None or name in other):
-            assert isinstance(known, Variable)
-            ctx.scopes[-1][name] = known
-            ctx.out.append(Declare(known.sym, None))
-            out = [s for statement in out for s in _assigning(statement, known)]
-    return tuple(out)
+    begun = {n: v for n, v in scope.items() if isinstance(v, Variable) and v.sym in ctx.inferred}
+    return out, begun
 
 
-def _assigning(statement: Stmt, variable: Variable) -> Iterator[Stmt]:
-    """The statement, where the variable is declared already."""
-    if not isinstance(statement, Declare) or statement.sym != variable.sym:
-        yield statement
-    elif statement.value is not None:
-        yield Assign(variable.sym, statement.value)
+def _assigning(body: list[Stmt], variable: Variable) -> list[Stmt]:
+    """The block, where the variable is declared already."""
+    found: list[Stmt] = []
+    for statement in body:
+        if not isinstance(statement, Declare) or statement.sym != variable.sym:
+            found.append(statement)
+        elif statement.value is not None:
+            found.append(Assign(variable.sym, statement.value))
+    return found
 
 
 def _assigned(nodes: Iterable[ast.stmt]) -> set[str] | None:
     """Names that are surely assigned, not declared, once these have run; None: nothing follows."""
     found: set[str] = set()
+    declared: set[str] = set()  # with an annotation: names of this block alone
     for node in nodes:
         if isinstance(node, (ast.Return, ast.Break, ast.Continue)):
             return None
         if isinstance(node, ast.Assign):
             found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+        elif isinstance(node, ast.AnnAssign):
+            declared |= {node.target.id} if isinstance(node.target, ast.Name) else set()
         elif isinstance(node, ast.If):
             then, orelse = _assigned(node.body), _assigned(node.orelse)
             if then is None and orelse is None:
                 return None
             both = [names for names in (then, orelse) if names is not None]
             found |= set.intersection(*both)
-    return found
+    return found - declared

@@ -116,6 +116,40 @@ def test_a_branch_that_goes_nowhere_need_not_assign(text) -> None:
         assert "let t: float64\n" in text(function, v=VIEW)
 
 
+def test_loops_and_branches_in_the_other_branch(same) -> None:
+    def w(i, v):
+        if i > 3:
+            t = 1.0
+        else:
+            for k in range(i):
+                t = v[k]
+                v[k] = t
+            if i > 2:
+                t = 2
+            else:
+                t = 3
+        v[i] = t
+
+    same(
+        """
+        let t: float64
+        if i > 3:
+            t = 1.0
+        else:
+            for k: int32 in range(0, i, 1):
+                t = v[k]
+                v[k] = t
+            if i > 2:
+                t = (float64)2
+            else:
+                t = (float64)3
+        v[i] = t
+        """,
+        w,
+        v=VIEW,
+    )
+
+
 def test_blocks_of_their_own_have_variables_of_their_own(same) -> None:
     def w(i, v):
         if i > 3:
@@ -185,6 +219,34 @@ def of_the_last_trip(i, v):
         t = v[k]
 
 
+def in_the_other_branch_too_early(i, v):
+    if i > 3:
+        t = 1.0
+    else:
+        v[i] = t
+        t = 2.0
+    v[i] = t
+
+
+def hidden_in_the_other_branch(i, v):
+    if i > 3:
+        t = 1.0
+    else:
+        t: float = 2.0
+        t = 3.0
+    v[i] = t
+
+
+def after_a_loop_of_the_other_branch(i, v):
+    if i > 3:
+        t = 1.0
+    else:
+        for k in range(i):
+            t = v[k]
+        v[i] = t
+        t = 2.0
+
+
 def only_updated(i, v):
     t += 1.0
     v[i] = t
@@ -218,6 +280,9 @@ def three_ways(i, v):
         only_updated,
         in_its_own_value,
         three_ways,
+        in_the_other_branch_too_early,
+        hidden_in_the_other_branch,
+        after_a_loop_of_the_other_branch,
     ],
 )
 def test_a_name_without_a_value_is_refused_whatever_is_outside(function) -> None:
