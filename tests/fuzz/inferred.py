@@ -38,7 +38,7 @@ def _statement(rng: random.Random, statement: Statement) -> Statement:
         return replace(statement, bodies=bodies)
     name, kind, value = found.groups()
     if kind == "float":
-        value = f"1.0 * {value}" if rng.random() < 0.9 else f"float({value})"
+        value = f"1.0 * {value}"  # `float(e)` would be of 32 bits
     elif kind != "int" or rng.random() < 0.3:
         value = f"{'pk.' * (kind == 'bool')}{kind}({value})"
     plain = Statement(f"{name} = {value}", statement.parts)
