@@ -20,16 +20,45 @@ from pyfuser.api import (
     unfused,
     unload_ipython_extension,
 )
-from pyfuser.errors import PyFuserError, SettingError
+from pyfuser.errors import (
+    ArgumentError,
+    ArgumentValueError,
+    BoundsError,
+    CacheError,
+    CheckError,
+    CompilerError,
+    DeclinedError,
+    DeviceError,
+    DivisionError,
+    KernelError,
+    PyFuserError,
+    RaceError,
+    SettingError,
+    VerificationError,
+    WorkunitError,
+)
 from pyfuser.frontends.embedded.register import register
 from pyfuser.run.program import watch_from_environment
 from pyfuser.settings import SETTINGS
 from pyfuser.tracebacks import install
-
-__version__ = "0.1.0"
+from pyfuser.version import VERSION as __version__
 
 __all__ = [
+    "ArgumentError",
+    "ArgumentValueError",
+    "BoundsError",
+    "CacheError",
+    "CheckError",
+    "CompilerError",
+    "DeclinedError",
+    "DeviceError",
+    "DivisionError",
+    "KernelError",
     "PyFuserError",
+    "RaceError",
+    "SettingError",
+    "VerificationError",
+    "WorkunitError",
     "__version__",
     "calibrate",
     "disable",

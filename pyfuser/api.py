@@ -24,6 +24,7 @@ from pyfuser.report import Explanation
 from pyfuser.trace.call import GPU_SPACES, Call
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Buffer
+from pyfuser.trace.raw import unread, warn_of_unread
 
 __all__ = [
     "calibrate",
@@ -198,9 +199,16 @@ def unload_ipython_extension(shell: Any) -> None:
 
 
 def _finish() -> None:
-    """Calls that were recorded have been made: they run even if the program ends unread."""
+    """Calls that were recorded have been made: they run even if the program ends unread.
+
+    A warning says so where they write NumPy arrays, which the program then never read, or too soon.
+    An uncaught error says enough, and `pyfuser run` reads arrays in time.
+    """
+    silent = modes.SWITCHES.careful or hasattr(sys, "last_value")
+    late = [] if silent else unread(driver.TRACER.calls)
     try:
         driver.finish()
+        warn_of_unread(late)
     finally:
         left = pending()
         if left:

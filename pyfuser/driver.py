@@ -41,7 +41,9 @@ from pyfuser.launches import (
 )
 from pyfuser.occupancy import relieved
 from pyfuser.plan.boxes import planned
+from pyfuser.plan.changed import what_changed
 from pyfuser.plan.plan import Group, Plan
+from pyfuser.progress import DEBUG, INFO, listening
 from pyfuser.salvage import FAILURES, end_trace, run_each
 from pyfuser.settings import SETTINGS
 from pyfuser.trace.asked import Place, asked_for
@@ -173,7 +175,17 @@ def program_for(trace: TraceShape) -> Program:
     """The program of a trace shape, made once."""
     program = PROGRAMS.get(trace)
     if program is None:
+        before = COUNTERS.analysis_seconds
         program = build(trace)
+        log = listening("plan", INFO)
+        if log is not None:
+            seconds = COUNTERS.analysis_seconds - before
+            changed = what_changed(trace, reversed(PROGRAMS))
+            log.info(
+                "planned %d calls as %d kernels in %.3f s%s",
+                len(trace.calls), len(program.launches), seconds,
+                f", again, as {changed}" if changed else "",
+            )  # fmt: skip
         _keep(PROGRAMS, trace, program, MAX_PROGRAMS)
         show_program(program.plan, program.graph, program.kernels, SETTINGS.debug)
     return program
@@ -301,6 +313,11 @@ def _remember(program: Program, calls: Sequence[Call], left: Sequence[Call]) -> 
     FLUSHES.append(Flush(program, places, asked_for(), waiting))
     if len(FLUSHES) > MAX_FLUSHES:
         del FLUSHES[0]
+    log = listening("flush", DEBUG)
+    if log is not None:
+        file, line, why = FLUSHES[-1].asked
+        where = f"{file}:{line}: " if file else ""
+        log.debug("flush of %d calls, %d wait: %s%s", len(calls), len(left), where, why)
     return FLUSHES[-1]
 
 
@@ -321,3 +338,7 @@ run: Callable[[Call], None] = checked_run if SETTINGS.check else eager.run
 #: The process's tracer.
 TRACER = Tracer()
 TRACER.flush_function = flush
+if SETTINGS.sync:
+    from pyfuser.checks.sync import install
+
+    install(TRACER)

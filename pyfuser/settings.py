@@ -19,7 +19,8 @@ class Settings:
     variable                meaning                                                  default
     ======================  =======================================================  ==========
     PYFUSER_VERIFY          1: every flush also runs unfused on copies and compares  0
-    PYFUSER_CHECK           bounds, races or both: find mistakes in workunits        nothing
+    PYFUSER_CHECK           bounds, races: find mistakes in workunits; sync: reads   nothing
+                            of arrays before the launches on them have run
     PYFUSER_DEBUG           0 to 5: plan, rejections, dependences, sources, passes   0
     PYFUSER_CACHE_DIR       where compiled kernels are kept                          user cache
     PYFUSER_CXX             the C++ compiler                                         $CXX or g++
@@ -49,6 +50,7 @@ class Settings:
     frontend: str
     on: bool = False
     engine: str = "native"
+    sync: bool = False  # of PYFUSER_CHECK; fuses as ever, so it is not in `check`
 
 
 def _integer(name: str, default: int, low: int, high: int) -> int:
@@ -93,9 +95,10 @@ def _read() -> Settings:
             "PYFUSER_VERIFY=1 compares bits, and PyKokkos' compiler may round otherwise: verify "
             "with PYFUSER_ENGINE=native"
         )
+    check = _several("PYFUSER_CHECK", ("bounds", "races", "sync"))
     return Settings(
         verify=verify,
-        check=_several("PYFUSER_CHECK", ("bounds", "races")),
+        check=check - {"sync"},
         debug=_integer("PYFUSER_DEBUG", 0, 0, 5),
         cache_dir=Path(directory) if directory else Path(platformdirs.user_cache_dir("pyfuser")),
         compiler=os.environ.get("PYFUSER_CXX") or os.environ.get("CXX") or "g++",
@@ -108,6 +111,7 @@ def _read() -> Settings:
         frontend=_choice("PYFUSER_FRONTEND", ("auto", "embedded")),
         on=_choice("PYFUSER", ("off", "on")) == "on",
         engine=engine,
+        sync="sync" in check,
     )
 
 

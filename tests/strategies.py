@@ -24,6 +24,7 @@ from tests.fuzz.chains import ChainMaker
 from tests.fuzz.columns import ColumnMaker
 from tests.fuzz.cxx import WORDS
 from tests.fuzz.host import random_host, random_resize
+from tests.fuzz.inferred import inferred
 from tests.fuzz.loops import LoopMaker
 from tests.fuzz.pipelines import PipelineMaker
 from tests.fuzz.prefixes import PrefixMaker
@@ -45,7 +46,7 @@ _MIXED_WORDS = (*_MIXED, *WORDS, *WORDS)
 def random_program(seed: int, focus: str | None = None) -> Program:
     """The program of a seed: always the same one. focus: calls of that maker only (of FOCUSES)."""
     maker = _ProgramMaker(random.Random(seed), seed // 11 % _WORDS == 0)
-    return maker.program(seed) if focus is None else maker.focused(seed, focus)
+    return inferred(maker.program(seed) if focus is None else maker.focused(seed, focus))
 
 
 class _ProgramMaker:

@@ -14,9 +14,11 @@ MAX_LINES = 450
 
 # The order of the data's way: a folder (or a module at the top) imports itself and what is before.
 ORDER = (
+    "version",
     "errors",
     "settings",
     "counters",
+    "progress",
     "tracebacks",
     "syntax",
     "files",

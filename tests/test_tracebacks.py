@@ -21,7 +21,7 @@ import pykokkos as pk
 
 @pk.workunit
 def wrong(i, x):
-    y = x[i]
+    y += x[i]
     x[i] = y
 
 
@@ -49,7 +49,7 @@ def printed(tmp_path: Path, program: str = PROGRAM, **environment: str) -> str:
 
 def test_an_error_shows_the_programs_lines_only(tmp_path: Path):
     text = printed(tmp_path)
-    assert "'y' is not declared" in text
+    assert "'y' has no value yet" in text
     assert "pk.parallel_for(4, wrong, x=x)" in text
     assert "simulate(pk.View" in text
     assert os.path.join("pyfuser", "lower") not in text

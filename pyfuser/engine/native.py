@@ -7,6 +7,7 @@ import contextlib
 import ctypes
 import os
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
@@ -22,6 +23,7 @@ from pyfuser.engine.marshal import make_run
 from pyfuser.engine.on_host import OnHost
 from pyfuser.errors import CacheError
 from pyfuser.ir.nodes import Workunit
+from pyfuser.progress import INFO, listening, noted
 from pyfuser.settings import SETTINGS
 from pyfuser.transform.kernel import Kernel
 
@@ -120,10 +122,10 @@ def prepare_checked(kernel: Kernel, workunit: Workunit) -> Launchable:
 
 def _prepare(specs: Sequence[KernelSpec | SweepSpec]) -> list[Launchable]:
     missing = [spec for spec in dict.fromkeys(specs) if spec not in _launchables]
-    if len(missing) == 1:
-        _launchables[missing[0]] = _compile(missing[0])
-    elif missing:
-        _launchables.update(zip(missing, _compile_all(missing), strict=True))
+    if missing:
+        with noted(f"compiling {len(missing)} kernel{'s' * (len(missing) > 1)}"):
+            made = [_compile(missing[0])] if len(missing) == 1 else _compile_all(missing)
+        _launchables.update(zip(missing, made, strict=True))
     return [_named(spec) for spec in specs]
 
 
@@ -164,7 +166,11 @@ def _compile(spec: KernelSpec | SweepSpec, cancelled: threading.Event | None = N
 
     def build(cancelled: threading.Event | None) -> Path:
         def compile_it(text: Path, target: Path) -> None:
+            start = time.perf_counter()
             compile_library(compiler, text, target, cancelled)
+            log = listening("compile", INFO)
+            if log is not None:
+                log.info("compiled %s in %.3f s", spec.title, time.perf_counter() - start)
 
         return kernel_cache().obtain(key, source, compile_it, cancelled)
 

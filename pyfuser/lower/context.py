@@ -114,6 +114,9 @@ class Context:
         self.scopes: list[dict[str, Binding]] = [{}]
         self.captured = 0  # so many scopes lie around the nested pattern that is being lowered
         self.running: list[ast.FunctionDef] = []  # nested functions
+        self.inferred: dict[Sym, int] = {}  # locals without annotation: where they get their type
+        # Those that the other branch of an `if` has begun: the first value here is theirs.
+        self.promised: dict[str, Variable] = {}
         self.out: list[Stmt] = []
 
     # ----------------------------------------------------------------- dispatch
@@ -186,17 +189,17 @@ class Context:
         """Lower a nested function's body: in the scopes around its definition, then its own."""
         if function.node in self.running:
             raise self.error(node, f"{function.node.name} runs itself")
-        saved = self.scopes, self.captured, self.result
+        saved = self.scopes, self.captured, self.result, self.promised
         around = len(function.scopes)
         self.scopes = [*function.scopes, dict(scope)]
         self.captured = around if parallel else min(self.captured, around)
-        self.result = None
+        self.result, self.promised = None, {}
         self.running.append(function.node)
         try:
             yield
         finally:
             self.running.pop()
-            self.scopes, self.captured, self.result = saved
+            self.scopes, self.captured, self.result, self.promised = saved
 
     def is_captured(self, name: str) -> bool:
         """Whether a name belongs to what is around the nested pattern that is being lowered."""
@@ -228,6 +231,10 @@ class Context:
             owner = self.binding(node.value)
             return owner.fields.get(node.attr) if isinstance(owner, Record) else None
         return None
+
+    def is_known(self, name: str) -> bool:
+        """Whether a name is a parameter, or got a value in a block around."""
+        return any(name in scope for scope in self.scopes)
 
     def check_new(self, node: ast.AST, name: str) -> None:
         """Refuse to declare a name twice in one scope."""

@@ -24,7 +24,7 @@ from pyfuser.ir.nodes import (
     While,
 )
 from pyfuser.ir.visit import all_expressions, assigned, expressions, statements
-from pyfuser.lower import convert, records
+from pyfuser.lower import convert, inferred, records
 from pyfuser.lower.calls import call_statement
 from pyfuser.lower.calls import value as value_of
 from pyfuser.lower.context import Context, Record, Variable, lowers
@@ -37,7 +37,7 @@ _NO_RESULT = "this returns no value: write to a view, or add to a parallel_reduc
 def branch(ctx: Context, node: ast.If) -> None:
     """`if`, `elif`, `else`."""
     test = ctx.condition(node.test)
-    then, orelse = ctx.block(node.body), ctx.block(node.orelse)
+    then, orelse = inferred.branches(ctx, node)
     if _is_same_number(test):  # the rank in a team of one
         ctx.out.extend(then)
     else:

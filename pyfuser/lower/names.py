@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import Any
 
@@ -39,6 +40,8 @@ def name(ctx: Context, node: ast.Name) -> Expr:
     binding = ctx.lookup(node.id)
     if binding is not None:
         return _read(ctx, node, binding)
+    if node.id in _local_names(ctx):  # whatever has that name outside
+        raise ctx.error(node, f"{node.id!r} has no value here{hint(ctx, node.id)}")
     return _number(ctx, node, node.id, outside(ctx.function, node.id))
 
 
@@ -128,11 +131,35 @@ def _number(ctx: Context, node: ast.expr, path: str, value: Any) -> Expr:
 
 
 def hint(ctx: Context, name: str) -> str:
-    """The end of a message about an unknown name: where it is known, or which may be meant."""
-    known = [known for scope in ctx.scopes for known in scope]
-    for node in ast.walk(ctx.source.node):
-        declares = isinstance(node, (ast.AnnAssign, ast.For))
-        if declares and getattr(node.target, "id", None) == name:  # type: ignore[attr-defined]
-            line = node.lineno  # type: ignore[attr-defined]
-            return f": line {line} declares it, for a block that does not reach here"
-    return close(name, known)
+    """The end of a message about a name without a value: where it gets one, or what is meant."""
+    line = _local_names(ctx).get(name)
+    if line is None:
+        return close(name, [known for scope in ctx.scopes for known in scope])
+    return (
+        f": line {line} gives it one, but not on every way that leads here; give it a first value "
+        "before"
+    )
+
+
+def _local_names(ctx: Context) -> dict[str, int]:
+    """The names that the function being lowered gives values to, and in which line first."""
+    found: dict[str, int] = {}
+    for node in (n for function in (ctx.source.node, *ctx.running) for n in _own(function.body)):
+        targets: list[ast.expr] = []
+        if isinstance(node, ast.Assign):
+            targets = node.targets
+        elif isinstance(node, (ast.AnnAssign, ast.AugAssign, ast.For)):
+            targets = [node.target]
+        for target in targets:
+            if isinstance(target, ast.Name):
+                found[target.id] = min(node.lineno, found.get(target.id, node.lineno))
+    return found
+
+
+def _own(nodes: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements at any depth, but those of nested functions."""
+    for node in nodes:
+        yield node
+        if not isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            yield from _own(getattr(node, "body", ()))
+            yield from _own(getattr(node, "orelse", ()))

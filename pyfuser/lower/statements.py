@@ -19,10 +19,11 @@ from pyfuser.ir.nodes import (
 )
 from pyfuser.ir.visit import expressions
 from pyfuser.lower import annotation as syntax
-from pyfuser.lower import convert, nested, records
+from pyfuser.lower import convert, inferred, nested, records
 from pyfuser.lower.calls import value as value_of
 from pyfuser.lower.context import Context, Record, Variable, lowers
 from pyfuser.lower.expressions import BINARY_OPS, element, is_slicing, refuse_zero, subview
+from pyfuser.lower.names import hint
 from pyfuser.lower.team import NestedFunction, Team
 from pyfuser.lower.views import LocalArray, ViewRef
 
@@ -130,7 +131,10 @@ def _array(ctx: Context, node: ast.AnnAssign, name: str, dtype: DType) -> None:
 
 @lowers(ast.Assign)
 def assignment(ctx: Context, node: ast.Assign) -> None:
-    """`x = e`, `v[i] = e`, `x = y = e`, and the subview `s = v[i, :]`."""
+    """`x = e`, `v[i] = e`, `x = y = e`, and the subview `s = v[i, :]`.
+
+    The first `x = e` declares a local of the value's type: see `inferred`.
+    """
     target = node.targets[0]
     if is_slicing(node.value):
         assert isinstance(node.value, ast.Subscript)
@@ -154,6 +158,8 @@ def _assign(
 ) -> Expr | Record:
     """Assign to a name, member or element; `again`: the value will be used once more."""
     place = ctx.binding(target)
+    if isinstance(target, ast.Name) and not ctx.is_known(target.id):
+        return inferred.declare(ctx, target, value)
     if isinstance(value, Record):
         if not isinstance(place, Record):
             raise ctx.error(target, f"{ast.unparse(target)!r} cannot hold an object")
@@ -168,7 +174,8 @@ def _assign(
         return value
     if not isinstance(target, (ast.Name, ast.Attribute)):
         raise ctx.error(target, "only a name or an element of a view can be assigned to")
-    sym = _writable(ctx, target, value.dtype)
+    sym = _writable(ctx, target)
+    inferred.warn_of_loss(ctx, target, sym, value.dtype)
     ctx.out.append(Assign(sym, convert.cast(value, sym.dtype)))
     return Read(sym)
 
@@ -185,7 +192,7 @@ def _target(
     return place, indices, value
 
 
-def _writable(ctx: Context, target: ast.Name | ast.Attribute, dtype: DType | None) -> Sym:
+def _writable(ctx: Context, target: ast.Name | ast.Attribute) -> Sym:
     """The variable that is assigned to."""
     name = ast.unparse(target)
     binding = ctx.binding(target)
@@ -200,10 +207,7 @@ def _writable(ctx: Context, target: ast.Name | ast.Attribute, dtype: DType | Non
     if binding is None and isinstance(target, ast.Attribute):
         raise ctx.error(target, f"{name!r} is no member that can be assigned to")
     if binding is None:
-        kind = _SPELLING.get(dtype, "float") if dtype else "float"
-        raise ctx.error(
-            target, f"{name!r} is not declared: write `{name}: {kind} = ...` the first time"
-        )
+        raise ctx.error(target, f"{name!r} has no value yet{hint(ctx, name)}")
     if isinstance(binding, Variable):
         what = _READ_ONLY.get(binding.kind, f"the {binding.kind}")
         raise ctx.error(target, f"{name!r} is {what}: it cannot be assigned to")
@@ -212,14 +216,6 @@ def _writable(ctx: Context, target: ast.Name | ast.Attribute, dtype: DType | Non
     if isinstance(binding, Record):
         raise ctx.error(target, f"{name!r} is an object: a number cannot be assigned to it")
     raise ctx.error(target, f"{name!r} is a view: assign to an element, as in {name}[i] = ...")
-
-
-_SPELLING = {DType.INT32: "int", DType.FLOAT64: "float", DType.BOOL: "bool"} | {
-    dtype: f"pk.{dtype.value}"
-    for dtype in DType
-    if dtype not in (DType.INT32, DType.FLOAT64, DType.BOOL, DType.FLOAT32)
-}
-_SPELLING[DType.FLOAT32] = "pk.float"
 
 
 @lowers(ast.AugAssign)
@@ -267,7 +263,8 @@ def _repeatable(ctx: Context, index: Expr) -> Expr:
 
 
 def _update_name(ctx: Context, target: ast.Name | ast.Attribute, op: str, value: Expr) -> None:
-    sym = _writable(ctx, target, value.dtype)
+    sym = _writable(ctx, target)
+    inferred.warn_of_loss(ctx, target, sym, value.dtype)
     binding = ctx.binding(target)
     common = convert.operation_type(op, sym.dtype, value.dtype)
     accumulates = isinstance(binding, Variable) and binding.kind == "accumulator"

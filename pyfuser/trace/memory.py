@@ -97,6 +97,11 @@ class Buffer:
         return self.root is not None or self.image is not None
 
     @property
+    def wraps_array(self) -> bool:
+        """Whether it is the memory of somebody's NumPy array, and was never ours."""
+        return self.root is not None and self._handle is None
+
+    @property
     def reachable(self) -> bool:
         """Whether any Python object can still read what the buffer holds."""
         return self.external or self._handle() is not None

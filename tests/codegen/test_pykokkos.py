@@ -38,7 +38,7 @@ from pyfuser.ir.nodes import (
     Workunit,
 )
 from pyfuser.ir.verify import verify
-from pyfuser.ir.visit import all_expressions
+from pyfuser.ir.visit import all_expressions, statements
 from pyfuser.lower.lower import ScalarType, ViewType, lower
 from pyfuser.transform.kernel import Kernel
 from pyfuser.transform.optimise import optimise
@@ -203,13 +203,18 @@ def _says_what_becomes_several_lines(original: Workunit) -> bool:
     return False
 
 
+def _begins_later(workunit: Workunit) -> bool:
+    """Whether a local is declared without a value, for which the source says 0."""
+    return any(isinstance(s, nodes.Declare) and s.value is None for s in statements(workunit.body))
+
+
 def test_random_workunits_survive_the_way_through_source() -> None:
     same = 0
     for program, workunits, expected in programs():
         calls = zip(workunits, program.calls, strict=True)
         again = [lowered_again(w, call.pattern) for w, call in calls]
         for original, other in zip(workunits, again, strict=True):
-            if not _says_what_becomes_several_lines(original):
+            if not _says_what_becomes_several_lines(original) and not _begins_later(original):
                 assert canonical(other) == canonical(original), emit(original)
                 same += 1
         found = harness.run_unfused(program, again, 2)

@@ -265,6 +265,11 @@ def as_kind(kind: str, value: Any) -> Any:
     return float(np.float32(float(value))) if kind == "float32" else float(value)
 
 
+def like(old: Any, value: Any) -> Any:
+    """A value as a local of an inferred type holds it, by the value that it has."""
+    return as_kind(old.kind if isinstance(old, Number) else "float64", value)
+
+
 def chosen(test: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
     """`a if c else b`, in the common type of both."""
     value, other = (then, orelse) if test else (orelse, then)
@@ -323,6 +328,7 @@ NAMES: dict[str, Any] = {
     "int": _conversion("int32"),
     "as_kind": as_kind,
     "chosen": chosen,
+    "like": like,
     "number": number,
     "Number": Number,
 }

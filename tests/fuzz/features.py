@@ -36,6 +36,7 @@ _IN_SOURCE = {
     "conversion to a word": r"pk\.u?int\d+\(",
     "index of a word's type": r"\[(\w, )?\(?pk\.u?int",
     "local of a word's type": r"(t|total): pk\.u?int",
+    "local without a type": r"\n +\w+ = ",
 }
 #: In the texts of view arguments.
 _IN_VIEWS = {

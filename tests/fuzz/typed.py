@@ -18,10 +18,13 @@ def _call(name: str, *arguments: ast.expr) -> ast.expr:
 
 class _Typed(ast.NodeTransformer):
     def __init__(self) -> None:
-        self.kinds: dict[str, str] = {}  # of a workunit's locals
+        self.kinds: dict[str, str] = {}  # of a workunit's locals, but inferred ones
+        self.parameters: set[str] = set()
+        self.inferred: set[str] = set()
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
-        self.kinds = {}
+        self.kinds, self.inferred = {}, set()
+        self.parameters = {argument.arg for argument in node.args.args}
         node.body = [self.visit(statement) for statement in node.body]
         return node
 
@@ -55,12 +58,22 @@ class _Typed(ast.NodeTransformer):
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
         target = node.target
-        if not isinstance(target, ast.Name) or target.id not in self.kinds:
+        known = self.kinds.keys() | self.inferred
+        if not isinstance(target, ast.Name) or target.id not in known:
             node.target, node.value = self.visit(target), self.visit(node.value)
             return node
         operand = ast.Name(target.id, ast.Load())
         value = ast.BinOp(operand, node.op, self.visit(node.value))
         return ast.Assign([target], self._held(target.id, value))
+
+    def visit_If(self, node: ast.If) -> ast.AST:
+        node.test = self.visit(node.test)
+        before = set(self.inferred)
+        node.body = [self.visit(statement) for statement in node.body]
+        then, self.inferred = self.inferred, before  # the other branch may begin the same name
+        node.orelse = [self.visit(statement) for statement in node.orelse]
+        self.inferred |= then
+        return node
 
     def visit_For(self, node: ast.For) -> ast.AST:
         assert isinstance(node.target, ast.Name)
@@ -70,5 +83,9 @@ class _Typed(ast.NodeTransformer):
         return node
 
     def _held(self, name: str, value: ast.expr) -> ast.expr:
+        if name not in self.kinds and name not in self.parameters:
+            first = name not in self.inferred
+            self.inferred.add(name)
+            return value if first else _call("like", ast.Name(name, ast.Load()), value)
         kind = self.kinds.get(name, "int32")  # else it is an index
         return _call("as_kind", ast.Constant(kind), value)

@@ -292,7 +292,7 @@ def test_a_subview_keeps_the_bounds_it_was_made_with(same) -> None:
 
 
 def undeclared(i, v):
-    x = 3.5
+    x += 3.5
 
 
 def twice(i, v):
@@ -374,7 +374,7 @@ def nested_function(i, v):
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (undeclared, "'x' is not declared: write `x: float = ...`"),
+        (undeclared, "'x' has no value yet: line"),
         (twice, "'x' is already declared in this block"),
         (own_value, "'x' is used in its own declaration"),
         (read_only, "'n' is an argument of the call: it cannot be assigned"),
@@ -401,7 +401,7 @@ def test_what_the_language_does_not_have(function, message: str) -> None:
 
 
 def test_a_name_beyond_its_block() -> None:
-    with pytest.raises(WorkunitError, match=r"unknown name 'j': line \d+ declares it, for a block"):
+    with pytest.raises(WorkunitError, match=r"'j' has no value here: line \d+ gives it"):
         lower(out_of_scope, "for", 1, {"v": VIEW})
 
 

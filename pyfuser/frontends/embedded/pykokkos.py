@@ -1,6 +1,7 @@
 """The namespace of the embedded PyKokkos: what `import pykokkos as pk` gives.
 
-Nothing is here that no PyKokkos has; until 2023 `from_numpy` was here, too.
+Nothing is here that no PyKokkos has, but `__version__`; until 2023 `from_numpy` was here, too.
+`pykokkos-stubs` has its types.
 """
 
 # ruff: noqa: F401
@@ -221,6 +222,7 @@ from pyfuser.frontends.embedded.ufuncs import (
 )
 from pyfuser.frontends.embedded.views import Subview, View, ViewType
 from pyfuser.frontends.embedded.workloads import execute
+from pyfuser.version import VERSION as _VERSION
 
 # Members of these enumerations are names of the package too: pk.OpenMP, pk.LayoutLeft, ...
 _ENUMERATIONS: tuple[type[_Enum], ...] = (ExecutionSpace, Layout, MemorySpace, Trait)
@@ -232,6 +234,8 @@ pi = _math.pi
 inf = _math.inf
 nan = _math.nan
 
+#: That of PyKokkos whose API this is, and who provides it.
+__version__ = f"0.1+pyfuser.{_VERSION}"
 __array_api_version__ = "2021.12"
 __all__ = ["__array_api_version__"]
 

@@ -41,8 +41,8 @@ def times(x: float, factor: float = 2.0) -> float:
 
 
 @pk.workunit
-def a_local_without_a_type(i, v):
-    x = v[i]  # WRONG
+def a_local_without_a_value(i, v):
+    x += v[i]  # WRONG
     v[i] = x
 
 
@@ -360,7 +360,7 @@ IN_WORKUNITS = {
     a_function_inside: "one that is only called stands outside, with @pk.function",
     a_default_of_a_function: "default arguments are not supported, pass 'factor' (2.0), too",
     a_keyword_of_a_function: "times takes its arguments by position: pass 'factor' so",
-    a_local_without_a_type: "write `x: float = ...`",
+    a_local_without_a_value: "give it a first value before",
     a_function_that_is_not_there: "did you mean 'floor'?",
     a_name_that_is_not_there: "'vv' is no view of this workunit: did you mean 'v'?",
     a_matrix_that_is_none: "'v' has 1 dimension(s) but is indexed with 2",
@@ -387,7 +387,7 @@ IN_WORKUNITS = {
     a_view_as_a_whole: "assign to an element, as in v[i] = ...",
     a_fill: "assign to the elements",
     a_second_declaration: "assign without annotation",
-    a_loop_variable_afterwards: "for a block that does not reach here",
+    a_loop_variable_afterwards: "not on every way that leads here",
     an_index_that_is_no_list: "as in [i]",
     bits_of_a_double: "does not work on float64",
     a_part_of_a_number: "a number has no attribute 'real'",

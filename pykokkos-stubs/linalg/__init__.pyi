@@ -1,0 +1,1 @@
+from pykokkos.linalg import l3_blas as l3_blas
