@@ -20,16 +20,25 @@ from pyfuser.api import (
     unfused,
     unload_ipython_extension,
 )
-from pyfuser.errors import PyFuserError, SettingError
+from pyfuser.errors import (
+    PyFuserError,
+    PyFuserWarning,
+    SettingError,
+    SettingWarning,
+    WorkunitWarning,
+)
 from pyfuser.frontends.embedded.register import register
 from pyfuser.run.program import watch_from_environment
-from pyfuser.settings import SETTINGS
+from pyfuser.settings import SETTINGS, refuse
 from pyfuser.tracebacks import install
 
 __version__ = "0.1.0"
 
 __all__ = [
     "PyFuserError",
+    "PyFuserWarning",
+    "SettingWarning",
+    "WorkunitWarning",
     "__version__",
     "calibrate",
     "disable",
@@ -51,9 +60,12 @@ if not register():
 
     hook_installed()
 elif SETTINGS.engine == "pykokkos":
-    raise SettingError(
-        "PYFUSER_ENGINE=pykokkos needs an installed PyKokkos, and none is used here: install it, "
-        "and do not set PYFUSER_FRONTEND=embedded"
+    refuse(
+        SettingError(
+            "PYFUSER_ENGINE=pykokkos needs an installed PyKokkos, and none is used here: install "
+            "it, and do not set PYFUSER_FRONTEND=embedded"
+        )
     )
-install()
+if not SETTINGS.debug:
+    install()
 watch_from_environment()

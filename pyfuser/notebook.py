@@ -7,11 +7,13 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from pyfuser import tracebacks
 from pyfuser.driver import FLUSHES, Flush
 from pyfuser.errors import PyFuserError
 from pyfuser.frontends.modes import Fusing
 from pyfuser.plan.explain import Explanation
 from pyfuser.report import explanation
+from pyfuser.settings import SETTINGS
 
 
 def load(shell: Any) -> None:
@@ -20,6 +22,8 @@ def load(shell: Any) -> None:
     def fuse(line: str, cell: str) -> Any:
         return _fuse(shell, line, cell)
 
+    if not SETTINGS.debug:
+        tracebacks.hide_in(shell)
     fuse.__doc__ = _parser().format_help()
     shell.register_magic_function(fuse, "cell", "fuse")
 

@@ -15,9 +15,9 @@ MAX_LINES = 450
 # The order of the data's way: a folder (or a module at the top) imports itself and what is before.
 ORDER = (
     "errors",
+    "tracebacks",
     "settings",
     "counters",
-    "tracebacks",
     "syntax",
     "files",
     "machine",

@@ -21,6 +21,7 @@ from pyfuser.engine.bounds import mistake
 from pyfuser.errors import ArgumentError, DivisionError
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Accumulator, Param
+from pyfuser.tracebacks import hidden
 
 Number = bool | int | float | complex
 Run = Callable[..., tuple[Number, ...]]
@@ -79,6 +80,7 @@ def make_run(
         "fail": lambda status, report=(): fail(spec, status, report),
         "Report": report,
         "PackError": (struct.error, OverflowError),
+        "__tracebackhide__": hidden,
     }
     source = run_source(spec)
     exec(compile(source, f"<launch of {spec.title or 'kernel'}>", "exec"), namespace)
