@@ -16,10 +16,11 @@ from pyfuser.analysis.affine import Affine, Interval
 from pyfuser.analysis.overlap import variables_of
 from pyfuser.analysis.races import certain_races
 from pyfuser.analysis.relation import Relation
-from pyfuser.errors import BoundsError, WorkunitWarning, quoted, warn
+from pyfuser.errors import BoundsError, DivisionError, WorkunitWarning, quoted, warn
 from pyfuser.ir import nodes
-from pyfuser.ir.nodes import Body, Expr, SourceLocation, Store, Sym, Workunit
-from pyfuser.ir.visit import assigned, child_expressions, statements, written
+from pyfuser.ir.divisions import divisions
+from pyfuser.ir.nodes import Body, Expr, SourceLocation, Stmt, Store, Sym, Workunit
+from pyfuser.ir.visit import assigned, child_expressions, expressions, statements, written
 from pyfuser.trace.call import Call
 from pyfuser.trace.shape import CallShape, RegionShape
 
@@ -29,11 +30,15 @@ _SERIAL = "Serial"  # iterations run one after the other
 def refuse_mistakes(shape: CallShape, call: Call) -> None:
     """Look at a call whose shape is new.
 
-    Raises BoundsError for an index outside a view; warns of iterations that write one element.
+    Raises BoundsError for an index outside a view, and DivisionError for an integer that is divided
+    by an argument that is 0; warns of iterations that write one element.
     """
+    origin = f"\n  called as {call.name!r} at {call.location}"
     for access in accesses(shape):
         if access.exact:
-            _refuse_outside(shape, access, f"\n  called as {call.name!r} at {call.location}")
+            _refuse_outside(shape, access, origin)
+    if call.space.size:
+        _refuse_division(call, origin)
     if shape.space.execution != _SERIAL:
         for doubt in _doubts(shape):
             warn(doubt.message, doubt.location.file, doubt.location.line, WorkunitWarning)
@@ -50,18 +55,37 @@ def _refuse_outside(call: CallShape, access: Access, origin: str) -> None:
         if index is None:
             continue
         low, high = index.span(relation.ranges)
-        if low >= 0 and high < extent:
+        if (low >= 0 and high < extent) or _is_bounded(relation, index, (low, high), extent):
             continue
-        known = (low, high) if relation.box else _attained(relation, index)
-        if known is not None and not 0 <= known[0] <= known[1] < extent:
+        known = (low, high) if relation.box else _attained(relation, index, extent)
+        if known is not None:
             raise _outside(call, access, axis, known, extent, origin)
 
 
-def _attained(relation: Relation, index: Affine) -> Interval | None:
-    """The least and greatest value of a subscript; None if it has none, or isl gives up."""
+def _is_bounded(relation: Relation, index: Affine, span: Interval, extent: int) -> bool:
+    """Whether single constraints keep a subscript inside, as those of a remainder do."""
+    opposite = index.times(-1).terms
+    for part in relation.domain:
+        low, high = span
+        for expr, _ in part:
+            if expr.terms == index.terms:
+                low = max(low, index.constant - expr.constant)
+            elif expr.terms == opposite:
+                high = min(high, index.constant + expr.constant)
+        if low < 0 or high >= extent:
+            return False
+    return True
+
+
+def _attained(relation: Relation, index: Affine, extent: int) -> Interval | None:
+    """The least and greatest value of a subscript; None if all are inside, or isl gives up."""
     names = [f"p{n}" for n in range(len(relation.ranges))]
     variables, constraints = variables_of(relation, names)
-    return polyhedra.extremes(["value", *variables], [f"value = {index.text(names)}", *constraints])
+    value = index.text(names)
+    outside = f"({value} < 0 or {value} >= {extent})"
+    if polyhedra.is_empty(variables, [*constraints, outside]) is not False:
+        return None
+    return polyhedra.extremes(["value", *variables], [f"value = {value}", *constraints])
 
 
 def _outside(
@@ -79,6 +103,39 @@ def _outside(
     if low < 0:
         message += "\n  (a negative index does not count from the end in a kernel)"
     return BoundsError(message + origin, view, axis, index, extent, (), access.location)
+
+
+# --------------------------------------------------------------------------- divisions
+
+
+def _refuse_division(call: Call, origin: str) -> None:
+    """Raise DivisionError if each iteration divides an integer by an argument that is 0."""
+    changed = assigned(call.workunit.body)
+    zeros = {
+        param.sym
+        for param, value in zip(call.workunit.params, call.arguments, strict=True)
+        if type(value) is int and value == 0 and param.sym not in changed
+    }
+    if not zeros:
+        return
+    for division in divisions(tuple(_always(call.workunit.body))):
+        divisor = division.right if isinstance(division, nodes.Binary) else division.value
+        while isinstance(divisor, nodes.Cast) and divisor.operand.dtype.is_integer:
+            divisor = divisor.operand
+        if isinstance(divisor, nodes.Read) and divisor.sym in zeros:
+            place = f"{division.location}: " if division.location else ""
+            raise DivisionError(
+                f"{place}an integer is divided by {divisor.sym.name!r}, which is 0; workunit "
+                f"{call.workunit.name!r}{quoted(division.location)}{origin}"
+            )
+
+
+def _always(body: Body) -> Iterator[Stmt]:
+    """The statements that run in every iteration, with all of their expressions."""
+    for stmt in body:
+        conditional = any(isinstance(e, (nodes.Select, nodes.Logical)) for e in expressions(stmt))
+        if not isinstance(stmt, (nodes.If, nodes.For, nodes.While)) and not conditional:
+            yield stmt
 
 
 # --------------------------------------------------------------------------- races

@@ -1,4 +1,4 @@
-"""Slips with accumulators, which an eager program would hide behind a sum of 0 or of chance."""
+"""Workunits whose results are lost: sums of nothing, of chance, or in the wrong parameter."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pyfuser.errors import WorkunitError, WorkunitWarning, warn
 from pyfuser.ir import nodes
 from pyfuser.ir.nodes import Accumulator, Body, Expr, Sym
-from pyfuser.ir.visit import all_expressions, expressions, statements
+from pyfuser.ir.visit import all_expressions, expressions, statements, written
 from pyfuser.lower.signature import Signature
 from pyfuser.lower.source import FunctionSource
 
@@ -46,6 +46,12 @@ def check_use(
                 f"the accumulator {acc.name!r} is assigned to, not added to: the result is that of "
                 f"some iterations; write {acc.name} += ...",
             )
+        elif acc.dtype.is_integer and any(_is_cut(value) for value in values):
+            _warn(
+                source,
+                f"the accumulator {acc.name!r} is an integer, and each sum loses its fraction: "
+                "annotate it pk.Acc[pk.double]",
+            )
         elif not all(_adds(value, acc) for value in values):
             _warn(
                 source,
@@ -53,6 +59,15 @@ def check_use(
                 "the same time made of it is added up, so the result depends on their number; for "
                 "the largest or smallest element use pk.max(view) or pk.min(view)",
             )
+
+
+def check_effect(header: Signature, pattern: str, body: Body) -> None:
+    """Warn of a workunit that computes something and keeps nothing of it."""
+    if pattern != "for" or not body or written(body):
+        return
+    if any(isinstance(s, nodes.Eval) for s in statements(body)):
+        return
+    _warn(header.source, "it changes no view, so the call does nothing")
 
 
 def swapped(source: FunctionSource, node: ast.AST, index: str = "", acc: str = "") -> WorkunitError:
@@ -93,6 +108,11 @@ def _adds(value: Expr, acc: Sym) -> bool:
             return _adds(value.left, acc)
         return value.op == "+" and right and not left and _adds(value.right, acc)
     return isinstance(value, nodes.Read) and value.sym == acc
+
+
+def _is_cut(value: Expr) -> bool:
+    """Whether a conversion that nobody wrote drops the fraction of a sum."""
+    return isinstance(value, nodes.Cast) and not value.explicit and value.operand.dtype.is_float
 
 
 def _mentions(value: Expr, acc: Sym) -> bool:
