@@ -32,14 +32,17 @@ from pyfuser.errors import (
     DivisionError,
     KernelError,
     PyFuserError,
+    PyFuserWarning,
     RaceError,
     SettingError,
+    SettingWarning,
     VerificationError,
     WorkunitError,
+    WorkunitWarning,
 )
 from pyfuser.frontends.embedded.register import register
 from pyfuser.run.program import watch_from_environment
-from pyfuser.settings import SETTINGS
+from pyfuser.settings import SETTINGS, refuse
 from pyfuser.tracebacks import install
 from pyfuser.version import VERSION as __version__
 
@@ -55,10 +58,13 @@ __all__ = [
     "DivisionError",
     "KernelError",
     "PyFuserError",
+    "PyFuserWarning",
     "RaceError",
     "SettingError",
+    "SettingWarning",
     "VerificationError",
     "WorkunitError",
+    "WorkunitWarning",
     "__version__",
     "calibrate",
     "disable",
@@ -80,9 +86,12 @@ if not register():
 
     hook_installed()
 elif SETTINGS.engine == "pykokkos":
-    raise SettingError(
-        "PYFUSER_ENGINE=pykokkos needs an installed PyKokkos, and none is used here: install it, "
-        "and do not set PYFUSER_FRONTEND=embedded"
+    refuse(
+        SettingError(
+            "PYFUSER_ENGINE=pykokkos needs an installed PyKokkos, and none is used here: install "
+            "it, and do not set PYFUSER_FRONTEND=embedded"
+        )
     )
-install()
+if not SETTINGS.debug:
+    install()
 watch_from_environment()

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from pyfuser import eager
 from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.analysis.dependences import DependenceGraph
+from pyfuser.analysis.mistakes import refuse_mistakes
 from pyfuser.arbitration import Referee, cut_plan, doubts, settled
 from pyfuser.checks.run import run as checked_run
 from pyfuser.checks.run import run_all
@@ -27,7 +28,13 @@ from pyfuser.debug import show_program
 from pyfuser.deferral import DEFERRAL
 from pyfuser.device_arbitration import DeviceReferee, device_doubts
 from pyfuser.engine.engine import ENGINE, ON_DEVICE, Launchable, capabilities, graphs_for
-from pyfuser.errors import DivisionError, KernelError, VerificationError
+from pyfuser.errors import (
+    CheckError,
+    DivisionError,
+    KernelError,
+    VerificationError,
+    WorkunitWarning,
+)
 from pyfuser.launches import (
     Draft,
     Launch,
@@ -133,11 +140,14 @@ def flush(tracer: Tracer) -> None:
         calls = [call for n, call in enumerate(calls) if n not in later]
         trace = shape_of(calls, structural_scalars, left)
         COUNTERS.deferred += len(left)
-    try:
-        program = program_for(trace)
-    except KernelError:
-        run_each(calls, one, tracer)
-        return
+    program = PROGRAMS.get(trace)
+    if program is None:
+        _refuse_mistakes(trace, calls, tracer)
+        try:
+            program = program_for(trace)
+        except KernelError:
+            run_each(calls, one, tracer)
+            return
     DEFERRAL.learn(calls, program.trace, program.plan)
     copied = _remember(program, calls, left).copied
     before = COUNTERS.bytes_to_device, COUNTERS.bytes_to_host
@@ -160,6 +170,27 @@ def flush(tracer: Tracer) -> None:
         following = program.referee.after(program)
         if following is not program:
             PROGRAMS[trace] = following
+
+
+def _refuse_mistakes(trace: TraceShape, calls: Sequence[Call], tracer: Tracer) -> None:
+    """Raise what the analysis finds wrong with a call, where an eager program would have ended.
+
+    The calls before it have run then, and those from it on are forgotten.
+    """
+    seen: set[int] = set()
+    for place, (kind, shape) in enumerate(zip(trace.kinds, trace.calls, strict=True)):
+        if kind in seen:
+            continue
+        seen.add(kind)
+        try:
+            refuse_mistakes(shape, calls[place])
+        except (CheckError, WorkunitWarning) as error:
+            with tracer.place or contextlib.nullcontext():
+                for call in calls[:place]:
+                    run(call)
+                    tracer.remove([call])
+            tracer.give_up(error, calls[place].position - 1)
+            raise
 
 
 def finish() -> None:

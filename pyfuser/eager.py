@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from pyfuser.analysis.accesses import structural_scalars
+from pyfuser.analysis.mistakes import refuse_mistakes
 from pyfuser.counters import COUNTERS
 from pyfuser.engine import native
 from pyfuser.engine.bounds import place_division
@@ -103,7 +104,10 @@ def _allocate(region: Argument, launchable: Launchable, call: Call, fresh: list[
 
 
 def _prepare(call: Call, ready: _Ready, key: Any, checked: bool) -> tuple[Kernel, Launchable]:
-    kernel = fuse(GroupShape(shape_of((call,), structural_scalars).calls))
+    shape = shape_of((call,), structural_scalars)
+    if not checked:
+        refuse_mistakes(shape.calls[0], call)
+    kernel = fuse(GroupShape(shape.calls))
     if checked:  # as it was written: what `specialise` proves presumes that indices are inside
         found: tuple[Kernel, Launchable] = kernel, native.prepare_checked(kernel, call.workunit)
     else:

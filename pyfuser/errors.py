@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import difflib
 import linecache
+import os
+import warnings
 from collections.abc import Iterable
+from typing import Any
 
 from pyfuser.ir.nodes import SourceLocation
 
@@ -117,6 +120,30 @@ class RaceError(CheckError):
 
 class SettingError(PyFuserError):
     """A PYFUSER_* environment variable has a value that makes no sense."""
+
+
+class PyFuserWarning(UserWarning):
+    """The base of all warnings of PyFuser: what is probably a mistake, but may be meant."""
+
+
+class WorkunitWarning(PyFuserWarning):
+    """A workunit does what is rarely meant; shown once for each workunit and line."""
+
+
+class SettingWarning(PyFuserWarning):
+    """A PYFUSER_* environment variable that nothing reads."""
+
+
+_WARNED: dict[Any, Any] = {}  # the registry in which Python notes what was shown
+
+
+def warn(message: str, file: str, line: int, category: type[PyFuserWarning]) -> None:
+    """Warn about a line of the user's; Python's filters decide what becomes of it.
+
+    Raises the warning where a filter makes it an error.
+    """
+    module = os.path.splitext(os.path.basename(file))[0]
+    warnings.warn_explicit(message, category, file, line, module, _WARNED)
 
 
 def quoted(location: SourceLocation | None, indent: str = "    ") -> str:

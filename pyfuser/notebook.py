@@ -6,10 +6,12 @@ import ast
 from argparse import ArgumentParser
 from typing import Any, NoReturn
 
+from pyfuser import tracebacks
 from pyfuser.driver import FLUSHES
 from pyfuser.errors import PyFuserError
 from pyfuser.frontends.modes import Fusing
 from pyfuser.report import Explanation, explanation, since
+from pyfuser.settings import SETTINGS
 
 
 def load(shell: Any) -> None:
@@ -18,6 +20,8 @@ def load(shell: Any) -> None:
     def fuse(line: str, cell: str) -> Any:
         return _fuse(shell, line, cell)
 
+    if not SETTINGS.debug:
+        tracebacks.hide_in(shell)
     fuse.__doc__ = _parser().format_help()
     shell.register_magic_function(fuse, "cell", "fuse")
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 import platformdirs
 
-from pyfuser.errors import SettingError
+from pyfuser import tracebacks
+from pyfuser.errors import SettingError, SettingWarning, close, warn
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,8 @@ class Settings:
     PYFUSER_FRONTEND        embedded: never use an installed PyKokkos; or auto       auto
     PYFUSER_ENGINE          who runs fused kernels: native, or an installed pykokkos native
     ======================  =======================================================  ==========
+
+    1, true, yes and on are one, 0, false, no and off too, in any case.
     """
 
     verify: bool
@@ -53,8 +58,39 @@ class Settings:
     sync: bool = False  # of PYFUSER_CHECK; fuses as ever, so it is not in `check`
 
 
+#: Every name that something reads; the last one is of `pyfuser compare`.
+KNOWN = frozenset(
+    f"PYFUSER{name}"
+    for name in (
+        "", "_VERIFY", "_CHECK", "_DEBUG", "_CACHE_DIR", "_CXX", "_THREADS", "_FASTMATH",
+        "_FUSION", "_CALIBRATION", "_ARBITRATE", "_DEFER", "_FRONTEND", "_ENGINE",
+        "_PYKOKKOS_PYTHON",
+    )
+)  # fmt: skip
+
+_SWITCH = dict.fromkeys(("1", "true", "yes", "on"), True) | dict.fromkeys(
+    ("0", "false", "no", "off"), False
+)
+
+
+def _text(name: str) -> str:
+    """What a variable is set to, in lower case; empty if it is not set."""
+    return os.environ.get(name, "").strip().lower()
+
+
+def _wrong(name: str, allowed: str) -> SettingError:
+    return SettingError(f"{name}={os.environ[name]!r}: expected {allowed}")
+
+
+def _switch(name: str, default: bool) -> bool:
+    text = _text(name)
+    if text and text not in _SWITCH:
+        raise _wrong(name, "1, true, yes or on, or 0, false, no or off")
+    return _SWITCH.get(text, default)
+
+
 def _integer(name: str, default: int, low: int, high: int) -> int:
-    text = os.environ.get(name, "").strip()
+    text = _text(name)
     if not text:
         return default
     try:
@@ -62,24 +98,23 @@ def _integer(name: str, default: int, low: int, high: int) -> int:
     except ValueError:
         value = low - 1
     if not low <= value <= high:
-        raise SettingError(f"{name}={text!r}: expected an integer from {low} to {high}")
+        raise _wrong(name, f"an integer from {low} to {high}")
     return value
 
 
 def _choice(name: str, choices: tuple[str, ...]) -> str:
     """One of `choices`, the first of which is the default."""
-    value = os.environ.get(name, "").strip() or choices[0]
+    value = _text(name) or choices[0]
     if value not in choices:
-        raise SettingError(f"{name}={value!r}: expected one of {', '.join(choices)}")
+        raise _wrong(name, f"one of {', '.join(choices)}")
     return value
 
 
 def _several(name: str, choices: tuple[str, ...]) -> frozenset[str]:
     """Any of `choices`, separated by commas; by default none."""
-    text = os.environ.get(name, "")
-    values = frozenset(word.strip() for word in text.split(",") if word.strip())
+    values = frozenset(word.strip() for word in _text(name).split(",") if word.strip())
     if not values <= frozenset(choices):
-        raise SettingError(f"{name}={text!r}: expected {' and '.join(choices)} or one of them")
+        raise _wrong(name, f"{' and '.join(choices)} or one of them")
     return values
 
 
@@ -89,7 +124,7 @@ def _read() -> Settings:
     threads = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     default_threads = int(threads) if threads.isdigit() and int(threads) > 0 else cores or 1
     engine = _choice("PYFUSER_ENGINE", ("native", "pykokkos"))
-    verify = bool(_integer("PYFUSER_VERIFY", 0, 0, 1))
+    verify = _switch("PYFUSER_VERIFY", False)
     if verify and engine == "pykokkos":
         raise SettingError(
             "PYFUSER_VERIFY=1 compares bits, and PyKokkos' compiler may round otherwise: verify "
@@ -103,16 +138,51 @@ def _read() -> Settings:
         cache_dir=Path(directory) if directory else Path(platformdirs.user_cache_dir("pyfuser")),
         compiler=os.environ.get("PYFUSER_CXX") or os.environ.get("CXX") or "g++",
         threads=_integer("PYFUSER_THREADS", default_threads, 1, 4096),
-        fastmath=bool(_integer("PYFUSER_FASTMATH", 0, 0, 1)),
-        fusion=bool(_integer("PYFUSER_FUSION", 1, 0, 1)),
-        calibration=bool(_integer("PYFUSER_CALIBRATION", 1, 0, 1)),
-        arbitrate=bool(_integer("PYFUSER_ARBITRATE", 1, 0, 1)),
-        defer=bool(_integer("PYFUSER_DEFER", 1, 0, 1)),
+        fastmath=_switch("PYFUSER_FASTMATH", False),
+        fusion=_switch("PYFUSER_FUSION", True),
+        calibration=_switch("PYFUSER_CALIBRATION", True),
+        arbitrate=_switch("PYFUSER_ARBITRATE", True),
+        defer=_switch("PYFUSER_DEFER", True),
         frontend=_choice("PYFUSER_FRONTEND", ("auto", "embedded")),
-        on=_choice("PYFUSER", ("off", "on")) == "on",
+        on=_switch("PYFUSER", False),
         engine=engine,
         sync="sync" in check,
     )
 
 
-SETTINGS = _read()
+def _unknown() -> list[str]:
+    """A message for each variable that looks like a setting and is none."""
+    names = sorted(n for n in os.environ if n.startswith("PYFUSER_") and n not in KNOWN)
+    return [f"no setting is called {name}{close(name, KNOWN)}" for name in names]
+
+
+def _is_command() -> bool:
+    """Whether the process is the command `pyfuser` or `python -m pyfuser`."""
+    return Path(sys.argv[0]).stem == "pyfuser" or ("-m", "pyfuser") in zip(
+        sys.orig_argv, sys.orig_argv[1:], strict=False
+    )
+
+
+def refuse(error: SettingError) -> NoReturn:
+    """Raise an error so that it is shown in one line; as a command, end with the code 2."""
+    if _is_command():
+        print(f"pyfuser: {error}", file=sys.stderr)
+        raise SystemExit(2)
+    tracebacks.install()
+    raise error.with_traceback(None) from None
+
+
+def _load() -> Settings:
+    for message in _unknown():
+        if _is_command():
+            print(f"pyfuser: {message}", file=sys.stderr)
+        else:
+            tracebacks.install()  # where a filter makes it an error
+            warn(message, *tracebacks.users_line(), SettingWarning)
+    try:
+        return _read()
+    except SettingError as error:
+        refuse(error)
+
+
+SETTINGS = _load()

@@ -9,8 +9,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from pyfuser.errors import PyFuserError
-from pyfuser.settings import SETTINGS
+from pyfuser.errors import PyFuserError, PyFuserWarning
 
 _PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
 _VALUES = frozenset(
@@ -31,6 +30,15 @@ _OF_ARRAYS = re.compile(
 )
 _FUTURE = re.compile(r"\bFuture\b")
 _OURS = (_PACKAGE, "<launch of ")  # the latter: see `engine.marshal`
+_OF_PYTHON = ("<frozen importlib", "<frozen runpy")
+
+
+def users_line() -> tuple[str, int]:
+    """The file and line of the program that runs code of this package, or imports it."""
+    frame = sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith((*_OURS, *_OF_PYTHON)):
+        frame = frame.f_back
+    return frame.f_code.co_filename, frame.f_lineno
 
 
 def users_part(traceback: TracebackType | None) -> TracebackType | None:
@@ -89,21 +97,65 @@ def _is_future(value: object) -> bool:
     return (kind.__module__, kind.__name__) == ("pyfuser.trace.future", "Future")
 
 
-def install() -> None:
-    """Print uncaught errors of ours, and Ctrl-C, so; with PYFUSER_DEBUG they are printed whole."""
-    if SETTINGS.debug:
+def is_users(error: BaseException, traceback: TracebackType | None) -> bool:
+    """Whether an error is about the program's lines, not about ours."""
+    ours = (PyFuserError, PyFuserWarning)
+    return isinstance(error, ours) or in_a_value(error, traceback)
+
+
+def hidden(caught: Any) -> bool:
+    """As the global `__tracebackhide__` of a module: whether pytest hides the module's frames."""
+    return is_users(caught.value, caught.tb)
+
+
+def hide_in_pytest() -> None:
+    """Let pytest hide the frames of our modules, of those that are loaded."""
+    for name, module in [*sys.modules.items()]:
+        if name.split(".")[0] == "pyfuser" and module is not None:
+            vars(module)["__tracebackhide__"] = hidden
+
+
+def hide_in(shell: Any) -> None:
+    """Let an IPython shell show errors without our frames."""
+    printer = getattr(shell, "InteractiveTB", None)
+    format_whole = getattr(printer, "structured_traceback", None)
+    if format_whole is None or getattr(format_whole, "hides_pyfuser", False):
         return
-    before: Callable[..., Any] = sys.excepthook
 
-    def hook(
-        kind: type[BaseException], error: BaseException, traceback: TracebackType | None
-    ) -> None:
-        if isinstance(error, (PyFuserError, KeyboardInterrupt)) or in_a_value(error, traceback):
-            traceback = users_part(traceback)
-            error.__traceback__ = traceback
+    def structured_traceback(
+        kind: Any = None, error: Any = None, traceback: Any = None, *args: Any, **kwargs: Any
+    ) -> Any:
+        if not isinstance(error, BaseException):
+            return format_whole(kind, error, traceback, *args, **kwargs)
+        shown = users_part(traceback) if is_users(error, traceback) else traceback
+        lines = format_whole(kind, error, shown, *args, **kwargs)
         advised = advice(error, traceback)
-        before(kind, error, traceback)
-        if advised:
-            print(advised, file=sys.stderr)
+        return [*lines, advised] if advised else lines
 
-    sys.excepthook = hook
+    structured_traceback.hides_pyfuser = True  # type: ignore[attr-defined]
+    printer.structured_traceback = structured_traceback  # type: ignore[union-attr]
+
+
+def install() -> None:
+    """Print uncaught errors of ours, and Ctrl-C, so: in scripts, pytest and IPython."""
+    if sys.excepthook is not _hook:
+        global _before
+        _before, sys.excepthook = sys.excepthook, _hook
+    hide_in_pytest()
+    if "IPython" in sys.modules:
+        from IPython import get_ipython
+
+        hide_in(get_ipython())
+
+
+_before: Callable[..., Any] = sys.__excepthook__  # the hook that `install` replaced
+
+
+def _hook(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+    if isinstance(error, KeyboardInterrupt) or is_users(error, traceback):
+        traceback = users_part(traceback)
+        error.__traceback__ = traceback
+    advised = advice(error, traceback)
+    _before(kind, error, traceback)
+    if advised:
+        print(advised, file=sys.stderr)

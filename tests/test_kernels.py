@@ -12,6 +12,7 @@ import pytest
 from tests.programs import KERNELS, check_fused_equals_unfused
 
 
+@pytest.mark.filterwarnings("error::pyfuser.WorkunitWarning")
 @pytest.mark.parametrize("path", KERNELS, ids=lambda path: path.stem)
 def test_fused_equals_unfused(path: Path) -> None:
     # The second run meets what the first left behind, and replays its plan.

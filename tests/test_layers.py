@@ -16,10 +16,10 @@ MAX_LINES = 450
 ORDER = (
     "version",
     "errors",
+    "tracebacks",
     "settings",
     "counters",
     "progress",
-    "tracebacks",
     "syntax",
     "files",
     "machine",

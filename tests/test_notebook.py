@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from typing import Any
@@ -150,3 +151,25 @@ def _two_apart() -> None:
     pk.parallel_for(10, guarded, x=x)
     pk.parallel_for(10, reversed_, n=10, x=x, y=y)
     pyfuser.sync(y)
+
+
+@pytest.mark.parametrize(
+    ("cell", "message"),
+    [
+        ("pk.parallel_for(10, double, x=x)", "missing argument(s) 'y'"),
+        ("y[1.5]", "an index of a View is an integer"),
+        ("y + y", "A View computes in workunits"),
+    ],
+)
+def test_errors_show_no_frames_of_ours(shell: Any, cell: str, message: str, capsys: Any) -> None:
+    run(shell, CHAIN)
+    capsys.readouterr()
+    shell.run_cell(cell)
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
+    assert message in shown and cell in shown
+    assert not any(f"pyfuser/{name}" in shown for name in ("frontends", "lower", "driver"))
+
+
+def test_other_errors_are_shown_whole(shell: Any, capsys: Any) -> None:
+    shell.run_cell("import json\njson.loads('{')")
+    assert "json/decoder" in capsys.readouterr().out.replace(chr(92), "/")

@@ -181,3 +181,20 @@ def test_an_error_that_does_not_name_the_future():
 )
 def test_other_errors_have_no_advice(use: str):
     assert not advice(*raised("import json\nv = []", use))
+
+
+def test_pytest_shows_the_programs_lines_only(tmp_path: Path):
+    test = tmp_path / "test_program.py"
+    test.write_text(f"{PROGRAM.replace('simulate(pk.View', 'def test(): simulate(pk.View')}")
+    for level in ("0", "1"):
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", str(test)],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            env={**os.environ, "PYFUSER_FRONTEND": "embedded", "PYFUSER_DEBUG": level},
+            check=False,
+        )
+        assert done.returncode == 1 and "'y' is not declared" in done.stdout
+        hidden = os.path.join("pyfuser", "lower") not in done.stdout
+        assert hidden is (level == "0")

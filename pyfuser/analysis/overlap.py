@@ -8,6 +8,7 @@ emptiness, for isl.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 from functools import lru_cache
 from math import gcd
@@ -255,19 +256,24 @@ def _names(relation: Relation, index: str, inner: str) -> list[str]:
 def _describe(
     relation: Relation, region: RegionShape, index: str, inner: str
 ) -> tuple[list[str], list[str]]:
-    """The variables of an access and the constraints on them, in isl's notation."""
+    """The variables of an access that is inside its region, and the constraints on them."""
     names = _names(relation, index, inner)
-    rank = len(relation.begin)
+    variables, constraints = variables_of(relation, names)
+    for subscript, extent in zip(relation.indices, region.shape, strict=True):
+        if subscript is not None:
+            constraints.append(f"0 <= {subscript.text(names)} < {extent}")
+    return variables, constraints
+
+
+def variables_of(relation: Relation, names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The variables of an access by their names, and the constraints on them, in isl's notation."""
     used = {n for i in relation.indices if i is not None for n, _ in i.terms}
     used |= {n for part in relation.domain for c in part for n, _ in c.expr.terms}
-    used |= set(range(rank))
+    used |= set(range(len(relation.begin)))
     numbers = sorted(used)
     constraints = [
         f"{relation.ranges[n][0]} <= {names[n]} <= {relation.ranges[n][1]}" for n in numbers
     ]
-    for subscript, extent in zip(relation.indices, region.shape, strict=True):
-        if subscript is not None:
-            constraints.append(f"0 <= {subscript.text(names)} < {extent}")
     if () not in relation.domain:
         parts = [" and ".join(c.text(names) for c in part) for part in relation.domain]
         constraints.append(f"({' or '.join(f'({part})' for part in parts)})")

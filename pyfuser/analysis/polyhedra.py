@@ -33,3 +33,22 @@ def is_empty(variables: list[str], constraints: list[str]) -> bool | None:
         return bool(islpy.Set(text, context).is_empty())
     except islpy.Error:
         return None
+
+
+def extremes(variables: list[str], constraints: list[str]) -> tuple[int, int] | None:
+    """The least and greatest value of the first variable where all the constraints hold.
+
+    None: they never hold, or isl gave up.
+    """
+    islpy, context = _library()
+    text = f"{{ [{', '.join(variables)}] : {' and '.join(constraints)} }}"
+    context.reset_operations()
+    try:
+        points = islpy.Set(text, context)
+        if points.is_empty():
+            return None
+        ends = points.dim_min_val(0), points.dim_max_val(0)
+        low, high = (end.to_python() if end.is_int() else None for end in ends)
+    except islpy.Error:
+        return None
+    return None if low is None or high is None else (int(low), int(high))

@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import warnings
 from functools import lru_cache
-from itertools import combinations_with_replacement
 
 import numpy as np
 
-from pyfuser.analysis.accesses import Access, Mode, accesses, structural_scalars
+from pyfuser.analysis.accesses import Access, Mode, structural_scalars
 from pyfuser.analysis.dependences import dependences
-from pyfuser.analysis.overlap import Verdict, overlap
+from pyfuser.analysis.races import certain_races
 from pyfuser.checks.accesslog import ATOMIC, READ, WRITE, AccessLog, Site, Touch, split_sites
 from pyfuser.checks.image import Image
 from pyfuser.errors import RaceError, quoted
@@ -47,7 +46,7 @@ def check_races(call: Call) -> None:
     if call.space.size <= MAX_ITERATIONS:
         _check_by_running(call, _shared(trace.calls[0]))
         return
-    proof = _proof(trace.calls[0])
+    proof = next(certain_races(trace.calls[0]), None)
     if proof is not None:
         raise _proved(call, *proof)
     _warn(call, f"more than {MAX_ITERATIONS} iterations, and an access is too irregular to analyse")
@@ -74,30 +73,6 @@ def _shared(call: CallShape) -> frozenset[int]:
         region.cluster for n, region in regions.items() if call.workunit.params[n].sym in stores
     }
     return frozenset(n for n, region in regions.items() if region.cluster in written)
-
-
-@lru_cache(maxsize=1024)
-def _proof(call: CallShape) -> tuple[Access, Access] | None:
-    """Two accesses that certainly race, if the analysis finds some."""
-    body = all_expressions(call.workunit.body)
-    fetched = {e.view for e in body if isinstance(e, nodes.AtomicFetch)}  # these do not race
-    plain = [
-        access
-        for access in accesses(call)
-        if access.exact and call.workunit.params[access.param].sym not in fetched
-    ]
-    for a, b in combinations_with_replacement(plain, 2):
-        first, second = call.arguments[a.param], call.arguments[b.param]
-        assert isinstance(first, RegionShape) and isinstance(second, RegionShape)
-        if first.cluster != second.cluster or not _race(a.mode, b.mode):
-            continue
-        if overlap(a.relation, first, b.relation, second) is Verdict.CROSS:
-            return a, b
-    return None
-
-
-def _race(first: Mode, second: Mode) -> bool:
-    return Mode.WRITE in (first, second) or {first, second} == {Mode.READ, Mode.REDUCE}
 
 
 def _check_by_running(call: Call, shared: frozenset[int]) -> None:

@@ -23,6 +23,7 @@ from pyfuser.errors import ArgumentError, DivisionError
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Accumulator, Param
 from pyfuser.trace.gate import Overtaken
+from pyfuser.tracebacks import hidden
 
 Number = bool | int | float | complex
 Run = Callable[..., tuple[Number, ...]]
@@ -84,6 +85,7 @@ def make_run(
         "PackError": (struct.error, OverflowError),
         "compress": compress,
         "Overtaken": Overtaken,
+        "__tracebackhide__": hidden,
     }
     source = run_source(spec)
     exec(compile(source, f"<launch of {spec.title or 'kernel'}>", "exec"), namespace)

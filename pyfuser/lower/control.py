@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from pyfuser.errors import WorkunitWarning, warn
 from pyfuser.ir.canonical import fresh
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import (
@@ -88,6 +89,7 @@ def for_loop(ctx: Context, node: ast.For) -> None:
         stop = _bound(ctx, call.args[0 if len(call.args) == 1 else 1])
         if len(call.args) == 3:
             step = _step(ctx, call.args[2])
+    _warn_of_no_trip(ctx, call, start, stop, step)
     sym = fresh(target.id, ctx.shared.index_dtype)
     with ctx.scope() as scope:
         scope[target.id] = Variable(sym, "local")
@@ -107,6 +109,17 @@ def _bound(ctx: Context, node: ast.expr) -> Expr:
     if not value.dtype.is_integer:
         raise ctx.error(node, f"range needs integers, not {value.dtype.value}: use int(...)")
     return value
+
+
+def _warn_of_no_trip(ctx: Context, node: ast.Call, start: Expr, stop: Expr, step: Expr) -> None:
+    """Warn of a loop that counts from a number to a smaller one, or down to a larger one."""
+    numbers = [e.value for e in (start, stop, step) if isinstance(e, Const)]
+    if len(numbers) < 3 or len(node.args) == 1 or range(*numbers):  # type: ignore[arg-type]
+        return
+    if numbers[0] != numbers[1]:
+        place = ctx.location(node)
+        text = f"{ast.unparse(node)} is empty: the loop never runs"
+        warn(text, place.file, place.line, WorkunitWarning)
 
 
 def _step(ctx: Context, node: ast.expr) -> Expr:

@@ -8,6 +8,7 @@ from pyfuser.ir.canonical import fresh
 from pyfuser.ir.dtypes import DType, common_type
 from pyfuser.ir.nodes import Assign, Body, Declare, Expr, If, Load, Logical, Read, Select
 from pyfuser.lower import convert
+from pyfuser.lower.accumulators import swapped
 from pyfuser.lower.context import Context, Variable, lowers
 from pyfuser.lower.free import MISSING
 from pyfuser.lower.names import hint, outside_object
@@ -183,13 +184,22 @@ def indexed(ctx: Context, base: ast.expr) -> ViewRef | LocalArray:
 
 
 def index(ctx: Context, node: ast.expr) -> Expr:
-    """An index; a floating-point one is truncated, as C++ does."""
+    """An index, which is an integer: C++ has no element 1.5 either."""
     match node:
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(number))) if number > 0:
             text = f"{-number} is before the first element: workunits do not count from the end"
             raise ctx.error(node, f"{text}, as C++ does not; write an extent less {number}")
     value = ctx.expression(node)
-    return value if value.dtype.is_integer else convert.cast(value, DType.INT64)
+    if value.dtype.is_integer:
+        return value
+    binding = ctx.binding(node)
+    if isinstance(binding, Variable) and binding.kind == "accumulator":
+        raise swapped(ctx.source, node, acc=binding.sym.name)
+    text = ast.unparse(node)
+    instead = f"int({text})"
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        instead = f"{ast.unparse(node.left)} // {ast.unparse(node.right)}"
+    raise ctx.error(node, f"{text!r} is no integer, and an index has to be one: write {instead}")
 
 
 def _wrong_rank(node: ast.Subscript, base: ast.expr, rank: int, parts: list[ast.expr]) -> str:

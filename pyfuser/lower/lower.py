@@ -11,6 +11,7 @@ from pyfuser.ir.canonical import fresh
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Accumulator, Declare, Param, Read, Sym, Workunit
 from pyfuser.lower import calls, control, expressions, names, statements
+from pyfuser.lower.accumulators import check_effect, check_order, check_use
 from pyfuser.lower.annotation import Annotation
 from pyfuser.lower.atomics import with_traits
 from pyfuser.lower.context import Context, Record, Shared, Variable
@@ -88,6 +89,7 @@ def lower(
     if header.names[:1] and header.names[0] in objects:
         header = header.of_method()
     _check_members(header, pattern, rank, team_size)
+    check_order(header, pattern, rank)
     outer = _outer(plain, types, objects)
     bound = header.bind(pattern, rank, types, outer)
     annotated = {name: outer.get(name) or header.annotations.get(name) for name in bound}
@@ -110,6 +112,8 @@ def lower(
             )
         context.out[:0] = first_state(state, pool, indices)
     body = without_returns(with_traits(tuple(context.out), context.shared.atomic))
+    check_use(header, rank, accumulators, body)
+    check_effect(header, pattern, body)
     if team is not None and team.size > 1:
         body = in_lockstep(body, team, {a.sym for a in accumulators})
     workunit = Workunit(

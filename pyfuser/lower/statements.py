@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 
+from pyfuser.errors import WorkunitWarning, warn
 from pyfuser.ir.canonical import fresh
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import (
     Assign,
     AtomicFetch,
+    Const,
     DeclareArray,
     Expr,
     Load,
@@ -64,6 +66,7 @@ def declaration(ctx: Context, node: ast.AnnAssign) -> None:
     if node.value is not None:
         ctx.scopes[-1][name] = Variable(Sym(name, 0, DType.BOOL), "pending")
         value = ctx.expression(node.value)
+        _warn_of_loss(ctx, node, value, annotation.dtype)
     dtype = annotation.dtype
     if dtype is None:
         if value is None:
@@ -167,6 +170,7 @@ def _assign(
         return place
     if isinstance(target, ast.Subscript):
         view, indices, value = _target(ctx, target, value)
+        _warn_of_loss(ctx, target, value, view.sym.dtype)
         value = convert.cast(value, view.sym.dtype)
         if again:
             value = ctx.stable(value, "value")
@@ -175,9 +179,27 @@ def _assign(
     if not isinstance(target, (ast.Name, ast.Attribute)):
         raise ctx.error(target, "only a name or an element of a view can be assigned to")
     sym = _writable(ctx, target)
-    inferred.warn_of_loss(ctx, target, sym, value.dtype)
+    if isinstance(value, Const):
+        _warn_of_loss(ctx, target, value, sym.dtype)
+    else:
+        inferred.warn_of_loss(ctx, target, sym, value.dtype)
     ctx.out.append(Assign(sym, convert.cast(value, sym.dtype)))
     return Read(sym)
+
+
+def _warn_of_loss(ctx: Context, node: ast.AST, value: Expr, dtype: DType | None) -> None:
+    """Warn of a number that becomes another one where it is stored: 0.5 or 2**31 in an int32."""
+    if not isinstance(value, Const) or dtype is None or not dtype.is_integer:
+        return
+    number = value.value
+    if isinstance(number, (str, complex)) or dtype is DType.BOOL:
+        return
+    low, high = dtype.range()
+    if low <= number <= high and number == int(number):
+        return
+    place = ctx.location(node)
+    text = f"{number} does not fit into {dtype.value}: another number is stored"
+    warn(text, place.file, place.line, WorkunitWarning)
 
 
 def _target(

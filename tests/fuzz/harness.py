@@ -7,6 +7,7 @@ and optimised as in a flush, and the kernels are interpreted in a shuffled order
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +15,8 @@ from typing import Any
 import numpy as np
 
 from pyfuser.analysis.accesses import structural_scalars
+from pyfuser.analysis.mistakes import refuse_mistakes
+from pyfuser.errors import BoundsError, WorkunitWarning
 from pyfuser.ir.dtypes import from_numpy
 from pyfuser.ir.interpret import interpret
 from pyfuser.ir.nodes import Workunit
@@ -25,7 +28,7 @@ from pyfuser.trace.call import Argument, Space
 from pyfuser.trace.call import Call as TraceCall
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Buffer, Handle, Region, region_of
-from pyfuser.trace.shape import ScalarShape, TraceShape, shape_of
+from pyfuser.trace.shape import CallShape, ScalarShape, TraceShape, shape_of
 from pyfuser.transform.fuse import fuse
 from pyfuser.transform.group import group_shapes
 from pyfuser.transform.kernel import Kernel
@@ -40,6 +43,9 @@ Passes = Callable[[Kernel], Kernel]
 Groups = list[tuple[int, ...]]
 
 _THOROUGH = 16  # one program in so many is compared stage by stage, bit for bit
+
+
+MISTAKEN = "mistake"  # among features: the analysis finds one
 
 
 class Mismatch(AssertionError):
@@ -79,8 +85,19 @@ def check_interpreted(program: Program, order: int = 1) -> Outcome:
         if not thorough:
             _check_stages(program, workunits, expected, order)
         raise
+    if MISTAKEN in planned and not _is_mistaken(program, workunits, order):
+        raise Mismatch("a mistake is found in a program that makes none")
     found_features = planned | _sums(program, groups)
     return Outcome(len(workunits), groups, found_features)
+
+
+def _is_mistaken(program: Program, workunits: list[Workunit], order: int) -> bool:
+    """Whether iterations race, or leave their arrays."""
+    try:
+        run_unfused(program, workunits, order)
+    except Rejected:
+        return True
+    return False
 
 
 def _check_stages(program: Program, workunits: list[Workunit], expected: State, order: int) -> None:
@@ -222,11 +239,26 @@ def _run(
     """Run calls while others wait; their groups are appended, features returned."""
     calls = [call for _, call in now]
     trace = shape_of(calls, structural_scalars, [call for _, call in left])
+    mistaken = {MISTAKEN} if any(map(_mistaken, trace.calls, calls)) else set()
     with wavefront.forced_for(program.seed):
         trace, _, plan = planned_for(program.seed, trace)
     groups += [tuple([now[n][0] for n in group.calls]) for group in plan.groups]
-    found = {*features_of([plan]), *windows(trace, plan)}
+    found = {*features_of([plan]), *windows(trace, plan), *mistaken}
     return found.union(_run_plan(trace, plan, passes, calls, order))
+
+
+def _mistaken(shape: CallShape, call: TraceCall) -> bool:
+    """Whether the analysis finds a mistake in a call: of programs that race or leave their arrays.
+
+    Of sums that nothing is added to nobody asks here.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", WorkunitWarning)
+        try:
+            refuse_mistakes(shape, call)
+        except (BoundsError, WorkunitWarning):
+            return True
+    return False
 
 
 def _run_plan(

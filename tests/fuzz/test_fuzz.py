@@ -31,6 +31,9 @@ from tests.fuzz.team_maker import Phase, TeamCall, TeamProgram, random_teams
 from tests.gpu.conftest import on_gpu
 from tests.strategies import random_program
 
+# Random programs race, and compute what they do not keep.
+pytestmark = pytest.mark.filterwarnings("ignore::pyfuser.WorkunitWarning")
+
 PROGRAMS = 200
 COMPILED = range(27, 35)  # three loops, and five programs that run once
 TEAMS = range(6)

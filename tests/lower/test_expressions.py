@@ -159,11 +159,19 @@ def test_both_ways_of_indexing(same) -> None:
     same("m[i, j] = m[j, i] + m[k[i], j - 1]", w, "for", 2, m=MATRIX, k=INTS)
 
 
-def test_a_floating_point_index_is_truncated(same) -> None:
+def test_a_converted_index(same) -> None:
+    def w(i, v):
+        v[int(v[i])] = 1.0
+
+    same("v[int32(v[i])] = 1.0", w, v=VIEW)
+
+
+def test_a_floating_point_index_is_refused() -> None:
     def w(i, v):
         v[v[i]] = 1.0
 
-    same("v[(int64)v[i]] = 1.0", w, v=VIEW)
+    with pytest.raises(WorkunitError, match=r"'v\[i\]' is no integer, .* write int\(v\[i\]\)"):
+        lower(w, "for", 1, {"v": VIEW})
 
 
 def test_conditional_expression(same) -> None:

@@ -563,8 +563,8 @@ def diagonal_write(i, j, m):
 
 
 @pk.workunit
-def beyond_row(i, j, m, t):
-    t[i][j] = m[0][4 * i + j]
+def beyond_row(i, j, m, t, first):
+    t[i][j] = m[first[0]][4 * i + j]  # a row that is known is refused: see test_mistakes
 
 
 M = 4
@@ -657,5 +657,5 @@ def test_an_index_that_runs_into_the_next_row():
     m, t = np.zeros((M, M)), np.zeros((M, M))
     with pyfuser.fusing():
         pk.parallel_for(square(), fill2, m=m, v=0.0)
-        pk.parallel_for(square(), beyond_row, m=m, t=t)
+        pk.parallel_for(square(), beyond_row, m=m, t=t, first=np.zeros(1, np.int32))
     assert_array_equal(t, matrix())

@@ -12,6 +12,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import pyfuser
+from pyfuser.ir.printer import show
 from tests.soundness.plans import groups
 
 N = 8
@@ -242,14 +243,17 @@ def test_functors_in_a_trace():
     assert_array_equal(np.asarray(x), 4 * (I + 1))
 
 
-def test_a_view_with_the_atomic_trait():
+@pytest.mark.parametrize("workunit", [atomic_view, pyfuser.fuse(atomic_view)])
+def test_a_view_with_the_atomic_trait(workunit):
     x, y = np.zeros(2), np.zeros(N)
     with pyfuser.fusing():
-        pk.parallel_for(N, atomic_view, x=x)
-        pk.parallel_for(N, atomic_view, x=x)
+        pk.parallel_for(N, workunit, x=x)
+        pk.parallel_for(N, workunit, x=x)
         pk.parallel_for(1, copy, x=x, y=y)
         pk.parallel_for(2, put, x=x, v=0.0)
     assert y[0] == 2 * N
+    (binding,) = workunit.__pyfuser__.bindings.values()
+    assert "atomic" in show(binding.workunit)
     assert_array_equal(x, [0, 0])
 
 

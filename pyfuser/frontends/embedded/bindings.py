@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from pyfuser.errors import ArgumentError
@@ -16,6 +17,7 @@ from pyfuser.ir.divisions import divisions
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.visit import all_expressions, statements, written
 from pyfuser.lower.lower import Lowered, free_values_unchanged, lower
+from pyfuser.lower.types import ViewType
 from pyfuser.trace.call import Space
 
 MAX_SIBLINGS = 64
@@ -104,6 +106,10 @@ def _lower(state: WorkunitState, space: Space, key: tuple[Any, ...]) -> Binding:
     names = key[2::2]
     codes = dict(zip(names, key[3::2], strict=True))
     types = {name: arguments.bound_type(code) for name, code in codes.items()}
+    for name in state.atomic.intersection(types):
+        bound = types[name]
+        if isinstance(bound, ViewType):
+            types[name] = replace(bound, atomic=True)
     index = DType.INT64 if key[1] & WIDE else DType.INT32
     lowered = lower(
         state.function, key[0], len(space.begin), types, index, state.objects, key[1] >> TEAM

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from enum import Enum
+from functools import partial
 from types import FunctionType
 from typing import Any
 
+from pyfuser.frontends.embedded.spaces import Trait
 from pyfuser.lower.records import CLASSTYPE
 
 
@@ -28,13 +30,15 @@ class WorkunitState:
     function: what is lowered. marked_by_fuse: whether its calls are traced by default. bindings:
     lowered code by argument types; the marked and the unmarked form of a workunit share it.
     objects: classes of the objects it uses, by name. methods: its states as a method, by class.
+    atomic: names of the Views that it updates atomically.
     """
 
-    __slots__ = ("bindings", "function", "marked_by_fuse", "methods", "objects")
+    __slots__ = ("atomic", "bindings", "function", "marked_by_fuse", "methods", "objects")
 
     def __init__(
         self, function: FunctionType, bindings: dict[Any, Any], marked_by_fuse: bool
     ) -> None:
+        self.atomic: frozenset[str] = frozenset()
         self.function = function
         self.bindings = bindings
         self.marked_by_fuse = marked_by_fuse
@@ -43,7 +47,9 @@ class WorkunitState:
 
     def marked(self) -> WorkunitState:
         """The state of the same workunit, decorated by `fuse`."""
-        return WorkunitState(self.function, self.bindings, True)
+        state = WorkunitState(self.function, self.bindings, True)
+        state.atomic = self.atomic
+        return state
 
 
 def state_of(function: Any) -> WorkunitState | None:
@@ -61,11 +67,15 @@ def workunit(func: Any = None, **kwargs: Any) -> Any:
     """Declare a function a workunit: it can be given to the parallel patterns.
 
     It stays the plain Python function it is. Keyword arguments (`x=pk.ViewTypeInfo(...)`) say
-    where Views lie; every argument tells that itself here.
+    where Views lie, which every argument tells itself here, and which are updated atomically.
     """
     if func is None:
-        return workunit
-    state_of(func)
+        return partial(workunit, **kwargs)
+    state = state_of(func)
+    if state is not None:
+        state.atomic = frozenset(
+            name for name, info in kwargs.items() if getattr(info, "trait", None) is Trait.Atomic
+        )
     return func
 
 

@@ -1,0 +1,251 @@
+"""Mistakes that the analysis of a call proves before its first launch.
+
+An index outside a view is an error, as it can never be meant: the access is made in some iteration,
+for sure. Iterations that write one element get a warning, as they may mean to. What the analysis
+cannot prove is not mentioned here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from pyfuser.analysis import polyhedra
+from pyfuser.analysis.accesses import Access, Mode, accesses
+from pyfuser.analysis.affine import Affine, Interval
+from pyfuser.analysis.overlap import variables_of
+from pyfuser.analysis.races import certain_races
+from pyfuser.analysis.relation import Relation
+from pyfuser.errors import BoundsError, DivisionError, WorkunitWarning, quoted, warn
+from pyfuser.ir import nodes
+from pyfuser.ir.divisions import divisions
+from pyfuser.ir.nodes import Body, Expr, SourceLocation, Stmt, Store, Sym, Workunit
+from pyfuser.ir.visit import assigned, child_expressions, expressions, statements, written
+from pyfuser.trace.call import Call
+from pyfuser.trace.shape import CallShape, RegionShape
+
+_SERIAL = "Serial"  # iterations run one after the other
+
+
+def refuse_mistakes(shape: CallShape, call: Call) -> None:
+    """Look at a call whose shape is new.
+
+    Raises BoundsError for an index outside a view, and DivisionError for an integer that is divided
+    by an argument that is 0; warns of iterations that write one element.
+    """
+    origin = f"\n  called as {call.name!r} at {call.location}"
+    for access in accesses(shape):
+        if access.exact:
+            _refuse_outside(shape, access, origin)
+    if call.space.size:
+        _refuse_division(call, origin)
+    if shape.space.execution != _SERIAL:
+        for doubt in _doubts(shape):
+            warn(doubt.message, doubt.location.file, doubt.location.line, WorkunitWarning)
+
+
+# --------------------------------------------------------------------------- bounds
+
+
+def _refuse_outside(call: CallShape, access: Access, origin: str) -> None:
+    region = call.arguments[access.param]
+    assert isinstance(region, RegionShape)
+    relation = access.relation
+    for axis, (index, extent) in enumerate(zip(relation.indices, region.shape, strict=True)):
+        if index is None:
+            continue
+        low, high = index.span(relation.ranges)
+        if (low >= 0 and high < extent) or _is_bounded(relation, index, (low, high), extent):
+            continue
+        known = (low, high) if relation.box else _attained(relation, index, extent)
+        if known is not None:
+            raise _outside(call, access, axis, known, extent, origin)
+
+
+def _is_bounded(relation: Relation, index: Affine, span: Interval, extent: int) -> bool:
+    """Whether single constraints keep a subscript inside, as those of a remainder do."""
+    opposite = index.times(-1).terms
+    for part in relation.domain:
+        low, high = span
+        for expr, _ in part:
+            if expr.terms == index.terms:
+                low = max(low, index.constant - expr.constant)
+            elif expr.terms == opposite:
+                high = min(high, index.constant + expr.constant)
+        if low < 0 or high >= extent:
+            return False
+    return True
+
+
+def _attained(relation: Relation, index: Affine, extent: int) -> Interval | None:
+    """The least and greatest value of a subscript; None if all are inside, or isl gives up."""
+    names = [f"p{n}" for n in range(len(relation.ranges))]
+    variables, constraints = variables_of(relation, names)
+    value = index.text(names)
+    outside = f"({value} < 0 or {value} >= {extent})"
+    if polyhedra.is_empty(variables, [*constraints, outside]) is not False:
+        return None
+    return polyhedra.extremes(["value", *variables], [f"value = {value}", *constraints])
+
+
+def _outside(
+    call: CallShape, access: Access, axis: int, known: Interval, extent: int, origin: str
+) -> BoundsError:
+    view = call.workunit.params[access.param].sym.name
+    low, high = known
+    index = high if high >= extent else low
+    values = f"is {low}" if low == high else f"runs from {low} to {high}"
+    place = f"{access.location}: " if access.location else ""
+    message = (
+        f"{place}the index of axis {axis} of {view!r} {values}, but its extent is {extent}; "
+        f"workunit {call.workunit.name!r}{quoted(access.location)}"
+    )
+    if low < 0:
+        message += "\n  (a negative index does not count from the end in a kernel)"
+    return BoundsError(message + origin, view, axis, index, extent, (), access.location)
+
+
+# --------------------------------------------------------------------------- divisions
+
+
+def _refuse_division(call: Call, origin: str) -> None:
+    """Raise DivisionError if each iteration divides an integer by an argument that is 0."""
+    changed = assigned(call.workunit.body)
+    zeros = {
+        param.sym
+        for param, value in zip(call.workunit.params, call.arguments, strict=True)
+        if type(value) is int and value == 0 and param.sym not in changed
+    }
+    if not zeros:
+        return
+    for division in divisions(tuple(_always(call.workunit.body))):
+        divisor = division.right if isinstance(division, nodes.Binary) else division.value
+        while isinstance(divisor, nodes.Cast) and divisor.operand.dtype.is_integer:
+            divisor = divisor.operand
+        if isinstance(divisor, nodes.Read) and divisor.sym in zeros:
+            place = f"{division.location}: " if division.location else ""
+            raise DivisionError(
+                f"{place}an integer is divided by {divisor.sym.name!r}, which is 0; workunit "
+                f"{call.workunit.name!r}{quoted(division.location)}{origin}"
+            )
+
+
+def _always(body: Body) -> Iterator[Stmt]:
+    """The statements that run in every iteration, with all of their expressions."""
+    for stmt in body:
+        conditional = any(isinstance(e, (nodes.Select, nodes.Logical)) for e in expressions(stmt))
+        if not isinstance(stmt, (nodes.If, nodes.For, nodes.While)) and not conditional:
+            yield stmt
+
+
+# --------------------------------------------------------------------------- races
+
+
+class _Doubt(NamedTuple):
+    message: str
+    location: SourceLocation
+
+
+def _doubts(call: CallShape) -> Iterator[_Doubt]:
+    """For each place that writes, what another iteration does there."""
+    if call.space.size < 2:
+        return
+    told: set[SourceLocation] = set()
+    harmless = _Harmless(call.workunit)
+    for first, second in certain_races(call):
+        location = first.location
+        if location is None or location in told or first.mode is not Mode.WRITE:
+            continue
+        if harmless.pair(first, second):
+            continue
+        told.add(location)
+        yield _Doubt(_message(call.workunit, first, second, harmless), location)
+
+
+def _message(unit: Workunit, first: Access, second: Access, harmless: _Harmless) -> str:
+    view = unit.params[first.param].sym.name
+    other = unit.params[second.param].sym.name
+    who = f"workunit {unit.name!r}: iterations"
+    if harmless.updates(first) and second.location == first.location:
+        return (
+            f"{who} change one element of {view!r} at the same time, so that changes get lost: "
+            "use pk.atomic_add and the like, or a parallel_reduce"
+        )
+    apart = "" if second.location == first.location else f" (line {_line(second)})"
+    if second.mode is Mode.READ:
+        alias = "" if other == view else f" as {other!r}"
+        return (
+            f"{who} write elements of {view!r} that others read{alias}{apart}, so chance decides "
+            "whether they read the old value or the new one: write to a second view"
+        )
+    return (
+        f"{who} write one element of {view!r}{apart}, so chance decides whose value stays: "
+        "write to an element of each iteration's own, or use a parallel_reduce"
+    )
+
+
+def _line(access: Access) -> int:
+    return access.location.line if access.location else 0
+
+
+class _Harmless:
+    """Which writes of a workunit are of one value, whichever iteration comes last."""
+
+    def __init__(self, unit: Workunit) -> None:
+        self._unit = unit
+        self._written = written(unit.body)
+        self._scalars = {p.sym for p in unit.params if not p.rank} - assigned(unit.body)
+        self._locals = _single_values(unit.body)
+        self._stores: dict[tuple[Sym, SourceLocation | None], Store] = {
+            (s.view, s.location): s for s in statements(unit.body) if isinstance(s, Store)
+        }
+
+    def updates(self, access: Access) -> bool:
+        """Whether an access is that of `v[i] op= e`, which reads and writes."""
+        return access.mode is Mode.WRITE and self._store(access) is None
+
+    def pair(self, first: Access, second: Access) -> bool:
+        """Whether it does not matter which of two racing accesses comes first."""
+        one = self._store(first)
+        if one is None:
+            return False
+        if second.mode is Mode.READ:  # a mark that is set, and looked at
+            return self._is_same(one.value, ())
+        other = self._store(second)
+        if other is None:
+            return False
+        if first == second:
+            return self._is_same(one.value, one.indices)
+        return one.value == other.value and self._is_same(one.value, ())
+
+    def _store(self, access: Access) -> Store | None:
+        return self._stores.get((self._unit.params[access.param].sym, access.location))
+
+    def _is_same(self, value: Expr, subscripts: Sequence[Expr]) -> bool:
+        """Whether iterations whose subscripts are equal compute one value."""
+        if any(value == subscript for subscript in subscripts):
+            return True
+        if isinstance(value, nodes.Read):
+            known = self._locals.get(value.sym)
+            if known is not None:
+                return self._is_same(known, subscripts)
+            return value.sym in self._scalars
+        if isinstance(value, nodes.AtomicFetch):
+            return False
+        if isinstance(value, nodes.Load) and not self._is_constant(value.view):
+            return False
+        return all(self._is_same(child, subscripts) for child in child_expressions(value))
+
+    def _is_constant(self, view: Sym) -> bool:
+        params = {param.sym for param in self._unit.params}
+        return view in params and view not in self._written
+
+
+def _single_values(body: Body) -> Mapping[Sym, Expr]:
+    """Locals that keep the value they are declared with."""
+    changed = assigned(body)
+    return {
+        stmt.sym: stmt.value
+        for stmt in statements(body)
+        if isinstance(stmt, nodes.Declare) and stmt.value is not None and stmt.sym not in changed
+    }

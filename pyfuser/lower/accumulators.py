@@ -1,0 +1,124 @@
+"""Workunits whose results are lost: sums of nothing, of chance, or in the wrong parameter."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from pyfuser.errors import WorkunitError, WorkunitWarning, warn
+from pyfuser.ir import nodes
+from pyfuser.ir.nodes import Accumulator, Body, Expr, Sym
+from pyfuser.ir.visit import all_expressions, expressions, statements, written
+from pyfuser.lower.signature import Signature
+from pyfuser.lower.source import FunctionSource
+
+
+def check_order(header: Signature, pattern: str, rank: int) -> None:
+    """Refuse an accumulator that is annotated as such but stands where an index does."""
+    for name in header.policy_names(pattern, rank)[:rank]:
+        annotation = header.annotations.get(name)
+        if annotation is not None and annotation.kind == "accumulator":
+            raise swapped(header.source, header.source.node, name)
+
+
+def check_use(
+    header: Signature, rank: int, accumulators: Sequence[Accumulator], body: Body
+) -> None:
+    """Refuse a sum that goes into an index; warn of one that nothing is added to.
+
+    body: as it was written, before teams become loops.
+    """
+    source = header.source
+    for accumulator in accumulators:
+        acc = accumulator.sym
+        if any(isinstance(s, nodes.Update) and s.target == acc for s in statements(body)):
+            continue
+        values = list(_assigned_values(acc, body))
+        indices = header.names[:rank]
+        taken = [name for name in indices if name in source.assigned_names]
+        if not values and taken:
+            raise swapped(source, source.node, taken[0], acc.name)
+        if not values:
+            _warn(source, f"nothing is added to the accumulator {acc.name!r}: the result is 0")
+        elif not any(isinstance(e, nodes.Read) and e.sym == acc for e in all_expressions(body)):
+            _warn(
+                source,
+                f"the accumulator {acc.name!r} is assigned to, not added to: the result is that of "
+                f"some iterations; write {acc.name} += ...",
+            )
+        elif acc.dtype.is_integer and any(_is_cut(value) for value in values):
+            _warn(
+                source,
+                f"the accumulator {acc.name!r} is an integer, and each sum loses its fraction: "
+                "annotate it pk.Acc[pk.double]",
+            )
+        elif not all(_adds(value, acc) for value in values):
+            _warn(
+                source,
+                f"the accumulator {acc.name!r} gets more than sums: what iterations that run at "
+                "the same time made of it is added up, so the result depends on their number; for "
+                "the largest or smallest element use pk.max(view) or pk.min(view)",
+            )
+
+
+def check_effect(header: Signature, pattern: str, body: Body) -> None:
+    """Warn of a workunit that computes something and keeps nothing of it."""
+    if pattern != "for" or not body or written(body):
+        return
+    if any(isinstance(s, nodes.Eval) for s in statements(body)):
+        return
+    _warn(header.source, "it changes no view, so the call does nothing")
+
+
+def swapped(source: FunctionSource, node: ast.AST, index: str = "", acc: str = "") -> WorkunitError:
+    """The error for an index and an accumulator that stand in each other's place.
+
+    index: the parameter that fills an index, by default the one that is assigned to. acc: the one
+    that is the accumulator, by default the next.
+    """
+    names = [argument.arg for argument in source.node.args.args]
+    message = "index and accumulator are swapped: the index comes before the accumulator"
+    if not index:
+        before = names[: names.index(acc)] if acc in names else []
+        index = next((name for name in before if name in source.assigned_names), "")
+    if index in names:
+        first = names.index(index)
+        second = names.index(acc) if acc in names else first + 1
+        if second < len(names):
+            names[first], names[second] = names[second], names[first]
+            message += f": write `def {source.name}({', '.join(names)})`"
+    return source.error(node, message)
+
+
+def _assigned_values(acc: Sym, body: Body) -> Iterator[Expr]:
+    for stmt in statements(body):
+        if isinstance(stmt, nodes.Assign) and stmt.sym == acc:
+            yield stmt.value
+
+
+def _adds(value: Expr, acc: Sym) -> bool:
+    """Whether a value is the accumulator's plus or minus something that is not made of it."""
+    if isinstance(value, nodes.Cast):
+        return _adds(value.operand, acc)
+    if isinstance(value, nodes.Select):
+        return _adds(value.then, acc) and _adds(value.orelse, acc)
+    if isinstance(value, nodes.Binary) and value.op in "+-":
+        left, right = _mentions(value.left, acc), _mentions(value.right, acc)
+        if left and not right:
+            return _adds(value.left, acc)
+        return value.op == "+" and right and not left and _adds(value.right, acc)
+    return isinstance(value, nodes.Read) and value.sym == acc
+
+
+def _is_cut(value: Expr) -> bool:
+    """Whether a conversion that nobody wrote drops the fraction of a sum."""
+    return isinstance(value, nodes.Cast) and not value.explicit and value.operand.dtype.is_float
+
+
+def _mentions(value: Expr, acc: Sym) -> bool:
+    return any(isinstance(e, nodes.Read) and e.sym == acc for e in expressions(value))
+
+
+def _warn(source: FunctionSource, message: str) -> None:
+    place = source.location(source.node)
+    warn(f"workunit {source.name!r}: {message}", place.file, place.line, WorkunitWarning)

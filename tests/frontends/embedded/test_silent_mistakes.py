@@ -1,0 +1,581 @@
+"""Mistakes that an eager program would not be told of: each has a legal twin that is not mentioned.
+
+The workunits of MISTAKES raise or warn; `# WRONG` marks the line that the message names.
+"""
+
+from __future__ import annotations
+
+import linecache
+import re
+import warnings
+from collections.abc import Callable
+from typing import Any, List  # noqa: UP035  # as programs write it
+
+import numpy as np
+import pytest
+
+import pyfuser
+from pyfuser import WorkunitWarning
+from pyfuser.errors import BoundsError, DivisionError, PyFuserError, WorkunitError
+from pyfuser.frontends.embedded import pykokkos as pk
+from pyfuser.frontends.embedded.decorators import WorkunitState
+
+# ruff: noqa: F821, F841, UP006
+
+N = 8
+
+
+# ----------------------------------------------------------------- indices
+
+
+@pk.workunit
+def one_too_far(i, v):
+    v[i] = v[i + 1]  # WRONG
+
+
+@pk.workunit
+def one_before(i, v):
+    v[i] = v[i - 1]  # WRONG
+
+
+@pk.workunit
+def from_the_end(i, v, k):
+    v[i] = v[k]  # WRONG
+
+
+@pk.workunit
+def swapped_axes(i, j, m):
+    m[j][i] = 1.0  # WRONG
+
+
+@pk.workunit
+def a_loop_too_long(i, v, n):
+    for j in range(n + 1):
+        pk.atomic_add(v, [j], 1.0)  # WRONG
+
+
+@pk.workunit
+def a_guard_that_is_off_by_one(i, v):
+    if i <= 3:
+        v[2 * i + 2] = 1.0  # WRONG
+
+
+@pk.workunit
+def a_remainder_too_large(i, m):
+    m[i // 3][i % 7] = 1.0  # WRONG
+
+
+@pk.workunit
+def half_an_index(i, v):
+    v[i] = v[i / 2]  # WRONG
+
+
+@pk.workunit
+def a_float_as_an_index(i, v, a):
+    v[a] = 1.0  # WRONG
+
+
+@pk.workunit
+def a_float_as_an_atomics_index(i, v):
+    pk.atomic_add(v, [i * 0.5], 1.0)  # WRONG
+
+
+@pk.workunit
+def a_float_that_bounds_a_loop(i, v):
+    for j in range(i / 2):  # WRONG
+        v[i] = j
+
+
+# ----------------------------------------------------------------- accumulators
+
+
+@pk.workunit
+def swapped(acc, i, v):
+    acc += v[i]  # WRONG
+
+
+@pk.workunit
+def swapped_with_annotations(acc: pk.Acc[pk.double], i: int, v):  # WRONG
+    acc += 1.0
+
+
+@pk.workunit
+def swapped_without_a_view(acc, i):  # WRONG
+    acc += 1
+
+
+@pk.workunit
+def swapped_in_two(i, acc, j, m):
+    acc += m[i][j]  # WRONG
+
+
+@pk.workunit
+def nothing_added(i, acc, v):  # WRONG
+    v[i] = 1.0
+
+
+@pk.workunit
+def assigned(i, acc, v):  # WRONG
+    acc = v[i]
+
+
+@pk.workunit
+def maximum(i, acc, v):  # WRONG
+    acc = fmax(acc, v[i])
+
+
+@pk.workunit
+def integers(i, acc: pk.Acc[int], v):  # WRONG
+    acc += 0.25 * v[i]
+
+
+# ----------------------------------------------------------------- races
+
+
+@pk.workunit
+def last_one_wins(i, v, w):
+    v[0] = w[i]  # WRONG
+
+
+@pk.workunit
+def two_to_one(i, v, w):
+    v[i // 2] = w[i]  # WRONG
+
+
+@pk.workunit
+def counter(i, v):
+    v[0] += 1.0  # WRONG
+
+
+@pk.workunit
+def histogram(i, v):
+    v[i % 4] += 1.0  # WRONG
+
+
+@pk.workunit
+def in_place(i, v):
+    if i > 0:
+        v[i] = v[i - 1]  # WRONG
+
+
+@pk.workunit
+def reversed_in_place(i, v, n):
+    v[i] = v[n - 1 - i]  # WRONG
+
+
+@pk.workunit
+def a_row_too_many(i, j, v, m):
+    v[i] = m[i][j]  # WRONG
+
+
+@pk.workunit
+def neighbours_at_once(i, v):
+    if i < 7:
+        v[i] = 1.0  # WRONG
+        v[i + 1] = 2.0
+
+
+# ----------------------------------------------------------------- numbers, and what is lost
+
+
+@pk.workunit
+def by_zero(i, k, a):
+    k[i] = 7 // a  # WRONG
+
+
+@pk.workunit
+def rest_by_zero(i, k, a):
+    k[i] %= a  # WRONG
+
+
+@pk.workunit
+def a_half_as_an_integer(i, k):
+    k[i] = 0.5  # WRONG
+
+
+@pk.workunit
+def a_number_too_large(i, k):
+    k[i] = 3000000000  # WRONG
+
+
+@pk.workunit
+def a_local_that_loses(i, k):
+    x: int = 2.5  # WRONG
+    k[i] = x
+
+
+@pk.workunit
+def a_loop_backwards(i, v):
+    for j in range(5, 0):  # WRONG
+        v[i] += j
+
+
+@pk.workunit
+def nothing_kept(i, v):  # WRONG
+    x: float = v[i]
+    x += 1.0
+
+
+Run = Callable[[Any], None]
+
+
+def over(policy: Any, **arguments: Any) -> Run:
+    return lambda workunit: pk.parallel_for(policy, workunit, **arguments)
+
+
+def views(**shapes: Any) -> dict[str, Any]:
+    return {name: pk.View(shape) for name, shape in shapes.items()}
+
+
+def summed(**arguments: Any) -> Run:
+    return lambda workunit: float(pk.parallel_reduce(N, workunit, **arguments))
+
+
+V = {"v": pk.View([N])}
+VW = {"v": pk.View([N]), "w": pk.View([N])}
+VM = {"v": pk.View([4]), "m": pk.View([4, 6])}
+K = {"k": pk.View([N], pk.int32)}
+BOX = pk.MDRangePolicy([0, 0], [4, 6])
+
+MISTAKES: dict[Any, tuple[type[BaseException], str, Run]] = {
+    one_too_far: (
+        BoundsError,
+        "index of axis 0 of 'v' runs from 1 to 8, but its ext",
+        over(N, **V),
+    ),
+    one_before: (BoundsError, "runs from -1 to 6, but its extent is 8", over(N, **V)),
+    from_the_end: (BoundsError, "is -1, but its extent is 8", over(N, k=-1, **V)),
+    swapped_axes: (BoundsError, "runs from 0 to 5, but its extent is 4", over(BOX, m=VM["m"])),
+    a_loop_too_long: (BoundsError, "runs from 0 to 8, but its extent is 8", over(2, n=N, **V)),
+    a_guard_that_is_off_by_one: (BoundsError, "runs from 2 to 8, but its ext", over(N, **V)),
+    a_remainder_too_large: (BoundsError, "runs from 0 to 6, but its ext", over(12, m=VM["m"])),
+    half_an_index: (WorkunitError, "an index has to be one: write i // 2", over(N, **V)),
+    a_float_as_an_index: (WorkunitError, "has to be one: write int(a)", over(N, a=1.0, **V)),
+    a_float_as_an_atomics_index: (WorkunitError, "write int(i * 0.5)", over(N, **V)),
+    a_float_that_bounds_a_loop: (WorkunitError, "range needs integers", over(N, **V)),
+    swapped: (WorkunitError, "are swapped: the index comes before", summed(**V)),
+    swapped_with_annotations: (WorkunitError, "write `def swapped_with_annot", summed(**V)),
+    swapped_without_a_view: (WorkunitError, "write `def swapped_without_a_view(i, acc)`", summed()),
+    swapped_in_two: (
+        WorkunitError,
+        "write `def swapped_in_two(i, j, acc, m)`",
+        lambda workunit: pk.parallel_reduce(BOX, workunit, m=VM["m"]),
+    ),
+    nothing_added: (WorkunitWarning, "nothing is added to the accumulator 'acc'", summed(**V)),
+    assigned: (WorkunitWarning, "is assigned to, not added to", summed(**V)),
+    maximum: (WorkunitWarning, "gets more than sums", summed(**V)),
+    integers: (WorkunitWarning, "annotate it pk.Acc[pk.double]", summed(**V)),
+    last_one_wins: (WorkunitWarning, "write one element of 'v', so chance", over(N, **VW)),
+    two_to_one: (WorkunitWarning, "write one element of 'v', so chance", over(N, **VW)),
+    counter: (WorkunitWarning, "changes get lost: use pk.atomic_add", over(N, **V)),
+    histogram: (WorkunitWarning, "changes get lost: use pk.atomic_add", over(N, **V)),
+    in_place: (WorkunitWarning, "elements of 'v' that others read", over(N, **V)),
+    reversed_in_place: (WorkunitWarning, "that others read", over(N, n=N, **V)),
+    a_row_too_many: (WorkunitWarning, "write one element of 'v'", over(BOX, **VM)),
+    neighbours_at_once: (WorkunitWarning, "write one element of 'v' (line", over(N, **V)),
+    by_zero: (DivisionError, "divided by 'a', which is 0", over(N, a=0, **K)),
+    rest_by_zero: (DivisionError, "divided by 'a', which is 0", over(N, a=0, **K)),
+    a_half_as_an_integer: (WorkunitWarning, "0.5 does not fit into int32", over(N, **K)),
+    a_number_too_large: (WorkunitWarning, "3000000000 does not fit into int32", over(N, **K)),
+    a_local_that_loses: (WorkunitWarning, "2.5 does not fit into int32", over(N, **K)),
+    a_loop_backwards: (WorkunitWarning, "range(5, 0) is empty", over(N, **V)),
+    nothing_kept: (WorkunitWarning, "changes no view, so the call does nothing", over(N, **V)),
+}
+
+
+def anew(workunit: Any) -> Any:
+    """The workunit without anything that is kept of earlier calls."""
+    workunit.__pyfuser__ = WorkunitState(workunit.__pyfuser__.function, {}, False)
+    return workunit
+
+
+def run_eagerly(workunit: Any, run: Run) -> None:
+    with pyfuser.unfused():
+        run(workunit)
+
+
+def run_fused(workunit: Any, run: Run) -> None:
+    with pyfuser.fusing():
+        run(workunit)
+
+
+@pytest.mark.parametrize("way", [run_eagerly, run_fused])
+@pytest.mark.parametrize("workunit", MISTAKES, ids=lambda workunit: workunit.__name__)
+def test_a_mistake_is_told(workunit: Any, way: Callable[[Any, Run], None]) -> None:
+    kind, message, run = MISTAKES[workunit]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", WorkunitWarning)
+        with pytest.raises(kind, match=re.escape(message)) as caught:
+            way(anew(workunit), run)
+    assert not pyfuser.pending()
+    error = caught.value
+    if isinstance(error, PyFuserError):
+        line = error.location.line if hasattr(error, "location") else _named(str(error))
+        assert linecache.getline(__file__, line).rstrip().endswith("# WRONG")
+
+
+def _named(message: str) -> int:
+    found = re.match(rf"{re.escape(__file__)}:(\d+): ", message)
+    assert found is not None
+    return int(found[1])
+
+
+WARNED = [unit for unit in MISTAKES if MISTAKES[unit][0] is WorkunitWarning]
+
+
+@pytest.mark.parametrize("workunit", WARNED, ids=lambda workunit: workunit.__name__)
+def test_a_warning_names_the_line(workunit: Any) -> None:
+    _, message, run = MISTAKES[workunit]
+    with pytest.warns(WorkunitWarning, match=re.escape(message)) as caught:
+        run_fused(anew(workunit), run)
+    (warning,) = caught
+    assert warning.filename == __file__
+    assert linecache.getline(__file__, warning.lineno).rstrip().endswith("# WRONG")
+
+
+def test_a_warning_comes_once_for_a_line() -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for length in (N, N + 1, N + 2):
+            pk.parallel_for(length, anew(counter), v=pk.View([length]))
+    assert len(caught) == 1
+
+
+def test_a_warning_can_be_turned_off() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", WorkunitWarning)
+        pk.parallel_for(N, anew(counter), v=pk.View([N]))
+
+
+# ----------------------------------------------------------------- what is no mistake
+
+
+@pk.workunit
+def fill(i, v, a):
+    v[i] = a
+
+
+@pk.workunit
+def guarded(i, v, n):
+    if i + 1 < n:
+        v[i] = 1.0
+    if i > 0 and i < n - 1 and n < 0:
+        v[i + 1] = 2.0
+
+
+@pk.workunit
+def guarded_by_data(i, v, k):
+    if k[i] > 0:
+        v[i + 100] = 1.0
+
+
+@pk.workunit
+def until_it_is_found(i, v, k):
+    j: int = 0
+    while k[j] == 0 and j < 3:
+        j += 1
+    v[j + 1] = 1.0
+
+
+@pk.workunit
+def a_mark(i, v, k):
+    if k[i] == 0:
+        v[0] = 1.0
+    v[1] = 3.0
+
+
+@pk.workunit
+def a_mark_that_is_looked_at(i, v):
+    if v[0] == 0.0:
+        v[0] = 1.0
+
+
+@pk.workunit
+def the_same_for_two(i, v, w):
+    v[i // 2] = w[i // 2]
+
+
+@pk.workunit
+def the_same_by_name(i, v, w):
+    j: int = i // 2
+    x: float = 2.0
+    v[j] = x * w[j]
+
+
+@pk.workunit
+def red_and_black(i, v):
+    if i % 2 == 1:
+        v[i] = v[i - 1]
+
+
+@pk.workunit
+def one_iteration_only(i, v):
+    if i == 3:
+        v[0] = v[i] + i
+
+
+@pk.workunit
+def atomically(i, v):
+    pk.atomic_add(v, [0], 1.0)
+
+
+@pk.workunit
+def by_data(i, v, k):
+    v[k[i]] = i
+
+
+@pk.workunit
+def scattered_by_remainder(i, v, n):
+    v[(3 * i) % n] = i
+
+
+@pk.workunit
+def into_rows(i, m):
+    m[i // 6][i % 6] = 1.0
+
+
+@pk.workunit
+def division_that_is_guarded(i, k, a):
+    if a != 0:
+        k[i] = 7 // a
+    k[i] += 7 // a if a != 0 else 1
+
+
+@pk.workunit
+def numbers_that_fit(i, k):
+    k[i] = 2147483647
+    k[i] = int(2.5)
+
+
+@pk.workunit
+def nothing_at_all(i, v):
+    pass
+
+
+@pk.workunit
+def said_only(i, v):
+    if v[i] > 1e9:
+        pk.printf("%f\n", v[i])
+
+
+@pk.workunit
+def a_local_index(i, v):
+    a: List[float] = [1.0, 2.0]
+    v[i] = a[i % 2]
+
+
+@pk.workunit
+def plus(i, acc, v):
+    acc += v[i]
+
+
+@pk.workunit
+def written_out(i, acc, v):
+    acc = acc + 2.0 * v[i]
+
+
+@pk.workunit
+def minus(i, acc, v):
+    acc -= v[i]
+
+
+@pk.workunit
+def sometimes(i, acc, v):
+    if v[i] > 0.0:
+        acc = v[i] + acc
+
+
+@pk.workunit
+def of_integers(i, acc: pk.Acc[int], v):
+    acc += int(v[i])
+
+
+@pk.workunit
+def an_index_that_moves(i, acc, v):
+    i = i // 2
+    acc += v[i]
+
+
+LEGAL: dict[Any, Run] = {
+    fill: over(N, a=2.0, **V),
+    guarded: over(N, n=N, **V),
+    guarded_by_data: over(N, **V, **K),
+    until_it_is_found: over(N, **V, **K),
+    a_mark: over(N, **V, **K),
+    a_mark_that_is_looked_at: over(N, **V),
+    the_same_for_two: over(N, **VW),
+    the_same_by_name: over(N, **VW),
+    red_and_black: over(N, **V),
+    one_iteration_only: over(N, **V),
+    atomically: over(N, **V),
+    by_data: over(N, **V, **K),
+    scattered_by_remainder: over(N, n=N, **V),
+    into_rows: over(24, m=VM["m"]),
+    division_that_is_guarded: over(N, a=0, **K),
+    numbers_that_fit: over(N, **K),
+    nothing_at_all: over(N, **V),
+    said_only: over(N, **V),
+    a_local_index: over(N, **V),
+    plus: summed(**V),
+    written_out: summed(**V),
+    minus: summed(**V),
+    sometimes: summed(**V),
+    of_integers: summed(**V),
+    an_index_that_moves: summed(**V),
+    # What is a mistake over other numbers, and in other spaces.
+    one_too_far: over(pk.RangePolicy(pk.Serial, 0, N - 1), **V),
+    one_before: over(pk.RangePolicy(pk.Serial, 1, N), **V),
+    last_one_wins: over(pk.RangePolicy(pk.Serial, 0, N), **VW),
+    counter: over(1, **V),
+    a_guard_that_is_off_by_one: over(3, **V),
+    swapped_axes: over(pk.MDRangePolicy([0, 0], [4, 4]), m=VM["m"]),
+    by_zero: over(N, a=2, **K),
+    half_an_index: lambda _: None,
+}
+
+
+@pytest.mark.parametrize("way", [run_eagerly, run_fused])
+@pytest.mark.parametrize("workunit", LEGAL, ids=lambda workunit: workunit.__name__)
+def test_no_alarm(workunit: Any, way: Callable[[Any, Run], None]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        way(anew(workunit), LEGAL[workunit])
+
+
+# ----------------------------------------------------------------- what becomes of the rest
+
+
+def test_calls_before_a_mistake_run_and_those_after_it_are_forgotten() -> None:
+    v, w = pk.View([N]), pk.View([N])
+    with pytest.raises(IndexError, match="'one_too_far' at"), pyfuser.fusing():
+        pk.parallel_for(N, fill, v=v, a=1.0)
+        pk.parallel_for(N, anew(one_too_far), v=v)
+        pk.parallel_for(N, fill, v=w, a=1.0)
+    assert set(v) == {1.0} and set(w) == {0.0} and not pyfuser.pending()
+    with pyfuser.fusing():
+        pk.parallel_for(N, fill, v=w, a=1.0)
+    assert set(w) == {1.0}
+
+
+def test_a_result_that_is_never_computed_raises_the_mistake() -> None:
+    with pytest.raises(BoundsError), pyfuser.fusing():
+        pk.parallel_for(N, anew(one_too_far), v=V["v"])
+        total = pk.parallel_reduce(N, plus, v=V["v"])
+        float(total)
+    with pytest.raises(BoundsError):
+        float(total)
+
+
+def test_a_mistake_comes_again() -> None:
+    for _ in range(2):
+        with pytest.raises(BoundsError) as caught, pyfuser.fusing():
+            pk.parallel_for(N, anew(one_too_far), v=V["v"])
+        assert (caught.value.view, caught.value.index, caught.value.extent) == ("v", 8, 8)
+
+
+def test_no_memory_is_touched_outside() -> None:
+    memory = np.zeros(N + 1)
+    with pytest.raises(BoundsError):
+        pk.parallel_for(N + 1, fill, v=memory[:N], a=1.0)
+    assert not memory.any()
