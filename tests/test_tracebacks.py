@@ -195,6 +195,6 @@ def test_pytest_shows_the_programs_lines_only(tmp_path: Path):
             env={**os.environ, "PYFUSER_FRONTEND": "embedded", "PYFUSER_DEBUG": level},
             check=False,
         )
-        assert done.returncode == 1 and "'y' is not declared" in done.stdout
+        assert done.returncode == 1 and "'y' has no value yet" in done.stdout
         hidden = os.path.join("pyfuser", "lower") not in done.stdout
         assert hidden is (level == "0")

@@ -12,6 +12,7 @@ from __future__ import annotations
 import _weakref
 import contextlib
 import functools
+import gc
 import io
 import random
 import sys
@@ -166,9 +167,19 @@ def _of_file(value: Any) -> Iterable[Any] | None:
         return None
 
 
+_EMPTY: tuple[Any, ...] = ([], (), set(), {}, {}.items(), {}.keys(), {}.values(), range(0), "")
+#: Views of dictionaries and iterators, which hold what they go over.
+_OVER: tuple[type, ...] = (
+    *map(type, _EMPTY[4:7]),
+    *(type(iter(e)) for e in _EMPTY),
+    enumerate,
+    zip,
+)
+
 #: What objects of some types hold; None: something that does not end quietly.
 _PARTS: dict[type, Callable[[Any], Iterable[Any] | None]] = {
     **dict.fromkeys((tuple, list, set, frozenset, deque), iter),
+    **dict.fromkeys(_OVER, gc.get_referents),
     dict: lambda value: [part for pair in value.items() for part in pair],
     np.ndarray: _of_array,
     FunctionType: _of_function,

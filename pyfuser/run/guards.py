@@ -183,12 +183,13 @@ _second = itemgetter(1)
 def iterate(number: int, unpacks: int, iterable: Iterable[Any]) -> Iterable[Any]:
     """What a loop iterates over, made to run what is pending before it is asked for an element.
 
-    unpacks: 0: the loop's target is a name; 1: several names; 2: something else. Iterators of
+    unpacks: 0: the loop's target is a name; 1: several names; 2: something else, or names whose
+    values a step changes. Iterators of
     others are wrapped by functions of C only, so that tracebacks stay as they are. They go, which
     may run code of a generator, after the last of what they are zipped with.
     """
     kind: Any = type(iterable)
-    if unpacks <= 1:
+    if unpacks <= 1 and ends_quietly(iterable, _HELD):
         if kind in _PASSIVE and (not unpacks or kind is type({}.items())):
             return iterable
         if (kind is enumerate or kind is zip) and _passive_inside(iterable):

@@ -28,7 +28,7 @@ from pyfuser.run.checks import Checked, check_of, launches_last, touches_nothing
 from pyfuser.run.guards import SITES, Site, number_of
 from pyfuser.run.launchers import Launchers, is_accessor
 from pyfuser.run.rules import UNKNOWN, When, rule_of
-from pyfuser.run.scopes import Function, Scope, nodes_below
+from pyfuser.run.scopes import Function, Scope, names_bound, nodes_below
 from pyfuser.run.watched import OUTER, Place, register
 
 #: Decorators below which the code is PyKokkos' language, not the host's.
@@ -202,7 +202,8 @@ class _Rewriter:
             call.func = _at(call.func, ast.Call(_name("__pyfuser_top__"), [call.func], []))
             return True
         if isinstance(node, ast.For) and launches:
-            arguments = [ast.Constant(unpacking(node.target)), node.iter]
+            unpacks = 2 if _rebinds_target(node) else unpacking(node.target)
+            arguments = [ast.Constant(unpacks), node.iter]
             text = f"a step of a loop over {ast.unparse(node.iter)}"
             node.iter = _at(node.iter, self._call("__pyfuser_iterate__", node, text, *arguments))
         elif isinstance(node, ast.With) and launches:
@@ -317,6 +318,12 @@ def _old_values(node: ast.Assign | ast.AnnAssign, scope: Scope) -> ast.stmt:
     none = ast.Expr(ast.Call(_name("__pyfuser_old__"), [], []))
     handler = ast.ExceptHandler(_name("__pyfuser_unbound_error__"), None, [none])
     return _at(node, ast.Try([look], [handler], [], []))
+
+
+def _rebinds_target(node: ast.For) -> bool:
+    """Whether a loop's body gives its targets other values, which go at the next step."""
+    targets = {part.id for part in nodes_below(node.target) if isinstance(part, ast.Name)}
+    return not targets.isdisjoint(names_bound(node.body)) and targets != {_ITEM}
 
 
 def _through_a_name(node: ast.For, scope: Scope) -> Scope:

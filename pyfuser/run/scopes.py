@@ -138,6 +138,11 @@ def _changed_inside(function: Function) -> set[str]:
     return names
 
 
+def names_bound(body: list[ast.stmt]) -> set[str]:
+    """The names that statements bind, those in functions inside them left out."""
+    return {name for node in _nodes(list(body), _OTHERS) for name in _bound(node)}
+
+
 def own_nodes(function: Function) -> Iterator[ast.AST]:
     """The nodes of a function's body, without those of functions and classes inside it."""
     return _nodes(list(function.body), _OTHERS)

@@ -481,8 +481,8 @@ def test_a_forked_child_sweeps_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 # --------------------------------------------------------------------------- faults, checks
 
 
-def test_without_memory_for_a_view_nothing_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The calls stay pending, and run when there is memory."""
+def test_without_memory_for_a_view_the_other_calls_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What needs it stays pending, and runs when there is memory."""
     n = 50
     x, out = line(n), []
     before = x.copy()
@@ -502,7 +502,7 @@ def test_without_memory_for_a_view_nothing_runs(monkeypatch: pytest.MonkeyPatch)
             patch.setattr(Region, "allocate", scarce)
             with pytest.raises(MemoryError, match=r"(?s)no memory for a View.*called as 'smooth'"):
                 pyfuser.sync()
-        assert (x == before).all() and len(driver.TRACER.calls) == 3
+        assert (x == 2.0 * before).all() and len(driver.TRACER.calls) == 1
         pyfuser.sync()
         out = [np.array(y), np.array(z)]
     expected = before[:-2] + 2.0 * before[1:-1] + before[2:]
