@@ -50,6 +50,7 @@ def report_of(name: str) -> Explanation:
 
 @pytest.fixture(scope="module")
 def gradients() -> Explanation:
+    pyfuser.sync()  # what tests before left pending
     return report_of("cg_poisson")
 
 

@@ -278,3 +278,42 @@ def test_compare_takes_a_script(program: Path) -> None:
     done = pyfuser(program, "-m", "pyfuser", "compare", "--repeat", "2", "fused.py")
     assert "2 -> 1" in done.stdout
     assert "same" in done.stdout
+
+
+MISTAKES = """\
+import numpy as np
+import pykokkos as pk
+
+@pk.workunit
+def add(i, a, s):
+    a[i] = a[i] + s
+
+@pk.workunit
+def divide(i, a, k, n):
+    a[i] = n // k[i]
+
+def launch(n, k):
+    pk.parallel_for(3, add, a=a, s=1.0)
+    try:
+        pk.parallel_for(n, add, a=a, s=1.0)
+        pk.parallel_for(3, divide, a=b, k=k, n=7)
+        print("went well", a, b)
+    except (IndexError, ZeroDivisionError) as error:
+        print(type(error).__name__, n, a, b)
+
+a, b = np.zeros(5), np.ones(3, dtype=np.int64)
+for k in np.arange(1, 4), np.arange(3):
+    for n in 5, 6, 5, 7:
+        launch(n, k)
+"""
+
+
+def test_errors_come_where_the_launch_is(program: Path) -> None:
+    program.write_text(MISTAKES)
+    fused = pyfuser(program, "-m", "pyfuser", "run", "fused.py")
+    plain = pyfuser(program, "-m", "pyfuser", "run", "--no-fusion", "fused.py")
+    assert fused.stdout == plain.stdout and not plain.stderr
+    assert re.findall(r"^\w+", plain.stdout, re.MULTILINE) == [
+        "went", "IndexError", "went", "IndexError",
+        "ZeroDivisionError", "IndexError", "ZeroDivisionError", "IndexError",
+    ]  # fmt: skip

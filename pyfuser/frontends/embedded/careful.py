@@ -9,15 +9,21 @@ from __future__ import annotations
 import _thread
 from collections import Counter
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from pyfuser import driver
+from pyfuser.analysis.accesses import structural_scalars
+from pyfuser.analysis.mistakes import refuse_mistakes
+from pyfuser.errors import CheckError
 from pyfuser.frontends.embedded.bindings import Binding
 from pyfuser.frontends.modes import block
+from pyfuser.ir.nodes import Workunit
 from pyfuser.settings import SETTINGS
 from pyfuser.trace.call import Call, buffers_of
 from pyfuser.trace.memory import Region
 from pyfuser.trace.pool import most_memory
+from pyfuser.trace.shape import shape_of
 
 TRACER = driver.TRACER
 LARGE = 1 << 26  # bytes of a View that there may be too little memory for
@@ -49,6 +55,7 @@ def record(binding: Binding, call: Call, watched: bool) -> tuple[bool, Any]:
         TRACER.record(call)
         return True, call.result
     if not _runs_at_once(binding, call, watched):
+        _refuse_mistakes(call)
         TRACER.record(call)
         return True, None
     if TRACER.calls or SETTINGS.check or SETTINGS.verify:
@@ -58,6 +65,40 @@ def record(binding: Binding, call: Call, watched: bool) -> tuple[bool, Any]:
     if COUNTING.on:
         AT_ONCE[call.code.co_filename, call.line] += 1
     return False, None
+
+
+#: By workunit (its id), space, shapes and scalars that decide what is touched: calls looked at.
+_SEEN: dict[Any, Workunit] = {}
+_MAX_SEEN = 4096
+
+
+def _refuse_mistakes(call: Call) -> None:
+    """Raise what the analysis finds wrong with a call here, where the program may handle it.
+
+    Calls before it have run then. Raises BoundsError and DivisionError.
+    """
+    workunit = call.workunit
+    matters = _matters(workunit)
+    key = (
+        id(workunit), call.space,
+        *[a.shape if type(a) is Region else a for n, a in enumerate(call.arguments)
+          if type(a) is Region or n in matters],
+    )  # fmt: skip
+    if key in _SEEN:
+        return
+    if len(_SEEN) >= _MAX_SEEN:
+        _SEEN.clear()
+    try:
+        refuse_mistakes(shape_of((call,), structural_scalars).calls[0], call)
+    except CheckError:
+        TRACER.flush()
+        raise
+    _SEEN[key] = workunit  # keeps its id from being reused
+
+
+@lru_cache(maxsize=256)
+def _matters(workunit: Workunit) -> frozenset[int]:
+    return frozenset(structural_scalars(workunit))
 
 
 def _runs_at_once(binding: Binding, call: Call, watched: bool) -> bool:
