@@ -314,6 +314,6 @@ def test_errors_come_where_the_launch_is(program: Path) -> None:
     plain = pyfuser(program, "-m", "pyfuser", "run", "--no-fusion", "fused.py")
     assert fused.stdout == plain.stdout and not plain.stderr
     assert re.findall(r"^\w+", plain.stdout, re.MULTILINE) == [
-        "went", "IndexError", "went", "IndexError",
-        "ZeroDivisionError", "IndexError", "ZeroDivisionError", "IndexError",
+        "went", "BoundsError", "went", "BoundsError",
+        "DivisionError", "BoundsError", "DivisionError", "BoundsError",
     ]  # fmt: skip
