@@ -4,11 +4,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 
 import pytest
 
-from tests.run.conftest import Runner
+from tests.run import programs
+from tests.run.conftest import Runner, outcome
 
 SETUP = """
 import contextlib, functools, itertools, math
@@ -111,3 +113,17 @@ def test_random_scripts(seed: int, run: Runner) -> None:
 def test_random_scripts_do_defer(run: Runner) -> None:
     texts = [script(random.Random(seed)) for seed in range(1000, 1010)]
     assert max(run(text).together for text in texts) > 3
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_random_programs_over_the_grammar(seed: int, run: Runner) -> None:
+    text = programs.program(random.Random(seed))
+    assert outcome(run, text, True) == outcome(run, text, False), text
+
+
+def test_random_programs_over_the_grammar_do_defer(run: Runner) -> None:
+    sizes = []
+    for seed in range(40):
+        with contextlib.suppress(Exception):
+            sizes.append(run(programs.program(random.Random(seed))).together)
+    assert sum(size > 1 for size in sizes) > 10
