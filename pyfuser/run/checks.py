@@ -15,7 +15,7 @@ from pyfuser.run.attributes import (
     is_view,
     object_dict,
 )
-from pyfuser.run.endings import ends_quietly
+from pyfuser.run.endings import end_quietly
 from pyfuser.run.harmless import Checks, Moment, Unknown, item_of_view, plain_keys
 from pyfuser.run.rules import When, rule_of
 from pyfuser.run.scopes import Scope
@@ -26,7 +26,7 @@ Check = Callable[[Moment], Any]
 Checked = tuple[Check, tuple[tuple[str, bool], ...]]
 
 _PASSIVE_TYPES: frozenset[type] = SEQUENCES | {type({}.items()), type({}.keys()), type({}.values())}
-_HELD = 6  # references to an old value: its name or place, and those on the way to `ends_quietly`
+_HELD = 6  # references to an old value: its name or place, and those on the way to `end_quietly`
 
 
 def touches_nothing(node: ast.stmt) -> bool:
@@ -186,7 +186,7 @@ def _end(checks: Checks, name: str) -> Check:
     old = checks.variable(name)
 
     def check(now: Moment) -> None:
-        if not ends_quietly(old(now), _HELD):
+        if not end_quietly((old(now),), _HELD):
             raise Touches(f"what {name} was may run code when it goes")
 
     return check
@@ -219,7 +219,7 @@ def _to_attribute(checks: Checks, target: ast.Attribute) -> Store:
         old = None if is_token(owner) else _plain_attribute(owner, name)
         if old is MISSING or is_token(owner):
             raise Touches(f"setting {text(target)}")
-        if not ends_quietly(old, _HELD):
+        if not end_quietly((old,), _HELD):
             raise Touches(f"what {text(target)} was may run code when it goes")
 
     return store
@@ -260,7 +260,7 @@ def _to_item(checks: Checks, target: ast.Subscript) -> Store:
         old = None
         if kind is dict or (type(given[0]) is int and -len(owner) <= given[0] < len(owner)):
             old = owner.get(given[0]) if kind is dict else owner[given[0]]
-        if not ends_quietly(old, _HELD):
+        if not end_quietly((old,), _HELD):
             raise Touches(f"what {text(target)} was may run code when it goes")
 
     return store

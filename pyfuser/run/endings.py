@@ -50,41 +50,58 @@ _QUIET: frozenset[Any] = frozenset({
 })  # fmt: skip
 _MAX_OBJECTS = 64  # looked at for one answer
 _MAX_TYPES = 1024  # whose answer is kept
-_HELD_BY_ONE = 5  # references to what one container holds, as `_part_is_quiet` counts them
+_MARGIN = 1  # references that may be ours, or go as well
 
 
-def ends_quietly(value: Any, held: int) -> bool:
-    """Whether foreign code cannot run because some references to an object go.
+def end_quietly(values: Iterable[Any], held: int) -> bool:
+    """Whether foreign code cannot run because names or places of some objects go.
 
-    held: how many go, those of the callers of this function included; more keep it alive.
+    held: how many references to an object go with each time that it is among the values, those of
+    the callers of this function included. What becomes of the objects is found as Python does it:
+    one that loses its last reference goes, and with it its references to others.
     """
-    return type(value) in _QUIET or sys.getrefcount(value) > held + 2 or _is_quiet(value, [0])
+    counts: dict[int, int] = {}  # references that go, by id() of the object
+    found: dict[int, Any] = {}
+    for value in values:
+        if type(value) not in _QUIET:
+            found[id(value)] = value
+            counts[id(value)] = counts.get(id(value), 0) + held
+    value = None
+    touched, gone = set(found), set[int]()
+    while touched:
+        key = touched.pop()
+        if key in gone or sys.getrefcount(found[key]) - 2 > counts[key] + _MARGIN:
+            continue
+        gone.add(key)
+        parts = _parts_of(found[key])
+        if parts is None or len(found) > _MAX_OBJECTS:
+            return False
+        touched.update(_count(parts, counts, found))
+        parts = None
+    return True
 
 
-def _part_is_quiet(part: Any, seen: list[int]) -> bool:
-    """`_is_quiet` of what a dying object holds, unless something else holds it too."""
-    return sys.getrefcount(part) > _HELD_BY_ONE or _is_quiet(part, seen)
+def _count(parts: Iterable[Any], counts: dict[int, int], found: dict[int, Any]) -> set[int]:
+    """Count what an object held that goes; returns the ids of what may go with it."""
+    touched = set()
+    for part in parts:
+        if type(part) not in _QUIET:
+            found[id(part)] = part
+            counts[id(part)] = counts.get(id(part), 0) + 1
+            touched.add(id(part))
+    return touched
 
 
-def _is_quiet(value: Any, seen: list[int]) -> bool:
-    """Whether the end of an object, and of what it alone holds, runs no foreign code.
-
-    seen: how many objects were looked at.
-    """
+def _parts_of(value: Any) -> Iterable[Any] | None:
+    """What an object holds; None if its end may run foreign code."""
     kind: Any = type(value)
-    if kind in _QUIET:
-        return True
-    seen[0] += 1
-    if seen[0] > _MAX_OBJECTS or not _callbacks_are_quiet(value):
-        return False
-    parts: Iterable[Any] | None
+    if not _callbacks_are_quiet(value):
+        return None
     if kind in _PARTS:
-        parts = _PARTS[kind](value)
-    elif issubclass(kind, np.dtype):
-        parts = ()
-    else:
-        parts = _of_instance(value, kind) if _is_written_in_python(kind) else None
-    return parts is not None and all(_part_is_quiet(part, seen) for part in parts)
+        return _PARTS[kind](value)
+    if issubclass(kind, np.dtype):
+        return ()
+    return _of_instance(value, kind) if _is_written_in_python(kind) else None
 
 
 def _callbacks_are_quiet(value: Any) -> bool:

@@ -18,7 +18,7 @@ from typing import Any
 from pyfuser import driver
 from pyfuser.frontends.embedded.dispatch import parallel_for, watched_for
 from pyfuser.run.checks import Check, Checked
-from pyfuser.run.endings import ends_quietly
+from pyfuser.run.endings import end_quietly
 from pyfuser.run.harmless import Moment
 from pyfuser.run.values import Touches
 from pyfuser.run.watched import INNER_METHOD, OUTER, twin
@@ -81,7 +81,7 @@ class Sites:
 
 
 PER_MODULE = 1 << 32
-_HELD = 5  # references to a local variable's value, and those on the way to `ends_quietly`
+_HELD = 5  # references to a local variable's value, and those on the way to `end_quietly`
 
 
 def number_of(module: int, place: int) -> int:
@@ -140,7 +140,7 @@ _OLD = _Old()
 
 def old(*values: Any) -> None:
     """A statement comes that gives its targets, which have these values, what it calls last."""
-    _OLD.noisy = not all(ends_quietly(value, _HELD) for value in values)
+    _OLD.noisy = not end_quietly(values, _HELD)
 
 
 def top(function: Any) -> Any:
@@ -159,10 +159,8 @@ def leave(number: int, mark: str) -> None:
         return
     frame = sys._getframe(1)
     held = frame.f_code.co_varnames[0] if mark == INNER_METHOD else ""
-    for name, value in frame.f_locals.items():
-        if name != held and not ends_quietly(value, _HELD):
-            flush(site, f"the end of {name}, which may run code")
-            return
+    if not end_quietly([v for name, v in frame.f_locals.items() if name != held], _HELD):
+        flush(site, "the end of what a variable holds, which may run code")
 
 
 def finish(number: int) -> None:
@@ -189,7 +187,7 @@ def iterate(number: int, unpacks: int, iterable: Iterable[Any]) -> Iterable[Any]
     may run code of a generator, after the last of what they are zipped with.
     """
     kind: Any = type(iterable)
-    if unpacks <= 1 and ends_quietly(iterable, _HELD):
+    if unpacks <= 1 and end_quietly((iterable,), _HELD):
         if kind in _PASSIVE and (not unpacks or kind is type({}.items())):
             return iterable
         if (kind is enumerate or kind is zip) and _passive_inside(iterable):

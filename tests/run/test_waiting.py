@@ -142,6 +142,16 @@ CASES: dict[str, tuple[int, str, str]] = {
         "def f():\n    x = [a[1:], {'k': o}]\n    launch(a)\nf(); f()",
         "class D(list):\n    __del__ = print\ndef f():\n    x = [D()]\n    launch(a)\nf(); f()",
     ),
+    "many names of one end": (
+        2,
+        "def f():\n    x = y = z = w = [o]\n    launch(a)\nf(); f()",
+        "class D(list):\n    __del__ = print\ndef f():\n    x = y = z = w = v = D()\n    l = [x] * 9\n    d = {'k': l}\n    launch(a)\nf(); f()",
+    ),
+    "what another holds": (
+        2,
+        "keep = [class_ for class_ in ()]\nclass D(list):\n    __del__ = print\nkeep.append(D()); keep += keep * 20\ndef f():\n    x = keep[0]\n    launch(a)\nf(); f()\nkeep.clear()",
+        "class D(list):\n    __del__ = print\nkeep = [D()]\ndef f():\n    x = keep.pop()\n    launch(a)\nf(); launch(a)",
+    ),
     "a rebound name without code": (
         2,
         "x = Box()\nlaunch(a); x = Box; launch(a)",
