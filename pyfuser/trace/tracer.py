@@ -74,20 +74,20 @@ class Tracer:
             if self.calls is calls:  # no signal handler can come in between this and the next line
                 self.calls = [*kept, *calls[size:]]
                 break
-        for call in found:
-            self._uncount(call)
+        self._uncount(found)
 
-    def _uncount(self, call: Call) -> None:
-        for argument in call.arguments:
-            if type(argument) is Region:
-                buffer = argument.buffer
-                buffer.pending -= 1
-                if buffer.external:
-                    self.raw -= 1
-                if not buffer.pending:
-                    self._bytes -= buffer.nbytes
-                    if buffer.external and not buffer.lent:
-                        buffer.withdraw()
+    def _uncount(self, calls: list[Call]) -> None:
+        for call in calls:
+            for argument in call.arguments:
+                if type(argument) is Region:
+                    buffer = argument.buffer
+                    buffer.pending -= 1
+                    if buffer.external:
+                        self.raw -= 1
+                    if not buffer.pending:
+                        self._bytes -= buffer.nbytes
+                        if buffer.external and not buffer.lent:
+                            buffer.withdraw()
 
     def rebind(self, call: Call, arguments: tuple[Argument, ...]) -> None:
         """Give a pending call other arguments."""
@@ -97,7 +97,7 @@ class Tracer:
                 self.raw += buffer.external
                 self._bytes += 0 if buffer.pending else buffer.nbytes
                 buffer.pending += 1
-        self._uncount(call)
+        self._uncount([call])
         call.arguments = arguments
 
     def _bytes_kept(self) -> int:
