@@ -22,7 +22,7 @@ from pyfuser.machine import LIMITS, Known, parsed, text_of
 from pyfuser.plan.profit import bytes_moved
 from pyfuser.trace.call import Call, Space
 from pyfuser.trace.gate import Ran
-from pyfuser.trace.memory import Buffer, Handle, Region, contiguous
+from pyfuser.trace.memory import Allocation, Handle, Region, contiguous
 from pyfuser.trace.shape import shape_of
 from pyfuser.transform.fuse import fuse
 from pyfuser.transform.group import GroupShape
@@ -70,7 +70,7 @@ class Loop:
         strides = contiguous((size,), 8)
         self._handles = [Handle() for _ in range(inputs + 1)]
         views = [
-            Region(Buffer(8 * size, handle), 0, strides, (size,), DType.FLOAT64)
+            Region(Allocation(8 * size, handle), 0, strides, (size,), DType.FLOAT64)
             for handle in self._handles
         ]
         code = calibrate.__code__

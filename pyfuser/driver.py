@@ -50,7 +50,7 @@ from pyfuser.occupancy import relieved
 from pyfuser.plan.boxes import planned
 from pyfuser.plan.changed import what_changed
 from pyfuser.plan.plan import Group, Plan
-from pyfuser.progress import DEBUG, INFO, listening
+from pyfuser.progress import listening
 from pyfuser.salvage import FAILURES, end_trace, run_each
 from pyfuser.settings import SETTINGS
 from pyfuser.trace.asked import Place, asked_for
@@ -208,11 +208,11 @@ def program_for(trace: TraceShape) -> Program:
     if program is None:
         before = COUNTERS.analysis_seconds
         program = build(trace)
-        log = listening("plan", INFO)
+        log = listening("plan")
         if log is not None:
             seconds = COUNTERS.analysis_seconds - before
             changed = what_changed(trace, reversed(PROGRAMS))
-            log.info(
+            log.debug(
                 "planned %d calls as %d kernels in %.3f s%s",
                 len(trace.calls), len(program.launches), seconds,
                 f", again, as {changed}" if changed else "",
@@ -344,7 +344,7 @@ def _remember(program: Program, calls: Sequence[Call], left: Sequence[Call]) -> 
     FLUSHES.append(Flush(program, places, asked_for(), waiting))
     if len(FLUSHES) > MAX_FLUSHES:
         del FLUSHES[0]
-    log = listening("flush", DEBUG)
+    log = listening("flush")
     if log is not None:
         file, line, why = FLUSHES[-1].asked
         where = f"{file}:{line}: " if file else ""

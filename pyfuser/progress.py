@@ -1,7 +1,8 @@
 """What the process says of its work: a note on a terminal, and Python's `logging`.
 
-Loggers: `pyfuser.plan` and `pyfuser.compile` (INFO), `pyfuser.flush` (DEBUG). This module does not
-load `logging`: only a program that did can want messages.
+Loggers: `pyfuser.plan`, `pyfuser.compile` and `pyfuser.flush`, all at DEBUG, as a program's own
+messages are often at INFO. This module does not load `logging`: only a program that did can want
+messages.
 """
 
 from __future__ import annotations
@@ -16,21 +17,21 @@ if TYPE_CHECKING:
     import logging
 
 PATIENCE = 0.3  # seconds that something may take unsaid
-DEBUG, INFO = 10, 20  # as in `logging`
+DEBUG = 10  # as in `logging`
 _ERASE = "\r\x1b[K"
 
 _loggers: dict[str, logging.Logger] = {}
 
 
-def listening(name: str, level: int) -> logging.Logger | None:
-    """The logger `pyfuser.<name>`, if somebody wants messages of this level from it."""
+def listening(name: str) -> logging.Logger | None:
+    """The logger `pyfuser.<name>`, if somebody wants its messages."""
     logger = _loggers.get(name)
     if logger is None:
         module = sys.modules.get("logging")
         if module is None:
             return None
         logger = _loggers[name] = module.getLogger(f"pyfuser.{name}")
-    return logger if logger.isEnabledFor(level) else None
+    return logger if logger.isEnabledFor(DEBUG) else None
 
 
 @contextlib.contextmanager

@@ -39,7 +39,7 @@ def planned(caplog: pytest.LogCaptureFixture, n: int, x: object, k: int = 0) -> 
 @needs_compiler
 def test_plans_and_why_again(caplog: pytest.LogCaptureFixture) -> None:
     driver.PROGRAMS.clear()
-    with caplog.at_level(logging.INFO, "pyfuser"):
+    with caplog.at_level(logging.DEBUG, "pyfuser"):
         x = pk.View([100], pk.double)
         x.fill(1.0)
         (said,) = planned(caplog, 90, x)
@@ -78,7 +78,7 @@ import pyfuser, pykokkos as pk
 assert "logging" not in sys.modules
 if "log" in sys.argv:
     import logging
-    logging.basicConfig(level=logging.INFO)
+    logging.basicConfig(level=logging.DEBUG)
 
 @pk.workunit
 def bump(i, x):
@@ -129,7 +129,7 @@ def test_compiling_says_so_on_a_terminal_and_cleans_up(tmp_path: Path) -> None:
 
 @needs_compiler
 def test_nothing_goes_into_a_pipe_but_what_logging_is_told(tmp_path: Path) -> None:
-    for arguments, expected in (("log",), "INFO:pyfuser.compile:compiled bump in "), ((), ""):
+    for arguments, expected in (("log",), "DEBUG:pyfuser.compile:compiled bump in "), ((), ""):
         shutil.rmtree(tmp_path / "cache", ignore_errors=True)
         words, environment = command(tmp_path, *arguments)
         done = subprocess.run(

@@ -10,7 +10,7 @@ import numpy as np
 from pyfuser.trace.call import Argument, Call
 from pyfuser.trace.future import Future
 from pyfuser.trace.images import shared_buffer
-from pyfuser.trace.memory import Buffer, Handle, Region
+from pyfuser.trace.memory import Allocation, Buffer, Handle, Region
 
 ALIGNMENT = 64
 
@@ -70,7 +70,7 @@ class Image:
         if copied is None:
             handle = Handle()
             self._handles.append(handle)
-            copied = self._buffers[id(buffer)] = Buffer(buffer.nbytes, handle)
+            copied = self._buffers[id(buffer)] = Allocation(buffer.nbytes, handle)
             copied.allocate()
             if buffer.root is not None and copied.root is not None:
                 copied.root[:] = buffer.root

@@ -23,7 +23,7 @@ from pyfuser.engine.marshal import make_run
 from pyfuser.engine.on_host import OnHost
 from pyfuser.errors import CacheError
 from pyfuser.ir.nodes import Workunit
-from pyfuser.progress import INFO, listening, noted
+from pyfuser.progress import listening, noted
 from pyfuser.settings import SETTINGS
 from pyfuser.transform.kernel import Kernel
 
@@ -168,9 +168,9 @@ def _compile(spec: KernelSpec | SweepSpec, cancelled: threading.Event | None = N
         def compile_it(text: Path, target: Path) -> None:
             start = time.perf_counter()
             compile_library(compiler, text, target, cancelled)
-            log = listening("compile", INFO)
+            log = listening("compile")
             if log is not None:
-                log.info("compiled %s in %.3f s", spec.title, time.perf_counter() - start)
+                log.debug("compiled %s in %.3f s", spec.title, time.perf_counter() - start)
 
         return kernel_cache().obtain(key, source, compile_it, cancelled)
 

@@ -125,12 +125,6 @@ class Buffer:
             self.address = address
             self.root = memory
 
-    def __del__(self, at_exit: Callable[[], bool] = sys.is_finalizing) -> None:
-        if at_exit():  # modules have lost their names, and memory need not be kept
-            return
-        if self.root is not None and not (self.external or self.lent):
-            pool.release(self.root)
-
     def expose(self) -> None:
         """Memory that anybody may reach from now on, for good."""
         self.allocate()
@@ -166,6 +160,22 @@ class Buffer:
                 self._exports.discard(key)
             if not (self._exports or self.pending or self.lent):
                 self.external = False
+
+
+class Allocation(Buffer):
+    """The memory of a View: when it dies, the next View may have it.
+
+    Only these have a finaliser: Python drops what a signal handler raises while one runs.
+    """
+
+    __slots__ = ()
+
+    def __del__(self, at_exit: Callable[[], bool] = sys.is_finalizing) -> None:
+        if at_exit():  # modules have lost their names, and memory need not be kept
+            return
+        root = getattr(self, "root", None)  # a signal handler may have ended `__init__`
+        if root is not None and not (self.external or self.lent):
+            pool.release(root)
 
 
 Box: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]  # begin <= index < end

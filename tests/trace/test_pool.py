@@ -7,7 +7,7 @@ import pytest
 
 from pyfuser.ir.dtypes import DType
 from pyfuser.trace import pool
-from pyfuser.trace.memory import Buffer, Handle, Region
+from pyfuser.trace.memory import Allocation, Handle, Region
 
 SIZE = 1 << 17
 
@@ -19,9 +19,9 @@ def empty_pool():
     pool.POOL.clear()
 
 
-def buffer_of(value: int) -> tuple[Buffer, Handle]:
+def buffer_of(value: int) -> tuple[Allocation, Handle]:
     handle = Handle()
-    buffer = Buffer(SIZE, handle)
+    buffer = Allocation(SIZE, handle)
     buffer.allocate()
     buffer.root[:] = value
     return buffer, handle
@@ -33,7 +33,7 @@ def test_a_dead_buffer_is_used_again_and_zeroed():
     del buffer
     again, _ = buffer_of(0)
     assert again.address == address
-    other = Buffer(SIZE, Handle())
+    other = Allocation(SIZE, Handle())
     del again
     other.allocate()
     assert not other.root.any()
@@ -42,7 +42,7 @@ def test_a_dead_buffer_is_used_again_and_zeroed():
 def test_memory_that_is_overwritten_next_is_not_zeroed():
     buffer, _ = buffer_of(7)
     del buffer
-    again = Buffer(SIZE, Handle())
+    again = Allocation(SIZE, Handle())
     whole = Region(again, 0, (8,), (SIZE // 8,), DType.INT64)
     whole.allocate(((0,), (SIZE // 8,)))
     assert again.root.all()
@@ -51,7 +51,7 @@ def test_memory_that_is_overwritten_next_is_not_zeroed():
 def test_memory_of_which_a_part_is_overwritten_is_zeroed():
     buffer, _ = buffer_of(7)
     del buffer
-    again = Buffer(SIZE, Handle())
+    again = Allocation(SIZE, Handle())
     Region(again, 0, (8,), (SIZE // 8 - 1,), DType.INT64).allocate(((0,), (SIZE // 8 - 1,)))
     assert not again.root.any()
 
@@ -59,7 +59,7 @@ def test_memory_of_which_a_part_is_overwritten_is_zeroed():
 def test_what_lies_around_an_overwritten_box_is_zeroed():
     buffer, _ = buffer_of(7)
     del buffer
-    again = Buffer(SIZE, Handle())
+    again = Allocation(SIZE, Handle())
     rows, columns = 128, SIZE // 128
     region = Region(again, 0, (columns, 1), (rows, columns), DType.UINT8)
     region.allocate(((1, 3), (rows - 2, columns - 5)))
@@ -110,12 +110,12 @@ def test_the_pool_is_bounded():
 
 @pytest.mark.parametrize("first, second", [(0, -1), (-1, 0), (-4000, -8), (-8, -4000)])
 def test_a_dead_buffer_serves_one_of_about_its_size(first: int, second: int):
-    dead = Buffer(SIZE + first, Handle())
+    dead = Allocation(SIZE + first, Handle())
     dead.allocate()
     dead.root[:] = 7
     address = dead.address
     del dead
-    again = Buffer(SIZE + second, Handle())
+    again = Allocation(SIZE + second, Handle())
     again.allocate()
     assert again.address == address
     assert again.root.nbytes == SIZE + second
@@ -126,7 +126,7 @@ def test_a_dead_buffer_does_not_serve_a_larger_one():
     dead, _ = buffer_of(7)
     address = dead.address
     del dead
-    again = Buffer(SIZE + 1, Handle())
+    again = Allocation(SIZE + 1, Handle())
     again.allocate()
     assert again.address != address
     assert pool.POOL.held == SIZE

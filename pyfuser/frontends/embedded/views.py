@@ -43,7 +43,15 @@ from pyfuser.frontends.embedded.view_memory import (
 from pyfuser.ir.dtypes import DType
 from pyfuser.trace.future import Future
 from pyfuser.trace.images import USE
-from pyfuser.trace.memory import Array, Buffer, Handle, Region, contiguous, no_memory, region_of
+from pyfuser.trace.memory import (
+    Allocation,
+    Array,
+    Handle,
+    Region,
+    contiguous,
+    no_memory,
+    region_of,
+)
 
 _NUMBERS = frozenset(
     {int, float, bool, np.bool_, np.int32, np.int64, np.longlong, np.float32, np.float64}
@@ -241,7 +249,7 @@ class View(ViewType):
         if self.layout is Layout.LayoutLeft:
             strides = contiguous(held[::-1], element.size)[::-1]
         handle = Handle()
-        buffer = Buffer(math.prod(held) * element.size, handle)
+        buffer = Allocation(math.prod(held) * element.size, handle)
         self._attach(Region(buffer, 0, strides, held, element), shape, handle, None)
 
     def _wrap(self, shape: tuple[int, ...], element: DType, array: Array) -> None:
