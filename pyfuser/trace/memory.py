@@ -173,9 +173,9 @@ class Allocation(Buffer):
     def __del__(self, at_exit: Callable[[], bool] = sys.is_finalizing) -> None:
         if at_exit():  # modules have lost their names, and memory need not be kept
             return
-        root = getattr(self, "root", None)  # a signal handler may have ended `__init__`
-        if root is not None and not (self.external or self.lent):
-            pool.release(root)
+        made = getattr(self, "root", None) is not None  # a signal may have ended `__init__`
+        if made and not (self.external or self.lent):
+            pool.release(self.root)  # type: ignore[arg-type]  # it counts references: not ours
 
 
 Box: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]  # begin <= index < end
