@@ -114,7 +114,7 @@ def _several(name: str, choices: tuple[str, ...]) -> frozenset[str]:
     """Any of `choices`, separated by commas; by default none."""
     values = frozenset(word.strip() for word in _text(name).split(",") if word.strip())
     if not values <= frozenset(choices):
-        raise _wrong(name, f"{' and '.join(choices)} or one of them")
+        raise _wrong(name, f"one or more of {', '.join(choices)}, with commas between them")
     return values
 
 

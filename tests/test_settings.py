@@ -44,7 +44,7 @@ def test_tracing_of_all(text: str, value: bool, monkeypatch: pytest.MonkeyPatch)
         ("PYFUSER_THREADS", "0", "expected an integer from 1 to 4096"),
         ("PYFUSER_FRONTEND", "mine", "expected one of auto, embedded"),
         ("PYFUSER_ENGINE", "gcc", "expected one of native, pykokkos"),
-        ("PYFUSER_CHECK", "bound", "expected bounds and races or one of them"),
+        ("PYFUSER_CHECK", "bound", "expected one or more of bounds, races, sync"),
     ],
 )
 def test_a_wrong_value(name: str, text: str, allowed: str, monkeypatch: pytest.MonkeyPatch) -> None:
