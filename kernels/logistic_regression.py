@@ -149,7 +149,7 @@ def main() -> None:
         run(state)
     seconds = perf_counter() - start
     check(state, args.size, args.runs)
-    print(f"logistic_regression: size {args.size}, {args.runs} runs, {seconds:.3f} s, correct")
+    print(f"logistic_regression: size {args.size}, runs {args.runs}, {seconds:.3f} s, correct")
 
 
 if __name__ == "__main__":

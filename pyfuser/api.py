@@ -14,7 +14,7 @@ import numpy as np
 
 from pyfuser import driver, report
 from pyfuser.counters import COUNTERS, Counters
-from pyfuser.errors import ArgumentError
+from pyfuser.errors import ArgumentError, PyFuserError
 from pyfuser.frontends import modes
 from pyfuser.frontends.embedded import spaces
 from pyfuser.frontends.embedded.decorators import state_of
@@ -209,6 +209,9 @@ def _finish() -> None:
     try:
         driver.finish()
         warn_of_unread(late)
+    except PyFuserError as error:  # the same one may have ended the program, and was shown
+        if str(error) != str(getattr(sys, "last_value", None)):
+            print(f"pyfuser: {error}", file=sys.stderr)
     finally:
         left = pending()
         if left:

@@ -99,18 +99,24 @@ def _parser() -> Parser:
 
     explain = commands.add_parser(
         "explain",
-        help="run a program; say what was fused, what not, and why",
-        description="Runs a program twice (a script once) and says what was fused, what was not, "
+        help="run a program; print what was fused, what not, and why",
+        description="Runs a program twice (a script once) and prints what was fused, what was not, "
         "and why. Times are those of the second run.",
     )
     explain.add_argument("program", type=Path, help="a program as for compare, or any script")
-    explain.add_argument("--size", default="small", help="as for compare (default: %(default)s)")
+    explain.add_argument(
+        "--size", default="small", help="small (default), default, large, or a number"
+    )
     explain.add_argument("--source", action="store_true", help="show each fused kernel's source")
     explain.add_argument(
-        "--flushes", type=positive, default=64, help="cover only the latest N flushes", metavar="N"
+        "--flushes",
+        type=positive,
+        default=64,
+        help="cover only the latest N runs of recorded calls",
+        metavar="N",
     )
     explain.add_argument(
-        "--json", type=Path, metavar="FILE", help="write the report as JSON; - is stdout"
+        "--json", type=Path, metavar="FILE", help="write the report as JSON; -: print that instead"
     )
     explain.add_argument(
         "--html", type=Path, metavar="FILE", help="write the report as one HTML page"
@@ -118,12 +124,20 @@ def _parser() -> Parser:
     explain.set_defaults(run=_explain, parser=explain)
 
     calibrate = commands.add_parser(
-        "calibrate", help="measure this machine for the cost model (a few seconds)"
+        "calibrate",
+        help="measure this machine for the cost model (a few seconds)",
+        description="Measures this machine, so that the cost model decides better what to fuse. "
+        "Takes a few seconds, on an idle machine; kept in the cache directory.",
     )
     calibrate.add_argument("--space", help="Cuda or HIP: measure the GPU in place of the host")
     calibrate.set_defaults(run=_calibrate, parser=calibrate)
 
-    info = commands.add_parser("info", help="show processor, compiler, kernel cache and cost model")
+    info = commands.add_parser(
+        "info",
+        help="show processor, compiler, kernel cache and cost model",
+        description="Shows processor, compiler, kernel cache and what the cost model expects of "
+        "this machine.",
+    )
     info.set_defaults(run=_info, parser=info)
     return parser
 

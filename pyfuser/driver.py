@@ -63,6 +63,7 @@ from pyfuser.transform.fuse import fuse
 from pyfuser.transform.group import GroupShape, group_shapes
 from pyfuser.transform.kernel import Kernel
 from pyfuser.transform.optimise import optimise, optimised
+from pyfuser.units import count
 from pyfuser.verify import verified
 
 __all__ = ["TRACER", "flush", "run"]
@@ -213,8 +214,8 @@ def program_for(trace: TraceShape) -> Program:
             seconds = COUNTERS.analysis_seconds - before
             changed = what_changed(trace, reversed(PROGRAMS))
             log.debug(
-                "planned %d calls as %d kernels in %.3f s%s",
-                len(trace.calls), len(program.launches), seconds,
+                "planned %s as %s in %.3f s%s",
+                count(len(trace.calls), "call"), count(len(program.launches), "kernel"), seconds,
                 f", again, as {changed}" if changed else "",
             )  # fmt: skip
         _keep(PROGRAMS, trace, program, MAX_PROGRAMS)
@@ -348,7 +349,7 @@ def _remember(program: Program, calls: Sequence[Call], left: Sequence[Call]) -> 
     if log is not None:
         file, line, why = FLUSHES[-1].asked
         where = f"{file}:{line}: " if file else ""
-        log.debug("flush of %d calls, %d wait: %s%s", len(calls), len(left), where, why)
+        log.debug("flush of %s, %d wait: %s%s", count(len(calls), "call"), len(left), where, why)
     return FLUSHES[-1]
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from argparse import ArgumentParser
 from typing import Any, NoReturn
 
 from pyfuser import tracebacks
 from pyfuser.driver import FLUSHES
-from pyfuser.errors import PyFuserError
 from pyfuser.frontends.modes import Fusing
 from pyfuser.report import Explanation, explanation, since
 from pyfuser.settings import SETTINGS
@@ -31,15 +31,13 @@ def unload(shell: Any) -> None:
     shell.magics_manager.magics["cell"].pop("fuse", None)
 
 
-class MagicError(PyFuserError):
-    """The options of `%%fuse` are wrong."""
-
-
 class _Parser(ArgumentParser):
     """A parser that raises where others end the process."""
 
     def error(self, message: str) -> NoReturn:
-        raise MagicError(f"{self.prog}: {message}; its options are -e (--explain), -s (--source)")
+        from IPython.core.error import UsageError  # which IPython shows in one line
+
+        raise UsageError(f"{self.prog}: {message}; its options are -e (--explain), -s (--source)")
 
 
 def _parser() -> ArgumentParser:
@@ -68,13 +66,22 @@ def _fuse(shell: Any, line: str, cell: str) -> Any:
 def _run(shell: Any, cell: str) -> Any:
     text = shell.transform_cell(cell)
     # Under the name that the shell gives it, so that workunits and tracebacks find the text.
-    name = shell.compile.cache(text, shell.execution_count, raw_code=cell)
+    name = shell.compile.cache(text, _number(shell), raw_code=cell)
     tree = shell.transform_ast(shell.compile.ast_parse(text, name))
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     exec(shell.compile(tree, name, "exec"), shell.user_ns)
     if last is None:
         return None
     return eval(shell.compile(ast.Expression(last.value), name, "eval"), shell.user_ns)
+
+
+def _number(shell: Any) -> int:
+    """The cell's number, In[...]; a shell may count on before it runs the cell."""
+    numbers = getattr(shell.compile, "_filename_map", {})
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_code.co_filename not in numbers:
+        frame = frame.f_back
+    return int(shell.execution_count if frame is None else numbers[frame.f_code.co_filename])
 
 
 def _show(report: Explanation) -> None:

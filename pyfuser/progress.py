@@ -36,9 +36,12 @@ def listening(name: str) -> logging.Logger | None:
 
 @contextlib.contextmanager
 def noted(text: str) -> Iterator[None]:
-    """Show a text on the terminal, if stderr is one, while a block runs that takes its time."""
+    """Show a text on the terminal, if stderr is one, while a block runs that takes its time.
+
+    Not below a progress bar of rich's, which prints lines and does not let them be erased.
+    """
     stream = sys.stderr
-    if stream is None or not stream.isatty():
+    if stream is None or not stream.isatty() or hasattr(stream, "rich_proxied_file"):
         yield
         return
     lock, shown, ended = threading.Lock(), False, False

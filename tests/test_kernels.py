@@ -48,7 +48,7 @@ def test_runs_where_no_pykokkos_is_installed(given: str, inside: bool, tmp_path:
         *before, name if inside else str(FOLDER / name), folder=FOLDER if inside else tmp_path
     )
     assert done.stderr == ""
-    assert done.stdout.startswith("heat2d: size 64, 1 runs, ")
+    assert done.stdout.startswith("heat2d: size 64, runs 1, ")
     assert done.stdout.endswith(" s, correct\n")
 
 

@@ -97,8 +97,23 @@ def test_the_report_is_displayed(shell: Any, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_wrong_options_are_said_in_a_line(shell: Any) -> None:
     done = shell.run_cell("%%fuse --wrong\n2 + 2")
-    assert isinstance(done.error_in_exec, pyfuser.PyFuserError)
+    assert type(done.error_in_exec).__name__ == "UsageError"  # IPython shows no traceback
     assert "--wrong; its options are -e" in str(done.error_in_exec)
+
+
+def test_cells_are_called_as_ipython_does(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from IPython import get_ipython
+
+    if get_ipython() is not shell:
+        monkeypatch.setattr("IPython.get_ipython", lambda: shell)
+    shown: list[Any] = []
+    monkeypatch.setattr("IPython.display.display", shown.append)
+    run(shell, CHAIN)
+    run(shell, "%%fuse -e\npk.parallel_for(1000, double, x=x, y=y)")
+    text = str(shown[0])
+    number = len(shell.user_ns["In"]) - 1
+    assert f"double (In[{number}]:1)" in text
+    assert "launched at the end of a cell of %%fuse" in text
 
 
 class _Tags(HTMLParser):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import os
 import pty
@@ -43,7 +44,7 @@ def test_plans_and_why_again(caplog: pytest.LogCaptureFixture) -> None:
         x = pk.View([100], pk.double)
         x.fill(1.0)
         (said,) = planned(caplog, 90, x)
-        assert said.startswith("planned 2 calls as 1 kernels in 0.") and "again" not in said
+        assert said.startswith("planned 2 calls as 1 kernel in 0.") and "again" not in said
         assert planned(caplog, 90, x) == []
         (said,) = planned(caplog, 80, x)
         assert said.endswith(
@@ -68,7 +69,7 @@ def test_flushes_say_what_they_are_for(caplog: pytest.LogCaptureFixture) -> None
         pk.parallel_for(90, scale_for_logs, x=x, k=0)
         pyfuser.sync()
     (said,) = [r.getMessage() for r in caplog.records if r.name == "pyfuser.flush"]
-    assert said.startswith("flush of 1 calls, 0 wait: ") and said.endswith(": pyfuser.sync()")
+    assert said.startswith("flush of 1 call, 0 wait: ") and said.endswith(": pyfuser.sync()")
     assert __file__ in said
 
 
@@ -167,3 +168,18 @@ def test_a_missing_stderr(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", None)
     with progress.noted("unseen"):
         pass
+
+
+def test_no_note_below_a_progress_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What rich prints above its bar stays there: the note could not be erased."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    with (text := io.StringIO()):
+        console = Console(file=text, force_terminal=True, width=80)
+        with Progress(console=console, transient=True):
+            monkeypatch.setattr(type(sys.stderr), "isatty", lambda _: True, raising=False)
+            with progress.noted("compiling 1 kernel"):
+                time.sleep(0.05)
+        assert "compiling" not in text.getvalue()

@@ -106,7 +106,7 @@ def table(results: Sequence[Result], console: Console) -> Group:
             "program": "geometric mean",
             "speedup": f"[bold]{digits(mean_speedup(results))}x[/]",
         }
-    return fitted(columns, last, "Fused against unfused: one run", _caption(results), console)
+    return fitted(columns, last, "Times of one run, unfused and fused", _caption(results), console)
 
 
 def fitted(

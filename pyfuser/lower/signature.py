@@ -147,7 +147,7 @@ class Signature:
         place = self.source.location(found[0] if found else self.source.node)
         what = f"parameter {name!r}" if found else "the workunit"
         return ArgumentError(
-            f"workunit {self.source.name!r}: {message}\n  {what} stands at {place}{quoted(place)}"
+            f"workunit {self.source.name!r}: {message}\n  {what} is at {place}{quoted(place)}"
         )
 
 

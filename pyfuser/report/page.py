@@ -144,6 +144,8 @@ def _kernel(tree: Tree, number: int, unfolded: bool) -> str:
 
 
 def _numbers(launched: Sequence[int]) -> str:
+    if len(launched) > 2 and launched[-1] - launched[0] == len(launched) - 1:
+        return f"{launched[0]} to {launched[-1]}"
     if len(launched) <= 4:
         return ", ".join(map(str, launched))
     return f"{launched[0]}, {launched[1]} ... {launched[-1]} ({len(launched)} times)"

@@ -18,7 +18,7 @@ from pyfuser.report.model import (
     Report,
     Vectors,
 )
-from pyfuser.units import seconds, size
+from pyfuser.units import count, seconds, size
 
 NOTHING = (
     "nothing has been recorded yet. PyFuser records, and then runs fused:",
@@ -312,11 +312,6 @@ def dependence(reason: str, values: Mapping[str, str]) -> str:
 
 
 # --------------------------------------------------------------------------- pieces
-
-
-def count(number: int, noun: str) -> str:
-    """`1 call`, `2 calls`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def numbers(noun: str, first: int, last: int) -> str:

@@ -6,6 +6,7 @@ import os
 import sys
 
 _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
+_NOTEBOOK = os.path.join(_PACKAGE, "notebook.py")
 _FUTURE = os.path.join(_PACKAGE, "trace", "future.py")
 
 _WHY = {
@@ -46,6 +47,8 @@ def asked_for() -> Place:
         name = frame.f_code.co_name
         if name == "record" or file == _FUTURE:
             why = _WHY["record"] if name == "record" else "a result is read"
+        if file == _NOTEBOOK:  # what follows are IPython's own lines, up to the cell's first
+            return "", 0, "the end of a cell of %%fuse"
         frame = frame.f_back  # type: ignore[assignment]
     if frame is None or name in ("run", "main", "<module>"):
         return "", 0, "the end of the program"

@@ -220,3 +220,4 @@ def test_what_did_not_run_is_told_at_exit(machine: Machine) -> None:
     _, err = process.communicate(timeout=60)
     assert "pyfuser: calls that did not run:\n  increment (" in err
     assert err.count("workunits.py:") >= 3
+    assert "Traceback" not in err and err.count("pyfuser: ") == 2  # the reason, in short

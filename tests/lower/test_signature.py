@@ -93,7 +93,7 @@ def test_arguments_that_do_not_fit(change: dict[str, BoundType], message: str) -
         lower(annotated, "reduce", 1, {**GOOD, **change})
     place, source, mark = str(caught.value).splitlines()[1:]
     line = int(place.rpartition(":")[2])
-    assert place.endswith(f"stands at {__file__}:{line}")
+    assert place.endswith(f"is at {__file__}:{line}")
     assert linecache.getline(__file__, line).strip() == source.strip()
     name = next(iter(change))
     assert source[mark.index("^") :].startswith(f"{name}: " if name in GOOD else "def annotated")

@@ -536,7 +536,7 @@ def test_the_call_and_the_parameter_have_lines_of_their_own(
     first, second, source, mark = str(caught.value).splitlines()
     assert re.match(rf"{re.escape(__file__)}:\d+: workunit {workunit.__name__!r}: ", first)
     assert first.count(__file__) == 1
-    assert second == f"  {what} stands at {__file__}:{workunit.__code__.co_firstlineno + 1}"
+    assert second == f"  {what} is at {__file__}:{workunit.__code__.co_firstlineno + 1}"
     assert source[mark.index("^") :].startswith(caret)
 
 
