@@ -44,7 +44,7 @@ def test_tracing_of_all(text: str, value: bool, monkeypatch: pytest.MonkeyPatch)
         ("PYFUSER_THREADS", "0", "expected an integer from 1 to 4096"),
         ("PYFUSER_FRONTEND", "mine", "expected one of auto, embedded"),
         ("PYFUSER_ENGINE", "gcc", "expected one of native, pykokkos"),
-        ("PYFUSER_CHECK", "bound", "expected bounds and races or one of them"),
+        ("PYFUSER_CHECK", "bound", "expected bounds and races and sync or one of them"),
     ],
 )
 def test_a_wrong_value(name: str, text: str, allowed: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,6 +89,16 @@ def test_an_unknown_name_warns_where_pyfuser_is_imported(script: str) -> None:
     assert code == 0 and f"{script}:2: SettingWarning: {message}" in text
     assert ended(script, PYFUSER_VERIFY="1") == (0, "")
     assert ended("-W", "ignore:no setting is called", script, PYFUSER_VERIFFY="1") == (0, "")
+
+
+@pytest.mark.parametrize("name", ["PYFUSR_VERIFY", "pyfuser_verify", "PYFUSER_VERIFI"])
+def test_a_misspelt_prefix(script: str, name: str) -> None:
+    code, text = ended(script, **{name: "1"})
+    assert code == 0 and f"{name}: did you mean 'PYFUSER_VERIFY'?" in text
+
+
+def test_names_of_others(script: str) -> None:
+    assert ended(script, PYFUSION_PATH="1", PYFUSE="1", VERIFY="1") == (0, "")
 
 
 def test_an_unknown_name_as_an_error(script: str) -> None:
