@@ -58,7 +58,7 @@ def binary_operation(ctx: Context, node: ast.BinOp) -> Expr:
         return convert.call("pow", (left, right))
     op = BINARY_OPS.get(kind)
     if op is None:
-        raise ctx.error(node, "'@' is not supported in a workunit")
+        raise ctx.error(node, "'@' is not supported in a workunit: add up products in a loop")
     return convert.binary(op, left, right, location)
 
 
