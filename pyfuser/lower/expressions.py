@@ -79,6 +79,12 @@ def unary_operation(ctx: Context, node: ast.UnaryOp) -> Expr:
 def comparison(ctx: Context, node: ast.Compare) -> Expr:
     """One comparison; chains are not in the language."""
     if len(node.ops) > 1:
+        middle = node.comparators[0]
+        if isinstance(middle, ast.BinOp) and isinstance(middle.op, (ast.BitAnd, ast.BitOr)):
+            sign, word = ("&", "and") if isinstance(middle.op, ast.BitAnd) else ("|", "or")
+            raise ctx.error(
+                middle, f"{sign!r} comes before comparisons: write `a < b {word} c < d`"
+            )
         raise ctx.error(
             node.comparators[1],
             "chained comparisons are not supported: write `a < b and b < c`",

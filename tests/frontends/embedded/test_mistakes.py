@@ -38,6 +38,12 @@ def times(x: float, factor: float = 2.0) -> float:
 
 
 @pk.workunit
+def a_mask_of_comparisons(i, v):
+    if v[i] > 1.0 & i < 3:  # WRONG
+        v[i] = 1.0
+
+
+@pk.workunit
 def a_dict(i, v):
     d = {"a": 1.0}  # WRONG
     v[i] = d["a"]
@@ -415,6 +421,7 @@ IN_WORKUNITS = {
     a_text: "a text may only be the first argument of pk.printf",
     a_local_text: "use int, float, bool, pk.int64, ...",
     a_list_that_grows: "a list keeps its length",
+    a_mask_of_comparisons: "write `a < b and c < d`",
     a_chain: "write `a < b and b < c`",
     a_swap: "assign to one name after the other",
     a_dict: "use a name for each entry",
@@ -573,6 +580,12 @@ def test_in_a_call(message: str) -> None:
     while shown is not None:  # what an uncaught error prints
         assert shown.tb_frame.f_code.co_filename == __file__
         shown = shown.tb_next
+
+
+def test_an_execution_space_that_is_not_there() -> None:
+    with pytest.raises(AttributeError, match=r"^pk\.ExecutionSpace has no Opnemp; it has .*OpenMP"):
+        _ = pk.ExecutionSpace.Opnemp
+    assert not hasattr(pk.ExecutionSpace, "__wrapped__")
 
 
 def test_defaults_do_no_harm() -> None:
