@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import sys
 from dataclasses import dataclass
@@ -152,8 +153,17 @@ def _read() -> Settings:
 
 def _unknown() -> list[str]:
     """A message for each variable that looks like a setting and is none."""
-    names = sorted(n for n in os.environ if n.startswith("PYFUSER_") and n not in KNOWN)
-    return [f"no setting is called {name}{close(name, KNOWN)}" for name in names]
+    names = sorted(n for n in os.environ if _looks_like_one(n))
+    return [f"no setting is called {name}{close(name.upper(), KNOWN)}" for name in names]
+
+
+def _looks_like_one(name: str) -> bool:
+    """Whether a name that is no setting begins like one, or nearly is one."""
+    upper = name.upper()
+    if name in KNOWN or not upper.startswith("PYFUS"):
+        return False
+    known = [known for known in KNOWN if "_" in known]
+    return upper.startswith("PYFUSER_") or bool(difflib.get_close_matches(upper, known, 1, 0.9))
 
 
 def _is_command() -> bool:

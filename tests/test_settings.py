@@ -91,6 +91,16 @@ def test_an_unknown_name_warns_where_pyfuser_is_imported(script: str) -> None:
     assert ended("-W", "ignore:no setting is called", script, PYFUSER_VERIFFY="1") == (0, "")
 
 
+@pytest.mark.parametrize("name", ["PYFUSR_VERIFY", "pyfuser_verify", "PYFUSER_VERIFI"])
+def test_a_misspelt_prefix(script: str, name: str) -> None:
+    code, text = ended(script, **{name: "1"})
+    assert code == 0 and f"{name}: did you mean 'PYFUSER_VERIFY'?" in text
+
+
+def test_names_of_others(script: str) -> None:
+    assert ended(script, PYFUSION_PATH="1", PYFUSE="1", VERIFY="1") == (0, "")
+
+
 def test_an_unknown_name_as_an_error(script: str) -> None:
     code, text = ended("-W", "error", script, PYFUSER_VERIFFY="1")
     assert code == 1 and text.count('File "') == 1 and "SettingWarning" in text

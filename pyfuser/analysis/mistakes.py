@@ -31,7 +31,7 @@ def refuse_mistakes(shape: CallShape, call: Call) -> None:
     """Look at a call whose shape is new.
 
     Raises BoundsError for an index outside a view, and DivisionError for an integer that is divided
-    by an argument that is 0; warns of iterations that write one element.
+    by an argument or a local that is 0; warns of iterations that write one element.
     """
     origin = f"\n  called as {call.name!r} at {call.location}"
     for access in accesses(shape):
@@ -109,12 +109,17 @@ def _outside(
 
 
 def _refuse_division(call: Call, origin: str) -> None:
-    """Raise DivisionError if each iteration divides an integer by an argument that is 0."""
+    """Raise DivisionError if each iteration divides an integer by an argument or local of 0."""
     changed = assigned(call.workunit.body)
     zeros = {
         param.sym
         for param, value in zip(call.workunit.params, call.arguments, strict=True)
         if type(value) is int and value == 0 and param.sym not in changed
+    }
+    zeros |= {
+        sym
+        for sym, value in _single_values(call.workunit.body).items()
+        if isinstance(value, nodes.Const) and sym.dtype.is_integer and value.value == 0
     }
     if not zeros:
         return

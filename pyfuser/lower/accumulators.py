@@ -31,6 +31,7 @@ def check_use(
     source = header.source
     for accumulator in accumulators:
         acc = accumulator.sym
+        _check_partial_sums(source, accumulator, body)
         if any(isinstance(s, nodes.Update) and s.target == acc for s in statements(body)):
             continue
         values = list(_assigned_values(acc, body))
@@ -59,6 +60,28 @@ def check_use(
                 "the same time made of it is added up, so the result depends on their number; for "
                 "the largest or smallest element use pk.max(view) or pk.min(view)",
             )
+
+
+def _check_partial_sums(source: FunctionSource, accumulator: Accumulator, body: Body) -> None:
+    """Warn of views that get the sum of some iterations."""
+    changes = [s for s in statements(body) if isinstance(s, (nodes.Store, nodes.Update))]
+    acc, last = accumulator.sym, accumulator.last_pass
+    if last is None:
+        kept = any(isinstance(s, nodes.Store) and _mentions(s.value, acc) for s in changes)
+        if kept and any(isinstance(s, nodes.Update) and s.target == acc for s in changes):
+            _warn(
+                source,
+                f"a view gets the accumulator {acc.name!r}, which is the sum of some iterations "
+                "only, and chance decides of which: use parallel_scan",
+            )
+        return
+    changed = any(isinstance(s, nodes.Update) and s.target != acc for s in changes)
+    if changed and not any(_mentions(e, last) for e in all_expressions(body)):
+        _warn(
+            source,
+            "a scan may run iterations twice, and each time this changes a view: write "
+            f"`if {last.name}:` before the change",
+        )
 
 
 def check_effect(header: Signature, pattern: str, body: Body) -> None:

@@ -38,6 +38,8 @@ _COMPLEX = {
 }
 _RANDOM = "use pk.rand(float), with a parameter `pool: pk.RandomPool`"
 _LOCAL_ARRAY = "an array of the iteration is `name: List[float] = [0.0, 0.0]`"
+_TIME = "take the time outside, around a pk.fence()"
+_TEAM = "only the member of a team has it: call the workunit with a pk.TeamPolicy"
 _INSTEAD = {
     "print": "use pk.printf",
     "len": "use view.extent(0)",
@@ -48,6 +50,17 @@ _INSTEAD = {
     "append": "a list keeps its length",
     "fill": "assign to the elements",
     "sum": "add up in a loop, or use parallel_reduce",
+    "dot": "write `a * b`, or add up in a loop",
+    "where": "write `a if condition else b`",
+    "item": "leave it out: an element is a number",
+    "clip": "use fmin and fmax",
+    "sort": "do this before or after the call",
+    "time": _TIME,
+    "perf_counter": _TIME,
+    "league_rank": _TEAM,
+    "team_rank": _TEAM,
+    "team_size": _TEAM,
+    "team_barrier": _TEAM,
     "isinstance": "types are known before the call runs",
     "astype": "use int(...), pk.double(...) or another type",
     "zeros": _LOCAL_ARRAY,

@@ -326,7 +326,13 @@ _SYNTAX: dict[type[ast.AST], str] = {
 _MARK = "store what is wrong in a view, and look at it after the call"
 _INSTEAD: dict[type[ast.AST], str] = {
     ast.Assert: _MARK,
+    ast.Dict: "use a name for each entry",
+    ast.JoinedStr: 'pk.printf writes text and numbers, as in pk.printf("%g\\n", x)',
+    ast.ListComp: "write a for loop over range(...)",
+    ast.GeneratorExp: "write a for loop over range(...)",
     ast.Raise: _MARK,
+    ast.Try: f"nothing raises in it; test with if, or {_MARK}",
+    ast.With: "do this before or after the call",
     ast.Global: "add to the accumulator of a parallel_reduce, or store in a view",
     ast.Lambda: "write a function outside, with @pk.function",
     ast.Match: "use if and elif",

@@ -26,6 +26,7 @@ from pyfuser.ir.nodes import (
 )
 from pyfuser.ir.visit import all_expressions, assigned, expressions, statements
 from pyfuser.lower import convert, inferred, records
+from pyfuser.lower.annotation import last_name
 from pyfuser.lower.calls import call_statement
 from pyfuser.lower.calls import value as value_of
 from pyfuser.lower.context import Context, Record, Variable, lowers
@@ -76,9 +77,10 @@ def for_loop(ctx: Context, node: ast.For) -> None:
         raise ctx.error(node.orelse[0], "`else` of a loop is not supported")
     is_range = isinstance(call, ast.Call) and getattr(call.func, "id", None) == "range"
     if not is_range or not isinstance(call, ast.Call):
-        raise ctx.error(
-            call, "a loop runs over range(...) only, as in `for j in range(v.extent(0))`"
-        )
+        example = "as in `for j in range(v.extent(0))`"
+        if isinstance(call, ast.Call) and (last_name(call.func) or "").endswith("Range"):
+            example = f"write pk.parallel_for({ast.unparse(call)}, inner) with a nested function"
+        raise ctx.error(call, f"a loop runs over range(...) only, {example}")
     if not 1 <= len(call.args) <= 3 or call.keywords:
         raise ctx.error(call, "range takes one to three numbers")
     start: Expr = Const(0, DType.INT32)

@@ -16,7 +16,9 @@ def cast(expr: Expr, dtype: DType) -> Expr:
     if expr.dtype is dtype:
         return expr
     if expr.dtype.is_complex and not dtype.is_complex:
-        raise TypeMismatch(f"a {expr.dtype.value} value cannot become {dtype.value}")
+        raise TypeMismatch(
+            f"a {expr.dtype.value} value cannot become {dtype.value}: store it in a complex view"
+        )
     return Cast(expr, dtype)
 
 

@@ -58,7 +58,7 @@ def binary_operation(ctx: Context, node: ast.BinOp) -> Expr:
         return convert.call("pow", (left, right))
     op = BINARY_OPS.get(kind)
     if op is None:
-        raise ctx.error(node, "'@' is not supported in a workunit")
+        raise ctx.error(node, "'@' is not supported in a workunit: add up products in a loop")
     return convert.binary(op, left, right, location)
 
 
@@ -79,6 +79,12 @@ def unary_operation(ctx: Context, node: ast.UnaryOp) -> Expr:
 def comparison(ctx: Context, node: ast.Compare) -> Expr:
     """One comparison; chains are not in the language."""
     if len(node.ops) > 1:
+        middle = node.comparators[0]
+        if isinstance(middle, ast.BinOp) and isinstance(middle.op, (ast.BitAnd, ast.BitOr)):
+            sign, word = ("&", "and") if isinstance(middle.op, ast.BitAnd) else ("|", "or")
+            raise ctx.error(
+                middle, f"{sign!r} comes before comparisons: write `a < b {word} c < d`"
+            )
         raise ctx.error(
             node.comparators[1],
             "chained comparisons are not supported: write `a < b and b < c`",

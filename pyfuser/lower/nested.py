@@ -63,7 +63,8 @@ def is_nested(ctx: Context, node: ast.Call, name: str) -> bool:
 def call(ctx: Context, node: ast.Call, name: str) -> Expr | None:
     """Lower such a call; its value, if it has one."""
     if node.keywords:
-        raise ctx.error(node, f"{name} takes no keyword arguments in a workunit")
+        hint = "" if _member(ctx, node) else ", which starts no kernels: call it outside"
+        raise ctx.error(node, f"{name} takes no keyword arguments in a workunit{hint}")
     team = _member(ctx, node)
     if team is not None:
         return _method(ctx, node, name, team)

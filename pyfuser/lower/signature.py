@@ -205,7 +205,7 @@ def _read(function: FunctionType, source: FunctionSource) -> Signature:
     arguments = source.node.args
     extra = arguments.vararg or arguments.kwarg
     if extra is not None:
-        raise source.error(extra, "*args and **kwargs are not supported in a workunit")
+        raise source.error(extra, "*args and **kwargs are not supported in a workunit: name them")
     nodes = parameters(source.node)
     annotations = {}
     for node in nodes:

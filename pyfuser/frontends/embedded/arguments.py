@@ -50,6 +50,8 @@ _HINTS: dict[type, str] = {
     range: "; make it an array: np.arange(...)",
     bytes: "; make it an array: np.frombuffer(...)",
     str: "; give a number for each choice",
+    type(None): "; did a function that made it forget to return it?",
+    dict: "; pass each entry as an argument of its own",
 }
 
 Coded = tuple[int, Any]

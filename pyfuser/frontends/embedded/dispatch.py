@@ -292,6 +292,10 @@ def _instead(policy: Any) -> str:
         return f"; use pk.RangePolicy({policy.start}, {policy.stop})"
     if isinstance(policy, (tuple, list)) and len(policy) > 1:
         return f"; use pk.MDRangePolicy({[0] * len(policy)}, {list(policy)})"
+    if isinstance(policy, (float, np.floating)):
+        return "; make it an integer, as n // 2 is and n / 2 is not"
+    if isinstance(policy, str):
+        return "; after a label it has to follow: (label, policy, workunit)"
     return "; the policy comes before the workunit" if callable(policy) else ""
 
 

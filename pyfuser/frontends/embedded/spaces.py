@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import Enum, EnumMeta
 from functools import cache
 from types import ModuleType
 from typing import Any
@@ -10,7 +10,17 @@ from typing import Any
 from pyfuser.errors import ArgumentError, ArgumentValueError, DeviceError
 
 
-class ExecutionSpace(Enum):
+class _Named(EnumMeta):
+    """Attributes that are not there are told of with the one that may be meant."""
+
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        known = ", ".join(cls.__members__)
+        raise AttributeError(f"pk.{cls.__name__} has no {name}; it has {known}") from None
+
+
+class ExecutionSpace(Enum, metaclass=_Named):
     """Who executes a kernel. `Debug` calls the Python function for each index in turn."""
 
     Cuda = "Cuda"

@@ -37,6 +37,60 @@ def times(x: float, factor: float = 2.0) -> float:
     return x * factor
 
 
+@pk.workunit
+def a_mask_of_comparisons(i, v):
+    if v[i] > 1.0 & i < 3:  # WRONG
+        v[i] = 1.0
+
+
+@pk.workunit
+def a_dict(i, v):
+    d = {"a": 1.0}  # WRONG
+    v[i] = d["a"]
+
+
+@pk.workunit
+def a_comprehension(i, v):
+    a = [v[j] for j in range(3)]  # WRONG
+
+
+@pk.workunit
+def a_choice_of_numpy(i, v):
+    v[i] = np.where(v[i] > 0.0, 1.0, 0.0)  # WRONG
+
+
+@pk.workunit
+def a_dot(i, v):
+    v[i] = np.dot(v[i], v[i])  # WRONG
+
+
+@pk.workunit
+def an_item(i, v):
+    v[i] = v[i].item()  # WRONG
+
+
+@pk.workunit
+def a_rank_without_a_team(i, v):
+    j: int = i.league_rank()  # WRONG
+    v[j] = 1.0
+
+
+@pk.workunit
+def a_loop_over_a_team(i, v):
+    for k in pk.TeamThreadRange(i, 4):  # WRONG
+        v[k] = 1.0
+
+
+@pk.workunit
+def a_call_with_arguments(i, v):
+    pk.parallel_for(3, a_dict, v=v)  # WRONG
+
+
+@pk.workunit
+def a_complex_number(i, v):
+    v[i] = 1j  # WRONG
+
+
 # In the workunits, `# WRONG` marks the line that the error shows.
 
 
@@ -367,10 +421,20 @@ IN_WORKUNITS = {
     a_text: "a text may only be the first argument of pk.printf",
     a_local_text: "use int, float, bool, pk.int64, ...",
     a_list_that_grows: "a list keeps its length",
+    a_mask_of_comparisons: "write `a < b and c < d`",
     a_chain: "write `a < b and b < c`",
     a_swap: "assign to one name after the other",
-    a_try: "try is not supported",
-    a_with: "with is not supported",
+    a_dict: "use a name for each entry",
+    a_comprehension: "write a for loop over range(...)",
+    a_choice_of_numpy: "write `a if condition else b`",
+    a_dot: "add up in a loop",
+    an_item: "leave it out",
+    a_rank_without_a_team: "call the workunit with a pk.TeamPolicy",
+    a_loop_over_a_team: "write pk.parallel_for(pk.TeamThreadRange(i, 4), inner)",
+    a_call_with_arguments: "starts no kernels: call it outside",
+    a_complex_number: "store it in a complex view",
+    a_try: "nothing raises in it; test with if",
+    a_with: "do this before or after the call",
     an_import: "other than at the top of the file",
     a_python_function: "as in `def increment(...) -> float:`",
     a_list_from_outside: "pass it as a keyword argument of the call",
@@ -470,6 +534,10 @@ CALLS = {
     "a 1-D view of int32 but is a 1-D view of float64": (
         lambda v: pk.parallel_for(N, of_integers, v=v)
     ),
+    "n // 2 is and n / 2 is not": lambda v: pk.parallel_for(N / 2, store, v=v),
+    "(label, policy, workunit)": lambda v: pk.parallel_for("label", store, v=v),
+    "forget to return it?": lambda v: pk.parallel_for(N, scaled, v=v, a=None),
+    "pass each entry as": lambda v: pk.parallel_for(N, scaled, v=v, a={}),
     "give a number for each choice": lambda v: pk.parallel_for(N, scaled, v=v, a="x"),
     "'a' is of type builtins.str": lambda v: pk.parallel_for(N, scaled, v=v, a="x"),
     "make it an array: np.array": lambda v: pk.parallel_for(N, store, v=[1.0, 2.0]),
@@ -512,6 +580,12 @@ def test_in_a_call(message: str) -> None:
     while shown is not None:  # what an uncaught error prints
         assert shown.tb_frame.f_code.co_filename == __file__
         shown = shown.tb_next
+
+
+def test_an_execution_space_that_is_not_there() -> None:
+    with pytest.raises(AttributeError, match=r"^pk\.ExecutionSpace has no Opnemp; it has .*OpenMP"):
+        _ = pk.ExecutionSpace.Opnemp
+    assert not hasattr(pk.ExecutionSpace, "__wrapped__")
 
 
 def test_defaults_do_no_harm() -> None:

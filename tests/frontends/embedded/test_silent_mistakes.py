@@ -125,6 +125,18 @@ def maximum(i, acc, v):  # WRONG
 
 
 @pk.workunit
+def partial_sums(i, acc, v, w):  # WRONG
+    acc += v[i]
+    w[i] = acc
+
+
+@pk.workunit
+def twice(i, acc, last, v, w):  # WRONG
+    acc += v[i]
+    w[i] += acc
+
+
+@pk.workunit
 def integers(i, acc: pk.Acc[int], v):  # WRONG
     acc += 0.25 * v[i]
 
@@ -194,6 +206,12 @@ def a_half_as_an_integer(i, k):
 
 
 @pk.workunit
+def by_a_local_zero(i, k):
+    a = 0
+    k[i] = i // a  # WRONG
+
+
+@pk.workunit
 def a_number_too_large(i, k):
     k[i] = 3000000000  # WRONG
 
@@ -231,6 +249,10 @@ def summed(**arguments: Any) -> Run:
     return lambda workunit: float(pk.parallel_reduce(N, workunit, **arguments))
 
 
+def scanned(**arguments: Any) -> Run:
+    return lambda workunit: float(pk.parallel_scan(N, workunit, **arguments))
+
+
 V = {"v": pk.View([N])}
 VW = {"v": pk.View([N]), "w": pk.View([N])}
 VM = {"v": pk.View([4]), "m": pk.View([4, 6])}
@@ -264,6 +286,8 @@ MISTAKES: dict[Any, tuple[type[BaseException], str, Run]] = {
     nothing_added: (WorkunitWarning, "nothing is added to the accumulator 'acc'", summed(**V)),
     assigned: (WorkunitWarning, "is assigned to, not added to", summed(**V)),
     maximum: (WorkunitWarning, "gets more than sums", summed(**V)),
+    partial_sums: (WorkunitWarning, "a view gets the accumulator 'acc'", summed(**VW)),
+    twice: (WorkunitWarning, "write `if last:` before the change", scanned(**VW)),
     integers: (WorkunitWarning, "annotate it pk.Acc[pk.double]", summed(**V)),
     last_one_wins: (WorkunitWarning, "write one element of 'v', so chance", over(N, **VW)),
     two_to_one: (WorkunitWarning, "write one element of 'v', so chance", over(N, **VW)),
@@ -274,6 +298,7 @@ MISTAKES: dict[Any, tuple[type[BaseException], str, Run]] = {
     a_row_too_many: (WorkunitWarning, "write one element of 'v'", over(BOX, **VM)),
     neighbours_at_once: (WorkunitWarning, "write one element of 'v' (line", over(N, **V)),
     by_zero: (DivisionError, "divided by 'a', which is 0", over(N, a=0, **K)),
+    by_a_local_zero: (DivisionError, "divided by 'a', which is 0", over(N, **K)),
     rest_by_zero: (DivisionError, "divided by 'a', which is 0", over(N, a=0, **K)),
     a_half_as_an_integer: (WorkunitWarning, "0.5 does not fit into int32", over(N, **K)),
     a_number_too_large: (WorkunitWarning, "3000000000 does not fit into int32", over(N, **K)),
@@ -497,7 +522,46 @@ def an_index_that_moves(i, acc, v):
     acc += v[i]
 
 
+@pk.workunit
+def a_sum_and_a_store(i, acc, v, w):
+    acc += v[i]
+    w[i] = v[i]
+
+
+@pk.workunit
+def scan_that_stores(i, acc, last, v, w):
+    acc += v[i]
+    w[i] = acc
+
+
+@pk.workunit
+def scan_that_changes(i, acc, last, v, w):
+    acc += v[i]
+    if last:
+        w[i] += acc
+
+
+@pk.workunit
+def by_a_local_that_grows(i, k):
+    a = 0
+    for j in range(3):
+        a += j
+    k[i] = i // a
+
+
+@pk.workunit
+def by_a_local_zero_in_no_case(i, k):
+    a = 0
+    if a > 0:
+        k[i] = i // a
+
+
 LEGAL: dict[Any, Run] = {
+    a_sum_and_a_store: summed(**VW),
+    scan_that_stores: scanned(**VW),
+    scan_that_changes: scanned(**VW),
+    by_a_local_that_grows: over(N, **K),
+    by_a_local_zero_in_no_case: over(N, **K),
     fill: over(N, a=2.0, **V),
     guarded: over(N, n=N, **V),
     guarded_by_data: over(N, **V, **K),
