@@ -420,7 +420,7 @@ def test_setting(text: str, names: set[str], monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("text", ["bound", "bounds races", "1"])
 def test_setting_with_a_slip(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYFUSER_CHECK", text)
-    with pytest.raises(SettingError, match="expected bounds and races"):
+    with pytest.raises(SettingError, match="expected one or more of bounds, races, sync"):
         settings._read()
 
 
