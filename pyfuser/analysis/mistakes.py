@@ -18,7 +18,7 @@ from pyfuser.analysis.races import certain_races
 from pyfuser.analysis.relation import Relation
 from pyfuser.errors import BoundsError, DivisionError, WorkunitWarning, quoted, warn
 from pyfuser.ir import nodes
-from pyfuser.ir.divisions import divisions
+from pyfuser.ir.divisions import divisions, divisor_of
 from pyfuser.ir.nodes import Body, Expr, SourceLocation, Stmt, Store, Sym, Workunit
 from pyfuser.ir.visit import assigned, child_expressions, expressions, statements, written
 from pyfuser.trace.call import Call
@@ -124,9 +124,7 @@ def _refuse_division(call: Call, origin: str) -> None:
     if not zeros:
         return
     for division in divisions(tuple(_always(call.workunit.body))):
-        divisor = division.right if isinstance(division, nodes.Binary) else division.value
-        while isinstance(divisor, nodes.Cast) and divisor.operand.dtype.is_integer:
-            divisor = divisor.operand
+        divisor = divisor_of(division)
         if isinstance(divisor, nodes.Read) and divisor.sym in zeros:
             place = f"{division.location}: " if division.location else ""
             raise DivisionError(

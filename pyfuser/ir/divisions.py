@@ -16,9 +16,19 @@ def may_fail(op: str, dtype: DType, divisor: Expr) -> bool:
     """Whether an operation on numbers of `dtype` divides integers by what may be 0."""
     if op not in ("/", "%") or not (dtype.is_integer and divisor.dtype.is_integer):
         return False
+    divisor = _as_written(divisor)
+    return not (isinstance(divisor, Const) and divisor.value != 0)
+
+
+def divisor_of(division: Division) -> Expr:
+    """What a division divides by, as it was before C++ widened it."""
+    return _as_written(division.right if isinstance(division, Binary) else division.value)
+
+
+def _as_written(divisor: Expr) -> Expr:
     while isinstance(divisor, Cast) and divisor.operand.dtype.is_integer:
         divisor = divisor.operand
-    return not (isinstance(divisor, Const) and divisor.value != 0)
+    return divisor
 
 
 def divisions(body: Body) -> Iterator[Division]:

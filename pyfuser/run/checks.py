@@ -19,13 +19,12 @@ from pyfuser.run.endings import end_quietly
 from pyfuser.run.harmless import Checks, Moment, Unknown, item_of_view, plain_keys
 from pyfuser.run.rules import When, rule_of
 from pyfuser.run.scopes import Scope
-from pyfuser.run.values import PASSIVE, SEQUENCES, Row, Touches, is_scalar, is_token, text
+from pyfuser.run.values import ITERABLES, PASSIVE, Row, Touches, is_scalar, is_token, text
 
 Check = Callable[[Moment], Any]
 #: A check and the local variables that it is given, each with whether it surely has a value.
 Checked = tuple[Check, tuple[tuple[str, bool], ...]]
 
-_PASSIVE_TYPES: frozenset[type] = SEQUENCES | {type({}.items()), type({}.keys()), type({}.values())}
 _HELD = 6  # references to an old value: its name or place, and those on the way to `end_quietly`
 
 
@@ -104,7 +103,7 @@ def _loop(checks: Checks, node: ast.For) -> Check:
         value = given(now)
         for end in ends:
             end(now)
-        if unpacks > 1 or not (value is PASSIVE or (type(value) in _PASSIVE_TYPES and not unpacks)):
+        if unpacks > 1 or not (value is PASSIVE or (type(value) in ITERABLES and not unpacks)):
             raise Touches(where)
 
     return check

@@ -20,7 +20,7 @@ from pyfuser.frontends.embedded.dispatch import parallel_for, watched_for
 from pyfuser.run.checks import Check, Checked
 from pyfuser.run.endings import end_quietly
 from pyfuser.run.harmless import Moment
-from pyfuser.run.values import Touches
+from pyfuser.run.values import ITERABLES, Touches
 from pyfuser.run.watched import INNER_METHOD, OUTER, twin
 from pyfuser.trace.asked import REASON
 
@@ -169,22 +169,18 @@ def finish(number: int) -> None:
     flush(site, site.text)
 
 
-_PASSIVE = frozenset(
-    map(type, ([], (), {}, set(), range(0), "", {}.items(), {}.keys(), {}.values()))
-)  # giving their elements runs no code and reads no array
-_PASSIVE_ITERATORS = frozenset(type(iter(kind())) for kind in (list, tuple, dict, str)) | {
-    type(iter(range(0)))
-}
+_PASSIVE = ITERABLES | {set}
+_PASSIVE_ITERATORS = frozenset(map(type, map(iter, ([], (), {}, "", range(0)))))
 _second = itemgetter(1)
 
 
 def iterate(number: int, unpacks: int, iterable: Iterable[Any]) -> Iterable[Any]:
     """What a loop iterates over, made to run what is pending before it is asked for an element.
 
-    unpacks: 0: the loop's target is a name; 1: several names; 2: something else, or names whose
-    values a step changes. Iterators of
-    others are wrapped by functions of C only, so that tracebacks stay as they are. They go, which
-    may run code of a generator, after the last of what they are zipped with.
+    unpacks: 0: the loop's target is a name; 1: several names; 2: something else, or names that the
+    loop's body binds again. Iterators of others are wrapped by functions of C only, so that
+    tracebacks stay as they are. They go, which may run code of a generator, after the last of what
+    they are zipped with.
     """
     kind: Any = type(iterable)
     if unpacks <= 1 and end_quietly((iterable,), _HELD):

@@ -27,6 +27,7 @@ from pyfuser.frontends.embedded.spaces import (
 from pyfuser.frontends.embedded.views import Subview, View, ViewType
 from pyfuser.run.attributes import is_builtin_method
 from pyfuser.run.values import (
+    ITERABLES,
     OPAQUE,
     PASSIVE,
     SCALAR,
@@ -41,9 +42,8 @@ from pyfuser.run.values import (
 Rule = Callable[[list[Any]], Any]
 
 _LAUNCHES = (dispatch.parallel_for, dispatch.parallel_reduce, dispatch.parallel_scan)
-_PASSIVE_INSIDE: frozenset[type] = SEQUENCES - {range, str} | {type({}.items()), type({}.values())}
+_INSIDE: frozenset[type] = ITERABLES - {type({}.keys())}  # of `enumerate` and `zip`
 _CONTAINERS: frozenset[type] = SEQUENCES | {np.ndarray, View, Subview}
-_TERMINALS: tuple[type, ...] = (io.TextIOWrapper, io.StringIO)
 OPTIONS: frozenset[type] = frozenset(
     {ExecutionSpace, ExecutionSpaceInstance, MemorySpace, Layout, Trait, DataType, Iterate}
 )
@@ -114,7 +114,7 @@ def _range(given: list[Any]) -> Any:
 def _over(given: list[Any]) -> Any:
     """`enumerate` and `zip` hold what their iterators give."""
     for value in given:
-        _require(type(value) in _PASSIVE_INSIDE or type(value) in (range, str) or is_scalar(value))
+        _require(type(value) in _INSIDE or is_scalar(value))
     return PASSIVE
 
 

@@ -39,6 +39,8 @@ OPAQUE = Token()  # anything
 
 #: What iterating over, and asking for the truth of, runs no code and reads no array.
 SEQUENCES: frozenset[type] = frozenset({list, tuple, range, dict, str})
+#: What iterating over runs no code and reads no array.
+ITERABLES: frozenset[type] = SEQUENCES | {type({}.items()), type({}.keys()), type({}.values())}
 
 
 def is_token(value: Any) -> bool:

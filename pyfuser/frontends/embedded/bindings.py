@@ -13,9 +13,9 @@ from pyfuser.frontends.embedded.arguments import FUTURE, INT64
 from pyfuser.frontends.embedded.decorators import WorkunitState
 from pyfuser.frontends.embedded.view_memory import DTYPES, READ_ONLY
 from pyfuser.ir import nodes
-from pyfuser.ir.divisions import divisions
+from pyfuser.ir.divisions import divisions, divisor_of
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.visit import all_expressions, statements, written
+from pyfuser.ir.visit import all_expressions, assigned, written
 from pyfuser.lower.lower import Lowered, free_values_unchanged, lower
 from pyfuser.lower.types import ViewType
 from pyfuser.trace.call import Space
@@ -133,15 +133,11 @@ def _prints(workunit: nodes.Workunit) -> bool:
 def _divisors(workunit: nodes.Workunit) -> tuple[tuple[int, ...], bool]:
     """The parameters that integers are divided by, and whether they are divided by other things."""
     places = {param.sym: place for place, param in enumerate(workunit.params) if not param.rank}
-    unchanged = places.keys() - {
-        s.sym for s in statements(workunit.body) if isinstance(s, nodes.Assign)
-    }
+    unchanged = places.keys() - assigned(workunit.body)
     found: set[int] = set()
     others = False
     for division in divisions(workunit.body):
-        divisor = division.right if isinstance(division, nodes.Binary) else division.value
-        while isinstance(divisor, nodes.Cast) and divisor.operand.dtype.is_integer:
-            divisor = divisor.operand
+        divisor = divisor_of(division)
         if isinstance(divisor, nodes.Read) and divisor.sym in unchanged:
             found.add(places[divisor.sym])
         else:

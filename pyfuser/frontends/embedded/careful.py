@@ -9,7 +9,6 @@ from __future__ import annotations
 import _thread
 from collections import Counter
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 from pyfuser import driver
@@ -78,7 +77,7 @@ def _refuse_mistakes(call: Call) -> None:
     Calls before it have run then. Raises BoundsError and DivisionError.
     """
     workunit = call.workunit
-    matters = _matters(workunit)
+    matters = structural_scalars(workunit)
     key = (
         id(workunit), call.space,
         *[a.shape if type(a) is Region else a for n, a in enumerate(call.arguments)
@@ -94,11 +93,6 @@ def _refuse_mistakes(call: Call) -> None:
         TRACER.flush()
         raise
     _SEEN[key] = workunit  # keeps its id from being reused
-
-
-@lru_cache(maxsize=256)
-def _matters(workunit: Workunit) -> frozenset[int]:
-    return frozenset(structural_scalars(workunit))
 
 
 def _runs_at_once(binding: Binding, call: Call, watched: bool) -> bool:
