@@ -19,6 +19,7 @@ from pyfuser.analysis.bounds import bounded_locals
 from pyfuser.analysis.intervals import fits
 from pyfuser.analysis.relation import Access, Mode, Relation
 from pyfuser.ir import nodes
+from pyfuser.ir.divisions import Division, divisor_of, may_fail
 from pyfuser.ir.dtypes import DType, common_type
 from pyfuser.ir.nodes import Body, Expr, SourceLocation, Stmt, Sym, Workunit
 from pyfuser.ir.visit import assigned, child_expressions, declared, statements
@@ -48,6 +49,7 @@ class Interpreter:
         self.guard: PointSet = EVERYTHING
         self.exact = True
         self.found: dict[tuple[object, ...], Access] = {}
+        self.divisions: list[tuple[Division, Relation]] = []  # for sure, and by known functions
         for param, fact in zip(workunit.params, facts, strict=True):
             if isinstance(fact, tuple):
                 self.shapes[param.sym] = fact
@@ -89,6 +91,8 @@ class Interpreter:
 
     def _update(self, stmt: nodes.Update) -> None:
         self._scan_parts(stmt)
+        if may_fail(stmt.op, stmt.target.dtype, stmt.value):
+            self._record_division(stmt)
         if stmt.target not in self.views:
             self.values.pop(stmt.target, None)  # a local or an accumulator
         elif stmt.atomic:
@@ -255,6 +259,14 @@ class Interpreter:
         exact = self.exact and certain
         self.found[key] = Access(param, mode, op, relation, location, exact)
 
+    def _record_division(self, division: Division) -> None:
+        divisor = self.affine(divisor_of(division))
+        if divisor is None or not self.exact:
+            return
+        domain, box = self._domain((divisor,))
+        relation = Relation(self.begin, self.end, (divisor,), domain, tuple(self.ranges), box)
+        self.divisions.append((division, relation))
+
     def _guess(self, index: Expr) -> Affine | None:
         """A subscript with a variable for each local of which only bounds are known."""
         if self.bounded is None:
@@ -310,7 +322,12 @@ class Interpreter:
             self.scan(child)
         if kind is nodes.Load:
             self._record(expr.view, expr.indices, Mode.READ, expr.location)  # type: ignore[union-attr]
+        elif kind is nodes.Binary:
+            if may_fail(expr.op, expr.dtype, expr.right):  # type: ignore[union-attr]
+                self._record_division(expr)  # type: ignore[arg-type]
         elif kind is nodes.AtomicFetch:
+            if may_fail(expr.op, expr.dtype, expr.value):  # type: ignore[union-attr, arg-type]
+                self._record_division(expr)  # type: ignore[arg-type]
             self._record(expr.view, expr.indices, Mode.READ, expr.location)  # type: ignore[union-attr]
             self._record(expr.view, expr.indices, Mode.WRITE, expr.location)  # type: ignore[union-attr]
 

@@ -13,14 +13,15 @@ from typing import NamedTuple
 from pyfuser.analysis import polyhedra
 from pyfuser.analysis.accesses import Access, Mode, accesses
 from pyfuser.analysis.affine import Affine, Interval
+from pyfuser.analysis.interpret import Interpreter
 from pyfuser.analysis.overlap import variables_of
 from pyfuser.analysis.races import certain_races
 from pyfuser.analysis.relation import Relation
 from pyfuser.errors import BoundsError, DivisionError, WorkunitWarning, quoted, warn
 from pyfuser.ir import nodes
 from pyfuser.ir.divisions import divisions, divisor_of
-from pyfuser.ir.nodes import Body, Expr, SourceLocation, Stmt, Store, Sym, Workunit
-from pyfuser.ir.visit import assigned, child_expressions, expressions, statements, written
+from pyfuser.ir.nodes import Body, Expr, SourceLocation, Store, Sym, Workunit
+from pyfuser.ir.visit import assigned, child_expressions, statements, written
 from pyfuser.trace.call import Call
 from pyfuser.trace.shape import CallShape, RegionShape
 
@@ -31,14 +32,14 @@ def refuse_mistakes(shape: CallShape, call: Call) -> None:
     """Look at a call whose shape is new.
 
     Raises BoundsError for an index outside a view, and DivisionError for an integer that is divided
-    by an argument or a local that is 0; warns of iterations that write one element.
+    by 0; warns of iterations that write one element.
     """
     origin = f"\n  called as {call.name!r} at {call.location}"
     for access in accesses(shape):
         if access.exact:
             _refuse_outside(shape, access, origin)
     if call.space.size:
-        _refuse_division(call, origin)
+        _refuse_division(shape, call, origin)
     if shape.space.execution != _SERIAL:
         for doubt in _doubts(shape):
             warn(doubt.message, doubt.location.file, doubt.location.line, WorkunitWarning)
@@ -108,37 +109,48 @@ def _outside(
 # --------------------------------------------------------------------------- divisions
 
 
-def _refuse_division(call: Call, origin: str) -> None:
-    """Raise DivisionError if each iteration divides an integer by an argument or local of 0."""
-    changed = assigned(call.workunit.body)
-    zeros = {
-        param.sym
-        for param, value in zip(call.workunit.params, call.arguments, strict=True)
-        if type(value) is int and value == 0 and param.sym not in changed
-    }
-    zeros |= {
-        sym
-        for sym, value in _single_values(call.workunit.body).items()
-        if isinstance(value, nodes.Const) and sym.dtype.is_integer and value.value == 0
-    }
-    if not zeros:
+def _refuse_division(shape: CallShape, call: Call, origin: str) -> None:
+    """Raise DivisionError if some iteration, for sure, divides an integer by 0."""
+    unit = call.workunit
+    if not any(divisions(unit.body)):
         return
-    for division in divisions(tuple(_always(call.workunit.body))):
+    facts = tuple(
+        known.shape if isinstance(known, RegionShape) else value if type(value) is int else None
+        for known, value in zip(shape.arguments, call.arguments, strict=True)
+    )
+    walk = Interpreter(unit, shape.space.begin, shape.space.end, facts)
+    walk.run()
+    for division, relation in walk.divisions:
+        first = _first_zero(relation)
+        if first is None:
+            continue
         divisor = divisor_of(division)
-        if isinstance(divisor, nodes.Read) and divisor.sym in zeros:
-            place = f"{division.location}: " if division.location else ""
-            raise DivisionError(
-                f"{place}an integer is divided by {divisor.sym.name!r}, which is 0; workunit "
-                f"{call.workunit.name!r}{quoted(division.location)}{origin}"
-            )
+        what = f"{divisor.sym.name!r}, which" if isinstance(divisor, nodes.Read) else "what"
+        depends = unit.indices and relation.indices[0] and relation.indices[0].terms
+        where = f" where {unit.indices[0].name} = {first}" if depends else ""
+        place = f"{division.location}: " if division.location else ""
+        raise DivisionError(
+            f"{place}an integer is divided by {what} is 0{where}; workunit "
+            f"{unit.name!r}{quoted(division.location)}{origin}"
+        )
 
 
-def _always(body: Body) -> Iterator[Stmt]:
-    """The statements that run in every iteration, with all of their expressions."""
-    for stmt in body:
-        conditional = any(isinstance(e, (nodes.Select, nodes.Logical)) for e in expressions(stmt))
-        if not isinstance(stmt, (nodes.If, nodes.For, nodes.While)) and not conditional:
-            yield stmt
+def _first_zero(relation: Relation) -> int | None:
+    """The least first index of the iterations where a division's divisor is 0; None: there is none,
+    or isl gives up.
+    """
+    (divisor,) = relation.indices
+    if divisor is None:
+        return None
+    low, high = divisor.span(relation.ranges)
+    if low > 0 or high < 0:
+        return None
+    if not divisor.terms and relation.box:
+        return relation.ranges[0][0]
+    names = [f"p{n}" for n in range(len(relation.ranges))]
+    variables, constraints = variables_of(relation, names)
+    found = polyhedra.extremes(variables, [*constraints, f"{divisor.text(names)} = 0"])
+    return found and found[0]
 
 
 # --------------------------------------------------------------------------- races

@@ -212,6 +212,23 @@ def by_a_local_zero(i, k):
 
 
 @pk.workunit
+def by_the_index(i, k):
+    k[i] = 10 // i  # WRONG
+
+
+@pk.workunit
+def rest_by_a_distance(i, j, q):
+    q[i, j] = i % (2 * i - j - 3)  # WRONG
+
+
+@pk.workunit
+def by_a_counter(i, k):
+    if i > 4:
+        for j in range(3):
+            k[i] += i // j  # WRONG
+
+
+@pk.workunit
 def a_number_too_large(i, k):
     k[i] = 3000000000  # WRONG
 
@@ -257,6 +274,7 @@ V = {"v": pk.View([N])}
 VW = {"v": pk.View([N]), "w": pk.View([N])}
 VM = {"v": pk.View([4]), "m": pk.View([4, 6])}
 K = {"k": pk.View([N], pk.int32)}
+Q = {"q": pk.View([4, 6], pk.int32)}
 BOX = pk.MDRangePolicy([0, 0], [4, 6])
 
 MISTAKES: dict[Any, tuple[type[BaseException], str, Run]] = {
@@ -299,6 +317,9 @@ MISTAKES: dict[Any, tuple[type[BaseException], str, Run]] = {
     neighbours_at_once: (WorkunitWarning, "write one element of 'v' (line", over(N, **V)),
     by_zero: (DivisionError, "divided by 'a', which is 0", over(N, a=0, **K)),
     by_a_local_zero: (DivisionError, "divided by 'a', which is 0", over(N, **K)),
+    by_the_index: (DivisionError, "divided by 'i', which is 0 where i = 0", over(N, **K)),
+    rest_by_a_distance: (DivisionError, "divided by what is 0 where i = 2", over(BOX, **Q)),
+    by_a_counter: (DivisionError, "divided by 'j', which is 0 where i = 5", over(N, **K)),
     rest_by_zero: (DivisionError, "divided by 'a', which is 0", over(N, a=0, **K)),
     a_half_as_an_integer: (WorkunitWarning, "0.5 does not fit into int32", over(N, **K)),
     a_number_too_large: (WorkunitWarning, "3000000000 does not fit into int32", over(N, **K)),
@@ -556,7 +577,34 @@ def by_a_local_zero_in_no_case(i, k):
         k[i] = i // a
 
 
+@pk.workunit
+def by_an_index_that_is_not_0(i, k):
+    if i > 0:
+        k[i] = 10 // i
+    k[i] = 10 // i if i != 0 else 0
+    if i != 0 and 10 // i > 3:
+        k[i] = 10 // (2 * i - 7)
+    k[i] += 10 // (i + 1)
+
+
+@pk.workunit
+def by_a_counter_that_is_not_0(i, k):
+    for j in range(1, 4):
+        k[i] += i // j
+
+
+@pk.workunit
+def by_what_a_loop_may_not_reach(i, k):
+    j: int = i
+    while j > 0:
+        k[i] = 10 // j
+        j -= 1
+
+
 LEGAL: dict[Any, Run] = {
+    by_an_index_that_is_not_0: over(N, **K),
+    by_a_counter_that_is_not_0: over(N, **K),
+    by_what_a_loop_may_not_reach: over(N, **K),
     a_sum_and_a_store: summed(**VW),
     scan_that_stores: scanned(**VW),
     scan_that_changes: scanned(**VW),
