@@ -16,7 +16,7 @@ from pyfuser import driver, settings
 from pyfuser.checks import races, run
 from pyfuser.checks.accesslog import ATOMIC, READ, WRITE, AccessLog
 from pyfuser.compare import serve
-from pyfuser.errors import BoundsError, PyFuserError, RaceError, SettingError
+from pyfuser.errors import BoundsError, PyFuserError, PyFuserWarning, RaceError, SettingError
 from pyfuser.settings import SETTINGS
 
 pk = pytest.importorskip("pykokkos")
@@ -362,14 +362,14 @@ def test_large_spaces_are_proved_or_warned_of(
     with pytest.raises(RaceError, match="write of 'y'") as caught:
         pk.parallel_for(4, shift, x=x, y=x, k=1)
     assert caught.value.iterations is None
-    with pytest.warns(RuntimeWarning, match="'histogram' at .* was not checked for races: more"):
+    with pytest.warns(PyFuserWarning, match="'histogram' at .* was not checked for races: more"):
         pk.parallel_for(4, histogram, bins=BINS.copy(), b=ALL)
 
 
 def test_undefined_behaviour_is_no_race(check: Check) -> None:
     check("races")
     bins = np.zeros(8, np.int32)[:4]
-    with pytest.warns(RuntimeWarning, match=r"not checked for races: .*\[5\] is outside"):
+    with pytest.warns(PyFuserWarning, match=r"not checked for races: .*\[5\] is outside"):
         pk.parallel_for(2, histogram, bins=bins, b=np.array([5, 6], np.int32))
 
 

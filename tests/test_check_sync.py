@@ -213,7 +213,9 @@ def test_run_reads_arrays_in_time(tmp_path: Path) -> None:
 
 
 def test_warnings_that_are_errors_are_raised_by_the_next_launch_or_sync(tmp_path: Path) -> None:
-    body = "launch(small)\nsmall + 1\ntry:\n    pyfuser.sync()\nexcept RuntimeWarning as e:\n"
+    body = (
+        "launch(small)\nsmall + 1\ntry:\n    pyfuser.sync()\nexcept pyfuser.PyFuserWarning as e:\n"
+    )
     body += "    assert 'is read here' in str(e)\nelse:\n    raise AssertionError\n"
     assert ran(tmp_path, body, "-W", "error") == []
 

@@ -19,7 +19,7 @@ from pyfuser.analysis.dependences import dependences
 from pyfuser.analysis.races import certain_races
 from pyfuser.checks.accesslog import ATOMIC, READ, WRITE, AccessLog, Site, Touch, split_sites
 from pyfuser.checks.image import Image
-from pyfuser.errors import RaceError, quoted
+from pyfuser.errors import PyFuserWarning, RaceError, quoted
 from pyfuser.ir import nodes
 from pyfuser.ir.interpret import UndefinedBehaviour, interpret
 from pyfuser.ir.visit import all_expressions, statements, sym_of
@@ -146,6 +146,6 @@ def _point(space: Space, iteration: int) -> tuple[int, ...]:
 def _warn(call: Call, reason: str) -> None:
     warnings.warn(
         f"{call.name!r} at {call.location} was not checked for races: {reason}",
-        RuntimeWarning,
+        PyFuserWarning,
         stacklevel=2,
     )

@@ -24,7 +24,7 @@ from pyfuser.checks.pages_source import SOURCE
 from pyfuser.engine.cache import key_of
 from pyfuser.engine.compiler import build_identity, compile_library, find_compiler
 from pyfuser.engine.native import kernel_cache
-from pyfuser.errors import SettingError
+from pyfuser.errors import PyFuserWarning, SettingError
 from pyfuser.ir.nodes import SourceLocation
 from pyfuser.settings import SETTINGS
 from pyfuser.trace.call import Call
@@ -131,8 +131,8 @@ class Watch:
             f"which {does} it as {name!r}, has run: call pyfuser.sync() in between"
         )
         try:
-            warnings.warn_explicit(message, RuntimeWarning, where.file, where.line)
-        except RuntimeWarning as error:
+            warnings.warn_explicit(message, PyFuserWarning, where.file, where.line)
+        except PyFuserWarning as error:
             self.error = error
 
     def raise_error(self) -> None:

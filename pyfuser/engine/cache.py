@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from pyfuser.counters import COUNTERS
-from pyfuser.errors import CacheError, CompilerError
+from pyfuser.errors import CacheError, CompilerError, PyFuserWarning
 from pyfuser.files import read_own
 
 LOCK_LIMIT = 330.0  # seconds to wait for another process that compiles the same kernel
@@ -77,7 +77,7 @@ class KernelCache:
                 warnings.warn(
                     f"kernels are not kept: {self._wish} cannot be written ({error.strerror}); "
                     "set PYFUSER_CACHE_DIR to a directory that can",
-                    RuntimeWarning,
+                    PyFuserWarning,
                     stacklevel=2,
                 )
                 try:

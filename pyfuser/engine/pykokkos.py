@@ -22,7 +22,7 @@ from pyfuser.codegen.pykokkos_text import identifier
 from pyfuser.engine.cache import private_directory, write_own
 from pyfuser.engine.marshal import Number
 from pyfuser.engine.on_host import OnHost
-from pyfuser.errors import PyFuserError
+from pyfuser.errors import PyFuserError, PyFuserWarning
 from pyfuser.ir import nodes
 from pyfuser.ir.canonical import fresh
 from pyfuser.ir.dtypes import DType
@@ -168,7 +168,7 @@ class Launchable(OnHost):
         warnings.warn(
             f"PyKokkos cannot run the fused kernel {self._function.__name__!r} in "
             f"{self._function.__code__.co_filename} ({error!r}); the native engine does",
-            RuntimeWarning,
+            PyFuserWarning,
             stacklevel=2,
         )
         self._spare.append(self._make_spare())

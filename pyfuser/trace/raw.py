@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 
+from pyfuser.errors import PyFuserWarning
 from pyfuser.ir.visit import written
 from pyfuser.trace.call import Argument, Call
 from pyfuser.trace.memory import Region
@@ -61,7 +62,7 @@ def warn_of_unread(found: Sequence[tuple[Call, str]]) -> None:
     warnings.warn_explicit(
         f"{call.name!r}, launched here{others}, ran only when the process ended: until then the "
         f"NumPy array {name!r} had its old values; call pyfuser.sync() before you read arrays",
-        RuntimeWarning,
+        PyFuserWarning,
         call.code.co_filename,
         call.line,
     )

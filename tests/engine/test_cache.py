@@ -13,7 +13,7 @@ import pytest
 from pyfuser.counters import COUNTERS
 from pyfuser.engine import cache
 from pyfuser.engine.cache import KernelCache, intact, key_of
-from pyfuser.errors import CacheError
+from pyfuser.errors import CacheError, PyFuserWarning
 
 KEY = key_of("source", "identity")
 
@@ -106,7 +106,7 @@ def test_a_directory_of_somebody_else_is_refused(
 def test_a_place_that_cannot_be_written_is_replaced(tmp_path: Path, build: Builder) -> None:
     (tmp_path / "file").write_text("not a directory")
     kept = KernelCache(tmp_path / "file")
-    with pytest.warns(RuntimeWarning, match="set PYFUSER_CACHE_DIR"):
+    with pytest.warns(PyFuserWarning, match="set PYFUSER_CACHE_DIR"):
         path = kept.obtain(KEY, "source", build)
     assert intact(path)
     assert tmp_path not in path.parents
@@ -122,7 +122,7 @@ def test_a_read_only_directory_is_still_read(tmp_path: Path, build: Builder) -> 
     path.parent.chmod(0o500)
     try:
         assert KernelCache(tmp_path).obtain(KEY, "source", build) == path
-        with pytest.warns(RuntimeWarning, match="cannot be written"):
+        with pytest.warns(PyFuserWarning, match="cannot be written"):
             KernelCache(tmp_path).obtain(key_of("other", ""), "other", build)
     finally:
         path.parent.chmod(0o700)

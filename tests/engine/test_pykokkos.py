@@ -12,6 +12,7 @@ import pytest
 from pyfuser.engine import pykokkos
 from pyfuser.engine.engine import Native, PyKokkos
 from pyfuser.engine.pykokkos import Connection, refusal
+from pyfuser.errors import PyFuserWarning
 from pyfuser.trace.gate import Ran
 from pyfuser.trace.memory import Array, Buffer, Handle
 from tests.codegen.build import Arguments, Case, bound
@@ -178,7 +179,7 @@ def test_what_pykokkos_rejects_runs_natively(
         if turn:
             found = launchable.run(made.kernel.space, bound(made.arguments()), ran)
         else:
-            with pytest.warns(RuntimeWarning, match="the native engine does"):
+            with pytest.warns(PyFuserWarning, match="the native engine does"):
                 found = launchable.run(made.kernel.space, bound(made.arguments()), ran)
         assert found == (10.0,)
         assert [launchable.values(result) for _, result in ran] == [(10.0,)]

@@ -83,7 +83,7 @@ def test_kernels_are_compiled_even_at_exit(machine: Machine) -> None:
     file = machine.folder / "memory"
     file.write_bytes(bytes(8 * 100))
     said, warned = machine.output(AT_EXIT.replace("FILE", str(file)))
-    assert said == "" and "RuntimeWarning: 'shift', launched here, ran only when" in warned
+    assert said == "" and "PyFuserWarning: 'shift', launched here, ran only when" in warned
     assert warned.count("\n") == 1
     assert list(np.frombuffer(file.read_bytes())) == [1.0] * 99 + [0.0]
     assert machine.compilations > 1
@@ -240,7 +240,7 @@ def test_a_full_disk(size: str, machine: Machine, tmp_path: Path) -> None:
     )
     result, left = out.split("\n")
     assert result == RIGHT
-    assert err.count("RuntimeWarning: kernels are not kept") == 1
+    assert err.count("PyFuserWarning: kernels are not kept") == 1
     assert "No space left on device" in err and "set PYFUSER_CACHE_DIR" in err
     assert left in ("['lock']", "[]", "['lock', 'so']"), "nothing half-written"
     assert not list(temporary.glob("pyfuser-*"))
@@ -260,7 +260,7 @@ def test_a_read_only_disk(machine: Machine, program: Program) -> None:
         "x = pk.View([4], pk.double); pk.parallel_for(4, spin, x=x, n=5); print(x[0])", *wrapper
     )
     assert out == "5.0"
-    assert err.count("RuntimeWarning: kernels are not kept") == 1
+    assert err.count("PyFuserWarning: kernels are not kept") == 1
     assert "Read-only file system" in err
 
 
@@ -290,7 +290,7 @@ def test_no_file_may_be_written(machine: Machine) -> None:
     assert "File too large" in lines[0]
     assert lines[1].startswith("3 [") and ".so" not in lines[1] and "build-" not in lines[1]
     assert lines[2] == RIGHT
-    assert "RuntimeWarning: kernels are not kept" in err
+    assert "PyFuserWarning: kernels are not kept" in err
 
 
 def _is_open() -> bool:

@@ -57,9 +57,9 @@ def ended(tmp_path: Path, program: str, *command: str) -> str:
 def test_launches_that_ran_at_exit_are_warned_of(tmp_path: Path, program: str, others: str) -> None:
     said = ended(tmp_path, program)
     line = PROGRAM.count("\n") + 1
-    assert f"program.py:{line}: RuntimeWarning: 'over', launched here{others}, ran only" in said
+    assert f"program.py:{line}: PyFuserWarning: 'over', launched here{others}, ran only" in said
     assert "# the launch" in said
-    assert said.count("RuntimeWarning") == 1
+    assert said.count("PyFuserWarning") == 1
 
 
 @pytest.mark.parametrize(

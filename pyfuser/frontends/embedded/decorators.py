@@ -7,6 +7,7 @@ from functools import partial
 from types import FunctionType
 from typing import Any
 
+from pyfuser.errors import WorkunitWarning, warn
 from pyfuser.frontends.embedded.spaces import Trait
 from pyfuser.lower.records import CLASSTYPE
 
@@ -73,10 +74,23 @@ def workunit(func: Any = None, **kwargs: Any) -> Any:
         return partial(workunit, **kwargs)
     state = state_of(func)
     if state is not None:
+        _warn_of_options(state.function, kwargs)
         state.atomic = frozenset(
             name for name, info in kwargs.items() if getattr(info, "trait", None) is Trait.Atomic
         )
     return func
+
+
+def _warn_of_options(function: FunctionType, options: dict[str, Any]) -> None:
+    """Warn of keyword arguments of `workunit` that describe no View."""
+    for name, info in options.items():
+        if not isinstance(info, ViewTypeInfo):
+            message = (
+                f"pk.workunit has no option {name!r}, which is ignored: its keyword arguments "
+                "describe Views, as x=pk.ViewTypeInfo(...) does"
+            )
+            code = function.__code__
+            warn(message, code.co_filename, code.co_firstlineno, WorkunitWarning)
 
 
 def function(func: Any) -> Any:

@@ -274,6 +274,7 @@ V = {"v": pk.View([N])}
 VW = {"v": pk.View([N]), "w": pk.View([N])}
 VM = {"v": pk.View([4]), "m": pk.View([4, 6])}
 K = {"k": pk.View([N], pk.int32)}
+ZEROS = {"k": pk.View([N], pk.int32)}  # indices: nothing writes them
 Q = {"q": pk.View([4, 6], pk.int32)}
 BOX = pk.MDRangePolicy([0, 0], [4, 6])
 
@@ -602,9 +603,9 @@ def by_what_a_loop_may_not_reach(i, k):
 
 
 LEGAL: dict[Any, Run] = {
-    by_an_index_that_is_not_0: over(N, **K),
-    by_a_counter_that_is_not_0: over(N, **K),
-    by_what_a_loop_may_not_reach: over(N, **K),
+    by_an_index_that_is_not_0: over(N, k=pk.View([N], pk.int32)),
+    by_a_counter_that_is_not_0: over(N, k=pk.View([N], pk.int32)),
+    by_what_a_loop_may_not_reach: over(N, k=pk.View([N], pk.int32)),
     a_sum_and_a_store: summed(**VW),
     scan_that_stores: scanned(**VW),
     scan_that_changes: scanned(**VW),
@@ -612,16 +613,16 @@ LEGAL: dict[Any, Run] = {
     by_a_local_zero_in_no_case: over(N, **K),
     fill: over(N, a=2.0, **V),
     guarded: over(N, n=N, **V),
-    guarded_by_data: over(N, **V, **K),
-    until_it_is_found: over(N, **V, **K),
-    a_mark: over(N, **V, **K),
+    guarded_by_data: over(N, **V, **ZEROS),
+    until_it_is_found: over(N, **V, **ZEROS),
+    a_mark: over(N, **V, **ZEROS),
     a_mark_that_is_looked_at: over(N, **V),
     the_same_for_two: over(N, **VW),
     the_same_by_name: over(N, **VW),
     red_and_black: over(N, **V),
     one_iteration_only: over(N, **V),
     atomically: over(N, **V),
-    by_data: over(N, **V, **K),
+    by_data: over(N, **V, **ZEROS),
     scattered_by_remainder: over(N, n=N, **V),
     into_rows: over(24, m=VM["m"]),
     division_that_is_guarded: over(N, a=0, **K),
@@ -691,3 +692,11 @@ def test_no_memory_is_touched_outside() -> None:
     with pytest.raises(BoundsError):
         pk.parallel_for(N + 1, fill, v=memory[:N], a=1.0)
     assert not memory.any()
+
+
+def test_an_option_that_workunit_does_not_have() -> None:
+    with pytest.warns(WorkunitWarning, match="no option 'reducer', which is ignored"):
+
+        @pk.workunit(reducer="max", v=pk.ViewTypeInfo(layout=pk.LayoutRight))
+        def f(i, v):
+            v[i] = i
