@@ -1,0 +1,177 @@
+"""The plans, the ir and the sources for every target of programs, without a compiler.
+
+Kernels are planned and emitted, but do nothing. So those of a program come in a fraction of a
+second.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+# What texts depend on besides the code; before pyfuser reads it.
+os.environ.update(PYFUSER_CALIBRATION="0", PYFUSER_ARBITRATE="0", PYFUSER_THREADS="2")
+
+import pytest
+
+import pyfuser
+from pyfuser import driver, eager
+from pyfuser.codegen import gpu, pykokkos
+from pyfuser.codegen.cpp import emit
+from pyfuser.codegen.spec import KernelSpec, SweepSpec, spec_of
+from pyfuser.compare import serve
+from pyfuser.deferral import DEFERRAL, Deferral
+from pyfuser.engine import marshal, native
+from pyfuser.engine.engine import ON_DEVICE
+from pyfuser.errors import CheckError
+from pyfuser.ir.printer import show
+from pyfuser.plan import alike, family
+from pyfuser.plan.boxes import planned
+from pyfuser.plan.plan import Plan
+from pyfuser.trace.shape import TraceShape
+from pyfuser.transform.group import group_shapes
+from pyfuser.transform.kernel import Kernel
+from pyfuser.transform.optimise import optimised, specialise
+from tests.fuzz.compiled import run_compiled
+from tests.strategies import random_program
+
+ROOT = Path(__file__).parents[2]
+SIZES = ("small", "default", "large")
+SEEDS = range(300)
+KINDS = ("plan", "ir", "cpp", "cuda", "hip", "pykokkos")
+
+Texts = dict[str, list[str]]  # by kind
+
+
+@dataclass
+class Heard:
+    """What was planned (the traces as planned) and compiled, in order."""
+
+    plans: list[tuple[TraceShape, Plan]] = field(default_factory=list)
+    specs: list[KernelSpec | SweepSpec] = field(default_factory=list)
+    kernels: dict[Path, Any] = field(default_factory=dict)  # by what stands for their libraries
+
+    def compile(self, spec: KernelSpec | SweepSpec, _: Any = None) -> native.Launchable:
+        library = Path(str(len(self.specs)))
+        self.specs.append(spec)
+        self.kernels[library] = _ones(spec)
+        return native.Launchable(spec, "", library)
+
+
+def names() -> list[str]:
+    """All programs: those of kernels/ at each size, and random ones."""
+    programs = sorted(path.stem for path in (ROOT / "kernels").glob("*.py"))
+    sized = [f"{program}-{size}" for program in programs for size in SIZES]
+    return sized + [f"seed-{seed}" for seed in SEEDS]
+
+
+def texts_of(name: str) -> Texts:
+    """All texts of a program."""
+    program, _, which = name.rpartition("-")
+    with listening() as heard:
+        if program == "seed":
+            with contextlib.suppress(CheckError, ZeroDivisionError):  # random programs err
+                run_compiled(random_program(int(which)))
+        else:
+            _run(ROOT / "kernels" / f"{program}.py", which)
+    found: Texts = {kind: [] for kind in KINDS}
+    for trace, plan in heard.plans:
+        found["plan"].append(_plan_text(plan))
+        for kernel in _kernels(trace, plan):
+            found["ir"].append(show(kernel.workunit))
+            if not pykokkos.without_source(kernel.workunit):
+                found["pykokkos"].append(pykokkos.emit(kernel))
+    found["cpp"] += [emit(spec) for spec in heard.specs]
+    for trace in dict.fromkeys(trace for trace, _ in heard.plans):
+        _add_device_texts(found, trace)
+    return {kind: list(dict.fromkeys(texts)) for kind, texts in found.items()}
+
+
+def _run(path: Path, size: str) -> None:
+    module = serve.load(path)
+    modes = [pyfuser.fusing] + [pyfuser.unfused] * (size == SIZES[0])  # their code is of no size
+    for mode in modes:
+        state = module.setup(module.SIZES[size])
+        with mode():
+            module.run(state)
+            pyfuser.sync()
+
+
+def _plan_text(plan: Plan) -> str:
+    lines = [f"group {group.calls}" for group in plan.groups]
+    lines += [f"rejected {r.first} {r.second} {r.reason}" for r in plan.rejections]
+    return "\n".join([*lines, *map(str, plan.sweeps), ""])
+
+
+def _kernels(trace: TraceShape, plan: Plan) -> list[Kernel]:
+    shapes = group_shapes(trace, [group.calls for group in plan.groups])
+    return [optimised(shape) for shape in dict.fromkeys(shapes)]
+
+
+def _add_device_texts(found: Texts, trace: TraceShape) -> None:
+    """The kernels of a trace for GPUs, planned as if it ran on one."""
+    calls = [call._replace(space=call.space._replace(execution="Cuda")) for call in trace.calls]
+    trace, _, plan = planned(TraceShape(tuple(calls), trace.clusters), ON_DEVICE)
+    found["plan"].append("on a GPU\n" + _plan_text(plan))
+    for kernel in _kernels(trace, plan):
+        spec = spec_of(specialise(kernel))
+        if not gpu.declined(spec):
+            for kind, dialect in (("cuda", gpu.CUDA), ("hip", gpu.HIP)):
+                found[kind].append(gpu.emit(spec, dialect).source)
+
+
+@contextlib.contextmanager
+def listening() -> Iterator[Heard]:
+    """Plans and specs made in the block, as if nothing had ever been planned or compiled."""
+    heard = Heard()
+    with pytest.MonkeyPatch.context() as patch:
+        for module, name in _KEPT:
+            patch.setattr(module, name, type(getattr(module, name))())
+        for state in vars(DEFERRAL):
+            patch.setattr(DEFERRAL, state, getattr(Deferral(), state))
+        patch.setattr(native, "_compile", heard.compile)
+        patch.setattr(native, "_entry_point", heard.kernels.__getitem__)
+        patch.setattr(driver, "planned", _noting(heard, driver.planned))
+        yield heard
+        driver.TRACER.flush()
+
+
+#: What is kept from one flush to the next.
+_KEPT: Sequence[tuple[Any, str]] = [
+    (driver, "PROGRAMS"),
+    (driver, "KERNELS"),
+    (driver, "LAUNCHABLES"),
+    (driver, "FLUSHES"),
+    (native, "_launchables"),
+    (eager, "_READY"),
+    (alike, "_PLANS"),
+    (family, "_FAMILIES"),
+]
+
+
+def _noting(heard: Heard, plan: Callable[..., Any]) -> Callable[..., Any]:
+    def noted(*arguments: Any) -> Any:
+        trace, graph, found = plan(*arguments)
+        heard.plans.append((trace, found))
+        return trace, graph, found
+
+    return noted
+
+
+def _ones(spec: KernelSpec | SweepSpec) -> Any:
+    """A kernel that does nothing, but that each of its sums is 1."""
+    loops = spec.stages if isinstance(spec, SweepSpec) else (spec,)
+    count = sum(len(loop.workunit.accumulators) for loop in loops)
+    sums = struct.pack("=" + marshal._result_codes(loops), *[1] * count)
+
+    def entry(_: int, results: int) -> int:
+        ctypes.memmove(results if count else 0, sums, len(sums))
+        return 0
+
+    return ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(entry)
