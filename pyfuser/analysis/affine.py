@@ -7,7 +7,7 @@ form); a point is in it if some choice of the inner variables satisfies one conj
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 Interval = tuple[int, int]  # least and greatest value, both included
@@ -99,6 +99,17 @@ def equal_zero(expr: Affine) -> PointSet:
 
 def not_zero(expr: Affine) -> PointSet:
     return either(at_least_zero(expr.shifted(-1)), at_least_zero(expr.times(-1).shifted(-1)))
+
+
+#: Where an affine function is equal to 0, less than 0, and so on.
+COMPARED_TO_ZERO: dict[str, Callable[[Affine], PointSet]] = {
+    "==": equal_zero,
+    "!=": not_zero,
+    ">=": at_least_zero,
+    ">": lambda d: at_least_zero(d.shifted(-1)),
+    "<=": lambda d: at_least_zero(d.times(-1)),
+    "<": lambda d: at_least_zero(d.times(-1).shifted(-1)),
+}
 
 
 def either(first: PointSet, second: PointSet) -> PointSet:

@@ -91,8 +91,7 @@ class Interpreter:
 
     def _update(self, stmt: nodes.Update) -> None:
         self._scan_parts(stmt)
-        if may_fail(stmt.op, stmt.target.dtype, stmt.value):
-            self._record_division(stmt)
+        self._record_division(stmt, stmt.target.dtype)
         if stmt.target not in self.views:
             self.values.pop(stmt.target, None)  # a local or an accumulator
         elif stmt.atomic:
@@ -259,13 +258,13 @@ class Interpreter:
         exact = self.exact and certain
         self.found[key] = Access(param, mode, op, relation, location, exact)
 
-    def _record_division(self, division: Division) -> None:
-        divisor = self.affine(divisor_of(division))
-        if divisor is None or not self.exact:
-            return
-        domain, box = self._domain((divisor,))
-        relation = Relation(self.begin, self.end, (divisor,), domain, tuple(self.ranges), box)
-        self.divisions.append((division, relation))
+    def _record_division(self, division: Division, dtype: DType) -> None:
+        divides = self.exact and may_fail(division.op, dtype, divisor_of(division))
+        divisor = self.affine(divisor_of(division)) if divides else None
+        if divisor is not None:
+            domain, box = self._domain((divisor,))
+            relation = Relation(self.begin, self.end, (divisor,), domain, tuple(self.ranges), box)
+            self.divisions.append((division, relation))
 
     def _guess(self, index: Expr) -> Affine | None:
         """A subscript with a variable for each local of which only bounds are known."""
@@ -323,11 +322,9 @@ class Interpreter:
         if kind is nodes.Load:
             self._record(expr.view, expr.indices, Mode.READ, expr.location)  # type: ignore[union-attr]
         elif kind is nodes.Binary:
-            if may_fail(expr.op, expr.dtype, expr.right):  # type: ignore[union-attr]
-                self._record_division(expr)  # type: ignore[arg-type]
+            self._record_division(expr, expr.dtype)  # type: ignore[arg-type]
         elif kind is nodes.AtomicFetch:
-            if may_fail(expr.op, expr.dtype, expr.value):  # type: ignore[union-attr, arg-type]
-                self._record_division(expr)  # type: ignore[arg-type]
+            self._record_division(expr, expr.dtype)  # type: ignore[arg-type]
             self._record(expr.view, expr.indices, Mode.READ, expr.location)  # type: ignore[union-attr]
             self._record(expr.view, expr.indices, Mode.WRITE, expr.location)  # type: ignore[union-attr]
 
@@ -411,7 +408,7 @@ class Interpreter:
             if left_value is None or right_value is None:
                 return EVERYTHING, False
             op = expr.op if positive else _NEGATED[expr.op]
-            return _COMPARISONS[op](left_value.plus(right_value, -1)), True
+            return affine.COMPARED_TO_ZERO[op](left_value.plus(right_value, -1)), True
         if isinstance(expr, nodes.Cast) and expr.dtype is DType.BOOL:
             if expr.operand.dtype is DType.BOOL:
                 return self.condition(expr.operand, positive)
@@ -428,14 +425,6 @@ def _is_negative_constant(step: Expr) -> bool:
 
 
 _NEGATED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", "<=": ">", ">": "<="}
-_COMPARISONS: dict[str, Callable[[Affine], PointSet]] = {
-    "==": affine.equal_zero,
-    "!=": affine.not_zero,
-    ">=": affine.at_least_zero,
-    ">": lambda d: affine.at_least_zero(d.shifted(-1)),
-    "<=": lambda d: affine.at_least_zero(d.times(-1)),
-    "<": lambda d: affine.at_least_zero(d.times(-1).shifted(-1)),
-}
 _STATEMENTS: dict[type, Callable[..., None]] = {
     nodes.Declare: Interpreter._bind,
     nodes.Assign: Interpreter._bind,
