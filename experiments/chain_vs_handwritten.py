@@ -34,7 +34,7 @@ from rich.table import Table
 
 import pyfuser  # makes `import pykokkos` work where PyKokkos is not installed
 from pyfuser.compare import machine
-from pyfuser.settings import SETTINGS
+from pyfuser.support.settings import SETTINGS
 
 # isort: split
 import pykokkos as pk

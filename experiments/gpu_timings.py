@@ -2,7 +2,7 @@
 
 Host times are of many calls in a row until the device is done; device times are by events. The best
 of several rounds counts. Whether loads of 16 bytes pay is measured in turns, for elements of each
-size: it decides what `pyfuser.codegen.gpu_vector.WIDEST` should be.
+size: it decides what `pyfuser.codegen.gpu.packed.WIDEST` should be.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from statistics import median
 from typing import Any
 
 import pyfuser  # makes `import pykokkos` work where PyKokkos is not installed
-from pyfuser import device_calibration
-from pyfuser.codegen import gpu_vector
-from pyfuser.counters import COUNTERS
+from pyfuser.calibration import measure_gpu
+from pyfuser.codegen.gpu import packed
 from pyfuser.engine.gpu import variants
 from pyfuser.engine.gpu.device import current
+from pyfuser.support.counters import COUNTERS
 
 # isort: split
 import pykokkos as pk
@@ -152,8 +152,8 @@ def copy(space: str, largest: int) -> dict[str, Any]:
     for power in (p for p in POWERS if p <= largest):
         size = 1 << power
         if size <= free // 2:
-            loop = device_calibration.Loop(space, 1, size // 16)
-            seconds = device_calibration.event_seconds(device, loop)
+            loop = measure_gpu.Loop(space, 1, size // 16)
+            seconds = measure_gpu.event_seconds(device, loop)
             found[str(size)] = loop.bytes / max(seconds, 1e-12)
     return found
 
@@ -190,7 +190,7 @@ def vectors(largest: int) -> dict[str, Any]:
     in which both have a turn. registers: of plain launches, and of vectors if these are launched.
     """
     device = current()
-    gpu_vector.WIDEST, variants.LEAST = 8, 1
+    packed.WIDEST, variants.LEAST = 8, 1
     free, _ = device.runtime.memGetInfo()
     found = {}
     for kind, dtype, size in (

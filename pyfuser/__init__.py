@@ -20,7 +20,9 @@ from pyfuser.api import (
     unfused,
     unload_ipython_extension,
 )
-from pyfuser.errors import (
+from pyfuser.frontends.embedded.register import register
+from pyfuser.run.program import watch_from_environment
+from pyfuser.support.errors import (
     ArgumentError,
     ArgumentValueError,
     BoundsError,
@@ -41,10 +43,8 @@ from pyfuser.errors import (
     WorkunitError,
     WorkunitWarning,
 )
-from pyfuser.frontends.embedded.register import register
-from pyfuser.run.program import watch_from_environment
-from pyfuser.settings import SETTINGS, refuse
-from pyfuser.tracebacks import install
+from pyfuser.support.settings import SETTINGS, refuse
+from pyfuser.support.tracebacks import install
 from pyfuser.version import VERSION as __version__
 
 __all__ = [

@@ -12,19 +12,20 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from pyfuser import driver, report
-from pyfuser.counters import COUNTERS, Counters
-from pyfuser.errors import ArgumentError, PyFuserError
+from pyfuser import report
 from pyfuser.frontends import modes
 from pyfuser.frontends.embedded import spaces
 from pyfuser.frontends.embedded.decorators import state_of
 from pyfuser.frontends.embedded.views import ViewType
-from pyfuser.machine import Known
 from pyfuser.report import Explanation
+from pyfuser.runtime import driver
+from pyfuser.support.counters import COUNTERS, Counters
+from pyfuser.support.errors import ArgumentError, PyFuserError
 from pyfuser.trace.call import GPU_SPACES, Call
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Buffer
 from pyfuser.trace.raw import unread, warn_of_unread
+from pyfuser.tuning.host import Known
 
 __all__ = [
     "calibrate",
@@ -176,24 +177,24 @@ def calibrate(space: str | None = None) -> Known:
     """
     # Needed once a machine: not at the start of every program.
     if space is not None and spaces.resolve_space(spaces.ExecutionSpace(space)).value in GPU_SPACES:
-        from pyfuser import device_calibration
+        from pyfuser.calibration import measure_gpu
 
-        return device_calibration.calibrate(space)
-    from pyfuser import calibration
+        return measure_gpu.calibrate(space)
+    from pyfuser.calibration import measure_host
 
-    return calibration.calibrate()
+    return measure_host.calibrate()
 
 
 def load_ipython_extension(shell: Any) -> None:
     """`%load_ext pyfuser`: makes the cell magic `%%fuse` known to an IPython shell."""
-    from pyfuser import notebook  # needed in notebooks: not at the start of every program
+    from pyfuser.report import notebook  # needed in notebooks: not at the start of every program
 
     notebook.load(shell)
 
 
 def unload_ipython_extension(shell: Any) -> None:
     """`%unload_ext pyfuser`."""
-    from pyfuser import notebook
+    from pyfuser.report import notebook
 
     notebook.unload(shell)
 

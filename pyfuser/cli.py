@@ -11,18 +11,18 @@ from functools import partial
 from pathlib import Path
 
 import pyfuser
-from pyfuser import units
 from pyfuser.compare import command, machine, programs, serve
-from pyfuser.driver import FLUSHES, Flush
 from pyfuser.engine.compiler import find_compiler
-from pyfuser.errors import PyFuserError, UsageError
-from pyfuser.machine import LIMITS, NEVER, Known, known
 from pyfuser.options import INTERRUPTED, Parser, check_space, check_writable, positive, source
 from pyfuser.report import Explanation, explanation, since
 from pyfuser.run import command as running
 from pyfuser.run.flushes import FlushLog
 from pyfuser.run.program import ScriptError
-from pyfuser.settings import SETTINGS
+from pyfuser.runtime.driver import FLUSHES, Flush
+from pyfuser.support import units
+from pyfuser.support.errors import PyFuserError, UsageError
+from pyfuser.support.settings import SETTINGS
+from pyfuser.tuning.host import LIMITS, NEVER, Known, known
 
 BROKEN_PIPE = 141
 """The exit status of what wrote to a closed pipe, as shells give it for SIGPIPE."""

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from pyfuser import syntax
-from pyfuser.errors import PyFuserError, UsageError
+from pyfuser.support import syntax
+from pyfuser.support.errors import PyFuserError, UsageError
 
 INTERRUPTED = 130
 """The exit status of what Ctrl-C ended."""

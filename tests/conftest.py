@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from pyfuser import driver
 from pyfuser.ir.arithmetic import UndefinedBehaviour
-from pyfuser.ir.interpret import interpret
-from pyfuser.plan import recompute
+from pyfuser.ir.reference.interpret import interpret
+from pyfuser.plan.rewrites import recompute
+from pyfuser.runtime import driver
 from pyfuser.trace.call import Call
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Region

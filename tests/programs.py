@@ -8,7 +8,7 @@ from typing import Any
 import pyfuser
 from pyfuser.compare import serve
 from pyfuser.compare.summary import difference
-from pyfuser.counters import COUNTERS
+from pyfuser.support.counters import COUNTERS
 
 KERNELS = sorted((Path(__file__).parents[1] / "kernels").glob("*.py"))
 

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 import pyfuser
-from pyfuser import driver
-from pyfuser.errors import ArgumentError
 from pyfuser.frontends import modes
 from pyfuser.frontends.embedded import pykokkos as pk
 from pyfuser.plan.explain import short_path
 from pyfuser.report import Explanation, build
+from pyfuser.runtime import driver
+from pyfuser.support.errors import ArgumentError
 from pyfuser.trace.tracer import MAX_CALLS
 
 

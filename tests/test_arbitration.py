@@ -15,8 +15,9 @@ import pykokkos as pk
 import pytest
 
 import pyfuser
-from pyfuser import arbitration, driver
-from pyfuser.arbitration import (
+from pyfuser.plan.plan import Declined, Group, Plan, Rejection, Stage, Sweep
+from pyfuser.runtime import autotune, driver
+from pyfuser.runtime.autotune import (
     APART,
     DOUBT,
     HOPELESS,
@@ -30,8 +31,7 @@ from pyfuser.arbitration import (
     parsed,
     text_of,
 )
-from pyfuser.errors import KernelError
-from pyfuser.plan.plan import Declined, Group, Plan, Rejection, Stage, Sweep
+from pyfuser.support.errors import KernelError
 
 N = 200_000
 
@@ -85,11 +85,11 @@ class Clock:
 @pytest.fixture(autouse=True)
 def arbitrating(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     """Trials begin as soon as a loop is steady; what they find is kept in a folder of the test."""
-    settings = replace(arbitration.SETTINGS, arbitrate=True, cache_dir=tmp_path)
-    monkeypatch.setattr(arbitration, "SETTINGS", settings)
-    monkeypatch.setattr(arbitration, "LONG", 0.0)
-    monkeypatch.setattr(arbitration, "WORTH", 0.0)
-    monkeypatch.setattr(arbitration, "PATIENCE", 1e9)
+    settings = replace(autotune.SETTINGS, arbitrate=True, cache_dir=tmp_path)
+    monkeypatch.setattr(autotune, "SETTINGS", settings)
+    monkeypatch.setattr(autotune, "LONG", 0.0)
+    monkeypatch.setattr(autotune, "WORTH", 0.0)
+    monkeypatch.setattr(autotune, "PATIENCE", 1e9)
     driver.TRACER.flush()
     driver.PROGRAMS.clear()
     driver.FLUSHES.clear()
@@ -101,7 +101,7 @@ def arbitrating(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Non
 def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float, float], Clock]:
     def make(fused: float, cut: float) -> Clock:
         made = Clock(fused, cut)
-        monkeypatch.setattr(arbitration, "_seconds", made)
+        monkeypatch.setattr(autotune, "_seconds", made)
         return made
 
     return make
@@ -124,7 +124,7 @@ class Side:
 
 def played(monkeypatch: pytest.MonkeyPatch, fused: Side, cut: Side) -> tuple[list[Side], Choice]:
     """The programs of a trial in the order they ran, and the choice."""
-    monkeypatch.setattr(arbitration, "_seconds", lambda side, _: side.times.pop(0))
+    monkeypatch.setattr(autotune, "_seconds", lambda side, _: side.times.pop(0))
     trial: Trial[Any] = Trial((0, 1), 1, (fused, cut))
     ran: list[Side] = []
     following: Side | None = cut
@@ -193,14 +193,14 @@ def test_the_steady_state_asks_nobody(
     for _ in range(STEADY + 2 * ROUNDS):
         loop.step()
     assert made.asked == 2 * ROUNDS
-    monkeypatch.setattr(arbitration.Referee, "after", None)  # a call of it would raise
+    monkeypatch.setattr(autotune.Referee, "after", None)  # a call of it would raise
     loop.step()
 
 
 def test_a_short_loop_is_never_tried(
     clock: Callable[..., Clock], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arbitration, "WORTH", 1e6)
+    monkeypatch.setattr(autotune, "WORTH", 1e6)
     made = clock(1.0, 0.5)
     loop = Loop()
     assert {loop.step() for _ in range(3 * STEADY)} == {1}
@@ -218,7 +218,7 @@ def test_no_trial_where_the_model_is_sure(
             pk.parallel_for(N, shift, y=x, a=1.0)
             pk.parallel_reduce(N, total, x=x)
 
-    monkeypatch.setattr(arbitration, "WORTH", -math.inf)
+    monkeypatch.setattr(autotune, "WORTH", -math.inf)
     for _ in range(2 * STEADY):
         step()
         seem(-1e3)
@@ -242,7 +242,7 @@ def test_no_trial_where_an_order_shows(clock: Callable[..., Clock]) -> None:
 @pytest.mark.parametrize("field", ["arbitrate", "verify"])
 def test_settings(field: str, clock: Callable[..., Clock], monkeypatch: pytest.MonkeyPatch) -> None:
     changed: dict[str, Any] = {field: field == "verify"}
-    monkeypatch.setattr(arbitration, "SETTINGS", replace(arbitration.SETTINGS, **changed))
+    monkeypatch.setattr(autotune, "SETTINGS", replace(autotune.SETTINGS, **changed))
     made = clock(1.0, 0.5)
     loop = Loop()
     assert {loop.step() for _ in range(2 * STEADY)} == {1}
@@ -297,7 +297,7 @@ def test_what_takes_longer_than_its_parts_should_is_tried_against_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock(1.0, apart)
-    monkeypatch.setattr(arbitration, "PATIENCE", 3.9e3)
+    monkeypatch.setattr(autotune, "PATIENCE", 3.9e3)
     loop = Sure(stencil)
     for _ in range(STEADY):
         assert loop.step() == 1
@@ -316,7 +316,7 @@ def test_what_takes_no_longer_than_it_should_is_not_tried(
 ) -> None:
     made = clock(1.0, 0.5)
     for field in ("WORTH", "PATIENCE"):
-        monkeypatch.setattr(arbitration, field, -math.inf)
+        monkeypatch.setattr(autotune, field, -math.inf)
     loop = Sure(True)
     for _ in range(2 * STEADY):
         assert loop.step() == 1

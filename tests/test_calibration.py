@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 
 import pyfuser
-from pyfuser import calibration, machine
-from pyfuser.calibration import ARRAYS, BLOCKS, crowded, edge
+from pyfuser.calibration import measure_host
+from pyfuser.calibration.measure_host import ARRAYS, BLOCKS, crowded, edge
 from pyfuser.cli import main
-from pyfuser.errors import CacheError
-from pyfuser.hierarchy import Level, caches
-from pyfuser.machine import DEFAULT, LIMITS, known, text_of
-from pyfuser.settings import SETTINGS
+from pyfuser.support.errors import CacheError
+from pyfuser.support.settings import SETTINGS
+from pyfuser.tuning import host as tuning_host
+from pyfuser.tuning.cache_sizes import Level, caches
+from pyfuser.tuning.host import DEFAULT, LIMITS, known, text_of
 
 # --------------------------------------------------------------------------- streams
 
@@ -140,7 +141,7 @@ def test_a_system_without_the_directory(tmp_path: Path) -> None:
 def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Measures little, and so badly, but all of it; the calibration is kept in a new directory."""
     settings = replace(SETTINGS, cache_dir=tmp_path / "cache", calibration=True)
-    monkeypatch.setattr(machine, "SETTINGS", settings)
+    monkeypatch.setattr(tuning_host, "SETTINGS", settings)
     monkeypatch.setattr("pyfuser.cli.SETTINGS", settings)
     for name, value in (
         ("ROUNDS", 4),
@@ -149,7 +150,7 @@ def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         ("AGREE", 1e9),
         ("ALONE", 0.0),
     ):
-        monkeypatch.setattr(calibration, name, value)
+        monkeypatch.setattr(measure_host, name, value)
     known.cache_clear()
     yield tmp_path / "cache"
     known.cache_clear()
@@ -158,7 +159,7 @@ def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def test_a_calibration_measures_everything_and_is_kept(quick: Path) -> None:
     found = pyfuser.calibrate()
     assert found.measured >= {"launch", "bandwidth", "streams", "crowding"}
-    assert found.path == machine.calibration_file() and found.path.is_relative_to(quick)
+    assert found.path == tuning_host.calibration_file() and found.path.is_relative_to(quick)
     assert [path.name for path in found.path.parent.iterdir()] == [found.path.name]
     assert quick.stat().st_mode & 0o777 == 0o700
     assert all(low <= getattr(found.machine, k) <= high for k, (low, high) in LIMITS.items())
@@ -169,8 +170,8 @@ def test_a_calibration_measures_everything_and_is_kept(quick: Path) -> None:
 
 def test_what_rounds_disagree_about_stays(quick: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = {"launch": 1e-6, "bandwidth": 1e11, "streams": 9, "crowding": 0.5}
-    calibration.write(machine.calibration_file(), text_of(before))
-    monkeypatch.setattr(calibration, "AGREE", 0.0)
+    measure_host.write(tuning_host.calibration_file(), text_of(before))
+    monkeypatch.setattr(measure_host, "AGREE", 0.0)
     after = pyfuser.calibrate()
     assert {name: getattr(after.machine, name) for name in before} == before
 
@@ -189,7 +190,7 @@ def test_command(quick: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_command_on_a_busy_machine(
     quick: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(calibration, "AGREE", 0.0)
+    monkeypatch.setattr(measure_host, "AGREE", 0.0)
     assert main(["calibrate"]) == 1
     shown = capsys.readouterr()
     assert "too busy to measure launch, bandwidth, streams, crowding" in shown.err
@@ -199,7 +200,7 @@ def test_command_on_a_busy_machine(
 def test_processors_that_others_use_are_noticed(
     quick: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(calibration, "ALONE", 2.0)  # more than all of the time
+    monkeypatch.setattr(measure_host, "ALONE", 2.0)  # more than all of the time
     assert pyfuser.calibrate().measured <= {"cache"}  # as the system tells it
 
 

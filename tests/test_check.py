@@ -12,12 +12,20 @@ import numpy as np
 import pytest
 
 import pyfuser
-from pyfuser import driver, settings
-from pyfuser.checks import races, run
+from pyfuser.checks import races
 from pyfuser.checks.accesslog import ATOMIC, READ, WRITE, AccessLog
 from pyfuser.compare import serve
-from pyfuser.errors import BoundsError, PyFuserError, PyFuserWarning, RaceError, SettingError
-from pyfuser.settings import SETTINGS
+from pyfuser.runtime import checked as runtime_checked
+from pyfuser.runtime import driver
+from pyfuser.support import settings
+from pyfuser.support.errors import (
+    BoundsError,
+    PyFuserError,
+    PyFuserWarning,
+    RaceError,
+    SettingError,
+)
+from pyfuser.support.settings import SETTINGS
 
 pk = pytest.importorskip("pykokkos")
 pytestmark = pytest.mark.skipif(
@@ -35,9 +43,9 @@ def check(monkeypatch: pytest.MonkeyPatch) -> Iterator[Check]:
 
     def switch(*names: str) -> None:
         changed = dataclasses.replace(SETTINGS, check=frozenset(names))
-        monkeypatch.setattr(run, "SETTINGS", changed)
+        monkeypatch.setattr(runtime_checked, "SETTINGS", changed)
         monkeypatch.setattr(driver, "SETTINGS", changed)
-        monkeypatch.setattr(driver, "run", run.run)
+        monkeypatch.setattr(driver, "run", runtime_checked.run)
 
     yield switch
     driver.TRACER.calls.clear()

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from pyfuser import checks, settings
+from pyfuser import checks
 from pyfuser.checks import sync
-from pyfuser.errors import SettingError
-from pyfuser.settings import SETTINGS
+from pyfuser.support import settings
+from pyfuser.support.errors import SettingError
+from pyfuser.support.settings import SETTINGS
 
 pytestmark = [
     pytest.mark.skipif(shutil.which(SETTINGS.compiler) is None, reason="needs a C++ compiler"),

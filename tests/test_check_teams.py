@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pyfuser
-from pyfuser.errors import BoundsError, RaceError
+from pyfuser.support.errors import BoundsError, RaceError
 from tests import teams
 from tests.frontends.embedded.test_teams import LEAGUE, WORKUNITS, data
 from tests.test_check import check  # noqa: F401 - a fixture

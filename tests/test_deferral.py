@@ -13,9 +13,9 @@ import pykokkos as pk
 import pytest
 
 import pyfuser
-from pyfuser import deferral, driver
-from pyfuser.deferral import DEFERRAL, Deferral
 from pyfuser.frontends import modes
+from pyfuser.runtime import driver, partial_flush
+from pyfuser.runtime.partial_flush import DEFERRAL, Deferral
 
 N = 1000
 
@@ -24,9 +24,9 @@ N = 1000
 def waits(monkeypatch):
     """What may wait does, from the first read on, whatever it gains."""
     pyfuser.sync()
-    monkeypatch.setattr(deferral, "STEADY", 1)
-    monkeypatch.setattr(deferral.Site, "pays", property(lambda _: True))
-    monkeypatch.setattr(deferral.Site, "judge", lambda *_: None)
+    monkeypatch.setattr(partial_flush, "STEADY", 1)
+    monkeypatch.setattr(partial_flush.Site, "pays", property(lambda _: True))
+    monkeypatch.setattr(partial_flush.Site, "judge", lambda *_: None)
     monkeypatch.setattr(DEFERRAL, "on", True)
     DEFERRAL._sites.clear()
     yield
@@ -405,7 +405,7 @@ def test_explain_says_what_waits():
 )
 def test_settings_that_let_nothing_wait(monkeypatch, change):
     assert Deferral().on
-    monkeypatch.setattr(deferral, "SETTINGS", replace(deferral.SETTINGS, **change))
+    monkeypatch.setattr(partial_flush, "SETTINGS", replace(partial_flush.SETTINGS, **change))
     assert not Deferral().on
 
 

@@ -8,9 +8,9 @@ import pytest
 
 import pyfuser
 from kernels import cg_poisson
-from pyfuser import deferral
-from pyfuser.deferral import DEFERRAL
 from pyfuser.frontends import modes
+from pyfuser.runtime import partial_flush
+from pyfuser.runtime.partial_flush import DEFERRAL
 from tests.test_deferral import advance, copy, put, total
 
 N = 1 << 16
@@ -20,8 +20,8 @@ N = 1 << 16
 def soon(monkeypatch):
     """A gain is a gain, however small."""
     pyfuser.sync()
-    monkeypatch.setattr(deferral, "PAYBACK", 0.0)
-    monkeypatch.setattr(deferral, "WORTH", 0.0)
+    monkeypatch.setattr(partial_flush, "PAYBACK", 0.0)
+    monkeypatch.setattr(partial_flush, "WORTH", 0.0)
     monkeypatch.setattr(DEFERRAL, "on", True)
     DEFERRAL._sites.clear()
     yield
@@ -88,7 +88,7 @@ def test_misses_close_a_site():
 
 
 def test_a_short_loop_is_left_alone(monkeypatch):
-    monkeypatch.setattr(deferral, "PAYBACK", 1.0)
+    monkeypatch.setattr(partial_flush, "PAYBACK", 1.0)
     x, p, r = view(0.0), view(1.0), view(1.0)
     before = deferred()
     for _ in range(8):

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import pyfuser
-from pyfuser import eager
-from pyfuser.codegen.cpp import emit
+from pyfuser.codegen.cpu.unit import emit
 from pyfuser.engine import native
-from pyfuser.errors import DivisionError, PyFuserError
 from pyfuser.frontends.embedded import pykokkos as pk
-from pyfuser.settings import SETTINGS
+from pyfuser.runtime import eager
+from pyfuser.support.errors import DivisionError, PyFuserError
+from pyfuser.support.settings import SETTINGS
 from tests.test_check import Check, check  # noqa: F401 - a fixture
 
 pytestmark = pytest.mark.skipif(

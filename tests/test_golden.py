@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import pyfuser
-from pyfuser import driver
 from pyfuser.compare import serve
 from pyfuser.ir.printer import show
 from pyfuser.report import Explanation
 from pyfuser.report.model import Cost
+from pyfuser.runtime import driver
 
 ROOT = Path(__file__).parents[1]
 KERNELS = sorted((ROOT / "kernels").glob("*.py"))

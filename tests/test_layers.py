@@ -15,53 +15,31 @@ MAX_LINES = 450
 # The order of the data's way: a folder (or a module at the top) imports itself and what is before.
 ORDER = (
     "version",
-    "errors",
-    "tracebacks",
-    "settings",
-    "counters",
-    "progress",
-    "syntax",
-    "files",
-    "machine",
-    "accelerator",
-    "hierarchy",
-    "units",
+    "support",
     "ir",
     "trace",
     "lower",
     "analysis",
+    "tuning",
     "plan",
     "transform",
     "codegen",
     "engine",
-    "debug",
-    "eager",
     "checks",
-    "verify",
-    "eager",
-    "check",
-    "launches",
+    "runtime",
     "calibration",
-    "device_calibration",
-    "arbitration",
-    "device_arbitration",
-    "occupancy",
-    "salvage",
-    "deferral",
-    "driver",
     "frontends",
     "options",
     "report",
     "run",
-    "notebook",
     "api",
     "compare",
     "cli",
     "__main__",
 )
-CALLS_THE_DRIVER = {"frontends", "report", "run", "api", "notebook", "cli"}
+CALLS_THE_RUNTIME = {"calibration", "frontends", "report", "run", "api", "cli"}
 # Errors name places in the user's source, and the type of a place is a part of the ir.
-EXCEPTIONS = {("errors", "pyfuser.ir.nodes")}
+EXCEPTIONS = {("support", "pyfuser.ir.nodes")}
 
 
 def layer(module: str) -> str:
@@ -99,8 +77,8 @@ def violations(file: Path, source: str, known: set[str]) -> list[str]:
             continue  # that a folder has no place is found by another test
         if ORDER.index(target) > ORDER.index(own):
             found.append(f"{file}:{line}: {own} imports {name}, which stands below it")
-        if target == "driver" and own not in CALLS_THE_DRIVER | {"driver"}:
-            found.append(f"{file}:{line}: only {sorted(CALLS_THE_DRIVER)} call the driver")
+        if target == "runtime" and own not in CALLS_THE_RUNTIME | {"runtime"}:
+            found.append(f"{file}:{line}: only {sorted(CALLS_THE_RUNTIME)} call the runtime")
     return found
 
 
@@ -134,9 +112,9 @@ def test_every_folder_has_a_place() -> None:
         ("analysis/accesses.py", "from pyfuser.ir import nodes", False),
         ("analysis/accesses.py", "from pyfuser.plan import plan", True),
         ("ir/visit.py", "def late():\n    import pyfuser.trace.call", True),
-        ("engine/native.py", "from pyfuser import driver", True),
-        ("frontends/modes.py", "from pyfuser import driver", False),
-        ("compare/measure.py", "from pyfuser.driver import flush", True),
+        ("engine/native.py", "from pyfuser.runtime import driver", True),
+        ("frontends/modes.py", "from pyfuser.runtime import driver", False),
+        ("compare/measure.py", "from pyfuser.runtime.driver import flush", True),
         ("compare/measure.py", "import pyfuser", False),
         ("trace/call.py", "import pyfuser", True),
     ],

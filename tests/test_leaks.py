@@ -22,13 +22,13 @@ import numpy as np
 import pytest
 
 import pyfuser
-from pyfuser import driver, eager
 from pyfuser.engine import native
 from pyfuser.engine.cache import KernelCache
 from pyfuser.frontends.embedded import dispatch
 from pyfuser.frontends.embedded import pykokkos as pk
 from pyfuser.lower import signature, source
-from pyfuser.settings import SETTINGS
+from pyfuser.runtime import driver, eager
+from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.memory import Buffer
 
 CALLS = 20_000
@@ -246,19 +246,19 @@ def test_every_memo_has_a_limit() -> None:
 
 #: Compilers, processors, directories, sources of ours, libraries and the functions in them.
 ONCE_A_PROCESS = {
-    "pyfuser.accelerator.known",
+    "pyfuser.tuning.gpu.known",
     "pyfuser.analysis.polyhedra._library",
-    "pyfuser.codegen.vector_maths._library",
-    "pyfuser.codegen.vector_maths.covered",
+    "pyfuser.codegen.c.maths.vector._library",
+    "pyfuser.codegen.c.maths.vector.covered",
     "pyfuser.engine.compiler.find_compiler",
     "pyfuser.engine.compiler.flags",
     "pyfuser.engine.gpu.library._library",
     "pyfuser.frontends.embedded.spaces.gpu",
     "pyfuser.engine.native.kernel_cache",
     "pyfuser.ir.maths._c_function",
-    "pyfuser.machine.cpu_identity",
-    "pyfuser.machine.identity",
-    "pyfuser.machine.known",
+    "pyfuser.tuning.host.cpu_identity",
+    "pyfuser.tuning.host.identity",
+    "pyfuser.tuning.host.known",
     "pyfuser.run.kept._directory",
     "pyfuser.run.kept._identity",
 }

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from pyfuser import machine
-from pyfuser.machine import DEFAULT, LIMITS, SCHEMA, Known, known, parsed, text_of
-from pyfuser.plan.profit import CostModel, group_cost
-from pyfuser.settings import SETTINGS
+from pyfuser.plan.cost_model import CostModel, group_cost
+from pyfuser.support.settings import SETTINGS
+from pyfuser.tuning import host as tuning_host
+from pyfuser.tuning.host import DEFAULT, LIMITS, SCHEMA, Known, known, parsed, text_of
 from tests.analysis.build import S, View, call, region, trace, workunit
 
 VALUES = {
@@ -32,10 +32,10 @@ VALUES = {
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """This machine's calibration, not yet written, of a process that would read it."""
     monkeypatch.setattr(
-        machine, "SETTINGS", replace(SETTINGS, cache_dir=tmp_path, calibration=True)
+        tuning_host, "SETTINGS", replace(SETTINGS, cache_dir=tmp_path, calibration=True)
     )
     known.cache_clear()
-    path = machine.calibration_file()
+    path = tuning_host.calibration_file()
     path.parent.mkdir()
     yield path
     known.cache_clear()
@@ -76,7 +76,7 @@ def test_everything_that_is_measured_is_a_constant_within_limits() -> None:
 
 def test_a_process_may_ignore_it(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(file, text_of(VALUES))
-    monkeypatch.setattr(machine, "SETTINGS", replace(machine.SETTINGS, calibration=False))
+    monkeypatch.setattr(tuning_host, "SETTINGS", replace(tuning_host.SETTINGS, calibration=False))
     assert known() == Known()
 
 
@@ -166,16 +166,16 @@ def test_other_processors_and_numbers_of_threads_have_their_own_files(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def path() -> Path:
-        machine.identity.cache_clear()
-        return machine.calibration_file()
+        tuning_host.identity.cache_clear()
+        return tuning_host.calibration_file()
 
     own = path()
     with monkeypatch.context() as patch:
-        patch.setattr(machine, "cpu_identity", lambda: "another processor")
+        patch.setattr(tuning_host, "cpu_identity", lambda: "another processor")
         other = path()
     with monkeypatch.context() as patch:
-        more = replace(machine.SETTINGS, threads=SETTINGS.threads + 1)
-        patch.setattr(machine, "SETTINGS", more)
+        more = replace(tuning_host.SETTINGS, threads=SETTINGS.threads + 1)
+        patch.setattr(tuning_host, "SETTINGS", more)
         wider = path()
     assert own == path() == file
     assert len({own, other, wider}) == 3
@@ -242,5 +242,5 @@ def test_a_process_reads_it_with_its_first_plan(
 def test_the_vendor_of_the_processor(
     lines: list[str], expected: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(machine, "_cpu_lines", lambda: lines)
-    assert machine.is_intel() is expected
+    monkeypatch.setattr(tuning_host, "_cpu_lines", lambda: lines)
+    assert tuning_host.is_intel() is expected

@@ -12,7 +12,7 @@ import pytest
 from experiments.peers import measure, program, report
 from experiments.peers.contestants import CONTESTANTS, Contestant, make
 from experiments.peers.measure import Column, Options, Result
-from pyfuser.settings import SETTINGS
+from pyfuser.support.settings import SETTINGS
 
 RUNS = 2
 COMPILER = shutil.which(SETTINGS.compiler.split()[0])

@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 
 import pyfuser
-from pyfuser import driver, progress
-from pyfuser.settings import SETTINGS
+from pyfuser.runtime import driver
+from pyfuser.support import progress
+from pyfuser.support.settings import SETTINGS
 
 pk = pytest.importorskip("pykokkos")
 needs_compiler = pytest.mark.skipif(

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from pyfuser import settings
-from pyfuser.errors import SettingError
-from pyfuser.settings import KNOWN, Settings
+from pyfuser.support import settings
+from pyfuser.support.errors import SettingError
+from pyfuser.support.settings import KNOWN, Settings
 
 PACKAGE = Path(settings.__file__).parent
 SWITCHES = ["VERIFY", "FASTMATH", "FUSION", "CALIBRATION", "ARBITRATE", "DEFER"]
@@ -114,7 +114,7 @@ def test_a_script_shows_its_own_line_of_a_wrong_value(
     code, text = ended(script, **{name: value})
     assert code == 1 and text.count('File "') == 1
     assert f'File "{script}", line 2' in text
-    assert text.splitlines()[-1].startswith(f"pyfuser.errors.SettingError: {name}=")
+    assert text.splitlines()[-1].startswith(f"pyfuser.support.errors.SettingError: {name}=")
 
 
 @pytest.mark.parametrize("variable", [("PYFUSER_VERIFY", "maybe"), ("PYFUSER_ENGINE", "pykokkos")])

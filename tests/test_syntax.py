@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pyfuser import syntax
+from pyfuser.support import syntax
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pyfuser.tracebacks import advice, in_a_value, users_part
+from pyfuser.support.tracebacks import advice, in_a_value, users_part
 
 PROGRAM = """
 import pyfuser

@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 
 import pyfuser
-from pyfuser import driver, eager
 from pyfuser.checks.image import Image
 from pyfuser.checks.rounding import SumBounds, close
 from pyfuser.checks.script import Recording
 from pyfuser.compare import serve
-from pyfuser.errors import VerificationError
 from pyfuser.plan import legality
-from pyfuser.settings import SETTINGS
+from pyfuser.runtime import driver, eager
+from pyfuser.support.errors import VerificationError
+from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.call import Call
 
 pk = pytest.importorskip("pykokkos")

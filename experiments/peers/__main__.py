@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from experiments.peers import program, report
 from experiments.peers.contestants import CONTESTANTS, GPUS, of
 from experiments.peers.measure import Options, Result, measure, steps
-from pyfuser.settings import SETTINGS
+from pyfuser.support.settings import SETTINGS
 
 
 def parser() -> argparse.ArgumentParser:

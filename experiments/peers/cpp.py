@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from experiments.peers.program import FOLDER
-from pyfuser.codegen.vector_maths import LINK_FLAGS
+from pyfuser.codegen.c.maths.vector import LINK_FLAGS
 from pyfuser.engine.compiler import find_compiler, flags
-from pyfuser.settings import SETTINGS
+from pyfuser.support.settings import SETTINGS
 
 Function = Callable[..., None]
 # What experts add to our flags: their arrays do not overlap in disguise, so types may tell.

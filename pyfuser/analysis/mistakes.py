@@ -17,11 +17,11 @@ from pyfuser.analysis.interpret import Interpreter
 from pyfuser.analysis.overlap import variables_of
 from pyfuser.analysis.races import certain_races
 from pyfuser.analysis.relation import Relation
-from pyfuser.errors import BoundsError, DivisionError, WorkunitWarning, quoted, warn
 from pyfuser.ir import nodes
 from pyfuser.ir.divisions import divisions, divisor_of
 from pyfuser.ir.nodes import Body, Expr, SourceLocation, Store, Sym, Workunit
 from pyfuser.ir.visit import assigned, child_expressions, statements, written
+from pyfuser.support.errors import BoundsError, DivisionError, WorkunitWarning, quoted, warn
 from pyfuser.trace.call import Call
 from pyfuser.trace.shape import CallShape, RegionShape
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from pyfuser.ir import nodes
 from pyfuser.ir.nodes import Expr, Param, SourceLocation, Stmt, Sym, Workunit
-from pyfuser.ir.races import Array, Note, Point, RaceDetector
+from pyfuser.ir.reference.races import Array, Note, Point, RaceDetector
 from pyfuser.ir.visit import map_body, sym_of
 
 READ, ATOMIC, WRITE = range(3)

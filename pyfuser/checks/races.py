@@ -19,10 +19,10 @@ from pyfuser.analysis.dependences import dependences
 from pyfuser.analysis.races import certain_races
 from pyfuser.checks.accesslog import ATOMIC, READ, WRITE, AccessLog, Site, Touch, split_sites
 from pyfuser.checks.image import Image
-from pyfuser.errors import PyFuserWarning, RaceError, quoted
 from pyfuser.ir import nodes
-from pyfuser.ir.interpret import UndefinedBehaviour, interpret
+from pyfuser.ir.reference.interpret import UndefinedBehaviour, interpret
 from pyfuser.ir.visit import all_expressions, statements, sym_of
+from pyfuser.support.errors import PyFuserWarning, RaceError, quoted
 from pyfuser.trace.call import Call, Space
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Region

@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from pyfuser import syntax
 from pyfuser.checks.image import Image
-from pyfuser.codegen import pykokkos
+from pyfuser.codegen.pykokkos import unit as pykokkos_unit
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Workunit
+from pyfuser.support import syntax
 from pyfuser.trace.call import Argument, Call, Space
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Buffer, Region
@@ -234,7 +234,7 @@ class _Workunits:
             number += 1
             name = f"{workunit.name}_{number}"
         self._names.add(name)
-        source = pykokkos.emit(replace(workunit, name=name))
+        source = pykokkos_unit.emit(replace(workunit, name=name))
         head, mark, rest = source.partition("@pk.workunit\n")
         self.sources.append(mark + rest)
         self.imports.update(line for line in head.splitlines() if line)

@@ -24,9 +24,9 @@ from pyfuser.checks.pages_source import SOURCE
 from pyfuser.engine.cache import key_of
 from pyfuser.engine.compiler import build_identity, compile_library, find_compiler
 from pyfuser.engine.native import kernel_cache
-from pyfuser.errors import PyFuserWarning, SettingError
 from pyfuser.ir.nodes import SourceLocation
-from pyfuser.settings import SETTINGS
+from pyfuser.support.errors import PyFuserWarning, SettingError
+from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.call import Call
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Region

@@ -17,9 +17,9 @@ from pyfuser.compare.programs import Program, divided, errors_of, load
 from pyfuser.compare.scripts import ScriptResult
 from pyfuser.compare.serve import ProgramError
 from pyfuser.engine.compiler import find_compiler
-from pyfuser.errors import UsageError
 from pyfuser.options import INTERRUPTED, check_writable, positive, use_space
-from pyfuser.settings import SETTINGS
+from pyfuser.support.errors import UsageError
+from pyfuser.support.settings import SETTINGS
 
 if TYPE_CHECKING:
     from rich.console import Console, Group

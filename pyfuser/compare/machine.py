@@ -6,8 +6,8 @@ import platform
 import subprocess
 from importlib.metadata import PackageNotFoundError, version
 
-from pyfuser.machine import processor
-from pyfuser.settings import SETTINGS
+from pyfuser.support.settings import SETTINGS
+from pyfuser.tuning.host import processor
 
 PACKAGES = ("pyfuser", "numpy", "islpy", "pykokkos", "cupy")
 

@@ -20,7 +20,7 @@ from pyfuser.compare.summary import (
     ratios,
     speedup,
 )
-from pyfuser.counters import COUNTERS
+from pyfuser.support.counters import COUNTERS
 
 WARM_UPS = 2  # the first run compiles, the second meets what the first left behind
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pyfuser.compare import serve
-from pyfuser.settings import SETTINGS
+from pyfuser.support.settings import SETTINGS
 
 
 class PeerError(Exception):

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from pyfuser.compare import report
 from pyfuser.compare.measure import Result
 from pyfuser.compare.summary import spread
-from pyfuser.errors import UsageError
-from pyfuser.machine import processor
-from pyfuser.settings import SETTINGS
-from pyfuser.units import digits, time_unit
+from pyfuser.support.errors import UsageError
+from pyfuser.support.settings import SETTINGS
+from pyfuser.support.units import digits, time_unit
+from pyfuser.tuning.host import processor
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

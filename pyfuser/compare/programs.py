@@ -13,9 +13,9 @@ from pathlib import Path
 from types import ModuleType
 
 import pyfuser
-from pyfuser import tracebacks
 from pyfuser.compare import serve
 from pyfuser.options import source
+from pyfuser.support import tracebacks
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from pyfuser.compare import machine
 from pyfuser.compare.measure import Options, Result
 from pyfuser.compare.summary import CONFIDENCE, Interval, geometric_mean, speedup
-from pyfuser.machine import processor
-from pyfuser.settings import SETTINGS
-from pyfuser.units import seconds
+from pyfuser.support.settings import SETTINGS
+from pyfuser.support.units import seconds
+from pyfuser.tuning.host import processor
 
 if TYPE_CHECKING:
     from rich.console import Console, Group

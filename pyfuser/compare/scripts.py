@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from pyfuser.compare import peer, report
 from pyfuser.compare.summary import Interval, median_interval, ratios, speedup
-from pyfuser.errors import UsageError
-from pyfuser.units import seconds
+from pyfuser.support.errors import UsageError
+from pyfuser.support.units import seconds
 
 if TYPE_CHECKING:
     from rich.console import Console, Group

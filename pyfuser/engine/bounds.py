@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyfuser.codegen.cpp_bounds import REPORT_HEAD
-from pyfuser.codegen.spec import KernelSpec
-from pyfuser.errors import BoundsError, CheckError, DivisionError, quoted
+from pyfuser.codegen.cpu.checked import REPORT_HEAD
+from pyfuser.codegen.kernel import KernelSpec
 from pyfuser.ir.divisions import divisions
+from pyfuser.support.errors import BoundsError, CheckError, DivisionError, quoted
 from pyfuser.trace.call import Call
 
 MAX_PLACES = 8  # that a message lists
 
 
 def mistake(spec: KernelSpec, report: Sequence[int]) -> CheckError:
-    """What a kernel reported (see `cpp_bounds`) as an exception."""
+    """What a kernel reported (see `cpu.checked`) as an exception."""
     assert spec.sites is not None
     number, axis, index, extent = report[:REPORT_HEAD]
     point = tuple(report[REPORT_HEAD : REPORT_HEAD + spec.rank])

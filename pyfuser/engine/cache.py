@@ -28,9 +28,9 @@ import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from pyfuser.counters import COUNTERS
-from pyfuser.errors import CacheError, CompilerError, PyFuserWarning
-from pyfuser.files import read_own
+from pyfuser.support.counters import COUNTERS
+from pyfuser.support.errors import CacheError, CompilerError, PyFuserWarning
+from pyfuser.support.private_files import read_own
 
 LOCK_LIMIT = 330.0  # seconds to wait for another process that compiles the same kernel
 STALE = 3600.0  # seconds after which a build that left its directory behind is surely dead

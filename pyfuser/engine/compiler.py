@@ -18,11 +18,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyfuser.codegen.vector_maths import LINK_FLAGS
-from pyfuser.counters import COUNTERS
-from pyfuser.errors import CompilerError, KernelError
-from pyfuser.machine import cpu_identity, is_intel
-from pyfuser.settings import SETTINGS
+from pyfuser.codegen.c.maths.vector import LINK_FLAGS
+from pyfuser.support.counters import COUNTERS
+from pyfuser.support.errors import CompilerError, KernelError
+from pyfuser.support.settings import SETTINGS
+from pyfuser.tuning.host import cpu_identity, is_intel
 
 if TYPE_CHECKING:
     import subprocess

@@ -11,7 +11,7 @@ from pyfuser.engine.marshal import Number
 from pyfuser.engine.native import RollingParams
 from pyfuser.ir.nodes import Workunit
 from pyfuser.plan.capabilities import ALL, Capabilities
-from pyfuser.settings import SETTINGS
+from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.call import GPU_SPACES
 from pyfuser.trace.future import Future
 from pyfuser.trace.gate import Ran

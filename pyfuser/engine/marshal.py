@@ -14,16 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from pyfuser.codegen.cpp import DIVIDED, NO_MEMORY, OUTSIDE, Slot, abi
-from pyfuser.codegen.cpp_bounds import REPORT_HEAD
-from pyfuser.codegen.cpp_sweep import ROLLING_WORDS
-from pyfuser.codegen.spec import KernelSpec, SweepSpec
+from pyfuser.codegen.cpu.checked import REPORT_HEAD
+from pyfuser.codegen.cpu.unit import DIVIDED, NO_MEMORY, OUTSIDE, Slot, abi
+from pyfuser.codegen.cpu.wavefront.loops import ROLLING_WORDS
+from pyfuser.codegen.kernel import KernelSpec, SweepSpec
 from pyfuser.engine.bounds import mistake
-from pyfuser.errors import ArgumentError, DivisionError
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Accumulator, Param
+from pyfuser.support.errors import ArgumentError, DivisionError
+from pyfuser.support.tracebacks import hidden
 from pyfuser.trace.gate import Overtaken
-from pyfuser.tracebacks import hidden
 
 Number = bool | int | float | complex
 Run = Callable[..., tuple[Number, ...]]

@@ -14,17 +14,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pyfuser.codegen.cpp import emit
-from pyfuser.codegen.spec import KernelSpec, SweepSpec, names_of, spec_of
+from pyfuser.codegen.cpu.unit import emit
+from pyfuser.codegen.kernel import KernelSpec, SweepSpec, names_of, spec_of
 from pyfuser.engine.cache import KernelCache, key_of
 from pyfuser.engine.compiler import build_identity, compile_library, find_compiler
 from pyfuser.engine.flight import Flights
 from pyfuser.engine.marshal import make_run
 from pyfuser.engine.on_host import OnHost
-from pyfuser.errors import CacheError
 from pyfuser.ir.nodes import Workunit
-from pyfuser.progress import listening, noted
-from pyfuser.settings import SETTINGS
+from pyfuser.support.errors import CacheError
+from pyfuser.support.progress import listening, noted
+from pyfuser.support.settings import SETTINGS
 from pyfuser.transform.kernel import Kernel
 
 

@@ -17,18 +17,18 @@ from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
-from pyfuser.codegen.pykokkos import emit
-from pyfuser.codegen.pykokkos_text import identifier
+from pyfuser.codegen.pykokkos.text import identifier
+from pyfuser.codegen.pykokkos.unit import emit
 from pyfuser.engine.cache import private_directory, write_own
 from pyfuser.engine.marshal import Number
 from pyfuser.engine.on_host import OnHost
-from pyfuser.errors import PyFuserError, PyFuserWarning
 from pyfuser.ir import nodes
 from pyfuser.ir.canonical import fresh
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Expr, Param, Stmt, Workunit
 from pyfuser.ir.visit import all_expressions, statements
-from pyfuser.settings import SETTINGS
+from pyfuser.support.errors import PyFuserError, PyFuserWarning
+from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.gate import Ran
 from pyfuser.trace.memory import Region
 from pyfuser.transform.kernel import Kernel

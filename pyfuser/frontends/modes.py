@@ -14,8 +14,8 @@ import threading
 from contextvars import ContextVar
 from types import FrameType, TracebackType
 
-from pyfuser import driver
-from pyfuser.settings import SETTINGS
+from pyfuser.runtime import driver
+from pyfuser.support.settings import SETTINGS
 
 _SUSPENDABLE = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 

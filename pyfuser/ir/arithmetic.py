@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from pyfuser.errors import PyFuserError
 from pyfuser.ir import maths
 from pyfuser.ir.dtypes import DType
+from pyfuser.support.errors import PyFuserError
 
 
 class UndefinedBehaviour(PyFuserError):

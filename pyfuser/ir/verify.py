@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pyfuser.errors import PyFuserError
 from pyfuser.ir import maths, nodes
 from pyfuser.ir.dtypes import DType, integral_promotion
 from pyfuser.ir.nodes import Body, Expr, Stmt, Sym, Workunit
 from pyfuser.ir.printer import show, show_node
 from pyfuser.ir.visit import breaks_loop
+from pyfuser.support.errors import PyFuserError
 
 _INTEGER_OPS = ("%", "<<", ">>", "&", "|", "^")
 _FETCH_OPS = (*nodes.UPDATE_OPS, "compare_exchange")

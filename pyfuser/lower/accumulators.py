@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from pyfuser.errors import WorkunitError, WorkunitWarning, warn
 from pyfuser.ir import nodes
 from pyfuser.ir.nodes import Accumulator, Body, Expr, Sym
 from pyfuser.ir.visit import all_expressions, expressions, statements, written
 from pyfuser.lower.signature import Signature
 from pyfuser.lower.source import FunctionSource
+from pyfuser.support.errors import WorkunitError, WorkunitWarning, warn
 
 
 def check_order(header: Signature, pattern: str, rank: int) -> None:

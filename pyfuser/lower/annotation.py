@@ -6,8 +6,8 @@ import ast
 import re
 from dataclasses import dataclass, replace
 
-from pyfuser import syntax
 from pyfuser.ir.dtypes import DType
+from pyfuser.support import syntax
 
 # As bare names (`float` is Python's, so a double) ...
 _BARE = {

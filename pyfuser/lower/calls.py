@@ -8,7 +8,6 @@ from functools import partial
 from types import FunctionType
 from typing import Any
 
-from pyfuser.errors import WorkunitError, close
 from pyfuser.ir.dtypes import DType, integral_promotion
 from pyfuser.ir.maths import FUNCTIONS
 from pyfuser.ir.nodes import AtomicFetch, Call, Cast, Const, Eval, Expr
@@ -23,6 +22,7 @@ from pyfuser.lower.names import attribute, member_of, outside_object, take
 from pyfuser.lower.records import class_of, declare, fresh_record
 from pyfuser.lower.team import Team
 from pyfuser.lower.views import LocalArray, ViewRef
+from pyfuser.support.errors import WorkunitError, close
 
 # What PyKokkos makes of a type's name that is called: `float(x)` is C++'s 32-bit float.
 _CONVERSIONS = {

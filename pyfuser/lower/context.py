@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from types import CodeType, FunctionType
 from typing import Any, TypeAlias
 
-from pyfuser.errors import WorkunitError
 from pyfuser.ir.canonical import fresh
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import (
@@ -35,6 +34,7 @@ from pyfuser.lower import convert
 from pyfuser.lower.source import FunctionSource
 from pyfuser.lower.team import NestedFunction, Team
 from pyfuser.lower.views import LocalArray, ViewRef
+from pyfuser.support.errors import WorkunitError
 
 Handler = Callable[["Context", Any], Any]
 Lower = Callable[[ast.expr], Any]

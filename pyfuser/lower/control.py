@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from pyfuser.errors import WorkunitWarning, warn
 from pyfuser.ir.canonical import fresh
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import (
@@ -31,6 +30,7 @@ from pyfuser.lower.calls import call_statement
 from pyfuser.lower.calls import value as value_of
 from pyfuser.lower.context import Context, Record, Variable, lowers
 from pyfuser.lower.returns import RETURN
+from pyfuser.support.errors import WorkunitWarning, warn
 
 _NO_RESULT = "this returns no value: write to a view, or add to a parallel_reduce's accumulator"
 

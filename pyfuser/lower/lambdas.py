@@ -8,8 +8,8 @@ import sys
 import weakref
 from types import CodeType, FunctionType
 
-from pyfuser import syntax
 from pyfuser.lower.source import FunctionSource, not_supported, remember
+from pyfuser.support import syntax
 
 _made: dict[tuple[int, str, bool], tuple[weakref.ref[CodeType], CodeType, str]] = {}
 

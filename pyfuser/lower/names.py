@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from pyfuser.errors import close
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.maths import CONSTANTS
 from pyfuser.ir.nodes import Const, Expr, Read
@@ -18,6 +17,7 @@ from pyfuser.lower.free import MISSING, member, outside
 from pyfuser.lower.team import NestedFunction, Team
 from pyfuser.lower.types import scalar_dtype
 from pyfuser.lower.views import LocalArray, ViewRef
+from pyfuser.support.errors import close
 
 
 @lowers(ast.Constant)

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from types import FunctionType
 from typing import Any
 
-from pyfuser.errors import WorkunitError
 from pyfuser.ir.canonical import fresh
 from pyfuser.ir.nodes import Assign, Declare, Read, Sym
 from pyfuser.lower.annotation import Annotation, last_name, parse
@@ -19,6 +18,7 @@ from pyfuser.lower.context import Binding, Context, Record, Variable
 from pyfuser.lower.free import MISSING, outside, unwrapped
 from pyfuser.lower.names import outside_object, take
 from pyfuser.lower.source import source_of
+from pyfuser.support.errors import WorkunitError
 
 CLASSTYPE = "__pk_classtype__"  # what `@pk.classtype` sets in a class
 

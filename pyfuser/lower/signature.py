@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from types import CodeType, FunctionType, MappingProxyType
 from typing import Any
 
-from pyfuser.errors import ArgumentError, close, quoted
 from pyfuser.ir.dtypes import DType
 from pyfuser.lower.annotation import Annotation, parse
 from pyfuser.lower.free import resolve
 from pyfuser.lower.records import is_classtype
 from pyfuser.lower.source import FunctionSource, source_of, unwrap
 from pyfuser.lower.types import BoundType, RandomPoolType, ScalarType, ViewType
+from pyfuser.support.errors import ArgumentError, close, quoted
 
 _INDICES = ("j", "k")
 _POLICY_EXTRA = {"for": 0, "reduce": 1, "scan": 2}

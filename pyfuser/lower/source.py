@@ -16,9 +16,9 @@ from functools import cached_property
 from types import CodeType, FunctionType
 from typing import Any
 
-from pyfuser import syntax
-from pyfuser.errors import WorkunitError
 from pyfuser.ir.nodes import SourceLocation
+from pyfuser.support import syntax
+from pyfuser.support.errors import WorkunitError
 
 
 @dataclass(frozen=True, eq=False)

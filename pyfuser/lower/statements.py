@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from pyfuser.errors import WorkunitWarning, warn
 from pyfuser.ir.canonical import fresh
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import (
@@ -28,6 +27,7 @@ from pyfuser.lower.expressions import BINARY_OPS, element, is_slicing, refuse_ze
 from pyfuser.lower.names import hint
 from pyfuser.lower.team import NestedFunction, Team
 from pyfuser.lower.views import LocalArray, ViewRef
+from pyfuser.support.errors import WorkunitWarning, warn
 
 _READ_ONLY = {"scalar": "an argument of the call"}
 

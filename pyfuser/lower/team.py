@@ -6,10 +6,10 @@ import ast
 from dataclasses import dataclass, field
 from typing import Any
 
-from pyfuser.errors import WorkunitError
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Call, Eval, Read, Sym
 from pyfuser.lower.source import FunctionSource
+from pyfuser.support.errors import WorkunitError
 
 _BARRIER = "team_barrier"
 

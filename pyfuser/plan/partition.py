@@ -13,14 +13,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pyfuser.analysis.dependences import DependenceGraph
-from pyfuser.plan.beside_scans import beside_scans
 from pyfuser.plan.capabilities import ALL, Capabilities
+from pyfuser.plan.cost_model import cost_model
+from pyfuser.plan.fuse_into_scan import join_tails
 from pyfuser.plan.legality import Legality, reasons
-from pyfuser.plan.moves import moved
+from pyfuser.plan.order_around_scans import beside_scans
 from pyfuser.plan.plan import Group, Plan, Rejection
-from pyfuser.plan.profit import cost_model
-from pyfuser.plan.sweeps import search
-from pyfuser.plan.tails import join_tails
+from pyfuser.plan.refine_partition import moved
+from pyfuser.plan.wavefront import search
 from pyfuser.trace.shape import ArgumentShape, RegionShape, TraceShape
 
 MAX_CALLS = 64  # of a group: compile time grows with it

@@ -6,16 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from pyfuser.codegen import pykokkos
-from pyfuser.driver import FLUSHES, PROGRAMS, UNRECORDED, Flush, Program
+from pyfuser.codegen.pykokkos import unit as pykokkos_unit
 from pyfuser.engine import native
 from pyfuser.ir.nodes import For, While
 from pyfuser.ir.visit import statements
 from pyfuser.ir.weights import arithmetic, has_known_trips
-from pyfuser.launches import Launch
+from pyfuser.plan.cost_model import bytes_moved, group_cost, sweep_cost
 from pyfuser.plan.explain import short_path
 from pyfuser.plan.plan import Sweep
-from pyfuser.plan.profit import bytes_moved, group_cost, sweep_cost
 from pyfuser.report import loops
 from pyfuser.report.explanation import Explanation
 from pyfuser.report.memory import bytes_of, kept
@@ -23,7 +21,9 @@ from pyfuser.report.model import Asked, CallReport, Cost, GroupReport, SweepRepo
 from pyfuser.report.names import Names, contracted, removed, window_names
 from pyfuser.report.rejections import rejection_report
 from pyfuser.report.vectors import vectors_of
-from pyfuser.settings import SETTINGS
+from pyfuser.runtime.driver import FLUSHES, PROGRAMS, UNRECORDED, Flush, Program
+from pyfuser.runtime.launch import Launch
+from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.shape import TraceShape
 from pyfuser.transform.fuse import fuse
 from pyfuser.transform.group import GroupShape, group_shapes
@@ -127,7 +127,7 @@ class _Told:
         together = launch.calls if launch is not None else group
         return GroupReport(
             calls=tuple(self.calls[position] for position in group),
-            source=pykokkos.shown(kernel.workunit),
+            source=pykokkos_unit.shown(kernel.workunit),
             generated="" if swept or launch is None else launch.launchable.source,
             contracted=names.of(gone),
             bytes_avoided=sum(bytes_of(self.trace, cluster) for cluster in {*gone.values()}),

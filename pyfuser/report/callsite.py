@@ -6,7 +6,7 @@ import ast
 import linecache
 from functools import lru_cache
 
-from pyfuser import syntax
+from pyfuser.support import syntax
 
 
 def argument_text(file: str, line: int, name: str) -> str:

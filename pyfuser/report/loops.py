@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from pyfuser.codegen.cpp_columns import columns_of
-from pyfuser.codegen.cpp_context import Context
-from pyfuser.codegen.cpp_interior import interior_of
-from pyfuser.codegen.cpp_split import splits
-from pyfuser.codegen.cpp_spread import spread
-from pyfuser.codegen.order import loop_order, walks
-from pyfuser.codegen.spec import spec_of
+from pyfuser.codegen.cpu.columns import columns_of
+from pyfuser.codegen.cpu.context import Context
+from pyfuser.codegen.cpu.interior import interior_of
+from pyfuser.codegen.kernel import spec_of
+from pyfuser.codegen.passes.loop_order import loop_order, walks
+from pyfuser.codegen.passes.peel_points import spread
+from pyfuser.codegen.passes.split_guards import splits
 from pyfuser.ir.nodes import Sym
 from pyfuser.transform.kernel import Kernel
 

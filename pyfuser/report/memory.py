@@ -8,10 +8,10 @@ from math import prod
 
 from pyfuser.analysis.accesses import Mode, accesses
 from pyfuser.analysis.liveness import liveness
-from pyfuser.driver import Flush
-from pyfuser.plan.profit import CostModel, cost_model, region_of
+from pyfuser.plan.cost_model import CostModel, cost_model, region_of
 from pyfuser.report.model import CallReport, Kept
 from pyfuser.report.names import cluster_name
+from pyfuser.runtime.driver import Flush
 from pyfuser.trace.shape import RegionShape, TraceShape
 
 SMALL = 1 << 20

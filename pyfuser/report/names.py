@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from pyfuser.driver import Flush
 from pyfuser.ir.nodes import Load, Store, Sym, Update, Workunit
 from pyfuser.ir.visit import all_expressions, statements, sym_of
 from pyfuser.plan.plan import Sweep
 from pyfuser.report.callsite import argument_text
+from pyfuser.runtime.driver import Flush
 from pyfuser.trace.shape import RegionShape
 from pyfuser.transform.kernel import Kernel
 

@@ -10,7 +10,7 @@ from pyfuser.report import data, style
 from pyfuser.report.data import Tree
 from pyfuser.report.folding import folds
 from pyfuser.report.model import Report
-from pyfuser.units import seconds
+from pyfuser.support.units import seconds
 
 OPEN = 8
 """Kernels whose code is shown at first, at most."""

@@ -7,14 +7,14 @@ from math import prod
 
 from pyfuser.analysis.accesses import Mode, accesses
 from pyfuser.analysis.dependences import Dependence, Kind
-from pyfuser.driver import Flush
 from pyfuser.ir.nodes import SourceLocation
+from pyfuser.plan.cost_model import touched_bytes
 from pyfuser.plan.explain import short_path
 from pyfuser.plan.plan import Rejection
-from pyfuser.plan.profit import touched_bytes
 from pyfuser.report.model import CallReport, RejectionReport
 from pyfuser.report.names import given_name
 from pyfuser.report.words import DEPENDENCES, REMEDIES, WHY, dependence
+from pyfuser.runtime.driver import Flush
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import RegionShape, TraceShape
 

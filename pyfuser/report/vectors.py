@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from pyfuser.codegen.cpp_blocks import Blocks, blocks_of
-from pyfuser.codegen.cpp_context import Context
-from pyfuser.codegen.cpp_reduce import is_sum
-from pyfuser.codegen.cpp_split import splits
-from pyfuser.codegen.scatter import mostly_scatters
-from pyfuser.codegen.spec import spec_of, written_views
-from pyfuser.codegen.vectorisable import (
+from pyfuser.codegen.cost.gathers import mostly_scatters
+from pyfuser.codegen.cost.vectorisable import (
     conditional,
     has_vector_form,
     is_covered,
     local_arrays,
     vectorises,
 )
+from pyfuser.codegen.cpu.blocks import Blocks, blocks_of
+from pyfuser.codegen.cpu.context import Context
+from pyfuser.codegen.cpu.reduce import is_sum
+from pyfuser.codegen.kernel import spec_of, written_views
+from pyfuser.codegen.passes.split_guards import splits
 from pyfuser.ir import nodes
 from pyfuser.ir.nodes import Body, Expr, SourceLocation, Stmt, Sym
 from pyfuser.ir.visit import child_expressions, expressions

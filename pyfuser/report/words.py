@@ -18,7 +18,7 @@ from pyfuser.report.model import (
     Report,
     Vectors,
 )
-from pyfuser.units import count, seconds, size
+from pyfuser.support.units import count, seconds, size
 
 NOTHING = (
     "nothing has been recorded yet. PyFuser records, and then runs fused:",

@@ -9,11 +9,11 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from pyfuser.counters import COUNTERS
-from pyfuser.errors import UsageError
 from pyfuser.options import check_writable, use_space
 from pyfuser.run.flushes import FlushLog
 from pyfuser.run.program import run, run_module
+from pyfuser.support.counters import COUNTERS
+from pyfuser.support.errors import UsageError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

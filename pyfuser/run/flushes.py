@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from pyfuser import driver, report
-from pyfuser.counters import COUNTERS
-from pyfuser.driver import Flush
+from pyfuser import report
 from pyfuser.frontends.embedded.careful import AT_ONCE, COUNTING
 from pyfuser.plan.explain import short_path
+from pyfuser.runtime import driver
+from pyfuser.runtime.driver import Flush
+from pyfuser.support.counters import COUNTERS
 from pyfuser.trace.asked import Place, asked_for
 from pyfuser.trace.tracer import Tracer
 

@@ -15,13 +15,13 @@ from itertools import chain
 from operator import itemgetter
 from typing import Any
 
-from pyfuser import driver
 from pyfuser.frontends.embedded.dispatch import parallel_for, watched_for
 from pyfuser.run.checks import Check, Checked
 from pyfuser.run.endings import end_quietly
 from pyfuser.run.harmless import Moment
 from pyfuser.run.values import ITERABLES, Touches
 from pyfuser.run.watched import INNER_METHOD, OUTER, twin
+from pyfuser.runtime import driver
 from pyfuser.trace.asked import REASON
 
 TRACER = driver.TRACER

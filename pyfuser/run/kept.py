@@ -18,9 +18,9 @@ from types import CodeType
 from typing import NamedTuple
 
 from pyfuser.engine.cache import DIGEST_SIZE, private_directory, write_own
-from pyfuser.errors import CacheError
-from pyfuser.files import read_own
-from pyfuser.settings import SETTINGS
+from pyfuser.support.errors import CacheError
+from pyfuser.support.private_files import read_own
+from pyfuser.support.settings import SETTINGS
 
 
 class Kept(NamedTuple):

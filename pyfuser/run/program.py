@@ -12,12 +12,13 @@ from importlib.machinery import SourceFileLoader
 from types import CodeType, ModuleType, TracebackType
 from typing import NoReturn
 
-from pyfuser import driver, tracebacks
-from pyfuser.errors import CompilerError, KernelError, PyFuserError
 from pyfuser.frontends import modes
 from pyfuser.run import guards, hook
 from pyfuser.run.rewrite import rewritten
-from pyfuser.settings import SETTINGS
+from pyfuser.runtime import driver
+from pyfuser.support import tracebacks
+from pyfuser.support.errors import CompilerError, KernelError, PyFuserError
+from pyfuser.support.settings import SETTINGS
 
 _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 

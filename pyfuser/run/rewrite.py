@@ -22,7 +22,6 @@ from dataclasses import replace
 from types import CodeType
 from typing import Any, TypeVar
 
-from pyfuser import syntax
 from pyfuser.run import kept
 from pyfuser.run.checks import Checked, check_of, launches_last, touches_nothing, unpacking
 from pyfuser.run.guards import SITES, Site, number_of
@@ -30,6 +29,7 @@ from pyfuser.run.launchers import Launchers, is_accessor
 from pyfuser.run.rules import UNKNOWN, When, rule_of
 from pyfuser.run.scopes import Function, Scope, names_bound, nodes_below
 from pyfuser.run.watched import OUTER, Place, register
+from pyfuser.support import syntax
 
 #: Decorators below which the code is PyKokkos' language, not the host's.
 _KERNELS = frozenset({"workunit", "function", "classtype", "fuse"})

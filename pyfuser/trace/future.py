@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from pyfuser.errors import PyFuserError
 from pyfuser.ir.dtypes import DType
+from pyfuser.support.errors import PyFuserError
 
 
 def plain(value: Any) -> Any:

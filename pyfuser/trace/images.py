@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from pyfuser.counters import COUNTERS
-from pyfuser.errors import ArgumentError
+from pyfuser.support.counters import COUNTERS
+from pyfuser.support.errors import ArgumentError
 
 if TYPE_CHECKING:
     from pyfuser.trace.memory import Buffer, Region

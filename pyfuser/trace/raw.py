@@ -6,8 +6,8 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 
-from pyfuser.errors import PyFuserWarning
 from pyfuser.ir.visit import written
+from pyfuser.support.errors import PyFuserWarning
 from pyfuser.trace.call import Argument, Call
 from pyfuser.trace.memory import Region
 

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
-from pyfuser.errors import PyFuserError
+from pyfuser.support.errors import PyFuserError
 from pyfuser.trace.call import Argument, Call
 from pyfuser.trace.future import Future
 from pyfuser.trace.gate import Overtaken

@@ -1,7 +1,7 @@
 """Merge the workunits of a group into one kernel.
 
 The bodies are put one after the other over shared indices; those behind a scan's run in its last
-pass (see `plan.tails`). View arguments that are the same
+pass (see `plan.fuse_into_scan`). View arguments that are the same
 region become one parameter, which is what lets later passes forward values between calls.
 Whether the calls may share a loop is not decided here (see `plan.legality`).
 

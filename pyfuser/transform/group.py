@@ -14,8 +14,8 @@ from typing import NamedTuple
 from pyfuser.analysis.liveness import Liveness, liveness
 from pyfuser.ir.nodes import AtomicFetch, Load, Sym, Update, Workunit
 from pyfuser.ir.visit import all_expressions, statements, written
-from pyfuser.machine import known
 from pyfuser.trace.shape import CallShape, FutureShape, RegionShape, ScalarShape, TraceShape
+from pyfuser.tuning.host import known
 
 
 class GroupShape(NamedTuple):

@@ -7,8 +7,8 @@ import pytest
 from pyfuser.analysis.intervals import interval
 from pyfuser.ir.arithmetic import UndefinedBehaviour
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.interpret import interpret
 from pyfuser.ir.nodes import Binary, Call, Cast, Compare, Const, Read, Select, Unary
+from pyfuser.ir.reference.interpret import interpret
 from tests.analysis.build import E, S, View, let, workunit
 
 a, b = S("a"), S("b")

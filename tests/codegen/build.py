@@ -11,8 +11,8 @@ import numpy as np
 
 from pyfuser.engine.native import prepare as compile_kernels
 from pyfuser.ir.dtypes import DType, from_numpy
-from pyfuser.ir.interpret import interpret
 from pyfuser.ir.nodes import Workunit
+from pyfuser.ir.reference.interpret import interpret
 from pyfuser.ir.verify import verify
 from pyfuser.lower.lower import ScalarType, ViewType, lower
 from pyfuser.trace.call import Space

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyfuser.codegen.cpp import emit
-from pyfuser.codegen.cpp_scan import at_once
-from pyfuser.codegen.spec import spec_of
+from pyfuser.codegen.cpu.scan import at_once
+from pyfuser.codegen.cpu.unit import emit
+from pyfuser.codegen.kernel import spec_of
 from pyfuser.engine import native
 from pyfuser.engine.native import prepare
 from pyfuser.plan.plan import SCAN_TILE
-from pyfuser.settings import SETTINGS
+from pyfuser.support.settings import SETTINGS
 from tests.codegen.build import bound, case
 from tests.codegen.test_sweep import Loop, Sweep, check, copy, double_in_place, numbers
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyfuser.codegen.column_parts import Branch, Part, Trips
-from pyfuser.codegen.cpp_columns import columns_of
-from pyfuser.codegen.cpp_context import Context
-from pyfuser.codegen.spec import spec_of
+from pyfuser.codegen.cpu.columns import columns_of
+from pyfuser.codegen.cpu.context import Context
+from pyfuser.codegen.kernel import spec_of
+from pyfuser.codegen.passes.scalar_expansion import Branch, Part, Trips
 from tests.codegen.build import Case, case
 from tests.codegen.test_columns import M, in_columns, on, table, unchanged, weights
 

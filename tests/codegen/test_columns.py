@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyfuser.codegen import column_parts, cpp_columns
-from pyfuser.codegen.cpp import emit
-from pyfuser.codegen.cpp_columns import FEWEST, IF_LONG, columns_of
-from pyfuser.codegen.cpp_context import Context
-from pyfuser.codegen.spec import spec_of
+from pyfuser.codegen.cpu import columns as cpu_columns
+from pyfuser.codegen.cpu.columns import FEWEST, IF_LONG, columns_of
+from pyfuser.codegen.cpu.context import Context
+from pyfuser.codegen.cpu.unit import emit
+from pyfuser.codegen.kernel import spec_of
+from pyfuser.codegen.passes import scalar_expansion
 from pyfuser.engine import native
 from pyfuser.engine.native import prepare as compile_kernels
 from tests.codegen.build import Case, as_interpreted, case
@@ -43,7 +44,7 @@ def usual(given: Case) -> Any:
     """The results of the code that does without strips."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(native, "_launchables", {})
-        patch.setattr(cpp_columns, "FEWEST", 1 << 30)
+        patch.setattr(cpu_columns, "FEWEST", 1 << 30)
         (launchable,) = compile_kernels([given.kernel])
         return given.run(launchable)
 
@@ -206,14 +207,14 @@ def test_loops_along_columns_keep_their_bits(work: Callable[..., None], n: int) 
 
 def test_what_is_kept_has_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     assert in_columns(on(kept_column, M))
-    monkeypatch.setattr(column_parts, "MOST_KEPT", 63)
+    monkeypatch.setattr(scalar_expansion, "MOST_KEPT", 63)
     assert not in_columns(on(kept_column, M))
 
 
 def test_loops_over_what_is_kept_run_along_strips() -> None:
     found = columns_of(Context(spec_of(on(kept_column, M).kernel), ()))
     assert found is not None
-    assert sum(isinstance(part, column_parts.Trips) for part in found.parts) == 3
+    assert sum(isinstance(part, scalar_expansion.Trips) for part in found.parts) == 3
 
 
 def test_several_strips_and_the_rest() -> None:

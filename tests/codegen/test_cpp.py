@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyfuser.codegen import vector_maths
-from pyfuser.codegen.cpp import emit
-from pyfuser.codegen.cpp_hazards import may_contract
-from pyfuser.codegen.spec import UNIT, spec_of
+from pyfuser.codegen.c.fp_contraction import may_contract
+from pyfuser.codegen.c.maths import vector as maths_vector
+from pyfuser.codegen.cpu.unit import emit
+from pyfuser.codegen.kernel import UNIT, spec_of
 from pyfuser.engine.native import prepare
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Accumulator, Update, Workunit
@@ -202,11 +202,11 @@ def test_maths_come_from_vectors_where_there_are_any(monkeypatch: pytest.MonkeyP
         x[i] = math.exp(x[i]) + math.cos(x[i]) + math.pow(x[i], 2)
 
     found = spec(exponential, [N], x1())
-    monkeypatch.setattr(vector_maths, "covered", lambda name, dtype: False)
+    monkeypatch.setattr(maths_vector, "covered", lambda name, dtype: False)
     scalar = emit(found)
     assert '__asm__("exp")' in scalar
     assert "pf_square_f64(x[i])" in scalar
-    monkeypatch.setattr(vector_maths, "covered", lambda name, dtype: name in ("exp", "cos"))
+    monkeypatch.setattr(maths_vector, "covered", lambda name, dtype: name in ("exp", "cos"))
     vector = emit(found)
     assert "_ZGV" in vector and "pf_cos_f64_kernel" in vector
     assert "static inline double pf_exp_f64(double x)" in vector
@@ -248,7 +248,7 @@ def test_exp_takes_two_vectors_in_long_loops_of_doubles(
     function: Callable[..., None], elements: DType, doubled: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not in loops that may have few trips, nor in those that take two vectors anyway."""
-    monkeypatch.setattr(vector_maths, "covered", lambda name, dtype: name == "exp")
+    monkeypatch.setattr(maths_vector, "covered", lambda name, dtype: name == "exp")
     space = [N, N] if function is exponential_of_a_table else [N]
     source = emit(spec(function, space, x1(), np.zeros(N, elements.numpy)))
     assert f"#if {doubled} && !defined(__AVX512F__)" in source

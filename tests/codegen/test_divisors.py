@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyfuser.codegen.cpp import emit
-from pyfuser.codegen.spec import spec_of
+from pyfuser.codegen.cpu.unit import emit
+from pyfuser.codegen.kernel import spec_of
 from pyfuser.engine import native
 from pyfuser.engine.native import prepare as compile_kernels
 from tests.codegen.build import case

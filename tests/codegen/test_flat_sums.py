@@ -13,10 +13,10 @@ import pytest
 
 from pyfuser.engine import native
 from pyfuser.engine.native import prepare
-from pyfuser.ir.coarse import boxed
 from pyfuser.ir.nodes import Workunit
 from pyfuser.lower.lower import ScalarType, ViewType, lower
-from pyfuser.settings import SETTINGS
+from pyfuser.plan.rewrites.coarse_body import boxed
+from pyfuser.support.settings import SETTINGS
 from tests.codegen.build import bound, case, dtype_of
 from tests.codegen.test_sweep import Loop, Sweep, check, numbers, smooth_grid
 

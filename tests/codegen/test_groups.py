@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyfuser.codegen import cpp_groups
-from pyfuser.codegen.cpp import emit
-from pyfuser.codegen.spec import spec_of
+from pyfuser.codegen.cpu.unit import emit
+from pyfuser.codegen.kernel import spec_of
+from pyfuser.codegen.passes import split_accumulators
 from pyfuser.engine import native
 from pyfuser.ir.nodes import Accumulator, Body, Stmt, Sym, Update, Workunit
 from pyfuser.ir.visit import assigned, statements, substitute_syms
 from tests.codegen.build import Case, case
 
-MANY = cpp_groups.FEWEST
-ROUND, RUN = cpp_groups.LANES, cpp_groups.RUNS[0]
+MANY = split_accumulators.FEWEST
+ROUND, RUN = split_accumulators.LANES, split_accumulators.RUNS[0]
 SIZES = [1, ROUND - 1, ROUND, ROUND + 1, RUN, RUN + ROUND + 1, 3 * RUN - 1, 40_007]
 
 
@@ -113,7 +113,7 @@ def test_groups_change_no_bit(work: Callable[..., None], monkeypatch: pytest.Mon
         for space in spaces:
             assert in_groups(build(*space))
             found[space, threads] = bits(build(*space))
-    monkeypatch.setattr(cpp_groups, "FEWEST", 1000)
+    monkeypatch.setattr(split_accumulators, "FEWEST", 1000)
     monkeypatch.setattr(native, "_launchables", {})
     for (space, _), value in found.items():
         assert not in_groups(build(*space))
@@ -150,7 +150,7 @@ def test_two_axes_and_an_odd_number_of_sums(monkeypatch: pytest.MonkeyPatch) -> 
     )  # rows that are parts of a round, and tiles of one row and of many
     assert all(in_groups(build(n)) for n in columns)
     found = [bits(build(n)) for n in columns]
-    monkeypatch.setattr(cpp_groups, "FEWEST", 1000)
+    monkeypatch.setattr(split_accumulators, "FEWEST", 1000)
     monkeypatch.setattr(native, "_launchables", {})
     assert found == [bits(build(n)) for n in columns]
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyfuser.codegen.cpp import emit
-from pyfuser.codegen.in_order import SCALAR
-from pyfuser.codegen.spec import spec_of
+from pyfuser.codegen.c.gcc_inorder_reductions import SCALAR
+from pyfuser.codegen.cpu.unit import emit
+from pyfuser.codegen.kernel import spec_of
 from tests.codegen.build import Case, as_interpreted, case
 
 ROWS, N = 5, 37

@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyfuser.codegen.cpp import emit
-from pyfuser.codegen.interior import Interior, interior
-from pyfuser.codegen.spec import spec_of
+from pyfuser.codegen.cpu.unit import emit
+from pyfuser.codegen.kernel import spec_of
+from pyfuser.codegen.passes.split_conditions import Interior, interior
 from pyfuser.ir.canonical import all_syms
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.interpret import UndefinedBehaviour, interpret
 from pyfuser.ir.nodes import (
     Binary,
     Cast,
@@ -33,6 +32,7 @@ from pyfuser.ir.nodes import (
     Sym,
     Workunit,
 )
+from pyfuser.ir.reference.interpret import UndefinedBehaviour, interpret
 from pyfuser.ir.visit import map_body
 from pyfuser.lower.lower import ScalarType, ViewType, lower
 from tests.codegen.build import Case, as_interpreted, case
@@ -172,7 +172,7 @@ def test_sums(m, monkeypatch):
     (launchable,) = native.prepare([given.kernel])
     found = given.run(launchable)[1]
     never = replace(given.kernel, workunit=replace(given.kernel.workunit, name="asks"))
-    monkeypatch.setattr("pyfuser.codegen.cpp_terms.interior_of", lambda *_: None)
+    monkeypatch.setattr("pyfuser.codegen.cpu.terms.interior_of", lambda *_: None)
     monkeypatch.setattr(native, "_launchables", {})
     assert "pf_inside(" not in emit(spec_of(never))
     (launchable,) = native.prepare([never])

@@ -13,10 +13,11 @@ import numpy as np
 import pykokkos
 import pytest
 
-from pyfuser.codegen import cpp_blocks, latency, vectorisable
-from pyfuser.codegen.cpp import emit
-from pyfuser.codegen.cpp_prelude import BLOCK
-from pyfuser.codegen.spec import spec_of
+from pyfuser.codegen.cost import pipeline, vectorisable
+from pyfuser.codegen.cpu import blocks as cpu_blocks
+from pyfuser.codegen.cpu.prelude import BLOCK
+from pyfuser.codegen.cpu.unit import emit
+from pyfuser.codegen.kernel import spec_of
 from pyfuser.engine import native
 from tests.codegen.build import Case, as_interpreted, case
 
@@ -129,7 +130,7 @@ def test_cuts_change_no_bit(
     for n in SIZES:
         assert loops(build(work, n, pattern)) > 1
         found[n] = bits(build(work, n, pattern))
-    monkeypatch.setattr(cpp_blocks, "cut", lambda body: ())
+    monkeypatch.setattr(cpu_blocks, "cut", lambda body: ())
     monkeypatch.setattr(native, "_launchables", {})
     for n, value in found.items():
         assert loops(build(work, n, pattern)) == 1
@@ -152,7 +153,7 @@ def test_what_is_kept_has_room_in_long_blocks() -> None:
     assert loops(given) > 2
     (size,) = set(re.findall(r"float \w+_block\[(\d+)\]", code))
     assert f"space = {size} - running.filled" in code
-    assert int(size) == cpp_blocks.LONG_BLOCK
+    assert int(size) == cpu_blocks.LONG_BLOCK
     as_interpreted(given)
 
 
@@ -163,9 +164,9 @@ def test_others_stay_in_one_loop(work: Callable[..., None]) -> None:
 
 def test_long_bodies_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     body = build(MAP, 500, "for").kernel.workunit.body
-    assert latency.cut(body)
-    monkeypatch.setattr(latency, "MAX_STATEMENTS", len(body) - 1)
-    assert not latency.cut(body)
+    assert pipeline.cut(body)
+    monkeypatch.setattr(pipeline, "MAX_STATEMENTS", len(body) - 1)
+    assert not pipeline.cut(body)
 
 
 def test_a_serial_loop_is_not_cut() -> None:

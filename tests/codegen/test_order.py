@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyfuser.codegen.cpp import emit
-from pyfuser.codegen.order import BLOCK, LoopOrder, loop_order
-from pyfuser.codegen.spec import KernelSpec, spec_of
+from pyfuser.codegen.cpu.unit import emit
+from pyfuser.codegen.kernel import KernelSpec, spec_of
+from pyfuser.codegen.passes.loop_order import BLOCK, LoopOrder, loop_order
 from pyfuser.engine import native
 from tests.codegen.build import Case, bound, case
 

@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyfuser.codegen.pykokkos import emit
-from pyfuser.codegen.pykokkos_team import needs_team
-from pyfuser.codegen.pykokkos_text import CASTS
+from pyfuser.codegen.pykokkos.team import needs_team
+from pyfuser.codegen.pykokkos.text import CASTS
+from pyfuser.codegen.pykokkos.unit import emit
 from pyfuser.ir import nodes
 from pyfuser.ir.canonical import canonical, fresh
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.interpret import interpret
 from pyfuser.ir.nodes import (
     Binary,
     Cast,
@@ -37,6 +36,7 @@ from pyfuser.ir.nodes import (
     Update,
     Workunit,
 )
+from pyfuser.ir.reference.interpret import interpret
 from pyfuser.ir.verify import verify
 from pyfuser.ir.visit import all_expressions, statements
 from pyfuser.lower.lower import ScalarType, ViewType, lower

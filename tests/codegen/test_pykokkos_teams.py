@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import pyfuser
-from pyfuser import driver
-from pyfuser.codegen.pykokkos import emit
+from pyfuser.codegen.pykokkos.unit import emit
 from pyfuser.ir.canonical import canonical
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.interpret import interpret
 from pyfuser.ir.nodes import For, Workunit
+from pyfuser.ir.reference.interpret import interpret
 from pyfuser.ir.visit import map_body
 from pyfuser.lower.lower import ScalarType, ViewType, lower
+from pyfuser.runtime import driver
 from tests.codegen.test_pykokkos import body_of, lowered_again
 from tests.frontends.embedded import test_teams as teams
 from tests.soundness import test_teams as fused

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyfuser.codegen.cpp import emit
-from pyfuser.codegen.scatter import ONE_BY_ONE
-from pyfuser.codegen.spec import spec_of
+from pyfuser.codegen.cost.gathers import ONE_BY_ONE
+from pyfuser.codegen.cpu.unit import emit
+from pyfuser.codegen.kernel import spec_of
 from tests.codegen.build import Case, as_interpreted, case
 
 N = 1000

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyfuser.codegen import segments, vectorisable
-from pyfuser.codegen.cpp import emit
-from pyfuser.codegen.segments import Segment, expansion, prepare
-from pyfuser.codegen.spec import spec_of
+from pyfuser.codegen.cost import vectorisable
+from pyfuser.codegen.cpu.unit import emit
+from pyfuser.codegen.kernel import spec_of
+from pyfuser.codegen.passes import distribute
+from pyfuser.codegen.passes.distribute import Segment, expansion, prepare
 from pyfuser.engine.native import prepare as compile_kernels
 from pyfuser.ir import nodes
 from pyfuser.ir.nodes import Sym
@@ -276,7 +277,7 @@ def test_an_array_that_starts_at_anything_but_zeros_keeps_its_loop() -> None:
 
 
 def test_a_long_array_keeps_its_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segments, "MAX_ROW", 2)
+    monkeypatch.setattr(distribute, "MAX_ROW", 2)
     assert kinds(row_case(row_first)) == "v"
 
 
@@ -404,7 +405,7 @@ def calls_in_branches(given: Case) -> int:
         for branch in only.body
         if isinstance(branch, nodes.If)
         for s in statements(branch.then)
-        for e in segments.expressions(s)
+        for e in distribute.expressions(s)
     )
 
 

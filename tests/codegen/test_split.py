@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyfuser.codegen import spec as spec_module
-from pyfuser.codegen.cpp import emit
-from pyfuser.codegen.cpp_context import Context
-from pyfuser.codegen.cpp_split import splits
-from pyfuser.codegen.order import LoopOrder
-from pyfuser.codegen.spec import spec_of
+from pyfuser.codegen import kernel as spec_module
+from pyfuser.codegen.cpu.context import Context
+from pyfuser.codegen.cpu.unit import emit
+from pyfuser.codegen.kernel import spec_of
+from pyfuser.codegen.passes.loop_order import LoopOrder
+from pyfuser.codegen.passes.split_guards import splits
 from pyfuser.engine import native
 from tests.codegen.build import Case, case
 

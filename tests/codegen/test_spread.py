@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyfuser.codegen.cpp import emit
-from pyfuser.codegen.spec import spec_of
+from pyfuser.codegen.cpu.unit import emit
+from pyfuser.codegen.kernel import spec_of
 from pyfuser.engine import native
 from tests.codegen.build import Case, case
 

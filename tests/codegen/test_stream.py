@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import pyfuser
-from pyfuser import driver
-from pyfuser.codegen.cpp import emit
-from pyfuser.codegen.spec import KernelSpec
-from pyfuser.machine import Known, known
+from pyfuser.codegen.cpu.unit import emit
+from pyfuser.codegen.kernel import KernelSpec
+from pyfuser.runtime import driver
 from pyfuser.transform import group
+from pyfuser.tuning.host import Known, known
 
 # isort: split
 import pykokkos as pk

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyfuser.codegen.cpp import emit
-from pyfuser.codegen.spec import spec_of
+from pyfuser.codegen.cpu.unit import emit
+from pyfuser.codegen.kernel import spec_of
 from pyfuser.plan.plan import STRIP
 from tests.codegen.build import Case, as_interpreted, case
 

@@ -16,10 +16,10 @@ import pyfuser
 # isort: split
 import pykokkos as pk
 
-from pyfuser.codegen import vectorisable
-from pyfuser.codegen.cpp import emit
-from pyfuser.codegen.cpp_prelude import BLOCK
-from pyfuser.codegen.spec import spec_of
+from pyfuser.codegen.cost import vectorisable
+from pyfuser.codegen.cpu.prelude import BLOCK
+from pyfuser.codegen.cpu.unit import emit
+from pyfuser.codegen.kernel import spec_of
 from pyfuser.engine.native import prepare as compile_kernels
 from pyfuser.plan.plan import STRIP
 from tests.codegen.build import Case, case

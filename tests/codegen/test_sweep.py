@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from pyfuser.codegen.cpp import emit
-from pyfuser.codegen.spec import SweepSpec, spec_of
+from pyfuser.codegen.cpu.unit import emit
+from pyfuser.codegen.kernel import SweepSpec, spec_of
 from pyfuser.engine import native
 from pyfuser.engine.compiler import compile_library, find_compiler
 from pyfuser.engine.native import Launchable, prepare, prepare_launches
-from pyfuser.errors import ArgumentError
-from pyfuser.settings import SETTINGS
+from pyfuser.support.errors import ArgumentError
+from pyfuser.support.settings import SETTINGS
 from tests.codegen.build import bound, case
 
 pytestmark = pytest.mark.skipif(

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyfuser.codegen import cpp_prelude, vector_maths
+from pyfuser.codegen.c.maths import vector as maths_vector
+from pyfuser.codegen.cpu import prelude as cpu_prelude
 from pyfuser.engine.compiler import find_compiler, flags
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.maths import FUNCTIONS, POWERS, evaluate
-from pyfuser.settings import SETTINGS
+from pyfuser.support.settings import SETTINGS
 
 Array = np.ndarray[Any, Any]
 Function = tuple[str, DType]
@@ -26,7 +27,7 @@ COVERED = [
     (name, dtype)
     for name in FUNCTIONS
     for dtype in DTYPES.values()
-    if vector_maths.covered(name, dtype)
+    if maths_vector.covered(name, dtype)
 ]
 WIDTH_SAMPLE = [f for f in COVERED if f[0] in ("exp", "log", "pow", "sin", "tan", "erf")]
 ULP = 4.0  # what libmvec documents
@@ -58,7 +59,7 @@ class Library:
         command = [*find_compiler(SETTINGS.compiler).command, *flags(False), *options]
         command += ["-fopt-info-vec-optimized", str(source), "-o", str(target)]
         done = subprocess.run(
-            [*command, *vector_maths.LINK_FLAGS], capture_output=True, text=True, check=False
+            [*command, *maths_vector.LINK_FLAGS], capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, f"{shlex.join(command)}\n{done.stderr}"
         lines = source.read_text().splitlines()
@@ -99,9 +100,9 @@ class Library:
 
 
 def _source(functions: list[Function], doubled: bool) -> str:
-    text = ["#include <stdint.h>", cpp_prelude.ROUNDED]
+    text = ["#include <stdint.h>", cpu_prelude.ROUNDED]
     mixed = {(name, dtype) for name in ("exp",) for dtype in DTYPES.values()}
-    text += [vector_maths.prelude(frozenset(functions) | mixed, doubled), 'extern "C" {']
+    text += [maths_vector.prelude(frozenset(functions) | mixed, doubled), 'extern "C" {']
     for name in dict.fromkeys(name for name, _ in functions):
         arity = FUNCTIONS[name].arity
         types = ", ".join(["long double"] * arity)
@@ -259,9 +260,9 @@ def test_bits_are_those_of_any_width(by_width: dict[str, Library], function: Fun
 def test_loops_of_doubles_take_two_vectors_at_a_time(tmp_path: Path, doubled: bool) -> None:
     """The steps of their polynomials wait for each other: of two vectors they overlap."""
     source = tmp_path / "loop.cpp"
-    prelude = vector_maths.prelude(frozenset({("log", DType.FLOAT64)}), doubled)
+    prelude = maths_vector.prelude(frozenset({("log", DType.FLOAT64)}), doubled)
     source.write_text(
-        f"#include <stdint.h>\n{cpp_prelude.ROUNDED}{prelude}"
+        f"#include <stdint.h>\n{cpu_prelude.ROUNDED}{prelude}"
         "void loop(double* __restrict__ r, const double* x, int64_t n) "
         "{ for (int64_t i = 0; i < n; ++i) r[i] = pf_log_f64(x[i]); }\n"
     )
@@ -353,7 +354,7 @@ def test_some_powers_are_no_calls_of_the_library(
 
 def test_covers_only_real_transcendental_functions() -> None:
     for name in ("sqrt", "floor", "fmax", "isnan", "printf", "square", "no_such_function"):
-        assert not vector_maths.covered(name, DType.FLOAT64)
+        assert not maths_vector.covered(name, DType.FLOAT64)
     for dtype in (DType.INT32, DType.COMPLEX128):
-        assert not vector_maths.covered("exp", dtype)
-    assert vector_maths.prelude(frozenset()) == ""
+        assert not maths_vector.covered("exp", dtype)
+    assert maths_vector.prelude(frozenset()) == ""

@@ -7,13 +7,14 @@ from dataclasses import replace
 import pytest
 
 import pyfuser
-from pyfuser import driver, report
-from pyfuser.codegen import pykokkos as printer
-from pyfuser.codegen.pykokkos import emit, shown, without_source
-from pyfuser.errors import PyFuserError
+from pyfuser import report
+from pyfuser.codegen.pykokkos import unit as printer
+from pyfuser.codegen.pykokkos.unit import emit, shown, without_source
 from pyfuser.frontends.embedded import pykokkos as pk
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Sym, Workunit
+from pyfuser.runtime import driver
+from pyfuser.support.errors import PyFuserError
 
 
 @pk.workunit

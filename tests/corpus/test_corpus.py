@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pyfuser.codegen.vector_maths import covered
+from pyfuser.codegen.c.maths.vector import covered
 from pyfuser.ir.dtypes import DType
 
 ROOT = Path(__file__).parents[2]

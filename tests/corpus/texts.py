@@ -21,19 +21,20 @@ os.environ.update(PYFUSER_CALIBRATION="0", PYFUSER_ARBITRATE="0", PYFUSER_THREAD
 import pytest
 
 import pyfuser
-from pyfuser import driver, eager
-from pyfuser.codegen import gpu, pykokkos
-from pyfuser.codegen.cpp import emit
-from pyfuser.codegen.spec import KernelSpec, SweepSpec, spec_of
+from pyfuser.codegen.cpu.unit import emit
+from pyfuser.codegen.gpu import unit as gpu_unit
+from pyfuser.codegen.kernel import KernelSpec, SweepSpec, spec_of
+from pyfuser.codegen.pykokkos import unit as pykokkos_unit
 from pyfuser.compare import serve
-from pyfuser.deferral import DEFERRAL, Deferral
 from pyfuser.engine import marshal, native
 from pyfuser.engine.engine import ON_DEVICE
-from pyfuser.errors import CheckError
 from pyfuser.ir.printer import show
-from pyfuser.plan import alike, family
-from pyfuser.plan.boxes import planned
+from pyfuser.plan import plan_cache, size_generic
 from pyfuser.plan.plan import Plan
+from pyfuser.plan.rewrites.delinearize import planned
+from pyfuser.runtime import driver, eager
+from pyfuser.runtime.partial_flush import DEFERRAL, Deferral
+from pyfuser.support.errors import CheckError
 from pyfuser.trace.shape import TraceShape
 from pyfuser.transform.group import group_shapes
 from pyfuser.transform.kernel import Kernel
@@ -85,8 +86,8 @@ def texts_of(name: str) -> Texts:
         found["plan"].append(_plan_text(plan))
         for kernel in _kernels(trace, plan):
             found["ir"].append(show(kernel.workunit))
-            if not pykokkos.without_source(kernel.workunit):
-                found["pykokkos"].append(pykokkos.emit(kernel))
+            if not pykokkos_unit.without_source(kernel.workunit):
+                found["pykokkos"].append(pykokkos_unit.emit(kernel))
     found["cpp"] += [emit(spec) for spec in heard.specs]
     for trace in dict.fromkeys(trace for trace, _ in heard.plans):
         _add_device_texts(found, trace)
@@ -121,9 +122,9 @@ def _add_device_texts(found: Texts, trace: TraceShape) -> None:
     found["plan"].append("on a GPU\n" + _plan_text(plan))
     for kernel in _kernels(trace, plan):
         spec = spec_of(specialise(kernel))
-        if not gpu.declined(spec):
-            for kind, dialect in (("cuda", gpu.CUDA), ("hip", gpu.HIP)):
-                found[kind].append(gpu.emit(spec, dialect).source)
+        if not gpu_unit.declined(spec):
+            for kind, dialect in (("cuda", gpu_unit.CUDA), ("hip", gpu_unit.HIP)):
+                found[kind].append(gpu_unit.emit(spec, dialect).source)
 
 
 @contextlib.contextmanager
@@ -150,8 +151,8 @@ _KEPT: Sequence[tuple[Any, str]] = [
     (driver, "FLUSHES"),
     (native, "_launchables"),
     (eager, "_READY"),
-    (alike, "_PLANS"),
-    (family, "_FAMILIES"),
+    (plan_cache, "_PLANS"),
+    (size_generic, "_FAMILIES"),
 ]
 
 

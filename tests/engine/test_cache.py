@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from pyfuser.counters import COUNTERS
 from pyfuser.engine import cache
 from pyfuser.engine.cache import KernelCache, intact, key_of
-from pyfuser.errors import CacheError, PyFuserWarning
+from pyfuser.support.counters import COUNTERS
+from pyfuser.support.errors import CacheError, PyFuserWarning
 
 KEY = key_of("source", "identity")
 

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyfuser.codegen import cpp_cost
+from pyfuser.codegen.cost import work as cost_work
 from pyfuser.engine import native
-from pyfuser.errors import ArgumentError
 from pyfuser.ir.canonical import fresh
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import (
@@ -30,6 +29,7 @@ from pyfuser.ir.nodes import (
     Update,
     Workunit,
 )
+from pyfuser.support.errors import ArgumentError
 from pyfuser.trace.call import Space
 from pyfuser.trace.memory import Buffer, Handle, Region, region_of
 from tests.codegen.build import Case, bound, case
@@ -294,7 +294,7 @@ def launchables() -> dict[str, Any]:
     """All kernels of the tables, compiled at once; a thread is worth while for any iteration."""
     cases = {**MAPS, **EXACT_REDUCTIONS}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cpp_cost, "WORTH_A_THREAD", 1)
+        patch.setattr(cost_work, "WORTH_A_THREAD", 1)
         patch.setattr(native, "_launchables", {})
         return dict(zip(cases, native.prepare([c.kernel for c in cases.values()]), strict=True))
 

@@ -12,7 +12,7 @@ import pytest
 from pyfuser.engine import pykokkos
 from pyfuser.engine.engine import Native, PyKokkos
 from pyfuser.engine.pykokkos import Connection, refusal
-from pyfuser.errors import PyFuserWarning
+from pyfuser.support.errors import PyFuserWarning
 from pyfuser.trace.gate import Ran
 from pyfuser.trace.memory import Array, Buffer, Handle
 from tests.codegen.build import Arguments, Case, bound

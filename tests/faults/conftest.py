@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 import pyfuser
-from pyfuser import driver, eager
 from pyfuser.engine import compiler, native
 from pyfuser.engine.cache import KernelCache
 from pyfuser.frontends import modes
 from pyfuser.frontends.embedded import pykokkos as pk
-from pyfuser.settings import SETTINGS
+from pyfuser.runtime import driver, eager
+from pyfuser.support.settings import SETTINGS
 from tests.faults.workunits import SIZE, increment, shift, total
 
 ROOT = Path(__file__).parents[2]

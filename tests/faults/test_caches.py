@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 import pyfuser
-from pyfuser import driver
 from pyfuser.engine import cache, compiler, native
 from pyfuser.engine.cache import intact, seal
-from pyfuser.errors import CacheError
+from pyfuser.runtime import driver
+from pyfuser.support.errors import CacheError
 from tests.faults.conftest import NOBODY, REAL, Machine, Program
 
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")

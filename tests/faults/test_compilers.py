@@ -9,10 +9,10 @@ from types import SimpleNamespace
 import pytest
 
 import pyfuser
-from pyfuser.counters import COUNTERS
 from pyfuser.engine import compiler
-from pyfuser.errors import CacheError, CompilerError, KernelError, PyFuserError
 from pyfuser.frontends.embedded import pykokkos as pk
+from pyfuser.support.counters import COUNTERS
+from pyfuser.support.errors import CacheError, CompilerError, KernelError, PyFuserError
 from tests.faults.conftest import Machine, Program, children
 from tests.faults.workunits import SIZE, increment, scaled, total
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import pyfuser
-from pyfuser import driver
-from pyfuser.errors import ArgumentError
 from pyfuser.frontends.embedded import pykokkos as pk
+from pyfuser.runtime import driver
+from pyfuser.support.errors import ArgumentError
 from pyfuser.trace import tracer
 from tests.faults.conftest import Machine, Program
 from tests.faults.workunits import SIZE, increment, scaled, total

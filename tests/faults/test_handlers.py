@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 import pyfuser
-from pyfuser import driver
 from pyfuser.engine import flight, native
 from pyfuser.frontends.embedded import pykokkos as pk
+from pyfuser.runtime import driver
 from pyfuser.trace import tracer
 from tests.faults.conftest import Machine, Program
 from tests.faults.workunits import SIZE, increment, scaled, total

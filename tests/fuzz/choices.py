@@ -11,31 +11,28 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyfuser import driver
 from pyfuser.analysis.dependences import DependenceGraph
-from pyfuser.arbitration import cut_plan
-from pyfuser.codegen import (
-    cpp,
-    cpp_columns,
-    cpp_groups,
-    cpp_interior,
-    cpp_scan,
-    interior,
-    order,
-    spec,
-)
-from pyfuser.codegen.order import LoopOrder
-from pyfuser.codegen.spec import KernelSpec, SweepSpec
+from pyfuser.codegen import kernel as codegen_kernel
+from pyfuser.codegen.cpu import columns as cpu_columns
+from pyfuser.codegen.cpu import interior as cpu_interior
+from pyfuser.codegen.cpu import scan as cpu_scan
+from pyfuser.codegen.cpu import unit as cpu_unit
+from pyfuser.codegen.kernel import KernelSpec, SweepSpec
+from pyfuser.codegen.passes import loop_order, split_accumulators, split_conditions
+from pyfuser.codegen.passes.loop_order import LoopOrder
 from pyfuser.engine import native
 from pyfuser.engine.native import Launchable
-from pyfuser.machine import Known, known
-from pyfuser.plan import boxes, coarsening, edges, family, hulls, partition, recompute
+from pyfuser.plan import partition, size_generic
 from pyfuser.plan.capabilities import ALL, Capabilities
 from pyfuser.plan.plan import SCAN_TILE, Plan, Rejection
+from pyfuser.plan.rewrites import coarsen, delinearize, embed_boundary, enlarge_domain, recompute
+from pyfuser.runtime import driver
+from pyfuser.runtime.autotune import cut_plan
 from pyfuser.trace import pool
 from pyfuser.trace.shape import TraceShape
 from pyfuser.transform import group
 from pyfuser.transform.kernel import Kernel
+from pyfuser.tuning.host import Known, known
 from tests.vendors import compile_as_on
 
 _CUT = 3  # one program in so many has its groups cut
@@ -44,13 +41,13 @@ _AS_GIVEN = 6  # one in so many has calls over one index only as they are
 _NEVER_AGAIN = 4  # one in so many has no calls that compute again what others store
 _OWN_AGAIN = 5  # one in so many of those even computes again what the same iteration stored
 _GREEDY = 4  # one in so many has its groups chosen greedily, and calls moved between them
-_COMMON = (0.0, 0.4, hulls.COMMON)  # of the hulls of boxes, what these have in common
+_COMMON = (0.0, 0.4, enlarge_domain.COMMON)  # of the hulls of boxes, what these have in common
 _MOVED = 3  # one in so many has edges of grids at other rows than is best
 _OF_FAMILY = 4  # one in so many has the plan of larger sizes
 _TILE = 3  # of the scans of compiled programs, which are shorter than a real tile
 
 LARGER = Rejection(0, 1, "planned for larger sizes")  # marks such plans
-edges_parts = edges._parts
+edges_parts = embed_boundary._parts
 #: The kernels of compiled programs, for no other test, by whether the tiles of scans are small.
 _launchables: dict[bool, dict[KernelSpec | SweepSpec, Launchable]] = {True: {}, False: {}}
 
@@ -66,7 +63,7 @@ def cut_for(seed: int, plan: Plan) -> Plan:
     return plan
 
 
-def _moved(parts: edges.Parts, seed: int) -> edges.Parts:
+def _moved(parts: embed_boundary.Parts, seed: int) -> embed_boundary.Parts:
     """The parts at rows beside theirs: what is legal there may sweep as well."""
     rng = random.Random(seed)
     return tuple(sorted((row + rng.randint(-2, 2), places) for row, places in parts))
@@ -79,12 +76,12 @@ def planned_for(
 
     Calls are coarsened, guarded, and compute again what others store, wherever that is legal, for
     most seeds, and groups are cut for some. Others get the plan of a larger
-    trace, which must hold for this one (see `plan.family`).
+    trace, which must hold for this one (see `plan.size_generic`).
     """
     given = trace
     if seed % _AS_GIVEN:
-        trace = boxes.over_rows_and_columns(trace)
-    boxed = boxes.boxed_places(given, trace)
+        trace = delinearize.over_rows_and_columns(trace)
+    boxed = delinearize.boxed_places(given, trace)
     own = seed // _NEVER_AGAIN % _OWN_AGAIN == 0
     made = recompute.rewritten(trace, own=own) if seed % _NEVER_AGAIN else None
     if made is not None:
@@ -104,15 +101,17 @@ def _planned_for(
             return found[0], found[1], replace(found[2], boxed=boxed)
     with pytest.MonkeyPatch.context() as patch:
         if seed % _AS_PAYS:
-            patch.setattr(coarsening, "_pays", lambda *_: True)
-            patch.setattr(hulls, "_pays", lambda *_: True)
-        patch.setattr(hulls, "COMMON", _COMMON[seed % len(_COMMON)])
-        patch.setattr(family, "planned", hulls.planned)
+            patch.setattr(coarsen, "_pays", lambda *_: True)
+            patch.setattr(enlarge_domain, "_pays", lambda *_: True)
+        patch.setattr(enlarge_domain, "COMMON", _COMMON[seed % len(_COMMON)])
+        patch.setattr(size_generic, "planned", enlarge_domain.planned)
         if seed // 12 % _GREEDY == 0:
             patch.setattr(partition, "MAX_EXACT", 0)
         if seed % _MOVED == 0:
-            patch.setattr(edges, "_parts", lambda *found: _moved(edges_parts(*found), seed))
-        trace, graph, plan = edges.planned(trace, capabilities)
+            patch.setattr(
+                embed_boundary, "_parts", lambda *found: _moved(edges_parts(*found), seed)
+            )
+        trace, graph, plan = embed_boundary.planned(trace, capabilities)
     return trace, graph, cut_for(seed, replace(plan, boxed=boxed))
 
 
@@ -121,17 +120,17 @@ def _of_larger(
 ) -> tuple[TraceShape, DependenceGraph, Plan] | None:
     """The trace with the plan of a larger one, taken over whether or not that plan is its best."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(family, "_next_power", lambda size: size + 7 if size > 1 else size)
-        larger = family._larger(trace)
-        split, wide = family._split(trace), family._split(larger)
+        patch.setattr(size_generic, "_next_power", lambda size: size + 7 if size > 1 else size)
+        larger = size_generic._larger(trace)
+        split, wide = size_generic._split(trace), size_generic._split(larger)
         if split is None or wide is None or wide[0] != split[0] or wide[1] == split[1]:
             return None
-        patch.setattr(hulls, "COMMON", 0.0)
-        _, graph, plan = hulls.planned(larger, capabilities)
-    if not family._may_be_of_family(trace) or not family._is_plain(plan):
+        patch.setattr(enlarge_domain, "COMMON", 0.0)
+        _, graph, plan = enlarge_domain.planned(larger, capabilities)
+    if not size_generic._may_be_of_family(trace) or not size_generic._is_plain(plan):
         return None
     plan = replace(plan, rejections=(*plan.rejections, LARGER))
-    return hulls.taken_over(trace, graph, plan)
+    return enlarge_domain.taken_over(trace, graph, plan)
 
 
 _allocate = pool.allocate
@@ -161,12 +160,12 @@ def forced_for(seed: int, small_tiles: bool = True) -> Iterator[None]:
 
     def ordered(kernel: Kernel) -> LoopOrder:
         rank = len(kernel.space.begin)
-        if rank == 1 or rng.random() < 0.3 or not order.may_reorder(kernel):
-            return order.loop_order(kernel)
+        if rank == 1 or rng.random() < 0.3 or not loop_order.may_reorder(kernel):
+            return loop_order.loop_order(kernel)
         axes = rng.sample(range(rank), rank)
         return LoopOrder(tuple(axes), rng.choice((0, 2, 3, 5)))
 
-    pieces = dict(cpp._PIECES)
+    pieces = dict(cpu_unit._PIECES)
     for less in (0, 1) if small_tiles else ():  # its last element, too
         text = pieces["pf_chain"]
         pieces["pf_chain"] = text.replace(str(SCAN_TILE - less), str(_TILE - less))
@@ -174,18 +173,18 @@ def forced_for(seed: int, small_tiles: bool = True) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         compile_as_on(patch, intel=rng.random() < 0.5)
         patch.setattr(driver, "planned", planned)
-        patch.setattr(spec, "loop_order", ordered)
-        patch.setattr(cpp_groups, "FEWEST", 2)
-        patch.setattr(cpp_interior, "BLOCK", 4)
-        patch.setattr(interior, "GAIN", 1000)
-        patch.setattr(cpp_columns, "FEWEST", rng.choice((1, cpp_columns.FEWEST)))
-        patch.setattr(cpp_columns, "WIDTHS", rng.choice(((32,), cpp_columns.WIDTHS)))
+        patch.setattr(codegen_kernel, "loop_order", ordered)
+        patch.setattr(split_accumulators, "FEWEST", 2)
+        patch.setattr(cpu_interior, "BLOCK", 4)
+        patch.setattr(split_conditions, "GAIN", 1000)
+        patch.setattr(cpu_columns, "FEWEST", rng.choice((1, cpu_columns.FEWEST)))
+        patch.setattr(cpu_columns, "WIDTHS", rng.choice(((32,), cpu_columns.WIDTHS)))
         if rng.random() < 0.5:
             small = replace(known().machine, streaming=1)
             patch.setattr(group, "known", lambda: Known(small))
         patch.setattr(pool, "allocate", _poisoned)
         patch.setattr(native, "_launchables", _launchables[small_tiles])
-        patch.setattr(cpp, "_PIECES", tuple(pieces.items()))
+        patch.setattr(cpu_unit, "_PIECES", tuple(pieces.items()))
         if small_tiles:
-            patch.setattr(cpp_scan, "SCAN_TILE", _TILE)
+            patch.setattr(cpu_scan, "SCAN_TILE", _TILE)
         yield

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 import pyfuser
-from pyfuser import driver
-from pyfuser.codegen.cpp import emit
-from pyfuser.codegen.cpp_columns import columns_of
-from pyfuser.codegen.cpp_context import Context
-from pyfuser.codegen.spec import KernelSpec, SweepSpec
-from pyfuser.counters import COUNTERS
+from pyfuser.codegen.cpu.columns import columns_of
+from pyfuser.codegen.cpu.context import Context
+from pyfuser.codegen.cpu.unit import emit
+from pyfuser.codegen.kernel import KernelSpec, SweepSpec
 from pyfuser.ir.guarded import unguarded
 from pyfuser.plan import legality
+from pyfuser.runtime import driver
+from pyfuser.support.counters import COUNTERS
 from tests.fuzz import choices, deferred, oracle, steady, wavefront
 from tests.fuzz.harness import (
     Outcome,

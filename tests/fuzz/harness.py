@@ -16,14 +16,14 @@ import numpy as np
 
 from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.analysis.mistakes import refuse_mistakes
-from pyfuser.errors import BoundsError, WorkunitWarning
 from pyfuser.ir.dtypes import from_numpy
-from pyfuser.ir.interpret import interpret
 from pyfuser.ir.nodes import Workunit
-from pyfuser.ir.races import RaceDetector
+from pyfuser.ir.reference.interpret import interpret
+from pyfuser.ir.reference.races import RaceDetector
 from pyfuser.ir.verify import verify
 from pyfuser.lower.lower import ScalarType, ViewType, lower, scalar_dtype
 from pyfuser.plan.plan import Plan
+from pyfuser.support.errors import BoundsError, WorkunitWarning
 from pyfuser.trace.call import Argument, Space
 from pyfuser.trace.call import Call as TraceCall
 from pyfuser.trace.future import Future

@@ -10,9 +10,13 @@ from typing import Any
 import pytest
 
 import pyfuser
-from pyfuser.codegen import gpu_launch, gpu_map, gpu_reduce, gpu_scan, gpu_vector_map
-from pyfuser.codegen.gpu import GpuKernel
-from pyfuser.codegen.spec import KernelSpec
+from pyfuser.codegen.gpu import grid as gpu_grid
+from pyfuser.codegen.gpu import map as gpu_map
+from pyfuser.codegen.gpu import packed_map
+from pyfuser.codegen.gpu import reduce as gpu_reduce
+from pyfuser.codegen.gpu import scan as gpu_scan
+from pyfuser.codegen.gpu.unit import GpuKernel
+from pyfuser.codegen.kernel import KernelSpec
 from pyfuser.engine.gpu import launchable
 from pyfuser.engine.gpu.device import Device
 from pyfuser.plan import legality
@@ -105,7 +109,7 @@ def small_blocks() -> Iterator[None]:
         return code(replace(kernel, source=source), device)
 
     with pytest.MonkeyPatch.context() as patch:
-        for module in (gpu_launch, gpu_map, gpu_reduce, gpu_scan, gpu_vector_map):
+        for module in (gpu_grid, gpu_map, gpu_reduce, gpu_scan, packed_map):
             for name in _SMALL.keys() & vars(module).keys():
                 patch.setattr(module, name, _SMALL[name])
         patch.setattr(launchable, "_launchables", _launchables)

@@ -19,10 +19,10 @@ from string import ascii_uppercase
 
 import pytest
 
-from pyfuser import arbitration, device_arbitration
-from pyfuser.counters import COUNTERS, Counters
-from pyfuser.driver import Flush
 from pyfuser.engine.gpu import graphs
+from pyfuser.runtime import autotune, autotune_gpu
+from pyfuser.runtime.driver import Flush
+from pyfuser.support.counters import COUNTERS, Counters
 from tests.fuzz.program import Base, Host, Program, Step
 
 ROUNDS = 6
@@ -70,11 +70,11 @@ def forced_for(seed: int) -> Iterator[None]:
         patch.setattr(graphs, "SEEN", 0)
         patch.setattr(graphs, "CHANGING", graphs.LEAST)
         if _is_loop(seed) and seed // 90 % _TRIED == 0:
-            settings = replace(arbitration.SETTINGS, arbitrate=True, cache_dir=Path(folder))
-            patch.setattr(arbitration, "SETTINGS", settings)
+            settings = replace(autotune.SETTINGS, arbitrate=True, cache_dir=Path(folder))
+            patch.setattr(autotune, "SETTINGS", settings)
             for name, value in (("LONG", 0.0), ("DOUBT", 100.0), ("PATIENCE", 0.0)):
-                patch.setattr(arbitration, name, value)
-            for module in (arbitration, device_arbitration):
+                patch.setattr(autotune, name, value)
+            for module in (autotune, autotune_gpu):
                 for name, count in (("WORTH", 0.0), ("STEADY", 1), ("ROUNDS", 4)):
                     patch.setattr(module, name, count)
         yield

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import pyfuser
-from pyfuser import driver
+from pyfuser.runtime import driver
 from tests import teams
 from tests.fuzz.__main__ import campaign, in_time
 from tests.fuzz.harness import Mismatch, Outcome

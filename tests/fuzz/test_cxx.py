@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pyfuser.settings import SETTINGS
+from pyfuser.support.settings import SETTINGS
 from tests.fuzz.cxx import Number, as_kind, chosen
 
 KINDS = [f"{u}int{bits}" for u in ("", "u") for bits in (8, 16, 32, 64)]

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyfuser.codegen import cpp, cpp_scan
+from pyfuser.codegen.cpu import scan as cpu_scan
+from pyfuser.codegen.cpu import unit as cpu_unit
 from pyfuser.engine import compiler
 from pyfuser.engine.gpu import launchable, scalars
 from pyfuser.ir.dtypes import integral_promotion
@@ -19,9 +20,9 @@ from pyfuser.ir.nodes import Assign, Cast
 from pyfuser.ir.visit import map_body
 from pyfuser.lower import lockstep, lower
 from pyfuser.lower.team import barrier_mark
-from pyfuser.plan import coarsening, hulls
 from pyfuser.plan.plan import SCAN_TILE, Group, Plan
-from pyfuser.settings import SETTINGS
+from pyfuser.plan.rewrites import coarsen, enlarge_domain
+from pyfuser.support.settings import SETTINGS
 from pyfuser.transform import scalars as scalars_pass
 from tests.fuzz import choices, compiled, cxx, harness, inexact, on_device, oracle, teams
 from tests.fuzz.__main__ import campaign, same_failure
@@ -223,13 +224,13 @@ def test_a_product_that_is_not_rounded_shows_in_inexact_numbers_alone(
 
 
 def test_compiled_scans_have_small_tiles() -> None:
-    real = dict(cpp._PIECES)["pf_chain"]
+    real = dict(cpu_unit._PIECES)["pf_chain"]
     with choices.forced_for(0):
-        small = dict(cpp._PIECES)["pf_chain"]
-        assert cpp_scan.SCAN_TILE == 3
+        small = dict(cpu_unit._PIECES)["pf_chain"]
+        assert cpu_scan.SCAN_TILE == 3
     assert "(end - begin + 2) / 3)" in small and "tile * 3;" in small
     assert f"tile * {SCAN_TILE};" in real and "409" not in small
-    assert cpp_scan.SCAN_TILE == SCAN_TILE and dict(cpp._PIECES)["pf_chain"] == real
+    assert cpu_scan.SCAN_TILE == SCAN_TILE and dict(cpu_unit._PIECES)["pf_chain"] == real
 
 
 def test_the_same_seed_makes_the_same_program() -> None:
@@ -253,8 +254,8 @@ def _fuse_neighbours(trace: Any, graph: Any, capabilities: Any) -> Plan:
 def test_an_illegal_fusion_is_found_and_minimised(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
-    monkeypatch.setattr(coarsening, "partitioned", _fuse_neighbours)
-    for search in (coarsening, hulls):
+    monkeypatch.setattr(coarsen, "partitioned", _fuse_neighbours)
+    for search in (coarsen, enlarge_domain):
         monkeypatch.setattr(search, "_targets", lambda *_: {})  # so that two calls are enough
     failures: list[tuple[Program, Exception]] = []
     campaign(range(40), harness.check_interpreted, lambda p, e: failures.append((p, e)))

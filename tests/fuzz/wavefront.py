@@ -17,12 +17,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from pyfuser.codegen import cpp_scan
-from pyfuser.codegen.spec import spec_of
-from pyfuser.ir.interpret import interpret
-from pyfuser.plan import edges, sweeps
+from pyfuser.codegen.cpu import scan as cpu_scan
+from pyfuser.codegen.kernel import spec_of
+from pyfuser.ir.reference.interpret import interpret
+from pyfuser.plan import wavefront
+from pyfuser.plan.cost_model import CostModel
 from pyfuser.plan.plan import SCAN_TILE, Rolling, Sweep
-from pyfuser.plan.profit import CostModel
+from pyfuser.plan.rewrites import embed_boundary
 from pyfuser.trace.call import Call, Space
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Region
@@ -37,11 +38,11 @@ _TILES = (1, 2, 3, 5)
 def forced(wave: int) -> Iterator[None]:
     """Inside, neighbouring groups sweep wherever they may, `wave` steps at a time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sweeps, "wave_of", lambda *_: wave)
-        patch.setattr(sweeps, "tile_of", lambda *_: SCAN_TILE)
-        patch.setattr(sweeps, "SHARES", 0)
-        patch.setattr(edges, "_may_sweep", lambda _: True)
-        patch.setattr(edges, "_pays", lambda *_: True)
+        patch.setattr(wavefront, "wave_of", lambda *_: wave)
+        patch.setattr(wavefront, "tile_of", lambda *_: SCAN_TILE)
+        patch.setattr(wavefront, "SHARES", 0)
+        patch.setattr(embed_boundary, "_may_sweep", lambda _: True)
+        patch.setattr(embed_boundary, "_pays", lambda *_: True)
         patch.setattr(CostModel, "sweep_cost", lambda *_: -1.0)
         yield
 
@@ -230,7 +231,7 @@ def run_scan(loops: Sequence[Loop], tile: int, seed: int) -> None:
     rng = random.Random(seed)
     place = next(n for n, loop in enumerate(loops) if loop.kernel.pattern == "scan")
     scan, space = loops[place], loops[place].kernel.space
-    at_once = cpp_scan.at_once(spec_of(scan.kernel)) == "true"
+    at_once = cpu_scan.at_once(spec_of(scan.kernel)) == "true"
     tiles = [
         Piece(0, first, min(first + tile, space.end[0]), 0, 0, 0)
         for first in range(space.begin[0], space.end[0], tile)

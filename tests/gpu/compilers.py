@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pyfuser.codegen.gpu import CUDA, HIP
+from pyfuser.codegen.gpu.unit import CUDA, HIP
 
 MISSING_NVRTC = "no NVRTC: pip install nvidia-cuda-nvrtc-cu12"
 MISSING_CLANG = "no clang of version 15 or later with AMD's GPUs: apt-get install clang-16"

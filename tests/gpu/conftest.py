@@ -15,9 +15,9 @@ import pykokkos as pk
 import pytest
 
 import pyfuser
-from pyfuser.driver import TRACER
 from pyfuser.engine.gpu import library
 from pyfuser.frontends.embedded import spaces
+from pyfuser.runtime.driver import TRACER
 from pyfuser.trace.images import USE
 
 FAKE = Path(__file__).with_name("fake_cupy")

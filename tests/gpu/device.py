@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from pyfuser.codegen.gpu import CUDA, GpuKernel, emit
-from pyfuser.codegen.spec import spec_of
+from pyfuser.codegen.gpu.unit import CUDA, GpuKernel, emit
+from pyfuser.codegen.kernel import spec_of
 from tests.codegen.build import Case
 from tests.gpu.compilers import compile_cuda
 from tests.gpu.launch import Arguments, chosen, renamed, shared_bytes, unpacked

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from pyfuser.codegen.gpu import ENTRY, NAMESPACE, GpuKernel, Grid
-from pyfuser.codegen.gpu_scan import TOTALS
-from pyfuser.codegen.gpu_teams import room_for
-from pyfuser.codegen.gpu_vector import chooser
-from pyfuser.codegen.gpu_vector_map import VECTORS
-from pyfuser.codegen.spec import spec_of
+from pyfuser.codegen.gpu.packed import chooser
+from pyfuser.codegen.gpu.packed_map import VECTORS
+from pyfuser.codegen.gpu.scan import TOTALS
+from pyfuser.codegen.gpu.team_analysis import room_for
+from pyfuser.codegen.gpu.unit import ENTRY, NAMESPACE, GpuKernel, Grid
+from pyfuser.codegen.kernel import spec_of
 from pyfuser.ir.dtypes import DType
 from tests.codegen.build import Case
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import pyfuser
-from pyfuser import driver, eager
-from pyfuser.codegen.spec import KernelSpec, SweepSpec
+from pyfuser.codegen.kernel import KernelSpec, SweepSpec
 from pyfuser.compare import serve
 from pyfuser.engine import native
+from pyfuser.runtime import driver, eager
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = sorted((ROOT / "kernels").glob("*.py"))

@@ -11,10 +11,10 @@ import pykokkos as pk
 import pytest
 
 import pyfuser
-from pyfuser import arbitration, device_arbitration, driver
-from pyfuser.arbitration import ROUNDS, STEADY
-from pyfuser.counters import COUNTERS
 from pyfuser.engine.gpu import timing
+from pyfuser.runtime import autotune, autotune_gpu, driver
+from pyfuser.runtime.autotune import ROUNDS, STEADY
+from pyfuser.support.counters import COUNTERS
 
 N = 20_000
 
@@ -39,11 +39,11 @@ def rows(team, y):
 
 @pytest.fixture(autouse=True)
 def arbitrating(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cupy: Any) -> None:
-    settings = replace(arbitration.SETTINGS, arbitrate=True, cache_dir=tmp_path)
-    monkeypatch.setattr(arbitration, "SETTINGS", settings)
-    monkeypatch.setattr(arbitration, "LONG", 0.0)
-    monkeypatch.setattr(arbitration, "DOUBT", 100.0)
-    monkeypatch.setattr(device_arbitration, "WORTH", 0.0)
+    settings = replace(autotune.SETTINGS, arbitrate=True, cache_dir=tmp_path)
+    monkeypatch.setattr(autotune, "SETTINGS", settings)
+    monkeypatch.setattr(autotune, "LONG", 0.0)
+    monkeypatch.setattr(autotune, "DOUBT", 100.0)
+    monkeypatch.setattr(autotune_gpu, "WORTH", 0.0)
     driver.TRACER.flush()
     driver.PROGRAMS.clear()
     driver.FLUSHES.clear()
@@ -75,7 +75,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float, float], None]:
         def seconds(self: Any, group: Any) -> float:
             return sum(fused if calls == group else part for calls, _ in self._marks)
 
-        monkeypatch.setattr(device_arbitration.Measure, "seconds", seconds)
+        monkeypatch.setattr(autotune_gpu.Measure, "seconds", seconds)
 
     return make
 
@@ -93,7 +93,7 @@ def test_the_faster_side_stays(clock: Any, fake: Any, part: float, kernels: int)
     assert ran[-3:] == [kernels] * 3
     assert [float(s) for s in loop.sums] == [N / 2] * len(ran)
     assert loop.y[N - 1] == 0.25 * len(ran)
-    (found,) = (arbitration.SETTINGS.cache_dir / "choices").iterdir()
+    (found,) = (autotune.SETTINGS.cache_dir / "choices").iterdir()
     assert found.exists()
     driver.PROGRAMS.clear()
     assert loop.step() == kernels, "it is remembered"
@@ -122,7 +122,7 @@ def test_times_are_the_devices(cupy: Any, monkeypatch: pytest.MonkeyPatch) -> No
             spans.append(self)
 
     monkeypatch.setattr(timing, "Span", Kept)
-    monkeypatch.setattr(device_arbitration, "WORTH", 1e9)
+    monkeypatch.setattr(autotune_gpu, "WORTH", 1e9)
     loop = Loop()
     for _ in range(STEADY + 3):
         loop.step()
@@ -136,7 +136,7 @@ def test_what_is_long_steady_but_not_worth_it_is_replayed(
 ) -> None:
     """One flush is timed; graphs go on."""
     clock(1e-9, 1e-9)
-    monkeypatch.setattr(device_arbitration, "WORTH", 1.0)
+    monkeypatch.setattr(autotune_gpu, "WORTH", 1.0)
     loop, z = Loop(), pk.View([N // 2], pk.double)
     before = COUNTERS.graph_launches
     for _ in range(STEADY + 8):
@@ -157,5 +157,5 @@ def test_teams_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
             pk.parallel_for(pk.TeamPolicy(N // 32, 32), rows, y=z)
         assert pyfuser.explain().launches == 1
     program = list(driver.PROGRAMS.values())[-1]  # the first one made the memory
-    assert arbitration.doubts(program) and not device_arbitration.device_doubts(program)
+    assert autotune.doubts(program) and not autotune_gpu.device_doubts(program)
     assert program.referee is None

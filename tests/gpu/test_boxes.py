@@ -9,7 +9,7 @@ import pykokkos as pk
 import pytest
 
 import pyfuser
-from pyfuser import driver
+from pyfuser.runtime import driver
 
 N, M = 70, 65
 

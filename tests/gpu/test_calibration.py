@@ -10,39 +10,41 @@ from typing import Any
 import pytest
 
 import pyfuser
-from pyfuser import accelerator, device_calibration, machine
+from pyfuser.calibration import measure_gpu
 from pyfuser.cli import main
-from pyfuser.settings import SETTINGS
+from pyfuser.support.settings import SETTINGS
+from pyfuser.tuning import gpu as tuning_gpu
+from pyfuser.tuning import host as tuning_host
 
 
 @pytest.fixture
 def quick(cupy: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Measurements of little, kept in a folder of their own."""
     settings = replace(SETTINGS, cache_dir=tmp_path, calibration=True)
-    monkeypatch.setattr(accelerator, "SETTINGS", settings)
+    monkeypatch.setattr(tuning_gpu, "SETTINGS", settings)
     for name, value in (
         ("ROUNDS", 2),
         ("LAUNCHES", 3),
         ("LARGEST", 1 << 15),
         ("ARRAYS", (2, 4)),
     ):
-        monkeypatch.setattr(device_calibration, name, value)
-    accelerator.known.cache_clear()
+        monkeypatch.setattr(measure_gpu, name, value)
+    tuning_gpu.known.cache_clear()
     yield tmp_path
-    accelerator.known.cache_clear()
+    tuning_gpu.known.cache_clear()
 
 
 def test_a_calibration_is_kept_for_its_gpu(quick: Path) -> None:
     found = pyfuser.calibrate("Cuda")
-    assert found.path == accelerator.calibration_file()
-    assert found.measured == machine.LIMITS.keys()
+    assert found.path == tuning_gpu.calibration_file()
+    assert found.measured == tuning_host.LIMITS.keys()
     assert found.machine.stores == 1.0
-    accelerator.known.cache_clear()
-    assert accelerator.known() == found
-    name = accelerator.name()
-    accelerator.use("another", "")
-    assert accelerator.known().machine == accelerator.DEFAULT
-    accelerator.use(name, "")
+    tuning_gpu.known.cache_clear()
+    assert tuning_gpu.known() == found
+    name = tuning_gpu.name()
+    tuning_gpu.use("another", "")
+    assert tuning_gpu.known().machine == tuning_gpu.DEFAULT
+    tuning_gpu.use(name, "")
 
 
 def test_command(quick: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -56,4 +58,4 @@ def test_command(quick: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ("registers", "factor"), [(1, 1.0), (32, 1.0), (128, 1.0), (255, 512 / 257), (0, 1.0)]
 )
 def test_slowdown(registers: int, factor: float) -> None:
-    assert accelerator.slowdown(registers) == factor
+    assert tuning_gpu.slowdown(registers) == factor

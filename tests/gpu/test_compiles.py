@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from pyfuser.codegen.gpu import CUDA, HIP, Dialect, declined, emit
-from pyfuser.codegen.spec import KernelSpec, spec_of
+from pyfuser.codegen.gpu.unit import CUDA, HIP, Dialect, declined, emit
+from pyfuser.codegen.kernel import KernelSpec, spec_of
 from tests.codegen.test_cpp import GOLDEN
 from tests.engine.test_native import EXACT_REDUCTIONS, MAPS
 from tests.gpu.cases import CASES, CLOSE, PRINTING

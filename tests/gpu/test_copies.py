@@ -8,7 +8,7 @@ import numpy as np
 import pykokkos as pk
 import pytest
 
-from pyfuser.counters import COUNTERS
+from pyfuser.support.counters import COUNTERS
 from pyfuser.trace import images
 
 N = 3 * images.LATENCY // 8

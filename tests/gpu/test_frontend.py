@@ -14,8 +14,8 @@ import pykokkos as pk
 import pytest
 
 import pyfuser
-from pyfuser.counters import COUNTERS
-from pyfuser.driver import TRACER
+from pyfuser.runtime.driver import TRACER
+from pyfuser.support.counters import COUNTERS
 from tests.gpu.conftest import FAKE, real_cupy
 
 ROOT = Path(__file__).parents[2]

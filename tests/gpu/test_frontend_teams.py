@@ -9,9 +9,9 @@ import pykokkos as pk
 import pytest
 
 import pyfuser
-from pyfuser import driver
-from pyfuser.counters import COUNTERS
-from pyfuser.errors import DeviceError
+from pyfuser.runtime import driver
+from pyfuser.support.counters import COUNTERS
+from pyfuser.support.errors import DeviceError
 from tests.soundness.test_teams import (
     COLUMNS,
     LEAGUE,

@@ -10,11 +10,11 @@ import pykokkos as pk
 import pytest
 
 import pyfuser
-from pyfuser import driver
-from pyfuser.codegen.gpu import CUDA, HIP
-from pyfuser.codegen.gpu_scalars import WORDS, emit
-from pyfuser.counters import COUNTERS
+from pyfuser.codegen.gpu.scalars import WORDS, emit
+from pyfuser.codegen.gpu.unit import CUDA, HIP
 from pyfuser.engine.gpu import graphs
+from pyfuser.runtime import driver
+from pyfuser.support.counters import COUNTERS
 from tests.gpu.compilers import (
     MISSING_CLANG,
     MISSING_NVRTC,

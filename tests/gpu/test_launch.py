@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyfuser.codegen.gpu import CUDA, HIP, declined, emit, refusal
-from pyfuser.codegen.gpu_context import Argument
-from pyfuser.codegen.gpu_dialect import DIALECTS
-from pyfuser.codegen.gpu_launch import GpuKernel, Grid
-from pyfuser.codegen.gpu_reduce import MAX_BLOCKS
-from pyfuser.codegen.spec import SweepSpec, spec_of
+from pyfuser.codegen.gpu.context import Argument
+from pyfuser.codegen.gpu.dialect import DIALECTS
+from pyfuser.codegen.gpu.grid import GpuKernel, Grid
+from pyfuser.codegen.gpu.reduce import MAX_BLOCKS
+from pyfuser.codegen.gpu.unit import CUDA, HIP, declined, emit, refusal
+from pyfuser.codegen.kernel import SweepSpec, spec_of
 from pyfuser.ir.dtypes import DType
 from tests.codegen.test_cpp import GOLDEN
 from tests.engine.test_native import MAPS

@@ -13,10 +13,10 @@ from typing import Any
 import pykokkos as pk
 import pytest
 
-from pyfuser.codegen.gpu import CUDA, emit
-from pyfuser.codegen.spec import spec_of
+from pyfuser.codegen.gpu.unit import CUDA, emit
+from pyfuser.codegen.kernel import spec_of
 from pyfuser.engine.gpu import compiler, library
-from pyfuser.errors import DeviceError, KernelError
+from pyfuser.support.errors import DeviceError, KernelError
 from tests.gpu.conftest import FAKE, fake_modules
 from tests.gpu.test_emulated import SUMS
 

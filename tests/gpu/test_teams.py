@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pyfuser.codegen.gpu import CUDA, declined, emit, refusal
-from pyfuser.codegen.gpu_teams import TEAM, needs_sharing, sharing
-from pyfuser.codegen.spec import spec_of
+from pyfuser.codegen.gpu.team_analysis import TEAM, needs_sharing, sharing
+from pyfuser.codegen.gpu.unit import CUDA, declined, emit, refusal
+from pyfuser.codegen.kernel import spec_of
 from tests.codegen.build import Case, case
 from tests.engine.test_native import values
 from tests.gpu.emulator import Emulated

@@ -10,13 +10,13 @@ import pykokkos as pk
 import pytest
 
 import pyfuser
-from pyfuser import driver, eager
-from pyfuser.codegen import gpu_vector
-from pyfuser.counters import COUNTERS
+from pyfuser.codegen.gpu import packed
 from pyfuser.engine.gpu import launchable, variants
 from pyfuser.engine.gpu.device import current
 from pyfuser.engine.gpu.launchable import Launchable
 from pyfuser.engine.gpu.variants import Registers, costs_more
+from pyfuser.runtime import driver, eager
+from pyfuser.support.counters import COUNTERS
 from tests.programs import KERNELS, check_fused_equals_unfused
 
 N = 1001
@@ -50,7 +50,7 @@ def launched(cupy: Any, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         return calls(self, bound, handle)
 
     monkeypatch.setattr(Launchable, "calls", counted)
-    monkeypatch.setattr(gpu_vector, "WIDEST", 8)
+    monkeypatch.setattr(packed, "WIDEST", 8)
     monkeypatch.setattr(variants, "LEAST", 1)
     monkeypatch.setattr(variants, "ROW", 1)
     monkeypatch.setattr(launchable, "_launchables", {})

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyfuser.codegen import gpu_launch
-from pyfuser.codegen.gpu import CUDA, HIP, Dialect, emit
-from pyfuser.codegen.gpu_vector import Plan, Vectors, chooser, plan
-from pyfuser.codegen.gpu_vector_map import VECTORS as ENTRY
-from pyfuser.codegen.spec import spec_of
+from pyfuser.codegen.gpu import grid as gpu_grid
+from pyfuser.codegen.gpu.packed import Plan, Vectors, chooser, plan
+from pyfuser.codegen.gpu.packed_map import VECTORS as ENTRY
+from pyfuser.codegen.gpu.unit import CUDA, HIP, Dialect, emit
+from pyfuser.codegen.kernel import spec_of
 from tests.codegen.build import Case, case
 from tests.engine.test_native import MAPS
 from tests.gpu.cases import CASES, PRINTING
@@ -247,8 +247,8 @@ def test_other_kernels_compute_the_same_with_vectors(tmp_path: Path) -> None:
 def test_a_thread_takes_more_than_one_group(
     emulated: Emulated, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gpu_launch, "MAX_BLOCKS_X", 1)
-    monkeypatch.setattr(gpu_launch, "THREADS", 8)
+    monkeypatch.setattr(gpu_grid, "MAX_BLOCKS_X", 1)
+    monkeypatch.setattr(gpu_grid, "THREADS", 8)
     for name in ("float32 from 5 to 202", "stencil", "scaled int8"):
         check(emulated, VECTORS[name], name, 1)
         assert emulated.launched[name][0].startswith(ENTRY)
@@ -271,7 +271,7 @@ def test_grids_of_vectors(
     kernel = emit(spec_of(VECTORS[name].kernel), CUDA, widest=WIDE)
     begin = [5] * len(extents)
     grid = kernel.vector_grid(begin, [5 + extent for extent in extents])
-    assert grid == gpu_launch.Grid(blocks, threads)  # type: ignore[arg-type]
+    assert grid == gpu_grid.Grid(blocks, threads)  # type: ignore[arg-type]
     assert kernel.vector_grid(begin, begin) is None
 
 

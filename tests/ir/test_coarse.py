@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pyfuser.ir.coarse import boxed, folded, split
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.interpret import interpret
 from pyfuser.ir.nodes import Assign, Binary, Cast, Workunit
+from pyfuser.ir.reference.interpret import interpret
 from pyfuser.ir.verify import verify
 from pyfuser.ir.visit import all_expressions
 from pyfuser.lower.lower import ScalarType, ViewType, lower
+from pyfuser.plan.rewrites.coarse_body import boxed, folded, split
 from tests.analysis.build import E, S, View
 from tests.analysis.build import workunit as by_hand
 

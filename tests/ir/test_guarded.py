@@ -10,8 +10,8 @@ import pytest
 
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.guarded import Side, bounds_of, guarded, unguarded
-from pyfuser.ir.interpret import interpret
 from pyfuser.ir.nodes import Cast, Compare, If, Logical, Workunit
+from pyfuser.ir.reference.interpret import interpret
 from pyfuser.ir.verify import verify
 from tests.analysis.build import S, View, assign, both, when, workunit
 

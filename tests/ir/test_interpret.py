@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from pyfuser.ir import nodes
 from pyfuser.ir.canonical import fresh
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.interpret import UndefinedBehaviour, interpret
 from pyfuser.ir.nodes import (
     Accumulator,
     Assign,
@@ -36,7 +35,8 @@ from pyfuser.ir.nodes import (
     Update,
     Workunit,
 )
-from pyfuser.ir.races import RaceDetector
+from pyfuser.ir.reference.interpret import UndefinedBehaviour, interpret
+from pyfuser.ir.reference.races import RaceDetector
 from pyfuser.ir.verify import verify
 
 INDEX = fresh("i", DType.INT32)

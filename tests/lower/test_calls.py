@@ -7,10 +7,10 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from pyfuser.errors import WorkunitError
 from pyfuser.ir.dtypes import DType
 from pyfuser.lower.lower import free_values_unchanged, lower
 from pyfuser.lower.types import ScalarType, ViewType
+from pyfuser.support.errors import WorkunitError
 
 VIEW = ViewType(DType.FLOAT64, 1)
 INTS = ViewType(DType.INT32, 1)

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import pyfuser
-from pyfuser.errors import WorkunitError
 from pyfuser.ir.dtypes import DType
 from pyfuser.lower.lower import lower
 from pyfuser.lower.types import ScalarType, ViewType
-from pyfuser.settings import SETTINGS
+from pyfuser.support.errors import WorkunitError
+from pyfuser.support.settings import SETTINGS
 
 pk = pytest.importorskip("pykokkos")
 

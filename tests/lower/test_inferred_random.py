@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from pyfuser.errors import WorkunitError
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.interpret import interpret
+from pyfuser.ir.reference.interpret import interpret
 from pyfuser.ir.verify import verify
 from pyfuser.lower.lower import lower
 from pyfuser.lower.types import ViewType
+from pyfuser.support.errors import WorkunitError
 
 SIZE = 8
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pyfuser.errors import WorkunitError
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.interpret import interpret
+from pyfuser.ir.reference.interpret import interpret
 from pyfuser.lower.lower import free_values_unchanged, lower
 from pyfuser.lower.types import ViewType
+from pyfuser.support.errors import WorkunitError
 
 VIEW = ViewType(DType.FLOAT64, 1)
 MATRIX = ViewType(DType.FLOAT64, 2)

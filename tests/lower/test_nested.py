@@ -6,13 +6,13 @@ from typing import List  # noqa: UP035
 
 import pytest
 
-from pyfuser.errors import WorkunitError
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.printer import show
 from pyfuser.ir.verify import verify
 from pyfuser.ir.visit import statements
 from pyfuser.lower.lower import ScalarType, ViewType, lower
+from pyfuser.support.errors import WorkunitError
 
 # isort: split
 import pykokkos as pk

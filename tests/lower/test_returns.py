@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.interpret import interpret
 from pyfuser.ir.nodes import Body
+from pyfuser.ir.reference.interpret import interpret
 from pyfuser.ir.verify import verify
 from pyfuser.ir.visit import statements
 from pyfuser.lower.lower import lower

@@ -5,10 +5,10 @@ import linecache
 
 import pytest
 
-from pyfuser.errors import ArgumentError, WorkunitError
 from pyfuser.ir.dtypes import DType
 from pyfuser.lower.lower import lower, signature
 from pyfuser.lower.types import BoundType, ScalarType, ViewType
+from pyfuser.support.errors import ArgumentError, WorkunitError
 
 F64 = ScalarType(DType.FLOAT64)
 I32 = ScalarType(DType.INT32)

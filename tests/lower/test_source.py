@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from pyfuser.errors import WorkunitError
 from pyfuser.lower.source import source_of, unwrap
+from pyfuser.support.errors import WorkunitError
 
 
 def define(text: str, file: str, name: str = "w") -> Any:

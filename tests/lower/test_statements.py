@@ -5,10 +5,10 @@ from typing import List
 
 import pytest
 
-from pyfuser.errors import WorkunitError
 from pyfuser.ir.dtypes import DType
 from pyfuser.lower.lower import lower
 from pyfuser.lower.types import ScalarType, ViewType
+from pyfuser.support.errors import WorkunitError
 
 VIEW = ViewType(DType.FLOAT64, 1)
 INTS = ViewType(DType.INT32, 1)

@@ -1,4 +1,4 @@
-"""Calls that wait although they must not (see `plan/closure.py` and `deferral.py`)."""
+"""Calls that wait but must not: `plan/dependence_slice.py`, `runtime/partial_flush.py`."""
 
 from __future__ import annotations
 
@@ -10,42 +10,42 @@ _NEEDED = _TEST + "test_what_a_result_needs_runs"
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "what a result needs waits",
-        "plan/closure.py",
+        "plan/dependence_slice.py",
         "rest += (n for n in range(place) if before[place] >> n & 1)",
         "pass",
         _NEEDED,
     ),
     Mutant(
         "what is printed waits",
-        "plan/closure.py",
+        "plan/dependence_slice.py",
         " or (isinstance(e, nodes.Call) and not is_pure(e.name))",
         "",
         _NEEDED,
     ),
     Mutant(
         "atomic updates wait",
-        "plan/closure.py",
+        "plan/dependence_slice.py",
         " or (isinstance(stmt, nodes.Update) and stmt.atomic)",
         "",
         _NEEDED,
     ),
     Mutant(
         "results wait",
-        "plan/closure.py",
+        "plan/dependence_slice.py",
         'return call.pattern == "for" and not',
         "return not",
         _TEST + "test_another_result_does_not_wait_nor_what_it_needs",
     ),
     Mutant(
         "calls wait again",
-        "deferral.py",
+        "runtime/partial_flush.py",
         "call.position > self._due",
         "True",
         _TEST + "test_nothing_waits_for_two_flushes",
     ),
     Mutant(
         "calls on memory that others reach wait",
-        "deferral.py",
+        "runtime/partial_flush.py",
         "argument.buffer.external or argument.buffer.lent",
         "False",
         _TEST + "test_memory_that_others_reach_does_not_wait",

@@ -46,14 +46,14 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "times of launches that have not run are read",
-        "device_arbitration.py",
+        "runtime/autotune_gpu.py",
         "if not all(taken.done for _, taken in self._measures):",
         "if False:",
         _TRIALS + "test_nobody_waits_for_the_device",
     ),
     Mutant(
         "teams are tried in several kernels",
-        "device_arbitration.py",
+        "runtime/autotune_gpu.py",
         "isinstance(stmt, For) and stmt.shared",
         "False",
         _TRIALS + "test_teams_are_not_tried",

@@ -7,14 +7,14 @@ from tests.mutants.mutant import Mutant
 MUTANTS = (
     Mutant(
         "a call moves to where the groups have no order",
-        "plan/moves.py",
+        "plan/refine_partition.py",
         "if _ordered(changed, predecessors):",
         "if True:",
         "plan/test_partition.py::test_moves_are_legal_and_save",
     ),
     Mutant(
         "a call moves to calls that it may share no loop with",
-        "plan/moves.py",
+        "plan/refine_partition.py",
         "if any(not compatible[call] >> other & 1 for other in group):",
         "if False:",
         "plan/test_partition.py::test_moves_are_legal_and_save",
@@ -28,7 +28,7 @@ MUTANTS = (
     ),
     Mutant(
         "partitions of other dependences are taken over",
-        "plan/alike.py",
+        "plan/plan_cache.py",
         "if found is not None and found[0] == graph:",
         "if found is not None:",
         "plan/test_alike.py::test_other_dependences_are_planned_anew",
@@ -105,28 +105,28 @@ MUTANTS = (
     ),
     Mutant(
         "a plan holds for all sizes of a family",
-        "plan/family.py",
+        "plan/size_generic.py",
         "return all(map(le, sizes, most)) and all(map(ge, sizes, least))",
         "return all(map(ge, sizes, least))",
         "plan/test_family.py::test_a_range_that_grows_into_what_is_read",
     ),
     Mutant(
         "equal sizes of a family may come to differ",
-        "plan/family.py",
+        "plan/size_generic.py",
         "spaces.setdefault(call.space, len(spaces)),",
         "spaces.setdefault(call.space, len(spaces)) * 0,",
         "plan/test_family.py::test_which_spaces_are_equal_belongs_to_the_structure",
     ),
     Mutant(
         "what asks for extents is of a family",
-        "plan/family.py",
+        "plan/size_generic.py",
         "return any(isinstance(e, Extent) for e in all_expressions(workunit.body))",
         "return False",
         "plan/test_family.py::test_what_asks_for_extents_is_analysed_for_each",
     ),
     Mutant(
         "a plan of loops at a distance holds for all sizes of a family",
-        "plan/family.py",
+        "plan/size_generic.py",
         "return not apart and not plan.coarsened",
         "return not plan.coarsened",
         "plan/test_family.py::test_sweeps_at_a_distance_are_analysed_for_each_size",

@@ -9,7 +9,7 @@ _TEST = "gpu/test_sums.py::"
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "what shares a sum's loop says in which order a GPU adds up",
-        "codegen/gpu_order.py",
+        "codegen/gpu/axis.py",
         "    if known:",
         "    if False:",
         _TEST + "test_a_sum_beside_a_map_of_another_layout",
@@ -37,14 +37,14 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "several terms a trip are added by vectors",
-        "codegen/in_order.py",
+        "codegen/c/gcc_inorder_reductions.py",
         "return trip.most > _FEW",
         "return False",
         "codegen/test_in_order.py::test_several_terms_a_trip",
     ),
     Mutant(
         "elements that all trips add to are no sums",
-        "codegen/in_order.py",
+        "codegen/c/gcc_inorder_reductions.py",
         "if cell is not None:\n                self.sums[cell] = 0",
         "if False:\n                self.sums[cell] = 0",
         "codegen/test_in_order.py::test_a_serial_loop",

@@ -1,4 +1,4 @@
-"""Loads of 16 bytes on GPUs (see `codegen/gpu_vector.py`)."""
+"""Loads of 16 bytes on GPUs (see `codegen/gpu/packed.py`)."""
 
 from __future__ import annotations
 
@@ -12,70 +12,70 @@ _LAUNCHES = "gpu/test_vector_launches.py::"
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "views that overlap are loaded ahead",
-        "codegen/gpu_vector.py",
+        "codegen/gpu/packed.py",
         "if not view.restrict:",
         "if False:",
         _REFUSED,
     ),
     Mutant(
         "several elements of an iteration are kept in one vector",
-        "codegen/gpu_vector.py",
+        "codegen/gpu/packed.py",
         "if any(other == sym and at != indices for other, at in self.places):",
         "if False:",
         _REFUSED,
     ),
     Mutant(
         "one element of all rows is kept in vectors",
-        "codegen/gpu_vector.py",
+        "codegen/gpu/packed.py",
         "if offset is None or not self._own(indices):",
         "if offset is None:",
         _REFUSED,
     ),
     Mutant(
         "vectors are stored where some iterations store",
-        "codegen/gpu_vector.py",
+        "codegen/gpu/packed.py",
         "for stmt in self.workunit.body\n            if isinstance(stmt, (nodes.Store",
         "for stmt in statements(self.workunit.body)\n            if isinstance(stmt, (nodes.Store",
         _REFUSED,
     ),
     Mutant(
         "vectors are loaded where some iterations load",
-        "codegen/gpu_vector.py",
+        "codegen/gpu/packed.py",
         " and place in self.always",
         "",
         _REFUSED,
     ),
     Mutant(
         "what shows the order of iterations is vectorised",
-        "codegen/gpu_vector.py",
+        "codegen/gpu/packed.py",
         "if order_shows(workunit):",
         "if False:",
         _REFUSED,
     ),
     Mutant(
         "vectors begin anywhere",
-        "codegen/gpu_vector.py",
+        "codegen/gpu/packed.py",
         "if len(phases) > 1:",
         "if False:",
         _REFUSED,
     ),
     Mutant(
         "offsets do not move addresses",
-        "codegen/gpu_vector.py",
+        "codegen/gpu/packed.py",
         ".bit_length() - 1}) + {offset})",
         ".bit_length() - 1}))",
         _ALIGNED,
     ),
     Mutant(
         "rows may have any length",
-        "codegen/gpu_vector.py",
+        "codegen/gpu/packed.py",
         'bits += [f"v{position}" for position in vectors.strides]',
         "bits += []",
         _ALIGNED,
     ),
     Mutant(
         "what is read before it is written is not loaded",
-        "codegen/gpu_vector.py",
+        "codegen/gpu/packed.py",
         "self._reads_first(place), True)",
         "False, True)",
         _TEST + "test_vectors_compute_the_same",

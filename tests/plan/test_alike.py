@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from pyfuser.analysis.dependences import dependences
-from pyfuser.plan import alike
-from pyfuser.plan.alike import partitioned
+from pyfuser.plan import plan_cache
 from pyfuser.plan.capabilities import ALL
 from pyfuser.plan.partition import partition
+from pyfuser.plan.plan_cache import partitioned
 from pyfuser.trace.shape import CallShape, TraceShape
 from tests.analysis.build import call_on, region, trace
 from tests.plan.test_family import ADD, COPY_FROM, PUT
@@ -25,8 +25,8 @@ def planned(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[TraceShape]]:
         found.append(trace)
         return partition(trace, graph, capabilities)
 
-    monkeypatch.setattr(alike, "partition", recorded)
-    monkeypatch.setattr(alike, "_PLANS", type(alike._PLANS)())
+    monkeypatch.setattr(plan_cache, "partition", recorded)
+    monkeypatch.setattr(plan_cache, "_PLANS", type(plan_cache._PLANS)())
     yield found
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from pyfuser.analysis.dependences import dependences
 from pyfuser.plan import partition as partitions
+from pyfuser.plan.cost_model import CostModel
 from pyfuser.plan.partition import partition
-from pyfuser.plan.profit import CostModel
 from pyfuser.trace.call import Space
 from tests.analysis.build import S, View, call, region, trace, workunit
 from tests.plan.test_scans import scan

@@ -11,10 +11,10 @@ from pyfuser.engine import engine
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Accumulator, Assign, Eval, Update
 from pyfuser.ir.nodes import Call as FunctionCall
-from pyfuser.plan import family
-from pyfuser.plan.boxes import in_box, over_rows_and_columns, planned, row_length
+from pyfuser.plan import size_generic
 from pyfuser.plan.capabilities import ALL
 from pyfuser.plan.plan import Plan
+from pyfuser.plan.rewrites.delinearize import in_box, over_rows_and_columns, planned, row_length
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import CallShape, FutureShape, TraceShape, shape_of
 from tests.analysis.build import S, View, call, known, let, region, when, workunit
@@ -341,4 +341,4 @@ _SHARED: dict = {}
 
 @pytest.fixture(autouse=True)
 def _no_families(monkeypatch):
-    monkeypatch.setattr(family, "_FAMILIES", type(family._FAMILIES)())
+    monkeypatch.setattr(size_generic, "_FAMILIES", type(size_generic._FAMILIES)())

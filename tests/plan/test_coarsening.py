@@ -9,10 +9,10 @@ import pytest
 from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Assign, While
-from pyfuser.plan import coarsening
 from pyfuser.plan.capabilities import ALL
-from pyfuser.plan.coarsening import coarsened_call, factor_to, may_coarsen, planned
 from pyfuser.plan.plan import Plan
+from pyfuser.plan.rewrites import coarsen
+from pyfuser.plan.rewrites.coarsen import coarsened_call, factor_to, may_coarsen, planned
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import TraceShape, shape_of
 from tests.analysis.build import S, View, call, region, workunit
@@ -71,7 +71,7 @@ def plan_of(*calls: Call) -> Plan:
     program = Program(BASES, calls, FORCED)
     check_interpreted(program)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(coarsening, "_pays", lambda *_: True)
+        patch.setattr(coarsen, "_pays", lambda *_: True)
         return planned(trace_of(program))[2]
 
 
@@ -194,7 +194,7 @@ def test_equal_calls_stay_equal():
     i, x = S("i"), View("x")
     shape = call(workunit("w", [i], [x], [x[i] << 1.0]), 24, region(0, 24))
     coarse = coarsened_call(shape, 4)
-    coarsening.coarsened_call.cache_clear()
+    coarsen.coarsened_call.cache_clear()
     assert coarsened_call(shape, 4) == coarse
     assert coarse.space == Space((0,), (6,))
     assert coarse != coarsened_call(shape, 3)
@@ -207,16 +207,16 @@ def test_few_rows_of_much_data_are_left_to_threads_and_vectors(monkeypatch):
     program = Program(BASES, (per_element("x[i] = 0.5 * y[i]", x="T", y="A"), SUMMED), FORCED)
     trace = trace_of(program)
     assert planned(trace)[2].coarsened
-    monkeypatch.setattr(coarsening, "LITTLE", 0)
+    monkeypatch.setattr(coarsen, "LITTLE", 0)
     assert not planned(trace)[2].coarsened
-    monkeypatch.setattr(coarsening, "ROWS", N)
+    monkeypatch.setattr(coarsen, "ROWS", N)
     assert planned(trace)[2].coarsened
 
 
 def test_a_small_gain_is_left_alone(monkeypatch):
     """One launch and a temporary are saved, which is no 99% of the cost."""
     program = Program(BASES, (per_element("x[i] = 0.5 * y[i]", x="T", y="A"), SUMMED), FORCED)
-    monkeypatch.setattr(coarsening, "GAIN", 0.99)
+    monkeypatch.setattr(coarsen, "GAIN", 0.99)
     trace, _, plan = planned(trace_of(program))
     assert not plan.coarsened
     assert [call.space.size for call in trace.calls] == [N * C, N]

@@ -7,10 +7,10 @@ import pytest
 from pyfuser.analysis.distances import call_distance
 from pyfuser.ir.nodes import Accumulator, Assign, Call, Eval, Update
 from pyfuser.ir.verify import verify
-from pyfuser.plan import edges
 from pyfuser.plan.capabilities import ALL, Capabilities
-from pyfuser.plan.edges import far_rows, placed_call, planned, targets
 from pyfuser.plan.plan import Guarded, Placed
+from pyfuser.plan.rewrites import embed_boundary
+from pyfuser.plan.rewrites.embed_boundary import far_rows, placed_call, planned, targets
 from pyfuser.trace.call import Space
 from tests.analysis.build import S, View, call, known, let, loop, region, trace, when, workunit
 
@@ -262,5 +262,5 @@ def test_guards_inside_edges():
 
 
 def test_the_cheaper_plan_is_taken(monkeypatch):
-    monkeypatch.setattr(edges, "_pays", lambda *_: False)
+    monkeypatch.setattr(embed_boundary, "_pays", lambda *_: False)
     assert not sweeps_of(*steps(TOP))[1]

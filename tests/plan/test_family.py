@@ -12,17 +12,18 @@ from pyfuser.analysis.dependences import DependenceGraph, dependences
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Workunit
 from pyfuser.lower.lower import ScalarType, ViewType, lower
-from pyfuser.machine import Machine
-from pyfuser.plan import coarsening, family, hulls, profit
+from pyfuser.plan import cost_model, size_generic
 from pyfuser.plan.capabilities import ALL, Capabilities
-from pyfuser.plan.family import planned
 from pyfuser.plan.legality import reasons
 from pyfuser.plan.plan import Plan
+from pyfuser.plan.rewrites import coarsen, enlarge_domain
+from pyfuser.plan.size_generic import planned
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import (
     ClusterShape,
     TraceShape,
 )
+from pyfuser.tuning.host import Machine
 from tests.analysis.build import call, call_on, known, region, trace
 from tests.plan.test_scans import scan
 from tests.plan.test_sweeps import COPY, NEAR, X, Y
@@ -75,7 +76,7 @@ def analysed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[TraceShape]]:
     """The traces that were looked at closely; nothing is known at the start."""
     seen: list[TraceShape] = []
 
-    plain = coarsening.planned
+    plain = coarsen.planned
 
     def watched(
         trace: TraceShape, capabilities: Capabilities
@@ -83,8 +84,8 @@ def analysed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[TraceShape]]:
         seen.append(trace)
         return plain(trace, capabilities)
 
-    monkeypatch.setattr(coarsening, "planned", watched)
-    monkeypatch.setattr(family, "_FAMILIES", type(family._FAMILIES)())
+    monkeypatch.setattr(coarsen, "planned", watched)
+    monkeypatch.setattr(size_generic, "_FAMILIES", type(size_generic._FAMILIES)())
     yield seen
 
 
@@ -167,11 +168,11 @@ def two_spaces(n: int, m: int) -> TraceShape:
     "pairs", [[(9, 9), (10, 10), (11, 11), (11, 12)], [(9, 10), (10, 11), (12, 12), (13, 14)]]
 )
 def test_spaces_that_differ_share_a_loop_with_guards_alone(pairs, monkeypatch):
-    monkeypatch.setattr(hulls, "COMMON", 1.0)
+    monkeypatch.setattr(enlarge_domain, "COMMON", 1.0)
     for n, m in pairs:
         assert (groups(two_spaces(n, m)) == [(0, 1)]) == (n == m)
     monkeypatch.undo()
-    family._FAMILIES.clear()
+    size_generic._FAMILIES.clear()
     for n, m in pairs:
         assert groups(two_spaces(n, m)) == [(0, 1)]
 
@@ -250,7 +251,7 @@ def test_scalars_in_subscripts_belong_to_the_structure(analysed):
 @pytest.fixture
 def small_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine whose cache does not hold a million numbers."""
-    monkeypatch.setattr(profit, "machine_for", lambda trace: Machine(cache=1 << 20))
+    monkeypatch.setattr(cost_model, "machine_for", lambda trace: Machine(cache=1 << 20))
 
 
 MILLION = 1_000_000

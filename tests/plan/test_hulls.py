@@ -9,10 +9,10 @@ import pytest
 from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Accumulator, Assign, Update, While
-from pyfuser.plan import hulls
 from pyfuser.plan.capabilities import ALL
-from pyfuser.plan.hulls import guarded_call, may_guard, planned, taken_over
 from pyfuser.plan.plan import Group, Guarded, Plan
+from pyfuser.plan.rewrites import enlarge_domain
+from pyfuser.plan.rewrites.enlarge_domain import guarded_call, may_guard, planned, taken_over
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import CallShape, TraceShape, shape_of
 from tests.analysis.build import S, View, call, known, region, trace, workunit
@@ -60,8 +60,8 @@ def plan_of(*calls: Call, common: float = 0.5) -> Plan:
     for seed in SEEDS:
         check_interpreted(Program(BASES, calls, seed))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hulls, "_pays", lambda *_: True)
-        patch.setattr(hulls, "COMMON", common)
+        patch.setattr(enlarge_domain, "_pays", lambda *_: True)
+        patch.setattr(enlarge_domain, "COMMON", common)
         return planned(trace_of(Program(BASES, calls, 1)), replace(ALL, sweeps=False))[2]
 
 
@@ -229,7 +229,7 @@ def test_boxes_have_most_in_common():
 def test_a_plan_that_costs_more_is_not_taken(monkeypatch):
     shape = trace(shape_over(0, 64), shape_over(1, 64))
     assert planned(shape, ALL)[2].guarded
-    monkeypatch.setattr(hulls, "EQUAL", 0.1)
+    monkeypatch.setattr(enlarge_domain, "EQUAL", 0.1)
     assert not planned(shape, ALL)[2].guarded
 
 

@@ -9,10 +9,10 @@ from pyfuser.analysis.dependences import dependences
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Accumulator, Call, Eval, Update
 from pyfuser.plan import partition as partition_module
+from pyfuser.plan.cost_model import CostModel, bytes_moved, group_cost
 from pyfuser.plan.legality import reasons
-from pyfuser.plan.moves import moved
 from pyfuser.plan.partition import MAX_SCALARS, partition
-from pyfuser.plan.profit import CostModel, bytes_moved, group_cost
+from pyfuser.plan.refine_partition import moved
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import FutureShape, TraceShape
 from tests.analysis.build import S, View, call, known, loop, region, trace, workunit

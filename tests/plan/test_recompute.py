@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from pyfuser.analysis.accesses import structural_scalars
-from pyfuser.launches import forgettable
 from pyfuser.plan.plan import Plan, Recomputed
-from pyfuser.plan.recompute import rewritten
+from pyfuser.plan.rewrites.recompute import rewritten
+from pyfuser.runtime.launch import forgettable
 from pyfuser.trace.shape import RegionShape, TraceShape, shape_of
 from tests.fuzz.harness import _Memory, check_interpreted, lowered
 from tests.fuzz.oracle import run

@@ -7,10 +7,10 @@ import random
 import numpy as np
 
 from pyfuser.analysis.accesses import structural_scalars
-from pyfuser.ir.interpret import interpret
+from pyfuser.ir.reference.interpret import interpret
+from pyfuser.plan.cost_model import CostModel
 from pyfuser.plan.plan import Group, Plan, Rolling
-from pyfuser.plan.profit import CostModel
-from pyfuser.plan.sweeps import sweeps
+from pyfuser.plan.wavefront import sweeps
 from pyfuser.trace.call import Call, Space
 from pyfuser.trace.memory import Buffer, Handle, Region
 from pyfuser.trace.shape import shape_of

@@ -8,10 +8,10 @@ import pytest
 
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Accumulator, Call, Const, Eval, If, Read, Store, Update
-from pyfuser.machine import Machine
 from pyfuser.plan.plan import SCAN_TILE
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import FutureShape
+from pyfuser.tuning.host import Machine
 from tests.analysis.build import S, View, call, known, loop, region, workunit
 from tests.plan.test_sweeps import (
     COPY,

@@ -9,12 +9,12 @@ import pytest
 from pyfuser.analysis.distances import call_distance
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Accumulator, Assign, Call, Const, Declare, Eval, Update
-from pyfuser.machine import Machine
+from pyfuser.plan.cost_model import CostModel
 from pyfuser.plan.plan import STRIP, Group, Plan, Stage, Sweep
-from pyfuser.plan.profit import CostModel
-from pyfuser.plan.sweeps import MAX_CALLS, SHARES, search, sweeps
+from pyfuser.plan.wavefront import MAX_CALLS, SHARES, search, sweeps
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import FutureShape
+from pyfuser.tuning.host import Machine
 from tests.analysis.build import S, View, call, expr, known, loop, region, trace, workunit
 from tests.fuzz.wavefront import cuts_of, forced, schedule
 
@@ -164,7 +164,7 @@ def test_a_line_of_rows_follows_a_grid():
 def short(*calls, **options):
     """`stages` where all but a few steps between the shares are forbidden."""
     with forced(4), pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pyfuser.plan.sweeps.SHARES", SHARES)
+        patch.setattr("pyfuser.plan.wavefront.SHARES", SHARES)
         return bool(planned(*calls, **options))
 
 

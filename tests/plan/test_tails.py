@@ -8,10 +8,10 @@ import pytest
 
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Assign, Call, Const, If, Read, Store, Update
+from pyfuser.plan.cost_model import CostModel
+from pyfuser.plan.fuse_into_scan import join_tails
 from pyfuser.plan.plan import Declined, Group, Plan, Rejection
-from pyfuser.plan.profit import CostModel
-from pyfuser.plan.sweeps import sweeps
-from pyfuser.plan.tails import join_tails
+from pyfuser.plan.wavefront import sweeps
 from pyfuser.trace.shape import CallShape
 from pyfuser.transform.fuse import fuse
 from pyfuser.transform.group import GroupShape

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 import pyfuser
-from pyfuser import driver
 from pyfuser.cli import main
 from pyfuser.compare import serve
 from pyfuser.report import Explanation, data, explanation, since
 from pyfuser.report.model import CallReport, GroupReport
+from pyfuser.runtime import driver
 
 ROOT = Path(__file__).parents[2]
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 
 from pyfuser.ir.nodes import SourceLocation
-from pyfuser.launches import REMEMBERED, Timing
 from pyfuser.report import Explanation
 from pyfuser.report.model import (
     Asked,
@@ -21,6 +20,7 @@ from pyfuser.report.model import (
     Vectors,
 )
 from pyfuser.report.text import width
+from pyfuser.runtime.launch import REMEMBERED, Timing
 
 CALLS = (CallReport("scale", "a.py", 1), CallReport("shift", "a.py", 2))
 COST = Cost(1024, 4096, 2.1e-3, 9.8e-3, 512.0, 2.3e-3, 2)

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 import pyfuser
-from pyfuser import driver
 from pyfuser.compare import serve
 from pyfuser.engine.compiler import flags
 from pyfuser.frontends.embedded import pykokkos as pk
 from pyfuser.report.model import KernelReport, Vectors
-from pyfuser.settings import SETTINGS
+from pyfuser.runtime import driver
+from pyfuser.support.settings import SETTINGS
 
 ROOT = Path(__file__).parents[2]
 N = 1000

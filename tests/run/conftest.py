@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from pyfuser import driver
 from pyfuser.frontends import modes
 from pyfuser.frontends.embedded import careful
 from pyfuser.run import program
+from pyfuser.runtime import driver
 from tests.conftest import Interpreted
 
 PREAMBLE = """\

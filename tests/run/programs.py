@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from pyfuser import driver
+from pyfuser.runtime import driver
 from tests.conftest import Interpreted
 from tests.run import grammar
 from tests.run.conftest import PREAMBLE, outcome, runner

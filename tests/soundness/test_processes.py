@@ -161,11 +161,11 @@ def test_a_compiler_that_fails_loses_no_call(tmp_path, monkeypatch):
         try:
             with pyfuser.fusing():
                 pk.parallel_for(8, inc, x=v, v=1.0)
-        except pyfuser.errors.CompilerError:
+        except pyfuser.support.errors.CompilerError:
             print("raised", len(pyfuser.pending()))
         try:
             print(v[0])
-        except pyfuser.errors.CompilerError:
+        except pyfuser.support.errors.CompilerError:
             print("raised", len(pyfuser.pending()))
         """,
     )

@@ -7,9 +7,9 @@ import pykokkos as pk
 import pytest
 
 import pyfuser
-from pyfuser import driver
-from pyfuser.errors import PyFuserError
-from pyfuser.plan import recompute
+from pyfuser.plan.rewrites import recompute
+from pyfuser.runtime import driver
+from pyfuser.support.errors import PyFuserError
 from tests.soundness.plans import groups
 
 N = 1000

@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import pyfuser
-from pyfuser.counters import COUNTERS
+from pyfuser.support.counters import COUNTERS
 from tests.soundness.plans import groups
 
 GROWING = (0, 1, 2, 7, 8, 9, 10, 15)

@@ -13,12 +13,12 @@ import pykokkos as pk
 import pytest
 
 import pyfuser
-from pyfuser import driver
-from pyfuser.checks import run as checks
 from pyfuser.engine import native
-from pyfuser.errors import BoundsError, VerificationError
-from pyfuser.plan import sweeps
-from pyfuser.settings import SETTINGS
+from pyfuser.plan import wavefront
+from pyfuser.runtime import checked as checks
+from pyfuser.runtime import driver
+from pyfuser.support.errors import BoundsError, VerificationError
+from pyfuser.support.settings import SETTINGS
 from pyfuser.trace import pool
 from pyfuser.trace.memory import Region
 from tests.fuzz.wavefront import forced
@@ -531,7 +531,7 @@ def test_verified_sweeps_are_right(
 def test_an_illegal_sweep_is_found(
     program: Program, verifying: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweeps, "call_distance", lambda *_: None)
+    monkeypatch.setattr(wavefront, "call_distance", lambda *_: None)
     with pytest.raises(VerificationError):
         swept(program, 40, 3)
 

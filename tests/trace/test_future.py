@@ -10,8 +10,8 @@ import pickle
 import numpy as np
 import pytest
 
-from pyfuser.errors import PyFuserError
 from pyfuser.ir.dtypes import DType
+from pyfuser.support.errors import PyFuserError
 from pyfuser.trace.future import Future
 
 

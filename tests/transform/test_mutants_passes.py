@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from pyfuser.frontends.embedded import pykokkos as pk
-from pyfuser.ir.interpret import interpret
 from pyfuser.ir.nodes import Update
+from pyfuser.ir.reference.interpret import interpret
 from pyfuser.ir.visit import statements
 from pyfuser.transform.fuse import fuse
 from pyfuser.transform.group import GroupShape, group_shapes

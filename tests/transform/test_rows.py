@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyfuser.ir.interpret import interpret
 from pyfuser.ir.nodes import Const, DeclareArray, Stmt
+from pyfuser.ir.reference.interpret import interpret
 from pyfuser.ir.visit import map_body, statements
 from pyfuser.trace.memory import Region
 from pyfuser.transform import rows

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 import pyfuser
-from pyfuser import errors
 from pyfuser.frontends.embedded import pykokkos
+from pyfuser.support import errors
 from pyfuser.version import VERSION
 
 HERE = Path(__file__).parent

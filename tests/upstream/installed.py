@@ -16,7 +16,7 @@ import pytest
 from filelock import FileLock
 
 from pyfuser.compare.peer import find
-from pyfuser.settings import SETTINGS
+from pyfuser.support.settings import SETTINGS
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

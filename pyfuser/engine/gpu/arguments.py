@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from pyfuser.codegen.gpu import Argument, GpuKernel
-from pyfuser.codegen.spec import KernelSpec
+from pyfuser.codegen.gpu.unit import Argument, GpuKernel
+from pyfuser.codegen.kernel import KernelSpec
 from pyfuser.engine.gpu.device import Device
 from pyfuser.engine.gpu.results import Number, located
 from pyfuser.engine.marshal import CODES, checked

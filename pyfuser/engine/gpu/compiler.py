@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from pyfuser.codegen.gpu import GpuKernel
-from pyfuser.counters import COUNTERS
+from pyfuser.codegen.gpu.unit import GpuKernel
 from pyfuser.engine.cache import DIGEST_SIZE, key_of
 from pyfuser.engine.gpu.device import Device
 from pyfuser.engine.gpu.library import Library
 from pyfuser.engine.native import kernel_cache
-from pyfuser.errors import KernelError
+from pyfuser.support.counters import COUNTERS
+from pyfuser.support.errors import KernelError
 
 STANDARD = "-std=c++17"
 

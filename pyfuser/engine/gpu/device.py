@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from pyfuser import accelerator
 from pyfuser.engine.gpu.library import Library, loaded
 from pyfuser.trace import images
 from pyfuser.trace.memory import Array, Region
+from pyfuser.tuning import gpu as tuning_gpu
 
 CHUNK = 1 << 16
 """Bytes of results that are allocated at a time."""
@@ -52,7 +52,7 @@ class Device(images.Memory):
         self.architecture = str(self.cuda.Device(number).compute_capability)
         properties = self.runtime.getDeviceProperties(number)
         self.name: str = properties["name"].decode()
-        accelerator.use(self.name, f"{self.architecture}\0{library.description}")
+        tuning_gpu.use(self.name, f"{self.architecture}\0{library.description}")
 
     # ------------------------------------------------------------------- streams
 

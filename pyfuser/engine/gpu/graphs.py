@@ -20,11 +20,11 @@ from collections.abc import Sequence
 from itertools import chain, compress
 from typing import Any, NamedTuple
 
-from pyfuser.counters import COUNTERS
 from pyfuser.engine.gpu.device import Device
 from pyfuser.engine.gpu.launchable import Bound, Launchable, launch
 from pyfuser.engine.gpu.scalars import WORDS, Scalars
 from pyfuser.engine.gpu.timing import launch_timed
+from pyfuser.support.counters import COUNTERS
 from pyfuser.trace.gate import Ran
 
 SEEN = 3

@@ -9,9 +9,9 @@ from itertools import chain, compress
 from math import prod
 from typing import Any, NamedTuple
 
-from pyfuser.codegen.gpu import declined, emit
-from pyfuser.codegen.gpu_teams import room_for
-from pyfuser.codegen.spec import KernelSpec, names_of, spec_of
+from pyfuser.codegen.gpu.team_analysis import room_for
+from pyfuser.codegen.gpu.unit import declined, emit
+from pyfuser.codegen.kernel import KernelSpec, names_of, spec_of
 from pyfuser.engine.gpu.arguments import make_pack, result_dtypes
 from pyfuser.engine.gpu.compiler import machine_code
 from pyfuser.engine.gpu.device import Device, current
@@ -24,10 +24,10 @@ from pyfuser.engine.gpu.variants import (
     make_aligned,
     registers_of,
 )
-from pyfuser.errors import DeclinedError
 from pyfuser.ir.nodes import Read, Sym
 from pyfuser.ir.visit import expressions
-from pyfuser.settings import SETTINGS
+from pyfuser.support.errors import DeclinedError
+from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.future import Future
 from pyfuser.trace.gate import Ran
 from pyfuser.trace.images import to_device

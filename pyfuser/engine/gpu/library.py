@@ -6,8 +6,8 @@ import importlib
 from functools import cache
 from typing import Any
 
-from pyfuser.codegen.gpu import CUDA, HIP, Dialect
-from pyfuser.errors import DeviceError
+from pyfuser.codegen.gpu.unit import CUDA, HIP, Dialect
+from pyfuser.support.errors import DeviceError
 
 _INSTALL = {
     "Cuda": "pip install 'pyfuser[cuda13]' (or 'pyfuser[cuda12]', as the driver is)",

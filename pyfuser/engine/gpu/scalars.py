@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from pyfuser.codegen.gpu_scalars import ENTRY, WORDS, emit
+from pyfuser.codegen.gpu.scalars import ENTRY, WORDS, emit
 from pyfuser.engine.gpu.compiler import machine_code
 from pyfuser.engine.gpu.device import Device
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from pyfuser.engine.gpu.device import DEVICES, current
 from pyfuser.engine.gpu.library import library, loaded
-from pyfuser.errors import ArgumentError, DeviceError
 from pyfuser.ir.dtypes import from_numpy
+from pyfuser.support.errors import ArgumentError, DeviceError
 from pyfuser.trace.images import USE, Image
 from pyfuser.trace.memory import Buffer, Region, contiguous
 

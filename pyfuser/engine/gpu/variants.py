@@ -15,10 +15,10 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
-from pyfuser import accelerator
-from pyfuser.codegen.gpu import GpuKernel
-from pyfuser.codegen.gpu_vector import chooser
+from pyfuser.codegen.gpu.packed import chooser
+from pyfuser.codegen.gpu.unit import GpuKernel
 from pyfuser.engine.gpu.device import Device
+from pyfuser.tuning import gpu as tuning_gpu
 
 LEAST = 1 << 18
 """Threads that must be left: about as many as an H100 has at a time."""
@@ -45,7 +45,7 @@ def registers_of(device: Device, function: Any) -> Registers:
 
 def costs_more(vectors: Registers, plain: Registers) -> bool:
     """Whether vectors cost threads, or memory for what does not fit the registers."""
-    slower = accelerator.slowdown(vectors.registers) > accelerator.slowdown(plain.registers)
+    slower = tuning_gpu.slowdown(vectors.registers) > tuning_gpu.slowdown(plain.registers)
     return slower or vectors.spilled > plain.spilled
 
 

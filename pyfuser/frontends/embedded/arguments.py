@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from pyfuser.errors import ArgumentError
 from pyfuser.frontends.embedded.data_types import complex64, complex128
 from pyfuser.frontends.embedded.foreign import has_memory, kind, on_gpu, shared_array
 from pyfuser.frontends.embedded.random import RandomPool
@@ -28,6 +27,7 @@ from pyfuser.frontends.embedded.views import Row, Subview, View, ViewType
 from pyfuser.ir.dtypes import DType, from_numpy
 from pyfuser.lower.types import BoundType, RandomPoolType, ScalarType
 from pyfuser.lower.types import ViewType as BoundView
+from pyfuser.support.errors import ArgumentError
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import region_of
 

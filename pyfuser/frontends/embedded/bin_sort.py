@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from pyfuser.errors import ArgumentError
 from pyfuser.frontends.embedded.data_types import int32
 from pyfuser.frontends.embedded.view_memory import handed_out
 from pyfuser.frontends.embedded.view_memory import values as elements
 from pyfuser.frontends.embedded.views import View
+from pyfuser.support.errors import ArgumentError
 from pyfuser.trace.memory import Array
 
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from pyfuser.errors import ArgumentError
 from pyfuser.frontends.embedded import arguments
 from pyfuser.frontends.embedded.arguments import FUTURE, INT64
 from pyfuser.frontends.embedded.decorators import WorkunitState
@@ -18,6 +17,7 @@ from pyfuser.ir.dtypes import DType
 from pyfuser.ir.visit import all_expressions, assigned, written
 from pyfuser.lower.lower import Lowered, free_values_unchanged, lower
 from pyfuser.lower.types import ViewType
+from pyfuser.support.errors import ArgumentError
 from pyfuser.trace.call import Space
 
 MAX_SIBLINGS = 64

@@ -11,14 +11,14 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from pyfuser import driver
 from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.analysis.mistakes import refuse_mistakes
-from pyfuser.errors import CheckError
 from pyfuser.frontends.embedded.bindings import Binding
 from pyfuser.frontends.modes import block
 from pyfuser.ir.nodes import Workunit
-from pyfuser.settings import SETTINGS
+from pyfuser.runtime import driver
+from pyfuser.support.errors import CheckError
+from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.call import Call, buffers_of
 from pyfuser.trace.memory import Region
 from pyfuser.trace.pool import most_memory

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from pyfuser.errors import ArgumentError
 from pyfuser.frontends.embedded import data_types
 from pyfuser.frontends.embedded.data_types import CLASS_OF, resolve
 from pyfuser.frontends.embedded.foreign import as_array, has_memory, kind
 from pyfuser.frontends.embedded.spaces import Layout, MemorySpace, Trait, gpu, gpu_memory_space
 from pyfuser.frontends.embedded.views import View, ViewType
 from pyfuser.ir.dtypes import from_numpy as element_of
+from pyfuser.support.errors import ArgumentError
 
 
 def array(array: Any, space: MemorySpace | None = None, layout: Layout | None = None) -> View:

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pyfuser.errors import ArgumentError
 from pyfuser.ir.dtypes import DType, from_numpy
+from pyfuser.support.errors import ArgumentError
 
 
 class DataType(Enum):

@@ -7,9 +7,9 @@ from functools import partial
 from types import FunctionType
 from typing import Any
 
-from pyfuser.errors import WorkunitWarning, warn
 from pyfuser.frontends.embedded.spaces import Trait
 from pyfuser.lower.records import CLASSTYPE
+from pyfuser.support.errors import WorkunitWarning, warn
 
 
 class Decorator(Enum):

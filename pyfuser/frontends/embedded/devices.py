@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from pyfuser import driver
-from pyfuser.errors import ArgumentError
 from pyfuser.frontends.embedded.foreign import has_memory, kind
 from pyfuser.frontends.embedded.spaces import gpu
+from pyfuser.runtime import driver
+from pyfuser.support.errors import ArgumentError
 from pyfuser.trace.call import Call
 
 TRACER = driver.TRACER

@@ -15,8 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from pyfuser import driver
-from pyfuser.errors import ArgumentError, ArgumentValueError, PyFuserError
 from pyfuser.frontends.embedded import careful, debug, devices, methods
 from pyfuser.frontends.embedded.arguments import (
     FLOAT64,
@@ -42,6 +40,8 @@ from pyfuser.frontends.embedded.spaces import (
 )
 from pyfuser.frontends.embedded.views import Subview, View, ViewType
 from pyfuser.frontends.modes import SWITCHES, Recording, block, traced
+from pyfuser.runtime import driver
+from pyfuser.support.errors import ArgumentError, ArgumentValueError, PyFuserError
 from pyfuser.trace.call import Call, Space
 from pyfuser.trace.future import Future
 

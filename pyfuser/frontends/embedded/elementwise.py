@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from pyfuser.errors import ArgumentError
 from pyfuser.frontends.embedded.creation import array
 from pyfuser.frontends.embedded.data_types import CLASS_OF
 from pyfuser.frontends.embedded.decorators import workunit
 from pyfuser.frontends.embedded.dispatch import dispatch
 from pyfuser.frontends.embedded.policies import MDRangePolicy
 from pyfuser.frontends.embedded.views import View, ViewType
+from pyfuser.support.errors import ArgumentError
 from pyfuser.trace.future import Future
 
 _INDICES = "ijklmnop"

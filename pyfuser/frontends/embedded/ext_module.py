@@ -12,9 +12,9 @@ from types import ModuleType
 from pyfuser.engine.cache import key_of
 from pyfuser.engine.compiler import build_identity, compile_library, find_compiler
 from pyfuser.engine.native import kernel_cache
-from pyfuser.errors import CompilerError
 from pyfuser.frontends.embedded.spaces import ExecutionSpace, resolve_space
-from pyfuser.settings import SETTINGS
+from pyfuser.support.errors import CompilerError
+from pyfuser.support.settings import SETTINGS
 
 
 def compile_into_module(

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from pyfuser.errors import ArgumentError
 from pyfuser.frontends.embedded.view_memory import ViewMemory
+from pyfuser.support.errors import ArgumentError
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Array
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from typing import Any, NoReturn
 
-from pyfuser.errors import ArgumentError
+from pyfuser.support.errors import ArgumentError
 from pyfuser.trace.memory import Region
 
 FullKey = tuple[int | slice, ...]

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from pyfuser.errors import ArgumentError, PyFuserError, close, quoted
 from pyfuser.frontends.embedded.decorators import WorkunitState
 from pyfuser.frontends.embedded.foreign import has_memory
 from pyfuser.frontends.embedded.views import ViewType
 from pyfuser.lower.lambdas import as_workunit
 from pyfuser.lower.records import members
 from pyfuser.lower.source import source_of
+from pyfuser.support.errors import ArgumentError, PyFuserError, close, quoted
 from pyfuser.trace.future import Future
 
 #: What a lambda's closure may hold that becomes an argument.

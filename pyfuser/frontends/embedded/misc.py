@@ -8,10 +8,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from pyfuser import driver
-from pyfuser.errors import PyFuserError
 from pyfuser.frontends.embedded.data_types import resolve
 from pyfuser.frontends.embedded.views import ViewType
+from pyfuser.runtime import driver
+from pyfuser.support.errors import PyFuserError
 
 
 def generic_error(filename: str, lineno: int | str, error: str, exit_message: str) -> NoReturn:

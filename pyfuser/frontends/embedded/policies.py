@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Any
 
-from pyfuser.errors import ArgumentError, ArgumentValueError
 from pyfuser.frontends.embedded.spaces import (
     ExecutionSpace,
     ExecutionSpaceInstance,
     resolve_space,
     stream_of,
 )
+from pyfuser.support.errors import ArgumentError, ArgumentValueError
 
 
 def integer(value: Any, what: str) -> int:

@@ -8,7 +8,6 @@ import sys
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-from pyfuser.errors import PyFuserError
 from pyfuser.frontends.embedded import annotations as parameter_types
 from pyfuser.frontends.embedded import (
     array_functions,
@@ -26,7 +25,8 @@ from pyfuser.frontends.embedded import (
     random,
     spaces,
 )
-from pyfuser.settings import SETTINGS
+from pyfuser.support.errors import PyFuserError
+from pyfuser.support.settings import SETTINGS
 
 #: Modules of PyKokkos that programs import, and what stands for them.
 _MODULES: dict[str, ModuleType] = {

@@ -7,7 +7,7 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
-from pyfuser.errors import ArgumentError, ArgumentValueError, DeviceError
+from pyfuser.support.errors import ArgumentError, ArgumentValueError, DeviceError
 
 
 class _Named(EnumMeta):

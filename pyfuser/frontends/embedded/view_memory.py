@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from pyfuser import driver
-from pyfuser.errors import ArgumentError
 from pyfuser.frontends.embedded import data_types
 from pyfuser.frontends.embedded.indexing import basic_index, full_key
 from pyfuser.frontends.embedded.spaces import Layout, MemorySpace, Trait
 from pyfuser.frontends.modes import SWITCHES
 from pyfuser.ir.dtypes import DType
+from pyfuser.runtime import driver
+from pyfuser.support.errors import ArgumentError
 from pyfuser.trace.future import Future
 from pyfuser.trace.images import USE, changed_on_host
 from pyfuser.trace.memory import Array, Handle, Region

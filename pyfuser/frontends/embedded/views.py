@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from pyfuser.errors import ArgumentError
 from pyfuser.frontends.embedded import data_types
 from pyfuser.frontends.embedded.array_like import ArrayLike, complete
 from pyfuser.frontends.embedded.data_types import real, resolve
@@ -41,6 +40,7 @@ from pyfuser.frontends.embedded.view_memory import (
     view_code,
 )
 from pyfuser.ir.dtypes import DType
+from pyfuser.support.errors import ArgumentError
 from pyfuser.trace.future import Future
 from pyfuser.trace.images import USE
 from pyfuser.trace.memory import (

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from types import FunctionType, MethodType
 from typing import Any
 
-from pyfuser import driver
-from pyfuser.errors import ArgumentError
 from pyfuser.frontends.embedded.misc import fence, printf
 from pyfuser.frontends.embedded.spaces import (
     Defaults,
     resolve_space,
     set_default_space,
 )
+from pyfuser.runtime import driver
+from pyfuser.support.errors import ArgumentError
 
 
 def execute(space: Any, workload: Any) -> None:

@@ -10,9 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pyfuser import driver
 from pyfuser.engine.engine import ENGINE
-from pyfuser.errors import PyFuserError
 from pyfuser.frontends.embedded import arguments, careful, methods
 from pyfuser.frontends.embedded import dispatch as embedded
 from pyfuser.frontends.embedded.bindings import Binding, binding_of, settle
@@ -23,6 +21,8 @@ from pyfuser.frontends.upstream.lifetime import keep_what_is_alive
 from pyfuser.frontends.upstream.policies import Policies
 from pyfuser.frontends.upstream.views import NotOurs, all_quiet, array_region, memory_of
 from pyfuser.lower.source import source_of
+from pyfuser.runtime import driver
+from pyfuser.support.errors import PyFuserError
 from pyfuser.trace.call import Call
 from pyfuser.trace.future import Future, plain
 

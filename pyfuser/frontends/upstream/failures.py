@@ -22,8 +22,8 @@ from types import FrameType
 from typing import Any
 
 from pyfuser.engine.cache import private_directory, write_own
-from pyfuser.errors import CacheError
-from pyfuser.settings import SETTINGS
+from pyfuser.support.errors import CacheError
+from pyfuser.support.settings import SETTINGS
 
 #: How the names of files begin that are not the program's own.
 _NOT_THE_USERS = [str(Path(__file__).parents[2]) + os.sep, contextlib.__file__, "<frozen importlib"]

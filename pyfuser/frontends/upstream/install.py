@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from pyfuser import driver
 from pyfuser.engine.pykokkos import Connection
 from pyfuser.frontends.upstream import failures, methods
 from pyfuser.frontends.upstream.dispatch import Dispatcher
@@ -20,6 +19,7 @@ from pyfuser.frontends.upstream.lifetime import note_all
 from pyfuser.frontends.upstream.probes import refusal
 from pyfuser.frontends.upstream.views import all_quiet
 from pyfuser.lower.records import CLASSTYPE
+from pyfuser.runtime import driver
 
 
 def install() -> None:

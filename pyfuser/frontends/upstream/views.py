@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from pyfuser import driver
-from pyfuser.errors import PyFuserError
 from pyfuser.frontends.embedded.view_memory import READ_ONLY, view_code
 from pyfuser.frontends.upstream.lifetime import note
 from pyfuser.ir.dtypes import from_numpy
+from pyfuser.runtime import driver
+from pyfuser.support.errors import PyFuserError
 from pyfuser.trace.memory import Array, Buffer, Handle, Region, region_of
 
 TRACER = driver.TRACER

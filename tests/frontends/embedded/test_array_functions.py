@@ -7,9 +7,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import pyfuser
-from pyfuser.errors import ArgumentError, CompilerError
 from pyfuser.frontends.embedded import linalg
 from pyfuser.frontends.embedded import pykokkos as pk
+from pyfuser.support.errors import ArgumentError, CompilerError
 
 A = np.array([[0.5, 1.5, -2.5], [3.25, 0.0, 7.0]])
 V = np.array([0.5, -1.5, 2.5])

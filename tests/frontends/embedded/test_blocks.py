@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import pyfuser
-from pyfuser import driver
 from pyfuser.frontends import modes
 from pyfuser.frontends.embedded import pykokkos as pk
+from pyfuser.runtime import driver
 
 N = 4
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pyfuser.errors import WorkunitError
 from pyfuser.frontends.embedded import pykokkos as pk
+from pyfuser.support.errors import WorkunitError
 
 
 @pk.classtype

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pyfuser.errors import ArgumentError
 from pyfuser.frontends.embedded import pykokkos as pk
+from pyfuser.support.errors import ArgumentError
 
 
 def test_array_shares_memory_and_type():

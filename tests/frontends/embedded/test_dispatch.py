@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import pyfuser
-from pyfuser import driver
-from pyfuser.errors import ArgumentError, PyFuserError
 from pyfuser.frontends.embedded import pykokkos as pk
 from pyfuser.ir.dtypes import DType
+from pyfuser.runtime import driver
+from pyfuser.support.errors import ArgumentError, PyFuserError
 from pyfuser.trace.future import Future
 
 scale = 2.0

@@ -19,10 +19,10 @@ import numpy as np
 import pytest
 
 import pyfuser
-from pyfuser import driver
-from pyfuser.errors import ArgumentError
 from pyfuser.frontends.embedded import pykokkos as pk
 from pyfuser.frontends.modes import SWITCHES
+from pyfuser.runtime import driver
+from pyfuser.support.errors import ArgumentError
 
 
 @pyfuser.fuse

@@ -8,8 +8,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import pyfuser
-from pyfuser import driver
 from pyfuser.frontends.embedded.fills import WORTH
+from pyfuser.runtime import driver
 from tests.soundness.plans import groups
 
 TRACER = driver.TRACER

@@ -15,7 +15,7 @@ from numpy.testing import assert_array_equal
 
 from pyfuser.engine.compiler import find_compiler
 from pyfuser.frontends.embedded import pykokkos as pk
-from pyfuser.settings import SETTINGS
+from pyfuser.support.settings import SETTINGS
 
 CPP = {f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 CPP |= {"float": "float", "double": "double"}

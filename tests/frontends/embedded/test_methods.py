@@ -9,8 +9,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import pyfuser
-from pyfuser.errors import ArgumentError, WorkunitError
 from pyfuser.frontends.embedded import pykokkos as pk
+from pyfuser.support.errors import ArgumentError, WorkunitError
 
 N = 8
 I = np.arange(N, dtype=np.float64)

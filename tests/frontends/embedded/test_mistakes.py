@@ -10,9 +10,9 @@ from typing import List  # noqa: UP035  # as programs write it
 import numpy as np
 import pytest
 
-from pyfuser.errors import ArgumentError, PyFuserError, WorkunitError
 from pyfuser.frontends.embedded import pykokkos as pk
-from pyfuser.tracebacks import users_part
+from pyfuser.support.errors import ArgumentError, PyFuserError, WorkunitError
+from pyfuser.support.tracebacks import users_part
 
 # ruff: noqa: B007, F821, F841, NPY002, PLC3002, SIM105, UP006
 

@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import pyfuser
-from pyfuser.errors import WorkunitError
 from pyfuser.frontends.embedded import pykokkos as pk
+from pyfuser.support.errors import WorkunitError
 
 N = 1000
 MASK = 2**64 - 1

@@ -16,9 +16,9 @@ import pytest
 
 import pyfuser
 from pyfuser import WorkunitWarning
-from pyfuser.errors import BoundsError, DivisionError, PyFuserError, WorkunitError
 from pyfuser.frontends.embedded import pykokkos as pk
 from pyfuser.frontends.embedded.decorators import WorkunitState
+from pyfuser.support.errors import BoundsError, DivisionError, PyFuserError, WorkunitError
 
 # ruff: noqa: F821, F841, UP006
 

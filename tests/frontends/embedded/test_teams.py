@@ -10,7 +10,7 @@ from typing import List  # noqa: UP035
 import numpy as np
 import pytest
 
-from pyfuser.errors import ArgumentError, PyFuserError, WorkunitError
+from pyfuser.support.errors import ArgumentError, PyFuserError, WorkunitError
 from tests import teams
 
 # isort: split

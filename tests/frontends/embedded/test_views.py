@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import pyfuser
-from pyfuser import driver
-from pyfuser.errors import ArgumentError
 from pyfuser.frontends.embedded import pykokkos as pk
+from pyfuser.runtime import driver
+from pyfuser.support.errors import ArgumentError
 
 NUMPY = {
     pk.int8: "i1",

@@ -1,0 +1,179 @@
+"""ir statements -> lines of C++."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pyfuser.codegen.c.expressions import SUM, Expressions
+from pyfuser.codegen.c.gcc_inorder_reductions import SCALAR, miscompiled
+from pyfuser.ir import nodes
+from pyfuser.ir.divisions import may_fail
+from pyfuser.ir.dtypes import DType, common_type
+from pyfuser.ir.nodes import Body, Stmt, Sym
+from pyfuser.ir.visit import assigned
+
+INDENT = "    "
+
+LoopLines = Callable[[nodes.For, int], "list[str] | None"]
+_ZEROS = ("0", "0.0", "0j", "False")  # not -0.0
+
+
+class Statements:
+    """Prints a body; `constant` locals (assigned once) are declared const.
+
+    `sum_lines` may print a loop in another way; it is set by whoever knows one.
+    """
+
+    def __init__(self, expressions: Expressions, body: Body) -> None:
+        self.expressions = expressions
+        self.text = expressions.text
+        self.names = expressions.names
+        self.changing = assigned(body)
+        self.lines: list[str] = []
+        self.sum_lines: LoopLines = lambda loop, depth: None
+        self.plain: nodes.For | None = None
+
+    def print(self, body: Body, depth: int, plain: nodes.For | None = None) -> list[str]:
+        """The lines of a body, indented by `depth` levels; `plain`: a loop to print as it is."""
+        kept = self.lines, self.plain
+        self.lines, self.plain = [], plain
+        self.body(body, depth)
+        lines, (self.lines, self.plain) = self.lines, kept
+        return lines
+
+    def body(self, body: Body, depth: int) -> None:
+        for stmt in body:
+            _STATEMENTS[type(stmt)](self, stmt, depth)
+
+    def emit(self, depth: int, line: str) -> None:
+        self.lines.append(INDENT * depth + line)
+
+    def declare(self, s: nodes.Declare, depth: int) -> None:
+        kind, name = s.sym.dtype.cpp, self.names[s.sym]
+        if s.value is None:
+            # A read of it before any assignment would otherwise depend on what else is fused.
+            self.emit(depth, f"{kind} {name}{{}};")
+            return
+        const = "" if s.sym in self.changing else "const "
+        self.emit(depth, f"{const}{kind} {name} = {self.text(s.value)};")
+
+    def declare_array(self, s: nodes.DeclareArray, depth: int) -> None:
+        kind = s.sym.dtype.cpp
+        values = "" if is_zero(s) else ", ".join(map(self.text, s.values))
+        self.emit(depth, f"{kind} {self.names[s.sym]}[{len(s.values)}] = {{{values}}};")
+
+    def scratch(self, s: nodes.Scratch, depth: int) -> None:
+        e, kind, name = self.expressions, s.sym.dtype.cpp, self.names[s.sym]
+        extents = [e.extent_name(s.sym, axis) for axis in range(len(s.shape))]
+        for extent, length in zip(extents, s.shape, strict=True):
+            self.emit(depth, f"const int64_t {extent} = pf_length({self.text(length)});")
+        for axis, stride in enumerate(e.views[s.sym].strides[:-1]):
+            product = " * ".join(extents[axis + 1 :])
+            self.emit(depth, f"const int64_t {e.strides[stride]} = {product};")
+        self.emit(depth, f"const pf_scratch<{kind}> pf_{name}_memory({{{', '.join(extents)}}});")
+        self.emit(depth, f"{kind}* __restrict__ const {name} = pf_{name}_memory.cells;")
+
+    def assign(self, s: nodes.Assign, depth: int) -> None:
+        self.emit(depth, f"{self.names[s.sym]} = {self.text(s.value)};")
+
+    def store(self, s: nodes.Store, depth: int) -> None:
+        self.emit(depth, f"{self.expressions.element(s)} = {self.text(s.value)};")
+
+    def update(self, s: nodes.Update, depth: int) -> None:
+        e, dtype = self.expressions, s.target.dtype
+        if not s.indices:
+            self.compound(self.names[s.target], dtype, s, depth)
+        elif s.atomic and not e.serial:
+            cell = e.element(s)
+            self.emit(depth, f"{e.atomic_operation(s.op, cell, dtype, self.text(s.value), s)};")
+        else:
+            self.compound(e.element(s), dtype, s, depth)
+
+    def compound(self, target: str, dtype: DType, s: nodes.Update, depth: int) -> None:
+        """`target op= value`, with C++'s conversions."""
+        value = self.text(s.value)
+        if s.op == "exchange":
+            self.emit(depth, f"{target} = {value};")
+        elif s.op in ("min", "max"):
+            self.expressions.features.add("minmax")
+            common = common_type(dtype, s.value.dtype)
+            self.emit(depth, f"{target} = pf_{s.op}<{common.cpp}>({target}, {value});")
+        elif dtype.is_complex and s.value.dtype is not dtype:
+            self.emit(depth, f"{target} {s.op}= {dtype.cpp}({value});")
+        elif self.expressions.traps and may_fail(s.op, dtype, s.value):
+            common = common_type(dtype, s.value.dtype)
+            value = self.expressions.division(s.op, common, target, value, s)
+            self.emit(depth, f"{target} = ({dtype.cpp}){value};")
+        else:
+            self.emit(depth, f"{target} {s.op}= {value};")
+
+    def branch(self, s: nodes.If, depth: int, opening: str = "") -> None:
+        self.emit(depth, f"{opening}if ({self.text(s.condition)}) {{")
+        self.body(s.then, depth + 1)
+        if len(s.orelse) == 1 and isinstance(s.orelse[0], nodes.If):
+            self.branch(s.orelse[0], depth, "} else ")
+            return
+        if s.orelse:
+            self.emit(depth, "} else {")
+            self.body(s.orelse, depth + 1)
+        self.emit(depth, "}")
+
+    def loop(self, s: nodes.For, depth: int) -> None:
+        lines = None if s is self.plain else self.sum_lines(s, depth)
+        if lines is not None:
+            self.lines += lines
+            return
+        kind, k = s.sym.dtype.cpp, self.names[s.sym]
+        down = isinstance(s.step, nodes.Const) and _negative(s.step)
+        one = isinstance(s.step, nodes.Const) and s.step.value == 1
+        condition = f"{k} {'>' if down else '<'} {self.text(s.stop, SUM)}"
+        step = f"++{k}" if one else f"{k} += {self.text(s.step)}"
+        self.emit(depth, f"for ({kind} {k} = {self.text(s.start)}; {condition}; {step}) {{")
+        self.trip(s.body, depth + 1, (s.sym,))
+        self.emit(depth, "}")
+
+    def trip(self, body: Body, depth: int, counters: tuple[Sym, ...] = ()) -> None:
+        """The body of a loop."""
+        self.body(body, depth)
+        self.lines += self.scalar(body, depth, counters)
+
+    def scalar(self, body: Body, depth: int, counters: tuple[Sym, ...]) -> list[str]:
+        """What keeps the loop around a body from vectors, where these may be wrong."""
+        wrong = self.expressions.vectorised and miscompiled(body, counters)
+        return [INDENT * depth + SCALAR] if wrong else []
+
+    def while_loop(self, s: nodes.While, depth: int) -> None:
+        self.emit(depth, f"while ({self.text(s.condition)}) {{")
+        self.trip(s.body, depth + 1)
+        self.emit(depth, "}")
+
+    def effect(self, s: nodes.Eval, depth: int) -> None:
+        if isinstance(s.expr, nodes.Call) and s.expr.name == "fence":
+            return  # a thread sees its own memory operations in order
+        self.emit(depth, f"{self.text(s.expr)};")
+
+
+def is_zero(s: nodes.DeclareArray) -> bool:
+    """Whether a local array starts as zeros."""
+    return all(isinstance(v, nodes.Const) and repr(v.value) in _ZEROS for v in s.values)
+
+
+def _negative(e: nodes.Const) -> bool:
+    return isinstance(e.value, int) and e.value < 0
+
+
+_STATEMENTS: dict[type[Stmt], Callable[[Statements, Any, int], None]] = {
+    nodes.Declare: Statements.declare,
+    nodes.DeclareArray: lambda p, s, depth: p.declare_array(s, depth),
+    nodes.Scratch: lambda p, s, depth: p.scratch(s, depth),
+    nodes.Assign: Statements.assign,
+    nodes.Store: Statements.store,
+    nodes.Update: Statements.update,
+    nodes.If: lambda p, s, depth: p.branch(s, depth),
+    nodes.For: Statements.loop,
+    nodes.While: Statements.while_loop,
+    nodes.Break: lambda p, s, depth: p.emit(depth, "break;"),
+    nodes.Continue: lambda p, s, depth: p.emit(depth, "continue;"),
+    nodes.Eval: Statements.effect,
+}

@@ -1,0 +1,110 @@
+"""Elements at places that were loaded: what they keep from becoming vectors, or had better.
+
+    if inside[i] == 1: target[place[i] - 1] = source[i]
+
+g++ stores the lanes of a vector to places that were loaded by a scatter, which processors split
+into as many stores again: some of them (AMD's) by microcode, at several times the cost. Only what
+else the loop computes in vectors is worth that. Where processors have no such stores (AVX2), they
+keep vectors from the whole loop. And elements that are fetched from anywhere come the faster the
+more of them are under way: long functions in between keep the next ones waiting. AVX2 does not
+convert 8-byte integers, such as those of `pk.rand`, to floating-point numbers either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from pyfuser.codegen.cost.vectorisable import is_covered, local_arrays
+from pyfuser.codegen.cost.work import body_cost
+from pyfuser.ir import nodes
+from pyfuser.ir.dtypes import DType
+from pyfuser.ir.nodes import Body, Expr, Stmt, Sym
+from pyfuser.ir.visit import all_expressions, expressions, statements
+
+_SCATTERED = 12
+"""Additions in vectors that are worth one scattered element."""
+
+_WIDE = (DType.INT64, DType.UINT64)
+
+ONE_BY_ONE = '__asm__ volatile("");  // keeps vectors away, whose stores would be scattered'
+
+
+def mostly_scatters(body: Body) -> bool:
+    """Whether iterations of a loop had better not run in the lanes of vectors."""
+    loaded, arrays = _loaded(body), local_arrays(body)
+    scattered = sum(_scatters(stmt, loaded, arrays) for stmt in _straight(body))
+    return bool(scattered) and body_cost(body) <= _SCATTERED * scattered
+
+
+def apart(body: Body) -> Callable[[Stmt], bool]:
+    """Which statements of a body, without an inner loop, belong into a loop without maths.
+
+    Those that store to places that were loaded and, where the maths have vector versions, those
+    with `slow_operands`.
+    """
+    loaded, arrays = _loaded(body), local_arrays(body)
+    maths, slow = any(map(is_covered, all_expressions(body))), slow_operands(body)
+
+    def belongs(stmt: Stmt) -> bool:
+        found = list(statements((stmt,)))
+        if any(isinstance(part, (nodes.For, nodes.While)) for part in found):
+            return False
+        return any(_scatters(part, loaded, arrays) for part in found) or (
+            maths and any(slow(e) for part in found for e in expressions(part))
+        )
+
+    return belongs
+
+
+def slow_operands(body: Body) -> Callable[[Expr], bool]:
+    """Which expressions of a body load from places that were loaded, or convert 8-byte integers."""
+    loaded, arrays = _loaded(body), local_arrays(body)
+
+    def slow(e: Expr) -> bool:
+        if isinstance(e, nodes.Cast):
+            kinds = (e.dtype, e.operand.dtype)
+            return any(k.is_float for k in kinds) and any(k in _WIDE for k in kinds)
+        if not isinstance(e, nodes.Load) or e.view in arrays:
+            return False
+        return any(_depends(index, loaded) for index in e.indices)
+
+    return slow
+
+
+def _scatters(stmt: Stmt, loaded: set[Sym], arrays: frozenset[Sym]) -> bool:
+    return (
+        isinstance(stmt, (nodes.Store, nodes.Update))
+        and _view(stmt) not in arrays
+        and any(_depends(index, loaded) for index in stmt.indices)
+    )
+
+
+def _view(stmt: nodes.Store | nodes.Update) -> Sym:
+    return stmt.view if isinstance(stmt, nodes.Store) else stmt.target
+
+
+def _loaded(body: Body) -> set[Sym]:
+    """The locals whose values depend on what is loaded."""
+    found: set[Sym] = set()
+    before = -1
+    while len(found) > before:
+        before = len(found)
+        for stmt in statements(body):
+            if isinstance(stmt, (nodes.Declare, nodes.Assign)) and stmt.value is not None:
+                found |= {stmt.sym} if _depends(stmt.value, found) else set()
+    return found
+
+
+def _depends(e: Expr, loaded: set[Sym]) -> bool:
+    return any(
+        isinstance(part, nodes.Load) or (isinstance(part, nodes.Read) and part.sym in loaded)
+        for part in expressions(e)
+    )
+
+
+def _straight(body: Body) -> Iterator[Stmt]:
+    """The statements outside of inner loops, which no vector form would have."""
+    for stmt in body:
+        yield stmt
+        if isinstance(stmt, nodes.If):
+            yield from _straight((*stmt.then, *stmt.orelse))

@@ -1,0 +1,95 @@
+"""A rough cost of one iteration, in additions: how many of them are worth another thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from pyfuser.ir import nodes
+from pyfuser.ir.nodes import Body, Expr, Sym
+from pyfuser.ir.visit import child_expressions
+from pyfuser.ir.weights import TRIPS, trips, weight
+
+if TYPE_CHECKING:
+    from pyfuser.codegen.kernel import KernelSpec
+
+WORTH_A_THREAD = 32768
+"""Additions (some 10 us) per thread; starting a team costs a few microseconds."""
+
+
+def grain(spec: KernelSpec) -> int:
+    """The number of iterations that is worth another thread."""
+    return max(WORTH_A_THREAD // max(body_cost(spec.workunit.body), 1), 1)
+
+
+def grain_text(spec: KernelSpec, text: Callable[[Expr], str]) -> str:
+    """The same as C++, where loops are bounded by arguments: their trips are known at a launch.
+
+    `text` prints expressions.
+    """
+    arguments = frozenset(param.sym for param in spec.workunit.params)
+    cost = _sum(spec.workunit.body, arguments, text)
+    return f"pf_grain({WORTH_A_THREAD}, {cost})" if "pf_trips" in cost else str(grain(spec))
+
+
+def _sum(body: Body, arguments: frozenset[Sym], text: Callable[[Expr], str]) -> str:
+    """The cost of a body as a sum, with the trips of loops bounded by arguments."""
+    constant, parts = 0, []
+    for stmt in body:
+        if isinstance(stmt, nodes.If):
+            constant += _all(child_expressions(stmt))
+            parts.append(_sum((*stmt.then, *stmt.orelse), arguments, text))
+        elif isinstance(stmt, nodes.For) and _is_bounded(stmt, arguments):
+            trips = f"pf_trips({text(stmt.start)}, {text(stmt.stop)})"
+            parts.append(f"{trips} * (1 + {_sum(stmt.body, arguments, text)})")
+        else:
+            constant += _statement(stmt)
+    numbers = [int(part) for part in parts if part.isdecimal()]
+    parts = [part for part in parts if not part.isdecimal()]
+    return " + ".join([str(constant + sum(numbers)), *parts])
+
+
+def _is_bounded(loop: nodes.For, arguments: frozenset[Sym]) -> bool:
+    """Whether the trips are known from arguments, and not before."""
+    bounds = (loop.start, loop.stop)
+    if not isinstance(loop.step, nodes.Const) or loop.step.value != 1:
+        return False
+    return all(_is_argument(e, arguments) for e in bounds) and not all(
+        isinstance(e, nodes.Const) for e in bounds
+    )
+
+
+def _is_argument(e: Expr, arguments: frozenset[Sym]) -> bool:
+    while isinstance(e, nodes.Cast):
+        e = e.operand
+    if isinstance(e, nodes.Extent):
+        return e.view in arguments
+    return isinstance(e, nodes.Const) or (isinstance(e, nodes.Read) and e.sym in arguments)
+
+
+def body_cost(body: Body) -> int:
+    """The cost of running a body once; both sides of an If count."""
+    return sum(map(_statement, body))
+
+
+def _statement(stmt: nodes.Stmt) -> int:
+    own = _all(child_expressions(stmt))
+    if isinstance(stmt, nodes.Store):
+        return own + 2
+    if isinstance(stmt, nodes.Update):
+        return own + (20 if stmt.atomic else 3)
+    if isinstance(stmt, nodes.If):
+        return own + body_cost(stmt.then) + body_cost(stmt.orelse)
+    if isinstance(stmt, nodes.For):
+        return own + trips(stmt) * (1 + body_cost(stmt.body))
+    if isinstance(stmt, nodes.While):
+        return TRIPS * (own + body_cost(stmt.body))
+    return own
+
+
+def _all(es: Iterable[Expr]) -> int:
+    return sum(map(_expression, es))
+
+
+def _expression(e: Expr) -> int:
+    return weight(e) + _all(child_expressions(e))

@@ -1,0 +1,141 @@
+"""Checks in C++: subscripts are tested before memory is touched, divisors of integers for 0.
+
+The first mistake ends the kernel at once, by a jump out of the loops: going on with a made-up value
+could divide by it or loop for ever. What was wrong goes to an array of 64-bit integers that the
+entry point takes as its last argument: 1 + the number of the access (its place in
+`codegen.kernel.accesses`), axis, index and extent, then the iteration's indices. Divisions are
+counted on after the accesses; axis, index and extent are then 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pyfuser.codegen.c.expressions import Expressions
+from pyfuser.codegen.kernel import UNIT, Access, ViewSpec, accesses
+from pyfuser.ir import nodes
+from pyfuser.ir.divisions import Division, divisions
+from pyfuser.ir.dtypes import DType
+from pyfuser.ir.nodes import Body, Sym
+from pyfuser.ir.visit import statements, sym_of
+
+REPORT_HEAD = 4
+"""The numbers of a report before the iteration's indices."""
+
+PRELUDE = f"""\
+#include <setjmp.h>
+
+static thread_local int64_t* pf_report;  // access + 1, axis, index, extent, iteration
+static thread_local jmp_buf pf_end;
+
+struct pf_subscript {{ int64_t index, extent, stride; }};  // the stride in bytes
+
+__attribute__((noinline, cold, noreturn))
+static void pf_outside(int64_t access, int64_t axis, const pf_subscript& wrong) {{
+    pf_report[0] = access + 1;
+    pf_report[1] = axis;
+    pf_report[2] = wrong.index;
+    pf_report[3] = wrong.extent;
+    longjmp(pf_end, 1);
+}}
+
+template <typename T> static inline T pf_divisor(T divisor, int64_t division) {{
+    if (divisor == 0) pf_outside(division, 0, {{0, 0, 0}});
+    return divisor;
+}}
+
+static inline void pf_iteration(int axis, int64_t index) {{
+    pf_report[{REPORT_HEAD} + axis] = index;
+}}
+
+// The address of an element; does not return if there is no such element.
+template <int rank> static inline char* pf_at(char* first, int64_t access,
+                                              const pf_subscript (&subscripts)[rank]) {{
+    for (int axis = 0; axis < rank; ++axis) {{
+        const pf_subscript& s = subscripts[axis];
+        if (s.index < 0 || s.index >= s.extent) pf_outside(access, axis, s);
+        first += s.index * s.stride;
+    }}
+    return first;
+}}
+"""
+
+
+class CheckedExpressions(Expressions):
+    """Prints expressions whose accesses and divisors are tested; one thread runs the kernel."""
+
+    by_doubles: Mapping[str, str] = {}
+
+    def __init__(
+        self,
+        names: Mapping[Sym, str],
+        views: Mapping[Sym, ViewSpec],
+        strides: Mapping[int, str],
+        body: Body,
+    ) -> None:
+        super().__init__(names, views, strides, serial=True)
+        self._nodes = tuple(accesses(body))  # keeps the ids below from being reused
+        self._numbers = {id(access): n for n, access in enumerate(self._nodes)}
+        self._divisions = tuple(divisions(body))
+        self._division_numbers = {
+            id(division): n for n, division in enumerate(self._divisions, len(self._nodes))
+        }
+        self._lengths = {
+            s.sym: len(s.values) for s in statements(body) if isinstance(s, nodes.DeclareArray)
+        }
+
+    def division(self, op: str, dtype: DType, left: str, right: str, e: Division) -> str:
+        divisor = f"pf_divisor<{dtype.cpp}>({right}, {self._division_numbers[id(e)]})"
+        return f"{super().division(op, dtype, left, divisor, e)}"
+
+    def element(self, access: Access) -> str:
+        """The element, as an lvalue at the address that `pf_at` gives."""
+        view = sym_of(access)
+        assert view is not None
+        spec, kind = self.views.get(view), view.dtype.cpp
+        if spec is not None and not spec.packed:
+            kind = f"pf_unaligned_{view.dtype.value}"
+        subscripts = ", ".join(
+            f"{{(int64_t)({self.text(index)}), {extent}, {stride}}}"
+            for index, extent, stride in zip(
+                access.indices, *self._extents_and_strides(view, spec), strict=True
+            )
+        )
+        const = "" if spec is None or spec.written else "const "
+        cell = f"pf_at<{len(access.indices)}>((char*){self.names[view]}"
+        return f"*({const}{kind}*){cell}, {self._numbers[id(access)]}, {{{subscripts}}})"
+
+    def _extents_and_strides(
+        self, view: Sym, spec: ViewSpec | None
+    ) -> tuple[Sequence[str], Sequence[str]]:
+        """For each axis the extent, and the stride in bytes."""
+        size = str(view.dtype.size)
+        if spec is None:
+            return [str(self._lengths[view])], [size]
+        steps = [
+            size if s == UNIT else self.strides[s] + (f" * {size}" if spec.packed else "")
+            for s in spec.strides
+        ]
+        return [self.extent_name(view, axis) for axis in range(len(steps))], steps
+
+
+def note_iteration(counters: Sequence[str]) -> list[str]:
+    """What an iteration starts with: the report will say which one it was."""
+    return [f"pf_iteration({axis}, {counter});" for axis, counter in enumerate(counters)]
+
+
+def guard(nothing: str) -> str:
+    """What a function that holds loops starts with: a mistake in them makes it return `nothing`."""
+    return f"if (pf_report[0] || setjmp(pf_end)) return{' ' * bool(nothing)}{nothing};"
+
+
+def guarded_entry(results: str, outside: int) -> str:
+    """The entry point of a checked kernel, around the usual one. `results`: its own parameter."""
+    passed = ", results" if results else ""
+    return (
+        f'\nextern "C" int pf_kernel(const int64_t* slot{results}, int64_t* report) {{\n'
+        "    pf_report = report;\n"
+        f"    const int status = pf_unguarded(slot{passed});\n"
+        f"    return report[0] ? {outside} : status;\n"
+        "}\n"
+    )

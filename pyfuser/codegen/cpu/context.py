@@ -1,0 +1,321 @@
+"""What the parts of one C++ translation unit share: argument slots, names and printers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+
+from pyfuser.codegen.c.expressions import Expressions
+from pyfuser.codegen.c.fp_contraction import may_contract
+from pyfuser.codegen.c.names import Names
+from pyfuser.codegen.c.statements import INDENT, Statements
+from pyfuser.codegen.cost.work import grain_text
+from pyfuser.codegen.cpu import checked as cpu_checked
+from pyfuser.codegen.cpu.checked import CheckedExpressions
+from pyfuser.codegen.cpu.scratch import scratch_views
+from pyfuser.codegen.kernel import UNIT, KernelSpec, ViewSpec
+from pyfuser.codegen.passes.loop_order import LoopOrder
+from pyfuser.ir import nodes
+from pyfuser.ir.canonical import all_syms
+from pyfuser.ir.dtypes import DType
+from pyfuser.ir.nodes import Sym
+from pyfuser.ir.visit import all_expressions
+
+NO_MEMORY = -1
+OUTSIDE = -2
+DIVIDED = -3
+
+Bounds = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One argument slot after those of the space.
+
+    kind: "pointer", "scalar" (complex128 takes two slots), "stride" (of `axis`; in elements, or in
+    bytes for a view that is not packed) or "extent". `param` is the position in workunit.params.
+    """
+
+    kind: str
+    param: int
+    axis: int = 0
+
+
+def abi(spec: KernelSpec) -> tuple[Slot, ...]:
+    """The argument slots of a kernel, in order."""
+    slots: list[Slot] = []
+    seen: set[int] = set()
+    used = {
+        (e.view, e.axis) for e in all_expressions(spec.workunit.body) if isinstance(e, nodes.Extent)
+    }
+    for n, (param, view) in enumerate(zip(spec.workunit.params, spec.views, strict=True)):
+        if view is None:
+            slots.append(Slot("scalar", n))
+            continue
+        slots.append(Slot("pointer", n))
+        for axis, stride in enumerate(view.strides):
+            if stride != UNIT and stride not in seen:
+                seen.add(stride)
+                slots.append(Slot("stride", n, axis))
+            if spec.checked or (param.sym, axis) in used:
+                slots.append(Slot("extent", n, axis))
+    return tuple(slots)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of the function that holds the loops, and how the entry point gets it."""
+
+    type: str
+    name: str
+    value: str
+
+    def __str__(self) -> str:
+        return f"{self.type} {self.name}"
+
+
+class Context:
+    """What the parts of one translation unit share: names, printers and parameters.
+
+    `reserved` are the names of the code around the body, which user's names must not meet.
+    `printer`: how expressions are printed for the target.
+    """
+
+    def __init__(
+        self,
+        spec: KernelSpec,
+        reserved: Iterable[str],
+        printer: type[Expressions] = Expressions,
+    ) -> None:
+        self.spec = spec
+        self.independent = not spec.serial  # whether iterations may run in any order
+        self._counters: dict[int, str] = {}
+        self.workunit = spec.workunit
+        self.unique = Names(reserved)
+        self.names = self.unique.take_all(all_syms(spec.workunit), spec.names)
+        views = {
+            param.sym: view
+            for param, view in zip(spec.workunit.params, spec.views, strict=True)
+            if view is not None
+        }
+        views |= scratch_views(spec.workunit.body, views)
+        self.strides = self._name_strides(views)
+        self.expressions = printer(self.names, views, self.strides, spec.serial)
+        if spec.checked:
+            self.expressions = CheckedExpressions(
+                self.names, views, self.strides, spec.workunit.body
+            )
+        self.expressions.products_apart = may_contract(spec.workunit.body)
+        self.statements = Statements(self.expressions, spec.workunit.body)
+        self.parameters = self._parameters()
+
+    def _name_strides(self, views: dict[Sym, ViewSpec]) -> dict[int, str]:
+        names: dict[int, str] = {}
+        for sym, view in views.items():
+            for axis, stride in enumerate(view.strides):
+                if stride != UNIT and stride not in names:
+                    names[stride] = self.unique.take(f"{self.names[sym]}_stride{axis}")
+        return names
+
+    def _parameters(self) -> list[Parameter]:
+        result: list[Parameter] = []
+        place = 1 + 2 * self.spec.rank
+        for slot in abi(self.spec):
+            sym = self.workunit.params[slot.param].sym
+            view, name, kind = self.spec.views[slot.param], self.names[sym], sym.dtype.cpp
+            value = f"slot[{place}]"
+            place += 1
+            if slot.kind == "pointer":
+                assert view is not None
+                pointer = f"{'' if view.written else 'const '}{kind}*"
+                restrict = " __restrict__" if view.restrict else ""
+                result.append(Parameter(pointer + restrict, name, f"({pointer}){value}"))
+            elif slot.kind == "scalar":
+                place += sym.dtype is DType.COMPLEX128
+                result.append(Parameter(f"const {kind}", name, f"pf_bits<{kind}>({value})"))
+            elif slot.kind == "stride":
+                assert view is not None
+                stride = self.strides[view.strides[slot.axis]]
+                result.append(Parameter("const int64_t", stride, value))
+            else:
+                extent = self.expressions.extent_name(sym, slot.axis)
+                result.append(Parameter("const int64_t", extent, value))
+        return result
+
+    @property
+    def signature(self) -> list[str]:
+        """The parameters for a function's declaration."""
+        return [str(p) for p in self.parameters]
+
+    @property
+    def arguments(self) -> list[str]:
+        """The same as arguments of a call."""
+        return [p.name for p in self.parameters]
+
+    def counter(self, axis: int) -> str:
+        """The loop variable of an axis, which is 64 bits wide whatever the index is."""
+        sym = self.workunit.indices[axis]
+        if sym.dtype is DType.INT64:
+            return self.names[sym]
+        if axis not in self._counters:
+            self._counters[axis] = self.unique.take(f"{self.names[sym]}_wide")
+        return self._counters[axis]
+
+    def narrowed(self, depth: int) -> list[str]:
+        """The declarations of narrower indices inside the loops."""
+        counters = [self.counter(axis) for axis in range(self.spec.rank)]
+        noted = cpu_checked.note_iteration(counters) if self.spec.checked else []
+        return [INDENT * depth + line for line in noted] + [
+            line for axis in range(self.spec.rank) for line in self.narrowed_axis(axis, depth)
+        ]
+
+    def narrowed_axis(self, axis: int, depth: int) -> list[str]:
+        """The declaration of an index, if it is narrower than its counter."""
+        sym = self.workunit.indices[axis]
+        if sym.dtype is DType.INT64:
+            return []
+        kind = sym.dtype.cpp
+        return [f"{INDENT * depth}const {kind} {self.names[sym]} = ({kind}){self.counter(axis)};"]
+
+    def body(self, depth: int) -> list[str]:
+        """The lines of the workunit's body."""
+        return self.statements.print(self.workunit.body, depth)
+
+    def take_body(self, body: nodes.Body) -> None:
+        """Go on with another body, whose Syms are those of the workunit's."""
+        self.workunit = replace(self.spec.workunit, body=body)
+
+    def guard(self, nothing: str = "") -> list[str]:
+        """What a function that holds loops starts with; it returns `nothing` after a mistake."""
+        return [INDENT + cpu_checked.guard(nothing)] if self.spec.checked else []
+
+    def grain(self) -> str:
+        """The number of iterations that is worth another thread."""
+        return grain_text(self.spec, self.expressions.text)
+
+    def ivdep(self, depth: int) -> list[str]:
+        """Iterations of a parallel loop are independent by contract; of a serial one, who knows.
+
+        Where views overlap the compiler must find out itself, as it then also has to keep the
+        order of accesses through two names within an iteration.
+        """
+        safe = self.independent and all(v is None or v.restrict for v in self.spec.views)
+        return [f"{INDENT * depth}#pragma GCC ivdep"] if safe else []
+
+
+def entry(context: Context, lines: list[str]) -> str:
+    """The entry point around `lines`: unpacks the slots and checks alignment."""
+    rank = context.spec.rank
+    first = ", ".join(f"slot[{1 + axis}]" for axis in range(rank))
+    last = ", ".join(f"slot[{1 + rank + axis}]" for axis in range(rank))
+    results = ", int64_t* results" if context.workunit.accumulators else ""
+    checked = context.spec.checked
+    name = "static int pf_unguarded" if checked else 'extern "C" int pf_kernel'
+    head = f"{name}(const int64_t* slot{results}) {{\n"
+    text = [f"int64_t begin[] = {{{first}}}, end[] = {{{last}}};", *unpacked(context)]
+    text += alignment_checks(context)
+    code = head + "".join(f"{INDENT}{line}\n" for line in text + lines) + "}\n"
+    return code + cpu_checked.guarded_entry(results, OUTSIDE) if checked else code
+
+
+def unpacked(context: Context) -> list[str]:
+    """The declarations of the parameters, from their slots."""
+    return [
+        f"{p.type.replace(' __restrict__', '')} {p.name} = {p.value};" for p in context.parameters
+    ]
+
+
+def alignment_checks(context: Context) -> list[str]:
+    """Statements that return 1 + k if the address of parameter k is misaligned."""
+    lines = []
+    for n, (param, view) in enumerate(
+        zip(context.workunit.params, context.spec.views, strict=True)
+    ):
+        if view is not None and view.packed and param.sym.dtype.size > 1:
+            name, kind = context.names[param.sym], param.sym.dtype.cpp
+            lines.append(f"if ((uintptr_t){name} % alignof({kind})) return {n + 1};")
+    return lines
+
+
+def nest(
+    context: Context, order: LoopOrder, bounds: list[Bounds], first: Sequence[str] = ()
+) -> list[str]:
+    """Loops around the body, and around what the innermost begins with."""
+    lines, depth, (begin, end) = outer_loops(context, order, bounds)
+    lines += context.ivdep(depth)
+    lines.append(INDENT * depth + _loop(context.counter(order.axes[-1]), begin, end))
+    lines += [*context.narrowed(depth + 1), *first, *context.body(depth + 1)]
+    if not context.independent:
+        index = context.workunit.indices[order.axes[-1]]
+        lines += context.statements.scalar(context.workunit.body, depth + 1, (index,))
+    return lines + closed(depth)
+
+
+def outer_loops(
+    context: Context, order: LoopOrder, bounds: list[Bounds]
+) -> tuple[list[str], int, Bounds]:
+    """All loops but the innermost, its depth and its bounds."""
+    lines: list[str] = []
+    depth = 1
+    inner = dict(enumerate(bounds))
+    for axis in order.axes[: -2 if order.block else -1]:
+        lines.append(INDENT * depth + _loop(context.counter(axis), *bounds[axis]))
+        depth += 1
+    for axis in order.axes[-2:] if order.block else ():
+        name = context.names[context.workunit.indices[axis]]
+        at, end = context.unique.take(f"{name}_block"), context.unique.take(f"{name}_block_end")
+        first, last = bounds[axis]
+        size = "pf_along" if axis == order.axes[-1] else order.block
+        head = f"for (int64_t {at} = {first}; {at} < {last}; {at} += {size}) {{"
+        lines.append(INDENT * depth + head)
+        depth += 1
+        least = f"{at} + {size} < {last} ? {at} + {size} : {last}"
+        lines.append(f"{INDENT * depth}const int64_t {end} = {least};")
+        inner[axis] = at, end
+    if order.block:
+        across = order.axes[-2]
+        lines.append(INDENT * depth + _loop(context.counter(across), *inner[across]))
+        depth += 1
+    return lines, depth, inner[order.axes[-1]]
+
+
+def closed(depth: int) -> list[str]:
+    """The ends of loops, the innermost of which is so deep."""
+    return [f"{INDENT * level}}}" for level in range(depth, 0, -1)]
+
+
+def _loop(counter: str, first: str, last: str) -> str:
+    return f"for (int64_t {counter} = {first}; {counter} < {last}; ++{counter}) {{"
+
+
+def box_bounds(context: Context) -> tuple[list[str], list[Bounds]]:
+    """Locals for the bounds of all axes: behind a pointer a store might change them."""
+    lines, bounds = [], []
+    for axis, sym in enumerate(context.workunit.indices):
+        first = context.unique.take(f"{context.names[sym]}_begin")
+        last = context.unique.take(f"{context.names[sym]}_end")
+        lines.append(f"{INDENT}const int64_t {first} = begin[{axis}], {last} = end[{axis}];")
+        bounds.append((first, last))
+    return lines, bounds
+
+
+def function(
+    head: str, parameters: list[str], lines: list[str], inline: bool = False, once: bool = False
+) -> str:
+    """A function that is never (or always) inlined, one parameter a line if they are many.
+
+    once: whether g++ may not compile it again for arguments that it knows.
+    """
+    text = ", ".join(parameters)
+    if len(head) + len(text) > 60:
+        text = f"\n{INDENT}" + f",\n{INDENT}".join(parameters)
+    apart = "__attribute__((noinline, noclone))" if once else "__attribute__((noinline))"
+    kind = "inline __attribute__((always_inline))" if inline else apart
+    return f"static {kind} {head}({text}) {{\n" + "\n".join(lines) + "\n}\n\n"
+
+
+def fresh_syms(context: Context) -> Callable[[str, DType], Sym]:
+    """Makes Syms that the workunit does not have."""
+    uids = count(1 + max((sym.uid for sym in all_syms(context.workunit)), default=0))
+    return lambda name, dtype: Sym(name, next(uids), dtype)

@@ -1,0 +1,136 @@
+"""Code for a parallel_for: a loop nest, cut along one axis among the threads."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyfuser.codegen.cpu import nontemporal
+from pyfuser.codegen.cpu.blocks import LOCALS as BLOCK_LOCALS
+from pyfuser.codegen.cpu.blocks import blocked_nest, blocks_of
+from pyfuser.codegen.cpu.context import Context, box_bounds, entry, function
+from pyfuser.codegen.cpu.interior import LOCALS as INTERIOR_LOCALS
+from pyfuser.codegen.cpu.interior import blocks_code, inside_code, interior_of
+from pyfuser.codegen.passes.peel_points import AT_ROWS, PLAIN, spread, spread_code
+from pyfuser.codegen.passes.peel_points import LOCALS as SPREAD_LOCALS
+from pyfuser.codegen.passes.split_guards import LOCALS as SPLIT_LOCALS
+from pyfuser.codegen.passes.split_guards import MIDDLE, split_code, splits
+
+CACHE_LINE = 64
+"""Elements of an innermost axis that stay with one thread (a cache line of the smallest type)."""
+
+LOCALS = (
+    BLOCK_LOCALS
+    | INTERIOR_LOCALS
+    | SPLIT_LOCALS
+    | SPREAD_LOCALS
+    | {"threads", "my_begin", "my_end", "order", "axis", "unit", "dim"}
+)
+
+
+def emit(context: Context) -> str:
+    """The loops and the entry point."""
+    code = loop_code(context)
+    return code + (_line(context) if context.spec.rank == 1 else _box(context))
+
+
+def loop_code(context: Context) -> str:
+    """`pf_loop`, which runs a box of the space; in 1-D its begin and end are plain numbers."""
+    by_rows = spread(context)
+    if by_rows is not None:
+        code = _function(context, AT_ROWS)
+        if by_rows.body:
+            context.take_body(by_rows.body)
+            code += _function(context, PLAIN)
+        return code + spread_code(context, by_rows)
+    split = splits(context)
+    order, inside = context.spec.order, None
+    if not order.block:
+        inside = interior_of(context, order.axes[-1], split.body if split is not None else ())
+    if inside is not None:
+        code = inside_code(context, inside, order.axes[-1]) + _function(context, "pf_around")
+        context.take_body(inside.body)
+        return code + _function(context, MIDDLE) + blocks_code(context)
+    if split is None:
+        return _function(context, "pf_loop")
+    around = _function(context, "pf_around")
+    context.take_body(split.body)
+    return around + _function(context, MIDDLE) + split_code(context, split.bounds)
+
+
+def _function(context: Context, name: str) -> str:
+    """The loops around the context's body."""
+    lines: list[str] = []
+    bounds = [("begin", "end")]
+    parameters = ["int64_t begin", "int64_t end"]
+    if context.spec.rank > 1:
+        lines, bounds = box_bounds(context)
+        parameters = ["const int64_t* begin", "const int64_t* end"]
+    blocks = blocks_of(context)
+    views = [] if any(blocks.strips) or blocks.columns else nontemporal.streamed(context)
+    if views:
+        lines += nontemporal.streaming_nest(context, replace(blocks, ahead=()), views, bounds)
+    else:
+        lines += blocked_nest(context, blocks, bounds)
+    return function(f"void {name}", [*parameters, *context.signature], context.guard() + lines)
+
+
+def _line(context: Context) -> str:
+    """The entry point for one axis."""
+    tail = "".join(", " + a for a in context.arguments)
+    if context.spec.serial:
+        return entry(context, [f"pf_loop(begin[0], end[0]{tail});", "return 0;"])
+    lines = [
+        f"const int64_t threads = pf_team(slot[0], end[0] - begin[0], {context.grain()});",
+        "if (threads == 1) {",
+        f"    pf_loop(begin[0], end[0]{tail});",
+        "    return 0;",
+        "}",
+        "#pragma omp parallel num_threads(threads)",
+        "{",
+        "    int64_t my_begin = begin[0], my_end = end[0];",
+        f"    pf_share(my_begin, my_end, {_unit(context)});",
+        f"    pf_loop(my_begin, my_end{tail});",
+        "}",
+        "return 0;",
+    ]
+    return entry(context, lines)
+
+
+def _box(context: Context) -> str:
+    """The entry point for several axes: each thread gets a slice of the box."""
+    order = context.spec.order.axes
+    rank = len(order)
+    tail = "".join(", " + a for a in context.arguments)
+    if context.spec.serial:
+        return entry(context, [f"pf_loop(begin, end{tail});", "return 0;"])
+    size = " * ".join(f"pf_extent(begin[{axis}], end[{axis}])" for axis in range(rank))
+    lines = [
+        f"const int64_t threads = pf_team(slot[0], {size}, {context.grain()});",
+        "if (threads == 1) {",
+        f"    pf_loop(begin, end{tail});",
+        "    return 0;",
+        "}",
+        f"static const int order[] = {{{', '.join(map(str, order))}}};",
+        f"const int axis = pf_axis(begin, end, order, {rank}, threads);",
+        f"const int64_t unit = axis == {order[-1]} ? {_unit(context)} : 1;",
+        "#pragma omp parallel num_threads(threads)",
+        "{",
+        f"    int64_t my_begin[{rank}], my_end[{rank}];",
+        f"    for (int dim = 0; dim < {rank}; ++dim) {{",
+        "        my_begin[dim] = begin[dim];",
+        "        my_end[dim] = end[dim];",
+        "    }",
+        "    pf_share(my_begin[axis], my_end[axis], unit);",
+        f"    pf_loop(my_begin, my_end{tail});",
+        "}",
+        "return 0;",
+    ]
+    return entry(context, lines)
+
+
+def _unit(context: Context) -> str:
+    """How many neighbouring iterations stay together: few long ones have to be shared evenly."""
+    grain = context.grain()
+    if grain.isdecimal():
+        return str(CACHE_LINE if int(grain) >= CACHE_LINE else 1)
+    return f"({grain} < {CACHE_LINE} ? 1 : {CACHE_LINE})"

@@ -1,0 +1,338 @@
+"""Code for a parallel_reduce (with the maps that were fused into it).
+
+An accumulator that the body only adds to becomes a term of each iteration. Terms of a block are
+computed first, in a loop that vectorises like a map's, then added up in an order that depends on
+the space alone (`pf_sum`); tiles of the space give partial sums, which are added in order. So a
+reduction's bits do not depend on the number of threads, on the vector length or on what it is
+fused with. An accumulator that is used otherwise is computed by one thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyfuser.codegen.c.statements import INDENT
+from pyfuser.codegen.cpu.blocks import LOCALS as BLOCK_LOCALS
+from pyfuser.codegen.cpu.blocks import blocks_of
+from pyfuser.codegen.cpu.context import Bounds, Context, box_bounds, entry, function, nest
+from pyfuser.codegen.cpu.interior import LOCALS as INTERIOR_LOCALS
+from pyfuser.codegen.cpu.terms import INLINE_SUMS, SumNames, Terms, block_terms, by_sym
+from pyfuser.codegen.passes.loop_order import given_order
+from pyfuser.codegen.passes.split_accumulators import LANES, Groups, Lanes, groups_of, run_function
+from pyfuser.codegen.passes.split_accumulators import LOCALS as GROUP_LOCALS
+from pyfuser.ir import nodes
+from pyfuser.ir.dtypes import DType
+from pyfuser.ir.nodes import Body, Sym, Workunit
+from pyfuser.ir.visit import all_expressions, assigned, statements
+
+LOCALS = (
+    BLOCK_LOCALS
+    | GROUP_LOCALS
+    | INTERIOR_LOCALS
+    | {"row", "row_end", "column", "column_end", "running", "left", "space"}
+    | {"rest", "tiling", "threads", "tile"}
+)
+
+
+def emit(context: Context) -> str:
+    """The loops and the entry point."""
+    if all(is_sum(context.workunit, a.sym) for a in context.workunit.accumulators):
+        return _tiled(context)
+    return _sequential(context)
+
+
+def is_sum(workunit: Workunit, sym: Sym) -> bool:
+    """Whether the body does nothing with an accumulator but add to it (or subtract)."""
+    if sym.dtype is DType.BOOL:
+        return False
+    for stmt in statements(workunit.body):
+        if isinstance(stmt, nodes.Assign) and stmt.sym == sym:
+            return False
+        if isinstance(stmt, nodes.Update) and stmt.target == sym and stmt.op not in ("+", "-"):
+            return False
+    return not any(
+        isinstance(e, nodes.Read) and e.sym == sym for e in all_expressions(workunit.body)
+    )
+
+
+# --------------------------------------------------------------------------- sequential
+
+
+def _sequential(context: Context) -> str:
+    context.independent = False
+    accumulators = context.workunit.accumulators
+    rank = context.spec.rank
+    lines, bounds = box_bounds(context)
+    lines = context.guard() + lines
+    lines += [f"{INDENT}{a.sym.dtype.cpp} {context.names[a.sym]}{{}};" for a in accumulators]
+    lines += nest(context, given_order(rank), bounds)
+    for k, a in enumerate(accumulators):
+        lines.append(f"{INDENT}*({a.sym.dtype.cpp}*)(results + {2 * k}) = {context.names[a.sym]};")
+    parameters = ["const int64_t* begin", "const int64_t* end", "int64_t* results"]
+    code = function("void pf_loop", [*parameters, *context.signature], lines)
+    tail = "".join(", " + a for a in context.arguments)
+    return code + entry(context, [f"pf_loop(begin, end, results{tail});", "return 0;"])
+
+
+# --------------------------------------------------------------------------- tiled
+
+
+def _tiled(context: Context) -> str:
+    sums, _, code = tile_code(context)
+    return code + _tile_function(context, sums) + _tile_entry(context, sums)
+
+
+def tile_code(context: Context) -> tuple[list[SumNames], int, str]:
+    """What computes the terms of a tile and adds them up, also a part of the tile at a time.
+
+    The names of the accumulators, how many terms make a block, and the code of `pf_terms`,
+    `pf_running` (the sums of a tile that is not complete) and `pf_more` (continues it over a box).
+    """
+    accumulators = context.workunit.accumulators
+    sums = [SumNames(context, a) for a in accumulators]
+    sizes = [a.sym.dtype.size for a in accumulators]
+    single = any(a.sym.dtype is DType.FLOAT32 for a in accumulators)
+    kept = sum(sizes)
+    blocks = blocks_of(context, kept, 64 if single else 32)
+    code = block_terms(context, sums, blocks, kept) + _running(sums, blocks.size)
+    groups = groups_of(context, blocks)
+    if groups is not None:
+        code += _run_function(context, sums, blocks.size, groups)
+    code += _more_function(context, sums, blocks.size, groups)
+    return sums, blocks.size, code
+
+
+def tile_box(context: Context) -> tuple[list[str], list[str]]:
+    """The parameters that give `pf_more` its box, and the arguments for them."""
+    if context.spec.rank == 1:
+        return ["int64_t column", "int64_t column_end"], ["column", "column_end"]
+    parameters = ["const int64_t* begin", "const int64_t* end", *(f"int64_t {n}" for n in _BOX)]
+    return parameters, ["begin", "end", *_BOX]
+
+
+def _running(sums: Sequence[SumNames], block: int) -> str:
+    """The state of a tile between two boxes."""
+    lines = ["struct pf_running {"]
+    lines += [f"{INDENT}{s.sum_type(block)} {s.sum};" for s in sums]
+    lines.append(f"{INDENT}int64_t filled = 0;  // terms of the block that is not complete")
+    pointers = ", ".join(f"{s.kind}* {s.partial}" for s in sums)
+    lines.append(f"{INDENT}__attribute__((always_inline)) inline void done({pointers}) {{")
+    for s in sums:
+        lines.append(f"{INDENT * 2}{s.sum}.{_rest(sums)}(filled);")
+        lines.append(f"{INDENT * 2}*{s.partial} = *(const {s.kind}*){s.sum}.total();")
+    return "\n".join([*lines, f"{INDENT}}}", "};", "", ""])
+
+
+def _more_function(
+    context: Context, sums: Sequence[SumNames], block: int, groups: Groups | None
+) -> str:
+    rank = context.spec.rank
+    lines, bounds = box_bounds(context) if rank > 1 else ([], [])
+    lines = [*lines, *row_loop(context, bounds)]
+    lines += _columns(context, sums, bounds, block, groups)
+    if rank > 2:
+        lines += next_row(context, bounds)
+    if rank > 1:
+        lines.append(f"{INDENT}}}")
+    parameters = ["pf_running& running", *tile_box(context)[0], *context.signature]
+    return function("void pf_more", parameters, lines, inline=True)
+
+
+def _tile_function(context: Context, sums: Sequence[SumNames]) -> str:
+    """One tile from its beginning to its end."""
+    parameters, box = tile_box(context)
+    tail = ", ".join(["running", *box, *context.arguments])
+    lines = [
+        "pf_running running;",
+        *(
+            boxes_of_line(context, f"pf_more({tail});")
+            if is_flat(context)
+            else [f"pf_more({tail});"]
+        ),
+        f"running.done({', '.join(s.partial for s in sums)});",
+    ]
+    parameters = [*parameters, *(f"{s.kind}* {s.partial}" for s in sums), *context.signature]
+    lines = context.guard() + [INDENT + line for line in lines]
+    return function("void pf_tile", parameters, lines)
+
+
+def is_flat(context: Context) -> bool:
+    """Whether tiles are those of one axis: parts of rows, and several rows."""
+    return any(accumulator.flat for accumulator in context.workunit.accumulators)
+
+
+def boxes_of_line(context: Context, run: str) -> list[str]:
+    """Statements that run the boxes of a tile of one axis, from `column` to `column_end`.
+
+    run: what runs one box.
+    """
+    rank = context.spec.rank
+    parameters = ", ".join(f"int64_t {name}" for name in _BOX)
+    length = f"end[{rank - 1}] - begin[{rank - 1}]"
+    return [
+        f"pf_boxes(column, column_end, {length}, [&]({parameters}) {{",
+        f"{INDENT}{run}",
+        "});",
+    ]
+
+
+_BOX = ("row", "row_end", "column", "column_end")
+
+
+def tiling_of(context: Context, extents: Sequence[str]) -> str:
+    """The arguments of the constructor of a space's `pf_tiling`."""
+    if is_flat(context):
+        return f"1, {' * '.join(extents)}"
+    return f"{' * '.join(extents[:-1]) or '1'}, {extents[-1]}"
+
+
+def _rest(sums: Sequence[SumNames]) -> str:
+    """The method that adds the terms of a block where that happens once or twice a tile."""
+    return "add" if len(sums) <= INLINE_SUMS else "rest"
+
+
+def row_loop(context: Context, bounds: list[Bounds]) -> list[str]:
+    """The loop over rows, which are the outer axes taken together."""
+    rank = context.spec.rank
+    if rank == 1:
+        return []
+    i, (first, _) = context.counter(0), bounds[0]
+    if rank == 2:
+        loop = f"for (int64_t {i} = {first} + row; {i} < {first} + row_end; ++{i}) {{"
+        return [INDENT + loop]
+    lines = [f"{INDENT}int64_t rest = row;"]
+    for axis in reversed(range(1, rank - 1)):
+        low, high = bounds[axis]
+        lines.append(f"{INDENT}int64_t {context.counter(axis)} = {low} + rest % ({high} - {low});")
+        lines.append(f"{INDENT}rest /= {high} - {low};")
+    lines.append(f"{INDENT}int64_t {i} = {first} + rest;")
+    lines.append(f"{INDENT}for (; row < row_end; ++row) {{")
+    return lines
+
+
+def next_row(context: Context, bounds: list[Bounds]) -> list[str]:
+    """Step the outer axes like an odometer."""
+    rank, lines = context.spec.rank, []
+    for axis in reversed(range(1, rank - 1)):
+        indent = INDENT * (rank - axis)
+        i, (low, high) = context.counter(axis), bounds[axis]
+        lines.append(f"{indent}if (++{i} == {high}) {{")
+        lines.append(f"{indent}{INDENT}{i} = {low};")
+    lines.append(f"{INDENT * rank}++{context.counter(0)};")
+    lines += [f"{INDENT * (rank - axis)}}}" for axis in range(1, rank - 1)]
+    return lines
+
+
+def _columns(
+    context: Context,
+    sums: Sequence[SumNames],
+    bounds: list[Bounds],
+    size: int,
+    groups: Groups | None,
+) -> list[str]:
+    """The loop over blocks of the innermost axis.
+
+    A full block has a constant number of iterations, which vectorises without a remainder; of
+    sums in groups so has a run, which takes the place of all full blocks.
+    """
+    rank = context.spec.rank
+    base = "" if rank == 1 else f"{bounds[-1][0]} + "
+    outer = [context.counter(axis) for axis in range(rank - 1)]
+    tail = "".join(", " + a for a in [*outer, *context.arguments])
+
+    def block(count: str, filled: str) -> str:
+        terms = "".join(f", running.{s.sum}.term{s.times(filled)}" for s in sums)
+        return f"pf_terms(at, {count}{terms}{tail});"
+
+    if groups is None:
+        full = [
+            f"    if (left >= {size} && space == {size}) {{",
+            f"        {block(str(size), '')}",
+            *(f"        running.{s.sum}.add({size});" for s in sums),
+            f"        at += {size};",
+        ]
+    else:
+        full = [
+            f"    if (left >= {LANES} && space == {size}) {{",
+            f"        const int64_t run = left < {groups.run} ? left & -{LANES} : {groups.run};",
+            f"        pf_run(running, at, run{tail});",
+            "        at += run;",
+        ]
+    lines = [
+        f"for (int64_t at = {base}column; at < {base}column_end;) {{",
+        f"    const int64_t left = {base}column_end - at, space = {size} - running.filled;",
+        *full,
+        "        continue;",
+        "    }",
+        "    const int64_t count = left < space ? left : space;",
+        f"    {block('count', 'running.filled')}",
+        "    at += count;",
+        "    running.filled += count;",
+        f"    if (running.filled == {size}) {{",
+        *(f"        running.{s.sum}.{_rest(sums)}({size});" for s in sums),
+        "        running.filled = 0;",
+        "    }",
+        "}",
+    ]
+    depth = 1 if rank == 1 else 2
+    return [INDENT * depth + line for line in lines]
+
+
+def _run_function(context: Context, sums: Sequence[SumNames], block: int, groups: Groups) -> str:
+    """The loops over a run of iterations, where the sums are in groups."""
+    named = by_sym(context, sums)
+    lanes = {sym: Lanes(s.kind, s.terms, s.sum, s.sum_type(block)) for sym, s in named.items()}
+
+    def terms(body: Body, depth: int) -> list[str]:
+        own = assigned(body)
+        return Terms(context, {s: n for s, n in named.items() if s in own}).lines(body, depth)
+
+    return run_function(context, groups, lanes, terms)
+
+
+def _tile_entry(context: Context, sums: Sequence[SumNames]) -> str:
+    rank = context.spec.rank
+    tiling = tiling_of(context, [f"pf_extent(begin[{axis}], end[{axis}])" for axis in range(rank)])
+    box = "begin[0] + column, begin[0] + column_end"
+    box = box if rank == 1 else "begin, end, row, row_end, column, column_end"
+    tail = "".join(", " + a for a in context.arguments)
+    results = [
+        f"({s.kind}*){f'(results + {2 * k})' if k else 'results'}" for k, s in enumerate(sums)
+    ]
+    lines = [
+        f"const pf_tiling tiling({tiling});",
+        "if (tiling.rows * tiling.columns == 0) return 0;  // the caller zeroed the results",
+        "int64_t row, row_end, column, column_end;",
+        "if (tiling.count == 1) {",
+        f"{INDENT}tiling.box(0, row, row_end, column, column_end);",
+        f"{INDENT}pf_tile({box}{''.join(', ' + r for r in results)}{tail});",
+        f"{INDENT}return 0;",
+        "}",
+    ]
+    for s in sums:
+        size = f"tiling.count * sizeof({s.kind})"
+        lines.append(f"{s.kind}* {s.partial} = ({s.kind}*)__builtin_malloc({size});")
+    lines.append(f"if ({' || '.join('!' + s.partial for s in sums)}) return -1;")
+    if not context.spec.serial:
+        size = "tiling.rows * tiling.columns"
+        lines += [
+            f"const int64_t threads = pf_team(slot[0], {size}, {context.grain()});",
+            "#pragma omp parallel for if (threads > 1) num_threads(threads) "
+            "private(row, row_end, column, column_end)",
+        ]
+    partials = "".join(f", {s.partial} + tile" for s in sums)
+    lines += [
+        "for (int64_t tile = 0; tile < tiling.count; ++tile) {",
+        f"{INDENT}tiling.box(tile, row, row_end, column, column_end);",
+        f"{INDENT}pf_tile({box}{partials}{tail});",
+        "}",
+    ]
+    for s, result in zip(sums, results, strict=True):
+        lines += [
+            f"{s.kind} {s.term}{{}};",
+            f"for (int64_t tile = 0; tile < tiling.count; ++tile) {s.term} += {s.partial}[tile];",
+            f"*{result} = {s.term};",
+            f"__builtin_free({s.partial});",
+        ]
+    lines.append("return 0;")
+    return entry(context, lines)

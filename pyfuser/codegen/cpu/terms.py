@@ -1,0 +1,152 @@
+"""Code for the terms of a reduction's accumulators: one of each, for each iteration of a block."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pyfuser.codegen.c.statements import INDENT
+from pyfuser.codegen.cpu.blocks import Blocks, array_lines, blocks_of, strip_or_segments
+from pyfuser.codegen.cpu.context import Context, function
+from pyfuser.codegen.cpu.interior import inside_code, interior_of
+from pyfuser.codegen.passes.row_sums import row_lines, row_sums, totals
+from pyfuser.ir import nodes
+from pyfuser.ir.dtypes import DType
+from pyfuser.ir.nodes import Accumulator, Body, Sym
+from pyfuser.ir.visit import assigned, statements
+
+INLINE_SUMS = 8
+"""With more accumulators the code for full blocks is not compiled apart from that for others."""
+
+
+class SumNames:
+    """The names that belong to one accumulator."""
+
+    def __init__(self, context: Context, accumulator: Accumulator) -> None:
+        dtype = accumulator.sym.dtype
+        self.kind = dtype.cpp
+        self.term = context.names[accumulator.sym]
+        self.terms = context.unique.take(f"{self.term}_terms")
+        self.sum = context.unique.take(f"{self.term}_sum")
+        self.partial = context.unique.take(f"{self.term}_partial")
+        self.wide = dtype.is_complex
+        self.part = {DType.COMPLEX64: "float", DType.COMPLEX128: "double"}.get(dtype, self.kind)
+        self.slot = (
+            f"*({self.kind}*)&{self.terms}[2 * step]" if self.wide else f"{self.terms}[step]"
+        )
+
+    def sum_type(self, block: int) -> str:
+        """The type of the running sum, which holds the terms of a block."""
+        return f"pf_sum<{self.part}, {block}{', 2' * self.wide}>"
+
+    def times(self, count: str) -> str:
+        """The offset of so many terms; a complex one is two numbers."""
+        return f" + {'2 * ' * self.wide}{count}" if count else ""
+
+
+def block_terms(context: Context, sums: Sequence[SumNames], blocks: Blocks, kept: int) -> str:
+    """`pf_terms`, which computes the terms of a block; inside, without conditions on the index.
+
+    kept: bytes of the terms of an iteration.
+    """
+    last = context.spec.rank - 1
+    inside = interior_of(context, last) if blocks.single else None
+    if inside is None:
+        return _terms_function(context, sums, blocks, "pf_terms")
+    whole = context.workunit
+    code = inside_code(context, inside, last)
+    code += _terms_function(context, sums, blocks, "pf_around", rare=True)
+    context.take_body(inside.body)
+    blocks = blocks_of(context, kept, blocks.size)
+    code += _terms_function(context, sums, blocks, "pf_middle")
+    context.workunit = whole
+    outer = [context.counter(axis) for axis in range(last)]
+    tail = [*outer, *context.arguments]
+    arguments = ", ".join(["at, count", *(s.terms for s in sums), *tail])
+    lines = [
+        f"if (pf_inside({', '.join(['at, at + count - 1', *tail])}))",
+        f"{INDENT}pf_middle({arguments});",
+        "else",
+        f"{INDENT}pf_around({arguments});",
+    ]
+    lines = [INDENT + line for line in lines]
+    return code + function("void pf_terms", _parameters(context, sums), lines, True)
+
+
+def _parameters(context: Context, sums: Sequence[SumNames]) -> list[str]:
+    """Of a function for the terms of iterations; the indices of other axes come after them."""
+    outer = [f"const int64_t {context.counter(axis)}" for axis in range(context.spec.rank - 1)]
+    terms = [f"{s.part}* {s.terms}" for s in sums]
+    return ["int64_t at", "int64_t count", *terms, *outer, *context.signature]
+
+
+def _terms_function(
+    context: Context, sums: Sequence[SumNames], blocks: Blocks, name: str, rare: bool = False
+) -> str:
+    """The loops over the iterations of a block, which give each accumulator's terms.
+
+    A body with a single loop is compiled twice, if it is not rare: for full blocks, and the rest.
+    Loops along columns are not: there are many, and they gain nothing.
+    """
+    last = context.spec.rank - 1
+    lines = array_lines(blocks, 1)
+    named = by_sym(context, sums)
+    lines += strip_or_segments(context, blocks, last, 1, lambda: Terms(context, named).lines)
+    inline = blocks.single and len(sums) <= INLINE_SUMS and not rare
+    once = blocks.columns is not None
+    return function(f"void {name}", _parameters(context, sums), lines, inline, once)
+
+
+def by_sym(context: Context, sums: Sequence[SumNames]) -> dict[Sym, SumNames]:
+    return {a.sym: s for a, s in zip(context.workunit.accumulators, sums, strict=True)}
+
+
+class Terms:
+    """Prints the segments of a body, in order, with each accumulator a local."""
+
+    def __init__(self, context: Context, sums: Mapping[Sym, SumNames]) -> None:
+        self.context = context
+        self.sums = sums
+        self.direct = _single_updates(context.workunit.body, tuple(sums))
+        self.started: set[Sym] = set()
+
+    def lines(self, body: Body, depth: int) -> list[str]:
+        """A segment: accumulators start at zero, or where the segments before left them."""
+        indent = INDENT * depth
+        updated = assigned(body)
+        lines, ends = [], []
+        for sym, s in self.sums.items():
+            if sym in self.direct or (sym in self.started and sym not in updated):
+                continue
+            start = f" = {s.slot}" if sym in self.started else "{}"
+            lines.append(f"{indent}{s.kind} {s.term}{start};")
+            ends.append(f"{indent}{s.slot} = {s.term};")
+            self.started.add(sym)
+        for stmt in body:
+            if isinstance(stmt, nodes.Update) and stmt.target in self.direct and not stmt.indices:
+                value = self.context.expressions.text(stmt.value)
+                lines.append(f"{indent}{self.sums[stmt.target].slot} = {value};")
+                continue
+            rows = row_sums(stmt, self.sums)
+            if rows:
+                rows += row_sums(stmt, dict.fromkeys(totals(stmt, self.sums)))
+            if rows and isinstance(stmt, nodes.For):
+                lines += row_lines(self.context, stmt, rows, depth)
+            else:
+                lines += self.context.statements.print((stmt,), depth)
+        return lines + ends
+
+
+def _single_updates(body: Body, syms: Sequence[Sym]) -> set[Sym]:
+    """Accumulators with one unconditional `+=` of their own type: its value is the term.
+
+    The zero that it would be added to changes only -0.0, and the sum has a zero to add it to.
+    """
+    updates = [s for s in statements(body) if isinstance(s, nodes.Update) and not s.indices]
+    result = set()
+    for sym in syms:
+        own = [u for u in updates if u.target == sym]
+        if len(own) != 1 or not any(own[0] is stmt for stmt in body):
+            continue
+        if own[0].op == "+" and own[0].value.dtype is sym.dtype:
+            result.add(sym)
+    return result

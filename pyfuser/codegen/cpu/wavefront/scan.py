@@ -1,0 +1,83 @@
+"""Code for a scan that shares its launch with maps before and after it, tile by tile.
+
+`plan.wavefront` has the law: iterations of two loops that touch one element are the same iteration.
+A tile then goes through the maps before the scan, the scan's first pass, its last pass and the maps
+after it while it is in cache. The scan's tiles and its order of additions are those that it has
+alone (see `cpu.scan`). The slots are a sweep's (see `wavefront.loops`); steps and distances do not
+count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyfuser.codegen.cpu import scan as cpu_scan
+from pyfuser.codegen.cpu.context import Context, function, unpacked
+from pyfuser.codegen.cpu.wavefront.loops import Stage, checks, indented, sections_of
+from pyfuser.codegen.kernel import SweepSpec
+
+
+def emit(spec: SweepSpec, loops: Sequence[Context]) -> str:
+    """The distinct loops, each in a namespace of its own, and the entry point."""
+    distinct = {context.spec: Stage(n, context) for n, context in enumerate(loops)}
+    code = "".join(
+        stage.wrapped(_scan_code(stage.context) if _is_scan(stage) else stage.loop())
+        for stage in distinct.values()
+    )
+    return code + _entry(spec, [distinct[stage] for stage in spec.stages])
+
+
+def _is_scan(stage: Stage) -> bool:
+    return stage.context.spec.pattern == "scan"
+
+
+def _scan_code(context: Context) -> str:
+    """`first_pass` gives the sum of some iterations, `last_pass` continues one over them."""
+    kind, tail = cpu_scan.accumulator_type(context), cpu_scan.arguments(context)
+    code = cpu_scan.pass_code(context)
+    box = ["const int64_t* slot", "int64_t first", "int64_t last"]
+    for flag, name, start in (("false", "first_pass", f"{kind}()"), ("true", "last_pass", "start")):
+        lines = [*unpacked(context), f"return pf_pass<{flag}>(first, last, {start}{tail});"]
+        given = box if flag == "false" else [*box, f"{kind} start"]
+        code += function(f"{kind} {name}", given, indented(lines))
+    return code
+
+
+def _entry(spec: SweepSpec, stages: Sequence[Stage]) -> str:
+    sections = sections_of(spec)
+    place = next(n for n, stage in enumerate(stages) if _is_scan(stage))
+    scan, section = stages[place], sections[place]
+    kind = cpu_scan.accumulator_type(scan.context)
+    runs = [
+        f"{stage.name}::run(slot + {at}, 0, first, last);"
+        for stage, at in zip(stages, sections, strict=True)
+    ]
+    before, after = runs[:place], runs[place + 1 :]
+    last = f"const {kind} sum = {scan.name}::last_pass(slot + {section}, first, last, start);"
+    lines = [
+        *checks(stages, sections),
+        f"pf_chain<{kind}> chain(slot[{section + 1}], slot[{section + 2}], ({kind}*)results);",
+        "if (!chain.memory) return -1;",
+    ]
+    box = "int64_t first, int64_t last"
+    rest = [*before, last, *after, "return sum;"]
+    alone = [f"chain.alone([&]({box}, {kind} start) {{", *indented(rest), "});"]
+    if spec.serial:
+        lines += alone
+    else:
+        first = f"return {scan.name}::first_pass(slot + {section}, first, last);"
+        lines.append("const int64_t threads = slot[0] < chain.tiles ? slot[0] : chain.tiles;")
+        if cpu_scan.is_exact(scan.context):
+            lines += ["if (threads == 1) {", *indented([*alone, "return 0;"]), "}"]
+        lines += [
+            "#pragma omp parallel if (threads > 1) num_threads(threads)",
+            f"chain.run({cpu_scan.at_once(scan.context.spec)}, [&]({box}) {{",
+            *indented(before),
+            f"}}, [&]({box}) {{",
+            *indented([first]),
+            f"}}, [&]({box}, {kind} start) {{",
+            *indented([last, *after, "return sum;"]),
+            "});",
+        ]
+    head = 'extern "C" int pf_kernel(const int64_t* slot, int64_t* results) {\n'
+    return head + "".join(f"    {line}\n" for line in [*lines, "return 0;"]) + "}\n"

@@ -1,0 +1,264 @@
+"""What the parts of one GPU kernel share: names, parameters, and printers for device code."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pyfuser.codegen.c.expressions import PRIMARY, Expressions, Text
+from pyfuser.codegen.c.maths.scalar import SUFFIXES
+from pyfuser.codegen.c.statements import INDENT, Statements
+from pyfuser.codegen.cpu.context import Context, abi
+from pyfuser.codegen.gpu.dialect import Dialect
+from pyfuser.codegen.gpu.team_analysis import scratch_lengths
+from pyfuser.codegen.kernel import Access, KernelSpec, ViewSpec
+from pyfuser.ir import nodes
+from pyfuser.ir.dtypes import DType, common_type
+from pyfuser.ir.nodes import Body, Expr, Sym
+from pyfuser.ir.visit import all_expressions, expressions, sym_of
+
+_RESERVED = """
+    threadIdx blockIdx blockDim gridDim warpSize workspace
+"""
+_SIGNED = (DType.INT32, DType.INT64)
+_WRAPPING = {"+": "add", "-": "sub", "*": "mul"}
+_OPERATIONS = {
+    "+": "add",
+    "-": "sub",
+    "&": "and",
+    "|": "or",
+    "^": "xor",
+    "min": "min",
+    "max": "max",
+    "exchange": "exchange",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One parameter of a GPU kernel.
+
+    kind: "begin" and "end" (int64, of `axis` of the space), "pointer", "scalar" (of `dtype`),
+    "address" (behind each real floating-point scalar: where its value is, on the device; 0: the
+    scalar is the value), "stride" and "extent" (int64, of `axis` of view `param`; see
+    `cpu.context.Slot`), "workspace" or "results" (pointers). param: the position in
+    workunit.params of the five in the middle.
+    """
+
+    kind: str
+    dtype: DType = DType.INT64
+    param: int = -1
+    axis: int = -1
+
+
+class GpuExpressions(Expressions):
+    """Prints expressions; atomics by instructions of the processor, where it has one."""
+
+    by_doubles: Mapping[str, str] = {}  # a GPU gains nothing by dividing integers as doubles
+    traps = False
+    vectorised = False
+    dialect: Dialect
+    plain = False  # whether sums are printed as operators, see `_term`
+
+    def __init__(
+        self,
+        names: Mapping[Sym, str],
+        views: Mapping[Sym, ViewSpec],
+        strides: Mapping[int, str],
+        serial: bool,
+    ) -> None:
+        super().__init__(names, views, strides, serial)
+        self.atomics: set[tuple[str, DType]] = set()
+        #: What stands for an element of a view: see `gpu.packed_map`.
+        self.cells: dict[tuple[Sym, tuple[Expr, ...]], str] = {}
+
+    def element(self, access: Access) -> str:
+        sym = sym_of(access)
+        cell = self.cells.get((sym, access.indices)) if sym is not None and self.cells else None
+        return cell or super().element(access)
+
+    def not_a_number(self, f: str) -> str:
+        return f"pf_nan{f}()"
+
+    def infinity(self, f: str) -> str:
+        return f"pf_inf{f}()"
+
+    def _term(self, index: Expr, stride: int) -> str:
+        """An index computed in 64 bits that overflows is outside every view: operators will do."""
+        before, self.plain = self.plain, all(map(_keeps_size, expressions(index)))
+        text = super()._term(index, stride)
+        self.plain = before
+        return text
+
+    def unary(self, e: nodes.Unary) -> Text:
+        if e.op == "-" and e.dtype in _SIGNED and not isinstance(e.operand, nodes.Const):
+            return self.wrapping("-", e.dtype, "0", self.text(e.operand)), PRIMARY
+        return super().unary(e)
+
+    def binary(self, e: nodes.Binary) -> Text:
+        """Signed integers wrap, where CUDA's compiler would rely on their not doing so."""
+        if e.op in _WRAPPING and e.dtype in _SIGNED and not self.plain:
+            return self.wrapping(e.op, e.dtype, self.text(e.left), self.text(e.right)), PRIMARY
+        return super().binary(e)
+
+    def wrapping(self, op: str, dtype: DType, left: str, right: str) -> str:
+        """A sum, difference or product modulo 2**32 or 2**64."""
+        return f"pf_{_WRAPPING[op]}_{SUFFIXES[dtype]}({left}, {right})"
+
+    def atomic_operation(
+        self, op: str, cell: str, dtype: DType, value: str, node: nodes.Update | nodes.AtomicFetch
+    ) -> str:
+        if not self.serial and op in _OPERATIONS and self.dialect.native(op, dtype):
+            self.atomics.add((op, dtype))
+            return f"{native_name(op, dtype)}(&{cell}, {value})"
+        return self.composed_atomic(op, cell, dtype, value, node)
+
+    def atomic(self, cell: str, dtype: DType, value: str, change: str) -> str:
+        """Reached by size: a word at a time, the word around it, or behind a lock."""
+        if self.serial:
+            return super().atomic(cell, dtype, value, change)
+        way = {4: "32", 8: "64", 16: "locked"}.get(dtype.size, "narrow")
+        return f"pf_atomic_{way}<{dtype.cpp}>(&{cell}, {value}, {change})"
+
+
+def _keeps_size(e: Expr) -> bool:
+    """Whether an expression is part of a sum of products in 64 bits."""
+    if isinstance(e, nodes.Binary):
+        return e.op in _WRAPPING and e.dtype is DType.INT64
+    if isinstance(e, nodes.Cast):
+        return e.dtype is DType.INT64 and e.operand.dtype.is_integer
+    return isinstance(e, (nodes.Read, nodes.Const, nodes.Load, nodes.Extent))
+
+
+def native_name(op: str, dtype: DType) -> str:
+    """The function that applies an operation atomically: `pf_atomic_add_f64`."""
+    return f"pf_atomic_{_OPERATIONS[op]}_{SUFFIXES[dtype]}"
+
+
+def native_atomics(atomics: Iterable[tuple[str, DType]], dialect: Dialect) -> str:
+    """Definitions of the atomics that are instructions."""
+    lines = []
+    for op, dtype in sorted(atomics, key=lambda a: (a[0], a[1].value)):
+        kind = dtype.cpp
+        lines.append(
+            f"static __device__ inline {kind} {native_name(op, dtype)}({kind}* cell, {kind} value) "
+            f"{{\n    return {dialect.native(op, dtype)};\n}}\n"
+        )
+    return "".join(lines)
+
+
+class GpuStatements(Statements):
+    """Prints statements; scratch memory of known size is a local array."""
+
+    def __init__(self, expressions: Expressions, body: Body) -> None:
+        super().__init__(expressions, body)
+        asked = (e for e in all_expressions(body) if isinstance(e, nodes.Extent))
+        self.extents = {(e.view, e.axis) for e in asked}
+
+    def compound(self, target: str, dtype: DType, s: nodes.Update, depth: int) -> None:
+        e, common = self.expressions, common_type(dtype, s.value.dtype)
+        assert isinstance(e, GpuExpressions)
+        fetches = any(isinstance(x, nodes.AtomicFetch) for i in s.indices for x in expressions(i))
+        if s.op not in _WRAPPING or common not in _SIGNED or fetches:
+            super().compound(target, dtype, s, depth)
+            return
+        cast = "" if common is dtype else f"({dtype.cpp})"
+        total = e.wrapping(s.op, common, target, self.text(s.value))
+        self.emit(depth, f"{target} = {cast}{total};")
+
+    def scratch(self, s: nodes.Scratch, depth: int) -> None:
+        self.emit(depth, f"{self.cells(s, depth)} = {{}};")
+
+    def cells(self, s: nodes.Scratch, depth: int) -> str:
+        """The declaration of scratch memory of known size, after what its subscripts need."""
+        e, lengths = self.expressions, scratch_lengths(s)
+        assert lengths is not None  # see `gpu.unit.declined`
+        for axis, length in enumerate(lengths):
+            if (s.sym, axis) in self.extents:
+                extent = e.extent_name(s.sym, axis)
+                self.emit(depth, f"const int64_t {extent} = {length};")
+        for axis, stride in enumerate(e.views[s.sym].strides[:-1]):
+            product = math.prod(lengths[axis + 1 :])
+            self.emit(depth, f"const int64_t {e.strides[stride]} = {product};")
+        return f"{s.sym.dtype.cpp} {self.names[s.sym]}[{max(math.prod(lengths), 1)}]"
+
+
+class GpuContext(Context):
+    """A context whose parameters are those of the kernel itself.
+
+    `begin` and `end` are the names of the bounds of each axis. shares_views: whether threads read
+    what others of their block write, so that no compiler may take a written view for one thread's.
+    """
+
+    shares_views = False
+
+    def __init__(self, spec: KernelSpec, dialect: Dialect, reserved: Iterable[str]) -> None:
+        super().__init__(spec, {*_RESERVED.split(), *reserved}, GpuExpressions)
+        assert isinstance(self.expressions, GpuExpressions)
+        self.device = self.expressions
+        self.device.dialect = dialect
+        self.expressions.products_apart = False  # GPU compilers contract only where they are let
+        self.statements = GpuStatements(self.expressions, spec.workunit.body)
+        indices = [self.names[sym] for sym in spec.workunit.indices]
+        self.begin = [self.unique.take(f"{name}_begin") for name in indices]
+        self.end = [self.unique.take(f"{name}_end") for name in indices]
+        # By name: type, name, and the two parameters that the value comes from.
+        self.numbers: dict[str, tuple[str, str, str, str]] = {}
+        for param in spec.workunit.params:
+            if not param.rank and param.sym.dtype.is_float:
+                name = self.names[param.sym]
+                given, where = (self.unique.take(f"{name}_{end}") for end in ("given", "at"))
+                self.numbers[name] = (param.sym.dtype.cpp, name, given, where)
+
+    def head(self, entry: str, threads: int) -> str:
+        """An entry point, for blocks of at most so many threads, up to what its body does."""
+        text = ",\n".join(INDENT + parameter for parameter in self.kernel_parameters())
+        head = f'extern "C" __global__ void __launch_bounds__({threads}) {entry}(\n{text}\n) {{\n'
+        return head + "".join(
+            f"{INDENT}const {kind} {name} = {where} ? *{where} : {given};\n"
+            for kind, name, given, where in self.numbers.values()
+        )
+
+    def kernel_parameters(self) -> list[str]:
+        """The declarations of all parameters, in the order of `gpu_arguments`."""
+        bounds = [f"const int64_t {name}" for name in (*self.begin, *self.end)]
+        slots = []
+        for parameter in self.parameters:
+            number = self.numbers.get(parameter.name)
+            if number is None:
+                own = not self.shares_views or parameter.type.startswith("const ")
+                slots.append(str(parameter) if own else str(parameter).replace(" __restrict__", ""))
+            else:
+                kind, _, given, where = number
+                slots += [f"const {kind} {given}", f"const {kind}* const {where}"]
+        outputs = []
+        if self.workunit.accumulators:
+            outputs = ["void* const workspace", "int64_t* const results"]
+        return [*bounds, *slots, *outputs]
+
+    def result(self, k: int, value: str) -> str:
+        """The statement that stores the value of accumulator `k`."""
+        kind = self.workunit.accumulators[k].sym.dtype.cpp
+        place = f"(results + {2 * k})" if k else "results"
+        return f"*({kind}*){place} = {value};"
+
+
+def gpu_arguments(spec: KernelSpec) -> tuple[Argument, ...]:
+    """The parameters of a spec's kernel, in order."""
+    bounds = [Argument(kind, axis=a) for kind in ("begin", "end") for a in range(spec.rank)]
+    slots = []
+    for slot in abi(spec):
+        own = slot.kind in ("pointer", "scalar")
+        dtype = spec.workunit.params[slot.param].sym.dtype if own else DType.INT64
+        axis = -1 if own else slot.axis
+        slots.append(Argument(slot.kind, dtype, slot.param, axis))
+        if slot.kind == "scalar" and dtype.is_float:
+            slots.append(Argument("address", DType.INT64, slot.param))
+    outputs = ["workspace", "results"] if spec.workunit.accumulators else []
+    return (*bounds, *slots, *(Argument(kind) for kind in outputs))
+
+
+def indented(lines: Sequence[str], depth: int = 1) -> list[str]:
+    """Lines of code, moved to the right."""
+    return [INDENT * depth + line for line in lines]

@@ -1,0 +1,249 @@
+"""What a native kernel's code depends on, and nothing else: the key of compiled kernels.
+
+A KernelSpec holds no data, no extents and no addresses: two kernels of equal spec run the same
+machine code. It does hold what lets the code be fast, such as which axis of a view is contiguous.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TypeAlias
+
+from pyfuser.codegen.cost.work import body_cost
+from pyfuser.codegen.passes.loop_order import SERIAL_SPACES, LoopOrder, given_order, loop_order
+from pyfuser.ir import nodes
+from pyfuser.ir.canonical import MAX_WORKUNITS, all_syms, canonical
+from pyfuser.ir.divisions import divisions
+from pyfuser.ir.guarded import unguarded
+from pyfuser.ir.nodes import Body, SourceLocation, Sym, Workunit
+from pyfuser.ir.visit import all_expressions, expressions, statements, sym_of
+from pyfuser.trace.shape import RegionShape
+from pyfuser.transform.kernel import Kernel
+
+STREAMED_COST = 8
+"""Additions in an iteration that stores past the caches, at most: a map of two took 0.7 to
+0.85 of its time on two cores, and one of eight calls with a square root 1.1 times, as the way over
+an array (see `cpu.nontemporal`) is work as well."""
+
+LONG_ROW = 64
+"""Iterations of an innermost loop that asks for memory ahead (see `passes.prefetch`): loops over
+rows of 3 took 1.3 times as long, over rows of 20 0.95 times."""
+
+UNIT = -1
+"""The stride class of an axis along which elements are contiguous."""
+
+
+@dataclass(frozen=True, slots=True)
+class ViewSpec:
+    """How a view parameter is addressed.
+
+    strides: a stride class for each axis: UNIT, or a number; axes (of all views of the kernel) of
+    one number have the same stride, so that the code computes with one variable.
+    restrict: no other view that overlaps it is written, and nor is it itself if any overlaps.
+    packed: strides are multiples of the element; if not, the strides are in bytes.
+    streamed: its elements, which neighbour each other along the innermost loop, go past the caches.
+    """
+
+    strides: tuple[int, ...]
+    restrict: bool
+    written: bool
+    packed: bool = True
+    streamed: bool = False
+
+    @property
+    def unit_axis(self) -> int | None:
+        """The axis along which elements are contiguous, if there is one."""
+        return self.strides.index(UNIT) if UNIT in self.strides else None
+
+
+Access: TypeAlias = nodes.Load | nodes.AtomicFetch | nodes.Store | nodes.Update
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """An access in the user's source: the name of the view or local array, and the place.
+
+    A division of integers is of no view.
+    """
+
+    view: str | None
+    location: SourceLocation | None
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSpec:
+    """A kernel without its data.
+
+    `views[k]` belongs to `workunit.params[k]` and is None for scalars. `order` is that of a map's
+    loops; long_rows: whether the innermost has LONG_ROW iterations, or is the only one. `names` are
+    the user's names of `all_syms(workunit)`; like `title` they are for readers only. `sites` has
+    the `accesses` and then the `divisions` of a checked kernel, which tests their subscripts and
+    divisors; it is None for all others.
+    """
+
+    workunit: Workunit
+    pattern: str
+    views: tuple[ViewSpec | None, ...]
+    serial: bool
+    order: LoopOrder
+    title: str = field(default="", compare=False)
+    names: tuple[str, ...] = field(default=(), compare=False)
+    sites: tuple[Site, ...] | None = None
+    long_rows: bool = True
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions of the iteration space."""
+        return len(self.workunit.indices)
+
+    @property
+    def checked(self) -> bool:
+        """Whether subscripts are tested before memory is touched."""
+        return self.sites is not None
+
+    def names_of_params(self) -> tuple[str, ...]:
+        """The user's names of the parameters, for messages."""
+        first = self.rank
+        names = self.names or tuple(sym.name for sym in all_syms(self.workunit))
+        return names[first : first + len(self.workunit.params)]
+
+
+@dataclass(frozen=True, slots=True)
+class SweepSpec:
+    """Loops that run as a wavefront in one launch (see `plan.wavefront`); at least two.
+
+    rolling: for each view that is kept only as long as loops read it, the parameters (loop, place)
+    that stand for it.
+    """
+
+    stages: tuple[KernelSpec, ...]
+    rolling: tuple[tuple[tuple[int, int], ...], ...] = ()
+
+    @property
+    def title(self) -> str:
+        """For readers only."""
+        return "sweep of " + ", ".join(stage.title for stage in self.stages)
+
+    @property
+    def serial(self) -> bool:
+        """Whether one thread runs everything."""
+        return any(stage.serial for stage in self.stages)
+
+
+def names_of(spec: KernelSpec | SweepSpec) -> tuple[tuple[str, ...], ...]:
+    """What messages call each loop and its Syms; equal specs may differ in that."""
+    loops = spec.stages if isinstance(spec, SweepSpec) else (spec,)
+    return tuple((loop.title, *loop.names) for loop in loops)
+
+
+def spec_of(kernel: Kernel, checked: Workunit | None = None) -> KernelSpec:
+    """The spec of a kernel.
+
+    checked: the one workunit that a kernel was made of, if its accesses are to be tested. The
+    iterations of such a kernel run in ascending order on one thread, so that the first mistake is
+    found, and the same one every time.
+    """
+    workunit = kernel.workunit
+    written = written_views(workunit)
+    aliased = {
+        sym for pair in kernel.overlaps if pair & written for sym in pair
+    }  # an overlap of two views that are only read constrains nobody
+    classes: dict[tuple[int, bool], int] = {}
+    views: list[ViewSpec | None] = []
+    order = given_order(len(workunit.indices)) if checked is not None else loop_order(kernel)
+    serial = checked is not None or kernel.space.execution in SERIAL_SPACES
+    streams = kernel.pattern == "for" and not serial and not order.block
+    streams = streams and bool(kernel.streamed) and _is_light(workunit)
+    for place, (param, shape) in enumerate(zip(workunit.params, kernel.shapes, strict=True)):
+        if not param.rank:
+            views.append(None)
+            continue
+        assert isinstance(shape, RegionShape)
+        size = shape.dtype.size
+        packed = all(stride % size == 0 for stride in shape.strides)
+        strides, restrict = _stride_classes(shape, packed, classes), param.sym not in aliased
+        views.append(
+            ViewSpec(
+                strides=strides,
+                restrict=restrict,
+                written=param.sym in written,
+                packed=packed,
+                streamed=streams
+                and place in kernel.streamed
+                and packed
+                and restrict
+                and strides[order.axes[-1]] == UNIT,
+            )
+        )
+    return KernelSpec(
+        workunit=canonical(workunit),
+        pattern=kernel.pattern,
+        views=tuple(views),
+        serial=serial,
+        order=order,
+        title=workunit.name,
+        names=tuple(sym.name for sym in all_syms(workunit)),
+        sites=_sites(checked.body) if checked is not None else None,
+        long_rows=len(workunit.indices) == 1 or kernel.space.shape[order.axes[-1]] >= LONG_ROW,
+    )
+
+
+def _is_light(workunit: Workunit) -> bool:
+    """Whether memory is what a loop waits for; where guards are split off, without them."""
+    inside = unguarded(workunit)
+    return body_cost(workunit.body if inside is None else inside.body) <= STREAMED_COST
+
+
+def accesses(body: Body) -> Iterator[Access]:
+    """Every access to an element of a view or local array, in the order of the code."""
+    for stmt in statements(body):
+        for e in expressions(stmt):
+            if isinstance(e, (nodes.Load, nodes.AtomicFetch)):
+                yield e
+        if isinstance(stmt, nodes.Store) or (isinstance(stmt, nodes.Update) and stmt.indices):
+            yield stmt
+
+
+def _sites(body: Body) -> tuple[Site, ...]:
+    """What a checked kernel tests, in the order of its reports."""
+    found = [_site(access) for access in accesses(body)]
+    found += [Site(None, division.location) for division in divisions(body)]
+    return tuple(found)
+
+
+def _site(access: Access) -> Site:
+    sym = sym_of(access)
+    assert sym is not None
+    return Site(sym.name, access.location)
+
+
+def _stride_classes(
+    shape: RegionShape, packed: bool, classes: dict[tuple[int, bool], int]
+) -> tuple[int, ...]:
+    size = shape.dtype.size
+    result = []
+    for stride in shape.strides:
+        key = (stride // size if packed else stride, packed)
+        result.append(UNIT if key == (1, True) else classes.setdefault(key, len(classes)))
+    if result.count(UNIT) > 1:  # an axis of extent 1 beside the contiguous one: prefer the last
+        last = len(result) - 1 - result[::-1].index(UNIT)
+        spare = classes.setdefault((1, True), len(classes))
+        result = [spare if c == UNIT and axis != last else c for axis, c in enumerate(result)]
+    return tuple(result)
+
+
+@lru_cache(maxsize=MAX_WORKUNITS)
+def written_views(workunit: Workunit) -> frozenset[Sym]:
+    """The view parameters that a workunit writes (atomically or not)."""
+    params = {param.sym for param in workunit.params if param.rank}
+    written: set[Sym] = set()
+    for stmt in statements(workunit.body):
+        if isinstance(stmt, nodes.Store):
+            written.add(stmt.view)
+        elif isinstance(stmt, nodes.Update) and stmt.indices:
+            written.add(stmt.target)
+    fetches = (e for e in all_expressions(workunit.body) if isinstance(e, nodes.AtomicFetch))
+    written.update(e.view for e in fetches)
+    return frozenset(written & params)

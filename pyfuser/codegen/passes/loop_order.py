@@ -1,0 +1,195 @@
+"""Loop interchange and blocking: in which order a map's loops walk through its space.
+
+The law. Iterations of a parallel_for over several axes are unordered, so every order of its loops
+is legal, also one that goes block by block, and each iteration computes what it did. Not so where
+an order may show: sums and scans (bits depend on the order of additions), serial spaces, printf,
+fences, atomics, and loops that wait for other iterations.
+
+The cost. What an iteration brings in while the innermost loop runs: of each array the step along
+that axis, a cache line at most; twice for stores, which read a line first. Where two axes together
+suit the arrays much better than either (a transpose: `b[i, j] = a[j, i]`), both are cut into
+blocks, so that what a line holds besides is used before the line is gone (M. Lam, E. Rothberg and
+M. Wolf, "The Cache Performance and Optimizations of Blocked Algorithms", 1991).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from pyfuser.analysis.accesses import Access, Mode, accesses
+from pyfuser.ir import nodes
+from pyfuser.ir.maths import is_pure
+from pyfuser.ir.nodes import Workunit
+from pyfuser.ir.visit import all_expressions, expressions, statements, sym_of
+from pyfuser.trace.shape import CallShape, RegionShape
+from pyfuser.transform.kernel import Kernel
+
+SERIAL_SPACES = frozenset({"Serial"})
+"""Execution spaces whose iterations run one after the other."""
+
+BLOCK = 64
+"""Iterations of a block along the outer one of its two axes; for the other: `cpu.prelude.ALONG`.
+
+So many lines of each array stay in cache, also where they lie a power of two apart.
+"""
+
+_LINE = 64  # bytes
+
+_SHORT = 16
+"""An axis of no more iterations, if others are much longer, keeps its lines in cache."""
+
+_GAIN = 0.8
+"""Interchanged loops must bring in at most this part of what the given order does."""
+
+_BLOCK_GAIN = 0.6
+"""Blocked loops have shorter runs, so they must save more."""
+
+
+class LoopOrder(NamedTuple):
+    """The axes of a space, outermost first.
+
+    block: if it is not 0, the last two are cut into blocks of so many iterations by `pf_along`.
+    """
+
+    axes: tuple[int, ...]
+    block: int = 0
+
+    @property
+    def as_given(self) -> bool:
+        """Whether these are the loops that the program wrote."""
+        return self == given_order(len(self.axes))
+
+
+class Walk(NamedTuple):
+    """How an access of parameter `param` moves: bytes along each axis of the space."""
+
+    param: int
+    writes: bool
+    size: int
+    strides: tuple[int, ...]
+
+    def unit(self, axis: int) -> bool:
+        """Whether neighbours along the axis are neighbours in memory."""
+        return abs(self.strides[axis]) == self.size
+
+
+def given_order(rank: int) -> LoopOrder:
+    """The loops that the program wrote: the last axis innermost."""
+    return LoopOrder(tuple(range(rank)))
+
+
+def loop_order(kernel: Kernel) -> LoopOrder:
+    """The order that brings in least, or the given one if no other is much better."""
+    rank = len(kernel.space.begin)
+    given = given_order(rank)
+    if rank == 1 or not may_reorder(kernel):
+        return given
+    found = walks(kernel)
+    shapes = list(zip(kernel.space.begin, kernel.space.end, strict=True))
+    short = _short([end - begin for begin, end in shapes])
+    costs = [sum(_cost(walk, axis, axis in short) for walk in found) for axis in range(rank)]
+    long = [axis for axis, (begin, end) in enumerate(shapes) if end - begin != 1]
+    best = min(long or [rank - 1], key=lambda axis: (costs[axis], -axis))
+    if costs[best] > _GAIN * costs[-1]:
+        best = rank - 1
+    across = _across(found, best, short, rank)
+    outer = [axis for axis in _by_stride(found, rank) if axis != best]
+    if across is not None and _both(found, best, across, short) <= _BLOCK_GAIN * costs[best]:
+        return LoopOrder((*(axis for axis in outer if axis != across), across, best), BLOCK)
+    if best == rank - 1:
+        return given
+    return LoopOrder((*outer, best))
+
+
+def walks(kernel: Kernel) -> tuple[Walk, ...]:
+    """How a kernel's accesses with known subscripts move, one of those that move alike."""
+    call = CallShape(kernel.pattern, kernel.space, kernel.workunit, kernel.shapes)
+    rank = len(kernel.space.begin)
+    found: dict[tuple[int, tuple[int, ...]], Walk] = {}
+    for access in accesses(call):
+        region = kernel.shapes[access.param]
+        assert isinstance(region, RegionShape)
+        strides = _strides(access, region, rank)
+        if strides is not None:
+            key = access.param, strides
+            writes = access.mode is not Mode.READ or (key in found and found[key].writes)
+            found[key] = Walk(access.param, writes, region.dtype.size, strides)
+    return tuple(found.values())
+
+
+def _strides(access: Access, region: RegionShape, rank: int) -> tuple[int, ...] | None:
+    steps = [0] * rank
+    for index, stride in zip(access.relation.indices, region.strides, strict=True):
+        if index is None:
+            return None
+        for variable, factor in index.terms:
+            if variable < rank:
+                steps[variable] += factor * stride
+    return tuple(steps)
+
+
+def _short(extents: Sequence[int]) -> frozenset[int]:
+    longest = max(extents)
+    return frozenset(
+        axis
+        for axis, extent in enumerate(extents)
+        if extent <= _SHORT and _SHORT // 2 * extent <= longest
+    )
+
+
+def _cost(walk: Walk, axis: int, short: bool) -> int:
+    """Bytes an iteration brings in while the loop over an axis is the innermost."""
+    step = min(abs(walk.strides[axis]), walk.size if short else _LINE)
+    return step * (1 + walk.writes)
+
+
+def _across(found: Iterable[Walk], best: int, short: frozenset[int], rank: int) -> int | None:
+    """The axis along which most of what suits the innermost one badly is contiguous."""
+    if best in short:
+        return None
+    others = [axis for axis in range(rank) if axis != best and axis not in short]
+    bad = [walk for walk in found if abs(walk.strides[best]) >= _LINE]
+    weight = {axis: sum(_cost(w, best, False) for w in bad if w.unit(axis)) for axis in others}
+    return max((axis for axis in others if weight[axis]), key=weight.__getitem__, default=None)
+
+
+def _both(found: Iterable[Walk], first: int, second: int, short: frozenset[int]) -> int:
+    """Bytes an iteration brings in where blocks of two axes are run."""
+    return sum(
+        min(cost for cost in (_cost(walk, first, False), _cost(walk, second, False)))
+        if walk.unit(second)
+        else _cost(walk, first, first in short)
+        for walk in found
+    )
+
+
+def _by_stride(found: Sequence[Walk], rank: int) -> list[int]:
+    """The axes, those of the longest steps first; equal ones as given."""
+    return sorted(range(rank), key=lambda axis: -sum(abs(walk.strides[axis]) for walk in found))
+
+
+def may_reorder(kernel: Kernel) -> bool:
+    """Whether no result depends on the order of the iterations."""
+    if kernel.pattern != "for" or kernel.space.execution in SERIAL_SPACES:
+        return False
+    return not order_shows(kernel.workunit)
+
+
+def order_shows(workunit: Workunit) -> bool:
+    """Whether a body does what depends on the order of its iterations even in a parallel map."""
+    return any(
+        isinstance(e, nodes.AtomicFetch) or (isinstance(e, nodes.Call) and not is_pure(e.name))
+        for e in all_expressions(workunit.body)
+    ) or any(_shows(stmt, workunit) for stmt in statements(workunit.body))
+
+
+def _shows(stmt: nodes.Stmt, workunit: Workunit) -> bool:
+    """Whether a statement updates in the order of iterations, or waits for another one."""
+    if isinstance(stmt, nodes.Update):
+        return stmt.atomic
+    if not isinstance(stmt, nodes.While):
+        return False
+    written = {sym_of(s) for s in statements(workunit.body)}
+    seen = [*expressions(stmt), *all_expressions(stmt.body)]
+    return any(isinstance(e, nodes.Load) and e.view in written for e in seen)

@@ -1,0 +1,265 @@
+"""Many sums of one loop, a few at a time.
+
+    if label[i] == k: acc += x[i]    (for k in 0 ... 7)
+
+The terms of so many accumulators need more vector registers than there are: every one goes through
+memory, and so does its running sum, once for each block of terms. Here a run of iterations computes
+what comes before the sums, and keeps the locals that they read; then loops over the run take a
+group of sums each, with running sums that stay in registers. That is loop distribution (see
+`passes.distribute`), whose rules it follows. Each accumulator gets the terms that it got before, in
+the same lanes and order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pyfuser.codegen.c.statements import INDENT
+from pyfuser.codegen.cost.vectorisable import local_arrays, vectorises
+from pyfuser.codegen.cpu.blocks import BLOCK_BYTES, Blocks
+from pyfuser.codegen.cpu.context import Context, fresh_syms, function
+from pyfuser.codegen.cpu.prelude import BLOCK
+from pyfuser.codegen.kernel import UNIT
+from pyfuser.codegen.passes.distribute import (
+    MAX_STATEMENTS,
+    Segment,
+    cheap_declarations,
+    dependences,
+    expanded,
+    expansion,
+    may_interleave,
+)
+from pyfuser.ir import nodes
+from pyfuser.ir.nodes import Body, Expr, Stmt, Sym
+from pyfuser.ir.visit import all_expressions, expressions, map_body, statements
+
+LOCALS = frozenset({"done", "run"})
+
+FEWEST = 16
+"""Sums that groups are faster for; the nine of kernels/logistic_regression.py gain nothing."""
+
+GROUP = 2
+"""Sums that share a loop: of doubles, each takes four vectors of 64 bytes."""
+
+LANES = 32
+"""Terms of 8 bytes that `pf_sum` adds to its vectors in one go."""
+
+RUNS = (4 * BLOCK, 2 * BLOCK)
+"""Iterations of a run, if what is kept for them fits in the first-level cache."""
+
+
+PrintTerms = Callable[[Body, int], list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """The C++ of an accumulator: its terms' type and array, its `pf_sum` and the type of that."""
+
+    kind: str
+    terms: str
+    sum: str
+    sum_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """What comes before the sums, then the groups; the locals kept for `run` iterations."""
+
+    segments: tuple[Segment, ...]
+    arrays: Mapping[Sym, str]
+    run: int
+
+
+def groups_of(context: Context, blocks: Blocks) -> Groups | None:
+    """The groups of a body that has many sums, each in a statement of its own; None for others."""
+    workunit, spec = context.workunit, context.spec
+    sums = [a.sym for a in workunit.accumulators]
+    if len(sums) < FEWEST or any(s.dtype.size != 8 or s.dtype.is_complex for s in sums):
+        return None
+    if not context.independent or spec.checked or not blocks.single:
+        return None
+    if context.expressions.products_apart or len(workunit.body) > MAX_STATEMENTS:
+        return None  # g++ may contract products with the additions around them
+    if any(view is not None and not view.restrict for view in spec.views):
+        return None
+    parts = _parts(context, sums)
+    if parts is None:
+        return None
+    before, adding, repeated = parts
+    segments = expanded([before, *_grouped(adding, sums)], [True] * (1 + len(adding)), repeated)
+    kept = expansion(segments)
+    if local_arrays(before) & set(kept):
+        return None
+    size = sum(sym.dtype.size for sym in kept)
+    run = next((n for n in RUNS if n * size <= BLOCK_BYTES), None)
+    if run is None:
+        return None
+    names, take = context.names, context.unique.take
+    return Groups(segments, {s: take(f"{names[s]}_run") for s in kept}, run)
+
+
+def _parts(
+    context: Context, sums: Sequence[Sym]
+) -> tuple[Body, list[Stmt], dict[Sym, nodes.Declare]] | None:
+    """The body without the statements that add, those statements, and cheap declarations."""
+    body = context.workunit.body
+    arrays, repeated = local_arrays(body), cheap_declarations(body)
+    if not may_interleave(body) or not all(vectorises(stmt, arrays) for stmt in body):
+        return None
+    units = [s for s in body if not (isinstance(s, nodes.Declare) and s.sym in repeated)]
+    added = [_added(stmt, sums) for stmt in units]
+    if sorted(sym.uid for syms in added for sym in syms) != sorted(sym.uid for sym in sums):
+        return None  # one accumulator in two statements, or in none
+    adding = [stmt for stmt, syms in zip(units, added, strict=True) if syms]
+    if not all(_only_adds(stmt) and _reads_rows(context, stmt) for stmt in adding):
+        return None
+    for n, earlier in enumerate(dependences(units, frozenset())):
+        if not added[n] and any(added[m] for m in earlier):
+            return None  # changes what a sum has read
+    rest = tuple(stmt for stmt, syms in zip(units, added, strict=True) if not syms)
+    return *_narrowed(context, rest, adding), repeated
+
+
+def _added(stmt: Stmt, sums: Sequence[Sym]) -> set[Sym]:
+    """The accumulators that a statement adds to."""
+    found = {s.target for s in statements((stmt,)) if isinstance(s, nodes.Update) and not s.indices}
+    return found & set(sums)
+
+
+def _only_adds(stmt: Stmt) -> bool:
+    """Whether a statement does nothing but add, perhaps under conditions."""
+    parts = list(statements((stmt,)))
+    if any(isinstance(e, (nodes.Call, nodes.AtomicFetch)) for e in all_expressions((stmt,))):
+        return False
+    updates = [s for s in parts if not isinstance(s, nodes.If)]
+    return all(isinstance(s, nodes.Update) and not s.indices for s in updates)
+
+
+def _reads_rows(context: Context, stmt: Stmt) -> bool:
+    """Whether elements are read one after the other: every group reads them again."""
+    index, views = context.workunit.indices[-1], context.expressions.views
+    for e in all_expressions((stmt,)):
+        if not isinstance(e, nodes.Load):
+            continue
+        view = views.get(e.view)
+        if view is None or view.strides[-1] != UNIT or _plain(e.indices[-1]) != nodes.Read(index):
+            return False
+        if any(nodes.Read(index) in expressions(outer) for outer in e.indices[:-1]):
+            return False
+    return True
+
+
+def _plain(e: Expr) -> Expr:
+    while isinstance(e, nodes.Cast):
+        e = e.operand
+    return e
+
+
+def _narrowed(context: Context, before: Body, adding: list[Stmt]) -> tuple[Body, list[Stmt]]:
+    """Keep integers as narrow as the sums read them: they are converted once, and take less."""
+    fresh = fresh_syms(context)
+    narrow: dict[Expr, Sym] = {}
+    local = {stmt.sym for stmt in before if isinstance(stmt, nodes.Declare)}
+
+    def change(e: Expr) -> Expr:
+        if not isinstance(e, nodes.Cast) or not isinstance(e.operand, nodes.Read):
+            return e
+        sym = e.operand.sym
+        integers = e.dtype.is_integer and sym.dtype.is_integer
+        if not integers or e.dtype.size >= sym.dtype.size or sym not in local:
+            return e
+        if e not in narrow:
+            narrow[e] = fresh(sym.name, e.dtype)
+            context.names[narrow[e]] = context.unique.take(context.names[sym])
+        return nodes.Read(narrow[e])
+
+    changed = list(map_body(tuple(adding), change))
+    return (*before, *(nodes.Declare(sym, e) for e, sym in narrow.items())), changed
+
+
+def _grouped(adding: Sequence[Stmt], sums: Sequence[Sym]) -> list[Body]:
+    """Statements that share a loop, in order."""
+    groups: list[Body] = []
+    size = GROUP
+    for stmt in adding:
+        own = len(_added(stmt, sums))
+        if size + own > GROUP:
+            groups.append(())
+            size = 0
+        groups[-1] = (*groups[-1], stmt)
+        size += own
+    return groups
+
+
+# --------------------------------------------------------------------------- printing
+
+
+def run_function(
+    context: Context, groups: Groups, lanes: Mapping[Sym, Lanes], print_terms: PrintTerms
+) -> str:
+    """`pf_run`: `count` iterations from `at`, a multiple of LANES, into `pf_running`."""
+    last = context.spec.rank - 1
+    lines = [
+        f"{INDENT}alignas(64) {sym.dtype.cpp} {name}[{groups.run}];"
+        for sym, name in groups.arrays.items()
+    ]
+    for segment in groups.segments:
+        own = {sym: lanes[sym] for stmt in segment.body for sym in _added(stmt, tuple(lanes))}
+        if own:
+            ordered = [names for sym, names in lanes.items() if sym in own]
+            lines += _group_lines(context, groups, segment, ordered, print_terms)
+        elif segment.body:
+            lines += _before_lines(context, groups, segment)
+    parameters = ["pf_running& running", "int64_t at", "int64_t count"]
+    parameters += [f"const int64_t {context.counter(axis)}" for axis in range(last)]
+    return function("void pf_run", [*parameters, *context.signature], lines)
+
+
+def _before_lines(context: Context, groups: Groups, segment: Segment) -> list[str]:
+    """The loop that computes what the sums read."""
+    counter = context.counter(context.spec.rank - 1)
+    return [
+        *context.ivdep(1),
+        f"{INDENT}for (int64_t step = 0; step < count; ++step) {{",
+        f"{INDENT * 2}const int64_t {counter} = at + step;",
+        *context.narrowed(2),
+        *context.statements.print(segment.body, 2),
+        *(f"{INDENT * 2}{groups.arrays[s]}[step] = {context.names[s]};" for s in segment.leaving),
+        f"{INDENT}}}",
+    ]
+
+
+def _group_lines(
+    context: Context,
+    groups: Groups,
+    segment: Segment,
+    lanes: Sequence[Lanes],
+    print_terms: PrintTerms,
+) -> list[str]:
+    """The loop of a group; g++ keeps the terms of LANES iterations in registers where it can."""
+    take, counter = context.unique.take, context.counter(context.spec.rank - 1)
+    vectors = [(s, v, take(f"{s.sum}_{v}")) for s in lanes for v in range(4)]
+    lines = [
+        f"    {s.sum_type}::vector {name} = running.{s.sum}.sum[{v}];" for s, v, name in vectors
+    ]
+    lines.append(f"    for (int64_t done = 0; done < count; done += {LANES}) {{")
+    lines += [f"        alignas(64) {s.kind} {s.terms}[{LANES}];" for s in lanes]
+    inner = [
+        *context.ivdep(2),
+        f"{INDENT * 2}for (int64_t step = 0; step < {LANES}; ++step) {{",
+        f"{INDENT * 3}const int64_t {counter} = at + done + step;",
+        *context.narrowed(3),
+    ]
+    for sym in segment.arriving:
+        name, array = context.names[sym], groups.arrays[sym]
+        inner.append(f"{INDENT * 3}const {sym.dtype.cpp} {name} = {array}[done + step];")
+    inner += [*print_terms(segment.body, 3), f"{INDENT * 2}}}"]
+    lines += inner
+    lines += [
+        f"        {name} += ((const {s.sum_type}::vector*){s.terms})[{v}];"
+        for s, v, name in vectors
+    ]
+    lines.append("    }")
+    lines += [f"    running.{s.sum}.sum[{v}] = {name};" for s, v, name in vectors]
+    return [f"{INDENT}{{", *(INDENT + line for line in lines), f"{INDENT}}}"]

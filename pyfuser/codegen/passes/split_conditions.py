@@ -1,0 +1,261 @@
+"""Conditions that hold the same way for all iterations but those at the edges.
+
+    column = i % width
+    if column > 0: v -= p[i - 1]
+    if i < total - width: v -= p[i + width]
+
+A condition that compares the index, its remainder or its quotient with what no iteration changes is
+monotone, of a remainder within one row: if it holds in the first and in the last iteration of a
+block, then in all between. The indices of other axes are the same in all of a block. So a block is
+tried at its ends, and where it lies inside, as most do, runs without the conditions: index set
+splitting (M. Wolfe, "High Performance Compilers for Parallel Computing", 1996) at places that are
+known when the loop runs.
+
+Which way is inside is a guess from the condition's form: `i > 0`, `i < n - 1` hold there, `i == 0`,
+`i < 1`, `i >= n - 1` do not. A wrong one costs no more than the tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from pyfuser.codegen.cost.work import body_cost
+from pyfuser.ir import nodes
+from pyfuser.ir.dtypes import DType
+from pyfuser.ir.nodes import (
+    Binary,
+    Body,
+    Cast,
+    Compare,
+    Const,
+    Expr,
+    Logical,
+    Read,
+    Stmt,
+    Sym,
+    Workunit,
+)
+from pyfuser.ir.visit import assigned, expressions, map_body, map_expression, statements
+from pyfuser.transform.cells import expand, stable_locals
+from pyfuser.transform.unused import without_unread_locals
+
+FARTHEST = 1 << 30
+"""Indices beyond this are never inside: a sum of one and of a few small numbers has 32 bits."""
+
+_SMALL = 1 << 20
+_SUMS = 4  # of small numbers in a term: all together less than what FARTHEST leaves
+
+EDGE = 64
+"""Elements that an edge may have: `i < 2` is one, `i < 1000` is not."""
+
+GAIN = 8
+"""The conditions must be worth a part of an iteration's cost, one in so many."""
+
+_WHOLE = (DType.INT32, DType.INT64)
+_SWAPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+
+
+class Interior(NamedTuple):
+    """What a block of iterations runs if it is inside.
+
+    tests: of the block's first and last iteration, to be made in order; if all hold it is.
+    """
+
+    body: Body
+    tests: tuple[Expr, ...]
+    first: Sym
+    last: Sym
+
+
+def interior(workunit: Workunit, axis: int, fresh: Callable[[str, DType], Sym]) -> Interior | None:
+    """How a block of iterations along an axis runs inside; None if little is asked of indices.
+
+    `fresh(name, dtype)` makes the Syms for the first and the last iteration.
+    """
+    body, indices = workunit.body, workunit.indices
+    if not assigned(body).isdisjoint(indices) or any(map(_is_loop, statements(body))):
+        return None
+    found = _Conditions(workunit, axis)
+    settled = _settled(body, found.verdict)
+    cost = body_cost(settled)
+    if not found.conditions or (body_cost(body) - cost) * GAIN < cost:
+        return None
+    first, last = fresh("first", DType.INT64), fresh("last", DType.INT64)
+    return Interior(settled, tuple(found.tests(first, last)), first, last)
+
+
+def _is_loop(stmt: Stmt) -> bool:
+    return isinstance(stmt, (nodes.For, nodes.While))
+
+
+class _Condition(NamedTuple):
+    """`varying op limit`, where the first is monotone, or an index of another axis.
+
+    inside: whether it holds there.
+    """
+
+    varying: Expr
+    op: str
+    limit: Expr
+    inside: bool
+
+
+class _Conditions:
+    """The conditions of a body that ask for its indices."""
+
+    def __init__(self, workunit: Workunit, axis: int) -> None:
+        changing = assigned(workunit.body)
+        self._index = workunit.indices[axis]
+        self._others = {sym for sym in workunit.indices if sym != self._index}
+        self._stable = stable_locals(workunit.body)
+        self._given = {p.sym for p in workunit.params if not p.rank} - changing | self._others
+        self.conditions: dict[_Condition, None] = {}
+
+    def verdict(self, e: Compare) -> bool | None:
+        """Whether a comparison holds inside; None if it may be any."""
+        left, right = expand(e.left, self._stable), expand(e.right, self._stable)
+        op = e.op
+        if self._is_given(left) and not self._asks_others(left):
+            left, right, op = right, left, _SWAPPED[op]
+        if not self._is_given(right):
+            return None
+        if self._core(left) is None and not (self._is_given(left) and self._asks_others(left)):
+            return None
+        condition = _Condition(left, op, right, _holds(op, right))
+        self.conditions[condition] = None
+        return condition.inside
+
+    def _asks_others(self, e: Expr) -> bool:
+        return any(isinstance(part, Read) and part.sym in self._others for part in expressions(e))
+
+    def _is_given(self, e: Expr) -> bool:
+        """Whether an integer is the same in all of a block, and costs nothing to compute again."""
+        return all(
+            isinstance(part, (Const, nodes.Extent))
+            or (isinstance(part, Read) and part.sym in self._given)
+            or (isinstance(part, Binary) and part.op in ("+", "-", "*"))
+            or isinstance(part, Cast)
+            for part in expressions(e)
+        ) and all(part.dtype in _WHOLE for part in expressions(e))
+
+    def _core(self, e: Expr) -> Expr | None:
+        """The index, or its remainder or quotient, of which an expression is a sum with numbers."""
+        e = _stripped(e)
+        if isinstance(e, Binary) and e.op in ("%", "/") and self._is_given(e.right):
+            return e if self._is_index(_stripped(e.left)) else None
+        return e if self._is_index(e) else None
+
+    def _is_index(self, e: Expr) -> bool:
+        return e == Read(self._index)
+
+    def tests(self, first: Sym, last: Sym) -> Iterator[Expr]:
+        """All that a block's ends must meet; what would trap comes after what rules it out."""
+
+        def at(end: Sym, e: Expr) -> Expr:
+            own: Expr = Read(end)
+            if self._index.dtype is not DType.INT64:
+                own = Cast(own, self._index.dtype)
+            return map_expression(e, lambda part: own if self._is_index(part) else part)
+
+        yield Compare(">=", Read(first), Const(-FARTHEST, DType.INT64))
+        yield Compare("<=", Read(last), Const(FARTHEST, DType.INT64))
+        cores = dict.fromkeys(self._core(c.varying) for c in self.conditions)
+        for core in cores:
+            if not isinstance(core, Binary):
+                continue
+            yield Compare(">", core.right, Const(0, core.dtype))  # below, quotients fall
+            if core.op == "%":  # i - i % m never falls: where it is the same, i % m rises with i
+                steps = Binary("-", at(last, core), at(first, core))
+                yield Compare("==", _wide(steps), Binary("-", Read(last), Read(first)))
+        for varying, op, limit, inside in self.conditions:
+            low, high = at(first, varying), at(last, varying)
+            if op in ("==", "!="):
+                yield Logical("||", Compare(">", low, limit), Compare("<", high, limit))
+                continue
+            for end in dict.fromkeys((low, high)):
+                test = Compare(op, end, limit)
+                yield test if inside else nodes.Unary("!", test, DType.BOOL)
+
+
+def _wide(e: Expr) -> Expr:
+    return e if e.dtype is DType.INT64 else Cast(e, DType.INT64)
+
+
+def _stripped(e: Expr) -> Expr:
+    """Without casts between integers, and a few small numbers that are added."""
+    sums = 0
+    while True:
+        if isinstance(e, Cast) and e.dtype in _WHOLE and e.operand.dtype in _WHOLE:
+            e = e.operand
+        elif isinstance(e, Binary) and e.op in ("+", "-") and _is_small(e.right) and sums < _SUMS:
+            e, sums = e.left, sums + 1
+        else:
+            return e
+
+
+def _is_small(e: Expr) -> bool:
+    while isinstance(e, Cast):
+        e = e.operand
+    return isinstance(e, Const) and type(e.value) is int and abs(e.value) <= _SMALL
+
+
+def _holds(op: str, limit: Expr) -> bool:
+    """Whether an index is so inside: at neither end."""
+    while isinstance(limit, Cast):
+        limit = limit.operand
+    if op in ("==", "!="):
+        return op == "!="
+    if op in ("<", "<="):
+        return not (isinstance(limit, Const) and type(limit.value) is int and limit.value <= EDGE)
+    near_end = isinstance(limit, Binary) and limit.op == "-" and _is_small(limit.right)
+    return not (near_end or isinstance(limit, nodes.Extent))
+
+
+# --------------------------------------------------------------------------- the body inside
+
+
+def _settled(body: Body, verdict: Callable[[Compare], bool | None]) -> Body:
+    """The body with conditions that are known, and what they leave out, gone."""
+    known: dict[Sym, Const] = {}
+
+    def change(e: Expr) -> Expr:
+        if isinstance(e, Compare):
+            holds = verdict(e)
+            return e if holds is None else Const(holds, DType.BOOL)
+        if isinstance(e, Read):
+            return known.get(e.sym, e)
+        return _folded(e)
+
+    while True:
+        body = map_body(body, change, _branch)
+        found = {
+            sym: value
+            for sym, value in stable_locals(body).items()
+            if isinstance(value, Const) and sym.dtype is DType.BOOL and sym not in known
+        }
+        if not found:
+            return without_unread_locals(body)
+        known |= found
+
+
+def _folded(e: Expr) -> Expr:
+    """An expression without conditions that are constants."""
+    if isinstance(e, nodes.Select) and isinstance(e.condition, Const):
+        return e.then if e.condition.value else e.orelse
+    if isinstance(e, nodes.Unary) and e.op == "!" and isinstance(e.operand, Const):
+        return Const(not e.operand.value, DType.BOOL)
+    if isinstance(e, Logical) and isinstance(e.left, Const):
+        decides = bool(e.left.value) == (e.op == "||")
+        return e.left if decides else e.right
+    if isinstance(e, Logical) and isinstance(e.right, Const):
+        decides = bool(e.right.value) == (e.op == "||")
+        if not decides:
+            return e.left
+    return e
+
+
+def _branch(stmt: Stmt) -> Stmt | Body:
+    if isinstance(stmt, nodes.If) and isinstance(stmt.condition, Const):
+        return stmt.then if stmt.condition.value else stmt.orelse
+    return stmt

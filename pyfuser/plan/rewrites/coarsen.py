@@ -1,0 +1,252 @@
+"""Which calls run with fewer, longer iterations, so that they can share a loop with others.
+
+A program often has a call an element of a row beside calls a row: over n * c pairs of a point and a
+class, then over n points. Their spaces differ, so no loop holds both, and what passes between them
+travels to memory. Coarsened to one iteration a row (see `plan.rewrites.coarse_body`), the first has
+the space of the second, and the law of fusion answers for the two as for any other calls.
+
+The law of coarsening itself. Iterations of a parallel_for are unordered, so a row of them may run
+one after the other. Not so where an iteration may wait for another (a loop that reads what the
+workunit writes, an atomic's old value in a loop), where effects show (printf), and in sums and
+scans, whose bits depend on what is one iteration. The law of fusion for the coarsened call asks
+for equal rows of every pair of iterations that touch one byte; inside a row the calls keep the
+order of the program.
+
+The cost. Both plans are made, and the coarsened one is taken if it is cheaper by GAIN of what the
+calls that it changes cost. A call that finds nothing to share its rows with stays as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import TypeAlias
+
+from pyfuser.analysis.dependences import DependenceGraph, dependences
+from pyfuser.ir import nodes
+from pyfuser.ir.nodes import Workunit
+from pyfuser.ir.visit import all_expressions, assigned, expressions, statements, sym_of
+from pyfuser.plan.capabilities import ALL, Capabilities
+from pyfuser.plan.cost_model import CostModel, cost_model
+from pyfuser.plan.legality import mergeable
+from pyfuser.plan.plan import Coarsened, Plan
+from pyfuser.plan.plan_cache import partitioned
+from pyfuser.plan.rewrites import coarse_body
+from pyfuser.trace.call import Space
+from pyfuser.trace.shape import CallShape, RegionShape, ScalarShape, TraceShape
+
+MAX_FACTOR = 256
+"""Iterations that one may stand for; longer rows are loops worth threads of their own."""
+
+ROWS = 1024
+"""Iterations that are left, at the least, so that threads and vectors have enough to do ..."""
+
+LITTLE = 16384
+"""... unless calls move no more bytes than this: then launches are all that counts."""
+
+GAIN = 0.1
+"""What of the cost must be saved: the model does not know how a loop vectorises."""
+
+ROUNDS = 3
+"""How often calls that share nothing are taken back, and the rest planned anew."""
+
+
+Planned: TypeAlias = tuple[TraceShape, DependenceGraph, Plan]
+
+
+def planned(trace: TraceShape, capabilities: Capabilities = ALL) -> Planned:
+    """The plan of a trace, with the trace as planned: some of its calls may be coarsened."""
+    graph = dependences(trace)
+    plan = partitioned(trace, graph, capabilities)
+    fine = trace, graph, plan
+    chosen = _targets(trace) if capabilities.coarsening else {}
+    for _ in range(ROUNDS):
+        if not chosen:
+            return fine
+        changed = coarsened(trace, chosen)
+        graph = dependences(changed)
+        plan = partitioned(changed, graph, capabilities)
+        alone = _lonely(plan, chosen)
+        if not alone:
+            return (changed, graph, _noted(plan, chosen)) if _pays(fine, changed, plan) else fine
+        chosen = {call: factor for call, factor in chosen.items() if call not in alone}
+    return fine
+
+
+def coarsened(trace: TraceShape, factors: Mapping[int, int]) -> TraceShape:
+    """The trace with calls (their places) of so many times fewer iterations."""
+    return trace.with_calls({n: coarsened_call(trace.calls[n], f) for n, f in factors.items()})
+
+
+@lru_cache(maxsize=1024)
+def coarsened_call(call: CallShape, factor: int) -> CallShape:
+    """The call with one iteration for `factor` of its own; those of all axes but the first."""
+    begin, end, execution = call.space
+    if len(begin) > 1:
+        workunit = coarse_body.folded(call.workunit, tuple(zip(begin[1:], end[1:], strict=True)))
+        return call._replace(space=Space(begin[:1], end[:1], execution), workunit=workunit)
+    scalars = {
+        param.sym: shape.value
+        for param, shape in zip(call.workunit.params, call.arguments, strict=True)
+        if isinstance(shape, ScalarShape) and shape.value is not None
+    }
+    workunit = coarse_body.split(call.workunit, factor, end[0], scalars)
+    return call._replace(space=Space((0,), (end[0] // factor,), execution), workunit=workunit)
+
+
+# --------------------------------------------------------------------------- may it?
+
+
+def may_coarsen(call: CallShape) -> bool:
+    """Whether iterations of a call may run one after the other, as one."""
+    workunit = call.workunit
+    return call.pattern == "for" and mergeable(call) and not _waits(workunit) and _begins(workunit)
+
+
+@lru_cache(maxsize=1024)
+def _begins(workunit: Workunit) -> bool:
+    """Whether an iteration leaves nothing behind in a parameter that it changes."""
+    return not assigned(workunit.body) & {param.sym for param in workunit.params}
+
+
+@lru_cache(maxsize=1024)
+def _waits(workunit: Workunit) -> bool:
+    """Whether an iteration may wait for another, or order its accesses against another's."""
+    written = {sym_of(s) for s in statements(workunit.body)}
+    for stmt in statements(workunit.body):
+        if not isinstance(stmt, (nodes.For, nodes.While)):
+            continue
+        for e in (*expressions(stmt), *all_expressions(stmt.body)):
+            if isinstance(e, nodes.AtomicFetch):
+                return True
+            if isinstance(stmt, nodes.While) and isinstance(e, nodes.Load) and e.view in written:
+                return True
+    return False
+
+
+def factor_to(call: CallShape, space: Space) -> int | None:
+    """How many iterations of a call one of a space would stand for; None if that is not so."""
+    return factor_between(call.space, space)
+
+
+def factor_between(own: Space, space: Space) -> int | None:
+    """How many iterations of a space one of another would stand for; None if that is not so."""
+    begin, end, execution = own
+    if space.execution != execution or len(space.begin) != 1 or space.size < 2:
+        return None
+    if len(begin) > 1:
+        if (begin[:1], end[:1]) != (space.begin, space.end):
+            return None
+        factor = own.size // space.size
+    else:
+        if begin != (0,) or space.begin != (0,) or end[0] % space.end[0]:
+            return None
+        factor = end[0] // space.end[0]
+    return factor if 1 < factor <= MAX_FACTOR else None
+
+
+# --------------------------------------------------------------------------- should it?
+
+
+def _targets(trace: TraceShape) -> dict[int, int]:
+    """Calls that have to do with others over fewer iterations, each with the factor between.
+
+    What a call of the same space has to do with is a reason, too.
+    """
+    spaces = {call.space for call in trace.calls}
+    coarser = {own: {s for s in spaces if factor_between(own, s) is not None} for own in spaces}
+    if not any(coarser.values()):
+        return {}
+    users: dict[int, set[Space]] = {}  # of each cluster
+    for call in trace.calls:
+        for cluster in _clusters(call):
+            users.setdefault(cluster, set()).add(call.space)
+    targets = {space: _target(space, trace, users, coarser[space]) for space in spaces}
+    found: dict[int, int] = {}
+    large: set[Space] = set()  # calls of one space are coarsened together, or fuse as they are
+    for place, call in enumerate(trace.calls):
+        target = targets[call.space]
+        if target is None or not may_coarsen(call):
+            continue
+        factor = factor_to(call, target)
+        if factor is None:
+            continue
+        if target.size >= ROWS or cost_model(trace).traffic((place,))[0] <= LITTLE:
+            found[place] = factor
+        else:
+            large.add(call.space)
+    return {place: f for place, f in found.items() if trace.calls[place].space not in large}
+
+
+def _target(
+    space: Space, trace: TraceShape, users: Mapping[int, set[Space]], coarser: set[Space]
+) -> Space | None:
+    """The largest of the coarser spaces whose calls share memory with those of a space."""
+    found: set[Space] = set()
+    for call in trace.calls if coarser else ():
+        if call.space == space:
+            for cluster in _clusters(call):
+                found |= users[cluster] & coarser
+    return max(found, key=lambda s: s.size, default=None)
+
+
+def _clusters(call: CallShape) -> set[int]:
+    return {a.cluster for a in call.arguments if isinstance(a, RegionShape)}
+
+
+def _lonely(plan: Plan, chosen: Mapping[int, int]) -> set[int]:
+    """The coarsened calls whose loop holds no call that had its space from the beginning."""
+    return {
+        call
+        for group in plan.groups
+        if all(member in chosen for member in group.calls)
+        for call in group.calls
+    }
+
+
+def _pays(fine: Planned, changed: TraceShape, plan: Plan) -> bool:
+    """Whether the coarsened trace is cheaper by enough."""
+    old, new = compared(fine, changed, plan)
+    return new <= (1.0 - GAIN) * old
+
+
+def compared(fine: Planned, changed: TraceShape, plan: Plan) -> tuple[float, float]:
+    """The seconds of a plan and of that of the changed trace; what both have in common aside."""
+    trace, _, before = fine
+    old = {n: _seconds(cost_model(trace), before, [n]) for n in _launches(before)}
+    new = {n: _seconds(cost_model(changed), plan, [n]) for n in _launches(plan)}
+    same = dict(old.items() & new.items())
+    before_them, after = (sum(s for n, s in found.items() if n not in same) for found in (old, new))
+    return before_them, after
+
+
+def seconds(trace: TraceShape, plan: Plan) -> float:
+    """What the model says of all launches of a plan."""
+    return _seconds(cost_model(trace), plan, _launches(plan))
+
+
+def _launches(plan: Plan) -> list[tuple[tuple[int, ...], ...]]:
+    return [tuple(plan.groups[n].calls for n in places) for places in plan.launches()]
+
+
+def _seconds(
+    model: CostModel, plan: Plan, launches: Iterable[tuple[tuple[int, ...], ...]]
+) -> float:
+    rolling = {
+        tuple(plan.groups[n].calls for n in sweep.groups): frozenset(
+            view.cluster for view in sweep.rolling
+        )
+        for sweep in plan.sweeps
+    }
+    return sum(
+        model.cost(loops[0])
+        if len(loops) == 1
+        else model.sweep_cost([n for calls in loops for n in calls], rolling[loops])
+        for loops in launches
+    )
+
+
+def _noted(plan: Plan, chosen: Mapping[int, int]) -> Plan:
+    notes = tuple(Coarsened(call, factor) for call, factor in sorted(chosen.items()))
+    return replace(plan, coarsened=notes)

@@ -1,0 +1,154 @@
+"""Which temporaries of a sweep need no memory of their own.
+
+A temporary that one loop of a sweep writes and later ones read close behind is needed only from
+the front back to the slowest reader. A thread keeps just those steps, in a buffer that stays in
+cache (the storage folding of J. Ragan-Kelley et al., "Halide", 2013).
+
+The law: nobody but the sweep sees the view; the first call that writes it does so in exactly one
+element an iteration, at the outermost index plus a constant; whatever later calls read, update or
+write again lies in what that one wrote (there is no memory that would be zero); and all accesses
+keep a bounded distance from the outermost index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from pyfuser.analysis.accesses import Access, Mode, Relation, accesses
+from pyfuser.analysis.affine import Affine, Interval
+from pyfuser.plan.cost_model import region_of
+from pyfuser.plan.plan import Group, Rolling, Stage
+from pyfuser.trace.shape import CallShape, RegionShape, TraceShape
+
+
+class _Use(NamedTuple):
+    """An access of a loop (by its number) of the sweep; order: the call's place among all."""
+
+    loop: int
+    stage: Stage
+    order: int
+    access: Access
+
+
+def rolling_views(
+    trace: TraceShape, loops: Sequence[Group], stages: Sequence[Stage]
+) -> tuple[Rolling, ...]:
+    """The views that a sweep of these loops may keep a window of."""
+    inside = [n for loop in loops for n in loop.calls]
+    outside = set(range(len(trace.calls))).difference(inside)
+    seen_outside = {region.cluster for n in outside for region in _regions(trace.calls[n])}
+    regions: dict[int, set[RegionShape]] = {}
+    uses: dict[int, list[_Use]] = {}
+    loop_of = {n: k for k, loop in enumerate(loops) for n in loop.calls}
+    for order, position in enumerate(inside):
+        call = trace.calls[position]
+        for region in _regions(call):
+            regions.setdefault(region.cluster, set()).add(region)
+        loop = loop_of[position]
+        for access in accesses(call):
+            region = region_of(call, access)
+            use = _Use(loop, stages[loop], order, access)
+            uses.setdefault(region.cluster, []).append(use)
+    found = []
+    for cluster, known in uses.items():
+        shape = trace.clusters[cluster]
+        alone = shape.temporary and shape.fresh and cluster not in seen_outside
+        if alone and len(regions[cluster]) == 1:
+            (region,) = regions[cluster]
+            found.append(_rolling(cluster, region, known))
+    return tuple(view for view in found if view is not None)
+
+
+def _regions(call: CallShape) -> Iterator[RegionShape]:
+    return (argument for argument in call.arguments if isinstance(argument, RegionShape))
+
+
+def _rolling(cluster: int, region: RegionShape, uses: Sequence[_Use]) -> Rolling | None:
+    """How a view that is used so rolls on; None if that is not possible."""
+    writes = [use for use in uses if use.access.mode is not Mode.READ]
+    axis = _outermost(region)
+    if axis is None or len(writes) in (0, len(uses)):
+        return None
+    writer = min(writes, key=lambda use: use.order)
+    made = _written(writer.access, axis)
+    if made is None or len({use.loop for use in uses}) == 1:
+        return None
+    oldest = made - writer.stage.lag
+    until = made + writer.stage.ahead
+    for use in uses:
+        reach = _reach(use.access.relation, axis)
+        if reach is None:
+            return None
+        if use is not writer and not _lies_in_what_is_written(use, writer):
+            return None
+        oldest = min(oldest, reach[0] - use.stage.lag)
+        until = max(until, reach[1] + use.stage.ahead)
+    return Rolling(
+        cluster,
+        region.strides[axis],
+        oldest,
+        made - writer.stage.lag,
+        made + writer.stage.ahead,
+        until,
+    )
+
+
+def _outermost(region: RegionShape) -> int | None:
+    """The axis whose stride steps over everything else of a region that starts its buffer."""
+    if region.offset or any(stride <= 0 for stride in region.strides):
+        return None
+    axis = max(range(len(region.strides)), key=region.strides.__getitem__)
+    rest = region.dtype.size + sum(
+        (extent - 1) * stride
+        for n, (extent, stride) in enumerate(zip(region.shape, region.strides, strict=True))
+        if n != axis
+    )
+    return axis if rest <= region.strides[axis] else None
+
+
+def _reach(relation: Relation, axis: int) -> Interval | None:
+    """Bounds of the subscript along an axis, relative to the outermost iteration index."""
+    index = relation.indices[axis]
+    if index is None:
+        return None
+    terms = dict(index.terms)
+    if terms.pop(0, 0) != 1:
+        return None
+    return Affine(tuple(terms.items()), index.constant).span(relation.ranges)
+
+
+def _written(access: Access, axis: int) -> int | None:
+    """The constant between the outermost index and the subscript of a write, if it is one.
+
+    The write must happen in every iteration and cover a whole box of elements.
+    """
+    relation = access.relation
+    if access.mode is not Mode.WRITE or not (access.exact and relation.everywhere):
+        return None
+    seen: set[int] = set()
+    for index in relation.indices:
+        if index is None or len(index.terms) > 1:
+            return None
+        for number, factor in index.terms:
+            if abs(factor) != 1 or number in seen:
+                return None
+            seen.add(number)
+    index = relation.indices[axis]
+    assert index is not None
+    return index.constant if index.terms == ((0, 1),) else None
+
+
+def _lies_in_what_is_written(use: _Use, writer: _Use) -> bool:
+    """Whether every element that is used lies in the box that is written, by an earlier call."""
+    if use.order <= writer.order:
+        return False
+    mine, other = use.access.relation, writer.access.relation
+    for index, written in zip(mine.indices, other.indices, strict=True):
+        if index is None or written is None:
+            return False
+        low, high = index.span(mine.ranges)
+        first, last = written.span(other.ranges)
+        if low < first or high > last:
+            return False
+    return True

@@ -1,0 +1,367 @@
+"""Measured arbitration: where the cost model is in doubt, a steady loop tries both and keeps one.
+
+A group whose modelled gain over its best cut in two is within DOUBT may well lose by sharing a
+loop: the model knows bytes, not how a processor overlaps them. And a launch that takes longer than
+its parts should is one that the model knows too little of: a sweep is then tried against its loops,
+a loop against its calls, each in a launch of its own. Once such a launch has run for WORTH seconds
+in all, the flushes of its trace run fused and cut in turns, ROUNDS times each. If the cut was
+faster by MARGIN (each side's best run counts), it stays, for this process and, through a small file
+in the cache directory, for those to come. Either side gives the same bits, or there is no trial:
+maps do as their language says, the order of a sum's additions depends on its space alone, and calls
+with atomics are left out.
+
+A program that runs once never gets here; one whose trials are over pays for the test of an empty
+list in each flush.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from math import inf
+from pathlib import Path
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+from pyfuser.engine.cache import write_own
+from pyfuser.ir import nodes
+from pyfuser.ir.nodes import Workunit
+from pyfuser.ir.visit import all_expressions, statements
+from pyfuser.plan.cost_model import bytes_moved, group_cost, surely_cheaper
+from pyfuser.plan.plan import Declined, Group, Plan, Rejection, Sweep
+from pyfuser.runtime.launch import Launch
+from pyfuser.support.errors import PyFuserError
+from pyfuser.support.private_files import read_own
+from pyfuser.support.settings import SETTINGS
+from pyfuser.trace.shape import RegionShape, TraceShape
+from pyfuser.tuning import gpu as tuning_gpu
+from pyfuser.tuning.host import identity
+
+DOUBT = 0.1
+"""Modelled gains, as a part of the fused time, that may turn out to be losses."""
+
+LONG = 2e-4
+"""Seconds, modelled, below which nobody will notice."""
+
+WORTH = 1.0
+"""Seconds that a launch must have taken in all: it will go on, and a cut must be compiled."""
+
+PATIENCE = 5.0
+"""As many seconds if all parts are to be tried apart, which may take several times as long."""
+
+STEADY = 4
+"""Flushes of a trace before one is measured: memory is warm, and it is a loop."""
+
+ROUNDS = 6
+"""Runs of each side, of which the first pays for new memory."""
+
+HOPELESS = 1.5
+"""A cut that takes so many times as long in half of its runs gets no more."""
+
+MARGIN = 0.95
+"""The cut stays if it takes at most this part of the fused time."""
+
+SCHEMA = 2
+
+APART = 0
+"""The place of a cut everywhere."""
+
+Calls = tuple[int, ...]
+
+
+class Measured(Protocol):
+    """What a program must have to be tried (see `driver.Program`)."""
+
+    @property
+    def trace(self) -> TraceShape: ...
+    @property
+    def plan(self) -> Plan: ...
+    @property
+    def launches(self) -> tuple[Launch, ...]: ...
+
+
+Program = TypeVar("Program", bound=Measured)
+
+
+class Choice(NamedTuple):
+    """What a trial found: seconds of both sides, and how many calls come before the cut (APART: a
+    sweep's loops, or a loop's calls, are all apart).
+    """
+
+    place: int
+    fused: float
+    cut: float
+
+    @property
+    def cuts(self) -> bool:
+        """Whether the group should be cut."""
+        return self.cut <= MARGIN * self.fused
+
+
+@dataclass(slots=True)
+class Trial(Generic[Program]):
+    """Two programs for one trace that take turns; they differ in one launch."""
+
+    calls: Calls
+    place: int
+    programs: tuple[Program, Program]
+    times: tuple[list[float], list[float]] = field(default_factory=lambda: ([], []))
+
+    def add(self, program: Program) -> Program | None:
+        """Note what a run took; the program that runs next, None when the trial is over."""
+        side = int(program is self.programs[1])
+        self.times[side].append(_seconds(program, self.calls))
+        rounds = min(map(len, self.times))
+        if rounds == ROUNDS or (rounds == ROUNDS // 2 and self._hopeless()):
+            return None
+        return self.programs[len(self.times[1]) <= len(self.times[0])]
+
+    def _hopeless(self) -> bool:
+        choice = self.choice()
+        return choice.cut > HOPELESS * choice.fused
+
+    def choice(self) -> Choice:
+        """The best run of each side, the first ones apart."""
+        fused, cut = (min(times[1:]) for times in self.times)
+        return Choice(self.place, fused, cut)
+
+
+def doubts(program: Measured) -> list[Calls]:
+    """The launches of a program that a trial may cut."""
+    if not SETTINGS.arbitrate or SETTINGS.verify:
+        return []
+    trace = program.trace
+    return [
+        launch.calls
+        for launch in program.launches
+        if len(launch.calls) > 1
+        and not surely_cheaper(trace, launch.calls, LONG)
+        and sum(group_cost(trace, part) for part in parts_of(program.plan, launch.calls)) >= LONG
+        and not any(_has_atomics(trace.calls[n].workunit) for n in launch.calls)
+    ]
+
+
+class Referee(Generic[Program]):
+    """Sees to the trials of one trace, one at a time.
+
+    open: the launches that may still be in doubt. make: the program of the trace with another plan;
+    raises PyFuserError if there is none.
+    """
+
+    __slots__ = ("_make", "_runs", "_trial", "_watched", "_worth", "open")
+
+    def __init__(self, groups: list[Calls], make: Callable[[Plan], Program]) -> None:
+        self.open = groups
+        self._make = make
+        self._runs = 0
+        self._watched: list[Launch] = []
+        self._worth: dict[Calls, float] = {}
+        self._trial: Trial[Program] | None = None
+
+    def measure(self) -> Any:
+        """What times the next flush; None if its launches are timed anyway."""
+        return None
+
+    def after(self, program: Program) -> Program:
+        """The program that the next flush of the trace runs, after this one ran."""
+        if self._trial is not None:
+            following = self._trial.add(program)
+            return self._over(self._trial) if following is None else following
+        self._runs += 1
+        if self._runs < STEADY:
+            return program
+        if self._runs == STEADY:
+            self._watched = [la for la in program.launches if la.calls in self.open]
+        for launch in self._watched:
+            if spent(launch) >= self._worth.get(launch.calls, WORTH):
+                return self._begin(program, launch)
+        return program
+
+    def _begin(self, program: Program, launch: Launch) -> Program:
+        place = doubtful_cut(program, launch)
+        if place == APART and spent(launch) < PATIENCE:
+            self._worth[launch.calls] = PATIENCE
+            return program
+        if place is not None:
+            with contextlib.suppress(PyFuserError):
+                other = self._make(cut_plan(program.plan, launch.calls, place))
+                self._trial = Trial(launch.calls, place, (program, other))
+                return other
+        self._close(launch.calls)
+        return program
+
+    def _over(self, trial: Trial[Program]) -> Program:
+        choice = trial.choice()
+        fused, cut = trial.programs
+        with contextlib.suppress(PyFuserError, OSError):
+            remember(fused, trial.calls, choice)
+        self._trial = None
+        self._close(trial.calls)
+        return cut if choice.cuts else fused
+
+    def _close(self, calls: Calls) -> None:
+        self.open.remove(calls)
+        self._runs = STEADY - 1  # the launches of another program are to be watched
+
+
+# --------------------------------------------------------------------------- cuts
+
+
+def doubtful_cut(program: Measured, launch: Launch) -> int | None:
+    """Where to try a cut of a launch; None if nothing speaks for one."""
+    calls, trace = launch.calls, program.trace
+    group = any(group.calls == calls for group in program.plan.groups)
+    if group:
+        place, gain = best_cut(trace, calls)
+        if gain <= DOUBT:
+            return place
+    apart = sum(group_cost(trace, part) for part in parts_of(program.plan, calls))
+    return APART if launch.timing.mean > apart else None
+
+
+def parts_of(plan: Plan, calls: Calls) -> list[Calls]:
+    """What a launch consists of: a sweep of loops, a loop of calls."""
+    for sweep in plan.sweeps:
+        if _calls_of(plan, sweep) == calls:
+            return [plan.groups[place].calls for place in sweep.groups]
+    return [(call,) for call in calls]
+
+
+def best_cut(trace: TraceShape, calls: Calls) -> tuple[int, float]:
+    """Where to cut a group in two for least modelled cost, and what fusing gains over that."""
+    fused = group_cost(trace, calls)
+    working = [
+        n
+        for n, call in enumerate(calls)
+        if any(isinstance(a, RegionShape) for a in trace.calls[call].arguments)
+    ]
+    if len(working) < 2:
+        return 1, inf  # nothing to cut: the others have vanished (see `plan.rewrites.recompute`)
+    costs = [
+        (group_cost(trace, calls[:place]) + group_cost(trace, calls[place:]), place)
+        for place in working[1:]
+    ]
+    cost, place = min(costs)
+    return place, (cost - fused) / fused
+
+
+def cut_plan(plan: Plan, calls: Calls, place: int, why: str = "measured") -> Plan:
+    """The plan with a launch cut in two, or all apart.
+
+    Calls of a group are in an order that respects their dependences, and no path of dependences
+    leaves a group and comes back, so the parts may run one after the other where the group did.
+    So may the loops of a sweep: that is what they were before they became one.
+    """
+    at = next((n for n, group in enumerate(plan.groups) if group.calls == calls), None)
+    if at is None:
+        return _without_sweep(plan, calls, why)
+    cuts = [place] if place != APART else range(1, len(calls))
+    ends = [*cuts, len(calls)]
+    parts = [Group(calls[b:e]) for b, e in zip([0, *cuts], ends, strict=True)]
+    apart = [Rejection(calls[n - 1], calls[n], why) for n in cuts]
+    more = len(parts) - 1
+    return replace(
+        plan,
+        groups=(*plan.groups[:at], *parts, *plan.groups[at + 1 :]),
+        rejections=(*plan.rejections, *apart),
+        sweeps=tuple(
+            replace(sweep, groups=tuple(_moved(sweep.groups, at, more))) for sweep in plan.sweeps
+        ),
+        declined=tuple(
+            Declined(tuple(_moved(d.groups, at, more)), d.place + more * (d.place > at), d.why)
+            for d in plan.declined
+        ),
+    )
+
+
+def _without_sweep(plan: Plan, calls: Calls, why: str) -> Plan:
+    """The plan whose sweep of these calls is none."""
+    gone = next(s for s in plan.sweeps if _calls_of(plan, s) == calls)
+    kept = tuple(sweep for sweep in plan.sweeps if sweep is not gone)
+    first, last = plan.groups[gone.groups[0]].calls, plan.groups[gone.groups[-1]].calls
+    return replace(
+        plan, sweeps=kept, rejections=(*plan.rejections, Rejection(first[0], last[-1], why))
+    )
+
+
+def _calls_of(plan: Plan, sweep: Sweep) -> Calls:
+    return tuple(call for place in sweep.groups for call in plan.groups[place].calls)
+
+
+def _moved(places: Sequence[int], at: int, more: int) -> Iterator[int]:
+    return (place + more * (place > at) for place in places)
+
+
+@lru_cache(maxsize=1024)
+def _has_atomics(workunit: Workunit) -> bool:
+    """Whether results may depend on the order of iterations, which a cut changes."""
+    return any(
+        isinstance(stmt, nodes.Update) and stmt.atomic for stmt in statements(workunit.body)
+    ) or any(isinstance(e, nodes.AtomicFetch) for e in all_expressions(workunit.body))
+
+
+def spent(launch: Launch) -> float:
+    """What all runs of a launch took."""
+    return launch.timing.runs * launch.timing.mean
+
+
+def _seconds(program: Measured, calls: Calls) -> float:
+    """What the latest launches of these calls took."""
+    inside = frozenset(calls)
+    return sum(la.timing.latest for la in program.launches if inside.issuperset(la.calls))
+
+
+# --------------------------------------------------------------------------- what is remembered
+
+
+def settled(program: Measured, groups: Sequence[Calls]) -> dict[Calls, Choice]:
+    """What earlier trials, of this process or another, found of these groups."""
+    found = {}
+    for calls in groups:
+        choice = parsed(read_own(choice_file(program, calls)) or b"", len(calls))
+        if choice is not None:
+            found[calls] = choice
+    return found
+
+
+def remember(program: Measured, calls: Calls, choice: Choice) -> None:
+    """Keep what a trial found. Raises OSError or CacheError if that cannot be."""
+    write_own(choice_file(program, calls), text_of(choice))
+
+
+def choice_file(program: Measured, calls: Calls) -> Path:
+    """Where the choice for a group is: named by its kernel's code, its size and the machine.
+
+    Sizes count to the next power of two.
+    """
+    launch = next(la for la in program.launches if la.calls == calls)
+    space = program.trace.calls[calls[0]].space
+    extents = [end - begin for begin, end in zip(space.begin, space.end, strict=True)]
+    sizes = [n.bit_length() for n in (*extents, int(bytes_moved(program.trace, calls)))]
+    machine = tuning_gpu.identity() if launch.launchable.on_device else identity()
+    text = f"{SCHEMA}\0{machine}\0{len(calls)}\0{sizes}\0{launch.launchable.source}"
+    return SETTINGS.cache_dir / "choices" / hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def text_of(choice: Choice) -> str:
+    """A choice as a file."""
+    return f"{(SCHEMA, *choice)}\n"
+
+
+def parsed(text: bytes, calls: int) -> Choice | None:
+    """The choice in a file, for a group of so many calls; None if it is broken."""
+    try:
+        schema, place, fused, cut = ast.literal_eval(text.decode())
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return None
+    right = (
+        (type(place), type(fused), type(cut)) == (int, float, float)
+        and schema == SCHEMA
+        and APART <= place < calls
+        and fused > 0.0
+        and cut > 0.0
+    )
+    return Choice(place, fused, cut) if right else None

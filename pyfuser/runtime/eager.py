@@ -1,0 +1,153 @@
+"""One call, launched now and alone: what an untraced call costs is this file.
+
+The kernel is compiled for the call's shape, as a trace's is. Computing a shape takes longer than
+launching a tiny kernel, so a cheaper key stands in for it while no arguments overlap.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyfuser.analysis.accesses import structural_scalars
+from pyfuser.analysis.mistakes import refuse_mistakes
+from pyfuser.engine import native
+from pyfuser.engine.bounds import place_division
+from pyfuser.engine.engine import Launchable, prepare_one
+from pyfuser.ir.nodes import Workunit
+from pyfuser.support.counters import COUNTERS
+from pyfuser.support.errors import ArgumentError, DivisionError
+from pyfuser.trace.call import Argument, Call, buffers_of
+from pyfuser.trace.future import Future
+from pyfuser.trace.gate import Ran
+from pyfuser.trace.images import USE, changed_on_host, give_to_host
+from pyfuser.trace.memory import Buffer, Region
+from pyfuser.trace.shape import shape_of
+from pyfuser.transform.fuse import fuse
+from pyfuser.transform.group import GroupShape
+from pyfuser.transform.kernel import Kernel
+from pyfuser.transform.overwrites import mark_overwrites
+
+MAX_KERNELS = 1024
+
+
+class _Ready:
+    """What has been compiled for one workunit, by key or by shape.
+
+    Arguments are passed as they are where `kernel` is None; else the kernel has fewer parameters,
+    as equal views share one.
+    """
+
+    __slots__ = ("known", "matters", "workunit")
+
+    def __init__(self, workunit: Workunit) -> None:
+        self.workunit = workunit  # keeps its id() from being reused
+        self.matters = structural_scalars(workunit)
+        self.known: dict[Any, tuple[Kernel, Launchable]] = {}
+
+
+_READY: dict[int, _Ready] = {}  # by id() of the workunit
+_CHECKED: dict[int, _Ready] = {}  # the same with bounds checks
+
+
+def run(call: Call, checked: bool = False, ran: Ran | None = None) -> None:
+    """Launch one call now, unfused; its `result` is set afterwards.
+
+    checked: test subscripts and divisors; raises BoundsError at the first that is outside. Raises
+    DivisionError for an integer that is divided by 0 (if it is not checked, in the end). ran: see
+    `make_run`.
+    """
+    workunits = _CHECKED if checked else _READY
+    ready = workunits.get(id(call.workunit)) or _new(call.workunit, workunits)
+    key, arguments = _key(call, ready)
+    found = ready.known.get(key)
+    if found is None:
+        found = _prepare(call, ready, key, checked)
+    kernel, launchable = found
+    if len(kernel.slots) != len(arguments):
+        arguments = [arguments[slot.argument] for slot in kernel.slots]
+    fresh: list[Buffer] = []
+    for place in kernel.overwrites:
+        _allocate(arguments[place], launchable, call, fresh)
+    try:
+        values = launchable.run(call.space, arguments, ran)
+    except DivisionError as error:
+        if not checked:
+            place_division(error, (call,))
+        raise
+    except (ArgumentError, MemoryError, OverflowError):  # it has not run: what it overwrites, ...
+        for buffer in fresh:  # ... is not zeroed
+            buffer.root = buffer.image = None
+        raise
+    COUNTERS.launches += 1
+    if call.result is not None:
+        call.result.give(values[0])
+    if USE.devices:
+        buffers = buffers_of((call,))
+        if not launchable.on_device:
+            changed_on_host(*buffers)
+        give_to_host(buffers)
+
+
+def _new(workunit: Workunit, workunits: dict[int, _Ready]) -> _Ready:
+    if len(workunits) >= MAX_KERNELS:
+        workunits.clear()
+    ready = workunits[id(workunit)] = _Ready(workunit)
+    return ready
+
+
+def _allocate(region: Argument, launchable: Launchable, call: Call, fresh: list[Buffer]) -> None:
+    """Make memory that the call overwrites, if there is none yet, and add it to `fresh`."""
+    assert isinstance(region, Region)
+    if not region.buffer.allocated:
+        launchable.allocate(region, call.space[:2])
+        fresh.append(region.buffer)
+
+
+def _prepare(call: Call, ready: _Ready, key: Any, checked: bool) -> tuple[Kernel, Launchable]:
+    shape = shape_of((call,), structural_scalars)
+    if not checked:
+        refuse_mistakes(shape.calls[0], call)
+    kernel = fuse(GroupShape(shape.calls))
+    if checked:  # as it was written: what `specialise` proves presumes that indices are inside
+        found: tuple[Kernel, Launchable] = kernel, native.prepare_checked(kernel, call.workunit)
+    else:
+        found = mark_overwrites(kernel), prepare_one(kernel)
+    if len(ready.known) >= MAX_KERNELS:
+        ready.known.clear()
+    ready.known[key] = found
+    return found
+
+
+def _key(call: Call, ready: _Ready) -> tuple[Any, list[Argument]]:
+    """A key that is equal only for calls of equal shape, and the arguments with Futures known."""
+    key: list[Any] = [call.space]
+    arguments = list(call.arguments)
+    spans = []
+    first: dict[int, int] = {}  # id() of a region -> its place: Views pass one region again
+    for n, argument in enumerate(arguments):
+        if type(argument) is Region:
+            place = first.setdefault(id(argument), n)
+            if place != n:
+                key.append(place)
+                continue
+            buffer, _, strides, shape, _ = argument
+            key.append(strides)
+            key.append(shape)
+            if buffer.external:
+                low, high = argument.bounds()
+                spans.append((buffer.address + low, buffer.address + high))
+            else:  # its whole memory, under a number that is no address
+                spans.append((-id(buffer), -id(buffer) + 1))
+            continue
+        if isinstance(argument, Future):
+            argument = arguments[n] = argument.result()
+        if n in ready.matters:
+            key.append(argument)
+    if len(spans) > 1:
+        spans.sort()
+        end = spans[0][1]
+        for low, high in spans[1:]:
+            if low < end:
+                return shape_of((call,), structural_scalars), arguments
+            end = high
+    return tuple(key), arguments

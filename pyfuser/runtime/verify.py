@@ -1,0 +1,142 @@
+"""PYFUSER_VERIFY=1: run each trace unfused on copies as well, and compare bit for bit.
+
+Reductions are compared bit for bit too, as the order of their additions does not depend on what
+they are fused with. Elements that are summed by atomic updates are compared within the bound that
+holds for any order (see `checks.scattered`). With PYFUSER_FASTMATH=1 the compiler may change
+floating-point values as it likes, and what it does depends on the code around: then only sums are
+compared, within the bound that holds for any order of additions (see `checks.rounding`); nothing
+useful can be said of a single element, as one subtraction may turn a rounding error into all of a
+number.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from pyfuser.checks.image import Image
+from pyfuser.checks.rounding import SumBounds, close
+from pyfuser.checks.scattered import scatter_bounds
+from pyfuser.checks.script import Recording
+from pyfuser.ir.nodes import AtomicFetch, Update, Workunit
+from pyfuser.ir.visit import all_expressions, statements
+from pyfuser.support.errors import VerificationError
+from pyfuser.support.settings import SETTINGS
+from pyfuser.trace.call import Call
+from pyfuser.trace.memory import Array, Region
+
+
+@contextlib.contextmanager
+def verified(
+    calls: Sequence[Call], run_unfused: Callable[[Call], None], fastmath: bool = SETTINGS.fastmath
+) -> Iterator[None]:
+    """Around a fused run: run the calls one by one on copies first, and compare afterwards.
+
+    Raises VerificationError at the first argument or result that differs, and writes a script that
+    reproduces it to the current directory. Two NaNs are equal whatever their payload. Temporaries
+    that the program can no longer reach are not compared. Takes as much memory again as the calls
+    touch, twice.
+    """
+    recording = Recording(calls)
+    image = Image(calls)
+    copies = [image.copy(call) for call in calls]
+    bounds: list[float | None] = []
+    sums = SumBounds(run_unfused)
+    scattered = {} if fastmath else scatter_bounds(calls, run_unfused)
+    for copied in copies:
+        if fastmath:
+            bounds.append(sums.of(copied))
+        run_unfused(copied)
+    yield
+    for n, (call, copied) in enumerate(zip(calls, copies, strict=True)):
+        difference = (
+            _sums_differ(call, copied, bounds[n])
+            if fastmath
+            else _bits_differ(call, copied, {k: b for (m, k), b in scattered.items() if m == n})
+        )
+        if difference is not None:
+            message = f"{call.location}: {call.name!r} fused gives another {difference}"
+            if any(_adds_atomically(other.workunit) for other in calls):
+                message += (
+                    "; atomic updates of floating-point numbers are added in another order when "
+                    "they are fused, so that last bits may differ"
+                )
+            raise VerificationError(f"{message}. {_reproduced(recording, message)}")
+
+
+@lru_cache(maxsize=1024)
+def _adds_atomically(workunit: Workunit) -> bool:
+    """Whether a workunit updates floating-point elements whose value depends on the order."""
+    return any(
+        isinstance(stmt, Update) and stmt.atomic and not stmt.target.dtype.is_integer
+        for stmt in statements(workunit.body)
+    ) or any(
+        isinstance(e, AtomicFetch) and not e.dtype.is_integer
+        for e in all_expressions(workunit.body)
+    )
+
+
+def _reproduced(recording: Recording, message: str) -> str:
+    """Write the script, and say where; whatever fails here must not hide the difference."""
+    advice = "PYFUSER_FUSION=0 runs the program unfused"
+    try:
+        path = recording.write(Path.cwd(), message)
+    except Exception as error:
+        return f"Please report this with the program (no script: {error!r}); {advice}"
+    if path is None:
+        return "This is what the script was written for"
+    data = path.with_suffix(".npz").name
+    return (
+        f"Please report this with {path.name} and {data}, which were written to {path.parent} and "
+        f"reproduce it; {advice}"
+    )
+
+
+def _bits_differ(call: Call, copied: Call, bounds: Mapping[int, Array]) -> str | None:
+    """The first argument or result that differs, in words.
+
+    bounds: by argument, how far its elements may be apart if not bit for bit equal.
+    """
+    for place, (param, argument, other) in enumerate(
+        zip(call.workunit.params, call.arguments, copied.arguments, strict=True)
+    ):
+        if isinstance(argument, Region) and argument.buffer.reachable:
+            assert isinstance(other, Region)
+            found = _arrays_differ(argument.array(), other.array(), bounds.get(place))
+            if found:
+                return f"{param.sym.name!r}: {found}"
+    if call.result is not None and copied.result is not None:
+        fused, unfused = np.asarray(call.result.result()), np.asarray(copied.result.result())
+        found = _arrays_differ(fused, unfused)
+        if found:
+            return f"result: {found}"
+    return None
+
+
+def _arrays_differ(fused: Array, unfused: Array, bound: Array | None = None) -> str | None:
+    with np.errstate(invalid="ignore"):
+        if bound is not None:
+            same = (fused == unfused) | (np.abs(fused - unfused) <= bound) | ~np.isfinite(bound)
+        else:
+            same = fused == unfused
+        if fused.dtype.kind == "f" and bound is None:
+            same &= np.signbit(fused) == np.signbit(unfused)
+        same |= (fused != fused) & (unfused != unfused)
+    if np.all(same):
+        return None
+    where = tuple(int(i) for i in np.argwhere(~np.atleast_1d(same))[0])
+    values = np.atleast_1d(fused)[where], np.atleast_1d(unfused)[where]
+    return f"element {list(where)} is {values[0]!r}, unfused {values[1]!r}"
+
+
+def _sums_differ(call: Call, copied: Call, bound: float | None) -> str | None:
+    if call.result is None or copied.result is None:
+        return None
+    fused, unfused = call.result.result(), copied.result.result()
+    if close(fused, unfused, bound):
+        return None
+    return f"result: {fused!r}, unfused {unfused!r}; no order of additions explains the difference"

@@ -1,0 +1,32 @@
+"""What the process has done so far: the numbers that `pyfuser.stats()` reports and tests assert."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class Counters:
+    """Counts since the process started (or the last `reset`); times are in seconds.
+
+    deferred: calls that a flush left for the next one (see `runtime.partial_flush`).
+    """
+
+    recorded: int = 0
+    launches: int = 0
+    flushes: int = 0
+    deferred: int = 0
+    plans: int = 0
+    compilations: int = 0
+    cache_hits: int = 0
+    analysis_seconds: float = 0.0
+    compile_seconds: float = 0.0
+    bytes_to_device: int = 0
+    bytes_to_host: int = 0
+    graph_launches: int = 0
+
+    def reset(self) -> None:
+        self.__init__()  # type: ignore[misc]
+
+
+COUNTERS = Counters()

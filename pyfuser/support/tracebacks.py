@@ -1,0 +1,161 @@
+"""An error of the user's shows the user's lines, not the way through our own."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+from pyfuser.support.errors import PyFuserError, PyFuserWarning
+
+_PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
+_VALUES = frozenset(
+    os.path.join(_PACKAGE, *place.split("/"))
+    for place in (
+        "trace/future.py",
+        "trace/memory.py",
+        "frontends/embedded/views.py",
+        "frontends/embedded/view_memory.py",
+        "frontends/embedded/indexing.py",
+    )
+)
+_OF_VALUES = (
+    IndexError, TypeError, ValueError, OverflowError, ZeroDivisionError, MemoryError
+)  # fmt: skip
+_OF_ARRAYS = re.compile(
+    r"(operand|operator|supported|bad).*'(View|Subview)'|^'(View|Subview)' object has no attribute "
+)
+_FUTURE = re.compile(r"\bFuture\b")
+_OURS = (_PACKAGE, "<launch of ")  # the latter: see `engine.marshal`
+_OF_PYTHON = ("<frozen importlib", "<frozen runpy")
+
+
+def users_line() -> tuple[str, int]:
+    """The file and line of the program that runs code of this package, or imports it."""
+    frame = sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith((*_OURS, *_OF_PYTHON)):
+        frame = frame.f_back
+    return frame.f_code.co_filename, frame.f_lineno
+
+
+def users_part(traceback: TracebackType | None) -> TracebackType | None:
+    """The traceback without the frames of this package; the whole of it if no other is left."""
+    frames = []
+    step = traceback
+    while step is not None:
+        if not is_ours(step):
+            frames.append(step)
+        step = step.tb_next
+    shown: TracebackType | None = None
+    for step in reversed(frames):
+        shown = TracebackType(shown, step.tb_frame, step.tb_lasti, step.tb_lineno)
+    return shown or traceback
+
+
+def is_ours(step: TracebackType) -> bool:
+    """Whether a step of a traceback is in a line of this package."""
+    return step.tb_frame.f_code.co_filename.startswith(_OURS)
+
+
+def in_a_value(error: BaseException, traceback: TracebackType | None) -> bool:
+    """Whether an error is of what the program does with a View or Future, as if it were built in.
+
+    What Python and NumPy raise for that says what is wrong with the line that does it.
+    """
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    if traceback is None or not isinstance(error, _OF_VALUES):
+        return False
+    return traceback.tb_frame.f_code.co_filename in _VALUES
+
+
+def advice(error: BaseException, traceback: TracebackType | None) -> str:
+    """What to do where a Future is no number, or a View no array; empty for other errors."""
+    if isinstance(error, (TypeError, AttributeError)) and _OF_ARRAYS.search(str(error)):
+        return (
+            "A View computes in workunits, or by functions of whole Views such as pk.add(v, w) and "
+            "pk.sum(v); v.data is the NumPy array of its memory."
+        )
+    if not isinstance(error, TypeError):
+        return ""
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    given = traceback.tb_frame.f_locals.values() if traceback is not None else ()
+    if not _FUTURE.search(str(error)) and not any(map(_is_future, given)):
+        return ""
+    return (
+        "A result of parallel_reduce or parallel_scan is a Future in recorded code: where a "
+        "library wants a Python number, give it float(total) or int(total)."
+    )
+
+
+def _is_future(value: object) -> bool:
+    kind = type(value)
+    return (kind.__module__, kind.__name__) == ("pyfuser.trace.future", "Future")
+
+
+def is_users(error: BaseException, traceback: TracebackType | None) -> bool:
+    """Whether an error is about the program's lines, not about ours."""
+    ours = (PyFuserError, PyFuserWarning)
+    return isinstance(error, ours) or in_a_value(error, traceback)
+
+
+def hidden(caught: Any) -> bool:
+    """As the global `__tracebackhide__` of a module: whether pytest hides the module's frames."""
+    return is_users(caught.value, caught.tb)
+
+
+def hide_in_pytest() -> None:
+    """Let pytest hide the frames of our modules, of those that are loaded."""
+    for name, module in [*sys.modules.items()]:
+        if name.split(".")[0] == "pyfuser" and module is not None:
+            vars(module)["__tracebackhide__"] = hidden
+
+
+def hide_in(shell: Any) -> None:
+    """Let an IPython shell show errors without our frames."""
+    printer = getattr(shell, "InteractiveTB", None)
+    format_whole = getattr(printer, "structured_traceback", None)
+    if format_whole is None or getattr(format_whole, "hides_pyfuser", False):
+        return
+
+    def structured_traceback(
+        kind: Any = None, error: Any = None, traceback: Any = None, *args: Any, **kwargs: Any
+    ) -> Any:
+        if not isinstance(error, BaseException):
+            return format_whole(kind, error, traceback, *args, **kwargs)
+        shown = users_part(traceback) if is_users(error, traceback) else traceback
+        lines = format_whole(kind, error, shown, *args, **kwargs)
+        advised = advice(error, traceback)
+        return [*lines, advised] if advised else lines
+
+    structured_traceback.hides_pyfuser = True  # type: ignore[attr-defined]
+    printer.structured_traceback = structured_traceback  # type: ignore[union-attr]
+
+
+def install() -> None:
+    """Print uncaught errors of ours, and Ctrl-C, so: in scripts, pytest and IPython."""
+    if sys.excepthook is not _hook:
+        global _before
+        _before, sys.excepthook = sys.excepthook, _hook
+    hide_in_pytest()
+    if "IPython" in sys.modules:
+        from IPython import get_ipython
+
+        hide_in(get_ipython())
+
+
+_before: Callable[..., Any] = sys.__excepthook__  # the hook that `install` replaced
+
+
+def _hook(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+    if isinstance(error, KeyboardInterrupt) or is_users(error, traceback):
+        traceback = users_part(traceback)
+        error.__traceback__ = traceback
+    advised = advice(error, traceback)
+    _before(kind, error, traceback)
+    if advised:
+        print(advised, file=sys.stderr)
