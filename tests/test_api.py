@@ -208,7 +208,7 @@ PROGRAM = """
 import os, sys
 import numpy as np
 import pyfuser, pykokkos as pk
-from pyfuser import driver
+from pyfuser.runtime import driver
 
 class Engine:
     def flush(self, tracer):

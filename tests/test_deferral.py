@@ -316,8 +316,8 @@ def test_the_process_ends():
     code = """
 import atexit, pyfuser
 pyfuser.enable()
-from pyfuser import deferral, driver
-deferral.STEADY, deferral.Site.pays = 1, True
+from pyfuser.runtime import driver, partial_flush
+partial_flush.STEADY, partial_flush.Site.pays = 1, True
 atexit.unregister(pyfuser.api._finish)
 atexit.register(lambda: print(len(driver.TRACER.calls), x[0]))
 atexit.register(pyfuser.api._finish)

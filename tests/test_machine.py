@@ -197,7 +197,7 @@ _PROGRAM = """
 import sys
 import pyfuser
 import pykokkos as pk
-from pyfuser.machine import known
+from pyfuser.tuning.host import known
 from tests.faults.workunits import increment
 assert not known.cache_info().currsize, "the import has read it"
 x = pk.View([8], pk.double)
