@@ -11,7 +11,7 @@ from typing import Any
 
 from pyfuser.support.errors import PyFuserError, PyFuserWarning
 
-_PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
+_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 _VALUES = frozenset(
     os.path.join(_PACKAGE, *place.split("/"))
     for place in (

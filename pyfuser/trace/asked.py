@@ -6,7 +6,7 @@ import os
 import sys
 
 _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
-_NOTEBOOK = os.path.join(_PACKAGE, "notebook.py")
+_NOTEBOOK = os.path.join(_PACKAGE, "report", "notebook.py")
 _FUTURE = os.path.join(_PACKAGE, "trace", "future.py")
 
 _WHY = {
