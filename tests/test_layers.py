@@ -24,6 +24,7 @@ ORDER = (
     "plan",
     "transform",
     "codegen",
+    "pipeline",
     "engine",
     "checks",
     "runtime",

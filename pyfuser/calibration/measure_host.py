@@ -22,6 +22,7 @@ from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Binary, Expr, Load, Param, Read, Store, Workunit
 from pyfuser.lower.lower import lower
 from pyfuser.lower.types import BoundType, ScalarType, ViewType
+from pyfuser.pipeline import C_PASSES, KERNEL_PASSES, run_passes
 from pyfuser.plan.cost_model import bytes_moved
 from pyfuser.runtime.launch import launch_of, run_launch
 from pyfuser.support.errors import CacheError
@@ -33,7 +34,6 @@ from pyfuser.trace.memory import Array, region_of
 from pyfuser.trace.shape import TraceShape, shape_of
 from pyfuser.transform.fuse import fuse
 from pyfuser.transform.group import GroupShape
-from pyfuser.transform.optimise import optimise, specialise
 from pyfuser.tuning.cache_sizes import caches, memory_bytes
 from pyfuser.tuning.host import (
     DEFAULT,
@@ -132,9 +132,9 @@ class _Timed:
         self._call = Call("for", space, workunit, tuple(bound), None, None, code, line)
         self._times = times
         self.shape: TraceShape = shape_of((self._call,), structural_scalars)
-        kernel = optimise(fuse(GroupShape(self.shape.calls)))
+        kernel = run_passes(KERNEL_PASSES, fuse(GroupShape(self.shape.calls)))
         kernel = replace(kernel, streamed=kernel.overwrites if streams else ())
-        launchable = native.prepare([specialise(kernel)])[0]
+        launchable = native.prepare([run_passes(C_PASSES, kernel)])[0]
         self._launch = launch_of([(0,)], [kernel], launchable, kernel.space)
 
     def seconds(self) -> float:

@@ -18,6 +18,7 @@ from pyfuser.compare.scripts import ScriptResult
 from pyfuser.compare.serve import ProgramError
 from pyfuser.engine.compiler import find_compiler
 from pyfuser.options import INTERRUPTED, check_writable, positive, use_space
+from pyfuser.pipeline import NAMES
 from pyfuser.support.errors import UsageError
 from pyfuser.support.settings import SETTINGS
 
@@ -57,6 +58,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="also run in this Python by its PyKokkos ($PYFUSER_PYKOKKOS_PYTHON)",
     )
 
+    parser.add_argument(
+        "--without",
+        default="",
+        metavar="PASS",
+        help="also run fused without this pass, or several with commas between them",
+    )
+
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure, show, write; 1 if a program's results differ or fail its check.
@@ -72,7 +80,8 @@ def run(arguments: argparse.Namespace) -> int:
         space=arguments.space,
         check=arguments.check,
         check_size=arguments.check_size,
-        peer_python=peer.find(arguments.pykokkos),
+        peer_python=None if arguments.without else peer.find(arguments.pykokkos),
+        without=arguments.without,
     )
     console = Console()
     ended, of_scripts = _compare_scripts(paths, options, arguments, console)
@@ -87,7 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
         plot.save(results, arguments.plot)
         written.append(arguments.plot)
     if results:
-        show(report.table(results, console), console)
+        show(report.table(results, console, options.without), console)
     for path in written:
         print(f"wrote {path}")
     return max(ended, code, exit_code(results))
@@ -105,12 +114,22 @@ def _prepared(arguments: argparse.Namespace) -> tuple[list[Program], list[Path]]
     if arguments.arguments and not scripts:
         raise UsageError("--arguments are for scripts; these are programs with setup and run")
     _words(arguments.arguments)
+    _check_without(arguments, scripts)
     python = peer.find(arguments.pykokkos)
     if python is not None and shutil.which(python) is None:
         raise UsageError(f"--pykokkos {python}: no such Python; give the path of an interpreter")
     use_space(arguments.space)
     find_compiler(SETTINGS.compiler)
     return load(paths, arguments.size, arguments.check_size), scripts
+
+
+def _check_without(arguments: argparse.Namespace, scripts: Sequence[Path]) -> None:
+    unknown = {*filter(None, arguments.without.split(","))} - {*NAMES}
+    if unknown:
+        raise UsageError(f"--without {', '.join(sorted(unknown))}: passes are {', '.join(NAMES)}")
+    if arguments.without and (arguments.pykokkos or scripts):
+        other = "--pykokkos" if arguments.pykokkos else f"scripts such as {scripts[0]}"
+        raise UsageError(f"--without cannot be used with {other}")
 
 
 def _words(text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Time one program fused, unfused and, where there is one, by an installed PyKokkos."""
+"""Time one program fused, unfused and, where it is asked for, by a challenger beside them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pyfuser
 from pyfuser.compare import serve
-from pyfuser.compare.peer import Peer, PeerError
+from pyfuser.compare.peer import Peer, PeerError, Served, Without
 from pyfuser.compare.programs import Program
 from pyfuser.compare.summary import (
     Difference,
@@ -38,7 +38,7 @@ class Variant:
 
 @dataclass(slots=True)
 class PeerResult:
-    """What an installed PyKokkos made of the program; `error` says why there are no times."""
+    """What the challenger made of the program; `error` says why there are no times."""
 
     variant: Variant = field(default_factory=Variant)
     difference: Difference | None = None
@@ -83,6 +83,7 @@ class Options:
     check: bool = True
     check_size: str | None = None  # None: the state that was measured
     peer_python: str | None = None
+    without: str = ""  # names of passes, with commas between them
 
 
 class _Side:
@@ -168,20 +169,26 @@ def _check(measured: _Side, program: Program) -> str | None:
 
 
 class _Challenger:
-    """The installed PyKokkos, if any; once it has failed it stays silent and keeps the reason."""
+    """An installed PyKokkos, or PyFuser without some passes, if one of them is asked for.
+
+    Once it has failed it stays silent and keeps the reason.
+    """
 
     def __init__(self, program: Program, options: Options) -> None:
         self.variant = Variant()
-        self._peer: Peer | None = None
+        self._peer: Served | None = None
         self._error: str | None = None
-        self._wanted = options.peer_python is not None
-        if options.peer_python is None:
-            return
-        if not getattr(program.module, "UPSTREAM", True):
-            self._error = "not in its language"
-            return
+        self._wanted = bool(options.without) or options.peer_python is not None
+        given = program.path, program.size, options.space
         try:
-            self._peer = Peer(options.peer_python, program.path, program.size, options.space)
+            if options.without:
+                self._peer = Without(options.without, *given)
+            elif options.peer_python is None:
+                return
+            elif not getattr(program.module, "UPSTREAM", True):
+                self._error = "not in its language"
+            else:
+                self._peer = Peer(options.peer_python, *given)
         except PeerError as error:
             self._error = str(error)
 
@@ -195,7 +202,7 @@ class _Challenger:
             return 0.0
 
     def result(self, wanted: dict[str, Any], check: bool) -> PeerResult | None:
-        """None if no PyKokkos was asked for."""
+        """None if nothing was asked for."""
         if not self._wanted:
             return None
         if self._peer is None or self._error is not None:

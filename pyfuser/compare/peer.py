@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections import deque
 from collections.abc import Sequence
@@ -116,8 +117,34 @@ class Conversation:
         self._log.close()
 
 
-class Peer(Conversation):
-    """A program that another Python has set up and runs on request, so that runs can alternate."""
+class Served(Conversation):
+    """A program that another process has set up and runs on request, so that runs can alternate."""
+
+    def failed_check(self) -> str | None:
+        """What the program's own check finds wrong; None if it is content."""
+        answer = self.ask("check")
+        return None if answer is None else str(answer)
+
+
+class Without(Served):
+    """A program that PyFuser fuses without some passes: names with commas between them."""
+
+    def __init__(self, names: str, program: Path, size: int, space: str | None) -> None:
+        arguments = [str(program.resolve()), str(size), space or ""]
+        environment = {**os.environ, "PYFUSER_WITHOUT": names}
+        super().__init__([sys.executable, "-c", _SERVE_FUSED, *arguments], env=environment)
+
+
+_SERVE_FUSED = """
+import pyfuser
+pyfuser.enable()
+from pyfuser.compare import serve
+serve.main()
+"""
+
+
+class Peer(Served):
+    """A program that another Python runs by its PyKokkos."""
 
     def __init__(self, python: str, program: Path, size: int, space: str | None) -> None:
         self._work = working_folder(program)
@@ -125,11 +152,6 @@ class Peer(Conversation):
         script = str(Path(serve.__file__).resolve())
         command = [python, script, str(program.resolve()), str(size), space or ""]
         super().__init__(command, cwd=self._work, env=activated(python))
-
-    def failed_check(self) -> str | None:
-        """What the program's own check finds wrong; None if it is content."""
-        answer = self.ask("check")
-        return None if answer is None else str(answer)
 
     def close(self) -> None:
         """End the other Python."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from statistics import median
@@ -9,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from pyfuser.compare import machine
 from pyfuser.compare.measure import Options, Result
-from pyfuser.compare.summary import CONFIDENCE, Interval, geometric_mean, speedup
+from pyfuser.compare.summary import (
+    CONFIDENCE,
+    Interval,
+    geometric_mean,
+    median_interval,
+    ratios,
+    speedup,
+)
 from pyfuser.support.settings import SETTINGS
 from pyfuser.support.units import seconds
 from pyfuser.tuning.host import processor
@@ -73,6 +81,23 @@ def _peer_time(result: Result) -> str:
     return seconds(median(result.peer.variant.times))
 
 
+def without_over_fused(result: Result) -> float:
+    """The time without the passes that were left out, as a multiple of that with all; nan: none."""
+    if result.peer is None or result.peer.error is not None:
+        return math.nan
+    return speedup(result.peer.variant.times, result.fused.times)
+
+
+def _without(result: Result) -> str:
+    if result.peer is None or result.peer.error is not None:
+        return _peer_time(result)
+    verdict = (
+        "" if result.peer.difference and result.peer.difference.acceptable else " [red]differs"
+    )
+    ratios_of = ratios(result.peer.variant.times, result.fused.times)
+    return with_interval(without_over_fused(result), median_interval(ratios_of)) + verdict
+
+
 def _caption(results: Sequence[Result]) -> str:
     checked = all(result.checked and result.check is None for result in results)
     return "\n".join(
@@ -84,8 +109,11 @@ def _caption(results: Sequence[Result]) -> str:
     )
 
 
-def table(results: Sequence[Result], console: Console) -> Group:
-    """One row a program and, below several, the geometric mean; as wide as the console at most."""
+def table(results: Sequence[Result], console: Console, without: str = "") -> Group:
+    """One row a program and, below several, the geometric mean; as wide as the console at most.
+
+    without: the passes that were left out in a third kind of runs.
+    """
     columns = {
         "program": [result.name for result in results],
         "size": [f"{result.size:,}" for result in results],
@@ -98,7 +126,9 @@ def table(results: Sequence[Result], console: Console) -> Group:
         "first run": [seconds(result.fused.first) for result in results],
         "results": [_verdict(result) for result in results],
     }
-    if any(result.peer is not None for result in results):
+    if without:
+        columns["without"] = [_without(result) for result in results]
+    elif any(result.peer is not None for result in results):
         columns["PyKokkos"] = [_peer_time(result) for result in results]
     last = {}
     if len(results) > 1:
@@ -106,7 +136,13 @@ def table(results: Sequence[Result], console: Console) -> Group:
             "program": "geometric mean",
             "speedup": f"[bold]{digits(mean_speedup(results))}x[/]",
         }
-    return fitted(columns, last, "Times of one run, unfused and fused", _caption(results), console)
+        known = [each for each in map(without_over_fused, results) if not math.isnan(each)]
+        if without and known:
+            last["without"] = f"[bold]{digits(geometric_mean(known))}x[/]"
+    caption = _caption(results)
+    if without:
+        caption += f"\nwithout: time without {without}, as a multiple of the fused time"
+    return fitted(columns, last, "Times of one run, unfused and fused", caption, console)
 
 
 def fitted(

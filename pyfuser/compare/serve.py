@@ -128,7 +128,7 @@ def explained(error: Exception) -> str:
     return json.dumps({"error": reason}) + "\n"
 
 
-def _main() -> None:
+def main() -> None:
     answers = private_stdout()
     try:
         _serve(answers, *sys.argv[1:])
@@ -139,4 +139,4 @@ def _main() -> None:
 
 
 if __name__ == "__main__":
-    _main()
+    main()

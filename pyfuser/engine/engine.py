@@ -10,6 +10,7 @@ from pyfuser.engine import native, pykokkos
 from pyfuser.engine.marshal import Number
 from pyfuser.engine.native import RollingParams
 from pyfuser.ir.nodes import Workunit
+from pyfuser.pipeline import C_PASSES, run_passes
 from pyfuser.plan.capabilities import ALL, Capabilities
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.call import GPU_SPACES
@@ -17,7 +18,6 @@ from pyfuser.trace.future import Future
 from pyfuser.trace.gate import Ran
 from pyfuser.trace.memory import Box, Region
 from pyfuser.transform.kernel import Kernel
-from pyfuser.transform.optimise import specialise
 
 ON_DEVICE = Capabilities(sweeps=False, coarsening=False)
 """Blocks of a grid cannot wait for each other, and neighbouring threads have to touch neighbouring
@@ -62,7 +62,7 @@ class Launchable(Protocol):
 
 def prepare_one(kernel: Kernel) -> Launchable:
     """A kernel, optimised, ready to run alone on what its space names, whatever the engine."""
-    kernel = specialise(kernel)
+    kernel = run_passes(C_PASSES, kernel)
     if kernel.space.execution in GPU_SPACES:
         return _prepared_for_gpu(kernel)
     return native.prepare([kernel])[0]
@@ -113,7 +113,8 @@ class Native:
     def prepare(self, wanted: Wanted) -> Sequence[Launchable]:
         """Raises CompilerError or CacheError."""
         ready = [
-            ([specialise(kernel) for kernel in kernels], rolling) for kernels, rolling in wanted
+            ([run_passes(C_PASSES, kernel) for kernel in kernels], rolling)
+            for kernels, rolling in wanted
         ]
         found: list[Launchable | None] = [
             _prepared_for_gpu(kernels[0]) if kernels[0].space.execution in GPU_SPACES else None

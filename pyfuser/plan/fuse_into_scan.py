@@ -19,6 +19,7 @@ from pyfuser.ir import nodes
 from pyfuser.ir.nodes import Workunit
 from pyfuser.ir.visit import all_expressions, assigned, statements
 from pyfuser.plan.plan import Group, Plan, Sweep
+from pyfuser.support.passes import left_out
 from pyfuser.trace.shape import CallShape, TraceShape
 
 Fits = Callable[[tuple[int, ...]], bool]
@@ -29,6 +30,8 @@ def join_tails(trace: TraceShape, plan: Plan, fits: Fits) -> Plan:
 
     fits: whether calls do not make too large a kernel.
     """
+    if left_out("fuse-into-scan"):
+        return plan
     tails = [place for sweep in plan.sweeps for place in _tails(trace, plan, sweep, fits)]
     for place in reversed(tails):
         plan = _joined(plan, place)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from pyfuser.plan.cost_model import CostModel
 from pyfuser.plan.plan import Group
 from pyfuser.plan.wavefront import CLEARLY, sweeps
+from pyfuser.support.passes import left_out
 from pyfuser.trace.shape import RegionShape, TraceShape
 
 REACH = 8  # how many groups before and behind a scan are looked at
@@ -28,7 +29,7 @@ def beside_scans(
     """
     ordered = list(groups)
     for scan in groups:
-        if trace.calls[scan[0]].pattern == "scan":
+        if trace.calls[scan[0]].pattern == "scan" and not left_out("order-around-scans"):
             around = _Around(trace, ordered, predecessors, model, scan)
             around.fetch_from_behind()
             around.fetch_from_before()

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from pyfuser.plan.cost_model import CostModel
+from pyfuser.support.passes import left_out
 
 ROUNDS = 2
 """How often all calls are looked at."""
@@ -34,7 +35,7 @@ def moved(
     kernel of these calls has a size that is reasonable.
     """
     found = list(groups)
-    for _ in range(ROUNDS):
+    for _ in range(0 if left_out("refine-partition") else ROUNDS):
         before = list(found)
         for call in sorted(call for group in before for call in group):
             home = next(n for n, group in enumerate(found) if call in group)

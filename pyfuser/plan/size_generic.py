@@ -39,6 +39,7 @@ from pyfuser.ir.visit import all_expressions
 from pyfuser.plan.capabilities import Capabilities
 from pyfuser.plan.plan import Plan
 from pyfuser.plan.rewrites import coarsen, enlarge_domain
+from pyfuser.support.passes import left_out
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import CallShape, RegionShape, TraceShape
 
@@ -131,6 +132,8 @@ def _same(plan: Plan, other: Plan) -> bool:
 
 
 def _may_be_of_family(trace: TraceShape) -> bool:
+    if left_out("size-generic"):
+        return False
     return len(trace.calls) > 1 and not any(_asks_for_extents(c.workunit) for c in trace.calls)
 
 

@@ -32,6 +32,7 @@ from pyfuser.plan.legality import is_scan, mergeable
 from pyfuser.plan.plan import Declined, Group, Rolling, Stage, Sweep
 from pyfuser.plan.storage_folding import rolling_views
 from pyfuser.plan.tile_size import NoSweep, tile_of, wave_of
+from pyfuser.support.passes import left_out
 from pyfuser.trace.shape import CallShape, FutureShape, TraceShape
 
 CLEARLY = 1.01  # how much more one choice saves than another, to be taken for it
@@ -44,6 +45,8 @@ def search(
     trace: TraceShape, groups: Sequence[Group], model: CostModel
 ) -> tuple[tuple[Sweep, ...], tuple[Declined, ...]]:
     """Join neighbouring groups into sweeps where that is legal and saves time; and why not."""
+    if left_out("wavefront"):
+        return (), ()
     found: list[Sweep] = []
     declined: list[Declined] = []
     facts = _Facts(trace)
@@ -123,7 +126,8 @@ class _Open:
             rolling: tuple[Rolling, ...] = ()
         else:
             wave = self._wave(loops, stages)
-            rolling = rolling_views(self._trace, loops, stages)
+            folds = not left_out("storage-folding")
+            rolling = rolling_views(self._trace, loops, stages) if folds else ()
         alone = sum(self._model.cost(loop.calls) for loop in loops)
         if self._model.sweep_cost(calls, frozenset(view.cluster for view in rolling)) >= alone:
             raise NoSweep("it would not save time")

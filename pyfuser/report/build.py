@@ -11,6 +11,7 @@ from pyfuser.engine import native
 from pyfuser.ir.nodes import For, While
 from pyfuser.ir.visit import statements
 from pyfuser.ir.weights import arithmetic, has_known_trips
+from pyfuser.pipeline import C_PASSES, run_passes
 from pyfuser.plan.cost_model import bytes_moved, group_cost, sweep_cost
 from pyfuser.plan.explain import short_path
 from pyfuser.plan.plan import Sweep
@@ -28,7 +29,6 @@ from pyfuser.trace.shape import TraceShape
 from pyfuser.transform.fuse import fuse
 from pyfuser.transform.group import GroupShape, group_shapes
 from pyfuser.transform.kernel import Kernel
-from pyfuser.transform.optimise import specialise
 
 
 def explain(flushes: int = 1, source: bool = False) -> Explanation:
@@ -118,7 +118,7 @@ class _Told:
         self, group: tuple[int, ...], shape: GroupShape, kernel: Kernel, swept: bool
     ) -> GroupReport:
         """What became of the calls of a group in their kernel."""
-        before, ready = fuse(shape), specialise(kernel)
+        before, ready = fuse(shape), run_passes(C_PASSES, kernel)
         names = Names(self.flush, group, before)
         gone = contracted(before, kernel, self.flush, group)
         stores, loads = removed(before, kernel)

@@ -34,6 +34,7 @@ from pyfuser.plan.cost_model import bytes_moved, group_cost, surely_cheaper
 from pyfuser.plan.plan import Declined, Group, Plan, Rejection, Sweep
 from pyfuser.runtime.launch import Launch
 from pyfuser.support.errors import PyFuserError
+from pyfuser.support.passes import left_out
 from pyfuser.support.private_files import read_own
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.shape import RegionShape, TraceShape
@@ -131,7 +132,7 @@ class Trial(Generic[Program]):
 
 def doubts(program: Measured) -> list[Calls]:
     """The launches of a program that a trial may cut."""
-    if not SETTINGS.arbitrate or SETTINGS.verify:
+    if not SETTINGS.arbitrate or SETTINGS.verify or left_out("autotune"):
         return []
     trace = program.trace
     return [

@@ -20,6 +20,7 @@ from pyfuser.analysis.dependences import DependenceGraph
 from pyfuser.analysis.mistakes import refuse_mistakes
 from pyfuser.codegen.cpu.unit import DIVIDED
 from pyfuser.engine.engine import ENGINE, ON_DEVICE, Launchable, capabilities, graphs_for
+from pyfuser.pipeline import KERNEL_PASSES, kernel_of, run_passes
 from pyfuser.plan.changed import what_changed
 from pyfuser.plan.plan import Group, Plan
 from pyfuser.plan.rewrites.delinearize import planned
@@ -64,7 +65,6 @@ from pyfuser.trace.tracer import Tracer, nothing_to_settle
 from pyfuser.transform.fuse import fuse
 from pyfuser.transform.group import GroupShape, group_shapes
 from pyfuser.transform.kernel import Kernel
-from pyfuser.transform.optimise import optimise, optimised
 
 __all__ = ["TRACER", "flush", "run"]
 
@@ -257,7 +257,7 @@ def _make(
     """The program of a plan, whose kernels are compiled."""
     start = time.perf_counter()
     shapes = group_shapes(trace, [group.calls for group in plan.groups])
-    made_kernels = {s: KERNELS.get(s) or optimised(s) for s in dict.fromkeys(shapes)}
+    made_kernels = {s: KERNELS.get(s) or kernel_of(s) for s in dict.fromkeys(shapes)}
     kernels = [made_kernels[shape] for shape in shapes]
     drafts = [Draft(trace, plan, places, shapes, kernels) for places in plan.launches()]
     new = {draft.key: draft for draft in drafts if draft.key not in LAUNCHABLES}
@@ -277,11 +277,13 @@ def _run_alone(tracer: Tracer, rejected: dict[GroupShape, KernelError], call: Ca
     """Run a pending call unfused. rejected: the shapes whose kernels the compiler has rejected."""
     trace = shape_of((call,), structural_scalars)
     (shape,) = group_shapes(trace, [(0,)])
-    shape = shape._replace(dead=frozenset())  # who would overwrite it may be stuck
+    shape = shape._replace(
+        dead=frozenset(), leaving=frozenset()
+    )  # who would overwrite it may be stuck
     if shape in rejected:
         raise type(rejected[shape])(str(rejected[shape]))
     try:
-        kernel = optimise(fuse(shape))
+        kernel = run_passes(KERNEL_PASSES, fuse(shape))
         (launchable,) = ENGINE.prepare([((kernel,), ())])
     except KernelError as error:
         rejected[shape] = error

@@ -24,6 +24,7 @@ from pyfuser.plan.dependence_slice import may_wait, needed
 from pyfuser.plan.plan import Plan
 from pyfuser.plan.rewrites.coarsen import seconds
 from pyfuser.plan.rewrites.delinearize import planned
+from pyfuser.support.passes import left_out
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.call import Call
 from pyfuser.trace.future import Future
@@ -83,7 +84,7 @@ class Deferral:
     """Decides, flush by flush, which calls wait; used under the tracer's lock."""
 
     def __init__(self) -> None:
-        self.on = SETTINGS.defer and SETTINGS.engine == "native"
+        self.on = SETTINGS.defer and SETTINGS.engine == "native" and not left_out("partial-flush")
         self.on = self.on and not (SETTINGS.verify or SETTINGS.check or SETTINGS.debug)
         self._sites: OrderedDict[tuple[TraceShape, int], Site] = OrderedDict()
         self._due = -1  # the position of the latest call that waited

@@ -34,6 +34,7 @@ class Settings:
     PYFUSER_CALIBRATION     0: plan with guessed constants, whatever was measured    1
     PYFUSER_ARBITRATE       0: never try in a steady loop what the model doubts      1
     PYFUSER_DEFER           0: who reads a result runs everything that is pending    1
+    PYFUSER_WITHOUT         passes that are left out: names in pyfuser/pipeline.py   nothing
     PYFUSER                 on: trace every call, as `pyfuser run` does              off
     PYFUSER_FRONTEND        embedded: never use an installed PyKokkos; or auto       auto
     PYFUSER_ENGINE          who runs fused kernels: native, or an installed pykokkos native
@@ -56,6 +57,7 @@ class Settings:
     frontend: str
     on: bool = False
     engine: str = "native"
+    without: frozenset[str] = frozenset()  # checked by `pipeline`
     sync: bool = False  # of PYFUSER_CHECK; fuses as ever, so it is not in `check`
 
 
@@ -65,7 +67,7 @@ KNOWN = frozenset(
     for name in (
         "", "_VERIFY", "_CHECK", "_DEBUG", "_CACHE_DIR", "_CXX", "_THREADS", "_FASTMATH",
         "_FUSION", "_CALIBRATION", "_ARBITRATE", "_DEFER", "_FRONTEND", "_ENGINE",
-        "_PYKOKKOS_PYTHON",
+        "_WITHOUT", "_PYKOKKOS_PYTHON",
     )
 )  # fmt: skip
 
@@ -147,6 +149,7 @@ def _read() -> Settings:
         frontend=_choice("PYFUSER_FRONTEND", ("auto", "embedded")),
         on=_switch("PYFUSER", False),
         engine=engine,
+        without=frozenset(_text("PYFUSER_WITHOUT").replace(",", " ").split()),
         sync="sync" in check,
     )
 

@@ -7,7 +7,7 @@ Whether the calls may share a loop is not decided here (see `plan.legality`).
 
 What the merged code is follows from the group's form alone, which has no sizes in it: which
 arguments are one, which overlap, and whose contents matter. So groups that differ in sizes only
-are merged once, and so are those passes applied that look at nothing else (see `optimise`).
+are merged once, and so are those passes applied that look at nothing else (see `pipeline`).
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def with_sizes(kernel: Kernel, group: GroupShape) -> Kernel:
     """The kernel of a group's form, for the sizes of the group."""
     calls = group.calls
     shapes = tuple([calls[slot.call].arguments[slot.argument] for slot in kernel.slots])
-    return replace(kernel, space=calls[0].space, shapes=shapes)
+    return replace(kernel, space=calls[0].space, shapes=shapes, leaving=group.leaving)
 
 
 @lru_cache(maxsize=MAX_FORMS)

@@ -27,7 +27,7 @@ class Kernel:
     `dead` are views whose contents nobody reads afterwards; `fresh` are views of zeros only when
     the kernel starts. `overwrites` are places of views that are written at the indices in every
     iteration and not read. `streamed` are those of them that are larger than the caches, and not
-    needed soon.
+    needed soon. `leaving`: see `GroupShape`. `passes` are the names of those that changed the code.
     """
 
     pattern: str
@@ -41,3 +41,5 @@ class Kernel:
     fresh: frozenset[Sym] = frozenset()
     overwrites: tuple[int, ...] = ()
     streamed: tuple[int, ...] = ()
+    leaving: frozenset[int] = frozenset()
+    passes: tuple[str, ...] = ()

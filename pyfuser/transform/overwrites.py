@@ -51,12 +51,12 @@ def mark_overwrites(kernel: Kernel) -> Kernel:
     return replace(kernel, overwrites=tuple(places))
 
 
-def mark_streamed(kernel: Kernel, leaving: frozenset[int]) -> Kernel:
+def mark_streamed(kernel: Kernel) -> Kernel:
     """The kernel with the places of those overwritten parameters in `streamed` that leave.
 
-    leaving: the clusters that do. All stores to such a view are at the indices.
+    All stores to such a view are at the indices.
     """
-    if not leaving:
+    if not kernel.leaving:
         return kernel
     own = tuple(Read(sym) for sym in kernel.workunit.indices)
     elsewhere = {
@@ -67,7 +67,11 @@ def mark_streamed(kernel: Kernel, leaving: frozenset[int]) -> Kernel:
     places = []
     for place in kernel.overwrites:
         shape, sym = kernel.shapes[place], kernel.workunit.params[place].sym
-        if isinstance(shape, RegionShape) and shape.cluster in leaving and sym not in elsewhere:
+        if (
+            isinstance(shape, RegionShape)
+            and shape.cluster in kernel.leaving
+            and sym not in elsewhere
+        ):
             places.append(place)
     return replace(kernel, streamed=tuple(places))
 

@@ -11,7 +11,7 @@ import pytest
 from pyfuser.codegen.cpu.unit import emit
 from pyfuser.codegen.kernel import spec_of
 from pyfuser.engine import native
-from pyfuser.transform.optimise import specialise
+from pyfuser.pipeline import C_PASSES, run_passes
 from tests.codegen.build import Case, as_interpreted, case
 from tests.vendors import compile_as_on
 
@@ -148,7 +148,7 @@ CASES: dict[str, tuple[Case, list[str]]] = {
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_asked_for(name: str) -> None:
     this, expected = CASES[name]
-    text = emit(spec_of(specialise(this.kernel)))
+    text = emit(spec_of(run_passes(C_PASSES, this.kernel)))
     asked = re.findall(r"pf_ahead\(&(.*) \+ \d+(, \d)\);", text)
     assert sorted({place + kind for place, kind in asked}) == sorted(expected)
 

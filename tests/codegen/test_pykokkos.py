@@ -40,8 +40,8 @@ from pyfuser.ir.reference.interpret import interpret
 from pyfuser.ir.verify import verify
 from pyfuser.ir.visit import all_expressions, statements
 from pyfuser.lower.lower import ScalarType, ViewType, lower
+from pyfuser.pipeline import KERNEL_PASSES, run_passes
 from pyfuser.transform.kernel import Kernel
-from pyfuser.transform.optimise import optimise
 from tests.fuzz import harness, oracle
 from tests.strategies import random_program
 
@@ -224,7 +224,7 @@ def test_random_workunits_survive_the_way_through_source() -> None:
 
 def through_source(kernel: Kernel) -> Kernel:
     """The optimised kernel, lowered from its emitted source where that is one reduction at most."""
-    kernel = optimise(kernel)
+    kernel = run_passes(KERNEL_PASSES, kernel)
     if len(kernel.workunit.accumulators) > 1:
         return kernel
     return replace(kernel, workunit=lowered_again(kernel.workunit, kernel.pattern))

@@ -29,6 +29,7 @@ from pyfuser.compare import serve
 from pyfuser.engine import marshal, native
 from pyfuser.engine.engine import ON_DEVICE
 from pyfuser.ir.printer import show
+from pyfuser.pipeline import C_PASSES, kernel_of, run_passes
 from pyfuser.plan import plan_cache, size_generic
 from pyfuser.plan.plan import Plan
 from pyfuser.plan.rewrites.delinearize import planned
@@ -38,7 +39,6 @@ from pyfuser.support.errors import CheckError
 from pyfuser.trace.shape import TraceShape
 from pyfuser.transform.group import group_shapes
 from pyfuser.transform.kernel import Kernel
-from pyfuser.transform.optimise import optimised, specialise
 from tests.fuzz.compiled import run_compiled
 from tests.strategies import random_program
 
@@ -112,7 +112,7 @@ def _plan_text(plan: Plan) -> str:
 
 def _kernels(trace: TraceShape, plan: Plan) -> list[Kernel]:
     shapes = group_shapes(trace, [group.calls for group in plan.groups])
-    return [optimised(shape) for shape in dict.fromkeys(shapes)]
+    return [kernel_of(shape) for shape in dict.fromkeys(shapes)]
 
 
 def _add_device_texts(found: Texts, trace: TraceShape) -> None:
@@ -121,7 +121,7 @@ def _add_device_texts(found: Texts, trace: TraceShape) -> None:
     trace, _, plan = planned(TraceShape(tuple(calls), trace.clusters), ON_DEVICE)
     found["plan"].append("on a GPU\n" + _plan_text(plan))
     for kernel in _kernels(trace, plan):
-        spec = spec_of(specialise(kernel))
+        spec = spec_of(run_passes(C_PASSES, kernel))
         if not gpu_unit.declined(spec):
             for kind, dialect in (("cuda", gpu_unit.CUDA), ("hip", gpu_unit.HIP)):
                 found[kind].append(gpu_unit.emit(spec, dialect).source)

@@ -10,6 +10,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from pyfuser.ir.reference.interpret import interpret
 from pyfuser.ir.reference.races import RaceDetector
 from pyfuser.ir.verify import verify
 from pyfuser.lower.lower import ScalarType, ViewType, lower, scalar_dtype
+from pyfuser.pipeline import KERNEL_PASSES, run_passes
 from pyfuser.plan.plan import Plan
 from pyfuser.support.errors import BoundsError, WorkunitWarning
 from pyfuser.trace.call import Argument, Space
@@ -32,7 +34,6 @@ from pyfuser.trace.shape import CallShape, ScalarShape, TraceShape, shape_of
 from pyfuser.transform.fuse import fuse
 from pyfuser.transform.group import group_shapes
 from pyfuser.transform.kernel import Kernel
-from pyfuser.transform.optimise import optimise
 from tests.fuzz import deferred, oracle, wavefront
 from tests.fuzz.choices import planned_for
 from tests.fuzz.oracle import Array, Rejected, State
@@ -45,6 +46,7 @@ Groups = list[tuple[int, ...]]
 _THOROUGH = 16  # one program in so many is compared stage by stage, bit for bit
 
 
+ALL_PASSES: Passes = partial(run_passes, KERNEL_PASSES)
 MISTAKEN = "mistake"  # among features: the analysis finds one
 
 
@@ -78,9 +80,9 @@ def check_interpreted(program: Program, order: int = 1) -> Outcome:
     thorough = program.seed % _THOROUGH == 0
     if thorough:
         _check_stages(program, workunits, expected, order)
-    found, groups, planned = run_fused(program, workunits, optimise, order + 1)
+    found, groups, planned = run_fused(program, workunits, ALL_PASSES, order + 1)
     try:
-        compare(program, expected, found, f"optimise of groups {groups}", exact=False)
+        compare(program, expected, found, f"all passes on groups {groups}", exact=False)
     except Mismatch:
         if not thorough:
             _check_stages(program, workunits, expected, order)
@@ -106,7 +108,7 @@ def _check_stages(program: Program, workunits: list[Workunit], expected: State, 
         verify(workunit)
     unfused = run_unfused(program, workunits, order)
     compare(program, expected, unfused, "unfused interpretation", exact=False)
-    for name, passes in (("fuse", fused_only), ("optimise", optimise)):
+    for name, passes in (("fuse", fused_only), ("all passes", ALL_PASSES)):
         found, groups, _ = run_fused(program, workunits, passes, order + 1)
         compare(program, unfused, found, f"{name} of groups {groups}", exact=True)
 

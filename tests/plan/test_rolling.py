@@ -8,6 +8,7 @@ import numpy as np
 
 from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.ir.reference.interpret import interpret
+from pyfuser.pipeline import KERNEL_PASSES, run_passes
 from pyfuser.plan.cost_model import CostModel
 from pyfuser.plan.plan import Group, Plan, Rolling
 from pyfuser.plan.wavefront import sweeps
@@ -16,7 +17,6 @@ from pyfuser.trace.memory import Buffer, Handle, Region
 from pyfuser.trace.shape import shape_of
 from pyfuser.transform.fuse import fuse
 from pyfuser.transform.group import group_shapes
-from pyfuser.transform.optimise import optimise
 from tests.analysis.build import S, View, call, loop, region, trace, when, workunit
 from tests.fuzz import wavefront
 
@@ -240,7 +240,8 @@ def run_swept(calls, rng, seed):
     groups = tuple(Group((n,)) for n in range(len(calls)))
     with wavefront.forced(rng.randint(1, 4)):
         plan = Plan(groups, (), sweeps(shape, groups, CostModel(shape)))
-    kernels = [optimise(fuse(s)) for s in group_shapes(shape, [g.calls for g in groups])]
+    shapes = group_shapes(shape, [g.calls for g in groups])
+    kernels = [run_passes(KERNEL_PASSES, fuse(s)) for s in shapes]
     found = {sweep.groups: sweep for sweep in plan.sweeps}
     count = 0
     for places in plan.launches():

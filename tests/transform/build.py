@@ -12,13 +12,13 @@ from pyfuser.ir.nodes import Workunit
 from pyfuser.ir.reference.interpret import interpret
 from pyfuser.ir.verify import verify
 from pyfuser.lower.lower import ScalarType, ViewType, lower
+from pyfuser.pipeline import kernel_of
 from pyfuser.trace.call import Call, Space
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Buffer, Handle, Region, contiguous
 from pyfuser.trace.shape import TraceShape, shape_of
 from pyfuser.transform.group import group_shapes
 from pyfuser.transform.kernel import Kernel
-from pyfuser.transform.optimise import optimised
 from pyfuser.transform.widen import widen
 
 
@@ -92,7 +92,7 @@ class Program:
 
     def kernel(self) -> Kernel:
         """All calls in one optimised kernel (legal or not)."""
-        kernel = optimised(group_shapes(self.shape(), [range(len(self.calls))])[0])
+        kernel = kernel_of(group_shapes(self.shape(), [range(len(self.calls))])[0])
         verify(kernel.workunit)
         return kernel
 

@@ -6,8 +6,8 @@ import pytest
 
 from pyfuser.ir.dtypes import DType
 from pyfuser.lower.lower import ScalarType, ViewType, lower
+from pyfuser.pipeline import kernel_of
 from pyfuser.transform.group import GroupShape
-from pyfuser.transform.optimise import optimised
 from tests.analysis.build import call_on, region
 
 DOUBLES, TABLE = ViewType(DType.FLOAT64, 1), ViewType(DType.FLOAT64, 2)
@@ -85,7 +85,7 @@ def test_what_is_stored_at_the_index_in_every_iteration(function, shape, overwri
         types["n"] = INT
         arguments.append(8)
     unit = lower(function, "for", len(shape), types).workunit
-    kernel = optimised(
+    kernel = kernel_of(
         GroupShape((call_on(unit, shape[0] if len(shape) == 1 else shape, *arguments),))
     )
     assert kernel.overwrites == ((0,) if overwritten else ())
@@ -123,7 +123,7 @@ def running(i, acc, last, s, x):
 )
 def test_what_the_last_pass_of_a_scan_stores(function, overwritten):
     unit = lower(function, "scan", 1, {"s": DOUBLES, "x": DOUBLES}).workunit
-    kernel = optimised(GroupShape((call_on(unit, 8, region(0, 8), region(1, 8)),)))
+    kernel = kernel_of(GroupShape((call_on(unit, 8, region(0, 8), region(1, 8)),)))
     assert kernel.overwrites == overwritten
 
 
@@ -131,4 +131,4 @@ def test_indices_of_more_than_32_bits():
     """A local of 32 bits would wrap."""
     unit = lower(by_a_local, "for", 1, {"x": DOUBLES}).workunit
     for n, overwritten in ((2**31, (0,)), (2**31 + 1, ())):
-        assert optimised(GroupShape((call_on(unit, n, region(0, n)),))).overwrites == overwritten
+        assert kernel_of(GroupShape((call_on(unit, n, region(0, n)),))).overwrites == overwritten

@@ -10,7 +10,7 @@ import pytest
 
 from pyfuser.ir.nodes import For, Read
 from pyfuser.ir.visit import all_expressions, statements
-from pyfuser.transform.optimise import specialise
+from pyfuser.pipeline import C_PASSES, run_passes
 from pyfuser.transform.unroll import MAX_TRIPS
 from tests.transform.build import Program
 
@@ -22,7 +22,9 @@ def loops(function: Callable[..., Any], **arguments: Any) -> int:
     program = Program(N)
     program.call(function, **arguments)
     program.check()
-    return sum(isinstance(s, For) for s in statements(specialise(program.kernel()).workunit.body))
+    return sum(
+        isinstance(s, For) for s in statements(run_passes(C_PASSES, program.kernel()).workunit.body)
+    )
 
 
 def columns(i, y, x, m):
@@ -103,7 +105,7 @@ def reads_of(name: str, **scalars: int) -> int:
     program = Program(N)
     program.call(nest, y=np.zeros(N), x=np.ones((N, 2 * N)), **scalars)
     program.check()
-    body = specialise(program.kernel()).workunit.body
+    body = run_passes(C_PASSES, program.kernel()).workunit.body
     return sum(isinstance(e, Read) and e.sym.name == name for e in all_expressions(body))
 
 

@@ -31,6 +31,7 @@ from pyfuser.ir import nodes
 from pyfuser.ir.nodes import Body, Expr, Stmt, Sym
 from pyfuser.ir.powers import power_of
 from pyfuser.ir.visit import child_expressions, expressions, sym_of
+from pyfuser.support.passes import left_out
 
 WINDOW = 128
 """Vector operations that wait or run at a time; of Zen 3, whose schedulers hold 64 and 64 more."""
@@ -88,6 +89,8 @@ class _Cost:
 
 def cut(body: Body) -> tuple[Segment, ...]:
     """The parts of a body that vectorises; none where it is better off in one loop."""
+    if left_out("split-chains"):
+        return ()
     if not 2 <= len(body) <= MAX_STATEMENTS or not all(map(_is_plain, body)):
         return ()
     if cheap_declarations(body):  # places of elements, perhaps, which vectors need to see

@@ -40,6 +40,7 @@ from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Body, Expr, Sym
 from pyfuser.ir.visit import all_expressions, child_expressions, expressions, statements, sym_of
+from pyfuser.support.passes import left_out
 
 WIDEST = 4
 """The size of the largest elements that are loaded as vectors, in bytes; 0: none are.
@@ -160,6 +161,8 @@ def plan(spec: KernelSpec, widest: int) -> Plan | str:
     workunit = spec.workunit
     if spec.pattern != "for" or spec.serial or workunit.accumulators:
         return "not a map of many threads"
+    if left_out("packed"):
+        return "packed is left out"
     if order_shows(workunit):
         return "the order of its iterations would show"
     if not all(isinstance(stmt, _SIMPLE) for stmt in statements(workunit.body)):

@@ -40,6 +40,7 @@ from pyfuser.ir.visit import (
     statements,
     sym_of,
 )
+from pyfuser.support.passes import left_out
 
 WORTH = 12
 """Additions in an iteration of a vector segment that are worth a loop of their own."""
@@ -83,7 +84,7 @@ def distribute(
     `fresh(name, dtype)` makes Syms.
     """
     whole = (Segment(body, True),)
-    if _all_vectorise(body) and not any(map(apart(body), body)):
+    if left_out("distribute") or (_all_vectorise(body) and not any(map(apart(body), body))):
         return whole
     if not may_interleave(body):
         return whole

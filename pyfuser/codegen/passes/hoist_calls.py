@@ -19,6 +19,7 @@ from pyfuser.ir.dtypes import DType
 from pyfuser.ir.maths import is_pure
 from pyfuser.ir.nodes import Body, Declare, Expr, Load, Stmt, Sym
 from pyfuser.ir.visit import assigned, child_expressions, expressions, map_expression
+from pyfuser.support.passes import left_out
 
 MAX_CALLS = 4
 """Calls that one statement may make for nothing."""
@@ -35,6 +36,8 @@ def speculate(body: Body, fresh: Fresh) -> Body:
     trap: no integer division, and no Load but of an element that was surely touched before.
     `fresh(name, dtype)` makes the Syms.
     """
+    if left_out("hoist-calls"):
+        return body
     return _speculate(body, fresh, local_arrays(body), frozenset(assigned(body)))
 
 

@@ -22,6 +22,7 @@ from pyfuser.ir import nodes
 from pyfuser.ir.maths import is_pure
 from pyfuser.ir.nodes import Workunit
 from pyfuser.ir.visit import all_expressions, expressions, statements, sym_of
+from pyfuser.support.passes import left_out
 from pyfuser.trace.shape import CallShape, RegionShape
 from pyfuser.transform.kernel import Kernel
 
@@ -83,7 +84,7 @@ def loop_order(kernel: Kernel) -> LoopOrder:
     """The order that brings in least, or the given one if no other is much better."""
     rank = len(kernel.space.begin)
     given = given_order(rank)
-    if rank == 1 or not may_reorder(kernel):
+    if rank == 1 or left_out("loop-order") or not may_reorder(kernel):
         return given
     found = walks(kernel)
     shapes = list(zip(kernel.space.begin, kernel.space.end, strict=True))

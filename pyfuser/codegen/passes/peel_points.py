@@ -16,6 +16,7 @@ from pyfuser.codegen.cpu.context import Context, function
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Body, Cast, Compare, If, Read, Stmt, Sym
 from pyfuser.ir.visit import assigned
+from pyfuser.support.passes import left_out
 
 PLAIN, AT_ROWS = "pf_plain", "pf_at_rows"
 LOCALS = frozenset({PLAIN, AT_ROWS, "at", "next"})
@@ -31,7 +32,7 @@ class Spread(NamedTuple):
 def spread(context: Context) -> Spread | None:
     """What a loop does by iterations; None if it does the same in all of them."""
     spec, workunit = context.spec, context.workunit
-    if spec.checked or spec.pattern != "for" or spec.rank != 1:
+    if spec.checked or spec.pattern != "for" or spec.rank != 1 or left_out("peel-points"):
         return None
     (index,) = workunit.indices
     changing = assigned(workunit.body)

@@ -23,6 +23,7 @@ from pyfuser.codegen.cost.cache_lines import Layout, growth
 from pyfuser.ir import nodes
 from pyfuser.ir.nodes import Body, Expr, Sym
 from pyfuser.ir.visit import all_expressions, assigned, declared, expressions, statements
+from pyfuser.support.passes import left_out
 from pyfuser.transform.cells import expand, stable_locals
 
 MOST = 3
@@ -51,6 +52,8 @@ def streams(
 
     given: the index, those of other axes and the scalar arguments. `views` are the parameters.
     """
+    if left_out("prefetch"):
+        return ()
     if any(isinstance(s, (nodes.For, nodes.While, nodes.Scratch)) for s in statements(body)):
         return ()
     moving, stable = assigned(body) | set(declared(body)), stable_locals(body)

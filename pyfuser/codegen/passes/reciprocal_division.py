@@ -20,6 +20,7 @@ from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Body, Expr, Stmt
 from pyfuser.ir.visit import all_expressions, child_expressions, expressions, map_body
 from pyfuser.ir.weights import computed, weight
+from pyfuser.support.passes import left_out
 
 BY_RECIPROCAL = "by_reciprocal"
 """The name of the Call of two doubles that stands for a division then."""
@@ -35,6 +36,8 @@ def by_reciprocals(body: Body, stays: Callable[[Expr], bool]) -> Body:
 
     stays: whether a Read or Load has one value for the whole strip.
     """
+    if left_out("reciprocal-division"):
+        return body
     if not _waits_for_divisions(body) or not all(vectorises(s, frozenset()) for s in body):
         return body
 

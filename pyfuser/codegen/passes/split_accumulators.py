@@ -33,6 +33,7 @@ from pyfuser.codegen.passes.distribute import (
 from pyfuser.ir import nodes
 from pyfuser.ir.nodes import Body, Expr, Stmt, Sym
 from pyfuser.ir.visit import all_expressions, expressions, map_body, statements
+from pyfuser.support.passes import left_out
 
 LOCALS = frozenset({"done", "run"})
 
@@ -75,6 +76,8 @@ def groups_of(context: Context, blocks: Blocks) -> Groups | None:
     """The groups of a body that has many sums, each in a statement of its own; None for others."""
     workunit, spec = context.workunit, context.spec
     sums = [a.sym for a in workunit.accumulators]
+    if left_out("split-accumulators"):
+        return None
     if len(sums) < FEWEST or any(s.dtype.size != 8 or s.dtype.is_complex for s in sums):
         return None
     if not context.independent or spec.checked or not blocks.single:

@@ -37,6 +37,7 @@ from pyfuser.ir.nodes import (
     Workunit,
 )
 from pyfuser.ir.visit import assigned, expressions, map_body, map_expression, statements
+from pyfuser.support.passes import left_out
 from pyfuser.transform.cells import expand, stable_locals
 from pyfuser.transform.unused import without_unread_locals
 
@@ -73,6 +74,8 @@ def interior(workunit: Workunit, axis: int, fresh: Callable[[str, DType], Sym]) 
 
     `fresh(name, dtype)` makes the Syms for the first and the last iteration.
     """
+    if left_out("split-conditions"):
+        return None
     body, indices = workunit.body, workunit.indices
     if not assigned(body).isdisjoint(indices) or any(map(_is_loop, statements(body))):
         return None

@@ -15,6 +15,7 @@ from pyfuser.codegen.c.statements import INDENT
 from pyfuser.codegen.cpu.context import Context, function
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.guarded import Bound, Unguarded, unguarded
+from pyfuser.support.passes import left_out
 
 ALIGNED = 8
 """Elements that fill cache lines: the middle begins at a multiple, so as to store whole lines."""
@@ -44,6 +45,8 @@ def splits(context: Context) -> Unguarded | None:
     """The body without guards, if the loop is to be split; the order of iterations may show."""
     spec = context.spec
     if spec.checked or spec.pattern != "for" or (spec.serial and spec.rank > 1):
+        return None
+    if left_out("split-guards"):
         return None
     return unguarded(spec.workunit)
 

@@ -53,6 +53,7 @@ from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Body, Declare, DeclareArray, Expr, For, If, Stmt, Sym, Workunit
 from pyfuser.ir.visit import assigned, expressions, leaves_loop, map_expression, statements
+from pyfuser.support.passes import left_out
 
 _CHEAP = 8
 """Additions of a declaration that each part computes again rather than keeping its value."""
@@ -66,7 +67,7 @@ def columns(
     `fresh(name, dtype)` makes Syms.
     """
     body = workunit.body
-    if not any(isinstance(stmt, (For, If)) for stmt in body):
+    if left_out("strip-mine") or not any(isinstance(stmt, (For, If)) for stmt in body):
         return None
     changing = assigned(body)
     if changing & set(workunit.indices) or order_shows(workunit):

@@ -40,6 +40,7 @@ from pyfuser.ir import nodes
 from pyfuser.ir.nodes import DeclareArray, Expr, For, Stmt, Sym
 from pyfuser.ir.visit import all_expressions, assigned, declared, expressions, statements
 from pyfuser.plan.plan import STRIP
+from pyfuser.support.passes import left_out
 
 STRIP_BYTES = 32768
 """What the rows of a strip may take: a first-level cache."""
@@ -80,7 +81,7 @@ def strips(
     changes (but not the indices), `sums` the accumulators.
     """
     body = segment.body
-    if len(body) > MAX_STATEMENTS or not may_interleave(body):
+    if len(body) > MAX_STATEMENTS or left_out("unroll-and-jam") or not may_interleave(body):
         return None
     changing = frozenset(assigned(body))
     local = [stmt for stmt in body if isinstance(stmt, DeclareArray)]

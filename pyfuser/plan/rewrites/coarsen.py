@@ -33,6 +33,7 @@ from pyfuser.plan.legality import mergeable
 from pyfuser.plan.plan import Coarsened, Plan
 from pyfuser.plan.plan_cache import partitioned
 from pyfuser.plan.rewrites import coarse_body
+from pyfuser.support.passes import left_out
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import CallShape, RegionShape, ScalarShape, TraceShape
 
@@ -60,7 +61,8 @@ def planned(trace: TraceShape, capabilities: Capabilities = ALL) -> Planned:
     graph = dependences(trace)
     plan = partitioned(trace, graph, capabilities)
     fine = trace, graph, plan
-    chosen = _targets(trace) if capabilities.coarsening else {}
+    wanted = capabilities.coarsening and not left_out("coarsen")
+    chosen = _targets(trace) if wanted else {}
     for _ in range(ROUNDS):
         if not chosen:
             return fine

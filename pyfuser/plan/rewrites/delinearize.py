@@ -51,6 +51,7 @@ from pyfuser.plan.legality import mergeable
 from pyfuser.plan.plan import Plan
 from pyfuser.plan.rewrites import recompute
 from pyfuser.plan.rewrites.coarse_body import Splitter, boxed
+from pyfuser.support.passes import left_out
 from pyfuser.trace.call import GPU_SPACES, Space
 from pyfuser.trace.shape import CallShape, RegionShape, ScalarShape, TraceShape
 
@@ -65,7 +66,8 @@ def planned(
     trace: TraceShape, capabilities: Capabilities
 ) -> tuple[TraceShape, DependenceGraph, Plan]:
     """The plan of a trace, and the trace as planned: with some calls over rows and columns."""
-    changed = over_rows_and_columns(trace) if capabilities.boxes else trace
+    wanted = capabilities.boxes and not left_out("delinearize")
+    changed = over_rows_and_columns(trace) if wanted else trace
     if changed is trace:
         return recompute.planned(trace, capabilities)
     planned_trace, graph, plan = recompute.planned(changed, capabilities)

@@ -37,6 +37,7 @@ from pyfuser.plan.plan import Declined, Guarded, Placed, Plan
 from pyfuser.plan.rewrites import coarsen, embedded_body, enlarge_domain
 from pyfuser.plan.rewrites.coarsen import Planned
 from pyfuser.plan.tile_size import BEYOND
+from pyfuser.support.passes import left_out
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import CallShape, RegionShape, ScalarShape, TraceShape
 
@@ -57,7 +58,7 @@ Parts: TypeAlias = tuple[tuple[int, tuple[int, ...]], ...]
 def planned(trace: TraceShape, capabilities: Capabilities) -> Planned:
     """The plan of a trace, and the trace as planned: with some calls in places among the rows."""
     fine = size_generic.planned(trace, capabilities)
-    if not capabilities.sweeps or not _may_sweep(trace):
+    if not capabilities.sweeps or left_out("embed-boundary") or not _may_sweep(trace):
         return fine
     best, chosen = fine, targets(trace)
     for _ in range(ROUNDS):

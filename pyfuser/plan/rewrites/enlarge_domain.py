@@ -37,6 +37,7 @@ from pyfuser.plan.plan_cache import partitioned
 from pyfuser.plan.rewrites import coarsen
 from pyfuser.plan.rewrites.coarsen import Planned
 from pyfuser.plan.wavefront import search
+from pyfuser.support.passes import left_out
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import CallShape, RegionShape, ScalarShape, TraceShape
 
@@ -51,7 +52,8 @@ def planned(trace: TraceShape, capabilities: Capabilities = ALL) -> Planned:
     """The plan of a trace, with the trace as planned: calls may be coarsened, or guarded."""
     fine = coarsen.planned(trace, capabilities)
     trace, _, before = fine
-    chosen = _targets(trace) if capabilities.guards else {}
+    wanted = capabilities.guards and not left_out("enlarge-domain")
+    chosen = _targets(trace) if wanted else {}
     if not chosen:
         return fine
     wide = over_hulls(trace, chosen)

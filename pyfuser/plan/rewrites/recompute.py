@@ -39,6 +39,7 @@ from pyfuser.plan.plan import Plan, Recomputed
 from pyfuser.plan.rewrites import coarsen, embed_boundary
 from pyfuser.plan.rewrites.coarsen import Planned
 from pyfuser.plan.rewrites.recomputed_body import Axis, Made, made_by, recomputed
+from pyfuser.support.passes import left_out
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.call import GPU_SPACES
 from pyfuser.trace.shape import ArgumentShape, CallShape, RegionShape, TraceShape
@@ -63,7 +64,7 @@ def planned(trace: TraceShape, capabilities: Capabilities) -> Planned:
     """The plan of a trace, with the trace as planned: some calls may compute again."""
     fine = embed_boundary.planned(trace, capabilities)
     _, graph, before = fine
-    if not capabilities.recompute:
+    if not capabilities.recompute or left_out("recompute"):
         return fine
     launches = _launches(trace, before)
     if not _may_gain(trace, graph, launches):
