@@ -14,10 +14,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from pyfuser.ir.printer import show
-from pyfuser.ir.verify import verify
+from pyfuser.ir.verify import IRError, verify
 from pyfuser.support.errors import SettingError
 from pyfuser.support.passes import left_out
-from pyfuser.support.settings import SETTINGS
+from pyfuser.support.settings import SETTINGS, refuse
 from pyfuser.transform.fuse import MAX_FORMS, Form, form_of, merged, with_sizes
 from pyfuser.transform.group import GroupShape
 from pyfuser.transform.guards import join_guards
@@ -110,7 +110,7 @@ NAMES = tuple(p.name for p in (*TRACE_REWRITES, *KERNEL_PASSES, *C_PASSES, *LOOP
 
 if not SETTINGS.without <= {*NAMES}:
     unknown = ", ".join(sorted(SETTINGS.without - {*NAMES}))
-    raise SettingError(f"PYFUSER_WITHOUT={unknown}: no such pass; there are {', '.join(NAMES)}")
+    refuse(SettingError(f"PYFUSER_WITHOUT={unknown}: no such pass; there are {', '.join(NAMES)}"))
 
 
 def run_passes(passes: Sequence[KernelPass], kernel: Kernel) -> Kernel:
@@ -153,10 +153,13 @@ def _applied(each: KernelPass, kernel: Kernel) -> Kernel:
     made = each.run(kernel)
     if made.workunit is kernel.workunit or made.workunit == kernel.workunit:
         return made
+    if SETTINGS.debug >= SHOW_PASSES:
+        print(f"after {each.name}:\n{show(made.workunit)}", file=sys.stderr)
     if SETTINGS.debug:
-        verify(made.workunit)
-        if SETTINGS.debug >= SHOW_PASSES:
-            print(f"after {each.name}:\n{show(made.workunit)}", file=sys.stderr)
+        try:
+            verify(made.workunit)
+        except IRError as error:
+            raise IRError(f"after {each.name}: {error}") from None
     return replace(made, passes=(*made.passes, each.name))
 
 

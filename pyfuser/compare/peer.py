@@ -131,7 +131,8 @@ class Without(Served):
 
     def __init__(self, names: str, program: Path, size: int, space: str | None) -> None:
         arguments = [str(program.resolve()), str(size), space or ""]
-        environment = {**os.environ, "PYFUSER_WITHOUT": names}
+        cache = str(SETTINGS.cache_dir / "without")  # first runs compile what the others have
+        environment = {**os.environ, "PYFUSER_WITHOUT": names, "PYFUSER_CACHE_DIR": cache}
         super().__init__([sys.executable, "-c", _SERVE_FUSED, *arguments], env=environment)
 
 

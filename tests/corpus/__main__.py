@@ -1,8 +1,8 @@
-"""`python -m tests.corpus [--update | --against REVISION | --texts FOLDER]`: has any text changed?
+"""`python -m tests.corpus [PROGRAM ...] [OPTION]`: has any text changed?
 
 Without options it says which programs' texts differ from those that golden/corpus.txt has the
 digests of. `--update` writes that file, `--against` shows the differences to another revision,
-`--texts` writes all texts.
+`--texts` writes all texts, `--digests` prints their digests.
 """
 
 from __future__ import annotations
@@ -32,6 +32,11 @@ def digests(texts: Texts) -> str:
     )
 
 
+def matching(patterns: Sequence[str]) -> list[str]:
+    """The names of the programs that match one of the patterns."""
+    return [name for name in names() if any(fnmatch(name, pattern) for pattern in patterns)]
+
+
 def update() -> None:
     """Keep every program's digests."""
     lines = [f"{name} {digests(texts_of(name))}" for name in names()]
@@ -42,9 +47,7 @@ def changes(patterns: Sequence[str] = ("*",)) -> list[str]:
     """What differs from the digests that are kept, a line for each program that matches."""
     kept = dict(line.split(" ", 1) for line in DIGESTS.read_text().splitlines()[1:])
     found = []
-    for name in names():
-        if not any(fnmatch(name, pattern) for pattern in patterns):
-            continue
+    for name in matching(patterns):
         if name not in kept:
             found.append(f"{name}: new")
             continue
@@ -101,12 +104,16 @@ def main() -> int:
     ways.add_argument("--update", action="store_true")
     ways.add_argument("--against", metavar="REVISION")
     ways.add_argument("--texts", metavar="FOLDER", type=Path)
+    ways.add_argument("--digests", action="store_true")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     if given.against:
         return against(given.against)
     if given.texts:
         write(given.texts)
+    elif given.digests:
+        for name in matching(given.programs):
+            print(name, digests(texts_of(name)))
     elif given.update:
         update()
     else:
