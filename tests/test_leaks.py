@@ -134,7 +134,7 @@ def caches() -> dict[str, int]:
         "driver.FLUSHES": len(driver.FLUSHES),
         "eager": sum(1 + len(ready.known) for ready in eager._READY.values()),
         "native": len(native._launchables),
-        "dispatch spaces": len(dispatch._SPACES),
+        "dispatch spaces": len(dispatch.KNOWN_POLICIES),
         "dispatch bindings": sum(len(w.__pyfuser__.bindings) for w in (fill, axpy, dot, shifted)),
         "lower.source": len(source._sources),
         "lower.source files": len(source._files),

@@ -49,9 +49,6 @@ TRACER = driver.TRACER
 MAX_SPACES = 4096
 INT64_LIMIT = 1 << 63
 
-#: By number of indices, or (begin, end, execution space): the space, and the key's first part.
-_SPACES: dict[Any, tuple[Space, int]] = KNOWN_POLICIES
-
 _ON_DEVICE = 1 << 7  # in the first part of the key: a GPU runs the call
 _DEBUG = -1  # in its place: the Python function itself is run
 _DEBUG_TEAMS = -2
@@ -119,7 +116,7 @@ def dispatch(
 
     depth: how many frames up the program called. watched: `watched_for` was called.
     """
-    space, head = _known_space(policy) or _space(policy)
+    space, head = known_space(policy) or space_of(policy)
     state = getattr(workunit, "__pyfuser__", None)
     function = workunit
     if type(workunit) is not FunctionType or state is None:
@@ -168,12 +165,12 @@ def _run_alone(call: Call, run: Callable[[Call], None]) -> Any:
     return None if call.result is None else call.result.result()
 
 
-def _known_space(policy: Any) -> tuple[Space, int] | None:
-    """What `_space` found before for an equal policy of the usual kinds."""
+def known_space(policy: Any) -> tuple[Space, int] | None:
+    """What `space_of` found before for an equal policy of the usual kinds."""
     if type(policy) is int:
-        return _SPACES.get(policy)
+        return KNOWN_POLICIES.get(policy)
     if type(policy) is RangePolicy:
-        return _SPACES.get((policy.begin, policy.end, policy.space))
+        return KNOWN_POLICIES.get((policy.begin, policy.end, policy.space))
     return None
 
 
@@ -227,7 +224,7 @@ def _read_arguments(kwargs: dict[str, Any], key: list[Any]) -> list[Any]:
     return values
 
 
-def _space(policy: Any) -> tuple[Space, int]:
+def space_of(policy: Any) -> tuple[Space, int]:
     """The space of a policy and the first part of the key; kept for the next call."""
     key: Any
     team_size = 0
@@ -271,9 +268,9 @@ def _space(policy: Any) -> tuple[Space, int]:
             stacklevel=4,
         )
         return found
-    if len(_SPACES) >= MAX_SPACES:
-        _SPACES.clear()
-    _SPACES[key] = found
+    if len(KNOWN_POLICIES) >= MAX_SPACES:
+        KNOWN_POLICIES.clear()
+    KNOWN_POLICIES[key] = found
     return found
 
 

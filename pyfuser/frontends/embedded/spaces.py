@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from pyfuser.support.errors import ArgumentError, ArgumentValueError, DeviceError
+from pyfuser.trace.call import Space
 
 
 class _Named(EnumMeta):
@@ -73,8 +74,9 @@ GPU_SPACES = frozenset({ExecutionSpace.Cuda, ExecutionSpace.HIP})
 
 _IN_USE: set[ExecutionSpace] = set()  # of GPU_SPACES: those that have been asked for, and are there
 
-#: What dispatch made of policies that were used before; forgotten when a default changes.
-KNOWN_POLICIES: dict[Any, Any] = {}
+#: Policies that were used before, by number of indices or by (begin, end, execution space): the
+#: space, and what `dispatch` begins its key with. Forgotten when a default changes.
+KNOWN_POLICIES: dict[Any, tuple[Space, int]] = {}
 
 
 class Defaults:

@@ -12,9 +12,9 @@ import numpy as np
 
 from pyfuser.engine.engine import ENGINE
 from pyfuser.frontends.embedded import arguments, careful, methods
-from pyfuser.frontends.embedded import dispatch as embedded
 from pyfuser.frontends.embedded.bindings import Binding, binding_of, settle
 from pyfuser.frontends.embedded.decorators import WorkunitState, state_of
+from pyfuser.frontends.embedded.dispatch import known_space, space_of
 from pyfuser.frontends.modes import SWITCHES, traced
 from pyfuser.frontends.upstream.failures import in_a_line
 from pyfuser.frontends.upstream.lifetime import keep_what_is_alive
@@ -118,7 +118,7 @@ class Dispatcher:
     ) -> tuple[Call, Binding]:
         """The call in our terms. Raises PyFuserError where there are none."""
         policy = self.policies.ours(plain(asked.policy))
-        space, head = embedded._known_space(policy) or embedded._space(policy)
+        space, head = known_space(policy) or space_of(policy)
         state, kwargs = _workunit(pattern, asked.workunit, kwargs)
         key: list[Any] = [pattern, head]
         values = self._read_arguments(kwargs, key)
