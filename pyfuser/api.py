@@ -19,8 +19,9 @@ from pyfuser.frontends.embedded.decorators import state_of
 from pyfuser.frontends.embedded.views import ViewType
 from pyfuser.report import Explanation
 from pyfuser.runtime import driver
+from pyfuser.runtime.isolate import FAILURES
 from pyfuser.support.counters import COUNTERS, Counters
-from pyfuser.support.errors import ArgumentError, PyFuserError
+from pyfuser.support.errors import ArgumentError
 from pyfuser.trace.call import GPU_SPACES, Call
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Buffer
@@ -210,7 +211,7 @@ def _finish() -> None:
     try:
         driver.finish()
         warn_of_unread(late)
-    except PyFuserError as error:  # the same one may have ended the program, and was shown
+    except FAILURES as error:  # the same one may have ended the program, and was shown
         if str(error) != str(getattr(sys, "last_value", None)):
             print(f"pyfuser: {error}", file=sys.stderr)
     finally:

@@ -11,6 +11,7 @@ from pyfuser.plan.explain import short_path
 from pyfuser.runtime import driver
 from pyfuser.runtime.driver import Flush
 from pyfuser.support.counters import COUNTERS
+from pyfuser.support.units import count
 from pyfuser.trace.asked import Place, asked_for
 from pyfuser.trace.tracer import Tracer
 
@@ -53,18 +54,18 @@ class FlushLog:
         alone = sum(AT_ONCE.values())
         total, launches = sum(self.calls.values()) + alone, COUNTERS.launches
         flushes = sum(self.flushes.values())
-        lines = [f"pyfuser: {total} calls ran as {launches} kernels in {flushes} flushes"]
-        for (file, line, why), count in sorted(self.flushes.items(), key=lambda e: e[0][:2]):
+        ran = f"{count(total, 'call')} ran as {count(launches, 'kernel')}"
+        lines = [f"pyfuser: {ran} in {flushes} {'flush' if flushes == 1 else 'flushes'}"]
+        for (file, line, why), times in sorted(self.flushes.items(), key=lambda e: e[0][:2]):
             where = f"{short_path(file)}:{line}: " if line else ""
-            calls = self.calls[file, line, why]
-            lines.append(f"  {where}{why} ({_times(count)}, {calls} calls)")
-        for (file, line), count in sorted(AT_ONCE.items()):
-            lines.append(
-                f"  {short_path(file)}:{line}: {_AT_ONCE} ({_times(count)}, {count} calls)"
-            )
-        for flush, count in self.programs.values():
+            calls = count(self.calls[file, line, why], "call")
+            lines.append(f"  {where}{why} ({_times(times)}, {calls})")
+        for (file, line), times in sorted(AT_ONCE.items()):
+            where = f"{short_path(file)}:{line}"
+            lines.append(f"  {where}: {_AT_ONCE} ({_times(times)}, {count(times, 'call')})")
+        for flush, times in self.programs.values():
             told = replace(report.explanation([flush], self.source), asked=())
-            lines.append(f"\n{_times(count)}: {told}")
+            lines.append(f"\n{_times(times)}: {told}")
         return "\n".join(lines)
 
 

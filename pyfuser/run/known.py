@@ -143,8 +143,9 @@ def _is_terminal(out: Any) -> bool:
     """Whether to write to it runs no code but that of `io`."""
     if type(out) is not io.TextIOWrapper:
         return type(out) is io.StringIO
-    buffer = out.buffer
-    return type(buffer) is io.BufferedWriter and type(buffer.raw) is io.FileIO
+    buffer: Any = out.buffer
+    raw = buffer.raw if type(buffer) is io.BufferedWriter else buffer  # `python -u` has no buffer
+    return type(raw) is io.FileIO
 
 
 def _builtin_method(function: Any, given: list[Any]) -> Any:

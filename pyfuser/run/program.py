@@ -16,6 +16,7 @@ from pyfuser.frontends import modes
 from pyfuser.run import guards, hook
 from pyfuser.run.rewrite import rewritten
 from pyfuser.runtime import driver
+from pyfuser.runtime.isolate import FAILURES
 from pyfuser.support import tracebacks
 from pyfuser.support.errors import CompilerError, KernelError, PyFuserError
 from pyfuser.support.settings import SETTINGS
@@ -148,14 +149,16 @@ def _fail(error: BaseException) -> NoReturn:
 
 
 def _first(error: BaseException) -> BaseException:
-    """The error that was raised first, of one of ours that flushes on the way out repeated."""
-    before = error.__context__
-    while isinstance(before, PyFuserError) and (type(before), str(before)) == (
-        type(error),
-        str(error),
-    ):
-        error, before = before, before.__context__
-    return error
+    """The error that was raised first, of one that flushes on the way out repeated."""
+    first, before = error, error.__context__
+    while before is not None:
+        if isinstance(before, FAILURES) and (type(before), str(before)) == (
+            type(error),
+            str(error),
+        ):
+            first = before
+        before = before.__context__
+    return first
 
 
 def _users(traceback: TracebackType | None) -> TracebackType | None:

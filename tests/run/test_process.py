@@ -235,7 +235,7 @@ def pyfuser(script: Path, *arguments: str, **variables: str) -> subprocess.Compl
 def test_report(program: Path) -> None:
     done = pyfuser(program, "-m", "pyfuser", "run", "--report", "fused.py")
     assert done.stdout == "1.5\n"
-    assert "2 calls ran as 1 kernels in 1 flushes" in done.stderr
+    assert "2 calls ran as 1 kernel in 1 flush" in done.stderr
     assert "fused.py:8: a[0] (once, 2 calls)" in done.stderr
     assert "kernel 1: add (steps.py:9), add (:10)" in done.stderr
 
@@ -248,7 +248,7 @@ def test_modules_are_fused(name: str, program: Path) -> None:
         (program.parent / "package" / copy).write_text(FUSED)
     done = pyfuser(program, "-m", "pyfuser", "run", "--report", "-m", name)
     assert done.stdout == "1.5\n"
-    assert "2 calls ran as 1 kernels in 1 flushes" in done.stderr
+    assert "2 calls ran as 1 kernel in 1 flush" in done.stderr
 
 
 def test_no_fusion(program: Path) -> None:
@@ -317,3 +317,56 @@ def test_errors_come_where_the_launch_is(program: Path) -> None:
         "went", "BoundsError", "went", "BoundsError",
         "DivisionError", "BoundsError", "DivisionError", "BoundsError",
     ]  # fmt: skip
+
+
+NO_MEMORY = """\
+import pykokkos as pk
+
+@pk.workunit
+def add(i, x, s):
+    x[i] = x[i] + s
+
+@pk.workunit
+def double(i, y, x):
+    y[i] = 2.0 * x[i]
+
+def main():
+    x, large = pk.View([100], pk.double), pk.View([1 << 45], pk.double)
+    pk.parallel_for(100, add, x=x, s=1.5)
+    pk.parallel_for(100, double, y=large, x=x)
+    print(large[0])
+
+main()
+"""
+
+
+@pytest.mark.parametrize("command", ["-m pyfuser run", "-m pyfuser run --no-fusion"])
+def test_a_view_without_memory_is_told_once_and_where(program: Path, command: str) -> None:
+    program.write_text(NO_MEMORY)
+    done = subprocess.run(
+        [sys.executable, *command.split(), "fused.py"],
+        capture_output=True, text=True, cwd=program.parent, check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr.count("MemoryError") == 1
+    assert re.findall("line [0-9]+", done.stderr) == ["line 17", "line 14"]
+
+
+def test_an_error_at_the_end_shows_no_line_of_ours(program: Path) -> None:
+    text = NO_MEMORY.replace("print(large[0])", "return large, x").replace(
+        "\nmain()", "\nkept = main()"
+    )
+    program.write_text("import pyfuser\npyfuser.enable()\n" + text)
+    done = pyfuser(program, "fused.py")
+    assert (
+        done.stderr.startswith("pyfuser: no memory for a View") and "Traceback" not in done.stderr
+    )
+
+
+def test_printing_waits_for_nothing_without_a_buffer(program: Path) -> None:
+    program.write_text(FUSED.replace("print(a[0])", "print('x')\nsteps.both(a)\nprint(a[0])"))
+    for unbuffered in "", "1":
+        run = "-m", "pyfuser", "run", "--report", "fused.py"
+        done = pyfuser(program, *run, PYTHONUNBUFFERED=unbuffered)
+        assert "4 calls ran as 1 kernel in 1 flush" in done.stderr
