@@ -19,9 +19,8 @@ from pyfuser.analysis.dependences import dependences
 from pyfuser.analysis.races import certain_races
 from pyfuser.checks.accesslog import ATOMIC, READ, WRITE, AccessLog, Site, Touch, split_sites
 from pyfuser.checks.image import Image
-from pyfuser.ir import nodes
+from pyfuser.ir.effects import written_views
 from pyfuser.ir.reference.interpret import UndefinedBehaviour, interpret
-from pyfuser.ir.visit import all_expressions, statements, sym_of
 from pyfuser.support.errors import PyFuserWarning, RaceError, quoted
 from pyfuser.trace.call import Call, Space
 from pyfuser.trace.future import Future
@@ -65,9 +64,7 @@ def _independent(trace: TraceShape) -> bool:
 
 def _shared(call: CallShape) -> frozenset[int]:
     """The arguments in memory that the call writes, through them or through others."""
-    body = call.workunit.body
-    stores = {sym_of(stmt) for stmt in statements(body) if not isinstance(stmt, nodes.For)}
-    stores |= {e.view for e in all_expressions(body) if isinstance(e, nodes.AtomicFetch)}
+    stores = written_views(call.workunit)
     regions = {n: a for n, a in enumerate(call.arguments) if isinstance(a, RegionShape)}
     written = {
         region.cluster for n, region in regions.items() if call.workunit.params[n].sym in stores

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import TypeAlias
 
 from pyfuser.codegen.cost.work import body_cost
 from pyfuser.codegen.passes.loop_order import SERIAL_SPACES, LoopOrder, given_order, loop_order
 from pyfuser.ir import nodes
-from pyfuser.ir.canonical import MAX_WORKUNITS, all_syms, canonical
+from pyfuser.ir.canonical import all_syms, canonical
 from pyfuser.ir.divisions import divisions
+from pyfuser.ir.effects import written_views
 from pyfuser.ir.guarded import unguarded
-from pyfuser.ir.nodes import Body, SourceLocation, Sym, Workunit
-from pyfuser.ir.visit import all_expressions, expressions, statements, sym_of
+from pyfuser.ir.nodes import Body, SourceLocation, Workunit
+from pyfuser.ir.visit import expressions, statements, sym_of
 from pyfuser.trace.shape import RegionShape
 from pyfuser.transform.kernel import Kernel
 
@@ -232,18 +232,3 @@ def _stride_classes(
         spare = classes.setdefault((1, True), len(classes))
         result = [spare if c == UNIT and axis != last else c for axis, c in enumerate(result)]
     return tuple(result)
-
-
-@lru_cache(maxsize=MAX_WORKUNITS)
-def written_views(workunit: Workunit) -> frozenset[Sym]:
-    """The view parameters that a workunit writes (atomically or not)."""
-    params = {param.sym for param in workunit.params if param.rank}
-    written: set[Sym] = set()
-    for stmt in statements(workunit.body):
-        if isinstance(stmt, nodes.Store):
-            written.add(stmt.view)
-        elif isinstance(stmt, nodes.Update) and stmt.indices:
-            written.add(stmt.target)
-    fetches = (e for e in all_expressions(workunit.body) if isinstance(e, nodes.AtomicFetch))
-    written.update(e.view for e in fetches)
-    return frozenset(written & params)

@@ -86,6 +86,18 @@ def all_expressions(body: Body) -> Iterator[Expr]:
     return iter(found)
 
 
+def contains(body: Body, *kinds: type) -> bool:
+    """Whether a statement or an expression anywhere in a body is of one of the kinds."""
+    return any(isinstance(s, kinds) for s in statements(body)) or (
+        not _STMTS.issuperset(kinds) and any(isinstance(e, kinds) for e in all_expressions(body))
+    )
+
+
+def reads(*parts: Expr | Stmt) -> set[Sym]:
+    """The Syms whose values expressions, or what statements evaluate themselves, use."""
+    return {e.sym for part in parts for e in expressions(part) if isinstance(e, nodes.Read)}
+
+
 def written(body: Body) -> set[Sym]:
     """The views whose elements a body may write, and the accumulators that it adds to."""
     found = {s.view for s in statements(body) if isinstance(s, nodes.Store)}

@@ -12,13 +12,9 @@ for the law of fusion, but not to the last bit.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
 
 from pyfuser.analysis.dependences import dependences
-from pyfuser.ir import nodes
-from pyfuser.ir.maths import is_pure
-from pyfuser.ir.nodes import Workunit
-from pyfuser.ir.visit import all_expressions, statements
+from pyfuser.ir.effects import effects
 from pyfuser.plan.legality import reasons
 from pyfuser.trace.shape import CallShape, TraceShape
 
@@ -38,16 +34,4 @@ def needed(trace: TraceShape, wanted: Iterable[int]) -> frozenset[int]:
 
 def may_wait(call: CallShape) -> bool:
     """Whether nobody can tell when a call runs, but by the memory that it writes."""
-    return call.pattern == "for" and not _shows(call.workunit)
-
-
-@lru_cache(maxsize=1024)
-def _shows(workunit: Workunit) -> bool:
-    """Whether a body prints, waits for other iterations, or has atomics."""
-    return any(
-        isinstance(e, nodes.AtomicFetch) or (isinstance(e, nodes.Call) and not is_pure(e.name))
-        for e in all_expressions(workunit.body)
-    ) or any(
-        isinstance(stmt, nodes.While) or (isinstance(stmt, nodes.Update) and stmt.atomic)
-        for stmt in statements(workunit.body)
-    )
+    return call.pattern == "for" and not effects(call.workunit).observable

@@ -7,8 +7,10 @@ from functools import lru_cache
 from pyfuser.analysis.dependences import Dependence, DependenceGraph, Kind
 from pyfuser.analysis.sums import added_along
 from pyfuser.ir import nodes
+from pyfuser.ir.canonical import MAX_WORKUNITS
+from pyfuser.ir.effects import effects, only_combines
 from pyfuser.ir.nodes import Body, Workunit
-from pyfuser.ir.visit import all_expressions, expressions, statements, sym_of
+from pyfuser.ir.visit import expressions, sym_of
 from pyfuser.plan.plan import Rejection
 from pyfuser.trace.call import GPU_SPACES
 from pyfuser.trace.shape import CallShape, FutureShape, TraceShape
@@ -71,7 +73,8 @@ class Legality:
         a, b = self._trace.calls[first], self._trace.calls[second]
         kinds = self._trace.kinds
         if not (self._mergeable[kinds[first]] and self._mergeable[kinds[second]]):
-            return "opaque" if _has_effect(a.workunit) or _has_effect(b.workunit) else "pattern"
+            prints = effects(a.workunit).output or effects(b.workunit).output
+            return "opaque" if prints else "pattern"
         if a.space != b.space:
             return "space"
         if _threads(a) != _threads(b):
@@ -141,7 +144,7 @@ def _links(trace: TraceShape) -> dict[tuple[int, int], str]:
     for position, (kind, call) in enumerate(zip(trace.kinds, trace.calls, strict=True)):
         if kind not in known:
             futures = [a.producer for a in call.arguments if isinstance(a, FutureShape)]
-            known[kind] = futures, _has_effect(call.workunit)
+            known[kind] = futures, effects(call.workunit).output
         producers, effect = known[kind]
         for producer in producers:
             links[producer, position] = "scalar"
@@ -174,7 +177,7 @@ def _paths_that_separate(predecessors: list[int], forbidden: list[int]) -> list[
 def mergeable(call: CallShape) -> bool:
     """Whether a call may share a loop with any other at all."""
     workunit = call.workunit
-    if call.pattern not in ("for", "reduce") or _has_effect(workunit):
+    if call.pattern not in ("for", "reduce") or effects(workunit).output:
         return False
     return not workunit.accumulators or _is_sum(workunit)
 
@@ -185,7 +188,7 @@ def is_scan(call: CallShape) -> bool:
     It shows in memory and its result only, and in memory in its last pass only.
     """
     unit = call.workunit
-    return call.pattern == "scan" and not _has_effect(unit) and not _writes_early(unit)
+    return call.pattern == "scan" and not effects(unit).output and not _writes_early(unit)
 
 
 @lru_cache(maxsize=1024)
@@ -212,19 +215,11 @@ def _writes_early(workunit: Workunit) -> bool:
     return writes(workunit.body)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=MAX_WORKUNITS)
 def _is_sum(workunit: Workunit) -> bool:
     """Whether accumulators only ever are added to."""
-    sums = {accumulator.sym for accumulator in workunit.accumulators}
-    if any(accumulator.last_pass is not None for accumulator in workunit.accumulators):
-        return False
-    if any(isinstance(e, nodes.Read) and e.sym in sums for e in all_expressions(workunit.body)):
-        return False
-    return not any(
-        (isinstance(stmt, nodes.Assign) and stmt.sym in sums)
-        or (isinstance(stmt, nodes.Update) and stmt.target in sums and stmt.op != "+")
-        for stmt in statements(workunit.body)
-    )
+    sums = [a.sym for a in workunit.accumulators if a.last_pass is None]
+    return len(sums) == len(workunit.accumulators) and only_combines(workunit.body, sums, "+")
 
 
 def _threads(call: CallShape) -> int:
@@ -239,16 +234,3 @@ def _order(call: CallShape) -> tuple[bool, int | None] | None:
     """
     accumulators = call.workunit.accumulators
     return (accumulators[0].flat, added_along(call)) if accumulators else None
-
-
-@lru_cache(maxsize=1024)
-def _has_effect(workunit: Workunit) -> bool:
-    """Whether running it shows in more than memory (printf, or any call for its effect)."""
-    if any(
-        isinstance(stmt, nodes.Eval) and not isinstance(stmt.expr, nodes.AtomicFetch)
-        for stmt in statements(workunit.body)
-    ):
-        return True
-    return any(
-        isinstance(e, nodes.Call) and e.name == "printf" for e in all_expressions(workunit.body)
-    )

@@ -15,9 +15,10 @@ from pyfuser.codegen.cost.vectorisable import (
 from pyfuser.codegen.cpu.blocks import Blocks, blocks_of
 from pyfuser.codegen.cpu.context import Context
 from pyfuser.codegen.cpu.reduce import is_sum
-from pyfuser.codegen.kernel import spec_of, written_views
+from pyfuser.codegen.kernel import spec_of
 from pyfuser.codegen.passes.split_guards import splits
 from pyfuser.ir import nodes
+from pyfuser.ir.effects import written_views
 from pyfuser.ir.nodes import Body, Expr, SourceLocation, Stmt, Sym
 from pyfuser.ir.visit import child_expressions, expressions
 from pyfuser.report.model import Vectors

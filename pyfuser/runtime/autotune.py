@@ -21,15 +21,12 @@ import contextlib
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from math import inf
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from pyfuser.engine.cache import write_own
-from pyfuser.ir import nodes
-from pyfuser.ir.nodes import Workunit
-from pyfuser.ir.visit import all_expressions, statements
+from pyfuser.ir.effects import effects
 from pyfuser.plan.cost_model import bytes_moved, group_cost, surely_cheaper
 from pyfuser.plan.plan import Declined, Group, Plan, Rejection, Sweep
 from pyfuser.runtime.launch import Launch
@@ -141,7 +138,7 @@ def doubts(program: Measured) -> list[Calls]:
         if len(launch.calls) > 1
         and not surely_cheaper(trace, launch.calls, LONG)
         and sum(group_cost(trace, part) for part in parts_of(program.plan, launch.calls)) >= LONG
-        and not any(_has_atomics(trace.calls[n].workunit) for n in launch.calls)
+        and not any(effects(trace.calls[n].workunit).atomics for n in launch.calls)
     ]
 
 
@@ -294,14 +291,6 @@ def _calls_of(plan: Plan, sweep: Sweep) -> Calls:
 
 def _moved(places: Sequence[int], at: int, more: int) -> Iterator[int]:
     return (place + more * (place > at) for place in places)
-
-
-@lru_cache(maxsize=1024)
-def _has_atomics(workunit: Workunit) -> bool:
-    """Whether results may depend on the order of iterations, which a cut changes."""
-    return any(
-        isinstance(stmt, nodes.Update) and stmt.atomic for stmt in statements(workunit.body)
-    ) or any(isinstance(e, nodes.AtomicFetch) for e in all_expressions(workunit.body))
 
 
 def spent(launch: Launch) -> float:

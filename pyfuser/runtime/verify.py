@@ -22,8 +22,9 @@ from pyfuser.checks.image import Image
 from pyfuser.checks.rounding import SumBounds, close
 from pyfuser.checks.scattered import scatter_bounds
 from pyfuser.checks.script import Recording
-from pyfuser.ir.nodes import AtomicFetch, Update, Workunit
-from pyfuser.ir.visit import all_expressions, statements
+from pyfuser.ir.effects import atomics
+from pyfuser.ir.nodes import Workunit
+from pyfuser.ir.visit import sym_of
 from pyfuser.support.errors import VerificationError
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.call import Call
@@ -71,13 +72,8 @@ def verified(
 @lru_cache(maxsize=1024)
 def _adds_atomically(workunit: Workunit) -> bool:
     """Whether a workunit updates floating-point elements whose value depends on the order."""
-    return any(
-        isinstance(stmt, Update) and stmt.atomic and not stmt.target.dtype.is_integer
-        for stmt in statements(workunit.body)
-    ) or any(
-        isinstance(e, AtomicFetch) and not e.dtype.is_integer
-        for e in all_expressions(workunit.body)
-    )
+    kinds = (sym.dtype for sym in map(sym_of, atomics(workunit.body)) if sym is not None)
+    return not all(dtype.is_integer for dtype in kinds)
 
 
 def _reproduced(recording: Recording, message: str) -> str:

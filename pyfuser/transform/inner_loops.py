@@ -19,6 +19,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from pyfuser.ir.dtypes import DType
+from pyfuser.ir.effects import only_combines
 from pyfuser.ir.nodes import (
     Assign,
     AtomicFetch,
@@ -147,13 +148,7 @@ class _Joiner:
 
 def _only_adds(body: Body, effects: _Effects) -> bool:
     """Whether a trip does nothing with what passes from trip to trip but add real terms to it."""
-    sums, others = set(), set(effects.read)
-    for stmt in statements(body):
-        if isinstance(stmt, Update) and not stmt.indices and stmt.op == "+":
-            sums.add(stmt.target)
-        elif isinstance(stmt, (Update, Assign)):
-            others.add(stmt.target if isinstance(stmt, Update) else stmt.sym)
-    return effects.changed <= sums - others and not any(
+    return only_combines(body, effects.changed, "+") and not any(
         sym.dtype.is_complex or sym.dtype is DType.BOOL for sym in effects.changed
     )
 

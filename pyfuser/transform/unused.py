@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from pyfuser.ir.effects import evaluates_purely
 from pyfuser.ir.nodes import (
     Assign,
-    AtomicFetch,
     Body,
-    Call,
     Declare,
     For,
     If,
@@ -22,8 +21,6 @@ from pyfuser.ir.nodes import (
 )
 from pyfuser.ir.visit import (
     all_expressions,
-    child_expressions,
-    expressions,
     map_body,
     statements,
     sym_of,
@@ -66,7 +63,7 @@ def _set_by_effects(body: Body) -> set[Sym]:
     found = set()
     for stmt in statements(body):
         sym = sym_of(stmt) if isinstance(stmt, (Declare, Assign, Update)) else None
-        if sym is not None and _has_effect(stmt):
+        if sym is not None and not evaluates_purely(stmt):
             found.add(sym)
     return found
 
@@ -76,17 +73,8 @@ def _drop(stmt: Stmt, unread: set[Sym]) -> Stmt | Body:
         return ()
     if isinstance(stmt, Update) and not stmt.indices and stmt.target in unread:
         return ()
-    if isinstance(stmt, If) and not stmt.then and not stmt.orelse and not _has_effect(stmt):
+    if isinstance(stmt, If) and not stmt.then and not stmt.orelse and evaluates_purely(stmt):
         return ()
-    if isinstance(stmt, For) and not stmt.body and not _has_effect(stmt):
+    if isinstance(stmt, For) and not stmt.body and evaluates_purely(stmt):
         return ()
     return stmt
-
-
-def _has_effect(stmt: Stmt) -> bool:
-    """Whether evaluating the statement's own expressions does more than give a value."""
-    return any(
-        isinstance(expr, AtomicFetch) or (isinstance(expr, Call) and expr.name == "printf")
-        for child in child_expressions(stmt)
-        for expr in expressions(child)
-    )

@@ -26,14 +26,14 @@ MUTANTS = (
     Mutant(
         "sums may be coarsened",
         "plan/rewrites/coarsen.py",
-        'call.pattern == "for" and',
+        'call.pattern == "for"\n        and',
         "",
         f"{_LAW}test_what_is_one_iteration_shows_in_sums_and_scans",
     ),
     Mutant(
         "iterations may wait",
         "plan/rewrites/coarsen.py",
-        " and not _waits(workunit)",
+        "        and not effects(workunit).waits\n",
         "",
         f"{_LAW}test_iterations_that_wait_for_each_other_stay_apart",
     ),

@@ -29,7 +29,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "atomics of columns take any order",
         "codegen/passes/strip_mine.py",
-        " or order_shows(workunit)",
+        " or effects(workunit).observable",
         "",
         _TEST + "test_atomics_keep_their_order",
     ),

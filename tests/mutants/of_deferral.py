@@ -17,16 +17,16 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "what is printed waits",
-        "plan/dependence_slice.py",
-        " or (isinstance(e, nodes.Call) and not is_pure(e.name))",
-        "",
+        "ir/effects.py",
+        "        return self.output or",
+        "        return",
         _NEEDED,
     ),
     Mutant(
         "atomic updates wait",
-        "plan/dependence_slice.py",
-        " or (isinstance(stmt, nodes.Update) and stmt.atomic)",
-        "",
+        "ir/effects.py",
+        "                atomics = True\n",
+        "                pass\n",
         _NEEDED,
     ),
     Mutant(

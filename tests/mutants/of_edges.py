@@ -18,7 +18,7 @@ MUTANTS = (
     Mutant(
         "what a part uses is left out",
         "plan/rewrites/embed_boundary.py",
-        "if not _stores(call.workunit, stmt) and _named((stmt,)) & used",
+        "if not written((stmt,)) & stored and _named((stmt,)) & used",
         "if False",
         f"{_PLAN}test_parts_that_touch_each_other_elsewhere",
     ),

@@ -17,7 +17,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "iterations that may wait for others are cut",
         "codegen/passes/distribute.py",
-        "if not may_interleave(body):",
+        "if not effects_of(body).may_interleave:",
         "if False:",
         _TEST + "test_an_iteration_that_may_wait_for_another_is_not_cut",
     ),

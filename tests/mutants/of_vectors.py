@@ -48,7 +48,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "what shows the order of iterations is vectorised",
         "codegen/gpu/packed.py",
-        "if order_shows(workunit):",
+        "if effects(workunit).observable:",
         "if False:",
         _REFUSED,
     ),

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from pyfuser.analysis.accesses import structural_scalars
+from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Assign, While
 from pyfuser.plan.capabilities import ALL
@@ -150,11 +151,16 @@ def test_what_is_one_iteration_shows_in_sums_and_scans():
 
 
 def test_iterations_that_wait_for_each_other_stay_apart():
-    i, x = S("i"), View("x")
+    i, x, y = S("i"), View("x"), View("y")
     body = (x[i] << 1.0,)
     free = workunit("w", [i], [x], [While((x[i] > 2.0).node, body)])
     fetching = workunit("w", [i], [x], [While((x[i].fetch("+", 1.0) > 2.0).node, body)])
+    ticket = nodes.Declare(S("t", DType.FLOAT64).sym, x[i].fetch("+", 1.0).node)
+    taking = workunit("w", [i], [x, y], [ticket, While((x[0] < 8.0).node, (y[i] << 1.0,))])
+    counting = workunit("w", [i], [x, y], [While((x[0] < 8.0).node, (y[i] << 1.0,))])
     straight = workunit("w", [i], [x], list(body))
+    for unit in (taking, counting):
+        assert may_coarsen(call(unit, 8, region(0, 8), region(1, 8))) is (unit is counting)
     for unit, legal in ((free, False), (fetching, False), (straight, True)):
         assert may_coarsen(call(unit, 8, region(0, 8))) is legal
 

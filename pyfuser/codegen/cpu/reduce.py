@@ -20,10 +20,10 @@ from pyfuser.codegen.cpu.terms import INLINE_SUMS, SumNames, Terms, block_terms,
 from pyfuser.codegen.passes.loop_order import given_order
 from pyfuser.codegen.passes.split_accumulators import LANES, Groups, Lanes, groups_of, run_function
 from pyfuser.codegen.passes.split_accumulators import LOCALS as GROUP_LOCALS
-from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
+from pyfuser.ir.effects import only_combines
 from pyfuser.ir.nodes import Body, Sym, Workunit
-from pyfuser.ir.visit import all_expressions, assigned, statements
+from pyfuser.ir.visit import assigned
 
 LOCALS = (
     BLOCK_LOCALS
@@ -43,16 +43,7 @@ def emit(context: Context) -> str:
 
 def is_sum(workunit: Workunit, sym: Sym) -> bool:
     """Whether the body does nothing with an accumulator but add to it (or subtract)."""
-    if sym.dtype is DType.BOOL:
-        return False
-    for stmt in statements(workunit.body):
-        if isinstance(stmt, nodes.Assign) and stmt.sym == sym:
-            return False
-        if isinstance(stmt, nodes.Update) and stmt.target == sym and stmt.op not in ("+", "-"):
-            return False
-    return not any(
-        isinstance(e, nodes.Read) and e.sym == sym for e in all_expressions(workunit.body)
-    )
+    return sym.dtype is not DType.BOOL and only_combines(workunit.body, (sym,), "+-")
 
 
 # --------------------------------------------------------------------------- sequential

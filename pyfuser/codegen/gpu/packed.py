@@ -6,7 +6,7 @@ what all of them wrote.
 
 The law. In a group loads move before, and stores behind, the code of other iterations of the same
 thread. Iterations of a parallel map are independent, so no order of them shows, as long as
-1. nothing in the body makes it show (`passes.loop_order.order_shows`: atomics, output, waiting);
+1. nothing in the body makes it show (`ir.effects`: atomics, output, waiting);
 2. a view that is written overlaps no other one, and all its accesses in an iteration are of one
    element, which is no other iteration's: each of its subscripts is an index of the space plus a
    constant, every index is there, and the rest does not vary. So x[i] beside x[i + 1] is refused;
@@ -35,9 +35,9 @@ from pyfuser.codegen.cost.vectorisable import unconditional
 from pyfuser.codegen.gpu.axis import axes_of
 from pyfuser.codegen.gpu.context import Argument, gpu_arguments
 from pyfuser.codegen.kernel import UNIT, Access, KernelSpec, ViewSpec, accesses
-from pyfuser.codegen.passes.loop_order import order_shows
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
+from pyfuser.ir.effects import effects
 from pyfuser.ir.nodes import Body, Expr, Sym
 from pyfuser.ir.visit import all_expressions, child_expressions, expressions, statements, sym_of
 from pyfuser.support.passes import left_out
@@ -163,7 +163,7 @@ def plan(spec: KernelSpec, widest: int) -> Plan | str:
         return "not a map of many threads"
     if left_out("packed"):
         return "packed is left out"
-    if order_shows(workunit):
+    if effects(workunit).observable:
         return "the order of its iterations would show"
     if not all(isinstance(stmt, _SIMPLE) for stmt in statements(workunit.body)):
         return "loops or arrays in an iteration"

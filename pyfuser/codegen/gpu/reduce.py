@@ -13,10 +13,9 @@ from pyfuser.codegen.gpu.axis import axes_of
 from pyfuser.codegen.gpu.context import GpuContext, indented
 from pyfuser.codegen.gpu.map import sequential, walk
 from pyfuser.codegen.gpu.prelude import THREADS, WORKSPACE_HEAD
-from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
+from pyfuser.ir.effects import only_combines
 from pyfuser.ir.nodes import Sym, Workunit
-from pyfuser.ir.visit import all_expressions, statements
 
 MAX_BLOCKS = 1024
 """Enough to fill every GPU there is; more would only make more partial results."""
@@ -24,21 +23,19 @@ MAX_BLOCKS = 1024
 MANY = 4
 """With more accumulators the code that joins a block's values is not repeated for each."""
 
-_JOINS = {"+": "pf_plus", "|": "pf_or", "^": "pf_xor", "min": "pf_least", "max": "pf_most"}
+_JOINS = {
+    ("+", "-"): "pf_plus",
+    ("|",): "pf_or",
+    ("^",): "pf_xor",
+    ("min",): "pf_least",
+    ("max",): "pf_most",
+}
 
 
 def join(workunit: Workunit, sym: Sym) -> str:
     """What makes one of two partial values of an accumulator, both from zero; "" if nothing can."""
-    operations: set[str] = set()
-    for stmt in statements(workunit.body):
-        if isinstance(stmt, nodes.Assign) and stmt.sym == sym:
-            return ""
-        if isinstance(stmt, nodes.Update) and stmt.target == sym:
-            operations.add("+" if stmt.op == "-" else stmt.op)
-    if any(isinstance(e, nodes.Read) and e.sym == sym for e in all_expressions(workunit.body)):
-        return ""
-    operation = operations.pop() if operations else "+"
-    return "" if operations else _JOINS.get(operation, "")
+    body = workunit.body
+    return next((j for ops, j in _JOINS.items() if only_combines(body, (sym,), ops)), "")
 
 
 def is_parallel(workunit: Workunit) -> bool:

@@ -13,10 +13,9 @@ from pyfuser.codegen.c.statements import INDENT
 from pyfuser.codegen.gpu.context import GpuContext, indented
 from pyfuser.codegen.gpu.map import sequential
 from pyfuser.codegen.gpu.prelude import THREADS, WORKSPACE_HEAD
-from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
+from pyfuser.ir.effects import operations
 from pyfuser.ir.nodes import Workunit
-from pyfuser.ir.visit import statements
 
 ITEMS = 8
 """Neighbouring iterations of one thread."""
@@ -26,13 +25,8 @@ TOTALS = "pf_totals"
 
 def is_parallel(workunit: Workunit) -> bool:
     """Whether the body does nothing to the accumulator but add to it (or subtract)."""
-    syms = {a.sym for a in workunit.accumulators}
-    for stmt in statements(workunit.body):
-        if isinstance(stmt, nodes.Assign) and stmt.sym in syms:
-            return False
-        if isinstance(stmt, nodes.Update) and stmt.target in syms and stmt.op not in ("+", "-"):
-            return False
-    return True
+    changes = operations(workunit.body)
+    return all(changes.get(a.sym, set()) <= {"+", "-"} for a in workunit.accumulators)
 
 
 def emit(context: GpuContext, entry: str) -> str:

@@ -28,13 +28,13 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from pyfuser.analysis.intervals import interval
-from pyfuser.codegen.kernel import KernelSpec, written_views
+from pyfuser.codegen.kernel import KernelSpec
 from pyfuser.ir import nodes
 from pyfuser.ir.canonical import MAX_WORKUNITS
 from pyfuser.ir.dtypes import DType
+from pyfuser.ir.effects import only_combines, written_views
 from pyfuser.ir.nodes import Body, Expr, Stmt, Sym, Workunit
 from pyfuser.ir.visit import (
-    all_expressions,
     assigned,
     breaks_loop,
     child_expressions,
@@ -43,6 +43,7 @@ from pyfuser.ir.visit import (
     map_expression,
     statements,
     sym_of,
+    written,
 )
 from pyfuser.transform.cells import stable_locals
 
@@ -308,14 +309,7 @@ class _Planner:
         return True
 
     def _arrays_written(self, loop: nodes.For) -> set[Sym]:
-        found = set()
-        for stmt in statements(loop.body):
-            if isinstance(stmt, nodes.Store):
-                found.add(stmt.view)
-            elif isinstance(stmt, nodes.Update) and stmt.indices:
-                found.add(stmt.target)
-        found |= {e.view for e in all_expressions(loop.body) if isinstance(e, nodes.AtomicFetch)}
-        return found & self.local_arrays
+        return written(loop.body) & self.local_arrays
 
     def _may_share(self, loop: nodes.For) -> bool:
         """Whether threads can take the trips of a loop that is said to be parallel."""
@@ -339,15 +333,11 @@ class _Planner:
     def _only_adds(self, loop: nodes.For) -> bool:
         """Whether a loop does nothing to the locals around it but add to them."""
         sums = set(sums_of(loop))
-        for stmt in statements(loop.body):
-            if isinstance(stmt, nodes.Assign) and stmt.sym in sums:
-                return False
-            if isinstance(stmt, nodes.Update) and not stmt.indices and stmt.target in sums:
-                plain = stmt.op in ("+", "-") and stmt.target.dtype is not DType.BOOL
-                if not plain and stmt.target not in self.accumulators:
-                    return False
-        return not any(
-            isinstance(e, nodes.Read) and e.sym in sums for e in all_expressions(loop.body)
+        local = sums - self.accumulators
+        return (
+            only_combines(loop.body, sums, nodes.UPDATE_OPS)
+            and only_combines(loop.body, local, "+-")
+            and not any(sym.dtype is DType.BOOL for sym in local)
         )
 
     # ------------------------------------------------------------------ shared memory

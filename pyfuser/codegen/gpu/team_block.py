@@ -25,10 +25,11 @@ from pyfuser.codegen.gpu.team_analysis import (
     sums_of,
     team_threads,
 )
-from pyfuser.codegen.kernel import KernelSpec, written_views
+from pyfuser.codegen.kernel import KernelSpec
 from pyfuser.ir import nodes
 from pyfuser.ir.canonical import fresh
 from pyfuser.ir.dtypes import DType
+from pyfuser.ir.effects import written_views
 from pyfuser.ir.nodes import Body, Expr, Stmt, Sym
 from pyfuser.ir.visit import child_expressions, declared, expressions, statements, sym_of
 

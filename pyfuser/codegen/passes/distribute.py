@@ -29,10 +29,9 @@ from pyfuser.codegen.cost.work import body_cost
 from pyfuser.codegen.passes.hoist_calls import speculate
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.maths import is_pure
+from pyfuser.ir.effects import effects_of, evaluates_purely
 from pyfuser.ir.nodes import Body, Declare, Expr, Stmt, Sym
 from pyfuser.ir.visit import (
-    all_expressions,
     assigned,
     declared,
     expressions,
@@ -86,7 +85,7 @@ def distribute(
     whole = (Segment(body, True),)
     if left_out("distribute") or (_all_vectorise(body) and not any(map(apart(body), body))):
         return whole
-    if not may_interleave(body):
+    if not effects_of(body).may_interleave:
         return whole
     arrays = local_arrays(body)
     own = indices | {stmt.sym for stmt in statements(body) if isinstance(stmt, Declare)}
@@ -163,24 +162,6 @@ def expansion(segments: Sequence[Segment]) -> tuple[Sym, ...]:
     return tuple(dict.fromkeys(s for segment in segments for s in segment.leaving))
 
 
-def may_interleave(body: Body) -> bool:
-    """Whether no iteration can wait for another, as for a lock, nor order its accesses."""
-    written = {sym_of(s) for s in statements(body) if isinstance(s, (nodes.Store, nodes.Update))}
-    for stmt in statements(body):
-        own = list(expressions(stmt))
-        if isinstance(stmt, (nodes.For, nodes.While)):
-            own += all_expressions(stmt.body)
-            if any(isinstance(e, nodes.AtomicFetch) for e in own):
-                return False
-        if isinstance(stmt, nodes.While) and any(
-            isinstance(e, nodes.Load) and e.view in written for e in own
-        ):
-            return False
-        if any(isinstance(e, nodes.Call) and e.name == "fence" for e in own):
-            return False
-    return True
-
-
 # --------------------------------------------------------------------------- statements
 
 
@@ -249,15 +230,9 @@ def _moved(e: Expr, ahead: list[Stmt], fresh: Fresh) -> Expr:
     return nodes.Read(sym)
 
 
-def _has_effect(e: Expr) -> bool:
-    if isinstance(e, nodes.Call):
-        return not is_pure(e.name)
-    return isinstance(e, nodes.AtomicFetch)
-
-
 def _with_operands(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
     """With what a statement evaluates itself, every time, replaced."""
-    if any(map(_has_effect, expressions(stmt))):
+    if not evaluates_purely(stmt):
         return stmt
     if isinstance(stmt, nodes.If):
         return replace(stmt, condition=change(stmt.condition))
@@ -309,13 +284,7 @@ def _accesses(stmt: Stmt) -> tuple[set[Sym], set[Sym]]:
                 reads.add(e.view)
             elif isinstance(e, nodes.AtomicFetch):
                 writes.add(e.view)
-            elif _has_effect(e):
-                writes.add(_OUTPUT)
     return reads, writes
-
-
-_OUTPUT = Sym("output", -1, DType.INT32)
-"""Stands for what a process prints."""
 
 
 def dependences(units: Sequence[Stmt], aliased: frozenset[Sym]) -> list[set[int]]:

@@ -16,7 +16,7 @@ from dataclasses import replace
 from pyfuser.codegen.cost.vectorisable import is_covered, local_arrays, unconditional, vectorises
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.maths import is_pure
+from pyfuser.ir.effects import is_pure
 from pyfuser.ir.nodes import Body, Declare, Expr, Load, Stmt, Sym
 from pyfuser.ir.visit import assigned, child_expressions, expressions, map_expression
 from pyfuser.support.passes import left_out
@@ -178,8 +178,6 @@ class _Hoist:
                 return False
             if isinstance(part, nodes.Binary) and part.dtype.is_integer and part.op not in _SAFE:
                 return False
-            if isinstance(part, nodes.Call) and not is_pure(part.name):
-                return False
-            if isinstance(part, nodes.AtomicFetch):
+            if not is_pure(part):
                 return False
         return True

@@ -18,10 +18,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from pyfuser.analysis.accesses import Access, Mode, accesses
-from pyfuser.ir import nodes
-from pyfuser.ir.maths import is_pure
-from pyfuser.ir.nodes import Workunit
-from pyfuser.ir.visit import all_expressions, expressions, statements, sym_of
+from pyfuser.ir.effects import effects
 from pyfuser.support.passes import left_out
 from pyfuser.trace.shape import CallShape, RegionShape
 from pyfuser.transform.kernel import Kernel
@@ -174,23 +171,4 @@ def may_reorder(kernel: Kernel) -> bool:
     """Whether no result depends on the order of the iterations."""
     if kernel.pattern != "for" or kernel.space.execution in SERIAL_SPACES:
         return False
-    return not order_shows(kernel.workunit)
-
-
-def order_shows(workunit: Workunit) -> bool:
-    """Whether a body does what depends on the order of its iterations even in a parallel map."""
-    return any(
-        isinstance(e, nodes.AtomicFetch) or (isinstance(e, nodes.Call) and not is_pure(e.name))
-        for e in all_expressions(workunit.body)
-    ) or any(_shows(stmt, workunit) for stmt in statements(workunit.body))
-
-
-def _shows(stmt: nodes.Stmt, workunit: Workunit) -> bool:
-    """Whether a statement updates in the order of iterations, or waits for another one."""
-    if isinstance(stmt, nodes.Update):
-        return stmt.atomic
-    if not isinstance(stmt, nodes.While):
-        return False
-    written = {sym_of(s) for s in statements(workunit.body)}
-    seen = [*expressions(stmt), *all_expressions(stmt.body)]
-    return any(isinstance(e, nodes.Load) and e.view in written for e in seen)
+    return not effects(kernel.workunit).observable

@@ -23,8 +23,17 @@ from pyfuser.codegen.cpu.context import Context, fresh_syms
 from pyfuser.codegen.passes.hoist_calls import speculate
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
+from pyfuser.ir.effects import operations
 from pyfuser.ir.nodes import Body, Expr, For, Stmt, Sym
-from pyfuser.ir.visit import all_expressions, assigned, declared, expressions, statements
+from pyfuser.ir.visit import (
+    all_expressions,
+    assigned,
+    contains,
+    declared,
+    expressions,
+    reads,
+    statements,
+)
 
 LIGHT = 40
 """Expressions in a trip that may be written out for each of four vectors."""
@@ -54,15 +63,12 @@ def totals(stmt: Stmt, accumulators: Collection[Sym]) -> list[Sym]:
     """The locals that a loop does nothing with but add to them, in a free order."""
     if not isinstance(stmt, For):
         return []
-    found: dict[Sym, None] = {}
-    other = set(declared(stmt.body)) | set(accumulators)
-    for inner in statements(stmt.body):
-        if isinstance(inner, nodes.Update) and not inner.indices and inner.op == "+":
-            found[inner.target] = None
-        elif isinstance(inner, (nodes.Update, nodes.Assign)):
-            other.add(inner.sym if isinstance(inner, nodes.Assign) else inner.target)
-    other |= {e.sym for e in all_expressions(stmt.body) if isinstance(e, nodes.Read)}
-    return [sym for sym in found if sym not in other and sym.dtype is not DType.BOOL]
+    other = reads(*statements(stmt.body)) | {*declared(stmt.body), *accumulators}
+    return [
+        sym
+        for sym, changes in operations(stmt.body).items()
+        if changes == {"+"} and sym not in other and sym.dtype is not DType.BOOL
+    ]
 
 
 def total_lines(context: Context, loop: For, depth: int) -> list[str] | None:
@@ -170,9 +176,10 @@ def _leaves(body: Body) -> bool:
 
     Around a loop a sum costs nothing, and code that is there twice compiles twice as long.
     """
-    if any(isinstance(e, nodes.AtomicFetch) for e in all_expressions(body)):
-        return True
-    return any(isinstance(s, _APART) for s in statements(body))
+    return contains(body, *_APART)
 
 
-_APART = (nodes.Break, nodes.Continue, nodes.Eval, nodes.For, nodes.While)
+_APART = (
+    *(nodes.Break, nodes.Continue, nodes.For, nodes.While),
+    *(nodes.Eval, nodes.AtomicFetch),
+)

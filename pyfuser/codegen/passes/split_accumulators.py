@@ -28,9 +28,9 @@ from pyfuser.codegen.passes.distribute import (
     dependences,
     expanded,
     expansion,
-    may_interleave,
 )
 from pyfuser.ir import nodes
+from pyfuser.ir.effects import effects_of
 from pyfuser.ir.nodes import Body, Expr, Stmt, Sym
 from pyfuser.ir.visit import all_expressions, expressions, map_body, statements
 from pyfuser.support.passes import left_out
@@ -108,7 +108,7 @@ def _parts(
     """The body without the statements that add, those statements, and cheap declarations."""
     body = context.workunit.body
     arrays, repeated = local_arrays(body), cheap_declarations(body)
-    if not may_interleave(body) or not all(vectorises(stmt, arrays) for stmt in body):
+    if not effects_of(body).may_interleave or not all(vectorises(stmt, arrays) for stmt in body):
         return None
     units = [s for s in body if not (isinstance(s, nodes.Declare) and s.sym in repeated)]
     added = [_added(stmt, sums) for stmt in units]

@@ -16,7 +16,7 @@ take turns at any point. Each does what it did in the order it did: its statemen
 are, and each loop keeps its trips. That takes loops whose trips are the same for all iterations
 (their bounds depend on arguments and on the loops around them alone), that nothing leaves early,
 and whose sums have one order. Not where an order of iterations may show (see
-`passes.loop_order.order_shows`).
+`ir.effects`).
 
 Loops under a condition do so as well. If it is the same for all iterations, they all branch. If it
 is not, each finds out whether to take the branch before anything in it changes, and what the strip
@@ -37,7 +37,6 @@ from pyfuser.codegen.cost.cache_lines import runs_across, walked
 from pyfuser.codegen.cost.work import body_cost
 from pyfuser.codegen.kernel import ViewSpec
 from pyfuser.codegen.passes.distribute import MAX_STATEMENTS, Fresh, Segment, mentioned
-from pyfuser.codegen.passes.loop_order import order_shows
 from pyfuser.codegen.passes.row_sums import row_sums, totals
 from pyfuser.codegen.passes.scalar_expansion import (
     Branch,
@@ -51,6 +50,7 @@ from pyfuser.codegen.passes.scalar_expansion import (
 )
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
+from pyfuser.ir.effects import effects
 from pyfuser.ir.nodes import Body, Declare, DeclareArray, Expr, For, If, Stmt, Sym, Workunit
 from pyfuser.ir.visit import assigned, expressions, leaves_loop, map_expression, statements
 from pyfuser.support.passes import left_out
@@ -70,7 +70,7 @@ def columns(
     if left_out("strip-mine") or not any(isinstance(stmt, (For, If)) for stmt in body):
         return None
     changing = assigned(body)
-    if changing & set(workunit.indices) or order_shows(workunit):
+    if changing & set(workunit.indices) or effects(workunit).observable:
         return None
     if sum(1 for _ in statements(body)) > MAX_STATEMENTS:
         return None

@@ -34,9 +34,9 @@ from pyfuser.codegen.passes.distribute import (
     dependences,
     expanded,
     grouped,
-    may_interleave,
 )
 from pyfuser.ir import nodes
+from pyfuser.ir.effects import effects_of
 from pyfuser.ir.nodes import DeclareArray, Expr, For, Stmt, Sym
 from pyfuser.ir.visit import all_expressions, assigned, declared, expressions, statements
 from pyfuser.plan.plan import STRIP
@@ -81,7 +81,11 @@ def strips(
     changes (but not the indices), `sums` the accumulators.
     """
     body = segment.body
-    if len(body) > MAX_STATEMENTS or left_out("unroll-and-jam") or not may_interleave(body):
+    if (
+        len(body) > MAX_STATEMENTS
+        or left_out("unroll-and-jam")
+        or not effects_of(body).may_interleave
+    ):
         return None
     changing = frozenset(assigned(body))
     local = [stmt for stmt in body if isinstance(stmt, DeclareArray)]

@@ -24,9 +24,9 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from pyfuser.analysis.dependences import DependenceGraph, dependences
-from pyfuser.ir import nodes
+from pyfuser.ir.effects import effects
 from pyfuser.ir.nodes import Workunit
-from pyfuser.ir.visit import all_expressions, assigned, expressions, statements, sym_of
+from pyfuser.ir.visit import assigned
 from pyfuser.plan.capabilities import ALL, Capabilities
 from pyfuser.plan.cost_model import CostModel, cost_model
 from pyfuser.plan.legality import mergeable
@@ -103,28 +103,18 @@ def coarsened_call(call: CallShape, factor: int) -> CallShape:
 def may_coarsen(call: CallShape) -> bool:
     """Whether iterations of a call may run one after the other, as one."""
     workunit = call.workunit
-    return call.pattern == "for" and mergeable(call) and not _waits(workunit) and _begins(workunit)
+    return (
+        call.pattern == "for"
+        and mergeable(call)
+        and not effects(workunit).waits
+        and _begins(workunit)
+    )
 
 
 @lru_cache(maxsize=1024)
 def _begins(workunit: Workunit) -> bool:
     """Whether an iteration leaves nothing behind in a parameter that it changes."""
     return not assigned(workunit.body) & {param.sym for param in workunit.params}
-
-
-@lru_cache(maxsize=1024)
-def _waits(workunit: Workunit) -> bool:
-    """Whether an iteration may wait for another, or order its accesses against another's."""
-    written = {sym_of(s) for s in statements(workunit.body)}
-    for stmt in statements(workunit.body):
-        if not isinstance(stmt, (nodes.For, nodes.While)):
-            continue
-        for e in (*expressions(stmt), *all_expressions(stmt.body)):
-            if isinstance(e, nodes.AtomicFetch):
-                return True
-            if isinstance(stmt, nodes.While) and isinstance(e, nodes.Load) and e.view in written:
-                return True
-    return False
 
 
 def factor_to(call: CallShape, space: Space) -> int | None:

@@ -27,8 +27,9 @@ from typing import NamedTuple, TypeAlias
 from pyfuser.analysis.accesses import Access, Mode, accesses
 from pyfuser.analysis.distances import call_distance
 from pyfuser.analysis.layout import shift
-from pyfuser.ir.nodes import AtomicFetch, Body, Stmt, Store, Sym, Update, Workunit
-from pyfuser.ir.visit import all_expressions, assigned, statements, sym_of
+from pyfuser.ir.effects import written_views
+from pyfuser.ir.nodes import Body, Sym
+from pyfuser.ir.visit import all_expressions, assigned, statements, sym_of, written
 from pyfuser.plan import size_generic
 from pyfuser.plan.capabilities import Capabilities
 from pyfuser.plan.cost_model import machine_for, region_of
@@ -122,7 +123,7 @@ def placed_call(call: CallShape, parts: Parts) -> CallShape:
 
 def _body(call: CallShape, places: Sequence[int]) -> Body:
     """Some statements of a call, with those that store nothing but make what they use."""
-    body = call.workunit.body
+    body, stored = call.workunit.body, written_views(call.workunit)
     kept, size = set(places), 0
     while len(kept) != size:
         size = len(kept)
@@ -131,7 +132,7 @@ def _body(call: CallShape, places: Sequence[int]) -> Body:
         kept |= {
             n
             for n, stmt in enumerate(body)
-            if not _stores(call.workunit, stmt) and _named((stmt,)) & used
+            if not written((stmt,)) & stored and _named((stmt,)) & used
         }
     return tuple(stmt for n, stmt in enumerate(body) if n in kept)
 
@@ -139,14 +140,6 @@ def _body(call: CallShape, places: Sequence[int]) -> Body:
 def _named(body: Body) -> set[Sym | None]:
     """The Syms that statements declare, assign or store to."""
     return {sym_of(stmt) for stmt in statements(body)} - {None}
-
-
-def _stores(workunit: Workunit, stmt: Stmt) -> bool:
-    """Whether a statement does something to a view."""
-    views = {param.sym for param in workunit.params if param.rank}
-    return any(
-        isinstance(s, (Store, Update)) and sym_of(s) in views for s in statements((stmt,))
-    ) or any(isinstance(e, AtomicFetch) for e in all_expressions((stmt,)))
 
 
 def _outside(plan: Plan, chosen: Mapping[int, Parts]) -> set[int]:
@@ -211,7 +204,7 @@ def _edges(call: CallShape) -> tuple[_Edge, ...]:
     rows = _rows(call)
     if rows:
         return (_Edge(rows, tuple(range(len(unit.body)))),)
-    places = [n for n, stmt in enumerate(unit.body) if _stores(unit, stmt)]
+    places = [n for n, stmt in enumerate(unit.body) if written((stmt,)) & written_views(unit)]
     if len(places) < 2 or not coarsen.may_coarsen(call):
         return ()
     found = [_Edge(_rows(_part(call, (n,))), (n,)) for n in places]

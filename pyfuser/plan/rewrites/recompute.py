@@ -29,8 +29,8 @@ from pyfuser.analysis.affine import Interval
 from pyfuser.analysis.dependences import DependenceGraph, Kind, Touch, touches
 from pyfuser.analysis.layout import byte_range, is_injective
 from pyfuser.analysis.liveness import liveness
-from pyfuser.ir.nodes import AtomicFetch, Sym, Workunit
-from pyfuser.ir.visit import all_expressions
+from pyfuser.ir.effects import effects
+from pyfuser.ir.nodes import Sym, Workunit
 from pyfuser.ir.weights import arithmetic
 from pyfuser.plan.capabilities import Capabilities
 from pyfuser.plan.cost_model import machine_for, region_of
@@ -194,7 +194,7 @@ class _Rewriter:
 
     def visit(self, place: int) -> None:
         """Let a call compute what it reads, as far as that is legal and cheap."""
-        if not mergeable(self._call(place)) or _has_fetch(self._call(place).workunit):
+        if not mergeable(self._call(place)) or effects(self._call(place).workunit).fetches:
             return
         while any(self._recompute(place, region) for region in _read(self._call(place))):
             pass
@@ -284,12 +284,6 @@ def _writes(touch: Touch) -> bool:
 
 def _meet(touch: Touch, cluster: int, low: int, high: int) -> bool:
     return touch.region.cluster == cluster and touch.low <= high and low <= touch.high
-
-
-@lru_cache(maxsize=1024)
-def _has_fetch(workunit: Workunit) -> bool:
-    """Whether evaluating an expression twice may show."""
-    return any(isinstance(e, AtomicFetch) for e in all_expressions(workunit.body))
 
 
 @lru_cache(maxsize=1024)

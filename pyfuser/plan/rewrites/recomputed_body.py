@@ -18,10 +18,9 @@ from typing import NamedTuple
 
 from pyfuser.ir.canonical import all_syms
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.maths import is_pure
+from pyfuser.ir.effects import is_pure
 from pyfuser.ir.nodes import (
     Assign,
-    AtomicFetch,
     Binary,
     Body,
     Call,
@@ -167,9 +166,7 @@ class _Values:
                     raise _Unfit
                 return self.env[e.sym]
             known = not isinstance(e, (Load, Extent)) or e.view in self.views
-            if not known or isinstance(e, AtomicFetch):
-                raise _Unfit
-            if isinstance(e, Call) and not is_pure(e.name):
+            if not known or not is_pure(e):
                 raise _Unfit
             return e
 
