@@ -21,6 +21,7 @@ from pyfuser.compare.summary import (
     speedup,
 )
 from pyfuser.support.counters import COUNTERS
+from pyfuser.trace.pool import POOL
 
 WARM_UPS = 2  # the first run compiles, the second meets what the first left behind
 
@@ -128,6 +129,7 @@ def measure(program: Program, options: Options, advance: Callable[[str], None]) 
     Raises whatever the program raises.
     """
     module, size = program.module, program.size
+    POOL.clear()  # what the program before has left may be a quarter of the memory
     with ExitStack() as cleanup:
         peer = _Challenger(program, options)
         cleanup.callback(peer.close)

@@ -36,6 +36,7 @@ from pyfuser.plan.rewrites.delinearize import planned
 from pyfuser.runtime import driver, eager
 from pyfuser.runtime.partial_flush import DEFERRAL, Deferral
 from pyfuser.support.errors import CheckError
+from pyfuser.trace.pool import POOL
 from pyfuser.trace.shape import TraceShape
 from pyfuser.transform.group import group_shapes
 from pyfuser.transform.kernel import Kernel
@@ -141,6 +142,7 @@ def listening() -> Iterator[Heard]:
         patch.setattr(driver, "planned", _noting(heard, driver.planned))
         yield heard
         driver.TRACER.flush()
+    POOL.clear()  # some programs have gigabytes
 
 
 #: What is kept from one flush to the next.
