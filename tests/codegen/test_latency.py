@@ -15,10 +15,10 @@ import pytest
 
 from pyfuser.codegen.cost import pipeline, vectorisable
 from pyfuser.codegen.cpu import blocks as cpu_blocks
-from pyfuser.codegen.cpu.prelude import BLOCK
 from pyfuser.codegen.cpu.unit import emit
 from pyfuser.codegen.kernel import spec_of
 from pyfuser.engine import native
+from pyfuser.tuning.thresholds import BLOCK
 from tests.codegen.build import Case, as_interpreted, case
 
 

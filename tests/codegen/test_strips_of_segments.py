@@ -17,11 +17,11 @@ import pyfuser
 import pykokkos as pk
 
 from pyfuser.codegen.cost import vectorisable
-from pyfuser.codegen.cpu.prelude import BLOCK
 from pyfuser.codegen.cpu.unit import emit
 from pyfuser.codegen.kernel import spec_of
 from pyfuser.engine.native import prepare as compile_kernels
 from pyfuser.plan.plan import STRIP
+from pyfuser.tuning.thresholds import BLOCK
 from tests.codegen.build import Case, case
 
 M = 21

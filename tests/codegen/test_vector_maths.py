@@ -12,12 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pyfuser.codegen.c.headers import header
 from pyfuser.codegen.c.maths import vector as maths_vector
-from pyfuser.codegen.cpu import prelude as cpu_prelude
+from pyfuser.codegen.cpu.unit import FOLDERS
 from pyfuser.engine.compiler import find_compiler, flags
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.maths import FUNCTIONS, POWERS, evaluate
 from pyfuser.support.settings import SETTINGS
+
+ROUNDED = header("rounded", FOLDERS).text
 
 Array = np.ndarray[Any, Any]
 Function = tuple[str, DType]
@@ -100,7 +103,7 @@ class Library:
 
 
 def _source(functions: list[Function], doubled: bool) -> str:
-    text = ["#include <stdint.h>", cpu_prelude.ROUNDED]
+    text = ["#include <stdint.h>", ROUNDED]
     mixed = {(name, dtype) for name in ("exp",) for dtype in DTYPES.values()}
     text += [maths_vector.prelude(frozenset(functions) | mixed, doubled), 'extern "C" {']
     for name in dict.fromkeys(name for name, _ in functions):
@@ -262,7 +265,7 @@ def test_loops_of_doubles_take_two_vectors_at_a_time(tmp_path: Path, doubled: bo
     source = tmp_path / "loop.cpp"
     prelude = maths_vector.prelude(frozenset({("log", DType.FLOAT64)}), doubled)
     source.write_text(
-        f"#include <stdint.h>\n{cpu_prelude.ROUNDED}{prelude}"
+        f"#include <stdint.h>\n{ROUNDED}{prelude}"
         "void loop(double* __restrict__ r, const double* x, int64_t n) "
         "{ for (int64_t i = 0; i < n; ++i) r[i] = pf_log_f64(x[i]); }\n"
     )

@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pyfuser.codegen.c.headers import header
 from pyfuser.codegen.c.maths import vector as maths_vector
-from pyfuser.codegen.cpu import prelude as cpu_prelude
+from pyfuser.codegen.cpu.unit import FOLDERS
 from pyfuser.engine import compiler, native
 from pyfuser.engine.cache import KernelCache
 from pyfuser.engine.compiler import build_identity, compile_library, find_compiler, flags
@@ -22,6 +23,8 @@ from pyfuser.support.counters import COUNTERS
 from pyfuser.support.errors import CompilerError
 from pyfuser.support.settings import SETTINGS
 from tests.codegen.build import case
+
+ROUNDED = header("rounded", FOLDERS).text
 
 needs_maths = pytest.mark.skipif(
     not maths_vector.covered("exp", DType.FLOAT64), reason="no processor with AVX2, or no glibc"
@@ -184,7 +187,7 @@ def test_values_that_meet_behind_many_branches_become_vectors(
 def test_a_loop_of_many_inlined_functions_becomes_vectors(tmp_path: Path, count: int) -> None:
     functions = frozenset((name, DType.FLOAT64) for name in ("exp", "log"))
     terms = " + ".join(f"pf_exp_f64({k} * x[i]) + pf_log_f64({k} + x[i])" for k in range(count))
-    prelude = cpu_prelude.ROUNDED + maths_vector.prelude(functions)
+    prelude = ROUNDED + maths_vector.prelude(functions)
     assert vectorised(tmp_path, f"y[i] = {terms};", prelude)
 
 
@@ -197,7 +200,7 @@ def test_a_loop_around_a_call_that_does_not_change_becomes_vectors(
 ) -> None:
     functions = {("exp", DType.FLOAT64), ("log", DType.FLOAT64), ("exp", DType.FLOAT32)}
     functions |= {("sin", DType.FLOAT64)}
-    prelude = cpu_prelude.ROUNDED + maths_vector.prelude(frozenset(functions))
+    prelude = ROUNDED + maths_vector.prelude(frozenset(functions))
     assert vectorised(tmp_path, f"y[i] = x[i] * {call};", prelude)
 
 

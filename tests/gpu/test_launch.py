@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pyfuser.codegen.gpu.context import Argument
-from pyfuser.codegen.gpu.dialect import DIALECTS
+from pyfuser.codegen.gpu.dialects import DIALECTS
 from pyfuser.codegen.gpu.grid import GpuKernel, Grid
 from pyfuser.codegen.gpu.reduce import MAX_BLOCKS
 from pyfuser.codegen.gpu.unit import CUDA, HIP, declined, emit, refusal

@@ -87,7 +87,7 @@ MUTANTS = (
     ),
     Mutant(
         "a part of a row is a whole one",
-        "codegen/cpu/prelude.py",
+        "codegen/cpu/runtime/boxes.h",
         "if (column == 0 && rows > 0) {",
         "if (rows > 0) {",
         "codegen/test_flat_sums.py::test_bits",

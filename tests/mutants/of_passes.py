@@ -196,7 +196,7 @@ MUTANTS = (
     ),
     Mutant(
         "quotients are rounded before they are cut off",
-        "codegen/cpu/prelude.py",
+        "codegen/cpu/runtime/quotient.h",
         "(a + __builtin_copysign(0.5, (double)a))",
         "(double)a",
         "soundness/test_numbers.py::test_integer_division_is_exact_next_to_every_multiple",

@@ -108,7 +108,7 @@ MUTANTS = (
     ),
     Mutant(
         "fewer running sums where terms are little work",
-        "codegen/cpu/prelude.py",
+        "codegen/cpu/runtime/lanes.h",
         "static constexpr int64_t count = 4 * 64 / sizeof(T);",
         "static constexpr int64_t count = 2 * 64 / sizeof(T);",
         "codegen/test_rows.py::test_sums_are_right_and_do_not_depend_on_fusion",

@@ -24,7 +24,7 @@ from pyfuser.ir.visit import sym_of
 PRIMARY, UNARY, PRODUCT, SUM, RELATION, EQUALITY, AND, OR, CONDITIONAL = range(9, 0, -1)
 """Precedences; a larger one binds tighter. Shifts and bitwise operators are always bracketed."""
 
-HELPERS = {"/": "pf_divided", "%": "pf_rest"}
+_DIVISIONS = {"/": "pf_divided", "%": "pf_rest"}
 _BY_DOUBLES = {"/": "pf_quotient", "%": "pf_remainder"}
 _WORDS = (DType.INT32, DType.UINT32)
 _BINARY = {"*": PRODUCT, "/": PRODUCT, "%": PRODUCT, "+": SUM, "-": SUM}
@@ -43,7 +43,7 @@ class Expressions:
 
     `names` are the C++ names of Syms; `views` says how view parameters are addressed (what is in
     neither is a local array). `serial`: one thread runs the kernel, atomics need not be atomic.
-    What the text needs is collected in `functions` and `features` (see `codegen.cpu.prelude`).
+    What the text needs is collected in `functions` and `headers` (see `c.headers`).
     """
 
     by_doubles: Mapping[str, str] = _BY_DOUBLES
@@ -64,7 +64,8 @@ class Expressions:
         self.products_apart = False  # see `c.fp_contraction.may_contract`
         self.streamed: Mapping[Sym, str] = {}  # where results go first (`cpu.nontemporal`)
         self.functions: set[tuple[str, DType]] = set()
-        self.features: set[str] = set()
+        self.headers: set[str] = set()
+        self.unaligned: set[DType] = set()  # of elements that may lie at any address
 
     # ----------------------------------------------------------------- entry points
 
@@ -91,6 +92,7 @@ class Expressions:
         offset = " + ".join(terms) or "0"
         if spec.packed:
             return f"{name}[{offset}]"
+        self.unaligned.add(view.dtype)
         qualifier = "" if spec.written else "const "
         return f"*({qualifier}pf_unaligned_{view.dtype.value}*)((char*){name} + {offset})"
 
@@ -166,17 +168,20 @@ class Expressions:
             return f"{left} {e.op} {right}", CONDITIONAL
         if e.op in self.by_doubles and e.dtype in _WORDS and not isinstance(e.right, nodes.Const):
             left, right = self.text(e.left), self.text(e.right)
+            self.headers.add("quotient")
             return f"{self.by_doubles[e.op]}<{e.dtype.cpp}>({left}, {right})", PRIMARY
         if self.traps and may_fail(e.op, e.dtype, e.right):
             return self.division(e.op, e.dtype, self.text(e.left), self.text(e.right), e), PRIMARY
         left, right = self._operands(e, precedence)
         if e.op == "*" and self.products_apart and e.dtype.is_float:
+            self.headers.add("rounded")
             return f"pf_rounded({left} * {right})", PRIMARY
         return f"{left} {e.op} {right}", precedence
 
     def division(self, op: str, dtype: DType, left: str, right: str, e: Division) -> str:
         """The call that divides integers in a type, if they can be divided."""
-        return f"{HELPERS[op]}<{dtype.cpp}>({left}, {right})"
+        self.headers.add("division")
+        return f"{_DIVISIONS[op]}<{dtype.cpp}>({left}, {right})"
 
     def _operands(self, e: nodes.Binary | nodes.Compare, precedence: int) -> tuple[str, str]:
         """Both sides; a 64-bit constant needs no suffix beside a 64-bit variable."""
@@ -214,9 +219,10 @@ class Expressions:
 
     def call(self, e: nodes.Call) -> Text:
         if e.name == "printf":
-            self.features.add("printf")
+            self.headers.add("printf")
             return f"printf({', '.join(map(self.text, e.args))})", PRIMARY
         if e.name == BY_RECIPROCAL:
+            self.headers.add("reciprocal")
             return f"pf_over({', '.join(map(self.text, e.args))})", PRIMARY
         if e.name == "complex":
             re, im = map(self.text, e.args)
@@ -270,9 +276,9 @@ class Expressions:
     def atomic(self, cell: str, dtype: DType, value: str, change: str) -> str:
         """The call that replaces a cell by `change(old, value)` in one step."""
         wide = dtype is DType.COMPLEX128
-        name = "pf_fetch" if self.serial else "pf_locked" if wide else "pf_atomic"
-        self.features.add(name)
-        return f"{name}<{dtype.cpp}>(&{cell}, {value}, {change})"
+        name = "fetch" if self.serial else "locked" if wide else "atomic"
+        self.headers.add(name)
+        return f"pf_{name}<{dtype.cpp}>(&{cell}, {value}, {change})"
 
 
 def _is_zero(e: Expr) -> bool:

@@ -65,6 +65,7 @@ class Statements:
 
     def scratch(self, s: nodes.Scratch, depth: int) -> None:
         e, kind, name = self.expressions, s.sym.dtype.cpp, self.names[s.sym]
+        e.headers.add("scratch")
         extents = [e.extent_name(s.sym, axis) for axis in range(len(s.shape))]
         for extent, length in zip(extents, s.shape, strict=True):
             self.emit(depth, f"const int64_t {extent} = pf_length({self.text(length)});")
@@ -96,7 +97,7 @@ class Statements:
         if s.op == "exchange":
             self.emit(depth, f"{target} = {value};")
         elif s.op in ("min", "max"):
-            self.expressions.features.add("minmax")
+            self.expressions.headers.add("minmax")
             common = common_type(dtype, s.value.dtype)
             self.emit(depth, f"{target} = pf_{s.op}<{common.cpp}>({target}, {value});")
         elif dtype.is_complex and s.value.dtype is not dtype:

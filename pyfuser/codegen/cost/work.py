@@ -22,14 +22,23 @@ def grain(spec: KernelSpec) -> int:
     return max(WORTH_A_THREAD // max(body_cost(spec.workunit.body), 1), 1)
 
 
-def grain_text(spec: KernelSpec, text: Callable[[Expr], str]) -> str:
-    """The same as C++, where loops are bounded by arguments: their trips are known at a launch.
+def varies(spec: KernelSpec) -> bool:
+    """Whether loops are bounded by arguments: how many trips they have is known at a launch."""
+    return _varies(spec.workunit.body, frozenset(param.sym for param in spec.workunit.params))
 
-    `text` prints expressions.
-    """
+
+def _varies(body: Body, arguments: frozenset[Sym]) -> bool:
+    return any(
+        (isinstance(stmt, nodes.For) and _is_bounded(stmt, arguments))
+        or (isinstance(stmt, nodes.If) and _varies((*stmt.then, *stmt.orelse), arguments))
+        for stmt in body
+    )
+
+
+def grain_text(spec: KernelSpec, text: Callable[[Expr], str]) -> str:
+    """`grain` as C++ that computes it at a launch; `text` prints expressions."""
     arguments = frozenset(param.sym for param in spec.workunit.params)
-    cost = _sum(spec.workunit.body, arguments, text)
-    return f"pf_grain({WORTH_A_THREAD}, {cost})" if "pf_trips" in cost else str(grain(spec))
+    return f"pf_grain({WORTH_A_THREAD}, {_sum(spec.workunit.body, arguments, text)})"
 
 
 def _sum(body: Body, arguments: frozenset[Sym], text: Callable[[Expr], str]) -> str:

@@ -15,7 +15,6 @@ from pyfuser.codegen.cpu import strips as cpu_strips
 from pyfuser.codegen.cpu.columns import Columns, column_loops, columns_of
 from pyfuser.codegen.cpu.context import Bounds, Context, closed, fresh_syms, nest, outer_loops
 from pyfuser.codegen.cpu.prefetch import ahead_lines, streams_of
-from pyfuser.codegen.cpu.prelude import BLOCK
 from pyfuser.codegen.cpu.strips import Strips, strip_loops, strips_of
 from pyfuser.codegen.passes.distribute import Segment, expansion, prepare, row_lengths
 from pyfuser.codegen.passes.prefetch import Stream
@@ -23,6 +22,7 @@ from pyfuser.codegen.passes.unroll_and_jam import is_long
 from pyfuser.codegen.passes.unroll_and_jam import strips as strip_parts
 from pyfuser.ir.nodes import Body, DeclareArray, If, Select, Stmt, Sym
 from pyfuser.ir.visit import all_expressions, assigned, declared
+from pyfuser.tuning.thresholds import BLOCK
 
 BLOCK_BYTES = 16384
 """What the values kept for a block may take: half of a small first-level cache."""
@@ -84,7 +84,7 @@ def blocks_of(context: Context, kept: int = 0, smallest: int = BLOCK // 4) -> Bl
         kept += size
     _name_locals(context, segments)
     if context.independent and any(_branches_again(segment) for segment in segments):
-        context.expressions.features.add("straight")
+        context.uses("straight")
     if len(segments) == 1:
         context.workunit = replace(context.workunit, body=segments[0].body)
     take, names = context.unique.take, context.names
@@ -187,7 +187,7 @@ def _name_locals(context: Context, segments: tuple[Segment, ...]) -> None:
 
 
 def _branches_again(segment: Segment) -> bool:
-    """Whether g++ has to be kept from rearranging branches (see `cpu.prelude.STRAIGHT`)."""
+    """Whether g++ has to be kept from rearranging branches (see straight.h)."""
     branches = sum(isinstance(stmt, If) for stmt in segment.body)
     found = list(all_expressions(segment.body))
     calls = any(map(is_covered, found))

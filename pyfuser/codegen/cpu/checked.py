@@ -22,44 +22,6 @@ from pyfuser.ir.visit import statements, sym_of
 REPORT_HEAD = 4
 """The numbers of a report before the iteration's indices."""
 
-PRELUDE = f"""\
-#include <setjmp.h>
-
-static thread_local int64_t* pf_report;  // access + 1, axis, index, extent, iteration
-static thread_local jmp_buf pf_end;
-
-struct pf_subscript {{ int64_t index, extent, stride; }};  // the stride in bytes
-
-__attribute__((noinline, cold, noreturn))
-static void pf_outside(int64_t access, int64_t axis, const pf_subscript& wrong) {{
-    pf_report[0] = access + 1;
-    pf_report[1] = axis;
-    pf_report[2] = wrong.index;
-    pf_report[3] = wrong.extent;
-    longjmp(pf_end, 1);
-}}
-
-template <typename T> static inline T pf_divisor(T divisor, int64_t division) {{
-    if (divisor == 0) pf_outside(division, 0, {{0, 0, 0}});
-    return divisor;
-}}
-
-static inline void pf_iteration(int axis, int64_t index) {{
-    pf_report[{REPORT_HEAD} + axis] = index;
-}}
-
-// The address of an element; does not return if there is no such element.
-template <int rank> static inline char* pf_at(char* first, int64_t access,
-                                              const pf_subscript (&subscripts)[rank]) {{
-    for (int axis = 0; axis < rank; ++axis) {{
-        const pf_subscript& s = subscripts[axis];
-        if (s.index < 0 || s.index >= s.extent) pf_outside(access, axis, s);
-        first += s.index * s.stride;
-    }}
-    return first;
-}}
-"""
-
 
 class CheckedExpressions(Expressions):
     """Prints expressions whose accesses and divisors are tested; one thread runs the kernel."""
@@ -94,6 +56,7 @@ class CheckedExpressions(Expressions):
         assert view is not None
         spec, kind = self.views.get(view), view.dtype.cpp
         if spec is not None and not spec.packed:
+            self.unaligned.add(view.dtype)
             kind = f"pf_unaligned_{view.dtype.value}"
         subscripts = ", ".join(
             f"{{(int64_t)({self.text(index)}), {extent}, {stride}}}"
@@ -129,13 +92,15 @@ def guard(nothing: str) -> str:
     return f"if (pf_report[0] || setjmp(pf_end)) return{' ' * bool(nothing)}{nothing};"
 
 
-def guarded_entry(results: str, outside: int) -> str:
-    """The entry point of a checked kernel, around the usual one. `results`: its own parameter."""
-    passed = ", results" if results else ""
-    return (
-        f'\nextern "C" int pf_kernel(const int64_t* slot{results}, int64_t* report) {{\n'
-        "    pf_report = report;\n"
-        f"    const int status = pf_unguarded(slot{passed});\n"
-        f"    return report[0] ? {outside} : status;\n"
-        "}\n"
-    )
+REPORT = "int64_t* report"
+"""The further parameter of the entry point of a checked kernel."""
+
+
+def guarded(results: Sequence[str], outside: int) -> list[str]:
+    """What that entry point does, around the usual one. results: its parameters after the slots."""
+    names = "".join(f", {parameter.split()[-1]}" for parameter in results)
+    return [
+        "pf_report = report;",
+        f"const int status = pf_unguarded(slot{names});",
+        f"return report[0] ? {outside} : status;",
+    ]

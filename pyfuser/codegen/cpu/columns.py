@@ -323,6 +323,7 @@ class _Printer:
         guard: tuple[Sym, ...] = () if part.guard is None else (part.guard,)
         for sym in dict.fromkeys((*part.arriving, *guard)):
             if sym in self.columns.lengths:
+                self.context.uses("column")
                 kind = f"const pf_column<{sym.dtype.cpp}, {_pitch(sym, self.size)}>"
                 lines.append(f"{indent}{kind} {names[sym]}{{{arrays[sym]} + step}};")
                 continue

@@ -10,7 +10,7 @@ from pyfuser.codegen.c.expressions import Expressions
 from pyfuser.codegen.c.fp_contraction import may_contract
 from pyfuser.codegen.c.names import Names
 from pyfuser.codegen.c.statements import INDENT, Statements
-from pyfuser.codegen.cost.work import grain_text
+from pyfuser.codegen.cost.work import grain, grain_text, varies
 from pyfuser.codegen.cpu import checked as cpu_checked
 from pyfuser.codegen.cpu.checked import CheckedExpressions
 from pyfuser.codegen.cpu.scratch import scratch_views
@@ -178,6 +178,10 @@ class Context:
         kind = sym.dtype.cpp
         return [f"{INDENT * depth}const {kind} {self.names[sym]} = ({kind}){self.counter(axis)};"]
 
+    def uses(self, *headers: str) -> None:
+        """Note that the unit needs headers, see `c.headers`."""
+        self.expressions.headers.update(headers)
+
     def body(self, depth: int) -> list[str]:
         """The lines of the workunit's body."""
         return self.statements.print(self.workunit.body, depth)
@@ -192,6 +196,9 @@ class Context:
 
     def grain(self) -> str:
         """The number of iterations that is worth another thread."""
+        if not varies(self.spec):
+            return str(grain(self.spec))
+        self.uses("grain")
         return grain_text(self.spec, self.expressions.text)
 
     def ivdep(self, depth: int) -> list[str]:
@@ -209,18 +216,44 @@ def entry(context: Context, lines: list[str]) -> str:
     rank = context.spec.rank
     first = ", ".join(f"slot[{1 + axis}]" for axis in range(rank))
     last = ", ".join(f"slot[{1 + rank + axis}]" for axis in range(rank))
-    results = ", int64_t* results" if context.workunit.accumulators else ""
-    checked = context.spec.checked
-    name = "static int pf_unguarded" if checked else 'extern "C" int pf_kernel'
-    head = f"{name}(const int64_t* slot{results}) {{\n"
+    parameters = [*SLOT, *RESULTS] if context.workunit.accumulators else SLOT
     text = [f"int64_t begin[] = {{{first}}}, end[] = {{{last}}};", *unpacked(context)]
-    text += alignment_checks(context)
-    code = head + "".join(f"{INDENT}{line}\n" for line in text + lines) + "}\n"
-    return code + cpu_checked.guarded_entry(results, OUTSIDE) if checked else code
+    text += [*alignment_checks(context), *lines]
+    if not context.spec.checked:
+        return entry_point([context], parameters, text)
+    context.uses("checked")
+    guarded = cpu_checked.guarded(RESULTS if context.workunit.accumulators else (), OUTSIDE)
+    code = _defined("static int pf_unguarded", parameters, text)
+    return f"{code}\n{entry_point([context], [*parameters, cpu_checked.REPORT], guarded)}"
+
+
+SLOT = ("const int64_t* slot",)
+RESULTS = ("int64_t* results",)
+
+
+def entry_point(contexts: Sequence[Context], parameters: Sequence[str], lines: list[str]) -> str:
+    """`pf_kernel`; it returns DIVIDED if an integer was divided by 0, see division.h."""
+    kernel = 'extern "C" int pf_kernel'
+    if not any("division" in context.expressions.headers for context in contexts):
+        return _defined(kernel, parameters, lines)
+    names = ", ".join(parameter.split()[-1] for parameter in parameters)
+    reported = [
+        f"const int status = pf_dividing({names});",
+        f"return __atomic_exchange_n(&pf_zero, 0, __ATOMIC_RELAXED) ? {DIVIDED} : status;",
+    ]
+    inner = _defined("static int pf_dividing", parameters, lines)
+    return f"{inner}\n{_defined(kernel, parameters, reported)}"
+
+
+def _defined(head: str, parameters: Sequence[str], lines: list[str]) -> str:
+    body = "".join(f"{INDENT}{line}\n" for line in lines)
+    return f"{head}({', '.join(parameters)}) {{\n{body}}}\n"
 
 
 def unpacked(context: Context) -> list[str]:
     """The declarations of the parameters, from their slots."""
+    if any(view is None for view in context.spec.views):
+        context.uses("bits")
     return [
         f"{p.type.replace(' __restrict__', '')} {p.name} = {p.value};" for p in context.parameters
     ]
@@ -259,6 +292,8 @@ def outer_loops(
     lines: list[str] = []
     depth = 1
     inner = dict(enumerate(bounds))
+    if order.block:
+        context.uses("along")
     for axis in order.axes[: -2 if order.block else -1]:
         lines.append(INDENT * depth + _loop(context.counter(axis), *bounds[axis]))
         depth += 1

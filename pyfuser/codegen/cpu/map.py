@@ -79,6 +79,7 @@ def _line(context: Context) -> str:
     tail = "".join(", " + a for a in context.arguments)
     if context.spec.serial:
         return entry(context, [f"pf_loop(begin[0], end[0]{tail});", "return 0;"])
+    context.uses("threads")
     lines = [
         f"const int64_t threads = pf_team(slot[0], end[0] - begin[0], {context.grain()});",
         "if (threads == 1) {",
@@ -103,6 +104,7 @@ def _box(context: Context) -> str:
     tail = "".join(", " + a for a in context.arguments)
     if context.spec.serial:
         return entry(context, [f"pf_loop(begin, end{tail});", "return 0;"])
+    context.uses("extent", "threads", "axis")
     size = " * ".join(f"pf_extent(begin[{axis}], end[{axis}])" for axis in range(rank))
     lines = [
         f"const int64_t threads = pf_team(slot[0], {size}, {context.grain()});",

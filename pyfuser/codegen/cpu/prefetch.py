@@ -16,16 +16,6 @@ LINE = 64
 
 LOCALS = frozenset({"line"})
 
-PRELUDE = """\
-// Asks for the line of memory that an address is in, where that pays.
-#if defined(PF_INTEL) && defined(__AVX512F__)
-#define pf_asks
-#define pf_ahead(address, written) __builtin_prefetch(address, written)
-#else
-#define pf_ahead(address, written)
-#endif
-"""
-
 ASKS = "pf_asks"
 """Is defined where loops ask."""
 
@@ -47,6 +37,8 @@ def streams_of(context: Context) -> tuple[Stream, ...]:
 def ahead_lines(context: Context, found: tuple[Stream, ...], axis: int, depth: int) -> list[str]:
     """Before a loop over `count` iterations of an axis from `at`: loops that ask for its lines."""
     indent, lines = INDENT * depth, []
+    if found:
+        context.uses("prefetch")
     for size in dict.fromkeys(stream.view.dtype.size for stream in found):
         lines += [
             f"{indent}for (int64_t line = 0; line < count; line += {max(LINE // size, 1)}) {{",

@@ -80,6 +80,7 @@ def tile_code(context: Context) -> tuple[list[SumNames], int, str]:
     `pf_running` (the sums of a tile that is not complete) and `pf_more` (continues it over a box).
     """
     accumulators = context.workunit.accumulators
+    context.uses("sum")
     sums = [SumNames(context, a) for a in accumulators]
     sizes = [a.sym.dtype.size for a in accumulators]
     single = any(a.sym.dtype is DType.FLOAT32 for a in accumulators)
@@ -158,6 +159,7 @@ def boxes_of_line(context: Context, run: str) -> list[str]:
     run: what runs one box.
     """
     rank = context.spec.rank
+    context.uses("boxes")
     parameters = ", ".join(f"int64_t {name}" for name in _BOX)
     length = f"end[{rank - 1}] - begin[{rank - 1}]"
     return [
@@ -283,6 +285,7 @@ def _run_function(context: Context, sums: Sequence[SumNames], block: int, groups
 
 def _tile_entry(context: Context, sums: Sequence[SumNames]) -> str:
     rank = context.spec.rank
+    context.uses("extent")
     tiling = tiling_of(context, [f"pf_extent(begin[{axis}], end[{axis}])" for axis in range(rank)])
     box = "begin[0] + column, begin[0] + column_end"
     box = box if rank == 1 else "begin, end, row, row_end, column, column_end"
@@ -305,6 +308,7 @@ def _tile_entry(context: Context, sums: Sequence[SumNames]) -> str:
         lines.append(f"{s.kind}* {s.partial} = ({s.kind}*)__builtin_malloc({size});")
     lines.append(f"if ({' || '.join('!' + s.partial for s in sums)}) return -1;")
     if not context.spec.serial:
+        context.uses("threads")
         size = "tiling.rows * tiling.columns"
         lines += [
             f"const int64_t threads = pf_team(slot[0], {size}, {context.grain()});",

@@ -6,7 +6,7 @@ on the number of threads, so neither does a floating-point result. Where roundin
 (integers) or only one thread may run (a serial space) a single pass does.
 
 A tile's second pass comes as soon as the totals before it are known, while its data is in cache
-(see `cpu.prelude_scan`), if no iteration reads what another one writes; else after all first ones.
+(see scan.h), if no iteration reads what another one writes; else after all first ones.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ def emit(context: Context) -> str:
     if context.spec.serial:
         return code + entry(context, whole)
     single = f"end[0] - begin[0] <= {SCAN_TILE}{' || threads == 1' if is_exact(context) else ''}"
+    context.uses("scan", "threads")
     lines = [
         f"const int64_t threads = pf_team(slot[0], end[0] - begin[0], {context.grain()});",
         f"if ({single}) {{",

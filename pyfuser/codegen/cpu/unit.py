@@ -18,28 +18,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from types import ModuleType
 
+from pyfuser.codegen.c.headers import COMMON, assembled, has_complex
 from pyfuser.codegen.c.maths import inline as maths_inline
 from pyfuser.codegen.c.maths import scalar as maths_scalar
 from pyfuser.codegen.c.maths import vector as maths_vector
 from pyfuser.codegen.cost.gathers import apart
-from pyfuser.codegen.cpu import checked as cpu_checked
-from pyfuser.codegen.cpu import division as cpu_division
 from pyfuser.codegen.cpu import map as cpu_map
-from pyfuser.codegen.cpu import (
-    nontemporal,
-    prefetch,
-    prelude_scan,
-    prelude_wavefront,
-    reciprocal,
-    scratch,
-)
-from pyfuser.codegen.cpu import prelude as cpu_prelude
 from pyfuser.codegen.cpu import reduce as cpu_reduce
 from pyfuser.codegen.cpu import scan as cpu_scan
+from pyfuser.codegen.cpu.checked import REPORT_HEAD
 from pyfuser.codegen.cpu.context import DIVIDED, NO_MEMORY, OUTSIDE, Context, Slot, abi
-from pyfuser.codegen.cpu.division import reported
 from pyfuser.codegen.cpu.wavefront import loops as wavefront_loops
 from pyfuser.codegen.cpu.wavefront import scan as wavefront_scan
 from pyfuser.codegen.kernel import KernelSpec, SweepSpec
@@ -48,6 +39,8 @@ from pyfuser.codegen.passes.distribute import mentioned
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Call, For, While
 from pyfuser.ir.visit import all_expressions, statements
+from pyfuser.plan.plan import SCAN_TILE
+from pyfuser.tuning.thresholds import SMALLEST_TILE, TILE, TILES
 
 __all__ = ["DIVIDED", "NO_MEMORY", "OUTSIDE", "Slot", "abi", "emit"]
 
@@ -58,16 +51,15 @@ def emit(spec: KernelSpec | SweepSpec) -> str:
         loops = [_summing(context) for context in wavefront_loops.contexts(spec)]
         has_scan = any(stage.pattern == "scan" for stage in spec.stages)
         text = wavefront_scan.emit(spec, loops) if has_scan else wavefront_loops.emit(spec, loops)
-        text = reported(text)
-        return _preamble(spec.title, loops, text) + text
+        return _preamble(spec.title, loops) + text
     pattern: ModuleType = cpu_map
     if spec.pattern == "scan":
         pattern = cpu_scan
     elif spec.workunit.accumulators:
         pattern = cpu_reduce
     context = _summing(Context(spec, pattern.LOCALS))
-    code = reported(pattern.emit(context))
-    return _preamble(spec.title, [context], code) + code
+    code: str = pattern.emit(context)
+    return _preamble(spec.title, [context]) + code
 
 
 def _summing(context: Context) -> Context:
@@ -95,59 +87,39 @@ def _doubled(contexts: Sequence[Context]) -> bool:
     return not any(isinstance(e, Call) and e.name in maths_inline.NAMES for e in called)
 
 
-def _preamble(title: str, contexts: Sequence[Context], code: str) -> str:
+def _preamble(title: str, contexts: Sequence[Context]) -> str:
     """The includes and helpers that the code uses."""
-    features = set[str]().union(*(context.expressions.features for context in contexts))
-    functions = frozenset[tuple[str, DType]]().union(
-        *(context.expressions.functions for context in contexts)
-    )
+    printers = [context.expressions for context in contexts]
+    functions = frozenset[tuple[str, DType]]().union(*(p.functions for p in printers))
     vector = frozenset(f for f in functions if maths_vector.covered(*f))
-    inlined = maths_vector.prelude(vector, _doubled(contexts))
-    maths = [maths_scalar.prelude(functions - vector), inlined]
-    uses_complex = "pf_complex" in "".join([code, *maths])
-    code = "".join([code, *maths, cpu_prelude.COMPLEX if uses_complex else ""])
+    scalar = functions - vector
+    maths = [maths_scalar.prelude(scalar), maths_vector.prelude(vector, _doubled(contexts))]
+    needed = set[str]().union(*(p.headers for p in printers))
+    needed |= maths_scalar.headers(scalar) | maths_vector.headers(vector)
+    if any(has_complex(context.workunit) for context in contexts):
+        needed.add("complex")
+    names = sorted(needed, key=lambda name: (name != "straight", name))  # for all that follows
+    system, texts = assembled(names, FOLDERS, WORDS)
+    includes = "".join(f"#include <{name}>\n" for name in sorted({*system, "stdint.h"}))
+    unaligned = set[DType]().union(*(p.unaligned for p in printers))
+    texts += [_unaligned(dtype) for dtype in DType if dtype in unaligned]
     title = " ".join(title.split()) or "kernel"
-    parts = [f"// {title}\n" + cpu_prelude.HEADER]
-    if "straight" in features:
-        parts[0] += cpu_prelude.STRAIGHT
-    if "printf" in features:
-        parts[0] += cpu_prelude.PRINTF
-    for text, piece in _PIECES:
-        if text in code and piece not in parts:
-            parts.append(piece)
-    parts += [cpu_prelude.unaligned(d) for d in DType if f"pf_unaligned_{d.value}*" in code]
-    return "\n".join(part for part in [*parts, *maths] if part) + "\n"
+    return "\n".join(part for part in [f"// {title}\n{includes}", *texts, *maths] if part) + "\n"
 
 
-_PIECES = (
-    ("pf_report", cpu_checked.PRELUDE),
-    ("pf_divided<", cpu_division.PRELUDE),
-    ("pf_rest<", cpu_division.PRELUDE),
-    ("pf_rounded", cpu_prelude.ROUNDED),
-    ("pf_over(", reciprocal.PRELUDE),
-    ("pf_ahead(", prefetch.PRELUDE),
-    ("pf_along", cpu_prelude.ALONG),
-    ("pf_complex", cpu_prelude.COMPLEX),
-    ("pf_bits", cpu_prelude.BITS),
-    ("pf_quotient", cpu_prelude.QUOTIENT),
-    ("pf_remainder", cpu_prelude.QUOTIENT),
-    ("pf_extent", cpu_prelude.EXTENT),
-    ("pf_grain", cpu_prelude.GRAIN),
-    ("pf_scratch<", scratch.PRELUDE),
-    ("#pragma omp", cpu_prelude.OPENMP),
-    ("pf_axis", cpu_prelude.AXIS),
-    ("pf_sum", cpu_prelude.SUM),
-    ("pf_boxes", cpu_prelude.BOXES),
-    ("pf_lanes<", cpu_prelude.LANES),
-    ("pf_column<", cpu_prelude.COLUMN),
-    ("pf_stream", nontemporal.PRELUDE),
-    ("pf_chain", prelude_scan.CHAIN),
-    ("pf_parts", prelude_wavefront.PARTS),
-    ("pf_schedule", prelude_wavefront.SWEEP),
-    ("pf_storage", prelude_wavefront.STORAGE),
-    ("pf_atomic<", cpu_prelude.ATOMIC),
-    ("pf_locked<", cpu_prelude.ATOMIC_WIDE),
-    ("pf_fetch<", cpu_prelude.PLAIN_FETCH),
-    ("pf_min<", cpu_prelude.MINMAX),
-    ("pf_max<", cpu_prelude.MINMAX),
-)
+FOLDERS = (Path(__file__).parent / "runtime", COMMON)
+WORDS = {
+    "PF_DEVICE": "",
+    "PF_ALIGNED": "",
+    "PF_REPORT_HEAD": str(REPORT_HEAD),
+    "PF_SCAN_TILE": str(SCAN_TILE),
+    "PF_SMALLEST_TILE": str(SMALLEST_TILE),
+    "PF_TILE": str(TILE),
+    "PF_TILES": str(TILES),
+}
+"""What the headers call PF_NAME, see `c.headers`."""
+
+
+def _unaligned(dtype: DType) -> str:
+    """The type of elements that may lie at any address."""
+    return f"typedef {dtype.cpp} __attribute__((aligned(1))) pf_unaligned_{dtype.value};\n"

@@ -18,9 +18,13 @@ from pyfuser.ir.dtypes import DType, common_type
 from pyfuser.ir.nodes import Body, Expr, Sym
 from pyfuser.ir.visit import all_expressions, expressions, sym_of
 
-_RESERVED = """
-    threadIdx blockIdx blockDim gridDim warpSize workspace
-"""
+THREADS = 256
+"""Threads of a block."""
+
+WORKSPACE_HEAD = 64
+"""Bytes at the start of a workspace that hold the ticket of is_last.h."""
+
+_WORKSPACE = "workspace"
 _SIGNED = (DType.INT32, DType.INT64)
 _WRAPPING = {"+": "add", "-": "sub", "*": "mul"}
 _OPERATIONS = {
@@ -104,6 +108,7 @@ class GpuExpressions(Expressions):
 
     def wrapping(self, op: str, dtype: DType, left: str, right: str) -> str:
         """A sum, difference or product modulo 2**32 or 2**64."""
+        self.headers.add("wrapping")
         return f"pf_{_WRAPPING[op]}_{SUFFIXES[dtype]}({left}, {right})"
 
     def atomic_operation(
@@ -119,6 +124,7 @@ class GpuExpressions(Expressions):
         if self.serial:
             return super().atomic(cell, dtype, value, change)
         way = {4: "32", 8: "64", 16: "locked"}.get(dtype.size, "narrow")
+        self.headers.add(f"atomic_{way}")
         return f"pf_atomic_{way}<{dtype.cpp}>(&{cell}, {value}, {change})"
 
 
@@ -140,11 +146,9 @@ def native_atomics(atomics: Iterable[tuple[str, DType]], dialect: Dialect) -> st
     """Definitions of the atomics that are instructions."""
     lines = []
     for op, dtype in sorted(atomics, key=lambda a: (a[0], a[1].value)):
-        kind = dtype.cpp
-        lines.append(
-            f"static __device__ inline {kind} {native_name(op, dtype)}({kind}* cell, {kind} value) "
-            f"{{\n    return {dialect.native(op, dtype)};\n}}\n"
-        )
+        kind, value = dtype.cpp, dialect.native(op, dtype)
+        head = f"{kind} {native_name(op, dtype)}({kind}* cell, {kind} value)"
+        lines.append(f"static {dialect.device} inline {head} {{\n    return {value};\n}}\n")
     return "".join(lines)
 
 
@@ -194,7 +198,7 @@ class GpuContext(Context):
     shares_views = False
 
     def __init__(self, spec: KernelSpec, dialect: Dialect, reserved: Iterable[str]) -> None:
-        super().__init__(spec, {*_RESERVED.split(), *reserved}, GpuExpressions)
+        super().__init__(spec, {_WORKSPACE, *dialect.reserved, *reserved}, GpuExpressions)
         assert isinstance(self.expressions, GpuExpressions)
         self.device = self.expressions
         self.device.dialect = dialect
@@ -214,7 +218,7 @@ class GpuContext(Context):
     def head(self, entry: str, threads: int) -> str:
         """An entry point, for blocks of at most so many threads, up to what its body does."""
         text = ",\n".join(INDENT + parameter for parameter in self.kernel_parameters())
-        head = f'extern "C" __global__ void __launch_bounds__({threads}) {entry}(\n{text}\n) {{\n'
+        head = f"{self.device.dialect.kernel(entry, threads)}(\n{text}\n) {{\n"
         return head + "".join(
             f"{INDENT}const {kind} {name} = {where} ? *{where} : {given};\n"
             for kind, name, given, where in self.numbers.values()
@@ -234,7 +238,7 @@ class GpuContext(Context):
                 slots += [f"const {kind} {given}", f"const {kind}* const {where}"]
         outputs = []
         if self.workunit.accumulators:
-            outputs = ["void* const workspace", "int64_t* const results"]
+            outputs = [f"void* const {_WORKSPACE}", "int64_t* const results"]
         return [*bounds, *slots, *outputs]
 
     def result(self, k: int, value: str) -> str:

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyfuser.codegen.gpu.context import Argument
+from pyfuser.codegen.gpu.context import THREADS, WORKSPACE_HEAD, Argument
 from pyfuser.codegen.gpu.packed import Vectors
-from pyfuser.codegen.gpu.prelude import THREADS, WORKSPACE_HEAD
 from pyfuser.codegen.gpu.reduce import MAX_BLOCKS
 from pyfuser.codegen.gpu.scan import ITEMS
 from pyfuser.codegen.gpu.team_analysis import TEAM, Space

@@ -9,8 +9,7 @@ from __future__ import annotations
 from pyfuser.codegen.c.statements import INDENT
 from pyfuser.codegen.cpu.context import closed, nest
 from pyfuser.codegen.gpu.axis import axes_of
-from pyfuser.codegen.gpu.context import GpuContext
-from pyfuser.codegen.gpu.prelude import THREADS
+from pyfuser.codegen.gpu.context import THREADS, GpuContext
 from pyfuser.codegen.passes.loop_order import given_order
 
 
@@ -18,6 +17,7 @@ def emit(context: GpuContext, entry: str) -> str:
     """The entry point; of one thread where the space is serial."""
     if context.spec.serial:
         return sequential(context, entry)
+    context.uses("index")
     lines, depth = rows(context)
     axis = axes_of(context.spec)[-1]
     i, first, last = context.counter(axis), context.begin[axis], context.end[axis]
@@ -51,6 +51,7 @@ def rows(context: GpuContext) -> tuple[list[str], int]:
 
 def walk(context: GpuContext, axes: list[int], first: str, step: str) -> list[str]:
     """The head of a loop over several axes taken together, the last one fastest."""
+    context.uses("walk")
     place = context.unique.take("place")
     begin, end = context.unique.take("place_begin"), context.unique.take("place_end")
     firsts = ", ".join(context.begin[axis] for axis in axes)

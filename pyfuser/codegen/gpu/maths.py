@@ -8,6 +8,7 @@ textbook formulas, without C's special cases for infinities.
 from __future__ import annotations
 
 from pyfuser.codegen.c.maths.scalar import FORMULAS, function_name
+from pyfuser.codegen.c.maths.scalar import headers as scalar_headers
 from pyfuser.codegen.gpu.dialect import Dialect
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.maths import FUNCTIONS
@@ -28,7 +29,7 @@ _COMPLEX = {
     "pow": ("{exp}(y * {log}(x))", ()),
 }
 _SQUARE_ROOT = """\
-static __device__ inline {kind} {name}({kind} x) {{
+static {device} inline {kind} {name}({kind} x) {{
     const {real} size = {hypot}(x.re, x.im);
     if (size == 0) return {{0, x.im}};
     const {real} larger = {sqrt}((size + {fabs}(x.re)) / 2), smaller = {fabs}(x.im) / (2 * larger);
@@ -43,8 +44,14 @@ def prelude(functions: frozenset[tuple[str, DType]], dialect: Dialect) -> str:
     ordered = sorted(functions, key=lambda f: (f[1].is_complex, f[0] == "pow", f[0], f[1].value))
     lines: list[str] = []
     for name, operand in ordered:
-        lines += _complex(name, operand) if operand.is_complex else _real(name, operand, dialect)
+        define = _complex if operand.is_complex else _real
+        lines += define(name, operand, dialect)
     return "\n".join(lines) + "\n" if lines else ""
+
+
+def headers(functions: frozenset[tuple[str, DType]]) -> frozenset[str]:
+    """The headers that their definitions need."""
+    return scalar_headers(_closure(functions))
 
 
 def _closure(functions: frozenset[tuple[str, DType]]) -> frozenset[tuple[str, DType]]:
@@ -65,7 +72,7 @@ def _real(name: str, operand: DType, dialect: Dialect) -> list[str]:
     arity = FUNCTIONS[name].arity if name in FUNCTIONS else 1
     result = "bool" if name.startswith("is") else kind
     parameters = ", ".join(f"{kind} {n}" for n in "xy"[:arity])
-    head = f"static __device__ inline {result} {function_name(name, operand)}({parameters})"
+    head = f"static {dialect.device} inline {result} {function_name(name, operand)}({parameters})"
     if name == "abs" and operand.is_integer:
         unsigned = f"uint{8 * operand.size}_t"
         return [f"{head} {{ return x < 0 ? ({kind})(0 - ({unsigned})x) : x; }}"]
@@ -81,16 +88,17 @@ def _real(name: str, operand: DType, dialect: Dialect) -> list[str]:
     return [*lines, f"{head} {{ return {formula.format(type=kind, f=f)}; }}"]
 
 
-def _complex(name: str, operand: DType) -> list[str]:
+def _complex(name: str, operand: DType, dialect: Dialect) -> list[str]:
     kind, part = operand.cpp, _PARTS[operand]
     own = operand if name == "pow" else part
     used = ("exp", "log", "hypot", "sqrt", "fabs", "copysign", "cos", "sin", "atan2")
     names = {n: function_name(n, own if n in ("exp", "log") else part) for n in used}
     if name == "sqrt":
         text = function_name(name, operand)
-        return [_SQUARE_ROOT.format(kind=kind, name=text, real=part.cpp, **names)]
+        facts = {"device": dialect.device, "kind": kind, "name": text, "real": part.cpp}
+        return [_SQUARE_ROOT.format(**facts, **names)]
     formula = _COMPLEX[name][0].format(kind=kind, **names)
     parameters = ", ".join(f"{kind} {n}" for n in "xy"[: FUNCTIONS[name].arity])
     result = part.cpp if name == "abs" else kind
-    head = f"static __device__ inline {result} {function_name(name, operand)}({parameters})"
+    head = f"static {dialect.device} inline {result} {function_name(name, operand)}({parameters})"
     return [f"{head} {{\n    return {formula};\n}}"]

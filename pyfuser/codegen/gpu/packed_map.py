@@ -5,15 +5,12 @@ A group that reaches over an end of the space runs one iteration after the other
 
 from __future__ import annotations
 
-import re
-
 from pyfuser.codegen.c.statements import INDENT
 from pyfuser.codegen.cpu.context import closed
 from pyfuser.codegen.gpu import packed
-from pyfuser.codegen.gpu.context import GpuContext, indented
+from pyfuser.codegen.gpu.context import THREADS, GpuContext, indented
 from pyfuser.codegen.gpu.map import rows
 from pyfuser.codegen.gpu.packed import Place, Plan, Vector, Vectors
-from pyfuser.codegen.gpu.prelude import THREADS
 from pyfuser.ir import nodes
 
 VECTORS = "pf_vectors"
@@ -24,6 +21,7 @@ def emit(context: GpuContext, widest: int | None = None) -> tuple[Vectors | None
     found = packed.plan(context.spec, packed.WIDEST if widest is None else widest)
     if isinstance(found, str):
         return None, ""
+    context.uses("vector")
     take, axis, lanes = context.unique.take, found.axis, found.lanes
     i, begin, end = context.counter(axis), context.begin[axis], context.end[axis]
     first, group = take(f"{i}_first"), take(f"{i}_group")
@@ -72,12 +70,12 @@ def _whole(context: GpuContext, found: Plan, i: str, group: str) -> list[str]:
     cells.update({place: f"{name}.cell[{lane}]" for place, name in names.items()} | near)
     body = context.body(1)
     cells.clear()
-    unused = not any(re.search(rf"\b{i}\b", line) for line in body)
     return [
         *loads,
         "#pragma unroll",
         f"for (int {lane} = 0; {lane} < {found.lanes}; ++{lane}) {{",
-        *([] if unused else [f"    const int64_t {i} = {group} + {lane};"]),
+        f"    const int64_t {i} = {group} + {lane};",
+        f"    (void){i};",
         *body,
         "}",
         *stores,

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from pyfuser.codegen.c.statements import INDENT
 from pyfuser.codegen.gpu.axis import axes_of
-from pyfuser.codegen.gpu.context import GpuContext, indented
+from pyfuser.codegen.gpu.context import THREADS, WORKSPACE_HEAD, GpuContext, indented
 from pyfuser.codegen.gpu.map import sequential, walk
-from pyfuser.codegen.gpu.prelude import THREADS, WORKSPACE_HEAD
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.effects import only_combines
 from pyfuser.ir.nodes import Sym, Workunit
@@ -48,7 +47,7 @@ def emit(context: GpuContext, entry: str) -> str:
     if context.spec.serial or not is_parallel(context.workunit):
         return sequential(context, entry)
     accumulators = context.workunit.accumulators
-    context.device.atomics.add(("+", DType.UINT32))
+    context.uses("index")
     lines = [f"{INDENT}{a.sym.dtype.cpp} {context.names[a.sym]}{{}};" for a in accumulators]
     depth = 2
     if context.spec.rank == 1:
@@ -67,6 +66,8 @@ def emit(context: GpuContext, entry: str) -> str:
 
 def joined(context: GpuContext, threads: int) -> list[str]:
     """Join the threads' values, then the blocks'; of blocks of so many threads."""
+    context.uses("total", "joins", "is_last")
+    context.device.atomics.add(("+", DType.UINT32))  # of is_last.h
     lines: list[str] = []
     parts: list[str] = []
     offset = f"(char*)workspace + {WORKSPACE_HEAD}"

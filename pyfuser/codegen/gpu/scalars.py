@@ -8,20 +8,22 @@ from __future__ import annotations
 
 from pyfuser.codegen.gpu.dialect import Dialect
 from pyfuser.codegen.gpu.grid import GpuKernel
+from pyfuser.codegen.gpu.headers import headers
 
 ENTRY = "pf_set_scalars"
 
 WORDS = 32
 """Scalars that one launch sets, of 8 bytes each: a thread for each."""
 
-_SOURCE = f"""
+_SOURCE = """\
 namespace pf {{
 
+{vocabulary}
 struct scalars {{
-    unsigned long long words[{WORDS}];
+    unsigned long long words[{words}];
 }};
 
-extern "C" __global__ void __launch_bounds__({WORDS}) {ENTRY}(
+{head}(
     unsigned long long* const memory,
     const scalars given
 ) {{
@@ -34,6 +36,9 @@ extern "C" __global__ void __launch_bounds__({WORDS}) {ENTRY}(
 
 def emit(dialect: Dialect) -> GpuKernel:
     """The kernel; it takes the address of memory and WORDS words."""
-    thread = dict(dialect.vocabulary)["pf_thread("]
-    source = f"// set_scalars\n{dialect.globals}{thread}{_SOURCE}"
+    vocabulary = "\n".join(headers((), dialect))
+    head = dialect.kernel(ENTRY, WORDS)
+    source = f"// set_scalars\n{dialect.globals}" + _SOURCE.format(
+        vocabulary=vocabulary, head=head, words=WORDS
+    )
     return GpuKernel(source, (ENTRY,), (), "one", (), 0, dialect.options)

@@ -10,9 +10,8 @@ order of additions depends on the number of iterations alone.
 from __future__ import annotations
 
 from pyfuser.codegen.c.statements import INDENT
-from pyfuser.codegen.gpu.context import GpuContext, indented
+from pyfuser.codegen.gpu.context import THREADS, WORKSPACE_HEAD, GpuContext, indented
 from pyfuser.codegen.gpu.map import sequential
-from pyfuser.codegen.gpu.prelude import THREADS, WORKSPACE_HEAD
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.effects import operations
 from pyfuser.ir.nodes import Workunit
@@ -33,7 +32,8 @@ def emit(context: GpuContext, entry: str) -> str:
     """Both entry points; one, of one thread, where the sum cannot be cut."""
     if context.spec.serial or not is_parallel(context.workunit):
         return sequential(context, entry)
-    context.device.atomics.add(("+", DType.UINT32))
+    context.uses("index", "before", "is_last")
+    context.device.atomics.add(("+", DType.UINT32))  # of is_last.h
     (accumulator,) = context.workunit.accumulators
     kind, name = accumulator.sym.dtype.cpp, context.names[accumulator.sym]
     last_pass = accumulator.last_pass

@@ -28,7 +28,6 @@ from pyfuser.codegen.gpu.team_analysis import (
 from pyfuser.codegen.kernel import KernelSpec
 from pyfuser.ir import nodes
 from pyfuser.ir.canonical import fresh
-from pyfuser.ir.dtypes import DType
 from pyfuser.ir.effects import written_views
 from pyfuser.ir.nodes import Body, Expr, Stmt, Sym
 from pyfuser.ir.visit import child_expressions, declared, expressions, statements, sym_of
@@ -37,6 +36,7 @@ from pyfuser.ir.visit import child_expressions, declared, expressions, statement
 def emit(context: GpuContext, entry: str, sharing: Sharing) -> str:
     """The entry point: a block takes iterations that are a whole grid apart."""
     context.shares_views = True
+    context.uses("team", "lanes", "joins")
     block = context.statements = BlockStatements(context, sharing)
     accumulators = context.workunit.accumulators
     lines = [f"{INDENT}{a.sym.dtype.cpp} {context.names[a.sym]}{{}};" for a in accumulators]
@@ -48,7 +48,6 @@ def emit(context: GpuContext, entry: str, sharing: Sharing) -> str:
     lines += block.team(2)
     lines.append(f"{INDENT}}}")
     if accumulators:
-        context.device.atomics.add(("+", DType.UINT32))
         lines += indented(joined(context, block.threads))
     return context.head(entry, block.threads) + "\n".join(lines) + "\n}\n"
 
@@ -104,6 +103,7 @@ class BlockStatements(GpuStatements):
     def __init__(self, context: GpuContext, sharing: Sharing) -> None:
         super().__init__(context.expressions, context.workunit.body)
         self.context = context
+        self.shared = context.device.dialect.shared
         self.sharing = sharing
         self.crew: _Crew | None = None  # who runs code in step; None: a thread on its own
         self.pending: frozenset[Touch] = frozenset()
@@ -313,7 +313,7 @@ class BlockStatements(GpuStatements):
             super().declare_array(s, depth)
             return
         kind, name, length = s.sym.dtype.cpp, self.names[s.sym], len(s.values)
-        self.emit(depth, f"__shared__ {kind} {name}[{max(length, 1)}];")
+        self.emit(depth, f"{self.shared} {kind} {name}[{max(length, 1)}];")
         if is_zero(s):
             self._clear(s.sym, str(length), depth)
             return
@@ -328,10 +328,11 @@ class BlockStatements(GpuStatements):
             return
         kind, name, lengths = s.sym.dtype.cpp, self.names[s.sym], scratch_lengths(s)
         if lengths is not None:
-            self.emit(depth, f"__shared__ {self.cells(s, depth)};")
+            self.emit(depth, f"{self.shared} {self.cells(s, depth)};")
             self._clear(s.sym, str(math.prod(lengths)), depth)
             return
         e = self.expressions
+        e.headers.add("dynamic")
         texts = [f"pf_length({self.text(length)})" for length in s.shape]
         extents = [e.extent_name(s.sym, axis) for axis in range(len(s.shape))]
         for extent, text in zip(extents, texts, strict=True):

@@ -2,20 +2,19 @@
 
 The body of a workunit is printed by the same printers as for other processors; `gpu.map`,
 `gpu.reduce` and `gpu.scan` put it into loops over what a thread does, `gpu.team_block` over what a
-block does for a team, and `gpu.dialect` has all that the two languages call differently.
+block does for a team, and `gpu.dialects` has all that the languages call differently.
 
 The units include nothing and are namespaces of their own, so several make one.
 """
 
 from __future__ import annotations
 
-import re
 from types import ModuleType
 
+from pyfuser.codegen.c.headers import has_complex
 from pyfuser.codegen.gpu import map as gpu_map
 from pyfuser.codegen.gpu import maths as gpu_maths
 from pyfuser.codegen.gpu import packed_map, team_block
-from pyfuser.codegen.gpu import prelude as gpu_prelude
 from pyfuser.codegen.gpu import reduce as gpu_reduce
 from pyfuser.codegen.gpu import scan as gpu_scan
 from pyfuser.codegen.gpu.axis import axes_of
@@ -25,8 +24,10 @@ from pyfuser.codegen.gpu.context import (
     gpu_arguments,
     native_atomics,
 )
-from pyfuser.codegen.gpu.dialect import CUDA, HIP, Dialect
+from pyfuser.codegen.gpu.dialect import Dialect
+from pyfuser.codegen.gpu.dialects import CUDA, HIP
 from pyfuser.codegen.gpu.grid import GpuKernel, Grid
+from pyfuser.codegen.gpu.headers import headers
 from pyfuser.codegen.gpu.team_analysis import (
     SHARED_BYTES,
     Sharing,
@@ -121,44 +122,17 @@ def _sharing(spec: KernelSpec) -> Sharing | None:
 
 def _unit(title: str, context: GpuContext, code: str, dialect: Dialect) -> str:
     """The code with all it needs before it."""
-    maths = gpu_maths.prelude(frozenset(context.device.functions), dialect)
-    atomics = native_atomics(context.device.atomics, dialect)
+    device = context.device
+    maths = gpu_maths.prelude(frozenset(device.functions), dialect)
     title = " ".join(title.split()) or "kernel"
-    head = [f"// {title}\n{dialect.globals}"]
-    if "printf" in context.device.features and dialect.printf:
-        head.append(dialect.printf)
+    head = f"// {title}\n{dialect.globals}"
+    if "printf" in device.headers:
+        head += dialect.printf
+    needed = (device.headers - {"printf"}) | gpu_maths.headers(frozenset(device.functions))
+    if has_complex(context.workunit):
+        needed.add("complex")
     many = len(context.workunit.accumulators) > gpu_reduce.MANY
-    total = ("pf_total<", gpu_prelude.CALLED_TOTAL if many else gpu_prelude.TOTAL)
-    pieces = (*dialect.vocabulary, ("pf_atomic_", atomics), *_PIECES, total, *gpu_prelude.TEAMS)
-    text = maths + code
-    needed: list[str] = []
-    for word, piece in reversed(pieces):  # a later one may need an earlier one
-        if piece not in needed and re.search(rf"(?<!\w){re.escape(word)}", text):
-            needed.append(piece)
-            text += piece
-    # Definitions of one line stand close together.
-    small = "".join(piece for piece in reversed(needed) if piece.count("\n") == 1)
-    large = [piece for piece in reversed(needed) if piece.count("\n") > 1]
-    parts = [*head, f"namespace {NAMESPACE} {{\n", small, *large, maths, code]
-    return "\n".join(part for part in parts if part) + f"\n}}  // namespace {NAMESPACE}\n"
-
-
-_PIECES = (
-    *gpu_prelude.WRAPPING,
-    ("pf_rounded", gpu_prelude.ROUNDED),
-    ("pf_complex", gpu_prelude.COMPLEX),
-    ("pf_first", gpu_prelude.PLACES),
-    ("pf_walk", gpu_prelude.WALK),
-    ("pf_vector<", gpu_prelude.VECTOR),
-    ("pf_shared<", gpu_prelude.SHARED),
-    *gpu_prelude.JOINS,
-    ("pf_is_last", gpu_prelude.IS_LAST),
-    ("pf_before<", gpu_prelude.BEFORE),
-    ("pf_atomic_32<", gpu_prelude.ATOMIC.format(bits=32)),
-    ("pf_atomic_64<", gpu_prelude.ATOMIC.format(bits=64)),
-    ("pf_atomic_narrow<", gpu_prelude.ATOMIC_NARROW),
-    ("pf_atomic_locked<", gpu_prelude.ATOMIC_WIDE),
-    ("pf_fetch<", gpu_prelude.PLAIN_FETCH),
-    ("pf_min<", gpu_prelude.MINMAX),
-    ("pf_max<", gpu_prelude.MINMAX),
-)
+    vocabulary, *rest = headers(needed, dialect, many)
+    pieces = [vocabulary, native_atomics(device.atomics, dialect), *rest, maths, code]
+    body = "\n".join(piece for piece in pieces if piece)
+    return f"{head}\nnamespace {NAMESPACE} {{\n\n{body}\n}}  // namespace {NAMESPACE}\n"

@@ -27,7 +27,7 @@ SERIAL_SPACES = frozenset({"Serial"})
 """Execution spaces whose iterations run one after the other."""
 
 BLOCK = 64
-"""Iterations of a block along the outer one of its two axes; for the other: `cpu.prelude.ALONG`.
+"""Iterations of a block along the outer one of its two axes; for the other: along.h.
 
 So many lines of each array stay in cache, also where they lie a power of two apart.
 """

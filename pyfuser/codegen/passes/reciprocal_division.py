@@ -3,7 +3,7 @@
 A division of vectors takes as long as a dozen other operations. Where all iterations of a strip
 divide by one number, as by the thickness of a layer in a trip over layers, its reciprocal is
 computed once, and the quotients are multiplications that come out rounded as divisions do (see
-`cpu.reciprocal`).
+reciprocal.h).
 
 It pays in strips only, whose operands are in cache: in loops that stream from memory or keep many
 values in registers the calls cost more than divisions, which take their time beside the rest.

@@ -84,7 +84,7 @@ def row_lines(context: Context, loop: For, sums: list[Sym], depth: int) -> list[
     first, last = take("first"), take("last")
     body = speculate(loop.body, fresh_syms(context))
     if body is not loop.body:  # g++ would take the calls back into their branches
-        context.expressions.features.add("straight")
+        context.uses("straight")
     for sym in declared(body):
         if sym not in context.names:
             context.names[sym] = take(sym.name)
@@ -94,9 +94,9 @@ def row_lines(context: Context, loop: For, sums: list[Sym], depth: int) -> list[
         *(f"{s.dtype.cpp} {context.names[s]}{{}};" for s in rows),
         *context.statements.print(body, 0),
     ]
-    blocks = (
-        _lanes if _is_light(body) and len({s.dtype.numpy.itemsize for s in rows}) == 1 else _blocks
-    )
+    light = _is_light(body) and len({s.dtype.numpy.itemsize for s in rows}) == 1
+    context.uses("lanes" if light else "sum")
+    blocks = _lanes if light else _blocks
     lines = [
         f"const int64_t {first} = {text(loop.start)}, {last} = {text(loop.stop)};",
         f"if ({last} - {first} >= {SHORTEST}) {{",

@@ -19,7 +19,6 @@ from pyfuser.codegen.c.statements import INDENT
 from pyfuser.codegen.cost.vectorisable import local_arrays, vectorises
 from pyfuser.codegen.cpu.blocks import BLOCK_BYTES, Blocks
 from pyfuser.codegen.cpu.context import Context, fresh_syms, function
-from pyfuser.codegen.cpu.prelude import BLOCK
 from pyfuser.codegen.kernel import UNIT
 from pyfuser.codegen.passes.distribute import (
     MAX_STATEMENTS,
@@ -34,6 +33,7 @@ from pyfuser.ir.effects import effects_of
 from pyfuser.ir.nodes import Body, Expr, Stmt, Sym
 from pyfuser.ir.visit import all_expressions, expressions, map_body, statements
 from pyfuser.support.passes import left_out
+from pyfuser.tuning.thresholds import BLOCK
 
 LOCALS = frozenset({"done", "run"})
 

@@ -9,25 +9,6 @@
 #define pf_ahead(address, written)
 #endif
 
-extern "C" int omp_get_thread_num(void);
-extern "C" int omp_get_num_threads(void);
-
-// How many threads the work is worth: one for every `grain` iterations.
-static inline int64_t pf_team(int64_t threads, int64_t iterations, int64_t grain) {
-    const int64_t worth = iterations / grain;
-    return worth < 2 ? 1 : worth < threads ? worth : threads;
-}
-
-// This thread's share of [begin, end), in whole multiples of `unit`.
-static inline void pf_share(int64_t& begin, int64_t& end, int64_t unit) {
-    const int64_t parts = omp_get_num_threads(), part = omp_get_thread_num();
-    int64_t size = (end - begin + parts - 1) / parts;
-    size = (size + unit - 1) / unit * unit;
-    const int64_t first = begin + part * size, last = first + size;
-    begin = first < end ? first : end;
-    end = last < end ? last : end;
-}
-
 // The tiles of a scan, which threads take in turn. A tile's total is known after a first pass over
 // it; the last pass starts from the totals of all tiles before, added up in order. A thread makes
 // it as soon as these are known, when the tile is hardly out of its cache (D. Merrill and
@@ -44,7 +25,7 @@ template <typename T> struct pf_chain {
     int64_t next, known;  // the first tile that nobody took, and that has no start yet
 
     pf_chain(int64_t begin, int64_t end, T* result)
-        : begin(begin), end(end), tiles((end - begin + 4095) / 4096),
+        : begin(begin), end(end), tiles((end - begin + 4096 - 1) / 4096),
           result(result),
           memory((char*)__builtin_malloc(tiles * (2 * sizeof(T) + sizeof(int64_t) + 1))),
           busy(false), next(0), known(1) {
@@ -102,6 +83,25 @@ template <typename T> struct pf_chain {
         finish(tiles);
     }
 };
+
+extern "C" int omp_get_thread_num(void);
+extern "C" int omp_get_num_threads(void);
+
+// How many threads the work is worth: one for every `grain` iterations.
+static inline int64_t pf_team(int64_t threads, int64_t iterations, int64_t grain) {
+    const int64_t worth = iterations / grain;
+    return worth < 2 ? 1 : worth < threads ? worth : threads;
+}
+
+// This thread's share of [begin, end), in whole multiples of `unit`.
+static inline void pf_share(int64_t& begin, int64_t& end, int64_t unit) {
+    const int64_t parts = omp_get_num_threads(), part = omp_get_thread_num();
+    int64_t size = (end - begin + parts - 1) / parts;
+    size = (size + unit - 1) / unit * unit;
+    const int64_t first = begin + part * size, last = first + size;
+    begin = first < end ? first : end;
+    end = last < end ? last : end;
+}
 
 namespace pf_stage0 {
 

@@ -1,6 +1,12 @@
 // clip
 #include <stdint.h>
 
+template <typename T> static inline T pf_bits(const int64_t& slot) {
+    T value;
+    __builtin_memcpy(&value, &slot, sizeof(T));
+    return value;
+}
+
 // Asks for the line of memory that an address is in, where that pays.
 #if defined(PF_INTEL) && defined(__AVX512F__)
 #define pf_asks
@@ -8,12 +14,6 @@
 #else
 #define pf_ahead(address, written)
 #endif
-
-template <typename T> static inline T pf_bits(const int64_t& slot) {
-    T value;
-    __builtin_memcpy(&value, &slot, sizeof(T));
-    return value;
-}
 
 extern "C" int omp_get_thread_num(void);
 extern "C" int omp_get_num_threads(void);

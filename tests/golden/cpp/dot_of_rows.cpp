@@ -1,6 +1,10 @@
 // dot_of_rows
 #include <stdint.h>
 
+static inline int64_t pf_extent(int64_t begin, int64_t end) {
+    return end > begin ? end - begin : 0;
+}
+
 // Asks for the line of memory that an address is in, where that pays.
 #if defined(PF_INTEL) && defined(__AVX512F__)
 #define pf_asks
@@ -8,29 +12,6 @@
 #else
 #define pf_ahead(address, written)
 #endif
-
-static inline int64_t pf_extent(int64_t begin, int64_t end) {
-    return end > begin ? end - begin : 0;
-}
-
-extern "C" int omp_get_thread_num(void);
-extern "C" int omp_get_num_threads(void);
-
-// How many threads the work is worth: one for every `grain` iterations.
-static inline int64_t pf_team(int64_t threads, int64_t iterations, int64_t grain) {
-    const int64_t worth = iterations / grain;
-    return worth < 2 ? 1 : worth < threads ? worth : threads;
-}
-
-// This thread's share of [begin, end), in whole multiples of `unit`.
-static inline void pf_share(int64_t& begin, int64_t& end, int64_t unit) {
-    const int64_t parts = omp_get_num_threads(), part = omp_get_thread_num();
-    int64_t size = (end - begin + parts - 1) / parts;
-    size = (size + unit - 1) / unit * unit;
-    const int64_t first = begin + part * size, last = first + size;
-    begin = first < end ? first : end;
-    end = last < end ? last : end;
-}
 
 // A sum whose order of additions depends on the number of terms only: not on the threads, not on
 // the vector registers, not on what else the loop computes. Four 64-byte vectors of running sums
@@ -92,8 +73,8 @@ struct pf_tiling {
     int64_t rows, columns, tile_rows, tile_columns, across, count;
     pf_tiling(int64_t rows, int64_t columns) : rows(rows), columns(columns) {
         if (rows <= 0 || columns <= 0) { count = across = 0; return; }
-        int64_t size = (rows * columns + 63) / 64;
-        size = (size + 7) / 8 * 8;
+        int64_t size = (rows * columns + 64 - 1) / 64;
+        size = (size + 8 - 1) / 8 * 8;
         if (size > 4096) size = 4096;
         tile_columns = columns < size ? columns : size;
         tile_rows = columns < size ? size / columns : 1;
@@ -108,6 +89,25 @@ struct pf_tiling {
         column_end = column + tile_columns < columns ? column + tile_columns : columns;
     }
 };
+
+extern "C" int omp_get_thread_num(void);
+extern "C" int omp_get_num_threads(void);
+
+// How many threads the work is worth: one for every `grain` iterations.
+static inline int64_t pf_team(int64_t threads, int64_t iterations, int64_t grain) {
+    const int64_t worth = iterations / grain;
+    return worth < 2 ? 1 : worth < threads ? worth : threads;
+}
+
+// This thread's share of [begin, end), in whole multiples of `unit`.
+static inline void pf_share(int64_t& begin, int64_t& end, int64_t unit) {
+    const int64_t parts = omp_get_num_threads(), part = omp_get_thread_num();
+    int64_t size = (end - begin + parts - 1) / parts;
+    size = (size + unit - 1) / unit * unit;
+    const int64_t first = begin + part * size, last = first + size;
+    begin = first < end ? first : end;
+    end = last < end ? last : end;
+}
 
 static inline __attribute__((always_inline)) void pf_terms(
     int64_t at,

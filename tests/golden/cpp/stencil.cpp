@@ -1,6 +1,19 @@
 // stencil
 #include <stdint.h>
 
+// The outermost axis that has enough work for all threads, else the longest.
+static inline int pf_axis(const int64_t* begin, const int64_t* end, const int* order, int rank,
+                          int64_t threads) {
+    int longest = order[0];
+    for (int k = 0; k < rank; ++k) {
+        const int axis = order[k];
+        const int64_t extent = end[axis] - begin[axis];
+        if (extent >= 4 * threads) return axis;
+        if (extent > end[longest] - begin[longest]) longest = axis;
+    }
+    return longest;
+}
+
 template <typename T> static inline T pf_bits(const int64_t& slot) {
     T value;
     __builtin_memcpy(&value, &slot, sizeof(T));
@@ -28,19 +41,6 @@ static inline void pf_share(int64_t& begin, int64_t& end, int64_t unit) {
     const int64_t first = begin + part * size, last = first + size;
     begin = first < end ? first : end;
     end = last < end ? last : end;
-}
-
-// The outermost axis that has enough work for all threads, else the longest.
-static inline int pf_axis(const int64_t* begin, const int64_t* end, const int* order, int rank,
-                          int64_t threads) {
-    int longest = order[0];
-    for (int k = 0; k < rank; ++k) {
-        const int axis = order[k];
-        const int64_t extent = end[axis] - begin[axis];
-        if (extent >= 4 * threads) return axis;
-        if (extent > end[longest] - begin[longest]) longest = axis;
-    }
-    return longest;
 }
 
 static __attribute__((noinline)) void pf_loop(

@@ -1,5 +1,7 @@
 // row_of_scratch
 #include <stdint.h>
+#include <stdlib.h>
+
 // g++ would move a call into the only branch that uses its value, and join the branches of equal
 // conditions around what lies between: neither can then become masked vector operations.
 #if defined(__GNUC__) && !defined(__clang__)
@@ -25,7 +27,17 @@ static inline int64_t pf_grain(double worth, double cost) {
     return cost < 1.0 ? (int64_t)worth : cost < worth ? (int64_t)(worth / cost) : 1;
 }
 
-#include <stdlib.h>
+// The running sums of `pf_sum`, to which a loop of as many trips adds without a detour over memory.
+template <typename T> struct pf_lanes {
+    static constexpr int64_t count = 4 * 64 / sizeof(T);
+    alignas(64) T lane[count] = {};
+    T total() {
+        for (int64_t half = count / 2; half >= 1; half /= 2)
+            for (int64_t k = 0; k < half; ++k) lane[k] += lane[k + half];
+        return lane[0];
+    }
+};
+
 extern "C" int dprintf(int, const char*, ...);
 
 static inline int64_t pf_length(int64_t extent) { return extent > 0 ? extent : 0; }
@@ -52,25 +64,6 @@ template <typename T> struct pf_scratch {
     pf_scratch(const pf_scratch&) = delete;
     pf_scratch& operator=(const pf_scratch&) = delete;
 };
-
-extern "C" int omp_get_thread_num(void);
-extern "C" int omp_get_num_threads(void);
-
-// How many threads the work is worth: one for every `grain` iterations.
-static inline int64_t pf_team(int64_t threads, int64_t iterations, int64_t grain) {
-    const int64_t worth = iterations / grain;
-    return worth < 2 ? 1 : worth < threads ? worth : threads;
-}
-
-// This thread's share of [begin, end), in whole multiples of `unit`.
-static inline void pf_share(int64_t& begin, int64_t& end, int64_t unit) {
-    const int64_t parts = omp_get_num_threads(), part = omp_get_thread_num();
-    int64_t size = (end - begin + parts - 1) / parts;
-    size = (size + unit - 1) / unit * unit;
-    const int64_t first = begin + part * size, last = first + size;
-    begin = first < end ? first : end;
-    end = last < end ? last : end;
-}
 
 // A sum whose order of additions depends on the number of terms only: not on the threads, not on
 // the vector registers, not on what else the loop computes. Four 64-byte vectors of running sums
@@ -132,8 +125,8 @@ struct pf_tiling {
     int64_t rows, columns, tile_rows, tile_columns, across, count;
     pf_tiling(int64_t rows, int64_t columns) : rows(rows), columns(columns) {
         if (rows <= 0 || columns <= 0) { count = across = 0; return; }
-        int64_t size = (rows * columns + 63) / 64;
-        size = (size + 7) / 8 * 8;
+        int64_t size = (rows * columns + 64 - 1) / 64;
+        size = (size + 8 - 1) / 8 * 8;
         if (size > 4096) size = 4096;
         tile_columns = columns < size ? columns : size;
         tile_rows = columns < size ? size / columns : 1;
@@ -149,16 +142,24 @@ struct pf_tiling {
     }
 };
 
-// The running sums of `pf_sum`, to which a loop of as many trips adds without a detour over memory.
-template <typename T> struct pf_lanes {
-    static constexpr int64_t count = 4 * 64 / sizeof(T);
-    alignas(64) T lane[count] = {};
-    T total() {
-        for (int64_t half = count / 2; half >= 1; half /= 2)
-            for (int64_t k = 0; k < half; ++k) lane[k] += lane[k + half];
-        return lane[0];
-    }
-};
+extern "C" int omp_get_thread_num(void);
+extern "C" int omp_get_num_threads(void);
+
+// How many threads the work is worth: one for every `grain` iterations.
+static inline int64_t pf_team(int64_t threads, int64_t iterations, int64_t grain) {
+    const int64_t worth = iterations / grain;
+    return worth < 2 ? 1 : worth < threads ? worth : threads;
+}
+
+// This thread's share of [begin, end), in whole multiples of `unit`.
+static inline void pf_share(int64_t& begin, int64_t& end, int64_t unit) {
+    const int64_t parts = omp_get_num_threads(), part = omp_get_thread_num();
+    int64_t size = (end - begin + parts - 1) / parts;
+    size = (size + unit - 1) / unit * unit;
+    const int64_t first = begin + part * size, last = first + size;
+    begin = first < end ? first : end;
+    end = last < end ? last : end;
+}
 
 static inline __attribute__((always_inline)) void pf_terms(
     int64_t at,

@@ -2,20 +2,58 @@
 
 namespace pf {
 
+typedef signed char int8_t;
+typedef short int16_t;
+typedef int int32_t;
 typedef long int64_t;
+typedef unsigned char uint8_t;
+typedef unsigned short uint16_t;
 typedef unsigned int uint32_t;
+typedef unsigned long uint64_t;
+
 #define pf_thread(axis) ((int)threadIdx.axis)
 #define pf_block(axis) ((int64_t)blockIdx.axis)
 #define pf_blocks(axis) ((int64_t)gridDim.axis)
 #define pf_threads(axis) ((int64_t)blockDim.axis)
 #define pf_copy memcpy
-constexpr int pf_warp = 32;
-static __device__ inline void pf_barrier() { __syncthreads(); }
-static __device__ inline void pf_fence() { __threadfence(); }
+enum { pf_warp = 32 };
+__device__ inline void pf_barrier() { __syncthreads(); }
+__device__ inline void pf_fence() { __threadfence(); }
+__device__ inline void pf_lanes_barrier() { __syncwarp(); }
+#define pf_get(words) __ldca(words)
+#define pf_get_constant(words) __ldg(words)
+#define pf_put(place, words) __stwb(place, words)
+#define pf_inf() __longlong_as_double(0x7ff0000000000000ll)
+#define pf_nan() __longlong_as_double(0x7ff8000000000000ll)
+#define pf_inff() __int_as_float(0x7f800000)
+#define pf_nanf() __int_as_float(0x7fc00000)
 
-static __device__ inline int pf_word_down(int word, int lanes) {
+__device__ inline int pf_word_down(int word, int lanes) {
     return __shfl_down_sync(0xffffffffu, word, lanes);
 }
+
+__device__ inline int pf_lane_word_down(int word, int lanes) {
+    return __shfl_down_sync(0xffffffffu, word, lanes, 32);
+}
+
+__device__ inline int pf_lane_word_first(int word) {
+    return __shfl_sync(0xffffffffu, word, 0, 32);
+}
+
+__device__ inline uint32_t pf_exchange_32(uint32_t* cell, uint32_t old, uint32_t next) {
+    return atomicCAS(cell, old, next);
+}
+
+__device__ inline uint64_t pf_exchange_64(uint64_t* cell, uint64_t old, uint64_t next) {
+    return atomicCAS((unsigned long long*)cell, (unsigned long long)old, (unsigned long long)next);
+}
+
+// What `lanes` elements are loaded as. Left to itself, the compiler would split the copy of a
+// struct, and does not always join it.
+template <int bytes> struct pf_words { typedef uint4 type; };
+template <> struct pf_words<8> { typedef uint2 type; };
+template <> struct pf_words<4> { typedef unsigned int type; };
+template <> struct pf_words<2> { typedef unsigned short type; };
 
 static __device__ inline uint32_t pf_atomic_add_u32(uint32_t* cell, uint32_t value) {
     return (uint32_t)atomicAdd((unsigned int*)cell, (unsigned int)value);
@@ -23,6 +61,71 @@ static __device__ inline uint32_t pf_atomic_add_u32(uint32_t* cell, uint32_t val
 
 #define pf_first(axis) (pf_block(axis) * pf_threads(axis) + pf_thread(axis))
 #define pf_step(axis) (pf_blocks(axis) * pf_threads(axis))
+
+// Whether all other blocks were here before, so that what they wrote to memory is complete.
+static __device__ inline bool pf_is_last(uint32_t* ticket) {
+    __shared__ bool last;
+    pf_fence();
+    pf_barrier();
+    if (pf_thread(x) == 0) {
+        const uint32_t count = (uint32_t)pf_blocks(x);
+        last = pf_atomic_add_u32(ticket, 1) == count - 1;
+        if (last) *ticket = 0;  // for the next launch
+    }
+    pf_barrier();
+    pf_fence();
+    return last;
+}
+
+// How two partial results become one.
+struct pf_plus {
+    template <typename T> static __device__ inline T join(T a, T b) { return (T)(a + b); }
+};
+struct pf_least {
+    template <typename T> static __device__ inline T join(T a, T b) { return (T)(b < a ? b : a); }
+};
+struct pf_most {
+    template <typename T> static __device__ inline T join(T a, T b) { return (T)(a < b ? b : a); }
+};
+struct pf_or {
+    template <typename T> static __device__ inline T join(T a, T b) { return (T)(a | b); }
+};
+struct pf_xor {
+    template <typename T> static __device__ inline T join(T a, T b) { return (T)(a ^ b); }
+};
+
+template <int threads, typename T> static __device__ inline T* pf_shared() {
+    __shared__ T cells[threads];
+    return cells;
+}
+
+template <typename T> static __device__ inline T pf_down(T value, int lanes) {
+    int word[(sizeof(T) + 3) / 4] = {};
+    pf_copy(word, &value, sizeof(T));
+    for (int k = 0; k < (int)(sizeof(word) / sizeof(int)); ++k) {
+        word[k] = pf_word_down(word[k], lanes);
+    }
+    pf_copy(&value, word, sizeof(T));
+    return value;
+}
+
+// All values of a block joined in halves, which is the same order for every width of a warp. The
+// result is thread 0's.
+template <int threads, typename F, typename T>
+static __device__ inline T pf_total(T value) {
+    T* const upper = pf_shared<threads, T>();
+    const int me = pf_thread(x);
+    for (int half = threads / 2; half >= pf_warp; half /= 2) {
+        if (half <= me && me < 2 * half) upper[me] = value;
+        pf_barrier();
+        if (me < half) value = F::join(value, upper[me + half]);
+    }
+    if (me < pf_warp) {
+        for (int half = pf_warp / 2; half; half /= 2) value = F::join(value, pf_down(value, half));
+    }
+    pf_barrier();  // before `upper` is used again
+    return value;
+}
 
 // Iterations of a box, every `step`-th one from number `first` on. An iteration's number has one
 // digit for each axis, the last one fastest; stepping adds digits, as divisions are slow.
@@ -55,58 +158,6 @@ template <int rank> struct pf_walk {
         }
     }
 };
-
-template <int threads, typename T> static __device__ inline T* pf_shared() {
-    __shared__ T cells[threads];
-    return cells;
-}
-
-struct pf_plus {
-    template <typename T> static __device__ inline T join(T a, T b) { return (T)(a + b); }
-};
-
-// Whether all other blocks were here before, so that what they wrote to memory is complete.
-static __device__ inline bool pf_is_last(uint32_t* ticket) {
-    __shared__ bool last;
-    pf_fence();
-    pf_barrier();
-    if (pf_thread(x) == 0) {
-        const uint32_t count = (uint32_t)pf_blocks(x);
-        last = pf_atomic_add_u32(ticket, 1) == count - 1;
-        if (last) *ticket = 0;  // for the next launch
-    }
-    pf_barrier();
-    pf_fence();
-    return last;
-}
-
-template <typename T> static __device__ inline T pf_down(T value, int lanes) {
-    int word[(sizeof(T) + 3) / 4] = {};
-    pf_copy(word, &value, sizeof(T));
-    for (int k = 0; k < (int)(sizeof(word) / sizeof(int)); ++k) {
-        word[k] = pf_word_down(word[k], lanes);
-    }
-    pf_copy(&value, word, sizeof(T));
-    return value;
-}
-
-// All values of a block joined in halves, which is the same order for every width of a warp. The
-// result is thread 0's.
-template <int threads, typename F, typename T>
-static __device__ inline T pf_total(T value) {
-    T* const upper = pf_shared<threads, T>();
-    const int me = pf_thread(x);
-    for (int half = threads / 2; half >= pf_warp; half /= 2) {
-        if (half <= me && me < 2 * half) upper[me] = value;
-        pf_barrier();
-        if (me < half) value = F::join(value, upper[me + half]);
-    }
-    if (me < pf_warp) {
-        for (int half = pf_warp / 2; half; half /= 2) value = F::join(value, pf_down(value, half));
-    }
-    pf_barrier();  // before `upper` is used again
-    return value;
-}
 
 extern "C" __global__ void __launch_bounds__(256) pf_kernel(
     const int64_t i_begin,

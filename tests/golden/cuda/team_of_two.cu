@@ -2,40 +2,68 @@
 
 namespace pf {
 
+typedef signed char int8_t;
+typedef short int16_t;
 typedef int int32_t;
 typedef long int64_t;
+typedef unsigned char uint8_t;
+typedef unsigned short uint16_t;
 typedef unsigned int uint32_t;
 typedef unsigned long uint64_t;
+
 #define pf_thread(axis) ((int)threadIdx.axis)
 #define pf_block(axis) ((int64_t)blockIdx.axis)
 #define pf_blocks(axis) ((int64_t)gridDim.axis)
+#define pf_threads(axis) ((int64_t)blockDim.axis)
 #define pf_copy memcpy
-constexpr int pf_warp = 32;
-static __device__ inline void pf_barrier() { __syncthreads(); }
-static __device__ inline void pf_fence() { __threadfence(); }
-static __device__ inline int32_t pf_add_i32(int32_t a, int32_t b) { return (int32_t)((uint32_t)a + (uint32_t)b); }
-static __device__ inline int64_t pf_add_i64(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
-static __device__ inline int64_t pf_mul_i64(int64_t a, int64_t b) { return (int64_t)((uint64_t)a * (uint64_t)b); }
-#define pf_lane() (pf_thread(x) % 32)
-#define pf_group() (pf_thread(x) / 32)
-static __device__ inline int64_t pf_length(int64_t extent) { return extent > 0 ? extent : 0; }
+enum { pf_warp = 32 };
+__device__ inline void pf_barrier() { __syncthreads(); }
+__device__ inline void pf_fence() { __threadfence(); }
+__device__ inline void pf_lanes_barrier() { __syncwarp(); }
+#define pf_get(words) __ldca(words)
+#define pf_get_constant(words) __ldg(words)
+#define pf_put(place, words) __stwb(place, words)
+#define pf_inf() __longlong_as_double(0x7ff0000000000000ll)
+#define pf_nan() __longlong_as_double(0x7ff8000000000000ll)
+#define pf_inff() __int_as_float(0x7f800000)
+#define pf_nanf() __int_as_float(0x7fc00000)
 
-static __device__ inline int pf_word_down(int word, int lanes) {
+__device__ inline int pf_word_down(int word, int lanes) {
     return __shfl_down_sync(0xffffffffu, word, lanes);
 }
+
+__device__ inline int pf_lane_word_down(int word, int lanes) {
+    return __shfl_down_sync(0xffffffffu, word, lanes, 32);
+}
+
+__device__ inline int pf_lane_word_first(int word) {
+    return __shfl_sync(0xffffffffu, word, 0, 32);
+}
+
+__device__ inline uint32_t pf_exchange_32(uint32_t* cell, uint32_t old, uint32_t next) {
+    return atomicCAS(cell, old, next);
+}
+
+__device__ inline uint64_t pf_exchange_64(uint64_t* cell, uint64_t old, uint64_t next) {
+    return atomicCAS((unsigned long long*)cell, (unsigned long long)old, (unsigned long long)next);
+}
+
+// What `lanes` elements are loaded as. Left to itself, the compiler would split the copy of a
+// struct, and does not always join it.
+template <int bytes> struct pf_words { typedef uint4 type; };
+template <> struct pf_words<8> { typedef uint2 type; };
+template <> struct pf_words<4> { typedef unsigned int type; };
+template <> struct pf_words<2> { typedef unsigned short type; };
 
 static __device__ inline uint32_t pf_atomic_add_u32(uint32_t* cell, uint32_t value) {
     return (uint32_t)atomicAdd((unsigned int*)cell, (unsigned int)value);
 }
 
-template <int threads, typename T> static __device__ inline T* pf_shared() {
-    __shared__ T cells[threads];
-    return cells;
-}
+static __device__ inline int64_t pf_length(int64_t extent) { return extent > 0 ? extent : 0; }
 
-struct pf_plus {
-    template <typename T> static __device__ inline T join(T a, T b) { return (T)(a + b); }
-};
+#ifndef pf_dynamic
+extern __shared__ __attribute__((aligned(16))) char pf_dynamic[];
+#endif
 
 // Whether all other blocks were here before, so that what they wrote to memory is complete.
 static __device__ inline bool pf_is_last(uint32_t* ticket) {
@@ -50,6 +78,60 @@ static __device__ inline bool pf_is_last(uint32_t* ticket) {
     pf_barrier();
     pf_fence();
     return last;
+}
+
+// How two partial results become one.
+struct pf_plus {
+    template <typename T> static __device__ inline T join(T a, T b) { return (T)(a + b); }
+};
+struct pf_least {
+    template <typename T> static __device__ inline T join(T a, T b) { return (T)(b < a ? b : a); }
+};
+struct pf_most {
+    template <typename T> static __device__ inline T join(T a, T b) { return (T)(a < b ? b : a); }
+};
+struct pf_or {
+    template <typename T> static __device__ inline T join(T a, T b) { return (T)(a | b); }
+};
+struct pf_xor {
+    template <typename T> static __device__ inline T join(T a, T b) { return (T)(a ^ b); }
+};
+
+#define pf_lane() (pf_thread(x) % 32)
+#define pf_group() (pf_thread(x) / 32)
+
+// The first lane's value, for each lane of a group.
+template <typename T> static __device__ inline T pf_lanes_first(T value) {
+    int word[(sizeof(T) + 3) / 4] = {};
+    pf_copy(word, &value, sizeof(T));
+    for (int k = 0; k < (int)(sizeof(word) / sizeof(int)); ++k) {
+        word[k] = pf_lane_word_first(word[k]);
+    }
+    pf_copy(&value, word, sizeof(T));
+    return value;
+}
+
+template <typename T> static __device__ inline T pf_from_above(T value, int lanes) {
+    int word[(sizeof(T) + 3) / 4] = {};
+    pf_copy(word, &value, sizeof(T));
+    for (int k = 0; k < (int)(sizeof(word) / sizeof(int)); ++k) {
+        word[k] = pf_lane_word_down(word[k], lanes);
+    }
+    pf_copy(&value, word, sizeof(T));
+    return value;
+}
+
+// All values of a group of lanes joined in halves, for each of them.
+template <int lanes, typename F, typename T> static __device__ inline T pf_lanes_total(T value) {
+    for (int half = lanes / 2; half; half /= 2) {
+        value = F::join(value, pf_from_above(value, half));
+    }
+    return pf_lanes_first(value);
+}
+
+template <int threads, typename T> static __device__ inline T* pf_shared() {
+    __shared__ T cells[threads];
+    return cells;
 }
 
 template <typename T> static __device__ inline T pf_down(T value, int lanes) {
@@ -95,9 +177,13 @@ template <int threads, typename F, typename T> static __device__ inline T pf_tea
     return pf_team_first<threads>(pf_total<threads, F>(value));
 }
 
-#ifndef pf_dynamic
-extern __shared__ __attribute__((aligned(16))) char pf_dynamic[];
-#endif
+// Signed arithmetic that wraps.
+__device__ inline int32_t pf_add_i32(int32_t a, int32_t b) { return (int32_t)((uint32_t)a + (uint32_t)b); }
+__device__ inline int64_t pf_add_i64(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
+__device__ inline int32_t pf_sub_i32(int32_t a, int32_t b) { return (int32_t)((uint32_t)a - (uint32_t)b); }
+__device__ inline int64_t pf_sub_i64(int64_t a, int64_t b) { return (int64_t)((uint64_t)a - (uint64_t)b); }
+__device__ inline int32_t pf_mul_i32(int32_t a, int32_t b) { return (int32_t)((uint32_t)a * (uint32_t)b); }
+__device__ inline int64_t pf_mul_i64(int64_t a, int64_t b) { return (int64_t)((uint64_t)a * (uint64_t)b); }
 
 extern "C" __global__ void __launch_bounds__(128) pf_kernel(
     const int64_t league_rank_begin,

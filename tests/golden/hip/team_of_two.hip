@@ -14,20 +14,26 @@
 
 namespace pf {
 
+typedef signed char int8_t;
+typedef short int16_t;
 typedef int int32_t;
 typedef long int64_t;
+typedef unsigned char uint8_t;
+typedef unsigned short uint16_t;
 typedef unsigned int uint32_t;
 typedef unsigned long uint64_t;
+
 #define pf_thread(axis) ((int)__builtin_amdgcn_workitem_id_##axis())
 #define pf_block(axis) ((int64_t)__builtin_amdgcn_workgroup_id_##axis())
 #define pf_copy __builtin_memcpy
-static __device__ inline void pf_fence() { __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "agent"); }
-static __device__ inline int32_t pf_add_i32(int32_t a, int32_t b) { return (int32_t)((uint32_t)a + (uint32_t)b); }
-static __device__ inline int64_t pf_add_i64(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
-static __device__ inline int64_t pf_mul_i64(int64_t a, int64_t b) { return (int64_t)((uint64_t)a * (uint64_t)b); }
-#define pf_lane() (pf_thread(x) % 32)
-#define pf_group() (pf_thread(x) / 32)
-static __device__ inline int64_t pf_length(int64_t extent) { return extent > 0 ? extent : 0; }
+__device__ inline void pf_fence() { __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "agent"); }
+#define pf_get(words) (*(words))
+#define pf_get_constant(words) (*(words))
+#define pf_put(place, words) (*(place) = (words))
+#define pf_inf() __builtin_inf()
+#define pf_nan() __builtin_nan("")
+#define pf_inff() __builtin_inff()
+#define pf_nanf() __builtin_nanf("")
 
 #define pf_number_x 0
 #define pf_number_y 1
@@ -36,35 +42,74 @@ static __device__ inline int64_t pf_length(int64_t extent) { return extent > 0 ?
 extern "C" __device__ __attribute__((const)) unsigned long __ockl_get_num_groups(unsigned int);
 #define pf_blocks(axis) ((int64_t)__ockl_get_num_groups(pf_number_##axis))
 
+extern "C" __device__ __attribute__((const)) unsigned long __ockl_get_local_size(unsigned int);
+#define pf_threads(axis) ((int64_t)__ockl_get_local_size(pf_number_##axis))
+
 #if defined(__GFX8__) || defined(__GFX9__)
-constexpr int pf_warp = 64;
+enum { pf_warp = 64 };
 #else
-constexpr int pf_warp = 32;
+enum { pf_warp = 32 };
 #endif
 
-static __device__ inline void pf_barrier() {
+__device__ inline void pf_barrier() {
     __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
     __builtin_amdgcn_s_barrier();
     __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
 
-static __device__ inline int pf_word_down(int word, int lanes) {
+__device__ inline int pf_word_down(int word, int lanes) {
     const int lane = __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0u));
     return __builtin_amdgcn_ds_bpermute(4 * (lane + lanes), word);
 }
+
+__device__ inline void pf_lanes_barrier() {
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront");
+    __builtin_amdgcn_wave_barrier();
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront");
+}
+
+// The upper lanes of a group get values of another one, or none; the first lane's sum has none of
+// theirs.
+__device__ inline int pf_lane_word_down(int word, int lanes) {
+    const int lane = __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0u));
+    return __builtin_amdgcn_ds_bpermute(4 * (lane + lanes), word);
+}
+
+__device__ inline int pf_lane_word_first(int word) {
+    const int lane = __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0u));
+    return __builtin_amdgcn_ds_bpermute(4 * (lane & ~31), word);
+}
+
+__device__ inline uint32_t pf_exchange_32(uint32_t* cell, uint32_t old,
+                                                  uint32_t next) {
+    __hip_atomic_compare_exchange_strong(cell, &old, next, __ATOMIC_RELAXED, __ATOMIC_RELAXED,
+                                         __HIP_MEMORY_SCOPE_AGENT);
+    return old;
+}
+
+__device__ inline uint64_t pf_exchange_64(uint64_t* cell, uint64_t old,
+                                                  uint64_t next) {
+    __hip_atomic_compare_exchange_strong(cell, &old, next, __ATOMIC_RELAXED, __ATOMIC_RELAXED,
+                                         __HIP_MEMORY_SCOPE_AGENT);
+    return old;
+}
+
+template <int bytes> struct pf_words {
+    typedef unsigned int type __attribute__((ext_vector_type(4)));
+};
+template <> struct pf_words<8> { typedef unsigned int type __attribute__((ext_vector_type(2))); };
+template <> struct pf_words<4> { typedef unsigned int type; };
+template <> struct pf_words<2> { typedef unsigned short type; };
 
 static __device__ inline uint32_t pf_atomic_add_u32(uint32_t* cell, uint32_t value) {
     return __hip_atomic_fetch_add(cell, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
 }
 
-template <int threads, typename T> static __device__ inline T* pf_shared() {
-    __shared__ T cells[threads];
-    return cells;
-}
+static __device__ inline int64_t pf_length(int64_t extent) { return extent > 0 ? extent : 0; }
 
-struct pf_plus {
-    template <typename T> static __device__ inline T join(T a, T b) { return (T)(a + b); }
-};
+#ifndef pf_dynamic
+extern __shared__ __attribute__((aligned(16))) char pf_dynamic[];
+#endif
 
 // Whether all other blocks were here before, so that what they wrote to memory is complete.
 static __device__ inline bool pf_is_last(uint32_t* ticket) {
@@ -79,6 +124,60 @@ static __device__ inline bool pf_is_last(uint32_t* ticket) {
     pf_barrier();
     pf_fence();
     return last;
+}
+
+// How two partial results become one.
+struct pf_plus {
+    template <typename T> static __device__ inline T join(T a, T b) { return (T)(a + b); }
+};
+struct pf_least {
+    template <typename T> static __device__ inline T join(T a, T b) { return (T)(b < a ? b : a); }
+};
+struct pf_most {
+    template <typename T> static __device__ inline T join(T a, T b) { return (T)(a < b ? b : a); }
+};
+struct pf_or {
+    template <typename T> static __device__ inline T join(T a, T b) { return (T)(a | b); }
+};
+struct pf_xor {
+    template <typename T> static __device__ inline T join(T a, T b) { return (T)(a ^ b); }
+};
+
+#define pf_lane() (pf_thread(x) % 32)
+#define pf_group() (pf_thread(x) / 32)
+
+// The first lane's value, for each lane of a group.
+template <typename T> static __device__ inline T pf_lanes_first(T value) {
+    int word[(sizeof(T) + 3) / 4] = {};
+    pf_copy(word, &value, sizeof(T));
+    for (int k = 0; k < (int)(sizeof(word) / sizeof(int)); ++k) {
+        word[k] = pf_lane_word_first(word[k]);
+    }
+    pf_copy(&value, word, sizeof(T));
+    return value;
+}
+
+template <typename T> static __device__ inline T pf_from_above(T value, int lanes) {
+    int word[(sizeof(T) + 3) / 4] = {};
+    pf_copy(word, &value, sizeof(T));
+    for (int k = 0; k < (int)(sizeof(word) / sizeof(int)); ++k) {
+        word[k] = pf_lane_word_down(word[k], lanes);
+    }
+    pf_copy(&value, word, sizeof(T));
+    return value;
+}
+
+// All values of a group of lanes joined in halves, for each of them.
+template <int lanes, typename F, typename T> static __device__ inline T pf_lanes_total(T value) {
+    for (int half = lanes / 2; half; half /= 2) {
+        value = F::join(value, pf_from_above(value, half));
+    }
+    return pf_lanes_first(value);
+}
+
+template <int threads, typename T> static __device__ inline T* pf_shared() {
+    __shared__ T cells[threads];
+    return cells;
 }
 
 template <typename T> static __device__ inline T pf_down(T value, int lanes) {
@@ -124,9 +223,13 @@ template <int threads, typename F, typename T> static __device__ inline T pf_tea
     return pf_team_first<threads>(pf_total<threads, F>(value));
 }
 
-#ifndef pf_dynamic
-extern __shared__ __attribute__((aligned(16))) char pf_dynamic[];
-#endif
+// Signed arithmetic that wraps.
+__device__ inline int32_t pf_add_i32(int32_t a, int32_t b) { return (int32_t)((uint32_t)a + (uint32_t)b); }
+__device__ inline int64_t pf_add_i64(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
+__device__ inline int32_t pf_sub_i32(int32_t a, int32_t b) { return (int32_t)((uint32_t)a - (uint32_t)b); }
+__device__ inline int64_t pf_sub_i64(int64_t a, int64_t b) { return (int64_t)((uint64_t)a - (uint64_t)b); }
+__device__ inline int32_t pf_mul_i32(int32_t a, int32_t b) { return (int32_t)((uint32_t)a * (uint32_t)b); }
+__device__ inline int64_t pf_mul_i64(int64_t a, int64_t b) { return (int64_t)((uint64_t)a * (uint64_t)b); }
 
 extern "C" __global__ void __launch_bounds__(128) pf_kernel(
     const int64_t league_rank_begin,

@@ -14,14 +14,26 @@
 
 namespace pf {
 
+typedef signed char int8_t;
+typedef short int16_t;
+typedef int int32_t;
 typedef long int64_t;
+typedef unsigned char uint8_t;
+typedef unsigned short uint16_t;
+typedef unsigned int uint32_t;
 typedef unsigned long uint64_t;
+
 #define pf_thread(axis) ((int)__builtin_amdgcn_workitem_id_##axis())
 #define pf_block(axis) ((int64_t)__builtin_amdgcn_workgroup_id_##axis())
 #define pf_copy __builtin_memcpy
+__device__ inline void pf_fence() { __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "agent"); }
 #define pf_get(words) (*(words))
 #define pf_get_constant(words) (*(words))
 #define pf_put(place, words) (*(place) = (words))
+#define pf_inf() __builtin_inf()
+#define pf_nan() __builtin_nan("")
+#define pf_inff() __builtin_inff()
+#define pf_nanf() __builtin_nanf("")
 
 #define pf_number_x 0
 #define pf_number_y 1
@@ -32,6 +44,55 @@ extern "C" __device__ __attribute__((const)) unsigned long __ockl_get_num_groups
 
 extern "C" __device__ __attribute__((const)) unsigned long __ockl_get_local_size(unsigned int);
 #define pf_threads(axis) ((int64_t)__ockl_get_local_size(pf_number_##axis))
+
+#if defined(__GFX8__) || defined(__GFX9__)
+enum { pf_warp = 64 };
+#else
+enum { pf_warp = 32 };
+#endif
+
+__device__ inline void pf_barrier() {
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+    __builtin_amdgcn_s_barrier();
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+}
+
+__device__ inline int pf_word_down(int word, int lanes) {
+    const int lane = __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0u));
+    return __builtin_amdgcn_ds_bpermute(4 * (lane + lanes), word);
+}
+
+__device__ inline void pf_lanes_barrier() {
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront");
+    __builtin_amdgcn_wave_barrier();
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront");
+}
+
+// The upper lanes of a group get values of another one, or none; the first lane's sum has none of
+// theirs.
+__device__ inline int pf_lane_word_down(int word, int lanes) {
+    const int lane = __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0u));
+    return __builtin_amdgcn_ds_bpermute(4 * (lane + lanes), word);
+}
+
+__device__ inline int pf_lane_word_first(int word) {
+    const int lane = __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0u));
+    return __builtin_amdgcn_ds_bpermute(4 * (lane & ~31), word);
+}
+
+__device__ inline uint32_t pf_exchange_32(uint32_t* cell, uint32_t old,
+                                                  uint32_t next) {
+    __hip_atomic_compare_exchange_strong(cell, &old, next, __ATOMIC_RELAXED, __ATOMIC_RELAXED,
+                                         __HIP_MEMORY_SCOPE_AGENT);
+    return old;
+}
+
+__device__ inline uint64_t pf_exchange_64(uint64_t* cell, uint64_t old,
+                                                  uint64_t next) {
+    __hip_atomic_compare_exchange_strong(cell, &old, next, __ATOMIC_RELAXED, __ATOMIC_RELAXED,
+                                         __HIP_MEMORY_SCOPE_AGENT);
+    return old;
+}
 
 template <int bytes> struct pf_words {
     typedef unsigned int type __attribute__((ext_vector_type(4)));
@@ -98,6 +159,7 @@ extern "C" __global__ void __launch_bounds__(256) pf_vectors(
             #pragma unroll
             for (int lane = 0; lane < 4; ++lane) {
                 const int64_t i = i_group + lane;
+                (void)i;
                 y_lanes.cell[lane] = (lane - 1 >= 0 ? x_lanes.cell[lane - 1] : x[i - 1]) + x_lanes.cell[lane] + (float)3 * (lane + 1 < 4 ? x_lanes.cell[lane + 1] : x[i + 1]);
             }
             pf_store(&y[i_group], y_lanes);

@@ -167,7 +167,7 @@ def prelude(functions: frozenset[tuple[str, DType]], doubled: bool) -> str:
 
     `doubled`: in loops of doubles alone they take two vectors at a time, which changes no bit. It
     is for long loops: fewer trips than two vectors have lanes take up to twice as long.
-    Needs <stdint.h>, a processor with fma, `cpu.prelude.ROUNDED`, and `pf_select` of doubles.
+    Needs <stdint.h>, rounded.h, a processor with fma, and `pf_select` of doubles.
     """
     wanted = [text for function, text in _DEFINITIONS.items() if function in functions]
     return "".join([_BITS, _DIGITS.format(doubled=int(doubled)), *wanted]) if wanted else ""

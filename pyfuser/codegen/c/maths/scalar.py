@@ -32,6 +32,7 @@ FORMULAS = {
 _POWERS = [f"y == ({{type}}){exponent} ? {FORMULAS[name]}" for exponent, name in POWERS.items()]
 FORMULAS["pow"] = " : ".join([*_POWERS, "pf_libm_pow{f}(x, y)"])
 _COMPLEX_FORMULAS = {"exp": "cexp", "log": "clog", "sqrt": "csqrt", "pow": "cpow", "abs": "cabs"}
+_ROUNDED = frozenset(name for name, formula in FORMULAS.items() if "pf_rounded" in formula)
 SUFFIXES = {
     DType.FLOAT32: "f32",
     DType.FLOAT64: "f64",
@@ -52,7 +53,7 @@ def function_name(name: str, operand: DType) -> str:
 def prelude(functions: frozenset[tuple[str, DType]]) -> str:
     """C++ definitions of functions, each for arguments of its dtype.
 
-    No header is needed, but `cpu.prelude.ROUNDED` where "pf_rounded" is in the text.
+    It needs `headers`.
     """
     lines: list[str] = []
     for name, operand in sorted(functions, key=lambda item: (item[0], item[1].value)):
@@ -63,6 +64,11 @@ def prelude(functions: frozenset[tuple[str, DType]]) -> str:
         else:
             lines += _real(name, operand)
     return "\n".join(lines) + "\n" if lines else ""
+
+
+def headers(functions: frozenset[tuple[str, DType]]) -> frozenset[str]:
+    """The headers that their definitions need."""
+    return frozenset({"rounded"} if any(name in _ROUNDED for name, _ in functions) else ())
 
 
 def _absolute(operand: DType) -> str:

@@ -148,8 +148,7 @@ def prelude(functions: frozenset[tuple[str, DType]], doubled: bool = False) -> s
     Also of `pf_select(condition, a, b)` for their dtypes: g++ does not vectorise a loop with a call
     in one arm of a conditional expression, but these functions may be called for nothing.
     `doubled`: see `maths.inline.prelude`.
-    Needs <stdint.h>, -march=native, and `cpu.prelude.ROUNDED` where "pf_rounded" is in the text;
-    compilers other than g++ make scalar calls of it.
+    Needs <stdint.h>, -march=native and `headers`; compilers other than g++ make scalar calls of it.
     """
     if not functions:
         return ""
@@ -161,6 +160,12 @@ def prelude(functions: frozenset[tuple[str, DType]], doubled: bool = False) -> s
         + maths_inline.prelude(inline, doubled)
         + _library_calls(functions - inline)
     )
+
+
+def headers(functions: frozenset[tuple[str, DType]]) -> frozenset[str]:
+    """The headers that these definitions need."""
+    products = functions & maths_inline.FUNCTIONS or any(name == "pow" for name, _ in functions)
+    return frozenset({"rounded"} if products else ())
 
 
 def _library_calls(functions: frozenset[tuple[str, DType]]) -> str:

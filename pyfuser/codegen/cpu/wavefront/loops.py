@@ -26,10 +26,13 @@ from pyfuser.codegen.cpu import map as cpu_map
 from pyfuser.codegen.cpu import reduce as cpu_reduce
 from pyfuser.codegen.cpu import scan as cpu_scan
 from pyfuser.codegen.cpu.context import (
+    RESULTS,
+    SLOT,
     Context,
     Slot,
     abi,
     alignment_checks,
+    entry_point,
     function,
     unpacked,
 )
@@ -129,6 +132,8 @@ def _entry(spec: SweepSpec, stages: Sequence[Stage]) -> str:
     guarded = bool(sums or spec.rolling)  # something needs memory
     lines = checks(stages, sections)
     lines += _stage_table("slot", stages, sections)
+    context = stages[0].context
+    context.uses("wavefront", *[] if spec.serial else ["threads"])
     lines.append(f"const pf_schedule schedule(stages, {len(stages)}, slot[1]);")
     lines.append(f"const int64_t threads = {'1' if spec.serial else 'schedule.parts(slot[0])'};")
     if guarded:
@@ -138,6 +143,7 @@ def _entry(spec: SweepSpec, stages: Sequence[Stage]) -> str:
         lines.append(f"memory &= fold{n}.open(slot + {sections[n]});")
     lines += _window_table(spec, sections)
     if spec.rolling:
+        context.uses("windows")
         lines.append(f"pf_storage storage(windows, {len(spec.rolling)}, slot[1], threads);")
         lines.append("memory &= storage.memory != 0;")
     lines += _parallel(spec, stages, sections, size)
@@ -146,9 +152,8 @@ def _entry(spec: SweepSpec, stages: Sequence[Stage]) -> str:
         lines.append(f"fold{n}.close(memory, results + {2 * place});")
         place += len(stage.sums)
     lines.append("return memory ? 0 : -1;" if guarded else "return 0;")
-    results = ", int64_t* results" if sums else ""
-    head = f'extern "C" int pf_kernel(const int64_t* slot{results}) {{\n'
-    return head + "".join(f"{INDENT}{line}\n" for line in lines) + "}\n"
+    parameters = [*SLOT, *RESULTS] if sums else SLOT
+    return entry_point([stage.context for stage in stages], parameters, lines)
 
 
 def sections_of(spec: SweepSpec) -> list[int]:

@@ -57,6 +57,7 @@ def _spill(context: Context, sums: Sequence[SumNames], block: int) -> str:
 
 def _fold(context: Context, sums: Sequence[SumNames], block: int) -> str:
     rank = context.spec.rank
+    context.uses("extent", "partial_sums")
     extents = [f"pf_extent(slot[{1 + axis}], slot[{1 + rank + axis}])" for axis in range(rank)]
     flat = is_flat(context)
     inner = " * ".join(extents[1:] if flat else extents[1:-1]) or "1"

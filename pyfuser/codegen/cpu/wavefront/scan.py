@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyfuser.codegen.cpu import scan as cpu_scan
-from pyfuser.codegen.cpu.context import Context, function, unpacked
+from pyfuser.codegen.cpu.context import RESULTS, SLOT, Context, entry_point, function, unpacked
 from pyfuser.codegen.cpu.wavefront.loops import Stage, checks, indented, sections_of
 from pyfuser.codegen.kernel import SweepSpec
 
@@ -45,6 +45,7 @@ def _scan_code(context: Context) -> str:
 
 def _entry(spec: SweepSpec, stages: Sequence[Stage]) -> str:
     sections = sections_of(spec)
+    stages[0].context.uses("scan", *[] if spec.serial else ["threads"])
     place = next(n for n, stage in enumerate(stages) if _is_scan(stage))
     scan, section = stages[place], sections[place]
     kind = cpu_scan.accumulator_type(scan.context)
@@ -79,5 +80,5 @@ def _entry(spec: SweepSpec, stages: Sequence[Stage]) -> str:
             *indented([last, *after, "return sum;"]),
             "});",
         ]
-    head = 'extern "C" int pf_kernel(const int64_t* slot, int64_t* results) {\n'
-    return head + "".join(f"    {line}\n" for line in [*lines, "return 0;"]) + "}\n"
+    contexts = [stage.context for stage in stages]
+    return entry_point(contexts, [*SLOT, *RESULTS], [*lines, "return 0;"])

@@ -1,8 +1,7 @@
-"""The pieces of C++ that run sweeps: their order, their windows, their partial sums."""
+#pragma once
 
-from __future__ import annotations
+#include <stdint.h>
 
-SWEEP = """\
 // One loop of a sweep: it runs over steps of its outermost axis, `lag` behind the front.
 struct pf_stage {
     void (*run)(const int64_t* slot, void* state, int64_t first, int64_t last);
@@ -124,87 +123,3 @@ private:
         if (first < last) s.run(s.slot, states[k], first, last);
     }
 };
-"""
-
-STORAGE = """\
-// The memory of all windows: for each thread those it moves, and those around the cuts.
-struct pf_storage {
-    const pf_window* windows;
-    int64_t count, wave;
-    char* memory;
-    int64_t share;  // bytes of one thread's windows
-
-    static int64_t rounded(int64_t bytes) { return (bytes + 63) / 64 * 64; }
-    pf_storage(pf_window* windows, int64_t count, int64_t wave, int64_t threads)
-        : windows(windows), count(count), wave(wave), share(0) {
-        int64_t cuts = 0;
-        for (int64_t n = 0; n < count; ++n) {
-            share += rounded(windows[n].bytes(wave));
-            cuts += rounded(windows[n].edge_bytes() * (threads - 1));
-        }
-        memory = (char*)__builtin_malloc(threads * share + cuts + 64);
-        char* at = aligned() + threads * share;
-        for (int64_t n = 0; n < count; ++n) {
-            windows[n].edges = at;
-            at += rounded(windows[n].edge_bytes() * (threads - 1));
-        }
-    }
-    ~pf_storage() { __builtin_free(memory); }
-    pf_storage(const pf_storage&) = delete;
-    char* aligned() const { return (char*)(((uintptr_t)memory + 63) / 64 * 64); }
-    void of(int64_t thread, pf_window* mine) const {
-        char* at = aligned() + thread * share;
-        for (int64_t n = 0; n < count; ++n) {
-            mine[n] = windows[n];
-            mine[n].memory = at;
-            at += rounded(mine[n].bytes(wave));
-        }
-    }
-};
-"""
-
-PARTS = """\
-// The partial results of a reduction that a sweep runs: of each tile its sum, or its terms.
-template <typename T, int block, int width> struct pf_parts {
-    T* sum = 0;
-    T** terms = 0;
-
-    bool open(int64_t count) {
-        sum = (T*)__builtin_calloc(count * width, sizeof(T));
-        terms = (T**)__builtin_calloc(count, sizeof(T*));
-        return sum && terms;
-    }
-    static int64_t size(const pf_tiling& tiling, int64_t tile) {
-        int64_t row, row_end, column, column_end;
-        tiling.box(tile, row, row_end, column, column_end);
-        return (row_end - row) * (column_end - column);
-    }
-    bool keep(const pf_tiling& tiling, int64_t tile) {
-        if (!terms[tile])
-            terms[tile] = (T*)__builtin_malloc(size(tiling, tile) * width * sizeof(T));
-        return terms[tile];
-    }
-    void add(const T* from, int64_t count, T* total) {
-        pf_sum<T, block, width> running;
-        for (int64_t at = 0; at < count; at += block) {
-            const int64_t some = count - at < block ? count - at : block;
-            __builtin_memcpy(running.term, from + at * width, some * width * sizeof(T));
-            running.add(some);
-        }
-        __builtin_memcpy(total, running.total(), width * sizeof(T));
-    }
-    // The result, if everything has run; frees the memory.
-    void close(const pf_tiling& tiling, bool complete, int64_t* result) {
-        T total[width] = {};
-        for (int64_t tile = 0; tile < tiling.count && complete; ++tile) {
-            T* part = sum + tile * width;
-            if (terms[tile]) add(terms[tile], size(tiling, tile), part);
-            for (int k = 0; k < width; ++k) total[k] += part[k];
-        }
-        if (complete) __builtin_memcpy(result, total, sizeof(total));
-        for (int64_t tile = 0; terms && tile < tiling.count; ++tile) __builtin_free(terms[tile]);
-        __builtin_free(terms);
-        __builtin_free(sum);
-    }
-};
-"""

@@ -1,21 +1,23 @@
-"""Quotients by a number whose reciprocal is known, rounded as divisions round.
+#pragma once
 
-With r the reciprocal of y and s what it lacks, each rounded, q = x r + x s has an error of a little
-more than half a unit in the last place: it is one of the two doubles around x / y. Then x - q y is
-a double, and q + (x - q y) r, rounded once, is x / y, correctly rounded: P. Markstein, "Computation
-of elementary functions on the IBM RISC System/6000 processor" (1990), theorem 7; for divisors that
-are known before: N. Brisebarre, J.-M. Muller and S. Raina, "Accelerating correctly rounded
-floating-point division when the divisor is known in advance" (2004).
+#include <stdint.h>
 
-The proof wants no step to overflow or underflow. So the divisor must lie from 2^-100 to 2^100 (else
-r is no number, nor is then any quotient) and the quotient from 2^-800 to 2^800, or be the zero of a
-zero. A vector with any other quotient is divided. That takes a branch, which g++ does not make in
-vectors of loops: they call a function. It exists for the 64 bytes of AVX-512; in fewer lanes, and
-elsewhere, a division is one. So it is on processors whose divisions are fast: on a Zen 4
-vertical_diffusion took 1.07 times as long by reciprocals, on a Xeon 0.70.
-"""
-
-PRELUDE = """\
+// Quotients by a number whose reciprocal is known, rounded as divisions round.
+//
+// With r the reciprocal of y and s what it lacks, each rounded, q = x r + x s has an error of a little
+// more than half a unit in the last place: it is one of the two doubles around x / y. Then x - q y is
+// a double, and q + (x - q y) r, rounded once, is x / y, correctly rounded: P. Markstein, "Computation
+// of elementary functions on the IBM RISC System/6000 processor" (1990), theorem 7; for divisors that
+// are known before: N. Brisebarre, J.-M. Muller and S. Raina, "Accelerating correctly rounded
+// floating-point division when the divisor is known in advance" (2004).
+//
+// The proof wants no step to overflow or underflow. So the divisor must lie from 2^-100 to 2^100 (else
+// r is no number, nor is then any quotient) and the quotient from 2^-800 to 2^800, or be the zero of a
+// zero. A vector with any other quotient is divided. That takes a branch, which g++ does not make in
+// vectors of loops: they call a function. It exists for the 64 bytes of AVX-512; in fewer lanes, and
+// elsewhere, a division is one. So it is on processors whose divisions are fast: on a Zen 4
+// vertical_diffusion took 1.07 times as long by reciprocals, on a Xeon 0.70.
+//
 // x / y where y is the same in all of a loop, before which g++ computes its reciprocal.
 #if defined(PF_INTEL) && defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
 typedef double pf_two __attribute__((vector_size(16)));
@@ -24,8 +26,8 @@ typedef double pf_eight __attribute__((vector_size(64)));
 typedef int64_t pf_words __attribute__((vector_size(64)));
 extern "C" __attribute__((const, simd("notinbranch")))
 double pf_by(double x, double y, double reciprocal, double rest);
-#define PF_BY(T, name, prefix) \\
-    __attribute__((visibility("hidden"))) T name(T x, T y, T, T) __asm__(prefix "pf_by"); \\
+#define PF_BY(T, name, prefix) \
+    __attribute__((visibility("hidden"))) T name(T x, T y, T, T) __asm__(prefix "pf_by"); \
     T name(T x, T y, T, T) { return x / y; }
 PF_BY(double, pf_by_1, "")
 PF_BY(pf_two, pf_by_2, "_ZGVbN2vvvv_")
@@ -63,4 +65,3 @@ static inline double pf_over(double x, double y) {
 #else
 static inline double pf_over(double x, double y) { return x / y; }
 #endif
-"""

@@ -1,0 +1,3 @@
+#pragma once
+
+#define pf_magnitude(x) __builtin_fabs(x)

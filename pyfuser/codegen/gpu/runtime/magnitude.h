@@ -1,0 +1,3 @@
+#pragma once
+
+#define pf_magnitude(x) ((x) < 0 ? -(x) : (x))
