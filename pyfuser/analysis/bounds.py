@@ -20,6 +20,7 @@ ROUNDS = 3
 """Rounds after which an interval that still grows is given up."""
 
 
+# law
 def bounded_locals(body: Body, known: Mapping[Sym, Interval]) -> dict[Sym, Interval]:
     """The bounds of integer locals and loop variables, as far as there are any.
 

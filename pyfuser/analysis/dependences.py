@@ -55,6 +55,7 @@ class DependenceGraph:
     dependences: tuple[Dependence, ...]
 
 
+# law
 def dependences(trace: TraceShape) -> DependenceGraph:
     """Compare each call with the earlier ones that touch the same memory, latest first.
 
@@ -223,6 +224,7 @@ class _Conflict(NamedTuple):
 _Pair = tuple[Kind, Verdict, Access, Access]
 
 
+# law
 def _worst_conflicts(first: tuple[Touch, ...], second: tuple[Touch, ...]) -> Iterator[_Pair]:
     """For each kind and pair of arguments the worst conflict between two calls."""
     worst: dict[tuple[Kind, int, int], _Pair] = {}
@@ -259,6 +261,7 @@ def _conflict(first: Workunit, second: Workunit, pair: _Pair) -> _Conflict:
 _SEVERITY = {Verdict.NONE: 0, Verdict.SAME: 1, Verdict.UNKNOWN: 2, Verdict.CROSS: 3}
 
 
+# law: None
 def conflict_kind(a: Access, region: RegionShape, b: Access, other: RegionShape) -> Kind | None:
     """How two accesses to one cell depend, or None if their order does not matter."""
     if a.mode is Mode.READ:
@@ -273,6 +276,7 @@ def conflict_kind(a: Access, region: RegionShape, b: Access, other: RegionShape)
 _COMMUTING = {op: op for op in ("+", "*", "min", "max", "&", "|", "^")} | {"-": "+"}
 
 
+# law: True
 def _commute(op: str, region: RegionShape, other_op: str, other: RegionShape) -> bool:
     """Whether two atomic updates may come in either order: one operator, whole equal elements."""
     if region.dtype is not other.dtype or op not in _COMMUTING:

@@ -19,6 +19,7 @@ from pyfuser.trace.shape import CallShape, RegionShape
 
 
 @lru_cache(maxsize=16384)
+# law: None
 def call_distance(first: CallShape, second: CallShape) -> Interval | None:
     """Bounds of q - p for the outermost indices p of `first` and q of `second`, over all pairs of
     iterations that touch one byte and must keep their order; None if there is no such pair.
@@ -75,6 +76,7 @@ class _Equation(NamedTuple):
     greatest: int
 
 
+# law
 def _equations(
     first: Relation, first_region: RegionShape, second: Relation, second_region: RegionShape
 ) -> Iterator[_Equation]:
@@ -90,6 +92,7 @@ def _equations(
         yield _Equation(start, other, 1 - second_region.dtype.size, first_region.dtype.size - 1)
 
 
+# law
 def _solve(equation: _Equation, first: Relation, second: Relation) -> Interval:
     """Bounds of q - p from one equation; those of the ranges if it says nothing."""
     p, q = first.ranges[0], second.ranges[0]
@@ -110,6 +113,7 @@ def _solve(equation: _Equation, first: Relation, second: Relation) -> Interval:
     return low, high
 
 
+# law
 def _quotients(factor: int, least: int, greatest: int) -> Interval:
     """Bounds of the d for which factor * d lies between least and greatest."""
     if factor < 0:

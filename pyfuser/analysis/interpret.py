@@ -30,6 +30,7 @@ Fact = tuple[int, ...] | int | None  # a view's shape, a scalar's value, nothing
 class Interpreter:
     """One walk over a workunit's body for one iteration space and one set of facts."""
 
+    # law
     def __init__(
         self,
         workunit: Workunit,
@@ -89,6 +90,7 @@ class Interpreter:
         self._scan_parts(stmt)
         self._record(stmt.view, stmt.indices, Mode.WRITE, stmt.location)
 
+    # law
     def _update(self, stmt: nodes.Update) -> None:
         self._scan_parts(stmt)
         self._record_division(stmt, stmt.target.dtype)
@@ -100,6 +102,7 @@ class Interpreter:
             self._record(stmt.target, stmt.indices, Mode.READ, stmt.location)
             self._record(stmt.target, stmt.indices, Mode.WRITE, stmt.location)
 
+    # law
     def _if(self, stmt: nodes.If) -> None:
         self.scan(stmt.condition)
         before = dict(self.values)
@@ -109,6 +112,7 @@ class Interpreter:
         get = self.values.get
         self.values = {sym: value for sym, value in after_then.items() if get(sym) == value}
 
+    # law
     def _while(self, stmt: nodes.While) -> None:
         self._forget(stmt.body)
         saved, self.exact = self.exact, False
@@ -117,6 +121,7 @@ class Interpreter:
         self.exact = saved
         self._forget(stmt.body)
 
+    # law
     def _for(self, stmt: nodes.For) -> None:
         self.scan(stmt.start)
         start = self.affine(stmt.start)
@@ -141,11 +146,13 @@ class Interpreter:
         self._forget(stmt.body)
         self.values.pop(stmt.sym, None)
 
+    # law
     def _forget(self, body: Body) -> None:
         """What a loop's body may change is unknown before, in and after it."""
         for sym in (*assigned(body), *declared(body)):
             self.values.pop(sym, None)
 
+    # law
     def _under(self, condition: Expr, positive: bool, action: Callable[[], None]) -> None:
         """Do something under a guard, unless the guard never holds."""
         points, exact = self.condition(condition, positive)
@@ -209,6 +216,7 @@ class Interpreter:
         self.definitions[number] = tuple(limits)
         return number
 
+    # law: True
     def _comparable(self, stmt: nodes.For, start: Affine | None, stop: Affine | None) -> bool:
         """Whether `sym < stop` compares the mathematical values."""
         common = common_type(stmt.sym.dtype, stmt.stop.dtype)
@@ -232,6 +240,7 @@ class Interpreter:
 
     # ------------------------------------------------------------------ recording
 
+    # law
     def _record(
         self,
         view: Sym,
@@ -266,6 +275,7 @@ class Interpreter:
             relation = Relation(self.begin, self.end, (divisor,), domain, tuple(self.ranges), box)
             self.divisions.append((division, relation))
 
+    # law: not None
     def _guess(self, index: Expr) -> Affine | None:
         """A subscript with a variable for each local of which only bounds are known."""
         if self.bounded is None:
@@ -304,6 +314,7 @@ class Interpreter:
 
     # ------------------------------------------------------------------ expressions
 
+    # law
     def scan(self, expr: Expr) -> None:
         """Record the accesses of an expression, each under the conditions of its evaluation."""
         kind = type(expr)
@@ -331,6 +342,7 @@ class Interpreter:
     def _fits(self, value: Affine, sym: Sym) -> bool:
         return sym.dtype.is_integer and fits(value.span(self.ranges), sym.dtype)
 
+    # law: not None
     def affine(self, expr: Expr) -> Affine | None:
         """The expression as an affine function, if its value certainly is the mathematical one."""
         rule = _EXPRESSIONS.get(type(expr))
@@ -370,6 +382,7 @@ class Interpreter:
             return None
         return self._by_constant(expr.op, left, right.constant)
 
+    # law: not None
     def _by_constant(self, op: str, left: Affine, right: int) -> Affine | None:
         if op == "*":
             return left.times(right)
@@ -391,6 +404,7 @@ class Interpreter:
 
     # ------------------------------------------------------------------ conditions
 
+    # law
     def condition(self, expr: Expr, positive: bool) -> tuple[PointSet, bool]:
         """Where a condition (or its negation) may hold, and whether that is where it does."""
         if isinstance(expr, nodes.Unary) and expr.op == "!":

@@ -22,6 +22,7 @@ def byte_range(region: RegionShape) -> Interval:
     return low, high + region.dtype.size - 1
 
 
+# law
 def footprint(region: RegionShape, relation: Relation) -> Interval:
     """First and last byte that an access may touch, from the bounds of its subscripts."""
     low = high = region.offset
@@ -37,6 +38,7 @@ def footprint(region: RegionShape, relation: Relation) -> Interval:
     return low, high + region.dtype.size - 1
 
 
+# law: True
 def is_injective(strides: tuple[int, ...], shape: tuple[int, ...], size: int) -> bool:
     """Whether two different elements of a box surely share no byte.
 
@@ -53,6 +55,7 @@ def is_injective(strides: tuple[int, ...], shape: tuple[int, ...], size: int) ->
 
 
 @lru_cache(maxsize=4096)
+# law: not None
 def shift(first: RegionShape, second: RegionShape) -> tuple[int, ...] | None:
     """The s for which second[i] and first[j] share a byte iff i + s = j, for elements of both.
 

@@ -100,6 +100,7 @@ class Liveness:
         """The calls that have to do with a cluster, ascending."""
         return self._users[cluster]
 
+    # law
     def _follow(self, position: int, cluster: int, number: int, group: int) -> Lifetime:
         """Look for readers of a value until it is overwritten.
 
@@ -120,6 +121,7 @@ class Liveness:
         temporary = self._trace.clusters[cluster].temporary
         return Lifetime(readers, not temporary or len(users) - first > MAX_LATER)
 
+    # law
     def _effect(self, position: int, cluster: int, number: int, user: int) -> _Effect:
         """What a later call does to the value that an access of an earlier one wrote."""
         kinds = self._trace.kinds
@@ -143,6 +145,7 @@ def liveness(trace: TraceShape) -> Liveness:
     return Liveness(trace)
 
 
+# law: True
 def _overwrites(later: Access, earlier: Access) -> bool:
     """Whether one access to a region certainly writes every element that the other touched."""
     mine, other = later.relation, earlier.relation

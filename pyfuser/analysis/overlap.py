@@ -45,6 +45,7 @@ _Layout = tuple[tuple[int, ...], tuple[int, ...], DType]  # of a region: all but
 
 
 @lru_cache(maxsize=16384)
+# law: Verdict.NONE
 def _overlap(
     first: Relation, layout: _Layout, second: Relation, other_layout: _Layout, offset: int
 ) -> Verdict:
@@ -99,6 +100,7 @@ def _moved(bounds: Interval, offset: int) -> Interval:
     return bounds[0] + offset, bounds[1] + offset
 
 
+# law: True
 def _never_meets(axis: _Axis) -> bool:
     """Bounds test and GCD test: the two subscripts are never equal."""
     if max(axis.first_bounds[0], axis.second_bounds[0]) > min(
@@ -112,6 +114,7 @@ def _never_meets(axis: _Axis) -> bool:
     return distance % divisor != 0 if divisor else distance != 0
 
 
+# law: not None
 def _by_syntax(first: Relation, second: Relation, axes: list[_Axis]) -> Verdict | None:
     """The verdict, if it can be read off the subscripts."""
     if any(map(_never_meets, axes)):
@@ -139,6 +142,7 @@ def _by_syntax(first: Relation, second: Relation, axes: list[_Axis]) -> Verdict 
     return Verdict.CROSS if can_differ else None
 
 
+# law: not None
 def _pinned(
     axes: list[_Axis], first: Relation, second: Relation, rank: int
 ) -> dict[int, int] | None:
@@ -218,6 +222,7 @@ def _meets(axis: _Axis, first: Relation, second: Relation) -> bool:
 # --------------------------------------------------------------------------- sets
 
 
+# law: Verdict.NONE
 def _by_sets(
     first: Relation,
     first_region: RegionShape,
@@ -280,6 +285,7 @@ def variables_of(relation: Relation, names: Sequence[str]) -> tuple[list[str], l
     return [names[n] for n in numbers], constraints
 
 
+# law
 def _same_cell(
     first: Relation,
     first_region: RegionShape,

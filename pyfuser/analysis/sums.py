@@ -29,6 +29,7 @@ def added_along(call: CallShape) -> int | None:
 
 
 @lru_cache(maxsize=1024)
+# law
 def _added_along(call: CallShape) -> int:
     workunit = call.workunit
     if any(accumulator.flat for accumulator in workunit.accumulators):

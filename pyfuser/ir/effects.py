@@ -34,11 +34,13 @@ class Effects(NamedTuple):
     waits: bool
 
     @property
+    # law: False
     def observable(self) -> bool:
         """Whether the order of iterations shows, even of a parallel pattern."""
         return self.output or self.atomics or self.waits
 
     @property
+    # law: True
     def may_interleave(self) -> bool:
         """Whether iterations may run side by side, statement by statement.
 
@@ -47,6 +49,7 @@ class Effects(NamedTuple):
         return not self.output and not self.waits
 
 
+# law
 def effects_of(body: Body) -> Effects:
     """The effects of a body; those of a workunit's are kept, see `effects`."""
     changed = written(body)
@@ -63,6 +66,7 @@ def effects_of(body: Body) -> Effects:
     return Effects(output, fetches, atomics or fetches, waits)
 
 
+# law: False
 def _may_wait(loop: nodes.For | nodes.While, changed: set[Sym]) -> bool:
     for e in (*expressions(loop), *all_expressions(loop.body)):
         match e:
@@ -79,6 +83,7 @@ def effects(workunit: Workunit) -> Effects:
     return effects_of(workunit.body)
 
 
+# law: True
 def is_pure(e: Expr) -> bool:
     """Whether an operation, its operands aside, may be moved, repeated or dropped."""
     match e:
@@ -108,6 +113,7 @@ def written_views(workunit: Workunit) -> frozenset[Sym]:
     return frozenset(written(workunit.body) & {p.sym for p in workunit.params if p.rank})
 
 
+# law
 def operations(body: Body) -> dict[Sym, set[str]]:
     """By what a body changes each local and accumulator after its declaration."""
     found: dict[Sym, set[str]] = {}
@@ -120,6 +126,7 @@ def operations(body: Body) -> dict[Sym, set[str]]:
     return found
 
 
+# law: True
 def only_combines(body: Body, syms: Collection[Sym], allowed: Collection[str]) -> bool:
     """Whether a body does nothing with accumulators but change them by the allowed operations.
 

@@ -51,10 +51,12 @@ def guarded(workunit: Workunit, sides: Iterable[Side]) -> Workunit:
     return replace(workunit, params=params, body=(If(condition, workunit.body),))
 
 
+# law
 def _test(bound: Bound) -> Expr:
     return Compare("<" if bound.upper else ">=", Read(bound.sym), Read(bound.limit))
 
 
+# law: not []
 def bounds_of(condition: Expr, indices: Container[Sym], scalars: Container[Sym]) -> list[Bound]:
     """The bounds that a condition consists of; none if it is any other."""
     if isinstance(condition, Logical) and condition.op == "&&":
@@ -83,6 +85,7 @@ class Unguarded(NamedTuple):
     bounds: tuple[Bound, ...]
 
 
+# law: not None
 def unguarded(workunit: Workunit) -> Unguarded | None:
     """The body where every guard holds; None if it has none."""
     changing = assigned(workunit.body)

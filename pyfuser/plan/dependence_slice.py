@@ -19,6 +19,7 @@ from pyfuser.plan.legality import reasons
 from pyfuser.trace.shape import CallShape, TraceShape
 
 
+# law
 def needed(trace: TraceShape, wanted: Iterable[int]) -> frozenset[int]:
     """The places of calls that must run before, or with, those at the places `wanted`."""
     before = reasons(trace, dependences(trace)).predecessors
@@ -32,6 +33,7 @@ def needed(trace: TraceShape, wanted: Iterable[int]) -> frozenset[int]:
     return frozenset(found)
 
 
+# law: True
 def may_wait(call: CallShape) -> bool:
     """Whether nobody can tell when a call runs, but by the memory that it writes."""
     return call.pattern == "for" and not effects(call.workunit).observable

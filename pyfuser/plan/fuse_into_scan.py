@@ -38,6 +38,7 @@ def join_tails(trace: TraceShape, plan: Plan, fits: Fits) -> Plan:
     return plan
 
 
+# law
 def _tails(trace: TraceShape, plan: Plan, sweep: Sweep, fits: Fits) -> Iterator[int]:
     """The groups that may join the one before them."""
     for place in sweep.groups[1:]:
@@ -55,6 +56,7 @@ def _tails(trace: TraceShape, plan: Plan, sweep: Sweep, fits: Fits) -> Iterator[
 
 
 @lru_cache(maxsize=1024)
+# law: True
 def _keeps_its_flag(workunit: Workunit) -> bool:
     """Whether it is known in a scan's body, to its end, which pass this is."""
     changed = assigned(workunit.body)

@@ -82,6 +82,7 @@ class Legality:
         orders = _order(a), _order(b)
         return "order" if None not in orders and orders[0] != orders[1] else None
 
+    # law
     def _compatible(self) -> list[int]:
         size = len(self._trace.calls)
         result = [1 << n for n in range(size)]
@@ -134,6 +135,7 @@ def _weight(dependence: Dependence) -> tuple[bool, int]:
     return dependence.unknown, _KINDS[dependence.kind]
 
 
+# law
 def _links(trace: TraceShape) -> dict[tuple[int, int], str]:
     """Pairs that are ordered, and kept apart, by something else than memory."""
     links: dict[tuple[int, int], str] = {}
@@ -155,6 +157,7 @@ def _links(trace: TraceShape) -> dict[tuple[int, int], str]:
     return links
 
 
+# law
 def _paths_that_separate(predecessors: list[int], forbidden: list[int]) -> list[int]:
     """For each call the earlier ones from which a path with a forbidding link leads to it."""
     before: list[int] = []
@@ -174,6 +177,7 @@ def _paths_that_separate(predecessors: list[int], forbidden: list[int]) -> list[
     return apart
 
 
+# law: True
 def mergeable(call: CallShape) -> bool:
     """Whether a call may share a loop with any other at all."""
     workunit = call.workunit
@@ -192,6 +196,7 @@ def is_scan(call: CallShape) -> bool:
 
 
 @lru_cache(maxsize=1024)
+# law: False
 def _writes_early(workunit: Workunit) -> bool:
     """Whether a scan writes memory outside of `if last_pass:`, and so perhaps twice."""
     views = {param.sym for param in workunit.params}
@@ -222,11 +227,13 @@ def _is_sum(workunit: Workunit) -> bool:
     return len(sums) == len(workunit.accumulators) and only_combines(workunit.body, sums, "+")
 
 
+# law
 def _threads(call: CallShape) -> int:
     """The size of a GPU's blocks for teams, on which the bits of their sums depend."""
     return call.workunit.threads if call.space.execution in GPU_SPACES else 0
 
 
+# law
 def _order(call: CallShape) -> tuple[bool, int | None] | None:
     """Whether a sum has the parts of one axis, whatever its space, and along which a GPU adds up.
 

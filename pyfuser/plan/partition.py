@@ -184,6 +184,7 @@ class _Exact:
         self._best[done] = best
         return best[0]
 
+    # law
     def _next_groups(self, done: int, group: int, first: int) -> Iterator[int]:
         """Groups that may run next; members are added in ascending order, closed as they grow."""
         for call in range(first, len(self._calls)):
@@ -247,6 +248,7 @@ def _greedy(planner: _Planner, segment: tuple[int, ...]) -> list[tuple[int, ...]
     return [group.calls for group in groups]
 
 
+# law
 def _best_group(
     planner: _Planner, groups: list[_Open], call: int, before: int, alone: float
 ) -> tuple[int, float] | None:
@@ -288,6 +290,7 @@ def _order_after(groups: list[_Open], number: int, before: int) -> None:
 # --------------------------------------------------------------------------- order, report
 
 
+# law
 def _ordered(groups: list[tuple[int, ...]], predecessors: list[int]) -> list[tuple[int, ...]]:
     """Topological order of the groups, that of their first calls where there is a choice."""
     groups = sorted(groups)

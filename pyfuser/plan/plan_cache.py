@@ -26,6 +26,7 @@ MIN_CALLS = 32  # to plan less takes little longer than to look for a plan
 _PLANS: OrderedDict[Hashable, tuple[DependenceGraph, Plan]] = OrderedDict()
 
 
+# law
 def partitioned(trace: TraceShape, graph: DependenceGraph, capabilities: Capabilities) -> Plan:
     """What `partition` makes of a trace, or made of one that is alike."""
     if len(trace.calls) < MIN_CALLS:

@@ -45,6 +45,7 @@ def moved(
     return [group for group in found if group]
 
 
+# law
 def _best(
     groups: list[tuple[int, ...]],
     home: int,

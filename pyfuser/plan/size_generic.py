@@ -116,6 +116,7 @@ def _proof(
     return _Proof(_least(graph, sizes, most), graph, plan)
 
 
+# law: True
 def _is_plain(plan: Plan) -> bool:
     """Whether a plan is made of groups, and sweeps in which no loop is behind the others.
 
@@ -137,6 +138,7 @@ def _may_be_of_family(trace: TraceShape) -> bool:
     return len(trace.calls) > 1 and not any(_asks_for_extents(c.workunit) for c in trace.calls)
 
 
+# law: True
 def _between(least: Sizes, sizes: Sizes, most: Sizes) -> bool:
     return all(map(le, sizes, most)) and all(map(ge, sizes, least))
 
@@ -164,6 +166,7 @@ def _extend(
 
 
 @lru_cache(maxsize=1024)
+# law: False
 def _asks_for_extents(workunit: Workunit) -> bool:
     """Whether what an iteration does may depend on the extent of a view."""
     return any(isinstance(e, Extent) for e in all_expressions(workunit.body))
@@ -180,6 +183,7 @@ class _Split(NamedTuple):
     sizes: Sizes
 
 
+# law: not None
 def _split(trace: TraceShape) -> _Split | None:
     """The parts of a trace; None if it has too many spaces."""
     spaces: dict[Space, int] = {}

@@ -31,6 +31,7 @@ class _Use(NamedTuple):
     access: Access
 
 
+# law
 def rolling_views(
     trace: TraceShape, loops: Sequence[Group], stages: Sequence[Stage]
 ) -> tuple[Rolling, ...]:
@@ -64,6 +65,7 @@ def _regions(call: CallShape) -> Iterator[RegionShape]:
     return (argument for argument in call.arguments if isinstance(argument, RegionShape))
 
 
+# law: not None
 def _rolling(cluster: int, region: RegionShape, uses: Sequence[_Use]) -> Rolling | None:
     """How a view that is used so rolls on; None if that is not possible."""
     writes = [use for use in uses if use.access.mode is not Mode.READ]
@@ -118,6 +120,7 @@ def _reach(relation: Relation, axis: int) -> Interval | None:
     return Affine(tuple(terms.items()), index.constant).span(relation.ranges)
 
 
+# law: not None
 def _written(access: Access, axis: int) -> int | None:
     """The constant between the outermost index and the subscript of a write, if it is one.
 
@@ -139,6 +142,7 @@ def _written(access: Access, axis: int) -> int | None:
     return index.constant if index.terms == ((0, 1),) else None
 
 
+# law: True
 def _lies_in_what_is_written(use: _Use, writer: _Use) -> bool:
     """Whether every element that is used lies in the box that is written, by an earlier call."""
     if use.order <= writer.order:

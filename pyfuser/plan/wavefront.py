@@ -172,6 +172,7 @@ class _Open:
             return ()
         return (Sweep(tuple(self.places), tuple(self.stages), self.wave, self.rolling),)
 
+    # law
     def _stage(self, group: Sequence[int]) -> Stage:
         """The least lags with which a group may follow the others. Raises NoSweep if it may not."""
         trace = self._trace
@@ -198,6 +199,7 @@ class _Open:
         """The calls of one of the sweep's loops."""
         return self._groups[self.places[number]].calls
 
+    # law
     def _tile(self, loops: Sequence[Group], stages: Sequence[Stage]) -> int:
         """A wave of loops that share the tiles of a scan. Raises NoSweep if they had better not."""
         calls = [self._trace.calls[n] for loop in loops for n in loop.calls]
@@ -224,6 +226,7 @@ class _Open:
         return wave_of(self._trace, loops, lag, self._model)
 
 
+# law: True
 def sweepable(call: CallShape) -> bool:
     """Whether a call may be part of a sweep at all."""
     return (

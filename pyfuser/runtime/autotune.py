@@ -289,6 +289,7 @@ def _calls_of(plan: Plan, sweep: Sweep) -> Calls:
     return tuple(call for place in sweep.groups for call in plan.groups[place].calls)
 
 
+# law
 def _moved(places: Sequence[int], at: int, more: int) -> Iterator[int]:
     return (place + more * (place > at) for place in places)
 
@@ -341,6 +342,7 @@ def text_of(choice: Choice) -> str:
     return f"{(SCHEMA, *choice)}\n"
 
 
+# law: not None
 def parsed(text: bytes, calls: int) -> Choice | None:
     """The choice in a file, for a group of so many calls; None if it is broken."""
     try:

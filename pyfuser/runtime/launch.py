@@ -179,6 +179,7 @@ def _with_sources(launch: Launch, given: Mapping[int, Sequence[tuple[int, int]]]
     return replace(launch, sources=tuple(sources))
 
 
+# law
 def forgettable(plan: Plan, done: Sequence[int]) -> list[int]:
     """The calls of a plan that need not run any more, when those in `done` have.
 
@@ -317,6 +318,7 @@ def _located(error: Exception, launch: Launch, calls: Sequence[Call]) -> Excepti
     return error
 
 
+# law
 def _allocate(
     overwrite: Overwrite,
     arguments: Sequence[Argument],

@@ -142,6 +142,7 @@ class Deferral:
         else:
             site.closed = True
 
+    # law: True
     def _free(self, call: Call, wanted: Call) -> bool:
         """Whether a call has not waited yet, and only Views that we watch reach its memory."""
         return (

@@ -167,6 +167,7 @@ def _scalar_shape(
 class _Clusters:
     """Numbers the memory that calls touch: buffers nobody else can see, then overlapping ranges."""
 
+    # law
     def __init__(self, calls: Sequence[Call], reached: frozenset[int]) -> None:
         self._base: dict[int, tuple[int, int]] = {}  # id(buffer) -> (cluster, base address)
         self._known: dict[int, RegionShape] = {}  # by id(region): Views pass one region again
@@ -194,6 +195,7 @@ class _Clusters:
                     self._shapes.append(ClusterShape(temporary, not buffer.allocated))
         self._merge(external)
 
+    # law
     def _merge(self, external: dict[int, tuple[int, int]]) -> None:
         """Give overlapping address ranges one cluster, numbered by first use."""
         end = start = -1

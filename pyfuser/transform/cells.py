@@ -66,6 +66,7 @@ def is_pure(expr: Expr) -> bool:
     return all(isinstance(node, _PURE) for node in expressions(expr))
 
 
+# law: not None
 def cells_of(
     body: Body, view: Sym, stable: dict[Sym, Expr], fixed: frozenset[Sym]
 ) -> list[Subscripts] | None:
@@ -95,6 +96,7 @@ def cells_of(
     return list(cells)
 
 
+# law
 def accesses(body: Body, view: Sym) -> list[tuple[Subscripts, bool, bool]]:
     """(subscripts, whether it writes, whether it is a plain load, store or update)."""
     found: list[tuple[Subscripts, bool, bool]] = []
@@ -145,6 +147,7 @@ def is_unread(body: Body, view: Sym) -> bool:
     return True
 
 
+# law
 def without_writes(body: Body, view: Sym) -> Body:
     def drop(stmt: Stmt) -> Stmt | Body:
         target = (

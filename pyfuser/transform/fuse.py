@@ -55,6 +55,7 @@ def fuse(group: GroupShape) -> Kernel:
     return with_sizes(merged(form_of(group)), group)
 
 
+# law
 def form_of(group: GroupShape) -> Form:
     """The form of a group: equal regions are one parameter, and so are equal known scalars."""
     shared: dict[object, int] = {}
@@ -136,6 +137,7 @@ class _Merger:
         self.results: list[int] = []
         self.body: list[Stmt] = []
 
+    # law
     def add(self, call: CallForm, place: int) -> None:
         workunit = call.workunit
         mapping = {s: fresh(s.name, s.dtype) for s in all_syms(workunit)}
@@ -170,6 +172,7 @@ class _Merger:
         else:
             self.body.append(If(Read(flag), body, ()))
 
+    # law
     def _share_indices(self, workunit: Workunit, mapping: dict[Sym, Sym]) -> None:
         """Map the call's indices to the shared ones; an index it assigns to becomes a local."""
         changed = assigned(workunit.body)
@@ -185,6 +188,7 @@ def _is_known(shape: ArgumentShape) -> bool:
     return isinstance(shape, ScalarShape) and shape.value is not None
 
 
+# law
 def _overlaps(views: dict[int, RegionShape]) -> frozenset[frozenset[int]]:
     pairs = {
         frozenset((n,))

@@ -104,6 +104,7 @@ def _used(workunit: Workunit) -> tuple[frozenset[Sym], frozenset[Sym]]:
     return frozenset(read), frozenset(written(body))
 
 
+# law
 def _group_shape(
     trace: TraceShape,
     group: Sequence[int],

@@ -17,6 +17,7 @@ from pyfuser.ir.visit import assigned
 from pyfuser.transform.kernel import Kernel
 
 
+# law
 def join_guards(kernel: Kernel) -> Kernel:
     """The kernel with neighbours of equal guards joined; guards are those of `ir.guarded`."""
     workunit = kernel.workunit

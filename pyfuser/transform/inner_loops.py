@@ -94,6 +94,7 @@ class _Joiner:
             result.append(stmt)
         return (*result, *passed)
 
+    # law: not None
     def _joined(self, first: Stmt, second: For) -> For | None:
         assert isinstance(first, For)
         if not self._same_trips(first, second):

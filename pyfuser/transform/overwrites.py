@@ -32,6 +32,7 @@ _NARROW = 1 << 31
 """Indices below this are the same as 32-bit numbers."""
 
 
+# law
 def mark_overwrites(kernel: Kernel) -> Kernel:
     """The kernel with the places of those parameters in `overwrites`.
 
@@ -77,6 +78,7 @@ def mark_streamed(kernel: Kernel) -> Kernel:
 
 
 @lru_cache(maxsize=1024)
+# law
 def _stored_only(workunit: Workunit) -> frozenset[Sym]:
     """Views that every iteration stores at its indices, and whose elements nothing reads."""
     body = workunit.body
@@ -92,6 +94,7 @@ def _stored_only(workunit: Workunit) -> frozenset[Sym]:
     return frozenset(stored - {s.target for s in statements(body) if isinstance(s, Update)})
 
 
+# law
 def _always(workunit: Workunit) -> Iterator[Stmt]:
     """The statements that every iteration runs; of a scan's, in the last pass over it."""
     changing = assigned(workunit.body)

@@ -59,6 +59,7 @@ MAX_BYTES = 8192
 """Of all rows of an iteration: several iterations' shall fit into a first-level cache."""
 
 
+# law
 def contract_rows(kernel: Kernel) -> Kernel:
     """The kernel with such temporaries in local arrays; `params` are left as they are."""
     workunit = kernel.workunit
@@ -197,6 +198,7 @@ class _Row:
             return False
         return 2 * len(stored.elements) >= self.extent
 
+    # law
     def _walk(self, body: Body, stored: _Stored, ranges: dict[Sym, Interval]) -> _Stored:
         for stmt in body:
             for child in child_expressions(stmt):
@@ -241,17 +243,20 @@ class _Row:
             raise _Uncovered
         return known
 
+    # law
     def _with_store(self, index: Expr, stored: _Stored, ranges: dict[Sym, Interval]) -> _Stored:
         low, high = self._inside(index, ranges)
         elements = stored.elements | {low} if low == high else stored.elements
         return _Stored(elements, stored.here | {index} if self._keeps(index) else stored.here)
 
+    # law: True
     def _keeps(self, index: Expr) -> bool:
         """Whether a subscript means one element until the end of the trip it is computed in."""
         return is_pure(index) and not any(
             isinstance(e, Read) and e.sym in self.facts.changing for e in expressions(index)
         )
 
+    # law
     def _after_loop(self, loop: For, stored: _Stored, ranges: dict[Sym, Interval]) -> _Stored:
         """What is stored once the loop is done."""
         trips = self._trips(loop, ranges)
@@ -289,6 +294,7 @@ class _Row:
             return None  # of a variable that may wrap nothing is known
         return start[0], stop[1]
 
+    # law: not None
     def _exact_trips(self, loop: For, ranges: dict[Sym, Interval]) -> range | None:
         """The values of the variable, if they are known and not too many."""
         if self._trips(loop, ranges) is None:

@@ -65,6 +65,7 @@ from pyfuser.transform.cells import (
 from pyfuser.transform.kernel import Kernel
 
 
+# law
 def replace_scalars(kernel: Kernel) -> Kernel:
     """The kernel with reused elements in locals; `params` are left as they are."""
     workunit = kernel.workunit
@@ -152,6 +153,7 @@ class _Cell:
             return replace(stmt, orelse=self.replace_in(stmt.orelse, loop))
         return replace(stmt, body=self.replace_in(stmt.body, True))
 
+    # law
     def _replace_here(self, body: Body, places: list[int], loop: bool) -> Body:
         first = body[places[0]]
         stores_first = self._stores_first(first)
@@ -177,6 +179,7 @@ class _Cell:
                 result.append(self._final_store(body[n], local))
         return tuple(result)
 
+    # law
     def _start(
         self, first: Stmt, local: Sym, stores_first: bool, loop: bool
     ) -> tuple[Stmt, ...] | None:
@@ -210,6 +213,7 @@ class _Cell:
             return False
         return loads + len(writes) > 1 or (dead and isinstance(writes[0], Update))
 
+    # law: True
     def _stores_first(self, stmt: Stmt) -> bool:
         """Whether executing the statement always stores the cell before any load of it."""
         if self._loads_in(stmt):
@@ -243,6 +247,7 @@ class _Cell:
             return all(any(map(self._writes_always, side)) for side in (stmt.then, stmt.orelse))
         return self._writes(stmt)
 
+    # law: True
     def _may_sink(self, body: Body, places: list[int], loop: bool) -> bool:
         """Whether one store after the last write can stand for all of them."""
         if not any(self._writes_always(body[n]) for n in places):

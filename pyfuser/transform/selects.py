@@ -131,6 +131,7 @@ def _values(expr: Expr, values: Values) -> frozenset[int] | None:
     return None
 
 
+# law
 def _join(values: Values, then: Values, orelse: Values) -> None:
     """After a branch a local may be what it is after either side."""
     values.clear()

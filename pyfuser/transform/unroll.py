@@ -61,6 +61,7 @@ Known = dict[Sym, tuple[int, int]]
 Trips = tuple[tuple[Bounds, range], ...]
 
 
+# law
 def unroll(kernel: Kernel) -> Kernel:
     """The kernel with short loops of known bounds replaced by their trips."""
     known: Known = {}

@@ -62,6 +62,7 @@ class _Proof(NamedTuple):
     ranges: Ranges
     widened: Workunit
 
+    # law: True
     def covers(self, ranges: Ranges) -> bool:
         """Whether it holds for all values in other ranges, of the same Syms."""
         known = self.ranges
@@ -93,6 +94,7 @@ def widen(kernel: Kernel) -> Kernel:
     return replace(kernel, workunit=proof.widened)
 
 
+# law
 def _prove(workunit: Workunit, ranges: Ranges) -> _Proof:
     """The workunit widened for these ranges, and for the widest that show the same.
 
@@ -131,6 +133,7 @@ class _Widener:
             self.twins.add(twin)
             self.ranges[twin] = self.ranges[sym]
 
+    # law
     def learn(self, body: Body) -> None:
         """Find the ranges of loop variables and stable integer locals, outermost first."""
         for stmt in statements(body):
@@ -147,6 +150,7 @@ class _Widener:
                 self.ranges[stmt.sym] = known
                 self.add(stmt.sym)
 
+    # law
     def _trips(self, loop: For) -> Interval | None:
         """The range of an upward loop's variable inside its body."""
         start, stop = interval(loop.start, self.ranges), interval(loop.stop, self.ranges)
@@ -198,6 +202,7 @@ class _Widener:
             return Binary("+", self._subscript(expr.left), self._subscript(expr.right))
         return Cast(expr, DType.INT64)
 
+    # law: True
     def _wraps_below(self, total: Binary) -> bool:
         known = [interval(addend, self.ranges) for addend in (total.left, total.right)]
         counters = [
@@ -225,6 +230,7 @@ class _Widener:
     def _is_twin(self, expr: Cast) -> bool:
         return isinstance(expr.operand, Read) and expr.operand.sym in self.twins
 
+    # law: True
     def _exact(self, expr: Expr) -> bool:
         """Whether the expression's value never leaves 32 bits."""
         known = interval(expr, self.ranges)

@@ -1,47 +1,96 @@
-"""`python -m tests.mutants [--only TEXT]`: break the law of fusion, and see the tests notice."""
+"""`python -m tests.mutants`: break the laws of fusion in many ways, and see the tests notice.
+
+Without options so many mutants are tried as .ci/run has time for, drawn by --seed from all.
+"""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
-import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from collections import Counter
 
-from tests.mutants.catalogue import MUTANTS
-from tests.mutants.laboratory import Laboratory
+from tests.mutants.equivalent import declared, unused
+from tests.mutants.generated import Mutant, laws, mutants_of, sample
+from tests.mutants.killers import mirror, paths, remember, remembered
+from tests.mutants.laboratory import Job, Laboratory
+
+MOST = 700
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Judge the mutants and print a table; 1 if one survives, 2 if a test fails without any."""
-    parser = argparse.ArgumentParser(prog="tests.mutants", description=__doc__)
-    parser.add_argument("--only", default="", metavar="TEXT", help="mutants with this in the name")
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    options = parser.parse_args(arguments)
-    chosen = [mutant for mutant in MUTANTS if options.only in mutant.name]
+    """Judge mutants and print a table; 1 if one survives that is not declared equivalent."""
+    options = _options(arguments)
+    every = [mutant for law in laws() for mutant in mutants_of(law)]
+    chosen = [m for m in every if options.only in m.name and not declared(m)]
     if not chosen:
-        parser.error(f"no mutant has {options.only!r} in its name")
-    start = time.perf_counter()
+        print(f"no mutant has {options.only!r} in its name", file=sys.stderr)
+        return 2
+    for line in unused(every):
+        print(f"declared equivalent, but not generated: {line}")
+    tried = chosen if options.all or options.learn else sample(chosen, MOST, options.seed)
     survivors: list[str] = []
-    with tempfile.TemporaryDirectory(prefix="pyfuser-mutants-") as directory:
-        laboratory = Laboratory(Path(directory))
-        sick = laboratory.healthy(sorted({mutant.test for mutant in chosen}))
-        if sick:
-            print(f"{sick} fails without any mutation: mend that first", file=sys.stderr)
-            return 2
-        with ThreadPoolExecutor(options.workers) as pool:
-            verdicts = pool.map(laboratory.judge, chosen)
-            for mutant, (killer, seconds) in zip(chosen, verdicts, strict=True):
-                survivors += [] if killer else [mutant.name]
-                fate = f"killed by {killer}" if killer else "SURVIVES"
-                print(f"{seconds:5.1f} s  {mutant.name:<56}  {fate}", flush=True)
-    seconds = time.perf_counter() - start
-    print(f"mutants {len(chosen)}, survivors {len(survivors)}, seconds {seconds:.1f}")
+    known = remembered()
+
+    def work(laboratory: Laboratory) -> None:
+        survivors.extend(_judge(laboratory, tried, known, options))
+
+    start = time.perf_counter()
+    Laboratory(paths({m.law.name for m in tried}, known, options.patience > 0), work)
     for name in survivors:
         print(f"SURVIVES: {name}")
+    if options.learn:
+        remember(known)
+    seconds = time.perf_counter() - start
+    print(
+        f"laws {len(laws())}, mutants {len(every)}, tried {len(tried)}, "
+        f"survivors {len(survivors)}, seconds {seconds:.0f}"
+    )
     return 1 if survivors else 0
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="tests.mutants", description=__doc__)
+    parser.add_argument("--only", default="", metavar="TEXT", help="mutants with this in the name")
+    parser.add_argument("--all", action="store_true", help=f"all, not a sample of {MOST}")
+    parser.add_argument("--seed", type=int, default=0, help="of the sample")
+    parser.add_argument("--learn", action="store_true", help="all, and write killers.txt anew")
+    parser.add_argument(
+        "--patience",
+        type=float,
+        default=60.0,
+        help="CPU seconds for tests of which none has killed a mutant of the law yet",
+    )
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    return parser.parse_args(arguments)
+
+
+def _judge(
+    laboratory: Laboratory,
+    tried: list[Mutant],
+    known: dict[str, list[str]],
+    options: argparse.Namespace,
+) -> list[str]:
+    """What survives; `known` gets the tests that kill the others."""
+    counts: dict[str, Counter[str]] = {}
+    survivors = []
+    jobs = []
+    for mutant in tried:
+        first = laboratory.named(known.get(mutant.law.name, ()))
+        later = [t for t in mirror(mutant.law.file, list(laboratory.items)) if t not in first]
+        jobs.append(Job(mutant, first, later))
+    for mutant, killer, seconds in laboratory.judged(jobs, options.workers, options.patience):
+        print(f"{seconds:5.1f} s  {mutant.name}  {killer or 'SURVIVES'}", flush=True)
+        if not killer:
+            survivors.append(mutant.name)
+        elif killer in laboratory.items:
+            counts.setdefault(mutant.law.name, Counter())[killer] += 1
+    if sick := laboratory.sick(sorted({test for counter in counts.values() for test in counter})):
+        survivors.append(f"{sick}: fails without any mutant, mend that first")
+    for law, counter in counts.items():
+        known[law] = [test for test, _ in counter.most_common()]
+    return survivors
 
 
 if __name__ == "__main__":

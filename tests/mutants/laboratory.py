@@ -1,88 +1,216 @@
-"""Runs tests against a mutant: a copy of the package with one line broken.
+"""Runs tests against mutants: pytest collects once, and each mutant is a fork of that process.
 
-The copy lies in a temporary directory together with the tests, so that nothing of the working tree
-is imported.
+In the child the code of one function is replaced in place, so everybody who holds the function, has
+imported it by name or wraps it in a cache, calls the mutant. Nothing on disk changes.
 """
 
 from __future__ import annotations
 
+import gc
 import os
-import re
+import resource
+import select
 import shutil
-import subprocess
+import signal
 import sys
+import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
+from types import FunctionType
 from typing import NamedTuple
 
-from tests.mutants.mutant import Mutant
+import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-#: What else could kill a mutant that its own test does not, the fastest first.
-SUITE = ("transform", "analysis", "plan", "soundness", "fuzz")
-TIME_LIMIT = 300  # seconds for one command: some mutants make endless loops
-_NOTHING_RAN = (4, 5)  # pytest's statuses if there is no such test
+from tests.mutants.generated import PRODUCT, Mutant
+
+Functions = dict[tuple[str, str, int], list[FunctionType]]
+
+TEST_LIMIT = 20  # seconds of the processor for one test: some mutants make endless loops
+MOST_MEMORY = 16 << 30
+TIME_LIMIT = 600.0  # seconds for one mutant, if that did not help
+_OPTIONS = ("-q", "--tb=no", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist")
+
+
+class Job(NamedTuple):
+    """A mutant, the tests that should kill it, and those that could."""
+
+    mutant: Mutant
+    known: Sequence[str]
+    others: Sequence[str]
 
 
 class Verdict(NamedTuple):
     """What killed a mutant (empty: nothing did), and how long that took, in seconds."""
 
+    mutant: Mutant
     killer: str
     seconds: float
 
 
+class _Watcher:
+    """A plugin that knows how the last test went."""
+
+    def __init__(self) -> None:
+        self.failed = False
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.failed |= report.failed
+
+
 class Laboratory:
-    """A copy of the package and its tests, of which each mutant gets one of its own."""
+    """The tests below some paths, collected; `work` is called with this, and may fork."""
 
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
-        self._clean = directory / "clean"
-        half_written = shutil.ignore_patterns("*.pyc.*")  # byte code, by another process
-        for name in ("pyfuser", "tests"):
-            shutil.copytree(ROOT / name, self._clean / name, ignore=half_written)
-        shutil.copy2(ROOT / "setup.cfg", self._clean)
+    def __init__(self, paths: Sequence[str], work: Callable[[Laboratory], None]) -> None:
+        self._work = work
+        self._watcher = _Watcher()
+        self._functions: Functions = {}
+        self.items: dict[str, pytest.Item] = {}
+        self._directory = Path(tempfile.mkdtemp(prefix="pyfuser-mutants-"))
+        os.environ["PYFUSER_CACHE_DIR"] = str(self._directory / "kernels")
+        os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+        try:
+            status = pytest.main([*_OPTIONS, *paths], plugins=[self, self._watcher])
+        finally:
+            shutil.rmtree(self._directory, ignore_errors=True)
+        if status:
+            raise RuntimeError(f"pytest ended with {status}")
 
-    def healthy(self, tests: Sequence[str]) -> str:
-        """Which of the tests fails without any mutation; must be none."""
-        return _first_failure(self._clean, tests)
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        self.items = {item.nodeid.removeprefix("tests/"): item for item in session.items}
+        session.config.pluginmanager.unregister(name="terminalreporter")  # children are quiet
+        self._functions = functions_of_the_product()
+        gc.freeze()  # so that forks share the memory
+        self._work(self)
+        return True
 
-    def judge(self, mutant: Mutant, thorough: bool = True) -> Verdict:
-        """Run the test that should kill a mutant, then (thorough) all that could."""
-        start = time.perf_counter()
-        place = self._directory / re.sub(r"\W+", "-", mutant.name)
-        shutil.copytree(self._clean, place, copy_function=os.link)
-        file = place / "pyfuser" / mutant.file
-        text = mutant.applied(file.read_text(encoding="utf-8"))
-        file.unlink()  # this name, not the file that others have, too
-        file.write_text(text, encoding="utf-8")
-        killer = _first_failure(place, [mutant.test])
-        if thorough and not killer:
-            killer = _first_failure(place, SUITE)
-        shutil.rmtree(place)
-        return Verdict(killer, time.perf_counter() - start)
+    def named(self, names: Sequence[str]) -> list[str]:
+        """The tests of these names (a name without parameters: all of them) that there are."""
+        found: dict[str, None] = {}
+        for name in names:
+            if name in self.items:
+                found[name] = None
+            else:
+                found |= {item: None for item in self.items if item.split("[")[0] == name}
+        return list(found)
 
-
-def _first_failure(place: Path, tests: Sequence[str]) -> str:
-    """The first of the tests (below tests/) that fails there; empty if all pass."""
-    # Plain: to explain how long lists differ takes minutes.
-    options = ("-x", "-q", "--tb=no", "--assert=plain", "-p", "no:cacheprovider")
-    without_plugins = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # to load them takes a second
-    try:
-        result = subprocess.run(
-            [sys.executable, "-m", "pytest", *options, *(f"tests/{test}" for test in tests)],
-            cwd=place,
-            env={**os.environ, **without_plugins, "PYTHONPATH": str(place)},
-            capture_output=True,
-            text=True,
-            timeout=TIME_LIMIT,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return f"the limit of {TIME_LIMIT} seconds"
-    if not result.returncode:
+    def first_failure(self, names: Sequence[str], patience: float = TIME_LIMIT) -> str:
+        """The first of the tests that fails in this process, before patience (CPU seconds) ends."""
+        self._watcher.failed = False
+        for name in names:
+            if time.process_time() > patience:
+                break
+            self._run(name)
+            if self._watcher.failed:
+                return name
         return ""
-    if result.returncode in _NOTHING_RAN:
-        raise ValueError(f"no such test: {' '.join(tests)}\n{result.stdout}")
-    failed = re.search(r"^(?:FAILED|ERROR) tests/(\S+)", result.stdout, re.MULTILINE)
-    return failed[1] if failed else result.stdout.strip().rpartition("\n")[2] or "a crash"
+
+    def _run(self, name: str) -> None:
+        item = self.items[name]
+        previous = signal.signal(signal.SIGVTALRM, _stop)
+        signal.setitimer(signal.ITIMER_VIRTUAL, TEST_LIMIT)
+        try:
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+        finally:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+            signal.signal(signal.SIGVTALRM, previous)
+
+    def judged(self, jobs: Sequence[Job], workers: int, patience: float) -> Iterator[Verdict]:
+        """Run for each mutant the tests known to kill, then others while patience lasts."""
+        tasks = [partial(self._judge, job, patience) for job in jobs]
+        for job, (killer, seconds) in zip(jobs, self._forked(tasks, workers), strict=True):
+            yield Verdict(job.mutant, killer, seconds)
+
+    def sick(self, tests: Sequence[str]) -> str:
+        """Those of the tests that fail without a mutant."""
+        tasks = [partial(self.first_failure, [test]) for test in tests]
+        return " ".join(text for text, _ in self._forked(tasks, 1) if text)
+
+    def _judge(self, job: Job, patience: float) -> str:
+        replace_code(job.mutant, self._functions)
+        return self.first_failure(job.known) or self.first_failure(job.others, patience)
+
+    def _forked(
+        self, tasks: Sequence[Callable[[], str]], workers: int
+    ) -> Iterator[tuple[str, float]]:
+        """The texts of tasks and their seconds, in order; each runs in a fork of this process."""
+        running: dict[int, tuple[int, int, float]] = {}
+        done: dict[int, tuple[str, float]] = {}
+        texts: dict[int, bytes] = {}
+        waiting, next_ = 0, 0
+        while next_ < len(tasks):
+            while len(running) < workers and waiting < len(tasks):
+                pipe, process = self._fork(tasks[waiting])
+                running[pipe] = waiting, process, time.perf_counter()
+                texts[waiting] = b""
+                waiting += 1
+            ready, _, _ = select.select(list(running), [], [], 0.5)
+            now = time.perf_counter()
+            for pipe, (task, process, start) in list(running.items()):
+                late = now - start > TIME_LIMIT
+                read = os.read(pipe, 1 << 20) if pipe in ready else b"" if late else None
+                if read:
+                    texts[task] += read
+                    continue
+                if read is None:
+                    continue
+                if late:
+                    os.killpg(process, signal.SIGKILL)
+                os.waitpid(process, 0)
+                os.close(pipe)
+                del running[pipe]
+                text = f"the limit of {TIME_LIMIT:.0f} s" if late else texts[task].decode()
+                done[task] = text, now - start
+            while next_ in done:
+                yield done.pop(next_)
+                next_ += 1
+
+    def _fork(self, task: Callable[[], str]) -> tuple[int, int]:
+        read, write = os.pipe()
+        sys.stdout.flush()
+        process = os.fork()
+        if process:
+            os.close(write)
+            return read, process
+        text = "a crash"
+        try:
+            os.setpgid(0, 0)
+            resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+            place = Path(tempfile.mkdtemp(dir=self._directory))
+            os.environ["PYTEST_DEBUG_TEMPROOT"] = str(place)
+            text = task()
+            shutil.rmtree(place, ignore_errors=True)
+        finally:
+            os.write(write, text.encode())
+            os._exit(0)
+
+
+def _stop(*_: object) -> None:
+    raise TimeoutError(f"more than {TEST_LIMIT} seconds")
+
+
+def replace_code(mutant: Mutant, functions: Functions) -> None:
+    """Every function object of the law gets the mutant's code."""
+    code = mutant.code()
+    found = functions.get((code.co_filename, code.co_name, code.co_firstlineno), ())
+    for function in found:
+        cells = function.__code__.co_freevars
+        # The cell of `super()` may have gone with its only use; no other cells are known.
+        function.__code__ = code if code.co_freevars else code.replace(co_freevars=cells)
+    if not found:
+        raise ValueError(f"nobody imports {mutant.law.name}")
+
+
+def functions_of_the_product() -> Functions:
+    """Every function object of the product, decorated ones, too, by file, name and first line."""
+    found: Functions = {}
+    for function in gc.get_objects():
+        if isinstance(function, FunctionType):
+            code = function.__code__
+            if code.co_filename.startswith(str(PRODUCT)):
+                key = code.co_filename, code.co_name, code.co_firstlineno
+                found.setdefault(key, []).append(function)
+    return found

@@ -1,49 +1,111 @@
-"""The catalogue fits the code, and a handful of mutants is killed in every run of the tests.
+"""The operators make laws weaker and nothing else, and some mutants are killed in every run.
 
-`make mutants` judges all of them.
+`make mutants` judges many, `python -m tests.mutants --all` all of them.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
+import subprocess
+import sys
 
 import pytest
 
-from tests.mutants.catalogue import MUTANTS
-from tests.mutants.laboratory import ROOT, Laboratory
-from tests.mutants.mutant import Mutant
+from tests.mutants.generated import ROOT, laws, laws_in, mutants_of, sample
 
-EVERY_RUN = (
-    "equal subscripts mean equal iterations",
-    "an overwrite of a part kills",
-    "conditional stores move out of their branch",
-)
+LAW = """
+# law: True
+def may(call):
+    if call.begin > 0 or call.waits:
+        return False
+    return call.size < 8 and all(a is None for a in call.args if a in ("x", "y"))
+"""
+VALUES = """
+class Bounds:
+    # law
+    def hull(self, a, b):
+        self.known |= {a}
+        return min(a, b - 1)
+"""
+SEARCH = """
+# law: not None
+def find(calls):
+    for call in calls:
+        if not (call.fits and call.free):
+            return None
+    return calls[0]
+"""
+VERDICT = """
+# law: Verdict.NONE
+def verdict(a):
+    return Verdict.UNKNOWN if a else Verdict.NONE
+"""
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
-def test_every_mutant_fits_once(mutant: Mutant) -> None:
-    text = (ROOT / "pyfuser" / mutant.file).read_text(encoding="utf-8")
-    assert mutant.applied(text) != text
-    file, _, name = mutant.test.partition("::")
-    assert f"def {name}(" in (ROOT / "tests" / file).read_text(encoding="utf-8")
+def _edits(text: str) -> list[str]:
+    (law,) = laws_in("f.py", text)
+    return [m.name.removeprefix(f"{law.name}: ") for m in mutants_of(law)]
 
 
-def test_names_are_unique() -> None:
-    assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS)
+def test_a_predicate_is_only_made_weaker() -> None:
+    all_none = "all((a is None for a in call.args if a in ('x', 'y')))"
+    assert _edits(LAW) == [
+        "condition: call.begin > 0 or call.waits -> False",
+        "drop a disjunct: call.begin > 0 or call.waits -> call.waits",
+        "drop a disjunct: call.begin > 0 or call.waits -> call.begin > 0",
+        f"condition: call.size < 8 and {all_none} -> True",
+        f"drop a conjunct: call.size < 8 and {all_none} -> {all_none}",
+        "shift a bound: call.size < 8 -> call.size <= 8",
+        f"drop a conjunct: call.size < 8 and {all_none} -> call.size < 8",
+        "swap all and any: all -> any",
+        "condition: a in ('x', 'y') -> False",
+        "drop an element: ('x', 'y') -> ('y',)",
+        "drop an element: ('x', 'y') -> ('x',)",
+    ]
 
 
-def test_a_mutant_must_fit_once() -> None:
-    mutant = Mutant("m", "f.py", "a", "b", "t")
-    assert mutant.applied("xax") == "xbx"
-    for text in ("x", "aa"):
-        with pytest.raises(ValueError, match="fits"):
-            mutant.applied(text)
+def test_a_value_is_changed_in_both_directions() -> None:
+    assert _edits(VALUES) == [
+        "drop a statement: self.known |= {a} -> pass",
+        "swap min and max: min -> max",
+        "drop an operand: b - 1 -> b",
+    ]
 
 
-def test_some_mutants_are_killed(tmp_path: Path) -> None:
-    laboratory = Laboratory(tmp_path)
-    chosen = [mutant for mutant in MUTANTS if mutant.name in EVERY_RUN]
-    assert len(chosen) == len(EVERY_RUN)
-    assert not laboratory.healthy([mutant.test for mutant in chosen])
-    for mutant in chosen:
-        assert laboratory.judge(mutant, thorough=False).killer.startswith(mutant.test)
+def test_what_refuses_and_what_permits_gives_the_direction() -> None:
+    assert _edits(SEARCH) == [
+        "condition: not (call.fits and call.free) -> False",
+        "drop a conjunct: call.fits and call.free -> call.free",
+        "drop a conjunct: call.fits and call.free -> call.fits",
+    ]
+    assert _edits(VERDICT)[0].endswith("if a else Verdict.NONE -> Verdict.NONE")
+
+
+def test_a_mark_marks_a_function() -> None:
+    with pytest.raises(ValueError, match="no def on the next line"):
+        list(laws_in("f.py", "# law\nX = 1\n"))
+
+
+def test_every_law_of_the_product_has_mutants_that_compile() -> None:
+    assert all(mutants_of(law) for law in laws())
+    for law in sample([mutants_of(law)[0] for law in laws()], 20, 0):
+        assert law.code().co_name == law.law.node.name
+
+
+def test_a_sample_has_every_law_and_follows_from_its_seed() -> None:
+    mutants = [mutant for law in laws()[:9] for mutant in mutants_of(law)]
+    chosen = sample(mutants, 12, 3)
+    assert len(chosen) == 12 and chosen == sample(mutants, 12, 3) != sample(mutants, 12, 4)
+    assert {m.law.name for m in chosen} == {m.law.name for m in mutants}
+
+
+def test_some_mutants_are_killed() -> None:
+    command = [sys.executable, "-m", "tests.mutants", "--all", "--patience", "0", "--only"]
+    done = subprocess.run(
+        [*command, "analysis/dependences.py conflict_kind"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert ", survivors 0, " in done.stdout and "tried 0" not in done.stdout

@@ -41,6 +41,7 @@ def miscompiled(body: Body, indices: Iterable[Sym] = ()) -> bool:
     return sum(_turns_sign(stmt) or turned.is_narrowed(stmt) for stmt in statements(body)) > 1
 
 
+# law: False
 def adds_in_order(body: Body, indices: Iterable[Sym] = ()) -> bool:
     """Whether a trip of a loop adds more than once to a floating-point number of all trips.
 

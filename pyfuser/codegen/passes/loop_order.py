@@ -167,6 +167,7 @@ def _by_stride(found: Sequence[Walk], rank: int) -> list[int]:
     return sorted(range(rank), key=lambda axis: -sum(abs(walk.strides[axis]) for walk in found))
 
 
+# law: True
 def may_reorder(kernel: Kernel) -> bool:
     """Whether no result depends on the order of the iterations."""
     if kernel.pattern != "for" or kernel.space.execution in SERIAL_SPACES:

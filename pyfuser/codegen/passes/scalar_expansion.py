@@ -83,6 +83,7 @@ def has_trips(parts: Sequence[Part]) -> bool:
     )
 
 
+# law
 def unfit(parts: Sequence[Part]) -> set[Sym]:
     """The local arrays that parts pass on and of which a strip cannot have one for each iteration.
 
@@ -158,6 +159,7 @@ def _trips(part: Trips, kept: set[Sym], repeated: Mapping[Sym, Declare]) -> Trip
     return replace(part, parts=_with_kept(part.parts, inside, repeated), sums=sums)
 
 
+# law
 def _arrived(part: Segment, kept: set[Sym], repeated: Mapping[Sym, Declare]) -> Segment:
     nested = _nested(part)
     kept = kept - nested
@@ -210,6 +212,7 @@ def shared(parts: Sequence[Part], apart: frozenset[Sym]) -> dict[Sym, Sym]:
     return result
 
 
+# law: True
 def _may_follow(
     parts: Sequence[Part], sym: Sym, before: Sym, first: dict[Sym, int], last: dict[Sym, int]
 ) -> bool:

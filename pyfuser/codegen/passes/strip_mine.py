@@ -59,6 +59,7 @@ _CHEAP = 8
 """Additions of a declaration that each part computes again rather than keeping its value."""
 
 
+# law: not None
 def columns(
     workunit: Workunit, index: Sym, views: Mapping[Sym, ViewSpec], fresh: Fresh
 ) -> tuple[Part, ...] | None:
@@ -138,6 +139,7 @@ class _Finder:
         """The parts of the body; loops in the statements of these places stay as they are."""
         return self.cut(self.body, (), None, False, whole)
 
+    # law
     def cut(
         self,
         body: Body,
@@ -175,6 +177,7 @@ class _Finder:
         end_run()
         return tuple(parts)
 
+    # law
     def _sides(
         self, stmt: If, around: tuple[For, ...], run: list[Stmt]
     ) -> list[tuple[Body, Expr | None, Sym | None]]:
@@ -216,6 +219,7 @@ class _Finder:
             for segment in segments_of(parts, plain=False)
         )
 
+    # law
     def torn(self, parts: Sequence[Part]) -> set[Sym]:
         """The views whose rows several parts walk along, with loops over trips in between."""
         seen: set[Sym] = set()
@@ -232,6 +236,7 @@ class _Finder:
         """The views along whose rows the loops of some statements walk."""
         return walked(body, self.own, self.views)
 
+    # law: True
     def _pays(self, stmt: Stmt, around: tuple[For, ...], under: bool) -> bool:
         """Whether a statement has loops that had better run trip by trip."""
         if isinstance(stmt, If):
@@ -252,6 +257,7 @@ class _Finder:
         self.repeated = outside
         return pays
 
+    # law: True
     def _is_uniform(self, loop: For, around: tuple[For, ...], under: bool) -> bool:
         """Whether all iterations make the same trips, each of them whole."""
         if not isinstance(loop.step, nodes.Const) or not loop.step.value:

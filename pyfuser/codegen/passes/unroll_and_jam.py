@@ -72,6 +72,7 @@ class _Syms:
 _STRAIGHT = (nodes.Declare, nodes.Assign, nodes.Store, nodes.Update, nodes.If)
 
 
+# law: not None
 def strips(
     segment: Segment, aliased: frozenset[Sym], given: frozenset[Sym], sums: Iterable[Sym]
 ) -> tuple[Segment, ...] | None:
@@ -180,6 +181,7 @@ def _is_step(step: Expr) -> bool:
     return isinstance(step, nodes.Const) and isinstance(step.value, int) and step.value > 0
 
 
+# law: True
 def _is_fixed(e: Expr, fixed: frozenset[Sym]) -> bool:
     if isinstance(e, nodes.Read):
         return e.sym in fixed

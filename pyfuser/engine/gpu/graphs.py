@@ -72,6 +72,7 @@ class Known:
         self.graph: Any = None
         self.scalars: Scalars | None = None
 
+    # law
     def came(self, bits: int, places: Sequence[Place]) -> None:
         """They came again; `places`: the scalars that may change."""
         other = (bits ^ self.bits) & ~self.mask

@@ -45,6 +45,7 @@ class Scalars:
         self._pointers = (ctypes.c_void_p * 2)(self._start, self._start + 8)
         self._known = b""
 
+    # law
     def set(self, words: bytes) -> None:
         """What is given to the stream from now on reads these."""
         if words == self._known:

@@ -22,6 +22,7 @@ from pyfuser.ir.visit import all_expressions, assigned, map_body
 Axis = tuple[int, int]  # first value of an index, and the one after its last
 
 
+# law
 def split(workunit: Workunit, factor: int, extent: int, scalars: Mapping[Sym, int]) -> Workunit:
     """The workunit over [0, extent) as one over [0, extent / factor).
 
@@ -39,6 +40,7 @@ def split(workunit: Workunit, factor: int, extent: int, scalars: Mapping[Sym, in
     return replace(workunit, indices=(row,), body=(loop,))
 
 
+# law
 def boxed(workunit: Workunit, columns: int, extent: int, scalars: Mapping[Sym, int]) -> Workunit:
     """The workunit over [0, extent) as one over [0, extent / columns) by [0, columns).
 
@@ -110,6 +112,7 @@ class Splitter:
         self.extent = extent
         self.known = known
 
+    # law
     def change(self, expr: Expr) -> Expr:
         """`k / C` and `k % C`, of a k that is not negative."""
         if not isinstance(expr, Binary) or expr.op not in self.parts:

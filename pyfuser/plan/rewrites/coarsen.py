@@ -100,6 +100,7 @@ def coarsened_call(call: CallShape, factor: int) -> CallShape:
 # --------------------------------------------------------------------------- may it?
 
 
+# law: True
 def may_coarsen(call: CallShape) -> bool:
     """Whether iterations of a call may run one after the other, as one."""
     workunit = call.workunit
@@ -122,6 +123,7 @@ def factor_to(call: CallShape, space: Space) -> int | None:
     return factor_between(call.space, space)
 
 
+# law: not None
 def factor_between(own: Space, space: Space) -> int | None:
     """How many iterations of a space one of another would stand for; None if that is not so."""
     begin, end, execution = own

@@ -88,6 +88,7 @@ def over_rows_and_columns(trace: TraceShape) -> TraceShape:
     return trace.with_calls(changed | _followers(trace, changed))
 
 
+# law
 def _followers(trace: TraceShape, changed: Mapping[int, CallShape]) -> dict[int, CallShape]:
     """Calls that use what others, which had their space, now use by rows and columns.
 
@@ -128,6 +129,7 @@ def _clusters(call: CallShape) -> set[int]:
 
 
 @lru_cache(maxsize=1024)
+# law: not None
 def _alone(call: CallShape) -> CallShape | None:
     """The call over rows and columns, if that pays whatever is beside it."""
     columns = row_length(call) if len(call.space.begin) == 1 else None
@@ -144,6 +146,7 @@ def _alone(call: CallShape) -> CallShape | None:
 
 
 @lru_cache(maxsize=1024)
+# law: not None
 def _beside_others(call: CallShape, columns: int) -> CallShape | None:
     """The call over rows and columns, if it loses nothing by that."""
     if not _fits(call):
@@ -152,6 +155,7 @@ def _beside_others(call: CallShape, columns: int) -> CallShape | None:
     return made if _is_linear(made.workunit, call.workunit.indices[0]) else None
 
 
+# law: True
 def _fits(call: CallShape) -> bool:
     """Whether a call has one index that may be two."""
     workunit, space = call.workunit, call.space
@@ -164,6 +168,7 @@ def _fits(call: CallShape) -> bool:
     )
 
 
+# law: not None
 def row_length(call: CallShape) -> int | None:
     """The number by which a call divides its index, if it is one number only, and known."""
     workunit = call.workunit
@@ -190,6 +195,7 @@ def _known(call: CallShape) -> dict[Sym, int]:
 
 
 @lru_cache(maxsize=1024)
+# law
 def in_box(call: CallShape, columns: int) -> CallShape:
     """The call over rows of so many columns. Of scalars that only divided no value is kept."""
     (extent,) = call.space.end

@@ -121,6 +121,7 @@ def placed_call(call: CallShape, parts: Parts) -> CallShape:
     return call._replace(space=space, workunit=workunit)
 
 
+# law
 def _body(call: CallShape, places: Sequence[int]) -> Body:
     """Some statements of a call, with those that store nothing but make what they use."""
     body, stored = call.workunit.body, written_views(call.workunit)
@@ -181,6 +182,7 @@ class _Edge(NamedTuple):
     places: tuple[int, ...]
 
 
+# law: True
 def may_place(call: CallShape) -> bool:
     """Whether the iterations of a call may be named by another index, too."""
     changed = assigned(call.workunit.body) & {param.sym for param in call.workunit.params}
@@ -194,6 +196,7 @@ def may_place(call: CallShape) -> bool:
 
 
 @lru_cache(maxsize=1024)
+# law: not ()
 def _edges(call: CallShape) -> tuple[_Edge, ...]:
     """The statements of a call by rows, if all that store do so to one row each."""
     if not may_place(call):
@@ -263,6 +266,7 @@ def far_rows(call: CallShape) -> tuple[int, int] | None:
     return None
 
 
+# law: True
 def _apart(call: CallShape, parts: Parts) -> bool:
     """Whether no part of a call touches what another one changes."""
     calls = [placed_call(_part(call, places), ((row, ()),)) for row, places in parts]
@@ -293,6 +297,7 @@ def targets(trace: TraceShape) -> dict[int, Parts]:
     return {place: chosen[kind] for place, kind in enumerate(trace.kinds) if kind in chosen}
 
 
+# law
 def _parts(edges: Iterable[_Edge], walks: Sequence[_Walk]) -> Parts:
     """The edges by the iterations that have to do with them; nothing if one has none.
 
@@ -324,6 +329,7 @@ class _Walk(NamedTuple):
     first: int  # iteration
     last: int
 
+    # law: not None
     def iteration(self, row: _Row) -> int | None:
         """That which touches the row of some region, or comes close to; None if none does."""
         if self.region.cluster != row.region.cluster or self.axis != row.axis:

@@ -46,6 +46,7 @@ def placed(workunit: Workunit) -> Workunit:
     return replace(workunit, indices=(_row(workunit), *workunit.indices))
 
 
+# law
 def moved(workunit: Workunit, value: int) -> Workunit:
     """The workunit with another first index; its own has one value, which it keeps."""
     old, *others = workunit.indices
@@ -55,6 +56,7 @@ def moved(workunit: Workunit, value: int) -> Workunit:
     return replace(workunit, indices=(_row(workunit), *others), body=body)
 
 
+# law
 def spread(workunit: Workunit, parts: Sequence[Body]) -> Workunit:
     """The workunit over rows, each part in a row of its own, one iteration after the other.
 

@@ -70,6 +70,7 @@ def planned(trace: TraceShape, capabilities: Capabilities = ALL) -> Planned:
     return (changed, graph, plan) if _pays(fine, changed, plan) else fine
 
 
+# law: not None
 def taken_over(trace: TraceShape, graph: DependenceGraph, plan: Plan) -> Planned | None:
     """The plan of a larger trace of equal begins for this one, and this one as planned.
 
@@ -115,6 +116,7 @@ def over_hulls(trace: TraceShape, hulls: Mapping[int, Space]) -> TraceShape:
 
 
 @lru_cache(maxsize=1024)
+# law
 def guarded_call(call: CallShape, hull: Space) -> CallShape:
     """The call over a box that holds its own, which guards it."""
     sides: list[Side] = []
@@ -138,6 +140,7 @@ def guarded_call(call: CallShape, hull: Space) -> CallShape:
 # --------------------------------------------------------------------------- may it?
 
 
+# law: True
 def may_guard(call: CallShape) -> bool:
     """Whether a call may run over a larger box, guarded by its own."""
     if call.pattern != "for" or not mergeable(call) or not _is_plain(call.workunit):
@@ -151,6 +154,7 @@ def may_guard(call: CallShape) -> bool:
 
 
 @lru_cache(maxsize=1024)
+# law: True
 def _is_plain(workunit: Workunit) -> bool:
     """Whether a body has no loops, and leaves its scalar arguments as they are."""
     changed = assigned(workunit.body) & {param.sym for param in workunit.params}
@@ -174,6 +178,7 @@ class _Class:
     hull: Space
     common: Space
 
+    # law: not None
     def joined(self, other: _Class, fixed: set[Space]) -> _Class | None:
         """Both classes as one; None if they had better stay apart. fixed: spaces that stay."""
         if self.hull.execution != other.hull.execution or self.users.isdisjoint(other.users):

@@ -127,6 +127,7 @@ def rewritten(
     return Rewritten(changed.with_calls(gone), notes, tuple(sorted(gone)))
 
 
+# law
 def _unread(trace: TraceShape, changed: Mapping[int, _Changed]) -> dict[int, CallShape]:
     """Calls of which nothing is read any more: each does nothing, in a loop that needs it not."""
     found: dict[int, CallShape] = {}
@@ -199,6 +200,7 @@ class _Rewriter:
         while any(self._recompute(place, region) for region in _read(self._call(place))):
             pass
 
+    # law: True
     def _recompute(self, place: int, region: RegionShape) -> bool:
         """Let a call compute what it reads of a region; whether it does."""
         call = self._call(place)
@@ -235,6 +237,7 @@ class _Rewriter:
                     return writer
         return None
 
+    # law: True
     def _undisturbed(self, source: CallShape, producer: int, place: int) -> bool:
         """Whether what a call reads keeps its values from there to the end of another call.
 
@@ -249,6 +252,7 @@ class _Rewriter:
                         return False
         return True
 
+    # law: True
     def _near(self, place: int, producer: int, region: RegionShape) -> bool:
         """Whether there may be something to gain: memory, between two launches."""
         if not self.trace.clusters[region.cluster].temporary:
@@ -287,6 +291,7 @@ def _meet(touch: Touch, cluster: int, low: int, high: int) -> bool:
 
 
 @lru_cache(maxsize=1024)
+# law: not None
 def stored_by(call: CallShape, region: RegionShape) -> _Stored | None:
     """What a call stores to a region, if that can be computed again; None if not."""
     places = [n for n, argument in enumerate(call.arguments) if argument == region]
@@ -323,6 +328,7 @@ def stored_by(call: CallShape, region: RegionShape) -> _Stored | None:
     return _Stored(made, tuple(axes[n] for n in range(len(axes))), tuple(bounds))
 
 
+# law: True
 def _inside(access: Access, region: RegionShape, bounds: tuple[Interval, ...]) -> bool:
     """Whether an access reads nothing but elements between bounds."""
     if access.mode is not Mode.READ:

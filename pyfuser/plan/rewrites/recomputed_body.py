@@ -131,6 +131,7 @@ class _Values:
             else:
                 raise _Unfit
 
+    # law
     def _branch(self, stmt: If) -> None:
         condition = self.value(stmt.condition)
         env, made = dict(self.env), dict(self.made)
@@ -248,6 +249,7 @@ def _placed(e: Expr, indices: Mapping[Sym, Expr], own: Mapping[Sym, Sym]) -> Exp
     return _folded(e)
 
 
+# law
 def _iteration(subscript: Expr, axis: Axis, dtype: DType) -> Expr:
     """The index of the iteration that stored the element of a subscript."""
     wide = subscript if subscript.dtype is dtype else Cast(subscript, DType.INT64)
