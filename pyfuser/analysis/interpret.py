@@ -90,8 +90,7 @@ class Interpreter:
         self._scan_parts(stmt)
         self._record(stmt.view, stmt.indices, Mode.WRITE, stmt.location)
 
-    # law
-    def _update(self, stmt: nodes.Update) -> None:
+    def _update(self, stmt: nodes.Update) -> None:  # law
         self._scan_parts(stmt)
         self._record_division(stmt, stmt.target.dtype)
         if stmt.target not in self.views:
@@ -102,8 +101,7 @@ class Interpreter:
             self._record(stmt.target, stmt.indices, Mode.READ, stmt.location)
             self._record(stmt.target, stmt.indices, Mode.WRITE, stmt.location)
 
-    # law
-    def _if(self, stmt: nodes.If) -> None:
+    def _if(self, stmt: nodes.If) -> None:  # law
         self.scan(stmt.condition)
         before = dict(self.values)
         self._under(stmt.condition, True, lambda: self.execute(stmt.then))
@@ -112,8 +110,7 @@ class Interpreter:
         get = self.values.get
         self.values = {sym: value for sym, value in after_then.items() if get(sym) == value}
 
-    # law
-    def _while(self, stmt: nodes.While) -> None:
+    def _while(self, stmt: nodes.While) -> None:  # law
         self._forget(stmt.body)
         saved, self.exact = self.exact, False
         self.scan(stmt.condition)
@@ -121,8 +118,7 @@ class Interpreter:
         self.exact = saved
         self._forget(stmt.body)
 
-    # law
-    def _for(self, stmt: nodes.For) -> None:
+    def _for(self, stmt: nodes.For) -> None:  # law
         self.scan(stmt.start)
         start = self.affine(stmt.start)
         self._forget(stmt.body)
@@ -146,14 +142,12 @@ class Interpreter:
         self._forget(stmt.body)
         self.values.pop(stmt.sym, None)
 
-    # law
-    def _forget(self, body: Body) -> None:
+    def _forget(self, body: Body) -> None:  # law
         """What a loop's body may change is unknown before, in and after it."""
         for sym in (*assigned(body), *declared(body)):
             self.values.pop(sym, None)
 
-    # law
-    def _under(self, condition: Expr, positive: bool, action: Callable[[], None]) -> None:
+    def _under(self, condition: Expr, positive: bool, action: Callable[[], None]) -> None:  # law
         """Do something under a guard, unless the guard never holds."""
         points, exact = self.condition(condition, positive)
         saved = self.guard, self.exact, self.ranges
@@ -216,8 +210,9 @@ class Interpreter:
         self.definitions[number] = tuple(limits)
         return number
 
-    # law: True
-    def _comparable(self, stmt: nodes.For, start: Affine | None, stop: Affine | None) -> bool:
+    def _comparable(
+        self, stmt: nodes.For, start: Affine | None, stop: Affine | None
+    ) -> bool:  # law: True
         """Whether `sym < stop` compares the mathematical values."""
         common = common_type(stmt.sym.dtype, stmt.stop.dtype)
         if common.is_signed or not stmt.sym.dtype.is_signed:
@@ -275,8 +270,7 @@ class Interpreter:
             relation = Relation(self.begin, self.end, (divisor,), domain, tuple(self.ranges), box)
             self.divisions.append((division, relation))
 
-    # law: not None
-    def _guess(self, index: Expr) -> Affine | None:
+    def _guess(self, index: Expr) -> Affine | None:  # law: not None
         """A subscript with a variable for each local of which only bounds are known."""
         if self.bounded is None:
             self.bounded = {}
@@ -314,8 +308,7 @@ class Interpreter:
 
     # ------------------------------------------------------------------ expressions
 
-    # law
-    def scan(self, expr: Expr) -> None:
+    def scan(self, expr: Expr) -> None:  # law
         """Record the accesses of an expression, each under the conditions of its evaluation."""
         kind = type(expr)
         if kind is nodes.Logical:
@@ -342,8 +335,7 @@ class Interpreter:
     def _fits(self, value: Affine, sym: Sym) -> bool:
         return sym.dtype.is_integer and fits(value.span(self.ranges), sym.dtype)
 
-    # law: not None
-    def affine(self, expr: Expr) -> Affine | None:
+    def affine(self, expr: Expr) -> Affine | None:  # law: not None
         """The expression as an affine function, if its value certainly is the mathematical one."""
         rule = _EXPRESSIONS.get(type(expr))
         if rule is None or not expr.dtype.is_integer:
@@ -382,8 +374,7 @@ class Interpreter:
             return None
         return self._by_constant(expr.op, left, right.constant)
 
-    # law: not None
-    def _by_constant(self, op: str, left: Affine, right: int) -> Affine | None:
+    def _by_constant(self, op: str, left: Affine, right: int) -> Affine | None:  # law: not None
         if op == "*":
             return left.times(right)
         if op in ("<<", ">>") and not 0 <= right < 63:
@@ -404,8 +395,7 @@ class Interpreter:
 
     # ------------------------------------------------------------------ conditions
 
-    # law
-    def condition(self, expr: Expr, positive: bool) -> tuple[PointSet, bool]:
+    def condition(self, expr: Expr, positive: bool) -> tuple[PointSet, bool]:  # law
         """Where a condition (or its negation) may hold, and whether that is where it does."""
         if isinstance(expr, nodes.Unary) and expr.op == "!":
             return self.condition(expr.operand, not positive)

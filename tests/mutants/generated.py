@@ -14,7 +14,7 @@ from tests.mutants.operators import Answer, Edit, edits, substituted
 
 ROOT = Path(__file__).resolve().parents[2]
 PRODUCT = ROOT / "pyfuser"
-_MARK = re.compile(r"\s*# law(?:: (?P<refuses>not )?(?P<answer>\S.*))?")
+_MARK = re.compile(r"(?:\s*|.*:  )# law(?:: (?P<refuses>not )?(?P<answer>\S.*))?")
 
 
 class Law(NamedTuple):
@@ -81,12 +81,13 @@ def laws_in(file: str, text: str) -> Iterator[Law]:
     lines = text.splitlines()
     marked = {n: m for n, line in enumerate(lines, 1) if (m := _MARK.fullmatch(line))}
     for name, node in _functions(ast.parse(text)):
-        mark = marked.pop(node.lineno - 1, None)
+        before_body = range(node.lineno - 1, node.body[0].lineno)
+        mark = next((marked.pop(n) for n in before_body if n in marked), None)
         if mark is None:
             continue
         yield Law(file, name, Answer(mark["answer"] or "", bool(mark["refuses"])), node)
     if marked:
-        raise ValueError(f"{file}:{min(marked)}: no def on the next line")
+        raise ValueError(f"{file}:{min(marked)}: no def here nor on the next line")
 
 
 def laws() -> list[Law]:

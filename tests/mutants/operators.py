@@ -1,6 +1,6 @@
 """Operators that make one law weaker: what is generated from a marked function.
 
-A function of the product that decides legality has a comment on the line above its `def`:
+A function of the product that decides legality has a comment above its `def`, or at its end:
 
     # law: True         the permissive answer: `True` lets more be fused, moved or left out
     # law: not None     `None` refuses (or leaves it to a costlier law), any other answer permits

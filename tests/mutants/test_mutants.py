@@ -35,8 +35,7 @@ def find(calls):
     return calls[0]
 """
 VERDICT = """
-# law: Verdict.NONE
-def verdict(a):
+def verdict(a):  # law: Verdict.NONE
     return Verdict.UNKNOWN if a else Verdict.NONE
 """
 
@@ -81,7 +80,7 @@ def test_what_refuses_and_what_permits_gives_the_direction() -> None:
 
 
 def test_a_mark_marks_a_function() -> None:
-    with pytest.raises(ValueError, match="no def on the next line"):
+    with pytest.raises(ValueError, match="no def here"):
         list(laws_in("f.py", "# law\nX = 1\n"))
 
 
