@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 
-from tests.corpus.texts import KINDS, ROOT, Texts, names, texts_of
+from tests.corpus.texts import KINDS, ROOT, Texts, names, texts_of, unseen
 
 DIGESTS = ROOT / "tests" / "golden" / "corpus.txt"
 SHOWN = 20  # differing texts
@@ -32,9 +32,9 @@ def digests(texts: Texts) -> str:
     )
 
 
-def matching(patterns: Sequence[str]) -> list[str]:
-    """The names of the programs that match one of the patterns."""
-    return [name for name in names() if any(fnmatch(name, pattern) for pattern in patterns)]
+def matching(patterns: Sequence[str], programs: Sequence[str]) -> list[str]:
+    """Those of the programs' names that match one of the patterns."""
+    return [name for name in programs if any(fnmatch(name, pattern) for pattern in patterns)]
 
 
 def update() -> None:
@@ -47,7 +47,7 @@ def changes(patterns: Sequence[str] = ("*",)) -> list[str]:
     """What differs from the digests that are kept, a line for each program that matches."""
     kept = dict(line.split(" ", 1) for line in DIGESTS.read_text().splitlines()[1:])
     found = []
-    for name in matching(patterns):
+    for name in matching(patterns, names()):
         if name not in kept:
             found.append(f"{name}: new")
             continue
@@ -112,7 +112,7 @@ def main() -> int:
     if given.texts:
         write(given.texts)
     elif given.digests:
-        for name in matching(given.programs):
+        for name in matching(given.programs, [*names(), *unseen()]):
             print(name, digests(texts_of(name)))
     elif given.update:
         update()

@@ -44,6 +44,7 @@ from tests.fuzz.compiled import run_compiled
 from tests.strategies import random_program
 
 ROOT = Path(__file__).parents[2]
+KERNELS, UNSEEN = ROOT / "kernels", ROOT / "experiments" / "unseen"
 SIZES = ("small", "default", "large")
 SEEDS = range(300)
 KINDS = ("plan", "ir", "cpp", "cuda", "hip", "pykokkos")
@@ -68,9 +69,14 @@ class Heard:
 
 def names() -> list[str]:
     """All programs: those of kernels/ at each size, and random ones."""
-    programs = sorted(path.stem for path in (ROOT / "kernels").glob("*.py"))
+    programs = sorted(path.stem for path in KERNELS.glob("*.py"))
     sized = [f"{program}-{size}" for program in programs for size in SIZES]
     return sized + [f"seed-{seed}" for seed in SEEDS]
+
+
+def unseen() -> list[str]:
+    """Programs that the corpus keeps nothing of; `--digests` has them, for experiments/ablation."""
+    return sorted(f"{path.stem}-default" for path in UNSEEN.glob("*.py"))
 
 
 def texts_of(name: str) -> Texts:
@@ -81,7 +87,8 @@ def texts_of(name: str) -> Texts:
             with contextlib.suppress(CheckError, ZeroDivisionError):  # random programs err
                 run_compiled(random_program(int(which)))
         else:
-            _run(ROOT / "kernels" / f"{program}.py", which)
+            folder = KERNELS if (KERNELS / f"{program}.py").exists() else UNSEEN
+            _run(folder / f"{program}.py", which)
     found: Texts = {kind: [] for kind in KINDS}
     for trace, plan in heard.plans:
         found["plan"].append(_plan_text(plan))
