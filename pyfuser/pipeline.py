@@ -101,7 +101,6 @@ LOOP_PASSES = (
     LoopPass("split-chains", "long chains of operations are distributed, to run side by side"),
     LoopPass("split-accumulators", "sums with many accumulators are distributed"),
     LoopPass("hoist-calls", "calls of maths functions under conditions are made for all"),
-    LoopPass("reciprocal-division", "divisions by one number become multiplications"),
     LoopPass("prefetch", "memory is asked for ahead"),
     LoopPass("packed", "GPU threads take neighbouring iterations and load them at once"),
 )

@@ -1,8 +1,8 @@
 """Image pyramid: details of an image at several scales are amplified.
 
 Source: P. Burt and E. Adelson, "The Laplacian pyramid as a compact image code" (1983). A level
-makes 2 blurs along the axes, a map that takes every second pixel, one that expands and subtracts; on the
-way back one that expands, amplifies and adds. Sizes halve from level to level.
+makes 2 blurs along the axes, a map that takes every second pixel, one that expands and subtracts;
+on the way back one that expands, amplifies and adds. Sizes halve from level to level.
 """
 
 import numpy as np

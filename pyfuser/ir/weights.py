@@ -70,11 +70,6 @@ def arithmetic(workunit: Workunit) -> int:
     return _body(workunit.body, set(), frozenset(given))
 
 
-def computed(body: Body) -> int:
-    """The same of any body, with what all iterations have in common."""
-    return _body(body, set(), frozenset())
-
-
 def _body(body: Body, known: set[Expr], given: frozenset[Sym]) -> int:
     total = 0
     for stmt in body:

@@ -118,7 +118,6 @@ def _printed(specs: Iterable[KernelSpec | SweepSpec]) -> frozenset[str]:
 _SIGNS = {
     "void pf_run(": "sums in groups",
     "taking * ": "loops along columns under conditions",
-    "= pf_over(": "division by a reciprocal",
     "pf_ahead(&": "memory asked for ahead",
     "pf_inside(": "blocks without conditions",
 }

@@ -71,7 +71,7 @@ PLANNED = (
     "loops interchanged", "loops blocked", "coarsened loop", "several sums in a loop",
     "flattened call over rows", "flattened call beside MDRange",
     "loops along columns", "sums beside loops along columns",
-    "loops along columns under conditions", "division by a reciprocal",
+    "loops along columns under conditions",
     "memory asked for ahead",
     "sums in groups", "map and sum in an inner loop", "streaming stores",
     "guarded or split loop", "guarded loop of several axes", "guarded loop with a sum",

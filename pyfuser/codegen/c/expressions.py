@@ -13,7 +13,6 @@ import numpy as np
 
 from pyfuser.codegen.c.maths import scalar as maths_scalar
 from pyfuser.codegen.kernel import UNIT, Access, ViewSpec
-from pyfuser.codegen.passes.reciprocal_division import BY_RECIPROCAL
 from pyfuser.ir import nodes
 from pyfuser.ir.divisions import Division, may_fail
 from pyfuser.ir.dtypes import DType, integral_promotion
@@ -221,9 +220,6 @@ class Expressions:
         if e.name == "printf":
             self.headers.add("printf")
             return f"printf({', '.join(map(self.text, e.args))})", PRIMARY
-        if e.name == BY_RECIPROCAL:
-            self.headers.add("reciprocal")
-            return f"pf_over({', '.join(map(self.text, e.args))})", PRIMARY
         if e.name == "complex":
             re, im = map(self.text, e.args)
             return f"{e.dtype.cpp}{{{re}, {im}}}", PRIMARY

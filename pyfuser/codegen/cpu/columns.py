@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from pyfuser.codegen.c.statements import INDENT
 from pyfuser.codegen.cost.work import body_cost
 from pyfuser.codegen.cpu.context import Context, fresh_syms
 from pyfuser.codegen.passes.distribute import Segment
-from pyfuser.codegen.passes.reciprocal_division import by_reciprocals
 from pyfuser.codegen.passes.row_sums import SHORTEST
 from pyfuser.codegen.passes.scalar_expansion import (
     Branch,
@@ -23,7 +21,7 @@ from pyfuser.codegen.passes.scalar_expansion import (
     sums_of,
 )
 from pyfuser.codegen.passes.strip_mine import columns
-from pyfuser.ir.nodes import Assign, Body, Declare, DeclareArray, Expr, For, Load, Read, Stmt, Sym
+from pyfuser.ir.nodes import Assign, Body, Declare, DeclareArray, For, Stmt, Sym
 from pyfuser.ir.visit import assigned, declared, statements
 
 LOCALS = frozenset({"step", "lane", "half", "cell", "taking"})
@@ -166,7 +164,6 @@ class _Printer:
         self.first = ""
         self.axis = axis
         self.print_body = print_body
-        self.changing = assigned(context.workunit.body)
 
     def parts(self, parts: Sequence[Part], depth: int, around: tuple[For, ...]) -> list[str]:
         lines: list[str] = []
@@ -285,8 +282,6 @@ class _Printer:
         context, indent = self.context, INDENT * depth
         arrays, names = self.columns.arrays, context.names
         zeros, part = self._zeroed(part, depth)
-        stays = partial(self._stays, {loop.sym for loop in around})
-        part = replace(part, body=by_reciprocals(part.body, stays))
         lines = [
             *zeros,
             *context.ivdep(depth),
@@ -362,20 +357,6 @@ class _Printer:
             for sym, total in totals
         ]
         return [*before, *body, *after]
-
-    def _stays(self, trips: set[Sym], e: Expr) -> bool:
-        """Whether a value is the same in a strip: of arguments, of trips' variables, of other axes.
-
-        Not that of locals, which may be in arrays.
-        """
-        context, workunit = self.context, self.context.workunit
-        if isinstance(e, Load):
-            view = context.expressions.views.get(e.view)
-            return view is not None and view.restrict and not view.written
-        if not isinstance(e, Read) or e.sym in self.changing:
-            return False
-        scalars = {param.sym for param in workunit.params}
-        return e.sym in scalars | trips | set(workunit.indices) - {workunit.indices[self.axis]}
 
     def _repeated(
         self,
