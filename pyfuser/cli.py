@@ -22,7 +22,7 @@ from pyfuser.runtime.driver import FLUSHES, Flush
 from pyfuser.support import units
 from pyfuser.support.errors import PyFuserError, UsageError
 from pyfuser.support.settings import SETTINGS
-from pyfuser.tuning.host import LIMITS, NEVER, Known, known
+from pyfuser.tuning.host import LIMITS, Known, known
 
 BROKEN_PIPE = 141
 """The exit status of what wrote to a closed pipe, as shells give it for SIGPIPE."""
@@ -258,9 +258,6 @@ def _constants(found: Known) -> Iterator[str]:
         "crowding": f"{100 * machine.crowding:.3g}% slower for each array more",
         "gathering": f"{100 * machine.gathering:.3g}% slower if a gather is fused",
         "cache": f"{units.size(machine.cache)} for a core",
-        "streaming": "never"
-        if machine.streaming == NEVER
-        else f"stores of {units.size(machine.streaming)} or more go past the caches",
     }
     for name, text in texts.items():
         origin = "measured" if name in found.measured else "default"

@@ -23,7 +23,7 @@ from pyfuser.transform.group import GroupShape
 from pyfuser.transform.guards import join_guards
 from pyfuser.transform.inner_loops import fuse_inner_loops
 from pyfuser.transform.kernel import Kernel
-from pyfuser.transform.overwrites import mark_overwrites, mark_streamed
+from pyfuser.transform.overwrites import mark_overwrites
 from pyfuser.transform.rows import contract_rows
 from pyfuser.transform.scalars import replace_scalars
 from pyfuser.transform.selects import select_elements
@@ -80,7 +80,6 @@ KERNEL_PASSES = (
     KernelPass("contract-rows", contract_rows, sized=True),
     KernelPass("remove-unused", remove_unused),
     KernelPass("mark-overwrites", mark_overwrites, sized=True),
-    KernelPass("mark-nontemporal", mark_streamed, sized=True),
 )
 
 #: Of kernels that are printed as C++, CUDA or HIP: for known bounds.

@@ -19,7 +19,6 @@ from pyfuser.tuning.host import DEFAULT, LIMITS, SCHEMA, Known, known, parsed, t
 from tests.analysis.build import S, View, call, region, trace, workunit
 
 VALUES = {
-    "streaming": 1 << 26,
     "launch": 1e-6,
     "bandwidth": 1e11,
     "streams": 9,

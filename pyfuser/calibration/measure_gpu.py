@@ -55,7 +55,6 @@ def measured(device: Device, space: str) -> dict[str, Any]:
     values: dict[str, Any] = {"launch": launch_seconds(device, space)}
     values |= traffic(device, space, size)
     properties = device.runtime.getDeviceProperties(device.number)
-    values["streaming"] = tuning_gpu.DEFAULT.streaming
     values["cache"] = int(properties.get("l2CacheSize") or tuning_gpu.DEFAULT.cache)
     return {
         name: min(max(value, type(value)(LIMITS[name][0])), type(value)(LIMITS[name][1]))

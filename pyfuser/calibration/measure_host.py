@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +37,6 @@ from pyfuser.tuning.cache_sizes import caches, memory_bytes
 from pyfuser.tuning.host import (
     DEFAULT,
     LIMITS,
-    NEVER,
     Known,
     calibration_file,
     known,
@@ -65,7 +63,6 @@ CHUNKS = 128  # that it updates at least
 AGREE = 1.2  # by so much the best of half the rounds may differ from that of the others
 ALONE = 0.75  # of the time, by all threads, is spent on a processor if nothing else runs
 VISIBLE = 0.05  # crowding that costs less than this part, at the most arrays, may be noise
-PAYS = 0.97  # of the time is left, at most, where streaming is believed to be faster
 STEP = 1.4  # what lies outside a cache takes so many times as long
 
 
@@ -87,7 +84,7 @@ def measured() -> dict[str, float]:
     if launch is not None:
         values["launch"] = launch[0]
     size = min(outside, LARGEST, memory_bytes() // PART)
-    values |= _traffic(size) | _past_caches(size, outside // OUTSIDE)
+    values |= _traffic(size)
     near = edge(BLOCKS, _block_times(), levels[2].share if 2 in levels else None)
     if near is not None:
         values["cache"] = near
@@ -121,7 +118,6 @@ class _Timed:
         arguments: Sequence[Array | int],
         times: int = 1,
         execution: str = "OpenMP",
-        streams: bool = False,
     ) -> None:
         bound: list[Argument] = [
             region_of(a, DType.FLOAT64) if isinstance(a, np.ndarray) else a for a in arguments
@@ -133,7 +129,6 @@ class _Timed:
         self._times = times
         self.shape: TraceShape = shape_of((self._call,), structural_scalars)
         kernel = run_passes(KERNEL_PASSES, fuse(GroupShape(self.shape.calls)))
-        kernel = replace(kernel, streamed=kernel.overwrites if streams else ())
         launchable = native.prepare([run_passes(C_PASSES, kernel)])[0]
         self._launch = launch_of([(0,)], [kernel], launchable, kernel.space)
 
@@ -187,22 +182,6 @@ def _traffic(size: int) -> dict[str, float]:
     if times is not None:
         found["streams"], found["crowding"] = crowded(ARRAYS, times)
     return found
-
-
-def _past_caches(size: int, last: int) -> dict[str, int]:
-    """From how many bytes on results are stored past the caches: what the `last` level holds.
-
-    Never, if arrays of so many bytes together are not copied faster that way.
-    """
-    memory = np.empty(size // 8)
-    half = len(memory) // 2
-    pair = [memory[:half], memory[half : 2 * half]]
-    loops = [_Timed(sum_of(1), half, pair, streams=way) for way in (False, True)]
-    loops[0].seconds()  # each thread is the first to touch what it copies
-    times = _best(loops, [1, 1], SETTINGS.threads)
-    if times is None:
-        return {}
-    return {"streaming": last if times[1] < PAYS * times[0] else NEVER}
 
 
 def _block_times() -> list[float] | None:

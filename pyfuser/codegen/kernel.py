@@ -10,22 +10,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from pyfuser.codegen.cost.work import body_cost
 from pyfuser.codegen.passes.loop_order import SERIAL_SPACES, LoopOrder, given_order, loop_order
 from pyfuser.ir import nodes
 from pyfuser.ir.canonical import all_syms, canonical
 from pyfuser.ir.divisions import divisions
 from pyfuser.ir.effects import written_views
-from pyfuser.ir.guarded import unguarded
 from pyfuser.ir.nodes import Body, SourceLocation, Workunit
 from pyfuser.ir.visit import expressions, statements, sym_of
 from pyfuser.trace.shape import RegionShape
 from pyfuser.transform.kernel import Kernel
-
-STREAMED_COST = 8
-"""Additions in an iteration that stores past the caches, at most: a map of two took 0.7 to
-0.85 of its time on two cores, and one of eight calls with a square root 1.1 times, as the way over
-an array (see `cpu.nontemporal`) is work as well."""
 
 LONG_ROW = 64
 """Iterations of an innermost loop that asks for memory ahead (see `passes.prefetch`): loops over
@@ -43,14 +36,12 @@ class ViewSpec:
     one number have the same stride, so that the code computes with one variable.
     restrict: no other view that overlaps it is written, and nor is it itself if any overlaps.
     packed: strides are multiples of the element; if not, the strides are in bytes.
-    streamed: its elements, which neighbour each other along the innermost loop, go past the caches.
     """
 
     strides: tuple[int, ...]
     restrict: bool
     written: bool
     packed: bool = True
-    streamed: bool = False
 
     @property
     def unit_axis(self) -> int | None:
@@ -154,9 +145,7 @@ def spec_of(kernel: Kernel, checked: Workunit | None = None) -> KernelSpec:
     views: list[ViewSpec | None] = []
     order = given_order(len(workunit.indices)) if checked is not None else loop_order(kernel)
     serial = checked is not None or kernel.space.execution in SERIAL_SPACES
-    streams = kernel.pattern == "for" and not serial and not order.block
-    streams = streams and bool(kernel.streamed) and _is_light(workunit)
-    for place, (param, shape) in enumerate(zip(workunit.params, kernel.shapes, strict=True)):
+    for param, shape in zip(workunit.params, kernel.shapes, strict=True):
         if not param.rank:
             views.append(None)
             continue
@@ -170,11 +159,6 @@ def spec_of(kernel: Kernel, checked: Workunit | None = None) -> KernelSpec:
                 restrict=restrict,
                 written=param.sym in written,
                 packed=packed,
-                streamed=streams
-                and place in kernel.streamed
-                and packed
-                and restrict
-                and strides[order.axes[-1]] == UNIT,
             )
         )
     return KernelSpec(
@@ -188,12 +172,6 @@ def spec_of(kernel: Kernel, checked: Workunit | None = None) -> KernelSpec:
         sites=_sites(checked.body) if checked is not None else None,
         long_rows=len(workunit.indices) == 1 or kernel.space.shape[order.axes[-1]] >= LONG_ROW,
     )
-
-
-def _is_light(workunit: Workunit) -> bool:
-    """Whether memory is what a loop waits for; where guards are split off, without them."""
-    inside = unguarded(workunit)
-    return body_cost(workunit.body if inside is None else inside.body) <= STREAMED_COST
 
 
 def accesses(body: Body) -> Iterator[Access]:

@@ -9,7 +9,6 @@ import os
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -108,8 +107,7 @@ def prepare_launches(
 def _spec(kernels: Sequence[Kernel], rolling: RollingParams) -> KernelSpec | SweepSpec:
     if len(kernels) == 1:
         return spec_of(kernels[0])
-    near = (replace(kernel, streamed=()) for kernel in kernels)  # stages follow each other closely
-    return SweepSpec(tuple(map(spec_of, near)), rolling)
+    return SweepSpec(tuple(map(spec_of, kernels)), rolling)
 
 
 def prepare_checked(kernel: Kernel, workunit: Workunit) -> Launchable:

@@ -139,7 +139,6 @@ class _Told:
             order=loops.order_text(ready, before, names.of, on_host),
             split=on_host and loops.is_split(ready),
             registers="" if swept or launch is None else _registers(launch),
-            streamed=() if swept else names.of(loops.streamed(ready, before)),
         )
 
     def _rewritten(self, told: GroupReport, group: tuple[int, ...]) -> GroupReport:

@@ -31,17 +31,6 @@ def is_split(kernel: Kernel) -> bool:
     return interior_of(context, order.axes[-1], ()) is not None
 
 
-def streamed(kernel: Kernel, before: Kernel) -> list[Sym]:
-    """The views that a specialised kernel stores past the caches, as they were called before."""
-    slots = dict(zip(before.slots, before.workunit.params, strict=True))
-    views = spec_of(kernel).views
-    return [
-        slots[slot].sym
-        for slot, view in zip(kernel.slots, views, strict=True)
-        if view is not None and view.streamed
-    ]
-
-
 def order_text(kernel: Kernel, before: Kernel, names: NamesOf, on_host: bool) -> str:
     """What was done to the order of the loops; empty if they run as the program nests them."""
     order = loop_order(kernel)

@@ -116,11 +116,11 @@ class GroupReport:
     order: what was done to its loops, if they do not run as the program nests them. coarsened:
     names of calls, by how many of their iterations run as one. guarded: names of calls that run
     inside ranges of their own, which are smaller than the loop's. split: whether the loop is split
-    where these begin and end. registers: what a GPU's compiler said. streamed: names of views that
-    are stored past the caches. boxed: names of calls over one index that runs as two. placed: names
-    of calls over edges, with the rows (in steps of the outermost axis) where they run. recomputed:
-    for calls that compute again what others would store, their names, those of the others, and for
-    how many iterations. vanished: names of the others, where nothing is stored at all.
+    where these begin and end. registers: what a GPU's compiler said. boxed: names of calls over one
+    index that runs as two. placed: names of calls over edges, with the rows (in steps of the
+    outermost axis) where they run. recomputed: for calls that compute again what others would
+    store, their names, those of the others, and for how many iterations. vanished: names of the
+    others, where nothing is stored at all.
     """
 
     calls: tuple[CallReport, ...]
@@ -138,7 +138,6 @@ class GroupReport:
     guarded: tuple[str, ...] = ()
     split: bool = False
     registers: str = ""
-    streamed: tuple[str, ...] = ()
     boxed: tuple[str, ...] = ()
     placed: dict[str, tuple[int, ...]] = field(default_factory=dict)
     recomputed: tuple[tuple[str, str, int], ...] = ()

@@ -117,8 +117,6 @@ def _group(group: GroupReport) -> Iterator[str]:
         views = [_times(view, n) for view, n in removed.items() if view not in group.contracted]
         if views:
             yield f"{what} removed: {', '.join(views)}"
-    if group.streamed:
-        yield f"stored past the caches: {', '.join(group.streamed)}"
     yield from filter(None, (group.order, group.registers))
     if group.vectors is not None:
         yield f"vectorised: {vectors(group.vectors)}"

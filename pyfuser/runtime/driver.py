@@ -277,9 +277,7 @@ def _run_alone(tracer: Tracer, rejected: dict[GroupShape, KernelError], call: Ca
     """Run a pending call unfused. rejected: the shapes whose kernels the compiler has rejected."""
     trace = shape_of((call,), structural_scalars)
     (shape,) = group_shapes(trace, [(0,)])
-    shape = shape._replace(
-        dead=frozenset(), leaving=frozenset()
-    )  # who would overwrite it may be stuck
+    shape = shape._replace(dead=frozenset())  # who would overwrite it may be stuck
     if shape in rejected:
         raise type(rejected[shape])(str(rejected[shape]))
     try:

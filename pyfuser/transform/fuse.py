@@ -88,7 +88,7 @@ def with_sizes(kernel: Kernel, group: GroupShape) -> Kernel:
     """The kernel of a group's form, for the sizes of the group."""
     calls = group.calls
     shapes = tuple([calls[slot.call].arguments[slot.argument] for slot in kernel.slots])
-    return replace(kernel, space=calls[0].space, shapes=shapes, leaving=group.leaving)
+    return replace(kernel, space=calls[0].space, shapes=shapes)
 
 
 @lru_cache(maxsize=MAX_FORMS)

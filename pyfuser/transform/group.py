@@ -8,28 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from math import prod
 from typing import NamedTuple
 
 from pyfuser.analysis.liveness import Liveness, liveness
 from pyfuser.ir.nodes import AtomicFetch, Load, Sym, Update, Workunit
 from pyfuser.ir.visit import all_expressions, statements, written
 from pyfuser.trace.shape import CallShape, FutureShape, RegionShape, ScalarShape, TraceShape
-from pyfuser.tuning.host import known
 
 
 class GroupShape(NamedTuple):
     """The calls of a group, ascending, over one iteration space.
 
     dead: clusters that it writes, and nobody reads afterwards. fresh: clusters that it reads, and
-    whose every element is zero before it. (Of others, neither matters.) leaving: large clusters
-    that it writes, and no later call of the trace has to do with.
+    whose every element is zero before it. (Of others, neither matters.)
     """
 
     calls: tuple[CallShape, ...]
     dead: frozenset[int] = frozenset()
     fresh: frozenset[int] = frozenset()
-    leaving: frozenset[int] = frozenset()
 
 
 def group_shapes(trace: TraceShape, groups: Sequence[Sequence[int]]) -> list[GroupShape]:
@@ -49,15 +45,13 @@ def group_shapes(trace: TraceShape, groups: Sequence[Sequence[int]]) -> list[Gro
 class _Members(NamedTuple):
     """The calls of a group, as they are in its shape, and the numbers of its clusters there.
 
-    read, written: the clusters whose elements its code reads and writes. large: those of which it
-    writes more than caches hold.
+    read, written: the clusters whose elements its code reads and writes.
     """
 
     calls: tuple[CallShape, ...]
     numbers: dict[int, int]
     read: frozenset[int]
     written: frozenset[int]
-    large: frozenset[int]
 
 
 def _members(members: Sequence[CallShape]) -> _Members:
@@ -70,17 +64,12 @@ def _members(members: Sequence[CallShape]) -> _Members:
     calls = []
     read: set[int] = set()
     written: set[int] = set()
-    large: set[int] = set()
-    least = known().machine.streaming
     for call in members:
         for param, shape in zip(call.workunit.params, call.arguments, strict=True):
             if isinstance(shape, RegionShape):
                 reads, writes = _used(call.workunit)
                 read |= {shape.cluster} if param.sym in reads else set()
-                if param.sym in writes:
-                    written.add(shape.cluster)
-                    if prod(shape.shape) * shape.dtype.size >= least:
-                        large.add(shape.cluster)
+                written |= {shape.cluster} if param.sym in writes else set()
         arguments = tuple(
             argument._replace(
                 cluster=numbers[argument.cluster], offset=argument.offset - lowest[argument.cluster]
@@ -92,7 +81,7 @@ def _members(members: Sequence[CallShape]) -> _Members:
             for argument in call.arguments
         )
         calls.append(call._replace(arguments=arguments))
-    return _Members(tuple(calls), numbers, frozenset(read), frozenset(written), frozenset(large))
+    return _Members(tuple(calls), numbers, frozenset(read), frozenset(written))
 
 
 @lru_cache(maxsize=1024)
@@ -119,12 +108,7 @@ def _group_shape(
         for c in members.read
         if trace.clusters[c].fresh and _all_inside(lifetimes.users(c), inside, group[-1])
     }
-    leaving = {
-        numbers[c]
-        for c in members.large
-        if all(user in inside or user < group[0] for user in lifetimes.users(c))
-    }
-    return GroupShape(members.calls, frozenset(dead), frozenset(fresh), frozenset(leaving - dead))
+    return GroupShape(members.calls, frozenset(dead), frozenset(fresh))
 
 
 def _all_inside(users: Sequence[int], inside: set[int], last: int) -> bool:

@@ -26,8 +26,7 @@ class Kernel:
     of different view parameters whose memory may overlap, and each one that may overlap itself.
     `dead` are views whose contents nobody reads afterwards; `fresh` are views of zeros only when
     the kernel starts. `overwrites` are places of views that are written at the indices in every
-    iteration and not read. `streamed` are those of them that are larger than the caches, and not
-    needed soon. `leaving`: see `GroupShape`. `passes` are the names of those that changed the code.
+    iteration and not read. `passes` are the names of those that changed the code.
     """
 
     pattern: str
@@ -40,6 +39,4 @@ class Kernel:
     dead: frozenset[Sym] = frozenset()
     fresh: frozenset[Sym] = frozenset()
     overwrites: tuple[int, ...] = ()
-    streamed: tuple[int, ...] = ()
-    leaving: frozenset[int] = frozenset()
     passes: tuple[str, ...] = ()

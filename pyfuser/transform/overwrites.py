@@ -1,8 +1,4 @@
-"""Find views that a kernel overwrites.
-
-Fresh memory need not be zero there first. And if the view is large and left alone afterwards, its
-elements can be stored past the caches, which otherwise read each line before it is overwritten.
-"""
+"""Find views that a kernel overwrites: fresh memory need not be zero there first."""
 
 from __future__ import annotations
 
@@ -50,31 +46,6 @@ def mark_overwrites(kernel: Kernel) -> Kernel:
         and all(end <= min(n, _NARROW) for end, n in zip(space.end, shape.shape, strict=True))
     ]
     return replace(kernel, overwrites=tuple(places))
-
-
-def mark_streamed(kernel: Kernel) -> Kernel:
-    """The kernel with the places of those overwritten parameters in `streamed` that leave.
-
-    All stores to such a view are at the indices.
-    """
-    if not kernel.leaving:
-        return kernel
-    own = tuple(Read(sym) for sym in kernel.workunit.indices)
-    elsewhere = {
-        stmt.view
-        for stmt in statements(kernel.workunit.body)
-        if isinstance(stmt, Store) and stmt.indices != own
-    }
-    places = []
-    for place in kernel.overwrites:
-        shape, sym = kernel.shapes[place], kernel.workunit.params[place].sym
-        if (
-            isinstance(shape, RegionShape)
-            and shape.cluster in kernel.leaving
-            and sym not in elsewhere
-        ):
-            places.append(place)
-    return replace(kernel, streamed=tuple(places))
 
 
 @lru_cache(maxsize=1024)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pyfuser.support.private_files import read_own
 from pyfuser.support.settings import SETTINGS
-from pyfuser.tuning.host import NEVER, SCHEMA, Known, Machine, parsed
+from pyfuser.tuning.host import SCHEMA, Known, Machine, parsed
 
 DEFAULT = Machine(
     launch=4e-6,
@@ -23,7 +23,6 @@ DEFAULT = Machine(
     gathering=0.0,
     cache=32 << 20,
     stores=1.0,
-    streaming=NEVER,
 )
 """No prefetchers to run out of, and a store writes whole sectors, which are not read before."""
 

@@ -33,8 +33,7 @@ class Machine:
     elements (neighbour lists) loses when it shares its iterations with anything, measured at up to
     a quarter on forces between particles, with equal instructions. cache: bytes of the second
     level, which belongs to a core. stores: bytes that move for each byte that is stored and not
-    read before (a cache reads a line before it changes a part of it). streaming: bytes from which
-    on a result is stored past the caches, as the last level of them does not hold it.
+    read before (a cache reads a line before it changes a part of it).
     """
 
     launch: float = 5e-6
@@ -44,11 +43,7 @@ class Machine:
     gathering: float = 0.3
     cache: int = 1 << 20
     stores: float = 2.0
-    streaming: int = 1 << 25
 
-
-NEVER = 1 << 50
-"""Bytes that no machine has."""
 
 DEFAULT = Machine()
 
@@ -58,7 +53,6 @@ LIMITS: dict[str, tuple[float, float]] = {
     "streams": (2, 1024),
     "crowding": (0.0, 1.0),
     "cache": (1 << 14, 1 << 30),
-    "streaming": (1 << 16, NEVER),
 }
 """What can be measured, and the least and the greatest value that any machine could have."""
 

@@ -30,9 +30,7 @@ from pyfuser.runtime import driver
 from pyfuser.runtime.autotune import cut_plan
 from pyfuser.trace import pool
 from pyfuser.trace.shape import TraceShape
-from pyfuser.transform import group
 from pyfuser.transform.kernel import Kernel
-from pyfuser.tuning.host import Known, known
 from tests.vendors import compile_as_on
 
 _CUT = 3  # one program in so many has its groups cut
@@ -146,8 +144,8 @@ def forced_for(seed: int, small_tiles: bool = True) -> Iterator[None]:
     """Inside, compiled programs have their groups cut, and maps run in any order that may be.
 
     As few as two sums of a loop are computed in groups, a single iteration may be a strip, and
-    blocks of four run without conditions. Half of them stream results of any size. Memory that need
-    not be zero is not. Half of them have kernels as on processors of Intel.
+    blocks of four run without conditions. Memory that need not be zero is
+    not. Half of them have kernels as on processors of Intel.
 
     small_tiles: whether scans have several tiles, and so two passes over most iterations.
     """
@@ -179,9 +177,6 @@ def forced_for(seed: int, small_tiles: bool = True) -> Iterator[None]:
         patch.setattr(split_conditions, "GAIN", 1000)
         patch.setattr(cpu_columns, "FEWEST", rng.choice((1, cpu_columns.FEWEST)))
         patch.setattr(cpu_columns, "WIDTHS", rng.choice(((32,), cpu_columns.WIDTHS)))
-        if rng.random() < 0.5:
-            small = replace(known().machine, streaming=1)
-            patch.setattr(group, "known", lambda: Known(small))
         patch.setattr(pool, "allocate", _poisoned)
         patch.setattr(native, "_launchables", _launchables[small_tiles])
         patch.setattr(cpu_unit, "_PIECES", tuple(pieces.items()))

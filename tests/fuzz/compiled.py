@@ -134,8 +134,6 @@ def _printed_of(loop: KernelSpec, text: str) -> set[str]:
         found.add("loops along columns")
         if loop.workunit.accumulators:
             found.add("sums beside loops along columns")
-    if any(view is not None and view.streamed for view in loop.views):
-        found.add("streaming stores")
     split = loop.pattern == "for" and unguarded(loop.workunit) and "pf_inside(" not in text
     if split and "pf_middle(" in text:
         found.add("split loop")

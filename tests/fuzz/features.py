@@ -73,7 +73,7 @@ PLANNED = (
     "loops along columns", "sums beside loops along columns",
     "loops along columns under conditions",
     "memory asked for ahead",
-    "sums in groups", "map and sum in an inner loop", "streaming stores",
+    "sums in groups", "map and sum in an inner loop",
     "guarded or split loop", "guarded loop of several axes", "guarded loop with a sum",
     "split loop", "blocks without conditions", "edge among rows", "edges of several rows",
     "recomputed", "recomputed, and not stored", "recomputed, and stored",

@@ -61,7 +61,6 @@ class Expressions:
         self.strides = strides
         self.serial = serial
         self.products_apart = False  # see `c.fp_contraction.may_contract`
-        self.streamed: Mapping[Sym, str] = {}  # where results go first (`cpu.nontemporal`)
         self.functions: set[tuple[str, DType]] = set()
         self.headers: set[str] = set()
         self.unaligned: set[DType] = set()  # of elements that may lie at any address
@@ -77,8 +76,6 @@ class Expressions:
         """The element of a view or local array that is accessed, as an lvalue."""
         view, indices = sym_of(access), access.indices
         assert view is not None
-        if view in self.streamed:
-            return f"{self.streamed[view]}[step]"
         name = self.names[view]
         spec = self.views.get(view)
         if spec is None:

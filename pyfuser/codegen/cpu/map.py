@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from pyfuser.codegen.cpu import nontemporal
 from pyfuser.codegen.cpu.blocks import LOCALS as BLOCK_LOCALS
 from pyfuser.codegen.cpu.blocks import blocked_nest, blocks_of
 from pyfuser.codegen.cpu.context import Context, box_bounds, entry, function
@@ -65,12 +62,7 @@ def _function(context: Context, name: str) -> str:
     if context.spec.rank > 1:
         lines, bounds = box_bounds(context)
         parameters = ["const int64_t* begin", "const int64_t* end"]
-    blocks = blocks_of(context)
-    views = [] if any(blocks.strips) or blocks.columns else nontemporal.streamed(context)
-    if views:
-        lines += nontemporal.streaming_nest(context, replace(blocks, ahead=()), views, bounds)
-    else:
-        lines += blocked_nest(context, blocks, bounds)
+    lines += blocked_nest(context, blocks_of(context), bounds)
     return function(f"void {name}", [*parameters, *context.signature], context.guard() + lines)
 
 
