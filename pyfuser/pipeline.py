@@ -92,7 +92,6 @@ C_PASSES = (
 LOOP_PASSES = (
     LoopPass("loop-order", "interchange and tiling, so that neighbours in memory come in turn"),
     LoopPass("split-guards", "index-set splitting where guards begin and end to hold"),
-    LoopPass("peel-points", "index-set splitting at single rows"),
     LoopPass("split-conditions", "blocks in which conditions hold everywhere have a loop without"),
     LoopPass("strip-mine", "loops along columns run trip by trip for a strip of iterations"),
     LoopPass("distribute", "loop distribution over blocks: what cannot be vectors gets its loop"),

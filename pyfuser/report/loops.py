@@ -9,7 +9,6 @@ from pyfuser.codegen.cpu.context import Context
 from pyfuser.codegen.cpu.interior import interior_of
 from pyfuser.codegen.kernel import spec_of
 from pyfuser.codegen.passes.loop_order import loop_order, walks
-from pyfuser.codegen.passes.peel_points import spread
 from pyfuser.codegen.passes.split_guards import splits
 from pyfuser.ir.nodes import Sym
 from pyfuser.transform.kernel import Kernel
@@ -23,8 +22,6 @@ def is_split(kernel: Kernel) -> bool:
     if kernel.pattern != "for":
         return False
     context = Context(spec_of(kernel), ())
-    if spread(context) is not None:
-        return False
     split, order = splits(context), context.spec.order
     if split is not None or order.block:
         return split is not None

@@ -7,8 +7,6 @@ from pyfuser.codegen.cpu.blocks import blocked_nest, blocks_of
 from pyfuser.codegen.cpu.context import Context, box_bounds, entry, function
 from pyfuser.codegen.cpu.interior import LOCALS as INTERIOR_LOCALS
 from pyfuser.codegen.cpu.interior import blocks_code, inside_code, interior_of
-from pyfuser.codegen.passes.peel_points import AT_ROWS, PLAIN, spread, spread_code
-from pyfuser.codegen.passes.peel_points import LOCALS as SPREAD_LOCALS
 from pyfuser.codegen.passes.split_guards import LOCALS as SPLIT_LOCALS
 from pyfuser.codegen.passes.split_guards import MIDDLE, split_code, splits
 
@@ -19,7 +17,6 @@ LOCALS = (
     BLOCK_LOCALS
     | INTERIOR_LOCALS
     | SPLIT_LOCALS
-    | SPREAD_LOCALS
     | {"threads", "my_begin", "my_end", "order", "axis", "unit", "dim"}
 )
 
@@ -32,13 +29,6 @@ def emit(context: Context) -> str:
 
 def loop_code(context: Context) -> str:
     """`pf_loop`, which runs a box of the space; in 1-D its begin and end are plain numbers."""
-    by_rows = spread(context)
-    if by_rows is not None:
-        code = _function(context, AT_ROWS)
-        if by_rows.body:
-            context.take_body(by_rows.body)
-            code += _function(context, PLAIN)
-        return code + spread_code(context, by_rows)
     split = splits(context)
     order, inside = context.spec.order, None
     if not order.block:
