@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from pyfuser.ir import nodes
+from pyfuser.ir.accesses import accesses
 from pyfuser.ir.nodes import Body, Expr, Sym, Workunit
-from pyfuser.ir.visit import all_expressions, expressions, statements
+from pyfuser.ir.visit import all_expressions, reads, statements
 
 
 @lru_cache(maxsize=1024)
@@ -39,26 +40,13 @@ def structural_scalars(workunit: Workunit) -> frozenset[int]:
 
 def _reads(exprs: Iterable[Expr]) -> set[Sym]:
     """The integer Syms whose value the expressions use."""
-    return {
-        node.sym
-        for expr in exprs
-        for node in expressions(expr)
-        if isinstance(node, nodes.Read) and node.dtype.is_integer
-    }
+    return {sym for sym in reads(*exprs) if sym.dtype.is_integer}
 
 
 def _in_subscripts(body: Body, memory: set[Sym]) -> set[Sym]:
     """Syms that stand in a subscript of a parameter."""
-    found: set[Sym] = set()
-    for node in all_expressions(body):
-        if isinstance(node, (nodes.Load, nodes.AtomicFetch)) and node.view in memory:
-            found |= _reads(node.indices)
-    for stmt in statements(body):
-        if (isinstance(stmt, nodes.Store) and stmt.view in memory) or (
-            isinstance(stmt, nodes.Update) and stmt.target in memory
-        ):
-            found |= _reads(stmt.indices)
-    return found
+    indices = (e for a in accesses(body) if a.view in memory for e in a.indices)
+    return _reads(indices)
 
 
 def _definitions(body: Body) -> dict[Sym, set[Sym]]:

@@ -14,8 +14,9 @@ from dataclasses import replace
 from functools import lru_cache
 
 from pyfuser.ir import nodes
-from pyfuser.ir.nodes import Expr, Sym, Workunit
-from pyfuser.ir.visit import all_expressions, expressions, statements, sym_of
+from pyfuser.ir.accesses import accesses
+from pyfuser.ir.nodes import Sym, Workunit
+from pyfuser.ir.visit import expressions
 from pyfuser.trace.call import GPU_SPACES
 from pyfuser.trace.shape import CallShape, RegionShape
 
@@ -59,17 +60,9 @@ def contiguous_axis(workunit: Workunit, units: Mapping[Sym, int]) -> int:
     axes = {sym: axis for axis, sym in enumerate(workunit.indices)}
     votes: Counter[int] = Counter()
 
-    def vote(view: Sym | None, indices: tuple[Expr, ...]) -> None:
-        unit = units.get(view) if view is not None else None
+    for access in accesses(workunit.body):
+        unit = units.get(access.view)
         if unit is not None:
-            for e in expressions(indices[unit]):
-                if isinstance(e, nodes.Read) and e.sym in axes:
-                    votes[axes[e.sym]] += 1
-
-    for e in all_expressions(workunit.body):
-        if isinstance(e, (nodes.Load, nodes.AtomicFetch)):
-            vote(e.view, e.indices)
-    for stmt in statements(workunit.body):
-        if isinstance(stmt, nodes.Store) or (isinstance(stmt, nodes.Update) and stmt.indices):
-            vote(sym_of(stmt), stmt.indices)
+            moving = (e for e in expressions(access.indices[unit]) if isinstance(e, nodes.Read))
+            votes.update(axes[e.sym] for e in moving if e.sym in axes)
     return max(axes.values(), key=lambda axis: (votes[axis], axis))

@@ -6,17 +6,14 @@ machine code. It does hold what lets the code be fast, such as which axis of a v
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from pyfuser.codegen.passes.loop_order import SERIAL_SPACES, LoopOrder, given_order, loop_order
-from pyfuser.ir import nodes
+from pyfuser.ir.accesses import accesses
 from pyfuser.ir.canonical import all_syms, canonical
 from pyfuser.ir.divisions import divisions
 from pyfuser.ir.effects import written_views
 from pyfuser.ir.nodes import Body, SourceLocation, Workunit
-from pyfuser.ir.visit import expressions, statements, sym_of
 from pyfuser.trace.shape import RegionShape
 from pyfuser.transform.kernel import Kernel
 
@@ -47,9 +44,6 @@ class ViewSpec:
     def unit_axis(self) -> int | None:
         """The axis along which elements are contiguous, if there is one."""
         return self.strides.index(UNIT) if UNIT in self.strides else None
-
-
-Access: TypeAlias = nodes.Load | nodes.AtomicFetch | nodes.Store | nodes.Update
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,27 +168,11 @@ def spec_of(kernel: Kernel, checked: Workunit | None = None) -> KernelSpec:
     )
 
 
-def accesses(body: Body) -> Iterator[Access]:
-    """Every access to an element of a view or local array, in the order of the code."""
-    for stmt in statements(body):
-        for e in expressions(stmt):
-            if isinstance(e, (nodes.Load, nodes.AtomicFetch)):
-                yield e
-        if isinstance(stmt, nodes.Store) or (isinstance(stmt, nodes.Update) and stmt.indices):
-            yield stmt
-
-
 def _sites(body: Body) -> tuple[Site, ...]:
     """What a checked kernel tests, in the order of its reports."""
-    found = [_site(access) for access in accesses(body)]
+    found = [Site(access.view.name, access.location) for access in accesses(body)]
     found += [Site(None, division.location) for division in divisions(body)]
     return tuple(found)
-
-
-def _site(access: Access) -> Site:
-    sym = sym_of(access)
-    assert sym is not None
-    return Site(sym.name, access.location)
 
 
 def _stride_classes(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from pyfuser.ir.nodes import Load, Store, Sym, Update, Workunit
-from pyfuser.ir.visit import all_expressions, statements, sym_of
+from pyfuser.ir.accesses import ElementAccess, accesses
+from pyfuser.ir.nodes import Sym, Workunit
 from pyfuser.plan.plan import Sweep
 from pyfuser.report.callsite import argument_text
 from pyfuser.runtime.driver import Flush
@@ -102,16 +102,15 @@ def removed(before: Kernel, after: Kernel) -> tuple[Counter[Sym], Counter[Sym]]:
 
 def stores(workunit: Workunit) -> Counter[Sym]:
     """How many places store to each view parameter."""
-    views = {param.sym for param in workunit.params if param.rank}
-    targets = (sym_of(s) for s in statements(workunit.body) if isinstance(s, (Store, Update)))
-    return Counter(sym for sym in targets if sym in views)
+    return _places(workunit, lambda access: access.writes)
 
 
 def loads(workunit: Workunit) -> Counter[Sym]:
     """How many places load from each view parameter."""
+    return _places(workunit, lambda access: access.reads and not access.atomic)
+
+
+def _places(workunit: Workunit, counts: Callable[[ElementAccess], bool]) -> Counter[Sym]:
     views = {param.sym for param in workunit.params if param.rank}
-    found = Counter(e.view for e in all_expressions(workunit.body) if isinstance(e, Load))
-    for stmt in statements(workunit.body):
-        if isinstance(stmt, Update) and not stmt.atomic:
-            found[stmt.target] += 1
-    return Counter({sym: count for sym, count in found.items() if sym in views})
+    found = (access for access in accesses(workunit.body) if counts(access))
+    return Counter(access.view for access in found if access.view in views)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
+from pyfuser.ir.accesses import ElementAccess, Subscripts, accesses
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import (
     ARITHMETIC_OPS,
@@ -29,10 +30,9 @@ from pyfuser.ir.visit import (
     expressions,
     map_body,
     map_expression,
+    reads,
     statements,
 )
-
-Subscripts = tuple[Expr, ...]
 
 
 def stable_locals(body: Body) -> dict[Sym, Expr]:
@@ -79,16 +79,15 @@ def cells_of(
     cells: dict[Subscripts, None] = {}
     used: set[Sym] = set()
     written = False
-    for subscripts, writes, simple in accesses(body, view):
-        expanded = tuple(expand(index, stable) for index in subscripts)
-        if not simple or not all(is_pure(index) for index in expanded):
+    for access in accesses(body, view):
+        expanded = tuple(expand(index, stable) for index in access.indices)
+        if not is_simple(access) or not all(is_pure(index) for index in expanded):
             return None
-        reads = {n.sym for index in expanded for n in expressions(index) if isinstance(n, Read)}
-        if reads & changing:
-            return None
-        used |= reads
+        used |= reads(*expanded)
         cells[expanded] = None
-        written |= writes
+        written |= access.writes
+    if used & changing:
+        return None
     if not written:
         return None
     if len(cells) > 1 and not (used <= fixed and _all_differ(list(cells))):
@@ -96,21 +95,11 @@ def cells_of(
     return list(cells)
 
 
-# law
-def accesses(body: Body, view: Sym) -> list[tuple[Subscripts, bool, bool]]:
-    """(subscripts, whether it writes, whether it is a plain load, store or update)."""
-    found: list[tuple[Subscripts, bool, bool]] = []
-    for stmt in statements(body):
-        for expr in expressions(stmt):
-            if isinstance(expr, Load) and expr.view == view:
-                found.append((expr.indices, False, True))
-            elif isinstance(expr, AtomicFetch) and expr.view == view:
-                found.append((expr.indices, True, False))
-        if isinstance(stmt, Store) and stmt.view == view:
-            found.append((stmt.indices, True, True))
-        elif isinstance(stmt, Update) and stmt.target == view:
-            found.append((stmt.indices, True, not stmt.atomic and stmt.op in ARITHMETIC_OPS))
-    return found
+# law: True
+def is_simple(access: ElementAccess) -> bool:
+    """Whether a pass can put a local in the element's place: not one of an atomic, min or max."""
+    node = access.node
+    return not access.atomic and (not isinstance(node, Update) or node.op in ARITHMETIC_OPS)
 
 
 def _all_differ(cells: list[Subscripts]) -> bool:

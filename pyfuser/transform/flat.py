@@ -12,9 +12,10 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from pyfuser.analysis.intervals import Interval, interval
+from pyfuser.ir.accesses import accesses
 from pyfuser.ir.nodes import Binary, Body, Cast, Const, Expr, Load, Read, Stmt, Store, Sym, Update
 from pyfuser.ir.visit import map_body
-from pyfuser.transform.cells import accesses, expand
+from pyfuser.transform.cells import expand
 
 
 class Linear(NamedTuple):
@@ -46,7 +47,7 @@ def flat_row(
     """
     length = 0
     columns: dict[Expr, Expr] = {}
-    for (subscript,), _, _ in accesses(body, view):
+    for _, (subscript,), *_ in accesses(body, view):
         if subscript in columns:
             continue
         expanded = expand(subscript, dict(stable))

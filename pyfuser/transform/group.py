@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from pyfuser.analysis.liveness import Liveness, liveness
-from pyfuser.ir.nodes import AtomicFetch, Load, Sym, Update, Workunit
-from pyfuser.ir.visit import all_expressions, statements, written
+from pyfuser.ir.accesses import accesses
+from pyfuser.ir.nodes import Sym, Workunit
 from pyfuser.trace.shape import CallShape, FutureShape, RegionShape, ScalarShape, TraceShape
 
 
@@ -87,10 +87,8 @@ def _members(members: Sequence[CallShape]) -> _Members:
 @lru_cache(maxsize=1024)
 def _used(workunit: Workunit) -> tuple[frozenset[Sym], frozenset[Sym]]:
     """The views whose elements a workunit reads, and those that it writes."""
-    body = workunit.body
-    read = {e.view for e in all_expressions(body) if isinstance(e, (Load, AtomicFetch))}
-    read |= {stmt.target for stmt in statements(body) if isinstance(stmt, Update)}
-    return frozenset(read), frozenset(written(body))
+    found = list(accesses(workunit.body))
+    return frozenset(a.view for a in found if a.reads), frozenset(a.view for a in found if a.writes)
 
 
 # law

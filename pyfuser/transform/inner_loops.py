@@ -15,9 +15,9 @@ iterations' loops, see `codegen.passes.unroll_and_jam`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from pyfuser.ir.accesses import accesses
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.effects import only_combines
 from pyfuser.ir.nodes import (
@@ -49,10 +49,11 @@ from pyfuser.ir.visit import (
     declared,
     expressions,
     leaves_loop,
+    reads,
     statements,
     substitute_syms,
 )
-from pyfuser.transform.cells import Subscripts, expand, stable_locals
+from pyfuser.transform.cells import expand, stable_locals
 from pyfuser.transform.kernel import Kernel
 
 
@@ -135,14 +136,14 @@ class _Joiner:
     def _own_element(self, view: Sym, body: Body, variable: Sym) -> bool:
         """Whether all accesses name one element, another one in each trip."""
         inside = set(declared(body)) | self.changing
-        found: set[Subscripts] = set()
-        for subscripts in _subscripts(view, body):
-            found.add(tuple(expand(index, self.stable) for index in subscripts))
+        found = {
+            tuple(expand(index, self.stable) for index in access.indices)
+            for access in accesses(body, view)
+        }
         if len(found) != 1:
             return False
         (subscripts,) = found
-        reads = {e.sym for i in subscripts for e in expressions(i) if isinstance(e, Read)}
-        return not (reads - {variable}) & inside and any(
+        return not (reads(*subscripts) - {variable}) & inside and any(
             _is_shifted(index, variable) for index in subscripts
         )
 
@@ -188,17 +189,6 @@ def _is_shifted(index: Expr, variable: Sym) -> bool:
         if names == [False, True]:
             return index.op == "+" and _is_shifted(index.right, variable)
     return False
-
-
-def _subscripts(view: Sym, body: Body) -> Iterable[Subscripts]:
-    for expr in all_expressions(body):
-        if isinstance(expr, Load) and expr.view == view:
-            yield expr.indices
-    for stmt in statements(body):
-        if (isinstance(stmt, Store) and stmt.view == view) or (
-            isinstance(stmt, Update) and stmt.target == view
-        ):
-            yield stmt.indices
 
 
 @dataclass(frozen=True)

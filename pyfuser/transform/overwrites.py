@@ -6,20 +6,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 
+from pyfuser.ir.accesses import accesses
 from pyfuser.ir.nodes import (
-    AtomicFetch,
     Cast,
     Expr,
     If,
-    Load,
     Read,
     Stmt,
     Store,
     Sym,
-    Update,
     Workunit,
 )
-from pyfuser.ir.visit import all_expressions, assigned, statements
+from pyfuser.ir.visit import assigned, statements
 from pyfuser.trace.shape import RegionShape
 from pyfuser.transform.cells import expand, stable_locals
 from pyfuser.transform.kernel import Kernel
@@ -61,8 +59,7 @@ def _stored_only(workunit: Workunit) -> frozenset[Sym]:
         return tuple(_without_casts(expand(index, stable)) for index in indices) == own
 
     stored = {s.view for s in _always(workunit) if isinstance(s, Store) and is_own(s.indices)}
-    stored -= {e.view for e in all_expressions(body) if isinstance(e, (Load, AtomicFetch))}
-    return frozenset(stored - {s.target for s in statements(body) if isinstance(s, Update)})
+    return frozenset(stored - {access.view for access in accesses(body) if access.reads})
 
 
 # law

@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 
 from pyfuser.analysis.bounds import bounded_locals
 from pyfuser.analysis.intervals import Interval, fits, interval
+from pyfuser.ir.accesses import Subscripts, accesses
 from pyfuser.ir.canonical import fresh
 from pyfuser.ir.nodes import (
     Body,
@@ -48,7 +49,7 @@ from pyfuser.ir.visit import (
     map_body,
 )
 from pyfuser.trace.shape import RegionShape, ScalarShape
-from pyfuser.transform.cells import Subscripts, accesses, expand, is_pure, stable_locals, zero
+from pyfuser.transform.cells import expand, is_pure, is_simple, stable_locals, zero
 from pyfuser.transform.flat import as_rows, flat_row
 from pyfuser.transform.kernel import Kernel
 
@@ -118,7 +119,7 @@ def _row(body: Body, view: Sym, shape: RegionShape, facts: _Facts) -> tuple[_Row
     """The row of an iteration, with the body that names its elements along one axis."""
     if any(isinstance(e, Extent) and e.view == view for e in all_expressions(body)):
         return None
-    if not all(simple for _, _, simple in accesses(body, view)):
+    if not all(map(is_simple, accesses(body, view))):
         return None
     length = 0
     if len(shape.shape) == len(facts.indices) == 1:
@@ -136,8 +137,8 @@ def _row(body: Body, view: Sym, shape: RegionShape, facts: _Facts) -> tuple[_Row
 def _moving_axis(body: Body, view: Sym, facts: _Facts) -> int | None:
     """The one axis along which an iteration moves; None if the view is not used by rows."""
     named: list[Subscripts] = [
-        tuple(expand(index, facts.stable) for index in subscripts)
-        for subscripts, _, _ in accesses(body, view)
+        tuple(expand(index, facts.stable) for index in access.indices)
+        for access in accesses(body, view)
     ]
     moving = [
         axis

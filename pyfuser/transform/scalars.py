@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from pyfuser.ir.accesses import Subscripts
 from pyfuser.ir.canonical import fresh
 from pyfuser.ir.nodes import (
     Assign,
@@ -54,7 +55,6 @@ from pyfuser.ir.visit import (
     statements,
 )
 from pyfuser.transform.cells import (
-    Subscripts,
     cells_of,
     expand,
     is_unread,

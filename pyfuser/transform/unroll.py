@@ -12,14 +12,14 @@ walks along rows. A short loop that stays one has its number of trips as a const
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from pyfuser.analysis.intervals import interval
+from pyfuser.ir.accesses import accesses
 from pyfuser.ir.canonical import fresh
 from pyfuser.ir.nodes import (
-    AtomicFetch,
     Binary,
     Body,
     Cast,
@@ -27,12 +27,9 @@ from pyfuser.ir.nodes import (
     Expr,
     Extent,
     For,
-    Load,
     Read,
     Stmt,
-    Store,
     Sym,
-    Update,
     While,
     Workunit,
 )
@@ -210,7 +207,7 @@ class _Lanes:
         moving = {s.sym for s in statements(stmt.body) if isinstance(s, For)} | {stmt.sym}
         found = {
             (view, tuple(expand(index, self.stable) for index in indices))
-            for view, indices in _subscripts(stmt.body)
+            for view, indices, *_ in accesses(stmt.body)
             if view in self.strides
         }
         far = sum(not self._near(view, indices, moving) for view, indices in found)
@@ -251,14 +248,3 @@ class _Lanes:
                 if value is not None and value[0] == value[1]:
                     return value[0] * factor
         return None
-
-
-def _subscripts(body: Body) -> Iterator[tuple[Sym, tuple[Expr, ...]]]:
-    for expr in all_expressions(body):
-        if isinstance(expr, (Load, AtomicFetch)):
-            yield expr.view, expr.indices
-    for stmt in statements(body):
-        if isinstance(stmt, Store):
-            yield stmt.view, stmt.indices
-        elif isinstance(stmt, Update) and stmt.indices:
-            yield stmt.target, stmt.indices

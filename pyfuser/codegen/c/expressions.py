@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from pyfuser.codegen.c.maths import scalar as maths_scalar
-from pyfuser.codegen.kernel import UNIT, Access, ViewSpec
+from pyfuser.codegen.kernel import UNIT, ViewSpec
 from pyfuser.ir import nodes
+from pyfuser.ir.accesses import AccessNode
 from pyfuser.ir.divisions import Division, may_fail
 from pyfuser.ir.dtypes import DType, integral_promotion
 from pyfuser.ir.nodes import Expr, Sym
@@ -72,7 +73,7 @@ class Expressions:
         text, precedence = _EXPRESSIONS[type(e)](self, e)
         return f"({text})" if precedence < at_least else text
 
-    def element(self, access: Access) -> str:
+    def element(self, access: AccessNode) -> str:
         """The element of a view or local array that is accessed, as an lvalue."""
         view, indices = sym_of(access), access.indices
         assert view is not None

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from pyfuser.ir import nodes
-from pyfuser.ir.nodes import Body, Expr, For, Stmt, Sym
-from pyfuser.ir.visit import assigned, child_expressions, declared, expressions, statements
+from pyfuser.ir.accesses import accesses, own_accesses
+from pyfuser.ir.nodes import Body, Expr, For, Sym
+from pyfuser.ir.visit import assigned, child_expressions, declared, reads, statements
 
 _TRIPS = 256
 """Assumed for a loop whose bounds are not constant."""
@@ -49,9 +50,8 @@ def walked(part: Body, own: frozenset[Sym], views: Mapping[Sym, Layout] | None =
         if not isinstance(loop, (nodes.For, nodes.While)):
             continue
         moving = assigned(loop.body) | set(declared((loop,)))
-        inner = (access for stmt in (loop, *statements(loop.body)) for access in _accesses(stmt))
-        for view, at in inner:
-            read = {e.sym for part in at for e in expressions(part) if isinstance(e, nodes.Read)}
+        for view, at, *_ in accesses((loop,)):
+            read = reads(*at)
             if view in views and view not in found and read & own:
                 unit, size = views[view].unit_axis, view.dtype.size
                 steps = (_bytes(at, sym, unit, size, set()) for sym in read & moving)
@@ -62,8 +62,7 @@ def walked(part: Body, own: frozenset[Sym], views: Mapping[Sym, Layout] | None =
 
 def _rows(part: Body, own: frozenset[Sym]) -> Iterator[tuple[Sym, int]]:
     for view, subscripts, trips in _walks(part, 1):
-        found = (e for index in subscripts for e in expressions(index))
-        if any(isinstance(e, nodes.Read) and e.sym in own for e in found):
+        if reads(*subscripts) & own:
             yield view, trips
 
 
@@ -75,17 +74,7 @@ def _walks(part: Body, trips: int) -> Iterator[tuple[Sym, tuple[Expr, ...], int]
         elif isinstance(stmt, (nodes.For, nodes.While)):
             yield from _walks(stmt.body, trips * _trips(stmt))
         if trips > 1:
-            yield from ((view, subscripts, trips) for view, subscripts in _accesses(stmt))
-
-
-def _accesses(stmt: Stmt) -> Iterator[tuple[Sym, tuple[Expr, ...]]]:
-    for e in expressions(stmt):
-        if isinstance(e, nodes.Load):
-            yield e.view, e.indices
-    if isinstance(stmt, nodes.Store):
-        yield stmt.view, stmt.indices
-    elif isinstance(stmt, nodes.Update) and stmt.indices:
-        yield stmt.target, stmt.indices
+            yield from ((access.view, access.indices, trips) for access in own_accesses(stmt))
 
 
 def _trips(loop: nodes.For | nodes.While) -> int:
@@ -137,7 +126,7 @@ def runs_across(
             continue
         size = view.dtype.size
         along = [_bytes(at, outer.sym, unit, size, moving) for outer in nest]
-        read = {part.sym for e in at for part in expressions(e) if isinstance(part, nodes.Read)}
+        read = reads(*at)
         strange = read - known.union(outer.sym for outer in nest)
         across = _bytes(at, index, unit, size, strange)
         trips += along[-1] * writes
@@ -155,13 +144,9 @@ def _straight(body: Body) -> dict[tuple[Sym, tuple[Expr, ...]], int]:
         if isinstance(stmt, nodes.If):
             for key, writes in _straight((*stmt.then, *stmt.orelse)).items():
                 found[key] = max(found.get(key, 0), writes)
-        for e in expressions(stmt):
-            if isinstance(e, nodes.Load):
-                found.setdefault((e.view, e.indices), 1)
-        if isinstance(stmt, nodes.Store):
-            found[stmt.view, stmt.indices] = 2
-        elif isinstance(stmt, nodes.Update) and stmt.indices:
-            found[stmt.target, stmt.indices] = 2
+        for access in own_accesses(stmt):
+            key = access.view, access.indices
+            found[key] = max(found.get(key, 0), 1 + access.writes)
     return found
 
 

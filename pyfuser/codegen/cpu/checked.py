@@ -3,7 +3,7 @@
 The first mistake ends the kernel at once, by a jump out of the loops: going on with a made-up value
 could divide by it or loop for ever. What was wrong goes to an array of 64-bit integers that the
 entry point takes as its last argument: 1 + the number of the access (its place in
-`codegen.kernel.accesses`), axis, index and extent, then the iteration's indices. Divisions are
+`ir.accesses`), axis, index and extent, then the iteration's indices. Divisions are
 counted on after the accesses; axis, index and extent are then 0.
 """
 
@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from pyfuser.codegen.c.expressions import Expressions
-from pyfuser.codegen.kernel import UNIT, Access, ViewSpec, accesses
+from pyfuser.codegen.kernel import UNIT, ViewSpec
 from pyfuser.ir import nodes
+from pyfuser.ir.accesses import AccessNode, accesses
 from pyfuser.ir.divisions import Division, divisions
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Body, Sym
@@ -36,7 +37,9 @@ class CheckedExpressions(Expressions):
         body: Body,
     ) -> None:
         super().__init__(names, views, strides, serial=True)
-        self._nodes = tuple(accesses(body))  # keeps the ids below from being reused
+        self._nodes = tuple(
+            access.node for access in accesses(body)
+        )  # keeps the ids below from being reused
         self._numbers = {id(access): n for n, access in enumerate(self._nodes)}
         self._divisions = tuple(divisions(body))
         self._division_numbers = {
@@ -50,7 +53,7 @@ class CheckedExpressions(Expressions):
         divisor = f"pf_divisor<{dtype.cpp}>({right}, {self._division_numbers[id(e)]})"
         return f"{super().division(op, dtype, left, divisor, e)}"
 
-    def element(self, access: Access) -> str:
+    def element(self, access: AccessNode) -> str:
         """The element, as an lvalue at the address that `pf_at` gives."""
         view = sym_of(access)
         assert view is not None

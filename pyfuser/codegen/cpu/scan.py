@@ -12,10 +12,11 @@ A tile's second pass comes as soon as the totals before it are known, while its 
 from __future__ import annotations
 
 from pyfuser.codegen.cpu.context import Context, entry, function, nest
-from pyfuser.codegen.kernel import KernelSpec, accesses
+from pyfuser.codegen.kernel import KernelSpec
 from pyfuser.codegen.passes.loop_order import given_order
 from pyfuser.ir import nodes
-from pyfuser.ir.visit import assigned, sym_of
+from pyfuser.ir.accesses import accesses
+from pyfuser.ir.visit import assigned
 from pyfuser.plan.plan import SCAN_TILE
 
 LOCALS = frozenset({"threads", "chain", "first", "last", "start", "is_last"})
@@ -93,8 +94,8 @@ def at_once(spec: KernelSpec) -> str:
     for param, view in zip(spec.workunit.params, spec.views, strict=True):
         if view is None or not view.written:
             continue
-        mine = [access for access in accesses(body) if sym_of(access) == param.sym]
-        if all(isinstance(access, nodes.Store) for access in mine):
+        mine = list(accesses(body, param.sym))
+        if not any(access.reads for access in mine):
             if view.restrict:
                 continue
             return "false"

@@ -12,8 +12,9 @@ from pyfuser.codegen.c.statements import INDENT, Statements
 from pyfuser.codegen.cpu.context import Context, abi
 from pyfuser.codegen.gpu.dialect import Dialect
 from pyfuser.codegen.gpu.team_analysis import scratch_lengths
-from pyfuser.codegen.kernel import Access, KernelSpec, ViewSpec
+from pyfuser.codegen.kernel import KernelSpec, ViewSpec
 from pyfuser.ir import nodes
+from pyfuser.ir.accesses import AccessNode
 from pyfuser.ir.dtypes import DType, common_type
 from pyfuser.ir.nodes import Body, Expr, Sym
 from pyfuser.ir.visit import all_expressions, expressions, sym_of
@@ -77,7 +78,7 @@ class GpuExpressions(Expressions):
         #: What stands for an element of a view: see `gpu.packed_map`.
         self.cells: dict[tuple[Sym, tuple[Expr, ...]], str] = {}
 
-    def element(self, access: Access) -> str:
+    def element(self, access: AccessNode) -> str:
         sym = sym_of(access)
         cell = self.cells.get((sym, access.indices)) if sym is not None and self.cells else None
         return cell or super().element(access)

@@ -34,12 +34,13 @@ from dataclasses import dataclass
 from pyfuser.codegen.cost.vectorisable import unconditional
 from pyfuser.codegen.gpu.axis import axes_of
 from pyfuser.codegen.gpu.context import Argument, gpu_arguments
-from pyfuser.codegen.kernel import UNIT, Access, KernelSpec, ViewSpec, accesses
+from pyfuser.codegen.kernel import UNIT, KernelSpec, ViewSpec
 from pyfuser.ir import nodes
+from pyfuser.ir.accesses import ElementAccess, accesses, own_accesses
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.effects import effects
 from pyfuser.ir.nodes import Body, Expr, Sym
-from pyfuser.ir.visit import all_expressions, child_expressions, expressions, statements, sym_of
+from pyfuser.ir.visit import child_expressions, expressions, statements
 from pyfuser.support.passes import left_out
 
 WIDEST = 4
@@ -186,16 +187,15 @@ class _Accesses:
             if view is not None
         }
         self.names = dict(zip(self.views, _names_of_views(spec), strict=True))
-        self.places = {_place(access) for access in accesses(spec.workunit.body)}
+        self.places = {access[:2] for access in accesses(spec.workunit.body)}
         self.always = frozenset(_always(spec.workunit.body))
         self.read: dict[Place, int] = {}  # by place, those along the axis: the offset
         self.written: dict[Place, int] = {}
         self.why = next(filter(None, map(self._refused, accesses(spec.workunit.body))), "")
 
-    def _refused(self, access: Access) -> str:
+    def _refused(self, access: ElementAccess) -> str:
         """Note an access; why there can be no vectors beside it, or ""."""
-        place = _place(access)
-        sym, indices = place
+        sym, indices = place = access[:2]
         _, view = self.views[sym]
         if not all(map(self._known, indices)):
             return f"{self.names[sym]}: subscripts that depend on data"
@@ -221,11 +221,8 @@ class _Accesses:
             return f"{self.names[sym]}: an iteration reaches several elements of it"
         if offset is None or not self._own(indices):
             return f"{self.names[sym]}: several iterations may reach one element of it"
-        if not any(
-            _place(stmt) == place
-            for stmt in self.workunit.body
-            if isinstance(stmt, (nodes.Store, nodes.Update)) and stmt.indices
-        ):
+        own = (access for stmt in self.workunit.body for access in own_accesses(stmt))
+        if not any(access.writes and access[:2] == place for access in own):
             return f"{self.names[sym]}: not every iteration stores to it"
         self.written[place] = offset
         return ""
@@ -290,16 +287,12 @@ class _Accesses:
     def _reads_first(self, place: Place) -> bool:
         """Whether an element may be read, or left as it was, before it is overwritten."""
         for stmt in self.workunit.body:
-            loads = (e for e in all_expressions((stmt,)) if isinstance(e, nodes.Load))
-            if any(_place(load) == place for load in loads):
+            mine = list(accesses((stmt,), place[0]))
+            if mine and isinstance(stmt, nodes.If):
                 return True
-            if isinstance(stmt, nodes.If) and any(
-                sym_of(inner) == place[0] for inner in statements((stmt,))
-            ):
+            if any(access.reads and access.indices == place[1] for access in mine):
                 return True
-            if isinstance(stmt, nodes.Update) and _place(stmt) == place:
-                return True
-            if isinstance(stmt, nodes.Store) and _place(stmt) == place:
+            if any(access.writes and access.indices == place[1] for access in mine):
                 return False
         return True
 
@@ -309,19 +302,13 @@ def _names_of_views(spec: KernelSpec) -> list[str]:
     return [name for name, view in names if view is not None]
 
 
-def _place(access: Access) -> Place:
-    sym = sym_of(access)
-    assert sym is not None
-    return sym, access.indices
-
-
 def _always(body: Body) -> Iterator[Place]:
     """What every iteration loads."""
     for stmt in body:
         for child in child_expressions(stmt):
             for e in unconditional(child):
                 if isinstance(e, nodes.Load):
-                    yield _place(e)
+                    yield e.view, e.indices
 
 
 def _mentions(e: Expr, sym: Sym) -> bool:

@@ -21,8 +21,9 @@ from typing import NamedTuple
 
 from pyfuser.codegen.cost.cache_lines import Layout, growth
 from pyfuser.ir import nodes
+from pyfuser.ir.accesses import accesses
 from pyfuser.ir.nodes import Body, Expr, Sym
-from pyfuser.ir.visit import all_expressions, assigned, declared, expressions, statements
+from pyfuser.ir.visit import assigned, declared, expressions, statements
 from pyfuser.support.passes import left_out
 from pyfuser.transform.cells import expand, stable_locals
 
@@ -59,7 +60,7 @@ def streams(
     moving, stable = assigned(body) | set(declared(body)), stable_locals(body)
     farthest: dict[Sym, Subscripts] = {}
     written: set[Sym] = set()
-    for view, subscripts, stores in _accesses(body):
+    for view, subscripts, _, stores, *_ in accesses(body):
         if view not in views:
             continue  # an iteration's own array
         at = tuple(expand(e, stable) for e in subscripts)
@@ -78,21 +79,6 @@ def streams(
     if len(farthest) > MOST:
         return ()
     return tuple(Stream(view, at, view in written) for view, at in farthest.items())
-
-
-def _accesses(body: Body) -> list[tuple[Sym, Subscripts, bool]]:
-    """What is accessed, where, and whether it may be stored to."""
-    found = [
-        (e.view, e.indices, isinstance(e, nodes.AtomicFetch))
-        for e in all_expressions(body)
-        if isinstance(e, (nodes.Load, nodes.AtomicFetch))
-    ]
-    for stmt in statements(body):
-        if isinstance(stmt, nodes.Store):
-            found.append((stmt.view, stmt.indices, True))
-        elif isinstance(stmt, nodes.Update) and stmt.indices:
-            found.append((stmt.target, stmt.indices, True))
-    return found
 
 
 def _is_known(part: Expr, given: frozenset[Sym]) -> bool:

@@ -16,26 +16,23 @@ their index, on the same memory, follow if all of them can: `y[i]` is `y[row * m
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 
 from pyfuser.analysis.dependences import DependenceGraph
 from pyfuser.analysis.structural import structural_scalars
+from pyfuser.ir.accesses import accesses
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import (
-    AtomicFetch,
     Binary,
     Body,
     Compare,
     Declare,
-    Expr,
     For,
     Load,
     Read,
-    Store,
     Sym,
-    Update,
     Workunit,
 )
 from pyfuser.ir.visit import (
@@ -43,8 +40,8 @@ from pyfuser.ir.visit import (
     assigned,
     child_expressions,
     expressions,
+    reads,
     statements,
-    sym_of,
 )
 from pyfuser.plan.capabilities import Capabilities
 from pyfuser.plan.legality import mergeable
@@ -228,13 +225,15 @@ def by_cell(workunit: Workunit, whole: Sym) -> bool:
     row, column = (_following(body, sym, whole) for sym in workunit.indices)
     rest = column | _following(body, whole, whole)  # `i - (i // m) * m` is a column
     views = {param.sym for param in workunit.params if param.rank > 1}
-    for subscripts in _subscripts(body, views):
-        by_row = {n for n, e in enumerate(subscripts) if row & _reads(e)}
-        by_column = {n for n, e in enumerate(subscripts) if rest & _reads(e)}
+    for view, subscripts, *_ in accesses(body):
+        if view not in views:
+            continue
+        by_row = {n for n, e in enumerate(subscripts) if row & reads(e)}
+        by_column = {n for n, e in enumerate(subscripts) if rest & reads(e)}
         if by_row and by_column and len(by_row | by_column) > 1:
             return True
     asked = [
-        _reads(e)
+        reads(e)
         for e in all_expressions(body)
         if isinstance(e, Compare) and not any(isinstance(part, Load) for part in expressions(e))
     ]
@@ -250,20 +249,7 @@ def _following(body: Body, first: Sym, whole: Sym) -> set[Sym]:
             if (
                 isinstance(stmt, (Declare, For))
                 and stmt.sym != whole
-                and any(_reads(e) & found for e in child_expressions(stmt))
+                and any(reads(e) & found for e in child_expressions(stmt))
             ):
                 found.add(stmt.sym)
     return found
-
-
-def _reads(expr: Expr) -> set[Sym]:
-    return {e.sym for e in expressions(expr) if isinstance(e, Read)}
-
-
-def _subscripts(body: Body, views: set[Sym]) -> Iterable[tuple[Expr, ...]]:
-    for e in all_expressions(body):
-        if isinstance(e, (Load, AtomicFetch)) and e.view in views:
-            yield e.indices
-    for stmt in statements(body):
-        if isinstance(stmt, (Store, Update)) and sym_of(stmt) in views:
-            yield stmt.indices

@@ -1,0 +1,54 @@
+"""The accesses of a body: each element of a view or local array that its code names.
+
+What an access touches over all iterations, as a set of integers, is `analysis.accesses`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple, TypeAlias
+
+from pyfuser.ir.nodes import AtomicFetch, Body, Expr, Load, SourceLocation, Stmt, Store, Sym, Update
+from pyfuser.ir.visit import expressions, statements
+
+Subscripts: TypeAlias = tuple[Expr, ...]
+AccessNode: TypeAlias = Load | AtomicFetch | Store | Update
+
+
+class ElementAccess(NamedTuple):
+    """An access to an element; an update reads and writes it, an atomic one in one step."""
+
+    view: Sym
+    indices: Subscripts
+    reads: bool
+    writes: bool
+    atomic: bool
+    node: AccessNode
+
+    @property
+    def location(self) -> SourceLocation | None:
+        """Where it is in the user's source."""
+        return self.node.location
+
+
+def accesses(body: Body, view: Sym | None = None) -> Iterator[ElementAccess]:
+    """Every access in the order of the code; of one view, if it is given."""
+    for stmt in statements(body):
+        for access in own_accesses(stmt):
+            if view is None or access.view == view:
+                yield access
+
+
+def own_accesses(stmt: Stmt) -> Iterator[ElementAccess]:
+    """The accesses of a statement itself, without those of statements in it."""
+    for e in expressions(stmt):
+        match e:
+            case Load():
+                yield ElementAccess(e.view, e.indices, True, False, False, e)
+            case AtomicFetch():
+                yield ElementAccess(e.view, e.indices, True, True, True, e)
+    match stmt:
+        case Store():
+            yield ElementAccess(stmt.view, stmt.indices, False, True, False, stmt)
+        case Update(indices=(_, *_)):
+            yield ElementAccess(stmt.target, stmt.indices, True, True, stmt.atomic, stmt)
