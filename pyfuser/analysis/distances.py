@@ -85,10 +85,8 @@ def _equations(
         for a, b, s in zip(first.indices, second.indices, shifts, strict=True):
             if a is not None and b is not None:
                 yield _Equation(a, b.shifted(s), 0, 0)
-    known = tuple(i for i in first.indices if i is not None)
-    other_known = tuple(i for i in second.indices if i is not None)
-    if len(known) == len(first.indices) and len(other_known) == len(second.indices):
-        start, other = address(first_region, known), address(second_region, other_known)
+    start, other = address(first_region, first.indices), address(second_region, second.indices)
+    if start is not None and other is not None:
         yield _Equation(start, other, 1 - second_region.dtype.size, first_region.dtype.size - 1)
 
 

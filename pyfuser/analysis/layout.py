@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 from pyfuser.analysis.affine import Affine, Interval
@@ -89,9 +90,11 @@ def _nearest(value: int, step: int) -> int:
     return -((step - 2 * value) // (2 * step)) if step > 0 else -_nearest(value, -step)
 
 
-def address(region: RegionShape, indices: tuple[Affine, ...]) -> Affine:
-    """The first byte of an element as a function of the variables of its subscripts."""
+def address(region: RegionShape, indices: Sequence[Affine | None]) -> Affine | None:
+    """The first byte of an element as a function of the variables; None if a subscript is not."""
     total = Affine((), region.offset)
     for index, stride in zip(indices, region.strides, strict=True):
+        if index is None:
+            return None
         total = total.plus(index, stride)
     return total

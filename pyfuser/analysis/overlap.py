@@ -301,9 +301,9 @@ def _same_cell(
             for a, b, s in zip(first.indices, second.indices, shifts, strict=True)
             if a is not None and b is not None
         ]
-    known = tuple(i for i in first.indices if i is not None)
-    other_known = tuple(i for i in second.indices if i is not None)
-    start, other = address(first_region, known), address(second_region, other_known)
+    start, other = address(first_region, first.indices), address(second_region, second.indices)
+    if start is None or other is None:
+        return []
     size, other_size = first_region.dtype.size, second_region.dtype.size
     unit = gcd(*first_region.strides, *second_region.strides, second_region.offset, size)
     if unit % size == 0 and size == other_size:

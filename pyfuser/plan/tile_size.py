@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from pyfuser.analysis.accesses import Access, accesses
-from pyfuser.analysis.affine import Affine
+from pyfuser.analysis.accesses import accesses
 from pyfuser.analysis.layout import address
 from pyfuser.analysis.relation import Relation
 from pyfuser.ir.nodes import For
@@ -163,7 +162,7 @@ def _walks_badly(calls: Iterable[CallShape], model: CostModel) -> bool:
     for call in dict.fromkeys(calls):
         rank = len(call.space.begin)
         for access in accesses(call) if rank > 1 else ():
-            index = _address(call, access)
+            index = address(region_of(call, access), access.relation.indices)
             if index is None:
                 continue
             terms = dict(index.terms)
@@ -180,9 +179,9 @@ def _walks_badly(calls: Iterable[CallShape], model: CostModel) -> bool:
 def _walks_columns(calls: Iterable[CallShape], model: CostModel) -> bool:
     """Whether trips of a step are far apart in memory, and neighbouring steps beside each other."""
     for call in dict.fromkeys(calls):
-        for access in accesses(call):
+        for access in accesses(call) if len(call.space.begin) == 1 else ():
             region = region_of(call, access)
-            index = _address(call, access) if len(call.space.begin) == 1 else None
+            index = address(region, access.relation.indices)
             terms = dict(index.terms) if index is not None else {}
             beside = abs(terms.pop(0, 0)) == region.dtype.size
             across = any(abs(c) > _LINE for c in terms.values())
@@ -190,10 +189,3 @@ def _walks_columns(calls: Iterable[CallShape], model: CostModel) -> bool:
             if beside and across and array > model.machine.cache:
                 return True
     return False
-
-
-def _address(call: CallShape, access: Access) -> Affine | None:
-    region = call.arguments[access.param]
-    assert isinstance(region, RegionShape)
-    known = tuple(i for i in access.relation.indices if i is not None)
-    return address(region, known) if len(known) == len(region.shape) else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 
 from pyfuser.ir.accesses import ElementAccess, Subscripts, accesses
+from pyfuser.ir.affine import linear
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import (
     ARITHMETIC_OPS,
@@ -105,26 +106,15 @@ def is_simple(access: ElementAccess) -> bool:
 def _all_differ(cells: list[Subscripts]) -> bool:
     """Whether in each pair some subscript differs by a constant other than zero."""
     return all(
-        any(_constant_difference(a, b) not in (None, 0) for a, b in zip(left, right, strict=True))
+        any(_differ(a, b) for a, b in zip(left, right, strict=True))
         for left, right in combinations(cells, 2)
     )
 
 
-def _constant_difference(left: Expr, right: Expr) -> int | None:
-    a, b = _offset(left), _offset(right)
-    return a[1] - b[1] if a[0] == b[0] else None
-
-
-def _offset(expr: Expr) -> tuple[Expr | None, int]:
-    """An expression as (base, constant): `i + 3` is (i, 3), `3` is (None, 3)."""
-    if isinstance(expr, Const) and isinstance(expr.value, int):
-        return None, int(expr.value)
-    if isinstance(expr, Binary) and isinstance(expr.right, Const) and expr.op in ("+", "-"):
-        base, constant = _offset(expr.left)
-        value = expr.right.value
-        if isinstance(value, int):
-            return base, constant + (value if expr.op == "+" else -value)
-    return expr, 0
+def _differ(left: Expr, right: Expr) -> bool:
+    difference = linear(left).plus(linear(right), -1)
+    size = 1 << 8 * min(left.dtype.size, right.dtype.size)  # sums wrap around
+    return not difference.terms and difference.constant % size != 0
 
 
 def is_unread(body: Body, view: Sym) -> bool:

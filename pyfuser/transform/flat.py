@@ -13,16 +13,10 @@ from typing import NamedTuple
 
 from pyfuser.analysis.intervals import Interval, interval
 from pyfuser.ir.accesses import accesses
+from pyfuser.ir.affine import Linear, linear
 from pyfuser.ir.nodes import Binary, Body, Cast, Const, Expr, Load, Read, Stmt, Store, Sym, Update
 from pyfuser.ir.visit import map_body
 from pyfuser.transform.cells import expand
-
-
-class Linear(NamedTuple):
-    """sum(factor * part) + constant."""
-
-    terms: dict[Expr, int]
-    constant: int
 
 
 class FlatRow(NamedTuple):
@@ -51,12 +45,12 @@ def flat_row(
         if subscript in columns:
             continue
         expanded = expand(subscript, dict(stable))
-        parts = linear(expanded, ranges)
+        parts = _linear(expanded, ranges)
         if parts is None:
             return None
-        factor = parts.terms.pop(Read(index), 0)
+        factor = parts.terms.get(Read(index), 0)
         length = length or factor
-        column = _sum(parts, expanded)
+        column = _sum(parts.plus(Linear({Read(index): 1}, 0), -factor), expanded)
         if factor != length or length < 2:
             return None
         columns[subscript] = column
@@ -85,37 +79,16 @@ def as_rows(body: Body, view: Sym, index: Sym, row: FlatRow) -> Body:
     return map_body(body, load, write)
 
 
-def linear(expr: Expr, ranges: Mapping[Sym, Interval]) -> Linear | None:
+def _linear(expr: Expr, ranges: Mapping[Sym, Interval]) -> Linear | None:
     """An integer expression as a sum; None where a part of it may leave its type."""
+
+    def value(e: Expr) -> int | None:
+        known = interval(e, ranges)
+        return known[0] if known is not None and known[0] == known[1] else None
+
     if interval(expr, ranges) is None:
         return None
-    return _linear(expr, ranges)
-
-
-def _linear(expr: Expr, ranges: Mapping[Sym, Interval]) -> Linear:
-    known = interval(expr, ranges)
-    if known is not None and known[0] == known[1]:
-        return Linear({}, known[0])
-    if isinstance(expr, Cast) and expr.operand.dtype.is_integer and known is not None:
-        return _linear(expr.operand, ranges)
-    if isinstance(expr, Binary) and expr.op in ("+", "-", "*"):
-        left, right = _linear(expr.left, ranges), _linear(expr.right, ranges)
-        if expr.op == "+":
-            return _plus(left, right, 1)
-        if expr.op == "-":
-            return _plus(left, right, -1)
-        for one, other in ((left, right), (right, left)):
-            if not other.terms:
-                return _plus(Linear({}, 0), one, other.constant)
-    return Linear({expr: 1}, 0)
-
-
-def _plus(left: Linear, right: Linear, factor: int) -> Linear:
-    terms = dict(left.terms)
-    for part, count in right.terms.items():
-        terms[part] = terms.get(part, 0) + factor * count
-    terms = {part: count for part, count in terms.items() if count}
-    return Linear(terms, left.constant + factor * right.constant)
+    return linear(expr, lambda e: interval(e, ranges) is not None, value)
 
 
 def _sum(parts: Linear, like: Expr) -> Expr:

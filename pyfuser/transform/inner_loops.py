@@ -18,6 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from pyfuser.ir.accesses import accesses
+from pyfuser.ir.affine import linear
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.effects import only_combines
 from pyfuser.ir.nodes import (
@@ -144,7 +145,7 @@ class _Joiner:
             return False
         (subscripts,) = found
         return not (reads(*subscripts) - {variable}) & inside and any(
-            _is_shifted(index, variable) for index in subscripts
+            linear(index).coefficient(variable) == 1 for index in subscripts
         )
 
 
@@ -173,22 +174,6 @@ def _may_move_up(stmt: Stmt, loop: Stmt) -> bool:
         or (isinstance(e, Read) and e.sym not in effects.changed)
         for e in expressions(stmt)
     )
-
-
-def _is_shifted(index: Expr, variable: Sym) -> bool:
-    """Whether the expression is the variable plus or minus something without it."""
-    if isinstance(index, Read):
-        return index.sym == variable
-    if isinstance(index, Binary) and index.op in ("+", "-"):
-        names = [
-            any(isinstance(e, Read) and e.sym == variable for e in expressions(side))
-            for side in (index.left, index.right)
-        ]
-        if names == [True, False]:
-            return _is_shifted(index.left, variable)
-        if names == [False, True]:
-            return index.op == "+" and _is_shifted(index.right, variable)
-    return False
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from functools import lru_cache
 
 from pyfuser.analysis.intervals import interval
 from pyfuser.ir.accesses import accesses
+from pyfuser.ir.affine import everywhere, linear
 from pyfuser.ir.canonical import fresh
 from pyfuser.ir.nodes import (
     Binary,
@@ -37,6 +38,7 @@ from pyfuser.ir.visit import (
     all_expressions,
     assigned,
     declared,
+    expressions,
     leaves_loop,
     map_body,
     statements,
@@ -154,10 +156,10 @@ def _values(loop: Bounds, known: Known, views: dict[Sym, RegionShape]) -> range 
         if isinstance(expr, Extent) and expr.view in views:
             bounds.append(views[expr.view].shape[expr.axis])
             continue
-        values = interval(expr, known)
-        if values is None or values[0] != values[1]:
+        value = _only_value(expr, known)
+        if value is None:
             return None
-        bounds.append(values[0])
+        bounds.append(value)
     start, stop, step = bounds
     if step == 0 or (step < 0 and not isinstance(loop[2], Const)):
         return None
@@ -225,26 +227,18 @@ class _Lanes:
 
     def _factor(self, expr: Expr, moving: set[Sym]) -> int | None:
         """What an integer grows by from one iteration to the next, if always the same."""
-        if isinstance(expr, Read):
-            if expr.sym == self.index:
-                return 1
-            return 0 if expr.sym in self.fixed or expr.sym in moving else None
-        if isinstance(expr, (Const, Extent)):
-            return 0
-        if isinstance(expr, Cast):
-            return self._factor(expr.operand, moving)
-        if not isinstance(expr, Binary):
-            return None
-        left, right = self._factor(expr.left, moving), self._factor(expr.right, moving)
-        if left is None or right is None:
-            return None
-        if expr.op in ("+", "-"):
-            return left + right if expr.op == "+" else left - right
-        if left == right == 0:
-            return 0
-        if expr.op == "*":
-            for side, factor in ((expr.left, right), (expr.right, left)):
-                value = interval(side, self.known)
-                if value is not None and value[0] == value[1]:
-                    return value[0] * factor
-        return None
+        assert self.index is not None
+        form = linear(expr, everywhere, lambda e: _only_value(e, self.known))
+        fixed = self.fixed | moving | {self.index}
+        for part in (part for term in form.terms for part in expressions(term)):
+            if not isinstance(part, (Const, Extent, Cast, Binary, Read)):
+                return None
+            if isinstance(part, Read) and part.sym not in fixed:
+                return None
+        return form.coefficient(self.index)
+
+
+def _only_value(expr: Expr, known: Known) -> int | None:
+    """The value of an integer that can have one alone."""
+    values = interval(expr, known)
+    return values[0] if values is not None and values[0] == values[1] else None

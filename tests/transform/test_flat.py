@@ -82,3 +82,14 @@ def test_not_if_an_element_may_be_missing(first):
 def test_not_if_the_place_may_be_outside_of_the_row():
     assert rows_of(fill, best) == 1
     assert rows_of(fill, counted) == 0
+
+
+def second_but_for_the_first(i, b, t, c):
+    b[i] = 0.0
+    for k in range(c):
+        later: bool = k
+        b[i] += t[i * c + later]
+
+
+def test_a_truth_value_is_not_the_number_it_was_made_of():
+    assert rows_of(fill, second_but_for_the_first) == 1

@@ -7,8 +7,9 @@ from typing import Protocol
 
 from pyfuser.ir import nodes
 from pyfuser.ir.accesses import accesses, own_accesses
+from pyfuser.ir.affine import everywhere, linear
 from pyfuser.ir.nodes import Body, Expr, For, Sym
-from pyfuser.ir.visit import assigned, child_expressions, declared, reads, statements
+from pyfuser.ir.visit import assigned, declared, reads, statements
 
 _TRIPS = 256
 """Assumed for a loop whose bounds are not constant."""
@@ -163,20 +164,7 @@ def _bytes(at: Sequence[Expr], sym: Sym, unit: int | None, size: int, moving: se
 
 def growth(e: Expr, sym: Sym, moving: set[Sym]) -> int:
     """By how much a subscript grows with a variable; locals of the trip may grow with anything."""
-    if isinstance(e, nodes.Read):
-        return 1 if e.sym == sym else _FAR if e.sym in moving else 0
-    if isinstance(e, nodes.Cast):
-        return growth(e.operand, sym, moving)
-    if isinstance(e, nodes.Binary) and e.op in ("+", "-", "*"):
-        left, right = growth(e.left, sym, moving), growth(e.right, sym, moving)
-        if e.op == "+":
-            return left + right
-        if e.op == "-":
-            return left - right
-        if not left and not right:
-            return 0
-        factor, other = (right, e.left) if right else (left, e.right)
-        if isinstance(other, nodes.Const) and isinstance(other.value, int):
-            return factor * other.value
+    terms = linear(e, everywhere).terms
+    if any(reads(term) & {sym, *moving} for term in terms if term != nodes.Read(sym)):
         return _FAR
-    return _FAR if any(growth(part, sym, moving) for part in child_expressions(e)) else 0
+    return terms.get(nodes.Read(sym), 0)

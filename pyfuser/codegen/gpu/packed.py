@@ -37,6 +37,7 @@ from pyfuser.codegen.gpu.context import Argument, gpu_arguments
 from pyfuser.codegen.kernel import UNIT, KernelSpec, ViewSpec
 from pyfuser.ir import nodes
 from pyfuser.ir.accesses import ElementAccess, accesses, own_accesses
+from pyfuser.ir.affine import linear
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.effects import effects
 from pyfuser.ir.nodes import Body, Expr, Sym
@@ -203,10 +204,10 @@ class _Accesses:
         for index, stride in zip(indices, view.strides, strict=True):
             if not _mentions(index, self.x):
                 continue
-            affine = _affine(index)
-            if stride != UNIT or affine is None:
+            shifted = _shifted(index)
+            if stride != UNIT or shifted is None:
                 return f"{self.names[sym]}: neighbours in the space are not neighbours in memory"
-            _, offset = affine
+            _, offset = shifted
         if view.written:
             return self._note_written(place, view, offset)
         if offset is not None:
@@ -240,9 +241,9 @@ class _Accesses:
         space = self.workunit.indices
         found: list[Sym] = []
         for index in indices:
-            affine = _affine(index)
-            if affine is not None and affine[0] in space:
-                found.append(affine[0])
+            shifted = _shifted(index)
+            if shifted is not None and shifted[0] in space:
+                found.append(shifted[0])
             elif any(_mentions(index, sym) for sym in space):
                 return False
         return len(found) == len(space) and set(found) == set(space)
@@ -315,24 +316,10 @@ def _mentions(e: Expr, sym: Sym) -> bool:
     return any(isinstance(part, nodes.Read) and part.sym == sym for part in expressions(e))
 
 
-def _affine(e: Expr) -> tuple[Sym, int] | None:
+def _shifted(e: Expr) -> tuple[Sym, int] | None:
     """A variable and a constant whose sum in 64 bits an expression is."""
-    if isinstance(e, nodes.Read):
-        return e.sym, 0
-    if not isinstance(e, nodes.Binary) or e.dtype is not DType.INT64 or e.op not in ("+", "-"):
-        return None
-    left, right = e.left, e.right
-    if e.op == "+" and _constant(left) is not None:
-        left, right = right, left
-    number = _constant(right)
-    if not isinstance(left, nodes.Read) or left.dtype is not DType.INT64 or number is None:
-        return None
-    return left.sym, number if e.op == "+" else -number
-
-
-def _constant(e: Expr) -> int | None:
-    while isinstance(e, nodes.Cast) and e.dtype is DType.INT64:
-        e = e.operand
-    if isinstance(e, nodes.Const) and type(e.value) is int:
-        return e.value
+    form = linear(e)
+    match [*form.terms.items()]:
+        case [(nodes.Read(sym=sym), 1)] if e.dtype is DType.INT64 or not form.constant:
+            return sym, form.constant
     return None

@@ -17,7 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from pyfuser.analysis.accesses import Access, Mode, accesses
+from pyfuser.analysis.accesses import Mode, accesses
+from pyfuser.analysis.layout import address
 from pyfuser.ir.effects import effects
 from pyfuser.support.passes import left_out
 from pyfuser.trace.shape import CallShape, RegionShape
@@ -108,23 +109,14 @@ def walks(kernel: Kernel) -> tuple[Walk, ...]:
     for access in accesses(call):
         region = kernel.shapes[access.param]
         assert isinstance(region, RegionShape)
-        strides = _strides(access, region, rank)
-        if strides is not None:
+        index = address(region, access.relation.indices)
+        if index is not None:
+            terms = dict(index.terms)
+            strides = tuple(terms.get(axis, 0) for axis in range(rank))
             key = access.param, strides
             writes = access.mode is not Mode.READ or (key in found and found[key].writes)
             found[key] = Walk(access.param, writes, region.dtype.size, strides)
     return tuple(found.values())
-
-
-def _strides(access: Access, region: RegionShape, rank: int) -> tuple[int, ...] | None:
-    steps = [0] * rank
-    for index, stride in zip(access.relation.indices, region.strides, strict=True):
-        if index is None:
-            return None
-        for variable, factor in index.terms:
-            if variable < rank:
-                steps[variable] += factor * stride
-    return tuple(steps)
 
 
 def _short(extents: Sequence[int]) -> frozenset[int]:
