@@ -13,14 +13,44 @@ from pathlib import Path
 
 import pytest
 
+from pyfuser import pipeline
 from pyfuser.ir.arithmetic import UndefinedBehaviour
 from pyfuser.ir.reference.interpret import interpret
+from pyfuser.ir.verify import IRError, verify
 from pyfuser.plan.rewrites import recompute
 from pyfuser.runtime import driver
 from pyfuser.trace.call import Call
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Region
 from pyfuser.trace.tracer import Tracer
+from pyfuser.transform.fuse import Form, merged
+from pyfuser.transform.kernel import Kernel
+
+
+def _verified(each: pipeline.KernelPass, kernel: Kernel) -> Kernel:
+    """What a pass makes of a kernel, verified, as it is where PYFUSER_DEBUG is set."""
+    made = _applied(each, kernel)
+    if made.workunit is not kernel.workunit:
+        _verify(each.name, made)
+    return made
+
+
+def _verified_fusion(form: Form) -> Kernel:
+    """The kernel that the passes begin with: of calls as they were lowered, or rewritten."""
+    made = merged(form)
+    _verify("fusion", made)
+    return made
+
+
+def _verify(name: str, kernel: Kernel) -> None:
+    try:
+        verify(kernel.workunit)
+    except IRError as error:
+        raise IRError(f"after {name}: {error}") from None
+
+
+_applied, pipeline._applied = pipeline._applied, _verified
+pipeline.merged = _verified_fusion  # type: ignore[attr-defined]
 
 
 class Interpreted:

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from pyfuser.analysis.affine import Interval
 from pyfuser.analysis.intervals import fits, interval
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Assign, Body, Const, Declare, For, Read, Sym, Update
-from pyfuser.ir.visit import assigned, expressions, statements
+from pyfuser.ir.nodes import Assign, Body, Const, Declare, For, Sym, Update
+from pyfuser.ir.visit import assigned, reads, statements
 
 ROUNDS = 3
 """Rounds after which an interval that still grows is given up."""
@@ -70,8 +70,7 @@ def _givers(body: Body, candidates: set[Sym]) -> Iterator[_Giver]:
         if isinstance(stmt, (For, Declare, Assign)) and stmt.sym in candidates:
             value = () if isinstance(stmt, For) or stmt.value is None else (stmt.value,)
             parts = (stmt.start, stmt.stop) if isinstance(stmt, For) else value
-            read = {e.sym for part in parts for e in expressions(part) if isinstance(e, Read)}
-            yield _Giver(stmt, frozenset(read & candidates))
+            yield _Giver(stmt, frozenset(reads(*parts) & candidates))
 
 
 def _once(
@@ -88,8 +87,8 @@ def _once(
     env = {**given, **bounds}
     found = dict(bounds)
     waiting = open_syms - bounds.keys()
-    for stmt, reads in givers:
-        if stmt.sym not in open_syms or not waiting.isdisjoint(reads):
+    for stmt, read in givers:
+        if stmt.sym not in open_syms or not waiting.isdisjoint(read):
             continue
         value: Interval | None
         if isinstance(stmt, For):

@@ -22,7 +22,7 @@ from pyfuser.ir import nodes
 from pyfuser.ir.divisions import Division, divisor_of, may_fail
 from pyfuser.ir.dtypes import DType, common_type
 from pyfuser.ir.nodes import Body, Expr, SourceLocation, Stmt, Sym, Workunit
-from pyfuser.ir.visit import assigned, child_expressions, declared, statements
+from pyfuser.ir.visit import assigned, child_expressions, contains, declared
 
 Fact = tuple[int, ...] | int | None  # a view's shape, a scalar's value, nothing
 
@@ -132,7 +132,7 @@ class Interpreter:
             self.loops = (*self.loops, number)
         else:
             self.exact = False
-        if any(isinstance(s, (nodes.Break, nodes.Continue)) for s in statements(stmt.body)):
+        if contains(stmt.body, nodes.Break, nodes.Continue):
             self.exact = False
         if number is None or self.ranges[number][0] <= self.ranges[number][1]:
             self.execute(stmt.body)

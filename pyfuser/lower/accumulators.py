@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from pyfuser.ir import nodes
 from pyfuser.ir.nodes import Accumulator, Body, Expr, Sym
-from pyfuser.ir.visit import all_expressions, expressions, statements, written
+from pyfuser.ir.visit import all_expressions, contains, reads, statements, written
 from pyfuser.lower.signature import Signature
 from pyfuser.lower.source import FunctionSource
 from pyfuser.support.errors import WorkunitError, WorkunitWarning, warn
@@ -41,7 +41,7 @@ def check_use(
             raise swapped(source, source.node, taken[0], acc.name)
         if not values:
             _warn(source, f"nothing is added to the accumulator {acc.name!r}: the result is 0")
-        elif not any(isinstance(e, nodes.Read) and e.sym == acc for e in all_expressions(body)):
+        elif acc not in reads(*statements(body)):
             _warn(
                 source,
                 f"the accumulator {acc.name!r} is assigned to, not added to: the result is that of "
@@ -88,7 +88,7 @@ def check_effect(header: Signature, pattern: str, body: Body) -> None:
     """Warn of a workunit that computes something and keeps nothing of it."""
     if pattern != "for" or not body or written(body):
         return
-    if any(isinstance(s, nodes.Eval) for s in statements(body)):
+    if contains(body, nodes.Eval):
         return
     _warn(header.source, "it changes no view, so the call does nothing")
 
@@ -139,7 +139,7 @@ def _is_cut(value: Expr) -> bool:
 
 
 def _mentions(value: Expr, acc: Sym) -> bool:
-    return any(isinstance(e, nodes.Read) and e.sym == acc for e in expressions(value))
+    return acc in reads(value)
 
 
 def _warn(source: FunctionSource, message: str) -> None:

@@ -29,7 +29,7 @@ from pyfuser.ir.nodes import (
     Sym,
     Update,
 )
-from pyfuser.ir.visit import all_expressions, statements
+from pyfuser.ir.visit import contains
 from pyfuser.lower import convert
 from pyfuser.lower.source import FunctionSource
 from pyfuser.lower.team import NestedFunction, Team
@@ -289,10 +289,7 @@ _PLACES = (ViewRef, Record, Team)  # which are passed by reference
 
 
 def _changes_memory(body: list[Stmt]) -> bool:
-    whole = tuple(body)
-    return any(isinstance(s, (Store, Update, Eval)) for s in statements(whole)) or any(
-        isinstance(e, AtomicFetch) for e in all_expressions(whole)
-    )
+    return contains(tuple(body), Store, Update, Eval, AtomicFetch)
 
 
 _SYNTAX: dict[type[ast.AST], str] = {

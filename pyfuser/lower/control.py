@@ -23,7 +23,7 @@ from pyfuser.ir.nodes import (
     Update,
     While,
 )
-from pyfuser.ir.visit import all_expressions, assigned, expressions, statements
+from pyfuser.ir.visit import all_expressions, assigned, contains, expressions
 from pyfuser.lower import convert, inferred, records
 from pyfuser.lower.annotation import last_name
 from pyfuser.lower.calls import call_statement
@@ -143,7 +143,7 @@ def _invariant(before: list[Stmt], bounds: tuple[Expr, ...], body: Body) -> bool
         return False
     if not any(isinstance(e, Load) for e in used):
         return True
-    return not any(isinstance(s, (Store, Update)) for s in statements(body))
+    return not contains(body, Store, Update)
 
 
 @lowers(ast.Return)

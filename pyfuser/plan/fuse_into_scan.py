@@ -16,8 +16,9 @@ from functools import lru_cache
 from pyfuser.analysis.accesses import accesses
 from pyfuser.analysis.relation import Mode
 from pyfuser.ir import nodes
+from pyfuser.ir.accesses import accesses as element_accesses
 from pyfuser.ir.nodes import Workunit
-from pyfuser.ir.visit import all_expressions, assigned, statements
+from pyfuser.ir.visit import assigned, contains
 from pyfuser.plan.plan import Group, Plan, Sweep
 from pyfuser.support.passes import left_out
 from pyfuser.trace.shape import CallShape, TraceShape
@@ -69,13 +70,10 @@ def _keeps_its_flag(workunit: Workunit) -> bool:
 def _scatters(call: CallShape) -> bool:
     """Whether a map computes little, and stores to places that nothing is known of."""
     body = call.workunit.body
-    for stmt in statements(body):
-        if isinstance(stmt, (nodes.For, nodes.While)):
-            return False
-        if isinstance(stmt, nodes.Update) and stmt.indices:
-            return False  # a tile's last pass would have to wait for all first ones
-    if any(isinstance(e, (nodes.Call, nodes.AtomicFetch)) for e in all_expressions(body)):
+    if contains(body, nodes.For, nodes.While, nodes.Call, nodes.AtomicFetch):
         return False
+    if any(access.reads and access.writes for access in element_accesses(body)):
+        return False  # a tile's last pass would have to wait for all first ones
     writes = [access for access in accesses(call) if access.mode is not Mode.READ]
     return bool(writes) and all(None in access.relation.indices for access in writes)
 

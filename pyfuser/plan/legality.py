@@ -8,9 +8,9 @@ from pyfuser.analysis.dependences import Dependence, DependenceGraph, Kind
 from pyfuser.analysis.sums import added_along
 from pyfuser.ir import nodes
 from pyfuser.ir.canonical import MAX_WORKUNITS
-from pyfuser.ir.effects import effects, only_combines
+from pyfuser.ir.effects import effects, evaluates_purely, only_combines
 from pyfuser.ir.nodes import Body, Workunit
-from pyfuser.ir.visit import expressions, sym_of
+from pyfuser.ir.visit import sym_of
 from pyfuser.plan.plan import Rejection
 from pyfuser.trace.call import GPU_SPACES
 from pyfuser.trace.shape import CallShape, FutureShape, TraceShape
@@ -204,7 +204,7 @@ def _writes_early(workunit: Workunit) -> bool:
 
     def writes(body: Body) -> bool:
         for stmt in body:
-            if any(isinstance(e, nodes.AtomicFetch) for e in expressions(stmt)):
+            if not evaluates_purely(stmt):
                 return True
             if isinstance(stmt, nodes.If):
                 guarded = stmt.condition in flags

@@ -35,7 +35,7 @@ from typing import NamedTuple
 
 from pyfuser.analysis.dependences import DependenceGraph
 from pyfuser.ir.nodes import Extent, Workunit
-from pyfuser.ir.visit import all_expressions
+from pyfuser.ir.visit import contains
 from pyfuser.plan.capabilities import Capabilities
 from pyfuser.plan.plan import Plan
 from pyfuser.plan.rewrites import coarsen, enlarge_domain
@@ -169,7 +169,7 @@ def _extend(
 # law: False
 def _asks_for_extents(workunit: Workunit) -> bool:
     """Whether what an iteration does may depend on the extent of a view."""
-    return any(isinstance(e, Extent) for e in all_expressions(workunit.body))
+    return contains(workunit.body, Extent)
 
 
 class _Split(NamedTuple):

@@ -7,6 +7,7 @@ from itertools import combinations
 from pyfuser.ir.accesses import ElementAccess, Subscripts, accesses
 from pyfuser.ir.affine import linear
 from pyfuser.ir.dtypes import DType
+from pyfuser.ir.effects import evaluates_purely
 from pyfuser.ir.nodes import (
     ARITHMETIC_OPS,
     AtomicFetch,
@@ -27,12 +28,12 @@ from pyfuser.ir.nodes import (
 )
 from pyfuser.ir.visit import (
     assigned,
-    child_expressions,
     expressions,
     map_body,
     map_expression,
     reads,
     statements,
+    sym_of,
 )
 
 
@@ -129,20 +130,8 @@ def is_unread(body: Body, view: Sym) -> bool:
 # law
 def without_writes(body: Body, view: Sym) -> Body:
     def drop(stmt: Stmt) -> Stmt | Body:
-        target = (
-            stmt.view
-            if isinstance(stmt, Store)
-            else stmt.target
-            if isinstance(stmt, Update)
-            else None
-        )
-        if target != view or any(
-            isinstance(e, AtomicFetch)
-            for child in child_expressions(stmt)
-            for e in expressions(child)
-        ):
-            return stmt
-        return ()
+        writes = isinstance(stmt, (Store, Update)) and sym_of(stmt) == view
+        return () if writes and evaluates_purely(stmt) else stmt
 
     return map_body(body, None, drop)
 

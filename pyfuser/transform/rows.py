@@ -33,7 +33,6 @@ from pyfuser.ir.nodes import (
     For,
     If,
     Load,
-    Read,
     Stmt,
     Store,
     Sym,
@@ -47,6 +46,7 @@ from pyfuser.ir.visit import (
     expressions,
     leaves_loop,
     map_body,
+    reads,
 )
 from pyfuser.trace.shape import RegionShape, ScalarShape
 from pyfuser.transform.cells import expand, is_pure, is_simple, stable_locals, zero
@@ -148,15 +148,13 @@ def _moving_axis(body: Body, view: Sym, facts: _Facts) -> int | None:
     if len(moving) != 1:
         return None
     others = (index for n, index in enumerate(named[0]) if n != moving[0])
-    if not any(
-        e.sym in facts.indices for o in others for e in expressions(o) if isinstance(e, Read)
-    ):
+    if reads(*others).isdisjoint(facts.indices):
         return None  # no row of the iteration's own
     return moving[0]
 
 
 def _is_fixed(index: Expr, fixed: frozenset[Sym]) -> bool:
-    return is_pure(index) and all(e.sym in fixed for e in expressions(index) if isinstance(e, Read))
+    return is_pure(index) and reads(index) <= fixed
 
 
 @dataclass
@@ -253,9 +251,7 @@ class _Row:
     # law: True
     def _keeps(self, index: Expr) -> bool:
         """Whether a subscript means one element until the end of the trip it is computed in."""
-        return is_pure(index) and not any(
-            isinstance(e, Read) and e.sym in self.facts.changing for e in expressions(index)
-        )
+        return is_pure(index) and reads(index).isdisjoint(self.facts.changing)
 
     # law
     def _after_loop(self, loop: For, stored: _Stored, ranges: dict[Sym, Interval]) -> _Stored:

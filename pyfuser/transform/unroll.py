@@ -37,6 +37,7 @@ from pyfuser.ir.nodes import (
 from pyfuser.ir.visit import (
     all_expressions,
     assigned,
+    contains,
     declared,
     expressions,
     leaves_loop,
@@ -171,7 +172,7 @@ def _may_unroll(loop: For) -> bool:
 
     Around a loop that stays, nothing would be gained: iterations do not vectorise across that.
     """
-    if any(isinstance(stmt, (For, While)) for stmt in statements(loop.body)):
+    if contains(loop.body, For, While):
         return False
     return loop.sym not in assigned(loop.body) and not any(map(leaves_loop, loop.body))
 

@@ -14,7 +14,6 @@ from pyfuser.ir.nodes import (
     Declare,
     For,
     If,
-    Read,
     Stmt,
     Sym,
     Update,
@@ -22,6 +21,7 @@ from pyfuser.ir.nodes import (
 from pyfuser.ir.visit import (
     all_expressions,
     map_body,
+    reads,
     statements,
     sym_of,
 )
@@ -50,7 +50,7 @@ def remove_unused(kernel: Kernel) -> Kernel:
 def without_unread_locals(body: Body) -> Body:
     while True:
         local = {s.sym for s in statements(body) if isinstance(s, Declare)}
-        read = {e.sym for e in all_expressions(body) if isinstance(e, Read)}
+        read = reads(*statements(body))
         unread = local - read - _set_by_effects(body)
         new = map_body(body, None, lambda stmt: _drop(stmt, unread))  # noqa: B023
         if new is body:

@@ -41,7 +41,7 @@ from pyfuser.ir.affine import linear
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.effects import effects
 from pyfuser.ir.nodes import Body, Expr, Sym
-from pyfuser.ir.visit import child_expressions, expressions, statements
+from pyfuser.ir.visit import child_expressions, expressions, reads, statements
 from pyfuser.support.passes import left_out
 
 WIDEST = 4
@@ -313,7 +313,7 @@ def _always(body: Body) -> Iterator[Place]:
 
 
 def _mentions(e: Expr, sym: Sym) -> bool:
-    return any(isinstance(part, nodes.Read) and part.sym == sym for part in expressions(e))
+    return sym in reads(e)
 
 
 def _shifted(e: Expr) -> tuple[Sym, int] | None:

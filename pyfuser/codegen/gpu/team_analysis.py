@@ -38,6 +38,7 @@ from pyfuser.ir.visit import (
     assigned,
     breaks_loop,
     child_expressions,
+    contains,
     declared,
     expressions,
     map_expression,
@@ -285,7 +286,7 @@ class _Planner:
         """Whether groups of lanes can run a loop, with one in it that the lanes share."""
         own = set(declared(loop.body))
         lanes: set[Sym] = set()
-        if any(isinstance(s, nodes.Scratch) for s in statements(loop.body)):
+        if contains(loop.body, nodes.Scratch):
             return False
 
         def by_lanes(inner: nodes.For) -> bool:

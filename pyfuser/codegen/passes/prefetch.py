@@ -23,7 +23,7 @@ from pyfuser.codegen.cost.cache_lines import Layout, growth
 from pyfuser.ir import nodes
 from pyfuser.ir.accesses import accesses
 from pyfuser.ir.nodes import Body, Expr, Sym
-from pyfuser.ir.visit import assigned, declared, expressions, statements
+from pyfuser.ir.visit import assigned, contains, declared, expressions
 from pyfuser.support.passes import left_out
 from pyfuser.transform.cells import expand, stable_locals
 
@@ -55,12 +55,13 @@ def streams(
     """
     if left_out("prefetch"):
         return ()
-    if any(isinstance(s, (nodes.For, nodes.While, nodes.Scratch)) for s in statements(body)):
+    if contains(body, nodes.For, nodes.While, nodes.Scratch):
         return ()
     moving, stable = assigned(body) | set(declared(body)), stable_locals(body)
     farthest: dict[Sym, Subscripts] = {}
     written: set[Sym] = set()
-    for view, subscripts, _, stores, *_ in accesses(body):
+    loads_first = sorted(accesses(body), key=lambda access: access.writes)  # stores wait for none
+    for view, subscripts, _, stores, *_ in loads_first:
         if view not in views:
             continue  # an iteration's own array
         at = tuple(expand(e, stable) for e in subscripts)

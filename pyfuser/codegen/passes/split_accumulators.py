@@ -31,7 +31,7 @@ from pyfuser.codegen.passes.distribute import (
 from pyfuser.ir import nodes
 from pyfuser.ir.effects import effects_of
 from pyfuser.ir.nodes import Body, Expr, Stmt, Sym
-from pyfuser.ir.visit import all_expressions, expressions, map_body, statements
+from pyfuser.ir.visit import all_expressions, contains, expressions, map_body, statements
 from pyfuser.support.passes import left_out
 from pyfuser.tuning.thresholds import BLOCK
 
@@ -133,7 +133,7 @@ def _added(stmt: Stmt, sums: Sequence[Sym]) -> set[Sym]:
 def _only_adds(stmt: Stmt) -> bool:
     """Whether a statement does nothing but add, perhaps under conditions."""
     parts = list(statements((stmt,)))
-    if any(isinstance(e, (nodes.Call, nodes.AtomicFetch)) for e in all_expressions((stmt,))):
+    if contains((stmt,), nodes.Call, nodes.AtomicFetch):
         return False
     updates = [s for s in parts if not isinstance(s, nodes.If)]
     return all(isinstance(s, nodes.Update) and not s.indices for s in updates)

@@ -36,7 +36,7 @@ from pyfuser.ir.nodes import (
     Sym,
     Workunit,
 )
-from pyfuser.ir.visit import assigned, expressions, map_body, map_expression, statements
+from pyfuser.ir.visit import assigned, expressions, map_body, map_expression, reads, statements
 from pyfuser.support.passes import left_out
 from pyfuser.transform.cells import expand, stable_locals
 from pyfuser.transform.unused import without_unread_locals
@@ -131,7 +131,7 @@ class _Conditions:
         return condition.inside
 
     def _asks_others(self, e: Expr) -> bool:
-        return any(isinstance(part, Read) and part.sym in self._others for part in expressions(e))
+        return not reads(e).isdisjoint(self._others)
 
     def _is_given(self, e: Expr) -> bool:
         """Whether an integer is the same in all of a block, and costs nothing to compute again."""

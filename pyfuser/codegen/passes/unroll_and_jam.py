@@ -38,7 +38,7 @@ from pyfuser.codegen.passes.distribute import (
 from pyfuser.ir import nodes
 from pyfuser.ir.effects import effects_of
 from pyfuser.ir.nodes import DeclareArray, Expr, For, Stmt, Sym
-from pyfuser.ir.visit import all_expressions, assigned, declared, expressions, statements
+from pyfuser.ir.visit import all_expressions, assigned, contains, declared, expressions, statements
 from pyfuser.plan.plan import STRIP
 from pyfuser.support.passes import left_out
 
@@ -90,7 +90,7 @@ def strips(
         return None
     changing = frozenset(assigned(body))
     local = [stmt for stmt in body if isinstance(stmt, DeclareArray)]
-    if any(isinstance(stmt, nodes.Scratch) for stmt in statements(body)):
+    if contains(body, nodes.Scratch):
         return None
     if STRIP * sum(len(s.values) * s.sym.dtype.size for s in local) > STRIP_BYTES:
         return None
@@ -133,7 +133,7 @@ def _fills_lanes(loop: For, syms: _Syms) -> bool:
         sum(_lanes_cost(e, loop.sym, syms) for e in found) <= cost
         and skipped <= _SKIPPED * (cost - skipped)
         and syms.arrays.isdisjoint(e.view for e in found)
-        and not any(isinstance(s, (nodes.Store, nodes.Update)) for s in statements(loop.body))
+        and not contains(loop.body, nodes.Store, nodes.Update)
         and all(sym.dtype.is_float for sym in assigned(loop.body) - set(declared(loop.body)))
         and all(vectorises(stmt, syms.arrays) for stmt in loop.body)
     )

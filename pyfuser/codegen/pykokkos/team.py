@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pyfuser.ir.nodes import Assign, Body, Const, Declare, For, Read, Scratch, Sym, Update, Workunit
-from pyfuser.ir.visit import all_expressions, assigned, declared, leaves_loop, statements
+from pyfuser.ir.visit import assigned, declared, leaves_loop, reads, statements
 
 
 def needs_team(workunit: Workunit) -> bool:
@@ -34,8 +34,7 @@ def nested_sum(body: Body, place: int) -> tuple[Sym, For] | None:
         for s in statements(loop.body)
         if isinstance(s, Assign) or (isinstance(s, Update) and (not s.indices or s.op != "+"))
     }
-    used = any(isinstance(e, Read) and e.sym == total for e in all_expressions(loop.body))
-    if used or outer - set(declared(loop.body)) != {total}:
+    if total in reads(*statements(loop.body)) or outer - set(declared(loop.body)) != {total}:
         return None
     return total, loop
 

@@ -24,8 +24,8 @@ from pyfuser.engine.gpu.variants import (
     make_aligned,
     registers_of,
 )
-from pyfuser.ir.nodes import Read, Sym
-from pyfuser.ir.visit import expressions
+from pyfuser.ir.nodes import Sym
+from pyfuser.ir.visit import reads
 from pyfuser.support.errors import DeclinedError
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.future import Future
@@ -305,12 +305,6 @@ def _check_scratch(launchable: Launchable, kernel: Kernel) -> None:
         for p, shape in pairs
         if isinstance(shape, ScalarShape) and shape.value is not None
     }
-    asked = {
-        e.sym
-        for space in launchable.kernel.spaces
-        for extent in space.extents
-        for e in expressions(extent)
-        if isinstance(e, Read)
-    }
+    asked = reads(*(extent for space in launchable.kernel.spaces for extent in space.extents))
     if asked <= numbers.keys():
         launchable.scratch(numbers, views)

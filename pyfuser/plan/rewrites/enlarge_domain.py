@@ -28,7 +28,7 @@ from pyfuser.analysis.dependences import DependenceGraph, dependences
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.guarded import Side, guarded
 from pyfuser.ir.nodes import For, While, Workunit
-from pyfuser.ir.visit import assigned, statements
+from pyfuser.ir.visit import assigned, contains
 from pyfuser.plan.capabilities import ALL, Capabilities
 from pyfuser.plan.cost_model import cost_model
 from pyfuser.plan.legality import mergeable
@@ -158,7 +158,7 @@ def may_guard(call: CallShape) -> bool:
 def _is_plain(workunit: Workunit) -> bool:
     """Whether a body has no loops, and leaves its scalar arguments as they are."""
     changed = assigned(workunit.body) & {param.sym for param in workunit.params}
-    return not changed and not any(isinstance(s, (For, While)) for s in statements(workunit.body))
+    return not changed and not contains(workunit.body, For, While)
 
 
 def _types(call: CallShape) -> tuple[DType, ...]:
