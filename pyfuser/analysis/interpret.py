@@ -173,27 +173,18 @@ class Interpreter:
 
     def _loop_variable(self, stmt: nodes.For, start: Affine | None) -> int | None:
         """A variable for a loop whose step is a known constant, bounded by what is known."""
-        step = self.affine(stmt.step)
-        stop = self.affine(stmt.stop)
-        if step is None or step.terms or not step.constant:
-            return None
-        stride = step.constant
-        if stride < 0 and not _is_negative_constant(stmt.step):
-            return None  # runs upwards in the language: never, or until it overflows
-        if not self._comparable(stmt, start, stop):
+        stop, stride = self.affine(stmt.stop), self._stride(stmt)
+        if stride is None or not self._comparable(stmt, start, stop):
             return None
         start = start if start is None or self._fits(start, stmt.sym) else None
-        low, high = stmt.sym.dtype.range()
+        self.exact &= start is not None and stop is not None
         sign = 1 if stride > 0 else -1
+        low, high = sorted(sign * end for end in stmt.sym.dtype.range())  # of sign * variable
         if start is not None:
-            first = start.span(self.ranges)
-            low, high = (first[0], high) if sign > 0 else (low, first[1])
+            low = start.times(sign).span(self.ranges)[0]
         if stop is not None:
-            last = stop.shifted(-sign).span(self.ranges)
-            low, high = (low, min(high, last[1])) if sign > 0 else (max(low, last[0]), high)
-        if start is None or stop is None:
-            self.exact = False
-        number = self._new((low, high))
+            high = min(high, stop.times(sign).span(self.ranges)[1] - 1)
+        number = self._new((low, high) if sign > 0 else (-high, -low))
         it = affine.variable(number)
         limits = []
         if start is not None:
@@ -204,15 +195,23 @@ class Interpreter:
                 exactly = it.plus(start, -1).plus(affine.variable(trips), -stride)
                 limits.append(Constraint(exactly, True))
         if stop is not None:
-            limits.append(Constraint(stop.shifted(-sign).plus(it, -1).times(sign)))
+            limits.append(Constraint(stop.plus(it, -1).times(sign).shifted(-1)))
         if any(bound is None or bound.terms for bound in (start, stop)):
             self.unboxed.add(number)
         self.definitions[number] = tuple(limits)
         return number
 
-    def _comparable(
-        self, stmt: nodes.For, start: Affine | None, stop: Affine | None
-    ) -> bool:  # law: True
+    # law: not None
+    def _stride(self, stmt: nodes.For) -> int | None:
+        """The step of a loop that certainly gets nearer to its end."""
+        step = self.affine(stmt.step)
+        if step is None or step.terms or not step.constant:
+            return None
+        # One that is negative but no literal runs upwards: never, or until it overflows.
+        return step.constant if step.constant > 0 or _is_negative_constant(stmt.step) else None
+
+    # law: True
+    def _comparable(self, stmt: nodes.For, start: Affine | None, stop: Affine | None) -> bool:
         """Whether `sym < stop` compares the mathematical values."""
         common = common_type(stmt.sym.dtype, stmt.stop.dtype)
         if common.is_signed or not stmt.sym.dtype.is_signed:
@@ -310,27 +309,27 @@ class Interpreter:
 
     def scan(self, expr: Expr) -> None:  # law
         """Record the accesses of an expression, each under the conditions of its evaluation."""
-        kind = type(expr)
-        if kind is nodes.Logical:
-            self.scan(expr.left)  # type: ignore[union-attr]
-            holds = expr.op == "&&"  # type: ignore[union-attr]
-            self._under(expr.left, holds, lambda: self.scan(expr.right))  # type: ignore[union-attr]
-            return
-        if kind is nodes.Select:
-            self.scan(expr.condition)  # type: ignore[union-attr]
-            self._under(expr.condition, True, lambda: self.scan(expr.then))  # type: ignore[union-attr]
-            self._under(expr.condition, False, lambda: self.scan(expr.orelse))  # type: ignore[union-attr]
-            return
+        match expr:
+            case nodes.Logical():
+                self.scan(expr.left)
+                self._under(expr.left, expr.op == "&&", lambda: self.scan(expr.right))
+                return
+            case nodes.Select():
+                self.scan(expr.condition)
+                self._under(expr.condition, True, lambda: self.scan(expr.then))
+                self._under(expr.condition, False, lambda: self.scan(expr.orelse))
+                return
         for child in child_expressions(expr):
             self.scan(child)
-        if kind is nodes.Load:
-            self._record(expr.view, expr.indices, Mode.READ, expr.location)  # type: ignore[union-attr]
-        elif kind is nodes.Binary:
-            self._record_division(expr, expr.dtype)  # type: ignore[arg-type]
-        elif kind is nodes.AtomicFetch:
-            self._record_division(expr, expr.dtype)  # type: ignore[arg-type]
-            self._record(expr.view, expr.indices, Mode.READ, expr.location)  # type: ignore[union-attr]
-            self._record(expr.view, expr.indices, Mode.WRITE, expr.location)  # type: ignore[union-attr]
+        match expr:
+            case nodes.Load():
+                self._record(expr.view, expr.indices, Mode.READ, expr.location)
+            case nodes.Binary():
+                self._record_division(expr, expr.dtype)
+            case nodes.AtomicFetch():
+                self._record_division(expr, expr.dtype)
+                self._record(expr.view, expr.indices, Mode.READ, expr.location)
+                self._record(expr.view, expr.indices, Mode.WRITE, expr.location)
 
     def _fits(self, value: Affine, sym: Sym) -> bool:
         return sym.dtype.is_integer and fits(value.span(self.ranges), sym.dtype)

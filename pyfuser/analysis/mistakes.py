@@ -7,7 +7,7 @@ cannot prove is not mentioned here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from pyfuser.analysis import polyhedra
@@ -18,8 +18,9 @@ from pyfuser.analysis.overlap import variables_of
 from pyfuser.analysis.races import certain_races
 from pyfuser.analysis.relation import Relation
 from pyfuser.ir import nodes
+from pyfuser.ir.definitions import stable_locals
 from pyfuser.ir.divisions import divisions, divisor_of
-from pyfuser.ir.nodes import Body, Expr, SourceLocation, Store, Sym, Workunit
+from pyfuser.ir.nodes import Expr, SourceLocation, Store, Sym, Workunit
 from pyfuser.ir.visit import assigned, child_expressions, statements, written
 from pyfuser.support.errors import BoundsError, DivisionError, WorkunitWarning, quoted, warn
 from pyfuser.trace.call import Call
@@ -210,7 +211,7 @@ class _Harmless:
         self._unit = unit
         self._written = written(unit.body)
         self._scalars = {p.sym for p in unit.params if not p.rank} - assigned(unit.body)
-        self._locals = _single_values(unit.body)
+        self._locals = stable_locals(unit.body)
         self._stores: dict[tuple[Sym, SourceLocation | None], Store] = {
             (s.view, s.location): s for s in statements(unit.body) if isinstance(s, Store)
         }
@@ -254,13 +255,3 @@ class _Harmless:
     def _is_constant(self, view: Sym) -> bool:
         params = {param.sym for param in self._unit.params}
         return view in params and view not in self._written
-
-
-def _single_values(body: Body) -> Mapping[Sym, Expr]:
-    """Locals that keep the value they are declared with."""
-    changed = assigned(body)
-    return {
-        stmt.sym: stmt.value
-        for stmt in statements(body)
-        if isinstance(stmt, nodes.Declare) and stmt.value is not None and stmt.sym not in changed
-    }

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from pyfuser.analysis.accesses import Access, Mode, accesses
 from pyfuser.analysis.overlap import Verdict, overlap
 from pyfuser.ir import nodes
-from pyfuser.ir.visit import all_expressions
+from pyfuser.ir.effects import atomics
 from pyfuser.trace.shape import CallShape, RegionShape
 
 
 def certain_races(call: CallShape) -> Iterator[tuple[Access, Access]]:
     """Pairs of accesses (of which both may be one) that certainly race, a writing one first."""
-    body = all_expressions(call.workunit.body)
-    fetched = {e.view for e in body if isinstance(e, nodes.AtomicFetch)}  # these do not race
+    found = atomics(call.workunit.body)
+    fetched = {e.view for e in found if isinstance(e, nodes.AtomicFetch)}  # these do not race
     plain = [
         access
         for access in accesses(call)

@@ -5,11 +5,12 @@ What an access touches over all iterations, as a set of integers, is `analysis.a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 from pyfuser.ir.nodes import AtomicFetch, Body, Expr, Load, SourceLocation, Stmt, Store, Sym, Update
-from pyfuser.ir.visit import expressions, statements
+from pyfuser.ir.visit import expressions, map_body, statements
 
 Subscripts: TypeAlias = tuple[Expr, ...]
 AccessNode: TypeAlias = Load | AtomicFetch | Store | Update
@@ -39,6 +40,7 @@ def accesses(body: Body, view: Sym | None = None) -> Iterator[ElementAccess]:
                 yield access
 
 
+# law
 def own_accesses(stmt: Stmt) -> Iterator[ElementAccess]:
     """The accesses of a statement itself, without those of statements in it."""
     for e in expressions(stmt):
@@ -52,3 +54,26 @@ def own_accesses(stmt: Stmt) -> Iterator[ElementAccess]:
             yield ElementAccess(stmt.view, stmt.indices, False, True, False, stmt)
         case Update(indices=(_, *_)):
             yield ElementAccess(stmt.target, stmt.indices, True, True, stmt.atomic, stmt)
+
+
+# law
+def with_subscripts(
+    body: Body, view: Sym, change: Callable[[Subscripts], Subscripts], new: Sym | None = None
+) -> Body:
+    """The body with other subscripts for a view, and another view or array in its place."""
+    sym = view if new is None else new
+
+    def read(e: Expr) -> Expr:
+        if isinstance(e, (Load, AtomicFetch)) and e.view == view:
+            return replace(e, view=sym, indices=change(e.indices))
+        return e
+
+    def write(stmt: Stmt) -> Stmt:
+        match stmt:
+            case Store() if stmt.view == view:
+                return replace(stmt, view=sym, indices=change(stmt.indices))
+            case Update() if stmt.target == view:
+                return replace(stmt, target=sym, indices=change(stmt.indices))
+        return stmt
+
+    return map_body(body, read, write)

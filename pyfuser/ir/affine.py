@@ -32,6 +32,7 @@ class Linear(NamedTuple):
         terms = {term: count for term, count in terms.items() if count}
         return Linear(terms, self.constant + factor * other.constant)
 
+    # law: not None
     def coefficient(self, sym: Sym) -> int | None:
         """By how much the value grows with a Sym; None if another term has it, too."""
         rest = (term for term in self.terms if term != Read(sym))
@@ -41,6 +42,7 @@ class Linear(NamedTuple):
 ZERO = Linear({}, 0)
 
 
+# law: not None
 def number(e: Expr) -> int | None:
     """The integer that an expression is, if it is a constant, perhaps converted."""
     match e:
@@ -52,6 +54,7 @@ def number(e: Expr) -> int | None:
     return None
 
 
+# law
 def linear(
     e: Expr,
     through: Callable[[Cast], bool] = lambda _: False,
@@ -84,6 +87,7 @@ def linear(
     return form(e)
 
 
+# law: True
 def _is_whole(e: Cast) -> bool:
     """Whether a conversion keeps the values that fit: one to bool makes 1 of 2."""
     return e.operand.dtype.is_integer and e.dtype.is_integer and e.dtype is not DType.BOOL

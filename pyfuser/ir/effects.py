@@ -17,7 +17,7 @@ from pyfuser.ir.nodes import Body, Expr, Stmt, Sym, Workunit
 from pyfuser.ir.visit import all_expressions, expressions, reads, statements, written
 
 ASSIGNED = "="
-"""Stands among the operations that change a local for an assignment."""
+"""The operation of an assignment, among those that change a local."""
 
 
 class Effects(NamedTuple):

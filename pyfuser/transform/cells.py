@@ -6,66 +6,29 @@ from itertools import combinations
 
 from pyfuser.ir.accesses import ElementAccess, Subscripts, accesses
 from pyfuser.ir.affine import linear
+from pyfuser.ir.definitions import expand, of_scalars
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.effects import evaluates_purely
 from pyfuser.ir.nodes import (
     ARITHMETIC_OPS,
     AtomicFetch,
-    Binary,
     Body,
-    Cast,
-    Const,
-    Declare,
     Expr,
     Extent,
     Load,
-    Read,
     Stmt,
     Store,
     Sym,
-    Unary,
     Update,
 )
 from pyfuser.ir.visit import (
     assigned,
     expressions,
     map_body,
-    map_expression,
     reads,
     statements,
     sym_of,
 )
-
-
-def stable_locals(body: Body) -> dict[Sym, Expr]:
-    """Locals that keep their first value, with that value."""
-    changed = assigned(body)
-    return {
-        stmt.sym: stmt.value
-        for stmt in statements(body)
-        if isinstance(stmt, Declare) and stmt.value is not None and stmt.sym not in changed
-    }
-
-
-def expand(expr: Expr, stable: dict[Sym, Expr]) -> Expr:
-    """The expression with stable locals of pure value replaced by that value."""
-
-    def change(node: Expr) -> Expr:
-        if isinstance(node, Read) and node.sym in stable:
-            value = expand(stable[node.sym], stable)
-            if is_pure(value):
-                return value
-        return node
-
-    return map_expression(expr, change)
-
-
-_PURE = (Const, Read, Binary, Cast, Unary)
-
-
-def is_pure(expr: Expr) -> bool:
-    """Whether the value depends on indices, scalars and locals alone."""
-    return all(isinstance(node, _PURE) for node in expressions(expr))
 
 
 # law: not None
@@ -83,7 +46,7 @@ def cells_of(
     written = False
     for access in accesses(body, view):
         expanded = tuple(expand(index, stable) for index in access.indices)
-        if not is_simple(access) or not all(is_pure(index) for index in expanded):
+        if not is_simple(access) or not all(of_scalars(index) for index in expanded):
             return None
         used |= reads(*expanded)
         cells[expanded] = None
@@ -112,6 +75,7 @@ def _all_differ(cells: list[Subscripts]) -> bool:
     )
 
 
+# law: True
 def _differ(left: Expr, right: Expr) -> bool:
     difference = linear(left).plus(linear(right), -1)
     size = 1 << 8 * min(left.dtype.size, right.dtype.size)  # sums wrap around

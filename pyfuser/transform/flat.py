@@ -12,11 +12,10 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from pyfuser.analysis.intervals import Interval, interval
-from pyfuser.ir.accesses import accesses
+from pyfuser.ir.accesses import accesses, with_subscripts
 from pyfuser.ir.affine import Linear, linear
-from pyfuser.ir.nodes import Binary, Body, Cast, Const, Expr, Load, Read, Stmt, Store, Sym, Update
-from pyfuser.ir.visit import map_body
-from pyfuser.transform.cells import expand
+from pyfuser.ir.definitions import expand
+from pyfuser.ir.nodes import Binary, Body, Cast, Const, Expr, Read, Sym
 
 
 class FlatRow(NamedTuple):
@@ -59,24 +58,7 @@ def flat_row(
 
 def as_rows(body: Body, view: Sym, index: Sym, row: FlatRow) -> Body:
     """The body with two subscripts for the view: the row and the column."""
-
-    def both(indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        return Read(index), row.columns[indices[0]]
-
-    def load(expr: Expr) -> Expr:
-        if isinstance(expr, Load) and expr.view == view:
-            return Load(view, both(expr.indices), expr.location)
-        return expr
-
-    def write(stmt: Stmt) -> Stmt:
-        if isinstance(stmt, Store) and stmt.view == view:
-            return Store(view, both(stmt.indices), stmt.value, stmt.location)
-        if isinstance(stmt, Update) and stmt.target == view:
-            op, value, atomic = stmt.op, stmt.value, stmt.atomic
-            return Update(op, view, both(stmt.indices), value, atomic, stmt.location)
-        return stmt
-
-    return map_body(body, load, write)
+    return with_subscripts(body, view, lambda at: (Read(index), row.columns[at[0]]))
 
 
 def _linear(expr: Expr, ranges: Mapping[Sym, Interval]) -> Linear | None:

@@ -19,10 +19,10 @@ from dataclasses import dataclass, replace
 
 from pyfuser.ir.accesses import accesses
 from pyfuser.ir.affine import linear
+from pyfuser.ir.definitions import expand, stable_locals
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.effects import only_combines
+from pyfuser.ir.effects import effects_of, only_combines
 from pyfuser.ir.nodes import (
-    Assign,
     AtomicFetch,
     Binary,
     Body,
@@ -39,14 +39,12 @@ from pyfuser.ir.nodes import (
     Read,
     Scratch,
     Stmt,
-    Store,
     Sym,
-    Update,
     While,
 )
 from pyfuser.ir.visit import (
-    all_expressions,
     assigned,
+    contains,
     declared,
     expressions,
     leaves_loop,
@@ -54,7 +52,6 @@ from pyfuser.ir.visit import (
     statements,
     substitute_syms,
 )
-from pyfuser.transform.cells import expand, stable_locals
 from pyfuser.transform.kernel import Kernel
 
 
@@ -191,30 +188,12 @@ class _Effects:
     @classmethod
     def of(cls, body: Body) -> _Effects | None:
         """None for a body whose effects must keep their order, or that is not understood."""
-        own = set(declared(body))
-        read: set[Sym] = set()
-        changed: set[Sym] = set()
-        loaded: set[Sym] = set()
-        written: set[Sym] = set()
-        for expr in all_expressions(body):
-            if isinstance(expr, AtomicFetch):
-                return None
-            if isinstance(expr, Read):
-                read.add(expr.sym)
-            elif isinstance(expr, Load):
-                loaded.add(expr.view)
-        for stmt in statements(body):
-            if isinstance(stmt, (Eval, While)):
-                return None
-            if isinstance(stmt, Assign):
-                changed.add(stmt.sym)
-            elif isinstance(stmt, Store):
-                written.add(stmt.view)
-            elif isinstance(stmt, Update) and stmt.indices:
-                if stmt.atomic:
-                    return None
-                loaded.add(stmt.target)
-                written.add(stmt.target)
-            elif isinstance(stmt, Update):
-                changed.add(stmt.target)
-        return cls(read - own, changed - own, loaded, written)
+        if contains(body, Eval, While) or effects_of(body).atomics:
+            return None
+        own, found = set(declared(body)), list(accesses(body))
+        return cls(
+            reads(*statements(body)) - own,
+            assigned(body) - own,
+            {access.view for access in found if access.reads},
+            {access.view for access in found if access.writes},
+        )

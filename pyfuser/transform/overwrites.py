@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from pyfuser.ir.accesses import accesses
+from pyfuser.ir.definitions import expand, stable_locals
 from pyfuser.ir.nodes import (
     Cast,
     Expr,
@@ -17,9 +18,8 @@ from pyfuser.ir.nodes import (
     Sym,
     Workunit,
 )
-from pyfuser.ir.visit import assigned, statements
+from pyfuser.ir.visit import assigned
 from pyfuser.trace.shape import RegionShape
-from pyfuser.transform.cells import expand, stable_locals
 from pyfuser.transform.kernel import Kernel
 
 _NARROW = 1 << 31

@@ -22,8 +22,9 @@ from dataclasses import dataclass, replace
 
 from pyfuser.analysis.bounds import bounded_locals
 from pyfuser.analysis.intervals import Interval, fits, interval
-from pyfuser.ir.accesses import Subscripts, accesses
+from pyfuser.ir.accesses import Subscripts, accesses, with_subscripts
 from pyfuser.ir.canonical import fresh
+from pyfuser.ir.definitions import expand, of_scalars, stable_locals
 from pyfuser.ir.nodes import (
     Body,
     Const,
@@ -33,7 +34,6 @@ from pyfuser.ir.nodes import (
     For,
     If,
     Load,
-    Stmt,
     Store,
     Sym,
     Update,
@@ -45,11 +45,11 @@ from pyfuser.ir.visit import (
     child_expressions,
     expressions,
     leaves_loop,
-    map_body,
     reads,
+    sym_of,
 )
 from pyfuser.trace.shape import RegionShape, ScalarShape
-from pyfuser.transform.cells import expand, is_pure, is_simple, stable_locals, zero
+from pyfuser.transform.cells import is_simple, zero
 from pyfuser.transform.flat import as_rows, flat_row
 from pyfuser.transform.kernel import Kernel
 
@@ -154,7 +154,7 @@ def _moving_axis(body: Body, view: Sym, facts: _Facts) -> int | None:
 
 
 def _is_fixed(index: Expr, fixed: frozenset[Sym]) -> bool:
-    return is_pure(index) and reads(index) <= fixed
+    return of_scalars(index) and reads(index) <= fixed
 
 
 @dataclass
@@ -202,7 +202,7 @@ class _Row:
         for stmt in body:
             for child in child_expressions(stmt):
                 self._check_loads(child, stored, ranges)
-            if isinstance(stmt, (Store, Update)) and self._target(stmt) == self.view:
+            if isinstance(stmt, (Store, Update)) and sym_of(stmt) == self.view:
                 index = self._index(stmt.indices)
                 if isinstance(stmt, Update):
                     self._check_load(index, stored, ranges)
@@ -217,9 +217,6 @@ class _Row:
             elif isinstance(stmt, While):
                 self._walk(stmt.body, stored, ranges)
         return stored
-
-    def _target(self, stmt: Store | Update) -> Sym:
-        return stmt.view if isinstance(stmt, Store) else stmt.target
 
     def _index(self, subscripts: Subscripts) -> Expr:
         return expand(subscripts[self.axis], self.facts.stable)
@@ -251,7 +248,7 @@ class _Row:
     # law: True
     def _keeps(self, index: Expr) -> bool:
         """Whether a subscript means one element until the end of the trip it is computed in."""
-        return is_pure(index) and reads(index).isdisjoint(self.facts.changing)
+        return of_scalars(index) and reads(index).isdisjoint(self.facts.changing)
 
     # law
     def _after_loop(self, loop: For, stored: _Stored, ranges: dict[Sym, Interval]) -> _Stored:
@@ -310,16 +307,5 @@ class _Row:
         row = fresh(self.view.name, self.view.dtype)
         elements = (Const(zero(row.dtype), row.dtype),) * self.extent
 
-        def load(expr: Expr) -> Expr:
-            if isinstance(expr, Load) and expr.view == self.view:
-                return Load(row, (expr.indices[self.axis],), expr.location)
-            return expr
-
-        def write(stmt: Stmt) -> Stmt:
-            if isinstance(stmt, Store) and stmt.view == self.view:
-                return replace(stmt, view=row, indices=(stmt.indices[self.axis],))
-            if isinstance(stmt, Update) and stmt.target == self.view:
-                return replace(stmt, target=row, indices=(stmt.indices[self.axis],))
-            return stmt
-
-        return (DeclareArray(row, elements), *map_body(body, load, write))
+        body = with_subscripts(body, self.view, lambda at: (at[self.axis],), row)
+        return (DeclareArray(row, elements), *body)

@@ -23,11 +23,11 @@ only if each trip stores before it loads, and never as zero.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from pyfuser.ir.accesses import Subscripts
+from pyfuser.ir.accesses import Subscripts, accesses
 from pyfuser.ir.canonical import fresh
+from pyfuser.ir.definitions import expand, stable_locals
 from pyfuser.ir.nodes import (
     Assign,
     Binary,
@@ -53,15 +53,9 @@ from pyfuser.ir.visit import (
     leaves_loop,
     map_body,
     statements,
+    sym_of,
 )
-from pyfuser.transform.cells import (
-    cells_of,
-    expand,
-    is_unread,
-    stable_locals,
-    without_writes,
-    zero,
-)
+from pyfuser.transform.cells import cells_of, is_unread, without_writes, zero
 from pyfuser.transform.kernel import Kernel
 
 
@@ -72,18 +66,13 @@ def replace_scalars(kernel: Kernel) -> Kernel:
     body = workunit.body
     fixed = frozenset((*workunit.indices, *(p.sym for p in workunit.params)))
     overlapping = {sym for pair in kernel.overlaps for sym in pair}
-    written = {s.view if isinstance(s, Store) else s.target for s in _writes(body)}
+    written = {access.view for access in accesses(body) if access.writes}
     for param in workunit.params:
         view = param.sym
         if view not in written or view in overlapping:
             continue
         body = _replace_view(body, view, fixed, view in kernel.dead, view in kernel.fresh)
     return replace(kernel, workunit=replace(workunit, body=body))
-
-
-def _writes(body: Body) -> Iterator[Store | Update]:
-    """The statements that may write an element; others may only read one on the way."""
-    return (s for s in statements(body) if isinstance(s, (Store, Update)) and s.indices)
 
 
 def _replace_view(body: Body, view: Sym, fixed: frozenset[Sym], dead: bool, zero: bool) -> Body:
@@ -117,15 +106,12 @@ class _Cell:
         return isinstance(expr, Load) and expr.view == self.view and self._is_here(expr.indices)
 
     def _writes(self, stmt: Stmt) -> bool:
-        if isinstance(stmt, Store):
-            return stmt.view == self.view and self._is_here(stmt.indices)
-        return isinstance(stmt, Update) and stmt.target == self.view and self._is_here(stmt.indices)
+        if not isinstance(stmt, (Store, Update)) or sym_of(stmt) != self.view:
+            return False
+        return self._is_here(stmt.indices)
 
     def _touches(self, stmt: Stmt) -> bool:
-        return any(
-            self._writes(s) or any(self._reads(e) for e in expressions(s))
-            for s in statements((stmt,))
-        )
+        return any(self._is_here(access.indices) for access in accesses((stmt,), self.view))
 
     def replace_in(self, body: Body, loop: bool = False) -> Body:
         """Find the innermost body that holds all accesses, and replace them there.

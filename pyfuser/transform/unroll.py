@@ -20,6 +20,7 @@ from pyfuser.analysis.intervals import interval
 from pyfuser.ir.accesses import accesses
 from pyfuser.ir.affine import everywhere, linear
 from pyfuser.ir.canonical import fresh
+from pyfuser.ir.definitions import expand, stable_locals
 from pyfuser.ir.nodes import (
     Binary,
     Body,
@@ -46,7 +47,6 @@ from pyfuser.ir.visit import (
     substitute_syms,
 )
 from pyfuser.trace.shape import RegionShape, ScalarShape
-from pyfuser.transform.cells import expand, stable_locals
 from pyfuser.transform.fuse import MAX_FORMS
 from pyfuser.transform.kernel import Kernel
 

@@ -19,7 +19,7 @@ from pyfuser.codegen.cost.work import body_cost
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Body, Expr, Stmt, Sym
-from pyfuser.ir.visit import all_expressions, expressions, statements
+from pyfuser.ir.visit import all_expressions, expressions, statements, sym_of
 
 _SCATTERED = 12
 """Additions in vectors that are worth one scattered element."""
@@ -74,13 +74,9 @@ def slow_operands(body: Body) -> Callable[[Expr], bool]:
 def _scatters(stmt: Stmt, loaded: set[Sym], arrays: frozenset[Sym]) -> bool:
     return (
         isinstance(stmt, (nodes.Store, nodes.Update))
-        and _view(stmt) not in arrays
+        and sym_of(stmt) not in arrays
         and any(_depends(index, loaded) for index in stmt.indices)
     )
-
-
-def _view(stmt: nodes.Store | nodes.Update) -> Sym:
-    return stmt.view if isinstance(stmt, nodes.Store) else stmt.target
 
 
 def _loaded(body: Body) -> set[Sym]:

@@ -31,6 +31,7 @@ from pyfuser.analysis.intervals import interval
 from pyfuser.codegen.kernel import KernelSpec
 from pyfuser.ir import nodes
 from pyfuser.ir.canonical import MAX_WORKUNITS
+from pyfuser.ir.definitions import stable_locals
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.effects import only_combines, written_views
 from pyfuser.ir.nodes import Body, Expr, Stmt, Sym, Workunit
@@ -46,7 +47,6 @@ from pyfuser.ir.visit import (
     sym_of,
     written,
 )
-from pyfuser.transform.cells import stable_locals
 
 TEAM = 128
 """Threads of a block that stands for a team: a part of the order of sums, so it is always this,

@@ -22,10 +22,10 @@ from typing import NamedTuple
 from pyfuser.codegen.cost.cache_lines import Layout, growth
 from pyfuser.ir import nodes
 from pyfuser.ir.accesses import accesses
+from pyfuser.ir.definitions import expand, stable_locals
 from pyfuser.ir.nodes import Body, Expr, Sym
 from pyfuser.ir.visit import assigned, contains, declared, expressions
 from pyfuser.support.passes import left_out
-from pyfuser.transform.cells import expand, stable_locals
 
 MOST = 3
 """Arrays that a loop walks along."""

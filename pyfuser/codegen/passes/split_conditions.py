@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from pyfuser.codegen.cost.work import body_cost
 from pyfuser.ir import nodes
+from pyfuser.ir.definitions import expand, stable_locals
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import (
     Binary,
@@ -38,7 +39,6 @@ from pyfuser.ir.nodes import (
 )
 from pyfuser.ir.visit import assigned, expressions, map_body, map_expression, reads, statements
 from pyfuser.support.passes import left_out
-from pyfuser.transform.cells import expand, stable_locals
 from pyfuser.transform.unused import without_unread_locals
 
 FARTHEST = 1 << 30

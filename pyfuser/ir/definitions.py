@@ -1,0 +1,42 @@
+"""What locals are worth: those that keep their first value can be replaced by it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyfuser.ir.nodes import Binary, Body, Cast, Const, Declare, Expr, Read, Sym, Unary
+from pyfuser.ir.visit import assigned, expressions, map_expression, statements
+
+
+# law
+def stable_locals(body: Body) -> dict[Sym, Expr]:
+    """Locals that keep their first value, with that value."""
+    changed = assigned(body)
+    return {
+        stmt.sym: stmt.value
+        for stmt in statements(body)
+        if isinstance(stmt, Declare) and stmt.value is not None and stmt.sym not in changed
+    }
+
+
+# law
+def expand(expr: Expr, stable: Mapping[Sym, Expr]) -> Expr:
+    """The expression with stable locals of pure value replaced by that value."""
+
+    def change(node: Expr) -> Expr:
+        if isinstance(node, Read) and node.sym in stable:
+            value = expand(stable[node.sym], stable)
+            if of_scalars(value):
+                return value
+        return node
+
+    return map_expression(expr, change)
+
+
+_PURE = (Const, Read, Binary, Cast, Unary)
+
+
+# law: True
+def of_scalars(expr: Expr) -> bool:
+    """Whether the value depends on indices, scalars and locals alone."""
+    return all(isinstance(node, _PURE) for node in expressions(expr))
