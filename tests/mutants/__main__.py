@@ -76,9 +76,11 @@ def _judge(
     counts: dict[str, Counter[str]] = {}
     survivors = []
     jobs = []
+    reaching = laboratory.reaching(laws()) if options.learn else {}
     for mutant in tried:
         first = laboratory.named(known.get(mutant.law.name, ()))
-        later = [t for t in mirror(mutant.law.file, list(laboratory.items)) if t not in first]
+        could = reaching.get(mutant.law.name) or mirror(mutant.law.file, list(laboratory.items))
+        later = [test for test in could if test not in first]
         jobs.append(Job(mutant, first, later))
     for mutant, killer, seconds in laboratory.judged(jobs, options.workers, options.patience):
         print(f"{seconds:5.1f} s  {mutant.name}  {killer or 'SURVIVES'}", flush=True)

@@ -7,6 +7,8 @@ imported it by name or wraps it in a cache, calls the mutant. Nothing on disk ch
 from __future__ import annotations
 
 import gc
+import json
+import math
 import os
 import resource
 import select
@@ -18,12 +20,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from types import FunctionType
+from types import FrameType, FunctionType
 from typing import NamedTuple
 
 import pytest
 
-from tests.mutants.generated import PRODUCT, Mutant
+from tests.mutants.generated import PRODUCT, Law, Mutant
 
 Functions = dict[tuple[str, str, int], list[FunctionType]]
 
@@ -129,12 +131,36 @@ class Laboratory:
         tasks = [partial(self.first_failure, [test]) for test in tests]
         return " ".join(text for text, _ in self._forked(tasks, 1) if text)
 
+    def reaching(self, laws: Sequence[Law]) -> dict[str, list[str]]:
+        """For each law the tests that call it, the fastest first."""
+        ((text, _),) = self._forked([partial(self._reaching, laws)], 1, math.inf)
+        return dict(json.loads(text))
+
+    def _reaching(self, laws: Sequence[Law]) -> str:
+        names = {(str(PRODUCT / law.file), law.node.name): law.name for law in laws}
+        seen: set[str] = set()
+        found: dict[str, list[tuple[float, str]]] = {law.name: [] for law in laws}
+
+        def watch(frame: FrameType, event: str, _: object) -> None:
+            if event == "call":
+                seen.add(names.get((frame.f_code.co_filename, frame.f_code.co_name), ""))
+
+        for test in self.items:
+            seen.clear()
+            start = time.process_time()
+            sys.setprofile(watch)
+            self._run(test)
+            sys.setprofile(None)
+            for law in seen & found.keys():
+                found[law].append((time.process_time() - start, test))
+        return json.dumps({law: [test for _, test in sorted(found[law])] for law in found})
+
     def _judge(self, job: Job, patience: float) -> str:
         replace_code(job.mutant, self._functions)
         return self.first_failure(job.known) or self.first_failure(job.others, patience)
 
     def _forked(
-        self, tasks: Sequence[Callable[[], str]], workers: int
+        self, tasks: Sequence[Callable[[], str]], workers: int, limit: float = TIME_LIMIT
     ) -> Iterator[tuple[str, float]]:
         """The texts of tasks and their seconds, in order; each runs in a fork of this process."""
         running: dict[int, tuple[int, int, float]] = {}
@@ -150,7 +176,7 @@ class Laboratory:
             ready, _, _ = select.select(list(running), [], [], 0.5)
             now = time.perf_counter()
             for pipe, (task, process, start) in list(running.items()):
-                late = now - start > TIME_LIMIT
+                late = now - start > limit
                 read = os.read(pipe, 1 << 20) if pipe in ready else b"" if late else None
                 if read:
                     texts[task] += read
