@@ -6,10 +6,12 @@ import ctypes
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from filelock import FileLock
 
 from pyfuser.codegen.gpu.unit import CUDA, GpuKernel, emit
 from pyfuser.codegen.kernel import spec_of
@@ -43,10 +45,8 @@ class Emulated:
         }
         text = "".join(self._source(kernel) for kernel in self.kernels.values())
         text = change(text.replace("pf_warp = 32", f"pf_warp = {warp}"))
-        source, target = folder / "kernels.cpp", folder / "kernels.so"
-        source.write_text(f'#define HOST_WARP {warp}\n#include "{SHIM}"\n{text}')
-        subprocess.run(["g++", *FLAGS, "-o", target, source], check=True)
-        self.library = ctypes.CDLL(str(target))
+        text = f'#define HOST_WARP {warp}\n#include "{SHIM}"\n{text}'
+        self.library = ctypes.CDLL(str(_compiled(text, _shared(folder))))
 
     @staticmethod
     def _source(kernel: GpuKernel) -> str:
@@ -82,3 +82,19 @@ class Emulated:
                 )
         assert not workspace[:64].any()
         return values, unpacked(results, [a.sym.dtype for a in accumulators])
+
+
+def _shared(folder: Path) -> Path:
+    """The folder above those of the workers that run tests, if it is below one of them."""
+    return next((p.parent for p in folder.parents if p.name.startswith("popen-")), folder)
+
+
+def _compiled(text: str, folder: Path) -> Path:
+    """The library of a source, which one worker compiles for all."""
+    stem = sha256(text.encode()).hexdigest()[:16]
+    source, target = folder / f"{stem}.cpp", folder / f"{stem}.so"
+    with FileLock(folder / f"{stem}.lock"):
+        if not target.exists():
+            source.write_text(text)
+            subprocess.run(["g++", *FLAGS, "-o", target, source], check=True)
+    return target

@@ -59,7 +59,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--patience",
         type=float,
-        default=60.0,
+        default=5.0,
         help="CPU seconds for tests of which none has killed a mutant of the law yet",
     )
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
