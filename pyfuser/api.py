@@ -18,10 +18,12 @@ from pyfuser.frontends.embedded import spaces
 from pyfuser.frontends.embedded.decorators import state_of
 from pyfuser.frontends.embedded.views import ViewType
 from pyfuser.report import Explanation
-from pyfuser.runtime import driver
+from pyfuser.runtime.flush import finish
 from pyfuser.runtime.isolate import FAILURES
+from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support.counters import COUNTERS, Counters
 from pyfuser.support.errors import ArgumentError
+from pyfuser.trace import reason
 from pyfuser.trace.call import GPU_SPACES, Call
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Buffer
@@ -103,7 +105,7 @@ def disable() -> None:
     Blocks (`with pyfuser.fusing():`) still count.
     """
     modes.SWITCHES.everywhere = False
-    driver.TRACER.flush()
+    TRACER.flush(reason.DISABLE)
 
 
 def sync(*views: Any) -> None:
@@ -112,22 +114,22 @@ def sync(*views: Any) -> None:
     With arguments (Views, NumPy arrays, Futures): only if one of them needs it.
     """
     if not views:
-        driver.finish()
+        finish(reason.SYNC)
     for view in views:
         if isinstance(view, Future):
             view.result()
         elif isinstance(view, ViewType):
-            driver.TRACER.flush_for(view._region.buffer)
+            TRACER.flush_for(view._region.buffer, reason.SYNC)
         elif isinstance(view, np.ndarray):
-            driver.TRACER.flush_for(Buffer.wrap(view))
+            TRACER.flush_for(Buffer.wrap(view), reason.SYNC)
         else:
-            driver.TRACER.flush()
+            TRACER.flush(reason.SYNC)
 
 
 def pending() -> tuple[str, ...]:
     """The recorded calls that have not run, in order, each as `name (file:line)`."""
-    with driver.TRACER.lock:
-        return _listed(driver.TRACER.calls)
+    with TRACER.lock:
+        return _listed(TRACER.calls)
 
 
 def _listed(calls: Sequence[Call]) -> tuple[str, ...]:
@@ -142,12 +144,12 @@ def discard() -> tuple[str, ...]:
     reduction that was dropped raises PyFuserError. Calls that wait for the next launch (`pending`
     names them) are dropped as well.
     """
-    return _listed(driver.TRACER.discard())
+    return _listed(TRACER.discard())
 
 
 def stats() -> Counters:
     """Counts since the process started: a copy, so two of them can be subtracted by field."""
-    return dataclasses.replace(COUNTERS, recorded=driver.TRACER.recorded)
+    return dataclasses.replace(COUNTERS, recorded=TRACER.recorded)
 
 
 def explain(flushes: int = 1, source: bool = False) -> Explanation:
@@ -157,10 +159,12 @@ def explain(flushes: int = 1, source: bool = False) -> Explanation:
     text shows each fused kernel as PyKokkos source; `groups[k].source` always has it. Pending
     calls are flushed first; calls that the latest flush left count as a part of it.
     """
-    with driver.TRACER.lock:
-        pending = len(driver.TRACER.calls)
-        left = pending > 0 and pending == len(driver.FLUSHES[-1].waiting if driver.FLUSHES else ())
-        driver.TRACER.flush()
+    with TRACER.lock:
+        pending = len(TRACER.calls)
+        left = pending > 0 and pending == len(
+            SESSION.flushes[-1].waiting if SESSION.flushes else ()
+        )
+        TRACER.flush(reason.EXPLAIN)
     return report.explain(flushes + left, source)
 
 
@@ -207,9 +211,9 @@ def _finish() -> None:
     An uncaught error says enough, and `pyfuser run` reads arrays in time.
     """
     silent = modes.SWITCHES.careful or hasattr(sys, "last_value")
-    late = [] if silent else unread(driver.TRACER.calls)
+    late = [] if silent else unread(TRACER.calls)
     try:
-        driver.finish()
+        finish(reason.PROGRAM_ENDS)
         warn_of_unread(late)
     except FAILURES as error:  # the same one may have ended the program, and was shown
         if str(error) != str(getattr(sys, "last_value", None)):
@@ -223,4 +227,4 @@ def _finish() -> None:
 atexit.register(_finish)
 if hasattr(os, "register_at_fork"):
     # Otherwise both processes would run what is pending, on memory they may share.
-    os.register_at_fork(before=driver.TRACER.flush)
+    os.register_at_fork(before=functools.partial(TRACER.flush, reason.FORK))

@@ -18,7 +18,8 @@ from pyfuser.report import Explanation, explanation, since
 from pyfuser.run import command as running
 from pyfuser.run.flushes import FlushLog
 from pyfuser.run.program import ScriptError
-from pyfuser.runtime.driver import FLUSHES, Flush
+from pyfuser.runtime.program import Flush
+from pyfuser.runtime.session import SESSION
 from pyfuser.support import units
 from pyfuser.support.errors import PyFuserError, UsageError
 from pyfuser.support.settings import SETTINGS
@@ -160,7 +161,7 @@ def _explain(options: argparse.Namespace) -> int:
         for _ in range(2):  # the first run pays for memory and threads that are new to the process
             state = program.module.setup(program.size)
             pyfuser.sync()
-            before = FLUSHES[-1:]
+            before = SESSION.flushes[-1:]
             with pyfuser.fusing():
                 program.module.run(state)
     found = since(before)

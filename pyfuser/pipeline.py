@@ -10,11 +10,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import NamedTuple
 
 from pyfuser.ir.printer import show
 from pyfuser.ir.verify import IRError, verify
+from pyfuser.support.caches import cached
 from pyfuser.support.errors import SettingError
 from pyfuser.support.passes import left_out
 from pyfuser.support.settings import SETTINGS, refuse
@@ -117,6 +117,11 @@ def run_passes(passes: Sequence[KernelPass], kernel: Kernel) -> Kernel:
     return kernel
 
 
+def for_c(kernel: Kernel) -> Kernel:
+    """The kernel as its C++, CUDA or HIP is printed."""
+    return run_passes(C_PASSES, kernel)
+
+
 def kernel_of(group: GroupShape) -> Kernel:
     """The kernel of a group after KERNEL_PASSES (which may be one of an equal group: its Syms).
 
@@ -134,7 +139,7 @@ def kernel_of(group: GroupShape) -> Kernel:
     return kernel
 
 
-@lru_cache(maxsize=4 * MAX_FORMS)
+@cached(4 * MAX_FORMS)
 def _of_form(form: Form, count: int) -> Kernel:
     """The kernel of a form after so many passes, of which those that look at sizes do nothing."""
     if not count:

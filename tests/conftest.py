@@ -18,10 +18,11 @@ from pyfuser.ir.arithmetic import UndefinedBehaviour
 from pyfuser.ir.reference.interpret import interpret
 from pyfuser.ir.verify import IRError, verify
 from pyfuser.plan.rewrites import recompute
-from pyfuser.runtime import driver
+from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.trace.call import Call
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Region
+from pyfuser.trace.reason import SYNC
 from pyfuser.trace.tracer import Tracer
 from pyfuser.transform.fuse import Form, merged
 from pyfuser.transform.kernel import Kernel
@@ -97,11 +98,11 @@ def nothing_recomputed(monkeypatch: pytest.MonkeyPatch) -> None:
 def interpreted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Interpreted]:
     """Runs calls by the reference interpreter, for tests of what is called when."""
     engine = Interpreted()
-    driver.TRACER.flush()
-    monkeypatch.setattr(driver, "run", engine.run)
-    monkeypatch.setattr(driver.TRACER, "flush_function", engine.flush)
+    TRACER.flush(SYNC)
+    monkeypatch.setattr(SESSION, "run", engine.run)
+    monkeypatch.setattr(TRACER, "flush_function", engine.flush)
     yield engine
-    driver.TRACER.flush()
+    TRACER.flush(SYNC)
 
 
 GOLDEN = Path(__file__).parent / "golden"

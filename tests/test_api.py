@@ -15,7 +15,7 @@ from pyfuser.frontends import modes
 from pyfuser.frontends.embedded import pykokkos as pk
 from pyfuser.plan.explain import short_path
 from pyfuser.report import Explanation, build
-from pyfuser.runtime import driver
+from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support.errors import ArgumentError
 from pyfuser.trace.tracer import MAX_CALLS
 
@@ -61,9 +61,9 @@ def switches(monkeypatch):
 
 def was_traced() -> bool:
     """Whether a call of an unmarked workunit is recorded here."""
-    before = len(driver.TRACER.calls)
+    before = len(TRACER.calls)
     pk.parallel_for(1, add, x=pk.View([1]), value=1.0)
-    return len(driver.TRACER.calls) == before + 1
+    return len(TRACER.calls) == before + 1
 
 
 @pytest.mark.parametrize("workunit", [over, under, with_parentheses])
@@ -208,7 +208,7 @@ PROGRAM = """
 import os, sys
 import numpy as np
 import pyfuser, pykokkos as pk
-from pyfuser.runtime import driver
+from pyfuser.runtime.session import TRACER
 
 class Engine:
     def flush(self, tracer):
@@ -216,7 +216,7 @@ class Engine:
             os.write(1, b"ran ")
             tracer.remove([call])
 
-driver.TRACER.flush_function = Engine().flush
+TRACER.flush_function = Engine().flush
 
 @pyfuser.fuse
 @pk.workunit
@@ -299,8 +299,8 @@ def test_the_value_of_explain_is_the_report() -> None:
 
 
 def test_explain_says_how_to_record(monkeypatch: pytest.MonkeyPatch) -> None:
-    driver.FLUSHES.clear()
-    monkeypatch.setattr(build, "UNRECORDED", {})
+    SESSION.flushes.clear()
+    SESSION.unrecorded.clear()
     text = str(pyfuser.explain())
     assert text.startswith("nothing has been recorded yet")
     for way in ("@pyfuser.fuse", "pyfuser.fusing()", "`pyfuser run script.py`"):
@@ -356,7 +356,7 @@ def test_explain_tells_that_no_more_calls_fit() -> None:
 
 def test_explain_tells_how_many_runs_came_before() -> None:
     x = pk.View([100], pk.double)
-    driver.FLUSHES.clear()
+    SESSION.flushes.clear()
     for step in range(3):
         with pyfuser.fusing():
             pk.parallel_for(100, add, x=x, value=1.0)

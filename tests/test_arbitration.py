@@ -16,7 +16,8 @@ import pytest
 
 import pyfuser
 from pyfuser.plan.plan import Declined, Group, Plan, Rejection, Stage, Sweep
-from pyfuser.runtime import autotune, driver
+from pyfuser.runtime import autotune
+from pyfuser.runtime import flush as runtime_flush
 from pyfuser.runtime.autotune import (
     APART,
     DOUBT,
@@ -31,7 +32,10 @@ from pyfuser.runtime.autotune import (
     parsed,
     text_of,
 )
+from pyfuser.runtime.program import Program
+from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support.errors import KernelError
+from pyfuser.trace.reason import SYNC
 
 N = 200_000
 
@@ -76,7 +80,7 @@ class Clock:
     def __init__(self, fused: float, cut: float) -> None:
         self.fused, self.cut, self.asked = fused, cut, 0
 
-    def __call__(self, program: driver.Program, calls: tuple[int, ...]) -> float:
+    def __call__(self, program: Program, calls: tuple[int, ...]) -> float:
         self.asked += 1
         whole = any(launch.calls == calls for launch in program.launches)
         return self.fused if whole else self.cut
@@ -90,11 +94,11 @@ def arbitrating(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Non
     monkeypatch.setattr(autotune, "LONG", 0.0)
     monkeypatch.setattr(autotune, "WORTH", 0.0)
     monkeypatch.setattr(autotune, "PATIENCE", 1e9)
-    driver.TRACER.flush()
-    driver.PROGRAMS.clear()
-    driver.FLUSHES.clear()
+    TRACER.flush(SYNC)
+    SESSION.programs.clear()
+    SESSION.flushes.clear()
     yield
-    driver.PROGRAMS.clear()
+    SESSION.programs.clear()
 
 
 @pytest.fixture
@@ -109,7 +113,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float, float], Clock]:
 
 def seem(seconds: float) -> None:
     """Let the latest launches seem to take so long."""
-    for launch in driver.FLUSHES[-1].program.launches:
+    for launch in SESSION.flushes[-1].program.launches:
         launch.timing.mean = seconds
         launch.timing.runs = max(launch.timing.runs, 2)  # the mean of one would not last
 
@@ -222,9 +226,9 @@ def test_no_trial_where_the_model_is_sure(
     for _ in range(2 * STEADY):
         step()
         seem(-1e3)
-    trace = driver.FLUSHES[-1].program.trace
+    trace = SESSION.flushes[-1].program.trace
     assert best_cut(trace, (0, 1))[1] > DOUBT
-    assert not made.asked and not driver.PROGRAMS[trace].referee.open
+    assert not made.asked and not SESSION.programs[trace].referee.open
 
 
 def test_no_trial_where_an_order_shows(clock: Callable[..., Clock]) -> None:
@@ -236,7 +240,7 @@ def test_no_trial_where_an_order_shows(clock: Callable[..., Clock]) -> None:
             pk.parallel_for(N, count, y=y, bins=bins)
             pk.parallel_for(N, shift, y=x, a=1.0)
         assert pyfuser.explain().launches == 1
-    assert driver.FLUSHES[-1].program.referee is None
+    assert SESSION.flushes[-1].program.referee is None
 
 
 @pytest.mark.parametrize("field", ["arbitrate", "verify"])
@@ -259,7 +263,7 @@ def test_a_cut_that_does_not_compile_is_no_cut(
     def fails(*_: Any) -> Any:
         raise KernelError("no")
 
-    monkeypatch.setattr(driver, "_make", fails)
+    monkeypatch.setattr(runtime_flush, "group_shapes", fails)
     assert {loop.step() for _ in range(2 * STEADY)} == {1}
     assert not made.asked
 
@@ -302,12 +306,12 @@ def test_what_takes_longer_than_its_parts_should_is_tried_against_them(
     for _ in range(STEADY):
         assert loop.step() == 1
         seem(1e3)
-    assert bool(driver.FLUSHES[-1].program.plan.sweeps) == stencil
+    assert bool(SESSION.flushes[-1].program.plan.sweeps) == stencil
     kernels = [loop.step() for _ in range(2 * ROUNDS + 2)]
     assert kernels == [1] + [2, 1] * ROUNDS + [stays]
     if stays == 2:
         assert "measured" in {r.reason for r in pyfuser.explain().rejections}
-    driver.PROGRAMS.clear()  # as another process
+    SESSION.programs.clear()  # as another process
     assert Sure(stencil).step() == stays
 
 
@@ -321,7 +325,7 @@ def test_what_takes_no_longer_than_it_should_is_not_tried(
     for _ in range(2 * STEADY):
         assert loop.step() == 1
         seem(-1e3)
-    assert not made.asked and not driver.FLUSHES[-1].program.referee.open
+    assert not made.asked and not SESSION.flushes[-1].program.referee.open
 
 
 # --------------------------------------------------------------------------- memory
@@ -332,7 +336,7 @@ def settled_loop(clock: Callable[..., Clock], cut: float, n: int = N) -> None:
     loop = Loop(n)
     for _ in range(STEADY + 2 * ROUNDS):
         loop.step()
-    driver.PROGRAMS.clear()  # as another process
+    SESSION.programs.clear()  # as another process
 
 
 @pytest.mark.parametrize(("cut", "kernels"), [(0.5, 2), (2.0, 1)])
@@ -368,7 +372,7 @@ def test_a_broken_file_is_no_choice(
     whole = file.read_text()
     file.write_text(damage)
     assert Loop().step() == 1
-    driver.PROGRAMS.clear()
+    SESSION.programs.clear()
     settled_loop(clock, 0.5)
     assert file.read_text() == whole
 

@@ -16,7 +16,8 @@ from pyfuser.checks import races
 from pyfuser.checks.accesslog import ATOMIC, READ, WRITE, AccessLog
 from pyfuser.compare import serve
 from pyfuser.runtime import checked as runtime_checked
-from pyfuser.runtime import driver
+from pyfuser.runtime import flush as runtime_flush
+from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support import settings
 from pyfuser.support.errors import (
     BoundsError,
@@ -26,6 +27,7 @@ from pyfuser.support.errors import (
     SettingError,
 )
 from pyfuser.support.settings import SETTINGS
+from pyfuser.trace.reason import SYNC
 
 pk = pytest.importorskip("pykokkos")
 pytestmark = pytest.mark.skipif(
@@ -39,16 +41,16 @@ Check = Callable[..., None]
 @pytest.fixture
 def check(monkeypatch: pytest.MonkeyPatch) -> Iterator[Check]:
     """check("bounds") does what PYFUSER_CHECK=bounds does."""
-    driver.TRACER.flush()
+    TRACER.flush(SYNC)
 
     def switch(*names: str) -> None:
         changed = dataclasses.replace(SETTINGS, check=frozenset(names))
         monkeypatch.setattr(runtime_checked, "SETTINGS", changed)
-        monkeypatch.setattr(driver, "SETTINGS", changed)
-        monkeypatch.setattr(driver, "run", runtime_checked.run)
+        monkeypatch.setattr(runtime_flush, "SETTINGS", changed)
+        monkeypatch.setattr(SESSION, "run", runtime_checked.run)
 
     yield switch
-    driver.TRACER.calls.clear()
+    TRACER.calls.clear()
 
 
 # ----------------------------------------------------------------- bounds

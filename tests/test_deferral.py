@@ -14,8 +14,9 @@ import pytest
 
 import pyfuser
 from pyfuser.frontends import modes
-from pyfuser.runtime import driver, partial_flush
-from pyfuser.runtime.partial_flush import DEFERRAL, Deferral
+from pyfuser.runtime import partial_flush
+from pyfuser.runtime.partial_flush import Deferral
+from pyfuser.runtime.session import SESSION
 
 N = 1000
 
@@ -27,11 +28,11 @@ def waits(monkeypatch):
     monkeypatch.setattr(partial_flush, "STEADY", 1)
     monkeypatch.setattr(partial_flush.Site, "pays", property(lambda _: True))
     monkeypatch.setattr(partial_flush.Site, "judge", lambda *_: None)
-    monkeypatch.setattr(DEFERRAL, "on", True)
-    DEFERRAL._sites.clear()
+    monkeypatch.setattr(SESSION.deferral, "on", True)
+    SESSION.deferral._sites.clear()
     yield
     pyfuser.discard()
-    DEFERRAL._sites.clear()
+    SESSION.deferral._sites.clear()
 
 
 @pyfuser.fuse
@@ -316,10 +317,11 @@ def test_the_process_ends():
     code = """
 import atexit, pyfuser
 pyfuser.enable()
-from pyfuser.runtime import driver, partial_flush
+from pyfuser.runtime import partial_flush
+from pyfuser.runtime.session import TRACER
 partial_flush.STEADY, partial_flush.Site.pays = 1, True
 atexit.unregister(pyfuser.api._finish)
-atexit.register(lambda: print(len(driver.TRACER.calls), x[0]))
+atexit.register(lambda: print(len(TRACER.calls), x[0]))
 atexit.register(pyfuser.api._finish)
 import pykokkos as pk
 from tests.test_deferral import recorded, view
@@ -394,7 +396,7 @@ def test_an_error_of_what_is_needed_leaves_the_rest():
 def test_explain_says_what_waits():
     x, p, r = view(1.0), view(3.0), view(1.0)
     assert recorded(x, p, r) == N
-    assert driver.FLUSHES[-1].waiting == ("advance",)
+    assert SESSION.flushes[-1].waiting == ("advance",)
     text = str(pyfuser.explain())
     assert text.startswith("2 calls ran as 2 kernels")
     assert "1 call waited for the next launch:\n  advance" in text
@@ -410,7 +412,7 @@ def test_settings_that_let_nothing_wait(monkeypatch, change):
 
 
 def test_nothing_waits_where_it_is_off(monkeypatch):
-    monkeypatch.setattr(DEFERRAL, "on", False)
+    monkeypatch.setattr(SESSION.deferral, "on", False)
     x, p, r = view(1.0), view(3.0), view(1.0)
     assert recorded(x, p, r) == N
     assert names() == []

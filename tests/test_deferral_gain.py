@@ -10,7 +10,7 @@ import pyfuser
 from kernels import cg_poisson
 from pyfuser.frontends import modes
 from pyfuser.runtime import partial_flush
-from pyfuser.runtime.partial_flush import DEFERRAL
+from pyfuser.runtime.session import SESSION
 from tests.test_deferral import advance, copy, put, total
 
 N = 1 << 16
@@ -22,11 +22,11 @@ def soon(monkeypatch):
     pyfuser.sync()
     monkeypatch.setattr(partial_flush, "PAYBACK", 0.0)
     monkeypatch.setattr(partial_flush, "WORTH", 0.0)
-    monkeypatch.setattr(DEFERRAL, "on", True)
-    DEFERRAL._sites.clear()
+    monkeypatch.setattr(SESSION.deferral, "on", True)
+    SESSION.deferral._sites.clear()
     yield
     pyfuser.sync()
-    DEFERRAL._sites.clear()
+    SESSION.deferral._sites.clear()
 
 
 def view(value):
@@ -67,7 +67,7 @@ def test_a_loop_that_gains_nothing():
     for _ in range(8):
         step(x, p, r, False)
     assert deferred() == before
-    assert [site.closed for site in DEFERRAL._sites.values()] == [True]
+    assert [site.closed for site in SESSION.deferral._sites.values()] == [True]
     assert x[3] == 8.0
 
 
@@ -75,7 +75,7 @@ def test_misses_close_a_site():
     x, p, r = view(0.0), view(1.0), view(1.0)
     for _ in range(4):
         step(x, p, r, True)
-    (site,) = DEFERRAL._sites.values()
+    (site,) = SESSION.deferral._sites.values()
     assert site.balance == pytest.approx(site.gain) and not site.closed
     site.loss = 3.0 * site.gain
     before = deferred()
@@ -105,7 +105,7 @@ def test_conjugate_gradients_have_the_same_bits(monkeypatch):
             cg_poisson.run(states[0])
             pyfuser.sync()
         assert deferred() - before > 10
-        monkeypatch.setattr(DEFERRAL, "on", False)
+        monkeypatch.setattr(SESSION.deferral, "on", False)
         cg_poisson.run(states[1])
         found, wanted = map(cg_poisson.outputs, states)
     finally:

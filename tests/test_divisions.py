@@ -13,6 +13,7 @@ from pyfuser.codegen.cpu.unit import emit
 from pyfuser.engine import native
 from pyfuser.frontends.embedded import pykokkos as pk
 from pyfuser.runtime import eager
+from pyfuser.support.caches import Table
 from pyfuser.support.errors import DivisionError, PyFuserError
 from pyfuser.support.settings import SETTINGS
 from tests.test_check import Check, check  # noqa: F401 - a fixture
@@ -302,7 +303,7 @@ def test_which_divisors_are_tested(
         return texts[-1]
 
     monkeypatch.setattr(native, "emit", noted)
-    monkeypatch.setattr(native, "_launchables", {})
+    monkeypatch.setattr(native, "KERNELS", Table("of a test", 999))
     monkeypatch.setattr(eager, "_READY", {})
     y, x, d = numbers(dtype)
     pk.parallel_for(N, workunit, y=y, x=x, d=d)

@@ -13,7 +13,7 @@ from pyfuser.compare import serve
 from pyfuser.ir.printer import show
 from pyfuser.report import Explanation
 from pyfuser.report.model import Cost
-from pyfuser.runtime import driver
+from pyfuser.runtime.session import SESSION
 
 ROOT = Path(__file__).parents[1]
 KERNELS = sorted((ROOT / "kernels").glob("*.py"))
@@ -37,11 +37,11 @@ def test_plans_and_fused_kernels(
 ) -> None:
     monkeypatch.chdir(ROOT)
     module = serve.load(path)
-    driver.FLUSHES.clear()
+    SESSION.flushes.clear()
     state = module.setup(module.SIZES["small"])
     with pyfuser.fusing():
         module.run(state)
     golden(f"plans/{path.stem}.txt", f"{timeless(pyfuser.explain(FLUSHES, source=True))}\n")
-    kernels = [kernel for flush in driver.FLUSHES[-FLUSHES:] for kernel in flush.program.kernels]
+    kernels = [kernel for flush in SESSION.flushes[-FLUSHES:] for kernel in flush.program.kernels]
     distinct = list(dict.fromkeys(show(kernel.workunit) for kernel in kernels))
     golden(f"ir/{path.stem}.txt", "\n".join(distinct))

@@ -27,14 +27,15 @@ from pyfuser.engine.cache import KernelCache
 from pyfuser.frontends.embedded import dispatch
 from pyfuser.frontends.embedded import pykokkos as pk
 from pyfuser.lower import signature, source
-from pyfuser.runtime import driver, eager
+from pyfuser.runtime import eager
+from pyfuser.runtime.session import SESSION
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.memory import Buffer
 
 CALLS = 20_000
 SIZES = 3_000
 CALLS_A_STEP = 6
-WARM_STEPS = 200  # more than driver.MAX_FLUSHES, so that every ring buffer is full
+WARM_STEPS = 200  # more than flushes are kept, so that every ring buffer is full
 
 pytestmark = pytest.mark.skipif(
     shutil.which(SETTINGS.compiler) is None, reason="needs a C++ compiler"
@@ -128,17 +129,17 @@ def size() -> Size:
 def caches() -> dict[str, int]:
     """The entries of every cache of the package, by name."""
     found = {
-        "driver.PROGRAMS": len(driver.PROGRAMS),
-        "driver.KERNELS": len(driver.KERNELS),
-        "driver.LAUNCHABLES": len(driver.LAUNCHABLES),
-        "driver.FLUSHES": len(driver.FLUSHES),
-        "eager": sum(1 + len(ready.known) for ready in eager._READY.values()),
-        "native": len(native._launchables),
+        "SESSION.programs": len(SESSION.programs),
+        "SESSION.kernels": len(SESSION.kernels),
+        "SESSION.launchables": len(SESSION.launchables),
+        "SESSION.flushes": len(SESSION.flushes),
+        "eager": sum(1 + len(ready.known) for ready in eager.READY.values()),
+        "native": len(native.KERNELS),
         "dispatch spaces": len(dispatch.KNOWN_POLICIES),
         "dispatch bindings": sum(len(w.__pyfuser__.bindings) for w in (fill, axpy, dot, shifted)),
-        "lower.source": len(source._sources),
-        "lower.source files": len(source._files),
-        "lower.signature": len(signature._signatures),
+        "lower.source": len(source._SOURCES),
+        "lower.source files": len(source._FILES),
+        "lower.signature": len(signature._SIGNATURES),
     }
     for name, function, _ in memos():
         found[name] = function.cache_info().currsize
@@ -216,11 +217,12 @@ def buffers() -> int:
 
 
 def test_changing_sizes_fill_no_cache_beyond_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver, "MAX_PROGRAMS", 20)  # so that few sizes reach the limits
-    monkeypatch.setattr(driver, "MAX_KERNELS", 30)
-    monkeypatch.setattr(dispatch, "MAX_SPACES", 40)
+    monkeypatch.setattr(SESSION.programs, "limit", 20)  # so that few sizes reach the limits
+    monkeypatch.setattr(SESSION.kernels, "limit", 30)
+    monkeypatch.setattr(SESSION.launchables, "limit", 30)
+    monkeypatch.setattr(dispatch.KNOWN_POLICIES, "limit", 40)
     monkeypatch.setattr(eager, "MAX_KERNELS", 10)
-    eager._READY.clear()  # what other tests compiled
+    eager.READY.clear()  # what other tests compiled
     shared = np.zeros(400)
     for n in range(100, 180):
         step(n, shared[:n])
@@ -230,10 +232,10 @@ def test_changing_sizes_fill_no_cache_beyond_its_limit(monkeypatch: pytest.Monke
         step(n, shared[:n])
         eager_step(n, shared[:n])
     after = caches()
-    assert after["driver.PROGRAMS"] <= 20
-    assert after["driver.KERNELS"] <= 30 and after["driver.LAUNCHABLES"] <= 30
+    assert after["SESSION.programs"] <= 20
+    assert after["SESSION.kernels"] <= 30 and after["SESSION.launchables"] <= 30
     assert after["dispatch spaces"] <= 40
-    assert all(len(ready.known) <= 10 for ready in eager._READY.values())
+    assert all(len(ready.known) <= 10 for ready in eager.READY.values())
     for name in ("native", "dispatch bindings", "lower.source", "lower.signature"):
         assert after[name] == before[name], name
 

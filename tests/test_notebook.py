@@ -182,7 +182,7 @@ def test_errors_show_no_frames_of_ours(shell: Any, cell: str, message: str, caps
     shell.run_cell(cell)
     shown = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
     assert message in shown and cell in shown
-    assert not any(f"pyfuser/{name}" in shown for name in ("frontends", "lower", "driver"))
+    assert not any(f"pyfuser/{name}" in shown for name in ("frontends", "lower", "runtime"))
 
 
 def test_other_errors_are_shown_whole(shell: Any, capsys: Any) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import pyfuser
-from pyfuser.runtime import driver
+from pyfuser.runtime.session import SESSION
 from pyfuser.support import progress
 from pyfuser.support.settings import SETTINGS
 
@@ -40,7 +40,7 @@ def planned(caplog: pytest.LogCaptureFixture, n: int, x: object, k: int = 0) -> 
 
 @needs_compiler
 def test_plans_and_why_again(caplog: pytest.LogCaptureFixture) -> None:
-    driver.PROGRAMS.clear()
+    SESSION.programs.clear()
     with caplog.at_level(logging.DEBUG, "pyfuser"):
         x = pk.View([100], pk.double)
         x.fill(1.0)

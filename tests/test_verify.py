@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import runpy
 import shutil
-from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,10 +18,14 @@ from pyfuser.checks.rounding import SumBounds, close
 from pyfuser.checks.script import Recording
 from pyfuser.compare import serve
 from pyfuser.plan import legality
-from pyfuser.runtime import driver, eager
+from pyfuser.runtime import eager, partial_flush, verify
+from pyfuser.runtime import flush as runtime_flush
+from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support.errors import VerificationError
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.call import Call
+from pyfuser.trace.reason import SYNC
+from tests.sessions import fresh
 
 pk = pytest.importorskip("pykokkos")
 pytestmark = pytest.mark.skipif(
@@ -70,15 +73,13 @@ def deposit(i, x, cells):
 @pytest.fixture
 def verifying(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     """PYFUSER_VERIFY=1 in an empty current directory; what is planned meanwhile is forgotten."""
-    driver.TRACER.flush()
+    TRACER.flush(SYNC)
     monkeypatch.setenv("PYFUSER_VERIFY", "1")  # which scripts would set for good
-    monkeypatch.setattr(driver, "SETTINGS", dataclasses.replace(SETTINGS, verify=True))
-    monkeypatch.setattr(driver, "PROGRAMS", OrderedDict())
-    monkeypatch.setattr(driver, "KERNELS", OrderedDict())
-    monkeypatch.setattr(driver, "LAUNCHABLES", OrderedDict())
+    monkeypatch.setattr(verify, "SETTINGS", dataclasses.replace(SETTINGS, verify=True))
     monkeypatch.chdir(tmp_path)
-    yield tmp_path
-    driver.TRACER.calls.clear()
+    with fresh():
+        yield tmp_path
+        TRACER.calls.clear()
 
 
 @pytest.fixture
@@ -113,7 +114,7 @@ def test_illegal_fusion_is_found_and_reproduced(verifying: Path, illegal: None) 
     script, data = verifying / "pyfuser-verify-1.py", verifying / "pyfuser-verify-1.npz"
     assert sorted(verifying.iterdir()) == [data, script]
     assert str(script.name) in str(e.value) and str(verifying) in str(e.value)
-    driver.TRACER.calls.clear()
+    TRACER.calls.clear()
     with pytest.raises(VerificationError, match="'shift' fused gives another 'z': element"):
         runpy.run_path(str(script))
     assert sorted(verifying.iterdir()) == [data, script], "a script writes no script"
@@ -140,13 +141,13 @@ def test_what_is_added_atomically_and_lost_is_found(
 ) -> None:
     """The twin: one term more in the same view is no rounding."""
     cells = pk.View([3], pk.double)
-    execute = driver._execute
+    execute = runtime_flush.execute
 
     def wrongly(program: Any, calls: Any, tracer: Any) -> None:
         execute(program, calls, tracer)
         calls[0].arguments[1].array()[1] += 1e-10
 
-    monkeypatch.setattr(driver, "_execute", wrongly)
+    monkeypatch.setattr(runtime_flush, "execute", wrongly)
     with pytest.raises(VerificationError, match="fused gives another 'cells': element"):
         deposits(cells)
 
@@ -168,8 +169,8 @@ def test_script_passes_once_the_mistake_is_mended(
         broken.setattr(legality, "_forbidding", lambda graph: {})
         with pytest.raises(VerificationError):
             program()
-    driver.TRACER.calls.clear()
-    driver.PROGRAMS.clear()
+    TRACER.calls.clear()
+    SESSION.programs.clear()
     assert "kept" in runpy.run_path(str(verifying / "pyfuser-verify-1.py"))
 
 
@@ -177,7 +178,7 @@ def test_files_are_not_overwritten(verifying: Path, illegal: None) -> None:
     for _ in range(2):
         with pytest.raises(VerificationError):
             program()
-        driver.TRACER.calls.clear()
+        TRACER.calls.clear()
     assert len(list(verifying.glob("pyfuser-verify-[12].npz"))) == 2
 
 
@@ -195,15 +196,15 @@ def test_unwritable_directory_does_not_hide_the_difference(
 def test_script_records_the_same_trace(verifying: Path) -> None:
     """Data, aliasing, what is temporary and what is untouched: all that a plan depends on."""
     shapes = []
-    original = driver.shape_of
+    original = partial_flush.shape_of
 
     def spy(*args: Any) -> Any:
         shapes.append(original(*args))
         return shapes[-1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(driver, "shape_of", spy)
-        patch.setattr(driver, "verified", _written)
+        patch.setattr(partial_flush, "shape_of", spy)
+        patch.setattr(verify, "verified", _written)
         program()
         assert "inf" in Path("pyfuser-verify-1.py").read_text(encoding="utf-8")
         runpy.run_path("pyfuser-verify-1.py")
@@ -245,8 +246,8 @@ def test_misaligned_memory_keeps_its_alignment() -> None:
 def _recorded(make: Any) -> Call:
     with pyfuser.fusing():
         make()
-        (call,) = driver.TRACER.calls
-        driver.TRACER.remove([call])
+        (call,) = TRACER.calls
+        TRACER.remove([call])
     return call
 
 

@@ -7,12 +7,11 @@ must never be used to show that a value is overwritten.
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from pyfuser.analysis.interpret import Fact, Interpreter
 from pyfuser.analysis.relation import Access, Mode, Relation
 from pyfuser.analysis.structural import structural_scalars
 from pyfuser.ir.nodes import Workunit
+from pyfuser.support.caches import cached
 from pyfuser.trace.shape import CallShape, RegionShape, ScalarShape
 
 __all__ = ["Access", "Mode", "Relation", "accesses", "structural_scalars"]
@@ -31,7 +30,7 @@ def accesses(call: CallShape) -> tuple[Access, ...]:
     return _accesses(call.workunit, call.space.begin, call.space.end, facts)
 
 
-@lru_cache(maxsize=4096)
+@cached(4096)
 def _accesses(
     workunit: Workunit,
     begin: tuple[int, ...],

@@ -8,17 +8,17 @@ whose extremes interval arithmetic finds. A bound may be too wide, never too nar
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import NamedTuple
 
 from pyfuser.analysis.affine import Affine, Interval
 from pyfuser.analysis.dependences import Touch, conflict_kind, touches
 from pyfuser.analysis.layout import address, shift
 from pyfuser.analysis.relation import Relation
+from pyfuser.support.caches import cached
 from pyfuser.trace.shape import CallShape, RegionShape
 
 
-@lru_cache(maxsize=16384)
+@cached(16384)
 # law: None
 def call_distance(first: CallShape, second: CallShape) -> Interval | None:
     """Bounds of q - p for the outermost indices p of `first` and q of `second`, over all pairs of
@@ -41,7 +41,7 @@ def call_distance(first: CallShape, second: CallShape) -> Interval | None:
     return min(low for low, _ in found), max(high for _, high in found)
 
 
-@lru_cache(maxsize=4096)
+@cached(4096)
 def _by_cluster(call: CallShape) -> dict[int, list[Touch]]:
     """What a call touches, by cluster."""
     found: dict[int, list[Touch]] = {}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 from pyfuser.analysis.affine import Affine, Interval
 from pyfuser.analysis.relation import Relation
+from pyfuser.support.caches import cached
 from pyfuser.trace.shape import RegionShape
 
 
@@ -55,7 +55,7 @@ def is_injective(strides: tuple[int, ...], shape: tuple[int, ...], size: int) ->
     return True
 
 
-@lru_cache(maxsize=4096)
+@cached(4096)
 # law: not None
 def shift(first: RegionShape, second: RegionShape) -> tuple[int, ...] | None:
     """The s for which second[i] and first[j] share a byte iff i + s = j, for elements of both.

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from pyfuser.analysis.accesses import Access, Mode, accesses
 from pyfuser.analysis.layout import footprint
+from pyfuser.support.caches import cached
 from pyfuser.trace.shape import RegionShape, TraceShape
 
 MAX_LATER = 64  # how many later users of a cluster are looked at before giving up
@@ -139,7 +139,7 @@ class Liveness:
         return known
 
 
-@lru_cache(maxsize=4)
+@cached(4)
 def liveness(trace: TraceShape) -> Liveness:
     """The lifetimes of a trace, which several steps of planning ask for."""
     return Liveness(trace)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
-from functools import lru_cache
 from math import gcd
 from typing import NamedTuple
 
@@ -19,6 +18,7 @@ from pyfuser.analysis.affine import Affine, Interval
 from pyfuser.analysis.layout import address, shift
 from pyfuser.analysis.relation import Relation
 from pyfuser.ir.dtypes import DType
+from pyfuser.support.caches import cached
 from pyfuser.trace.shape import RegionShape
 
 
@@ -44,7 +44,7 @@ def overlap(
 _Layout = tuple[tuple[int, ...], tuple[int, ...], DType]  # of a region: all but where it lies
 
 
-@lru_cache(maxsize=16384)
+@cached(16384)
 # law: Verdict.NONE
 def _overlap(
     first: Relation, layout: _Layout, second: Relation, other_layout: _Layout, offset: int

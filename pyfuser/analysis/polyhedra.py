@@ -6,13 +6,14 @@ takes about a tenth of a second.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
+
+from pyfuser.support.caches import once
 
 MAX_OPERATIONS = 2_000_000  # of isl on one question; about a second
 
 
-@cache
+@once
 def _library() -> tuple[Any, Any]:
     import islpy
 

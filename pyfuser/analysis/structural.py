@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
 
 from pyfuser.ir import nodes
 from pyfuser.ir.accesses import accesses
 from pyfuser.ir.nodes import Body, Expr, Sym, Workunit
 from pyfuser.ir.visit import all_expressions, reads, statements
+from pyfuser.support.caches import cached
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def structural_scalars(workunit: Workunit) -> frozenset[int]:
     """The positions of the integer scalar parameters that can influence subscripts.
 

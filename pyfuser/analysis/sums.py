@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache
 
 from pyfuser.ir import nodes
 from pyfuser.ir.accesses import accesses
 from pyfuser.ir.nodes import Sym, Workunit
 from pyfuser.ir.visit import expressions
+from pyfuser.support.caches import cached
 from pyfuser.trace.call import GPU_SPACES
 from pyfuser.trace.shape import CallShape, RegionShape
 
@@ -29,7 +29,7 @@ def added_along(call: CallShape) -> int | None:
     return _added_along(call)
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 # law
 def _added_along(call: CallShape) -> int:
     workunit = call.workunit

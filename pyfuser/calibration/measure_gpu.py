@@ -15,7 +15,7 @@ from pyfuser.calibration.measure_host import sum_of, write
 from pyfuser.engine.engine import prepare_one
 from pyfuser.engine.gpu.device import Device, current
 from pyfuser.ir.dtypes import DType
-from pyfuser.pipeline import KERNEL_PASSES, run_passes
+from pyfuser.pipeline import KERNEL_PASSES, for_c, run_passes
 from pyfuser.plan.cost_model import bytes_moved
 from pyfuser.runtime.launch import launch_of, run_launch
 from pyfuser.support.private_files import read_own
@@ -77,7 +77,7 @@ class Loop:
         self.call = Call("for", where, sum_of(inputs), tuple(views), None, None, code, 1)
         shape = shape_of((self.call,), structural_scalars)
         kernel = run_passes(KERNEL_PASSES, fuse(GroupShape(shape.calls)))
-        self.launch = launch_of([(0,)], [kernel], prepare_one(kernel), kernel.space)
+        self.launch = launch_of([(0,)], [kernel], prepare_one(for_c(kernel)), kernel.space)
         self.bytes = bytes_moved(shape, (0,))
 
     def run(self) -> None:

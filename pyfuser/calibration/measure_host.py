@@ -21,7 +21,7 @@ from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Binary, Expr, Load, Param, Read, Store, Workunit
 from pyfuser.lower.lower import lower
 from pyfuser.lower.types import BoundType, ScalarType, ViewType
-from pyfuser.pipeline import C_PASSES, KERNEL_PASSES, run_passes
+from pyfuser.pipeline import KERNEL_PASSES, for_c, run_passes
 from pyfuser.plan.cost_model import bytes_moved
 from pyfuser.runtime.launch import launch_of, run_launch
 from pyfuser.support.errors import CacheError
@@ -129,7 +129,7 @@ class _Timed:
         self._times = times
         self.shape: TraceShape = shape_of((self._call,), structural_scalars)
         kernel = run_passes(KERNEL_PASSES, fuse(GroupShape(self.shape.calls)))
-        launchable = native.prepare([run_passes(C_PASSES, kernel)])[0]
+        launchable = native.prepare([for_c(kernel)])[0]
         self._launch = launch_of([(0,)], [kernel], launchable, kernel.space)
 
     def seconds(self) -> float:

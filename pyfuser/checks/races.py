@@ -10,7 +10,6 @@ nothing races there.
 from __future__ import annotations
 
 import warnings
-from functools import lru_cache
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from pyfuser.checks.accesslog import ATOMIC, READ, WRITE, AccessLog, Site, Touch
 from pyfuser.checks.image import Image
 from pyfuser.ir.effects import written_views
 from pyfuser.ir.reference.interpret import UndefinedBehaviour, interpret
+from pyfuser.support.caches import cached
 from pyfuser.support.errors import PyFuserWarning, RaceError, quoted
 from pyfuser.trace.call import Call, Space
 from pyfuser.trace.future import Future
@@ -51,7 +51,7 @@ def check_races(call: Call) -> None:
     _warn(call, f"more than {MAX_ITERATIONS} iterations, and an access is too irregular to analyse")
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def _independent(trace: TraceShape) -> bool:
     """Whether the analysis shows that no iteration touches what another one writes.
 

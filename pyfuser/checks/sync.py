@@ -31,6 +31,7 @@ from pyfuser.trace.call import Call
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Region
 from pyfuser.trace.raw import raw_arguments
+from pyfuser.trace.reason import Reason
 from pyfuser.trace.tracer import Tracer
 
 _SET_HANDLER = 304  # PyDataMem_SetHandler in NumPy's table of functions, since 1.22
@@ -90,12 +91,12 @@ class Watch:
         self._record(call)
         self.protect((call,))
 
-    def flush(self, wanted: Future | None) -> None:
+    def flush(self, wanted: Future | None, why: Reason) -> None:
         """What `Tracer.flush` and `compute` do; calls that are left keep their protection."""
         with self._tracer.lock:
             self.open()
             try:
-                self._flush(wanted)
+                self._flush(wanted, why)
             finally:
                 self.protect(self._tracer.calls)
         self.raise_error()

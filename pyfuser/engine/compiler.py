@@ -14,11 +14,11 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyfuser.codegen.c.maths.vector import LINK_FLAGS
+from pyfuser.support.caches import once
 from pyfuser.support.counters import COUNTERS
 from pyfuser.support.errors import CompilerError, KernelError
 from pyfuser.support.settings import SETTINGS
@@ -77,7 +77,7 @@ class Compiler:
     identity: str
 
 
-@cache
+@once
 def find_compiler(command: str) -> Compiler:
     """The compiler a command line such as "g++" or "ccache g++" names.
 
@@ -103,7 +103,7 @@ def _stamp(path: str) -> str:
     return f"{path}:{status.st_mtime_ns}:{status.st_size}"
 
 
-@cache
+@once
 def flags(fastmath: bool) -> tuple[str, ...]:
     """The options that every kernel is compiled with."""
     x86 = platform.machine() in ("x86_64", "AMD64", "i686")

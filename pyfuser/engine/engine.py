@@ -10,7 +10,7 @@ from pyfuser.engine import native, pykokkos
 from pyfuser.engine.marshal import Number
 from pyfuser.engine.native import RollingParams
 from pyfuser.ir.nodes import Workunit
-from pyfuser.pipeline import C_PASSES, run_passes
+from pyfuser.pipeline import for_c
 from pyfuser.plan.capabilities import ALL, Capabilities
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.call import GPU_SPACES
@@ -61,8 +61,7 @@ class Launchable(Protocol):
 
 
 def prepare_one(kernel: Kernel) -> Launchable:
-    """A kernel, optimised, ready to run alone on what its space names, whatever the engine."""
-    kernel = run_passes(C_PASSES, kernel)
+    """A kernel after `for_c`, ready to run alone on what its space names, whatever the engine."""
     if kernel.space.execution in GPU_SPACES:
         return _prepared_for_gpu(kernel)
     return native.prepare([kernel])[0]
@@ -97,8 +96,11 @@ class Engine(Protocol):
     def refusal(self, pattern: str, workunit: Workunit) -> str | None:
         """Why no kernel can have such a call; None if kernels can."""
 
+    def final(self, kernel: Kernel) -> Kernel:
+        """The kernel after the passes that it needs before it is printed."""
+
     def prepare(self, wanted: Wanted) -> Sequence[Launchable]:
-        """The kernels of each launch (see `native.prepare_launches`), optimised, ready to run."""
+        """The final kernels of each launch (see `native.prepare_launches`), ready to run."""
 
 
 class Native:
@@ -110,17 +112,17 @@ class Native:
         """It runs everything that can be lowered."""
         return None
 
+    def final(self, kernel: Kernel) -> Kernel:
+        """What is printed as C++, CUDA or HIP."""
+        return for_c(kernel)
+
     def prepare(self, wanted: Wanted) -> Sequence[Launchable]:
         """Raises CompilerError or CacheError."""
-        ready = [
-            ([run_passes(C_PASSES, kernel) for kernel in kernels], rolling)
-            for kernels, rolling in wanted
-        ]
         found: list[Launchable | None] = [
             _prepared_for_gpu(kernels[0]) if kernels[0].space.execution in GPU_SPACES else None
-            for kernels, _ in ready
+            for kernels, _ in wanted
         ]
-        others = [launch for launch, made in zip(ready, found, strict=True) if made is None]
+        others = [launch for launch, made in zip(wanted, found, strict=True) if made is None]
         rest = iter(native.prepare_launches(others) if others else ())
         return [made or next(rest) for made in found]
 
@@ -142,6 +144,10 @@ class PyKokkos:
             return None
         return pykokkos.refusal(pattern, workunit)
 
+    def final(self, kernel: Kernel) -> Kernel:
+        """The kernel: its language has no bounds that are known."""
+        return kernel
+
     def prepare(self, wanted: Wanted) -> Sequence[Launchable]:
         """What fusion made of calls and PyKokkos' language cannot say runs natively."""
         return [self._prepared(kernel) for (kernel,), _ in wanted]
@@ -152,7 +158,7 @@ class PyKokkos:
         return pykokkos.Launchable(kernel, partial(self._natively, kernel))
 
     def _natively(self, kernel: Kernel) -> Launchable:
-        return self._spare.prepare([((kernel,), ())])[0]
+        return self._spare.prepare([((self._spare.final(kernel),), ())])[0]
 
 
 ENGINE: Engine = PyKokkos(Native()) if SETTINGS.engine == "pykokkos" else Native()

@@ -9,7 +9,6 @@ import os
 import threading
 import time
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from pyfuser.engine.flight import Flights
 from pyfuser.engine.marshal import make_run
 from pyfuser.engine.on_host import OnHost
 from pyfuser.ir.nodes import Workunit
+from pyfuser.support.caches import Table, once
 from pyfuser.support.errors import CacheError
 from pyfuser.support.progress import listening, noted
 from pyfuser.support.settings import SETTINGS
@@ -78,11 +78,13 @@ if hasattr(os, "register_at_fork"):
 #: See `SweepSpec.rolling`.
 RollingParams = tuple[tuple[tuple[int, int], ...], ...]
 
-_launchables: dict[KernelSpec | SweepSpec, Launchable] = {}
+MAX_KERNELS = 4096
+
+KERNELS: Table[KernelSpec | SweepSpec, Launchable] = Table("kernels of the host", MAX_KERNELS)
 _FLIGHTS = Flights()
 
 
-@cache
+@once
 def kernel_cache() -> KernelCache:
     """The cache directory of this process."""
     return KernelCache(SETTINGS.cache_dir)
@@ -119,17 +121,17 @@ def prepare_checked(kernel: Kernel, workunit: Workunit) -> Launchable:
 
 
 def _prepare(specs: Sequence[KernelSpec | SweepSpec]) -> list[Launchable]:
-    missing = [spec for spec in dict.fromkeys(specs) if spec not in _launchables]
+    known = {spec: KERNELS[spec] for spec in specs if spec in KERNELS}
+    missing = [spec for spec in dict.fromkeys(specs) if spec not in known]
     if missing:
         with noted(f"compiling {len(missing)} kernel{'s' * (len(missing) > 1)}"):
             made = [_compile(missing[0])] if len(missing) == 1 else _compile_all(missing)
-        _launchables.update(zip(missing, made, strict=True))
-    return [_named(spec) for spec in specs]
+        known |= {s: KERNELS.keep(s, new) for s, new in zip(missing, made, strict=True)}
+    return [_named(spec, known[spec]) for spec in specs]
 
 
-def _named(spec: KernelSpec | SweepSpec) -> Launchable:
+def _named(spec: KernelSpec | SweepSpec, known: Launchable) -> Launchable:
     """The compiled code of a spec, whose messages use this spec's names."""
-    known = _launchables[spec]
     if names_of(known.spec) == names_of(spec):
         return known
     return Launchable(spec, known.source, known.library)

@@ -13,7 +13,6 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
@@ -27,6 +26,7 @@ from pyfuser.ir.canonical import fresh
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Expr, Param, Stmt, Workunit
 from pyfuser.ir.visit import all_expressions, statements
+from pyfuser.support.caches import cached
 from pyfuser.support.errors import PyFuserError, PyFuserWarning
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.gate import Ran
@@ -174,7 +174,7 @@ class Launchable(OnHost):
         self._spare.append(self._make_spare())
 
 
-@lru_cache(maxsize=MAX_MODULES)
+@cached(MAX_MODULES)
 def load(source: str) -> ModuleType:
     """The module with this source, which PyKokkos finds in a file of the cache directory.
 

@@ -14,8 +14,10 @@ import threading
 from contextvars import ContextVar
 from types import FrameType, TracebackType
 
-from pyfuser.runtime import driver
+from pyfuser.runtime.session import TRACER
 from pyfuser.support.settings import SETTINGS
+from pyfuser.trace import reason
+from pyfuser.trace.reason import Reason
 
 _SUSPENDABLE = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
@@ -171,10 +173,14 @@ class Recording(_Block):
 
 
 class Fusing(_Block):
-    """Every call in the block is recorded; its end runs them, also if the block raised."""
+    """Every call in the block is recorded; its end, called `why`, runs them, also if it raised."""
 
-    __slots__ = ()
+    __slots__ = ("_why",)
     _mode = True
+
+    def __init__(self, why: Reason = reason.FUSING_ENDS) -> None:
+        super().__init__()
+        self._why = why
 
     def __exit__(
         self,
@@ -183,7 +189,7 @@ class Fusing(_Block):
         traceback: TracebackType | None,
     ) -> None:
         super().__exit__(kind, error, traceback)
-        driver.TRACER.flush()
+        TRACER.flush(self._why)
 
 
 class Unfused(_Block):
@@ -193,5 +199,5 @@ class Unfused(_Block):
     _mode = False
 
     def __enter__(self) -> None:
-        driver.TRACER.flush()
+        TRACER.flush(reason.UNFUSED_BEGINS)
         super().__enter__()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
-from functools import lru_cache
 
 from pyfuser.ir.nodes import Accumulator, Param, Sym, Workunit
 from pyfuser.ir.visit import declared, substitute_syms
+from pyfuser.support.caches import cached
 
 MAX_WORKUNITS = 1024  # whose canonical form is kept
 
@@ -39,7 +39,7 @@ def rename(workunit: Workunit, mapping: dict[Sym, Sym]) -> Workunit:
     )
 
 
-@lru_cache(maxsize=MAX_WORKUNITS)
+@cached(MAX_WORKUNITS)
 def all_syms(workunit: Workunit) -> tuple[Sym, ...]:
     """Every Sym a workunit binds, in order of appearance."""
     syms = list(workunit.indices)
@@ -56,7 +56,7 @@ def freshen(workunit: Workunit) -> Workunit:
     return rename(workunit, {s: fresh(s.name, s.dtype) for s in all_syms(workunit)})
 
 
-@lru_cache(maxsize=MAX_WORKUNITS)
+@cached(MAX_WORKUNITS)
 def canonical(workunit: Workunit) -> Workunit:
     """Numbered Syms without the user's names, no name, no location: the structural cache key."""
     mapping = {s: Sym("", n, s.dtype) for n, s in enumerate(all_syms(workunit))}

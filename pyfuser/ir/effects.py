@@ -8,13 +8,13 @@ order), or by another iteration that waits for it.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from functools import lru_cache
 from typing import NamedTuple
 
 from pyfuser.ir import maths, nodes
 from pyfuser.ir.canonical import MAX_WORKUNITS
 from pyfuser.ir.nodes import Body, Expr, Stmt, Sym, Workunit
 from pyfuser.ir.visit import all_expressions, expressions, reads, statements, written
+from pyfuser.support.caches import cached
 
 ASSIGNED = "="
 """The operation of an assignment, among those that change a local."""
@@ -77,7 +77,7 @@ def _may_wait(loop: nodes.For | nodes.While, changed: set[Sym]) -> bool:
     return False
 
 
-@lru_cache(maxsize=MAX_WORKUNITS)
+@cached(MAX_WORKUNITS)
 def effects(workunit: Workunit) -> Effects:
     """The effects of an iteration."""
     return effects_of(workunit.body)
@@ -107,7 +107,7 @@ def atomics(body: Body) -> Iterator[nodes.Update | nodes.AtomicFetch]:
         yield from (e for e in expressions(stmt) if isinstance(e, nodes.AtomicFetch))
 
 
-@lru_cache(maxsize=MAX_WORKUNITS)
+@cached(MAX_WORKUNITS)
 def written_views(workunit: Workunit) -> frozenset[Sym]:
     """The view parameters that a workunit writes, atomically or not."""
     return frozenset(written(workunit.body) & {p.sym for p in workunit.params if p.rank})

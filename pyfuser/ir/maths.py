@@ -12,12 +12,12 @@ import ctypes
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from pyfuser.ir.dtypes import DType, common_type, integral_promotion
+from pyfuser.support.caches import once
 
 VARIADIC = -1
 
@@ -189,7 +189,7 @@ _COMPLEX: dict[str, Callable[..., Any]] = {
 }
 
 
-@cache
+@once
 def _c_function(name: str, single: bool, arity: int) -> Callable[..., float]:
     """The C library's function, float32 or float64; Python's own if there is no such symbol."""
     try:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from pyfuser.ir.maths import FUNCTIONS
 from pyfuser.ir.nodes import (
     AtomicFetch,
@@ -23,6 +21,7 @@ from pyfuser.ir.nodes import (
 )
 from pyfuser.ir.powers import power_of
 from pyfuser.ir.visit import assigned, child_expressions, expressions
+from pyfuser.support.caches import cached
 
 TRIPS = 8
 """Assumed for a loop whose bounds are not constant."""
@@ -59,7 +58,7 @@ def _bounds(loop: For) -> list[int]:
     return values if len(values) == 3 and values[2] else []
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def arithmetic(workunit: Workunit) -> int:
     """What an iteration computes: equal expressions once, conversions between types as well.
 

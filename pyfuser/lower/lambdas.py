@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 import linecache
 import sys
-import weakref
 from types import CodeType, FunctionType
 
 from pyfuser.lower.source import FunctionSource, not_supported, remember
 from pyfuser.support import syntax
+from pyfuser.support.caches import CodeTable
 
-_made: dict[tuple[int, str, bool], tuple[weakref.ref[CodeType], CodeType, str]] = {}
+_MADE: CodeTable[tuple[CodeType, str]] = CodeTable("functions made of lambdas")
 
 
 def as_workunit(function: FunctionType, pattern: str, stores: bool) -> tuple[FunctionType, str]:
@@ -24,13 +24,8 @@ def as_workunit(function: FunctionType, pattern: str, stores: bool) -> tuple[Fun
     Raises WorkunitError where the lambda's source cannot be found, or it has other parameters.
     """
     code = function.__code__
-    key = (id(code), pattern, stores)
-    known = _made.get(key)
-    if known is None or known[0]() is not code:
-        made, target = _make(function, pattern, stores)
-        reference = weakref.ref(code, lambda _, pop=_made.pop: pop(key, None))  # type: ignore[misc]
-        known = _made[key] = reference, made, target
-    _, made, target = known
+    key = pattern, stores
+    made, target = _MADE.of(code, key) or _MADE.keep(code, _make(function, pattern, stores), key)
     result = FunctionType(made, function.__globals__, made.co_name, None, function.__closure__)
     return result, target
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import CodeType, FunctionType, MappingProxyType
+from types import FunctionType, MappingProxyType
 from typing import Any
 
 from pyfuser.ir.dtypes import DType
@@ -15,6 +14,7 @@ from pyfuser.lower.free import resolve
 from pyfuser.lower.records import is_classtype
 from pyfuser.lower.source import FunctionSource, source_of, unwrap
 from pyfuser.lower.types import BoundType, RandomPoolType, ScalarType, ViewType
+from pyfuser.support.caches import CodeTable
 from pyfuser.support.errors import ArgumentError, close, quoted
 
 _INDICES = ("j", "k")
@@ -182,7 +182,7 @@ def _described(pattern: str, rank: int) -> str:
     return ", ".join(parts)
 
 
-_signatures: dict[int, tuple[weakref.ref[CodeType], Signature]] = {}
+_SIGNATURES: CodeTable[Signature] = CodeTable("signatures of workunits")
 
 
 def signature(function: Callable[..., Any]) -> Signature:
@@ -192,13 +192,8 @@ def signature(function: Callable[..., Any]) -> Signature:
     """
     plain = unwrap(function)
     code = plain.__code__
-    known = _signatures.get(id(code))
-    if known is not None and known[0]() is code:
-        return known[1]
-    result = _read(plain, source_of(plain))
-    key = id(code)
-    _signatures[key] = (weakref.ref(code, lambda _, pop=_signatures.pop: pop(key, None)), result)  # type: ignore[misc]
-    return result
+    known = _SIGNATURES.of(code)
+    return known if known is not None else _SIGNATURES.keep(code, _read(plain, source_of(plain)))
 
 
 def _read(function: FunctionType, source: FunctionSource) -> Signature:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
-import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +17,7 @@ from typing import Any
 
 from pyfuser.ir.nodes import SourceLocation
 from pyfuser.support import syntax
+from pyfuser.support.caches import CodeTable, Table
 from pyfuser.support.errors import WorkunitError
 
 
@@ -86,9 +86,11 @@ MAX_FILES = 64  # whose trees are kept: each cell of a notebook that is run is a
 #: `pyfuser run` adds to host code. (The first keeps the id from being used again.)
 REWRITTEN: dict[int, tuple[CodeType, CodeType]] = {}
 
-_sources: dict[int, tuple[weakref.ref[CodeType], FunctionSource]] = {}
+_SOURCES: CodeTable[FunctionSource] = CodeTable("sources of functions")
 _Definition = tuple[ast.FunctionDef, CodeType]
-_files: dict[str, tuple[list[str], dict[int, _Definition]]] = {}
+_FILES: Table[str, tuple[list[str], dict[int, _Definition]]] = Table(
+    "definitions by file", MAX_FILES
+)
 
 
 def source_of(function: FunctionType) -> FunctionSource:
@@ -98,18 +100,13 @@ def source_of(function: FunctionType) -> FunctionSource:
     that was edited after its import must not lend its new text to the old function.
     """
     code = function.__code__
-    known = _sources.get(id(code))
-    if known is not None and known[0]() is code:
-        return known[1]
-    source = _find(function)
-    remember(code, source)
-    return source
+    known = _SOURCES.of(code)
+    return known if known is not None else _SOURCES.keep(code, _find(function))
 
 
 def remember(code: CodeType, source: FunctionSource) -> None:
     """Note what `source_of` finds for functions with this code object."""
-    key = id(code)
-    _sources[key] = (weakref.ref(code, lambda _, pop=_sources.pop: pop(key, None)), source)  # type: ignore[misc]
+    _SOURCES.keep(code, source)
 
 
 def _find(function: FunctionType) -> FunctionSource:
@@ -140,7 +137,7 @@ def _find(function: FunctionType) -> FunctionSource:
 
 def _definitions(file: str, lines: list[str]) -> dict[int, _Definition]:
     """All function definitions of a file by first line (that of the first decorator)."""
-    known = _files.get(file)
+    known = _FILES.get(file)
     if known is not None and known[0] == lines:
         return known[1]
     text = "".join(lines)
@@ -156,10 +153,7 @@ def _definitions(file: str, lines: list[str]) -> dict[int, _Definition]:
             code = codes.get((node.name, first))
             if code is not None:
                 found[first] = (node, code)
-    if len(_files) >= MAX_FILES:
-        del _files[next(iter(_files))]
-    _files[file] = (lines, found)
-    return found
+    return _FILES.keep(file, (lines, found))[1]
 
 
 def statements(node: ast.AST) -> Iterator[ast.AST]:

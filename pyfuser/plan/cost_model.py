@@ -7,7 +7,7 @@ between iterations: its time is that of the memory traffic, plus a constant for 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from math import prod
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ from pyfuser.analysis.affine import Affine
 from pyfuser.analysis.layout import byte_range
 from pyfuser.analysis.liveness import liveness
 from pyfuser.ir.nodes import For, While
+from pyfuser.support.caches import cached
 from pyfuser.trace.call import GPU_SPACES
 from pyfuser.trace.shape import CallShape, RegionShape, TraceShape
 from pyfuser.tuning import gpu as tuning_gpu
@@ -172,7 +173,7 @@ def machine_for(trace: TraceShape) -> Machine:
     return tuning_gpu.known().machine if on_gpu else known().machine
 
 
-@lru_cache(maxsize=4)
+@cached(4)
 def _cost_model(trace: TraceShape, machine: Machine) -> CostModel:
     return CostModel(trace, machine)
 

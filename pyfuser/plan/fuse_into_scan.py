@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import lru_cache
 
 from pyfuser.analysis.accesses import accesses
 from pyfuser.analysis.relation import Mode
@@ -20,6 +19,7 @@ from pyfuser.ir.accesses import accesses as element_accesses
 from pyfuser.ir.nodes import Workunit
 from pyfuser.ir.visit import assigned, contains
 from pyfuser.plan.plan import Group, Plan, Sweep
+from pyfuser.support.caches import cached
 from pyfuser.support.passes import left_out
 from pyfuser.trace.shape import CallShape, TraceShape
 
@@ -56,7 +56,7 @@ def _tails(trace: TraceShape, plan: Plan, sweep: Sweep, fits: Fits) -> Iterator[
             yield place
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 # law: True
 def _keeps_its_flag(workunit: Workunit) -> bool:
     """Whether it is known in a scan's body, to its end, which pass this is."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from pyfuser.analysis.dependences import Dependence, DependenceGraph, Kind
 from pyfuser.analysis.sums import added_along
 from pyfuser.ir import nodes
@@ -12,6 +10,7 @@ from pyfuser.ir.effects import effects, evaluates_purely, only_combines
 from pyfuser.ir.nodes import Body, Workunit
 from pyfuser.ir.visit import sym_of
 from pyfuser.plan.plan import Rejection
+from pyfuser.support.caches import cached
 from pyfuser.trace.call import GPU_SPACES
 from pyfuser.trace.shape import CallShape, FutureShape, TraceShape
 
@@ -195,7 +194,7 @@ def is_scan(call: CallShape) -> bool:
     return call.pattern == "scan" and not effects(unit).output and not _writes_early(unit)
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 # law: False
 def _writes_early(workunit: Workunit) -> bool:
     """Whether a scan writes memory outside of `if last_pass:`, and so perhaps twice."""
@@ -220,7 +219,7 @@ def _writes_early(workunit: Workunit) -> bool:
     return writes(workunit.body)
 
 
-@lru_cache(maxsize=MAX_WORKUNITS)
+@cached(MAX_WORKUNITS)
 def _is_sum(workunit: Workunit) -> bool:
     """Whether accumulators only ever are added to."""
     sums = [a.sym for a in workunit.accumulators if a.last_pass is None]

@@ -9,7 +9,6 @@ over. (Why neighbours do not sweep is told with the sizes of the trace that was 
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Hashable
 
 from pyfuser.analysis.dependences import DependenceGraph
@@ -17,13 +16,14 @@ from pyfuser.plan.capabilities import Capabilities
 from pyfuser.plan.cost_model import machine_for
 from pyfuser.plan.partition import partition
 from pyfuser.plan.plan import Plan
+from pyfuser.support.caches import Table
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import ArgumentShape, CallShape, RegionShape, ScalarShape, TraceShape
 
 MAX_PLANS = 256
 MIN_CALLS = 32  # to plan less takes little longer than to look for a plan
 
-_PLANS: OrderedDict[Hashable, tuple[DependenceGraph, Plan]] = OrderedDict()
+PLANS: Table[Hashable, tuple[DependenceGraph, Plan]] = Table("plans of long traces", MAX_PLANS)
 
 
 # law
@@ -32,14 +32,12 @@ def partitioned(trace: TraceShape, graph: DependenceGraph, capabilities: Capabil
     if len(trace.calls) < MIN_CALLS:
         return partition(trace, graph, capabilities)
     key = _structure(trace), capabilities, machine_for(trace)
-    found = _PLANS.get(key)
+    found = PLANS.get(key)
     if found is not None and found[0] == graph:
         return found[1]
     plan = partition(trace, graph, capabilities)
     if not plan.sweeps:
-        _PLANS[key] = graph, plan
-        if len(_PLANS) > MAX_PLANS:
-            _PLANS.popitem(last=False)
+        PLANS.keep(key, (graph, plan))
     return plan
 
 

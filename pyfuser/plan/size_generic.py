@@ -29,7 +29,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable
 from dataclasses import replace
-from functools import lru_cache
 from operator import ge, le
 from typing import NamedTuple
 
@@ -39,6 +38,7 @@ from pyfuser.ir.visit import contains
 from pyfuser.plan.capabilities import Capabilities
 from pyfuser.plan.plan import Plan
 from pyfuser.plan.rewrites import coarsen, enlarge_domain
+from pyfuser.support.caches import Table, cached
 from pyfuser.support.passes import left_out
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import CallShape, RegionShape, TraceShape
@@ -59,7 +59,9 @@ class _Proof(NamedTuple):
 
 
 #: By structure: the proofs by the sizes of the larger trace; None where its plan is another one.
-_FAMILIES: OrderedDict[Hashable, OrderedDict[Sizes, _Proof | None]] = OrderedDict()
+FAMILIES: Table[Hashable, OrderedDict[Sizes, _Proof | None]] = Table(
+    "plans for many sizes", MAX_FAMILIES
+)
 
 
 def planned(
@@ -74,7 +76,7 @@ def planned(
         return enlarge_domain.planned(trace, capabilities)
     structure, multiples, sizes = split
     key = structure, multiples, capabilities
-    proofs = _FAMILIES.get(key)
+    proofs = FAMILIES.get(key)
     for most, proof in (proofs or {}).items():
         if proof is not None and _between(proof.least, sizes, most):
             known = enlarge_domain.taken_over(trace, proof.graph, proof.plan)
@@ -83,9 +85,7 @@ def planned(
     found = enlarge_domain.planned(trace, capabilities)
     _, graph, plan = found
     if proofs is None:
-        _FAMILIES[key] = OrderedDict()  # that sizes change shows when they come the second time
-        if len(_FAMILIES) > MAX_FAMILIES:
-            _FAMILIES.popitem(last=False)
+        FAMILIES.keep(key, OrderedDict())  # that sizes change shows when they come a second time
     elif _is_plain(plan):
         larger = _larger(trace)
         wide = _split(larger)
@@ -165,7 +165,7 @@ def _extend(
         proofs[most] = known._replace(least=sizes)
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 # law: False
 def _asks_for_extents(workunit: Workunit) -> bool:
     """Whether what an iteration does may depend on the extent of a view."""

@@ -1,4 +1,4 @@
-"""Builds the report of `pyfuser.explain()` from what the driver ran."""
+"""Builds the report of `pyfuser.explain()` from what ran."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from pyfuser.engine import native
 from pyfuser.ir.nodes import For, While
 from pyfuser.ir.visit import statements
 from pyfuser.ir.weights import arithmetic, has_known_trips
-from pyfuser.pipeline import C_PASSES, run_passes
 from pyfuser.plan.cost_model import bytes_moved, group_cost, sweep_cost
 from pyfuser.plan.explain import short_path
 from pyfuser.plan.plan import Sweep
@@ -22,8 +21,9 @@ from pyfuser.report.model import Asked, CallReport, Cost, GroupReport, SweepRepo
 from pyfuser.report.names import Names, contracted, removed, window_names
 from pyfuser.report.rejections import rejection_report
 from pyfuser.report.vectors import vectors_of
-from pyfuser.runtime.driver import FLUSHES, PROGRAMS, UNRECORDED, Flush, Program
 from pyfuser.runtime.launch import Launch
+from pyfuser.runtime.program import Flush, Program
+from pyfuser.runtime.session import SESSION
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.shape import TraceShape
 from pyfuser.transform.fuse import fuse
@@ -37,16 +37,16 @@ def explain(flushes: int = 1, source: bool = False) -> Explanation:
     flushes: how many of the latest flushes to cover (the newest 64 are kept). source: whether the
     text shows each kernel's PyKokkos source; `groups[k].source` always has it.
     """
-    covered = FLUSHES[-flushes:] if flushes > 0 else []
-    return explanation(covered, source, len(FLUSHES) - len(covered))
+    covered = SESSION.flushes[-flushes:] if flushes > 0 else []
+    return explanation(covered, source, len(SESSION.flushes) - len(covered))
 
 
 def since(before: Sequence[Flush]) -> list[Flush]:
     """The flushes after the one given (none: all), of those that are kept."""
-    for place, flush in enumerate(FLUSHES):
+    for place, flush in enumerate(SESSION.flushes):
         if before and flush is before[0]:
-            return FLUSHES[place + 1 :]
-    return list(FLUSHES)
+            return SESSION.flushes[place + 1 :]
+    return list(SESSION.flushes)
 
 
 def explanation(covered: Sequence[Flush], source: bool = False, earlier: int = 0) -> Explanation:
@@ -70,7 +70,7 @@ def explanation(covered: Sequence[Flush], source: bool = False, earlier: int = 0
         sweeps=tuple(sweeps),
         unrecorded=tuple(
             f"{name} ({short_path(code.co_filename)}:{line}): {why}"
-            for (name, code, line), why in UNRECORDED.items()
+            for (name, code, line), why in SESSION.unrecorded.items()
         ),
         copied_to_device=sum(flush.copied[0] for flush in covered),
         copied_to_host=sum(flush.copied[1] for flush in covered),
@@ -102,6 +102,11 @@ class _Told:
                 zip(flush.calls, self.given.calls, strict=True)
             )
         ]
+        self._final = {
+            place: kernel
+            for places, launch in zip(self.plan.launches(), program.launches, strict=True)
+            for place, kernel in zip(places, launch.kernels, strict=True)
+        }
         self._launch_of = {n: launch for launch in program.launches for n in launch.calls}
 
     def groups(self) -> Iterator[GroupReport]:
@@ -111,14 +116,20 @@ class _Told:
         swept = {place for sweep in plan.sweeps for place in sweep.groups}
         pairs = zip(plan.groups, shapes, self.program.kernels, strict=True)
         for place, (group, shape, kernel) in enumerate(pairs):
-            told = self._fused(group.calls, shape, kernel, place in swept)
+            ready = self._final.get(place, kernel)
+            told = self._fused(group.calls, shape, kernel, ready, place in swept)
             yield self._rewritten(told, group.calls)
 
     def _fused(
-        self, group: tuple[int, ...], shape: GroupShape, kernel: Kernel, swept: bool
+        self,
+        group: tuple[int, ...],
+        shape: GroupShape,
+        kernel: Kernel,
+        ready: Kernel,
+        swept: bool,
     ) -> GroupReport:
-        """What became of the calls of a group in their kernel."""
-        before, ready = fuse(shape), run_passes(C_PASSES, kernel)
+        """What became of the calls of a group in their kernel; `ready` is what was printed."""
+        before = fuse(shape)
         names = Names(self.flush, group, before)
         gone = contracted(before, kernel, self.flush, group)
         stores, loads = removed(before, kernel)
@@ -214,7 +225,7 @@ def _operations(kernels: Sequence[Kernel]) -> float | None:
 
 def _given(program: Program) -> TraceShape:
     """The trace as the program recorded it, before the plan changed calls, if it is remembered."""
-    return next((trace for trace, p in PROGRAMS.items() if p is program), program.trace)
+    return next((trace for trace, p in SESSION.programs.items() if p is program), program.trace)
 
 
 def _registers(launch: Launch) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import linecache
-from functools import lru_cache
 
 from pyfuser.support import syntax
+from pyfuser.support.caches import cached
 
 
 def argument_text(file: str, line: int, name: str) -> str:
@@ -25,7 +25,7 @@ def argument_text(file: str, line: int, name: str) -> str:
     return texts.pop() if len(texts) == 1 else name
 
 
-@lru_cache(maxsize=64)
+@cached(64)
 def _calls(file: str, lines: tuple[str, ...]) -> tuple[ast.Call, ...]:
     """The calls with keywords in a file."""
     try:

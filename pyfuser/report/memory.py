@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from math import prod
 
 from pyfuser.analysis.accesses import Mode, accesses
@@ -11,7 +10,8 @@ from pyfuser.analysis.liveness import liveness
 from pyfuser.plan.cost_model import CostModel, cost_model, region_of
 from pyfuser.report.model import CallReport, Kept
 from pyfuser.report.names import cluster_name
-from pyfuser.runtime.driver import Flush
+from pyfuser.runtime.program import Flush
+from pyfuser.support.caches import cached
 from pyfuser.trace.shape import RegionShape, TraceShape
 
 SMALL = 1 << 20
@@ -76,7 +76,7 @@ def _avoidable(trace: TraceShape, group: tuple[int, ...]) -> set[int]:
     return {region.cluster for region, stream in model.streams.items() if stream in streams}
 
 
-@lru_cache(maxsize=4)
+@cached(4)
 def _forgotten(trace: TraceShape) -> CostModel:
     """The costs of a trace whose memory nobody reads afterwards."""
     clusters = tuple(cluster._replace(temporary=True) for cluster in trace.clusters)

@@ -9,7 +9,7 @@ from pyfuser.ir.accesses import ElementAccess, accesses
 from pyfuser.ir.nodes import Sym, Workunit
 from pyfuser.plan.plan import Sweep
 from pyfuser.report.callsite import argument_text
-from pyfuser.runtime.driver import Flush
+from pyfuser.runtime.program import Flush
 from pyfuser.trace.shape import RegionShape
 from pyfuser.transform.kernel import Kernel
 

@@ -9,9 +9,10 @@ from typing import Any, NoReturn
 
 from pyfuser.frontends.modes import Fusing
 from pyfuser.report import Explanation, explanation, since
-from pyfuser.runtime.driver import FLUSHES
+from pyfuser.runtime.session import SESSION
 from pyfuser.support import tracebacks
 from pyfuser.support.settings import SETTINGS
+from pyfuser.trace.reason import CELL_ENDS
 
 
 def load(shell: Any) -> None:
@@ -55,8 +56,8 @@ def _parser() -> ArgumentParser:
 def _fuse(shell: Any, line: str, cell: str) -> Any:
     """Run a cell fused; its value is that of its last line, as without the magic."""
     options = _parser().parse_args(line.split())
-    before = FLUSHES[-1:]
-    with Fusing():
+    before = SESSION.flushes[-1:]
+    with Fusing(CELL_ENDS):
         value = _run(shell, cell)
     if options.explain or options.source:
         _show(explanation(since(before), options.source))

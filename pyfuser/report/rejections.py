@@ -14,7 +14,7 @@ from pyfuser.plan.plan import Rejection
 from pyfuser.report.model import CallReport, RejectionReport
 from pyfuser.report.names import given_name
 from pyfuser.report.words import DEPENDENCES, REMEDIES, WHY, dependence
-from pyfuser.runtime.driver import Flush
+from pyfuser.runtime.program import Flush
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import RegionShape, TraceShape
 

@@ -40,6 +40,7 @@ from pyfuser.frontends.embedded.views import Subview, View
 from pyfuser.run.attributes import MISSING, SCALARS, in_type, members, mro, object_dict
 from pyfuser.run.known import OPTIONS
 from pyfuser.run.watched import is_watched
+from pyfuser.support.caches import Table
 from pyfuser.trace.future import Future
 
 #: Types whose objects hold nothing that could run code, and go without reading arrays.
@@ -125,17 +126,15 @@ _C_FUNCTIONS = (MethodDescriptorType, WrapperDescriptorType, BuiltinFunctionType
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made while the program ran
 _BASES: frozenset[type] = frozenset({object, tuple, list, dict})
 #: By id() of a class: the class, kept for its id, and the answer.
-_WRITTEN_IN_PYTHON: dict[int, tuple[type, bool]] = {}
+_WRITTEN_IN_PYTHON: Table[int, tuple[type, bool]] = Table("classes written in Python", _MAX_TYPES)
 
 
 def _is_written_in_python(kind: type) -> bool:
     """Whether objects of a class go as those of Python's classes do, not by C of its own."""
     found = _WRITTEN_IN_PYTHON.get(id(kind))
     if found is None:
-        if len(_WRITTEN_IN_PYTHON) >= _MAX_TYPES:
-            _WRITTEN_IN_PYTHON.clear()
         answer = all(base in _BASES or _has_no_c(base) for base in mro(kind))
-        found = _WRITTEN_IN_PYTHON[id(kind)] = kind, answer
+        found = _WRITTEN_IN_PYTHON.keep(id(kind), (kind, answer))
     return found[1]
 
 

@@ -8,11 +8,12 @@ from dataclasses import replace
 from pyfuser import report
 from pyfuser.frontends.embedded.careful import AT_ONCE, COUNTING
 from pyfuser.plan.explain import short_path
-from pyfuser.runtime import driver
-from pyfuser.runtime.driver import Flush
+from pyfuser.runtime.flush import flush
+from pyfuser.runtime.program import Flush
+from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support.counters import COUNTERS
 from pyfuser.support.units import count
-from pyfuser.trace.asked import Place, asked_for
+from pyfuser.trace.reason import Place, place_of
 from pyfuser.trace.tracer import Tracer
 
 _AT_ONCE = "its effect could be seen at once"
@@ -20,7 +21,7 @@ MAX_PROGRAMS = 64  # of which a report shows the kernels
 
 
 class FlushLog:
-    """Stands before the driver's flush and counts, by place and reason, what it runs.
+    """Stands before the runtime's flush and counts, by place and reason, what it runs.
 
     source: whether its text shows the fused kernels.
     """
@@ -32,19 +33,19 @@ class FlushLog:
         self.programs: dict[tuple[int, int], tuple[Flush, int]] = {}
 
     def install(self) -> None:
-        driver.TRACER.flush_function = self.flush
+        TRACER.flush_function = self.flush
         COUNTING.on = True
 
     def flush(self, tracer: Tracer) -> None:
         """Count a flush, then run it."""
-        place = asked_for()
+        place = place_of(tracer.why)
         self.flushes[place] += 1
         before = tracer.calls
-        driver.flush(tracer)
+        flush(tracer)
         self.calls[place] += len(before) - len(tracer.calls)
-        if not driver.FLUSHES:  # PYFUSER_CHECK runs calls one by one
+        if not SESSION.flushes:  # PYFUSER_CHECK runs calls one by one
             return
-        latest = driver.FLUSHES[-1]
+        latest = SESSION.flushes[-1]
         key = id(latest.program), hash(latest.calls)
         if key in self.programs or len(self.programs) < MAX_PROGRAMS:
             self.programs[key] = latest, self.programs.get(key, (latest, 0))[1] + 1
@@ -58,13 +59,13 @@ class FlushLog:
         lines = [f"pyfuser: {ran} in {flushes} {'flush' if flushes == 1 else 'flushes'}"]
         for (file, line, why), times in sorted(self.flushes.items(), key=lambda e: e[0][:2]):
             where = f"{short_path(file)}:{line}: " if line else ""
-            calls = count(self.calls[file, line, why], "call")
+            calls = count(self.calls[Place(file, line, why)], "call")
             lines.append(f"  {where}{why} ({_times(times)}, {calls})")
         for (file, line), times in sorted(AT_ONCE.items()):
             where = f"{short_path(file)}:{line}"
             lines.append(f"  {where}: {_AT_ONCE} ({_times(times)}, {count(times, 'call')})")
-        for flush, times in self.programs.values():
-            told = replace(report.explanation([flush], self.source), asked=())
+        for seen, times in self.programs.values():
+            told = replace(report.explanation([seen], self.source), asked=())
             lines.append(f"\n{_times(times)}: {told}")
         return "\n".join(lines)
 

@@ -21,10 +21,8 @@ from pyfuser.run.endings import end_quietly
 from pyfuser.run.harmless import Moment
 from pyfuser.run.values import ITERABLES, Touches
 from pyfuser.run.watched import INNER_METHOD, OUTER, twin
-from pyfuser.runtime import driver
-from pyfuser.trace.asked import REASON
-
-TRACER = driver.TRACER
+from pyfuser.runtime.session import TRACER
+from pyfuser.trace.reason import Reason
 
 
 class Site:
@@ -119,11 +117,7 @@ def unbound(number: int, *values: Any) -> None:
 
 def flush(site: Site, why: str) -> None:
     """Run what is pending, and let a report tell why."""
-    REASON.now = site.file, site.line, why
-    try:
-        TRACER.flush()
-    finally:
-        REASON.now = None
+    TRACER.flush(Reason(why, site.file, site.line))
 
 
 class _Old:

@@ -12,12 +12,12 @@ import importlib.util
 import marshal
 import os
 import sys
-from functools import cache
 from pathlib import Path
 from types import CodeType
 from typing import NamedTuple
 
 from pyfuser.engine.cache import DIGEST_SIZE, private_directory, write_own
+from pyfuser.support.caches import once
 from pyfuser.support.errors import CacheError
 from pyfuser.support.private_files import read_own
 from pyfuser.support.settings import SETTINGS
@@ -42,7 +42,7 @@ def key_of(source: bytes | str, file: str) -> str:
     return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
 
 
-@cache
+@once
 def _identity() -> bytes:
     """What rewrites, and for which Python."""
     sources = sorted(Path(__file__).parent.glob("*.py"))
@@ -54,7 +54,7 @@ def _identity() -> bytes:
     return b"\0".join([python, importlib.util.MAGIC_NUMBER, *texts])
 
 
-@cache
+@once
 def _directory() -> Path | None:
     """Where modules are kept, if that is a place that nobody else can write."""
     try:

@@ -15,11 +15,12 @@ from typing import NoReturn
 from pyfuser.frontends import modes
 from pyfuser.run import guards, hook
 from pyfuser.run.rewrite import rewritten
-from pyfuser.runtime import driver
 from pyfuser.runtime.isolate import FAILURES
+from pyfuser.runtime.session import TRACER
 from pyfuser.support import tracebacks
 from pyfuser.support.errors import CompilerError, KernelError, PyFuserError
 from pyfuser.support.settings import SETTINGS
+from pyfuser.trace import reason
 
 _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 
@@ -123,7 +124,7 @@ def _execute(module: ModuleType, code: Callable[[], CodeType]) -> None:
         try:
             exec(text, vars(module))
         finally:
-            driver.TRACER.flush()
+            TRACER.flush(reason.PROGRAM_ENDS)
     except SystemExit:
         raise
     except BaseException as error:
@@ -140,7 +141,7 @@ def _fail(error: BaseException) -> NoReturn:
     """Report an error as the interpreter does, and end as it does, without our own frames."""
     error = _first(error)
     if isinstance(error, CompilerError) and not isinstance(error, KernelError):
-        driver.TRACER.discard()  # no call can run: that need not be said again at the end
+        TRACER.discard()  # no call can run: that need not be said again at the end
     traceback = _users(error.__traceback__)
     error.__traceback__ = traceback
     sys.excepthook(type(error), error, traceback)

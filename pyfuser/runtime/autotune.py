@@ -71,7 +71,7 @@ Calls = tuple[int, ...]
 
 
 class Measured(Protocol):
-    """What a program must have to be tried (see `driver.Program`)."""
+    """What a program must have to be tried (see `runtime.program.Program`)."""
 
     @property
     def trace(self) -> TraceShape: ...

@@ -14,6 +14,8 @@ from pyfuser.engine import native
 from pyfuser.engine.bounds import place_division
 from pyfuser.engine.engine import Launchable, prepare_one
 from pyfuser.ir.nodes import Workunit
+from pyfuser.pipeline import for_c
+from pyfuser.support.caches import Table
 from pyfuser.support.counters import COUNTERS
 from pyfuser.support.errors import ArgumentError, DivisionError
 from pyfuser.trace.call import Argument, Call, buffers_of
@@ -45,8 +47,9 @@ class _Ready:
         self.known: dict[Any, tuple[Kernel, Launchable]] = {}
 
 
-_READY: dict[int, _Ready] = {}  # by id() of the workunit
-_CHECKED: dict[int, _Ready] = {}  # the same with bounds checks
+#: By id() of the workunit.
+READY: Table[int, _Ready] = Table("calls that run alone", MAX_KERNELS)
+CHECKED: Table[int, _Ready] = Table("calls that run alone, with bounds checks", MAX_KERNELS)
 
 
 def run(call: Call, checked: bool = False, ran: Ran | None = None) -> None:
@@ -56,8 +59,10 @@ def run(call: Call, checked: bool = False, ran: Ran | None = None) -> None:
     DivisionError for an integer that is divided by 0 (if it is not checked, in the end). ran: see
     `make_run`.
     """
-    workunits = _CHECKED if checked else _READY
-    ready = workunits.get(id(call.workunit)) or _new(call.workunit, workunits)
+    workunits = CHECKED if checked else READY
+    ready = workunits.get(id(call.workunit)) or workunits.keep(
+        id(call.workunit), _Ready(call.workunit)
+    )
     key, arguments = _key(call, ready)
     found = ready.known.get(key)
     if found is None:
@@ -88,13 +93,6 @@ def run(call: Call, checked: bool = False, ran: Ran | None = None) -> None:
         give_to_host(buffers)
 
 
-def _new(workunit: Workunit, workunits: dict[int, _Ready]) -> _Ready:
-    if len(workunits) >= MAX_KERNELS:
-        workunits.clear()
-    ready = workunits[id(workunit)] = _Ready(workunit)
-    return ready
-
-
 def _allocate(region: Argument, launchable: Launchable, call: Call, fresh: list[Buffer]) -> None:
     """Make memory that the call overwrites, if there is none yet, and add it to `fresh`."""
     assert isinstance(region, Region)
@@ -111,7 +109,7 @@ def _prepare(call: Call, ready: _Ready, key: Any, checked: bool) -> tuple[Kernel
     if checked:  # as it was written: what `specialise` proves presumes that indices are inside
         found: tuple[Kernel, Launchable] = kernel, native.prepare_checked(kernel, call.workunit)
     else:
-        found = mark_overwrites(kernel), prepare_one(kernel)
+        found = mark_overwrites(kernel), prepare_one(for_c(kernel))
     if len(ready.known) >= MAX_KERNELS:
         ready.known.clear()
     ready.known[key] = found

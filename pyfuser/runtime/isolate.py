@@ -7,42 +7,69 @@ fused does not fail here. What a stuck call reads is copied before a later call 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from pyfuser.analysis.accesses import Mode, accesses, structural_scalars
-from pyfuser.analysis.dependences import Kind, dependences
-from pyfuser.ir.divisions import divisions
+from pyfuser.analysis.dependences import DependenceGraph, Kind, dependences
+from pyfuser.engine.engine import ENGINE
+from pyfuser.pipeline import KERNEL_PASSES, run_passes
+from pyfuser.plan.plan import Group, Plan
+from pyfuser.runtime.execute import execute
+from pyfuser.runtime.launch import launch_of
+from pyfuser.runtime.program import Program
 from pyfuser.support.errors import (
     CacheError,
     CompilerError,
     DivisionError,
     KernelError,
     PyFuserError,
+    VerificationError,
 )
-from pyfuser.trace.call import Call, called_as, not_run, ran_too
+from pyfuser.trace.call import Call, called_as
 from pyfuser.trace.images import USE
 from pyfuser.trace.memory import Region, region_of
 from pyfuser.trace.shape import CallShape, RegionShape, TraceShape, shape_of
 from pyfuser.trace.tracer import Tracer
+from pyfuser.transform.fuse import fuse
+from pyfuser.transform.group import GroupShape, group_shapes
 
 FAILURES = (PyFuserError, MemoryError, OverflowError)
 """What may be raised where a call cannot run."""
 
 
-def run_each(calls: Sequence[Call], run: Callable[[Call], None], tracer: Tracer) -> None:
-    """Run pending calls, `run` one at a time, in order, but for those that are stuck.
+def recover(
+    error: Exception, program: Program | None, calls: Sequence[Call], tracer: Tracer
+) -> None:
+    """After a flush that failed: run those of its calls by themselves that have not run.
+
+    program: what was launched; None where it could not be made. Raises the error if it is not one
+    of a kernel then, or says what is wrong with results.
+    """
+    if isinstance(error, VerificationError) or (
+        program is None and not isinstance(error, KernelError)
+    ):
+        raise error
+    left_over = set(map(id, tracer.calls))
+    run_each([call for call in calls if id(call) in left_over], tracer)
+    if isinstance(error, DivisionError) and error.ran:
+        raise error
+
+
+def run_each(calls: Sequence[Call], tracer: Tracer) -> None:
+    """Run pending calls one at a time, in order, but for those that are stuck.
 
     Raises the first failure of a stuck call, with what became of the calls; it is `tracer.stuck`
     then. A failure that is not the call's (no compiler, a division that ended the trace) is raised
     at once, as it is.
     """
     stuck: dict[int, Exception | None] = {}
+    rejected: dict[GroupShape, KernelError] = {}
     for n, call in enumerate(calls):
         if _must_wait(call, [calls[other] for other in stuck], tracer):
             stuck[n] = None
             continue
         try:
-            run(call)
+            _run_alone(call, rejected, tracer)
         except FAILURES as error:
             general = isinstance(error, (CompilerError, CacheError))
             if (general and not isinstance(error, KernelError)) or call not in tracer.calls:
@@ -51,6 +78,24 @@ def run_each(calls: Sequence[Call], run: Callable[[Call], None], tracer: Tracer)
     if stuck:
         tracer.stuck = _stuck_error(calls, stuck)
         raise tracer.stuck
+
+
+def _run_alone(call: Call, rejected: dict[GroupShape, KernelError], tracer: Tracer) -> None:
+    """Run a pending call unfused. rejected: the shapes whose kernels the compiler has rejected."""
+    trace = shape_of((call,), structural_scalars)
+    (shape,) = group_shapes(trace, [(0,)])
+    shape = shape._replace(dead=frozenset())  # who would overwrite it may be stuck
+    if shape in rejected:
+        raise type(rejected[shape])(str(rejected[shape]))
+    try:
+        kernel = run_passes(KERNEL_PASSES, fuse(shape))
+        (launchable,) = ENGINE.prepare([((ENGINE.final(kernel),), ())])
+    except KernelError as error:
+        rejected[shape] = error
+        raise
+    launch = launch_of([(0,)], [kernel], launchable, kernel.space)
+    plan = Plan((Group((0,)),), ())
+    execute(Program(trace, DependenceGraph(1, ()), plan, (kernel,), (launch,)), [call], tracer)
 
 
 def _must_wait(call: Call, stuck: Sequence[Call], tracer: Tracer) -> bool:
@@ -117,18 +162,3 @@ def _stuck_error(calls: Sequence[Call], stuck: Mapping[int, Exception | None]) -
         "them",
     )
     return first
-
-
-def end_trace(
-    error: DivisionError, launch: Sequence[Call], calls: Sequence[Call], tracer: Tracer
-) -> None:
-    """Drop what an eager program would not have called after a division by 0, and say so.
-
-    launch: the calls of the launch that ran and divided. calls: those of the whole flush.
-    """
-    suspects = [call for call in launch if any(divisions(call.workunit.body))] or launch
-    last = max(call.position for call in suspects)
-    dropped = tracer.give_up(error, last)
-    gone = set(map(id, dropped))
-    ran = [call for call in calls if call.position > last and id(call) not in gone]
-    error.args = (f"{error}{called_as(suspects)}{ran_too(ran)}{not_run(dropped)}",)

@@ -28,6 +28,13 @@ REMEMBERED = 8  # runs that weigh in a launch's time
 LaunchKey = tuple[tuple[GroupShape, ...], RollingParams]
 
 
+class Ready(NamedTuple):
+    """A launch's compiled code, and the kernels that were printed."""
+
+    launchable: Launchable
+    kernels: tuple[Kernel, ...]
+
+
 class Overwrite(NamedTuple):
     """An argument (its place) whose box is overwritten, so that it need not be zeroed before.
 
@@ -75,7 +82,7 @@ class Launch:
     sources: for each argument its call, and the argument of the call. results: for each value that
     comes back the call that asked for it. space: the iteration space, or what `make_run` wants to
     know of a sweep. bounds: places and values, ascending, of arguments that no call has: those of
-    the boxes of guarded calls.
+    the boxes of guarded calls. kernels: what was printed, a loop each.
     """
 
     calls: tuple[int, ...]
@@ -84,6 +91,7 @@ class Launch:
     results: tuple[int, ...]
     launchable: Launchable
     space: tuple[Any, ...]
+    kernels: tuple[Kernel, ...]
     bounds: tuple[tuple[int, int], ...] = ()
     timing: Timing = field(default_factory=Timing, compare=False)
 
@@ -110,7 +118,9 @@ def launch_of(
             if (loop, place) not in without
         ]
     calls = tuple(n for group in groups for n in group)
-    return Launch(calls, tuple(sources), tuple(overwrites), tuple(results), launchable, space)
+    return Launch(
+        calls, tuple(sources), tuple(overwrites), tuple(results), launchable, space, tuple(kernels)
+    )
 
 
 class Draft:
@@ -148,7 +158,7 @@ class Draft:
                     found.append((loop, place))
         return tuple(found)
 
-    def launch(self, launchable: Launchable) -> Launch:
+    def launch(self, ready: Ready) -> Launch:
         """The launch of its code."""
         space: tuple[Any, ...] = self.kernels[0].space
         if self.sweep:
@@ -158,7 +168,7 @@ class Draft:
                 *(view[1:] for view in self.sweep.rolling),
                 *((stage.lag, stage.ahead, *kernel.space[:2]) for stage, kernel in stages),
             )
-        launch = launch_of(self.groups, self.kernels, launchable, space, self.rolling)
+        launch = launch_of(self.groups, ready.kernels, ready.launchable, space, self.rolling)
         launch = _with_bounds(launch, self._bounds) if self._bounds else launch
         return _with_sources(launch, self._given) if self._given else launch
 

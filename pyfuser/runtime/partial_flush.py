@@ -24,6 +24,7 @@ from pyfuser.plan.dependence_slice import may_wait, needed
 from pyfuser.plan.plan import Plan
 from pyfuser.plan.rewrites.coarsen import seconds
 from pyfuser.plan.rewrites.delinearize import planned
+from pyfuser.support.counters import COUNTERS
 from pyfuser.support.passes import left_out
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.call import Call
@@ -86,12 +87,29 @@ class Deferral:
     def __init__(self) -> None:
         self.on = SETTINGS.defer and SETTINGS.engine == "native" and not left_out("partial-flush")
         self.on = self.on and not (SETTINGS.verify or SETTINGS.check or SETTINGS.debug)
+        self.forget()
+
+    def forget(self) -> None:
+        """Learn anew."""
         self._sites: OrderedDict[tuple[TraceShape, int], Site] = OrderedDict()
         self._due = -1  # the position of the latest call that waited
         self._waiting: Site | None = None  # whose calls wait
         self._arrived: tuple[Site, int] | None = None  # whose calls waited, up to which position
         self._candidate: Site | None = None  # is to be tried in the flush at hand
         self._trial: _Trial | None = None
+
+    def take(
+        self, calls: list[Call], wanted: Future | None
+    ) -> tuple[TraceShape, list[Call], list[Call]]:
+        """The calls that the flush at hand runs, with their shape, and those that it leaves."""
+        trace = shape_of(calls, structural_scalars)
+        later = self.later(calls, trace, wanted)
+        if not later:
+            return trace, calls, []
+        left = [calls[n] for n in sorted(later)]
+        calls = [call for n, call in enumerate(calls) if n not in later]
+        COUNTERS.deferred += len(left)
+        return shape_of(calls, structural_scalars, left), calls, left
 
     def later(
         self, calls: Sequence[Call], trace: TraceShape, wanted: Future | None
@@ -199,7 +217,3 @@ def _launched(plan: Plan) -> list[set[int]]:
 
 def _joins(launch: set[int], waited: set[int]) -> bool:
     return bool(launch & waited and launch - waited)
-
-
-DEFERRAL = Deferral()
-"""The process's."""

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -25,10 +24,24 @@ from pyfuser.checks.script import Recording
 from pyfuser.ir.effects import atomics
 from pyfuser.ir.nodes import Workunit
 from pyfuser.ir.visit import sym_of
+from pyfuser.support.caches import cached
 from pyfuser.support.errors import VerificationError
 from pyfuser.support.settings import SETTINGS
-from pyfuser.trace.call import Call
+from pyfuser.trace.call import Call, buffers_of
+from pyfuser.trace.images import has_foreign
 from pyfuser.trace.memory import Array, Region
+
+
+def verifying(
+    calls: Sequence[Call], run_unfused: Callable[[Call], None]
+) -> contextlib.AbstractContextManager[None]:
+    """`verified` with PYFUSER_VERIFY=1, unless memory is not ours to copy; else nothing."""
+    if SETTINGS.verify and not has_foreign(buffers_of(calls)):
+        return verified(calls, run_unfused)
+    return _NOTHING
+
+
+_NOTHING = contextlib.nullcontext()
 
 
 @contextlib.contextmanager
@@ -69,7 +82,7 @@ def verified(
             raise VerificationError(f"{message}. {_reproduced(recording, message)}")
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def _adds_atomically(workunit: Workunit) -> bool:
     """Whether a workunit updates floating-point elements whose value depends on the order."""
     kinds = (sym.dtype for sym in map(sym_of, atomics(workunit.body)) if sym is not None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from pyfuser.support.caches import cached
 
 
 def seconds(value: float) -> str:
@@ -22,7 +22,7 @@ def time_unit(value: float) -> tuple[str, float]:
     return ("ms", 1e3) if value >= 1e-3 else ("us", 1e6)
 
 
-@lru_cache(maxsize=256)
+@cached(256)
 def size(count: float) -> str:
     """A number of bytes."""
     for unit in ("B", "KiB", "MiB"):

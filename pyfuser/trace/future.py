@@ -99,7 +99,7 @@ class Future:
             self.set(value)
 
     def set(self, value: Any) -> None:
-        """Called by the driver once the kernel that computes it has run."""
+        """Called by the runtime once the kernel that computes it has run."""
         if self.dtype.is_float:
             self._value = float(value)
         elif self.dtype.is_complex:
@@ -109,7 +109,7 @@ class Future:
         self._error = None
 
     def fail(self, error: BaseException) -> None:
-        """Called by the driver if the kernel that computes it cannot run; every use re-raises."""
+        """Called by the runtime if the kernel that computes it cannot run; every use re-raises."""
         self._error = error
 
     def result(self) -> Any:

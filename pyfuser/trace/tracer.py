@@ -8,10 +8,12 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from pyfuser.support.errors import PyFuserError
+from pyfuser.trace import reason
 from pyfuser.trace.call import Argument, Call
 from pyfuser.trace.future import Future
 from pyfuser.trace.gate import Overtaken
 from pyfuser.trace.memory import Buffer, Region
+from pyfuser.trace.reason import Reason
 
 MAX_CALLS = 512
 MAX_BYTES_KEPT = 1 << 30  # of memory that nothing but the trace keeps alive
@@ -21,9 +23,9 @@ class Tracer:
     """An ordered list of pending calls, bounded in length and in the memory it keeps alive.
 
     One tracer serves the process; its lock serialises threads. `flush_function` is given by the
-    driver: it runs the pending calls and removes each from `calls` as soon as it has run, so that
+    runtime: it runs the pending calls and removes each from `calls` as soon as it has run, so that
     an error neither loses a call nor runs one twice. A signal handler (Ctrl-C) may raise anywhere:
-    so `settle`, also given by the driver, removes what has run, and the next flush begins with it
+    so `settle`, also given by the runtime, removes what has run, and the next flush begins with it
     if it was interrupted; and the counts may be too high for a moment, never too low.
 
     A handler may also record calls and flush, wherever it comes in between: see `trace.gate`.
@@ -35,6 +37,7 @@ class Tracer:
         self.flush_function: Callable[[Tracer], None] | None = None
         self.settle: Callable[[], None] = nothing_to_settle
         self.wanted: Future | None = None  # what the flush at hand is for, if one result is
+        self.why = reason.PROGRAM_ENDS  # the flush at hand runs
         self.gate: list[bool] | None = None  # of the flush that runs
         self.nested = False  # it was entered while another one ran below it on the stack
         self.stuck: BaseException | None = None  # of calls that cannot run, when all others have
@@ -50,7 +53,7 @@ class Tracer:
             if len(self.calls) >= MAX_CALLS or (
                 self._bytes > self._look_at and self._bytes_kept() > MAX_BYTES_KEPT
             ):
-                self.flush()
+                self.flush(reason.FULL)
             call.position = self.recorded
             self.recorded += 1
             for argument in call.arguments:
@@ -146,31 +149,33 @@ class Tracer:
         """Whether a pending call may read or write the buffer's memory."""
         return buffer.pending > 0 or (buffer.external and self.raw > 0)
 
-    def flush(self) -> None:
+    def flush(self, why: Reason) -> None:
         """Run everything that is pending, in an order its dependences allow."""
-        self._flush(None)
+        self._flush(None, why)
 
     def compute(self, result: Future, others: bool = False) -> None:
         """Run what a result needs; what it does not need may be left pending, but for `others`."""
         if self.gate is not None and all(call.result is not result for call in self.calls):
             return  # a flush asks: what is pending does not compute it
         try:
-            self._flush(None if others else result)
+            self._flush(None if others else result, reason.RESULT)
         except Exception as error:
             if error is not self.stuck or not result.given:
                 raise
 
-    def _flush(self, wanted: Future | None) -> None:
+    def _flush(self, wanted: Future | None, why: Reason) -> None:
         if not self.calls:
             return
         inside = self.lock._is_owned()  # type: ignore[attr-defined]
         with self.lock:
             self.settle()
-            outer = (self.wanted, self.gate, self.nested) if inside else (None, None, False)
-            self.nested = outer[1] is not None
+            outer = self.wanted, self.why, self.gate, self.nested
+            if not inside:
+                outer = None, why, None, False
+            self.nested = outer[2] is not None
             if self.gate is not None:
                 self.gate.clear()
-            self.wanted = wanted
+            self.wanted, self.why = wanted, why
             try:
                 while self.calls and self.flush_function is not None:
                     self.gate = [True]
@@ -180,19 +185,19 @@ class Tracer:
                     except Overtaken:
                         continue
             finally:
-                self.wanted, self.gate, self.nested = outer
+                self.wanted, self.why, self.gate, self.nested = outer
                 if not (inside or self.calls):  # nor is a call being recorded
                     self.raw = self._bytes = 0
                     self._look_at = MAX_BYTES_KEPT
 
-    def flush_for(self, buffer: Buffer) -> None:
+    def flush_for(self, buffer: Buffer, why: Reason) -> None:
         """Make the buffer's memory safe for the host to read and write.
 
         Calls that cannot run do not stand in the way of memory that they do not touch.
         """
         if self.calls and self.touches(buffer):
             try:
-                self.flush()
+                self.flush(why)
             except Exception as error:
                 if error is not self.stuck or self.touches(buffer):
                     raise

@@ -13,7 +13,6 @@ are merged once, and so are those passes applied that look at nothing else (see 
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
 from itertools import combinations
 from typing import NamedTuple
 
@@ -22,6 +21,7 @@ from pyfuser.analysis.sums import with_axes
 from pyfuser.ir.canonical import all_syms, fresh
 from pyfuser.ir.nodes import Accumulator, Body, Declare, If, Param, Read, Stmt, Sym, Workunit
 from pyfuser.ir.visit import assigned, substitute_syms
+from pyfuser.support.caches import cached
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import ArgumentShape, RegionShape, ScalarShape
 from pyfuser.transform.group import GroupShape
@@ -91,7 +91,7 @@ def with_sizes(kernel: Kernel, group: GroupShape) -> Kernel:
     return replace(kernel, space=calls[0].space, shapes=shapes)
 
 
-@lru_cache(maxsize=MAX_FORMS)
+@cached(MAX_FORMS)
 def merged(form: Form) -> Kernel:
     """The kernel of a form: of its space and of its arguments' shapes nothing is known."""
     first = form.calls[0].workunit

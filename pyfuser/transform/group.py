@@ -7,12 +7,12 @@ the same few calls make the same kernel wherever they come in a trace.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from pyfuser.analysis.liveness import Liveness, liveness
 from pyfuser.ir.accesses import accesses
 from pyfuser.ir.nodes import Sym, Workunit
+from pyfuser.support.caches import cached
 from pyfuser.trace.shape import CallShape, FutureShape, RegionShape, ScalarShape, TraceShape
 
 
@@ -84,7 +84,7 @@ def _members(members: Sequence[CallShape]) -> _Members:
     return _Members(tuple(calls), numbers, frozenset(read), frozenset(written))
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def _used(workunit: Workunit) -> tuple[frozenset[Sym], frozenset[Sym]]:
     """The views whose elements a workunit reads, and those that it writes."""
     found = list(accesses(workunit.body))

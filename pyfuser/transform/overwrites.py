@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import lru_cache
 
 from pyfuser.ir.accesses import accesses
 from pyfuser.ir.definitions import expand, stable_locals
@@ -19,6 +18,7 @@ from pyfuser.ir.nodes import (
     Workunit,
 )
 from pyfuser.ir.visit import assigned
+from pyfuser.support.caches import cached
 from pyfuser.trace.shape import RegionShape
 from pyfuser.transform.kernel import Kernel
 
@@ -46,7 +46,7 @@ def mark_overwrites(kernel: Kernel) -> Kernel:
     return replace(kernel, overwrites=tuple(places))
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 # law
 def _stored_only(workunit: Workunit) -> frozenset[Sym]:
     """Views that every iteration stores at its indices, and whose elements nothing reads."""

@@ -11,7 +11,6 @@ propagation with conditional branches", 1991, with small sets in place of one co
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
 
 from pyfuser.ir.nodes import (
     Assign,
@@ -33,6 +32,7 @@ from pyfuser.ir.nodes import (
     Workunit,
 )
 from pyfuser.ir.visit import assigned, map_body, map_expression
+from pyfuser.support.caches import cached
 from pyfuser.transform.kernel import Kernel
 
 MAX_CHOICES = 8
@@ -46,7 +46,7 @@ def select_elements(kernel: Kernel) -> Kernel:
     return replace(kernel, workunit=_selected(kernel.workunit))
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def _selected(workunit: Workunit) -> Workunit:
     lengths = {s.sym: len(s.values) for s in workunit.body if isinstance(s, DeclareArray)}
     if not lengths:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 from pyfuser.analysis.intervals import interval
 from pyfuser.ir.accesses import accesses
@@ -46,6 +45,7 @@ from pyfuser.ir.visit import (
     statements,
     substitute_syms,
 )
+from pyfuser.support.caches import cached
 from pyfuser.trace.shape import RegionShape, ScalarShape
 from pyfuser.transform.fuse import MAX_FORMS
 from pyfuser.transform.kernel import Kernel
@@ -92,7 +92,7 @@ def _short_loops(body: Body, known: Known, views: dict[Sym, RegionShape]) -> dic
     return found
 
 
-@lru_cache(maxsize=MAX_FORMS)
+@cached(MAX_FORMS)
 def _unrolled(
     workunit: Workunit,
     trips: Trips,

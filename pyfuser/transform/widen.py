@@ -38,6 +38,7 @@ from pyfuser.ir.nodes import (
     Workunit,
 )
 from pyfuser.ir.visit import assigned, map_body, statements
+from pyfuser.support.caches import Table
 from pyfuser.trace.shape import ScalarShape
 from pyfuser.transform.kernel import Kernel
 
@@ -71,7 +72,7 @@ class _Proof(NamedTuple):
         )
 
 
-_PROOFS: dict[Workunit, list[_Proof]] = {}
+_PROOFS: Table[Workunit, list[_Proof]] = Table("widened workunits", MAX_WORKUNITS)
 
 
 def widen(kernel: Kernel) -> Kernel:
@@ -83,9 +84,9 @@ def widen(kernel: Kernel) -> Kernel:
     for param, shape in zip(workunit.params, kernel.shapes, strict=True):
         if isinstance(shape, ScalarShape) and shape.value is not None:
             ranges[param.sym] = (shape.value, shape.value)
-    if len(_PROOFS) >= MAX_WORKUNITS:
-        _PROOFS.clear()
-    proofs = _PROOFS.setdefault(workunit, [])
+    proofs = _PROOFS.get(workunit)
+    if proofs is None:
+        proofs = _PROOFS.keep(workunit, [])
     proof = next((proof for proof in proofs if proof.covers(ranges)), None)
     if proof is None:
         proof = _prove(workunit, ranges)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
+from pyfuser.support.caches import once
 from pyfuser.support.private_files import read_own
 from pyfuser.support.settings import SETTINGS
 from pyfuser.tuning.host import SCHEMA, Known, Machine, parsed
@@ -63,7 +63,7 @@ def calibration_file() -> Path:
     return SETTINGS.cache_dir / "machines" / f"{identity()[:32]}.json"
 
 
-@cache
+@once
 def known() -> Known:
     """What is known of the GPU in use."""
     if not SETTINGS.calibration:

@@ -12,10 +12,10 @@ import hashlib
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pyfuser.support.caches import once
 from pyfuser.support.private_files import read_own
 from pyfuser.support.settings import SETTINGS
 
@@ -65,7 +65,7 @@ class Known(NamedTuple):
     path: Path | None = None
 
 
-@cache
+@once
 def known() -> Known:
     """What is known of this machine, read once, when the first plan is made."""
     if not SETTINGS.calibration:
@@ -80,7 +80,7 @@ def calibration_file() -> Path:
     return SETTINGS.cache_dir / "machines" / f"{identity()[:32]}.json"
 
 
-@cache
+@once
 def identity() -> str:
     """A digest of what a calibration depends on: the processor and the number of threads."""
     text = f"{SCHEMA}\0{SETTINGS.threads}\0{cpu_identity()}"
@@ -127,7 +127,7 @@ def _checked(name: str, value: Any) -> Any:
 # --------------------------------------------------------------------------- the processor
 
 
-@cache
+@once
 def cpu_identity() -> str:
     """The processor's model and instruction sets, as code for -march=native depends on them."""
     lines = [platform.machine()]

@@ -12,6 +12,7 @@ from pyfuser.codegen.cpu.unit import emit
 from pyfuser.codegen.kernel import spec_of
 from pyfuser.engine import native
 from pyfuser.pipeline import C_PASSES, run_passes
+from pyfuser.support.caches import Table
 from tests.codegen.build import Case, as_interpreted, case
 from tests.vendors import compile_as_on
 
@@ -157,7 +158,7 @@ def test_what_is_asked_for(name: str) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_results(name: str, intel: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     compile_as_on(monkeypatch, intel)
-    monkeypatch.setattr(native, "_launchables", {})
+    monkeypatch.setattr(native, "KERNELS", Table("of a test", 999))
     as_interpreted(CASES[name][0])
 
 

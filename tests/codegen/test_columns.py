@@ -17,6 +17,7 @@ from pyfuser.codegen.kernel import spec_of
 from pyfuser.codegen.passes import scalar_expansion
 from pyfuser.engine import native
 from pyfuser.engine.native import prepare as compile_kernels
+from pyfuser.support.caches import Table
 from tests.codegen.build import Case, as_interpreted, case
 
 M = 37
@@ -43,7 +44,7 @@ def same(given: Case) -> None:
 def usual(given: Case) -> Any:
     """The results of the code that does without strips."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(native, "_launchables", {})
+        patch.setattr(native, "KERNELS", Table("of a test", 999))
         patch.setattr(cpu_columns, "FEWEST", 1 << 30)
         (launchable,) = compile_kernels([given.kernel])
         return given.run(launchable)

@@ -16,6 +16,7 @@ from pyfuser.codegen.passes import split_accumulators
 from pyfuser.engine import native
 from pyfuser.ir.nodes import Accumulator, Body, Stmt, Sym, Update, Workunit
 from pyfuser.ir.visit import assigned, statements, substitute_syms
+from pyfuser.support.caches import Table
 from tests.codegen.build import Case, case
 
 MANY = split_accumulators.FEWEST
@@ -114,7 +115,7 @@ def test_groups_change_no_bit(work: Callable[..., None], monkeypatch: pytest.Mon
             assert in_groups(build(*space))
             found[space, threads] = bits(build(*space))
     monkeypatch.setattr(split_accumulators, "FEWEST", 1000)
-    monkeypatch.setattr(native, "_launchables", {})
+    monkeypatch.setattr(native, "KERNELS", Table("of a test", 999))
     for (space, _), value in found.items():
         assert not in_groups(build(*space))
         assert value == bits(build(*space)), space
@@ -151,7 +152,7 @@ def test_two_axes_and_an_odd_number_of_sums(monkeypatch: pytest.MonkeyPatch) -> 
     assert all(in_groups(build(n)) for n in columns)
     found = [bits(build(n)) for n in columns]
     monkeypatch.setattr(split_accumulators, "FEWEST", 1000)
-    monkeypatch.setattr(native, "_launchables", {})
+    monkeypatch.setattr(native, "KERNELS", Table("of a test", 999))
     assert found == [bits(build(n)) for n in columns]
 
 

@@ -35,6 +35,7 @@ from pyfuser.ir.nodes import (
 from pyfuser.ir.reference.interpret import UndefinedBehaviour, interpret
 from pyfuser.ir.visit import map_body
 from pyfuser.lower.lower import ScalarType, ViewType, lower
+from pyfuser.support.caches import Table
 from tests.codegen.build import Case, as_interpreted, case
 
 N = 3000
@@ -173,7 +174,7 @@ def test_sums(m, monkeypatch):
     found = given.run(launchable)[1]
     never = replace(given.kernel, workunit=replace(given.kernel.workunit, name="asks"))
     monkeypatch.setattr("pyfuser.codegen.cpu.terms.interior_of", lambda *_: None)
-    monkeypatch.setattr(native, "_launchables", {})
+    monkeypatch.setattr(native, "KERNELS", Table("of a test", 999))
     assert "pf_inside(" not in emit(spec_of(never))
     (launchable,) = native.prepare([never])
     assert given.run(launchable)[1] == found

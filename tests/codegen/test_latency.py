@@ -18,6 +18,7 @@ from pyfuser.codegen.cpu import blocks as cpu_blocks
 from pyfuser.codegen.cpu.unit import emit
 from pyfuser.codegen.kernel import spec_of
 from pyfuser.engine import native
+from pyfuser.support.caches import Table
 from pyfuser.tuning.thresholds import BLOCK
 from tests.codegen.build import Case, as_interpreted, case
 
@@ -131,7 +132,7 @@ def test_cuts_change_no_bit(
         assert loops(build(work, n, pattern)) > 1
         found[n] = bits(build(work, n, pattern))
     monkeypatch.setattr(cpu_blocks, "cut", lambda body: ())
-    monkeypatch.setattr(native, "_launchables", {})
+    monkeypatch.setattr(native, "KERNELS", Table("of a test", 999))
     for n, value in found.items():
         assert loops(build(work, n, pattern)) == 1
         assert value == bits(build(work, n, pattern)), n

@@ -15,7 +15,7 @@ from pyfuser.ir.nodes import For, Workunit
 from pyfuser.ir.reference.interpret import interpret
 from pyfuser.ir.visit import map_body
 from pyfuser.lower.lower import ScalarType, ViewType, lower
-from pyfuser.runtime import driver
+from pyfuser.runtime.session import SESSION
 from tests.codegen.test_pykokkos import body_of, lowered_again
 from tests.frontends.embedded import test_teams as teams
 from tests.soundness import test_teams as fused
@@ -93,5 +93,5 @@ def test_fused_kernels() -> None:
         pk.parallel_for(policy, fused.scale, b=arguments["b"], a=arguments["a"], n=n)
         pk.parallel_for(policy, fused.sums, s=arguments["s"], b=arguments["b"], n=n)
         pk.parallel_for(policy, fused.normalise, b=arguments["b"], s=arguments["s"], n=n)
-    (kernel,) = driver.FLUSHES[-1].program.kernels
+    (kernel,) = SESSION.flushes[-1].program.kernels
     assert plain(lowered_again(kernel.workunit)) == plain(kernel.workunit)

@@ -13,7 +13,8 @@ from pyfuser.codegen.pykokkos.unit import emit, shown, without_source
 from pyfuser.frontends.embedded import pykokkos as pk
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Sym, Workunit
-from pyfuser.runtime import driver
+from pyfuser.runtime.program import Flush
+from pyfuser.runtime.session import SESSION
 from pyfuser.support.errors import PyFuserError
 
 
@@ -33,11 +34,11 @@ def cells(i, j, a):
     a[i, j] = 1.0
 
 
-def flushed() -> driver.Flush:
+def flushed() -> Flush:
     a, y = pk.View([8, 4], pk.double), pk.View([8], pk.double)
     with pyfuser.fusing():
         pk.parallel_for(pk.TeamPolicy(8, 1), rows, a=a, y=y, k=4)
-    return driver.FLUSHES[-1]
+    return SESSION.flushes[-1]
 
 
 def boxed(workunit: Workunit) -> Workunit:
@@ -66,5 +67,5 @@ def test_what_can_be_said_is_shown() -> None:
     with pyfuser.fusing():
         a = pk.View([8, 4], pk.double)
         pk.parallel_for(pk.MDRangePolicy([0, 0], [8, 4]), cells, a=a)
-    (kernel,) = driver.FLUSHES[-1].program.kernels
+    (kernel,) = SESSION.flushes[-1].program.kernels
     assert "def cells(i: int, j: int" in shown(kernel.workunit)

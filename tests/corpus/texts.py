@@ -10,7 +10,7 @@ import contextlib
 import ctypes
 import os
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,17 +30,18 @@ from pyfuser.engine import marshal, native
 from pyfuser.engine.engine import ON_DEVICE
 from pyfuser.ir.printer import show
 from pyfuser.pipeline import C_PASSES, kernel_of, run_passes
-from pyfuser.plan import plan_cache, size_generic
 from pyfuser.plan.plan import Plan
 from pyfuser.plan.rewrites.delinearize import planned
-from pyfuser.runtime import driver, eager
-from pyfuser.runtime.partial_flush import DEFERRAL, Deferral
+from pyfuser.runtime import flush as runtime_flush
+from pyfuser.runtime.session import TRACER
 from pyfuser.support.errors import CheckError
 from pyfuser.trace.pool import POOL
+from pyfuser.trace.reason import SYNC
 from pyfuser.trace.shape import TraceShape
 from pyfuser.transform.group import group_shapes
 from pyfuser.transform.kernel import Kernel
 from tests.fuzz.compiled import run_compiled
+from tests.sessions import fresh
 from tests.strategies import random_program
 
 ROOT = Path(__file__).parents[2]
@@ -139,30 +140,13 @@ def _add_device_texts(found: Texts, trace: TraceShape) -> None:
 def listening() -> Iterator[Heard]:
     """Plans and specs made in the block, as if nothing had ever been planned or compiled."""
     heard = Heard()
-    with pytest.MonkeyPatch.context() as patch:
-        for module, name in _KEPT:
-            patch.setattr(module, name, type(getattr(module, name))())
-        for state in vars(DEFERRAL):
-            patch.setattr(DEFERRAL, state, getattr(Deferral(), state))
+    with fresh(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(native, "_compile", heard.compile)
         patch.setattr(native, "_entry_point", heard.kernels.__getitem__)
-        patch.setattr(driver, "planned", _noting(heard, driver.planned))
+        patch.setattr(runtime_flush, "planned", _noting(heard, runtime_flush.planned))
         yield heard
-        driver.TRACER.flush()
+        TRACER.flush(SYNC)
     POOL.clear()  # some programs have gigabytes
-
-
-#: What is kept from one flush to the next.
-_KEPT: Sequence[tuple[Any, str]] = [
-    (driver, "PROGRAMS"),
-    (driver, "KERNELS"),
-    (driver, "LAUNCHABLES"),
-    (driver, "FLUSHES"),
-    (native, "_launchables"),
-    (eager, "_READY"),
-    (plan_cache, "_PLANS"),
-    (size_generic, "_FAMILIES"),
-]
 
 
 def _noting(heard: Heard, plan: Callable[..., Any]) -> Callable[..., Any]:

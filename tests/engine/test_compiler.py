@@ -19,6 +19,7 @@ from pyfuser.engine import compiler, native
 from pyfuser.engine.cache import KernelCache
 from pyfuser.engine.compiler import build_identity, compile_library, find_compiler, flags
 from pyfuser.ir.dtypes import DType
+from pyfuser.support.caches import Table
 from pyfuser.support.counters import COUNTERS
 from pyfuser.support.errors import CompilerError
 from pyfuser.support.settings import SETTINGS
@@ -36,7 +37,7 @@ def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KernelCache:
     """A process that has compiled nothing, with an empty directory."""
     directory = KernelCache(tmp_path)
     monkeypatch.setattr(native, "kernel_cache", lambda: directory)
-    monkeypatch.setattr(native, "_launchables", {})
+    monkeypatch.setattr(native, "KERNELS", Table("of a test", 999))
     return directory
 
 
@@ -73,7 +74,7 @@ def test_what_is_compiled_when(empty_cache: KernelCache, monkeypatch: pytest.Mon
     assert COUNTERS.compile_seconds > 0
     assert [one.library for one in native.prepare(kernels)] == libraries
     assert (COUNTERS.compilations, COUNTERS.cache_hits) == (2, 0)
-    monkeypatch.setattr(native, "_launchables", {})  # another process
+    monkeypatch.setattr(native, "KERNELS", Table("of a test", 999))  # another process
     other = native.prepare(kernels)
     assert (COUNTERS.compilations, COUNTERS.cache_hits) == (2, 2)
     tested = case(triple, [8], ones)
@@ -89,7 +90,7 @@ def test_a_damaged_library_is_never_loaded(
     replacement = launchable.library.with_suffix(".new")
     replacement.write_bytes(copy[: len(copy) // 2])
     os.replace(replacement, launchable.library)  # the loaded library stays mapped
-    monkeypatch.setattr(native, "_launchables", {})
+    monkeypatch.setattr(native, "KERNELS", Table("of a test", 999))
     COUNTERS.reset()
     (again,) = native.prepare([tested.kernel])
     assert (COUNTERS.compilations, COUNTERS.cache_hits) == (1, 0)

@@ -29,6 +29,7 @@ from pyfuser.ir.nodes import (
     Update,
     Workunit,
 )
+from pyfuser.support.caches import Table
 from pyfuser.support.errors import ArgumentError
 from pyfuser.trace.call import Space
 from pyfuser.trace.memory import Buffer, Handle, Region, region_of
@@ -295,7 +296,7 @@ def launchables() -> dict[str, Any]:
     cases = {**MAPS, **EXACT_REDUCTIONS}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cost_work, "WORTH_A_THREAD", 1)
-        patch.setattr(native, "_launchables", {})
+        patch.setattr(native, "KERNELS", Table("of a test", 999))
         return dict(zip(cases, native.prepare([c.kernel for c in cases.values()]), strict=True))
 
 

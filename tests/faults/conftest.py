@@ -19,8 +19,10 @@ from pyfuser.engine import compiler, native
 from pyfuser.engine.cache import KernelCache
 from pyfuser.frontends import modes
 from pyfuser.frontends.embedded import pykokkos as pk
-from pyfuser.runtime import driver, eager
+from pyfuser.runtime import eager
+from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support.settings import SETTINGS
+from pyfuser.trace.reason import SYNC
 from tests.faults.workunits import SIZE, increment, shift, total
 
 ROOT = Path(__file__).parents[2]
@@ -53,7 +55,7 @@ class Machine:
         """What a new process knows: nothing."""
         directory = KernelCache(self.cache)
         self.patch.setattr(native, "kernel_cache", lambda: directory)
-        for known in (native._launchables, driver.PROGRAMS, driver.LAUNCHABLES, eager._READY):
+        for known in (native.KERNELS, SESSION.programs, SESSION.launchables, eager.READY):
             known.clear()
         compiler.find_compiler.cache_clear()
 
@@ -113,7 +115,7 @@ class Machine:
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
-    driver.TRACER.flush()
+    TRACER.flush(SYNC)
     monkeypatch.setattr(modes.SWITCHES, "everywhere", None)
     monkeypatch.setattr(modes.SWITCHES, "allowed", True)
     made = Machine(tmp_path, monkeypatch)
@@ -121,7 +123,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine
     for process in made.processes:
         with process:  # closes its pipes and waits for it
             process.kill()
-    driver.TRACER.remove(list(driver.TRACER.calls))
+    TRACER.remove(list(TRACER.calls))
     made.restart()
 
 

@@ -12,10 +12,14 @@ import numpy as np
 import pytest
 
 import pyfuser
+from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.frontends.embedded import pykokkos as pk
-from pyfuser.runtime import driver
+from pyfuser.runtime import execute, isolate, program
+from pyfuser.runtime import flush as runtime_flush
+from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support.errors import ArgumentError
 from pyfuser.trace import tracer
+from pyfuser.trace.shape import shape_of
 from tests.faults.conftest import Machine, Program
 from tests.faults.workunits import SIZE, increment, scaled, total
 
@@ -39,6 +43,10 @@ def both(i, y, z):
     z[i] = 2.0
 
 
+#: Files in which it comes in between.
+_WATCHED = {m.__file__ for m in (runtime_flush, execute, isolate, program, tracer)}
+
+
 class Interruption:
     """Raises KeyboardInterrupt before the n-th bytecode of the code that runs kernels.
 
@@ -55,12 +63,12 @@ class Interruption:
     def __exit__(self, *_: object) -> None:
         sys.settrace(None)
         # Between taking a lock and entering its block Python runs no signal handler, but this.
-        while driver.TRACER.lock._is_owned():  # type: ignore[attr-defined]
-            driver.TRACER.lock.release()
+        while TRACER.lock._is_owned():  # type: ignore[attr-defined]
+            TRACER.lock.release()
 
     def _enter(self, frame: FrameType, event: str, argument: Any) -> Any:
         name = frame.f_code.co_filename
-        if name not in (driver.__file__, tracer.__file__) and not name.startswith("<launch of"):
+        if name not in _WATCHED and not name.startswith("<launch of"):
             return None
         frame.f_trace_opcodes = True
         frame.f_trace_lines = False
@@ -134,21 +142,21 @@ def broken_in_the_middle(monkeypatch: pytest.MonkeyPatch, alone: bool) -> tuple[
     pk.parallel_for(SIZE + 1, increment, x=y)
     pk.parallel_for(SIZE + 2, increment, x=z)
     after = pk.parallel_reduce(SIZE + 2, total, x=z)
-    plan = driver.program_for(driver.shape_of(driver.TRACER.calls, driver.structural_scalars))
+    plan = runtime_flush.program_for(shape_of(TRACER.calls, structural_scalars))
     assert len(plan.launches) == 3
     first, second, third = plan.launches
     broken = replace(second, launchable=Failing(second.launchable))
     object.__setattr__(plan, "launches", (first, broken, third))
     if alone:
-        failing = driver.TRACER.calls[1]
-        run = driver._run_alone
+        failing = TRACER.calls[1]
+        run = isolate._run_alone
 
-        def run_alone(tracer: Any, rejected: Any, call: Any) -> None:
+        def run_alone(call: Any, *rest: Any) -> None:
             if call is failing:
                 raise MemoryError("no memory for a View")
-            run(tracer, rejected, call)
+            run(call, *rest)
 
-        monkeypatch.setattr(driver, "_run_alone", run_alone)
+        monkeypatch.setattr(isolate, "_run_alone", run_alone)
     return x, y, z, after
 
 
@@ -164,7 +172,7 @@ def test_a_kernel_that_fails_between_others(
     assert x._region.array()[0] == 1 and not y._region.buffer.allocated
     assert float(after) == SIZE + 2 and set(np.asarray(z)) == {1.0}
     monkeypatch.undo()
-    driver.PROGRAMS.clear()
+    SESSION.programs.clear()
     for view in (x, y, z):
         assert set(np.asarray(view)) == {1.0}
 
@@ -206,8 +214,8 @@ def test_what_there_is_no_memory_for_holds_nobody_up(raw: bool, machine: Machine
     assert set(x) == {4.0}
     # Were there memory, they would compute what they would have computed then.
     smaller = pk.View([SIZE], pk.double)
-    for call in list(driver.TRACER.calls):
-        driver.TRACER.rebind(
+    for call in list(TRACER.calls):
+        TRACER.rebind(
             call,
             tuple(
                 a._replace(buffer=smaller._region.buffer, shape=(SIZE,))

@@ -18,12 +18,18 @@ import pytest
 import pyfuser
 from pyfuser.engine import flight, native
 from pyfuser.frontends.embedded import pykokkos as pk
-from pyfuser.runtime import driver
+from pyfuser.runtime import execute, isolate, program
+from pyfuser.runtime import flush as runtime_flush
+from pyfuser.runtime.session import TRACER
 from pyfuser.trace import tracer
 from tests.faults.conftest import Machine, Program
 from tests.faults.workunits import SIZE, increment, scaled, total
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs POSIX signals")
+
+
+#: Files in which a handler comes in between.
+_WATCHED = {m.__file__ for m in (runtime_flush, execute, isolate, program, tracer)}
 
 
 class Handled:
@@ -42,7 +48,7 @@ class Handled:
 
     def _enter(self, frame: FrameType, event: str, argument: Any) -> Any:
         name = frame.f_code.co_filename
-        if name not in (driver.__file__, tracer.__file__) and not name.startswith("<launch of"):
+        if name not in _WATCHED and not name.startswith("<launch of"):
             return None
         frame.f_trace_opcodes = True
         frame.f_trace_lines = False
@@ -104,7 +110,7 @@ def test_a_handler_at_any_place(reads: bool, machine: Machine, program: Program)
         assert set(z) == {(1.0 + reads) * handled.happened}, where
         buffers = [program.x, program.y, w]
         assert not any(view._region.buffer.pending for view in buffers), where
-        assert not driver.TRACER.raw and not driver.TRACER.gate, where
+        assert not TRACER.raw and not TRACER.gate, where
     assert place > 60, "so many places were tried"
     assert set(seen) <= {10.0, 11.0}
 
@@ -121,8 +127,8 @@ def test_a_handler_while_a_call_is_recorded(machine: Machine) -> None:
 
         call, handled = _call(z), Handled(place, handler)
         with handled:
-            driver.TRACER.record(call)
-        assert driver.TRACER.raw >= len(pyfuser.pending())
+            TRACER.record(call)
+        assert TRACER.raw >= len(pyfuser.pending())
         wrapped = pk.View([SIZE], pk.double, array=z)
         assert set(wrapped) == {1.0 + handled.happened}
         happened = handled.happened
@@ -132,8 +138,8 @@ def test_a_handler_while_a_call_is_recorded(machine: Machine) -> None:
 
 def _call(z: Any) -> Any:
     pk.parallel_for(SIZE, scaled, x=z, a=1.0)
-    (call,) = driver.TRACER.calls
-    driver.TRACER.remove([call])
+    (call,) = TRACER.calls
+    TRACER.remove([call])
     return call
 
 

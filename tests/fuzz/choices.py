@@ -21,13 +21,14 @@ from pyfuser.codegen.kernel import KernelSpec, SweepSpec
 from pyfuser.codegen.passes import loop_order, split_accumulators, split_conditions
 from pyfuser.codegen.passes.loop_order import LoopOrder
 from pyfuser.engine import native
-from pyfuser.engine.native import Launchable
+from pyfuser.engine.native import MAX_KERNELS, Launchable
 from pyfuser.plan import partition, size_generic
 from pyfuser.plan.capabilities import ALL, Capabilities
 from pyfuser.plan.plan import SCAN_TILE, Plan, Rejection
 from pyfuser.plan.rewrites import coarsen, delinearize, embed_boundary, enlarge_domain, recompute
-from pyfuser.runtime import driver
+from pyfuser.runtime import flush as runtime_flush
 from pyfuser.runtime.autotune import cut_plan
+from pyfuser.support.caches import Table
 from pyfuser.trace import pool
 from pyfuser.trace.shape import TraceShape
 from pyfuser.transform.kernel import Kernel
@@ -46,8 +47,15 @@ _TILE = 3  # of the scans of compiled programs, which are shorter than a real ti
 
 LARGER = Rejection(0, 1, "planned for larger sizes")  # marks such plans
 edges_parts = embed_boundary._parts
+
+
 #: The kernels of compiled programs, for no other test, by whether the tiles of scans are small.
-_launchables: dict[bool, dict[KernelSpec | SweepSpec, Launchable]] = {True: {}, False: {}}
+def tables() -> dict[bool, Table[KernelSpec | SweepSpec, Launchable]]:
+    """Compiled kernels, by whether their tiles are small."""
+    return {small: Table("kernels of the fuzzer", MAX_KERNELS) for small in (True, False)}
+
+
+_launchables = tables()
 
 
 def cut_for(seed: int, plan: Plan) -> Plan:
@@ -170,7 +178,7 @@ def forced_for(seed: int, small_tiles: bool = True) -> Iterator[None]:
     pieces["pf_along"] = f"#define pf_along {rng.choice((3, 7, 64))}\n"
     with pytest.MonkeyPatch.context() as patch:
         compile_as_on(patch, intel=rng.random() < 0.5)
-        patch.setattr(driver, "planned", planned)
+        patch.setattr(runtime_flush, "planned", planned)
         patch.setattr(codegen_kernel, "loop_order", ordered)
         patch.setattr(split_accumulators, "FEWEST", 2)
         patch.setattr(cpu_interior, "BLOCK", 4)
@@ -178,7 +186,7 @@ def forced_for(seed: int, small_tiles: bool = True) -> Iterator[None]:
         patch.setattr(cpu_columns, "FEWEST", rng.choice((1, cpu_columns.FEWEST)))
         patch.setattr(cpu_columns, "WIDTHS", rng.choice(((32,), cpu_columns.WIDTHS)))
         patch.setattr(pool, "allocate", _poisoned)
-        patch.setattr(native, "_launchables", _launchables[small_tiles])
+        patch.setattr(native, "KERNELS", _launchables[small_tiles])
         patch.setattr(cpu_unit, "_PIECES", tuple(pieces.items()))
         if small_tiles:
             patch.setattr(cpu_scan, "SCAN_TILE", _TILE)

@@ -18,7 +18,7 @@ from pyfuser.codegen.cpu.unit import emit
 from pyfuser.codegen.kernel import KernelSpec, SweepSpec
 from pyfuser.ir.guarded import unguarded
 from pyfuser.plan import legality
-from pyfuser.runtime import driver
+from pyfuser.runtime.session import SESSION
 from pyfuser.support.counters import COUNTERS
 from tests.fuzz import choices, deferred, oracle, steady, wavefront
 from tests.fuzz.harness import (
@@ -81,8 +81,8 @@ def run_forced(
 
     small_tiles: whether scans have several tiles.
     """
-    driver.FLUSHES.clear()
-    driver.PROGRAMS.clear()  # of equal traces, some with sweeps
+    SESSION.flushes.clear()
+    SESSION.programs.clear()  # of equal traces, some with sweeps
     before = replace(COUNTERS)
     with (
         wavefront.forced_for(program.seed),
@@ -91,13 +91,13 @@ def run_forced(
         steady.forced_for(program.seed),
     ):
         found = run_compiled(program, place=place)
-    counted = steady.counted(before, driver.FLUSHES)
-    plans = [flush.program.plan for flush in driver.FLUSHES]
+    counted = steady.counted(before, SESSION.flushes)
+    plans = [flush.program.plan for flush in SESSION.flushes]
     groups = [group.calls for plan in plans for group in plan.groups]
-    launches = [launch for flush in driver.FLUSHES for launch in flush.program.launches]
+    launches = [launch for flush in SESSION.flushes for launch in flush.program.launches]
     with choices.forced_for(program.seed, small_tiles):
         printed = _printed(launch.launchable.spec for launch in launches)
-    for flush in driver.FLUSHES:
+    for flush in SESSION.flushes:
         printed |= guards(flush.program.trace, flush.program.plan)
         printed |= windows(flush.program.trace, flush.program.plan)
     return found, Outcome(len(program.calls), groups, features_of(plans) | printed | counted)

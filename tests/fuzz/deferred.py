@@ -11,7 +11,7 @@ import pytest
 from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.plan.dependence_slice import may_wait, needed
 from pyfuser.runtime import partial_flush
-from pyfuser.runtime.partial_flush import DEFERRAL
+from pyfuser.runtime.session import SESSION
 from pyfuser.trace.call import Call as TraceCall
 from pyfuser.trace.shape import shape_of
 from tests.fuzz.program import Call, Host, Program
@@ -50,10 +50,10 @@ def _blocks(step: Call | Host) -> bool:
 def forced_for(seed: int) -> Iterator[None]:
     """Inside, compiled programs leave what may wait at the first read of a result."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(DEFERRAL, "on", seed % _AT_ONCE != 0)
+        patch.setattr(SESSION.deferral, "on", seed % _AT_ONCE != 0)
         patch.setattr(partial_flush, "STEADY", 1)
         patch.setattr(partial_flush.Site, "pays", property(lambda _: True))
         patch.setattr(partial_flush.Site, "judge", lambda *_: None)
-        DEFERRAL._sites.clear()
+        SESSION.deferral._sites.clear()
         yield
-    DEFERRAL._sites.clear()
+    SESSION.deferral._sites.clear()

@@ -20,6 +20,7 @@ from pyfuser.codegen.kernel import KernelSpec
 from pyfuser.engine.gpu import launchable
 from pyfuser.engine.gpu.device import Device
 from pyfuser.plan import legality
+from pyfuser.support.caches import Table
 from tests.fuzz import oracle, steady
 from tests.fuzz.compiled import Place, new_view, run_forced, takes_array
 from tests.fuzz.harness import Outcome, bases_of, compare, lowered, run_unfused
@@ -32,7 +33,7 @@ _INEXACT = 2  # one program in so many is compared with itself unfused, bit for 
 _LARGE = 3  # ten in so many times ten have blocks as they are, of which small programs have one
 _STREAMS = 4  # ten in so many times ten run on several streams
 _SMALL = {"THREADS": 4, "_WIDEST_ROW": 2, "ITEMS": 2, "TERMS": 1, "MAX_BLOCKS": 3}
-_launchables: dict[KernelSpec, launchable.Launchable] = {}  # with small blocks
+_launchables: Table[KernelSpec, launchable.Launchable] = Table("kernels of the fuzzer", 2048)
 
 
 def check_on_device(program: Program) -> Outcome:
@@ -112,6 +113,6 @@ def small_blocks() -> Iterator[None]:
         for module in (gpu_grid, gpu_map, gpu_reduce, gpu_scan, packed_map):
             for name in _SMALL.keys() & vars(module).keys():
                 patch.setattr(module, name, _SMALL[name])
-        patch.setattr(launchable, "_launchables", _launchables)
+        patch.setattr(launchable, "KERNELS", _launchables)
         patch.setattr(launchable, "machine_code", narrow)
         yield

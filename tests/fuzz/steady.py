@@ -21,7 +21,7 @@ import pytest
 
 from pyfuser.engine.gpu import graphs
 from pyfuser.runtime import autotune, autotune_gpu
-from pyfuser.runtime.driver import Flush
+from pyfuser.runtime.program import Flush
 from pyfuser.support.counters import COUNTERS, Counters
 from tests.fuzz.program import Base, Host, Program, Step
 

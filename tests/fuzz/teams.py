@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import pyfuser
-from pyfuser.runtime import driver
+from pyfuser.runtime.session import SESSION
 from tests import teams
 from tests.fuzz.__main__ import campaign, in_time
 from tests.fuzz.harness import Mismatch, Outcome
@@ -107,14 +107,14 @@ def check(program: TeamProgram) -> Outcome:
     works = functions(program)
     want = expected(program, works)
     for fused in (False, True):
-        driver.FLUSHES.clear()
+        SESSION.flushes.clear()
         got = found(program, works, fused)
         for name, values in got[0].items():
             if not np.array_equal(values, want[0][name]):
                 raise Mismatch(f"{fused=} {name}: {values!r}\nnot {want[0][name]!r}")
         if got[1] != want[1]:
             raise Mismatch(f"{fused=} results: {got[1]}\nnot {want[1]}")
-    groups = [group.calls for flush in driver.FLUSHES for group in flush.program.plan.groups]
+    groups = [group.calls for flush in SESSION.flushes for group in flush.program.plan.groups]
     return Outcome(len(program.calls), groups)
 
 

@@ -22,6 +22,7 @@ from pyfuser.lower import lockstep, lower
 from pyfuser.lower.team import barrier_mark
 from pyfuser.plan.plan import SCAN_TILE, Group, Plan
 from pyfuser.plan.rewrites import coarsen, enlarge_domain
+from pyfuser.support.caches import Table
 from pyfuser.support.settings import SETTINGS
 from pyfuser.transform import scalars as scalars_pass
 from tests.fuzz import choices, compiled, cxx, harness, inexact, on_device, oracle, teams
@@ -162,7 +163,7 @@ def test_a_wrong_kernel_of_a_gpu_is_found(seed: int, monkeypatch: pytest.MonkeyP
     calls = [Call("for", (0,), (99,), (negated,), (("x", x), ("y", y))) for x, y in ("TA", "BT")]
     program = Program(bases, tuple(calls), seed)
     assert on_device.check_on_device(program).fused == 2
-    monkeypatch.setattr(launchable, "_launchables", {})  # compile it again
+    monkeypatch.setattr(launchable, "KERNELS", Table("of a test", 999))  # compile it again
     code = launchable.machine_code
 
     def doubled(kernel: Any, device: Any) -> bytes:
@@ -207,7 +208,7 @@ def test_a_product_that_is_not_rounded_shows_in_inexact_numbers_alone(
     ]
     program = Program(bases, tuple(calls), seed=32)  # no loop, no maths functions
     assert inexact.check_inexact(program).fused == 2
-    monkeypatch.setattr(choices, "_launchables", {True: {}, False: {}})  # compile it again
+    monkeypatch.setattr(choices, "_launchables", choices.tables())  # compile it again
     flags = compiler.flags
     with monkeypatch.context() as patch:
         patch.setattr(compiler, "flags", lambda _: flags(True))

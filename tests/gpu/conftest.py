@@ -17,7 +17,7 @@ import pytest
 import pyfuser
 from pyfuser.engine.gpu import library
 from pyfuser.frontends.embedded import spaces
-from pyfuser.runtime.driver import TRACER
+from pyfuser.runtime.session import TRACER
 from pyfuser.trace.images import USE
 
 FAKE = Path(__file__).with_name("fake_cupy")

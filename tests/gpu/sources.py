@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,7 +10,7 @@ import pyfuser
 from pyfuser.codegen.kernel import KernelSpec, SweepSpec
 from pyfuser.compare import serve
 from pyfuser.engine import native
-from pyfuser.runtime import driver, eager
+from tests.sessions import fresh
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = sorted((ROOT / "kernels").glob("*.py"))
@@ -20,21 +18,14 @@ PROGRAMS = sorted((ROOT / "kernels").glob("*.py"))
 
 def specs_of_program(path: Path) -> list[KernelSpec]:
     """The loops of all launches of one fused and one unfused run, at the small size."""
-    with pytest.MonkeyPatch.context() as patch:
-        launchables: dict[KernelSpec | SweepSpec, Any] = {}
-        patch.setattr(native, "_launchables", launchables)
-        for module, names in (
-            (driver, ("PROGRAMS", "KERNELS", "LAUNCHABLES")),
-            (eager, ("_READY",)),
-        ):
-            for name in names:
-                patch.setattr(module, name, OrderedDict())
+    with fresh(), pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
         for mode in (pyfuser.fusing, pyfuser.unfused):
             module = serve.load(path)
             with mode():
                 module.run(module.setup(module.SIZES["small"]))
                 pyfuser.sync()
+        launchables = list(native.KERNELS)
     found: dict[KernelSpec, None] = {}
     for spec in launchables:
         loops = spec.stages if isinstance(spec, SweepSpec) else (spec,)

@@ -12,9 +12,11 @@ import pytest
 
 import pyfuser
 from pyfuser.engine.gpu import timing
-from pyfuser.runtime import autotune, autotune_gpu, driver
+from pyfuser.runtime import autotune, autotune_gpu
 from pyfuser.runtime.autotune import ROUNDS, STEADY
+from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support.counters import COUNTERS
+from pyfuser.trace.reason import SYNC
 
 N = 20_000
 
@@ -44,9 +46,9 @@ def arbitrating(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cupy: Any) -> N
     monkeypatch.setattr(autotune, "LONG", 0.0)
     monkeypatch.setattr(autotune, "DOUBT", 100.0)
     monkeypatch.setattr(autotune_gpu, "WORTH", 0.0)
-    driver.TRACER.flush()
-    driver.PROGRAMS.clear()
-    driver.FLUSHES.clear()
+    TRACER.flush(SYNC)
+    SESSION.programs.clear()
+    SESSION.flushes.clear()
 
 
 class Loop:
@@ -95,7 +97,7 @@ def test_the_faster_side_stays(clock: Any, fake: Any, part: float, kernels: int)
     assert loop.y[N - 1] == 0.25 * len(ran)
     (found,) = (autotune.SETTINGS.cache_dir / "choices").iterdir()
     assert found.exists()
-    driver.PROGRAMS.clear()
+    SESSION.programs.clear()
     assert loop.step() == kernels, "it is remembered"
 
 
@@ -156,6 +158,6 @@ def test_teams_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
             pk.parallel_for(pk.TeamPolicy(N // 32, 32), rows, y=y)
             pk.parallel_for(pk.TeamPolicy(N // 32, 32), rows, y=z)
         assert pyfuser.explain().launches == 1
-    program = list(driver.PROGRAMS.values())[-1]  # the first one made the memory
+    program = list(SESSION.programs.values())[-1]  # the first one made the memory
     assert autotune.doubts(program) and not autotune_gpu.device_doubts(program)
     assert program.referee is None

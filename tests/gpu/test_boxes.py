@@ -9,7 +9,7 @@ import pykokkos as pk
 import pytest
 
 import pyfuser
-from pyfuser.runtime import driver
+from pyfuser.runtime.session import SESSION
 
 N, M = 70, 65
 
@@ -63,7 +63,7 @@ def test_rows_and_columns(cupy: Any, values: Any, by_rows: bool) -> None:
     assert found[0] == found[1], "sums have the bits of one axis"
     report = pyfuser.explain()
     assert report.launches == 1, "calls over pairs share the loop"
-    (program,) = (p for p in driver.PROGRAMS.values() if p.plan is report_plan())
+    (program,) = (p for p in SESSION.programs.values() if p.plan is report_plan())
     assert program.plan.boxed == (0, 1, 3)
     source = program.launches[0].launchable.source
     assert "pf_walk<2>" in source, "the sum numbers iterations as one axis does"
@@ -71,7 +71,7 @@ def test_rows_and_columns(cupy: Any, values: Any, by_rows: bool) -> None:
 
 
 def report_plan() -> Any:
-    return driver.FLUSHES[-1].program.plan
+    return SESSION.flushes[-1].program.plan
 
 
 @pytest.mark.parametrize("by_rows", [True, False])
@@ -82,7 +82,7 @@ def test_neighbouring_threads_touch_neighbouring_memory(
     with pyfuser.fusing():
         pk.parallel_for(N * M, scaled, m=M, y=y, x=x)
         pk.parallel_for(N * M, shifted, m=M, z=z, y=y)
-    (launch,) = driver.FLUSHES[-1].program.launches
+    (launch,) = SESSION.flushes[-1].program.launches
     assert launch.launchable.kernel.order == ((0, 1) if by_rows else (1, 0))
     y_expected = values * 1.1
     assert np.array_equal(np.array(y), y_expected)
@@ -96,7 +96,7 @@ def test_narrow_tables_stay_flat(cupy: Any) -> None:
     x.fill(2.0)
     with pyfuser.fusing():
         pk.parallel_for(N * 3, scaled, m=3, y=y, x=x)
-    assert not driver.FLUSHES[-1].program.plan.boxed
+    assert not SESSION.flushes[-1].program.plan.boxed
     assert np.array_equal(np.array(y), np.full((N, 3), 2.2))
 
 
@@ -111,5 +111,5 @@ def test_sums_have_the_bits_of_one_axis(cupy: Any, seed: int) -> None:
             pk.parallel_for(N * M, scaled, m=M, y=y, x=x)
             result = pk.parallel_reduce(N * M, total, m=M, z=y)
         found.append(float(result))
-    assert driver.FLUSHES[-1].program.plan.boxed == (0, 1)
+    assert SESSION.flushes[-1].program.plan.boxed == (0, 1)
     assert found[0] == found[1]

@@ -14,7 +14,7 @@ import pykokkos as pk
 import pytest
 
 import pyfuser
-from pyfuser.runtime.driver import TRACER
+from pyfuser.runtime.session import TRACER
 from pyfuser.support.counters import COUNTERS
 from tests.gpu.conftest import FAKE, real_cupy
 

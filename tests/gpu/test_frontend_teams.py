@@ -9,7 +9,7 @@ import pykokkos as pk
 import pytest
 
 import pyfuser
-from pyfuser.runtime import driver
+from pyfuser.runtime.session import SESSION
 from pyfuser.support.counters import COUNTERS
 from pyfuser.support.errors import DeviceError
 from tests.soundness.test_teams import (
@@ -55,7 +55,7 @@ def test_fused_unfused_and_the_host(size: Any, cupy: Any) -> None:
 
 def launched() -> list[Any]:
     """The GPU's kernels of the last flush."""
-    return [launch.launchable.kernel for launch in driver.FLUSHES[-1].program.launches]
+    return [launch.launchable.kernel for launch in SESSION.flushes[-1].program.launches]
 
 
 def test_fused_teams_are_blocks(cupy: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import pyfuser
 from pyfuser.codegen.gpu.scalars import WORDS, emit
 from pyfuser.codegen.gpu.unit import CUDA, HIP
 from pyfuser.engine.gpu import graphs
-from pyfuser.runtime import driver
+from pyfuser.runtime.session import SESSION
 from pyfuser.support.counters import COUNTERS
 from tests.gpu.compilers import (
     MISSING_CLANG,
@@ -49,9 +48,8 @@ def total(i, acc, x):
 
 
 @pytest.fixture(autouse=True)
-def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No graphs of other tests."""
-    monkeypatch.setattr(driver, "PROGRAMS", OrderedDict())
+def no_graphs_of_other_tests() -> None:
+    SESSION.programs.clear()
 
 
 def several() -> list[Any]:

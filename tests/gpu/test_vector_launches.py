@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from pyfuser.engine.gpu import launchable, variants
 from pyfuser.engine.gpu.device import current
 from pyfuser.engine.gpu.launchable import Launchable
 from pyfuser.engine.gpu.variants import Registers, costs_more
-from pyfuser.runtime import driver, eager
+from pyfuser.runtime.session import SESSION
 from pyfuser.support.counters import COUNTERS
 from tests.programs import KERNELS, check_fused_equals_unfused
 
@@ -53,10 +53,7 @@ def launched(cupy: Any, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     monkeypatch.setattr(packed, "WIDEST", 8)
     monkeypatch.setattr(variants, "LEAST", 1)
     monkeypatch.setattr(variants, "ROW", 1)
-    monkeypatch.setattr(launchable, "_launchables", {})
-    for module, names in ((driver, ("PROGRAMS", "KERNELS", "LAUNCHABLES")), (eager, ("_READY",))):
-        for name in names:
-            monkeypatch.setattr(module, name, OrderedDict())
+    SESSION.clear()
     return found
 
 
@@ -171,10 +168,7 @@ def test_a_kernel_that_spills_is_not_launched(
     assert launched == {"vectors": 1}
     used = iter((Registers(64, 16), Registers(32, 0)))  # of vectors, and of the plain one
     monkeypatch.setattr(launchable, "registers_of", lambda device, function: next(used))
-    monkeypatch.setattr(launchable, "_launchables", {})
-    for name in ("PROGRAMS", "KERNELS", "LAUNCHABLES"):
-        monkeypatch.setattr(driver, name, OrderedDict())
-    monkeypatch.setattr(eager, "_READY", {})
+    SESSION.clear()
     launched.clear()
     with pyfuser.unfused():
         pk.parallel_for(N, add, x=ramp(cupy), y=ramp(cupy))

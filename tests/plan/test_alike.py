@@ -11,6 +11,7 @@ from pyfuser.plan import plan_cache
 from pyfuser.plan.capabilities import ALL
 from pyfuser.plan.partition import partition
 from pyfuser.plan.plan_cache import partitioned
+from pyfuser.support.caches import Table
 from pyfuser.trace.shape import CallShape, TraceShape
 from tests.analysis.build import call_on, region, trace
 from tests.plan.test_family import ADD, COPY_FROM, PUT
@@ -26,7 +27,7 @@ def planned(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[TraceShape]]:
         return partition(trace, graph, capabilities)
 
     monkeypatch.setattr(plan_cache, "partition", recorded)
-    monkeypatch.setattr(plan_cache, "_PLANS", type(plan_cache._PLANS)())
+    monkeypatch.setattr(plan_cache, "PLANS", Table("of a test", 99))
     yield found
 
 

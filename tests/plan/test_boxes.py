@@ -15,6 +15,7 @@ from pyfuser.plan import size_generic
 from pyfuser.plan.capabilities import ALL
 from pyfuser.plan.plan import Plan
 from pyfuser.plan.rewrites.delinearize import in_box, over_rows_and_columns, planned, row_length
+from pyfuser.support.caches import Table
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import CallShape, FutureShape, TraceShape, shape_of
 from tests.analysis.build import S, View, call, known, let, region, when, workunit
@@ -341,4 +342,4 @@ _SHARED: dict = {}
 
 @pytest.fixture(autouse=True)
 def _no_families(monkeypatch):
-    monkeypatch.setattr(size_generic, "_FAMILIES", type(size_generic._FAMILIES)())
+    monkeypatch.setattr(size_generic, "FAMILIES", Table("of a test", 99))

@@ -18,6 +18,7 @@ from pyfuser.plan.legality import reasons
 from pyfuser.plan.plan import Plan
 from pyfuser.plan.rewrites import coarsen, enlarge_domain
 from pyfuser.plan.size_generic import planned
+from pyfuser.support.caches import Table
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import (
     ClusterShape,
@@ -85,7 +86,7 @@ def analysed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[TraceShape]]:
         return plain(trace, capabilities)
 
     monkeypatch.setattr(coarsen, "planned", watched)
-    monkeypatch.setattr(size_generic, "_FAMILIES", type(size_generic._FAMILIES)())
+    monkeypatch.setattr(size_generic, "FAMILIES", Table("of a test", 99))
     yield seen
 
 
@@ -172,7 +173,7 @@ def test_spaces_that_differ_share_a_loop_with_guards_alone(pairs, monkeypatch):
     for n, m in pairs:
         assert (groups(two_spaces(n, m)) == [(0, 1)]) == (n == m)
     monkeypatch.undo()
-    size_generic._FAMILIES.clear()
+    size_generic.FAMILIES.clear()
     for n, m in pairs:
         assert groups(two_spaces(n, m)) == [(0, 1)]
 

@@ -16,7 +16,7 @@ from pyfuser.cli import main
 from pyfuser.compare import serve
 from pyfuser.report import Explanation, data, explanation, since
 from pyfuser.report.model import CallReport, GroupReport
-from pyfuser.runtime import driver
+from pyfuser.runtime.session import SESSION
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,7 +42,7 @@ def report_of(name: str) -> Explanation:
     """What a program's run says."""
     module = serve.load(ROOT / "kernels" / f"{name}.py")
     state = module.setup(module.SIZES["small"])
-    before = driver.FLUSHES[-1:]
+    before = SESSION.flushes[-1:]
     with pyfuser.fusing():
         module.run(state)
     return explanation(since(before))

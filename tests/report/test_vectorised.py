@@ -17,7 +17,7 @@ from pyfuser.compare import serve
 from pyfuser.engine.compiler import flags
 from pyfuser.frontends.embedded import pykokkos as pk
 from pyfuser.report.model import KernelReport, Vectors
-from pyfuser.runtime import driver
+from pyfuser.runtime.session import SESSION
 from pyfuser.support.settings import SETTINGS
 
 ROOT = Path(__file__).parents[2]
@@ -129,7 +129,7 @@ PROGRAMS = ("boltzmann", "cg_poisson", "gray_scott", "many_tiny", "particles", "
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_compiler_agrees(name: str, tmp_path: Path) -> None:
     """Where the report says yes, g++ makes vectors of a loop, and where no, of none."""
-    driver.FLUSHES.clear()
+    SESSION.flushes.clear()
     module = serve.load(ROOT / "kernels" / f"{name}.py")
     state = module.setup(module.SIZES["small"])
     with pyfuser.fusing():

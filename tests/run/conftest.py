@@ -16,7 +16,8 @@ import pytest
 from pyfuser.frontends import modes
 from pyfuser.frontends.embedded import careful
 from pyfuser.run import program
-from pyfuser.runtime import driver
+from pyfuser.runtime.session import TRACER
+from pyfuser.trace.reason import SYNC
 from tests.conftest import Interpreted
 
 PREAMBLE = """\
@@ -59,7 +60,7 @@ def run(
 ) -> Iterator[Runner]:
     """`run(text, fuse)`: run a script, of which PREAMBLE is the beginning."""
     yield runner(tmp_path, interpreted, monkeypatch)
-    driver.TRACER.flush()
+    TRACER.flush(SYNC)
 
 
 def runner(folder: Path, engine: Interpreted, monkeypatch: pytest.MonkeyPatch) -> Runner:
@@ -86,7 +87,7 @@ def runner(folder: Path, engine: Interpreted, monkeypatch: pytest.MonkeyPatch) -
             sizes.append(len(tracer.calls))
             engine.flush(tracer)
 
-        monkeypatch.setattr(driver.TRACER, "flush_function", flush)
+        monkeypatch.setattr(TRACER, "flush_function", flush)
         modes.SWITCHES.allowed = True
         sys.modules["__main__"] = main
         with contextlib.redirect_stdout(io.StringIO()):

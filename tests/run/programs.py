@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from pyfuser.runtime import driver
+from pyfuser.runtime.session import SESSION
 from tests.conftest import Interpreted
 from tests.run import grammar
 from tests.run.conftest import PREAMBLE, outcome, runner
@@ -133,7 +133,7 @@ def compare(first: int, programs: int) -> int:
     different = 0
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
         engine = Interpreted()
-        patch.setattr(driver, "run", engine.run)
+        patch.setattr(SESSION, "run", engine.run)
         run = runner(Path(folder), engine, patch)
         start = time.monotonic()
         for seed in range(first, first + programs):

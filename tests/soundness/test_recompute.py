@@ -8,7 +8,8 @@ import pytest
 
 import pyfuser
 from pyfuser.plan.rewrites import recompute
-from pyfuser.runtime import driver
+from pyfuser.runtime import execute
+from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support.errors import PyFuserError
 from tests.soundness.plans import groups
 
@@ -65,7 +66,7 @@ def test_a_stencil(dtype, kind):
     text = str(pyfuser.explain())
     assert "recomputed where blur reads it: scale (3 times)\n" in text
     assert "2 calls ran as 1" in text
-    (kernel,) = driver.FLUSHES[-1].program.kernels
+    (kernel,) = SESSION.flushes[-1].program.kernels
     assert [param.sym.name for param in kernel.workunit.params if param.rank] == ["y", "x"]
     t = (0.1 * np.asarray(x).astype(np.float64) + 1.0).astype(kind).astype(np.float64)
     want = np.zeros(N, kind)
@@ -162,10 +163,10 @@ def test_a_failure_leaves_what_is_not_computed_yet(monkeypatch):
     """The stencil's launch fails: what it reads is stored, and it runs later."""
     x, y = made()
     pyfuser.sync()
-    run_launch = driver.run_launch
+    run_launch = execute.run_launch
 
     def fails(launch, *rest):
-        if "blur" in {driver.TRACER.calls[n].name for n in launch.calls}:
+        if "blur" in {TRACER.calls[n].name for n in launch.calls}:
             raise PyFuserError("for the test")
         return run_launch(launch, *rest)
 
@@ -174,9 +175,9 @@ def test_a_failure_leaves_what_is_not_computed_yet(monkeypatch):
         pk.parallel_for(N, scale, t=t, x=x)
         pk.parallel_for(pk.RangePolicy(1, N - 1), blur, y=y, t=t)
         del t
-        monkeypatch.setattr(driver, "run_launch", fails)
+        monkeypatch.setattr(execute, "run_launch", fails)
         with pytest.raises(PyFuserError, match="for the test"):
             pyfuser.sync()
-        assert [call.name for call in driver.TRACER.calls] == ["blur"]
-        monkeypatch.setattr(driver, "run_launch", run_launch)
+        assert [call.name for call in TRACER.calls] == ["blur"]
+        monkeypatch.setattr(execute, "run_launch", run_launch)
     assert np.array_equal(np.asarray(y), blurred(x))

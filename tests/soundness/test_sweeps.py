@@ -16,11 +16,15 @@ import pyfuser
 from pyfuser.engine import native
 from pyfuser.plan import wavefront
 from pyfuser.runtime import checked as checks
-from pyfuser.runtime import driver
+from pyfuser.runtime import flush as runtime_flush
+from pyfuser.runtime import verify
+from pyfuser.runtime.session import SESSION, TRACER
+from pyfuser.support.counters import COUNTERS
 from pyfuser.support.errors import BoundsError, VerificationError
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace import pool
 from pyfuser.trace.memory import Region
+from pyfuser.trace.reason import SYNC
 from tests.fuzz.wavefront import forced
 
 pytestmark = pytest.mark.skipif(
@@ -93,11 +97,11 @@ def deposit(i, x, bins):
 @pytest.fixture(autouse=True)
 def planned_anew(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """What is planned here is forgotten."""
-    driver.TRACER.flush()
-    driver.PROGRAMS.clear()
+    TRACER.flush(SYNC)
+    SESSION.programs.clear()
     yield
-    driver.TRACER.calls.clear()
-    driver.PROGRAMS.clear()
+    TRACER.calls.clear()
+    SESSION.programs.clear()
 
 
 @pytest.fixture(autouse=True)
@@ -114,12 +118,12 @@ def poisoned(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def swept(program: Program, n: int, wave: int) -> list[Any]:
     """What a program computes in sweeps, of which there must be one."""
-    driver.PROGRAMS.clear()
-    driver.FLUSHES.clear()
+    SESSION.programs.clear()
+    SESSION.flushes.clear()
     with forced(wave), pyfuser.fusing():
         found = program(n)
         pyfuser.sync()
-    assert any(flush.program.plan.sweeps for flush in driver.FLUSHES), "nothing sweeps"
+    assert any(flush.program.plan.sweeps for flush in SESSION.flushes), "nothing sweeps"
     return found
 
 
@@ -221,7 +225,7 @@ def integral(n: int) -> list[Any]:
 @pytest.mark.parametrize("program", [compaction, integral])
 def test_scans(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     check(program, monkeypatch, sizes=(1, 600, 4097, 30_000), waves=(1,))
-    (sweep,) = driver.FLUSHES[-1].program.plan.sweeps
+    (sweep,) = SESSION.flushes[-1].program.plan.sweeps
     joined = program is compaction  # of which the last map stores where the scan said
     assert len(sweep.groups) == (2 if joined else 3)
 
@@ -276,13 +280,13 @@ def torus(n: int) -> list[Any]:
 
 def test_edges_of_grids(monkeypatch: pytest.MonkeyPatch) -> None:
     check(grid, monkeypatch)
-    plan = driver.FLUSHES[-1].program.plan
+    plan = SESSION.flushes[-1].program.plan
     assert [len(note.rows) for note in plan.placed] == [1, 2] * 3 and len(plan.sweeps) == 1
 
 
 def test_periodic_copies_are_no_edges(monkeypatch: pytest.MonkeyPatch) -> None:
     check(torus, monkeypatch, sizes=(40,))
-    assert not driver.FLUSHES[-1].program.plan.placed
+    assert not SESSION.flushes[-1].program.plan.placed
 
 
 # --------------------------------------------------------------------------- memory
@@ -303,7 +307,7 @@ def temporaries(n: int) -> list[Any]:
 @pytest.mark.usefixtures("nothing_recomputed")
 def test_temporaries_are_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     check(temporaries, monkeypatch)
-    (program,) = [flush.program for flush in driver.FLUSHES]
+    (program,) = [flush.program for flush in SESSION.flushes]
     (sweep,) = program.plan.sweeps
     assert len(sweep.rolling) == 2
 
@@ -324,7 +328,7 @@ def updated(n: int) -> list[Any]:
 @pytest.mark.usefixtures("nothing_recomputed")
 def test_updated_temporaries_are_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     check(updated, monkeypatch)
-    (sweep,) = driver.FLUSHES[-1].program.plan.sweeps
+    (sweep,) = SESSION.flushes[-1].program.plan.sweeps
     assert any(view.oldest == -4 for view in sweep.rolling)
 
 
@@ -453,13 +457,13 @@ def test_results(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_replay_compiles_and_plans_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native.team, "count", 3)
     expected = bits(swept(temporaries, 100, 5))
-    plans = driver.COUNTERS.plans
+    plans = COUNTERS.plans
     for _ in range(3):
         with pyfuser.fusing():
             found = temporaries(100)
         assert bits(found) == expected
-    assert driver.COUNTERS.plans == plans
-    assert len(driver.FLUSHES[-1].program.launches) == 1
+    assert COUNTERS.plans == plans
+    assert len(SESSION.flushes[-1].program.launches) == 1
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -502,7 +506,7 @@ def test_without_memory_for_a_view_the_other_calls_run(monkeypatch: pytest.Monke
             patch.setattr(Region, "allocate", scarce)
             with pytest.raises(MemoryError, match=r"(?s)no memory for a View.*called as 'smooth'"):
                 pyfuser.sync()
-        assert (x == 2.0 * before).all() and len(driver.TRACER.calls) == 1
+        assert (x == 2.0 * before).all() and len(TRACER.calls) == 1
         pyfuser.sync()
         out = [np.array(y), np.array(z)]
     expected = before[:-2] + 2.0 * before[1:-1] + before[2:]
@@ -513,7 +517,7 @@ def test_without_memory_for_a_view_the_other_calls_run(monkeypatch: pytest.Monke
 @pytest.fixture
 def verifying(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     monkeypatch.setenv("PYFUSER_VERIFY", "1")
-    monkeypatch.setattr(driver, "SETTINGS", dataclasses.replace(SETTINGS, verify=True))
+    monkeypatch.setattr(verify, "SETTINGS", dataclasses.replace(SETTINGS, verify=True))
     monkeypatch.chdir(tmp_path)
 
 
@@ -538,14 +542,14 @@ def test_an_illegal_sweep_is_found(
 
 def test_checks_run_calls_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     changed = dataclasses.replace(SETTINGS, check=frozenset({"bounds", "races"}))
-    for module in (driver, checks):
+    for module in (runtime_flush, checks):
         monkeypatch.setattr(module, "SETTINGS", changed)
-    monkeypatch.setattr(driver, "run", checks.run)
+    monkeypatch.setattr(SESSION, "run", checks.run)
     expected = bits(in_place(20))
-    driver.FLUSHES.clear()
+    SESSION.flushes.clear()
     with forced(3), pyfuser.fusing():
         found = in_place(20)
-    assert bits(found) == expected and not driver.FLUSHES
+    assert bits(found) == expected and not SESSION.flushes
     x = line(20)
     with forced(3), pytest.raises(BoundsError, match="smooth"), pyfuser.fusing():
         pk.parallel_for(inner(20), smooth, x=x, y=np.zeros(20))

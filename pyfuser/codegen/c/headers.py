@@ -13,12 +13,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from pyfuser.ir.canonical import all_syms
 from pyfuser.ir.nodes import Workunit
 from pyfuser.ir.visit import all_expressions
+from pyfuser.support.caches import cached
 
 COMMON = Path(__file__).parent / "runtime"
 """What more than one target of the C family uses."""
@@ -37,7 +37,7 @@ class Header:
     text: str
 
 
-@cache
+@cached(256)
 def header(name: str, folders: tuple[Path, ...]) -> Header:
     """The header of a name, from the first folder that has it."""
     path = next(path for folder in folders if (path := folder / f"{name}.h").exists())

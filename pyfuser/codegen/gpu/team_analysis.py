@@ -24,7 +24,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import NamedTuple
 
 from pyfuser.analysis.intervals import interval
@@ -47,6 +46,7 @@ from pyfuser.ir.visit import (
     sym_of,
     written,
 )
+from pyfuser.support.caches import cached
 
 TEAM = 128
 """Threads of a block that stands for a team: a part of the order of sums, so it is always this,
@@ -174,7 +174,7 @@ class _No(Exception):
     """Why a block cannot run a kernel."""
 
 
-@lru_cache(maxsize=MAX_WORKUNITS)
+@cached(MAX_WORKUNITS)
 def _plan(workunit: Workunit, loose: frozenset[Sym]) -> Sharing | str:
     try:
         return _Planner(workunit, loose).plan()

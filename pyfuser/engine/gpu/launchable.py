@@ -26,6 +26,7 @@ from pyfuser.engine.gpu.variants import (
 )
 from pyfuser.ir.nodes import Sym
 from pyfuser.ir.visit import reads
+from pyfuser.support.caches import Table
 from pyfuser.support.errors import DeclinedError
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.future import Future
@@ -268,7 +269,7 @@ def launch(bounds: Iterable[Bound], handle: int, ran: Ran) -> None:
 
 # --------------------------------------------------------------------------- preparing
 
-_launchables: dict[KernelSpec, Launchable] = {}
+KERNELS: Table[KernelSpec, Launchable] = Table("kernels of GPUs", MAX_KERNELS)
 
 
 def prepare(kernel: Kernel) -> Launchable:
@@ -283,13 +284,11 @@ def prepare(kernel: Kernel) -> Launchable:
             f"{kernel.workunit.name}: pk.{kernel.space.execution} cannot run it: {why}; give its "
             "policy the space pk.OpenMP"
         )
-    known = _launchables.get(spec)
+    known = KERNELS.get(spec)
     if known is None:
         known = Launchable(spec)
         known.load(current())
-        if len(_launchables) >= MAX_KERNELS:
-            _launchables.clear()
-        _launchables[spec] = known
+        KERNELS.keep(spec, known)
     found = known if names_of(known.spec) == names_of(spec) else known.renamed(spec)
     if known.kernel.spaces:
         _check_scratch(found, kernel)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import importlib
-from functools import cache
 from typing import Any
 
 from pyfuser.codegen.gpu.unit import CUDA, HIP, Dialect
+from pyfuser.support.caches import once
 from pyfuser.support.errors import DeviceError
 
 _INSTALL = {
@@ -41,7 +41,7 @@ class Library:
         return f"CuPy {self.cupy.__version__}, runtime compiler {compiler}"
 
 
-@cache
+@once
 def _library() -> Library:
     return Library(importlib.import_module("cupy"))
 

@@ -16,15 +16,17 @@ from pyfuser.analysis.mistakes import refuse_mistakes
 from pyfuser.frontends.embedded.bindings import Binding
 from pyfuser.frontends.modes import block
 from pyfuser.ir.nodes import Workunit
-from pyfuser.runtime import driver
+from pyfuser.runtime.session import TRACER
+from pyfuser.support.caches import Table
 from pyfuser.support.errors import CheckError
 from pyfuser.support.settings import SETTINGS
+from pyfuser.trace import reason
 from pyfuser.trace.call import Call, buffers_of
 from pyfuser.trace.memory import Region
 from pyfuser.trace.pool import most_memory
+from pyfuser.trace.reason import Reason
 from pyfuser.trace.shape import shape_of
 
-TRACER = driver.TRACER
 LARGE = 1 << 26  # bytes of a View that there may be too little memory for
 
 _other_threads: Callable[[], int] = _thread._count  # Python's, but the main one
@@ -59,16 +61,20 @@ def record(binding: Binding, call: Call, watched: bool) -> tuple[bool, Any]:
         return True, None
     if TRACER.calls or SETTINGS.check or SETTINGS.verify:
         TRACER.record(call)
-        TRACER.flush()
+        TRACER.flush(seen(call))
         return True, None if call.result is None else call.result.result()
     if COUNTING.on:
         AT_ONCE[call.code.co_filename, call.line] += 1
     return False, None
 
 
+def seen(call: Call) -> Reason:
+    """Why a call runs at once that was to be recorded."""
+    return reason.AT_ONCE if call.pattern == "for" else reason.NUMBER
+
+
 #: By workunit (its id), space, shapes and scalars that decide what is touched: calls looked at.
-_SEEN: dict[Any, Workunit] = {}
-_MAX_SEEN = 4096
+_SEEN: Table[Any, Workunit] = Table("calls looked at for mistakes", 4096)
 
 
 def _refuse_mistakes(call: Call) -> None:
@@ -85,14 +91,12 @@ def _refuse_mistakes(call: Call) -> None:
     )  # fmt: skip
     if key in _SEEN:
         return
-    if len(_SEEN) >= _MAX_SEEN:
-        _SEEN.clear()
     try:
         refuse_mistakes(shape_of((call,), structural_scalars).calls[0], call)
     except CheckError:
-        TRACER.flush()
+        TRACER.flush(reason.MISTAKE)
         raise
-    _SEEN[key] = workunit  # keeps its id from being reused
+    _SEEN.keep(key, workunit)  # keeps its id from being reused
 
 
 def _runs_at_once(binding: Binding, call: Call, watched: bool) -> bool:

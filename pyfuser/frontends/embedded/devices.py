@@ -8,11 +8,10 @@ import numpy as np
 
 from pyfuser.frontends.embedded.foreign import has_memory, kind
 from pyfuser.frontends.embedded.spaces import gpu
-from pyfuser.runtime import driver
+from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support.errors import ArgumentError
+from pyfuser.trace import reason
 from pyfuser.trace.call import Call
-
-TRACER = driver.TRACER
 
 
 def enter(policy: Any, kwargs: dict[str, Any]) -> None:
@@ -31,7 +30,7 @@ def enter(policy: Any, kwargs: dict[str, Any]) -> None:
             )
     place = gpu().place(getattr(policy, "stream", None), TRACER.place)
     if place is not TRACER.place:
-        TRACER.flush()
+        TRACER.flush(reason.STREAM)
         TRACER.place = place
 
 
@@ -40,6 +39,6 @@ def run(call: Call) -> None:
     place: Any = TRACER.place
     if place.asked:
         with place:
-            driver.run(call)
+            SESSION.run(call)
     else:
-        driver.run(call)
+        SESSION.run(call)

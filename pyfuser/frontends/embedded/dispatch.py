@@ -40,13 +40,13 @@ from pyfuser.frontends.embedded.spaces import (
 )
 from pyfuser.frontends.embedded.views import Subview, View, ViewType
 from pyfuser.frontends.modes import SWITCHES, Recording, block, traced
-from pyfuser.runtime import driver
+from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support.errors import ArgumentError, ArgumentValueError, PyFuserError
+from pyfuser.trace import reason
 from pyfuser.trace.call import Call, Space
 from pyfuser.trace.future import Future
+from pyfuser.trace.reason import Reason
 
-TRACER = driver.TRACER
-MAX_SPACES = 4096
 INT64_LIMIT = 1 << 63
 
 _ON_DEVICE = 1 << 7  # in the first part of the key: a GPU runs the call
@@ -129,7 +129,7 @@ def dispatch(
         if head >= 0:
             kwargs = outer | kwargs
     if head < 0:
-        TRACER.flush()
+        TRACER.flush(reason.ALONE)
         return debug.run(pattern, space, function, kwargs, head == _DEBUG_TEAMS, view)
     frame = sys._getframe(depth)  # the program's: its code called parallel_for
     key: list[Any] = [pattern, head]
@@ -147,6 +147,7 @@ def dispatch(
         pattern, space, binding.workunit, binding.pick(values), result, label,
         frame.f_code, frame.f_lineno,
     )  # fmt: skip
+    why = reason.ALONE
     if traced(state.marked_by_fuse):
         if not SWITCHES.careful:
             TRACER.record(call)
@@ -154,13 +155,14 @@ def dispatch(
         recorded, value = careful.record(binding, call, watched)
         if recorded:
             return value
-    return _run_alone(call, devices.run if head & _ON_DEVICE else driver.run)
+        why = careful.seen(call)
+    return _run_alone(call, devices.run if head & _ON_DEVICE else SESSION.run, why)
 
 
-def _run_alone(call: Call, run: Callable[[Call], None]) -> Any:
-    """Run a call now, after what is pending."""
+def _run_alone(call: Call, run: Callable[[Call], None], why: Reason) -> Any:
+    """Run a call now, after what is pending; why it is not recorded."""
     if TRACER.calls:
-        TRACER.flush()
+        TRACER.flush(why)
     run(call)
     return None if call.result is None else call.result.result()
 
@@ -200,7 +202,7 @@ def _fused_list(
             arguments = kwargs.get(f"args_{n}", {})
             dispatch(pattern, label, policy, workunit, arguments, None, depth)
     if not traced(False) or (SWITCHES.careful and TRACER.raw and block() is None):
-        TRACER.flush()
+        TRACER.flush(reason.ALONE if not traced(False) else reason.AT_ONCE)
 
 
 def _read_arguments(kwargs: dict[str, Any], key: list[Any]) -> list[Any]:
@@ -268,10 +270,7 @@ def space_of(policy: Any) -> tuple[Space, int]:
             stacklevel=4,
         )
         return found
-    if len(KNOWN_POLICIES) >= MAX_SPACES:
-        KNOWN_POLICIES.clear()
-    KNOWN_POLICIES[key] = found
-    return found
+    return KNOWN_POLICIES.keep(key, found)
 
 
 def _wide(begin: tuple[int, ...], end: tuple[int, ...]) -> int:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import linecache
 import sys
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 from pyfuser.frontends.embedded.creation import array
@@ -18,6 +17,7 @@ from pyfuser.frontends.embedded.decorators import workunit
 from pyfuser.frontends.embedded.dispatch import dispatch
 from pyfuser.frontends.embedded.policies import MDRangePolicy
 from pyfuser.frontends.embedded.views import View, ViewType
+from pyfuser.support.caches import cached
 from pyfuser.support.errors import ArgumentError
 from pyfuser.trace.future import Future
 
@@ -127,7 +127,7 @@ def _access(x: Any, name: str, shape: tuple[int, ...], by_rows: bool, cyclic: bo
     return f"[{index} % {name}.extent(0)]"
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def _workunit(name: str, expression: str, rank: int, operands: str) -> Any:
     """`def name(i, j, out, a): out[i][j] = expression`."""
     if rank > len(_INDICES):

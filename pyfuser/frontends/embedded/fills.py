@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import math
 import sys
-from functools import lru_cache
 from types import FrameType
 
 import numpy as np
 
 from pyfuser.frontends.embedded.indexing import is_everything
 from pyfuser.frontends.embedded.spaces import ExecutionSpace, resolve_space
-from pyfuser.frontends.embedded.view_memory import ATOMIC, READ_ONLY, TRACER, ViewMemory
+from pyfuser.frontends.embedded.view_memory import ATOMIC, READ_ONLY, ViewMemory
 from pyfuser.frontends.modes import traced
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Const, Expr, Load, Param, Read, Store, Sym, Workunit
+from pyfuser.runtime.session import TRACER
+from pyfuser.support.caches import cached
 from pyfuser.trace.call import Argument, Call, Scalar, Space
 from pyfuser.trace.images import USE
 from pyfuser.trace.memory import Buffer, Region
@@ -130,7 +131,7 @@ def _record(view: ViewMemory, name: str, source: Scalar | Region) -> None:
     TRACER.record(Call("for", space, workunit, arguments, None, None, frame.f_code, frame.f_lineno))
 
 
-@lru_cache(maxsize=256)
+@cached(256)
 def _space(extents: tuple[int, ...], execution: str) -> Space:
     return Space((0,) * len(extents), extents, execution)
 
@@ -142,7 +143,7 @@ def _program(frame: FrameType) -> FrameType:
     return frame
 
 
-@lru_cache(maxsize=256)
+@cached(256)
 def _workunit(name: str, dtype: DType, rank: int, row: int) -> Workunit:
     """What one iteration of a fill or a copy does.
 

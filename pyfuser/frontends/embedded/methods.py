@@ -7,7 +7,6 @@ change of the member does not reach calls that were recorded before.
 from __future__ import annotations
 
 import ast
-import weakref
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
@@ -19,6 +18,7 @@ from pyfuser.frontends.embedded.views import ViewType
 from pyfuser.lower.lambdas import as_workunit
 from pyfuser.lower.records import members
 from pyfuser.lower.source import source_of
+from pyfuser.support.caches import CodeTable
 from pyfuser.support.errors import ArgumentError, PyFuserError, close, quoted
 from pyfuser.trace.future import Future
 
@@ -97,8 +97,8 @@ def _use_of(workunit: FunctionType, name: str) -> str:
 
 # --------------------------------------------------------------------------- lambdas
 
-#: By id() of a lambda's code object: lowered code for each pattern and classes of its closure.
-_LAMBDAS: dict[int, tuple[weakref.ref[CodeType], dict[Any, dict[Any, Any]]]] = {}
+#: Lowered code for each pattern and classes of a lambda's closure.
+_LAMBDAS: CodeTable[dict[Any, dict[Any, Any]]] = CodeTable("lowered lambdas")
 
 
 def _lambda(pattern: str, function: FunctionType, view: Any) -> Bound:
@@ -125,10 +125,5 @@ def _lambda(pattern: str, function: FunctionType, view: Any) -> Bound:
 
 
 def _lambda_bindings(code: CodeType) -> dict[Any, dict[Any, Any]]:
-    known = _LAMBDAS.get(id(code))
-    if known is not None and known[0]() is code:
-        return known[1]
-    key = id(code)
-    kept: dict[Any, dict[Any, Any]] = {}
-    _LAMBDAS[key] = (weakref.ref(code, lambda _, pop=_LAMBDAS.pop: pop(key, None)), kept)  # type: ignore[misc]
-    return kept
+    known = _LAMBDAS.of(code)
+    return known if known is not None else _LAMBDAS.keep(code, {})

@@ -10,8 +10,10 @@ import numpy as np
 
 from pyfuser.frontends.embedded.data_types import resolve
 from pyfuser.frontends.embedded.views import ViewType
-from pyfuser.runtime import driver
+from pyfuser.runtime.flush import finish
+from pyfuser.runtime.session import TRACER
 from pyfuser.support.errors import PyFuserError
+from pyfuser.trace import reason
 
 
 def generic_error(filename: str, lineno: int | str, error: str, exit_message: str) -> NoReturn:
@@ -21,17 +23,17 @@ def generic_error(filename: str, lineno: int | str, error: str, exit_message: st
 
 def fence() -> None:
     """Wait until every call made so far has run, on the host and on GPUs."""
-    driver.finish()
+    finish(reason.FENCE)
 
 
 def flush() -> None:
     """Run every call that was recorded."""
-    driver.TRACER.flush()
+    TRACER.flush(reason.FLUSH)
 
 
 def finalize() -> None:
     """Run every call that was recorded; the engine needs no shutting down."""
-    driver.TRACER.flush()
+    TRACER.flush(reason.FINALIZE)
 
 
 def printf(fmt_str: str, *args: Any) -> None:

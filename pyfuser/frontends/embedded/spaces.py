@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from enum import Enum, EnumMeta
-from functools import cache
 from types import ModuleType
 from typing import Any
 
+from pyfuser.support.caches import Table, once
 from pyfuser.support.errors import ArgumentError, ArgumentValueError, DeviceError
 from pyfuser.trace.call import Space
 
@@ -76,7 +76,7 @@ _IN_USE: set[ExecutionSpace] = set()  # of GPU_SPACES: those that have been aske
 
 #: Policies that were used before, by number of indices or by (begin, end, execution space): the
 #: space, and what `dispatch` begins its key with. Forgotten when a default changes.
-KNOWN_POLICIES: dict[Any, tuple[Space, int]] = {}
+KNOWN_POLICIES: Table[Any, tuple[Space, int]] = Table("policies", 4096)
 
 
 class Defaults:
@@ -119,7 +119,7 @@ def stream_of(space: Any) -> Any:
     return space.stream if isinstance(space, ExecutionSpaceInstance) else None
 
 
-@cache
+@once
 def gpu() -> ModuleType:
     """What knows of GPUs, which programs without one do not load."""
     from pyfuser.engine.gpu import spaces

@@ -23,13 +23,13 @@ from pyfuser.frontends.embedded.indexing import basic_index, full_key
 from pyfuser.frontends.embedded.spaces import Layout, MemorySpace, Trait
 from pyfuser.frontends.modes import SWITCHES
 from pyfuser.ir.dtypes import DType
-from pyfuser.runtime import driver
+from pyfuser.runtime.session import TRACER
 from pyfuser.support.errors import ArgumentError
 from pyfuser.trace.future import Future
 from pyfuser.trace.images import USE, changed_on_host
 from pyfuser.trace.memory import Array, Handle, Region
+from pyfuser.trace.reason import VIEW
 
-TRACER = driver.TRACER
 DTYPES = tuple(DType)
 _INDEX = {dtype: n for n, dtype in enumerate(DTYPES)}
 
@@ -116,7 +116,7 @@ class ViewMemory:
         writes: whether elements are set. Memory that a device has, too, cannot be written without.
         """
         if TRACER.calls:
-            TRACER.flush_for(self._region.buffer)
+            TRACER.flush_for(self._region.buffer, VIEW)
         if USE.devices:
             return self._copied(writes)
         memory = self._memory
@@ -148,7 +148,7 @@ class ViewMemory:
         """The element that indices select, as NumPy has it."""
         if USE.devices:
             if TRACER.calls:
-                TRACER.flush_for(self._region.buffer)
+                TRACER.flush_for(self._region.buffer, VIEW)
             region = self._region
             image = region.buffer.image
             if region.buffer.root is None and image is not None and not image.foreign:
@@ -168,7 +168,7 @@ class ViewMemory:
     def data(self) -> Array:
         """The memory as a NumPy array; reading it later does not run what is then pending."""
         buffer = self._region.buffer
-        TRACER.flush_for(buffer)
+        TRACER.flush_for(buffer, VIEW)
         if USE.devices:  # an array that is alive has its copies made in each flush: keep none
             if buffer.image is not None and buffer.image.foreign:
                 array: Array = buffer.image.array(self._region)
@@ -215,7 +215,7 @@ class ViewMemory:
         if self._array is not None:
             interface: dict[str, Any] = self.data.__array_interface__
             return interface
-        TRACER.flush_for(self._region.buffer)
+        TRACER.flush_for(self._region.buffer, VIEW)
         if SWITCHES.careful:
             self._region.buffer.expose()
         return self._region.interface()

@@ -30,7 +30,6 @@ from pyfuser.frontends.embedded.view_memory import (
     FLAGS,
     NO_ROW,
     READ_ONLY,
-    TRACER,
     ViewMemory,
     element,
     number,
@@ -40,6 +39,7 @@ from pyfuser.frontends.embedded.view_memory import (
     view_code,
 )
 from pyfuser.ir.dtypes import DType
+from pyfuser.runtime.session import TRACER
 from pyfuser.support.errors import ArgumentError
 from pyfuser.trace.future import Future
 from pyfuser.trace.images import USE

@@ -14,8 +14,9 @@ from pyfuser.frontends.embedded.spaces import (
     resolve_space,
     set_default_space,
 )
-from pyfuser.runtime import driver
+from pyfuser.runtime.session import TRACER
 from pyfuser.support.errors import ArgumentError
+from pyfuser.trace import reason
 
 
 def execute(space: Any, workload: Any) -> None:
@@ -39,7 +40,7 @@ def execute(space: Any, workload: Any) -> None:
     finally:
         set_default_space(before)
     if callbacks:
-        driver.TRACER.flush()
+        TRACER.flush(reason.CALLBACKS)
     for method in callbacks:
         method()
 

@@ -21,12 +21,13 @@ from pyfuser.frontends.upstream.lifetime import keep_what_is_alive
 from pyfuser.frontends.upstream.policies import Policies
 from pyfuser.frontends.upstream.views import NotOurs, all_quiet, array_region, memory_of
 from pyfuser.lower.source import source_of
-from pyfuser.runtime import driver
+from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support.errors import PyFuserError
+from pyfuser.trace import reason
 from pyfuser.trace.call import Call
 from pyfuser.trace.future import Future, plain
+from pyfuser.trace.reason import Reason
 
-TRACER = driver.TRACER
 _NUMBERS = (bool, int, float, np.generic)
 _REFUSED = "refused"
 
@@ -65,9 +66,10 @@ class Dispatcher:
 
     def barrier(self, original: FunctionType) -> Callable[..., Any]:
         """What is called for a function before which everything has to run."""
+        why = Reason(f"pk.{original.__name__}()")
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            TRACER.flush()
+            TRACER.flush(why)
             for value in (*args, *kwargs.values()):
                 _plain_members(value)
             with in_a_line(args):
@@ -80,7 +82,7 @@ class Dispatcher:
 
         def call(*args: Any, **kwargs: Any) -> Any:
             try:
-                TRACER.flush()
+                TRACER.flush(reason.FINALIZE)
             finally:
                 keep_what_is_alive()
                 original(*args, **kwargs)
@@ -92,7 +94,7 @@ class Dispatcher:
     ) -> Any:
         """Run a call as without us, after everything that is pending."""
         if TRACER.calls:
-            TRACER.flush()
+            TRACER.flush(reason.ALONE)
         args = tuple([_plain_workunit(plain(value)) for value in args])
         kwargs = {name: _plain_nested(value) for name, value in kwargs.items()}
         asked = _asked(args)
@@ -110,7 +112,7 @@ class Dispatcher:
         if recorded:
             return value
         TRACER.record(call)
-        TRACER.flush()
+        TRACER.flush(careful.seen(call))
         return None if call.result is None else call.result.result()
 
     def _call(
@@ -156,7 +158,7 @@ class Dispatcher:
 
     def _note(self, asked: Asked, frame: FrameType, error: PyFuserError) -> None:
         name = str(asked.label or getattr(asked.workunit, "__name__", repr(asked.workunit)))
-        driver.note_unrecorded(name, frame.f_code, frame.f_lineno, str(error))
+        SESSION.unrecorded.keep((name, frame.f_code, frame.f_lineno), str(error))
 
 
 def _asked(args: tuple[Any, ...]) -> Asked | None:

@@ -19,7 +19,8 @@ from pyfuser.frontends.upstream.lifetime import note_all
 from pyfuser.frontends.upstream.probes import refusal
 from pyfuser.frontends.upstream.views import all_quiet
 from pyfuser.lower.records import CLASSTYPE
-from pyfuser.runtime import driver
+from pyfuser.runtime.session import TRACER
+from pyfuser.trace.reason import PROGRAM_ENDS
 
 
 def install() -> None:
@@ -45,7 +46,7 @@ def hook(pykokkos: ModuleType) -> None:
         redirect(package.classtype, lambda original: _classtype)
     failures.install(package)
     # After PyKokkos' own, so before them: they end Kokkos.
-    atexit.register(driver.TRACER.flush)
+    atexit.register(TRACER.flush, PROGRAM_ENDS)
 
 
 def _hook_calls(package: Any, dispatcher: Dispatcher) -> None:

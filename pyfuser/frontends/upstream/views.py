@@ -19,11 +19,11 @@ import numpy as np
 from pyfuser.frontends.embedded.view_memory import READ_ONLY, view_code
 from pyfuser.frontends.upstream.lifetime import note
 from pyfuser.ir.dtypes import from_numpy
-from pyfuser.runtime import driver
+from pyfuser.runtime.session import TRACER
 from pyfuser.support.errors import PyFuserError
 from pyfuser.trace.memory import Array, Buffer, Handle, Region, region_of
+from pyfuser.trace.reason import VIEW
 
-TRACER = driver.TRACER
 WATCHED = ("data", "array", "xp_array", "orig_array")
 MEMORY = "_pyfuser_memory"  # in a View's __dict__: its Memory
 
@@ -171,7 +171,7 @@ def sliced(view: Any, parent: Any) -> None:
 def settle(view: Any) -> None:
     """Make a View's memory safe for the host to read and write."""
     if TRACER.calls:
-        TRACER.flush_for(memory_of(view).buffer)
+        TRACER.flush_for(memory_of(view).buffer, VIEW)
 
 
 class Watched:

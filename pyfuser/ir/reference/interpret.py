@@ -13,7 +13,6 @@ import itertools
 import math
 import random
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from pyfuser.ir.arithmetic import UndefinedBehaviour
 from pyfuser.ir.dtypes import DType, common_type, integral_promotion
 from pyfuser.ir.nodes import Body, Expr, Sym, Workunit
 from pyfuser.ir.reference.races import Note, RaceDetector, accessors, scratch_accessors
+from pyfuser.support.caches import cached
 
 Array = np.ndarray[Any, Any]
 Point = tuple[int, ...]
@@ -98,7 +98,7 @@ def python_source(workunit: Workunit) -> str:
     return _Translator(workunit).source()
 
 
-@lru_cache(maxsize=4096)
+@cached(4096)
 def _compile(workunit: Workunit) -> tuple[Callable[..., Any], dict[Sym, str]]:
     translator = _Translator(workunit)
     code = compile(translator.source(), f"<ir of {workunit.name}>", "exec")

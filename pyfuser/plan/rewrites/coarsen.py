@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import lru_cache
 from typing import TypeAlias
 
 from pyfuser.analysis.dependences import DependenceGraph, dependences
@@ -33,6 +32,7 @@ from pyfuser.plan.legality import mergeable
 from pyfuser.plan.plan import Coarsened, Plan
 from pyfuser.plan.plan_cache import partitioned
 from pyfuser.plan.rewrites import coarse_body
+from pyfuser.support.caches import cached
 from pyfuser.support.passes import left_out
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import CallShape, RegionShape, ScalarShape, TraceShape
@@ -81,7 +81,7 @@ def coarsened(trace: TraceShape, factors: Mapping[int, int]) -> TraceShape:
     return trace.with_calls({n: coarsened_call(trace.calls[n], f) for n, f in factors.items()})
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def coarsened_call(call: CallShape, factor: int) -> CallShape:
     """The call with one iteration for `factor` of its own; those of all axes but the first."""
     begin, end, execution = call.space
@@ -112,7 +112,7 @@ def may_coarsen(call: CallShape) -> bool:
     )
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def _begins(workunit: Workunit) -> bool:
     """Whether an iteration leaves nothing behind in a parameter that it changes."""
     return not assigned(workunit.body) & {param.sym for param in workunit.params}

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache
 
 from pyfuser.analysis.dependences import DependenceGraph
 from pyfuser.analysis.structural import structural_scalars
@@ -48,6 +47,7 @@ from pyfuser.plan.legality import mergeable
 from pyfuser.plan.plan import Plan
 from pyfuser.plan.rewrites import recompute
 from pyfuser.plan.rewrites.coarse_body import Splitter, boxed
+from pyfuser.support.caches import cached
 from pyfuser.support.passes import left_out
 from pyfuser.trace.call import GPU_SPACES, Space
 from pyfuser.trace.shape import CallShape, RegionShape, ScalarShape, TraceShape
@@ -125,7 +125,7 @@ def _clusters(call: CallShape) -> set[int]:
 # --------------------------------------------------------------------------- one call
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 # law: not None
 def _alone(call: CallShape) -> CallShape | None:
     """The call over rows and columns, if that pays whatever is beside it."""
@@ -142,7 +142,7 @@ def _alone(call: CallShape) -> CallShape | None:
     return made
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 # law: not None
 def _beside_others(call: CallShape, columns: int) -> CallShape | None:
     """The call over rows and columns, if it loses nothing by that."""
@@ -191,7 +191,7 @@ def _known(call: CallShape) -> dict[Sym, int]:
     }
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 # law
 def in_box(call: CallShape, columns: int) -> CallShape:
     """The call over rows of so many columns. Of scalars that only divided no value is kept."""

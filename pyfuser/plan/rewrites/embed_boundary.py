@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from itertools import combinations
 from math import prod
 from typing import NamedTuple, TypeAlias
@@ -38,6 +37,7 @@ from pyfuser.plan.plan import Declined, Guarded, Placed, Plan
 from pyfuser.plan.rewrites import coarsen, embedded_body, enlarge_domain
 from pyfuser.plan.rewrites.coarsen import Planned
 from pyfuser.plan.tile_size import BEYOND
+from pyfuser.support.caches import cached
 from pyfuser.support.passes import left_out
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import CallShape, RegionShape, ScalarShape, TraceShape
@@ -98,7 +98,7 @@ def in_place(trace: TraceShape, chosen: Mapping[int, Parts]) -> TraceShape:
     return trace.with_calls({n: placed_call(trace.calls[n], p) for n, p in chosen.items()})
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def placed_call(call: CallShape, parts: Parts) -> CallShape:
     """The call with an outermost index that is the row."""
     begin, end, execution = call.space
@@ -195,7 +195,7 @@ def may_place(call: CallShape) -> bool:
     )
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 # law: not ()
 def _edges(call: CallShape) -> tuple[_Edge, ...]:
     """The statements of a call by rows, if all that store do so to one row each."""
@@ -254,7 +254,7 @@ def _row_of(call: CallShape, access: Access) -> _Row | None:
     return _Row(region, axis, row)
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def far_rows(call: CallShape) -> tuple[int, int] | None:
     """A row that a call stores to, and one that it takes values from, too far away for a sweep."""
     stored = {row.region: row for _, row in _stored(call) if row is not None}
@@ -342,7 +342,7 @@ class _Walk(NamedTuple):
         return near if abs(near - wanted) <= REACH else None
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def _walks(call: CallShape) -> tuple[_Walk, ...]:
     """The accesses of a call that walk over rows, of more than one iteration."""
     begin, end, _ = call.space

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 from pyfuser.analysis.dependences import DependenceGraph, dependences
 from pyfuser.ir.dtypes import DType
@@ -37,6 +36,7 @@ from pyfuser.plan.plan_cache import partitioned
 from pyfuser.plan.rewrites import coarsen
 from pyfuser.plan.rewrites.coarsen import Planned
 from pyfuser.plan.wavefront import search
+from pyfuser.support.caches import cached
 from pyfuser.support.passes import left_out
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import CallShape, RegionShape, ScalarShape, TraceShape
@@ -115,7 +115,7 @@ def over_hulls(trace: TraceShape, hulls: Mapping[int, Space]) -> TraceShape:
     return trace.with_calls({n: guarded_call(trace.calls[n], hull) for n, hull in hulls.items()})
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 # law
 def guarded_call(call: CallShape, hull: Space) -> CallShape:
     """The call over a box that holds its own, which guards it."""
@@ -153,7 +153,7 @@ def may_guard(call: CallShape) -> bool:
     )
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 # law: True
 def _is_plain(workunit: Workunit) -> bool:
     """Whether a body has no loops, and leaves its scalar arguments as they are."""

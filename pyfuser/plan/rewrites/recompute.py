@@ -21,7 +21,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import NamedTuple
 
 from pyfuser.analysis.accesses import Access, Mode, accesses
@@ -39,6 +38,7 @@ from pyfuser.plan.plan import Plan, Recomputed
 from pyfuser.plan.rewrites import coarsen, embed_boundary
 from pyfuser.plan.rewrites.coarsen import Planned
 from pyfuser.plan.rewrites.recomputed_body import Axis, Made, made_by, recomputed
+from pyfuser.support.caches import cached
 from pyfuser.support.passes import left_out
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.call import GPU_SPACES
@@ -290,7 +290,7 @@ def _meet(touch: Touch, cluster: int, low: int, high: int) -> bool:
     return touch.region.cluster == cluster and touch.low <= high and low <= touch.high
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 # law: not None
 def stored_by(call: CallShape, region: RegionShape) -> _Stored | None:
     """What a call stores to a region, if that can be computed again; None if not."""
@@ -368,7 +368,7 @@ class _Computing(NamedTuple):
     own: bool
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def computing(call: CallShape, source: CallShape, region: RegionShape) -> _Computing | None:
     """The call with what another stored to a region computed again; None if it may not be.
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import NamedTuple
 
 from pyfuser.ir.canonical import all_syms
@@ -39,6 +38,7 @@ from pyfuser.ir.nodes import (
     Workunit,
 )
 from pyfuser.ir.visit import all_expressions, expressions, map_body, map_expression, sym_of
+from pyfuser.support.caches import cached
 
 MAX_SIZE = 256
 """Nodes of an expression that is computed again ..."""
@@ -68,7 +68,7 @@ class _Unfit(Exception):
     """A body that is no expression."""
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def made_by(workunit: Workunit) -> dict[Sym, Made]:
     """What a map stores, by view; nothing if some of its effects is not such a store."""
     if workunit.accumulators or not all(map(_is_const, _exponents(workunit.body))):

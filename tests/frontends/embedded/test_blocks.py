@@ -14,7 +14,8 @@ import pytest
 import pyfuser
 from pyfuser.frontends import modes
 from pyfuser.frontends.embedded import pykokkos as pk
-from pyfuser.runtime import driver
+from pyfuser.runtime.session import TRACER
+from pyfuser.trace.reason import SYNC
 
 N = 4
 
@@ -30,9 +31,9 @@ def launch(a: Any, s: float = 1.0) -> None:
 
 def recorded() -> bool:
     """Whether a launch made here is recorded; it is dropped."""
-    assert not driver.TRACER.calls
+    assert not TRACER.calls
     launch(np.zeros(N))
-    found = bool(driver.TRACER.calls)
+    found = bool(TRACER.calls)
     pyfuser.discard()
     return found
 
@@ -42,7 +43,7 @@ def outside(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     """No block, no switch; and none is left afterwards."""
     monkeypatch.setattr(modes.SWITCHES, "everywhere", None)
     monkeypatch.setattr(modes.SWITCHES, "allowed", True)
-    driver.TRACER.flush()
+    TRACER.flush(SYNC)
     yield
     pyfuser.discard()
     if "fused" in request.fixturenames:  # it ends after this one
@@ -62,9 +63,9 @@ def in_thread(function: Callable[[], Any]) -> Any:
 def steps(a: Any, block: Any = pyfuser.fusing) -> Iterator[bool]:
     with block():
         launch(a)
-        yield bool(driver.TRACER.calls)
+        yield bool(TRACER.calls)
         launch(a)
-        yield bool(driver.TRACER.calls)
+        yield bool(TRACER.calls)
 
 
 def test_a_generator_that_is_suspended_in_a_block() -> None:
@@ -165,7 +166,7 @@ def test_a_context_manager_made_of_a_generator_is_a_block() -> None:
 def test_a_fixture_is_a_block(fused: None) -> None:
     a = np.zeros(N)
     launch(a)
-    assert driver.TRACER.calls
+    assert TRACER.calls
     pyfuser.sync()
     block = pyfuser.unfused()
     block.__enter__()  # by hand
@@ -191,7 +192,7 @@ def test_tasks() -> None:
         async with manager():
             other = asyncio.create_task(plain(seen))
             launch(a)
-            assert driver.TRACER.calls
+            assert TRACER.calls
             pyfuser.sync()
             await asyncio.sleep(0)
             assert recorded()

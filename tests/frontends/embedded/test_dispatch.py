@@ -8,7 +8,7 @@ import pytest
 import pyfuser
 from pyfuser.frontends.embedded import pykokkos as pk
 from pyfuser.ir.dtypes import DType
-from pyfuser.runtime import driver
+from pyfuser.runtime.session import TRACER
 from pyfuser.support.errors import ArgumentError, PyFuserError
 from pyfuser.trace.future import Future
 
@@ -70,8 +70,8 @@ def x():
 def recorded(interpreted):
     """Records calls without running them, and gives the list of them."""
     with pyfuser.fusing():
-        yield driver.TRACER.calls
-        driver.TRACER.remove(list(driver.TRACER.calls))
+        yield TRACER.calls
+        TRACER.remove(list(TRACER.calls))
 
 
 POLICIES = {
@@ -248,7 +248,7 @@ def test_global_values_are_those_at_the_time_of_the_call(interpreted, x, monkeyp
         monkeypatch.setattr(sys.modules[__name__], "scale", value)
         with pyfuser.fusing():
             pk.parallel_for(4, scaled, x=x)
-            workunits.append(driver.TRACER.calls[0].workunit)
+            workunits.append(TRACER.calls[0].workunit)
         expected.append(x[1])
     assert expected == [2.0, 3.0, 2.0]
     assert workunits[0] is workunits[2] is not workunits[1]
@@ -306,7 +306,7 @@ def test_an_integer_future_is_computed_for_an_argument(interpreted, x):
         result = pk.parallel_reduce(4, count, x=x)
         pk.parallel_for(4, fill, x=x, value=result)
         assert result.ready
-        assert types(driver.TRACER.calls[0]) == [DType.FLOAT64, DType.INT32]
+        assert types(TRACER.calls[0]) == [DType.FLOAT64, DType.INT32]
     np.testing.assert_array_equal(x, [4, 4, 4, 4])
 
 

@@ -19,10 +19,12 @@ import numpy as np
 import pytest
 
 import pyfuser
+from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.frontends.embedded import pykokkos as pk
 from pyfuser.frontends.modes import SWITCHES
-from pyfuser.runtime import driver
+from pyfuser.runtime.session import TRACER
 from pyfuser.support.errors import ArgumentError
+from pyfuser.trace.shape import shape_of
 
 
 @pyfuser.fuse
@@ -365,7 +367,7 @@ def test_memory_stays_in_reach_while_calls_on_it_are_pending():
     del array
     assert view._region.buffer.external  # the call was counted as one on such memory
     pyfuser.sync()
-    assert not view._region.buffer.external and driver.TRACER.raw == 0
+    assert not view._region.buffer.external and TRACER.raw == 0
     assert view[3] == 5.0
 
 
@@ -378,7 +380,7 @@ def test_stores_are_dead_again_when_the_memory_came_back(alive):
     with pyfuser.fusing():
         pk.parallel_for(4, add_1d, v=view, s=5.0)
         del view
-        [cluster] = driver.shape_of(driver.TRACER.calls, driver.structural_scalars).clusters
+        [cluster] = shape_of(TRACER.calls, structural_scalars).clusters
         assert cluster.temporary is not alive
     if alive:
         assert array[3] == 5.0

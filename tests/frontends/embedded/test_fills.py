@@ -9,10 +9,9 @@ from numpy.testing import assert_array_equal
 
 import pyfuser
 from pyfuser.frontends.embedded.fills import WORTH
-from pyfuser.runtime import driver
+from pyfuser.runtime.session import TRACER
 from tests.soundness.plans import groups
 
-TRACER = driver.TRACER
 N = 12
 LARGE = WORTH // 8
 

@@ -16,7 +16,7 @@ import pytest
 
 import pyfuser
 from pyfuser.frontends.embedded import pykokkos as pk
-from pyfuser.runtime import driver
+from pyfuser.runtime.session import TRACER
 from pyfuser.support.errors import ArgumentError
 
 
@@ -156,7 +156,7 @@ def test_recorded_calls_keep_the_memory(make):
         kept = weakref.ref(x) if hasattr(type(x), "__dict__") else None
         del x
         gc.collect()
-        assert driver.TRACER.raw == 3
+        assert TRACER.raw == 3
     assert list(y) == [3.0, 5.0, 7.0]
     gc.collect()
     assert kept is None or kept() is None
@@ -177,10 +177,10 @@ def test_overlaps_are_seen_in_memory(make):
 def test_calls_run_at_once_unless_they_are_fused(make):
     x = make([1.0, 2.0, 3.0])
     pk.parallel_for(3, twice, x=x)
-    assert not driver.TRACER.calls and values_of(x)[2] == 6.0
+    assert not TRACER.calls and values_of(x)[2] == 6.0
     with pyfuser.fusing():
         pk.parallel_for(3, twice, x=x)
-        assert len(driver.TRACER.calls) == 1
+        assert len(TRACER.calls) == 1
     assert values_of(x)[2] == 12.0
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import pyfuser
 from pyfuser.frontends.embedded import pykokkos as pk
-from pyfuser.runtime import driver
+from pyfuser.runtime.session import TRACER
 from pyfuser.support.errors import ArgumentError
 
 NUMPY = {
@@ -517,7 +517,7 @@ def test_an_array_handed_out_is_synchronised_by_fence(interpreted):
     assert array.sum() == 0
     pk.fence()
     assert array.sum() == 3
-    assert not driver.TRACER.calls
+    assert not TRACER.calls
 
 
 def test_rows_of_one_index_after_another():

@@ -20,11 +20,11 @@ from __future__ import annotations
 
 import ctypes
 import platform
-from functools import cache
 
 from pyfuser.codegen.c.maths import inline as maths_inline
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.maths import FUNCTIONS
+from pyfuser.support.caches import once
 
 LINK_FLAGS: tuple[str, ...] = ("-lm",)
 """What a translation unit with a `prelude` is linked with; it brings libmvec where it is needed."""
@@ -116,7 +116,7 @@ _FORMATS: dict[DType, dict[str, str]] = {
 }
 
 
-@cache
+@once
 def _library() -> ctypes.CDLL | None:
     """The vector maths library, if there is one and the processor can run its AVX2 kernels."""
     if platform.system() != "Linux" or platform.machine() != "x86_64":
@@ -129,7 +129,7 @@ def _library() -> ctypes.CDLL | None:
         return None
 
 
-@cache
+@once
 def covered(name: str, dtype: DType) -> bool:
     """Whether the vector maths of this machine have a function for arguments of a dtype."""
     library = _library()

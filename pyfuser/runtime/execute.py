@@ -1,0 +1,87 @@
+"""Launching the kernels of a program on the data of calls."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import partial
+
+from pyfuser.codegen.cpu.unit import DIVIDED
+from pyfuser.ir.divisions import divisions
+from pyfuser.runtime.launch import (
+    forgettable,
+    give_results,
+    results_of,
+    run_launch,
+    run_together,
+)
+from pyfuser.runtime.program import Program
+from pyfuser.support.counters import COUNTERS
+from pyfuser.support.errors import DivisionError
+from pyfuser.trace.call import Call, buffers_of, called_as, not_run, ran_too
+from pyfuser.trace.gate import Ran
+from pyfuser.trace.images import USE, give_to_host
+from pyfuser.trace.tracer import Tracer, nothing_to_settle
+
+
+def execute(program: Program, calls: Sequence[Call], tracer: Tracer) -> None:
+    """Launch a program's kernels in order on the calls' data."""
+    ran = Ran(tracer.gate)
+    tracer.settle = partial(_settle, program, calls, ran, tracer)
+    before = time.perf_counter()
+    try:
+        if program.graphs is not None:
+            referee = program.referee
+            measure = referee.measure() if referee is not None and referee.open else None
+            run_together(program.launches, calls, program.graphs, ran, measure)
+            COUNTERS.launches += len(program.launches)
+            return
+        for launch in program.launches:
+            run_launch(launch, calls, ran)
+            now = time.perf_counter()
+            if not launch.launchable.on_device:  # which runs on when a launch returns
+                launch.timing.add(now - before)
+            before = now
+            COUNTERS.launches += 1
+    except DivisionError as error:
+        if error.ran:
+            tracer.settle()
+            failed = program.launches[len(ran) - 1]
+            _end_trace(error, [calls[n] for n in failed.calls], calls, tracer)
+        raise
+    finally:
+        tracer.settle()
+        if USE.devices:
+            give_to_host(buffers_of(calls))
+
+
+def _settle(program: Program, calls: Sequence[Call], ran: Ran, tracer: Tracer) -> None:
+    """Forget the calls whose kernels are in `ran` (see `make_run`), and see to their results.
+
+    Interrupted by a signal handler, it can be called again.
+    """
+    done: list[int] = []
+    for launch, (status, result) in zip(program.launches, ran, strict=False):
+        if status not in (0, DIVIDED):
+            break
+        results = results_of(launch, calls) if not status else []
+        if results and not all(future.ready for future in results):
+            give_results(results, launch.launchable.values(result))
+        done += launch.calls
+    tracer.remove([calls[n] for n in forgettable(program.plan, done)])
+    tracer.settle = nothing_to_settle
+
+
+def _end_trace(
+    error: DivisionError, launch: Sequence[Call], calls: Sequence[Call], tracer: Tracer
+) -> None:
+    """Drop what an eager program would not have called after a division by 0, and say so.
+
+    launch: the calls of the launch that ran and divided. calls: those of the whole flush.
+    """
+    suspects = [call for call in launch if any(divisions(call.workunit.body))] or launch
+    last = max(call.position for call in suspects)
+    dropped = tracer.give_up(error, last)
+    gone = set(map(id, dropped))
+    ran = [call for call in calls if call.position > last and id(call) not in gone]
+    error.args = (f"{error}{called_as(suspects)}{ran_too(ran)}{not_run(dropped)}",)

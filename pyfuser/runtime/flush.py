@@ -1,0 +1,129 @@
+"""From recorded calls to launched kernels: the whole flow on one page.
+
+A trace's shape decides everything but the data, so the program made for a shape is kept and run
+again when the same shape comes back. So is the kernel of a group, which traces may share.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from functools import partial
+
+from pyfuser.analysis.dependences import DependenceGraph
+from pyfuser.engine.engine import ENGINE, capabilities, graphs_for
+from pyfuser.pipeline import kernel_of
+from pyfuser.plan.plan import Plan
+from pyfuser.plan.rewrites.delinearize import planned
+from pyfuser.runtime.checked import run_all
+from pyfuser.runtime.debug import show_program
+from pyfuser.runtime.execute import execute
+from pyfuser.runtime.isolate import FAILURES, recover, run_each
+from pyfuser.runtime.launch import Draft, Ready
+from pyfuser.runtime.mistakes import refuse
+from pyfuser.runtime.program import Program, note_planned, remember
+from pyfuser.runtime.session import SESSION, TRACER
+from pyfuser.runtime.tune import tuned, tuned_on
+from pyfuser.runtime.verify import verifying
+from pyfuser.support.counters import COUNTERS
+from pyfuser.support.settings import SETTINGS
+from pyfuser.trace.images import USE
+from pyfuser.trace.reason import Reason
+from pyfuser.trace.shape import TraceShape
+from pyfuser.trace.tracer import Tracer
+from pyfuser.transform.group import group_shapes
+
+
+def flush(tracer: Tracer) -> None:
+    """Analyse, fuse, compile and launch what the tracer holds.
+
+    That is everything, but for calls that a result does not need (`tracer.wanted`, see
+    `runtime.partial_flush`). Nothing has run if analysis or compilation raises: the calls stay
+    pending. Calls whose kernels have run are forgotten, also when a later kernel fails. If a call
+    cannot run (its kernel is rejected, memory is missing), those that need nothing of it run all
+    the same: see `runtime.isolate`. After a division of integers by 0 what was called later is
+    dropped.
+    """
+    COUNTERS.flushes += 1
+    calls = list(tracer.calls)
+    if SETTINGS.check:
+        run_all(calls, tracer)
+        return
+    if tracer.nested:  # planning takes longer than some signal handlers have until the next signal
+        run_each(calls, tracer)
+        return
+    trace, calls, left = SESSION.deferral.take(calls, tracer.wanted)
+    program = SESSION.programs.get(trace)
+    if program is None:
+        refuse(trace, calls, tracer)
+    try:
+        program = program or program_for(trace)
+        SESSION.deferral.learn(calls, program.trace, program.plan)
+        with remember(program, calls, left), tracer.place or NOWHERE, verifying(calls, SESSION.run):
+            execute(program, calls, tracer)
+    except FAILURES as error:
+        recover(error, program, calls, tracer)
+    if program is not None:
+        tuned_on(trace, program)
+
+
+def program_for(trace: TraceShape) -> Program:
+    """The program of a trace shape, made once."""
+    program = SESSION.programs.get(trace)
+    if program is None:
+        before = COUNTERS.analysis_seconds
+        program = build(trace)
+        note_planned(trace, program, COUNTERS.analysis_seconds - before)
+        SESSION.programs.keep(trace, program)
+        show_program(program.plan, program.graph, program.kernels, SETTINGS.debug)
+    return program
+
+
+def build(trace: TraceShape) -> Program:
+    """Plan a trace and compile those of its kernels that are new."""
+    start = time.perf_counter()
+    trace, graph, plan = planned(trace, capabilities(call.space.execution for call in trace.calls))
+    COUNTERS.plans += 1
+    COUNTERS.analysis_seconds += time.perf_counter() - start
+    make = partial(compiled, trace, graph)
+    return tuned(make(plan), make)
+
+
+def compiled(trace: TraceShape, graph: DependenceGraph, plan: Plan) -> Program:
+    """The program of a plan, whose kernels are compiled."""
+    start = time.perf_counter()
+    kept = SESSION.launchables
+    shapes = group_shapes(trace, [group.calls for group in plan.groups])
+    made_kernels = {s: SESSION.kernels.get(s) or kernel_of(s) for s in dict.fromkeys(shapes)}
+    kernels = [made_kernels[shape] for shape in shapes]
+    drafts = [Draft(trace, plan, places, shapes, kernels) for places in plan.launches()]
+    new = {draft.key: draft for draft in drafts if draft.key not in kept}
+    final = [tuple(map(ENGINE.final, draft.kernels)) for draft in new.values()]
+    wanted = list(zip(final, (draft.rolling for draft in new.values()), strict=True))
+    COUNTERS.analysis_seconds += time.perf_counter() - start
+    made = dict(zip(new, map(Ready, ENGINE.prepare(wanted), final), strict=True))
+    launches = [draft.launch(made.get(draft.key) or kept[draft.key]) for draft in drafts]
+    for shape, kernel in made_kernels.items():
+        SESSION.kernels.keep(shape, kernel)
+    for key, ready in made.items():
+        kept.keep(key, ready)
+    graphs = graphs_for([launch.launchable for launch in launches])
+    return Program(trace, graph, plan, tuple(kernels), tuple(launches), graphs=graphs)
+
+
+def finish(why: Reason) -> None:
+    """Run what is pending, and wait until GPUs have done what they were given."""
+    TRACER.flush(why)
+    if USE.devices:
+        from pyfuser.engine.gpu import spaces  # only where it is loaded already
+
+        spaces.synchronize()
+
+
+NOWHERE = contextlib.nullcontext()
+
+TRACER.flush_function = flush
+if SETTINGS.sync:
+    from pyfuser.checks.sync import install
+
+    install(TRACER)

@@ -1,0 +1,34 @@
+"""Mistakes that the analysis of a trace finds before anything of it runs."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+
+from pyfuser.analysis.mistakes import refuse_mistakes
+from pyfuser.runtime.session import SESSION
+from pyfuser.support.errors import CheckError, WorkunitWarning
+from pyfuser.trace.call import Call
+from pyfuser.trace.shape import TraceShape
+from pyfuser.trace.tracer import Tracer
+
+
+def refuse(trace: TraceShape, calls: Sequence[Call], tracer: Tracer) -> None:
+    """Raise what the analysis finds wrong with a call, where an eager program would have ended.
+
+    The calls before it have run then, and those from it on are forgotten.
+    """
+    seen: set[int] = set()
+    for place, (kind, shape) in enumerate(zip(trace.kinds, trace.calls, strict=True)):
+        if kind in seen:
+            continue
+        seen.add(kind)
+        try:
+            refuse_mistakes(shape, calls[place])
+        except (CheckError, WorkunitWarning) as error:
+            with tracer.place or contextlib.nullcontext():
+                for call in calls[:place]:
+                    SESSION.run(call)
+                    tracer.remove([call])
+            tracer.give_up(error, calls[place].position - 1)
+            raise

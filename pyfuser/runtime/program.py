@@ -1,0 +1,88 @@
+"""What runs for traces of one shape, and what is remembered of each time that it ran."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from types import CodeType
+from typing import Any
+
+from pyfuser.analysis.dependences import DependenceGraph
+from pyfuser.plan.changed import what_changed
+from pyfuser.plan.plan import Plan
+from pyfuser.runtime.autotune import Referee
+from pyfuser.runtime.launch import Launch
+from pyfuser.runtime.session import SESSION
+from pyfuser.support.counters import COUNTERS
+from pyfuser.support.progress import listening
+from pyfuser.support.units import count
+from pyfuser.trace.call import Call
+from pyfuser.trace.reason import Place, place_of
+from pyfuser.trace.shape import TraceShape
+from pyfuser.transform.kernel import Kernel
+
+
+@dataclass(frozen=True)
+class Program:
+    """What a trace of this shape runs: `kernels[k]` is that of `plan.groups[k]`.
+
+    trace: as it was planned, with some calls coarsened (see `plan.rewrites.coarsen`). referee: what
+    tries other plans in its place, until nothing is in doubt. graphs: what launches all kernels
+    together, if a device runs them.
+    """
+
+    trace: TraceShape
+    graph: DependenceGraph
+    plan: Plan
+    kernels: tuple[Kernel, ...]
+    launches: tuple[Launch, ...]
+    referee: Referee[Program] | None = None
+    graphs: Any = None
+
+
+@dataclass(frozen=True)
+class Flush:
+    """One flush that ran, for `explain`: its program, and each call's label, code and line.
+
+    asked: what it ran for. waiting: the names of calls that it left. copied: bytes that it copied
+    to GPUs, and back.
+    """
+
+    program: Program
+    calls: tuple[tuple[str | None, CodeType, int], ...]
+    asked: Place
+    waiting: tuple[str, ...] = ()
+    copied: list[int] = field(default_factory=lambda: [0, 0])
+
+    def __enter__(self) -> None:
+        """Around the launches: counts what is copied."""
+        self.copied[:] = COUNTERS.bytes_to_device, COUNTERS.bytes_to_host
+
+    def __exit__(self, *error: object) -> None:
+        before = self.copied
+        before[:] = COUNTERS.bytes_to_device - before[0], COUNTERS.bytes_to_host - before[1]
+
+
+def note_planned(trace: TraceShape, program: Program, seconds: float) -> None:
+    """Log that a trace was planned, and what made that necessary."""
+    log = listening("plan")
+    if log is not None:
+        changed = what_changed(trace, reversed(SESSION.programs))
+        log.debug(
+            "planned %s as %s in %.3f s%s",
+            count(len(trace.calls), "call"), count(len(program.launches), "kernel"), seconds,
+            f", again, as {changed}" if changed else "",
+        )  # fmt: skip
+
+
+def remember(program: Program, calls: Sequence[Call], left: Sequence[Call]) -> Flush:
+    """Keep what `explain` needs of this flush; it holds no data."""
+    places = tuple([(call.label, call.code, call.line) for call in calls])
+    waiting = tuple([call.name for call in left])
+    flush = SESSION.flushes.keep(Flush(program, places, place_of(SESSION.tracer.why), waiting))
+    log = listening("flush")
+    if log is not None:
+        file, line, why = flush.asked
+        where = f"{file}:{line}: " if file else ""
+        log.debug("flush of %s, %d wait: %s%s", count(len(calls), "call"), len(left), where, why)
+    return flush

@@ -1,0 +1,91 @@
+"""The process's session: what it has recorded, and all that it keeps of what it ran.
+
+Tables of the runtime are attributes of `SESSION`; those of other folders belong to their modules.
+All of them are in `support.caches.CACHES` by name, and `Session.clear` forgets them all:
+
+| what | key | value | at most | what goes |
+| --- | --- | --- | --- | --- |
+| `programs` | a trace's shape | plan, kernels, launches | 512 | first in |
+| `kernels` | a group's shape | fused kernel, all passes run | 2048 | first in |
+| `launchables` | the group shapes of a launch | compiled code | 2048 | first in |
+| `flushes` | - (the latest last) | what `explain` needs | 64 | first in |
+| `unrecorded` | a call's name, code and line | why it was not recorded | 64 | first in |
+| `deferral` | a trace's shape, a result | what is known of waiting there | 256 | first in |
+| `runtime.eager` READY, CHECKED | id() of a workunit | kernels by a cheap key | 1024 | first in |
+| `engine.native` KERNELS | what identifies code | the loaded library | 4096 | first in |
+| `engine.gpu.launchable` KERNELS | what identifies code | the loaded module | 2048 | first in |
+| `plan.plan_cache` PLANS | a long trace, sizes rounded | its plan | 256 | first in |
+| `plan.size_generic` FAMILIES | a trace without sizes | plans, proved for sizes | 256 | first in |
+| `transform.widen` _PROOFS | a workunit | its widened code by ranges | 1024 | first in |
+| `lower.source` _SOURCES | a code object | its syntax tree | - | with the code |
+| `lower.source` _FILES | a file | its definitions | 64 | first in |
+| `lower.signature` _SIGNATURES | a code object | a workunit's signature | - | with the code |
+| `lower.lambdas` _MADE | a lambda's code object | a function | - | with the code |
+| `frontends.embedded.methods` _LAMBDAS | a lambda's code | lowered code | - | with the code |
+| `frontends.embedded.spaces` KNOWN_POLICIES | a policy | its space | 4096 | first in |
+| `frontends.embedded.careful` _SEEN | a workunit, shapes | without mistakes | 4096 | first in |
+| `run.endings` _WRITTEN_IN_PYTHON | id() of a class | whether it has no C | 1024 | first in |
+| functions decorated with `cached` | their arguments | their result | as they say | least recent |
+
+Lowered workunits belong to the function (`__pyfuser__`) and go with it; compiled kernels stay on
+disk (`engine.cache`), and so do choices between plans (`runtime.autotune`).
+
+What is no cache, as it cannot be made again, is a module's own:
+
+- `support.counters`, what was said already in `support.progress` and `frontends.upstream.failures`,
+  and `support.caches`, the list itself;
+- `frontends.modes`: the switches and blocks; `frontends.embedded.spaces`: the default space, and
+  which GPUs were found; `frontends.embedded.careful`: what ran at once;
+- `trace.pool`: memory kept for new Views; `trace.images`, `engine.gpu.device` and
+  `engine.gpu.scalars`: what is on GPUs; `frontends.upstream.lifetime`, `frontends.upstream.views`:
+  what PyKokkos holds;
+- `engine.native`: the team of threads, and compilations under way;
+- `lower.source`, `run.watched` and `run.guards`: code that was rewritten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import CodeType
+from typing import TYPE_CHECKING
+
+from pyfuser.runtime import checked, eager
+from pyfuser.runtime.launch import LaunchKey, Ready
+from pyfuser.runtime.partial_flush import Deferral
+from pyfuser.support.caches import Latest, Table, clear_caches
+from pyfuser.support.settings import SETTINGS
+from pyfuser.trace.call import Call
+from pyfuser.trace.shape import TraceShape
+from pyfuser.trace.tracer import Tracer
+from pyfuser.transform.group import GroupShape
+from pyfuser.transform.kernel import Kernel
+
+if TYPE_CHECKING:
+    from pyfuser.runtime.program import Flush, Program
+
+
+class Session:
+    """One a process; used under its tracer's lock.
+
+    run: launches one call now and alone.
+    """
+
+    def __init__(self) -> None:
+        self.tracer = Tracer()
+        self.deferral = Deferral()
+        self.run: Callable[[Call], None] = checked.run if SETTINGS.check else eager.run
+        self.programs: Table[TraceShape, Program] = Table("programs", 512)
+        self.kernels: Table[GroupShape, Kernel] = Table("kernels of groups", 2048)
+        self.launchables: Table[LaunchKey, Ready] = Table("compiled launches", 2048)
+        self.flushes: Latest[Flush] = Latest("flushes", 64)
+        self.unrecorded: Table[tuple[str, CodeType, int], str] = Table("calls not recorded", 64)
+
+    def clear(self) -> None:
+        """Forget everything but what is recorded and has not run: as in a new process."""
+        with self.tracer.lock:
+            clear_caches()
+            self.deferral.forget()
+
+
+SESSION = Session()
+TRACER = SESSION.tracer

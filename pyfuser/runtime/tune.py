@@ -1,0 +1,49 @@
+"""Plans in doubt: what earlier trials found of a program is applied, the rest is tried in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from pyfuser.engine.engine import ON_DEVICE, capabilities
+from pyfuser.plan.plan import Plan
+from pyfuser.runtime.autotune import Referee, cut_plan, doubts, settled
+from pyfuser.runtime.autotune_gpu import DeviceReferee, device_doubts
+from pyfuser.runtime.program import Program
+from pyfuser.runtime.registers import relieved
+from pyfuser.runtime.session import SESSION
+from pyfuser.trace.shape import TraceShape
+
+
+def tuned(program: Program, make: Callable[[Plan], Program]) -> Program:
+    """The program, or one of another plan; it has a referee if launches are still in doubt.
+
+    make: the program of the same trace with another plan.
+    """
+    able = capabilities(call.space.execution for call in program.trace.calls)
+    if able is ON_DEVICE:
+        program = relieved(program, make)
+    if not able.timed:
+        return program
+    open_groups = device_doubts(program) if able is ON_DEVICE else doubts(program)
+    plan = program.plan
+    for calls, choice in settled(program, open_groups).items():
+        open_groups.remove(calls)
+        if choice.cuts:
+            plan = cut_plan(plan, calls, choice.place)
+    if plan is not program.plan:
+        program = make(plan)
+    if not open_groups:
+        return program
+    judge: type[Referee[Program]] = DeviceReferee if able is ON_DEVICE else Referee
+    referee = judge(open_groups, lambda other: replace(make(other), referee=referee))
+    return replace(program, referee=referee)
+
+
+def tuned_on(trace: TraceShape, program: Program) -> None:
+    """Choose what runs the next time for a trace, now that a program ran."""
+    referee = program.referee
+    if referee is not None and referee.open:
+        following = referee.after(program)
+        if following is not program:
+            SESSION.programs[trace] = following

@@ -1,0 +1,65 @@
+"""Why the recorded calls run now, and where in the program: who flushes gives the reason."""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import FrameType
+from typing import NamedTuple
+
+_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
+
+
+class Reason(NamedTuple):
+    """What made the calls run, in words.
+
+    file, line: where, if who flushes knows; else it is the line of the program that called us.
+    placed: whether there is such a line.
+    """
+
+    text: str
+    file: str = ""
+    line: int = 0
+    placed: bool = True
+
+
+RESULT = Reason("a result is read")
+VIEW = Reason("a View is read or written")
+FULL = Reason("the list of recorded calls was full")
+AT_ONCE = Reason("another thread, printf or code that is not rewritten could see its effect")
+NUMBER = Reason("its result is a number")
+ALONE = Reason("a call is not recorded")
+MISTAKE = Reason("a call has a mistake")
+STREAM = Reason("a call runs on another device or stream")
+CALLBACKS = Reason("callbacks of a workload run")
+FENCE = Reason("pk.fence()")
+FLUSH = Reason("pk.flush()")
+FINALIZE = Reason("pk.finalize()")
+SYNC = Reason("pyfuser.sync()")
+DISABLE = Reason("pyfuser.disable()")
+EXPLAIN = Reason("pyfuser.explain()")
+FUSING_ENDS = Reason("a block of fusing() ends")
+UNFUSED_BEGINS = Reason("a block of unfused() begins")
+FORK = Reason("the process forks")
+CELL_ENDS = Reason("the end of a cell of %%fuse", placed=False)
+PROGRAM_ENDS = Reason("the end of the program", placed=False)
+
+
+class Place(NamedTuple):
+    """File, line (0: none) and why."""
+
+    file: str
+    line: int
+    why: str
+
+
+def place_of(reason: Reason) -> Place:
+    """Where the program is that made the calls run, and why."""
+    if reason.line or not reason.placed:
+        return Place(reason.file, reason.line, reason.text)
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    if frame is None:
+        return Place("", 0, reason.text)
+    return Place(frame.f_code.co_filename, frame.f_lineno, reason.text)
