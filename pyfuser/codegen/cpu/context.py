@@ -70,9 +70,15 @@ class Parameter:
     type: str
     name: str
     value: str
+    restrict: bool = False
+
+    @property
+    def plain(self) -> str:
+        """Its declaration without `restrict`."""
+        return f"{self.type} {self.name}"
 
     def __str__(self) -> str:
-        return f"{self.type} {self.name}"
+        return f"{self.type} __restrict__ {self.name}" if self.restrict else self.plain
 
 
 class Context:
@@ -129,8 +135,7 @@ class Context:
             if slot.kind == "pointer":
                 assert view is not None
                 pointer = f"{'' if view.written else 'const '}{kind}*"
-                restrict = " __restrict__" if view.restrict else ""
-                result.append(Parameter(pointer + restrict, name, f"({pointer}){value}"))
+                result.append(Parameter(pointer, name, f"({pointer}){value}", view.restrict))
             elif slot.kind == "scalar":
                 place += sym.dtype is DType.COMPLEX128
                 result.append(Parameter(f"const {kind}", name, f"pf_bits<{kind}>({value})"))
@@ -254,9 +259,7 @@ def unpacked(context: Context) -> list[str]:
     """The declarations of the parameters, from their slots."""
     if any(view is None for view in context.spec.views):
         context.uses("bits")
-    return [
-        f"{p.type.replace(' __restrict__', '')} {p.name} = {p.value};" for p in context.parameters
-    ]
+    return [f"{parameter.plain} = {parameter.value};" for parameter in context.parameters]
 
 
 def alignment_checks(context: Context) -> list[str]:

@@ -233,7 +233,7 @@ class GpuContext(Context):
             number = self.numbers.get(parameter.name)
             if number is None:
                 own = not self.shares_views or parameter.type.startswith("const ")
-                slots.append(str(parameter) if own else str(parameter).replace(" __restrict__", ""))
+                slots.append(str(parameter) if own else parameter.plain)
             else:
                 kind, _, given, where = number
                 slots += [f"const {kind} {given}", f"const {kind}* const {where}"]
