@@ -64,7 +64,6 @@ TRACE_REWRITES = (
     Rewrite("enlarge-domain", "calls over boxes that differ a little share a loop, with guards"),
     Rewrite("coarsen", "one iteration runs a row of the program's iterations"),
     Rewrite("refine-partition", "calls move between the groups of the greedy partition"),
-    Rewrite("order-around-scans", "groups are ordered so that scans have neighbours to join"),
     Rewrite("fuse-into-scan", "maps behind a scan run in its last pass"),
     Rewrite("wavefront", "groups that depend on each other run in one launch, a few rows apart"),
     Rewrite("storage-folding", "a wavefront keeps only the rows that are still read"),

@@ -17,7 +17,6 @@ from pyfuser.plan.capabilities import ALL, Capabilities
 from pyfuser.plan.cost_model import cost_model
 from pyfuser.plan.fuse_into_scan import join_tails
 from pyfuser.plan.legality import Legality, reasons
-from pyfuser.plan.order_around_scans import beside_scans
 from pyfuser.plan.plan import Group, Plan, Rejection
 from pyfuser.plan.refine_partition import moved
 from pyfuser.plan.wavefront import search
@@ -43,8 +42,6 @@ def partition(trace: TraceShape, graph: DependenceGraph, capabilities: Capabilit
     planner = _Planner(trace, graph, capabilities)
     groups = [group for segment in planner.segments() for group in planner.solve(segment)]
     ordered = _ordered(groups, planner.legality.predecessors)
-    if capabilities.sweeps:
-        ordered = beside_scans(trace, ordered, planner.legality.predecessors, planner.model)
     chosen = tuple(Group(calls) for calls in ordered)
     found, declined = search(trace, chosen, planner.model) if capabilities.sweeps else ((), ())
     plan = Plan(chosen, tuple(_rejections(trace, planner, ordered)), found, declined)
