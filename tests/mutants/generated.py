@@ -121,6 +121,12 @@ def _short(node: ast.AST) -> str:
     return " ".join(ast.unparse(node).split())
 
 
+def checklist() -> set[str]:
+    """The names of mutants on the checklist."""
+    text = (Path(__file__).parent / "checklist.txt").read_text(encoding="utf-8")
+    return {line.strip() for line in text.splitlines()}
+
+
 def sample(mutants: Sequence[Mutant], most: int, seed: int) -> list[Mutant]:
     """At most so many of them, in their order; each law gives at least one if there is room."""
     if len(mutants) <= most:

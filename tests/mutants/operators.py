@@ -9,7 +9,8 @@ A function of the product that decides legality has a comment above its `def`, o
 Only faults in the permissive direction are faults: a law that refuses more is slower, never wrong.
 So where the answer is known, each condition has a direction (it may only hold more often if it
 permits, only less often if it refuses), and operators that make it stricter generate nothing.
-Where it is not known, both directions are generated, and tests of what is legal kill the others.
+Where it is not known, both directions are generated, and only --all tries them, but for those on
+the checklist: half of them are no faults, or change only what is legal to what is slower.
 
 The operators are those of Offutt et al. (1996, "An experimental determination of sufficient mutant
 operators") that fit predicates, and deletion of statements (Untch 2009), one edit a mutant.

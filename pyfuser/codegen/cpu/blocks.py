@@ -113,7 +113,6 @@ def blocks_of(context: Context, kept: int = 0, smallest: int = BLOCK // 4) -> Bl
     return Blocks(segments, arrays, lengths, size, apart, columns, parts, ahead)
 
 
-# law: not None
 def _cut(context: Context, kept: int, size: int) -> Blocks | None:
     """The loops of a body in one segment whose operations wait for each other; see `cost.pipeline`.
 

@@ -6,7 +6,6 @@ from pyfuser.analysis.sums import contiguous_axis
 from pyfuser.codegen.kernel import KernelSpec
 
 
-# law
 def axes_of(spec: KernelSpec) -> list[int]:
     """The axes of the space, slowest first: the fastest is that of neighbouring threads.
 

@@ -74,7 +74,6 @@ class Segment:
     guard: Sym | None = None
 
 
-# law
 def distribute(
     body: Body, aliased: frozenset[Sym], indices: frozenset[Sym], fresh: Fresh
 ) -> tuple[Segment, ...]:

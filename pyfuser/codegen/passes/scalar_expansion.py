@@ -83,7 +83,6 @@ def has_trips(parts: Sequence[Part]) -> bool:
     )
 
 
-# law
 def unfit(parts: Sequence[Part]) -> set[Sym]:
     """The local arrays that parts pass on and of which a strip cannot have one for each iteration.
 
@@ -159,7 +158,6 @@ def _trips(part: Trips, kept: set[Sym], repeated: Mapping[Sym, Declare]) -> Trip
     return replace(part, parts=_with_kept(part.parts, inside, repeated), sums=sums)
 
 
-# law
 def _arrived(part: Segment, kept: set[Sym], repeated: Mapping[Sym, Declare]) -> Segment:
     nested = _nested(part)
     kept = kept - nested

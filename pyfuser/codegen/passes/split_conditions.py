@@ -107,7 +107,6 @@ class _Condition(NamedTuple):
 class _Conditions:
     """The conditions of a body that ask for its indices."""
 
-    # law
     def __init__(self, workunit: Workunit, axis: int) -> None:
         changing = assigned(workunit.body)
         self._index = workunit.indices[axis]
@@ -153,7 +152,6 @@ class _Conditions:
     def _is_index(self, e: Expr) -> bool:
         return e == Read(self._index)
 
-    # law
     def tests(self, first: Sym, last: Sym) -> Iterator[Expr]:
         """All that a block's ends must meet; what would trap comes after what rules it out."""
 

@@ -41,7 +41,6 @@ class _Limits:
     narrow: bool
 
 
-# law: not None
 def splits(context: Context) -> Unguarded | None:
     """The body without guards, if the loop is to be split; the order of iterations may show."""
     spec = context.spec

@@ -59,7 +59,6 @@ _CHEAP = 8
 """Additions of a declaration that each part computes again rather than keeping its value."""
 
 
-# law: not None
 def columns(
     workunit: Workunit, index: Sym, views: Mapping[Sym, ViewSpec], fresh: Fresh
 ) -> tuple[Part, ...] | None:
@@ -139,7 +138,6 @@ class _Finder:
         """The parts of the body; loops in the statements of these places stay as they are."""
         return self.cut(self.body, (), None, False, whole)
 
-    # law
     def cut(
         self,
         body: Body,
@@ -177,7 +175,6 @@ class _Finder:
         end_run()
         return tuple(parts)
 
-    # law
     def _sides(
         self, stmt: If, around: tuple[For, ...], run: list[Stmt]
     ) -> list[tuple[Body, Expr | None, Sym | None]]:
@@ -219,7 +216,6 @@ class _Finder:
             for segment in segments_of(parts, plain=False)
         )
 
-    # law
     def torn(self, parts: Sequence[Part]) -> set[Sym]:
         """The views whose rows several parts walk along, with loops over trips in between."""
         seen: set[Sym] = set()
@@ -236,7 +232,6 @@ class _Finder:
         """The views along whose rows the loops of some statements walk."""
         return walked(body, self.own, self.views)
 
-    # law: True
     def _pays(self, stmt: Stmt, around: tuple[For, ...], under: bool) -> bool:
         """Whether a statement has loops that had better run trip by trip."""
         if isinstance(stmt, If):

@@ -72,7 +72,6 @@ class _Syms:
 _STRAIGHT = (nodes.Declare, nodes.Assign, nodes.Store, nodes.Update, nodes.If)
 
 
-# law: not None
 def strips(
     segment: Segment, aliased: frozenset[Sym], given: frozenset[Sym], sums: Iterable[Sym]
 ) -> tuple[Segment, ...] | None:
