@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pyfuser.analysis import polyhedra
 from pyfuser.analysis.dependences import Kind
+from pyfuser.analysis.distances import call_distance
 from pyfuser.ir.dtypes import DType
 from tests.analysis.build import S, View, any_of, both, call, expr, loop, region, when, workunit
 from tests.analysis.test_dependences import N, X, Y, Z, at, between, reads, verdict, writes
@@ -20,6 +21,31 @@ def test_atomics_on_other_types_of_one_size_do_not_commute():
     add, add_integer = atomic(DType.FLOAT64), atomic(DType.INT64)
     assert verdict(call(add, N, floats), call(add, N, floats)) == "none"
     assert verdict(call(add, N, floats), call(add_integer, N, integers)) == "cross"
+
+
+def test_atomics_on_elements_that_overlap_in_part_do_not_commute():
+    add = atomic(DType.INT64)
+    whole = region(0, N, dtype=DType.INT64)
+
+    def later(offset):
+        return call(add, N, region(0, N, offset=offset, dtype=DType.INT64))
+
+    assert verdict(call(add, N, whole), later(0)) == "none"
+    assert verdict(call(add, N, whole), later(4)) == "cross"
+    assert verdict(later(4), call(add, N, whole)) == "cross"
+
+
+def test_slices_that_share_one_byte():
+    def put(offset):
+        i, x = S("i"), View("x", dtype=DType.INT8)
+        unit = workunit("put", [i], [x], [x[i] << expr(1, DType.INT8)])
+        return call(unit, N, region(0, N, offset=offset, dtype=DType.INT8))
+
+    for first, second in ((0, N - 1), (N - 1, 0)):
+        assert verdict(put(first), put(second)) == "cross"
+        assert call_distance(put(first), put(second)) == (first - second, first - second)
+    assert verdict(put(0), put(N)) == "none"
+    assert call_distance(put(0), put(N)) is None
 
 
 def test_the_worst_of_several_accesses_to_one_view_counts():

@@ -87,6 +87,7 @@ INSIDE = both(I.compare(">=", LOW), I < HIGH)
         (when(I < J, [STORE]), False),
         (when(I < 7, [STORE]), False),
         (when(both(I < HIGH, X[I, J] < 1.0), [STORE]), False),
+        (when(both(X[I, J] < 1.0, I < HIGH), [STORE]), False),
         (If(Logical("||", *2 * ((I < HIGH).node,)), (STORE,)), False),
         (STORE, False),
     ],
