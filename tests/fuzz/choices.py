@@ -14,14 +14,14 @@ import pytest
 from pyfuser.analysis.dependences import DependenceGraph
 from pyfuser.codegen import kernel as codegen_kernel
 from pyfuser.codegen.cpu import columns as cpu_columns
-from pyfuser.codegen.cpu import interior as cpu_interior
 from pyfuser.codegen.cpu import scan as cpu_scan
 from pyfuser.codegen.cpu import unit as cpu_unit
 from pyfuser.codegen.kernel import KernelSpec, SweepSpec
-from pyfuser.codegen.passes import loop_order, split_accumulators, split_conditions
-from pyfuser.codegen.passes.loop_order import LoopOrder
+from pyfuser.codegen.passes import split_accumulators
 from pyfuser.engine import native
 from pyfuser.engine.native import MAX_KERNELS, Launchable
+from pyfuser.nest.nodes import LoopOrder
+from pyfuser.nest.passes import loop_order, split_conditions
 from pyfuser.plan import partition, size_generic
 from pyfuser.plan.capabilities import ALL, Capabilities
 from pyfuser.plan.plan import SCAN_TILE, Plan, Rejection
@@ -171,23 +171,19 @@ def forced_for(seed: int, small_tiles: bool = True) -> Iterator[None]:
         axes = rng.sample(range(rank), rank)
         return LoopOrder(tuple(axes), rng.choice((0, 2, 3, 5)))
 
-    pieces = dict(cpu_unit._PIECES)
-    for less in (0, 1) if small_tiles else ():  # its last element, too
-        text = pieces["pf_chain"]
-        pieces["pf_chain"] = text.replace(str(SCAN_TILE - less), str(_TILE - less))
-    pieces["pf_along"] = f"#define pf_along {rng.choice((3, 7, 64))}\n"
+    words = {**cpu_unit.WORDS, "PF_SCAN_TILE": str(_TILE if small_tiles else SCAN_TILE)}
     with pytest.MonkeyPatch.context() as patch:
         compile_as_on(patch, intel=rng.random() < 0.5)
         patch.setattr(runtime_flush, "planned", planned)
         patch.setattr(codegen_kernel, "loop_order", ordered)
         patch.setattr(split_accumulators, "FEWEST", 2)
-        patch.setattr(cpu_interior, "BLOCK", 4)
+        patch.setattr(split_conditions, "BLOCK", 4)
         patch.setattr(split_conditions, "GAIN", 1000)
         patch.setattr(cpu_columns, "FEWEST", rng.choice((1, cpu_columns.FEWEST)))
         patch.setattr(cpu_columns, "WIDTHS", rng.choice(((32,), cpu_columns.WIDTHS)))
         patch.setattr(pool, "allocate", _poisoned)
         patch.setattr(native, "KERNELS", _launchables[small_tiles])
-        patch.setattr(cpu_unit, "_PIECES", tuple(pieces.items()))
+        patch.setattr(cpu_unit, "WORDS", words)
         if small_tiles:
             patch.setattr(cpu_scan, "SCAN_TILE", _TILE)
         yield
