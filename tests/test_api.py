@@ -13,10 +13,10 @@ import pytest
 import pyfuser
 from pyfuser.frontends import modes
 from pyfuser.frontends.embedded import pykokkos as pk
-from pyfuser.plan.explain import short_path
 from pyfuser.report import Explanation, build
 from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support.errors import ArgumentError
+from pyfuser.support.places import short_path
 from pyfuser.trace.tracer import MAX_CALLS
 
 

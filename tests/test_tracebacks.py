@@ -176,8 +176,35 @@ def test_an_error_that_does_not_name_the_future():
     assert advice(*raised(SUM, "fractions.Fraction(total)"))
 
 
+@pytest.mark.parametrize("use", ["add(1)", "pk.parallel_reduce(4, add(total), x=1)"])
+def test_a_workunit_is_not_called(use: str):
+    assert "add is a workunit: a launch takes it without a call" in advice(*raised(SUM, use))
+
+
+@pytest.mark.parametrize("use", ["len(1.5)", "pk.parallel_reduce(4, add, y=1)"])
+def test_a_future_near_an_error_is_not_its_cause(use: str):
+    assert not advice(*raised(SUM, use))
+
+
+@pytest.mark.parametrize("block", ["pyfuser.fusing", "pyfuser.unfused"])
+def test_a_block_has_to_be_called(block: str, tmp_path: Path):
+    text = printed(tmp_path, f"import pyfuser\nwith {block}:\n    pass\n")
+    assert text.splitlines()[-1] == f"{block} has to be called: with {block}():"
+
+
 @pytest.mark.parametrize(
-    "use", ["len(1.5)", "1 + 'a'", "json.dumps({1})", "1 // 0", "v[0]", "v.data", "v + 1"]
+    "use",
+    [
+        "len(1.5)",
+        "1 + 'a'",
+        "(lambda v: v)()",
+        "raised()",
+        "json.dumps({1})",
+        "1 // 0",
+        "v[0]",
+        "v.data",
+        "v + 1",
+    ],
 )
 def test_other_errors_have_no_advice(use: str):
     assert not advice(*raised("import json\nv = []", use))

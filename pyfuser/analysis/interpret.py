@@ -387,8 +387,11 @@ class Interpreter:
                 return None
             return left.plus(self._quotient(left, right + 1), -right - 1)
         # C rounds towards zero; for an operand that is not negative that is down.
-        if op not in ("/", "%") or right <= 0 or left.span(self.ranges)[0] < 0:
+        if op not in ("/", "%") or right <= 0:
             return None
+        low, high = left.span(self.ranges)
+        if low < 0:
+            return left if op == "%" and -right < low and high < right else None
         quotient = self._quotient(left, right)
         return quotient if op == "/" else left.plus(quotient, -right)
 

@@ -1,25 +1,28 @@
 """Mistakes that the analysis of a call proves before its first launch.
 
 An index outside a view is an error, as it can never be meant: the access is made in some iteration,
-for sure. Iterations that write one element get a warning, as they may mean to. What the analysis
-cannot prove is not mentioned here.
+for sure. Iterations that write one element, and integers that overflow, get a warning, as they may
+mean to. What the analysis cannot prove is not mentioned here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import prod
 from typing import NamedTuple
 
 from pyfuser.analysis import polyhedra
 from pyfuser.analysis.accesses import Access, Mode, accesses
 from pyfuser.analysis.affine import Affine, Interval
-from pyfuser.analysis.interpret import Interpreter
+from pyfuser.analysis.interpret import Fact, Interpreter
+from pyfuser.analysis.overflows import overflows
 from pyfuser.analysis.overlap import variables_of
 from pyfuser.analysis.races import certain_races
 from pyfuser.analysis.relation import Relation
 from pyfuser.ir import nodes
 from pyfuser.ir.definitions import stable_locals
 from pyfuser.ir.divisions import divisions, divisor_of
+from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Expr, SourceLocation, Store, Sym, Workunit
 from pyfuser.ir.visit import assigned, child_expressions, statements, written
 from pyfuser.support.errors import BoundsError, DivisionError, WorkunitWarning, quoted, warn
@@ -33,14 +36,16 @@ def refuse_mistakes(shape: CallShape, call: Call) -> None:
     """Look at a call whose shape is new.
 
     Raises BoundsError for an index outside a view, and DivisionError for an integer that is divided
-    by 0; warns of iterations that write one element.
+    by 0; warns of iterations that write one element, and of integers that overflow.
     """
     origin = f"\n  called as {call.name!r} at {call.location}"
     for access in accesses(shape):
         if access.exact:
             _refuse_outside(shape, access, origin)
     if call.space.size:
-        _refuse_division(shape, call, origin)
+        facts = _facts(shape, call)
+        _refuse_division(shape, facts, origin)
+        _warn_of_overflows(shape, facts)
     if shape.space.execution != _SERIAL:
         for doubt in _doubts(shape):
             warn(doubt.message, doubt.location.file, doubt.location.line, WorkunitWarning)
@@ -103,22 +108,46 @@ def _outside(
         f"workunit {call.workunit.name!r}{quoted(access.location)}"
     )
     if low < 0:
-        message += "\n  (a negative index does not count from the end in a kernel)"
+        message += (
+            "\n  (in a kernel a negative index does not count from the end, and -1 % n is -1: "
+            "a periodic neighbour is (i - 1 + n) % n)"
+        )
     return BoundsError(message + origin, view, axis, index, extent, (), access.location)
 
 
 # --------------------------------------------------------------------------- divisions
 
 
-def _refuse_division(shape: CallShape, call: Call, origin: str) -> None:
-    """Raise DivisionError if some iteration, for sure, divides an integer by 0."""
-    unit = call.workunit
-    if not any(divisions(unit.body)):
-        return
-    facts = tuple(
+def _facts(shape: CallShape, call: Call) -> tuple[Fact, ...]:
+    """What is known of a call's arguments: shapes of views, values of integers."""
+    return tuple(
         known.shape if isinstance(known, RegionShape) else value if type(value) is int else None
         for known, value in zip(shape.arguments, call.arguments, strict=True)
     )
+
+
+def _warn_of_overflows(shape: CallShape, facts: tuple[Fact, ...]) -> None:
+    unit = shape.workunit
+    for operation, value, iteration in overflows(unit, shape.space.begin, shape.space.end, facts):
+        dtype = operation.dtype
+        indices = zip(unit.indices, iteration, strict=True)
+        where = " and ".join(f"{index.name} = {value}" for index, value in indices)
+        message = (
+            f"workunit {unit.name!r}: an integer is {value} where {where}, which does not fit into "
+            f"{dtype.value}, so another number is computed"
+        )
+        if dtype.size < DType.INT64.size:
+            message += "; make an operand 64 bits wide, as a local `wide: pk.int64 = i` is"
+        place = operation.location or unit.location
+        if place is not None:
+            warn(message, place.file, place.line, WorkunitWarning)
+
+
+def _refuse_division(shape: CallShape, facts: tuple[Fact, ...], origin: str) -> None:
+    """Raise DivisionError if some iteration, for sure, divides an integer by 0."""
+    unit = shape.workunit
+    if not any(divisions(unit.body)):
+        return
     walk = Interpreter(unit, shape.space.begin, shape.space.end, facts)
     walk.run()
     for division, relation in walk.divisions:
@@ -166,7 +195,9 @@ def _doubts(call: CallShape) -> Iterator[_Doubt]:
     """For each place that writes, what another iteration does there."""
     if call.space.size < 2:
         return
-    told: set[SourceLocation] = set()
+    crowded = list(_crowded(call))
+    yield from crowded
+    told = {doubt.location for doubt in crowded}
     harmless = _Harmless(call.workunit)
     for first, second in certain_races(call):
         location = first.location
@@ -178,15 +209,32 @@ def _doubts(call: CallShape) -> Iterator[_Doubt]:
         yield _Doubt(_message(call.workunit, first, second, harmless), location)
 
 
+def _crowded(call: CallShape) -> Iterator[_Doubt]:
+    """Changes of elements of a view that has fewer of them than there are iterations."""
+    unit = call.workunit
+    places = {param.sym: place for place, param in enumerate(unit.params) if param.rank}
+    for stmt in unit.body:
+        if not isinstance(stmt, nodes.Update) or stmt.atomic or stmt.location is None:
+            continue
+        region = call.arguments[places[stmt.target]] if stmt.target in places else None
+        if not isinstance(region, RegionShape) or prod(region.shape) >= call.space.size:
+            continue
+        yield _Doubt(_lost(unit, stmt.target.name), stmt.location)
+
+
+def _lost(unit: Workunit, view: str) -> str:
+    return (
+        f"workunit {unit.name!r}: iterations change one element of {view!r} at the same time, so "
+        "that changes get lost: use pk.atomic_add and the like, or a parallel_reduce"
+    )
+
+
 def _message(unit: Workunit, first: Access, second: Access, harmless: _Harmless) -> str:
     view = unit.params[first.param].sym.name
     other = unit.params[second.param].sym.name
     who = f"workunit {unit.name!r}: iterations"
     if harmless.updates(first) and second.location == first.location:
-        return (
-            f"{who} change one element of {view!r} at the same time, so that changes get lost: "
-            "use pk.atomic_add and the like, or a parallel_reduce"
-        )
+        return _lost(unit, view)
     apart = "" if second.location == first.location else f" (line {_line(second)})"
     if second.mode is Mode.READ:
         alias = "" if other == view else f" as {other!r}"

@@ -48,6 +48,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from pyfuser.ir.dtypes import DType
+from pyfuser.support import places
 
 ARITHMETIC_OPS = ("+", "-", "*", "/", "%", "<<", ">>", "&", "|", "^")
 COMPARE_OPS = ("==", "!=", "<", "<=", ">", ">=")
@@ -66,7 +67,7 @@ class SourceLocation:
     function: str = ""
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}"
+        return f"{places.name(self.file)}:{self.line}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +150,7 @@ class Binary:
     op: str
     left: Expr
     right: Expr
-    location: SourceLocation | None = field(default=None, compare=False)  # of divisions
+    location: SourceLocation | None = field(default=None, compare=False)
 
     @property
     def dtype(self) -> DType:

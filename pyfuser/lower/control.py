@@ -199,5 +199,7 @@ def expression_statement(ctx: Context, node: ast.Expr) -> None:
     if isinstance(node.value, (ast.Yield, ast.YieldFrom, ast.Await)):
         raise ctx.unsupported(node.value)
     if not isinstance(node.value, ast.Call):
+        if isinstance(node.value, ast.Compare) and isinstance(node.value.ops[0], ast.Eq):
+            raise ctx.error(node, "`==` compares, which has no effect here: `=` assigns")
         raise ctx.error(node, "an expression as a statement has no effect: only calls may stand so")
     call_statement(ctx, node.value)

@@ -46,7 +46,7 @@ def binary(op: str, left: Expr, right: Expr, location: SourceLocation | None = N
     """`left op right` as C++ computes it (`/` of integers is the integers' division)."""
     dtype = operation_type(op, left.dtype, right.dtype)
     if op in ("<<", ">>"):
-        return Binary(op, cast(left, dtype), promoted(right))
+        return Binary(op, cast(left, dtype), promoted(right), location)
     return Binary(op, cast(left, dtype), cast(right, dtype), location)
 
 

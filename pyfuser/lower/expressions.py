@@ -46,10 +46,9 @@ def binary_operation(ctx: Context, node: ast.BinOp) -> Expr:
     """Arithmetic; `/`, `//` and `**` mean what PyKokkos makes of them."""
     left, right = ctx.ordered((node.left, node.right))
     kind = type(node.op)
-    location = None
+    location = ctx.location(node)
     if kind in (ast.FloorDiv, ast.Mod):
         refuse_zero(ctx, node.right, left, right)
-        location = ctx.location(node)
     if kind is ast.Div:
         return convert.true_division(left, right)
     if kind is ast.FloorDiv:

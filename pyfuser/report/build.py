@@ -12,7 +12,6 @@ from pyfuser.ir.nodes import For, While
 from pyfuser.ir.visit import statements
 from pyfuser.ir.weights import arithmetic, has_known_trips
 from pyfuser.plan.cost_model import bytes_moved, group_cost, sweep_cost
-from pyfuser.plan.explain import short_path
 from pyfuser.plan.plan import Sweep
 from pyfuser.report import loops
 from pyfuser.report.explanation import Explanation
@@ -24,6 +23,7 @@ from pyfuser.report.vectors import vectors_of
 from pyfuser.runtime.launch import Launch
 from pyfuser.runtime.program import Flush, Program
 from pyfuser.runtime.session import SESSION
+from pyfuser.support.places import short_path
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.shape import TraceShape
 from pyfuser.transform.fuse import fuse

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from tokenize import TokenError
 from typing import Any, NamedTuple
 
-from pyfuser.plan.explain import short_path
 from pyfuser.report import text, words
 from pyfuser.report.model import CallReport, Cost, GroupReport, KernelReport, Report
+from pyfuser.support.places import short_path
 
 FORMAT = 1
 """Grows when a key changes its meaning or goes."""

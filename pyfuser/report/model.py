@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from pyfuser.ir.nodes import SourceLocation
-from pyfuser.plan.explain import short_path
+from pyfuser.support.places import short_path
 
 BALANCE = 1.0
 """Additions for a byte of traffic up to which a kernel waits for memory rather than for arithmetic.

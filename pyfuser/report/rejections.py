@@ -9,12 +9,12 @@ from pyfuser.analysis.accesses import Mode, accesses
 from pyfuser.analysis.dependences import Dependence, Kind
 from pyfuser.ir.nodes import SourceLocation
 from pyfuser.plan.cost_model import touched_bytes
-from pyfuser.plan.explain import short_path
 from pyfuser.plan.plan import Rejection
 from pyfuser.report.model import CallReport, RejectionReport
 from pyfuser.report.names import given_name
 from pyfuser.report.words import DEPENDENCES, REMEDIES, WHY, dependence
 from pyfuser.runtime.program import Flush
+from pyfuser.support.places import short_path
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import RegionShape, TraceShape
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 
-from pyfuser.plan.explain import short_path
 from pyfuser.report.folding import folds
 from pyfuser.report.model import (
     Asked,
@@ -18,6 +17,7 @@ from pyfuser.report.model import (
     Report,
     Vectors,
 )
+from pyfuser.support.places import short_path
 from pyfuser.support.units import count, seconds, size
 
 NOTHING = (

@@ -7,11 +7,12 @@ from dataclasses import replace
 
 from pyfuser import report
 from pyfuser.frontends.embedded.careful import AT_ONCE, COUNTING
-from pyfuser.plan.explain import short_path
+from pyfuser.frontends.modes import SWITCHES
 from pyfuser.runtime.flush import flush
 from pyfuser.runtime.program import Flush
 from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support.counters import COUNTERS
+from pyfuser.support.places import short_path
 from pyfuser.support.units import count
 from pyfuser.trace.reason import Place, place_of
 from pyfuser.trace.tracer import Tracer
@@ -55,6 +56,9 @@ class FlushLog:
         alone = sum(AT_ONCE.values())
         total, launches = sum(self.calls.values()) + alone, COUNTERS.launches
         flushes = sum(self.flushes.values())
+        if not total:
+            why = "the program made none" if SWITCHES.allowed else "fusion is switched off"
+            return f"pyfuser: 0 calls were recorded: {why}"
         ran = f"{count(total, 'call')} ran as {count(launches, 'kernel')}"
         lines = [f"pyfuser: {ran} in {flushes} {'flush' if flushes == 1 else 'flushes'}"]
         for (file, line, why), times in sorted(self.flushes.items(), key=lambda e: e[0][:2]):

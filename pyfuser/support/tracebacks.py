@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import linecache
 import os
 import re
 import sys
 from collections.abc import Callable
-from types import TracebackType
+from types import FrameType, FunctionType, TracebackType
 from typing import Any
 
 from pyfuser.support.errors import PyFuserError, PyFuserWarning
@@ -29,6 +30,9 @@ _OF_ARRAYS = re.compile(
     r"(operand|operator|supported|bad).*'(View|Subview)'|^'(View|Subview)' object has no attribute "
 )
 _FUTURE = re.compile(r"\bFuture\b")
+_MISSING = re.compile(r"(\w+)\(\) missing \d+ required positional argument")
+_NO_BLOCK = re.compile(r"context manager protocol|__enter__")
+_WITH = re.compile(r"^\s*with\b.*?\b((?:pyfuser\.)?(?:fusing|unfused))\b(?!\s*\()")
 _OURS = (_PACKAGE, "<launch of ")  # the latter: see `engine.marshal`
 _OF_PYTHON = ("<frozen importlib", "<frozen runpy")
 
@@ -73,23 +77,47 @@ def in_a_value(error: BaseException, traceback: TracebackType | None) -> bool:
 
 
 def advice(error: BaseException, traceback: TracebackType | None) -> str:
-    """What to do where a Future is no number, or a View no array; empty for other errors."""
-    if isinstance(error, (TypeError, AttributeError)) and _OF_ARRAYS.search(str(error)):
+    """What to do where Python's own error does not say it; empty for other errors.
+
+    A Future is no number, a View no array, a workunit is not called, `fusing` is.
+    """
+    if not isinstance(error, (TypeError, AttributeError)) or isinstance(error, PyFuserError):
+        return ""
+    if _OF_ARRAYS.search(str(error)):
         return (
             "A View computes in workunits, or by functions of whole Views such as pk.add(v, w) and "
             "pk.sum(v); v.data is the NumPy array of its memory."
         )
-    if not isinstance(error, TypeError):
-        return ""
+    shown = users_part(traceback)
+    while shown is not None and shown.tb_next is not None:
+        shown = shown.tb_next
     while traceback is not None and traceback.tb_next is not None:
         traceback = traceback.tb_next
-    given = traceback.tb_frame.f_locals.values() if traceback is not None else ()
-    if not _FUTURE.search(str(error)) and not any(map(_is_future, given)):
+    if shown is None or traceback is None:
+        return ""
+    frame, missing = shown.tb_frame, _MISSING.match(str(error))
+    if missing is not None and _is_workunit(missing[1], frame):
+        return (
+            f"{missing[1]} is a workunit: a launch takes it without a call, and calls it for each "
+            f"index, as in pk.parallel_for(n, {missing[1]}, x=x)."
+        )
+    block = _WITH.search(linecache.getline(frame.f_code.co_filename, shown.tb_lineno))
+    if block is not None and _NO_BLOCK.search(str(error)):
+        return f"{block[1]} has to be called: with {block[1]}():"
+    last = traceback.tb_frame
+    given = () if last.f_locals is last.f_globals else last.f_locals.values()
+    named = _FUTURE.search(str(error)) is not None
+    if not isinstance(error, TypeError) or not (named or any(map(_is_future, given))):
         return ""
     return (
         "A result of parallel_reduce or parallel_scan is a Future in recorded code: where a "
         "library wants a Python number, give it float(total) or int(total)."
     )
+
+
+def _is_workunit(name: str, frame: FrameType) -> bool:
+    found = frame.f_locals.get(name, frame.f_globals.get(name))
+    return type(found) is FunctionType and "__pyfuser__" in vars(found)
 
 
 def _is_future(value: object) -> bool:

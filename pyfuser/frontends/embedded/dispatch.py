@@ -41,6 +41,7 @@ from pyfuser.frontends.embedded.spaces import (
 from pyfuser.frontends.embedded.views import Subview, View, ViewType
 from pyfuser.frontends.modes import SWITCHES, Recording, block, traced
 from pyfuser.runtime.session import SESSION, TRACER
+from pyfuser.support import places
 from pyfuser.support.errors import ArgumentError, ArgumentValueError, PyFuserError
 from pyfuser.trace import reason
 from pyfuser.trace.call import Call, Space
@@ -334,4 +335,4 @@ def _not_a_workunit(workunit: Any) -> PyFuserError:
 
 def _at(frame: FrameType, error: ArgumentError) -> ArgumentError:
     """The error with the place of the call in front."""
-    return ArgumentError(f"{frame.f_code.co_filename}:{frame.f_lineno}: {error}")
+    return ArgumentError(f"{places.name(frame.f_code.co_filename)}:{frame.f_lineno}: {error}")

@@ -66,6 +66,11 @@ def a_remainder_too_large(i, m):
 
 
 @pk.workunit
+def the_neighbour_around_the_end(i, v, w, n):
+    w[i] = v[(i - 1) % n]  # WRONG
+
+
+@pk.workunit
 def half_an_index(i, v):
     v[i] = v[i / 2]  # WRONG
 
@@ -187,7 +192,30 @@ def neighbours_at_once(i, v):
         v[i + 1] = 2.0
 
 
+@pk.workunit
+def counts(i, c, k):
+    j: int = k[i] + 1
+    c[j] += 1.0  # WRONG
+
+
 # ----------------------------------------------------------------- numbers, and what is lost
+
+
+@pk.workunit
+def a_product_too_large(i, k):
+    k[i] = (i + 1) * 1000000000  # WRONG
+
+
+@pk.workunit
+def a_square_too_large(i, j, q):
+    x: int = i * 15446
+    y = x + j
+    q[i, j] = y * y  # WRONG
+
+
+@pk.workunit
+def a_bit_too_many(i, k):
+    k[i] += 1 << (i + 25)  # WRONG
 
 
 @pk.workunit
@@ -290,6 +318,7 @@ MISTAKES: dict[Any, tuple[type[BaseException], str, Run]] = {
     a_loop_too_long: (BoundsError, "runs from 0 to 8, but its extent is 8", over(2, n=N, **V)),
     a_guard_that_is_off_by_one: (BoundsError, "runs from 2 to 8, but its ext", over(N, **V)),
     a_remainder_too_large: (BoundsError, "runs from 0 to 6, but its ext", over(12, m=VM["m"])),
+    the_neighbour_around_the_end: (BoundsError, "-1 % n is -1", over(N, n=N, **VW)),
     half_an_index: (WorkunitError, "an index has to be one: write i // 2", over(N, **V)),
     a_float_as_an_index: (WorkunitError, "has to be one: write int(a)", over(N, a=1.0, **V)),
     a_float_as_an_atomics_index: (WorkunitError, "write int(i * 0.5)", over(N, **V)),
@@ -312,10 +341,14 @@ MISTAKES: dict[Any, tuple[type[BaseException], str, Run]] = {
     two_to_one: (WorkunitWarning, "write one element of 'v', so chance", over(N, **VW)),
     counter: (WorkunitWarning, "changes get lost: use pk.atomic_add", over(N, **V)),
     histogram: (WorkunitWarning, "changes get lost: use pk.atomic_add", over(N, **V)),
+    counts: (WorkunitWarning, "use pk.atomic_add", over(N, c=pk.View([4]), **ZEROS)),
     in_place: (WorkunitWarning, "elements of 'v' that others read", over(N, **V)),
     reversed_in_place: (WorkunitWarning, "that others read", over(N, n=N, **V)),
     a_row_too_many: (WorkunitWarning, "write one element of 'v'", over(BOX, **VM)),
     neighbours_at_once: (WorkunitWarning, "write one element of 'v' (line", over(N, **V)),
+    a_product_too_large: (WorkunitWarning, "8000000000 where i = 7, which", over(N, **K)),
+    a_square_too_large: (WorkunitWarning, "where i = 3 and j = 5, which", over(BOX, **Q)),
+    a_bit_too_many: (WorkunitWarning, "4294967296 where i = 7", over(N, **K)),
     by_zero: (DivisionError, "divided by 'a', which is 0", over(N, a=0, **K)),
     by_a_local_zero: (DivisionError, "divided by 'a', which is 0", over(N, **K)),
     by_the_index: (DivisionError, "divided by 'i', which is 0 where i = 0", over(N, **K)),
@@ -602,7 +635,44 @@ def by_what_a_loop_may_not_reach(i, k):
         j -= 1
 
 
+@pk.workunit
+def around_the_end(i, v, w, n):
+    w[i] = v[(i - 1 + n) % n]
+
+
+@pk.workunit
+def in_64_bits(i, k, m):
+    wide: pk.int64 = i
+    m[i] = wide * 1000000000 * 1000
+    k[i] = i * 100000000
+
+
+@pk.workunit
+def that_wraps(i, u):
+    u[i] = u[i] * 3 + (pk.uint32(i) - 1) * 4000000000
+
+
+@pk.workunit
+def a_product_that_is_guarded(i, k):
+    if i < 2:
+        k[i] = i * 1000000000
+    k[i] = 0 if i > 1 else i * 1000000000
+
+
+@pk.workunit
+def a_factor_that_is_not_known(i, k):
+    x: int = 1000000
+    for _ in range(3):
+        x = x // 100
+    k[i] = x * 1000000
+
+
 LEGAL: dict[Any, Run] = {
+    around_the_end: over(N, n=N, **VW),
+    in_64_bits: over(N, m=pk.View([N], pk.int64), **K),
+    that_wraps: over(N, u=pk.View([N], pk.uint32)),
+    a_product_that_is_guarded: over(N, **K),
+    a_factor_that_is_not_known: over(N, **K),
     by_an_index_that_is_not_0: over(N, k=pk.View([N], pk.int32)),
     by_a_counter_that_is_not_0: over(N, k=pk.View([N], pk.int32)),
     by_what_a_loop_may_not_reach: over(N, k=pk.View([N], pk.int32)),
@@ -639,6 +709,9 @@ LEGAL: dict[Any, Run] = {
     # What is a mistake over other numbers, and in other spaces.
     one_too_far: over(pk.RangePolicy(pk.Serial, 0, N - 1), **V),
     one_before: over(pk.RangePolicy(pk.Serial, 1, N), **V),
+    the_neighbour_around_the_end: over(pk.RangePolicy(1, N), n=N, **VW),
+    a_product_too_large: over(2, **K),
+    counts: over(4, c=pk.View([4]), **ZEROS),
     last_one_wins: over(pk.RangePolicy(pk.Serial, 0, N), **VW),
     counter: over(1, **V),
     a_guard_that_is_off_by_one: over(3, **V),

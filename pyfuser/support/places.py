@@ -1,4 +1,4 @@
-"""How reports name a file."""
+"""How reports and errors name a file."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import sys
 
 def short_path(file: str) -> str:
     """A file's path from the working directory, if that is shorter; In[3] for a notebook's cell."""
-    if (cell := _cell(file)) is not None:
-        return cell
+    named = name(file)
+    if named != file:
+        return named
     try:
         relative = os.path.relpath(file)
     except (OSError, ValueError):  # the directory is gone, or on another drive
@@ -17,12 +18,12 @@ def short_path(file: str) -> str:
     return relative if len(relative) < len(file) and not file.startswith("<") else file
 
 
-def _cell(file: str) -> str | None:
-    """What IPython calls the cell that it compiled under a name."""
+def name(file: str) -> str:
+    """A file's own name; In[3] for a notebook's cell, which IPython compiles under another."""
     if "IPython" not in sys.modules:
-        return None
+        return file
     from IPython import get_ipython
 
     shell = get_ipython()
     cells = getattr(getattr(shell, "compile", None), "_filename_map", {})
-    return f"In[{cells[file]}]" if file in cells else None
+    return f"In[{cells[file]}]" if file in cells else file
