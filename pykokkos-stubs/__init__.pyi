@@ -9,6 +9,7 @@ import builtins
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, TypeAlias, TypeVar, overload
 
+import numpy as np
 from numpy.typing import NDArray
 from pyfuser.frontends.embedded.bin_sort import (
     BinOp as BinOp,
@@ -147,8 +148,8 @@ class ViewType(Generic[_T]):
     def extent(self, dimension: builtins.int) -> builtins.int: ...
     def fill(self, value: Any) -> None: ...
     @overload
-    def __getitem__(self, key: builtins.int | tuple[builtins.int, ...]) -> _T: ...
-    @overload
+    def __getitem__(self, key: tuple[builtins.int, ...]) -> _T: ...
+    @overload  # an int gives an element or a row
     def __getitem__(self, key: Any) -> Any: ...
     def __setitem__(self, key: Any, value: Any) -> None: ...
     def __len__(self) -> builtins.int: ...
@@ -160,10 +161,31 @@ class ViewType(Generic[_T]):
     def __complex__(self) -> builtins.complex: ...
 
 class View(ViewType[_T]):
+    @overload
+    def __init__(
+        self: View[builtins.float],
+        shape: Sequence[builtins.int],
+        *,
+        space: MemorySpace = ...,
+        layout: Layout = ...,
+        trait: Trait = ...,
+        array: Any = ...,
+    ) -> None: ...
+    @overload
     def __init__(
         self,
         shape: Sequence[builtins.int],
-        dtype: type[_T] | DataType = ...,
+        dtype: type[_T],
+        space: MemorySpace = ...,
+        layout: Layout = ...,
+        trait: Trait = ...,
+        array: Any = ...,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: View[Any],
+        shape: Sequence[builtins.int],
+        dtype: DataType | np.dtype[Any] | str,
         space: MemorySpace = ...,
         layout: Layout = ...,
         trait: Trait = ...,

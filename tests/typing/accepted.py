@@ -20,6 +20,11 @@ def total(i: int, acc: pk.Acc[float], x: pk.View2D[float]) -> None:
     acc += x[i, 0]
 
 
+@pk.workunit
+def row(i: int, j: int, m: pk.View2D[pk.double]) -> None:
+    m[i][j] = m[i, j] + 1.0
+
+
 @pk.function
 def twice(x: float) -> float:
     return 2 * x
@@ -38,6 +43,10 @@ class Functor:
 
 pk.set_default_space(pk.OpenMP)
 x, y = pk.View([10], pk.double), np.zeros(10)
+lazy, named = pk.View([10], layout=pk.LayoutLeft), pk.View([10], "float64")
+number: float = pk.View([10, 10])[0, 1] + lazy[0]
+rows = pk.View([10, 10], np.float64)
+rows[0][1] = 3.0
 x.fill(1.0)
 pk.parallel_for(10, axpy, a=2.0, x=x, y=y)
 pk.parallel_for("label", pk.RangePolicy(pk.OpenMP, 0, 10), axpy, a=2.0, x=x, y=y)

@@ -16,7 +16,7 @@ pk.View([10], pk.duble)  # WRONG
 pk.View(10, pk.double)  # WRONG
 pk.parallel_reduce(10, 3)  # WRONG
 x = pk.View([10], pk.double)
-word: str = x[1]  # WRONG
+word: str = pk.View([2, 2])[1, 1]  # WRONG
 print(x.shap)  # WRONG
 pyfuser.explain(flushes="all")  # WRONG
 pyfuser.fuse(3)  # WRONG
