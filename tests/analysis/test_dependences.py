@@ -333,6 +333,19 @@ def test_division_rounds_to_zero():
     assert verdict(guarded(wide), reads(lambda i: expr(0))(wide)) == "none"
 
 
+def test_a_remainder_keeps_the_sign():
+    """(i - 3) % 16 is i - 3 as long as that lies between -16 and 16, and not in general."""
+    read = reads(at)(region(0, 2 * N))
+
+    def written(offset: int, end: int) -> str:
+        near = writes(lambda i: (i - offset) % 16 + offset, guard=lambda i: i < end)
+        return verdict(near(region(0, 2 * N)), read)
+
+    assert written(3, 19) == "same"
+    assert written(3, 20) == "unknown"
+    assert written(16, 20) == "unknown"
+
+
 def test_overflow_of_32_bits_is_not_understood():
     huge = region(0, 2**33)
     big = writes(lambda i: i * 100_000_000)
