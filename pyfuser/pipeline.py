@@ -10,15 +10,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from pyfuser.ir.printer import show
 from pyfuser.ir.verify import IRError, verify
-from pyfuser.nest.nodes import Nest
-from pyfuser.nest.passes.split_conditions import split_conditions
-from pyfuser.nest.passes.split_guards import split_guards
-from pyfuser.nest.printer import show as show_nest
-from pyfuser.nest.verify import verify as verify_nest
 from pyfuser.support.caches import cached
 from pyfuser.support.errors import SettingError
 from pyfuser.support.passes import left_out
@@ -35,8 +30,6 @@ from pyfuser.transform.selects import select_elements
 from pyfuser.transform.unroll import unroll
 from pyfuser.transform.unused import remove_unused
 from pyfuser.transform.widen import widen
-
-T = TypeVar("T")
 
 
 class Rewrite(NamedTuple):
@@ -57,15 +50,8 @@ class KernelPass(NamedTuple):
     sized: bool = False
 
 
-class NestPass(NamedTuple):
-    """A pass from loop nest to loop nest; what it has nothing to do for it returns as it is."""
-
-    name: str
-    run: Callable[[Nest], Nest]
-
-
 class LoopPass(NamedTuple):
-    """A decision about the loops of a kernel that is not yet a pass over nests."""
+    """A decision about the loops of a kernel, made while its code is printed."""
 
     name: str
     what: str
@@ -102,14 +88,10 @@ C_PASSES = (
     KernelPass("widen", widen, sized=True),
 )
 
-#: Of the loops of maps on a CPU, over the boxes that threads get.
-NEST_PASSES = (
-    NestPass("split-conditions", split_conditions),
-    NestPass("split-guards", split_guards),
-)
-
 LOOP_PASSES = (
     LoopPass("loop-order", "interchange and tiling, so that neighbours in memory come in turn"),
+    LoopPass("split-guards", "index-set splitting where guards begin and end to hold"),
+    LoopPass("split-conditions", "blocks in which conditions hold everywhere have a loop without"),
     LoopPass("strip-mine", "loops along columns run trip by trip for a strip of iterations"),
     LoopPass("distribute", "loop distribution over blocks: what cannot be vectors gets its loop"),
     LoopPass("unroll-and-jam", "chains of several iterations run side by side"),
@@ -120,9 +102,7 @@ LOOP_PASSES = (
     LoopPass("packed", "GPU threads take neighbouring iterations and load them at once"),
 )
 
-NAMES = tuple(
-    p.name for p in (*TRACE_REWRITES, *KERNEL_PASSES, *C_PASSES, *NEST_PASSES, *LOOP_PASSES)
-)
+NAMES = tuple(p.name for p in (*TRACE_REWRITES, *KERNEL_PASSES, *C_PASSES, *LOOP_PASSES))
 
 if not SETTINGS.without <= {*NAMES}:
     unknown = ", ".join(sorted(SETTINGS.without - {*NAMES}))
@@ -174,31 +154,14 @@ def _applied(each: KernelPass, kernel: Kernel) -> Kernel:
     made = each.run(kernel)
     if made.workunit is kernel.workunit or made.workunit == kernel.workunit:
         return made
-    _check(each.name, made.workunit, show, verify)
-    return replace(made, passes=(*made.passes, each.name))
-
-
-def _check(name: str, made: T, show: Callable[[T], str], verify: Callable[[T], None]) -> None:
-    """When debugging: show what a pass has made, and see that it keeps the rules."""
     if SETTINGS.debug >= SHOW_PASSES:
-        print(f"after {name}:\n{show(made)}", file=sys.stderr)
+        print(f"after {each.name}:\n{show(made.workunit)}", file=sys.stderr)
     if SETTINGS.debug:
         try:
-            verify(made)
+            verify(made.workunit)
         except IRError as error:
-            raise IRError(f"after {name}: {error}") from None
-
-
-def run_nest_passes(nest: Nest) -> Nest:
-    """The nest after all passes."""
-    for each in NEST_PASSES:
-        if left_out(each.name):
-            continue
-        made = each.run(nest)
-        if made is not nest:
-            _check(each.name, made, show_nest, verify_nest)
-            nest = replace(made, passes=(*made.passes, each.name))
-    return nest
+            raise IRError(f"after {each.name}: {error}") from None
+    return replace(made, passes=(*made.passes, each.name))
 
 
 SHOW_PASSES = 5

@@ -250,8 +250,7 @@ def test_every_memo_has_a_limit() -> None:
 ONCE_A_PROCESS = {
     "pyfuser.tuning.gpu.known",
     "pyfuser.analysis.polyhedra._library",
-    "pyfuser.codegen.c.maths.vector._library",
-    "pyfuser.codegen.c.maths.vector.covered",
+    "pyfuser.tuning.target.host",
     "pyfuser.engine.compiler.find_compiler",
     "pyfuser.engine.compiler.flags",
     "pyfuser.engine.gpu.library._library",

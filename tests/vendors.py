@@ -1,19 +1,40 @@
-"""Kernels for other processors' vendors than this one's: all can run the code of all."""
+"""Kernels for other processors than this one."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
+from pyfuser.codegen import kernel
+from pyfuser.codegen.cost import vectorisable
 from pyfuser.engine import compiler
+from pyfuser.ir.dtypes import DType
+from pyfuser.tuning.target import Target, host
 
 
-def compile_as_on(patch: pytest.MonkeyPatch, intel: bool) -> None:
-    """From here on kernels are compiled as on one of Intel's processors, or as on others."""
+def emit_as_on(patch: pytest.MonkeyPatch, **facts: Any) -> None:
+    """From here on kernels are emitted for this processor with other facts of `Target`."""
+    other = replace(host(), **facts)
+    patch.setattr(kernel, "host", lambda: other)
+    if other.vector_bytes < host().vector_bytes == 64:
+        given = compiler.flags
+        patch.setattr(compiler, "flags", lambda fastmath: (*given(fastmath), "-mno-avx512f"))
 
-    given = compiler.flags
 
-    def flags(fastmath: bool) -> tuple[str, ...]:
-        others = tuple(flag for flag in given(fastmath) if flag not in compiler._INTEL_FLAGS)
-        return others + compiler._INTEL_FLAGS if intel else others
+def tune(patch: pytest.MonkeyPatch, **numbers: Any) -> None:
+    """From here on kernels are emitted with other numbers of `Tuning`."""
+    tuning = replace(kernel.DEFAULT, **numbers)
+    patch.setattr(kernel, "DEFAULT", tuning)
 
-    patch.setattr(compiler, "flags", flags)
+
+def decide_with_maths(patch: pytest.MonkeyPatch, *names: str) -> None:
+    """The decisions of a machine that has vector versions of functions, wherever the tests run."""
+    other = Target(vector_maths=functions(*names))
+    patch.setattr(vectorisable, "host", lambda: other)
+
+
+def functions(*names: str) -> frozenset[tuple[str, DType]]:
+    """Functions of these names for all real numbers."""
+    return frozenset((name, dtype) for name in names for dtype in DType if dtype.is_float)

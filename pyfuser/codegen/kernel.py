@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from pyfuser.codegen.passes.loop_order import SERIAL_SPACES, LoopOrder, given_order, loop_order
 from pyfuser.ir.accesses import accesses
 from pyfuser.ir.canonical import all_syms, canonical
 from pyfuser.ir.divisions import divisions
 from pyfuser.ir.effects import written_views
 from pyfuser.ir.nodes import Body, SourceLocation, Workunit
-from pyfuser.nest.nodes import LoopOrder, given_order
-from pyfuser.nest.passes.loop_order import SERIAL_SPACES, loop_order
 from pyfuser.trace.shape import RegionShape
 from pyfuser.transform.kernel import Kernel
+from pyfuser.tuning.target import Target, host
+from pyfuser.tuning.thresholds import DEFAULT, Tuning
 
 LONG_ROW = 64
 """Iterations of an innermost loop that asks for memory ahead (see `passes.prefetch`): loops over
@@ -66,7 +67,8 @@ class KernelSpec:
     loops; long_rows: whether the innermost has LONG_ROW iterations, or is the only one. `names` are
     the user's names of `all_syms(workunit)`; like `title` they are for readers only. `sites` has
     the `accesses` and then the `divisions` of a checked kernel, which tests their subscripts and
-    divisors; it is None for all others.
+    divisors; it is None for all others. target: the processor; tuning: the numbers that code is
+    tuned by.
     """
 
     workunit: Workunit
@@ -78,6 +80,8 @@ class KernelSpec:
     names: tuple[str, ...] = field(default=(), compare=False)
     sites: tuple[Site, ...] | None = None
     long_rows: bool = True
+    target: Target = field(default_factory=host)
+    tuning: Tuning = DEFAULT
 
     @property
     def rank(self) -> int:
@@ -124,12 +128,17 @@ def names_of(spec: KernelSpec | SweepSpec) -> tuple[tuple[str, ...], ...]:
     return tuple((loop.title, *loop.names) for loop in loops)
 
 
-def spec_of(kernel: Kernel, checked: Workunit | None = None) -> KernelSpec:
+def spec_of(
+    kernel: Kernel,
+    checked: Workunit | None = None,
+    target: Target | None = None,
+    tuning: Tuning | None = None,
+) -> KernelSpec:
     """The spec of a kernel.
 
     checked: the one workunit that a kernel was made of, if its accesses are to be tested. The
     iterations of such a kernel run in ascending order on one thread, so that the first mistake is
-    found, and the same one every time.
+    found, and the same one every time. target: this machine's processor by default.
     """
     workunit = kernel.workunit
     written = written_views(workunit)
@@ -165,6 +174,8 @@ def spec_of(kernel: Kernel, checked: Workunit | None = None) -> KernelSpec:
         title=workunit.name,
         names=tuple(sym.name for sym in all_syms(workunit)),
         sites=_sites(checked.body) if checked is not None else None,
+        target=target or host(),
+        tuning=tuning or DEFAULT,
         long_rows=len(workunit.indices) == 1 or kernel.space.shape[order.axes[-1]] >= LONG_ROW,
     )
 

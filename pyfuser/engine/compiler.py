@@ -22,7 +22,7 @@ from pyfuser.support.caches import once
 from pyfuser.support.counters import COUNTERS
 from pyfuser.support.errors import CompilerError, KernelError
 from pyfuser.support.settings import SETTINGS
-from pyfuser.tuning.host import cpu_identity, is_intel
+from pyfuser.tuning.host import cpu_identity
 
 if TYPE_CHECKING:
     import subprocess
@@ -63,7 +63,6 @@ _FLAGS = (
 _FLOAT_FLAGS = ("-fno-tree-slp-vectorize",)
 _FLOAT = re.compile(rb"\bfloat\b")
 _X86_FLAGS = ("-mprefer-vector-width=512",)
-_INTEL_FLAGS = ("-DPF_INTEL",)  # what g++ was told by -march=native does not tell the vendor
 # g++ before 13 adds code to such a library that, once it is loaded, lets the thread and those it
 # starts take subnormal numbers for 0: NumPy's, too. It is in the start files; kernels need none.
 _FASTMATH_FLAGS = ("-ffast-math", "-ffp-contract=fast", "-nostartfiles")
@@ -107,8 +106,7 @@ def _stamp(path: str) -> str:
 def flags(fastmath: bool) -> tuple[str, ...]:
     """The options that every kernel is compiled with."""
     x86 = platform.machine() in ("x86_64", "AMD64", "i686")
-    native = (_X86_FLAGS if x86 else ()) + (_INTEL_FLAGS if is_intel() else ())
-    return _FLAGS + native + (_FASTMATH_FLAGS if fastmath else ())
+    return _FLAGS + (_X86_FLAGS if x86 else ()) + (_FASTMATH_FLAGS if fastmath else ())
 
 
 def build_identity(compiler: Compiler, fastmath: bool) -> str:

@@ -24,6 +24,7 @@ from pyfuser.engine.on_host import OnHost
 from pyfuser.ir import nodes
 from pyfuser.ir.canonical import fresh
 from pyfuser.ir.dtypes import DType
+from pyfuser.ir.maths import FUNCTIONS
 from pyfuser.ir.nodes import Expr, Param, Stmt, Workunit
 from pyfuser.ir.visit import all_expressions, statements
 from pyfuser.support.caches import cached
@@ -50,13 +51,7 @@ class Connection:
 
 # --------------------------------------------------------------------------- what it can run
 
-_FUNCTIONS = frozenset(
-    {
-        "abs", "acosh", "atan2", "ceil", "copysign", "cos", "cosh", "erf", "erfc", "exp", "expm1",
-        "fabs", "floor", "fmax", "fmin", "fmod", "hypot", "isnan", "lgamma", "log", "log2", "pow",
-        "remainder", "round", "sin", "sqrt", "tanh", "tgamma", "trunc",
-    }
-)  # fmt: skip
+_UPSTREAM = frozenset(name for name, f in FUNCTIONS.items() if f.upstream)
 _UPDATES = frozenset({"+", "-", "*", "/", "%", "<<", ">>", "min", "max"})
 _FETCHES = _UPDATES | {"&", "|", "^"}
 _SUMS = (DType.FLOAT64, DType.INT32, DType.INT64)
@@ -98,7 +93,7 @@ def _of_statement(stmt: Stmt) -> Iterator[str]:
 
 
 def _of_expression(e: Expr) -> Iterator[str]:
-    if isinstance(e, nodes.Call) and e.name not in _FUNCTIONS:
+    if isinstance(e, nodes.Call) and e.name not in _UPSTREAM:
         yield f"{e.name} is left to PyKokkos"
     if isinstance(e, nodes.AtomicFetch) and e.op not in _FETCHES:
         yield f"an atomic {e.op} is left to PyKokkos"

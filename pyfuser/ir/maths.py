@@ -24,13 +24,20 @@ VARIADIC = -1
 
 @dataclass(frozen=True, slots=True)
 class MathFunction:
-    """One function of the language.
+    """One function of the language: all that the compiler knows of it.
 
     arity: how many arguments (VARIADIC: any number).
-    rule: how its types follow from its arguments' (see `overload`).
     flops: its rough cost, in additions.
-    c_name: its name in the C library ("" where the library has none).
-    complex_ok: whether complex arguments are allowed.
+    rule: how its types follow from its arguments' (see `overload`).
+    c_name: its name in the C library ("" where the library has none); its vector version there and
+    its names in the libraries of GPUs follow from it.
+    exact: what it is in NumPy, where IEEE 754 defines the result; None: the C library's.
+    on_complex: the same for complex numbers; None: there is none.
+    builtin: whether compilers know it by that name, and make one instruction or a few of it.
+    formula: C++ over `x` and `y` that computes it, with {type} and {f}, the suffix of its type.
+    inlines: whether it becomes a few instructions, with or without vectors.
+    timed: whether `cost.pipeline` knows how long it takes.
+    upstream: whether PyKokkos translates it.
     """
 
     name: str
@@ -38,7 +45,13 @@ class MathFunction:
     flops: int
     rule: str = "float"
     c_name: str = ""
-    complex_ok: bool = False
+    exact: Callable[..., Any] | None = None
+    on_complex: Callable[..., Any] | None = None
+    builtin: bool = False
+    formula: str = ""
+    inlines: bool = False
+    timed: bool = False
+    upstream: bool = False
 
     @property
     def pure(self) -> bool:
@@ -54,39 +67,224 @@ class Overload:
     result: DType
 
 
-def _table() -> dict[str, MathFunction]:
-    unary = {
-        "acos": 25, "acosh": 30, "asin": 25, "asinh": 30, "atan": 25, "atanh": 30, "cos": 20,
-        "cosh": 25, "erf": 30, "erfc": 35, "exp": 15, "expm1": 20, "lgamma": 50, "log": 15,
-        "log10": 20, "log1p": 20, "log2": 15, "sin": 20, "sinh": 25, "sqrt": 6, "tan": 30,
-        "tanh": 25, "tgamma": 60, "ceil": 1, "fabs": 1, "floor": 1, "round": 2, "trunc": 1,
-    }  # fmt: skip
-    binary = {
-        "atan2": 30, "copysign": 1, "fmax": 1, "fmin": 1, "fmod": 15, "hypot": 12, "pow": 40,
-        "remainder": 20,
-    }  # fmt: skip
-    complex_ok = {"exp", "log", "sqrt", "pow"}
-    functions = [
-        MathFunction(name, arity, flops, "float", name, name in complex_ok)
-        for arity, costs in ((1, unary), (2, binary))
-        for name, flops in costs.items()
-    ]
-    functions += [MathFunction(name, 1, 1, "test", name) for name in ("isfinite", "isinf", "isnan")]
-    functions += [
-        MathFunction("degrees", 1, 1),
-        MathFunction("radians", 1, 1),
-        MathFunction("rsqrt", 1, 10),
+# --------------------------------------------------------------------------- the table
+
+
+def _round(x: Any) -> Any:
+    """C's round: halves go away from zero."""
+    whole = np.trunc(x)
+    return whole + np.copysign(type(x)(1), x) if np.abs(x - whole) >= 0.5 else whole
+
+
+def _degrees(x: Any) -> Any:
+    return x * type(x)(180.0 / math.pi)
+
+
+def _radians(x: Any) -> Any:
+    return x * type(x)(math.pi / 180.0)
+
+
+def _rsqrt(x: Any) -> Any:
+    return type(x)(1) / np.sqrt(x)
+
+
+def _fmax(x: Any, y: Any) -> Any:
+    """Not NumPy's: which of 0.0 and -0.0 it returns depends on its version."""
+    return x if y != y or x > y else y
+
+
+def _fmin(x: Any, y: Any) -> Any:
+    return x if y != y or x < y else y
+
+
+def _root(x: Any) -> Any:
+    return -x if x == -np.inf else np.sqrt(x + type(x)(0))
+
+
+FUNCTIONS: dict[str, MathFunction] = {
+    function.name: function
+    for function in (
+        MathFunction("acos", 1, 25, c_name="acos"),
+        MathFunction("acosh", 1, 30, c_name="acosh", upstream=True),
+        MathFunction("asin", 1, 25, c_name="asin"),
+        MathFunction("asinh", 1, 30, c_name="asinh"),
+        MathFunction("atan", 1, 25, c_name="atan"),
+        MathFunction("atanh", 1, 30, c_name="atanh"),
+        MathFunction(
+            "ceil", 1, 1, c_name="ceil", exact=np.ceil, builtin=True, inlines=True, upstream=True
+        ),
+        MathFunction("cos", 1, 20, c_name="cos", upstream=True),
+        MathFunction("cosh", 1, 25, c_name="cosh", upstream=True),
+        MathFunction("erf", 1, 30, c_name="erf", upstream=True),
+        MathFunction("erfc", 1, 35, c_name="erfc", upstream=True),
+        MathFunction("exp", 1, 15, c_name="exp", on_complex=np.exp, upstream=True),
+        MathFunction("expm1", 1, 20, c_name="expm1", upstream=True),
+        MathFunction(
+            "fabs",
+            1,
+            1,
+            c_name="fabs",
+            exact=np.fabs,
+            builtin=True,
+            inlines=True,
+            timed=True,
+            upstream=True,
+        ),
+        MathFunction(
+            "floor", 1, 1, c_name="floor", exact=np.floor, builtin=True, inlines=True, upstream=True
+        ),
+        MathFunction("lgamma", 1, 50, c_name="lgamma", upstream=True),
+        MathFunction("log", 1, 15, c_name="log", on_complex=np.log, upstream=True),
+        MathFunction("log10", 1, 20, c_name="log10"),
+        MathFunction("log1p", 1, 20, c_name="log1p"),
+        MathFunction("log2", 1, 15, c_name="log2", upstream=True),
+        MathFunction(
+            "round", 1, 2, c_name="round", exact=_round, builtin=True, inlines=True, upstream=True
+        ),
+        MathFunction("sin", 1, 20, c_name="sin", upstream=True),
+        MathFunction("sinh", 1, 25, c_name="sinh"),
+        MathFunction(
+            "sqrt",
+            1,
+            6,
+            c_name="sqrt",
+            exact=np.sqrt,
+            on_complex=np.sqrt,
+            builtin=True,
+            inlines=True,
+            timed=True,
+            upstream=True,
+        ),
+        MathFunction("tan", 1, 30, c_name="tan"),
+        MathFunction("tanh", 1, 25, c_name="tanh", upstream=True),
+        MathFunction("tgamma", 1, 60, c_name="tgamma", upstream=True),
+        MathFunction(
+            "trunc", 1, 1, c_name="trunc", exact=np.trunc, builtin=True, inlines=True, upstream=True
+        ),
+        MathFunction("atan2", 2, 30, c_name="atan2", upstream=True),
+        MathFunction(
+            "copysign",
+            2,
+            1,
+            c_name="copysign",
+            exact=np.copysign,
+            builtin=True,
+            inlines=True,
+            upstream=True,
+        ),
+        MathFunction(
+            "fmax",
+            2,
+            1,
+            c_name="fmax",
+            exact=_fmax,
+            formula="y != y || x > y ? x : y",
+            inlines=True,
+            timed=True,
+            upstream=True,
+        ),
+        MathFunction(
+            "fmin",
+            2,
+            1,
+            c_name="fmin",
+            exact=_fmin,
+            formula="y != y || x < y ? x : y",
+            inlines=True,
+            timed=True,
+            upstream=True,
+        ),
+        MathFunction("fmod", 2, 15, c_name="fmod", exact=np.fmod, builtin=True, upstream=True),
+        MathFunction("hypot", 2, 12, c_name="hypot", upstream=True),
+        MathFunction("pow", 2, 40, c_name="pow", on_complex=np.power, upstream=True),
+        MathFunction("remainder", 2, 20, c_name="remainder", builtin=True, upstream=True),
+        MathFunction(
+            "isfinite",
+            1,
+            1,
+            "test",
+            exact=np.isfinite,
+            formula="__builtin_isfinite(x)",
+            inlines=True,
+        ),
+        MathFunction(
+            "isinf", 1, 1, "test", exact=np.isinf, formula="__builtin_isinf(x) != 0", inlines=True
+        ),
+        MathFunction(
+            "isnan", 1, 1, "test", exact=np.isnan, formula="x != x", inlines=True, upstream=True
+        ),
+        MathFunction(
+            "degrees",
+            1,
+            1,
+            exact=_degrees,
+            formula=f"pf_rounded(x * ({{type}}){180.0 / math.pi!r})",
+            inlines=True,
+        ),
+        MathFunction(
+            "radians",
+            1,
+            1,
+            exact=_radians,
+            formula=f"pf_rounded(x * ({{type}}){math.pi / 180.0!r})",
+            inlines=True,
+        ),
+        MathFunction(
+            "rsqrt", 1, 10, exact=_rsqrt, formula="1 / __builtin_sqrt{f}(x)", inlines=True
+        ),
         MathFunction("cyl_bessel_j0", 1, 60, c_name="j0"),
         MathFunction("cyl_bessel_j1", 1, 60, c_name="j1"),
-        MathFunction("abs", 1, 1, "abs", complex_ok=True),
-        MathFunction("complex", 2, 0, "complex", complex_ok=True),
-        MathFunction("printf", VARIADIC, 100, "effect", "printf"),
+        MathFunction(
+            "abs",
+            1,
+            1,
+            "abs",
+            exact=np.abs,
+            on_complex=np.abs,
+            inlines=True,
+            timed=True,
+            upstream=True,
+        ),
+        MathFunction("complex", 2, 0, "complex", inlines=True),
+        MathFunction("printf", VARIADIC, 100, "effect", c_name="printf"),
         MathFunction("fence", VARIADIC, 100, "effect"),
-    ]
-    return {function.name: function for function in functions}
+    )
+}
+# In alphabetical order, by arity; then those that the C library lacks.
+
+POWERS: dict[object, MathFunction] = {
+    2: MathFunction(
+        "square", 1, 1, exact=lambda x: x * x, formula="pf_rounded(x * x)", inlines=True
+    ),
+    3: MathFunction(
+        "cube",
+        1,
+        2,
+        exact=lambda x: x * x * x,
+        formula="pf_rounded(pf_rounded(x * x) * x)",
+        inlines=True,
+    ),
+    # The C library's pow has other zeros and infinities than its sqrt.
+    0.5: MathFunction(
+        "root",
+        1,
+        6,
+        exact=_root,
+        formula="(x < 0 && x + x == x ? -x : __builtin_sqrt{f}(x + 0))",
+        inlines=True,
+    ),
+}
+"""The exponents for which `pow` is faster than the C library's, and as accurate, and the functions
+that take its place. It is the same where the exponent is known at run time only: one value for one
+argument."""
+
+_ALL = FUNCTIONS | {power.name: power for power in POWERS.values()}
 
 
-FUNCTIONS: dict[str, MathFunction] = _table()
+def definition(name: str) -> MathFunction:
+    """The function of a name, or the power that takes the place of `pow`."""
+    return _ALL[name]
+
 
 CONSTANTS: dict[str, float] = {
     "e": math.e,
@@ -95,11 +293,6 @@ CONSTANTS: dict[str, float] = {
     "inf": math.inf,
     "nan": math.nan,
 }
-
-POWERS: dict[object, str] = {2: "square", 3: "cube", 0.5: "root"}
-"""The exponents for which `pow` is faster than the C library's, and as accurate, and our names for
-these functions. It is the same where the exponent is known at run time only: one value for one
-argument."""
 
 
 def is_pure(name: str) -> bool:
@@ -119,7 +312,7 @@ def overload(name: str, arguments: Sequence[DType]) -> Overload | None:
     if function.rule == "effect":
         return Overload(DType.INT32, DType.INT32)
     if any(dtype.is_complex for dtype in arguments):
-        if not function.complex_ok or function.rule == "complex":
+        if function.on_complex is None:
             return None
         common = arguments[0]
         for dtype in arguments[1:]:
@@ -141,52 +334,6 @@ def overload(name: str, arguments: Sequence[DType]) -> Overload | None:
 
 
 # --------------------------------------------------------------------------- evaluation
-
-
-def _round(x: Any) -> Any:
-    """C's round: halves go away from zero."""
-    whole = np.trunc(x)
-    return whole + np.copysign(type(x)(1), x) if np.abs(x - whole) >= 0.5 else whole
-
-
-def _degrees(x: Any) -> Any:
-    return x * type(x)(180.0 / math.pi)
-
-
-def _radians(x: Any) -> Any:
-    return x * type(x)(math.pi / 180.0)
-
-
-_EXACT: dict[str, Callable[..., Any]] = {
-    "abs": np.abs,
-    "ceil": np.ceil,
-    "copysign": np.copysign,
-    "cube": lambda x: x * x * x,
-    "degrees": _degrees,
-    "fabs": np.fabs,
-    "floor": np.floor,
-    # Not NumPy's: which of 0.0 and -0.0 it returns depends on its version.
-    "fmax": lambda x, y: x if y != y or x > y else y,
-    "fmin": lambda x, y: x if y != y or x < y else y,
-    "fmod": np.fmod,
-    "isfinite": np.isfinite,
-    "isinf": np.isinf,
-    "isnan": np.isnan,
-    "radians": _radians,
-    "root": lambda x: -x if x == -np.inf else np.sqrt(x + type(x)(0)),
-    "round": _round,
-    "rsqrt": lambda x: type(x)(1) / np.sqrt(x),
-    "sqrt": np.sqrt,
-    "square": lambda x: x * x,
-    "trunc": np.trunc,
-}
-_COMPLEX: dict[str, Callable[..., Any]] = {
-    "abs": np.abs,
-    "exp": np.exp,
-    "log": np.log,
-    "pow": np.power,
-    "sqrt": np.sqrt,
-}
 
 
 @once
@@ -227,12 +374,13 @@ def evaluate(name: str, args: Sequence[Any], dtype: DType) -> Any:
         if name == "complex":
             return kind(complex(float(args[0]), float(args[1])))
         if isinstance(args[0], np.complexfloating):
-            return kind(_COMPLEX[name](*args))
+            on_complex = FUNCTIONS[name].on_complex
+            assert on_complex is not None
+            return kind(on_complex(*args))
+        function = definition(name)
         if name == "pow" and float(args[1]) in POWERS:
-            name, args = POWERS[float(args[1])], args[:1]
-        exact = _EXACT.get(name)
-        if exact is not None:
-            return kind(exact(*args))
-        function = FUNCTIONS[name]
+            function, args = POWERS[float(args[1])], args[:1]
+        if function.exact is not None:
+            return kind(function.exact(*args))
         compute = _c_function(function.c_name, dtype is DType.FLOAT32, function.arity)
         return kind(compute(*map(float, args)))

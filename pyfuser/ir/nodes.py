@@ -334,14 +334,6 @@ class Eval:
     expr: Expr
 
 
-@dataclass(frozen=True, slots=True)
-class Extra:
-    """A statement that loop nests have and workunits have not: see `nest.nodes`.
-
-    Some declare what they name, which is their `sym`.
-    """
-
-
 Stmt: TypeAlias = (
     Declare
     | DeclareArray
@@ -355,7 +347,6 @@ Stmt: TypeAlias = (
     | Break
     | Continue
     | Eval
-    | Extra
 )
 Body: TypeAlias = tuple[Stmt, ...]
 

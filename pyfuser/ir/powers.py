@@ -13,4 +13,5 @@ def power_of(call: Call) -> str:
     exponent = call.args[1]
     while isinstance(exponent, Cast):
         exponent = exponent.operand
-    return POWERS.get(exponent.value, "") if isinstance(exponent, Const) else ""
+    power = POWERS.get(exponent.value) if isinstance(exponent, Const) else None
+    return power.name if power is not None else ""

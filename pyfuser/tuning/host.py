@@ -144,6 +144,16 @@ def is_intel() -> bool:
     )
 
 
+def cpu_flags() -> frozenset[str]:
+    """The instruction sets of the processor that the system lets programs use."""
+    return frozenset(
+        flag
+        for line in _cpu_lines()
+        if line.partition(":")[0].strip() == "flags"
+        for flag in line.partition(":")[2].split()
+    )
+
+
 def processor() -> str:
     """The processor's name."""
     for line in _cpu_lines():

@@ -13,11 +13,13 @@ from pyfuser.codegen.kernel import spec_of
 from pyfuser.engine import native
 from pyfuser.pipeline import C_PASSES, run_passes
 from pyfuser.support.caches import Table
+from pyfuser.tuning.target import Target
 from tests.codegen.build import Case, as_interpreted, case
-from tests.vendors import compile_as_on
+from tests.vendors import emit_as_on
 
 Array = np.ndarray[Any, Any]
 N = 1000
+INTEL = Target(vector_bytes=64, intel=True)
 
 
 def ones(*shape: int, dtype: Any = float) -> Array:
@@ -149,20 +151,20 @@ CASES: dict[str, tuple[Case, list[str]]] = {
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_asked_for(name: str) -> None:
     this, expected = CASES[name]
-    text = emit(spec_of(run_passes(C_PASSES, this.kernel)))
-    asked = re.findall(r"pf_ahead\(&(.*) \+ \d+(, \d)\);", text)
+    text = emit(spec_of(run_passes(C_PASSES, this.kernel), target=INTEL))
+    asked = re.findall(r"__builtin_prefetch\(&(.*) \+ \d+(, \d)\);", text)
     assert sorted({place + kind for place, kind in asked}) == sorted(expected)
 
 
 @pytest.mark.parametrize("intel", [True, False])
 @pytest.mark.parametrize("name", CASES)
 def test_results(name: str, intel: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    compile_as_on(monkeypatch, intel)
+    emit_as_on(monkeypatch, intel=intel)
     monkeypatch.setattr(native, "KERNELS", Table("of a test", 999))
     as_interpreted(CASES[name][0])
 
 
 def test_lines_are_asked_for_once() -> None:
-    text = emit(spec_of(CASES["words"][0].kernel))
+    text = emit(spec_of(CASES["words"][0].kernel, target=INTEL))
     assert re.findall(r"line \+= (\d+)", text) == ["16", "8"]
-    assert re.findall(r"pf_ahead\(.* \+ (\d+), ", text) == ["1024", "512"]
+    assert re.findall(r"__builtin_prefetch\(.* \+ (\d+), ", text) == ["1024", "512"]

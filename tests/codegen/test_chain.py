@@ -19,6 +19,7 @@ from pyfuser.plan.plan import SCAN_TILE
 from pyfuser.support.settings import SETTINGS
 from tests.codegen.build import bound, case
 from tests.codegen.test_sweep import Loop, Sweep, check, copy, double_in_place, numbers
+from tests.vendors import emit_as_on
 
 pytestmark = pytest.mark.skipif(
     shutil.which(SETTINGS.compiler) is None, reason="needs a C++ compiler"
@@ -121,7 +122,8 @@ def test_the_order_of_additions_shows_in_the_bits() -> None:
         assert by_tiles(x)[-1] != np.cumsum(x, dtype=x.dtype)[-1]
 
 
-def test_the_code(golden: Callable[[str, str], None]) -> None:
+def test_the_code(golden: Callable[[str, str], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    emit_as_on(monkeypatch, vector_bytes=64, intel=False)
     golden("cpp/chain.cpp", emit(around(100).spec()))
 
 

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyfuser.codegen.cpu import columns as cpu_columns
-from pyfuser.codegen.cpu.columns import FEWEST, IF_LONG, columns_of
+from pyfuser.codegen.cpu.columns import IF_LONG, columns_of
 from pyfuser.codegen.cpu.context import Context
 from pyfuser.codegen.cpu.unit import emit
 from pyfuser.codegen.kernel import spec_of
@@ -18,9 +17,12 @@ from pyfuser.codegen.passes import scalar_expansion
 from pyfuser.engine import native
 from pyfuser.engine.native import prepare as compile_kernels
 from pyfuser.support.caches import Table
+from pyfuser.tuning.thresholds import DEFAULT
 from tests.codegen.build import Case, as_interpreted, case
+from tests.vendors import tune
 
 M = 37
+FEWEST = DEFAULT.fewest_columns
 SIZES = [1, FEWEST - 1, FEWEST, 75]
 
 
@@ -45,7 +47,7 @@ def usual(given: Case) -> Any:
     """The results of the code that does without strips."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(native, "KERNELS", Table("of a test", 999))
-        patch.setattr(cpu_columns, "FEWEST", 1 << 30)
+        tune(patch, fewest_columns=1 << 30)
         (launchable,) = compile_kernels([given.kernel])
         return given.run(launchable)
 

@@ -6,20 +6,22 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from pyfuser.codegen.c.fp_contraction import may_contract
-from pyfuser.codegen.c.maths import vector as maths_vector
 from pyfuser.codegen.cpu.unit import emit
 from pyfuser.codegen.kernel import UNIT, spec_of
 from pyfuser.engine.native import prepare
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Accumulator, Update, Workunit
+from pyfuser.tuning.target import Target
 from tests.analysis.build import S, View, workunit
 from tests.codegen.build import Case, case
+from tests.vendors import functions
 
 N = 64
 
@@ -96,7 +98,7 @@ GOLDEN: dict[str, Case] = {
 
 @pytest.mark.parametrize("name", GOLDEN)
 def test_golden(name: str, golden: Callable[[str, str], None]) -> None:
-    golden(f"cpp/{name}.cpp", emit(spec_of(GOLDEN[name].kernel)))
+    golden(f"cpp/{name}.cpp", emit(spec_of(GOLDEN[name].kernel, target=Target(64))))
 
 
 # --------------------------------------------------------------------------- specs
@@ -197,17 +199,15 @@ def test_names_are_the_users_made_legal() -> None:
     assert "const double slot_2 = template_2[i] + v;" in text
 
 
-def test_maths_come_from_vectors_where_there_are_any(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_maths_come_from_vectors_where_there_are_any() -> None:
     def exponential(i, x):
         x[i] = math.exp(x[i]) + math.cos(x[i]) + math.pow(x[i], 2)
 
     found = spec(exponential, [N], x1())
-    monkeypatch.setattr(maths_vector, "covered", lambda name, dtype: False)
-    scalar = emit(found)
+    scalar = emit(replace(found, target=Target()))
     assert '__asm__("exp")' in scalar
     assert "pf_square_f64(x[i])" in scalar
-    monkeypatch.setattr(maths_vector, "covered", lambda name, dtype: name in ("exp", "cos"))
-    vector = emit(found)
+    vector = emit(replace(found, target=Target(32, vector_maths=functions("exp", "cos"))))
     assert "_ZGV" in vector and "pf_cos_f64_kernel" in vector
     assert "static inline double pf_exp_f64(double x)" in vector
     assert '__asm__("exp")' not in vector
@@ -245,13 +245,15 @@ def exponential_of_a_table(i, j, x, y):
     ],
 )
 def test_exp_takes_two_vectors_in_long_loops_of_doubles(
-    function: Callable[..., None], elements: DType, doubled: int, monkeypatch: pytest.MonkeyPatch
+    function: Callable[..., None], elements: DType, doubled: int
 ) -> None:
     """Not in loops that may have few trips, nor in those that take two vectors anyway."""
-    monkeypatch.setattr(maths_vector, "covered", lambda name, dtype: name == "exp")
     space = [N, N] if function is exponential_of_a_table else [N]
-    source = emit(spec(function, space, x1(), np.zeros(N, elements.numpy)))
-    assert f"#if {doubled} && !defined(__AVX512F__)" in source
+    given = spec(function, space, x1(), np.zeros(N, elements.numpy))
+    for vector_bytes, at_a_time in ((32, doubled), (64, 0)):
+        target = Target(vector_bytes, vector_maths=functions("exp"))
+        source = emit(replace(given, target=target))
+        assert f"typedef uint{32 if at_a_time else 64}_t pf_digits;" in source
 
 
 def weighted_sum(scalars: int, size: int) -> Case:

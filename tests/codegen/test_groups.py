@@ -17,10 +17,12 @@ from pyfuser.engine import native
 from pyfuser.ir.nodes import Accumulator, Body, Stmt, Sym, Update, Workunit
 from pyfuser.ir.visit import assigned, statements, substitute_syms
 from pyfuser.support.caches import Table
+from pyfuser.tuning.thresholds import DEFAULT
 from tests.codegen.build import Case, case
+from tests.vendors import tune
 
-MANY = split_accumulators.FEWEST
-ROUND, RUN = split_accumulators.LANES, split_accumulators.RUNS[0]
+MANY = DEFAULT.fewest_groups
+ROUND, RUN = split_accumulators.LANES, 4 * DEFAULT.block
 SIZES = [1, ROUND - 1, ROUND, ROUND + 1, RUN, RUN + ROUND + 1, 3 * RUN - 1, 40_007]
 
 
@@ -114,7 +116,7 @@ def test_groups_change_no_bit(work: Callable[..., None], monkeypatch: pytest.Mon
         for space in spaces:
             assert in_groups(build(*space))
             found[space, threads] = bits(build(*space))
-    monkeypatch.setattr(split_accumulators, "FEWEST", 1000)
+    tune(monkeypatch, fewest_groups=1000)
     monkeypatch.setattr(native, "KERNELS", Table("of a test", 999))
     for (space, _), value in found.items():
         assert not in_groups(build(*space))
@@ -151,7 +153,7 @@ def test_two_axes_and_an_odd_number_of_sums(monkeypatch: pytest.MonkeyPatch) -> 
     )  # rows that are parts of a round, and tiles of one row and of many
     assert all(in_groups(build(n)) for n in columns)
     found = [bits(build(n)) for n in columns]
-    monkeypatch.setattr(split_accumulators, "FEWEST", 1000)
+    tune(monkeypatch, fewest_groups=1000)
     monkeypatch.setattr(native, "KERNELS", Table("of a test", 999))
     assert found == [bits(build(n)) for n in columns]
 

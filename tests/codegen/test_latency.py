@@ -13,22 +13,25 @@ import numpy as np
 import pykokkos
 import pytest
 
-from pyfuser.codegen.cost import pipeline, vectorisable
+from pyfuser.codegen.cost import pipeline
 from pyfuser.codegen.cpu import blocks as cpu_blocks
 from pyfuser.codegen.cpu.unit import emit
 from pyfuser.codegen.kernel import spec_of
 from pyfuser.engine import native
 from pyfuser.support.caches import Table
-from pyfuser.tuning.thresholds import BLOCK
+from pyfuser.tuning.thresholds import DEFAULT
 from tests.codegen.build import Case, as_interpreted, case
+from tests.vendors import decide_with_maths, emit_as_on
 
 
 @pytest.fixture(autouse=True)
 def vector_maths(monkeypatch: pytest.MonkeyPatch) -> None:
     """The decisions of a machine that has vector maths, wherever the tests run."""
-    monkeypatch.setattr(vectorisable, "covered", lambda name, dtype: name in ("exp", "log", "sin"))
+    decide_with_maths(monkeypatch, "exp", "log", "sin")
+    emit_as_on(monkeypatch, vector_bytes=32)
 
 
+BLOCK = DEFAULT.block
 SIZES = [1, BLOCK - 1, BLOCK, BLOCK + 1, 4 * BLOCK, 40_007]
 STEP = """
     g{n}: pk.float = a - t[i]
@@ -111,8 +114,7 @@ def bits(given: Case) -> tuple[bytes, ...]:
 
 def loops(given: Case) -> int:
     """How many loops the body is cut into; 1 where it is not cut."""
-    found = re.search(r"#ifdef __AVX512F__\n.*?#else(.*?)#endif", _body(given), re.DOTALL)
-    return found.group(1).count("++step") if found else 1
+    return _body(given).count("++step") or 1
 
 
 def _body(given: Case) -> str:
@@ -154,7 +156,7 @@ def test_what_is_kept_has_room_in_long_blocks() -> None:
     assert loops(given) > 2
     (size,) = set(re.findall(r"float \w+_block\[(\d+)\]", code))
     assert f"space = {size} - running.filled" in code
-    assert int(size) == cpu_blocks.LONG_BLOCK
+    assert int(size) == 4 * BLOCK
     as_interpreted(given)
 
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyfuser.codegen.cost import vectorisable
 from pyfuser.codegen.cpu.unit import emit
 from pyfuser.codegen.kernel import spec_of
 from pyfuser.codegen.passes import distribute
@@ -21,6 +20,7 @@ from pyfuser.ir import nodes
 from pyfuser.ir.nodes import Sym
 from pyfuser.ir.visit import statements
 from tests.codegen.build import Case, case
+from tests.vendors import decide_with_maths
 
 N = 1000  # several blocks and a remainder
 
@@ -28,9 +28,7 @@ N = 1000  # several blocks and a remainder
 @pytest.fixture(autouse=True)
 def vector_maths(monkeypatch: pytest.MonkeyPatch) -> None:
     """The decisions of a machine that has vector maths, wherever the tests run."""
-    monkeypatch.setattr(
-        vectorisable, "covered", lambda name, dtype: name in ("exp", "log", "sin", "cos", "pow")
-    )
+    decide_with_maths(monkeypatch, "exp", "log", "sin", "cos", "pow")
 
 
 def split(given: Case, aliased: str = "") -> tuple[Segment, ...]:

@@ -16,22 +16,32 @@ import pyfuser
 # isort: split
 import pykokkos as pk
 
-from pyfuser.codegen.cost import vectorisable
 from pyfuser.codegen.cpu.unit import emit
 from pyfuser.codegen.kernel import spec_of
 from pyfuser.engine.native import prepare as compile_kernels
 from pyfuser.plan.plan import STRIP
-from pyfuser.tuning.thresholds import BLOCK
+from pyfuser.tuning.thresholds import DEFAULT
 from tests.codegen.build import Case, case
+from tests.vendors import decide_with_maths
 
 M = 21
-SIZES = [1, STRIP - 1, STRIP, STRIP + 1, 8 * STRIP - 1, 8 * STRIP, 8 * STRIP + 1, BLOCK + 9, 300]
+SIZES = [
+    1,
+    STRIP - 1,
+    STRIP,
+    STRIP + 1,
+    8 * STRIP - 1,
+    8 * STRIP,
+    8 * STRIP + 1,
+    DEFAULT.block + 9,
+    300,
+]
 
 
 @pytest.fixture(autouse=True)
 def vector_maths(monkeypatch: pytest.MonkeyPatch) -> None:
     """The decisions of a machine that has vector maths, wherever the tests run."""
-    monkeypatch.setattr(vectorisable, "covered", lambda name, dtype: name in ("exp", "log", "sin"))
+    decide_with_maths(monkeypatch, "exp", "log", "sin")
 
 
 def table(n: int, seed: int = 0) -> np.ndarray[Any, Any]:

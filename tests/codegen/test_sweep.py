@@ -21,6 +21,7 @@ from pyfuser.engine.native import Launchable, prepare, prepare_launches
 from pyfuser.support.errors import ArgumentError
 from pyfuser.support.settings import SETTINGS
 from tests.codegen.build import bound, case
+from tests.vendors import emit_as_on
 
 pytestmark = pytest.mark.skipif(
     shutil.which(SETTINGS.compiler) is None, reason="needs a C++ compiler"
@@ -446,7 +447,8 @@ def dot_of_neighbours(i, acc, y, z):
     acc += y[i - 1] * z[i + 1]
 
 
-def test_golden(golden: Callable[[str, str], None]) -> None:
+def test_golden(golden: Callable[[str, str], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    emit_as_on(monkeypatch, vector_bytes=64, intel=False)
     loops = [
         Loop(smooth, "x y", rim=1),
         Loop(dot_of_neighbours, "y x", 0, 1, pattern="reduce", rim=2),

@@ -6,6 +6,7 @@ import ctypes
 import itertools
 import shlex
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from pyfuser.engine.compiler import find_compiler, flags
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.maths import FUNCTIONS, POWERS, evaluate
 from pyfuser.support.settings import SETTINGS
+from pyfuser.tuning.target import Target, host
 
 ROUNDED = header("rounded", FOLDERS).text
 
@@ -26,12 +28,8 @@ Array = np.ndarray[Any, Any]
 Function = tuple[str, DType]
 
 DTYPES = {"f64": DType.FLOAT64, "f32": DType.FLOAT32}
-COVERED = [
-    (name, dtype)
-    for name in FUNCTIONS
-    for dtype in DTYPES.values()
-    if maths_vector.covered(name, dtype)
-]
+COVERED = sorted(host().vector_maths, key=lambda f: (f[0], f[1].value))
+NARROW_HOST = replace(host(), vector_bytes=32)
 WIDTH_SAMPLE = [f for f in COVERED if f[0] in ("exp", "log", "pow", "sin", "tan", "erf")]
 ULP = 4.0  # what libmvec documents
 NARROW = ("-mno-avx512f",)
@@ -58,7 +56,8 @@ class Library:
         doubled: bool = False,
     ):
         source, target = directory / "loops.cpp", directory / "loops.so"
-        source.write_text(_source(functions, doubled))
+        processor = NARROW_HOST if options[:1] == NARROW else host()
+        source.write_text(_source(functions, processor, doubled))
         command = [*find_compiler(SETTINGS.compiler).command, *flags(False), *options]
         command += ["-fopt-info-vec-optimized", str(source), "-o", str(target)]
         done = subprocess.run(
@@ -102,10 +101,10 @@ class Library:
         return result
 
 
-def _source(functions: list[Function], doubled: bool) -> str:
+def _source(functions: list[Function], target: Target, doubled: bool) -> str:
     text = ["#include <stdint.h>", ROUNDED]
     mixed = {(name, dtype) for name in ("exp",) for dtype in DTYPES.values()}
-    text += [maths_vector.prelude(frozenset(functions) | mixed, doubled), 'extern "C" {']
+    text += [maths_vector.prelude(frozenset(functions) | mixed, target, doubled), 'extern "C" {']
     for name in dict.fromkeys(name for name, _ in functions):
         arity = FUNCTIONS[name].arity
         types = ", ".join(["long double"] * arity)
@@ -263,7 +262,7 @@ def test_bits_are_those_of_any_width(by_width: dict[str, Library], function: Fun
 def test_loops_of_doubles_take_two_vectors_at_a_time(tmp_path: Path, doubled: bool) -> None:
     """The steps of their polynomials wait for each other: of two vectors they overlap."""
     source = tmp_path / "loop.cpp"
-    prelude = maths_vector.prelude(frozenset({("log", DType.FLOAT64)}), doubled)
+    prelude = maths_vector.prelude(frozenset({("log", DType.FLOAT64)}), NARROW_HOST, doubled)
     source.write_text(
         f"#include <stdint.h>\n{ROUNDED}{prelude}"
         "void loop(double* __restrict__ r, const double* x, int64_t n) "
@@ -357,7 +356,7 @@ def test_some_powers_are_no_calls_of_the_library(
 
 def test_covers_only_real_transcendental_functions() -> None:
     for name in ("sqrt", "floor", "fmax", "isnan", "printf", "square", "no_such_function"):
-        assert not maths_vector.covered(name, DType.FLOAT64)
+        assert (name, DType.FLOAT64) not in host().vector_maths
     for dtype in (DType.INT32, DType.COMPLEX128):
-        assert not maths_vector.covered("exp", dtype)
-    assert maths_vector.prelude(frozenset()) == ""
+        assert ("exp", dtype) not in host().vector_maths
+    assert maths_vector.prelude(frozenset(), host()) == ""

@@ -8,13 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from pyfuser.codegen.c.maths.vector import covered
 from pyfuser.ir.dtypes import DType
+from pyfuser.tuning.target import host
 
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.skipif(not covered("exp", DType.FLOAT64), reason="needs libmvec and AVX2")
+@pytest.mark.skipif(
+    ("exp", DType.FLOAT64) not in host().vector_maths, reason="needs libmvec and AVX2"
+)
 def test_texts_are_those_that_were_last_found_right() -> None:
     """In a process of its own, as texts depend on settings.
 

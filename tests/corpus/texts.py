@@ -43,6 +43,7 @@ from pyfuser.transform.kernel import Kernel
 from tests.fuzz.compiled import run_compiled
 from tests.sessions import fresh
 from tests.strategies import random_program
+from tests.vendors import emit_as_on
 
 ROOT = Path(__file__).parents[2]
 KERNELS, UNSEEN = ROOT / "kernels", ROOT / "experiments" / "unseen"
@@ -141,6 +142,7 @@ def listening() -> Iterator[Heard]:
     """Plans and specs made in the block, as if nothing had ever been planned or compiled."""
     heard = Heard()
     with fresh(), pytest.MonkeyPatch.context() as patch:
+        emit_as_on(patch, vector_bytes=64, intel=False)
         patch.setattr(native, "_compile", heard.compile)
         patch.setattr(native, "_entry_point", heard.kernels.__getitem__)
         patch.setattr(runtime_flush, "planned", _noting(heard, runtime_flush.planned))

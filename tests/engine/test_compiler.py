@@ -23,12 +23,13 @@ from pyfuser.support.caches import Table
 from pyfuser.support.counters import COUNTERS
 from pyfuser.support.errors import CompilerError
 from pyfuser.support.settings import SETTINGS
+from pyfuser.tuning.target import host
 from tests.codegen.build import case
 
 ROUNDED = header("rounded", FOLDERS).text
 
 needs_maths = pytest.mark.skipif(
-    not maths_vector.covered("exp", DType.FLOAT64), reason="no processor with AVX2, or no glibc"
+    ("exp", DType.FLOAT64) not in host().vector_maths, reason="no processor with AVX2, or no glibc"
 )
 
 
@@ -188,7 +189,7 @@ def test_values_that_meet_behind_many_branches_become_vectors(
 def test_a_loop_of_many_inlined_functions_becomes_vectors(tmp_path: Path, count: int) -> None:
     functions = frozenset((name, DType.FLOAT64) for name in ("exp", "log"))
     terms = " + ".join(f"pf_exp_f64({k} * x[i]) + pf_log_f64({k} + x[i])" for k in range(count))
-    prelude = ROUNDED + maths_vector.prelude(functions)
+    prelude = ROUNDED + maths_vector.prelude(functions, host())
     assert vectorised(tmp_path, f"y[i] = {terms};", prelude)
 
 
@@ -201,7 +202,7 @@ def test_a_loop_around_a_call_that_does_not_change_becomes_vectors(
 ) -> None:
     functions = {("exp", DType.FLOAT64), ("log", DType.FLOAT64), ("exp", DType.FLOAT32)}
     functions |= {("sin", DType.FLOAT64)}
-    prelude = ROUNDED + maths_vector.prelude(frozenset(functions))
+    prelude = ROUNDED + maths_vector.prelude(frozenset(functions), host())
     assert vectorised(tmp_path, f"y[i] = x[i] * {call};", prelude)
 
 

@@ -13,18 +13,15 @@ import pytest
 
 from pyfuser.analysis.dependences import DependenceGraph
 from pyfuser.codegen import kernel as codegen_kernel
-from pyfuser.codegen.cpu import columns as cpu_columns
-from pyfuser.codegen.cpu import scan as cpu_scan
-from pyfuser.codegen.cpu import unit as cpu_unit
+from pyfuser.codegen.cpu import interior as cpu_interior
 from pyfuser.codegen.kernel import KernelSpec, SweepSpec
-from pyfuser.codegen.passes import split_accumulators
+from pyfuser.codegen.passes import loop_order, split_conditions
+from pyfuser.codegen.passes.loop_order import LoopOrder
 from pyfuser.engine import native
 from pyfuser.engine.native import MAX_KERNELS, Launchable
-from pyfuser.nest.nodes import LoopOrder
-from pyfuser.nest.passes import loop_order, split_conditions
 from pyfuser.plan import partition, size_generic
 from pyfuser.plan.capabilities import ALL, Capabilities
-from pyfuser.plan.plan import SCAN_TILE, Plan, Rejection
+from pyfuser.plan.plan import Plan, Rejection
 from pyfuser.plan.rewrites import coarsen, delinearize, embed_boundary, enlarge_domain, recompute
 from pyfuser.runtime import flush as runtime_flush
 from pyfuser.runtime.autotune import cut_plan
@@ -32,7 +29,8 @@ from pyfuser.support.caches import Table
 from pyfuser.trace import pool
 from pyfuser.trace.shape import TraceShape
 from pyfuser.transform.kernel import Kernel
-from tests.vendors import compile_as_on
+from pyfuser.tuning.thresholds import DEFAULT, Tuning
+from tests.vendors import emit_as_on
 
 _CUT = 3  # one program in so many has its groups cut
 _AS_PAYS = 5  # one in so many has calls coarsened only where that pays
@@ -47,6 +45,24 @@ _TILE = 3  # of the scans of compiled programs, which are shorter than a real ti
 
 LARGER = Rejection(0, 1, "planned for larger sizes")  # marks such plans
 edges_parts = embed_boundary._parts
+_LENGTHS = (  # along memory in tiles; of the shortest strip, and of all
+    (3, 1, (32,)),
+    (7, 1, DEFAULT.strips),
+    (64, DEFAULT.fewest_columns, (32,)),
+    (64, DEFAULT.fewest_columns, DEFAULT.strips),
+)
+_tunings = {
+    (small_tiles, n): Tuning(
+        along=along,
+        along_on_intel=along,
+        fewest_columns=fewest,
+        fewest_groups=2,
+        strips=strips,
+        scan_tile=_TILE if small_tiles else DEFAULT.scan_tile,
+    )
+    for small_tiles in (False, True)
+    for n, (along, fewest, strips) in enumerate(_LENGTHS)
+}
 
 
 #: The kernels of compiled programs, for no other test, by whether the tiles of scans are small.
@@ -171,19 +187,14 @@ def forced_for(seed: int, small_tiles: bool = True) -> Iterator[None]:
         axes = rng.sample(range(rank), rank)
         return LoopOrder(tuple(axes), rng.choice((0, 2, 3, 5)))
 
-    words = {**cpu_unit.WORDS, "PF_SCAN_TILE": str(_TILE if small_tiles else SCAN_TILE)}
+    tuning = _tunings[small_tiles, rng.randrange(len(_LENGTHS))]
     with pytest.MonkeyPatch.context() as patch:
-        compile_as_on(patch, intel=rng.random() < 0.5)
+        emit_as_on(patch, intel=rng.random() < 0.5)
         patch.setattr(runtime_flush, "planned", planned)
         patch.setattr(codegen_kernel, "loop_order", ordered)
-        patch.setattr(split_accumulators, "FEWEST", 2)
-        patch.setattr(split_conditions, "BLOCK", 4)
+        patch.setattr(cpu_interior, "BLOCK", 4)
         patch.setattr(split_conditions, "GAIN", 1000)
-        patch.setattr(cpu_columns, "FEWEST", rng.choice((1, cpu_columns.FEWEST)))
-        patch.setattr(cpu_columns, "WIDTHS", rng.choice(((32,), cpu_columns.WIDTHS)))
         patch.setattr(pool, "allocate", _poisoned)
         patch.setattr(native, "KERNELS", _launchables[small_tiles])
-        patch.setattr(cpu_unit, "WORDS", words)
-        if small_tiles:
-            patch.setattr(cpu_scan, "SCAN_TILE", _TILE)
+        patch.setattr(codegen_kernel, "DEFAULT", tuning)
         yield

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyfuser.codegen.cpu import scan as cpu_scan
-from pyfuser.codegen.cpu import unit as cpu_unit
+from pyfuser.codegen import kernel
 from pyfuser.engine import compiler
 from pyfuser.engine.gpu import launchable, scalars
 from pyfuser.ir.dtypes import integral_promotion
@@ -225,13 +224,9 @@ def test_a_product_that_is_not_rounded_shows_in_inexact_numbers_alone(
 
 
 def test_compiled_scans_have_small_tiles() -> None:
-    real = dict(cpu_unit._PIECES)["pf_chain"]
     with choices.forced_for(0):
-        small = dict(cpu_unit._PIECES)["pf_chain"]
-        assert cpu_scan.SCAN_TILE == 3
-    assert "(end - begin + 2) / 3)" in small and "tile * 3;" in small
-    assert f"tile * {SCAN_TILE};" in real and "409" not in small
-    assert cpu_scan.SCAN_TILE == SCAN_TILE and dict(cpu_unit._PIECES)["pf_chain"] == real
+        assert kernel.DEFAULT.scan_tile == 3
+    assert kernel.DEFAULT.scan_tile == SCAN_TILE
 
 
 def test_the_same_seed_makes_the_same_program() -> None:

@@ -303,7 +303,7 @@ def functions(dtype: DType) -> Case:
     params, body = [Param(x, 1), Param(y, 1)], []
     here = (Read(INDEX),)
     for name, function in FUNCTIONS.items():
-        if function.rule in ("effect", "complex") or (dtype.is_complex and not function.complex_ok):
+        if function.rule in ("effect", "complex") or (dtype.is_complex and not function.on_complex):
             continue
         found = overload(name, [dtype] * function.arity)
         assert found is not None

@@ -28,6 +28,7 @@ from pyfuser.codegen.passes.distribute import (
     mentioned,
 )
 from pyfuser.ir import nodes
+from pyfuser.ir.maths import FUNCTIONS
 from pyfuser.ir.nodes import Body, Expr, Stmt, Sym
 from pyfuser.ir.powers import power_of
 from pyfuser.ir.visit import child_expressions, expressions, sym_of
@@ -57,9 +58,8 @@ class _Kind(NamedTuple):
 
 _SQRT, _DIVISION = _Kind(18, 8.0, True), _Kind(13, 6.0, True)
 _CAST, _OTHER = _Kind(5, 1.0), _Kind(4, 0.5)
+_TIMED = frozenset(name for name, f in FUNCTIONS.items() if f.timed)
 _MATHS = _Kind(80, 20.0, operations=40)  # a vector maths function: about what exp is
-
-_CALLS = ("sqrt", "fabs", "abs", "fmin", "fmax", "min", "max")
 
 
 @dataclass(slots=True)
@@ -118,7 +118,7 @@ def _is_plain(stmt: Stmt) -> bool:
         return False
     return vectorises(stmt, frozenset()) and not any(
         e.dtype.is_complex
-        or (isinstance(e, nodes.Call) and not (e.name in _CALLS or power_of(e) or is_covered(e)))
+        or (isinstance(e, nodes.Call) and not (e.name in _TIMED or power_of(e) or is_covered(e)))
         for e in expressions(stmt)
     )
 

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from pyfuser.codegen.c.maths.vector import covered
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
+from pyfuser.ir.maths import FUNCTIONS
 from pyfuser.ir.nodes import Body, Expr, Stmt, Sym
 from pyfuser.ir.powers import power_of
 from pyfuser.ir.visit import child_expressions, expressions, statements
+from pyfuser.tuning.target import host
 
-_INLINE = frozenset(
-    {"abs", "ceil", "complex", "copysign", "degrees", "fabs", "floor", "fmax", "fmin", "isfinite"}
-    | {"isinf", "isnan", "radians", "round", "rsqrt", "sqrt", "trunc"}
-)
-"""Functions that become a few instructions, with or without vectors."""
-
+_INLINES = frozenset(name for name, f in FUNCTIONS.items() if f.inlines)
 _WORDS = (DType.INT32, DType.UINT32)
 """Integers that are divided by way of doubles: processors have no other division of vectors."""
 
@@ -33,7 +29,7 @@ def is_covered(e: Expr) -> bool:
     """Whether an expression is a call that the vector maths have a version of."""
     if not isinstance(e, nodes.Call) or power_of(e):
         return False
-    return bool(e.args) and covered(e.name, e.args[0].dtype)
+    return bool(e.args) and (e.name, e.args[0].dtype) in host().vector_maths
 
 
 def vectorises(stmt: Stmt, arrays: frozenset[Sym]) -> bool:
@@ -69,7 +65,7 @@ def has_vector_form(e: Expr, arrays: frozenset[Sym]) -> bool:
     """Whether the operation of an expression, its operands aside, has a vector form."""
     if isinstance(e, nodes.Call):
         real = not any(arg.dtype.is_complex for arg in e.args)
-        return real and (e.name in _INLINE or is_covered(e) or power_of(e) != "")
+        return real and (e.name in _INLINES or is_covered(e) or power_of(e) != "")
     if isinstance(e, nodes.Binary):
         if e.op not in ("/", "%"):
             return True

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from pyfuser.codegen.c.statements import INDENT, ONE_BY_ONE
-from pyfuser.codegen.cost.gathers import mostly_scatters
+from pyfuser.codegen.c.statements import INDENT
+from pyfuser.codegen.cost.gathers import ONE_BY_ONE, mostly_scatters
 from pyfuser.codegen.cost.pipeline import cut
 from pyfuser.codegen.cost.vectorisable import is_covered
 from pyfuser.codegen.cpu import columns as cpu_columns
 from pyfuser.codegen.cpu import prefetch
 from pyfuser.codegen.cpu import strips as cpu_strips
 from pyfuser.codegen.cpu.columns import Columns, column_loops, columns_of
-from pyfuser.codegen.cpu.context import Bounds, Context, closed, fresh_syms, loop_lines, outer_loops
+from pyfuser.codegen.cpu.context import Bounds, Context, closed, fresh_syms, nest, outer_loops
 from pyfuser.codegen.cpu.prefetch import ahead_lines, streams_of
 from pyfuser.codegen.cpu.strips import Strips, strip_loops, strips_of
 from pyfuser.codegen.passes.distribute import Segment, expansion, prepare, row_lengths
@@ -22,19 +22,6 @@ from pyfuser.codegen.passes.unroll_and_jam import is_long
 from pyfuser.codegen.passes.unroll_and_jam import strips as strip_parts
 from pyfuser.ir.nodes import Body, DeclareArray, If, Select, Stmt, Sym
 from pyfuser.ir.visit import all_expressions, assigned, declared
-from pyfuser.nest.nodes import Kind
-from pyfuser.tuning.thresholds import BLOCK
-
-BLOCK_BYTES = 16384
-"""What the values kept for a block may take: half of a small first-level cache."""
-
-ROWS_BYTES = 1 << 18
-"""The same where iterations walk along columns and keep arrays: a part of the second level."""
-
-LONG_BLOCK = 4 * BLOCK
-
-VECTOR_REGISTERS = 32
-"""Of a processor with AVX-512; others have fewer."""
 
 LOCALS = cpu_strips.LOCALS | cpu_columns.LOCALS | prefetch.LOCALS | {"at", "count", "left", "step"}
 
@@ -66,13 +53,14 @@ class Blocks:
         return self.strips == (None,) and self.columns is None
 
 
-def blocks_of(
-    context: Context, kept: int = 0, smallest: int = BLOCK // 4
-) -> tuple[Context, Blocks]:
-    """How the context's body is run; the context has the body of those that stay in one loop.
+def blocks_of(context: Context, kept: int = 0, smallest: int = 0) -> Blocks:
+    """How the context's body is run; a body that stays in one loop is put into the context.
 
     kept: bytes that are kept for each iteration besides; smallest: iterations a block has at least.
     """
+    tuning = context.spec.tuning
+    block = tuning.block
+    smallest = smallest or block // 4
     body = context.workunit.body
     segments: tuple[Segment, ...] = (Segment(body, True),)
     lengths: dict[Sym, int] = {}
@@ -82,14 +70,14 @@ def blocks_of(
         segments = prepare(body, _aliased(context), indices, fresh_syms(context))
         lengths = row_lengths(tuple(stmt for part in segments for stmt in part.body))
         size = sum(lengths.get(sym, 1) * sym.dtype.size for sym in expansion(segments))
-        if smallest * size > BLOCK_BYTES:
+        if smallest * size > tuning.block_bytes:
             segments, size = (Segment(body, True),), 0
         kept += size
     _name_locals(context, segments)
     if context.independent and any(_branches_again(segment) for segment in segments):
         context.uses("straight")
     if len(segments) == 1:
-        context = context.of(segments[0].body)
+        context.workunit = replace(context.workunit, body=segments[0].body)
     take, names = context.unique.take, context.names
     arrays = {sym: take(f"{names[sym]}_block") for sym in expansion(segments)}
     lengths = {sym: length for sym, length in lengths.items() if sym in arrays}
@@ -99,21 +87,21 @@ def blocks_of(
         _strips(context, segment, arrays, lengths) if columns is None else None
         for segment in segments
     )
-    sizes = (LONG_BLOCK,) * (apart == (None,) and _is_long(context, kept)) + (BLOCK, BLOCK // 2)
+    sizes = (4 * block,) * (apart == (None,) and _is_long(context, kept)) + (block, block // 2)
     if columns is not None:
         sizes, kept = (
-            (cpu_columns.WIDTHS if not kept or columns.lengths else sizes),
+            (tuning.strips if not kept or columns.lengths else sizes),
             kept + columns.bytes,
         )
-    room = BLOCK_BYTES * (2 if columns is not None and columns.lanes else 1)
+    room = tuning.block_bytes * (2 if columns is not None and columns.lanes else 1)
     if columns is not None and columns.lengths:
-        room = ROWS_BYTES
+        room = tuning.rows_bytes
     fitting = (n for n in sizes if n * kept <= room)
     size = max(next(fitting, smallest), smallest)
     parts = _cut(context, kept, size) if apart == (None,) and columns is None else None
-    one_loop = apart == (None,) and columns is None and parts is None and size <= BLOCK
+    one_loop = apart == (None,) and columns is None and parts is None and size <= block
     ahead = streams_of(context) if one_loop else ()
-    return context, Blocks(segments, arrays, lengths, size, apart, columns, parts, ahead)
+    return Blocks(segments, arrays, lengths, size, apart, columns, parts, ahead)
 
 
 def _cut(context: Context, kept: int, size: int) -> Blocks | None:
@@ -123,23 +111,16 @@ def _cut(context: Context, kept: int, size: int) -> Blocks | None:
     """
     if not context.independent or context.spec.checked or _aliased(context):
         return None
+    if context.spec.target.vector_bytes == 64:  # not measured there
+        return None
     segments = cut(context.workunit.body)
     syms = expansion(segments)
     kept += sum(sym.dtype.size for sym in syms)
-    if not segments or size * kept > BLOCK_BYTES:
+    if not segments or size * kept > context.spec.tuning.block_bytes:
         return None
     take, names = context.unique.take, context.names
     arrays = {sym: take(f"{names[sym]}_block") for sym in syms}
     return Blocks(segments, arrays, {}, size, (None,) * len(segments))
-
-
-ONE_LOOP = "__AVX512F__"
-"""Where a body in `Blocks.parts` stays in one loop all the same: parts have not been measured."""
-
-
-def either(macro: str, lines: list[str], others: list[str]) -> list[str]:
-    """Lines for where a macro is defined, and others for elsewhere."""
-    return [f"#ifdef {macro}", *lines, "#else", *others, "#endif"]
 
 
 def _is_long(context: Context, kept: int) -> bool:
@@ -149,7 +130,8 @@ def _is_long(context: Context, kept: int) -> bool:
     blocks have 16 vectors of iterations else. Without need, long blocks cost up to a tenth.
     """
     scalars = sum(param.rank == 0 for param in context.workunit.params)
-    return scalars > VECTOR_REGISTERS and kept * LONG_BLOCK <= BLOCK_BYTES // 4
+    tuning = context.spec.tuning
+    return scalars > tuning.scalars and kept * 4 * tuning.block <= tuning.block_bytes // 4
 
 
 def _strips(
@@ -272,14 +254,11 @@ def blocked_nest(context: Context, blocks: Blocks, bounds: list[Bounds]) -> list
     """Loops over the axes in the spec's order; of a body in parts, the innermost in blocks."""
     order = context.spec.order
     if blocks.parts is not None:
-        whole = blocked_nest(context, replace(blocks, parts=None), bounds)
-        return either(ONE_LOOP, whole, blocked_nest(context, blocks.parts, bounds))
+        return blocked_nest(context, blocks.parts, bounds)
     if blocks.single:
-        kind = Kind.SCALAR if mostly_scatters(context.workunit.body) else Kind.VECTOR
-        plain = loop_lines(context, order, bounds, kind)
-        if not blocks.ahead:
-            return plain
-        return either(prefetch.ASKS, _in_blocks(context, blocks, bounds), plain)
+        if blocks.ahead:
+            return _in_blocks(context, blocks, bounds)
+        return nest(context, order, bounds, _alone(context.workunit.body, context.spec.rank + 1))
     return _in_blocks(context, blocks, bounds)
 
 
@@ -306,15 +285,13 @@ def strip_or_segments(
     """`segment_loops`; where loops walk along columns, for a strip of iterations if it is long."""
     if blocks.parts is not None:
         parts = segment_loops(context, blocks.parts, axis, depth, printer())
-        parts = [*array_lines(blocks.parts, depth), *parts]
-        usual = segment_loops(context, blocks, axis, depth, printer())
-        return either(ONE_LOOP, usual, parts)
+        return [*array_lines(blocks.parts, depth), *parts]
     usual = segment_loops(context, blocks, axis, depth, printer())
     if blocks.columns is None:
         return usual
     indent = INDENT * depth
     return [
-        f"{indent}{cpu_columns.IF_LONG}{cpu_columns.FEWEST}) {{",
+        f"{indent}{cpu_columns.IF_LONG}{context.spec.tuning.fewest_columns}) {{",
         *column_loops(context, blocks.columns, blocks.size, axis, depth + 1, printer()),
         f"{indent}}} else {{",
         *(INDENT + line for line in usual),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from pyfuser.codegen.c.statements import INDENT
+from pyfuser.codegen.cost.work import body_cost
 from pyfuser.codegen.cpu.context import Context, fresh_syms
 from pyfuser.codegen.passes.distribute import Segment
 from pyfuser.codegen.passes.row_sums import SHORTEST
@@ -22,27 +23,11 @@ from pyfuser.codegen.passes.scalar_expansion import (
 from pyfuser.codegen.passes.strip_mine import columns
 from pyfuser.ir.nodes import Assign, Body, Declare, DeclareArray, For, Stmt, Sym
 from pyfuser.ir.visit import assigned, declared, statements
-from pyfuser.nest.cost.work import body_cost
 
 LOCALS = frozenset({"step", "lane", "half", "cell", "taking"})
 
-WIDTHS = (2048, 1024, 512, 256, 128, 64)
-"""Iterations of a strip: the longer, the better memory is walked along."""
-
-FEWEST = 8
-"""Fewer iterations have no vector of floats to gain, and run one after the other."""
-
 IF_LONG = "if (count >= "
 """How the code of strips begins, and no other code."""
-
-_TOGETHER = 4
-"""Trips that share a loop over a strip, if they are light: what they keep stays in registers."""
-
-_LIGHT = 16
-"""Additions in a light trip."""
-
-_FEW = 4
-"""A strip of which one iteration in so many, or fewer, takes a branch runs that as written."""
 
 _APART = 9
 """Cache lines between the arrays of iterations: rows of two would else begin at one place of a page
@@ -189,7 +174,7 @@ class _Printer:
             f"{indent}{INDENT}int64_t taking = 0;",
             f"{indent}{INDENT}for (int64_t step = 0; step < count; ++step) "
             f"taking += {taken}[step];",
-            f"{indent}{INDENT}if (taking * {_FEW} > count) {{",
+            f"{indent}{INDENT}if (taking * {self.context.spec.tuning.few_branches} > count) {{",
             *self.parts(branch.parts, depth + 2, around),
             f"{indent}{INDENT}}} else if (taking) {{",
             *self._strip(branch.plain, depth + 2, around),
@@ -249,12 +234,13 @@ class _Printer:
         sign = "<" if by > 0 else ">"
         lines: list[str] = []
         totals = trips.sums.totals if trips.sums is not None else ()
+        together = self.context.spec.tuning.strip_trips
         if self._is_light(trips):
             (part,) = trips.parts
             assert isinstance(part, Segment)
-            last = f"{k} {'+' if by > 0 else '-'} INT64_C({abs(by) * (_TOGETHER - 1)})"
-            lines.append(f"{inner}for (; {last} {sign} {stop}; {k} += {by * _TOGETHER}) {{")
-            lines += self._strip(part, depth + 1, (*around, loop), _TOGETHER, totals)
+            last = f"{k} {'+' if by > 0 else '-'} INT64_C({abs(by) * (together - 1)})"
+            lines.append(f"{inner}for (; {last} {sign} {stop}; {k} += {by * together}) {{")
+            lines += self._strip(part, depth + 1, (*around, loop), together, totals)
             lines.append(f"{inner}}}")
         lines.append(f"{inner}for (; {k} {sign} {stop}; {k} += {by}) {{")
         for part in trips.parts:
@@ -268,7 +254,7 @@ class _Printer:
         """Whether several trips go into one loop over the strip."""
         if len(trips.parts) > 1 or not isinstance(trips.parts[0], Segment):
             return False
-        return body_cost(trips.parts[0].body) <= _LIGHT
+        return body_cost(trips.parts[0].body) <= self.context.spec.tuning.light_trip
 
     def _strip(
         self,

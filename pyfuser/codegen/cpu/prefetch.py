@@ -16,13 +16,12 @@ LINE = 64
 
 LOCALS = frozenset({"line"})
 
-ASKS = "pf_asks"
-"""Is defined where loops ask."""
-
 
 def streams_of(context: Context) -> tuple[Stream, ...]:
     """What blocks of the context's body, in one loop, ask for."""
     spec, workunit = context.spec, context.workunit
+    if not spec.target.intel or spec.target.vector_bytes < 64:
+        return ()
     if not context.independent or spec.checked or spec.order.block or not spec.long_rows:
         return ()
     pairs = zip(workunit.params, spec.views, strict=True)
@@ -37,8 +36,6 @@ def streams_of(context: Context) -> tuple[Stream, ...]:
 def ahead_lines(context: Context, found: tuple[Stream, ...], axis: int, depth: int) -> list[str]:
     """Before a loop over `count` iterations of an axis from `at`: loops that ask for its lines."""
     indent, lines = INDENT * depth, []
-    if found:
-        context.uses("prefetch")
     for size in dict.fromkeys(stream.view.dtype.size for stream in found):
         lines += [
             f"{indent}for (int64_t line = 0; line < count; line += {max(LINE // size, 1)}) {{",
@@ -48,6 +45,6 @@ def ahead_lines(context: Context, found: tuple[Stream, ...], axis: int, depth: i
         for view, indices, written in found:
             if view.dtype.size == size:
                 place = f"&{context.expressions.element(Load(view, indices))} + {DISTANCE // size}"
-                lines.append(f"{indent}{INDENT}pf_ahead({place}, {int(written)});")
+                lines.append(f"{indent}{INDENT}__builtin_prefetch({place}, {int(written)});")
         lines.append(f"{indent}}}")
     return lines

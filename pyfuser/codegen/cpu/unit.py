@@ -39,8 +39,8 @@ from pyfuser.codegen.passes.distribute import mentioned
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Call, For, While
 from pyfuser.ir.visit import all_expressions, statements
-from pyfuser.plan.plan import SCAN_TILE
-from pyfuser.tuning.thresholds import SMALLEST_TILE, TILE, TILES
+from pyfuser.tuning.target import Target
+from pyfuser.tuning.thresholds import Tuning
 
 __all__ = ["DIVIDED", "NO_MEMORY", "OUTSIDE", "Slot", "abi", "emit"]
 
@@ -91,15 +91,18 @@ def _preamble(title: str, contexts: Sequence[Context]) -> str:
     """The includes and helpers that the code uses."""
     printers = [context.expressions for context in contexts]
     functions = frozenset[tuple[str, DType]]().union(*(p.functions for p in printers))
-    vector = frozenset(f for f in functions if maths_vector.covered(*f))
+    target = contexts[0].spec.target
+    vector = functions & target.vector_maths
     scalar = functions - vector
-    maths = [maths_scalar.prelude(scalar), maths_vector.prelude(vector, _doubled(contexts))]
+    doubled = target.vector_bytes < 64 and _doubled(contexts)
+    maths = [maths_scalar.prelude(scalar), maths_vector.prelude(vector, target, doubled)]
     needed = set[str]().union(*(p.headers for p in printers))
     needed |= maths_scalar.headers(scalar) | maths_vector.headers(vector)
     if any(has_complex(context.workunit) for context in contexts):
         needed.add("complex")
     names = sorted(needed, key=lambda name: (name != "straight", name))  # for all that follows
-    system, texts = assembled(names, FOLDERS, WORDS)
+    words = words_of(target, contexts[0].spec.tuning)
+    system, texts = assembled(names, FOLDERS, words)
     includes = "".join(f"#include <{name}>\n" for name in sorted({*system, "stdint.h"}))
     unaligned = set[DType]().union(*(p.unaligned for p in printers))
     texts += [_unaligned(dtype) for dtype in DType if dtype in unaligned]
@@ -107,17 +110,22 @@ def _preamble(title: str, contexts: Sequence[Context]) -> str:
     return "\n".join(part for part in [f"// {title}\n{includes}", *texts, *maths] if part) + "\n"
 
 
-FOLDERS = (Path(__file__).parent / "runtime", COMMON)
-WORDS = {
-    "PF_DEVICE": "",
-    "PF_ALIGNED": "",
-    "PF_REPORT_HEAD": str(REPORT_HEAD),
-    "PF_SCAN_TILE": str(SCAN_TILE),
-    "PF_SMALLEST_TILE": str(SMALLEST_TILE),
-    "PF_TILE": str(TILE),
-    "PF_TILES": str(TILES),
-}
-"""What the headers call PF_NAME, see `c.headers`."""
+RUNTIME = Path(__file__).parent / "runtime"
+FOLDERS = (RUNTIME, COMMON)
+
+
+def words_of(target: Target, tuning: Tuning) -> dict[str, str]:
+    """What the headers call PF_NAME, see `c.headers`."""
+    return {
+        "PF_ALIGNED": "",
+        "PF_DEVICE": "",
+        "PF_REPORT_HEAD": str(REPORT_HEAD),
+        "PF_SCAN_TILE": str(tuning.scan_tile),
+        "PF_SMALLEST_TILE": str(tuning.smallest_tile),
+        "PF_TILE": str(tuning.tile),
+        "PF_TILES": str(tuning.tiles),
+        "PF_VECTOR_BYTES": str(target.vector_bytes),
+    }
 
 
 def _unaligned(dtype: DType) -> str:

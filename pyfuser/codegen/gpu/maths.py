@@ -7,11 +7,11 @@ textbook formulas, without C's special cases for infinities.
 
 from __future__ import annotations
 
-from pyfuser.codegen.c.maths.scalar import FORMULAS, function_name
+from pyfuser.codegen.c.maths.scalar import formula_of, function_name
 from pyfuser.codegen.c.maths.scalar import headers as scalar_headers
 from pyfuser.codegen.gpu.dialect import Dialect
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.maths import FUNCTIONS
+from pyfuser.ir.maths import FUNCTIONS, definition
 
 _TESTS = {"isfinite": "x - x == 0", "isinf": "x == x && x - x != 0"}
 _PARTS = {DType.COMPLEX64: DType.FLOAT32, DType.COMPLEX128: DType.FLOAT64}
@@ -69,7 +69,7 @@ def _closure(functions: frozenset[tuple[str, DType]]) -> frozenset[tuple[str, DT
 
 def _real(name: str, operand: DType, dialect: Dialect) -> list[str]:
     kind, f = operand.cpp, "f" if operand is DType.FLOAT32 else ""
-    arity = FUNCTIONS[name].arity if name in FUNCTIONS else 1
+    arity = definition(name).arity
     result = "bool" if name.startswith("is") else kind
     parameters = ", ".join(f"{kind} {n}" for n in "xy"[:arity])
     head = f"static {dialect.device} inline {result} {function_name(name, operand)}({parameters})"
@@ -78,7 +78,7 @@ def _real(name: str, operand: DType, dialect: Dialect) -> list[str]:
         return [f"{head} {{ return x < 0 ? ({kind})(0 - ({unsigned})x) : x; }}"]
     c_name = "fabs" if name == "abs" else name
     library = f"pf_libm_{c_name}{{f}}"
-    formula = _TESTS.get(name) or FORMULAS.get(name) or f"{library}({', '.join('xy'[:arity])})"
+    formula = _TESTS.get(name) or formula_of(name) or f"{library}({', '.join('xy'[:arity])})"
     lines = []
     for function, text in ((c_name, library), ("sqrt", "__builtin_sqrt{f}")):
         if text in formula:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from pyfuser.codegen.c.statements import INDENT
 from pyfuser.codegen.cost.vectorisable import local_arrays, vectorises
-from pyfuser.codegen.cpu.blocks import BLOCK_BYTES, Blocks
+from pyfuser.codegen.cpu.blocks import Blocks
 from pyfuser.codegen.cpu.context import Context, fresh_syms, function
 from pyfuser.codegen.kernel import UNIT
 from pyfuser.codegen.passes.distribute import (
@@ -33,21 +33,11 @@ from pyfuser.ir.effects import effects_of
 from pyfuser.ir.nodes import Body, Expr, Stmt, Sym
 from pyfuser.ir.visit import all_expressions, contains, expressions, map_body, statements
 from pyfuser.support.passes import left_out
-from pyfuser.tuning.thresholds import BLOCK
 
 LOCALS = frozenset({"done", "run"})
 
-FEWEST = 16
-"""Sums that groups are faster for; the nine of kernels/logistic_regression.py gain nothing."""
-
-GROUP = 2
-"""Sums that share a loop: of doubles, each takes four vectors of 64 bytes."""
-
 LANES = 32
 """Terms of 8 bytes that `pf_sum` adds to its vectors in one go."""
-
-RUNS = (4 * BLOCK, 2 * BLOCK)
-"""Iterations of a run, if what is kept for them fits in the first-level cache."""
 
 
 PrintTerms = Callable[[Body, int], list[str]]
@@ -78,7 +68,10 @@ def groups_of(context: Context, blocks: Blocks) -> Groups | None:
     sums = [a.sym for a in workunit.accumulators]
     if left_out("split-accumulators"):
         return None
-    if len(sums) < FEWEST or any(s.dtype.size != 8 or s.dtype.is_complex for s in sums):
+    tuning = spec.tuning
+    if len(sums) < tuning.fewest_groups or any(
+        s.dtype.size != 8 or s.dtype.is_complex for s in sums
+    ):
         return None
     if not context.independent or spec.checked or not blocks.single:
         return None
@@ -90,12 +83,15 @@ def groups_of(context: Context, blocks: Blocks) -> Groups | None:
     if parts is None:
         return None
     before, adding, repeated = parts
-    segments = expanded([before, *_grouped(adding, sums)], [True] * (1 + len(adding)), repeated)
+    segments = expanded(
+        [before, *_grouped(adding, sums, tuning.group)], [True] * (1 + len(adding)), repeated
+    )
     kept = expansion(segments)
     if local_arrays(before) & set(kept):
         return None
     size = sum(sym.dtype.size for sym in kept)
-    run = next((n for n in RUNS if n * size <= BLOCK_BYTES), None)
+    runs = (4 * tuning.block, 2 * tuning.block)
+    run = next((n for n in runs if n * size <= tuning.block_bytes), None)
     if run is None:
         return None
     names, take = context.names, context.unique.take
@@ -181,13 +177,13 @@ def _narrowed(context: Context, before: Body, adding: list[Stmt]) -> tuple[Body,
     return (*before, *(nodes.Declare(sym, e) for e, sym in narrow.items())), changed
 
 
-def _grouped(adding: Sequence[Stmt], sums: Sequence[Sym]) -> list[Body]:
-    """Statements that share a loop, in order."""
+def _grouped(adding: Sequence[Stmt], sums: Sequence[Sym], most: int) -> list[Body]:
+    """Statements that share a loop, in order; most: sums of a group."""
     groups: list[Body] = []
-    size = GROUP
+    size = most
     for stmt in adding:
         own = len(_added(stmt, sums))
-        if size + own > GROUP:
+        if size + own > most:
             groups.append(())
             size = 0
         groups[-1] = (*groups[-1], stmt)

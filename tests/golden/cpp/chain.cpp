@@ -1,14 +1,6 @@
 // sweep of double_in_place, copy, prefix, copy, double_in_place
 #include <stdint.h>
 
-// Asks for the line of memory that an address is in, where that pays.
-#if defined(PF_INTEL) && defined(__AVX512F__)
-#define pf_asks
-#define pf_ahead(address, written) __builtin_prefetch(address, written)
-#else
-#define pf_ahead(address, written)
-#endif
-
 // The tiles of a scan, which threads take in turn. A tile's total is known after a first pass over
 // it; the last pass starts from the totals of all tiles before, added up in order. A thread makes
 // it as soon as these are known, when the tile is hardly out of its cache (D. Merrill and
@@ -109,25 +101,10 @@ static __attribute__((noinline)) void pf_loop(
     int64_t begin,
     int64_t end,
     double* __restrict__ x) {
-#ifdef pf_asks
-    for (int64_t at = begin; at < end; at += 128) {
-        const int64_t count = end - at < 128 ? end - at : 128;
-        for (int64_t line = 0; line < count; line += 8) {
-            const int64_t i = at + line;
-            pf_ahead(&x[i] + 512, 1);
-        }
-        #pragma GCC ivdep
-        for (int64_t step = 0; step < count; ++step) {
-            const int64_t i = at + step;
-            x[i] *= 2.0;
-        }
-    }
-#else
     #pragma GCC ivdep
     for (int64_t i = begin; i < end; ++i) {
         x[i] *= 2.0;
     }
-#endif
 }
 
 static __attribute__((noinline)) void run(
@@ -154,26 +131,10 @@ static __attribute__((noinline)) void pf_loop(
     int64_t end,
     const double* __restrict__ x,
     double* __restrict__ y) {
-#ifdef pf_asks
-    for (int64_t at = begin; at < end; at += 128) {
-        const int64_t count = end - at < 128 ? end - at : 128;
-        for (int64_t line = 0; line < count; line += 8) {
-            const int64_t i = at + line;
-            pf_ahead(&x[i] + 512, 0);
-            pf_ahead(&y[i] + 512, 1);
-        }
-        #pragma GCC ivdep
-        for (int64_t step = 0; step < count; ++step) {
-            const int64_t i = at + step;
-            y[i] = x[i];
-        }
-    }
-#else
     #pragma GCC ivdep
     for (int64_t i = begin; i < end; ++i) {
         y[i] = x[i];
     }
-#endif
 }
 
 static __attribute__((noinline)) void run(

@@ -7,14 +7,6 @@ template <typename T> static inline T pf_bits(const int64_t& slot) {
     return value;
 }
 
-// Asks for the line of memory that an address is in, where that pays.
-#if defined(PF_INTEL) && defined(__AVX512F__)
-#define pf_asks
-#define pf_ahead(address, written) __builtin_prefetch(address, written)
-#else
-#define pf_ahead(address, written)
-#endif
-
 extern "C" int omp_get_thread_num(void);
 extern "C" int omp_get_num_threads(void);
 
@@ -41,24 +33,6 @@ static __attribute__((noinline)) void pf_loop(
     int64_t end,
     double* __restrict__ x,
     const double limit) {
-#ifdef pf_asks
-    for (int64_t at = begin; at < end; at += 128) {
-        const int64_t count = end - at < 128 ? end - at : 128;
-        for (int64_t line = 0; line < count; line += 8) {
-            const int64_t i = at + line;
-            pf_ahead(&x[i] + 512, 1);
-        }
-        #pragma GCC ivdep
-        for (int64_t step = 0; step < count; ++step) {
-            const int64_t i = at + step;
-            double value = pf_sqrt_f64(x[i]);
-            if (value > limit) {
-                value = limit;
-            }
-            x[i] = value;
-        }
-    }
-#else
     #pragma GCC ivdep
     for (int64_t i = begin; i < end; ++i) {
         double value = pf_sqrt_f64(x[i]);
@@ -67,7 +41,6 @@ static __attribute__((noinline)) void pf_loop(
         }
         x[i] = value;
     }
-#endif
 }
 
 extern "C" int pf_kernel(const int64_t* slot) {

@@ -5,25 +5,10 @@ static inline int64_t pf_extent(int64_t begin, int64_t end) {
     return end > begin ? end - begin : 0;
 }
 
-// Asks for the line of memory that an address is in, where that pays.
-#if defined(PF_INTEL) && defined(__AVX512F__)
-#define pf_asks
-#define pf_ahead(address, written) __builtin_prefetch(address, written)
-#else
-#define pf_ahead(address, written)
-#endif
-
 // A sum whose order of additions depends on the number of terms only: not on the threads, not on
 // the vector registers, not on what else the loop computes. Four 64-byte vectors of running sums
 // take the terms in turn and are added in halves at the end. Where registers are narrower, a vector
 // is two of half its size: g++ would move one through memory, 8 or 16 bytes at a time.
-#if defined(__AVX512F__)
-#define PF_VECTOR 64
-#elif defined(__AVX__)
-#define PF_VECTOR 32
-#else
-#define PF_VECTOR 16
-#endif
 template <typename T, int bytes> struct pf_wide {
     struct vector {
         typename pf_wide<T, bytes / 2>::vector low, high;
@@ -33,8 +18,8 @@ template <typename T, int bytes> struct pf_wide {
         }
     };
 };
-template <typename T> struct pf_wide<T, PF_VECTOR> {
-    typedef T vector __attribute__((vector_size(PF_VECTOR)));
+template <typename T> struct pf_wide<T, 64> {
+    typedef T vector __attribute__((vector_size(64)));
 };
 template <typename T, int block, int width = 1> struct pf_sum {
     typedef typename pf_wide<T, 64>::vector vector;
@@ -117,11 +102,6 @@ static inline __attribute__((always_inline)) void pf_terms(
     const double* __restrict__ x,
     const int64_t x_stride0,
     double* __restrict__ y) {
-    for (int64_t line = 0; line < count; line += 8) {
-        const int64_t j = at + line;
-        pf_ahead(&x[i * x_stride0 + j] + 512, 0);
-        pf_ahead(&y[i * x_stride0 + j] + 512, 1);
-    }
     #pragma GCC ivdep
     for (int64_t step = 0; step < count; ++step) {
         const int64_t j = at + step;

@@ -9,13 +9,6 @@ static inline int64_t pf_extent(int64_t begin, int64_t end) {
 // the vector registers, not on what else the loop computes. Four 64-byte vectors of running sums
 // take the terms in turn and are added in halves at the end. Where registers are narrower, a vector
 // is two of half its size: g++ would move one through memory, 8 or 16 bytes at a time.
-#if defined(__AVX512F__)
-#define PF_VECTOR 64
-#elif defined(__AVX__)
-#define PF_VECTOR 32
-#else
-#define PF_VECTOR 16
-#endif
 template <typename T, int bytes> struct pf_wide {
     struct vector {
         typename pf_wide<T, bytes / 2>::vector low, high;
@@ -25,8 +18,8 @@ template <typename T, int bytes> struct pf_wide {
         }
     };
 };
-template <typename T> struct pf_wide<T, PF_VECTOR> {
-    typedef T vector __attribute__((vector_size(PF_VECTOR)));
+template <typename T> struct pf_wide<T, 64> {
+    typedef T vector __attribute__((vector_size(64)));
 };
 template <typename T, int block, int width = 1> struct pf_sum {
     typedef typename pf_wide<T, 64>::vector vector;
@@ -125,14 +118,6 @@ template <typename T, int block, int width> struct pf_parts {
         __builtin_free(sum);
     }
 };
-
-// Asks for the line of memory that an address is in, where that pays.
-#if defined(PF_INTEL) && defined(__AVX512F__)
-#define pf_asks
-#define pf_ahead(address, written) __builtin_prefetch(address, written)
-#else
-#define pf_ahead(address, written)
-#endif
 
 extern "C" int omp_get_thread_num(void);
 extern "C" int omp_get_num_threads(void);
@@ -282,26 +267,10 @@ static __attribute__((noinline)) void pf_loop(
     int64_t end,
     const double* __restrict__ x,
     double* __restrict__ y) {
-#ifdef pf_asks
-    for (int64_t at = begin; at < end; at += 128) {
-        const int64_t count = end - at < 128 ? end - at : 128;
-        for (int64_t line = 0; line < count; line += 8) {
-            const int64_t i = at + line;
-            pf_ahead(&x[i + 1] + 512, 0);
-            pf_ahead(&y[i] + 512, 1);
-        }
-        #pragma GCC ivdep
-        for (int64_t step = 0; step < count; ++step) {
-            const int64_t i = at + step;
-            y[i] = x[i - 1] + x[i + 1] - x[i];
-        }
-    }
-#else
     #pragma GCC ivdep
     for (int64_t i = begin; i < end; ++i) {
         y[i] = x[i - 1] + x[i + 1] - x[i];
     }
-#endif
 }
 
 static __attribute__((noinline)) void run(
@@ -332,11 +301,6 @@ static inline __attribute__((always_inline)) void pf_terms(
     double* acc_terms,
     const double* __restrict__ y,
     const double* __restrict__ z) {
-    for (int64_t line = 0; line < count; line += 8) {
-        const int64_t i = at + line;
-        pf_ahead(&y[i - 1] + 512, 0);
-        pf_ahead(&z[i + 1] + 512, 0);
-    }
     #pragma GCC ivdep
     for (int64_t step = 0; step < count; ++step) {
         const int64_t i = at + step;

@@ -69,13 +69,6 @@ template <typename T> struct pf_scratch {
 // the vector registers, not on what else the loop computes. Four 64-byte vectors of running sums
 // take the terms in turn and are added in halves at the end. Where registers are narrower, a vector
 // is two of half its size: g++ would move one through memory, 8 or 16 bytes at a time.
-#if defined(__AVX512F__)
-#define PF_VECTOR 64
-#elif defined(__AVX__)
-#define PF_VECTOR 32
-#else
-#define PF_VECTOR 16
-#endif
 template <typename T, int bytes> struct pf_wide {
     struct vector {
         typename pf_wide<T, bytes / 2>::vector low, high;
@@ -85,8 +78,8 @@ template <typename T, int bytes> struct pf_wide {
         }
     };
 };
-template <typename T> struct pf_wide<T, PF_VECTOR> {
-    typedef T vector __attribute__((vector_size(PF_VECTOR)));
+template <typename T> struct pf_wide<T, 64> {
+    typedef T vector __attribute__((vector_size(64)));
 };
 template <typename T, int block, int width = 1> struct pf_sum {
     typedef typename pf_wide<T, 64>::vector vector;

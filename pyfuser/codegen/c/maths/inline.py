@@ -40,11 +40,7 @@ static inline double pf_from_word(int64_t bits) {
 _DIGITS = """\
 // What exponents are computed in. A loop with 4-byte numbers takes two vectors of doubles at a
 // time, whose operations alternate: steps of the polynomials wait for those before, and overlap.
-#if {doubled} && !defined(__AVX512F__)
-typedef uint32_t pf_digits;
-#else
-typedef uint64_t pf_digits;
-#endif
+typedef {digits} pf_digits;
 static inline double pf_number(uint32_t k) {{ return (double)(int32_t)k; }}
 static inline double pf_number(uint64_t k) {{  // few processors convert 8-byte numbers in vectors
     return pf_from_word((int64_t)k + 0x4338000000000000) - 0x1.8p52;
@@ -170,4 +166,5 @@ def prelude(functions: frozenset[tuple[str, DType]], doubled: bool) -> str:
     Needs <stdint.h>, rounded.h, a processor with fma, and `pf_select` of doubles.
     """
     wanted = [text for function, text in _DEFINITIONS.items() if function in functions]
-    return "".join([_BITS, _DIGITS.format(doubled=int(doubled)), *wanted]) if wanted else ""
+    digits = _DIGITS.format(digits="uint32_t" if doubled else "uint64_t")
+    return "".join([_BITS, digits, *wanted]) if wanted else ""

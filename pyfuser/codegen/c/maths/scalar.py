@@ -7,32 +7,10 @@ a call of constants to another last digit than the library gives at run time.
 
 from __future__ import annotations
 
-import math
-
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.maths import FUNCTIONS, POWERS
+from pyfuser.ir.maths import FUNCTIONS, POWERS, definition
 
-_BUILTIN = frozenset(
-    {"ceil", "copysign", "fabs", "floor", "fmod", "remainder", "round", "sqrt", "trunc"}
-)
-FORMULAS = {
-    "fmax": "y != y || x > y ? x : y",
-    "fmin": "y != y || x < y ? x : y",
-    "isfinite": "__builtin_isfinite(x)",
-    "isinf": "__builtin_isinf(x) != 0",
-    "isnan": "x != x",
-    "degrees": f"pf_rounded(x * ({{type}}){180.0 / math.pi!r})",
-    "radians": f"pf_rounded(x * ({{type}}){math.pi / 180.0!r})",
-    "rsqrt": "1 / __builtin_sqrt{f}(x)",
-    # The C library's pow has other zeros and infinities than its sqrt.
-    "root": "(x < 0 && x + x == x ? -x : __builtin_sqrt{f}(x + 0))",
-    "square": "pf_rounded(x * x)",
-    "cube": "pf_rounded(pf_rounded(x * x) * x)",
-}
-_POWERS = [f"y == ({{type}}){exponent} ? {FORMULAS[name]}" for exponent, name in POWERS.items()]
-FORMULAS["pow"] = " : ".join([*_POWERS, "pf_libm_pow{f}(x, y)"])
 _COMPLEX_FORMULAS = {"exp": "cexp", "log": "clog", "sqrt": "csqrt", "pow": "cpow", "abs": "cabs"}
-_ROUNDED = frozenset(name for name, formula in FORMULAS.items() if "pf_rounded" in formula)
 SUFFIXES = {
     DType.FLOAT32: "f32",
     DType.FLOAT64: "f64",
@@ -43,6 +21,17 @@ SUFFIXES = {
     DType.UINT32: "u32",
     DType.UINT64: "u64",
 }
+
+
+def formula_of(name: str) -> str:
+    """C++ over `x` and `y` that computes a function of reals; "" if there is only its name.
+
+    What `pow` is where its exponent is a constant it is, too, where that is known at run time.
+    """
+    if name != "pow":
+        return definition(name).formula
+    powers = [f"y == ({{type}}){exponent} ? {power.formula}" for exponent, power in POWERS.items()]
+    return " : ".join([*powers, "pf_libm_pow{f}(x, y)"])
 
 
 def function_name(name: str, operand: DType) -> str:
@@ -68,7 +57,9 @@ def prelude(functions: frozenset[tuple[str, DType]]) -> str:
 
 def headers(functions: frozenset[tuple[str, DType]]) -> frozenset[str]:
     """The headers that their definitions need."""
-    return frozenset({"rounded"} if any(name in _ROUNDED for name, _ in functions) else ())
+    return frozenset(
+        {"rounded"} if any("pf_rounded" in formula_of(name) for name, _ in functions) else ()
+    )
 
 
 def _absolute(operand: DType) -> str:
@@ -83,18 +74,19 @@ def _f(operand: DType) -> str:
 
 def _real(name: str, operand: DType) -> list[str]:
     kind, f = operand.cpp, _f(operand)
-    arity = FUNCTIONS[name].arity if name in FUNCTIONS else 1
+    function = definition(name)
+    arity = function.arity
     result = "bool" if name.startswith("is") else kind
     types = ", ".join([kind] * arity)
     names = ["x", "y"][:arity]
     lines = []
-    if name in _BUILTIN:
+    if function.builtin:
         body = f"__builtin_{name}{f}({', '.join(names)})"
     else:
-        body = FORMULAS.get(name, f"pf_libm_{name}{f}({', '.join(names)})")
+        body = formula_of(name) or f"pf_libm_{name}{f}({', '.join(names)})"
         body = body.format(type=kind, f=f)
     if "pf_libm_" in body:
-        c_name = FUNCTIONS[name].c_name + f
+        c_name = function.c_name + f
         lines.append(
             f'extern "C" __attribute__((const)) {kind} pf_libm_{name}{f}({types}) '
             f'__asm__("{c_name}");'

@@ -18,13 +18,10 @@ there are exp, log, sin, cos and pow only; what is missing stays scalar everywhe
 
 from __future__ import annotations
 
-import ctypes
-import platform
-
 from pyfuser.codegen.c.maths import inline as maths_inline
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.maths import FUNCTIONS
-from pyfuser.support.caches import once
+from pyfuser.tuning.target import Target
 
 LINK_FLAGS: tuple[str, ...] = ("-lm",)
 """What a translation unit with a `prelude` is linked with; it brings libmvec where it is needed."""
@@ -32,11 +29,6 @@ LINK_FLAGS: tuple[str, ...] = ("-lm",)
 _HEADER = """\
 // The C library's vector maths. Its kernel for the widest vectors computes every call, also those
 // of fewer lanes and of one: bits do not depend on how, or whether, a loop was vectorised.
-#ifdef __AVX512F__
-#define PF_AVX512(code) code
-#else
-#define PF_AVX512(code)
-#endif
 template <typename T, typename W> static inline T pf_first(W lanes) {
     T first;
     __builtin_memcpy(&first, &lanes, sizeof(T));
@@ -49,24 +41,26 @@ template <typename T, typename W> static inline T pf_first(W lanes) {
 _TYPES = """\
 typedef {t} pf_{s}x{a} __attribute__((vector_size(16)));
 typedef {t} pf_{s}x{b} __attribute__((vector_size(32)));
-typedef {t} pf_{s}x{c} __attribute__((vector_size(64)));
-#ifdef __AVX512F__
-typedef pf_{s}x{c} pf_{s}_widest;
-#define PF_KERNEL_{s} "_ZGVeN{c}"
-static inline pf_{s}x{c} pf_repeat(pf_{s}x{c} x) {{ return x; }}
-static inline pf_{s}x{c} pf_repeat(pf_{s}x{b} x) {{
-    return pf_{s}x{c}{{{bb}}};
-}}
-#else
-typedef pf_{s}x{b} pf_{s}_widest;
-#define PF_KERNEL_{s} "_ZGVdN{b}"
-static inline pf_{s}x{b} pf_repeat(pf_{s}x{b} x) {{ return x; }}
-#endif
-static inline pf_{s}_widest pf_repeat(pf_{s}x{a} x) {{
+{widest}static inline pf_{s}_widest pf_repeat(pf_{s}x{a} x) {{
     return pf_repeat(pf_{s}x{b}{{{aa}}});
 }}
 static inline pf_{s}_widest pf_repeat({t} x) {{ return x - pf_{s}_widest{{}}; }}
 """
+
+_WIDEST = {
+    64: """\
+typedef {t} pf_{s}x{c} __attribute__((vector_size(64)));
+typedef pf_{s}x{c} pf_{s}_widest;
+static inline pf_{s}x{c} pf_repeat(pf_{s}x{c} x) {{ return x; }}
+static inline pf_{s}x{c} pf_repeat(pf_{s}x{b} x) {{
+    return pf_{s}x{c}{{{bb}}};
+}}
+""",
+    32: """\
+typedef pf_{s}x{b} pf_{s}_widest;
+static inline pf_{s}x{b} pf_repeat(pf_{s}x{b} x) {{ return x; }}
+""",
+}
 
 _SELECT = """\
 // condition ? a : b without a branch, into which g++ would move a call, or which it would keep in a
@@ -94,12 +88,12 @@ _LANES = """\
 _FUNCTION = """\
 extern "C" __attribute__((const, simd("notinbranch"))) {t} pf_{name}_{s}({scalars});
 extern "C" __attribute__((const)) pf_{s}_widest pf_{name}_{s}_kernel({widest})
-    __asm__(PF_KERNEL_{s} "{v}_{symbol}");
+    __asm__("_ZGV{kernel}{v}_{symbol}");
 PF_LANES_{n}({t}, {name}_{s}, "")
 PF_LANES_{n}(pf_{s}x{a}, {name}_{s}, "_ZGVbN{a}{v}_")
 PF_LANES_{n}(pf_{s}x{b}, {name}_{s}, "_ZGVdN{b}{v}_")
-PF_AVX512(PF_LANES_{n}(pf_{s}x{c}, {name}_{s}, "_ZGVeN{c}{v}_"))
 """
+_OF_64_BYTES = 'PF_LANES_{n}(pf_{s}x{c}, {name}_{s}, "_ZGVeN{c}{v}_")\n'
 
 _POW = """\
 static inline {t} pf_pow_{s}({t} x, {t} y) {{
@@ -116,34 +110,8 @@ _FORMATS: dict[DType, dict[str, str]] = {
 }
 
 
-@once
-def _library() -> ctypes.CDLL | None:
-    """The vector maths library, if there is one and the processor can run its AVX2 kernels."""
-    if platform.system() != "Linux" or platform.machine() != "x86_64":
-        return None
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
-            flags: list[str] = next((line for line in file if line.startswith("flags")), "").split()
-        return ctypes.CDLL("libmvec.so.1") if {"avx2", "fma"} <= set(flags) else None
-    except OSError:
-        return None
-
-
-@once
-def covered(name: str, dtype: DType) -> bool:
-    """Whether the vector maths of this machine have a function for arguments of a dtype."""
-    library = _library()
-    if library is None or not dtype.is_float or name not in FUNCTIONS:
-        return False
-    function = FUNCTIONS[name]
-    symbol = "v" * function.arity + "_" + function.c_name + ("f" if dtype is DType.FLOAT32 else "")
-    lanes = _FORMATS[dtype]
-    prefixes = (f"_ZGVdN{lanes['b']}", f"_ZGVeN{lanes['c']}")
-    return bool(function.c_name) and all(hasattr(library, prefix + symbol) for prefix in prefixes)
-
-
-def prelude(functions: frozenset[tuple[str, DType]], doubled: bool = False) -> str:
-    """C++ definitions of `pf_<name>_f64` and `pf_<name>_f32` for covered functions.
+def prelude(functions: frozenset[tuple[str, DType]], target: Target, doubled: bool = False) -> str:
+    """C++ definitions of `pf_<name>_f64` and `pf_<name>_f32` for some of `Target.vector_maths`.
 
     Also of `pf_select(condition, a, b)` for their dtypes: g++ does not vectorise a loop with a call
     in one arm of a conditional expression, but these functions may be called for nothing.
@@ -158,7 +126,7 @@ def prelude(functions: frozenset[tuple[str, DType]], doubled: bool = False) -> s
     return (
         "".join(selects)
         + maths_inline.prelude(inline, doubled)
-        + _library_calls(functions - inline)
+        + _library_calls(functions - inline, target.vector_bytes == 64)
     )
 
 
@@ -168,42 +136,46 @@ def headers(functions: frozenset[tuple[str, DType]]) -> frozenset[str]:
     return frozenset({"rounded"} if products else ())
 
 
-def _library_calls(functions: frozenset[tuple[str, DType]]) -> str:
+def _library_calls(functions: frozenset[tuple[str, DType]], wide: bool) -> str:
+    """wide: whether vectors have 64 bytes."""
     if not functions:
         return ""
     dtypes = sorted({dtype for _, dtype in functions}, key=lambda dtype: dtype.value)
     arities = sorted({FUNCTIONS[name].arity for name, _ in functions})
     parts = [_HEADER]
-    parts += [_types(dtype) for dtype in dtypes]
+    parts += [_types(dtype, wide) for dtype in dtypes]
     for n in arities:
         arguments = ["x", "y"][:n]
         parameters = ", ".join(f"T {x}" for x in arguments)
         repeated = ", ".join(f"pf_repeat({x})" for x in arguments)
         parts.append(_LANES.format(n=n, parameters=parameters, repeated=repeated))
     parts += [
-        _function(*item) for item in sorted(functions, key=lambda item: (item[0], item[1].value))
+        _function(*item, wide)
+        for item in sorted(functions, key=lambda item: (item[0], item[1].value))
     ]
     return "\n".join(parts)
 
 
-def _types(dtype: DType) -> str:
+def _types(dtype: DType, wide: bool) -> str:
     lanes = _FORMATS[dtype]
     twice = {
         both: ", ".join([f"x[{k}]" for k in range(int(lanes[one]))] * 2)
         for one, both in (("a", "aa"), ("b", "bb"))
     }
-    return _TYPES.format(**lanes, **twice)
+    widest = _WIDEST[64 if wide else 32].format(**lanes, **twice)
+    return _TYPES.format(**lanes, **twice, widest=widest)
 
 
-def _function(name: str, dtype: DType) -> str:
+def _function(name: str, dtype: DType, wide: bool) -> str:
     """The scalar declaration that loops call, and its versions for every number of lanes."""
     formats, function = _FORMATS[dtype], FUNCTIONS[name]
     kind, s, n = formats["t"], formats["s"], function.arity
     f = "f" if dtype is DType.FLOAT32 else ""
-    text = _FUNCTION.format(
+    text = (_FUNCTION + _OF_64_BYTES * wide).format(
         **formats,
         n=n,
         v="v" * n,
+        kernel=f"eN{formats['c']}" if wide else f"dN{formats['b']}",
         name="power" if name == "pow" else name,
         symbol=function.c_name + f,
         scalars=", ".join([kind] * n),
