@@ -10,6 +10,7 @@ counted on after the accesses; axis, index and extent are then 0.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from pyfuser.codegen.c.expressions import Expressions
 from pyfuser.codegen.kernel import UNIT, ViewSpec
@@ -22,6 +23,16 @@ from pyfuser.ir.visit import statements, sym_of
 
 REPORT_HEAD = 4
 """The numbers of a report before the iteration's indices."""
+
+
+class Declared(NamedTuple):
+    """A parameter of an entry point."""
+
+    type: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.type} {self.name}"
 
 
 class CheckedExpressions(Expressions):
@@ -95,13 +106,13 @@ def guard(nothing: str) -> str:
     return f"if (pf_report[0] || setjmp(pf_end)) return{' ' * bool(nothing)}{nothing};"
 
 
-REPORT = "int64_t* report"
+REPORT = Declared("int64_t*", "report")
 """The further parameter of the entry point of a checked kernel."""
 
 
-def guarded(results: Sequence[str], outside: int) -> list[str]:
+def guarded(results: Sequence[Declared], outside: int) -> list[str]:
     """What that entry point does, around the usual one. results: its parameters after the slots."""
-    names = "".join(f", {parameter.split()[-1]}" for parameter in results)
+    names = "".join(f", {parameter.name}" for parameter in results)
     return [
         "pf_report = report;",
         f"const int status = pf_unguarded(slot{names});",

@@ -12,7 +12,7 @@ from pyfuser.codegen.c.names import Names
 from pyfuser.codegen.c.statements import INDENT, Statements
 from pyfuser.codegen.cost.work import grain, grain_text, varies
 from pyfuser.codegen.cpu import checked as cpu_checked
-from pyfuser.codegen.cpu.checked import CheckedExpressions
+from pyfuser.codegen.cpu.checked import CheckedExpressions, Declared
 from pyfuser.codegen.cpu.scratch import scratch_views
 from pyfuser.codegen.kernel import UNIT, KernelSpec, ViewSpec
 from pyfuser.codegen.passes.loop_order import LoopOrder
@@ -72,6 +72,7 @@ class Parameter:
     name: str
     value: str
     restrict: bool = False
+    written: bool = False
 
     @property
     def plain(self) -> str:
@@ -136,7 +137,9 @@ class Context:
             if slot.kind == "pointer":
                 assert view is not None
                 pointer = f"{'' if view.written else 'const '}{kind}*"
-                result.append(Parameter(pointer, name, f"({pointer}){value}", view.restrict))
+                result.append(
+                    Parameter(pointer, name, f"({pointer}){value}", view.restrict, view.written)
+                )
             elif slot.kind == "scalar":
                 place += sym.dtype is DType.COMPLEX128
                 result.append(Parameter(f"const {kind}", name, f"pf_bits<{kind}>({value})"))
@@ -233,16 +236,18 @@ def entry(context: Context, lines: list[str]) -> str:
     return f"{code}\n{entry_point([context], [*parameters, cpu_checked.REPORT], guarded)}"
 
 
-SLOT = ("const int64_t* slot",)
-RESULTS = ("int64_t* results",)
+SLOT = (Declared("const int64_t*", "slot"),)
+RESULTS = (Declared("int64_t*", "results"),)
 
 
-def entry_point(contexts: Sequence[Context], parameters: Sequence[str], lines: list[str]) -> str:
+def entry_point(
+    contexts: Sequence[Context], parameters: Sequence[Declared], lines: list[str]
+) -> str:
     """`pf_kernel`; it returns DIVIDED if an integer was divided by 0, see division.h."""
     kernel = 'extern "C" int pf_kernel'
     if not any("division" in context.expressions.headers for context in contexts):
         return _defined(kernel, parameters, lines)
-    names = ", ".join(parameter.split()[-1] for parameter in parameters)
+    names = ", ".join(parameter.name for parameter in parameters)
     reported = [
         f"const int status = pf_dividing({names});",
         f"return __atomic_exchange_n(&pf_zero, 0, __ATOMIC_RELAXED) ? {DIVIDED} : status;",
@@ -251,9 +256,9 @@ def entry_point(contexts: Sequence[Context], parameters: Sequence[str], lines: l
     return f"{inner}\n{_defined(kernel, parameters, reported)}"
 
 
-def _defined(head: str, parameters: Sequence[str], lines: list[str]) -> str:
+def _defined(head: str, parameters: Sequence[Declared], lines: list[str]) -> str:
     body = "".join(f"{INDENT}{line}\n" for line in lines)
-    return f"{head}({', '.join(parameters)}) {{\n{body}}}\n"
+    return f"{head}({', '.join(map(str, parameters))}) {{\n{body}}}\n"
 
 
 def unpacked(context: Context) -> list[str]:

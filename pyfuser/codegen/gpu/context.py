@@ -232,7 +232,7 @@ class GpuContext(Context):
         for parameter in self.parameters:
             number = self.numbers.get(parameter.name)
             if number is None:
-                own = not self.shares_views or parameter.type.startswith("const ")
+                own = not (self.shares_views and parameter.written)
                 slots.append(str(parameter) if own else parameter.plain)
             else:
                 kind, _, given, where = number

@@ -193,20 +193,30 @@ class _Emitter(Expressions):
             self.line(f"{target} {'' if s.op == 'exchange' else s.op}= {value}")
 
     def branch(self, s: nodes.If) -> None:
-        self.block(f"if {self.condition(s.condition).source}:", s.then)
-        if not s.orelse:
+        self.branches("if", self.condition(s.condition), s)
+
+    def branches(self, word: str, condition: Text, s: nodes.If) -> None:
+        """The branches of an `if` or `elif`; a lone `if` in the last is an `elif`, ...
+
+        ... unless its condition needs lines of its own before it.
+        """
+        self.block(f"{word} {condition.source}:", s.then)
+        nested = s.orelse[0] if len(s.orelse) == 1 else None
+        if not isinstance(nested, nodes.If):
+            if s.orelse:
+                self.block("else:", s.orelse)
             return
         start = len(self.lines)
-        self.block("else:", s.orelse)
-        if len(s.orelse) == 1 and isinstance(s.orelse[0], nodes.If):
-            self.join(start)
-
-    def join(self, start: int) -> None:
-        """Make `else:` and the lone `if` in it an `elif`, if nothing stands before that `if`."""
-        indent = "    " * self.depth
-        if self.lines[start + 1].startswith(f"{indent}    if "):
-            nested = [line[4:] for line in self.lines[start + 1 :]]
-            self.lines[start:] = [indent + "el" + nested[0].strip(), *nested[1:]]
+        self.depth += 1
+        condition = self.condition(nested.condition)
+        self.depth -= 1
+        if len(self.lines) == start:
+            self.branches("elif", condition, nested)
+            return
+        self.lines.insert(start, "    " * self.depth + "else:")
+        self.depth += 1
+        self.branches("if", condition, nested)
+        self.depth -= 1
 
     def loop(self, s: nodes.For) -> None:
         before, self.lines = self.lines, []
@@ -228,7 +238,8 @@ class _Emitter(Expressions):
         self.line(f"{name}: {local_annotation(s.sym.dtype)} = {self.converted(s.start).source}")
         self.line("while True:")
         self.depth += 1
-        down = isinstance(s.step, nodes.Const) and str(s.step.value).startswith("-")
+        step = s.step.value if isinstance(s.step, nodes.Const) else 1
+        down = isinstance(step, int) and step < 0
         stop = self.expr(s.stop).within(COMPARE + 1)
         self.line(f"if {name} {'<=' if down else '>='} {stop}:")
         self.line("    break")
