@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pyfuser.analysis.dependences import Dependence, DependenceGraph, Kind
 from pyfuser.analysis.sums import added_along
 from pyfuser.ir import nodes
 from pyfuser.ir.canonical import MAX_WORKUNITS
-from pyfuser.ir.effects import effects, evaluates_purely, only_combines
-from pyfuser.ir.nodes import Body, Workunit
-from pyfuser.ir.visit import sym_of
+from pyfuser.ir.effects import effects, only_combines
+from pyfuser.ir.nodes import Stmt, Workunit
+from pyfuser.ir.visit import map_body, written
 from pyfuser.plan.plan import Rejection
 from pyfuser.support.caches import cached
 from pyfuser.trace.call import GPU_SPACES
@@ -201,22 +203,12 @@ def _writes_early(workunit: Workunit) -> bool:
     views = {param.sym for param in workunit.params}
     flags = [nodes.Read(a.last_pass) for a in workunit.accumulators if a.last_pass is not None]
 
-    def writes(body: Body) -> bool:
-        for stmt in body:
-            if not evaluates_purely(stmt):
-                return True
-            if isinstance(stmt, nodes.If):
-                guarded = stmt.condition in flags
-                if writes(stmt.orelse) or (not guarded and writes(stmt.then)):
-                    return True
-            elif isinstance(stmt, (nodes.For, nodes.While)):
-                if writes(stmt.body):
-                    return True
-            elif isinstance(stmt, (nodes.Store, nodes.Update)) and sym_of(stmt) in views:
-                return True
-        return False
+    def early(stmt: Stmt) -> Stmt:
+        if isinstance(stmt, nodes.If) and stmt.condition in flags:
+            return replace(stmt, then=())
+        return stmt
 
-    return writes(workunit.body)
+    return not views.isdisjoint(written(map_body(workunit.body, None, early)))
 
 
 @cached(MAX_WORKUNITS)

@@ -69,12 +69,11 @@ def _set_by_effects(body: Body) -> set[Sym]:
 
 
 def _drop(stmt: Stmt, unread: set[Sym]) -> Stmt | Body:
-    if isinstance(stmt, (Declare, Assign)) and stmt.sym in unread:
-        return ()
-    if isinstance(stmt, Update) and not stmt.indices and stmt.target in unread:
-        return ()
-    if isinstance(stmt, If) and not stmt.then and not stmt.orelse and evaluates_purely(stmt):
-        return ()
-    if isinstance(stmt, For) and not stmt.body and evaluates_purely(stmt):
-        return ()
+    match stmt:
+        case Declare() | Assign() if stmt.sym in unread:
+            return ()
+        case Update(indices=()) if stmt.target in unread:
+            return ()
+        case If(then=(), orelse=()) | For(body=()) if evaluates_purely(stmt):
+            return ()
     return stmt
