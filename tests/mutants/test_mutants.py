@@ -90,11 +90,12 @@ def test_every_law_of_the_product_has_mutants_that_compile() -> None:
         assert law.code().co_name == law.law.node.name
 
 
-def test_a_sample_has_every_law_and_follows_from_its_seed() -> None:
+def test_a_sample_follows_from_its_seed_and_hardly_from_other_mutants() -> None:
     mutants = [mutant for law in laws()[:9] for mutant in mutants_of(law)]
     chosen = sample(mutants, 12, 3)
     assert len(chosen) == 12 and chosen == sample(mutants, 12, 3) != sample(mutants, 12, 4)
-    assert {m.law.name for m in chosen} == {m.law.name for m in mutants}
+    fewer = sample([m for m in mutants if m is not chosen[0]], 12, 3)
+    assert fewer[:11] == chosen[1:]
 
 
 def test_some_mutants_are_killed() -> None:
