@@ -6,7 +6,19 @@ from pyfuser.analysis import polyhedra
 from pyfuser.analysis.dependences import Kind
 from pyfuser.analysis.distances import call_distance
 from pyfuser.ir.dtypes import DType
-from tests.analysis.build import S, View, any_of, both, call, expr, loop, region, when, workunit
+from tests.analysis.build import (
+    S,
+    View,
+    any_of,
+    both,
+    call,
+    expr,
+    known,
+    loop,
+    region,
+    when,
+    workunit,
+)
 from tests.analysis.test_dependences import N, X, Y, Z, at, between, reads, verdict, writes
 
 
@@ -180,3 +192,16 @@ def test_rows_that_reach_into_the_next_one_meet_others():
     assert verdict(rows(4, 0, 4, True), rows(3, 0, 3, False)) == "cross"
     assert verdict(rows(4, 4, 8, True), rows(4, 0, 4, False)) == "cross"
     assert verdict(rows(4, -1, 3, True), rows(4, 0, 4, False)) == "cross"
+
+
+def test_a_loop_down_to_an_unsigned_bound():
+    """`range(1, n, -2)` goes on from -1 if n is unsigned, as that is greater than any n."""
+
+    def every_other(dtype):
+        i, k, x, n = S("i"), S("k"), View("x"), S("n", dtype)
+        walk = loop(k, 1, n, [x[k + 1] << 1.0], step=-2)
+        return call(workunit("every_other", [i], [x, n], [walk]), 1, X, known(0, dtype))
+
+    first = reads(lambda i: expr(0))(X, n=1)
+    assert verdict(every_other(DType.INT32), first) == "none"
+    assert verdict(every_other(DType.UINT32), first) != "none"

@@ -63,3 +63,24 @@ def test_a_loop_whose_bound_compares_unsigned():
     assert not escapes(DType.INT32, -1)
     assert escapes(DType.UINT32, -1)
     assert not escapes(DType.UINT32, 0)
+
+
+def test_a_loop_whose_start_or_step_is_loaded():
+    def walk(start, step, dtype=DType.INT32):
+        i, k, x, y = S("i"), S("k"), View("x"), View("y", dtype=DType.INT32)
+        n = S("n", dtype)
+        ends = [y[expr(0)] if end is None else end for end in (start, step)]
+        body = [loop(k, ends[0], n, [x[k] << 1.0], step=ends[1])]
+        unit = workunit("walk", [i], [x, y, n], body)
+        return call(unit, 1, region(0, N), region(1, 1, dtype=DType.INT32), known(N, dtype))
+
+    def overwritten(*options):
+        trace_ = trace(walk(0, 1), walk(*options))
+        return not Liveness(trace_).lifetime(0, 0).escapes
+
+    assert overwritten(0, 1)
+    assert overwritten(0, 1, DType.UINT32)
+    assert not overwritten(None, 1)
+    assert not overwritten(None, 1, DType.UINT32)
+    assert not overwritten(0, None)
+    assert not overwritten(0, 2)

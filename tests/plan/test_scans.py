@@ -7,7 +7,18 @@ from dataclasses import replace
 import pytest
 
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Accumulator, Call, Const, Eval, If, Read, Store, Update
+from pyfuser.ir.nodes import (
+    Accumulator,
+    AtomicFetch,
+    Call,
+    Const,
+    Declare,
+    Eval,
+    If,
+    Read,
+    Store,
+    Update,
+)
 from pyfuser.plan.plan import SCAN_TILE
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import FutureShape
@@ -127,6 +138,9 @@ def test_a_scan_writes_in_its_last_pass_only():
     add, keep = plain.workunit.body
     assert isinstance(keep, If)
     both = If(keep.condition, (), keep.then)  # if not last
+    out = plain.workunit.params[1].sym
+    old = AtomicFetch("+", out, (Const(0, DType.INT32),), Const(1.0, DType.FLOAT64))
+    fetch = Declare(S("old", DType.FLOAT64).sym, old)
     deep = If(Const(True, DType.BOOL), (keep,), ())
     for body, expected in [
         ((add, keep), True),
@@ -135,6 +149,9 @@ def test_a_scan_writes_in_its_last_pass_only():
         ((add, both), False),
         ((add, If(Const(True, DType.BOOL), keep.then, ())), False),
         ((add, loop(S("k"), 0, 2, keep.then)), False),
+        ((add, loop(S("k"), 0, 2, ()), keep), True),
+        ((add, fetch, keep), False),
+        ((add, If(keep.condition, (fetch,), ()), keep), True),
     ]:
         changed = plain._replace(workunit=replace(plain.workunit, body=body))
         assert together(COPY(Z, X), changed) is expected
