@@ -12,10 +12,10 @@ import sys
 import time
 from collections import Counter
 
-from tests.mutants.equivalent import declared, unused
 from tests.mutants.generated import Mutant, checklist, laws, mutants_of, sample
 from tests.mutants.killers import mirror, paths, remember, remembered
 from tests.mutants.laboratory import Job, Laboratory
+from tests.mutants.untried import backlog, declared, postpone, unused
 
 MOST = 700
 
@@ -24,15 +24,18 @@ def main(arguments: list[str] | None = None) -> int:
     """Judge mutants and print a table; 1 if one survives that is not declared equivalent."""
     options = _options(arguments)
     every = [mutant for law in laws() for mutant in mutants_of(law)]
-    chosen = [m for m in every if options.only in m.name and not declared(m)]
+    equivalent = declared()
+    chosen = [m for m in every if options.only in m.name and m.name not in equivalent]
     if not options.all:
         listed = checklist()
         chosen = [m for m in chosen if m.law.answer.text or m.name in listed]
+    later = {m.name for m in chosen} & backlog() if not options.backlog else set[str]()
+    chosen = [m for m in chosen if m.name not in later]
     if not chosen:
         print(f"no mutant has {options.only!r} in its name", file=sys.stderr)
         return 2
-    for line in unused(every):
-        print(f"declared equivalent, but not generated: {line}")
+    for name in unused({m.name for m in every}):
+        print(f"equivalent or in the backlog, but not generated: {name}")
     tried = chosen if options.all or options.learn else sample(chosen, MOST, options.seed)
     survivors: list[str] = []
     known = remembered()
@@ -46,9 +49,12 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"SURVIVES: {name}")
     if options.learn:
         remember(known)
+        names = {m.name for m in tried}
+        postpone((backlog() - names) | (names & set(survivors)))
     seconds = time.perf_counter() - start
     print(
         f"laws {len(laws())}, mutants {len(every)}, tried {len(tried)}, "
+        f"not tried as none has judged them {len(later)}, "
         f"survivors {len(survivors)}, seconds {seconds:.0f}"
     )
     return 1 if survivors else 0
@@ -58,9 +64,10 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="tests.mutants", description=__doc__)
     parser.add_argument("--only", default="", metavar="TEXT", help="mutants with this in the name")
     parser.add_argument("--all", action="store_true", help="of all laws, no sample")
+    parser.add_argument("--backlog", action="store_true", help="and those not judged yet")
     parser.add_argument("--seed", type=int, default=0, help="of the sample")
     parser.add_argument(
-        "--learn", action="store_true", help="no sample, and write killers.txt anew"
+        "--learn", action="store_true", help="no sample; write killers.txt and backlog.txt anew"
     )
     parser.add_argument(
         "--patience",
