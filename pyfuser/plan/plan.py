@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from pyfuser.analysis.dependences import Dependence
+from pyfuser.tuning.thresholds import DEFAULT
 
-SCAN_TILE = 4096
+SCAN_TILE: int = DEFAULT.scan_tile
 """Iterations that one partial result of a scan covers: its bits depend on that."""
 
-STRIP = 8
-"""Iterations that wait for themselves and run side by side: additions take four cycles, and two
-start in each. Steps of a wave come in multiples of it, as odd ones would run alone.
-"""
+STRIP: int = DEFAULT.strip
 
 
 @dataclass(frozen=True, slots=True)

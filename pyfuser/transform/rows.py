@@ -52,12 +52,7 @@ from pyfuser.trace.shape import RegionShape, ScalarShape
 from pyfuser.transform.cells import is_simple, zero
 from pyfuser.transform.flat import as_rows, flat_row
 from pyfuser.transform.kernel import Kernel
-
-MAX_EXTENT = 256
-"""Elements of a row that is contracted."""
-
-MAX_BYTES = 8192
-"""Of all rows of an iteration: several iterations' shall fit into a first-level cache."""
+from pyfuser.tuning.thresholds import DEFAULT
 
 
 # law
@@ -74,7 +69,7 @@ def contract_rows(kernel: Kernel) -> Kernel:
     known = _known(kernel)
     ranges = {**bounded_locals(body, known), **known}
     facts = _Facts(workunit.indices, stable_locals(body), assigned(body), fixed, ranges)
-    left = MAX_BYTES
+    left = DEFAULT.row_bytes
     for param, shape in zip(workunit.params, kernel.shapes, strict=True):
         view = param.sym
         if not isinstance(shape, RegionShape) or view not in candidates:
@@ -131,7 +126,7 @@ def _row(body: Body, view: Sym, shape: RegionShape, facts: _Facts) -> tuple[_Row
     if axis is None:
         return None
     extent = length or shape.shape[axis]
-    return (_Row(view, axis, extent, facts), body) if 0 < extent <= MAX_EXTENT else None
+    return (_Row(view, axis, extent, facts), body) if 0 < extent <= DEFAULT.row_extent else None
 
 
 def _moving_axis(body: Body, view: Sym, facts: _Facts) -> int | None:
@@ -296,7 +291,7 @@ class _Row:
         start, stop, step = (interval(expr, ranges) for expr in (loop.start, loop.stop, loop.step))
         if start is None or stop is None or step is None:
             return None
-        if start[0] != start[1] or stop[0] != stop[1] or stop[0] - start[0] > MAX_EXTENT:
+        if start[0] != start[1] or stop[0] != stop[1] or stop[0] - start[0] > DEFAULT.row_extent:
             return None
         return range(start[0], stop[0], step[0])
 

@@ -34,9 +34,7 @@ from pyfuser.ir.nodes import (
 from pyfuser.ir.visit import assigned, map_body, map_expression
 from pyfuser.support.caches import cached
 from pyfuser.transform.kernel import Kernel
-
-MAX_CHOICES = 8
-"""Elements of which one is selected; each costs a compare and a select."""
+from pyfuser.tuning.thresholds import DEFAULT
 
 Values = dict[Sym, frozenset[int]]
 
@@ -100,7 +98,7 @@ class _Follower:
         if isinstance(index, Const):
             return expr
         found = _values(index, values)
-        if found is None or len(found) > MAX_CHOICES:
+        if found is None or len(found) > DEFAULT.choices:
             return expr
         if not all(0 <= value < self.lengths[expr.view] for value in found):
             return expr

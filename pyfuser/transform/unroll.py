@@ -49,10 +49,7 @@ from pyfuser.support.caches import cached
 from pyfuser.trace.shape import RegionShape, ScalarShape
 from pyfuser.transform.fuse import MAX_FORMS
 from pyfuser.transform.kernel import Kernel
-
-MAX_TRIPS = 16
-MAX_NODES = 1500  # expressions that one loop may unroll to
-
+from pyfuser.tuning.thresholds import DEFAULT
 
 Bounds = tuple[Expr, Expr, Expr]
 """Start, stop and step of a loop."""
@@ -87,7 +84,7 @@ def _short_loops(body: Body, known: Known, views: dict[Sym, RegionShape]) -> dic
         if isinstance(loop, For):
             bounds = loop.start, loop.stop, loop.step
             values = _values(bounds, known, views)
-            if values is not None and len(values) <= MAX_TRIPS:
+            if values is not None and len(values) <= DEFAULT.unrolled_trips:
                 found[bounds] = values
     return found
 
@@ -118,7 +115,7 @@ def _trips(stmt: Stmt, values: dict[Bounds, range]) -> Stmt | Body:
     trips = values.get((stmt.start, stmt.stop, stmt.step))
     if trips is None or not _may_unroll(stmt):
         return stmt
-    if len(trips) * sum(1 for _ in all_expressions(stmt.body)) > MAX_NODES:
+    if len(trips) * sum(1 for _ in all_expressions(stmt.body)) > DEFAULT.unrolled_nodes:
         return stmt
     result: list[Stmt] = []
     for value in trips:
@@ -137,7 +134,7 @@ def _counted(stmt: Stmt, known: Known) -> Stmt:
         return stmt
     loops = [stmt, *(s for s in statements(stmt.body) if isinstance(s, For))]
     trips = [_values((loop.start, loop.stop, loop.step), known, {}) for loop in loops]
-    if any(values is None or len(values) > MAX_TRIPS for values in trips):
+    if any(values is None or len(values) > DEFAULT.unrolled_trips for values in trips):
         return stmt
     changing = assigned((stmt,))
 

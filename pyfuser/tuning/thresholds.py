@@ -1,4 +1,6 @@
-"""The numbers that emitted code is tuned by: `Tuning`, a value that a kernel's spec carries.
+"""The numbers that kernels are tuned by: `Tuning`, a value that a kernel's spec carries.
+
+Passes over kernels, which come before there is a spec, take those of DEFAULT.
 
 Each has a unit, a meaning, and where it was measured; "" means that it was chosen, not measured.
 """
@@ -24,6 +26,23 @@ class Tuning:
         128,
         "iterations",
         "that are run together; of a reduction, terms that are computed before being added",
+    )
+    strip: int = number(
+        8,
+        "iterations",
+        "that wait for themselves and run side by side: additions take four cycles, and two start "
+        "in each; steps of a wave come in multiples of it, as odd ones would run alone",
+    )
+    unrolled_trips: int = number(16, "trips", "of a loop that is unrolled")
+    unrolled_nodes: int = number(1500, "expressions", "that one loop may unroll to")
+    choices: int = number(
+        8, "elements", "of which one is selected; each costs a compare and a select"
+    )
+    row_extent: int = number(256, "elements", "of a row that is contracted")
+    row_bytes: int = number(
+        8192,
+        "bytes",
+        "of all contracted rows of an iteration: those of several fit into a first-level cache",
     )
     tile: int = number(4096, "iterations", "that a partial result of a large reduction covers")
     tiles: int = number(64, "partial results", "of a small reduction, so that threads can share it")

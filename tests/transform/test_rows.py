@@ -15,9 +15,9 @@ from pyfuser.ir.nodes import Const, DeclareArray, Stmt
 from pyfuser.ir.reference.interpret import interpret
 from pyfuser.ir.visit import map_body, statements
 from pyfuser.trace.memory import Region
-from pyfuser.transform import rows
 from pyfuser.transform.kernel import Kernel
 from pyfuser.transform.unroll import unroll
+from pyfuser.tuning.thresholds import DEFAULT
 from tests.transform.build import Program, Temporary
 
 ROWS, COLUMNS = 5, 6
@@ -329,8 +329,8 @@ def test_a_view_whose_elements_share_memory_stays():
 
 def test_long_rows_and_rows_hardly_used_stay():
     for columns, used, expected in (
-        (rows.MAX_EXTENT, rows.MAX_EXTENT, 1),
-        (rows.MAX_EXTENT + 1, rows.MAX_EXTENT + 1, 0),
+        (DEFAULT.row_extent, DEFAULT.row_extent, 1),
+        (DEFAULT.row_extent + 1, DEFAULT.row_extent + 1, 0),
         (100, 49, 0),
         (100, 50, 1),
     ):

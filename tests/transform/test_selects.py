@@ -7,8 +7,9 @@ import numpy as np
 from pyfuser.ir.nodes import Const, DeclareArray, Load, Select
 from pyfuser.ir.visit import all_expressions, statements
 from pyfuser.transform.kernel import Kernel
-from pyfuser.transform.selects import MAX_CHOICES, select_elements
+from pyfuser.transform.selects import select_elements
 from pyfuser.transform.unroll import unroll
+from pyfuser.tuning.thresholds import DEFAULT
 from tests.transform.build import Program
 from tests.transform.test_rows import outcome
 
@@ -85,4 +86,4 @@ def test_what_a_loop_changes_is_looked_up():
 
 
 def test_the_limit_is_not_out_of_reach():
-    assert MAX_CHOICES > 3
+    assert DEFAULT.choices > 3

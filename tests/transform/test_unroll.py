@@ -11,8 +11,10 @@ import pytest
 from pyfuser.ir.nodes import For, Read
 from pyfuser.ir.visit import all_expressions, statements
 from pyfuser.pipeline import C_PASSES, run_passes
-from pyfuser.transform.unroll import MAX_TRIPS
+from pyfuser.tuning.thresholds import DEFAULT
 from tests.transform.build import Program
+
+MAX_TRIPS = DEFAULT.unrolled_trips
 
 N, M = 20, 4
 
