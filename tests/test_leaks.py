@@ -26,9 +26,9 @@ from pyfuser.engine import native
 from pyfuser.engine.cache import KernelCache
 from pyfuser.frontends.embedded import dispatch
 from pyfuser.frontends.embedded import pykokkos as pk
-from pyfuser.lower import signature, source
 from pyfuser.runtime import eager
 from pyfuser.runtime.session import SESSION
+from pyfuser.support.caches import CACHES
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.memory import Buffer
 
@@ -126,23 +126,15 @@ def size() -> Size:
     )
 
 
+#: What sizes do not fill, and what goes with the code.
+OF_CODE = ("kernels of the host", "sources of functions", "signatures of workunits")
+
+
 def caches() -> dict[str, int]:
     """The entries of every cache of the package, by name."""
-    found = {
-        "SESSION.programs": len(SESSION.programs),
-        "SESSION.kernels": len(SESSION.kernels),
-        "SESSION.launchables": len(SESSION.launchables),
-        "SESSION.flushes": len(SESSION.flushes),
-        "eager": sum(1 + len(ready.known) for ready in eager.READY.values()),
-        "native": len(native.KERNELS),
-        "dispatch spaces": len(dispatch.KNOWN_POLICIES),
-        "dispatch bindings": sum(len(w.__pyfuser__.bindings) for w in (fill, axpy, dot, shifted)),
-        "lower.source": len(source._SOURCES),
-        "lower.source files": len(source._FILES),
-        "lower.signature": len(signature._SIGNATURES),
-    }
-    for name, function, _ in memos():
-        found[name] = function.cache_info().currsize
+    found = {kept.name: len(kept) for kept in CACHES}
+    found["kernels that run alone"] = sum(len(ready.known) for ready in eager.READY.values())
+    found["bindings"] = sum(len(w.__pyfuser__.bindings) for w in (fill, axpy, dot, shifted))
     return found
 
 
@@ -232,11 +224,9 @@ def test_changing_sizes_fill_no_cache_beyond_its_limit(monkeypatch: pytest.Monke
         step(n, shared[:n])
         eager_step(n, shared[:n])
     after = caches()
-    assert after["SESSION.programs"] <= 20
-    assert after["SESSION.kernels"] <= 30 and after["SESSION.launchables"] <= 30
-    assert after["dispatch spaces"] <= 40
+    assert all(len(kept) <= kept.limit for kept in CACHES if kept.limit is not None)
     assert all(len(ready.known) <= 10 for ready in eager.READY.values())
-    for name in ("native", "dispatch bindings", "lower.source", "lower.signature"):
+    for name in (*OF_CODE, "bindings"):
         assert after[name] == before[name], name
 
 
@@ -296,7 +286,7 @@ def test_forgotten_workunits_leave_nothing() -> None:
     run_cells(WARM_STEPS, 2 * WARM_STEPS)
     gc.collect()
     after = caches()
-    for name in ("native", "lower.source", "lower.source files", "lower.signature"):
+    for name in (*OF_CODE, "definitions by file"):
         assert after[name] <= before[name] + 1, name
 
 

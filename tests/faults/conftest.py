@@ -19,7 +19,6 @@ from pyfuser.engine import compiler, native
 from pyfuser.engine.cache import KernelCache
 from pyfuser.frontends import modes
 from pyfuser.frontends.embedded import pykokkos as pk
-from pyfuser.runtime import eager
 from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.reason import SYNC
@@ -55,8 +54,7 @@ class Machine:
         """What a new process knows: nothing."""
         directory = KernelCache(self.cache)
         self.patch.setattr(native, "kernel_cache", lambda: directory)
-        for known in (native.KERNELS, SESSION.programs, SESSION.launchables, eager.READY):
-            known.clear()
+        SESSION.clear()
         compiler.find_compiler.cache_clear()
 
     def break_compiler(self, text: str) -> None:

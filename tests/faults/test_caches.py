@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import pyfuser
-from pyfuser.engine import cache, compiler, native
+from pyfuser.engine import cache, compiler
 from pyfuser.engine.cache import intact, seal
 from pyfuser.runtime.session import SESSION
 from pyfuser.support.errors import CacheError
@@ -216,8 +216,7 @@ def test_a_directory_that_is_removed_meanwhile(machine: Machine, program: Progra
     program.check_done()
     before = machine.compilations
     shutil.rmtree(machine.cache)
-    for table in (native.KERNELS, SESSION.programs, SESSION.launchables):
-        table.clear()  # the same KernelCache, asked for another kernel
+    SESSION.clear()  # the same KernelCache, asked for another kernel
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Program().check_done()
