@@ -1,4 +1,7 @@
-"""The plans of kernels/, their fused source and their ir, as last read and found right."""
+"""The plans of kernels/ and their fused source, as last read and found right.
+
+Their ir and the text of every target are held by `tests/corpus`, as digests.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,6 @@ import pytest
 
 import pyfuser
 from pyfuser.compare import serve
-from pyfuser.ir.printer import show
 from pyfuser.report import Explanation
 from pyfuser.report.model import Cost
 from pyfuser.runtime.session import SESSION
@@ -42,6 +44,3 @@ def test_plans_and_fused_kernels(
     with pyfuser.fusing():
         module.run(state)
     golden(f"plans/{path.stem}.txt", f"{timeless(pyfuser.explain(FLUSHES, source=True))}\n")
-    kernels = [kernel for flush in SESSION.flushes[-FLUSHES:] for kernel in flush.program.kernels]
-    distinct = list(dict.fromkeys(show(kernel.workunit) for kernel in kernels))
-    golden(f"ir/{path.stem}.txt", "\n".join(distinct))
