@@ -84,3 +84,17 @@ def test_a_loop_whose_start_or_step_is_loaded():
     assert not overwritten(None, 1, DType.UINT32)
     assert not overwritten(0, None)
     assert not overwritten(0, 2)
+    assert not overwritten(0, 0)
+
+
+def test_a_loop_whose_step_differs_between_iterations():
+    def walk(step):
+        i, k, m = S("i"), S("k"), View("m", 2)
+        body = [loop(k, 0, N, [m[i, k] << 1.0], step=step(i))]
+        return call(workunit("walk", [i], [m], body), N, region(0, (N, N)))
+
+    def overwritten(step):
+        return not Liveness(trace(walk(lambda i: 1), walk(step))).lifetime(0, 0).escapes
+
+    assert overwritten(lambda i: 1)
+    assert not overwritten(lambda i: i + 1)
