@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Binary, Cast, Const, Expr, Read, Sym, Unary
+from pyfuser.ir.nodes import Binary, Cast, Const, Expr, For, Read, Sym, Unary
 from pyfuser.ir.visit import reads
 
 
@@ -52,6 +52,13 @@ def number(e: Expr) -> int | None:
             found, (low, high) = number(e.operand), e.dtype.range()
             return found if found is not None and low <= found <= high else None
     return None
+
+
+# law: not None
+def values_of(loop: For) -> range | None:
+    """The values that a loop's variable takes, if its bounds are constants."""
+    start, stop, step = number(loop.start), number(loop.stop), number(loop.step)
+    return range(start, stop, step) if start is not None and stop is not None and step else None
 
 
 # law

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pyfuser.ir.affine import values_of
 from pyfuser.ir.maths import FUNCTIONS
 from pyfuser.ir.nodes import (
     AtomicFetch,
@@ -42,20 +43,8 @@ def weight(e: Expr) -> int:
 
 def trips(loop: For) -> int:
     """How often a loop's body runs."""
-    values = _bounds(loop)
-    return len(range(*values)) if values else TRIPS
-
-
-def has_known_trips(loop: For) -> bool:
-    """Whether that is known before it runs."""
-    return bool(_bounds(loop))
-
-
-def _bounds(loop: For) -> list[int]:
-    """Start, stop and step of a loop whose bounds are constant."""
-    bounds = (loop.start, loop.stop, loop.step)
-    values = [e.value for e in bounds if isinstance(e, Const) and isinstance(e.value, int)]
-    return values if len(values) == 3 and values[2] else []
+    values = values_of(loop)
+    return TRIPS if values is None else len(values)
 
 
 @cached(1024)

@@ -8,9 +8,10 @@ from dataclasses import replace
 
 from pyfuser.codegen.pykokkos import unit as pykokkos_unit
 from pyfuser.engine import native
+from pyfuser.ir.affine import values_of
 from pyfuser.ir.nodes import For, While
 from pyfuser.ir.visit import statements
-from pyfuser.ir.weights import arithmetic, has_known_trips
+from pyfuser.ir.weights import arithmetic
 from pyfuser.plan.cost_model import bytes_moved, group_cost, sweep_cost
 from pyfuser.plan.plan import Sweep
 from pyfuser.report import loops
@@ -218,7 +219,7 @@ class _Told:
 def _operations(kernels: Sequence[Kernel]) -> float | None:
     """What all iterations compute, in additions, if that is known before they run."""
     for stmt in (stmt for kernel in kernels for stmt in statements(kernel.workunit.body)):
-        if isinstance(stmt, While) or (isinstance(stmt, For) and not has_known_trips(stmt)):
+        if isinstance(stmt, While) or (isinstance(stmt, For) and not values_of(stmt) is not None):
             return None
     return float(sum(arithmetic(kernel.workunit) * kernel.space.size for kernel in kernels))
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from pyfuser.ir.affine import Linear, everywhere, linear, number
+from pyfuser.ir.affine import Linear, everywhere, linear, number, values_of
 from pyfuser.ir.canonical import fresh
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Binary, Cast, Const, Expr, Load, Read, Sym, Unary
+from pyfuser.ir.nodes import Binary, Cast, Const, Expr, For, Load, Read, Sym, Unary
 
 I, J, N = (fresh(name, DType.INT32) for name in "ijn")
 W = fresh("w", DType.INT64)
@@ -87,6 +87,18 @@ def test_numbers() -> None:
     assert number(Const(2.0, DType.FLOAT64)) is None
     assert number(Cast(Const(2.5, DType.FLOAT64), DType.INT32)) is None
     assert number(i) is None
+
+
+def test_values_of_loops() -> None:
+    def loop(start: Expr, stop: Expr, step: Expr) -> For:
+        return For(J, start, stop, step, ())
+
+    assert values_of(loop(c(1), Cast(c(8), DType.INT64), c(3))) == range(1, 8, 3)
+    assert values_of(loop(c(8), c(1), c(-1))) == range(8, 1, -1)
+    assert values_of(loop(c(8), c(1), c(1))) == range(0)
+    for unknown in (loop(n, c(8), c(1)), loop(c(0), n, c(1)), loop(c(0), c(8), n)):
+        assert values_of(unknown) is None
+    assert values_of(loop(c(0), c(8), c(0))) is None  # endless
 
 
 # --------------------------------------------------------------------------- by chance

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from pyfuser.ir import nodes
 from pyfuser.ir.accesses import accesses, own_accesses
-from pyfuser.ir.affine import everywhere, linear
+from pyfuser.ir.affine import everywhere, linear, values_of
 from pyfuser.ir.nodes import Body, Expr, For, Sym
 from pyfuser.ir.visit import assigned, declared, reads, statements
 
@@ -79,11 +79,8 @@ def _walks(part: Body, trips: int) -> Iterator[tuple[Sym, tuple[Expr, ...], int]
 
 
 def _trips(loop: nodes.For | nodes.While) -> int:
-    if isinstance(loop, nodes.While):
-        return _TRIPS
-    bounds = (loop.start, loop.stop, loop.step)
-    values = [e.value for e in bounds if isinstance(e, nodes.Const) and isinstance(e.value, int)]
-    return len(range(*values)) if len(values) == 3 and values[2] else _TRIPS
+    values = values_of(loop) if isinstance(loop, nodes.For) else None
+    return _TRIPS if values is None else len(values)
 
 
 # --------------------------------------------------------------------------- columns

@@ -29,6 +29,7 @@ from typing import NamedTuple
 from pyfuser.analysis.intervals import interval
 from pyfuser.codegen.kernel import KernelSpec
 from pyfuser.ir import nodes
+from pyfuser.ir.affine import number
 from pyfuser.ir.canonical import MAX_WORKUNITS
 from pyfuser.ir.definitions import stable_locals
 from pyfuser.ir.dtypes import DType
@@ -146,14 +147,8 @@ def room_for(
 
 def scratch_lengths(s: nodes.Scratch) -> tuple[int, ...] | None:
     """The extents of scratch memory if all are constants."""
-    lengths = []
-    for extent in s.shape:
-        while isinstance(extent, nodes.Cast):
-            extent = extent.operand
-        if not isinstance(extent, nodes.Const) or not isinstance(extent.value, int):
-            return None
-        lengths.append(max(extent.value, 0))
-    return tuple(lengths)
+    lengths = tuple(max(n, 0) for n in map(number, s.shape) if n is not None)
+    return lengths if len(lengths) == len(s.shape) else None
 
 
 def needs_one(expr: Expr, by_one: Collection[Sym]) -> bool:

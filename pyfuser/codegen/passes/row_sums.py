@@ -22,6 +22,7 @@ from pyfuser.codegen.cost.vectorisable import is_covered
 from pyfuser.codegen.cpu.context import Context, fresh_syms
 from pyfuser.codegen.passes.hoist_calls import speculate
 from pyfuser.ir import nodes
+from pyfuser.ir.affine import values_of
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.effects import operations
 from pyfuser.ir.nodes import Body, Expr, For, Stmt, Sym
@@ -157,10 +158,8 @@ def _is_light(body: Body) -> bool:
 
 def _is_short(loop: For) -> bool:
     """Whether the trips are known to be too few for blocks."""
-    start, stop = loop.start, loop.stop
-    if not isinstance(start, nodes.Const) or not isinstance(stop, nodes.Const):
-        return False
-    return int(stop.value) - int(start.value) < SHORTEST  # type: ignore[arg-type]
+    values = values_of(loop)
+    return values is not None and len(values) < SHORTEST
 
 
 def _may_change(bound: Expr, changed: set[Sym]) -> bool:

@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from pyfuser.codegen.cost.work import body_cost
 from pyfuser.ir import nodes
+from pyfuser.ir.affine import number
 from pyfuser.ir.definitions import expand, stable_locals
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import (
@@ -198,9 +199,8 @@ def _stripped(e: Expr) -> Expr:
 
 
 def _is_small(e: Expr) -> bool:
-    while isinstance(e, Cast):
-        e = e.operand
-    return isinstance(e, Const) and type(e.value) is int and abs(e.value) <= _SMALL
+    value = number(e)
+    return value is not None and abs(value) <= _SMALL
 
 
 def _holds(op: str, limit: Expr) -> bool:
