@@ -136,7 +136,12 @@ def _warn_of_overflows(shape: CallShape, facts: tuple[Fact, ...]) -> None:
             f"workunit {unit.name!r}: an integer is {value} where {where}, which does not fit into "
             f"{dtype.value}, so another number is computed"
         )
-        if dtype.size < DType.INT64.size:
+        if operation.op == "/":
+            message = (
+                f"workunit {unit.name!r}: an integer is {value} in Python where {where}, and not "
+                "here: kernels round quotients towards 0, as C++ does, and Python rounds down"
+            )
+        elif dtype.size < DType.INT64.size:
             message += "; make an operand 64 bits wide, as a local `wide: pk.int64 = i` is"
         place = operation.location or unit.location
         if place is not None:

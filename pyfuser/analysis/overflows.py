@@ -1,8 +1,9 @@
-"""Signed integers that certainly leave their type in some iteration.
+"""Signed integers that certainly leave their type, or are rounded as Python would not, somewhere.
 
 The iterations at the corners of a call's iteration space are gone through with Python's integers,
 as far as that takes no branch, no loop and no element of a view: what overflows there, overflows
-for sure. Unsigned integers may mean to wrap; signed ones hardly ever do.
+for sure. Unsigned integers may mean to wrap; signed ones hardly ever do. Quotients are rounded
+towards 0, where Python rounds down.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _STRAIGHT = (nodes.Declare, nodes.Assign, nodes.Store, nodes.Update)
 
 
 class Overflow(NamedTuple):
-    """An operation, its mathematical value, and the iteration that computes it."""
+    """An operation, the value that Python computes, and the iteration that computes another."""
 
     operation: Binary
     value: int
@@ -33,7 +34,7 @@ class Overflow(NamedTuple):
 def overflows(
     unit: Workunit, begin: tuple[int, ...], end: tuple[int, ...], facts: tuple[Fact, ...]
 ) -> Iterator[Overflow]:
-    """The operations of a workunit that overflow for sure, each once."""
+    """The operations of a workunit that overflow or round for sure, each once."""
     if len(begin) > MAX_AXES or any(b >= e for b, e in zip(begin, end, strict=True)):
         return
     found: set[Binary] = set()
@@ -96,8 +97,18 @@ class _Corner:
             self._found.append((expr, value))
         return None
 
-    @staticmethod
-    def _computed(expr: Expr, parts: list[int | None]) -> int | None:
+    def _divided(self, expr: Binary, left: int, right: int) -> int | None:
+        """A quotient or remainder as C++ rounds it."""
+        if right == 0:
+            return None
+        quotient = abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
+        if expr.op == "%":  # programs that know make it positive: (x % n + n) % n
+            return left - quotient * right
+        if quotient != left // right:
+            self._found.append((expr, left // right))
+        return quotient
+
+    def _computed(self, expr: Expr, parts: list[int | None]) -> int | None:
         if None in parts:
             return None
         if isinstance(expr, nodes.Cast):
@@ -108,6 +119,8 @@ class _Corner:
             return None
         left, right = parts
         assert left is not None and right is not None
+        if expr.op in "/%":
+            return self._divided(expr, left, right)
         if expr.op == "<<":
             return left << right if 0 <= right <= _MAX_SHIFT else None
         return _OPERATIONS[expr.op](left, right) if expr.op in _OPERATIONS else None

@@ -214,6 +214,11 @@ def a_square_too_large(i, j, q):
 
 
 @pk.workunit
+def half_of_what_is_negative(i, k):
+    k[i] = (i - 3) // 2  # WRONG
+
+
+@pk.workunit
 def a_bit_too_many(i, k):
     k[i] += 1 << (i + 25)  # WRONG
 
@@ -348,6 +353,7 @@ MISTAKES: dict[Any, tuple[type[BaseException], str, Run]] = {
     neighbours_at_once: (WorkunitWarning, "write one element of 'v' (line", over(N, **V)),
     a_product_too_large: (WorkunitWarning, "8000000000 where i = 7, which", over(N, **K)),
     a_square_too_large: (WorkunitWarning, "where i = 3 and j = 5, which", over(BOX, **Q)),
+    half_of_what_is_negative: (WorkunitWarning, "is -2 in Python where i = 0", over(N, **K)),
     a_bit_too_many: (WorkunitWarning, "4294967296 where i = 7", over(N, **K)),
     by_zero: (DivisionError, "divided by 'a', which is 0", over(N, a=0, **K)),
     by_a_local_zero: (DivisionError, "divided by 'a', which is 0", over(N, **K)),
@@ -641,6 +647,11 @@ def around_the_end(i, v, w, n):
 
 
 @pk.workunit
+def rest_of_what_is_negative(i, v, w):
+    w[i] = v[((i - 1) % 8 + 8) % 8]
+
+
+@pk.workunit
 def in_64_bits(i, k, m):
     wide: pk.int64 = i
     m[i] = wide * 1000000000 * 1000
@@ -709,6 +720,8 @@ LEGAL: dict[Any, Run] = {
     # What is a mistake over other numbers, and in other spaces.
     one_too_far: over(pk.RangePolicy(pk.Serial, 0, N - 1), **V),
     one_before: over(pk.RangePolicy(pk.Serial, 1, N), **V),
+    half_of_what_is_negative: over(pk.RangePolicy(3, N), **K),
+    rest_of_what_is_negative: over(N, **VW),
     the_neighbour_around_the_end: over(pk.RangePolicy(1, N), n=N, **VW),
     a_product_too_large: over(2, **K),
     counts: over(4, c=pk.View([4]), **ZEROS),
