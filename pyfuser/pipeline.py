@@ -1,8 +1,8 @@
 """Everything that the compiler may do to a trace and to a kernel, in order, on one page.
 
-A kernel's passes run here, one loop for all. Rewrites of a trace and the passes over its loops are
-called by the planner and by code generation; here are their names, under which each of them can be
-left out (see `support.passes`).
+Rewrites of a trace run in one search, a kernel's passes in one loop. The steps of the planner and
+the passes over loops are called where their turn is; here are their names, under which each can be
+left out, as all others can (see `support.passes`).
 """
 
 from __future__ import annotations
@@ -14,10 +14,20 @@ from typing import NamedTuple
 
 from pyfuser.ir.printer import show
 from pyfuser.ir.verify import IRError, verify
+from pyfuser.plan.capabilities import ALL, Capabilities
+from pyfuser.plan.rewrites import (
+    coarsen,
+    delinearize,
+    embed_boundary,
+    enlarge_domain,
+    recompute,
+)
+from pyfuser.plan.search import Planned, search
 from pyfuser.support.caches import cached
 from pyfuser.support.errors import SettingError
 from pyfuser.support.passes import left_out
 from pyfuser.support.settings import SETTINGS, refuse
+from pyfuser.trace.shape import TraceShape
 from pyfuser.transform.fuse import MAX_FORMS, Form, form_of, merged, with_sizes
 from pyfuser.transform.group import GroupShape
 from pyfuser.transform.guards import join_guards
@@ -32,13 +42,6 @@ from pyfuser.transform.unused import remove_unused
 from pyfuser.transform.widen import widen
 
 
-class Rewrite(NamedTuple):
-    """A rewrite of a trace, or a step of its planner."""
-
-    name: str
-    what: str
-
-
 class KernelPass(NamedTuple):
     """A pass from kernel to kernel; what it has nothing to do for it returns as it is.
 
@@ -50,26 +53,30 @@ class KernelPass(NamedTuple):
     sized: bool = False
 
 
-class LoopPass(NamedTuple):
-    """A decision about the loops of a kernel, made while its code is printed."""
+class Step(NamedTuple):
+    """A step that is called where its turn is: by the planner, or while code is printed."""
 
     name: str
     what: str
 
 
+#: What the search tries to make of calls, in this order (see `plan.rewrite`).
 TRACE_REWRITES = (
-    Rewrite("delinearize", "i // m and i % m become two indices"),
-    Rewrite("recompute", "calls compute again what another launch would store for them"),
-    Rewrite("embed-boundary", "boundary updates run at rows of the loops over the interior"),
-    Rewrite("enlarge-domain", "calls over boxes that differ a little share a loop, with guards"),
-    Rewrite("coarsen", "one iteration runs a row of the program's iterations"),
-    Rewrite("refine-partition", "calls move between the groups of the greedy partition"),
-    Rewrite("fuse-into-scan", "maps behind a scan run in its last pass"),
-    Rewrite("wavefront", "groups that depend on each other run in one launch, a few rows apart"),
-    Rewrite("storage-folding", "a wavefront keeps only the rows that are still read"),
-    Rewrite("size-generic", "plans of larger sizes serve traces whose sizes change"),
-    Rewrite("partial-flush", "calls that a result does not need wait for the next launch"),
-    Rewrite("autotune", "plans in doubt are tried in turn, and measured"),
+    delinearize.REWRITE,
+    coarsen.REWRITE,
+    enlarge_domain.REWRITE,
+    embed_boundary.REWRITE,
+    recompute.REWRITE,
+)
+
+PLAN_STEPS = (
+    Step("refine-partition", "calls move between the groups of the greedy partition"),
+    Step("wavefront", "groups that depend on each other run in one launch, a few rows apart"),
+    Step("storage-folding", "a wavefront keeps only the rows that are still read"),
+    Step("fuse-into-scan", "maps behind a scan run in its last pass"),
+    Step("size-generic", "plans of larger sizes serve traces whose sizes change"),
+    Step("partial-flush", "calls that a result does not need wait for the next launch"),
+    Step("autotune", "plans in doubt are tried in turn, and measured"),
 )
 
 KERNEL_PASSES = (
@@ -89,24 +96,34 @@ C_PASSES = (
 )
 
 LOOP_PASSES = (
-    LoopPass("loop-order", "interchange and tiling, so that neighbours in memory come in turn"),
-    LoopPass("split-guards", "index-set splitting where guards begin and end to hold"),
-    LoopPass("split-conditions", "blocks in which conditions hold everywhere have a loop without"),
-    LoopPass("strip-mine", "loops along columns run trip by trip for a strip of iterations"),
-    LoopPass("distribute", "loop distribution over blocks: what cannot be vectors gets its loop"),
-    LoopPass("unroll-and-jam", "chains of several iterations run side by side"),
-    LoopPass("split-chains", "long chains of operations are distributed, to run side by side"),
-    LoopPass("split-accumulators", "sums with many accumulators are distributed"),
-    LoopPass("hoist-calls", "calls of maths functions under conditions are made for all"),
-    LoopPass("prefetch", "memory is asked for ahead"),
-    LoopPass("packed", "GPU threads take neighbouring iterations and load them at once"),
+    Step("loop-order", "interchange and tiling, so that neighbours in memory come in turn"),
+    Step("split-guards", "index-set splitting where guards begin and end to hold"),
+    Step("split-conditions", "blocks in which conditions hold everywhere have a loop without"),
+    Step("strip-mine", "loops along columns run trip by trip for a strip of iterations"),
+    Step("distribute", "loop distribution over blocks: what cannot be vectors gets its loop"),
+    Step("unroll-and-jam", "chains of several iterations run side by side"),
+    Step("split-chains", "long chains of operations are distributed, to run side by side"),
+    Step("split-accumulators", "sums with many accumulators are distributed"),
+    Step("hoist-calls", "calls of maths functions under conditions are made for all"),
+    Step("prefetch", "memory is asked for ahead"),
+    Step("packed", "GPU threads take neighbouring iterations and load them at once"),
 )
 
-NAMES = tuple(p.name for p in (*TRACE_REWRITES, *KERNEL_PASSES, *C_PASSES, *LOOP_PASSES))
+NAMES = (
+    *(rewrite.name for rewrite in TRACE_REWRITES),
+    *(step.name for step in PLAN_STEPS),
+    *(each.name for each in (*KERNEL_PASSES, *C_PASSES)),
+    *(step.name for step in LOOP_PASSES),
+)
 
 if not SETTINGS.without <= {*NAMES}:
     unknown = ", ".join(sorted(SETTINGS.without - {*NAMES}))
     refuse(SettingError(f"PYFUSER_WITHOUT={unknown}: no such pass; there are {', '.join(NAMES)}"))
+
+
+def planned(trace: TraceShape, capabilities: Capabilities = ALL) -> Planned:
+    """The plan of a trace after TRACE_REWRITES, and the trace as planned."""
+    return search(trace, TRACE_REWRITES, capabilities)
 
 
 def run_passes(passes: Sequence[KernelPass], kernel: Kernel) -> Kernel:

@@ -15,7 +15,7 @@ import pykokkos as pk
 import pytest
 
 import pyfuser
-from pyfuser.plan.plan import Declined, Group, Plan, Rejection, Stage, Sweep
+from pyfuser.plan.plan import Group, Plan, Rejection, Stage, Sweep
 from pyfuser.runtime import autotune
 from pyfuser.runtime import flush as runtime_flush
 from pyfuser.runtime.autotune import (
@@ -411,17 +411,15 @@ def test_what_follows_a_cut_group_moves_on() -> None:
     stage = Stage(0, 0)
     groups = tuple(Group(calls) for calls in ((0, 3), (1, 2, 5), (4,), (6,), (7,)))
     sweep = Sweep((2, 3), (stage, stage), 8)
-    plan = Plan(groups, (), (sweep,), (Declined((0,), 1, "a"), Declined((1,), 2, "b")))
+    plan = Plan(groups, (), (sweep,))
     cut = cut_plan(plan, (1, 2, 5), 2)
     assert [group.calls for group in cut.groups] == [(0, 3), (1, 2), (5,), (4,), (6,), (7,)]
     assert cut.rejections == (Rejection(2, 5, "measured"),)
     assert cut.sweeps[0].groups == (3, 4)
-    assert cut.declined == (Declined((0,), 1, "a"), Declined((1,), 3, "b"))
     assert cut.launches() == ((0,), (1,), (2,), (3, 4), (5,))
     apart = cut_plan(plan, (1, 2, 5), APART)
     assert [group.calls for group in apart.groups][1:5] == [(1,), (2,), (5,), (4,)]
     assert apart.sweeps[0].groups == (4, 5)
-    assert apart.declined[1] == Declined((1,), 4, "b")
     loops = cut_plan(plan, (4, 6), APART)
     assert loops.groups == plan.groups and not loops.sweeps
     assert loops.rejections == (Rejection(4, 6, "measured"),)

@@ -15,7 +15,14 @@ import pytest
 from pyfuser import pipeline
 from pyfuser.ir.nodes import Update
 from pyfuser.ir.verify import IRError
-from pyfuser.pipeline import C_PASSES, KERNEL_PASSES, NAMES, kernel_of, run_passes
+from pyfuser.pipeline import (
+    C_PASSES,
+    KERNEL_PASSES,
+    NAMES,
+    TRACE_REWRITES,
+    kernel_of,
+    run_passes,
+)
 from pyfuser.support.settings import SETTINGS
 from tests.transform.test_sizes import put_and_add
 
@@ -23,10 +30,10 @@ ROOT = Path(__file__).parents[1]
 
 
 def test_every_name_is_looked_at_once() -> None:
-    """Those of kernel passes in the loop that runs them, all others where they would begin."""
+    """Those of rewrites and kernels in their loops, all others where they would begin."""
     text = "".join(f.read_text() for f in (ROOT / "pyfuser").rglob("*.py"))
     asked = re.findall(r'left_out\("([a-z-]+)"\)', text)
-    in_loop = [each.name for each in (*KERNEL_PASSES, *C_PASSES)]
+    in_loop = [each.name for each in (*TRACE_REWRITES, *KERNEL_PASSES, *C_PASSES)]
     assert sorted([*asked, *in_loop]) == sorted(NAMES)
 
 

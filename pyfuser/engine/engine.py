@@ -19,7 +19,7 @@ from pyfuser.trace.gate import Ran
 from pyfuser.trace.memory import Box, Region
 from pyfuser.transform.kernel import Kernel
 
-ON_DEVICE = Capabilities(sweeps=False, coarsening=False)
+ON_DEVICE = Capabilities(sweeps=False, without=frozenset({"coarsen"}))
 """Blocks of a grid cannot wait for each other, and neighbouring threads have to touch neighbouring
 memory.
 """
@@ -132,7 +132,10 @@ class PyKokkos:
 
     # The first launch is the compiler's time, and no kernel runs over an MDRangePolicy.
     capabilities = Capabilities(
-        accumulators=1, sweeps=False, timed=False, boxes=False, recompute=False
+        accumulators=1,
+        sweeps=False,
+        timed=False,
+        without=frozenset({"delinearize", "recompute"}),
     )
 
     def __init__(self, spare: Native) -> None:

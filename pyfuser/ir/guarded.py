@@ -10,6 +10,7 @@ guard shows in its form (`bounds_of`), and code generation may split the loop th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -17,8 +18,21 @@ from typing import NamedTuple
 
 from pyfuser.ir.canonical import all_syms
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Body, Cast, Compare, Expr, If, Logical, Param, Read, Sym, Workunit
-from pyfuser.ir.visit import assigned
+from pyfuser.ir.nodes import (
+    Body,
+    Cast,
+    Compare,
+    Expr,
+    If,
+    Logical,
+    Param,
+    Read,
+    Stmt,
+    Sym,
+    Workunit,
+)
+from pyfuser.ir.visit import all_expressions, assigned
+from pyfuser.support.caches import cached
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,18 +99,41 @@ class Unguarded(NamedTuple):
     bounds: tuple[Bound, ...]
 
 
+# law
+def _bounds(workunit: Workunit) -> list[tuple[Stmt, list[Bound]]]:
+    """The statements of a body, each with the bounds of the guard that it is."""
+    changing = assigned(workunit.body)
+    indices = frozenset(workunit.indices) - changing
+    integers = {p.sym for p in workunit.params if not p.rank and p.sym.dtype in _TYPES} - changing
+    return [
+        (
+            stmt,
+            bounds_of(stmt.condition, indices, integers)
+            if isinstance(stmt, If) and not stmt.orelse
+            else [],
+        )
+        for stmt in workunit.body
+    ]
+
+
 # law: not None
 def unguarded(workunit: Workunit) -> Unguarded | None:
     """The body where every guard holds; None if it has none."""
-    changing = assigned(workunit.body)
-    indices = frozenset(workunit.indices) - changing
-    integers = {p.sym for p in workunit.params if not p.rank and p.sym.dtype in _TYPES}
     body: Body = ()
     found: dict[Bound, None] = {}
-    for stmt in workunit.body:
-        bounds = []
-        if isinstance(stmt, If) and not stmt.orelse:
-            bounds = bounds_of(stmt.condition, indices, integers - changing)
+    for stmt, bounds in _bounds(workunit):
         found.update(dict.fromkeys(bounds))
         body += stmt.then if bounds and isinstance(stmt, If) else (stmt,)
     return Unguarded(body, tuple(found)) if found else None
+
+
+@cached(1024)
+# law
+def upper_limits(workunit: Workunit) -> frozenset[int]:
+    """The places of scalars that do nothing but end guards: of a larger one, more runs."""
+    ends = Counter(b.limit for _, bounds in _bounds(workunit) for b in bounds if b.upper)
+    if not ends:
+        return frozenset()
+    reads = Counter(e.sym for e in all_expressions(workunit.body) if isinstance(e, Read))
+    params = enumerate(workunit.params)
+    return frozenset(n for n, p in params if p.sym in ends and ends[p.sym] == reads[p.sym])

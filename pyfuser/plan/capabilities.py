@@ -10,19 +10,14 @@ class Capabilities:
     """What plans may ask for.
 
     accumulators: how many one kernel may have. sweeps: whether loops may share a launch. timed:
-    whether the time of a launch says which of two plans is better. coarsening: whether calls may
-    be given fewer, longer iterations. boxes: whether loops over two axes are as good as over one.
-    guards: whether calls may run over larger boxes than theirs. recompute: whether calls may
-    compute again what others would store for them.
+    whether the time of a launch says which of two plans is better. without: the names of rewrites
+    that the engine has no use for.
     """
 
     accumulators: int = 1 << 30
     sweeps: bool = True
     timed: bool = True
-    coarsening: bool = True
-    boxes: bool = True
-    guards: bool = True
-    recompute: bool = True
+    without: frozenset[str] = frozenset()
 
 
 ALL = Capabilities()

@@ -87,10 +87,6 @@ def _joined(plan: Plan, place: int) -> Plan:
         groups=(*plan.groups[: place - 1], Group(calls), *plan.groups[place + 1 :]),
         rejections=tuple(r for r in plan.rejections if not {r.first, r.second} <= inside),
         sweeps=tuple(s for sweep in plan.sweeps for s in _without(sweep, place)),
-        declined=tuple(
-            d._replace(groups=_moved(d.groups, place), place=d.place - (d.place >= place))
-            for d in plan.declined
-        ),
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyfuser.analysis.dependences import DependenceGraph
 from pyfuser.plan.capabilities import ALL, Capabilities
@@ -46,6 +46,14 @@ def partition(trace: TraceShape, graph: DependenceGraph, capabilities: Capabilit
     found, declined = search(trace, chosen, planner.model) if capabilities.sweeps else ((), ())
     plan = Plan(chosen, tuple(_rejections(trace, planner, ordered)), found, declined)
     return join_tails(trace, plan, planner.within_limits)
+
+
+def with_sweeps(trace: TraceShape, plan: Plan, capabilities: Capabilities) -> Plan:
+    """A plan whose groups are those of another one, in its order."""
+    if not capabilities.sweeps:
+        return replace(plan, sweeps=(), notes=())
+    found, declined = search(trace, plan.groups, cost_model(trace))
+    return replace(plan, sweeps=found, notes=declined)
 
 
 class _Planner:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from pyfuser.analysis.dependences import Dependence
 from pyfuser.tuning.thresholds import DEFAULT
@@ -14,13 +15,19 @@ SCAN_TILE: int = DEFAULT.scan_tile
 STRIP: int = DEFAULT.strip
 
 
+REASONS = (
+    *("flow", "anti", "output", "unknown-access"),  # with a dependence
+    *("space", "pattern", "scalar", "order", "threads", "opaque", "cycle"),
+    *("limit", "profit", "measured", "registers"),  # they may, and had better not
+)
+"""Why two calls do not share a loop; `report.words` has the sentences."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rejection:
     """Two calls (positions in the trace) that do not share a loop.
 
-    reason: a short fixed slug ("flow", "anti", "output", "space", "pattern", "scalar",
-    "unknown-access", "opaque", "profit", "measured", "cycle", "limit"); `dependence` names the
-    accesses for the first three and for "unknown-access".
+    reason: one of REASONS; `dependence` names the accesses for the first four.
     """
 
     first: int
@@ -81,73 +88,80 @@ class Sweep:
     rolling: tuple[Rolling, ...] = ()
 
 
-class Declined(NamedTuple):
-    """Why the group at `place` of a plan did not go on with the sweep of the groups before it."""
+class Told(NamedTuple):
+    """What a report knows when it asks a note for its lines: the names of calls, by place.
 
-    groups: tuple[int, ...]
-    place: int
+    split: whether the loop is split where ranges of calls begin and end.
+    """
+
+    name: Callable[[int], str]
+    split: bool = False
+
+    def names(self, notes: Iterable[Note]) -> str:
+        """The names of the calls of notes, each once."""
+        return ", ".join(dict.fromkeys(self.name(note.call) for note in notes))
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What planning did to a call (its place in the trace), and what follows for those who run it.
+
+    A rewrite has a subclass of its own (see `plan.rewrite`).
+    """
+
+    call: int
+
+    def source(self, place: int) -> tuple[int, int] | None:
+        """The call, and the place there, that has an argument of the call as it is planned.
+
+        None for a number that is known: no call has it.
+        """
+        return self.call, place
+
+    @property
+    def until(self) -> tuple[int, ...]:
+        """Other calls that must have run before this one may be forgotten."""
+        return ()
+
+    def why_apart(self, first: int, second: int) -> str:
+        """Why two calls are not in one sweep, if this note is about that."""
+        return ""
+
+    @classmethod
+    def lines(cls, notes: Sequence[Note], told: Told) -> Iterator[str]:
+        """What a report says of the notes of this class about the calls of one loop."""
+        yield from ()
+
+
+AnyNote = TypeVar("AnyNote", bound=Note)
+
+
+@dataclass(frozen=True, slots=True)
+class Declined(Note):
+    """Why the loop that begins with `call` did not go on with the sweep of the loops before it."""
+
+    before: frozenset[int]
+    after: frozenset[int]
     why: str
 
-
-class Coarsened(NamedTuple):
-    """A call (its place in the trace) of which one iteration runs `factor` of the program's."""
-
-    call: int
-    factor: int
-
-
-class Guarded(NamedTuple):
-    """A call (its place in the trace) that runs over a larger box, guarded by its own.
-
-    given: how many arguments the program gave it; bounds of its own box (or, of a call that has its
-    places, rows) come after these.
-    """
-
-    call: int
-    given: int
-
-
-class Placed(NamedTuple):
-    """A call (its place in the trace) whose statements run at rows among those of other calls."""
-
-    call: int
-    rows: tuple[int, ...]
-
-
-class Recomputed(NamedTuple):
-    """A call (its place in the trace) that computes again what others would store for it.
-
-    sources: for each argument that the planned trace has, the call that the program gave it to, and
-    its place there. producers: the calls that it computes, and how many of their iterations each.
-    """
-
-    call: int
-    sources: tuple[tuple[int, int], ...]
-    producers: tuple[tuple[int, int], ...]
+    def why_apart(self, first: int, second: int) -> str:
+        """The reason, if one of the calls is before and one behind."""
+        ways = (first, second), (second, first)
+        return self.why if any(a in self.before and b in self.after for a, b in ways) else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Groups in an order that respects every dependence, and the rejections that shaped them.
 
-    sweeps: neighbouring groups that share a launch; every other group has its own. declined:
-    neighbours that were not made a sweep, and why, for people. coarsened: calls that the planned
-    trace has with fewer, longer iterations than the program gave them. boxed: calls over one axis
-    that the planned trace has over two. guarded: calls that it has with a larger box. placed: calls
-    that it has at some rows among those of others. recomputed: calls that compute again what others
-    would store. vanished: calls that do nothing, as nobody reads what they would store.
+    sweeps: neighbouring groups that share a launch; every other group has its own. notes: what
+    became of calls, in the order in which it was done to them.
     """
 
     groups: tuple[Group, ...]
     rejections: tuple[Rejection, ...]
     sweeps: tuple[Sweep, ...] = ()
-    declined: tuple[Declined, ...] = ()
-    coarsened: tuple[Coarsened, ...] = ()
-    boxed: tuple[int, ...] = ()
-    guarded: tuple[Guarded, ...] = ()
-    placed: tuple[Placed, ...] = ()
-    recomputed: tuple[Recomputed, ...] = ()
-    vanished: tuple[int, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     def launches(self) -> tuple[tuple[int, ...], ...]:
         """The groups (places) of each launch, in order."""
@@ -158,3 +172,32 @@ class Plan:
             for place in range(len(self.groups))
             if place in first or place not in inside
         )
+
+    def of(self, kind: type[AnyNote]) -> tuple[AnyNote, ...]:
+        """The notes of one kind."""
+        return tuple(note for note in self.notes if isinstance(note, kind))
+
+    def sources(self) -> Sources:
+        """See `Sources`."""
+        found: dict[int, list[Note]] = {}
+        for note in self.notes:
+            found.setdefault(note.call, []).insert(0, note)
+        return Sources(found)
+
+
+class Sources(NamedTuple):
+    """Where the arguments of planned calls come from. notes: of each call, the latest first."""
+
+    notes: Mapping[int, Sequence[Note]]
+
+    def of(self, call: int, place: int) -> tuple[int, int] | None:
+        """The call of the program, and the place there, that has an argument of a planned call.
+
+        None for a number that is known.
+        """
+        for note in self.notes.get(call, ()):
+            source = note.source(place)
+            if source is None or source[0] != call:
+                return source
+            place = source[1]
+        return call, place

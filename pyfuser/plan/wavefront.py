@@ -30,6 +30,7 @@ from pyfuser.ir.dtypes import DType
 from pyfuser.plan.cost_model import CostModel
 from pyfuser.plan.legality import is_scan, mergeable
 from pyfuser.plan.plan import Declined, Group, Rolling, Stage, Sweep
+from pyfuser.plan.single_rows import far_rows
 from pyfuser.plan.storage_folding import rolling_views
 from pyfuser.plan.tile_size import NoSweep, tile_of, wave_of
 from pyfuser.support.passes import left_out
@@ -57,7 +58,9 @@ def search(
                 raise NoSweep("one launch with the scan after it saves more")
             current.take(place)
         except NoSweep as no:
-            declined.append(Declined(tuple(current.places), place, str(no)))
+            after = groups[place].calls
+            before = frozenset(current.calls)
+            declined.append(Declined(after[0], before, frozenset(after), str(no)))
             found += current.close()
             current = _Open(trace, groups, model, place, facts)
     return (*found, *(current.close() if groups else ())), tuple(declined)
@@ -219,11 +222,20 @@ class _Open:
         length = max(s.end[0] for s in spaces) - min(s.begin[0] for s in spaces)
         lag, ahead = max(s.lag for s in stages), max(s.ahead for s in stages)
         if length < SHARES * (lag + ahead):
+            self._refuse_far_rows((loops[-1], loops[-2]))
             if lag + ahead >= length:
                 raise NoSweep("dependences reach over any distance along the outermost axis")
             reach = f"dependences reach over up to {lag + ahead} steps of the outermost axis"
             raise NoSweep(f"{reach}, too far for one of {length}")
         return wave_of(self._trace, loops, lag, self._model)
+
+    def _refuse_far_rows(self, loops: Sequence[Group]) -> None:
+        """Raise NoSweep if it is a periodic copy that has dependences so far apart."""
+        for call in (self._trace.calls[n] for loop in loops for n in loop.calls):
+            rows = far_rows(call)
+            if rows is not None:
+                what = f"{call.workunit.name} copies to row {rows[0]} from row {rows[1]}"
+                raise NoSweep(f"{what}, too far for a sweep")
 
 
 # law: True

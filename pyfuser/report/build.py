@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 
 from pyfuser.codegen.pykokkos import unit as pykokkos_unit
 from pyfuser.engine import native
@@ -13,7 +12,7 @@ from pyfuser.ir.nodes import For, While
 from pyfuser.ir.visit import statements
 from pyfuser.ir.weights import arithmetic
 from pyfuser.plan.cost_model import bytes_moved, group_cost, sweep_cost
-from pyfuser.plan.plan import Sweep
+from pyfuser.plan.plan import Note, Sweep, Told
 from pyfuser.report import loops
 from pyfuser.report.explanation import Explanation
 from pyfuser.report.memory import bytes_of, kept
@@ -118,8 +117,7 @@ class _Told:
         pairs = zip(plan.groups, shapes, self.program.kernels, strict=True)
         for place, (group, shape, kernel) in enumerate(pairs):
             ready = self._final.get(place, kernel)
-            told = self._fused(group.calls, shape, kernel, ready, place in swept)
-            yield self._rewritten(told, group.calls)
+            yield self._fused(group.calls, shape, kernel, ready, place in swept)
 
     def _fused(
         self,
@@ -137,6 +135,7 @@ class _Told:
         launch = self._launch_of.get(group[0])
         on_host = launch is not None and isinstance(launch.launchable, native.Launchable)
         together = launch.calls if launch is not None else group
+        split = on_host and loops.is_split(ready)
         return GroupReport(
             calls=tuple(self.calls[position] for position in group),
             source=pykokkos_unit.shown(kernel.workunit),
@@ -149,37 +148,18 @@ class _Told:
             cost=self._cost(group, [kernel]),
             vectors=vectors_of(ready) if on_host else None,
             order=loops.order_text(ready, before, names.of, on_host),
-            split=on_host and loops.is_split(ready),
+            rewritten=self._rewritten(group, split),
             registers="" if swept or launch is None else _registers(launch),
         )
 
-    def _rewritten(self, told: GroupReport, group: tuple[int, ...]) -> GroupReport:
-        """With what the plan made of the calls of a group."""
-        plan, calls = self.plan, self.calls
-        placed = {n: rows for n, rows in plan.placed if n in group}
-        coarsened: dict[int, dict[str, None]] = {}
-        for n, factor in plan.coarsened:
-            if n in group:
-                coarsened.setdefault(factor, {})[calls[n].name] = None
-        recomputed = {
-            (calls[note.call].name, calls[producer].name, times): None
-            for note in plan.recomputed
-            if note.call in group
-            for producer, times in note.producers
-        }
-        return replace(
-            told,
-            coarsened={factor: tuple(names) for factor, names in coarsened.items()},
-            guarded=self._names(n for n, _ in plan.guarded if n in group and n not in placed),
-            placed={calls[n].name: rows for n, rows in placed.items()},
-            boxed=self._names(n for n in plan.boxed if n in group),
-            recomputed=tuple(recomputed),
-            vanished=self._names(plan.vanished),
-        )
-
-    def _names(self, positions: Iterable[int]) -> tuple[str, ...]:
-        """The names of calls, each once."""
-        return tuple(dict.fromkeys(self.calls[n].name for n in positions))
+    def _rewritten(self, group: tuple[int, ...], split: bool) -> tuple[str, ...]:
+        """What the plan made of the calls of a group."""
+        told = Told(lambda n: self.calls[n].name, split)
+        found: dict[type[Note], list[Note]] = {}
+        for note in self.plan.notes:
+            if note.call in group:
+                found.setdefault(type(note), []).append(note)
+        return tuple(line for kind, notes in found.items() for line in kind.lines(notes, told))
 
     def sweep(self, sweep: Sweep, before: int) -> SweepReport:
         """A sweep, whose groups come after `before` others."""

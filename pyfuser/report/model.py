@@ -113,14 +113,9 @@ class GroupReport:
     views whose stores or loads vanished from the kernel, with the number of places. source: the
     fused kernel as PyKokkos source. generated: the code that was compiled; empty in a sweep.
 
-    order: what was done to its loops, if they do not run as the program nests them. coarsened:
-    names of calls, by how many of their iterations run as one. guarded: names of calls that run
-    inside ranges of their own, which are smaller than the loop's. split: whether the loop is split
-    where these begin and end. registers: what a GPU's compiler said. boxed: names of calls over one
-    index that runs as two. placed: names of calls over edges, with the rows (in steps of the
-    outermost axis) where they run. recomputed: for calls that compute again what others would
-    store, their names, those of the others, and for how many iterations. vanished: names of the
-    others, where nothing is stored at all.
+    rewritten: what rewrites made of its calls (see `plan.rewrite`), a line each. order: what was
+    done to its loops, if they do not run as the program nests them. registers: what a GPU's
+    compiler said.
     """
 
     calls: tuple[CallReport, ...]
@@ -134,14 +129,8 @@ class GroupReport:
     cost: Cost = Cost()
     vectors: Vectors | None = None
     order: str = ""
-    coarsened: dict[int, tuple[str, ...]] = field(default_factory=dict)
-    guarded: tuple[str, ...] = ()
-    split: bool = False
     registers: str = ""
-    boxed: tuple[str, ...] = ()
-    placed: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    recomputed: tuple[tuple[str, str, int], ...] = ()
-    vanished: tuple[str, ...] = ()
+    rewritten: tuple[str, ...] = ()
 
     @property
     def measured(self) -> float | None:

@@ -19,11 +19,10 @@ class Names:
 
     def __init__(self, flush: Flush, group: Sequence[int], kernel: Kernel) -> None:
         self._names: dict[Sym, str] = {}
-        given = {note.call: note.sources for note in flush.program.plan.recomputed}
+        given = flush.program.plan.sources()
         for param, slot in zip(kernel.workunit.params, kernel.slots, strict=True):
             call = group[slot.call]
-            sources = given.get(call, ())
-            origin = sources[slot.argument][0] if slot.argument < len(sources) else call
+            origin, _ = given.of(call, slot.argument) or (call, 0)
             name = flush.program.trace.calls[call].workunit.params[slot.argument].sym.name
             self._names[param.sym] = given_name(flush, origin, name)
 
@@ -48,7 +47,7 @@ def cluster_name(flush: Flush, cluster: int, calls: Iterable[int]) -> str:
     """What the first of some calls that takes memory calls it; empty if none does."""
     for position in calls:
         call = flush.program.trace.calls[position]
-        # Arguments may follow that the program did not give (see `plan.Guarded`).
+        # Arguments may follow that the program did not give (see `plan.Note.source`).
         for param, argument in zip(call.workunit.params, call.arguments, strict=True):
             if isinstance(argument, RegionShape) and argument.cluster == cluster:
                 return given_name(flush, position, param.sym.name)

@@ -56,8 +56,8 @@ def _sweep(flush: Flush, rejection: Rejection) -> tuple[bool, str]:
         return True, ""
     if rejection.reason not in _SWEEPABLE:
         return False, ""
-    why = [d.why for d in plan.declined if d.place == after and before in d.groups]
-    return False, "; ".join(why)
+    why = (note.why_apart(rejection.first, rejection.second) for note in plan.notes)
+    return False, "; ".join(filter(None, why))
 
 
 def _accesses(

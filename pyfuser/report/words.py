@@ -108,7 +108,7 @@ def facts(kernel: KernelReport) -> list[Fact]:
 
 def _group(group: GroupReport) -> Iterator[str]:
     """What was done to the calls of a loop."""
-    yield from _rewritten(group)
+    yield from group.rewritten
     if group.contracted:
         memory = f" ({size(group.bytes_avoided)} less)" if group.bytes_avoided else ""
         yield f"no memory needed: {', '.join(dict.fromkeys(group.contracted))}{memory}"
@@ -120,36 +120,6 @@ def _group(group: GroupReport) -> Iterator[str]:
     yield from filter(None, (group.order, group.registers))
     if group.vectors is not None:
         yield f"vectorised: {vectors(group.vectors)}"
-
-
-def _rewritten(group: GroupReport) -> Iterator[str]:
-    """Calls that run otherwise than they were written."""
-    if group.boxed:
-        yield f"the one index runs as rows and columns: {', '.join(group.boxed)}"
-    for name, rows in group.placed.items():
-        yield f"boundary update, runs with row {' and '.join(map(str, rows))}: {name}"
-    for factor, names in group.coarsened.items():
-        yield f"{factor} iterations run as one: {', '.join(names)}"
-    if group.guarded:
-        names_ = ", ".join(group.guarded)
-        if group.split:
-            yield f"the loop is split where the ranges of these begin and end: {names_}"
-        else:
-            yield f"inside an `if`, as their ranges are smaller than the loop's: {names_}"
-    again: dict[str, dict[str, set[int]]] = {}
-    for user, producer, times in group.recomputed:
-        again.setdefault(user, {}).setdefault(producer, set()).add(times)
-    for user, producers in again.items():
-        texts = [f"{name} ({_often(times)})" for name, times in producers.items()]
-        yield f"recomputed where {user} reads it: {', '.join(texts)}"
-        both = [name for name in producers if name not in group.vanished]
-        if both:
-            yield f"and computed by itself as well: {', '.join(both)}"
-
-
-def _often(times: Iterable[int]) -> str:
-    found = sorted(times)
-    return "once" if found == [1] else f"{' or '.join(map(str, found))} times"
 
 
 def kept(arrays: Sequence[Kept]) -> Iterator[str]:

@@ -28,7 +28,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from pyfuser.engine.cache import write_own
 from pyfuser.ir.effects import effects
 from pyfuser.plan.cost_model import bytes_moved, group_cost, surely_cheaper
-from pyfuser.plan.plan import Declined, Group, Plan, Rejection, Sweep
+from pyfuser.plan.plan import Group, Plan, Rejection, Sweep
 from pyfuser.runtime.launch import Launch
 from pyfuser.support.errors import PyFuserError
 from pyfuser.support.passes import left_out
@@ -267,10 +267,6 @@ def cut_plan(plan: Plan, calls: Calls, place: int, why: str = "measured") -> Pla
         rejections=(*plan.rejections, *apart),
         sweeps=tuple(
             replace(sweep, groups=tuple(_moved(sweep.groups, at, more))) for sweep in plan.sweeps
-        ),
-        declined=tuple(
-            Declined(tuple(_moved(d.groups, at, more)), d.place + more * (d.place > at), d.why)
-            for d in plan.declined
         ),
     )
 

@@ -12,9 +12,8 @@ from functools import partial
 
 from pyfuser.analysis.dependences import DependenceGraph
 from pyfuser.engine.engine import ENGINE, capabilities, graphs_for
-from pyfuser.pipeline import kernel_of
+from pyfuser.pipeline import kernel_of, planned
 from pyfuser.plan.plan import Plan
-from pyfuser.plan.rewrites.delinearize import planned
 from pyfuser.runtime.checked import run_all
 from pyfuser.runtime.debug import show_program
 from pyfuser.runtime.execute import execute

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
@@ -81,8 +81,8 @@ class Launch:
 
     sources: for each argument its call, and the argument of the call. results: for each value that
     comes back the call that asked for it. space: the iteration space, or what `make_run` wants to
-    know of a sweep. bounds: places and values, ascending, of arguments that no call has: those of
-    the boxes of guarded calls. kernels: what was printed, a loop each.
+    know of a sweep. bounds: places and values, ascending, of arguments that no call has, such as
+    the ends of guards. kernels: what was printed, a loop each.
     """
 
     calls: tuple[int, ...]
@@ -140,13 +140,8 @@ class Draft:
         views = self.sweep.rolling if self.sweep else ()
         self.rolling = tuple(self._params(trace, view.cluster) for view in views)
         self.key: LaunchKey = tuple(shapes[place] for place in places), self.rolling
-        self._bounds = {
-            (call, place): argument.value
-            for call, given in plan.guarded
-            for place, argument in enumerate(trace.calls[call].arguments[given:], given)
-            if isinstance(argument, ScalarShape) and argument.value is not None
-        }
-        self._given = {note.call: note.sources for note in plan.recomputed}
+        self._calls = trace.calls
+        self._sources = plan.sources()
 
     def _params(self, trace: TraceShape, cluster: int) -> tuple[tuple[int, int], ...]:
         """The parameters, as (kernel, place), that stand for the views of a cluster."""
@@ -169,41 +164,29 @@ class Draft:
                 *((stage.lag, stage.ahead, *kernel.space[:2]) for stage, kernel in stages),
             )
         launch = launch_of(self.groups, ready.kernels, ready.launchable, space, self.rolling)
-        launch = _with_bounds(launch, self._bounds) if self._bounds else launch
-        return _with_sources(launch, self._given) if self._given else launch
+        return self._of_program(launch) if self._sources.notes else launch
 
-
-def _with_bounds(launch: Launch, values: Mapping[tuple[int, int], int]) -> Launch:
-    """The launch, whose sources in `values` are none: their values are known."""
-    sources = launch.sources
-    return replace(
-        launch,
-        sources=tuple(source for source in sources if source not in values),
-        bounds=tuple((n, values[source]) for n, source in enumerate(sources) if source in values),
-    )
-
-
-def _with_sources(launch: Launch, given: Mapping[int, Sequence[tuple[int, int]]]) -> Launch:
-    """The launch, with arguments of calls in `given` from where these have them."""
-    sources = [given[n][place] if n in given else (n, place) for n, place in launch.sources]
-    return replace(launch, sources=tuple(sources))
+    def _of_program(self, launch: Launch) -> Launch:
+        """The launch, with arguments from where the program has them; others are known numbers."""
+        sources: list[tuple[int, int]] = []
+        bounds: list[tuple[int, int]] = []
+        for position, (call, place) in enumerate(launch.sources):
+            source = self._sources.of(call, place)
+            if source is not None:
+                sources.append(source)
+                continue
+            number = self._calls[call].arguments[place]
+            assert isinstance(number, ScalarShape) and number.value is not None
+            bounds.append((position, number.value))
+        return replace(launch, sources=tuple(sources), bounds=tuple(bounds))
 
 
 # law
 def forgettable(plan: Plan, done: Sequence[int]) -> list[int]:
-    """The calls of a plan that need not run any more, when those in `done` have.
-
-    One that vanished is needed until all that compute it again have run: should one of them fail,
-    what runs next may read what the call stores.
-    """
-    missing = {
-        producer
-        for note in plan.recomputed
-        if note.call not in done
-        for producer, _ in note.producers
-    }
-    missing &= {*plan.vanished}
-    return [n for n in done if n not in missing]
+    """The calls of a plan that need not run any more, when those in `done` have."""
+    ran = frozenset(done)
+    needed = {note.call for note in plan.notes if not ran.issuperset(note.until)}
+    return [n for n in done if n not in needed]
 
 
 def run_launch(launch: Launch, calls: Sequence[Call], ran: Ran) -> None:

@@ -20,10 +20,10 @@ from typing import NamedTuple
 
 from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.engine.engine import capabilities
+from pyfuser.pipeline import planned
 from pyfuser.plan.dependence_slice import may_wait, needed
 from pyfuser.plan.plan import Plan
-from pyfuser.plan.rewrites.coarsen import seconds
-from pyfuser.plan.rewrites.delinearize import planned
+from pyfuser.plan.search import seconds
 from pyfuser.support.counters import COUNTERS
 from pyfuser.support.passes import left_out
 from pyfuser.support.settings import SETTINGS

@@ -26,7 +26,7 @@ from pyfuser.transform.kernel import Kernel
 class Program:
     """What a trace of this shape runs: `kernels[k]` is that of `plan.groups[k]`.
 
-    trace: as it was planned, with some calls coarsened (see `plan.rewrites.coarsen`). referee: what
+    trace: as it was planned, with the calls that rewrites made (see `plan.rewrite`). referee: what
     tries other plans in its place, until nothing is in doubt. graphs: what launches all kernels
     together, if a device runs them.
     """

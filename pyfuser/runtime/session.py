@@ -14,8 +14,8 @@ All of them are in `support.caches.CACHES` by name, and `Session.clear` forgets 
 | `runtime.eager` READY, CHECKED | id() of a workunit | kernels by a cheap key | 1024 | first in |
 | `engine.native` KERNELS | what identifies code | the loaded library | 4096 | first in |
 | `engine.gpu.launchable` KERNELS | what identifies code | the loaded module | 2048 | first in |
-| `plan.plan_cache` PLANS | a long trace, sizes rounded | its plan | 256 | first in |
-| `plan.size_generic` FAMILIES | a trace without sizes | plans, proved for sizes | 256 | first in |
+| `plan.plan_cache` ALIKE | a long trace, sizes rounded | its plan | 256 | first in |
+| `plan.plan_cache` FAMILIES | a trace without sizes | plans, proved for sizes | 256 | first in |
 | `transform.widen` _PROOFS | a workunit | its widened code by ranges | 1024 | first in |
 | `lower.source` _SOURCES | a code object | its syntax tree | - | with the code |
 | `lower.source` _FILES | a file | its definitions | 64 | first in |

@@ -29,9 +29,8 @@ from pyfuser.compare import serve
 from pyfuser.engine import marshal, native
 from pyfuser.engine.engine import ON_DEVICE
 from pyfuser.ir.printer import show
-from pyfuser.pipeline import C_PASSES, kernel_of, run_passes
+from pyfuser.pipeline import C_PASSES, kernel_of, planned, run_passes
 from pyfuser.plan.plan import Plan
-from pyfuser.plan.rewrites.delinearize import planned
 from pyfuser.runtime import flush as runtime_flush
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.errors import CheckError

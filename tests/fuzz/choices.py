@@ -19,10 +19,13 @@ from pyfuser.codegen.passes import loop_order, split_conditions
 from pyfuser.codegen.passes.loop_order import LoopOrder
 from pyfuser.engine import native
 from pyfuser.engine.native import MAX_KERNELS, Launchable
-from pyfuser.plan import partition, size_generic
+from pyfuser.pipeline import TRACE_REWRITES
+from pyfuser.plan import partition, plan_cache
 from pyfuser.plan.capabilities import ALL, Capabilities
 from pyfuser.plan.plan import Plan, Rejection
-from pyfuser.plan.rewrites import coarsen, delinearize, embed_boundary, enlarge_domain, recompute
+from pyfuser.plan.rewrite import Rewrite
+from pyfuser.plan.rewrites import delinearize, embed_boundary, enlarge_domain, recompute
+from pyfuser.plan.search import Planned, search
 from pyfuser.runtime import flush as runtime_flush
 from pyfuser.runtime.autotune import cut_plan
 from pyfuser.support.caches import Table
@@ -30,6 +33,7 @@ from pyfuser.trace import pool
 from pyfuser.trace.shape import TraceShape
 from pyfuser.transform.kernel import Kernel
 from pyfuser.tuning.thresholds import DEFAULT, Tuning
+from tests.rewrites import kept_whatever_it_costs
 from tests.vendors import emit_as_on
 
 _CUT = 3  # one program in so many has its groups cut
@@ -91,68 +95,55 @@ def _moved(parts: embed_boundary.Parts, seed: int) -> embed_boundary.Parts:
     return tuple(sorted((row + rng.randint(-2, 2), places) for row, places in parts))
 
 
-def planned_for(
-    seed: int, trace: TraceShape, capabilities: Capabilities = ALL
-) -> tuple[TraceShape, DependenceGraph, Plan]:
+def planned_for(seed: int, trace: TraceShape, capabilities: Capabilities = ALL) -> Planned:
     """The plan of a trace as the seed would have it, and the trace as planned.
 
     Calls are coarsened, guarded, and compute again what others store, wherever that is legal, for
-    most seeds, and groups are cut for some. Others get the plan of a larger
-    trace, which must hold for this one (see `plan.size_generic`).
+    most seeds, and groups are cut for some. Others have plans of larger traces, which must hold for
+    theirs (see `plan.plan_cache`).
     """
-    given = trace
-    if seed % _AS_GIVEN:
-        trace = delinearize.over_rows_and_columns(trace)
-    boxed = delinearize.boxed_places(given, trace)
-    own = seed // _NEVER_AGAIN % _OWN_AGAIN == 0
-    made = recompute.rewritten(trace, own=own) if seed % _NEVER_AGAIN else None
-    if made is not None:
-        found = _planned_for(seed, made.trace, capabilities, boxed)
-        notes = {"recomputed": made.notes, "vanished": made.vanished}
-        return found[0], found[1], replace(found[2], **notes)
-    return _planned_for(seed, trace, capabilities, boxed)
-
-
-def _planned_for(
-    seed: int, trace: TraceShape, capabilities: Capabilities, boxed: tuple[int, ...]
-) -> tuple[TraceShape, DependenceGraph, Plan]:
-    """The plan of a trace that is not rewritten any more."""
-    if seed % _OF_FAMILY == 2:
-        found = _of_larger(trace, capabilities)
-        if found is not None:
-            return found[0], found[1], replace(found[2], boxed=boxed)
     with pytest.MonkeyPatch.context() as patch:
         if seed % _AS_PAYS:
-            patch.setattr(coarsen, "_pays", lambda *_: True)
-            patch.setattr(enlarge_domain, "_pays", lambda *_: True)
+            kept_whatever_it_costs(patch, "coarsen", "enlarge-domain")
         patch.setattr(enlarge_domain, "COMMON", _COMMON[seed % len(_COMMON)])
-        patch.setattr(size_generic, "planned", enlarge_domain.planned)
         if seed // 12 % _GREEDY == 0:
             patch.setattr(partition, "MAX_EXACT", 0)
         if seed % _MOVED == 0:
             patch.setattr(
                 embed_boundary, "_parts", lambda *found: _moved(edges_parts(*found), seed)
             )
-        trace, graph, plan = embed_boundary.planned(trace, capabilities)
-    return trace, graph, cut_for(seed, replace(plan, boxed=boxed))
+        planner = _of_larger if seed % _OF_FAMILY == 2 else plan_cache.plan_anew
+        found = search(trace, _rewrites(seed), capabilities, planner)
+    return found._replace(plan=cut_for(seed, found.plan))
 
 
-def _of_larger(
-    trace: TraceShape, capabilities: Capabilities
-) -> tuple[TraceShape, DependenceGraph, Plan] | None:
-    """The trace with the plan of a larger one, taken over whether or not that plan is its best."""
+def _rewrites(seed: int) -> list[Rewrite]:
+    """The rewrites that a seed has; calls compute again whatever may be, if any do."""
+    found = [each for each in TRACE_REWRITES if each is not recompute.REWRITE]
+    if seed % _NEVER_AGAIN:
+        own = seed // _NEVER_AGAIN % _OWN_AGAIN == 0
+        again = recompute.REWRITE._replace(
+            candidates=lambda trace, _: recompute.rewritten(trace, own=own), gain=None
+        )
+        found.insert(found.index(delinearize.REWRITE) + 1, again)
+    return found if seed % _AS_GIVEN else [each for each in found if each.name != "delinearize"]
+
+
+def _of_larger(trace: TraceShape, capabilities: Capabilities) -> tuple[DependenceGraph, Plan]:
+    """The plan of a larger trace, taken over whether or not that plan is its best; else its own."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(size_generic, "_next_power", lambda size: size + 7 if size > 1 else size)
-        larger = size_generic._larger(trace)
-        split, wide = size_generic._split(trace), size_generic._split(larger)
-        if split is None or wide is None or wide[0] != split[0] or wide[1] == split[1]:
-            return None
-        patch.setattr(enlarge_domain, "COMMON", 0.0)
-        _, graph, plan = enlarge_domain.planned(larger, capabilities)
-    if not size_generic._may_be_of_family(trace) or not size_generic._is_plain(plan):
-        return None
-    plan = replace(plan, rejections=(*plan.rejections, LARGER))
-    return enlarge_domain.taken_over(trace, graph, plan)
+        patch.setattr(plan_cache, "_next_power", lambda size: size + 7 if size > 1 else size)
+        larger = plan_cache._larger(trace)
+        split, wide = plan_cache._split(trace), plan_cache._split(larger)
+    own = plan_cache.plan_anew(trace, capabilities)
+    if split is None or wide is None or not plan_cache._may_be_of_family(trace):
+        return own
+    if wide.structure != split.structure or wide.sizes == split.sizes:
+        return own
+    graph, plan = plan_cache.plan_anew(larger, capabilities)
+    if not plan_cache._is_plain(plan):
+        return own
+    return graph, replace(plan, rejections=(*plan.rejections, LARGER))
 
 
 _allocate = pool.allocate
@@ -175,9 +166,7 @@ def forced_for(seed: int, small_tiles: bool = True) -> Iterator[None]:
     """
     rng = random.Random(seed)
 
-    def planned(
-        trace: TraceShape, capabilities: Capabilities
-    ) -> tuple[TraceShape, DependenceGraph, Plan]:
+    def planned(trace: TraceShape, capabilities: Capabilities) -> Planned:
         return planned_for(seed, trace, capabilities)
 
     def ordered(kernel: Kernel) -> LoopOrder:

@@ -267,7 +267,7 @@ def _run_plan(
     trace: TraceShape, plan: Plan, passes: Passes, calls: list[TraceCall], order: int
 ) -> frozenset[str]:
     """Interpret the launches of a plan; what its kernels show, out of `features.PLANNED`."""
-    calls = _with_sources(plan, calls)
+    calls = _with_sources(trace, plan, calls)
     members = [group.calls for group in plan.groups]
     kernels = [passes(fuse(shape)) for shape in group_shapes(trace, members)]
     sweeps = {sweep.groups: sweep for sweep in plan.sweeps}
@@ -284,13 +284,15 @@ def _run_plan(
     return found
 
 
-def _with_sources(plan: Plan, calls: list[TraceCall]) -> list[TraceCall]:
+def _with_sources(trace: TraceShape, plan: Plan, calls: list[TraceCall]) -> list[TraceCall]:
     """The calls, of which some have the arguments of those that they compute again."""
     found = list(calls)
-    given = {n: sources for n, sources, _ in plan.recomputed} | dict.fromkeys(plan.vanished, ())
-    for n, sources in given.items():
+    sources = plan.sources()
+    for n in sources.notes:
         old = calls[n]
-        arguments = tuple(calls[other].arguments[place] for other, place in sources)
+        places = range(len(trace.calls[n].arguments))
+        given = [source for place in places if (source := sources.of(n, place)) is not None]
+        arguments = tuple(calls[other].arguments[place] for other, place in given)
         found[n] = TraceCall(
             old.pattern, old.space, old.workunit, arguments, old.result, None, old.code, old.line
         )

@@ -7,6 +7,11 @@ from collections.abc import Iterable, Iterator
 from pyfuser.ir.nodes import For, Store, Update, Workunit
 from pyfuser.ir.visit import statements, sym_of
 from pyfuser.plan.plan import SCAN_TILE, Plan
+from pyfuser.plan.rewrites.coarsen import Coarsened
+from pyfuser.plan.rewrites.delinearize import Delinearized
+from pyfuser.plan.rewrites.embed_boundary import Placed
+from pyfuser.plan.rewrites.enlarge_domain import Guarded
+from pyfuser.plan.rewrites.recompute import Recomputed, Vanished
 from pyfuser.trace.shape import CallShape, RegionShape, TraceShape
 from tests.fuzz.choices import LARGER
 
@@ -24,9 +29,9 @@ def features_of(plans: Iterable[Plan]) -> frozenset[str]:
         found.update(_coarse(plan))
         found.update(_boxed(plan))
         found.update(_recomputed(plan))
-        if plan.placed:
+        if plan.of(Placed):
             found.add("edge among rows")
-        if any(len(note.rows) > 1 for note in plan.placed):
+        if any(len(note.rows) > 1 for note in plan.of(Placed)):
             found.add("edges of several rows")
         for sweep in plan.sweeps:
             found.add("sweep")
@@ -56,7 +61,7 @@ def inner_loops(workunits: Iterable[Workunit]) -> frozenset[str]:
 def guards(trace: TraceShape, plan: Plan) -> frozenset[str]:
     """What guarded calls share loops with."""
     found = set()
-    inside = {call for call, _ in plan.guarded}
+    inside = {note.call for note in plan.of(Guarded)}
     for group in plan.groups:
         if len(group.calls) > 1 and inside & {*group.calls}:
             found.add("guarded or split loop")
@@ -87,7 +92,7 @@ def _stores(call: CallShape, cluster: int) -> bool:
 
 def _coarse(plan: Plan) -> Iterator[str]:
     """What coarsening did that shows: a loop that holds both kinds of calls."""
-    coarse = {call for call, _ in plan.coarsened}
+    coarse = {note.call for note in plan.of(Coarsened)}
     for group in plan.groups:
         if coarse & {*group.calls} and {*group.calls} - coarse:
             yield "coarsened loop"
@@ -95,24 +100,25 @@ def _coarse(plan: Plan) -> Iterator[str]:
 
 def _recomputed(plan: Plan) -> Iterator[str]:
     """What was computed again, and whether it was stored as well."""
-    producers = {producer for note in plan.recomputed for producer, _ in note.producers}
-    again = {note.call for note in plan.recomputed}
+    producers = {producer for note in plan.of(Recomputed) for producer, _ in note.producers}
+    again = {note.call for note in plan.of(Recomputed)}
+    vanished = {note.call for note in plan.of(Vanished)}
     if producers:
         yield "recomputed"
-    if producers & {*plan.vanished}:
+    if producers & vanished:
         yield "recomputed, and not stored"
-    if producers - {*plan.vanished}:
+    if producers - vanished:
         yield "recomputed, and stored"
-    if any(len(note.producers) > 1 for note in plan.recomputed):
+    if any(len(note.producers) > 1 for note in plan.of(Recomputed)):
         yield "several calls recomputed"
     for group in plan.groups:
-        if again & {*group.calls} and {*group.calls} - again - {*plan.vanished}:
+        if again & {*group.calls} and {*group.calls} - again - vanished:
             yield "recomputed beside others"
 
 
 def _boxed(plan: Plan) -> Iterator[str]:
     """Whether calls over one index have become such over two, and share a loop with others."""
-    boxed = {*plan.boxed}
+    boxed = {note.call for note in plan.of(Delinearized)}
     if boxed:
         yield "flattened call over rows"
     for group in plan.groups:

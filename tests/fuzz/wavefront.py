@@ -29,6 +29,7 @@ from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Region
 from pyfuser.trace.shape import RegionShape, ScalarShape, TraceShape
 from pyfuser.transform.kernel import Kernel
+from tests.rewrites import kept_whatever_it_costs
 
 Array = np.ndarray[Any, Any]
 _TILES = (1, 2, 3, 5)
@@ -42,7 +43,7 @@ def forced(wave: int) -> Iterator[None]:
         patch.setattr(wavefront, "tile_of", lambda *_: SCAN_TILE)
         patch.setattr(wavefront, "SHARES", 0)
         patch.setattr(embed_boundary, "_may_sweep", lambda _: True)
-        patch.setattr(embed_boundary, "_pays", lambda *_: True)
+        kept_whatever_it_costs(patch, "embed-boundary")
         patch.setattr(CostModel, "sweep_cost", lambda *_: -1.0)
         yield
 

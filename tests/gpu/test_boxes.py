@@ -9,6 +9,7 @@ import pykokkos as pk
 import pytest
 
 import pyfuser
+from pyfuser.plan.rewrites.delinearize import Delinearized
 from pyfuser.runtime.session import SESSION
 
 N, M = 70, 65
@@ -64,7 +65,7 @@ def test_rows_and_columns(cupy: Any, values: Any, by_rows: bool) -> None:
     report = pyfuser.explain()
     assert report.launches == 1, "calls over pairs share the loop"
     (program,) = (p for p in SESSION.programs.values() if p.plan is report_plan())
-    assert program.plan.boxed == (0, 1, 3)
+    assert [note.call for note in program.plan.of(Delinearized)] == [0, 1, 3]
     source = program.launches[0].launchable.source
     assert "pf_walk<2>" in source, "the sum numbers iterations as one axis does"
     assert "/ m" not in source
@@ -96,7 +97,7 @@ def test_narrow_tables_stay_flat(cupy: Any) -> None:
     x.fill(2.0)
     with pyfuser.fusing():
         pk.parallel_for(N * 3, scaled, m=3, y=y, x=x)
-    assert not SESSION.flushes[-1].program.plan.boxed
+    assert not report_plan().of(Delinearized)
     assert np.array_equal(np.array(y), np.full((N, 3), 2.2))
 
 
@@ -111,5 +112,5 @@ def test_sums_have_the_bits_of_one_axis(cupy: Any, seed: int) -> None:
             pk.parallel_for(N * M, scaled, m=M, y=y, x=x)
             result = pk.parallel_reduce(N * M, total, m=M, z=y)
         found.append(float(result))
-    assert SESSION.flushes[-1].program.plan.boxed == (0, 1)
+    assert [note.call for note in report_plan().of(Delinearized)] == [0, 1]
     assert found[0] == found[1]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.guarded import Side, bounds_of, guarded, unguarded
+from pyfuser.ir.guarded import Side, bounds_of, guarded, unguarded, upper_limits
 from pyfuser.ir.nodes import Cast, Compare, If, Logical, Workunit
 from pyfuser.ir.reference.interpret import interpret
 from pyfuser.ir.verify import verify
@@ -112,3 +112,18 @@ def test_an_index_that_was_widened():
     assert [b.sym for b in bounds_of(test, {wide.sym}, {limit.sym})] == [wide.sym]
     short = Compare("<", Cast(wide.node, DType.INT16), limit.node)
     assert not bounds_of(short, {wide.sym}, {limit.sym})
+
+
+def test_numbers_that_do_nothing_but_end_guards():
+    unit = guarded(ADD, SIDES)
+    names = [unit.params[n].sym.name for n in sorted(upper_limits(unit))]
+    assert names == ["i_end", "j_end"]
+    for body, known in (
+        ([when(INSIDE, [STORE])], {2}),
+        ([when(INSIDE, [STORE]), when(J < HIGH, [STORE])], {2}),
+        ([when(INSIDE, [X[I, HIGH] << 1.0])], set()),
+        ([when(INSIDE, [STORE], [STORE])], set()),
+        ([when(HIGH < I, [STORE])], set()),
+        ([assign(HIGH, 3), when(INSIDE, [STORE])], set()),
+    ):
+        assert upper_limits(workunit("w", [I, J], [X, LOW, HIGH], body)) == known

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from pyfuser.analysis.dependences import dependences
 from pyfuser.plan import plan_cache
 from pyfuser.plan.capabilities import ALL
 from pyfuser.plan.partition import partition
-from pyfuser.plan.plan_cache import partitioned
+from pyfuser.plan.plan_cache import plan_of
 from pyfuser.support.caches import Table
 from pyfuser.trace.shape import CallShape, TraceShape
 from tests.analysis.build import call_on, region, trace
@@ -27,7 +26,8 @@ def planned(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[TraceShape]]:
         return partition(trace, graph, capabilities)
 
     monkeypatch.setattr(plan_cache, "partition", recorded)
-    monkeypatch.setattr(plan_cache, "PLANS", Table("of a test", 99))
+    monkeypatch.setattr(plan_cache, "_may_be_of_family", lambda _: False)
+    monkeypatch.setattr(plan_cache, "ALIKE", Table("of a test", 99))
     yield found
 
 
@@ -40,8 +40,7 @@ def steps(n: int, k: int = 0, extent: int = 1000) -> list[CallShape]:
 
 def plan(calls: list[CallShape]):
     shape = trace(*calls)
-    graph = dependences(shape)
-    found = partitioned(shape, graph, ALL)
+    graph, found = plan_of(shape, ALL)
     assert found.groups == partition(shape, graph, ALL).groups
     return found
 

@@ -11,10 +11,16 @@ from pyfuser.engine import engine
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Accumulator, Assign, Eval, Update
 from pyfuser.ir.nodes import Call as FunctionCall
-from pyfuser.plan import size_generic
+from pyfuser.pipeline import planned
+from pyfuser.plan import plan_cache
 from pyfuser.plan.capabilities import ALL
 from pyfuser.plan.plan import Plan
-from pyfuser.plan.rewrites.delinearize import in_box, over_rows_and_columns, planned, row_length
+from pyfuser.plan.rewrites.delinearize import (
+    Delinearized,
+    in_box,
+    over_rows_and_columns,
+    row_length,
+)
 from pyfuser.support.caches import Table
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import CallShape, FutureShape, TraceShape, shape_of
@@ -65,8 +71,13 @@ def plan_of(*calls: Call) -> tuple[TraceShape, Plan]:
     """The plan, and the trace as planned, after comparing the program's results."""
     program = Program(BASES, calls, FORCED)
     check_interpreted(program)
-    trace, _, plan = planned(trace_of(program), replace(ALL, recompute=False))
+    trace, _, plan = planned(trace_of(program), replace(ALL, without=frozenset({"recompute"})))
     return trace, plan
+
+
+def boxed(plan: Plan) -> list[int]:
+    """The calls that run over rows and columns."""
+    return [note.call for note in plan.of(Delinearized)]
 
 
 def groups(*calls: Call) -> list[tuple[int, ...]]:
@@ -82,7 +93,7 @@ AFTER = box("x[i, j] = y[i, j] - 1.0", x="B", y="T")
 def test_a_flattened_call_and_one_over_two_axes():
     trace, plan = plan_of(SCALED, AFTER)
     assert [group.calls for group in plan.groups] == [(0, 1)]
-    assert plan.boxed == (0,)
+    assert boxed(plan) == [0]
     assert [call.space for call in trace.calls] == [Space((0, 0), (N, M))] * 2
 
 
@@ -113,7 +124,7 @@ def test_lines_of_the_same_elements_follow():
     back = flat("x[i // s0, i % s0] = v[i] + i", x="T", v="V")
     plan = plan_of(first, then, back, AFTER)[1]
     assert [group.calls for group in plan.groups] == [(0, 1, 2, 3)]
-    assert plan.boxed == (0, 1, 2)
+    assert boxed(plan) == [0, 1, 2]
 
 
 def test_a_line_from_behind_does_not_share_the_loop():
@@ -126,8 +137,8 @@ def test_lines_stay_lines_where_some_cannot_follow():
     first = flat("u[i] = y[i // s0, i % s0]", u="U", y="A")
     then = flat("v[i] = 2.0 * u[i]", v="V", u="U")
     third = flat("v[i] = v[i] + i // 5", v="V")
-    assert plan_of(first, then)[1].boxed == (0, 1)
-    assert plan_of(first, then, third)[1].boxed == (0,)
+    assert boxed(plan_of(first, then)[1]) == [0, 1]
+    assert boxed(plan_of(first, then, third)[1]) == [0]
     assert groups(first, then, third) == [(0,), (1, 2)]
 
 
@@ -155,7 +166,7 @@ def test_lines_stay_lines_where_some_cannot_follow():
 def test_calls_that_keep_their_index(call_):
     given = Program(BASES, (call_, call_), FORCED)
     trace = trace_of(given)
-    assert over_rows_and_columns(trace) is trace
+    assert not over_rows_and_columns(trace)
 
 
 @pytest.mark.parametrize("m", [0, -6, -1])
@@ -173,7 +184,7 @@ def table_fill(index: DType = DType.INT32) -> CallShape:
 
 
 def is_boxed(shape: CallShape) -> bool:
-    return over_rows_and_columns(trace_by_hand(shape)).calls[0].space != shape.space
+    return 0 in over_rows_and_columns(trace_by_hand(shape))
 
 
 def test_a_length_that_nobody_knows():
@@ -277,8 +288,8 @@ def test_a_product_is_no_sum():
 def test_a_sum_of_short_rows_only_follows():
     assert not is_boxed(summed("+", 7))
     add = "acc += math.fmod(pk.floor(x[i // s0, i % s0]), 64.0)"
-    assert plan_of(total(add, x="A"))[1].boxed == ()
-    assert plan_of(SCALED, total(add, x="T"))[1].boxed == (0, 1)
+    assert boxed(plan_of(total(add, x="A"))[1]) == []
+    assert boxed(plan_of(SCALED, total(add, x="T"))[1]) == [0, 1]
 
 
 # --------------------------------------------------------------------------- plans
@@ -286,16 +297,16 @@ def test_a_sum_of_short_rows_only_follows():
 
 def test_an_engine_may_have_no_use_for_it():
     trace = trace_of(Program(BASES, (SCALED, AFTER), FORCED))
-    same, _, plan = planned(trace, replace(ALL, boxes=False))
+    same, _, plan = planned(trace, replace(ALL, without=frozenset({"delinearize"})))
     assert same is trace
-    assert not plan.boxed and len(plan.groups) == 2
+    assert not plan.of(Delinearized) and len(plan.groups) == 2
 
 
 def test_pykokkos_keeps_one_index():
     """PyKokkos runs no MDRangePolicy with a workunit."""
-    assert engine.Native.capabilities.boxes
-    assert engine.ON_DEVICE.boxes
-    assert not engine.PyKokkos.capabilities.boxes
+    assert "delinearize" not in engine.Native.capabilities.without
+    assert "delinearize" not in engine.ON_DEVICE.without
+    assert "delinearize" in engine.PyKokkos.capabilities.without
 
 
 def test_equal_calls_stay_equal():
@@ -332,7 +343,7 @@ def test_other_sizes_are_of_one_family():
             call(first, rows * columns, a, b, known(columns)), call(second, (rows, columns), c, a)
         )
         plans.append(planned(trace, ALL))
-    assert [plan.boxed for _, _, plan in plans] == [(0,)] * 3
+    assert [boxed(plan) for _, _, plan in plans] == [[0]] * 3
     assert [trace.calls[0].space.end for trace, _, _ in plans] == list(sizes)
     assert plans[1][1] is plans[2][1]  # the graph of the proof
 
@@ -342,4 +353,4 @@ _SHARED: dict = {}
 
 @pytest.fixture(autouse=True)
 def _no_families(monkeypatch):
-    monkeypatch.setattr(size_generic, "FAMILIES", Table("of a test", 99))
+    monkeypatch.setattr(plan_cache, "FAMILIES", Table("of a test", 99))

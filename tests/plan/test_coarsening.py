@@ -13,13 +13,14 @@ from pyfuser.ir.nodes import Assign, While
 from pyfuser.plan.capabilities import ALL
 from pyfuser.plan.plan import Plan
 from pyfuser.plan.rewrites import coarsen
-from pyfuser.plan.rewrites.coarsen import coarsened_call, factor_to, may_coarsen, planned
+from pyfuser.plan.rewrites.coarsen import Coarsened, coarsened_call, factor_to, may_coarsen
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import TraceShape, shape_of
 from tests.analysis.build import S, View, call, region, workunit
 from tests.fuzz.harness import _Memory, check_interpreted, lowered
 from tests.fuzz.oracle import run
 from tests.fuzz.program import Base, Call, Program, Statement
+from tests.rewrites import kept_whatever_it_costs, searching
 
 N, C = 6, 4
 FORCED = 2  # a seed whose program is coarsened wherever it may be, with no cut and no sweep
@@ -59,6 +60,9 @@ BASES = (
 )
 
 
+planned = searching("coarsen")
+
+
 def trace_of(program: Program) -> TraceShape:
     expected = run(program)
     memory = _Memory(program)
@@ -72,7 +76,7 @@ def plan_of(*calls: Call) -> Plan:
     program = Program(BASES, calls, FORCED)
     check_interpreted(program)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(coarsen, "_pays", lambda *_: True)
+        kept_whatever_it_costs(patch, "coarsen")
         return planned(trace_of(program))[2]
 
 
@@ -89,7 +93,7 @@ SUMMED = row_sum(x="T", y="R")
 def test_elements_of_a_row_and_the_row():
     plan = plan_of(per_element("x[i] = 0.5 * y[i]", x="T", y="A"), SUMMED)
     assert [group.calls for group in plan.groups] == [(0, 1)]
-    assert plan.coarsened == ((0, C),)
+    assert plan.of(Coarsened) == (Coarsened(0, C),)
 
 
 def test_the_rows_before_and_after():
@@ -212,33 +216,32 @@ def test_equal_calls_stay_equal():
 def test_few_rows_of_much_data_are_left_to_threads_and_vectors(monkeypatch):
     program = Program(BASES, (per_element("x[i] = 0.5 * y[i]", x="T", y="A"), SUMMED), FORCED)
     trace = trace_of(program)
-    assert planned(trace)[2].coarsened
+    assert planned(trace).plan.of(Coarsened)
     monkeypatch.setattr(coarsen, "LITTLE", 0)
-    assert not planned(trace)[2].coarsened
+    assert not planned(trace).plan.of(Coarsened)
     monkeypatch.setattr(coarsen, "ROWS", N)
-    assert planned(trace)[2].coarsened
+    assert planned(trace).plan.of(Coarsened)
 
 
-def test_a_small_gain_is_left_alone(monkeypatch):
+def test_a_small_gain_is_left_alone():
     """One launch and a temporary are saved, which is no 99% of the cost."""
     program = Program(BASES, (per_element("x[i] = 0.5 * y[i]", x="T", y="A"), SUMMED), FORCED)
-    monkeypatch.setattr(coarsen, "GAIN", 0.99)
-    trace, _, plan = planned(trace_of(program))
-    assert not plan.coarsened
+    trace, _, plan = searching("coarsen", gain=0.99)(trace_of(program))
+    assert not plan.of(Coarsened)
     assert [call.space.size for call in trace.calls] == [N * C, N]
 
 
 def test_an_engine_may_have_no_use_for_it():
     program = Program(BASES, (per_element("x[i] = 0.5 * y[i]", x="T", y="A"), SUMMED), FORCED)
     trace = trace_of(program)
-    assert planned(trace)[2].coarsened
-    same, _, plan = planned(trace, replace(ALL, coarsening=False))
+    assert planned(trace).plan.of(Coarsened)
+    same, _, plan = planned(trace, replace(ALL, without=frozenset({"coarsen"})))
     assert same is trace
-    assert not plan.coarsened
+    assert not plan.of(Coarsened)
 
 
 def test_a_call_that_shares_nothing_stays_as_it_was():
     """Its own loop is better over elements: they are neighbours in memory."""
     apart = per_element("x[i] = y[i] + z[i % s0]", x="B", y="A", z="R")
     plan = plan_of(per_element("x[i] = 0.5 * y[i]", x="T", y="A"), SUMMED, apart)
-    assert {call for call, _ in plan.coarsened} == {0}
+    assert {note.call for note in plan.of(Coarsened)} == {0}

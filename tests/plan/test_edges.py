@@ -8,11 +8,12 @@ from pyfuser.analysis.distances import call_distance
 from pyfuser.ir.nodes import Accumulator, Assign, Call, Eval, Update
 from pyfuser.ir.verify import verify
 from pyfuser.plan.capabilities import ALL, Capabilities
-from pyfuser.plan.plan import Guarded, Placed
-from pyfuser.plan.rewrites import embed_boundary
-from pyfuser.plan.rewrites.embed_boundary import far_rows, placed_call, planned, targets
+from pyfuser.plan.plan import Declined
+from pyfuser.plan.rewrites.embed_boundary import Placed, placed_call, targets
+from pyfuser.plan.single_rows import far_rows
 from pyfuser.trace.call import Space
 from tests.analysis.build import S, View, call, known, let, loop, region, trace, when, workunit
+from tests.rewrites import searching
 
 N, M = 2000, 1600
 U, V = (region(k, (N, M)) for k in range(2))
@@ -37,6 +38,10 @@ def column(target, source, where=V):
     return call(workunit("column", [i], [x], [x[i, target] << x[i, source]]), N, where)
 
 
+NAMES = "coarsen", "enlarge-domain", "embed-boundary"
+planned = searching(*NAMES)
+
+
 def sweeps_of(*calls, **options):
     """The plan, and how many calls its sweeps have."""
     _, _, plan = planned(trace(*calls), **({"capabilities": ALL} | options))
@@ -59,8 +64,8 @@ def steps(*between):
 def test_edges_join_the_sweep_of_the_steps():
     plan, swept = sweeps_of(*steps(TOP, BOTTOM, *SIDES))
     assert swept == [15]
-    assert plan.placed[:2] == (Placed(1, (1,)), Placed(2, (N - 2,)))
-    assert len(plan.placed) == 6 and not plan.guarded
+    assert plan.of(Placed)[:2] == (Placed(1, (1,), 1), Placed(2, (N - 2,), 1))
+    assert len(plan.of(Placed)) == 6
     # No edge makes the steps lag more than they do alone, but for the corners.
     assert max(stage.lag for stage in plan.sweeps[0].stages) <= 3
 
@@ -68,15 +73,15 @@ def test_edges_join_the_sweep_of_the_steps():
 @pytest.mark.parametrize("wanted", [{"sweeps": False}, {}])
 def test_only_where_there_are_sweeps(wanted):
     plan, swept = sweeps_of(*steps(TOP), capabilities=Capabilities(**wanted))
-    assert (swept == [6]) == (not wanted) == bool(plan.placed)
+    assert (swept == [6]) == (not wanted) == bool(plan.of(Placed))
 
 
 def test_edges_alone_and_small_grids_stay_as_they_are():
-    assert not sweeps_of(TOP, BOTTOM)[0].placed
+    assert not sweeps_of(TOP, BOTTOM)[0].of(Placed)
     assert not targets(trace(TOP, BOTTOM, TOP))
     small = [region(k, (90, 80)) for k in range(2)]
     calls = [step(*small, space=Space((1, 1), (89, 79))), edge((0, 1), where=small[1], space=(80,))]
-    assert targets(trace(*calls)) and not sweeps_of(*calls)[0].placed
+    assert targets(trace(*calls)) and not sweeps_of(*calls)[0].of(Placed)
 
 
 @pytest.mark.parametrize("rows", [(0, 1), (1, 0), (0, 3), (N - 1, N - 2), (N - 3, N - 1)])
@@ -91,7 +96,7 @@ def test_the_distance_to_other_loops_is_bounded(rows):
 
 def test_constants():
     plan, swept = sweeps_of(*steps(edge(make=lambda j, x: [x[0, j] << 1.5])))
-    assert swept == [6] and len(plan.placed) == 3
+    assert swept == [6] and len(plan.of(Placed)) == 3
 
 
 def test_steps_by_rows_and_edges_in_one_iteration():
@@ -103,7 +108,7 @@ def test_steps_by_rows_and_edges_in_one_iteration():
     space = Space((1,), (N - 1,))
     calls = [call(rows, space, U, V), call(last, 1, V), call(rows, space, V, U)]
     plan, swept = sweeps_of(*calls)
-    assert swept == [3] and plan.placed == (Placed(1, (N - 2,)),)
+    assert swept == [3] and plan.of(Placed) == (Placed(1, (N - 2,), 1),)
 
 
 def test_single_elements_of_a_line():
@@ -122,7 +127,7 @@ def test_single_elements_of_a_line():
     calls = [line(x, y), end(0, 1, y), end(length - 1, length - 2, y), line(y, x)]
     plan, swept = sweeps_of(*calls)
     assert swept == [4]
-    assert plan.placed == (Placed(1, (1,)), Placed(2, (length - 2,)))
+    assert plan.of(Placed) == (Placed(1, (1,), 1), Placed(2, (length - 2,), 1))
 
 
 def test_an_iteration_that_is_read_keeps_its_value():
@@ -144,8 +149,8 @@ def test_slices_of_one_buffer_are_aligned():
 
 def test_periodic_copies_end_sweeps_and_are_told():
     plan, swept = sweeps_of(*steps(edge((0, N - 2)), edge((N - 1, 1))))
-    assert not swept and not plan.placed
-    assert plan.declined[0].why == f"edge copies to row 0 from row {N - 2}, too far for a sweep"
+    assert not swept and not plan.of(Placed)
+    assert plan.of(Declined)[0].why == f"edge copies to row 0 from row {N - 2}, too far for a sweep"
     assert not targets(trace(step(), edge((0, N - 2))))
     assert far_rows(edge((0, N - 2))) == (0, N - 2)
     assert far_rows(TOP) is None and far_rows(SIDES[0]) is None
@@ -165,7 +170,7 @@ def test_an_index_of_one_value_is_a_row():
 
     calls = steps(source(3, 4))
     plan, swept = sweeps_of(*calls)
-    assert swept == [6] and plan.placed[0] == Placed(1, (903,))
+    assert swept == [6] and plan.of(Placed)[0] == Placed(1, (903,), 2)
     assert not targets(trace(step(), source(3, 5)))
 
 
@@ -200,8 +205,7 @@ def test_edges_in_one_workunit_run_at_their_own_rows():
     calls = steps(edge((0, 1), (N - 1, N - 2)))
     plan, swept = sweeps_of(*calls)
     assert swept == [6]
-    assert plan.placed[0] == Placed(1, (1, N - 2))
-    assert plan.guarded[0] == Guarded(1, 1)
+    assert plan.of(Placed)[0] == Placed(1, (1, N - 2), 1)
     made = placed_call(calls[1], ((1, (0,)), (N - 2, (1,))))
     assert made.space == Space((1,), (N - 1,))
     assert [a.value for a in made.arguments[1:]] == [1, N - 2, 0, M]
@@ -221,8 +225,7 @@ def test_iterations_that_may_wait_stay_side_by_side():
 def test_statements_for_one_row_keep_their_order():
     two = edge((0, 1), (0, 2))
     assert len(targets(trace(step(), two))[1]) == 1
-    plan, swept = sweeps_of(*steps(two))
-    assert swept == [6] and not plan.guarded
+    assert sweeps_of(*steps(two))[1] == [6]
 
 
 @pytest.mark.parametrize(
@@ -261,6 +264,7 @@ def test_guards_inside_edges():
     assert sweeps_of(*steps(guarded))[1] == [6]
 
 
-def test_the_cheaper_plan_is_taken(monkeypatch):
-    monkeypatch.setattr(embed_boundary, "_pays", lambda *_: False)
-    assert not sweeps_of(*steps(TOP))[1]
+def test_the_cheaper_plan_is_taken():
+    assert sweeps_of(*steps(TOP))[1]
+    dear = searching(*NAMES, gain=0.99)(trace(*steps(TOP)))
+    assert not dear.plan.sweeps and not dear.plan.of(Placed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import Any
 
 import pytest
@@ -12,12 +13,11 @@ from pyfuser.analysis.dependences import DependenceGraph, dependences
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Workunit
 from pyfuser.lower.lower import ScalarType, ViewType, lower
-from pyfuser.plan import cost_model, size_generic
+from pyfuser.plan import cost_model, plan_cache
 from pyfuser.plan.capabilities import ALL, Capabilities
 from pyfuser.plan.legality import reasons
 from pyfuser.plan.plan import Plan
-from pyfuser.plan.rewrites import coarsen, enlarge_domain
-from pyfuser.plan.size_generic import planned
+from pyfuser.plan.rewrites import enlarge_domain
 from pyfuser.support.caches import Table
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import (
@@ -25,9 +25,12 @@ from pyfuser.trace.shape import (
     TraceShape,
 )
 from pyfuser.tuning.host import Machine
-from tests.analysis.build import call, call_on, known, region, trace
+from tests.analysis.build import S, View, call, call_on, known, region, trace, when, workunit
 from tests.plan.test_scans import scan
 from tests.plan.test_sweeps import COPY, NEAR, X, Y
+from tests.rewrites import searching
+
+planned = searching("coarsen", "enlarge-domain")
 
 DOUBLES, INT, FLOAT = (
     ViewType(DType.FLOAT64, 1),
@@ -77,16 +80,14 @@ def analysed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[TraceShape]]:
     """The traces that were looked at closely; nothing is known at the start."""
     seen: list[TraceShape] = []
 
-    plain = coarsen.planned
+    plain = plan_cache.plan_anew
 
-    def watched(
-        trace: TraceShape, capabilities: Capabilities
-    ) -> tuple[TraceShape, DependenceGraph, Plan]:
+    def watched(trace: TraceShape, capabilities: Capabilities) -> tuple[DependenceGraph, Plan]:
         seen.append(trace)
         return plain(trace, capabilities)
 
-    monkeypatch.setattr(coarsen, "planned", watched)
-    monkeypatch.setattr(size_generic, "FAMILIES", Table("of a test", 99))
+    monkeypatch.setattr(plan_cache, "plan_anew", watched)
+    monkeypatch.setattr(plan_cache, "FAMILIES", Table("of a test", 99))
     yield seen
 
 
@@ -173,7 +174,7 @@ def test_spaces_that_differ_share_a_loop_with_guards_alone(pairs, monkeypatch):
     for n, m in pairs:
         assert (groups(two_spaces(n, m)) == [(0, 1)]) == (n == m)
     monkeypatch.undo()
-    size_generic.FAMILIES.clear()
+    plan_cache.FAMILIES.clear()
     for n, m in pairs:
         assert groups(two_spaces(n, m)) == [(0, 1)]
 
@@ -187,18 +188,55 @@ def inner(n: int, m: int) -> TraceShape:
 
 def test_guarded_plans_are_taken_over(analysed):
     """Each size has its own hull, and the guards of its own boxes."""
-    for n, m in ((29, 28), (27, 26), (24, 23), (20, 25), (31, 31)):
+    for n, m, so_far in ((29, 28, 2), (27, 26, 6), (28, 27, 6), (24, 23, 7), (25, 26, 8)):
         found, _, plan = planned(inner(n, m), ALL)
         assert [group.calls for group in plan.groups] == [(0, 1)]
         put, add = found.calls
         assert put.space == add.space == Space((0,), (max(n, m),))
         assert put.arguments[2:] == ((known(n),) if n < m else ())
         assert add.arguments[2:] == ((known(1), known(m)) if m < n else (known(1),))
-    # The second size, and the one that proves all others.
-    assert [s.calls[0].space.end[0] for s in analysed] == [29, 27, 32]
+        # With guards and without: the first, the second, and the larger ones that prove it. Without
+        # guards only sizes in between are known; and 25:26 has others.
+        assert len(analysed) == so_far
 
 
-def test_sums_are_not_taken_into_larger_hulls(analysed):
+@cache
+def limited(moving: bool) -> tuple[Workunit, Workunit]:
+    """`if i < m: x[i] = 1`, or `x[i + m % 2] = 1`; and `y[i] = x[i + 10]`, or `x[i]`."""
+    i, limit, x, y = S("i"), S("m"), View("x"), View("y")
+    put = x[i + limit % 2 if moving else i] << 1.0
+    return (
+        workunit("put", [i], [x, limit], [when(i < limit, [put])]),
+        workunit("get", [i], [x, y], [y[i] << x[i if moving else i + 10]]),
+    )
+
+
+def within(m: int, moving: bool = False) -> TraceShape:
+    put, get = limited(moving)
+    x, y = region(0, 64), region(1, 64)
+    return trace(call(put, 20, x, known(m)), call(get, 20, x, y))
+
+
+@pytest.mark.parametrize("ends", [range(20), range(19, -1, -1), (5, 6, 7, 9, 12, 7, 16, 15, 11)])
+def test_guards_that_grow_into_what_is_read(ends):
+    """A plan without them would hold for smaller ends alone."""
+    for m in ends:
+        assert (groups(within(m)) == [(0, 1)]) == (m <= 10), m
+
+
+def test_ends_of_guards_are_sizes(analysed):
+    for m in (13, 14, 15, 14):
+        groups(within(m))
+    assert len(analysed) == 3  # the first, the second, and 16, which proves it
+
+
+def test_what_does_more_than_end_a_guard_is_no_size(analysed):
+    for m in (12, 14, 15, 13):
+        assert (groups(within(m, moving=True)) == [(0, 1)]) == (m % 2 == 0), m
+    assert len(analysed) == 4
+
+
+def test_sums_are_not_taken_into_larger_hulls():
     """The box of a sum was the hull where the plan was proved, and is not for all sizes."""
     x = region(0, 64)
 
@@ -208,7 +246,6 @@ def test_sums_are_not_taken_into_larger_hulls(analysed):
 
     for n, m, together in ((29, 31, True), (27, 30, True), (26, 28, True), (27, 25, False)):
         assert (groups(summed(n, m)) == [(0, 1)]) is together, (n, m)
-    assert len(analysed) == 4  # the first, the second, what proves it and the third, and the last
 
 
 def test_which_spaces_are_equal_belongs_to_the_structure(analysed):
@@ -222,12 +259,6 @@ def test_which_spaces_are_equal_belongs_to_the_structure(analysed):
         assert groups(three(n, n, n + 10)) == [(0, 1), (2,)]
     assert len(analysed) == 3  # of four: the last is proved
     assert groups(three(14, 24, 24)) == [(0,), (1, 2)]
-
-
-def test_spaces_that_may_be_coarsened_are_of_another_family(analysed):
-    for n, m in ((9, 19), (10, 21), (10, 20), (11, 21)):
-        groups(two_spaces(n, m))
-    assert [s.calls[1].space.end[0] for s in analysed] == [19, 21, 32, 20]
 
 
 def mirrored(n: int) -> TraceShape:

@@ -8,17 +8,18 @@ import pytest
 
 from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Accumulator, Assign, Update, While
+from pyfuser.ir.nodes import Assign, While
 from pyfuser.plan.capabilities import ALL
-from pyfuser.plan.plan import Group, Guarded, Plan
+from pyfuser.plan.plan import Plan
 from pyfuser.plan.rewrites import enlarge_domain
-from pyfuser.plan.rewrites.enlarge_domain import guarded_call, may_guard, planned, taken_over
+from pyfuser.plan.rewrites.enlarge_domain import Guarded, guarded_call, may_guard
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import CallShape, TraceShape, shape_of
 from tests.analysis.build import S, View, call, known, region, trace, workunit
 from tests.fuzz.harness import _Memory, check_interpreted, lowered
 from tests.fuzz.oracle import run
 from tests.fuzz.program import Base, Call, Program, Statement
+from tests.rewrites import kept_whatever_it_costs, searching
 
 N, M = 12, 5
 SEEDS = range(1, 9)  # some have groups cut, the plan of larger sizes, or boxes that differ a lot
@@ -55,12 +56,15 @@ def trace_of(program: Program) -> TraceShape:
     return shape_of(calls, structural_scalars)
 
 
+planned = searching("coarsen", "enlarge-domain")
+
+
 def plan_of(*calls: Call, common: float = 0.5) -> Plan:
     """The plan with guards wherever they are legal, after comparing the program's results."""
     for seed in SEEDS:
         check_interpreted(Program(BASES, calls, seed))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(enlarge_domain, "_pays", lambda *_: True)
+        kept_whatever_it_costs(patch, "enlarge-domain")
         patch.setattr(enlarge_domain, "COMMON", common)
         return planned(trace_of(Program(BASES, calls, 1)), replace(ALL, sweeps=False))[2]
 
@@ -79,7 +83,7 @@ WHOLE = over(0, N, "x[i] = y[i] * y[i]", x="C", y="T")
 def test_an_inner_range_in_the_loop_of_the_whole_one():
     plan = plan_of(SCALE, INNER, WHOLE)
     assert [group.calls for group in plan.groups] == [(0, 1, 2)]
-    assert plan.guarded == (Guarded(1, 3),)
+    assert plan.of(Guarded) == (Guarded(1, 3),)
 
 
 @pytest.mark.parametrize("k", ["i - 1", "i + 1", f"{N - 1} - i"])
@@ -111,7 +115,7 @@ def test_ranges_of_which_none_holds_the_other():
     second = over(2, N, "x[i] = y[i] + z[i]", x="B", y="T", z="A")
     plan = plan_of(first, second)
     assert [group.calls for group in plan.groups] == [(0, 1)]
-    assert plan.guarded == (Guarded(0, 2), Guarded(1, 3))
+    assert plan.of(Guarded) == (Guarded(0, 2), Guarded(1, 3))
     other = replace(second, body=(line("x[i] = y[i - 1] + z[i]"),))
     assert groups(first, other) == [(0,), (1,)]
 
@@ -226,16 +230,15 @@ def test_boxes_have_most_in_common():
         assert len(planned(shape, ALL)[2].groups) == number
 
 
-def test_a_plan_that_costs_more_is_not_taken(monkeypatch):
+def test_a_plan_that_costs_more_is_not_taken():
     shape = trace(shape_over(0, 64), shape_over(1, 64))
-    assert planned(shape, ALL)[2].guarded
-    monkeypatch.setattr(enlarge_domain, "EQUAL", 0.1)
-    assert not planned(shape, ALL)[2].guarded
+    assert planned(shape).plan.of(Guarded)
+    assert not searching("enlarge-domain", gain=0.9)(shape).plan.of(Guarded)
 
 
 def test_engines_without_guards():
     shape = trace(shape_over(0, 64), shape_over(1, 64))
-    assert not planned(shape, replace(ALL, guards=False))[2].guarded
+    assert not planned(shape, replace(ALL, without=frozenset({"enlarge-domain"}))).plan.of(Guarded)
 
 
 def test_calls_that_meet_no_other_box_keep_theirs():
@@ -243,7 +246,7 @@ def test_calls_that_meet_no_other_box_keep_theirs():
     copy = workunit("copy", [i], [x, y], [y[i] << x[i - 1]])
     shape = trace(shape_over(0, 64), call(copy, Space((1,), (64,)), region(0, 64), region(1, 64)))
     found, _, plan = planned(shape, ALL)
-    assert found == shape and not plan.guarded
+    assert found == shape and not plan.of(Guarded)
 
 
 # --------------------------------------------------------------------------- the calls
@@ -258,30 +261,3 @@ def test_equal_calls_stay_equal():
     assert changed.space == hull
     assert changed.workunit == guarded_call(shape_over(2, 5), hull).workunit
     assert changed.workunit != guarded_call(shape_over(0, 5), hull).workunit
-
-
-def test_a_plan_for_other_sizes_takes_their_hull():
-    shape = trace(shape_over(0, 10), shape_over(1, 9))
-    _, graph, plan = planned(trace(shape_over(0, 20), shape_over(1, 18)), ALL)
-    assert plan.groups == (Group((0, 1)),)
-    found, _, again = taken_over(shape, graph, plan)
-    assert [c.space for c in found.calls] == [Space((0,), (10,))] * 2
-    assert again.guarded == (Guarded(1, 1),)
-    shape = trace(shape_over(0, 10), shape_over(1, 12))
-    found, _, again = taken_over(shape, graph, plan)
-    assert [c.space for c in found.calls] == [Space((0,), (12,))] * 2
-    assert again.guarded == (Guarded(0, 1), Guarded(1, 1))
-
-
-def test_a_plan_for_other_sizes_leaves_sums_their_range():
-    i, acc, x = S("i"), S("acc", DType.FLOAT64), View("x")
-    body = [Update("+", acc.sym, (), x[i].node)]
-    add = workunit("add", [i], [x], body, [Accumulator(acc.sym)])
-
-    def sizes(n: int, m: int) -> TraceShape:
-        return trace(shape_over(0, n), call(add, m, region(0, 64), pattern="reduce"))
-
-    _, graph, plan = planned(sizes(18, 20), ALL)
-    assert plan.guarded
-    assert taken_over(sizes(9, 10), graph, plan) is not None
-    assert taken_over(sizes(11, 10), graph, plan) is None

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from pyfuser.analysis.accesses import structural_scalars
-from pyfuser.plan.plan import Plan, Recomputed
-from pyfuser.plan.rewrites.recompute import rewritten
+from pyfuser.plan.plan import Plan
+from pyfuser.plan.rewrites.recompute import Recomputed, Vanished, rewritten
 from pyfuser.runtime.launch import forgettable
 from pyfuser.trace.shape import RegionShape, TraceShape, shape_of
 from tests.fuzz.harness import _Memory, check_interpreted, lowered
@@ -65,10 +65,9 @@ def again(*calls: Call) -> tuple[dict[int, dict[int, int]], tuple[int, ...]]:
     """
     for seed in SEEDS:
         check_interpreted(Program(BASES, calls, seed))
-    made = rewritten(trace_of(*calls))
-    if made is None:
-        return {}, ()
-    return {note.call: dict(note.producers) for note in made.notes}, made.vanished
+    notes = [change.note for _, change in sorted(rewritten(trace_of(*calls)).items())]
+    users = {note.call: dict(note.producers) for note in notes if isinstance(note, Recomputed)}
+    return users, tuple(note.call for note in notes if isinstance(note, Vanished))
 
 
 NOTHING: tuple[dict[int, dict[int, int]], tuple[int, ...]] = ({}, ())
@@ -92,14 +91,14 @@ def test_an_own_element_that_another_launch_reads():
     """Loops cannot pass it on where a result has to be known in between."""
     reader = over("y[i] = 3.0 * t[i]", y="B", t="T")
     trace = large(trace_of(PRODUCER, reader), 100_000)
-    assert rewritten(trace, (0, 0)) is None
+    assert not rewritten(trace, (0, 0))
     made = rewritten(trace, (0, 1))
-    assert made is not None and [note.call for note in made.notes] == [1] and made.vanished == (0,)
+    assert [type(made[n].note) for n in range(2)] == [Vanished, Recomputed]
     between = over("v[i] = 7.0", v="A")
-    assert rewritten(large(trace_of(PRODUCER, between, reader), 100_000), (0, 1, 2)) is None
+    assert not rewritten(large(trace_of(PRODUCER, between, reader), 100_000), (0, 1, 2))
     kept = replace(reader, views=(("y", "B"), ("t", "C")))
     stored = replace(PRODUCER, views=(("t", "C"), ("x", "A")))
-    assert rewritten(large(trace_of(stored, kept), 100_000), (0, 1)) is None  # in memory anyway
+    assert not rewritten(large(trace_of(stored, kept), 100_000), (0, 1))  # in memory anyway
 
 
 def test_what_is_read_later_is_stored_as_well():
@@ -240,14 +239,14 @@ def test_dear_values_are_not_computed_often():
     dear = over("t[i] = math.exp(math.sin(x[i])) + math.exp(x[i])", t="T", x="A")
     gather = over("y[i] = t[q[i] % 12]", y="B", t="T", q="Q")
     many = over("y[i] = t[i - 1] + t[i] + t[i + 1]", 1, N - 1, y="B", t="T")
-    assert rewritten(large(trace_of(dear, gather), 100_000), (0, 1)) is not None
-    assert rewritten(large(trace_of(dear, many), 100_000), (0, 1)) is None
-    assert rewritten(large(trace_of(PRODUCER, STENCIL), 100_000), (0, 1)) is not None
+    assert rewritten(large(trace_of(dear, gather), 100_000), (0, 1))
+    assert not rewritten(large(trace_of(dear, many), 100_000), (0, 1))
+    assert rewritten(large(trace_of(PRODUCER, STENCIL), 100_000), (0, 1))
 
 
 def test_a_vanished_call_is_needed_until_all_who_compute_it_have_run():
-    notes = (Recomputed(1, (), ((0, 1),)), Recomputed(2, (), ((0, 1),)))
-    plan = Plan((), (), recomputed=notes, vanished=(0,))
+    again = [Recomputed(n, (), ((0, 1),), frozenset()) for n in (1, 2)]
+    plan = Plan((), (), notes=(*again, Vanished(0, (1, 2))))
     assert forgettable(plan, [0, 1]) == [1]
     assert forgettable(plan, [0, 1, 2]) == [0, 1, 2]
-    assert forgettable(replace(plan, vanished=()), [0, 1]) == [0, 1]
+    assert forgettable(replace(plan, notes=tuple(again)), [0, 1]) == [0, 1]

@@ -374,8 +374,10 @@ def why(*calls, machine=MACHINE):
     found, declined = search(shape, groups, CostModel(shape, machine))
     place = len(calls) - 1
     assert not any(place in sweep.groups for sweep in found)
-    (last,) = (d for d in declined if d.place == place)
-    assert place - 1 in last.groups
+    (last,) = (d for d in declined if d.call == place)
+    assert last.after == {place} and place - 1 in last.before
+    assert last.why_apart(place - 1, place) == last.why_apart(place, place - 1) == last.why
+    assert not last.why_apart(place, place)
     return last.why
 
 

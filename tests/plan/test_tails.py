@@ -10,7 +10,7 @@ from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Assign, Call, Const, If, Read, Store, Update
 from pyfuser.plan.cost_model import CostModel
 from pyfuser.plan.fuse_into_scan import join_tails
-from pyfuser.plan.plan import Declined, Group, Plan, Rejection
+from pyfuser.plan.plan import Group, Plan, Rejection
 from pyfuser.plan.wavefront import sweeps
 from pyfuser.trace.shape import CallShape
 from pyfuser.transform.fuse import fuse
@@ -93,11 +93,8 @@ def test_reasons_are_those_of_the_groups_that_are_left():
     groups = tuple(Group((n,)) for n in range(3))
     found = sweeps(shape, groups, CostModel(shape, MACHINE))
     reasons = Rejection(0, 1, "pattern"), Rejection(1, 2, "pattern")
-    plan = join_tails(
-        shape, Plan(groups, reasons, found, (Declined((0, 1, 2), 3, "why"),)), lambda _: True
-    )
+    plan = join_tails(shape, Plan(groups, reasons, found), lambda _: True)
     assert plan.rejections == reasons[:1]
-    assert plan.declined == (Declined((0, 1), 2, "why"),)
 
 
 @pytest.mark.parametrize("kept", [True, False])

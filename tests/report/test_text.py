@@ -8,6 +8,12 @@ from dataclasses import replace
 import pytest
 
 from pyfuser.ir.nodes import SourceLocation
+from pyfuser.plan.plan import Note, Told
+from pyfuser.plan.rewrites.coarsen import Coarsened
+from pyfuser.plan.rewrites.delinearize import Delinearized
+from pyfuser.plan.rewrites.embed_boundary import Placed
+from pyfuser.plan.rewrites.enlarge_domain import Guarded
+from pyfuser.plan.rewrites.recompute import Recomputed
 from pyfuser.report import Explanation
 from pyfuser.report.model import (
     Asked,
@@ -107,35 +113,38 @@ def test_calls_that_take_turns_are_folded() -> None:
     assert kernels(again)[0] == "kernel 1: (scale (a.py:1), shift (:2) x2) x8"
 
 
+def lines(*notes: Note, split: bool = False) -> list[str]:
+    """What is said of notes of one kind about the calls of GROUP, and of `mask` before them."""
+    names = ("scale", "shift", "scale", "mask")
+    return list(type(notes[0]).lines(notes, Told(names.__getitem__, split)))
+
+
 def test_what_was_done_to_calls() -> None:
-    assert facts(replace(GROUP, coarsened={4: ("scale", "shift"), 8: ("mask",)})) == [
+    assert lines(Coarsened(0, 4), Coarsened(3, 8), Coarsened(1, 4), Coarsened(2, 4)) == [
         "4 iterations run as one: scale, shift",
         "8 iterations run as one: mask",
     ]
-    assert facts(replace(GROUP, boxed=("scale", "shift"))) == [
+    assert lines(Delinearized(0), Delinearized(1), Delinearized(2)) == [
         "the one index runs as rows and columns: scale, shift"
     ]
-    assert facts(replace(GROUP, placed={"scale": (1,), "shift": (1, 98)})) == [
+    assert lines(Placed(0, (1,), 1), Placed(1, (1, 98), 1)) == [
         "boundary update, runs with row 1: scale",
         "boundary update, runs with row 1 and 98: shift",
     ]
-    guarded = replace(GROUP, guarded=("scale", "shift"))
-    (inside,) = facts(replace(guarded, guarded=("scale",)))
-    assert inside == "inside an `if`, as their ranges are smaller than the loop's: scale"
-    assert facts(replace(guarded, split=True)) == [
+    assert lines(Guarded(0, 1)) == [
+        "inside an `if`, as their ranges are smaller than the loop's: scale"
+    ]
+    assert lines(Guarded(0, 1), Guarded(1, 1), split=True) == [
         "the loop is split where the ranges of these begin and end: scale, shift"
     ]
+    assert facts(replace(GROUP, rewritten=("a", "b"))) == ["a", "b"]
     assert facts(GROUP) == []
 
 
 def test_what_is_recomputed() -> None:
-    again = replace(
-        GROUP,
-        recomputed=(("blur", "scale", 3), ("blur", "scale", 5), ("blur", "mask", 1)),
-        vanished=("scale",),
-    )
-    assert facts(again) == [
-        "recomputed where blur reads it: scale (3 or 5 times), mask (once)",
+    again = Recomputed(1, (), ((0, 3), (2, 5), (3, 1)), frozenset({3}))
+    assert lines(again) == [
+        "recomputed where shift reads it: scale (3 or 5 times), mask (once)",
         "and computed by itself as well: mask",
     ]
 

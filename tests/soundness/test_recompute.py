@@ -7,10 +7,10 @@ import pykokkos as pk
 import pytest
 
 import pyfuser
-from pyfuser.plan.rewrites import recompute
 from pyfuser.runtime import execute
 from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support.errors import PyFuserError
+from tests.rewrites import kept_whatever_it_costs
 from tests.soundness.plans import groups
 
 N = 1000
@@ -38,7 +38,7 @@ def clear(i, x):
 
 @pytest.fixture(autouse=True)
 def whatever_it_costs(monkeypatch):
-    monkeypatch.setattr(recompute, "_pays", lambda *_: True)
+    kept_whatever_it_costs(monkeypatch, "recompute")
 
 
 def made(dtype=pk.double):

@@ -15,6 +15,7 @@ import pytest
 import pyfuser
 from pyfuser.engine import native
 from pyfuser.plan import wavefront
+from pyfuser.plan.rewrites.embed_boundary import Placed
 from pyfuser.runtime import checked as checks
 from pyfuser.runtime import flush as runtime_flush
 from pyfuser.runtime import verify
@@ -281,12 +282,12 @@ def torus(n: int) -> list[Any]:
 def test_edges_of_grids(monkeypatch: pytest.MonkeyPatch) -> None:
     check(grid, monkeypatch)
     plan = SESSION.flushes[-1].program.plan
-    assert [len(note.rows) for note in plan.placed] == [1, 2] * 3 and len(plan.sweeps) == 1
+    assert [len(note.rows) for note in plan.of(Placed)] == [1, 2] * 3 and len(plan.sweeps) == 1
 
 
 def test_periodic_copies_are_no_edges(monkeypatch: pytest.MonkeyPatch) -> None:
     check(torus, monkeypatch, sizes=(40,))
-    assert not SESSION.flushes[-1].program.plan.placed
+    assert not SESSION.flushes[-1].program.plan.of(Placed)
 
 
 # --------------------------------------------------------------------------- memory

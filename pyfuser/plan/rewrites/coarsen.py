@@ -12,28 +12,24 @@ scans, whose bits depend on what is one iteration. The law of fusion for the coa
 for equal rows of every pair of iterations that touch one byte; inside a row the calls keep the
 order of the program.
 
-The cost. Both plans are made, and the coarsened one is taken if it is cheaper by GAIN of what the
-calls that it changes cost. A call that finds nothing to share its rows with stays as it was.
+The cost. Rows must be many, and short. A call that finds nothing to share its rows with stays as it
+was.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from typing import TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from pyfuser.analysis.dependences import DependenceGraph, dependences
 from pyfuser.ir.effects import effects
 from pyfuser.ir.nodes import Workunit
 from pyfuser.ir.visit import assigned
-from pyfuser.plan.capabilities import ALL, Capabilities
-from pyfuser.plan.cost_model import CostModel, cost_model
+from pyfuser.plan.cost_model import cost_model
 from pyfuser.plan.legality import mergeable
-from pyfuser.plan.plan import Coarsened, Plan
-from pyfuser.plan.plan_cache import partitioned
+from pyfuser.plan.plan import Note, Told
+from pyfuser.plan.rewrite import UNSURE, Change, Changes, Option, Rewrite
 from pyfuser.plan.rewrites import coarse_body
 from pyfuser.support.caches import cached
-from pyfuser.support.passes import left_out
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import CallShape, RegionShape, ScalarShape, TraceShape
 
@@ -45,40 +41,6 @@ ROWS = 1024
 
 LITTLE = 16384
 """... unless calls move no more bytes than this: then launches are all that counts."""
-
-GAIN = 0.1
-"""What of the cost must be saved: the model does not know how a loop vectorises."""
-
-ROUNDS = 3
-"""How often calls that share nothing are taken back, and the rest planned anew."""
-
-
-Planned: TypeAlias = tuple[TraceShape, DependenceGraph, Plan]
-
-
-def planned(trace: TraceShape, capabilities: Capabilities = ALL) -> Planned:
-    """The plan of a trace, with the trace as planned: some of its calls may be coarsened."""
-    graph = dependences(trace)
-    plan = partitioned(trace, graph, capabilities)
-    fine = trace, graph, plan
-    wanted = capabilities.coarsening and not left_out("coarsen")
-    chosen = _targets(trace) if wanted else {}
-    for _ in range(ROUNDS):
-        if not chosen:
-            return fine
-        changed = coarsened(trace, chosen)
-        graph = dependences(changed)
-        plan = partitioned(changed, graph, capabilities)
-        alone = _lonely(plan, chosen)
-        if not alone:
-            return (changed, graph, _noted(plan, chosen)) if _pays(fine, changed, plan) else fine
-        chosen = {call: factor for call, factor in chosen.items() if call not in alone}
-    return fine
-
-
-def coarsened(trace: TraceShape, factors: Mapping[int, int]) -> TraceShape:
-    """The trace with calls (their places) of so many times fewer iterations."""
-    return trace.with_calls({n: coarsened_call(trace.calls[n], f) for n, f in factors.items()})
 
 
 @cached(1024)
@@ -143,8 +105,8 @@ def factor_between(own: Space, space: Space) -> int | None:
 # --------------------------------------------------------------------------- should it?
 
 
-def _targets(trace: TraceShape) -> dict[int, int]:
-    """Calls that have to do with others over fewer iterations, each with the factor between.
+def _targets(trace: TraceShape, best: Option) -> Changes:
+    """Calls that have to do with others over fewer iterations, with the factor between.
 
     What a call of the same space has to do with is a reason, too.
     """
@@ -170,7 +132,11 @@ def _targets(trace: TraceShape) -> dict[int, int]:
             found[place] = factor
         else:
             large.add(call.space)
-    return {place: f for place, f in found.items() if trace.calls[place].space not in large}
+    return {
+        place: Change(coarsened_call(trace.calls[place], factor), Coarsened(place, factor))
+        for place, factor in found.items()
+        if trace.calls[place].space not in large
+    }
 
 
 def _target(
@@ -189,58 +155,36 @@ def _clusters(call: CallShape) -> set[int]:
     return {a.cluster for a in call.arguments if isinstance(a, RegionShape)}
 
 
-def _lonely(plan: Plan, chosen: Mapping[int, int]) -> set[int]:
-    """The coarsened calls whose loop holds no call that had its space from the beginning."""
-    return {
-        call
-        for group in plan.groups
-        if all(member in chosen for member in group.calls)
-        for call in group.calls
-    }
+def _in_company(given: TraceShape, made: Option, changes: Changes) -> Changes:
+    """The coarsened calls whose loop holds a call that had its space from the beginning."""
+    groups = [group.calls for group in made.plan.groups]
+    kept = {n for calls in groups if any(m not in changes for m in calls) for n in calls}
+    return {n: change for n, change in changes.items() if n in kept}
 
 
-def _pays(fine: Planned, changed: TraceShape, plan: Plan) -> bool:
-    """Whether the coarsened trace is cheaper by enough."""
-    old, new = compared(fine, changed, plan)
-    return new <= (1.0 - GAIN) * old
+# --------------------------------------------------------------------------- the rewrite
 
 
-def compared(fine: Planned, changed: TraceShape, plan: Plan) -> tuple[float, float]:
-    """The seconds of a plan and of that of the changed trace; what both have in common aside."""
-    trace, _, before = fine
-    old = {n: _seconds(cost_model(trace), before, [n]) for n in _launches(before)}
-    new = {n: _seconds(cost_model(changed), plan, [n]) for n in _launches(plan)}
-    same = dict(old.items() & new.items())
-    before_them, after = (sum(s for n, s in found.items() if n not in same) for found in (old, new))
-    return before_them, after
+@dataclass(frozen=True, slots=True)
+class Coarsened(Note):
+    """A call of which one iteration runs `factor` of the program's."""
+
+    factor: int
+
+    @classmethod
+    def lines(cls, notes: Sequence[Note], told: Told) -> Iterator[str]:
+        by_factor: dict[int, list[Note]] = {}
+        for note in notes:
+            assert isinstance(note, Coarsened)
+            by_factor.setdefault(note.factor, []).append(note)
+        for factor, alike in by_factor.items():
+            yield f"{factor} iterations run as one: {told.names(alike)}"
 
 
-def seconds(trace: TraceShape, plan: Plan) -> float:
-    """What the model says of all launches of a plan."""
-    return _seconds(cost_model(trace), plan, _launches(plan))
-
-
-def _launches(plan: Plan) -> list[tuple[tuple[int, ...], ...]]:
-    return [tuple(plan.groups[n].calls for n in places) for places in plan.launches()]
-
-
-def _seconds(
-    model: CostModel, plan: Plan, launches: Iterable[tuple[tuple[int, ...], ...]]
-) -> float:
-    rolling = {
-        tuple(plan.groups[n].calls for n in sweep.groups): frozenset(
-            view.cluster for view in sweep.rolling
-        )
-        for sweep in plan.sweeps
-    }
-    return sum(
-        model.cost(loops[0])
-        if len(loops) == 1
-        else model.sweep_cost([n for calls in loops for n in calls], rolling[loops])
-        for loops in launches
-    )
-
-
-def _noted(plan: Plan, chosen: Mapping[int, int]) -> Plan:
-    notes = tuple(Coarsened(call, factor) for call, factor in sorted(chosen.items()))
-    return replace(plan, coarsened=notes)
+REWRITE = Rewrite(
+    "coarsen",
+    "one iteration runs a row of the program's iterations",
+    candidates=_targets,
+    used=_in_company,
+    gain=UNSURE,  # how a loop vectorises
+)

@@ -16,10 +16,9 @@ their index, on the same memory, follow if all of them can: `y[i]` is `y[row * m
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from pyfuser.analysis.dependences import DependenceGraph
 from pyfuser.analysis.structural import structural_scalars
 from pyfuser.ir.accesses import accesses
 from pyfuser.ir.dtypes import DType
@@ -42,13 +41,11 @@ from pyfuser.ir.visit import (
     reads,
     statements,
 )
-from pyfuser.plan.capabilities import Capabilities
 from pyfuser.plan.legality import mergeable
-from pyfuser.plan.plan import Plan
-from pyfuser.plan.rewrites import recompute
+from pyfuser.plan.plan import Note, Told
+from pyfuser.plan.rewrite import Change, Changes, Option, Rewrite
 from pyfuser.plan.rewrites.coarse_body import Splitter, boxed
 from pyfuser.support.caches import cached
-from pyfuser.support.passes import left_out
 from pyfuser.trace.call import GPU_SPACES, Space
 from pyfuser.trace.shape import CallShape, RegionShape, ScalarShape, TraceShape
 
@@ -59,30 +56,11 @@ NARROWEST = 32
 """Columns that a GPU wants at least: its blocks are boxes, whose rows are threads of a warp."""
 
 
-def planned(
-    trace: TraceShape, capabilities: Capabilities
-) -> tuple[TraceShape, DependenceGraph, Plan]:
-    """The plan of a trace, and the trace as planned: with some calls over rows and columns."""
-    wanted = capabilities.boxes and not left_out("delinearize")
-    changed = over_rows_and_columns(trace) if wanted else trace
-    if changed is trace:
-        return recompute.planned(trace, capabilities)
-    planned_trace, graph, plan = recompute.planned(changed, capabilities)
-    return planned_trace, graph, replace(plan, boxed=boxed_places(trace, changed))
-
-
-def boxed_places(trace: TraceShape, changed: TraceShape) -> tuple[int, ...]:
-    """The calls of a trace that another one has over rows and columns."""
-    both = zip(trace.calls, changed.calls, strict=True)
-    return tuple(place for place, (old, call) in enumerate(both) if call is not old)
-
-
-def over_rows_and_columns(trace: TraceShape) -> TraceShape:
-    """The trace with two indices wherever that pays; itself if it does nowhere."""
-    changed = {place: made for place, call in enumerate(trace.calls) if (made := _alone(call))}
-    if not changed:
-        return trace
-    return trace.with_calls(changed | _followers(trace, changed))
+def over_rows_and_columns(trace: TraceShape, best: Option | None = None) -> Changes:
+    """The calls that get two indices: wherever that pays."""
+    alone = {place: made for place, call in enumerate(trace.calls) if (made := _alone(call))}
+    every = alone | _followers(trace, alone) if alone else {}
+    return {place: Change(call, Delinearized(place)) for place, call in every.items()}
 
 
 # law
@@ -253,3 +231,23 @@ def _following(body: Body, first: Sym, whole: Sym) -> set[Sym]:
             ):
                 found.add(stmt.sym)
     return found
+
+
+# --------------------------------------------------------------------------- the rewrite
+
+
+@dataclass(frozen=True, slots=True)
+class Delinearized(Note):
+    """A call over one index that is planned over rows and columns."""
+
+    @classmethod
+    def lines(cls, notes: Sequence[Note], told: Told) -> Iterator[str]:
+        yield f"the one index runs as rows and columns: {told.names(notes)}"
+
+
+REWRITE = Rewrite(
+    "delinearize",
+    "i // m and i % m become two indices",
+    candidates=over_rows_and_columns,
+    gain=None,
+)

@@ -11,91 +11,41 @@ under other indices. Whether it may be in a sweep is the law of sweeps for the c
 which need not be a good one: a periodic copy, u[0, j] = u[n - 2, j], has the distance n - 2
 from its source or from its readers wherever it is put.
 
-The cost. A place is looked for where some other call walks over the rows of the view. Both plans
-are made, the second with those places only that sweeps use, and the cheaper one is taken.
+The cost. A place is looked for where some other call walks over the rows of the view. Only places
+that sweeps use are kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import prod
 from typing import NamedTuple, TypeAlias
 
-from pyfuser.analysis.accesses import Access, Mode, accesses
+from pyfuser.analysis.accesses import accesses
 from pyfuser.analysis.distances import call_distance
 from pyfuser.analysis.layout import shift
 from pyfuser.ir.effects import written_views
 from pyfuser.ir.nodes import Body, Sym
 from pyfuser.ir.visit import all_expressions, assigned, statements, sym_of, written
-from pyfuser.plan import size_generic
-from pyfuser.plan.capabilities import Capabilities
 from pyfuser.plan.cost_model import machine_for, region_of
 from pyfuser.plan.legality import mergeable
-from pyfuser.plan.plan import Declined, Guarded, Placed, Plan
-from pyfuser.plan.rewrites import coarsen, embedded_body, enlarge_domain
-from pyfuser.plan.rewrites.coarsen import Planned
+from pyfuser.plan.plan import Note, Told
+from pyfuser.plan.rewrite import CHEAPER, Change, Changes, Option, Rewrite
+from pyfuser.plan.rewrites import embedded_body
+from pyfuser.plan.rewrites.coarsen import may_coarsen
+from pyfuser.plan.single_rows import REACH, Row, outermost, row_of, stored_rows
 from pyfuser.plan.tile_size import BEYOND
 from pyfuser.support.caches import cached
-from pyfuser.support.passes import left_out
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import CallShape, RegionShape, ScalarShape, TraceShape
 
 MAX_RANK = 6
 """Axes of an iteration space."""
 
-REACH = 16
-"""Rows that one call may touch apart: sweeps of longer distances do not pay."""
-
-ROUNDS = 3
-"""How often calls that no sweep took are put back, and the rest planned anew."""
-
-
 Parts: TypeAlias = tuple[tuple[int, tuple[int, ...]], ...]
 """The rows of a call, ascending, each with the statements (their places) that belong there."""
-
-
-def planned(trace: TraceShape, capabilities: Capabilities) -> Planned:
-    """The plan of a trace, and the trace as planned: with some calls in places among the rows."""
-    fine = size_generic.planned(trace, capabilities)
-    if not capabilities.sweeps or left_out("embed-boundary") or not _may_sweep(trace):
-        return fine
-    best, chosen = fine, targets(trace)
-    for _ in range(ROUNDS):
-        if not chosen:
-            break
-        changed, graph, plan = enlarge_domain.planned(in_place(trace, chosen), capabilities)
-        useless = _outside(plan, chosen)
-        if not useless:
-            best = changed, graph, _noted(trace, plan, chosen)
-            break
-        chosen = {call: parts for call, parts in chosen.items() if call not in useless}
-    return _explained(trace, best if best is fine or _pays(fine, *best[::2]) else fine)
-
-
-def _explained(trace: TraceShape, found: Planned) -> Planned:
-    """The plan, which says of periodic copies that it is they that end sweeps."""
-    changed, graph, plan = found
-    why = [_because(trace, plan, declined) for declined in plan.declined]
-    notes = tuple(d._replace(why=w or d.why) for d, w in zip(plan.declined, why, strict=True))
-    return found if notes == plan.declined else (changed, graph, replace(plan, declined=notes))
-
-
-def _because(trace: TraceShape, plan: Plan, declined: Declined) -> str:
-    """The rows that are too far apart, if it is so."""
-    for place in (declined.place, declined.groups[-1]):
-        for call in plan.groups[place].calls:
-            rows = far_rows(trace.calls[call])
-            if rows:
-                name = trace.calls[call].workunit.name
-                return f"{name} copies to row {rows[0]} from row {rows[1]}, too far for a sweep"
-    return ""
-
-
-def in_place(trace: TraceShape, chosen: Mapping[int, Parts]) -> TraceShape:
-    """The trace with calls (their places) at rows."""
-    return trace.with_calls({n: placed_call(trace.calls[n], p) for n, p in chosen.items()})
 
 
 @cached(1024)
@@ -143,42 +93,13 @@ def _named(body: Body) -> set[Sym | None]:
     return {sym_of(stmt) for stmt in statements(body)} - {None}
 
 
-def _outside(plan: Plan, chosen: Mapping[int, Parts]) -> set[int]:
-    """The calls in places whose loop is in no sweep with loops of others."""
-    inside: set[int] = set()
-    for sweep in plan.sweeps:
-        calls = {call for place in sweep.groups for call in plan.groups[place].calls}
-        if calls - chosen.keys():
-            inside |= calls
-    return chosen.keys() - inside
-
-
-def _noted(trace: TraceShape, plan: Plan, chosen: Mapping[int, Parts]) -> Plan:
-    """The plan with notes of what has its place, and of arguments that the program did not give."""
-    notes = [Placed(call, tuple(row for row, _ in parts)) for call, parts in sorted(chosen.items())]
-    given = [
-        Guarded(note.call, len(trace.calls[note.call].arguments))
-        for note in notes
-        if len(note.rows) > 1
-    ]
-    return replace(plan, placed=tuple(notes), guarded=tuple(sorted((*plan.guarded, *given))))
-
-
 # --------------------------------------------------------------------------- may it?
-
-
-class _Row(NamedTuple):
-    """A row of a region, along one of its axes."""
-
-    region: RegionShape
-    axis: int
-    number: int
 
 
 class _Edge(NamedTuple):
     """Statements of a call (their places), and the rows that they store to or read."""
 
-    rows: tuple[_Row, ...]
+    rows: tuple[Row, ...]
     places: tuple[int, ...]
 
 
@@ -202,13 +123,13 @@ def _edges(call: CallShape) -> tuple[_Edge, ...]:
     if not may_place(call):
         return ()
     unit = call.workunit
-    if any(row is None for _, row in _stored(call)):
+    if any(row is None for _, row in stored_rows(call)):
         return ()  # nor would parts of the call, which store the same
     rows = _rows(call)
     if rows:
         return (_Edge(rows, tuple(range(len(unit.body)))),)
     places = [n for n, stmt in enumerate(unit.body) if written((stmt,)) & written_views(unit)]
-    if len(places) < 2 or not coarsen.may_coarsen(call):
+    if len(places) < 2 or not may_coarsen(call):
         return ()
     found = [_Edge(_rows(_part(call, (n,))), (n,)) for n in places]
     return tuple(found) if all(edge.rows for edge in found) else ()
@@ -219,63 +140,20 @@ def _part(call: CallShape, places: Sequence[int]) -> CallShape:
     return call._replace(workunit=replace(call.workunit, body=_body(call, places)))
 
 
-def _rows(call: CallShape) -> tuple[_Row, ...]:
+def _rows(call: CallShape) -> tuple[Row, ...]:
     """The rows that a call has to do with, if it stores to one of each view."""
-    pairs = _stored(call)
+    pairs = stored_rows(call)
     stored = {row for _, row in pairs if row is not None}
     if any(row is None for _, row in pairs) or len(stored) != len({region for region, _ in pairs}):
         return ()
-    found = [row for access in accesses(call) if (row := _row_of(call, access)) is not None]
+    found = [row for access in accesses(call) if (row := row_of(call, access)) is not None]
     return tuple(found) if stored else ()
 
 
-def _stored(call: CallShape) -> list[tuple[RegionShape, _Row | None]]:
-    """What a call stores to: regions, each with the row of one store if that is always the same."""
-    return [
-        (region_of(call, access), _row_of(call, access))
-        for access in accesses(call)
-        if access.mode is not Mode.READ
-    ]
-
-
-def _row_of(call: CallShape, access: Access) -> _Row | None:
-    """The row that an access is always in; indices of one value, as in [7, 8), are that value."""
-    region = region_of(call, access)
-    axis = _outermost(region)
-    index = access.relation.indices[axis]
-    if index is None:
-        return None
-    begin, end, _ = call.space
-    row = index.constant
-    for variable, factor in index.terms:
-        if variable >= len(begin) or end[variable] - begin[variable] != 1:
-            return None
-        row += factor * begin[variable]
-    return _Row(region, axis, row)
-
-
-@cached(1024)
-def far_rows(call: CallShape) -> tuple[int, int] | None:
-    """A row that a call stores to, and one that it takes values from, too far away for a sweep."""
-    stored = {row.region: row for _, row in _stored(call) if row is not None}
-    for access in accesses(call) if stored else ():
-        row = _row_of(call, access)
-        near = stored.get(row.region) if row is not None else None
-        if row is not None and near is not None and abs(row.number - near.number) > REACH:
-            return near.number, row.number
-    return None
-
-
-# law: True
 def _apart(call: CallShape, parts: Parts) -> bool:
     """Whether no part of a call touches what another one changes."""
     calls = [placed_call(_part(call, places), ((row, ()),)) for row, places in parts]
     return all(call_distance(a, b) is None for a, b in combinations(calls, 2))
-
-
-def _outermost(region: RegionShape) -> int:
-    """The axis along which a region has its longest step."""
-    return max(range(len(region.strides)), key=lambda axis: abs(region.strides[axis]))
 
 
 # --------------------------------------------------------------------------- should it?
@@ -330,7 +208,7 @@ class _Walk(NamedTuple):
     last: int
 
     # law: not None
-    def iteration(self, row: _Row) -> int | None:
+    def iteration(self, row: Row) -> int | None:
         """That which touches the row of some region, or comes close to; None if none does."""
         if self.region.cluster != row.region.cluster or self.axis != row.axis:
             return None
@@ -349,7 +227,7 @@ def _walks(call: CallShape) -> tuple[_Walk, ...]:
     found = []
     for access in accesses(call) if end[0] - begin[0] > 1 else ():
         region = region_of(call, access)
-        axis = _outermost(region)
+        axis = outermost(region)
         index = access.relation.indices[axis]
         if index is not None and index.terms == ((0, 1),):
             found.append(_Walk(region, axis, index.constant, begin[0], end[0] - 1))
@@ -363,7 +241,57 @@ def _may_sweep(trace: TraceShape) -> bool:
     return len(trace.calls) > 1 and most >= BEYOND * machine_for(trace).cache
 
 
-def _pays(fine: Planned, changed: TraceShape, plan: Plan) -> bool:
-    """Whether the trace with calls in places costs less."""
-    old, new = coarsen.compared(fine, changed, plan)
-    return new < old
+def _candidates(trace: TraceShape, best: Option) -> Changes:
+    """The calls over edges, in their places."""
+    if not best.capabilities.sweeps or not _may_sweep(trace):
+        return {}
+    found = {}
+    for place, parts in targets(trace).items():
+        call = trace.calls[place]
+        note = Placed(place, tuple(row for row, _ in parts), len(call.arguments))
+        found[place] = Change(placed_call(call, parts), note)
+    return found
+
+
+def _in_sweeps(given: TraceShape, made: Option, changes: Changes) -> Changes:
+    """The calls in places whose loop is in a sweep with loops of others."""
+    inside: set[int] = set()
+    for sweep in made.plan.sweeps:
+        calls = {call for place in sweep.groups for call in made.plan.groups[place].calls}
+        if calls - changes.keys():
+            inside |= calls
+    return {n: change for n, change in changes.items() if n in inside}
+
+
+# --------------------------------------------------------------------------- the rewrite
+
+
+@dataclass(frozen=True, slots=True)
+class Placed(Note):
+    """A call whose statements run at rows among those of other calls.
+
+    given: how many arguments it has without these rows and its own bounds, which are numbers.
+    """
+
+    rows: tuple[int, ...]
+    given: int
+
+    def source(self, place: int) -> tuple[int, int] | None:
+        """What the call had before; nothing for a row or a bound."""
+        return (self.call, place) if place < self.given else None
+
+    @classmethod
+    def lines(cls, notes: Sequence[Note], told: Told) -> Iterator[str]:
+        rows = {told.name(note.call): note.rows for note in notes if isinstance(note, Placed)}
+        for name, places in rows.items():
+            yield f"boundary update, runs with row {' and '.join(map(str, places))}: {name}"
+
+
+REWRITE = Rewrite(
+    "embed-boundary",
+    "boundary updates run at rows of the loops over the interior",
+    candidates=_candidates,
+    used=_in_sweeps,
+    gain=CHEAPER,
+    renews=True,
+)

@@ -13,91 +13,29 @@ call that changes a scalar argument keeps its space as well.
 
 The cost. The boxes must have most of the hull in common: there the loop has no guards (see
 `codegen.passes.split_guards`), elsewhere it has all of them. Loops inside the iteration are better
-optimised without a guard around them. Both plans are made: in the guarded one each loop has the
-hull of the boxes that it holds in the end. It is taken unless it costs more; of two that move as
-much, one loop beats a sweep, which walks through the caches several times.
+optimised without a guard around them. Each loop has the hull of the boxes that it holds in the end.
+Of two plans that move as much, one loop beats a sweep, which walks through the caches several
+times.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from pyfuser.analysis.dependences import DependenceGraph, dependences
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.guarded import Side, guarded
 from pyfuser.ir.nodes import For, While, Workunit
 from pyfuser.ir.visit import assigned, contains
-from pyfuser.plan.capabilities import ALL, Capabilities
-from pyfuser.plan.cost_model import cost_model
 from pyfuser.plan.legality import mergeable
-from pyfuser.plan.plan import Guarded, Plan
-from pyfuser.plan.plan_cache import partitioned
-from pyfuser.plan.rewrites import coarsen
-from pyfuser.plan.rewrites.coarsen import Planned
-from pyfuser.plan.wavefront import search
+from pyfuser.plan.plan import Note, Told
+from pyfuser.plan.rewrite import EQUAL, Change, Changes, Option, Rewrite
 from pyfuser.support.caches import cached
-from pyfuser.support.passes import left_out
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import CallShape, RegionShape, ScalarShape, TraceShape
 
 COMMON = 0.75
 """What of the hull all boxes must have in common."""
-
-EQUAL = 1.01
-"""Costs that differ by no more are equal."""
-
-
-def planned(trace: TraceShape, capabilities: Capabilities = ALL) -> Planned:
-    """The plan of a trace, with the trace as planned: calls may be coarsened, or guarded."""
-    fine = coarsen.planned(trace, capabilities)
-    trace, _, before = fine
-    wanted = capabilities.guards and not left_out("enlarge-domain")
-    chosen = _targets(trace) if wanted else {}
-    if not chosen:
-        return fine
-    wide = over_hulls(trace, chosen)
-    graph = dependences(wide)
-    plan = partitioned(wide, graph, replace(capabilities, sweeps=False))
-    hulls = _hulls_of_groups(trace, plan)
-    if not hulls:
-        return fine
-    changed = over_hulls(trace, hulls)
-    plan = _noted(trace, replace(plan, coarsened=before.coarsened), hulls)
-    if capabilities.sweeps:
-        found, declined = search(changed, plan.groups, cost_model(changed))
-        plan = replace(plan, sweeps=found, declined=declined)
-    return (changed, graph, plan) if _pays(fine, changed, plan) else fine
-
-
-# law: not None
-def taken_over(trace: TraceShape, graph: DependenceGraph, plan: Plan) -> Planned | None:
-    """The plan of a larger trace of equal begins for this one, and this one as planned.
-
-    The calls of each group run over the hull of their boxes. None if one of them may not. (No loop
-    of the plan sweeps.)
-    """
-    hulls = _hulls_of_groups(trace, plan) if plan.guarded else {}
-    if not all(may_guard(trace.calls[call]) for call in hulls):
-        return None
-    return over_hulls(trace, hulls) if hulls else trace, graph, _noted(trace, plan, hulls)
-
-
-def _hulls_of_groups(trace: TraceShape, plan: Plan) -> dict[int, Space]:
-    """The calls whose loop holds a box that is larger than theirs, each with that loop's box."""
-    hulls: dict[int, Space] = {}
-    for group in plan.groups:
-        spaces = [trace.calls[call].space for call in group.calls]
-        if len(set(spaces)) > 1:
-            hull = _hull(spaces)
-            own = zip(group.calls, spaces, strict=True)
-            hulls |= {call: hull for call, space in own if space != hull}
-    return hulls
-
-
-def _noted(trace: TraceShape, plan: Plan, hulls: Mapping[int, Space]) -> Plan:
-    notes = tuple(Guarded(call, len(trace.calls[call].arguments)) for call in sorted(hulls))
-    return plan if plan.guarded == notes else replace(plan, guarded=notes)
 
 
 def _hull(spaces: Sequence[Space]) -> Space:
@@ -110,9 +48,13 @@ def _hull(spaces: Sequence[Space]) -> Space:
     )
 
 
-def over_hulls(trace: TraceShape, hulls: Mapping[int, Space]) -> TraceShape:
-    """The trace with calls (their places) over larger boxes, guarded by their own."""
-    return trace.with_calls({n: guarded_call(trace.calls[n], hull) for n, hull in hulls.items()})
+def _over_hulls(trace: TraceShape, hulls: Mapping[int, Space]) -> Changes:
+    """Calls (their places) over larger boxes, guarded by their own."""
+    calls = {n: (trace.calls[n], hull) for n, hull in hulls.items()}
+    return {
+        n: Change(guarded_call(call, hull), Guarded(n, len(call.arguments)))
+        for n, (call, hull) in calls.items()
+    }
 
 
 @cached(1024)
@@ -198,18 +140,19 @@ class _Class:
         return _Class(spaces, types, self.users | other.users, hull, common)
 
 
-def _targets(trace: TraceShape) -> dict[int, Space]:
-    """Calls that have to do with others over boxes much like theirs, each with the hull of all."""
+def _targets(trace: TraceShape, best: Option) -> Changes:
+    """Calls that have to do with others over boxes much like theirs, over the hull of all."""
     distinct = list(dict(zip(trace.kinds, trace.calls, strict=True)).values())
     if len({call.space for call in distinct}) < 2:
         return {}
     fixed = {call.space for call in distinct if not may_guard(call)}
     hulls = {s: found.hull for found in _classes(distinct, fixed) for s in found.spaces}
-    return {
+    chosen = {
         place: hulls[call.space]
         for place, call in enumerate(trace.calls)
         if call.space in hulls and call.space != hulls[call.space]
     }
+    return _over_hulls(trace, chosen)
 
 
 def _classes(calls: Sequence[CallShape], fixed: set[Space]) -> Iterator[_Class]:
@@ -233,7 +176,48 @@ def _classes(calls: Sequence[CallShape], fixed: set[Space]) -> Iterator[_Class]:
     yield from classes
 
 
-def _pays(fine: Planned, changed: TraceShape, plan: Plan) -> bool:
-    """Whether the guarded trace costs no more."""
-    old, new = coarsen.compared(fine, changed, plan)
-    return new <= EQUAL * old
+def _of_groups(given: TraceShape, made: Option, changes: Changes) -> Changes:
+    """The calls whose loop holds a box that is larger than theirs, each over that loop's box."""
+    hulls: dict[int, Space] = {}
+    for group in made.plan.groups:
+        spaces = [given.calls[call].space for call in group.calls]
+        if len(set(spaces)) > 1:
+            hull = _hull(spaces)
+            own = zip(group.calls, spaces, strict=True)
+            hulls |= {call: hull for call, space in own if space != hull}
+    return _over_hulls(given, hulls)
+
+
+# --------------------------------------------------------------------------- the rewrite
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded(Note):
+    """A call that runs over a larger box, guarded by its own.
+
+    given: how many arguments it has without the bounds of that, which are numbers.
+    """
+
+    given: int
+
+    def source(self, place: int) -> tuple[int, int] | None:
+        """What the call had before; nothing for a bound."""
+        return (self.call, place) if place < self.given else None
+
+    @classmethod
+    def lines(cls, notes: Sequence[Note], told: Told) -> Iterator[str]:
+        names = told.names(notes)
+        if told.split:
+            yield f"the loop is split where the ranges of these begin and end: {names}"
+        else:
+            yield f"inside an `if`, as their ranges are smaller than the loop's: {names}"
+
+
+REWRITE = Rewrite(
+    "enlarge-domain",
+    "calls over boxes that differ a little share a loop, with guards",
+    candidates=_targets,
+    used=_of_groups,
+    regroups=False,
+    gain=EQUAL,  # of two that move as much, one loop beats a sweep
+)

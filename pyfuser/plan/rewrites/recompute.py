@@ -12,40 +12,32 @@ from it to the second, both included, writes what it reads. Every element that t
 one that the first surely stored. Then the expression has the value that memory had, as both have
 the types, and so the roundings, of the store. Calls of which nothing is read any more do nothing.
 
-The cost. Both plans are made, and the new one is taken if it is cheaper by GAIN of what differs:
-what the model says of memory and launches, and what the arithmetic costs that is done again.
+The cost. To what the model says of memory and launches comes what the arithmetic costs that is done
+again.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from pyfuser.analysis.accesses import Access, Mode, accesses
-from pyfuser.analysis.affine import Interval
+from pyfuser.analysis.accesses import Mode
 from pyfuser.analysis.dependences import DependenceGraph, Kind, Touch, touches
-from pyfuser.analysis.layout import byte_range, is_injective
+from pyfuser.analysis.layout import byte_range
 from pyfuser.analysis.liveness import liveness
 from pyfuser.ir.effects import effects
-from pyfuser.ir.nodes import Sym, Workunit
+from pyfuser.ir.nodes import Workunit
 from pyfuser.ir.weights import arithmetic
-from pyfuser.plan.capabilities import Capabilities
-from pyfuser.plan.cost_model import machine_for, region_of
+from pyfuser.plan.cost_model import machine_for
 from pyfuser.plan.legality import mergeable
-from pyfuser.plan.plan import Plan, Recomputed
-from pyfuser.plan.rewrites import coarsen, embed_boundary
-from pyfuser.plan.rewrites.coarsen import Planned
-from pyfuser.plan.rewrites.recomputed_body import Axis, Made, made_by, recomputed
-from pyfuser.support.caches import cached
-from pyfuser.support.passes import left_out
+from pyfuser.plan.plan import Note, Plan, Told
+from pyfuser.plan.rewrite import UNSURE, Change, Changes, Option, Rewrite
+from pyfuser.plan.rewrites.recomputed_body import made_by
+from pyfuser.plan.rewrites.recomputed_call import computing
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.call import GPU_SPACES
-from pyfuser.trace.shape import ArgumentShape, CallShape, RegionShape, TraceShape
-
-GAIN = 0.1
-"""What of the cost must be saved: the model does not know how arithmetic overlaps memory."""
+from pyfuser.trace.shape import CallShape, RegionShape, TraceShape
 
 OPERATION = 5e-11
 """Seconds of an addition of doubles in vectors, by one thread."""
@@ -56,25 +48,11 @@ BALANCE = 2.0
 MAX_CALLS = 128
 """Of a trace that is planned twice: longer ones take long to plan."""
 
-MAX_ARGUMENTS = 40
-"""Of a call that computes again."""
 
-
-def planned(trace: TraceShape, capabilities: Capabilities) -> Planned:
-    """The plan of a trace, with the trace as planned: some calls may compute again."""
-    fine = embed_boundary.planned(trace, capabilities)
-    _, graph, before = fine
-    if not capabilities.recompute or left_out("recompute"):
-        return fine
-    launches = _launches(trace, before)
-    if not _may_gain(trace, graph, launches):
-        return fine
-    made = rewritten(trace, launches)
-    if made is None:
-        return fine
-    changed, graph, plan = embed_boundary.planned(made.trace, capabilities)
-    plan = replace(plan, recomputed=made.notes, vanished=made.vanished)
-    return (changed, graph, plan) if _pays(trace, fine, made, (changed, graph, plan)) else fine
+def _candidates(trace: TraceShape, best: Option) -> Changes:
+    """The calls that compute again what another launch would have stored for them."""
+    launches = _launches(trace, best.plan)
+    return rewritten(trace, launches) if _may_gain(trace, best.graph, launches) else {}
 
 
 def _may_gain(trace: TraceShape, graph: DependenceGraph, launches: Sequence[int]) -> bool:
@@ -97,18 +75,10 @@ def _launches(trace: TraceShape, plan: Plan) -> list[int]:
     return found
 
 
-class Rewritten(NamedTuple):
-    """A trace of which some calls compute again, and what `Plan` tells of them."""
-
-    trace: TraceShape
-    notes: tuple[Recomputed, ...]
-    vanished: tuple[int, ...]
-
-
 def rewritten(
     trace: TraceShape, launches: Sequence[int] | None = None, own: bool = False
-) -> Rewritten | None:
-    """The trace with calls that compute again what pays; None if there are none.
+) -> Changes:
+    """The calls that compute again what pays, and those that vanish.
 
     launches: the number of each call's, without that. If there are none, whatever is legal pays,
     except, unless `own` is set, what the same iteration wrote: a loop can pass that on.
@@ -117,14 +87,19 @@ def rewritten(
     for place in range(len(trace.calls)):
         rewriter.visit(place)
     if not rewriter.changed:
-        return None
+        return {}
     changed = trace.with_calls({n: c.call for n, c in rewriter.changed.items()})
     gone = _unread(changed, rewriter.changed)
     made = {n: c for n, c in rewriter.changed.items() if n not in gone}
-    notes = tuple(
-        Recomputed(n, c.sources, tuple(sorted(c.producers.items()))) for n, c in made.items()
-    )
-    return Rewritten(changed.with_calls(gone), notes, tuple(sorted(gone)))
+    found = {}
+    for n, c in made.items():
+        stored = frozenset(c.producers.keys() - gone.keys())
+        note = Recomputed(n, c.sources, tuple(sorted(c.producers.items())), stored)
+        found[n] = Change(c.call, note)
+    for n, call in gone.items():
+        users = tuple(sorted(user for user, c in made.items() if n in c.producers))
+        found[n] = Change(call, Vanished(n, users))
+    return found
 
 
 # law
@@ -161,14 +136,6 @@ class _Changed:
     call: CallShape
     sources: tuple[tuple[int, int], ...]
     producers: dict[int, int] = field(default_factory=dict)
-
-
-class _Stored(NamedTuple):
-    """What a call certainly stores: to the elements between bounds, along each axis of a view."""
-
-    made: Made
-    axes: tuple[Axis, ...]
-    bounds: tuple[Interval, ...]
 
 
 class _Rewriter:
@@ -290,133 +257,18 @@ def _meet(touch: Touch, cluster: int, low: int, high: int) -> bool:
     return touch.region.cluster == cluster and touch.low <= high and low <= touch.high
 
 
-@cached(1024)
-# law: not None
-def stored_by(call: CallShape, region: RegionShape) -> _Stored | None:
-    """What a call stores to a region, if that can be computed again; None if not."""
-    places = [n for n, argument in enumerate(call.arguments) if argument == region]
-    if call.pattern != "for" or len(places) != 1 or not mergeable(call):
-        return None
-    made = made_by(call.workunit).get(call.workunit.params[places[0]].sym)
-    if made is None or not is_injective(region.strides, region.shape, region.dtype.size):
-        return None
-    writes = [a for a in accesses(call) if a.mode is not Mode.READ]
-    mine = [a for a in writes if a.param == places[0]]
-    same = [a for a in writes if region_of(call, a).cluster == region.cluster]
-    if not mine or len(same) != len(mine):
-        return None  # written by another name, too
-    relation = mine[0].relation
-    if any(a.relation.indices != relation.indices for a in mine):
-        return None
-    ranges = [(begin, end - 1) for begin, end in zip(relation.begin, relation.end, strict=True)]
-    if not made.always:
-        if len(mine) > 1 or not (mine[0].exact and relation.box):
-            return None
-        ranges = list(relation.ranges)
-    axes: dict[int, Axis] = {}
-    bounds = []
-    for subscript, index in enumerate(relation.indices):
-        if index is None or len(index.terms) != 1 or abs(index.terms[0][1]) != 1:
-            return None
-        number, sign = index.terms[0]
-        if number >= len(relation.begin) or number in axes:
-            return None
-        axes[number] = Axis(subscript, sign, index.constant)
-        bounds.append(index.span(ranges))
-    if len(axes) != len(relation.begin):
-        return None
-    return _Stored(made, tuple(axes[n] for n in range(len(axes))), tuple(bounds))
-
-
-# law: True
-def _inside(access: Access, region: RegionShape, bounds: tuple[Interval, ...]) -> bool:
-    """Whether an access reads nothing but elements between bounds."""
-    if access.mode is not Mode.READ:
-        return False
-    relation = access.relation
-    for index, extent, (low, high) in zip(relation.indices, region.shape, bounds, strict=True):
-        first, last = (0, extent - 1) if index is None else index.span(relation.ranges)
-        if max(first, 0) < low or min(last, extent - 1) > high:
-            return False
-    return True
-
-
-def _own_iterations(
-    call: CallShape, reads: list[Access], source: CallShape, region: RegionShape
-) -> bool:
-    """Whether each iteration reads what the same one wrote."""
-    (write,) = {
-        a.relation.indices
-        for a in accesses(source)
-        if a.mode is not Mode.READ and source.arguments[a.param] == region
-    }
-    return all(a.relation.indices == write for a in reads) and len(call.space.begin) == len(
-        source.space.begin
-    )
-
-
-class _Computing(NamedTuple):
-    """A call that computes what it would read of a region.
-
-    given: the places of the other call's arguments that it has for that. times: how many elements
-    it computes. own: whether each is one that the same iteration wrote.
-    """
-
-    call: CallShape
-    given: tuple[int, ...]
-    times: int
-    own: bool
-
-
-@cached(1024)
-def computing(call: CallShape, source: CallShape, region: RegionShape) -> _Computing | None:
-    """The call with what another stored to a region computed again; None if it may not be.
-
-    Whether memory is as it was is not asked here.
-    """
-    if source.space.execution != call.space.execution:
-        return None
-    stored = stored_by(source, region)
-    reads = [a for a in accesses(call) if call.arguments[a.param] == region]
-    if stored is None or not all(_inside(a, region, stored.bounds) for a in reads):
-        return None
-    syms: dict[ArgumentShape, Sym] = {}
-    views = set()
-    for param, argument in zip(call.workunit.params, call.arguments, strict=True):
-        if isinstance(argument, RegionShape):
-            syms.setdefault(argument, param.sym)
-            if argument == region:
-                views.add(param.sym)
-    same = {
-        param.sym: syms[argument]
-        for param, argument in zip(source.workunit.params, source.arguments, strict=True)
-        if argument in syms
-    }
-    found = recomputed(
-        call.workunit, frozenset(views), source.workunit, stored.made, stored.axes, same
-    )
-    if found is None:
-        return None
-    arguments = (*call.arguments, *(source.arguments[n] for n in found.given))
-    if len(arguments) > MAX_ARGUMENTS:
-        return None
-    made = call._replace(workunit=found.workunit, arguments=arguments)
-    own = _own_iterations(call, reads, source, region)
-    return _Computing(made, found.given, found.times, own)
-
-
 # --------------------------------------------------------------------------- should it?
 
 
-def _pays(trace: TraceShape, fine: Planned, made: Rewritten, new: Planned) -> bool:
-    """Whether the trace that computes again is cheaper by enough."""
-    operation = _operation(trace)
-    old_seconds, seconds = coarsen.compared(fine, new[0], new[2])
-    for before, after in zip(trace.calls, made.trace.calls, strict=True):
-        if after is not before:
-            more = after.space.size * arithmetic(after.workunit)
-            seconds += (more - before.space.size * arithmetic(before.workunit)) * operation
-    return seconds <= (1.0 - GAIN) * old_seconds
+def _work(given: TraceShape, changes: Changes) -> float:
+    """Seconds of the arithmetic that is done again."""
+    operation = _operation(given)
+    more = 0.0
+    for n, change in sorted(changes.items()):
+        after, before = change.call, given.calls[n]
+        operations = after.space.size * arithmetic(after.workunit)
+        more += (operations - before.space.size * arithmetic(before.workunit)) * operation
+    return more
 
 
 def _operation(trace: TraceShape) -> float:
@@ -424,3 +276,72 @@ def _operation(trace: TraceShape) -> float:
     if any(call.space.execution in GPU_SPACES for call in trace.calls):
         return 1.0 / (BALANCE * machine_for(trace).bandwidth)
     return OPERATION / SETTINGS.threads
+
+
+# --------------------------------------------------------------------------- the rewrite
+
+
+@dataclass(frozen=True, slots=True)
+class Recomputed(Note):
+    """A call that computes again what others would store for it.
+
+    sources: for each argument that it has now, the call that the program gave it to, and its place
+    there. producers: the calls that it computes, and how many of their iterations each. stored:
+    those of them that store it as well.
+    """
+
+    sources: tuple[tuple[int, int], ...]
+    producers: tuple[tuple[int, int], ...]
+    stored: frozenset[int]
+
+    def source(self, place: int) -> tuple[int, int] | None:
+        """That of the program."""
+        return self.sources[place]
+
+    @classmethod
+    def lines(cls, notes: Sequence[Note], told: Told) -> Iterator[str]:
+        again: dict[str, dict[str, set[int]]] = {}
+        stored: dict[str, dict[str, None]] = {}
+        for note in notes:
+            assert isinstance(note, Recomputed)
+            user = told.name(note.call)
+            for producer, times in note.producers:
+                name = told.name(producer)
+                again.setdefault(user, {}).setdefault(name, set()).add(times)
+                if producer in note.stored:
+                    stored.setdefault(user, {})[name] = None
+        for user, producers in again.items():
+            texts = [f"{name} ({_often(times)})" for name, times in producers.items()]
+            yield f"recomputed where {user} reads it: {', '.join(texts)}"
+            if user in stored:
+                yield f"and computed by itself as well: {', '.join(stored[user])}"
+
+
+def _often(times: Iterable[int]) -> str:
+    found = sorted(times)
+    return "once" if found == [1] else f"{' or '.join(map(str, found))} times"
+
+
+@dataclass(frozen=True, slots=True)
+class Vanished(Note):
+    """A call that does nothing, as all that would read what it stores compute that themselves.
+
+    users: these. Should one of them fail, what runs next may read what the call stores.
+    """
+
+    users: tuple[int, ...]
+
+    @property
+    def until(self) -> tuple[int, ...]:
+        """All that compute it must have run."""
+        return self.users
+
+
+REWRITE = Rewrite(
+    "recompute",
+    "calls compute again what another launch would store for them",
+    candidates=_candidates,
+    work=_work,
+    gain=UNSURE,  # how arithmetic overlaps memory
+    renews=True,
+)
