@@ -402,6 +402,16 @@ def test_files_are_read_back() -> None:
     apart = choice._replace(place=APART)
     assert parsed(text_of(apart).encode(), 3) == apart
     assert parsed(text_of(choice._replace(place=-1)).encode(), 3) is None
+    for broken in (
+        choice._replace(place=2.0),  # type: ignore[arg-type]
+        choice._replace(fused="x"),  # type: ignore[arg-type]
+        choice._replace(fused=0.0),
+        choice._replace(cut=0.0),
+        choice._replace(cut=-1.0),
+    ):
+        assert parsed(text_of(broken).encode(), 3) is None
+    schema, values = text_of(choice).split(",", 1)
+    assert parsed(f"{schema}0,{values}".encode(), 3) is None
 
 
 # --------------------------------------------------------------------------- plans

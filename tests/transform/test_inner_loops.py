@@ -227,6 +227,23 @@ def test_a_loop_that_may_end_early_keeps_to_itself():
     assert loops(program.check()) == 2
 
 
+def counted(i, s, a, m):
+    for j in range(m):
+        pk.atomic_add(s, [i, 0], a[i][j])
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_loop_with_atomics_keeps_to_itself(first: bool):
+    a, b, s = data(), data(1), data(2)
+    program = Program(ROWS)
+    if first:
+        program.call(counted, s=s, a=a, m=COLUMNS)
+    program.call(scale, b=b, a=a, m=COLUMNS)
+    if not first:
+        program.call(counted, s=s, a=a, m=COLUMNS)
+    assert loops(program.check()) == 2
+
+
 def test_a_value_of_the_first_loop_that_the_second_needs_keeps_them_apart():
     a, s, c = data(), data(1), data(2)
     program = Program(ROWS)
@@ -259,7 +276,21 @@ def partly_shared(team: pk.TeamMember, c, b, a, m):
         c[j][i] = b[j][i] + 1.0
 
 
-@pytest.mark.parametrize(("function", "shared"), [(shared_by_a_team, True), (partly_shared, False)])
+def shared_later(team: pk.TeamMember, c, b, a, m):
+    j: int = team.league_rank()
+
+    def two(i: int):
+        c[j][i] = b[j][i] + 1.0
+
+    for i in range(m):
+        b[j][i] = a[j][i] * 2.0
+    pk.parallel_for(pk.TeamThreadRange(team, m), two)
+
+
+@pytest.mark.parametrize(
+    ("function", "shared"),
+    [(shared_by_a_team, True), (partly_shared, False), (shared_later, False)],
+)
 def test_a_loop_is_shared_if_both_were(function: Callable[..., None], shared: bool):
     team = case(
         function, [ROWS], lambda: [data(), data(1), data(2), COLUMNS], team_size=1, widened=False
