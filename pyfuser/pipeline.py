@@ -10,10 +10,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from pyfuser.ir.printer import show
 from pyfuser.ir.verify import IRError, verify
+from pyfuser.nest.nodes import Nest
+from pyfuser.nest.passes.split_conditions import split_conditions
+from pyfuser.nest.passes.split_guards import split_guards
+from pyfuser.nest.printer import show as show_nest
+from pyfuser.nest.verify import verify as verify_nest
 from pyfuser.plan.capabilities import ALL, Capabilities
 from pyfuser.plan.rewrites import (
     coarsen,
@@ -41,6 +46,8 @@ from pyfuser.transform.unroll import unroll
 from pyfuser.transform.unused import remove_unused
 from pyfuser.transform.widen import widen
 
+T = TypeVar("T")
+
 
 class KernelPass(NamedTuple):
     """A pass from kernel to kernel; what it has nothing to do for it returns as it is.
@@ -51,6 +58,13 @@ class KernelPass(NamedTuple):
     name: str
     run: Callable[[Kernel], Kernel]
     sized: bool = False
+
+
+class NestPass(NamedTuple):
+    """A pass from loop nest to loop nest; what it has nothing to do for it returns as it is."""
+
+    name: str
+    run: Callable[[Nest], Nest]
 
 
 class Step(NamedTuple):
@@ -95,10 +109,14 @@ C_PASSES = (
     KernelPass("widen", widen, sized=True),
 )
 
+#: Of the loops of maps on a CPU, over the boxes that threads get.
+NEST_PASSES = (
+    NestPass("split-conditions", split_conditions),
+    NestPass("split-guards", split_guards),
+)
+
 LOOP_PASSES = (
     Step("loop-order", "interchange and tiling, so that neighbours in memory come in turn"),
-    Step("split-guards", "index-set splitting where guards begin and end to hold"),
-    Step("split-conditions", "blocks in which conditions hold everywhere have a loop without"),
     Step("strip-mine", "loops along columns run trip by trip for a strip of iterations"),
     Step("distribute", "loop distribution over blocks: what cannot be vectors gets its loop"),
     Step("unroll-and-jam", "chains of several iterations run side by side"),
@@ -112,7 +130,7 @@ LOOP_PASSES = (
 NAMES = (
     *(rewrite.name for rewrite in TRACE_REWRITES),
     *(step.name for step in PLAN_STEPS),
-    *(each.name for each in (*KERNEL_PASSES, *C_PASSES)),
+    *(each.name for each in (*KERNEL_PASSES, *C_PASSES, *NEST_PASSES)),
     *(step.name for step in LOOP_PASSES),
 )
 
@@ -171,14 +189,31 @@ def _applied(each: KernelPass, kernel: Kernel) -> Kernel:
     made = each.run(kernel)
     if made.workunit is kernel.workunit or made.workunit == kernel.workunit:
         return made
+    _check(each.name, made.workunit, show, verify)
+    return replace(made, passes=(*made.passes, each.name))
+
+
+def _check(name: str, made: T, show: Callable[[T], str], verify: Callable[[T], None]) -> None:
+    """When debugging: show what a pass has made, and see that it keeps the rules."""
     if SETTINGS.debug >= SHOW_PASSES:
-        print(f"after {each.name}:\n{show(made.workunit)}", file=sys.stderr)
+        print(f"after {name}:\n{show(made)}", file=sys.stderr)
     if SETTINGS.debug:
         try:
-            verify(made.workunit)
+            verify(made)
         except IRError as error:
-            raise IRError(f"after {each.name}: {error}") from None
-    return replace(made, passes=(*made.passes, each.name))
+            raise IRError(f"after {name}: {error}") from None
+
+
+def run_nest_passes(nest: Nest) -> Nest:
+    """The nest after all passes."""
+    for each in NEST_PASSES:
+        if left_out(each.name):
+            continue
+        made = each.run(nest)
+        if made is not nest:
+            _check(each.name, made, show_nest, verify_nest)
+            nest = replace(made, passes=(*made.passes, each.name))
+    return nest
 
 
 SHOW_PASSES = 5

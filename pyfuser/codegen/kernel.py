@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from pyfuser.codegen.passes.loop_order import SERIAL_SPACES, LoopOrder, given_order, loop_order
 from pyfuser.ir.accesses import accesses
 from pyfuser.ir.canonical import all_syms, canonical
 from pyfuser.ir.divisions import divisions
 from pyfuser.ir.effects import written_views
 from pyfuser.ir.nodes import Body, SourceLocation, Workunit
+from pyfuser.nest.nodes import LoopOrder, given_order
+from pyfuser.nest.passes.loop_order import SERIAL_SPACES, loop_order
 from pyfuser.trace.shape import RegionShape
 from pyfuser.transform.kernel import Kernel
 from pyfuser.tuning.target import Target, host

@@ -334,6 +334,14 @@ class Eval:
     expr: Expr
 
 
+@dataclass(frozen=True, slots=True)
+class Extra:
+    """A statement that loop nests have and workunits have not: see `nest.nodes`.
+
+    Some declare what they name, which is their `sym`.
+    """
+
+
 Stmt: TypeAlias = (
     Declare
     | DeclareArray
@@ -347,6 +355,7 @@ Stmt: TypeAlias = (
     | Break
     | Continue
     | Eval
+    | Extra
 )
 Body: TypeAlias = tuple[Stmt, ...]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar
 
 from pyfuser.ir import nodes
 from pyfuser.ir.canonical import all_syms, canonical
@@ -24,7 +24,7 @@ def show(workunit: Workunit) -> str:
     `int32(x)`, one that C++ would insert `(int32)x`; a constant that is neither int32, float64
     nor bool carries its dtype (`1.0:float32`).
     """
-    return _Printer(workunit).text()
+    return Printer(workunit).text()
 
 
 def fingerprint(workunit: Workunit) -> str:
@@ -59,11 +59,13 @@ def _serialise(value: Any) -> Iterator[str]:
         yield repr(value)
 
 
-_Line = tuple[int, str]
+Line = tuple[int, str]
 
 
-class _Printer:
+class Printer:
     """Prints one workunit; `names` are the Syms' texts."""
+
+    statements: ClassVar[Mapping[type, Callable[..., Iterator[Line]]]]
 
     def __init__(self, workunit: Workunit) -> None:
         self.workunit = workunit
@@ -104,11 +106,11 @@ class _Printer:
     def _typed(self, sym: Sym) -> str:
         return f"{self._sym(sym)}: {sym.dtype.value}"
 
-    def _body(self, body: Body, depth: int) -> Iterator[_Line]:
+    def _body(self, body: Body, depth: int) -> Iterator[Line]:
         if not body:
             yield depth, "pass"
         for stmt in body:
-            yield from _STATEMENTS[type(stmt)](self, stmt, depth)
+            yield from self.statements[type(stmt)](self, stmt, depth)
 
     def _element(self, view: Sym, indices: tuple[Expr, ...]) -> str:
         if not indices:
@@ -159,80 +161,81 @@ class _Printer:
 
     # ----------------------------------------------------------------- statements
 
-    def _declare(self, s: nodes.Declare, depth: int) -> Iterator[_Line]:
+    def _declare(self, s: nodes.Declare, depth: int) -> Iterator[Line]:
         value = "" if s.value is None else f" = {self.expr(s.value, outer=True)}"
         yield depth, f"let {self._typed(s.sym)}{value}"
 
-    def _declare_array(self, s: nodes.DeclareArray, depth: int) -> Iterator[_Line]:
+    def _declare_array(self, s: nodes.DeclareArray, depth: int) -> Iterator[Line]:
         shown = s.values if len(set(s.values)) > 1 else s.values[:1]
         values = ", ".join(self.expr(v, outer=True) for v in shown)
         values += ", ..." * (len(shown) < len(s.values))
         yield depth, f"let {self._typed(s.sym)}[{len(s.values)}] = [{values}]"
 
-    def _scratch(self, s: nodes.Scratch, depth: int) -> Iterator[_Line]:
+    def _scratch(self, s: nodes.Scratch, depth: int) -> Iterator[Line]:
         extents = ", ".join(self.expr(e, outer=True) for e in s.shape)
         yield depth, f"scratch {self._typed(s.sym)}[{extents}]"
 
-    def _assign(self, s: nodes.Assign, depth: int) -> Iterator[_Line]:
+    def _assign(self, s: nodes.Assign, depth: int) -> Iterator[Line]:
         yield depth, f"{self._sym(s.sym)} = {self.expr(s.value, outer=True)}"
 
-    def _store(self, s: nodes.Store, depth: int) -> Iterator[_Line]:
+    def _store(self, s: nodes.Store, depth: int) -> Iterator[Line]:
         yield depth, f"{self._element(s.view, s.indices)} = {self.expr(s.value, outer=True)}"
 
-    def _update(self, s: nodes.Update, depth: int) -> Iterator[_Line]:
+    def _update(self, s: nodes.Update, depth: int) -> Iterator[Line]:
         prefix = "atomic " if s.atomic else ""
         target = self._element(s.target, s.indices)
         yield depth, f"{prefix}{target} {s.op}= {self.expr(s.value, outer=True)}"
 
-    def _if(self, s: nodes.If, depth: int) -> Iterator[_Line]:
+    def _if(self, s: nodes.If, depth: int) -> Iterator[Line]:
         yield depth, f"if {self.expr(s.condition, outer=True)}:"
         yield from self._body(s.then, depth + 1)
         if s.orelse:
             yield depth, "else:"
             yield from self._body(s.orelse, depth + 1)
 
-    def _for(self, s: nodes.For, depth: int) -> Iterator[_Line]:
+    def _for(self, s: nodes.For, depth: int) -> Iterator[Line]:
         bounds = ", ".join(self.expr(e, outer=True) for e in (s.start, s.stop, s.step))
         shared = " shared" if s.shared else ""
         yield depth, f"for {self._typed(s.sym)} in range({bounds}){shared}:"
         yield from self._body(s.body, depth + 1)
 
-    def _while(self, s: nodes.While, depth: int) -> Iterator[_Line]:
+    def _while(self, s: nodes.While, depth: int) -> Iterator[Line]:
         yield depth, f"while {self.expr(s.condition, outer=True)}:"
         yield from self._body(s.body, depth + 1)
 
-    def _eval(self, s: nodes.Eval, depth: int) -> Iterator[_Line]:
+    def _eval(self, s: nodes.Eval, depth: int) -> Iterator[Line]:
         yield depth, f"do {self.expr(s.expr, outer=True)}"
 
 
-_EXPRESSIONS: dict[type, Callable[[_Printer, Any], str]] = {
-    nodes.Const: _Printer._const,
+_EXPRESSIONS: dict[type, Callable[[Printer, Any], str]] = {
+    nodes.Const: Printer._const,
     nodes.Read: lambda p, e: p._sym(e.sym),
     nodes.Load: lambda p, e: p._element(e.view, e.indices),
     nodes.Extent: lambda p, e: f"{p._sym(e.view)}.extent({e.axis})",
-    nodes.Unary: _Printer._unary,
-    nodes.Binary: _Printer._infix,
-    nodes.Compare: _Printer._infix,
-    nodes.Logical: _Printer._infix,
-    nodes.Call: _Printer._call,
-    nodes.Cast: _Printer._cast,
-    nodes.Select: _Printer._select,
-    nodes.AtomicFetch: _Printer._fetch,
+    nodes.Unary: Printer._unary,
+    nodes.Binary: Printer._infix,
+    nodes.Compare: Printer._infix,
+    nodes.Logical: Printer._infix,
+    nodes.Call: Printer._call,
+    nodes.Cast: Printer._cast,
+    nodes.Select: Printer._select,
+    nodes.AtomicFetch: Printer._fetch,
 }
-_STATEMENTS: dict[type, Callable[[_Printer, Any, int], Iterator[_Line]]] = {
-    nodes.Declare: _Printer._declare,
-    nodes.DeclareArray: _Printer._declare_array,
-    nodes.Scratch: _Printer._scratch,
-    nodes.Assign: _Printer._assign,
-    nodes.Store: _Printer._store,
-    nodes.Update: _Printer._update,
-    nodes.If: _Printer._if,
-    nodes.For: _Printer._for,
-    nodes.While: _Printer._while,
+_STATEMENTS: dict[type, Callable[[Printer, Any, int], Iterator[Line]]] = {
+    nodes.Declare: Printer._declare,
+    nodes.DeclareArray: Printer._declare_array,
+    nodes.Scratch: Printer._scratch,
+    nodes.Assign: Printer._assign,
+    nodes.Store: Printer._store,
+    nodes.Update: Printer._update,
+    nodes.If: Printer._if,
+    nodes.For: Printer._for,
+    nodes.While: Printer._while,
     nodes.Break: lambda p, s, depth: iter([(depth, "break")]),
     nodes.Continue: lambda p, s, depth: iter([(depth, "continue")]),
-    nodes.Eval: _Printer._eval,
+    nodes.Eval: Printer._eval,
 }
+Printer.statements = _STATEMENTS
 
 
 def show_node(node: Expr | Stmt) -> str:
@@ -240,7 +243,9 @@ def show_node(node: Expr | Stmt) -> str:
 
     Of a statement that holds others only the first line is shown.
     """
-    printer = _Printer(Workunit("", (), (), ()))
+    if type(node) not in _EXPRESSIONS and type(node) not in _STATEMENTS:
+        return type(node).__name__
+    printer = Printer(Workunit("", (), (), ()))
     parts = (node,) if type(node) in _EXPRESSIONS else statements((node,))  # type: ignore[arg-type]
     for part in parts:
         for sym in map(sym_of, (part, *expressions(part))):

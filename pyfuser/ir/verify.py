@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 from pyfuser.ir import maths, nodes
 from pyfuser.ir.dtypes import DType, integral_promotion
@@ -26,13 +26,15 @@ def verify(workunit: Workunit) -> None:
     Raises IRError with the rule, the node and the whole workunit.
     """
     try:
-        _Verifier(workunit).run()
+        Verifier(workunit).run()
     except IRError as error:
         raise IRError(f"{error}\n{show(workunit)}") from None
 
 
-class _Verifier:
+class Verifier:
     """Walks a workunit with the Syms in scope: a dict from Sym to rank (0 for scalars)."""
+
+    statements: ClassVar[Mapping[type, Callable[..., None]]]
 
     def __init__(self, workunit: Workunit) -> None:
         self.workunit = workunit
@@ -78,8 +80,13 @@ class _Verifier:
         for sym in syms:
             self.declare(sym, 0)
         for stmt in body:
-            _STATEMENTS[type(stmt)](self, stmt)
+            self.statement(stmt)
         self.scopes.pop()
+
+    def statement(self, stmt: Stmt) -> None:
+        if type(stmt) not in self.statements:
+            self.fail(f"{type(stmt).__name__} has no place here")
+        self.statements[type(stmt)](self, stmt)
 
     # ----------------------------------------------------------------- expressions
 
@@ -272,31 +279,32 @@ class _Verifier:
         self.expr(s.expr)
 
 
-_EXPRESSIONS: dict[type, Callable[[_Verifier, Any], None]] = {
-    nodes.Const: _Verifier.const,
-    nodes.Read: _Verifier.read,
+_EXPRESSIONS: dict[type, Callable[[Verifier, Any], None]] = {
+    nodes.Const: Verifier.const,
+    nodes.Read: Verifier.read,
     nodes.Load: lambda v, e: v.element(e.view, e.indices, e),
-    nodes.Extent: _Verifier.extent,
-    nodes.Unary: _Verifier.unary,
-    nodes.Binary: _Verifier.binary,
-    nodes.Compare: _Verifier.compare,
-    nodes.Logical: _Verifier.logical,
-    nodes.Call: _Verifier.call,
-    nodes.Cast: _Verifier.cast,
-    nodes.Select: _Verifier.select,
-    nodes.AtomicFetch: _Verifier.fetch,
+    nodes.Extent: Verifier.extent,
+    nodes.Unary: Verifier.unary,
+    nodes.Binary: Verifier.binary,
+    nodes.Compare: Verifier.compare,
+    nodes.Logical: Verifier.logical,
+    nodes.Call: Verifier.call,
+    nodes.Cast: Verifier.cast,
+    nodes.Select: Verifier.select,
+    nodes.AtomicFetch: Verifier.fetch,
 }
-_STATEMENTS: dict[type, Callable[[_Verifier, Any], None]] = {
-    nodes.Declare: _Verifier.declaration,
-    nodes.DeclareArray: _Verifier.declare_array,
-    nodes.Scratch: _Verifier.scratch,
-    nodes.Assign: _Verifier.assign,
-    nodes.Store: _Verifier.store,
-    nodes.Update: _Verifier.update,
-    nodes.If: _Verifier.branch,
-    nodes.For: _Verifier.loop,
-    nodes.While: _Verifier.while_loop,
-    nodes.Break: _Verifier.jump,
-    nodes.Continue: _Verifier.jump,
-    nodes.Eval: _Verifier.effect,
+_STATEMENTS: dict[type, Callable[[Verifier, Any], None]] = {
+    nodes.Declare: Verifier.declaration,
+    nodes.DeclareArray: Verifier.declare_array,
+    nodes.Scratch: Verifier.scratch,
+    nodes.Assign: Verifier.assign,
+    nodes.Store: Verifier.store,
+    nodes.Update: Verifier.update,
+    nodes.If: Verifier.branch,
+    nodes.For: Verifier.loop,
+    nodes.While: Verifier.while_loop,
+    nodes.Break: Verifier.jump,
+    nodes.Continue: Verifier.jump,
+    nodes.Eval: Verifier.effect,
 }
+Verifier.statements = _STATEMENTS

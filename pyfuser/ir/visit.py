@@ -4,34 +4,39 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from pyfuser.ir import nodes
 from pyfuser.ir.nodes import Body, Expr, Stmt, Sym
 
 _EXPRS = frozenset(get_args(nodes.Expr))
-_STMTS = frozenset(get_args(nodes.Stmt))
-_FIELDS = {
-    kind: tuple(field.name for field in dataclasses.fields(kind)) for kind in (*_EXPRS, *_STMTS)
-}
 Nested = tuple[tuple[str, bool], ...]  # fields that hold nodes, and whether they hold tuples
+T = TypeVar("T")
 
 
-def _nested(kind: type, *annotations: str) -> Nested:
+class _ByClass(dict[type, T]):
+    """What is to know of a node's class, also of those that only loop nests have.
+
+    Trees are walked too often to look at the type of every value.
+    """
+
+    def __init__(self, find: Callable[[Any], T]) -> None:
+        self._find = find
+
+    def __missing__(self, kind: type) -> T:
+        return self.setdefault(kind, self._find(kind))
+
+
+def _nested(kind: type[Any], *annotations: str) -> Nested:
     found = [field for field in dataclasses.fields(kind) if field.type in annotations]
     return tuple((f.name, str(f.type) in ("tuple[Expr, ...]", "Body")) for f in found)
 
 
-# By a node's class, from the annotations of its fields: trees are walked too often to look at the
-# type of every value.
-_OPERANDS = {
-    kind: _nested(kind, "Expr", "Expr | None", "tuple[Expr, ...]") for kind in (*_EXPRS, *_STMTS)
-}
-_BODIES = {kind: tuple(name for name, _ in _nested(kind, "Body")) for kind in _STMTS}
-_NESTED = {
-    kind: _nested(kind, "Expr", "Expr | None", "tuple[Expr, ...]", "Body")
-    for kind in (*_EXPRS, *_STMTS)
-}
+_OF_EXPRS = ("Expr", "Expr | None", "tuple[Expr, ...]")
+_FIELDS = _ByClass(lambda kind: tuple(field.name for field in dataclasses.fields(kind)))
+_OPERANDS = _ByClass(lambda kind: _nested(kind, *_OF_EXPRS))
+_BODIES = _ByClass(lambda kind: tuple(name for name, _ in _nested(kind, "Body")))
+_NESTED = _ByClass(lambda kind: _nested(kind, *_OF_EXPRS, "Body"))
 
 
 def child_expressions(node: Expr | Stmt) -> Iterator[Expr]:
@@ -89,7 +94,7 @@ def all_expressions(body: Body) -> Iterator[Expr]:
 def contains(body: Body, *kinds: type) -> bool:
     """Whether a statement or an expression anywhere in a body is of one of the kinds."""
     return any(isinstance(s, kinds) for s in statements(body)) or (
-        not _STMTS.issuperset(kinds) and any(isinstance(e, kinds) for e in all_expressions(body))
+        not _EXPRS.isdisjoint(kinds) and any(isinstance(e, kinds) for e in all_expressions(body))
     )
 
 
@@ -170,24 +175,15 @@ def map_body(
     return _rebuild_tuple(body, visit)
 
 
-_SYM_FIELDS = {
-    nodes.Read: "sym",
-    nodes.Load: "view",
-    nodes.Extent: "view",
-    nodes.AtomicFetch: "view",
-    nodes.Declare: "sym",
-    nodes.DeclareArray: "sym",
-    nodes.Scratch: "sym",
-    nodes.Assign: "sym",
-    nodes.Store: "view",
-    nodes.Update: "target",
-    nodes.For: "sym",
-}
+_SYM_FIELD = _ByClass(
+    lambda kind: next((f.name for f in dataclasses.fields(kind) if f.type == "Sym"), "")
+)
+_DECLARING = (nodes.Declare, nodes.DeclareArray, nodes.Scratch, nodes.For, nodes.Extra)
 
 
 def sym_of(node: Expr | Stmt) -> Sym | None:
     """The Sym a node names (read, written, declared or indexed), if it names one."""
-    name = _SYM_FIELDS.get(type(node))
+    name = _SYM_FIELD[type(node)]
     return getattr(node, name) if name else None
 
 
@@ -195,8 +191,8 @@ def substitute_syms(body: Body, mapping: dict[Sym, Sym]) -> Body:
     """Rename Syms wherever they are read, written, declared or indexed."""
 
     def rename(node: Any) -> Any:
-        name = _SYM_FIELDS.get(type(node))
-        if name is None:
+        name = _SYM_FIELD[type(node)]
+        if not name:
             return node
         new = mapping.get(getattr(node, name))
         return node if new is None else _replaced(node, {name: new})
@@ -207,8 +203,8 @@ def substitute_syms(body: Body, mapping: dict[Sym, Sym]) -> Body:
 def declared(body: Body) -> Iterator[Sym]:
     """The Syms a body declares: locals, local arrays, scratch memory and loop variables."""
     for stmt in statements(body):
-        if isinstance(stmt, (nodes.Declare, nodes.DeclareArray, nodes.Scratch, nodes.For)):
-            yield stmt.sym
+        if isinstance(stmt, _DECLARING) and _SYM_FIELD[type(stmt)]:
+            yield stmt.sym  # type: ignore[union-attr]
 
 
 def leaves_loop(stmt: Stmt) -> bool:

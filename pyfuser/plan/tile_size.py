@@ -156,7 +156,7 @@ def _walks_badly(calls: Iterable[CallShape], model: CostModel) -> bool:
     """Whether neighbours in memory are neighbours along the outermost axis, for most accesses.
 
     One is enough if its array does not stay in cache: each step then takes an element of every
-    line. Loops that run block by block (see `codegen.passes.loop_order`) can do better alone.
+    line. Loops that run block by block (see `nest.passes.loop_order`) can do better alone.
     """
     votes = 0
     for call in dict.fromkeys(calls):

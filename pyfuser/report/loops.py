@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterable
 
 from pyfuser.codegen.cpu.columns import columns_of
 from pyfuser.codegen.cpu.context import Context
-from pyfuser.codegen.cpu.interior import interior_of
+from pyfuser.codegen.cpu.map import map_nest
 from pyfuser.codegen.kernel import spec_of
-from pyfuser.codegen.passes.loop_order import loop_order, walks
-from pyfuser.codegen.passes.split_guards import splits
 from pyfuser.ir.nodes import Sym
+from pyfuser.nest.passes.loop_order import loop_order, walks
 from pyfuser.transform.kernel import Kernel
 
 NamesOf = Callable[[Iterable[Sym]], Iterable[str]]
@@ -21,11 +20,8 @@ def is_split(kernel: Kernel) -> bool:
     """Whether the loop of a map is split where guards begin and end."""
     if kernel.pattern != "for":
         return False
-    context = Context(spec_of(kernel), ())
-    split, order = splits(context), context.spec.order
-    if split is not None or order.block:
-        return split is not None
-    return interior_of(context, order.axes[-1], ()) is not None
+    passes = map_nest(Context(spec_of(kernel), ())).passes
+    return "split-guards" in passes or "split-conditions" in passes
 
 
 def order_text(kernel: Kernel, before: Kernel, names: NamesOf, on_host: bool) -> str:

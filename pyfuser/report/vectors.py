@@ -14,13 +14,15 @@ from pyfuser.codegen.cost.vectorisable import (
 )
 from pyfuser.codegen.cpu.blocks import Blocks, blocks_of
 from pyfuser.codegen.cpu.context import Context
+from pyfuser.codegen.cpu.map import map_nest
 from pyfuser.codegen.cpu.reduce import is_sum
 from pyfuser.codegen.kernel import spec_of
-from pyfuser.codegen.passes.split_guards import splits
 from pyfuser.ir import nodes
 from pyfuser.ir.effects import written_views
 from pyfuser.ir.nodes import Body, Expr, SourceLocation, Stmt, Sym
 from pyfuser.ir.visit import child_expressions, expressions
+from pyfuser.nest.build import run_over
+from pyfuser.nest.passes.split_guards import MIDDLE
 from pyfuser.report.model import Vectors
 from pyfuser.transform.kernel import Kernel
 
@@ -46,12 +48,14 @@ def vectors_of(kernel: Kernel) -> Vectors:
             "no", f"{others[0]} is not only added to: one thread runs all iterations in order"
         )
     context = Context(spec, ())
-    split = splits(context)
-    if split is not None:
-        context.take_body(split.body)
+    for function in map_nest(context).functions:
+        over = run_over(function)
+        if function.name == MIDDLE and over is not None:
+            context = context.of(over.body)
     if any(view is not None and not view.restrict for view in spec.views):
         return Vectors("unknown", "as arrays overlap")
-    return _of_blocks(blocks_of(context, sum(a.sym.dtype.size for a in unit.accumulators)))
+    blocks = blocks_of(context, sum(a.sym.dtype.size for a in unit.accumulators))[1]
+    return _of_blocks(blocks)
 
 
 def _of_blocks(blocks: Blocks) -> Vectors:

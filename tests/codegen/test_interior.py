@@ -16,7 +16,6 @@ import pytest
 
 from pyfuser.codegen.cpu.unit import emit
 from pyfuser.codegen.kernel import spec_of
-from pyfuser.codegen.passes.split_conditions import Interior, interior
 from pyfuser.ir.canonical import all_syms
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import (
@@ -35,6 +34,7 @@ from pyfuser.ir.nodes import (
 from pyfuser.ir.reference.interpret import UndefinedBehaviour, interpret
 from pyfuser.ir.visit import map_body
 from pyfuser.lower.lower import ScalarType, ViewType, lower
+from pyfuser.nest.passes.split_conditions import Interior, interior
 from pyfuser.support.caches import Table
 from tests.codegen.build import Case, as_interpreted, case
 

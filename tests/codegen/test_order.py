@@ -13,8 +13,9 @@ import pytest
 
 from pyfuser.codegen.cpu.unit import emit
 from pyfuser.codegen.kernel import KernelSpec, spec_of
-from pyfuser.codegen.passes.loop_order import BLOCK, LoopOrder, loop_order
 from pyfuser.engine import native
+from pyfuser.nest.nodes import LoopOrder
+from pyfuser.nest.passes.loop_order import BLOCK, loop_order
 from tests.codegen.build import Case, bound, case
 
 ROWS = np.zeros((40, 60))

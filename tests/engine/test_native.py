@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyfuser.codegen.cost import work as cost_work
 from pyfuser.engine import native
 from pyfuser.ir.canonical import fresh
 from pyfuser.ir.dtypes import DType
@@ -29,6 +28,7 @@ from pyfuser.ir.nodes import (
     Update,
     Workunit,
 )
+from pyfuser.nest.cost import work as cost_work
 from pyfuser.support.caches import Table
 from pyfuser.support.errors import ArgumentError
 from pyfuser.trace.call import Space

@@ -13,12 +13,11 @@ import pytest
 
 from pyfuser.analysis.dependences import DependenceGraph
 from pyfuser.codegen import kernel as codegen_kernel
-from pyfuser.codegen.cpu import interior as cpu_interior
 from pyfuser.codegen.kernel import KernelSpec, SweepSpec
-from pyfuser.codegen.passes import loop_order, split_conditions
-from pyfuser.codegen.passes.loop_order import LoopOrder
 from pyfuser.engine import native
 from pyfuser.engine.native import MAX_KERNELS, Launchable
+from pyfuser.nest.nodes import LoopOrder
+from pyfuser.nest.passes import loop_order, split_conditions
 from pyfuser.pipeline import TRACE_REWRITES
 from pyfuser.plan import partition, plan_cache
 from pyfuser.plan.capabilities import ALL, Capabilities
@@ -181,7 +180,7 @@ def forced_for(seed: int, small_tiles: bool = True) -> Iterator[None]:
         emit_as_on(patch, intel=rng.random() < 0.5)
         patch.setattr(runtime_flush, "planned", planned)
         patch.setattr(codegen_kernel, "loop_order", ordered)
-        patch.setattr(cpu_interior, "BLOCK", 4)
+        patch.setattr(split_conditions, "BLOCK", 4)
         patch.setattr(split_conditions, "GAIN", 1000)
         patch.setattr(pool, "allocate", _poisoned)
         patch.setattr(native, "KERNELS", _launchables[small_tiles])

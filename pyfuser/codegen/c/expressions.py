@@ -185,9 +185,9 @@ class Expressions:
         left, right = e.left, e.right
         if left.dtype is DType.INT64:
             if not isinstance(left, nodes.Const):
-                right = _short(right)
+                right = short(right)
             elif not isinstance(right, nodes.Const):
-                left = _short(left)
+                left = short(left)
         return self.text(left, precedence), self.text(right, precedence + 1)
 
     def compare(self, e: nodes.Compare) -> Text:
@@ -279,7 +279,7 @@ def _is_zero(e: Expr) -> bool:
     return isinstance(e, nodes.Const) and e.value == 0
 
 
-def _short(e: Expr) -> Expr:
+def short(e: Expr) -> Expr:
     """An int64 constant as int32, where it fits."""
     if isinstance(e, nodes.Const) and isinstance(e.value, int) and abs(e.value) < 2**31:
         return nodes.Const(e.value, DType.INT32)

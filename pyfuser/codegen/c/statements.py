@@ -2,34 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
-from pyfuser.codegen.c.expressions import SUM, Expressions
+from pyfuser.codegen.c.expressions import SUM, Expressions, short
 from pyfuser.codegen.c.gcc_inorder_reductions import SCALAR, miscompiled
 from pyfuser.ir import nodes
 from pyfuser.ir.divisions import may_fail
 from pyfuser.ir.dtypes import DType, common_type
 from pyfuser.ir.nodes import Body, Stmt, Sym
 from pyfuser.ir.visit import assigned
+from pyfuser.nest.nodes import Kind, Loop, Note
 
 INDENT = "    "
 
 LoopLines = Callable[[nodes.For, int], "list[str] | None"]
+ONE_BY_ONE = '__asm__ volatile("");  // keeps vectors away, whose stores would be scattered'
 _ZEROS = ("0", "0.0", "0j", "False")  # not -0.0
 
 
 class Statements:
     """Prints a body; `constant` locals (assigned once) are declared const.
 
+    `apart`: whether no two views overlap, so that the compiler may rely on iterations' being
+    independent (else it has to keep the order of accesses through two names within one, too).
     `sum_lines` may print a loop in another way; it is set by whoever knows one.
     """
 
-    def __init__(self, expressions: Expressions, body: Body) -> None:
+    statements: ClassVar[Mapping[type, Callable[..., None]]]
+
+    def __init__(self, expressions: Expressions, body: Body, apart: bool = False) -> None:
         self.expressions = expressions
         self.text = expressions.text
         self.names = expressions.names
         self.changing = assigned(body)
+        self.apart = apart
         self.lines: list[str] = []
         self.sum_lines: LoopLines = lambda loop, depth: None
         self.plain: nodes.For | None = None
@@ -44,7 +51,7 @@ class Statements:
 
     def body(self, body: Body, depth: int) -> None:
         for stmt in body:
-            _STATEMENTS[type(stmt)](self, stmt, depth)
+            self.statements[type(stmt)](self, stmt, depth)
 
     def emit(self, depth: int, line: str) -> None:
         self.lines.append(INDENT * depth + line)
@@ -134,6 +141,27 @@ class Statements:
         self.trip(s.body, depth + 1, (s.sym,))
         self.emit(depth, "}")
 
+    def counted(self, s: Loop, depth: int) -> None:
+        """A loop of a nest."""
+        k = self.names[s.sym]
+        start, stop, step = (self.text(short(e), SUM) for e in (s.start, s.stop, s.step))
+        if s.kind is not Kind.SEQ and self.apart:
+            self.emit(depth, "#pragma GCC ivdep")
+        by = f"++{k}" if step == "1" else f"{k} += {step}"
+        self.emit(depth, f"for (int64_t {k} = {start}; {k} < {stop}; {by}) {{")
+        if s.kind is Kind.SCALAR:
+            self.emit(depth + 1, ONE_BY_ONE)
+        if s.shared or any(isinstance(inner, Loop) for inner in s.body):
+            self.body(s.body, depth + 1)
+        else:
+            self.trip(s.body, depth + 1, (s.sym,))
+        self.emit(depth, "}")
+
+    def note(self, s: Note, depth: int) -> None:
+        """The report of a mistake will say which iteration it was (see `cpu.checked`)."""
+        for axis, counter in enumerate(s.counters):
+            self.emit(depth, f"pf_iteration({axis}, {self.names[counter]});")
+
     def trip(self, body: Body, depth: int, counters: tuple[Sym, ...] = ()) -> None:
         """The body of a loop."""
         self.body(body, depth)
@@ -177,4 +205,7 @@ _STATEMENTS: dict[type[Stmt], Callable[[Statements, Any, int], None]] = {
     nodes.Break: lambda p, s, depth: p.emit(depth, "break;"),
     nodes.Continue: lambda p, s, depth: p.emit(depth, "continue;"),
     nodes.Eval: Statements.effect,
+    Loop: Statements.counted,
+    Note: Statements.note,
 }
+Statements.statements = _STATEMENTS

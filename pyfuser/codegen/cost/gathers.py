@@ -15,18 +15,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from pyfuser.codegen.cost.vectorisable import is_covered, local_arrays
-from pyfuser.codegen.cost.work import body_cost
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Body, Expr, Stmt, Sym
 from pyfuser.ir.visit import all_expressions, expressions, statements, sym_of
+from pyfuser.nest.cost.work import body_cost
 
 _SCATTERED = 12
 """Additions in vectors that are worth one scattered element."""
 
 _WIDE = (DType.INT64, DType.UINT64)
-
-ONE_BY_ONE = '__asm__ volatile("");  // keeps vectors away, whose stores would be scattered'
 
 
 def mostly_scatters(body: Body) -> bool:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from pyfuser.codegen.c.statements import INDENT
-from pyfuser.codegen.cost.gathers import ONE_BY_ONE, mostly_scatters
+from pyfuser.codegen.c.statements import INDENT, ONE_BY_ONE
+from pyfuser.codegen.cost.gathers import mostly_scatters
 from pyfuser.codegen.cost.pipeline import cut
 from pyfuser.codegen.cost.vectorisable import is_covered
 from pyfuser.codegen.cpu import columns as cpu_columns
 from pyfuser.codegen.cpu import prefetch
 from pyfuser.codegen.cpu import strips as cpu_strips
 from pyfuser.codegen.cpu.columns import Columns, column_loops, columns_of
-from pyfuser.codegen.cpu.context import Bounds, Context, closed, fresh_syms, nest, outer_loops
+from pyfuser.codegen.cpu.context import Bounds, Context, closed, fresh_syms, loop_lines, outer_loops
 from pyfuser.codegen.cpu.prefetch import ahead_lines, streams_of
 from pyfuser.codegen.cpu.strips import Strips, strip_loops, strips_of
 from pyfuser.codegen.passes.distribute import Segment, expansion, prepare, row_lengths
@@ -22,6 +22,7 @@ from pyfuser.codegen.passes.unroll_and_jam import is_long
 from pyfuser.codegen.passes.unroll_and_jam import strips as strip_parts
 from pyfuser.ir.nodes import Body, DeclareArray, If, Select, Stmt, Sym
 from pyfuser.ir.visit import all_expressions, assigned, declared
+from pyfuser.nest.nodes import Kind
 
 LOCALS = cpu_strips.LOCALS | cpu_columns.LOCALS | prefetch.LOCALS | {"at", "count", "left", "step"}
 
@@ -53,8 +54,8 @@ class Blocks:
         return self.strips == (None,) and self.columns is None
 
 
-def blocks_of(context: Context, kept: int = 0, smallest: int = 0) -> Blocks:
-    """How the context's body is run; a body that stays in one loop is put into the context.
+def blocks_of(context: Context, kept: int = 0, smallest: int = 0) -> tuple[Context, Blocks]:
+    """How the context's body is run; the context has the body of those that stay in one loop.
 
     kept: bytes that are kept for each iteration besides; smallest: iterations a block has at least.
     """
@@ -77,7 +78,7 @@ def blocks_of(context: Context, kept: int = 0, smallest: int = 0) -> Blocks:
     if context.independent and any(_branches_again(segment) for segment in segments):
         context.uses("straight")
     if len(segments) == 1:
-        context.workunit = replace(context.workunit, body=segments[0].body)
+        context = context.of(segments[0].body)
     take, names = context.unique.take, context.names
     arrays = {sym: take(f"{names[sym]}_block") for sym in expansion(segments)}
     lengths = {sym: length for sym, length in lengths.items() if sym in arrays}
@@ -101,7 +102,7 @@ def blocks_of(context: Context, kept: int = 0, smallest: int = 0) -> Blocks:
     parts = _cut(context, kept, size) if apart == (None,) and columns is None else None
     one_loop = apart == (None,) and columns is None and parts is None and size <= block
     ahead = streams_of(context) if one_loop else ()
-    return Blocks(segments, arrays, lengths, size, apart, columns, parts, ahead)
+    return context, Blocks(segments, arrays, lengths, size, apart, columns, parts, ahead)
 
 
 def _cut(context: Context, kept: int, size: int) -> Blocks | None:
@@ -258,7 +259,8 @@ def blocked_nest(context: Context, blocks: Blocks, bounds: list[Bounds]) -> list
     if blocks.single:
         if blocks.ahead:
             return _in_blocks(context, blocks, bounds)
-        return nest(context, order, bounds, _alone(context.workunit.body, context.spec.rank + 1))
+        kind = Kind.SCALAR if mostly_scatters(context.workunit.body) else Kind.VECTOR
+        return loop_lines(context, order, bounds, kind)
     return _in_blocks(context, blocks, bounds)
 
 

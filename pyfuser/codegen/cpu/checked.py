@@ -96,11 +96,6 @@ class CheckedExpressions(Expressions):
         return [self.extent_name(view, axis) for axis in range(len(steps))], steps
 
 
-def note_iteration(counters: Sequence[str]) -> list[str]:
-    """What an iteration starts with: the report will say which one it was."""
-    return [f"pf_iteration({axis}, {counter});" for axis, counter in enumerate(counters)]
-
-
 def guard(nothing: str) -> str:
     """What a function that holds loops starts with: a mistake in them makes it return `nothing`."""
     return f"if (pf_report[0] || setjmp(pf_end)) return{' ' * bool(nothing)}{nothing};"

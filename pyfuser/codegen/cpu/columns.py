@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from pyfuser.codegen.c.statements import INDENT
-from pyfuser.codegen.cost.work import body_cost
 from pyfuser.codegen.cpu.context import Context, fresh_syms
 from pyfuser.codegen.passes.distribute import Segment
 from pyfuser.codegen.passes.row_sums import SHORTEST
@@ -23,6 +22,7 @@ from pyfuser.codegen.passes.scalar_expansion import (
 from pyfuser.codegen.passes.strip_mine import columns
 from pyfuser.ir.nodes import Assign, Body, Declare, DeclareArray, For, Stmt, Sym
 from pyfuser.ir.visit import assigned, declared, statements
+from pyfuser.nest.cost.work import body_cost
 
 LOCALS = frozenset({"step", "lane", "half", "cell", "taking"})
 

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from itertools import count
+from typing import TypeVar
 
 from pyfuser.codegen.c.expressions import Expressions
 from pyfuser.codegen.c.fp_contraction import may_contract
 from pyfuser.codegen.c.names import Names
 from pyfuser.codegen.c.statements import INDENT, Statements
-from pyfuser.codegen.cost.work import grain, grain_text, varies
 from pyfuser.codegen.cpu import checked as cpu_checked
 from pyfuser.codegen.cpu.checked import CheckedExpressions, Declared
 from pyfuser.codegen.cpu.scratch import scratch_views
 from pyfuser.codegen.kernel import UNIT, KernelSpec, ViewSpec
-from pyfuser.codegen.passes.loop_order import LoopOrder
 from pyfuser.ir import nodes
 from pyfuser.ir.canonical import all_syms
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Sym
-from pyfuser.ir.visit import all_expressions
+from pyfuser.ir.nodes import Read, Sym
+from pyfuser.ir.visit import all_expressions, declared
+from pyfuser.nest import build
+from pyfuser.nest.build import values
+from pyfuser.nest.cost.work import grain, grain_text, varies
+from pyfuser.nest.nodes import Kind, LoopOrder, Nest, Over
+from pyfuser.nest.passes.lower_boxes import loops
 from pyfuser.tuning.thresholds import along
 
 NO_MEMORY = -1
@@ -28,6 +33,7 @@ OUTSIDE = -2
 DIVIDED = -3
 
 Bounds = tuple[str, str]
+C = TypeVar("C", bound="Context")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +106,8 @@ class Context:
         self.independent = not spec.serial  # whether iterations may run in any order
         self._counters: dict[int, str] = {}
         self.workunit = spec.workunit
-        self.unique = Names(reserved)
+        self._reserved = frozenset((*reserved, "begin", "end"))
+        self.unique = Names(self._reserved)
         self.names = self.unique.take_all(all_syms(spec.workunit), spec.names)
         views = {
             param.sym: view
@@ -115,7 +122,8 @@ class Context:
                 self.names, views, self.strides, spec.workunit.body
             )
         self.expressions.products_apart = may_contract(spec.workunit.body)
-        self.statements = Statements(self.expressions, spec.workunit.body)
+        apart = all(view is None or view.restrict for view in spec.views)
+        self.statements = Statements(self.expressions, spec.workunit.body, apart)
         self.parameters = self._parameters()
 
     def _name_strides(self, views: dict[Sym, ViewSpec]) -> dict[int, str]:
@@ -173,11 +181,7 @@ class Context:
 
     def narrowed(self, depth: int) -> list[str]:
         """The declarations of narrower indices inside the loops."""
-        counters = [self.counter(axis) for axis in range(self.spec.rank)]
-        noted = cpu_checked.note_iteration(counters) if self.spec.checked else []
-        return [INDENT * depth + line for line in noted] + [
-            line for axis in range(self.spec.rank) for line in self.narrowed_axis(axis, depth)
-        ]
+        return [line for axis in range(self.spec.rank) for line in self.narrowed_axis(axis, depth)]
 
     def narrowed_axis(self, axis: int, depth: int) -> list[str]:
         """The declaration of an index, if it is narrower than its counter."""
@@ -195,9 +199,24 @@ class Context:
         """The lines of the workunit's body."""
         return self.statements.print(self.workunit.body, depth)
 
-    def take_body(self, body: nodes.Body) -> None:
-        """Go on with another body, whose Syms are those of the workunit's."""
-        self.workunit = replace(self.spec.workunit, body=body)
+    def of(self: C, body: nodes.Body) -> C:
+        """The same for another body, whose Syms are those of the workunit's."""
+        other = copy(self)
+        other.workunit = replace(self.workunit, body=body)
+        return other
+
+    def in_order(self: C) -> C:
+        """The same where iterations run one after the other, in ascending order."""
+        other = copy(self)
+        other.independent = False
+        return other
+
+    def name_all(self, syms: Iterable[Sym]) -> None:
+        """Name Syms that have no name yet: as they wish, if it is a name of the code around."""
+        for sym in syms:
+            if sym not in self.names:
+                literal = sym.name in self._reserved
+                self.names[sym] = sym.name if literal else self.unique.take(sym.name)
 
     def guard(self, nothing: str = "") -> list[str]:
         """What a function that holds loops starts with; it returns `nothing` after a mistake."""
@@ -205,10 +224,10 @@ class Context:
 
     def grain(self) -> str:
         """The number of iterations that is worth another thread."""
-        if not varies(self.spec):
-            return str(grain(self.spec))
+        if not varies(self.spec.workunit):
+            return str(grain(self.spec.workunit))
         self.uses("grain")
-        return grain_text(self.spec, self.expressions.text)
+        return grain_text(self.spec.workunit, self.expressions.text)
 
     def ivdep(self, depth: int) -> list[str]:
         """Iterations of a parallel loop are independent by contract; of a serial one, who knows.
@@ -280,18 +299,47 @@ def alignment_checks(context: Context) -> list[str]:
     return lines
 
 
-def nest(
-    context: Context, order: LoopOrder, bounds: list[Bounds], first: Sequence[str] = ()
+def loop_lines(
+    context: Context,
+    order: LoopOrder,
+    bounds: list[Bounds],
+    kind: Kind = Kind.VECTOR,
+    depth: int = 1,
 ) -> list[str]:
-    """Loops around the body, and around what the innermost begins with."""
-    lines, depth, (begin, end) = outer_loops(context, order, bounds)
-    lines += context.ivdep(depth)
-    lines.append(INDENT * depth + _loop(context.counter(order.axes[-1]), begin, end))
-    lines += [*context.narrowed(depth + 1), *first, *context.body(depth + 1)]
-    if not context.independent:
-        index = context.workunit.indices[order.axes[-1]]
-        lines += context.statements.scalar(context.workunit.body, depth + 1, (index,))
-    return lines + closed(depth)
+    """Loops around the body; kind: of the innermost, if iterations are independent."""
+    if order.block:
+        context.uses("along")
+    nest = nest_of(context, order)
+    fresh = fresh_syms(context)
+    ends = [[fresh(name, DType.INT64) for name in pair] for pair in bounds]
+    for syms, names in zip(ends, bounds, strict=True):
+        context.names.update(zip(syms, names, strict=True))
+    low, high = zip(*ends, strict=True)
+    over = Over(values(low), values(high), context.workunit.body)
+    body = (loops(nest, over, fresh, kind),)
+    context.name_all(declared(body))
+    return context.statements.print(body, depth)
+
+
+def nest_of(context: Context, order: LoopOrder) -> Nest:
+    """The nest of a context's body before any pass."""
+    workunit, spec = context.workunit, context.spec
+    along = Sym("pf_along", -1, DType.INT64)
+    pairs = zip(workunit.params, spec.views, strict=True)
+    nest = build.nest_of(
+        workunit,
+        order,
+        Read(along),
+        spec.pattern,
+        not context.independent,
+        spec.checked,
+        frozenset(param.sym for param, view in pairs if view is not None and not view.restrict),
+        context.names,
+    )
+    context.names[along] = along.name
+    for axis, counter in enumerate(nest.counters):
+        context.names[counter] = context.counter(axis)
+    return nest
 
 
 def outer_loops(
@@ -360,6 +408,6 @@ def function(
 
 
 def fresh_syms(context: Context) -> Callable[[str, DType], Sym]:
-    """Makes Syms that the workunit does not have."""
-    uids = count(1 + max((sym.uid for sym in all_syms(context.workunit)), default=0))
+    """Makes Syms that the unit does not have."""
+    uids = count(1 + max((sym.uid for sym in context.names), default=0))
     return lambda name, dtype: Sym(name, next(uids), dtype)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from pyfuser.codegen.cpu.blocks import LOCALS as BLOCK_LOCALS
 from pyfuser.codegen.cpu.blocks import blocked_nest, blocks_of
-from pyfuser.codegen.cpu.context import Context, box_bounds, entry, function
-from pyfuser.codegen.cpu.interior import LOCALS as INTERIOR_LOCALS
-from pyfuser.codegen.cpu.interior import blocks_code, inside_code, interior_of
-from pyfuser.codegen.passes.split_guards import LOCALS as SPLIT_LOCALS
-from pyfuser.codegen.passes.split_guards import MIDDLE, split_code, splits
+from pyfuser.codegen.cpu.context import Bounds, Context, entry, nest_of
+from pyfuser.codegen.cpu.functions import LOCALS as FUNCTION_LOCALS
+from pyfuser.codegen.cpu.functions import functions_code
+from pyfuser.nest.nodes import Nest, Over
+from pyfuser.pipeline import run_nest_passes
 
 CACHE_LINE = 64
 """Elements of an innermost axis that stay with one thread (a cache line of the smallest type)."""
 
 LOCALS = (
     BLOCK_LOCALS
-    | INTERIOR_LOCALS
-    | SPLIT_LOCALS
+    | FUNCTION_LOCALS
     | {"threads", "my_begin", "my_end", "order", "axis", "unit", "dim"}
 )
 
@@ -29,31 +30,19 @@ def emit(context: Context) -> str:
 
 def loop_code(context: Context) -> str:
     """`pf_loop`, which runs a box of the space; in 1-D its begin and end are plain numbers."""
-    split = splits(context)
-    order, inside = context.spec.order, None
-    if not order.block:
-        inside = interior_of(context, order.axes[-1], split.body if split is not None else ())
-    if inside is not None:
-        code = inside_code(context, inside, order.axes[-1]) + _function(context, "pf_around")
-        context.take_body(inside.body)
-        return code + _function(context, MIDDLE) + blocks_code(context)
-    if split is None:
-        return _function(context, "pf_loop")
-    around = _function(context, "pf_around")
-    context.take_body(split.body)
-    return around + _function(context, MIDDLE) + split_code(context, split.bounds)
+    nest = map_nest(context)
+    return functions_code(context, nest, nest.functions, partial(_box_lines, context))
 
 
-def _function(context: Context, name: str) -> str:
-    """The loops around the context's body."""
-    lines: list[str] = []
-    bounds = [("begin", "end")]
-    parameters = ["int64_t begin", "int64_t end"]
-    if context.spec.rank > 1:
-        lines, bounds = box_bounds(context)
-        parameters = ["const int64_t* begin", "const int64_t* end"]
-    lines += blocked_nest(context, blocks_of(context), bounds)
-    return function(f"void {name}", [*parameters, *context.signature], context.guard() + lines)
+def map_nest(context: Context) -> Nest:
+    """The loops over a box of the space."""
+    return run_nest_passes(nest_of(context, context.spec.order))
+
+
+def _box_lines(context: Context, over: Over, bounds: list[Bounds]) -> list[str]:
+    """The loops over the box of a function."""
+    context, blocks = blocks_of(context.of(over.body))
+    return blocked_nest(context, blocks, bounds)
 
 
 def _line(context: Context) -> str:

@@ -52,13 +52,10 @@ def block_terms(context: Context, sums: Sequence[SumNames], blocks: Blocks, kept
     inside = interior_of(context, last) if blocks.single else None
     if inside is None:
         return _terms_function(context, sums, blocks, "pf_terms")
-    whole = context.workunit
     code = inside_code(context, inside, last)
     code += _terms_function(context, sums, blocks, "pf_around", rare=True)
-    context.take_body(inside.body)
-    blocks = blocks_of(context, kept, blocks.size)
-    code += _terms_function(context, sums, blocks, "pf_middle")
-    context.workunit = whole
+    middle, blocks = blocks_of(context.of(inside.body), kept, blocks.size)
+    code += _terms_function(middle, sums, blocks, "pf_middle")
     outer = [context.counter(axis) for axis in range(last)]
     tail = [*outer, *context.arguments]
     arguments = ", ".join(["at, count", *(s.terms for s in sums), *tail])

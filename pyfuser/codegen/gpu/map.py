@@ -7,10 +7,10 @@ stands for more than one iteration (a grid has limits) takes them a whole grid a
 from __future__ import annotations
 
 from pyfuser.codegen.c.statements import INDENT
-from pyfuser.codegen.cpu.context import closed, nest
+from pyfuser.codegen.cpu.context import closed, loop_lines
 from pyfuser.codegen.gpu.axis import axes_of
 from pyfuser.codegen.gpu.context import THREADS, GpuContext
-from pyfuser.codegen.passes.loop_order import given_order
+from pyfuser.nest.nodes import given_order
 
 
 def emit(context: GpuContext, entry: str) -> str:
@@ -68,7 +68,7 @@ def walk(context: GpuContext, axes: list[int], first: str, step: str) -> list[st
 
 def sequential(context: GpuContext, entry: str) -> str:
     """One thread runs all iterations, in ascending order; accumulators start at zero."""
-    context.independent = False
+    context = context.in_order()
     accumulators = context.workunit.accumulators
     lines = []
     for a in accumulators:
@@ -76,7 +76,7 @@ def sequential(context: GpuContext, entry: str) -> str:
         if a.last_pass is not None:
             lines.append(f"{INDENT}const bool {context.names[a.last_pass]} = true;")
     bounds = list(zip(context.begin, context.end, strict=True))
-    lines += nest(context, given_order(context.spec.rank), bounds)
+    lines += loop_lines(context, given_order(context.spec.rank), bounds)
     for k, a in enumerate(accumulators):
         lines.append(INDENT + context.result(k, context.names[a.sym]))
     return context.head(entry, 1) + "\n".join(lines) + "\n}\n"

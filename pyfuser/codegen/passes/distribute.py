@@ -25,7 +25,6 @@ from pyfuser.codegen.cost.vectorisable import (
     local_arrays,
     vectorises,
 )
-from pyfuser.codegen.cost.work import body_cost
 from pyfuser.codegen.passes.hoist_calls import speculate
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
@@ -39,6 +38,7 @@ from pyfuser.ir.visit import (
     statements,
     sym_of,
 )
+from pyfuser.nest.cost.work import body_cost
 from pyfuser.support.passes import left_out
 
 WORTH = 12

@@ -34,7 +34,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from pyfuser.codegen.cost.cache_lines import runs_across, walked
-from pyfuser.codegen.cost.work import body_cost
 from pyfuser.codegen.kernel import ViewSpec
 from pyfuser.codegen.passes.distribute import MAX_STATEMENTS, Fresh, Segment, mentioned
 from pyfuser.codegen.passes.row_sums import row_sums, totals
@@ -53,6 +52,7 @@ from pyfuser.ir.dtypes import DType
 from pyfuser.ir.effects import effects
 from pyfuser.ir.nodes import Body, Declare, DeclareArray, Expr, For, If, Stmt, Sym, Workunit
 from pyfuser.ir.visit import assigned, expressions, leaves_loop, map_expression, statements
+from pyfuser.nest.cost.work import body_cost
 from pyfuser.support.passes import left_out
 
 _CHEAP = 8

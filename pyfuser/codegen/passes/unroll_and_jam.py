@@ -26,7 +26,6 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from pyfuser.codegen.cost.vectorisable import vectorises
-from pyfuser.codegen.cost.work import body_cost
 from pyfuser.codegen.passes.distribute import (
     MAX_STATEMENTS,
     Segment,
@@ -39,6 +38,7 @@ from pyfuser.ir import nodes
 from pyfuser.ir.effects import effects_of
 from pyfuser.ir.nodes import DeclareArray, Expr, For, Stmt, Sym
 from pyfuser.ir.visit import all_expressions, assigned, contains, declared, expressions, statements
+from pyfuser.nest.cost.work import body_cost
 from pyfuser.plan.plan import STRIP
 from pyfuser.support.passes import left_out
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -95,20 +95,22 @@ def _scalar(value: Any, dtype: DType) -> Value:
 
 def python_source(workunit: Workunit) -> str:
     """The Python function that the interpreter runs for a workunit (for debugging)."""
-    return _Translator(workunit).source()
+    return Translator(workunit).source()
 
 
 @cached(4096)
 def _compile(workunit: Workunit) -> tuple[Callable[..., Any], dict[Sym, str]]:
-    translator = _Translator(workunit)
+    translator = Translator(workunit)
     code = compile(translator.source(), f"<ir of {workunit.name}>", "exec")
     namespace = {**arithmetic.OPERATIONS, **translator.functions, "scratch": scratch_accessors}
     exec(code, namespace)
     return namespace["run"], translator.names
 
 
-class _Translator:
+class Translator:
     """ir -> the source of `run(points, start, last_pass, *arguments)`, which has the loop in it."""
+
+    statements: ClassVar[Mapping[type, Callable[..., None]]]
 
     def __init__(self, workunit: Workunit) -> None:
         self.workunit = workunit
@@ -262,7 +264,7 @@ class _Translator:
         if not body:
             self.emit(depth, "pass")
         for stmt in body:
-            _STATEMENTS[type(stmt)](self, stmt, depth)
+            self.statements[type(stmt)](self, stmt, depth)
 
     def declare(self, s: nodes.Declare, depth: int) -> None:
         value = "uninitialised" if s.value is None else self.value(s.value, s.sym.dtype)
@@ -355,31 +357,32 @@ def _special(value: Value) -> str:
     return repr(value)
 
 
-_EXPRESSIONS: dict[type, Callable[[_Translator, Any], str]] = {
-    nodes.Const: _Translator.const,
+_EXPRESSIONS: dict[type, Callable[[Translator, Any], str]] = {
+    nodes.Const: Translator.const,
     nodes.Read: lambda t, e: t.name(e.sym),
-    nodes.Load: _Translator.load,
+    nodes.Load: Translator.load,
     nodes.Extent: lambda t, e: f"{t.name(e.view)}_shape[{e.axis}]",
-    nodes.Unary: _Translator.unary,
-    nodes.Binary: _Translator.infix,
-    nodes.Compare: _Translator.relation,
-    nodes.Logical: _Translator.relation,
-    nodes.Call: _Translator.call,
+    nodes.Unary: Translator.unary,
+    nodes.Binary: Translator.infix,
+    nodes.Compare: Translator.relation,
+    nodes.Logical: Translator.relation,
+    nodes.Call: Translator.call,
     nodes.Cast: lambda t, e: t.value(e.operand, e.dtype),
-    nodes.Select: _Translator.select,
-    nodes.AtomicFetch: _Translator.fetch,
+    nodes.Select: Translator.select,
+    nodes.AtomicFetch: Translator.fetch,
 }
-_STATEMENTS: dict[type, Callable[[_Translator, Any, int], None]] = {
-    nodes.Declare: _Translator.declare,
-    nodes.DeclareArray: _Translator.declare_array,
-    nodes.Scratch: _Translator.scratch,
-    nodes.Assign: _Translator.assign,
-    nodes.Store: _Translator.store,
-    nodes.Update: _Translator.update,
-    nodes.If: _Translator.branch,
-    nodes.For: _Translator.loop,
-    nodes.While: _Translator.while_loop,
+_STATEMENTS: dict[type, Callable[[Translator, Any, int], None]] = {
+    nodes.Declare: Translator.declare,
+    nodes.DeclareArray: Translator.declare_array,
+    nodes.Scratch: Translator.scratch,
+    nodes.Assign: Translator.assign,
+    nodes.Store: Translator.store,
+    nodes.Update: Translator.update,
+    nodes.If: Translator.branch,
+    nodes.For: Translator.loop,
+    nodes.While: Translator.while_loop,
     nodes.Break: lambda t, s, depth: t.emit(depth, "break"),
-    nodes.Continue: _Translator.skip,
+    nodes.Continue: Translator.skip,
     nodes.Eval: lambda t, s, depth: t.emit(depth, t.expr(s.expr)),
 }
+Translator.statements = _STATEMENTS

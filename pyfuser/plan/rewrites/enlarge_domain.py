@@ -12,7 +12,7 @@ depend on how many iterations there are, keep their space, and are met only if i
 call that changes a scalar argument keeps its space as well.
 
 The cost. The boxes must have most of the hull in common: there the loop has no guards (see
-`codegen.passes.split_guards`), elsewhere it has all of them. Loops inside the iteration are better
+`nest.passes.split_guards`), elsewhere it has all of them. Loops inside the iteration are better
 optimised without a guard around them. Each loop has the hull of the boxes that it holds in the end.
 Of two plans that move as much, one loop beats a sweep, which walks through the caches several
 times.

@@ -18,28 +18,48 @@ Which way is inside is a guess from the condition's form: `i > 0`, `i < n - 1` h
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import reduce
 from typing import NamedTuple
 
-from pyfuser.codegen.cost.work import body_cost
 from pyfuser.ir import nodes
-from pyfuser.ir.affine import number
+from pyfuser.ir.affine import number as value_of
 from pyfuser.ir.definitions import expand, stable_locals
 from pyfuser.ir.dtypes import DType
+from pyfuser.ir.guarded import unguarded
 from pyfuser.ir.nodes import (
+    Assign,
     Binary,
     Body,
+    Break,
     Cast,
     Compare,
     Const,
+    Declare,
     Expr,
+    If,
     Logical,
     Read,
     Stmt,
     Sym,
+    While,
     Workunit,
 )
 from pyfuser.ir.visit import assigned, expressions, map_body, map_expression, reads, statements
-from pyfuser.support.passes import left_out
+from pyfuser.nest.build import (
+    LOOP,
+    Fresh,
+    at_axis,
+    box,
+    fresh_syms,
+    narrow,
+    over_box,
+    values,
+    whole,
+)
+from pyfuser.nest.cost.work import body_cost
+from pyfuser.nest.nodes import Ask, Function, Loop, Nest, Run, number
+from pyfuser.nest.passes.split_guards import AROUND, MIDDLE
 from pyfuser.transform.unused import without_unread_locals
 
 FARTHEST = 1 << 30
@@ -51,11 +71,136 @@ _SUMS = 4  # of small numbers in a term: all together less than what FARTHEST le
 EDGE = 64
 """Elements that an edge may have: `i < 2` is one, `i < 1000` is not."""
 
+BLOCK = 128
+"""Iterations that are tried together; neighbours that go the same way run as one loop."""
+
+INSIDE = "pf_inside"
+"""The function that tells whether the iterations from a first one to a last one all are inside."""
+
 GAIN = 8
 """The conditions must be worth a part of an iteration's cost, one in so many."""
 
 _WHOLE = (DType.INT32, DType.INT64)
 _SWAPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+
+
+def split_conditions(nest: Nest) -> Nest:
+    """The nest with a loop that runs blocks without conditions, where these hold everywhere.
+
+    What is left when guards are split off must have conditions, too: else that is better.
+    """
+    over, axis = whole(nest), nest.order.axes[-1]
+    if over is None or nest.checked or nest.serial or nest.pattern != "for" or nest.order.block:
+        return nest
+    fresh = fresh_syms(nest)
+    workunit = replace(nest.workunit, body=over.body)
+    split = unguarded(workunit)
+    if split is not None and interior(replace(workunit, body=split.body), axis, fresh) is None:
+        return nest
+    found = interior(workunit, axis, fresh)
+    if found is None:
+        return nest
+    functions = (
+        inside(nest, found, axis),
+        over_box(nest, AROUND, over.body, fresh),
+        over_box(nest, MIDDLE, found.body, fresh),
+    )
+    low, high = box(nest, fresh)
+    loop = _Blocks(nest, values(low), values(high), fresh).body
+    for outer in reversed(nest.order.axes[:-1]):
+        loop = (Loop(nest.counters[outer], Read(low[outer]), Read(high[outer]), number(1), loop),)
+    return replace(nest, functions=(*functions, Function(LOOP, low, high, body=loop)))
+
+
+def inside(nest: Nest, found: Interior, axis: int) -> Function:
+    """The function INSIDE, whose last parameters are the counters of other axes, in order."""
+    others = [n for n in range(nest.rank) if n != axis]
+    return Function(
+        INSIDE,
+        params=(found.first, found.last, *(nest.counters[n] for n in others)),
+        body=narrow(nest, others),
+        result=reduce(lambda a, b: Logical("&&", a, b), found.tests),
+    )
+
+
+class _Blocks:
+    """Runs the innermost axis of a box, with all but its first and last iteration inside, or in
+    blocks.
+    """
+
+    def __init__(
+        self, nest: Nest, low: tuple[Expr, ...], high: tuple[Expr, ...], fresh: Fresh
+    ) -> None:
+        self._fresh = fresh
+        axis = nest.order.axes[-1]
+        self._axis, outer = axis, nest.order.axes[:-1]
+        self._counters = values([nest.counters[n] for n in sorted(outer)])
+        for n in outer:
+            here = Read(nest.counters[n])
+            low, high = at_axis(low, n, here), at_axis(high, n, _plus(here, 1))
+        self._low, self._high = low, high
+        begin, end = low[axis], high[axis]
+        inner, held = fresh("within", DType.BOOL), fresh("inner", DType.BOOL)
+        second, last = _plus(begin, 1), Binary("-", end, number(1))
+        ask = self._ask(inner, second, last)
+        self.body: Body = (
+            Declare(held, Const(False, DType.BOOL)),
+            If(
+                Compare(">", Binary("-", end, begin), number(2)),
+                (ask, Assign(held, Read(inner))),
+            ),
+            If(
+                Read(held),
+                (
+                    self._run(AROUND, begin, second),
+                    self._run(MIDDLE, second, last),
+                    self._run(AROUND, last, end),
+                ),
+                self._blocks(begin, end),
+            ),
+        )
+
+    def _ask(self, sym: Sym, begin: Expr, end: Expr) -> Stmt:
+        return Ask(sym, INSIDE, (begin, Binary("-", end, number(1)), *self._counters))
+
+    def _run(self, function: str, begin: Expr, end: Expr) -> Stmt:
+        low, high = (at_axis(b, self._axis, e) for b, e in ((self._low, begin), (self._high, end)))
+        return Run(function, low, high)
+
+    def _blocks(self, begin: Expr, end: Expr) -> Body:
+        names = ("at", "stop", "next")
+        at, stop, upto = (self._fresh(name, DType.INT64) for name in names)
+        same, whole_block = self._fresh("alike", DType.BOOL), self._fresh("whole", DType.BOOL)
+        here, there = Read(at), Read(stop)
+        more = (
+            *_end_of(upto, there, end),
+            self._ask(same, there, Read(upto)),
+            If(Compare("!=", Read(same), Read(whole_block)), (Break(),)),
+            Assign(stop, Read(upto)),
+        )
+        block = (
+            *_end_of(stop, here, end),
+            self._ask(whole_block, here, there),
+            While(Compare("<", there, end), more),
+            If(
+                Read(whole_block),
+                (self._run(MIDDLE, here, there),),
+                (self._run(AROUND, here, there),),
+            ),
+            Assign(at, there),
+        )
+        return (Declare(at, begin), While(Compare("<", here, end), block))
+
+
+def _plus(e: Expr, n: int) -> Expr:
+    return Binary("+", e, number(n))
+
+
+def _end_of(sym: Sym, begin: Expr, end: Expr) -> Body:
+    """Where the block ends that a place is in: all threads cut at the same places."""
+    past = Binary("&", begin, number(BLOCK - 1))
+    after = Binary("-", _plus(begin, BLOCK), past)
+    return (Declare(sym, after), If(Compare(">", Read(sym), end), (Assign(sym, end),)))
 
 
 class Interior(NamedTuple):
@@ -75,8 +220,6 @@ def interior(workunit: Workunit, axis: int, fresh: Callable[[str, DType], Sym]) 
 
     `fresh(name, dtype)` makes the Syms for the first and the last iteration.
     """
-    if left_out("split-conditions"):
-        return None
     body, indices = workunit.body, workunit.indices
     if not assigned(body).isdisjoint(indices) or any(map(_is_loop, statements(body))):
         return None
@@ -199,7 +342,7 @@ def _stripped(e: Expr) -> Expr:
 
 
 def _is_small(e: Expr) -> bool:
-    value = number(e)
+    value = value_of(e)
     return value is not None and abs(value) <= _SMALL
 
 

@@ -20,6 +20,7 @@ from typing import NamedTuple
 from pyfuser.analysis.accesses import Mode, accesses
 from pyfuser.analysis.layout import address
 from pyfuser.ir.effects import effects
+from pyfuser.nest.nodes import LoopOrder, given_order
 from pyfuser.support.passes import left_out
 from pyfuser.trace.shape import CallShape, RegionShape
 from pyfuser.transform.kernel import Kernel
@@ -45,22 +46,6 @@ _BLOCK_GAIN = 0.6
 """Blocked loops have shorter runs, so they must save more."""
 
 
-class LoopOrder(NamedTuple):
-    """The axes of a space, outermost first.
-
-    block: if it is not 0, the last two are cut into blocks of so many iterations by
-    `thresholds.along`.
-    """
-
-    axes: tuple[int, ...]
-    block: int = 0
-
-    @property
-    def as_given(self) -> bool:
-        """Whether these are the loops that the program wrote."""
-        return self == given_order(len(self.axes))
-
-
 class Walk(NamedTuple):
     """How an access of parameter `param` moves: bytes along each axis of the space."""
 
@@ -72,11 +57,6 @@ class Walk(NamedTuple):
     def unit(self, axis: int) -> bool:
         """Whether neighbours along the axis are neighbours in memory."""
         return abs(self.strides[axis]) == self.size
-
-
-def given_order(rank: int) -> LoopOrder:
-    """The loops that the program wrote: the last axis innermost."""
-    return LoopOrder(tuple(range(rank)))
 
 
 def loop_order(kernel: Kernel) -> LoopOrder:

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
 from pyfuser.ir import nodes
-from pyfuser.ir.nodes import Body, Expr, Sym
+from pyfuser.ir.nodes import Body, Expr, Sym, Workunit
 from pyfuser.ir.visit import child_expressions
 from pyfuser.ir.weights import TRIPS, trips, weight
-
-if TYPE_CHECKING:
-    from pyfuser.codegen.kernel import KernelSpec
 
 WORTH_A_THREAD = 32768
 """Additions (some 10 us) per thread; starting a team costs a few microseconds."""
 
 
-def grain(spec: KernelSpec) -> int:
+def grain(workunit: Workunit) -> int:
     """The number of iterations that is worth another thread."""
-    return max(WORTH_A_THREAD // max(body_cost(spec.workunit.body), 1), 1)
+    return max(WORTH_A_THREAD // max(body_cost(workunit.body), 1), 1)
 
 
-def varies(spec: KernelSpec) -> bool:
+def varies(workunit: Workunit) -> bool:
     """Whether loops are bounded by arguments: how many trips they have is known at a launch."""
-    return _varies(spec.workunit.body, frozenset(param.sym for param in spec.workunit.params))
+    return _varies(workunit.body, frozenset(param.sym for param in workunit.params))
 
 
 def _varies(body: Body, arguments: frozenset[Sym]) -> bool:
@@ -35,10 +31,10 @@ def _varies(body: Body, arguments: frozenset[Sym]) -> bool:
     )
 
 
-def grain_text(spec: KernelSpec, text: Callable[[Expr], str]) -> str:
+def grain_text(workunit: Workunit, text: Callable[[Expr], str]) -> str:
     """`grain` as C++ that computes it at a launch; `text` prints expressions."""
-    arguments = frozenset(param.sym for param in spec.workunit.params)
-    return f"pf_grain({WORTH_A_THREAD}, {_sum(spec.workunit.body, arguments, text)})"
+    arguments = frozenset(param.sym for param in workunit.params)
+    return f"pf_grain({WORTH_A_THREAD}, {_sum(workunit.body, arguments, text)})"
 
 
 def _sum(body: Body, arguments: frozenset[Sym], text: Callable[[Expr], str]) -> str:

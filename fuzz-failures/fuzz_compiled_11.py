@@ -1,0 +1,31 @@
+"""A program on which two runs disagree; found by `python -m tests.fuzz`.
+
+AttributeError: module 'pyfuser.codegen.cpu.unit' has no attribute '_PIECES'
+"""
+
+from tests.fuzz.program import Base, Program
+from tests.fuzz.tiers import TIERS
+
+PROGRAM = Program(
+    bases=(
+        Base(name="A", shape=(16,), dtype="float64", temporary=False),
+        Base(name="B", shape=(11,), dtype="float64", temporary=False),
+        Base(name="C", shape=(16,), dtype="float64", temporary=False),
+        Base(name="H", shape=(14,), dtype="float32", temporary=False),
+        Base(name="J", shape=(14,), dtype="float32", temporary=False),
+        Base(name="K", shape=(14,), dtype="float32", temporary=False),
+        Base(name="N", shape=(14,), dtype="float32", temporary=False),
+        Base(name="O", shape=(65,), dtype="float64", temporary=False),
+        Base(name="P", shape=(65,), dtype="float64", temporary=False),
+        Base(name="R", shape=(65,), dtype="float64", temporary=False),
+        Base(name="I", shape=(65,), dtype="int32", temporary=False),
+        Base(name="Q", shape=(16,), dtype="int64", temporary=False),
+    ),
+    steps=(),
+    seed=11,
+    inexact=False,
+)
+
+if __name__ == "__main__":
+    print(PROGRAM.listing())
+    TIERS["compiled"](PROGRAM)

@@ -1,0 +1,27 @@
+"""A program on which two runs disagree; found by `python -m tests.fuzz`.
+
+AttributeError: module 'pyfuser.codegen.cpu.unit' has no attribute '_PIECES'
+"""
+
+from tests.fuzz.program import Base, Program
+from tests.fuzz.tiers import TIERS
+
+PROGRAM = Program(
+    bases=(
+        Base(name="A", shape=(26,), dtype="int32", temporary=False),
+        Base(name="B", shape=(8,), dtype="int32", temporary=False),
+        Base(name="C", shape=(20,), dtype="float64", temporary=False),
+        Base(name="O", shape=(65,), dtype="float64", temporary=False),
+        Base(name="P", shape=(65,), dtype="float64", temporary=False),
+        Base(name="R", shape=(65,), dtype="float64", temporary=False),
+        Base(name="I", shape=(65,), dtype="int32", temporary=False),
+        Base(name="Q", shape=(16,), dtype="int64", temporary=False),
+    ),
+    steps=(),
+    seed=13,
+    inexact=False,
+)
+
+if __name__ == "__main__":
+    print(PROGRAM.listing())
+    TIERS["compiled"](PROGRAM)

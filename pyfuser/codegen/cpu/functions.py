@@ -1,0 +1,106 @@
+"""The functions of a nest as C++."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from pyfuser.codegen.c.statements import INDENT, Statements
+from pyfuser.codegen.cpu.context import Bounds, Context, function
+from pyfuser.ir.nodes import Expr, Logical
+from pyfuser.ir.visit import assigned, declared
+from pyfuser.nest.nodes import Ask, Function, Nest, Over, Run
+
+LOCALS = frozenset({"at", "stop", "next", "whole", "part", "upto", "low", "high", "piece", "strip"})
+"""Names of locals that passes make."""
+
+BoxLines = Callable[[Over, "list[Bounds]"], "list[str]"]
+
+
+def functions_code(
+    context: Context,
+    nest: Nest,
+    functions: Sequence[Function],
+    box_lines: BoxLines = lambda over, bounds: [],
+) -> str:
+    """Functions of a nest. box_lines: prints what runs an Over between named bounds."""
+    printer = _Functions(context, nest, functions, box_lines)
+    return "".join(map(printer.code, functions))
+
+
+class _Functions(Statements):
+    def __init__(
+        self,
+        context: Context,
+        nest: Nest,
+        functions: Sequence[Function],
+        box_lines: BoxLines,
+    ) -> None:
+        super().__init__(context.expressions, nest.workunit.body, context.statements.apart)
+        self.context, self.rank = context, nest.rank
+        self.always = self.changing
+        self.box_lines = box_lines
+        self.counters = nest.counters
+        for f in functions:
+            context.name_all((*f.low, *f.high, *f.params, *declared(f.body)))
+
+    def code(self, f: Function) -> str:
+        context, names = self.context, self.names
+        self.changing = self.always | assigned(f.body)
+        lines = self.print(f.body, 1)
+        if f.result is not None:
+            tests = f"\n{INDENT * 2}&& ".join(f"({self.text(e)})" for e in _conjuncts(f.result))
+            lines.append(f"{INDENT}return {tests};")
+            kinds = ("const " * (sym in self.counters) + "int64_t " for sym in f.params)
+            given = [kind + names[sym] for kind, sym in zip(kinds, f.params, strict=True)]
+            head = f"{f.result.dtype.cpp} {f.name}"
+            return function(head, [*given, *context.signature], lines, inline=True)
+        ends = ["begin", "end"]
+        if self.rank == 1:
+            parameters = [f"int64_t {names[sym]}" for sym in (*f.low, *f.high)]
+        else:
+            parameters = [f"const int64_t* {end}" for end in ends]
+            lines = [*self._unpacked(f), *lines]
+        lines = context.guard() + lines
+        return function(f"void {f.name}", [*parameters, *context.signature], lines)
+
+    def _unpacked(self, f: Function) -> list[str]:
+        """Locals for the bounds of all axes: behind a pointer a store might change them."""
+        names = self.names
+        return [
+            f"{INDENT}const int64_t {names[low]} = begin[{axis}], {names[high]} = end[{axis}];"
+            for axis, (low, high) in enumerate(zip(f.low, f.high, strict=True))
+        ]
+
+    def over(self, s: Over, depth: int) -> None:
+        bounds = [(self.text(a), self.text(b)) for a, b in zip(s.low, s.high, strict=True)]
+        self.lines += self.box_lines(s, bounds)
+
+    def run(self, s: Run, depth: int) -> None:
+        tail = "".join(", " + a for a in self.context.arguments)
+        low, high = (", ".join(map(self.text, ends)) for ends in (s.low, s.high))
+        if self.rank == 1:
+            self.emit(depth, f"{s.function}({low}, {high}{tail});")
+            return
+        self.emit(depth, "{")
+        self.emit(depth + 1, f"const int64_t part[] = {{{low}}}, upto[] = {{{high}}};")
+        self.emit(depth + 1, f"{s.function}(part, upto{tail});")
+        self.emit(depth, "}")
+
+    def ask(self, s: Ask, depth: int) -> None:
+        arguments = ", ".join([*map(self.text, s.arguments), *self.context.arguments])
+        self.emit(depth, f"const bool {self.names[s.sym]} = {s.function}({arguments});")
+
+
+def _conjuncts(e: Expr) -> list[Expr]:
+    """What all must hold if an expression does, in order."""
+    if isinstance(e, Logical) and e.op == "&&":
+        return [*_conjuncts(e.left), e.right]
+    return [e]
+
+
+_Functions.statements = {
+    **Statements.statements,
+    Over: _Functions.over,
+    Run: _Functions.run,
+    Ask: _Functions.ask,
+}

@@ -1,0 +1,155 @@
+"""Loop nests: what the compiler decided about a kernel's loops, as data.
+
+A nest is made of the nodes of the ir (see `ir.nodes`) and of those below. Passes make nests of
+nests; printers write them down and decide nothing.
+
+Grammar::
+
+    nest      = Nest(workunit, counters, order, ..., functions)
+    function  = Function(name, low, high, params, body, result)
+                                                  of a box of the space, of 64-bit integers, or both
+    stmt      = ...                               those of the ir
+              | Over(low, high, body)             the body for each iteration of a box
+              | Loop(sym, start, stop, step, body, shared, kind)
+              | Run(function, low, high)          runs a function over a box
+              | Ask(sym, function, arguments)     let sym be the result of a function
+              | Note(counters)                    a mistake from here on is one of this iteration
+
+Rules that `verify` holds, besides those of the ir:
+
+* The last function is the one that is called from outside, over all of a box of the space. Only a
+  function may be run or asked that stands before: there is no recursion.
+* An Over binds the indices of the workunit. Its iterations are unordered, but in a serial nest,
+  where they run in the order of the axes.
+* A Loop binds a 64-bit counter. `shared` says, as in the ir, that every order of its trips is
+  right.
+* Scopes are lexical: a Sym may be declared again where its first declaration is not visible.
+* The parameters of the workunit are visible in all functions, its accumulators too. Nothing else is
+  shared between functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NamedTuple
+
+from pyfuser.ir.dtypes import DType
+from pyfuser.ir.nodes import Body, Const, Expr, Extra, For, Sym, Workunit
+
+
+class LoopOrder(NamedTuple):
+    """The axes of a space, outermost first.
+
+    block: if it is not 0, the last two are cut into blocks, of so many iterations along the first
+    of them (see `Nest.along` for the other).
+    """
+
+    axes: tuple[int, ...]
+    block: int = 0
+
+    @property
+    def as_given(self) -> bool:
+        """Whether these are the loops that the program wrote."""
+        return self == given_order(len(self.axes))
+
+
+def given_order(rank: int) -> LoopOrder:
+    """The loops that the program wrote: the last axis innermost."""
+    return LoopOrder(tuple(range(rank)))
+
+
+class Kind(Enum):
+    """How the trips of a loop run.
+
+    SEQ: one after the other. VECTOR: side by side, in the lanes of vectors, if they can be. SCALAR:
+    one after the other although they could be lanes, which would take longer.
+    """
+
+    SEQ = "seq"
+    VECTOR = "vector"
+    SCALAR = "scalar"
+
+
+@dataclass(frozen=True, slots=True)
+class Over(Extra):
+    low: tuple[Expr, ...]
+    high: tuple[Expr, ...]
+    body: Body
+
+
+@dataclass(frozen=True, slots=True)
+class Loop(For):
+    kind: Kind = Kind.SEQ
+
+
+@dataclass(frozen=True, slots=True)
+class Run(Extra):
+    function: str
+    low: tuple[Expr, ...]
+    high: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ask(Extra):
+    sym: Sym
+    function: str
+    arguments: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Note(Extra):
+    counters: tuple[Sym, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """Code that is compiled once and run over several boxes, or asked several times.
+
+    result: of a function that is asked; the compiler makes it a part of who asks.
+    """
+
+    name: str
+    low: tuple[Sym, ...] = ()
+    high: tuple[Sym, ...] = ()
+    params: tuple[Sym, ...] = ()
+    body: Body = ()
+    result: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """A kernel with its loops.
+
+    counters: of the loops over the axes, 64 bits wide whatever an index is (which may be its own
+    counter). along: iterations of a block along the innermost axis, if `order` has blocks. serial:
+    whether iterations run in order. checked: whether subscripts are tested. overlapping: the views
+    that may overlap others. names: how Syms are called. passes: those that changed something.
+    """
+
+    workunit: Workunit
+    counters: tuple[Sym, ...]
+    order: LoopOrder
+    along: Expr
+    pattern: str
+    serial: bool
+    checked: bool
+    overlapping: frozenset[Sym]
+    names: Mapping[Sym, str] = field(compare=False, repr=False)
+    functions: tuple[Function, ...] = ()
+    passes: tuple[str, ...] = ()
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions of the iteration space."""
+        return len(self.workunit.indices)
+
+    def name(self, sym: Sym) -> str:
+        """What a Sym is called, which names of Syms that stand for it begin with."""
+        return self.names.get(sym) or sym.name
+
+
+def number(value: int) -> Const:
+    """A constant beside counters."""
+    return Const(value, DType.INT64)

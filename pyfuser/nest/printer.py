@@ -1,0 +1,87 @@
+"""Text of nests, for people and golden files."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from pyfuser.ir import printer
+from pyfuser.ir.canonical import all_syms
+from pyfuser.ir.nodes import Expr, Sym
+from pyfuser.ir.printer import Line
+from pyfuser.ir.visit import declared
+from pyfuser.nest.nodes import Ask, Function, Kind, Loop, Nest, Note, Over, Run
+
+_INDENT = "    "
+
+
+def show(nest: Nest) -> str:
+    """A nest as readable, stable text: its functions, one statement a line (see `ir.printer`)."""
+    functions = _Printer(nest).functions()
+    return "\n".join("".join(f"{_INDENT * depth}{line}\n" for depth, line in f) for f in functions)
+
+
+class _Printer(printer.Printer):
+    def __init__(self, nest: Nest) -> None:
+        self.workunit, self.nest = nest.workunit, nest
+        self.names: dict[Sym, str] = {}
+        self.seen: Counter[str] = Counter()
+        self.take((*all_syms(nest.workunit), *nest.counters))
+
+    def take(self, syms: Iterable[Sym]) -> None:
+        for sym in syms:
+            if sym not in self.names:
+                name = self.nest.name(sym) or "v"
+                self.names[sym] = f"{name}.{self.seen[name]}" if self.seen[name] else name
+                self.seen[name] += 1
+
+    def functions(self) -> Iterator[list[Line]]:
+        for f in self.nest.functions:
+            self.take((*f.low, *f.high, *f.params, *declared(f.body)))
+            yield [(0, self._head(f)), *self._body(f.body, 1), *self._result(f)]
+
+    def _head(self, f: Function) -> str:
+        box = [f"{self._sym(a)} .. {self._sym(b)}" for a, b in zip(f.low, f.high, strict=False)]
+        return f"function {f.name}({', '.join([*box, *map(self._typed, f.params)])}):"
+
+    def _result(self, f: Function) -> Iterator[Line]:
+        if f.result is not None:
+            yield 1, f"return {self.expr(f.result, outer=True)}"
+
+    def _box(self, low: Iterable[Expr], high: Iterable[Expr]) -> str:
+        ends = zip(low, high, strict=False)  # may be shown for its faults
+        return ", ".join(
+            f"{self.expr(a, outer=True)} .. {self.expr(b, outer=True)}" for a, b in ends
+        )
+
+    def _over(self, s: Over, depth: int) -> Iterator[Line]:
+        indices = ", ".join(map(self._sym, self.nest.workunit.indices))
+        order = " in order" if self.nest.serial else ""
+        yield depth, f"over {indices} in {self._box(s.low, s.high)}{order}:"
+        yield from self._body(s.body, depth + 1)
+
+    def _loop(self, s: Loop, depth: int) -> Iterator[Line]:
+        (_, head), *body = self._for(s, depth)
+        kind = "" if s.kind is Kind.SEQ else f" {s.kind.value}"
+        yield depth, f"{head[:-1]}{kind}:"
+        yield from body
+
+    def _run(self, s: Run, depth: int) -> Iterator[Line]:
+        yield depth, f"run {s.function}({self._box(s.low, s.high)})"
+
+    def _ask(self, s: Ask, depth: int) -> Iterator[Line]:
+        arguments = ", ".join(self.expr(e, outer=True) for e in s.arguments)
+        yield depth, f"let {self._typed(s.sym)} = {s.function}({arguments})"
+
+    def _note(self, s: Note, depth: int) -> Iterator[Line]:
+        yield depth, f"note {', '.join(map(self._sym, s.counters))}"
+
+
+_Printer.statements = {
+    **printer.Printer.statements,
+    Over: _Printer._over,
+    Loop: _Printer._loop,
+    Run: _Printer._run,
+    Ask: _Printer._ask,
+    Note: _Printer._note,
+}

@@ -1,0 +1,127 @@
+"""The rules of nests as a program: what `nest.nodes` promises, checked."""
+
+from __future__ import annotations
+
+from pyfuser.ir import verify as ir_verify
+from pyfuser.ir.dtypes import DType
+from pyfuser.ir.nodes import Expr, Read, Stmt, Sym
+from pyfuser.ir.verify import IRError
+from pyfuser.nest.nodes import Ask, Function, Kind, Loop, Nest, Note, Over, Run
+from pyfuser.nest.printer import show
+
+
+def verify(nest: Nest) -> None:
+    """Check every rule of `nest.nodes`.
+
+    Raises IRError with the rule, the node and the whole nest.
+    """
+    try:
+        _Verifier(nest).run()
+    except IRError as error:
+        raise IRError(f"{error}\n{show(nest)}") from None
+
+
+class _Verifier(ir_verify.Verifier):
+    def __init__(self, nest: Nest) -> None:
+        super().__init__(nest.workunit)
+        self.nest = nest
+        self.functions: dict[str, Function] = {}
+
+    def run(self) -> None:
+        w = self.nest.workunit
+        for accumulator in w.accumulators:
+            self.declare(accumulator.sym, 0)
+            if accumulator.last_pass is not None:
+                self.declare(accumulator.last_pass, 0)
+        for param in w.params:
+            self.declare(param.sym, param.rank)
+        if isinstance(self.nest.along, Read):
+            self.declare(self.nest.along.sym, 0)  # a number that the target has a name for
+        self.constant = set(self.ranks) - {a.sym for a in w.accumulators}
+        if not self.nest.functions:
+            self.fail("a nest has a function")
+        for f in self.nest.functions:
+            self.function(f)
+
+    def function(self, f: Function) -> None:
+        if f.name in self.functions:
+            self.fail(f"{f.name} is there twice")
+        if len(f.low) != len(f.high) or len(f.low) not in (0, self.nest.rank):
+            self.fail(f"{f.name} runs over no box of the space")
+        given = (*f.low, *f.high, *f.params)
+        for sym in given:
+            self.counter(sym, sym.dtype)
+        self.scopes.append(set())
+        for sym in given:
+            self.declare(sym, 0)
+        self.constant |= {*given}
+        self.scopes.append(set())
+        for stmt in f.body:
+            self.statement(stmt)
+        if f.result is not None:
+            self.expr(f.result)
+        self.scopes.pop()
+        self.scopes.pop()
+        self.functions[f.name] = f
+
+    def declare(self, sym: Sym, rank: int) -> None:
+        """Declare a Sym, which no visible declaration may have."""
+        if any(sym in scope for scope in self.scopes):
+            self.fail(f"{sym.name}#{sym.uid} is declared twice")
+        self.ranks[sym] = rank
+        self.scopes[-1].add(sym)
+
+    def counter(self, what: object, dtype: DType) -> None:
+        if dtype is not DType.INT64:
+            self.fail(f"{what} has 64 bits, not {dtype.value}")
+
+    def box(self, low: tuple[Expr, ...], high: tuple[Expr, ...], node: Stmt) -> None:
+        if len(low) != self.nest.rank or len(high) != self.nest.rank:
+            self.fail("no box of the space", node)
+        for end in (*low, *high):
+            self.expr(end, DType.INT64)
+
+    def over(self, s: Over) -> None:
+        self.box(s.low, s.high, s)
+        loops, self.loops = self.loops, 0
+        self.body(s.body, *self.nest.workunit.indices)
+        self.loops = loops
+
+    def loop(self, s: Loop) -> None:  # type: ignore[override]
+        for end in (s.start, s.stop, s.step):
+            self.expr(end, DType.INT64)
+        self.counter(s.sym, s.sym.dtype)
+        if s.kind is not Kind.SEQ and not s.shared:
+            self.fail("trips that depend on one another are no lanes of vectors", s)
+        super().loop(s)
+
+    def run_function(self, s: Run) -> None:
+        f = self.functions.get(s.function)
+        if f is None or not f.low:
+            self.fail(f"no function {s.function} of a box stands before", s)
+        self.box(s.low, s.high, s)
+
+    def ask(self, s: Ask) -> None:
+        f = self.functions.get(s.function)
+        if f is None or f.result is None:
+            self.fail(f"no function {s.function} with a result stands before", s)
+            return
+        if len(f.params) != len(s.arguments) or s.sym.dtype is not f.result.dtype:
+            self.fail("other arguments, or another result, than the function's", s)
+        for argument, param in zip(s.arguments, f.params, strict=True):
+            self.expr(argument, param.dtype)
+        self.declare(s.sym, 0)
+
+    def note(self, s: Note) -> None:
+        for sym in s.counters:
+            self.rank(sym, s)
+
+
+_Verifier.statements = {
+    **ir_verify.Verifier.statements,
+    Over: _Verifier.over,
+    Loop: _Verifier.loop,
+    Run: _Verifier.run_function,
+    Ask: _Verifier.ask,
+    Note: _Verifier.note,
+}
