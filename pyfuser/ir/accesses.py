@@ -41,19 +41,19 @@ def accesses(body: Body, view: Sym | None = None) -> Iterator[ElementAccess]:
 
 
 # law
-def own_accesses(stmt: Stmt) -> Iterator[ElementAccess]:
-    """The accesses of a statement itself, without those of statements in it."""
-    for e in expressions(stmt):
+def own_accesses(part: Expr | Stmt) -> Iterator[ElementAccess]:
+    """The accesses of an expression, or of a statement without those of statements in it."""
+    for e in expressions(part):
         match e:
             case Load():
                 yield ElementAccess(e.view, e.indices, True, False, False, e)
             case AtomicFetch():
                 yield ElementAccess(e.view, e.indices, True, True, True, e)
-    match stmt:
+    match part:
         case Store():
-            yield ElementAccess(stmt.view, stmt.indices, False, True, False, stmt)
+            yield ElementAccess(part.view, part.indices, False, True, False, part)
         case Update(indices=(_, *_)):
-            yield ElementAccess(stmt.target, stmt.indices, True, True, stmt.atomic, stmt)
+            yield ElementAccess(part.target, part.indices, True, True, part.atomic, part)
 
 
 # law

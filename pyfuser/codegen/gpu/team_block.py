@@ -27,10 +27,11 @@ from pyfuser.codegen.gpu.team_analysis import (
 )
 from pyfuser.codegen.kernel import KernelSpec
 from pyfuser.ir import nodes
+from pyfuser.ir.accesses import own_accesses
 from pyfuser.ir.canonical import fresh
 from pyfuser.ir.effects import written_views
 from pyfuser.ir.nodes import Body, Expr, Stmt, Sym
-from pyfuser.ir.visit import child_expressions, declared, expressions, statements, sym_of
+from pyfuser.ir.visit import declared, statements
 
 
 def emit(context: GpuContext, entry: str, sharing: Sharing) -> str:
@@ -187,7 +188,7 @@ class BlockStatements(GpuStatements):
 
     def _value(self, value: Expr, crew: _Crew, depth: int) -> nodes.Read:
         """A local that all threads get from the first one."""
-        self._wait(frozenset(self._loads(value, True)), crew, depth)
+        self._wait(frozenset(self._touched(value, True)), crew, depth)
         sym = fresh("value", value.dtype)
         name = self.context.names[sym] = self.context.unique.take("value")
         self.emit(depth, f"{sym.dtype.cpp} {name}{{}};")
@@ -238,26 +239,22 @@ class BlockStatements(GpuStatements):
 
     def _own_touches(self, stmt: Stmt) -> frozenset[Touch]:
         """The accesses of a statement in step itself, without those nested in it."""
-        return frozenset(self._accesses(stmt, self._is_alone(stmt)))
+        return frozenset(self._touched(stmt, self._is_alone(stmt)))
 
     def _touches(self, body: Body) -> frozenset[Touch]:
         """All accesses of a body, by whatever thread."""
-        return frozenset(t for stmt in statements(body) for t in self._accesses(stmt, False))
+        return frozenset(t for stmt in statements(body) for t in self._touched(stmt, False))
 
-    def _accesses(self, stmt: Stmt, alone: bool) -> Iterator[Touch]:
-        for child in child_expressions(stmt):
-            yield from self._loads(child, alone)
-        if isinstance(stmt, (nodes.Store, nodes.Update, nodes.Scratch, nodes.DeclareArray)):
-            written = sym_of(stmt)
-            if written is not None and self._same(written) in self.watched:
-                yield Touch(self._same(written), True, alone)
-
-    def _loads(self, expr: Expr, alone: bool) -> Iterator[Touch]:
-        for e in expressions(expr):
-            if isinstance(e, (nodes.Load, nodes.AtomicFetch)):
-                view = self._same(e.view)
-                if view in self.watched:
-                    yield Touch(view, isinstance(e, nodes.AtomicFetch), alone)
+    def _touched(self, part: Expr | Stmt, alone: bool) -> Iterator[Touch]:
+        found = [(access.view, access.writes) for access in own_accesses(part)]
+        match part:
+            case nodes.Scratch() | nodes.DeclareArray():
+                found.append((part.sym, True))
+            case nodes.Update():
+                found.append((part.target, True))
+        for view, writes in found:
+            if self._same(view) in self.watched:
+                yield Touch(self._same(view), writes, alone)
 
     # ------------------------------------------------------------------ shared loops
 
