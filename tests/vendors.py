@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from pyfuser.codegen.cost import vectorisable
 from pyfuser.engine import compiler
 from pyfuser.ir.dtypes import DType
 from pyfuser.tuning.target import Target, host
+from pyfuser.tuning.thresholds import Tuning
 
 
 def emit_as_on(patch: pytest.MonkeyPatch, **facts: Any) -> None:
@@ -25,8 +27,13 @@ def emit_as_on(patch: pytest.MonkeyPatch, **facts: Any) -> None:
 
 def tune(patch: pytest.MonkeyPatch, **numbers: Any) -> None:
     """From here on kernels are emitted with other numbers of `Tuning`."""
-    tuning = replace(kernel.DEFAULT, **numbers)
-    patch.setattr(kernel, "DEFAULT", tuning)
+    patch.setattr(kernel, "DEFAULT", _tuned(kernel.DEFAULT, tuple(sorted(numbers.items()))))
+
+
+@cache
+def _tuned(tuning: Tuning, numbers: tuple[tuple[str, Any], ...]) -> Tuning:
+    """The same one again for the same numbers, so that kernels are found again."""
+    return replace(tuning, **dict(numbers))
 
 
 def decide_with_maths(patch: pytest.MonkeyPatch, *names: str) -> None:

@@ -91,6 +91,24 @@ class Tuning:
     group: int = number(
         2, "sums", "that share a loop: of doubles, each takes four vectors of 64 bytes"
     )
+    gpu_threads: int = number(256, "threads", "of a block of a GPU; a guess")
+    gpu_row: int = number(
+        64, "threads", "that a block has along the last axis, where there are others; a guess"
+    )
+    gpu_items: int = number(8, "iterations", "of a scan that a thread runs one after the other")
+    gpu_terms: int = number(
+        4, "iterations", "of each thread of a reduction before it takes more blocks"
+    )
+    gpu_blocks: int = number(
+        1024,
+        "blocks",
+        "of a reduction at most: they fill every GPU there is; more make more partial results",
+    )
+    gpu_grid: int = number(
+        1 << 22,
+        "blocks",
+        "along x at most: of 256 threads less than the 2**32 that a grid of HIP may have",
+    )
     scan_tile: int = number(4096, "iterations", "of a tile of a scan")
     along: int = number(
         64,

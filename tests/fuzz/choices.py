@@ -31,9 +31,9 @@ from pyfuser.support.caches import Table
 from pyfuser.trace import pool
 from pyfuser.trace.shape import TraceShape
 from pyfuser.transform.kernel import Kernel
-from pyfuser.tuning.thresholds import DEFAULT, Tuning
+from pyfuser.tuning.thresholds import DEFAULT
 from tests.rewrites import kept_whatever_it_costs
-from tests.vendors import emit_as_on
+from tests.vendors import emit_as_on, tune
 
 _CUT = 3  # one program in so many has its groups cut
 _AS_PAYS = 5  # one in so many has calls coarsened only where that pays
@@ -48,24 +48,6 @@ _TILE = 3  # of the scans of compiled programs, which are shorter than a real ti
 
 LARGER = Rejection(0, 1, "planned for larger sizes")  # marks such plans
 edges_parts = embed_boundary._parts
-_LENGTHS = (  # along memory in tiles; of the shortest strip, and of all
-    (3, 1, (32,)),
-    (7, 1, DEFAULT.strips),
-    (64, DEFAULT.fewest_columns, (32,)),
-    (64, DEFAULT.fewest_columns, DEFAULT.strips),
-)
-_tunings = {
-    (small_tiles, n): Tuning(
-        along=along,
-        along_on_intel=along,
-        fewest_columns=fewest,
-        fewest_groups=2,
-        strips=strips,
-        scan_tile=_TILE if small_tiles else DEFAULT.scan_tile,
-    )
-    for small_tiles in (False, True)
-    for n, (along, fewest, strips) in enumerate(_LENGTHS)
-}
 
 
 #: The kernels of compiled programs, for no other test, by whether the tiles of scans are small.
@@ -175,7 +157,15 @@ def forced_for(seed: int, small_tiles: bool = True) -> Iterator[None]:
         axes = rng.sample(range(rank), rank)
         return LoopOrder(tuple(axes), rng.choice((0, 2, 3, 5)))
 
-    tuning = _tunings[small_tiles, rng.randrange(len(_LENGTHS))]
+    along = rng.choice((3, 7, 64))
+    numbers = {
+        "along": along,
+        "along_on_intel": along,
+        "fewest_columns": rng.choice((1, DEFAULT.fewest_columns)),
+        "fewest_groups": 2,
+        "scan_tile": _TILE if small_tiles else DEFAULT.scan_tile,
+        "strips": rng.choice(((32,), DEFAULT.strips)),
+    }
     with pytest.MonkeyPatch.context() as patch:
         emit_as_on(patch, intel=rng.random() < 0.5)
         patch.setattr(runtime_flush, "planned", planned)
@@ -184,5 +174,5 @@ def forced_for(seed: int, small_tiles: bool = True) -> Iterator[None]:
         patch.setattr(split_conditions, "GAIN", 1000)
         patch.setattr(pool, "allocate", _poisoned)
         patch.setattr(native, "KERNELS", _launchables[small_tiles])
-        patch.setattr(codegen_kernel, "DEFAULT", tuning)
+        tune(patch, **numbers)
         yield

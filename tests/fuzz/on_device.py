@@ -10,11 +10,6 @@ from typing import Any
 import pytest
 
 import pyfuser
-from pyfuser.codegen.gpu import grid as gpu_grid
-from pyfuser.codegen.gpu import map as gpu_map
-from pyfuser.codegen.gpu import packed_map
-from pyfuser.codegen.gpu import reduce as gpu_reduce
-from pyfuser.codegen.gpu import scan as gpu_scan
 from pyfuser.codegen.gpu.unit import GpuKernel
 from pyfuser.codegen.kernel import KernelSpec
 from pyfuser.engine.gpu import launchable
@@ -28,11 +23,12 @@ from tests.fuzz.inexact import check_inexact
 from tests.fuzz.oracle import Array, Rejected
 from tests.fuzz.program import Base, Host, Program
 from tests.gpu.conftest import on_gpu, real_cupy
+from tests.vendors import tune
 
 _INEXACT = 2  # one program in so many is compared with itself unfused, bit for bit
 _LARGE = 3  # ten in so many times ten have blocks as they are, of which small programs have one
 _STREAMS = 4  # ten in so many times ten run on several streams
-_SMALL = {"THREADS": 4, "_WIDEST_ROW": 2, "ITEMS": 2, "TERMS": 1, "MAX_BLOCKS": 3}
+_SMALL = {"gpu_threads": 4, "gpu_row": 2, "gpu_items": 2, "gpu_terms": 1, "gpu_blocks": 3}
 _launchables: Table[KernelSpec, launchable.Launchable] = Table("kernels of the fuzzer", 2048)
 
 
@@ -106,13 +102,11 @@ def small_blocks() -> Iterator[None]:
     code = launchable.machine_code
 
     def narrow(kernel: GpuKernel, device: Device) -> bytes:
-        source = kernel.source.replace("pf_warp = 32", f"pf_warp = {_SMALL['THREADS']}")
+        source = kernel.source.replace("pf_warp = 32", f"pf_warp = {_SMALL['gpu_threads']}")
         return code(replace(kernel, source=source), device)
 
     with pytest.MonkeyPatch.context() as patch:
-        for module in (gpu_grid, gpu_map, gpu_reduce, gpu_scan, packed_map):
-            for name in _SMALL.keys() & vars(module).keys():
-                patch.setattr(module, name, _SMALL[name])
+        tune(patch, **_SMALL)
         patch.setattr(launchable, "KERNELS", _launchables)
         patch.setattr(launchable, "machine_code", narrow)
         yield

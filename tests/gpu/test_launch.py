@@ -13,10 +13,10 @@ import pytest
 from pyfuser.codegen.gpu.context import Argument
 from pyfuser.codegen.gpu.dialects import DIALECTS
 from pyfuser.codegen.gpu.grid import GpuKernel, Grid
-from pyfuser.codegen.gpu.reduce import MAX_BLOCKS
 from pyfuser.codegen.gpu.unit import CUDA, HIP, declined, emit, refusal
 from pyfuser.codegen.kernel import SweepSpec, spec_of
 from pyfuser.ir.dtypes import DType
+from pyfuser.tuning.thresholds import DEFAULT
 from tests.codegen.test_cpp import GOLDEN
 from tests.engine.test_native import MAPS
 from tests.gpu.cases import CASES
@@ -110,7 +110,7 @@ def test_arguments_are_those_of_the_source() -> None:
         ("clip_serial", [1000], (1, 1, 1), (1, 1, 1)),
         ("two operations on one", [1000], (1, 1, 1), (1, 1, 1)),
         ("sum of float64", [1024], (1, 1, 1), (256, 1, 1)),
-        ("sum of float64", [1 << 40], (MAX_BLOCKS, 1, 1), (256, 1, 1)),
+        ("sum of float64", [1 << 40], (DEFAULT.gpu_blocks, 1, 1), (256, 1, 1)),
         ("prefix", [2049], (2, 1, 1), (256, 1, 1)),
     ],
 )

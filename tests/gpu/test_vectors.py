@@ -7,6 +7,7 @@ import multiprocessing
 import re
 import signal
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from pyfuser.codegen.gpu.packed import Plan, Vectors, chooser, plan
 from pyfuser.codegen.gpu.packed_map import VECTORS as ENTRY
 from pyfuser.codegen.gpu.unit import CUDA, HIP, Dialect, emit
 from pyfuser.codegen.kernel import spec_of
+from pyfuser.tuning.thresholds import DEFAULT
 from tests.codegen.build import Case, case
 from tests.engine.test_native import MAPS
 from tests.gpu.cases import CASES, PRINTING
@@ -247,8 +249,9 @@ def test_other_kernels_compute_the_same_with_vectors(tmp_path: Path) -> None:
 def test_a_thread_takes_more_than_one_group(
     emulated: Emulated, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gpu_grid, "MAX_BLOCKS_X", 1)
-    monkeypatch.setattr(gpu_grid, "THREADS", 8)
+    few = replace(DEFAULT, gpu_grid=1, gpu_threads=8)
+    for name, kernel in emulated.kernels.items():
+        monkeypatch.setitem(emulated.kernels, name, replace(kernel, tuning=few))
     for name in ("float32 from 5 to 202", "stencil", "scaled int8"):
         check(emulated, VECTORS[name], name, 1)
         assert emulated.launched[name][0].startswith(ENTRY)

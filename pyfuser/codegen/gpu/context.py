@@ -19,9 +19,6 @@ from pyfuser.ir.dtypes import DType, common_type
 from pyfuser.ir.nodes import Body, Expr, Sym
 from pyfuser.ir.visit import all_expressions, expressions, sym_of
 
-THREADS = 256
-"""Threads of a block."""
-
 WORKSPACE_HEAD = 64
 """Bytes at the start of a workspace that hold the ticket of is_last.h."""
 

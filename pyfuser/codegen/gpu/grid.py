@@ -9,22 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyfuser.codegen.gpu.context import THREADS, WORKSPACE_HEAD, Argument
+from pyfuser.codegen.gpu.context import WORKSPACE_HEAD, Argument
 from pyfuser.codegen.gpu.packed import Vectors
-from pyfuser.codegen.gpu.reduce import MAX_BLOCKS
-from pyfuser.codegen.gpu.scan import ITEMS
 from pyfuser.codegen.gpu.team_analysis import TEAM, Space
-
-MAX_BLOCKS_X = 1 << 22
-"""With blocks of 256 threads still less than the 2**32 threads that a grid of HIP may have."""
+from pyfuser.tuning.thresholds import DEFAULT, Tuning
 
 MAX_BLOCKS_YZ = 65535
 """What both languages allow along the other two dimensions."""
 
-TERMS = 4
-"""Iterations of each thread of a reduction before it takes more blocks, up to MAX_BLOCKS."""
-
-_WIDEST_ROW = 64
 _RESULT_BYTES = 16
 
 Dimensions = tuple[int, int, int]
@@ -50,7 +42,7 @@ class GpuKernel:
     memory at "results". options: what every compiler must be told. vectors: an entry that may be
     launched in place of the others, on a grid of its own. spaces: what is in the dynamic shared
     memory of a block (see `gpu.team_analysis.room_for`); room: how many bytes it may have. team:
-    the threads of a block that stands for a team.
+    the threads of a block that stands for a team. tuning: the numbers that it was emitted with.
 
     The memory at "workspace" has to be zero when it is allocated; every launch leaves its head so.
     Launches that may overlap in time need one each.
@@ -67,6 +59,7 @@ class GpuKernel:
     spaces: tuple[Space, ...] = ()
     room: int = 0
     team: int = TEAM
+    tuning: Tuning = DEFAULT
 
     def grid(self, begin: Sequence[int], end: Sequence[int]) -> Grid | None:
         """The grid for the box `begin <= index < end`.
@@ -79,14 +72,16 @@ class GpuKernel:
             return None
         if self.rule == "one":
             return Grid((1, 1, 1), (1, 1, 1))
+        tuning, threads = self.tuning, (self.tuning.gpu_threads, 1, 1)
         if self.rule == "team":
-            most = MAX_BLOCKS if self.results else MAX_BLOCKS_X
+            most = tuning.gpu_blocks if self.results else tuning.gpu_grid
             return Grid((min(count, most), 1, 1), (self.team, 1, 1))
         if self.rule == "reduce":
-            return Grid((reduction_blocks(count), 1, 1), (THREADS, 1, 1))
+            blocks = min(_ceiling(count, threads[0] * tuning.gpu_terms), tuning.gpu_blocks)
+            return Grid((blocks, 1, 1), threads)
         if self.rule == "scan":
-            return Grid((_ceiling(count, THREADS * ITEMS), 1, 1), (THREADS, 1, 1))
-        return _map_grid([extents[axis] for axis in self.order])
+            return Grid((_ceiling(count, threads[0] * tuning.gpu_items), 1, 1), threads)
+        return _map_grid([extents[axis] for axis in self.order], self.tuning)
 
     def vector_grid(self, begin: Sequence[int], end: Sequence[int]) -> Grid | None:
         """The grid of `vectors` for a box; None for an empty one. There must be vectors.
@@ -98,14 +93,14 @@ class GpuKernel:
         if not _product(extents):
             return None
         *outer, width = (extents[axis] for axis in self.order)
-        return _map_grid([*outer, _ceiling(width, self.vectors.lanes)])
+        return _map_grid([*outer, _ceiling(width, self.vectors.lanes)], self.tuning)
 
     def workspace_bytes(self, begin: Sequence[int], end: Sequence[int]) -> int:
         """How large the memory at "workspace" has to be for this box, at least."""
         grid = self.grid(begin, end)
         if grid is None or not self.results or self.rule == "one":
             return 0
-        cells = THREADS + 1 if self.rule == "scan" else self.results
+        cells = self.tuning.gpu_threads + 1 if self.rule == "scan" else self.results
         return WORKSPACE_HEAD + grid.blocks[0] * cells * _RESULT_BYTES
 
     @property
@@ -114,25 +109,20 @@ class GpuKernel:
         return _RESULT_BYTES * self.results
 
 
-def reduction_blocks(count: int) -> int:
-    """The blocks of a reduction over so many iterations."""
-    return min(_ceiling(count, THREADS * TERMS), MAX_BLOCKS)
-
-
-def _map_grid(extents: Sequence[int]) -> Grid:
+def _map_grid(extents: Sequence[int], tuning: Tuning) -> Grid:
     """The last axis along x, the one before along y, all others along z.
 
     A block is as wide as the last axis, or 64 threads where there are others to share it with.
     """
     width, height = extents[-1], extents[-2] if len(extents) > 1 else 1
-    depth = _product(extents[:-2])
-    x = THREADS if len(extents) == 1 else min(_power_of_two(width), _WIDEST_ROW)
-    y = min(_power_of_two(height), THREADS // x)
-    z = min(_power_of_two(depth), THREADS // (x * y), 64)
-    if x == _WIDEST_ROW:  # what short axes leave over goes to the longest
-        x = min(_power_of_two(width), THREADS // (y * z))
+    depth, threads = _product(extents[:-2]), tuning.gpu_threads
+    x = threads if len(extents) == 1 else min(_power_of_two(width), tuning.gpu_row)
+    y = min(_power_of_two(height), threads // x)
+    z = min(_power_of_two(depth), threads // (x * y), 64)
+    if x == tuning.gpu_row:  # what short axes leave over goes to the longest
+        x = min(_power_of_two(width), threads // (y * z))
     blocks = (
-        min(_ceiling(width, x), MAX_BLOCKS_X),
+        min(_ceiling(width, x), tuning.gpu_grid),
         min(_ceiling(height, y), MAX_BLOCKS_YZ),
         min(_ceiling(depth, z), MAX_BLOCKS_YZ),
     )

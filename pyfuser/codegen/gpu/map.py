@@ -9,7 +9,7 @@ from __future__ import annotations
 from pyfuser.codegen.c.statements import INDENT
 from pyfuser.codegen.cpu.context import closed, loop_lines
 from pyfuser.codegen.gpu.axis import axes_of
-from pyfuser.codegen.gpu.context import THREADS, GpuContext
+from pyfuser.codegen.gpu.context import GpuContext
 from pyfuser.nest.nodes import given_order
 
 
@@ -28,7 +28,7 @@ def emit(context: GpuContext, entry: str) -> str:
     lines += context.narrowed(depth + 1)
     lines += context.body(depth + 1)
     lines += closed(depth)
-    return context.head(entry, THREADS) + "\n".join(lines) + "\n}\n"
+    return context.head(entry, context.spec.tuning.gpu_threads) + "\n".join(lines) + "\n}\n"
 
 
 def rows(context: GpuContext) -> tuple[list[str], int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pyfuser.codegen.c.statements import INDENT
 from pyfuser.codegen.cpu.context import closed
 from pyfuser.codegen.gpu import packed
-from pyfuser.codegen.gpu.context import THREADS, GpuContext, indented
+from pyfuser.codegen.gpu.context import GpuContext, indented
 from pyfuser.codegen.gpu.map import rows
 from pyfuser.codegen.gpu.packed import Place, Plan, Vector, Vectors
 from pyfuser.ir import nodes
@@ -45,7 +45,9 @@ def emit(context: GpuContext, widest: int | None = None) -> tuple[Vectors | None
         "    }",
     ]
     lines = [*head, *outer, *indented(loop, depth), *closed(depth)]
-    code = "\n" + context.head(VECTORS, THREADS) + "\n".join(lines) + "\n}\n"
+    code = (
+        "\n" + context.head(VECTORS, context.spec.tuning.gpu_threads) + "\n".join(lines) + "\n}\n"
+    )
     return packed.of_plan(context.spec, found, VECTORS), code
 
 

@@ -2,7 +2,7 @@
 
 Each thread adds up the iterations that are a whole grid apart; the threads of a block join their
 sums in halves; and the block that finishes last joins those of all blocks, in the same way. The
-grid depends on the number of iterations alone (`gpu.grid.reduction_blocks`), and no step depends
+grid depends on the number of iterations alone (`gpu.grid.GpuKernel`), and no step depends
 on which thread is faster or how wide a warp is: a result has the same bits on every GPU.
 """
 
@@ -10,14 +10,11 @@ from __future__ import annotations
 
 from pyfuser.codegen.c.statements import INDENT
 from pyfuser.codegen.gpu.axis import axes_of
-from pyfuser.codegen.gpu.context import THREADS, WORKSPACE_HEAD, GpuContext, indented
+from pyfuser.codegen.gpu.context import WORKSPACE_HEAD, GpuContext, indented
 from pyfuser.codegen.gpu.map import sequential, walk
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.effects import only_combines
 from pyfuser.ir.nodes import Sym, Workunit
-
-MAX_BLOCKS = 1024
-"""Enough to fill every GPU there is; more would only make more partial results."""
 
 MANY = 4
 """With more accumulators the code that joins a block's values is not repeated for each."""
@@ -60,8 +57,9 @@ def emit(context: GpuContext, entry: str) -> str:
     lines += context.narrowed(depth)
     lines += context.body(depth)
     lines.append(f"{INDENT}}}")
-    lines += indented(joined(context, THREADS))
-    return context.head(entry, THREADS) + "\n".join(lines) + "\n}\n"
+    threads = context.spec.tuning.gpu_threads
+    lines += indented(joined(context, threads))
+    return context.head(entry, threads) + "\n".join(lines) + "\n}\n"
 
 
 def joined(context: GpuContext, threads: int) -> list[str]:

@@ -10,14 +10,11 @@ order of additions depends on the number of iterations alone.
 from __future__ import annotations
 
 from pyfuser.codegen.c.statements import INDENT
-from pyfuser.codegen.gpu.context import THREADS, WORKSPACE_HEAD, GpuContext, indented
+from pyfuser.codegen.gpu.context import WORKSPACE_HEAD, GpuContext, indented
 from pyfuser.codegen.gpu.map import sequential
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.effects import operations
 from pyfuser.ir.nodes import Workunit
-
-ITEMS = 8
-"""Neighbouring iterations of one thread."""
 
 TOTALS = "pf_totals"
 
@@ -33,6 +30,7 @@ def emit(context: GpuContext, entry: str) -> str:
     if context.spec.serial or not is_parallel(context.workunit):
         return sequential(context, entry)
     context.uses("index", "before", "is_last")
+    threads, items = context.spec.tuning.gpu_threads, context.spec.tuning.gpu_items
     context.device.atomics.add(("+", DType.UINT32))  # of is_last.h
     (accumulator,) = context.workunit.accumulators
     kind, name = accumulator.sym.dtype.cpp, context.names[accumulator.sym]
@@ -44,9 +42,9 @@ def emit(context: GpuContext, entry: str) -> str:
     begin, end = context.begin[0], context.end[0]
     places = [
         f"{kind}* const {own} = ({kind}*)((char*)workspace + {WORKSPACE_HEAD});",
-        f"{kind}* const {tile} = {own} + pf_blocks(x) * {THREADS};",
-        f"const int64_t {first} = {begin} + pf_first(x) * {ITEMS};",
-        f"const int64_t {last} = {first} + {ITEMS} < {end} ? {first} + {ITEMS} : {end};",
+        f"{kind}* const {tile} = {own} + pf_blocks(x) * {threads};",
+        f"const int64_t {first} = {begin} + pf_first(x) * {items};",
+        f"const int64_t {last} = {first} + {items} < {end} ? {first} + {items} : {end};",
     ]
     i = context.counter(0)
     loop = [
@@ -63,7 +61,7 @@ def emit(context: GpuContext, entry: str) -> str:
         *loop,
         f"{own}[pf_first(x)] = {name};",
         f"{kind} {total};",
-        f"pf_before<{THREADS}>({name}, {total});",
+        f"pf_before<{threads}>({name}, {total});",
         f"if (pf_thread(x) == 0) {tile}[pf_block(x)] = {total};",
         *_prefix(context, kind, tile),
     ]
@@ -72,30 +70,30 @@ def emit(context: GpuContext, entry: str) -> str:
         f"const bool {flag} = true;",
         f"(void){flag};",
         f"{kind} {total};",
-        f"const {kind} {before} = pf_before<{THREADS}>({own}[pf_first(x)], {total});",
+        f"const {kind} {before} = pf_before<{threads}>({own}[pf_first(x)], {total});",
         f"{kind} {name} = ({kind})({tile}[pf_block(x)] + {before});",
         *loop,
         f"if ({first} < {last} && {last} == {end}) {context.result(0, name)}",
     ]
     code = ""
     for function, lines in ((TOTALS, totals), (entry, sums)):
-        code += context.head(function, THREADS) + "\n".join(indented(lines)) + "\n}\n\n"
+        code += context.head(function, threads) + "\n".join(indented(lines)) + "\n}\n\n"
     return code[:-1]
 
 
 def _prefix(context: GpuContext, kind: str, tile: str) -> list[str]:
     """Replace the blocks' totals by what comes before each, as many at a time as it has threads."""
-    take = context.unique.take
+    take, threads = context.unique.take, context.spec.tuning.gpu_threads
     at, block, mine, before = take("at"), take("block"), take("mine"), take("before")
     carry, total = take("carry"), take("total")
     return [
         "if (!pf_is_last((uint32_t*)workspace)) return;",
         f"{kind} {carry} = {kind}();",
-        f"for (int64_t {at} = 0; {at} < pf_blocks(x); {at} += {THREADS}) {{",
+        f"for (int64_t {at} = 0; {at} < pf_blocks(x); {at} += {threads}) {{",
         f"    const int64_t {block} = {at} + pf_thread(x);",
         f"    const {kind} {mine} = {block} < pf_blocks(x) ? {tile}[{block}] : {kind}();",
         f"    {kind} {total};",
-        f"    const {kind} {before} = pf_before<{THREADS}>({mine}, {total});",
+        f"    const {kind} {before} = pf_before<{threads}>({mine}, {total});",
         f"    if ({block} < pf_blocks(x)) {tile}[{block}] = ({kind})({carry} + {before});",
         f"    {carry} = ({kind})({carry} + {total});",
         "}",

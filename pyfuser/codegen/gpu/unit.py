@@ -112,6 +112,7 @@ def emit(
         options=dialect.options + (() if fastmath else dialect.exact),
         vectors=vectors,
         team=team_threads(workunit),
+        tuning=spec.tuning,
     )
 
 
