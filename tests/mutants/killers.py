@@ -18,6 +18,7 @@ MIRRORS = {
     "codegen": ("codegen/",),
     "engine": ("engine/", "gpu/test_graphs.py"),
     "ir": ("ir/", "plan/"),
+    "nest": ("nest/", "codegen/"),
     "plan": ("plan/", "soundness/"),
     "runtime": ("test_deferral.py", "test_arbitration.py", "soundness/"),
     "trace": ("trace/", "transform/", "soundness/"),
