@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyfuser.ir import verify as ir_verify
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Expr, Read, Stmt, Sym
+from pyfuser.ir.nodes import Expr, Stmt, Sym
 from pyfuser.ir.verify import IRError
 from pyfuser.nest.nodes import Ask, Function, Kind, Loop, Nest, Note, Over, Run
 from pyfuser.nest.printer import show
@@ -35,8 +35,6 @@ class _Verifier(ir_verify.Verifier):
                 self.declare(accumulator.last_pass, 0)
         for param in w.params:
             self.declare(param.sym, param.rank)
-        if isinstance(self.nest.along, Read):
-            self.declare(self.nest.along.sym, 0)  # a number that the target has a name for
         self.constant = set(self.ranks) - {a.sym for a in w.accumulators}
         if not self.nest.functions:
             self.fail("a nest has a function")

@@ -19,12 +19,12 @@ from pyfuser.codegen.kernel import UNIT, KernelSpec, ViewSpec
 from pyfuser.ir import nodes
 from pyfuser.ir.canonical import all_syms
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Read, Sym
+from pyfuser.ir.nodes import Sym
 from pyfuser.ir.visit import all_expressions, declared
 from pyfuser.nest import build
 from pyfuser.nest.build import values
 from pyfuser.nest.cost.work import grain, grain_text, varies
-from pyfuser.nest.nodes import Kind, LoopOrder, Nest, Over
+from pyfuser.nest.nodes import Kind, LoopOrder, Nest, Over, number
 from pyfuser.nest.passes.lower_boxes import loops
 from pyfuser.tuning.thresholds import along
 
@@ -307,8 +307,6 @@ def loop_lines(
     depth: int = 1,
 ) -> list[str]:
     """Loops around the body; kind: of the innermost, if iterations are independent."""
-    if order.block:
-        context.uses("along")
     nest = nest_of(context, order)
     fresh = fresh_syms(context)
     ends = [[fresh(name, DType.INT64) for name in pair] for pair in bounds]
@@ -324,19 +322,17 @@ def loop_lines(
 def nest_of(context: Context, order: LoopOrder) -> Nest:
     """The nest of a context's body before any pass."""
     workunit, spec = context.workunit, context.spec
-    along = Sym("pf_along", -1, DType.INT64)
     pairs = zip(workunit.params, spec.views, strict=True)
     nest = build.nest_of(
         workunit,
         order,
-        Read(along),
+        number(along(spec.target, spec.tuning)),
         spec.pattern,
         not context.independent,
         spec.checked,
         frozenset(param.sym for param, view in pairs if view is not None and not view.restrict),
         context.names,
     )
-    context.names[along] = along.name
     for axis, counter in enumerate(nest.counters):
         context.names[counter] = context.counter(axis)
     return nest
