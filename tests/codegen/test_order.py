@@ -226,5 +226,5 @@ def _run(this: Case, spec: KernelSpec) -> list[Any]:
 
 def test_the_order_is_in_the_code() -> None:
     text = emit(spec_of(CASES["interchanged"].kernel))
-    assert text.index("for (int64_t i = ") < text.index("const int64_t j = at + step")
+    assert text.index("for (int64_t i = ") < text.index("int64_t j = ")
     assert "_block" in emit(spec_of(CASES["whole blocks"].kernel))
