@@ -21,6 +21,9 @@ WORDS = ("int8", "int16", "uint8", "uint16", "uint32", "uint64")
 STORES = {"wrapped": 0}
 """How many stores changed a value so that it fits its element's type."""
 
+UNLIKE_PYTHON = {"overflowed": 0, "rounded": 0}
+"""How many signed results did not fit, and how many quotients Python would have rounded down."""
+
 _BITS = {"bool": 1, **{f"{u}int{bits}": bits for u in ("", "u") for bits in (8, 16, 32, 64)}}
 
 
@@ -31,6 +34,13 @@ def fitted(value: int, kind: str) -> int:
     bits = _BITS[kind]
     value &= (1 << bits) - 1
     return value - (1 << bits) if kind[0] == "i" and value >> (bits - 1) else value
+
+
+def _computed(value: int, kind: str) -> Number:
+    """What an operation gives whose mathematical value is `value`."""
+    found = fitted(value, kind)
+    UNLIKE_PYTHON["overflowed"] += kind[0] == "i" and found != value
+    return Number(found, kind)
 
 
 def converted(value: Any, kind: str) -> int:
@@ -152,14 +162,17 @@ class Number:
     def __floordiv__(self, other: Any) -> Number:
         """PyKokkos' `//`: C++'s division, made an int."""
         kind = common(self.kind, number(other).kind)
-        return Number(fitted(_division(*_both(self, other, kind), kind), "int32"), "int32")
+        left, right = _both(self, other, kind)
+        whole = _division(left, right, kind)
+        UNLIKE_PYTHON["rounded"] += whole != left // right
+        return Number(fitted(whole, "int32"), "int32")
 
     def __rfloordiv__(self, other: Any) -> Number:
         return number(other) // self  # type: ignore[no-any-return]
 
     def __lshift__(self, other: Any) -> Number:
         kind = promoted(self.kind)
-        return Number(fitted(self.value << _count(other, kind), kind), kind)
+        return _computed(self.value << _count(other, kind), kind)
 
     def __rshift__(self, other: Any) -> Number:
         kind = promoted(self.kind)
@@ -193,7 +206,7 @@ def _add_operators() -> None:
             if not isinstance(other, Number):
                 return plain(float(self), other) if not swapped else plain(other, float(self))
             kind = common(left.kind, right.kind)
-            return Number(fitted(operation(*_both(left, right, kind), kind), kind), kind)
+            return _computed(operation(*_both(left, right, kind), kind), kind)
 
         return method
 

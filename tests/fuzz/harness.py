@@ -34,7 +34,7 @@ from pyfuser.trace.shape import CallShape, ScalarShape, TraceShape, shape_of
 from pyfuser.transform.fuse import fuse
 from pyfuser.transform.group import group_shapes
 from pyfuser.transform.kernel import Kernel
-from tests.fuzz import deferred, oracle, wavefront
+from tests.fuzz import cxx, deferred, oracle, wavefront
 from tests.fuzz.choices import planned_for
 from tests.fuzz.oracle import Array, Rejected, State
 from tests.fuzz.planning import features_of, guards, inner_loops, windows
@@ -47,7 +47,9 @@ _THOROUGH = 16  # one program in so many is compared stage by stage, bit for bit
 
 
 ALL_PASSES: Passes = partial(run_passes, KERNEL_PASSES)
-MISTAKEN = "mistake"  # among features: the analysis finds one
+MISTAKES = {"does not fit into": "overflowed", "round quotients": "rounded"}
+"""What warnings of numbers say, and what the oracle has then seen (see `cxx.UNLIKE_PYTHON`)."""
+MISTAKEN = "mistake"  # among features: the analysis finds a race, or an index outside
 
 
 class Mismatch(AssertionError):
@@ -75,7 +77,9 @@ def check_interpreted(program: Program, order: int = 1) -> Outcome:
 
     Raises Rejected for a program that cannot be judged, and Mismatch for a wrong result.
     """
+    seen = dict(cxx.UNLIKE_PYTHON)
     expected = oracle.run(program, order)
+    unlike = {kind for kind, count in cxx.UNLIKE_PYTHON.items() if count > seen[kind]}
     workunits = lowered(program, expected[1])
     thorough = program.seed % _THOROUGH == 0
     if thorough:
@@ -87,6 +91,9 @@ def check_interpreted(program: Program, order: int = 1) -> Outcome:
         if not thorough:
             _check_stages(program, workunits, expected, order)
         raise
+    wrong = planned & {*MISTAKES.values()} - unlike
+    if wrong:
+        raise Mismatch(f"numbers are said to be {wrong} in a program where none are")
     if MISTAKEN in planned and not _is_mistaken(program, workunits, order):
         raise Mismatch("a mistake is found in a program that makes none")
     found_features = planned | _sums(program, groups)
@@ -241,7 +248,7 @@ def _run(
     """Run calls while others wait; their groups are appended, features returned."""
     calls = [call for _, call in now]
     trace = shape_of(calls, structural_scalars, [call for _, call in left])
-    mistaken = {MISTAKEN} if any(map(_mistaken, trace.calls, calls)) else set()
+    mistaken = set().union(*map(_mistakes, trace.calls, calls))
     with wavefront.forced_for(program.seed):
         trace, _, plan = planned_for(program.seed, trace)
     groups += [tuple([now[n][0] for n in group.calls]) for group in plan.groups]
@@ -249,18 +256,19 @@ def _run(
     return found.union(_run_plan(trace, plan, passes, calls, order))
 
 
-def _mistaken(shape: CallShape, call: TraceCall) -> bool:
-    """Whether the analysis finds a mistake in a call: of programs that race or leave their arrays.
-
-    Of sums that nothing is added to nobody asks here.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", WorkunitWarning)
+def _mistakes(shape: CallShape, call: TraceCall) -> set[str]:
+    """Which kinds of mistakes the analysis finds in a call."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", WorkunitWarning)
         try:
             refuse_mistakes(shape, call)
-        except (BoundsError, WorkunitWarning):
-            return True
-    return False
+        except BoundsError:
+            return {MISTAKEN}
+    messages = [str(warning.message) for warning in caught]
+    return {
+        next((kind for words, kind in MISTAKES.items() if words in message), MISTAKEN)
+        for message in messages
+    }
 
 
 def _run_plan(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import warnings
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pyfuser.analysis import mistakes
 from pyfuser.codegen import kernel
 from pyfuser.engine import compiler
 from pyfuser.engine.gpu import launchable, scalars
@@ -22,6 +24,7 @@ from pyfuser.lower.team import barrier_mark
 from pyfuser.plan import plan_cache
 from pyfuser.plan.plan import SCAN_TILE, Group, Plan
 from pyfuser.support.caches import Table
+from pyfuser.support.errors import WorkunitWarning
 from pyfuser.support.settings import SETTINGS
 from pyfuser.transform import scalars as scalars_pass
 from tests.fuzz import choices, compiled, cxx, harness, inexact, on_device, oracle, teams
@@ -62,6 +65,38 @@ def test_words_are_stored_modulo_their_size() -> None:
     assert totals.failed == 0 and totals.rejected < 6
     assert totals.features["store of a number that wraps"] > 20
     assert all(totals.features[kind] for kind in cxx.WORDS)
+
+
+_ROUNDED = ("-1 // 255", "(i - 5) // 2", "(2 - i) // (0 * i - 3)")
+_AS_PYTHON = ("-510 // 255", "(i + 5) // 2", "-8 // (0 * i - 3)", "(i - 5) % 2")
+_OVERFLOWED = ("(i + 2) * 2000000000", "(i + 3) << 30")
+_FITTING = ("(i + 2) * 200000000", "(i + 3) << 20", "-(i + 2) * 1000000000")
+
+
+def _of_words(value: str) -> Program:
+    body = Statement("t: pk.uint16 = {}", ((f"({value})",),))
+    call = Call("for", (0,), (1,), (body, Statement("x[i] = t")), (("x", "A"),))
+    return Program((Base("A", (1,), "uint16", False),), (call,), seed=1)
+
+
+@pytest.mark.parametrize("value", [*_ROUNDED, *_AS_PYTHON, *_OVERFLOWED, *_FITTING])
+def test_the_oracle_has_seen_what_is_said_of_numbers(value: str) -> None:
+    kinds = {"rounded"} if value in _ROUNDED else {"overflowed"} if value in _OVERFLOWED else set()
+    found = harness.check_interpreted(_of_words(value)).features
+    assert found & {"rounded", "overflowed"} == kinds
+
+
+@pytest.mark.parametrize("value", [*_AS_PYTHON, *_FITTING])
+@pytest.mark.parametrize("words", ["does not fit into", "round quotients"])
+def test_a_false_alarm_about_numbers_is_found(
+    value: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def alarm(shape: Any, facts: Any) -> None:
+        warnings.warn(words, WorkunitWarning, stacklevel=1)
+
+    monkeypatch.setattr(mistakes, "_warn_of_overflows", alarm)
+    with pytest.raises(harness.Mismatch, match="in a program where none are"):
+        harness.check_interpreted(_of_words(value))
 
 
 @pytest.mark.skipif(shutil.which(SETTINGS.compiler) is None, reason="needs a C++ compiler")
