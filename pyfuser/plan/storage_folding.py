@@ -8,6 +8,10 @@ The law: nobody but the sweep sees the view; the first call that writes it does 
 element an iteration, at the outermost index plus a constant; whatever later calls read, update or
 write again lies in what that one wrote (there is no memory that would be zero); and all accesses
 keep a bounded distance from the outermost index.
+
+A kernel may lack that first store, where later ones overwrite it before anybody reads. The window
+is right for those, too: by the output dependence they stay at least as far behind the front and
+begin at least as far inside a share, and what they leave around a cut they store after the barrier.
 """
 
 from __future__ import annotations

@@ -303,6 +303,34 @@ def test_windows_of_what_is_updated_roll_on(monkeypatch: pytest.MonkeyPatch) -> 
         check(Sweep(loops, arrays, rolling={"y": (8, -4, 0, 0, 4)}), monkeypatch)
 
 
+def overwritten(n: int, *window: int) -> Sweep:
+    """What is left of a loop that wrote `x` to y as well: the next one overwrites all of that."""
+    loops = [
+        Loop(copy, "x z", rim=1),
+        Loop(smooth, "z y", 1, 1, rim=2),
+        Loop(smooth, "y w", 2, 2, rim=3),
+    ]
+    arrays = {name: numbers(n, seed=k) for k, name in enumerate("xyzw")}
+    return Sweep(loops, arrays, rolling={"y": (8, *window)})
+
+
+def test_windows_roll_on_though_their_first_store_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The numbers are those of the store that is gone, and those of the one that is left."""
+    for n in (9, 12, 17, 33, 64, 513, 5000):
+        check(overwritten(n, -3, 0, 0, 3), monkeypatch)
+        check(overwritten(n, -3, -1, 1, 3), monkeypatch)
+
+
+@pytest.mark.parametrize("window", [(-3, -2, 1, 3), (-3, -1, 2, 3)])
+def test_a_store_that_is_not_saved_at_a_cut_shows(
+    window: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The test of the tests: a window that ends, or begins, a step before the store does."""
+    monkeypatch.setattr(native.team, "count", 2)
+    sweep = overwritten(100, *window)
+    assert sweep.together(64) != sweep.apart()
+
+
 def test_a_window_that_is_too_small_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     """The test of the tests: reaches that the planner must not forget."""
     monkeypatch.setattr(native.team, "count", 1)

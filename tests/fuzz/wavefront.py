@@ -212,7 +212,7 @@ def run_sweep(sweep: Sweep, loops: Sequence[Loop], parts: int, seed: int) -> Non
     cuts = cuts_of(sweep, spaces, parts)
     rng = random.Random(seed)
     kept = {cluster for loop in loops for cluster in loop.clusters}
-    views = [_View(v, sweep, loops, cuts) for v in sweep.rolling if v.cluster in kept]
+    views = [_View(v, loops, cuts) for v in sweep.rolling if v.cluster in kept]
     for piece in schedule(sweep, spaces, cuts, seed):
         for view in views:
             view.roll(piece)
@@ -268,20 +268,16 @@ def run_scan(loops: Sequence[Loop], tile: int, seed: int) -> None:
 class _View:
     """A rolling view: a copy for each thread and (negative) for each cut, poisoned at first."""
 
-    def __init__(
-        self, rolling: Rolling, sweep: Sweep, loops: Sequence[Loop], cuts: list[int]
-    ) -> None:
+    def __init__(self, rolling: Rolling, loops: Sequence[Loop], cuts: list[int]) -> None:
         self.rolling = rolling
         self.cuts = cuts
-        self.writer, array = next(
-            (k, argument)
-            for k, loop in enumerate(loops)
+        array = next(
+            argument
+            for loop in loops
             for cluster, argument in zip(loop.clusters, loop.arguments, strict=True)
             if cluster == rolling.cluster
         )
-        self.offset = rolling.made + sweep.stages[self.writer].lag  # of elements to iterations
         self.axis = array.strides.index(rolling.step)
-        self.made: dict[int, list[int]] = {}  # by each thread: the first step, and the end
         parts = len(cuts) - 1
         self.copies: dict[int, Array] = {}
         for part in range(1 - parts, parts):
@@ -301,20 +297,24 @@ class _View:
         _poison(steps[max(last, 0) :])
 
     def save(self, piece: Piece) -> None:
-        """Copy what a thread has made around the cuts of its share, as it is by now."""
-        if piece.part < 0:
+        """Copy what a thread's window holds around the cuts of its share, as it is by now.
+
+        Which steps that are, `rolling` says: the loop that writes the view first may have no such
+        store any more, because a loop that follows further behind overwrites all of it.
+        """
+        part, rolling, inner = piece.part, self.rolling, range(1, len(self.cuts) - 1)
+        if part < 0:
             return
-        if piece.stage == self.writer:
-            made = self.made.setdefault(piece.part, [piece.first + self.offset, 0])
-            made[1] = piece.last + self.offset
-        begin, end = self.made.get(piece.part, (0, 0))
-        begin = max(begin, piece.before + self.rolling.oldest)
-        for part in (piece.part, piece.part + 1):
-            if 0 < part < len(self.cuts) - 1:
-                first = max(begin, self.cuts[part] + self.rolling.oldest)
-                last = min(end, self.cuts[part] + self.rolling.until)
-                if first < last:
-                    self._steps(-part)[first:last] = self._steps(piece.part)[first:last]
+        begin, end = max(piece.before + rolling.oldest, 0), piece.front + rolling.made
+        if part in inner:
+            begin = max(begin, self.cuts[part] + rolling.begun)
+        if part + 1 in inner:
+            end = min(end, self.cuts[part + 1] + rolling.made)
+        for near in {part, part + 1}.intersection(inner):
+            first = max(begin, self.cuts[near] + rolling.oldest)
+            last = min(end, self.cuts[near] + rolling.until)
+            if first < last:
+                self._steps(-near)[first:last] = self._steps(part)[first:last]
 
 
 def _poison(array: Array) -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import random
 
 import numpy as np
+import pytest
 
 from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.ir.reference.interpret import interpret
 from pyfuser.pipeline import KERNEL_PASSES, run_passes
+from pyfuser.plan import wavefront as plan_wavefront
 from pyfuser.plan.cost_model import CostModel
 from pyfuser.plan.plan import Group, Plan, Rolling
+from pyfuser.plan.storage_folding import rolling_views
 from pyfuser.plan.wavefront import sweeps
 from pyfuser.trace.call import Call, Space
 from pyfuser.trace.memory import Buffer, Handle, Region
@@ -268,3 +271,62 @@ def test_windows_hold_what_is_read():
         windows += run_swept(calls, rng, seed)
         np.testing.assert_array_equal(regions[-1].array(), expected, err_msg=f"seed {seed}")
     assert windows > 30
+
+
+WINDOW = Rolling(0, 8, oldest=-3, made=0, begun=0, until=3)
+
+
+def overwritten(seed):
+    """Three loops, their memory x, s, t and z, of which nobody else sees t, and what z should be.
+
+    The first makes s and t, and the second makes t anew, behind it: so the kernel of the first has
+    no store of t, though the window is that of this store.
+    """
+    i, a, b, c = S("i"), View("a"), View("b"), View("c")
+    both = workunit("both", [i], [a, b, c], [b[i] << a[i], c[i] << a[i] * 2.0])
+    i, a, b = S("i"), View("a"), View("b")
+    near = workunit("near", [i], [a, b], [b[i] << a[i - 1] + a[i + 1]])
+    handles = [Handle() for _ in "xstz"]
+    x, s, t, z = (Region(Buffer(480, h), 0, (8,), (60,), View("x").sym.dtype) for h in handles)
+    calls = [
+        Call("for", Space((rim,), (60 - rim,)), unit, given, None, None, overwritten.__code__, 1)
+        for rim, unit, given in ((3, both, (x, s, t)), (3, near, (s, t)), (4, near, (t, z)))
+    ]
+    memory = [visible.array() for visible in (x, s, z)]
+    del handles[2]
+    memory[0][...] = np.random.default_rng(seed).normal(size=60)
+    expected = np.zeros((3, 60))
+    expected[0, 3:57] = memory[0][3:57]
+    for n, rim in enumerate((3, 4)):
+        inside, low, high = (slice(rim + k, 60 - rim + k) for k in (0, -1, 1))
+        expected[n + 1, inside] = expected[n, low] + expected[n, high]
+    return calls, handles, memory[2], expected[2]
+
+
+def runs_right(monkeypatch, window):
+    """Whether such loops compute in all orders what they should if t has this window."""
+
+    def windows(*given):
+        found = rolling_views(*given)  # none before the last loop is there, which reads t, too
+        assert [view._replace(cluster=0) for view in found] in ([], [WINDOW])
+        return tuple(window._replace(cluster=view.cluster) for view in found)
+
+    monkeypatch.setattr(plan_wavefront, "rolling_views", windows)
+    found = []
+    for seed in range(12):
+        calls, handles, z, expected = overwritten(seed)
+        assert run_swept(calls, random.Random(seed), seed) == 1
+        found.append(np.array_equal(z, expected))
+        del handles
+    return all(found)
+
+
+def test_a_window_is_right_though_its_first_store_is_gone(monkeypatch):
+    """What is made further behind the front is there around the cuts, too."""
+    assert runs_right(monkeypatch, WINDOW)
+    assert runs_right(monkeypatch, WINDOW._replace(made=-1, begun=1))  # of the store that is left
+
+
+@pytest.mark.parametrize("wrong", [{"oldest": -2}, {"made": -2}, {"begun": 2}, {"until": 2}])
+def test_a_wrong_number_of_such_a_window_shows(wrong, monkeypatch):
+    assert not runs_right(monkeypatch, WINDOW._replace(**wrong))

@@ -333,6 +333,27 @@ def test_updated_temporaries_are_windows(monkeypatch: pytest.MonkeyPatch) -> Non
     assert any(view.oldest == -4 for view in sweep.rolling)
 
 
+def overwritten(n: int) -> list[Any]:
+    """A temporary that a loop makes first, and one behind it makes anew before anybody reads."""
+    x, z, w = line(n), np.zeros(n), np.zeros(n)
+    y = pk.View([n], pk.double)
+    pk.parallel_for(inner(n), copy, x=x, y=z)
+    pk.parallel_for(inner(n), copy, x=x, y=y)
+    pk.parallel_for(inner(n), smooth, x=z, y=y)
+    pk.parallel_for(inner(n, 2), smooth, x=y, y=w)
+    del y
+    return [z, w]
+
+
+@pytest.mark.usefixtures("nothing_recomputed")
+def test_overwritten_temporaries_are_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The window is that of the first store, which the kernels do not have."""
+    check(overwritten, monkeypatch)
+    (program,) = [flush.program for flush in SESSION.flushes]
+    (sweep,) = program.plan.sweeps
+    assert [tuple(view)[2:] for view in sweep.rolling] == [(-3, 0, 0, 3)]
+
+
 def rows(n: int) -> list[Any]:
     u = np.random.default_rng(2).normal(size=(n, 11))
     a, b, out = (pk.View([n, 11], pk.double) for _ in range(3))
