@@ -15,6 +15,7 @@ from pyfuser.analysis import polyhedra
 from pyfuser.analysis.accesses import Access, Mode, accesses
 from pyfuser.analysis.affine import Affine, Interval
 from pyfuser.analysis.interpret import Fact, Interpreter
+from pyfuser.analysis.intervals import fits
 from pyfuser.analysis.overflows import overflows
 from pyfuser.analysis.overlap import variables_of
 from pyfuser.analysis.races import certain_races
@@ -136,7 +137,7 @@ def _warn_of_overflows(shape: CallShape, facts: tuple[Fact, ...]) -> None:
             f"workunit {unit.name!r}: an integer is {value} where {where}, which does not fit into "
             f"{dtype.value}, so another number is computed"
         )
-        if operation.op == "/":
+        if operation.op == "/" and fits((value, value), dtype):
             message = (
                 f"workunit {unit.name!r}: an integer is {value} in Python where {where}, and not "
                 "here: kernels round quotients towards 0, as C++ does, and Python rounds down"
@@ -200,10 +201,10 @@ def _doubts(call: CallShape) -> Iterator[_Doubt]:
     """For each place that writes, what another iteration does there."""
     if call.space.size < 2:
         return
-    crowded = list(_crowded(call))
+    harmless = _Harmless(call.workunit)
+    crowded = list(_crowded(call, harmless))
     yield from crowded
     told = {doubt.location for doubt in crowded}
-    harmless = _Harmless(call.workunit)
     for first, second in certain_races(call):
         location = first.location
         if location is None or location in told or first.mode is not Mode.WRITE:
@@ -214,12 +215,14 @@ def _doubts(call: CallShape) -> Iterator[_Doubt]:
         yield _Doubt(_message(call.workunit, first, second, harmless), location)
 
 
-def _crowded(call: CallShape) -> Iterator[_Doubt]:
+def _crowded(call: CallShape, harmless: _Harmless) -> Iterator[_Doubt]:
     """Changes of elements of a view that has fewer of them than there are iterations."""
     unit = call.workunit
     places = {param.sym: place for place, param in enumerate(unit.params) if param.rank}
     for stmt in unit.body:
         if not isinstance(stmt, nodes.Update) or stmt.atomic or stmt.location is None:
+            continue
+        if harmless.marks(stmt):
             continue
         region = call.arguments[places[stmt.target]] if stmt.target in places else None
         if not isinstance(region, RegionShape) or prod(region.shape) >= call.space.size:
@@ -258,7 +261,10 @@ def _line(access: Access) -> int:
 
 
 class _Harmless:
-    """Which writes of a workunit are of one value, whichever iteration comes last."""
+    """Which writes of a workunit are of one value, whichever iteration comes last.
+
+    `v[i] |= c` and `v[i] &= c` set or clear the same bits, however often they do.
+    """
 
     def __init__(self, unit: Workunit) -> None:
         self._unit = unit
@@ -268,6 +274,15 @@ class _Harmless:
         self._stores: dict[tuple[Sym, SourceLocation | None], Store] = {
             (s.view, s.location): s for s in statements(unit.body) if isinstance(s, Store)
         }
+        self._marks = {
+            (s.target, s.location)
+            for s in statements(unit.body)
+            if isinstance(s, nodes.Update) and self.marks(s)
+        }
+
+    def marks(self, stmt: nodes.Update) -> bool:
+        """Whether iterations that change one element set the same bits, or clear them."""
+        return stmt.op in ("|", "&") and self._is_same(stmt.value, stmt.indices)
 
     def updates(self, access: Access) -> bool:
         """Whether an access is that of `v[i] op= e`, which reads and writes."""
@@ -277,7 +292,8 @@ class _Harmless:
         """Whether it does not matter which of two racing accesses comes first."""
         one = self._store(first)
         if one is None:
-            return False
+            place = (self._unit.params[first.param].sym, first.location)
+            return place in self._marks and second.location == first.location
         if second.mode is Mode.READ:  # a mark that is set, and looked at
             return self._is_same(one.value, ())
         other = self._store(second)

@@ -3,7 +3,8 @@
 The iterations at the corners of a call's iteration space are gone through with Python's integers,
 as far as that takes no branch, no loop and no element of a view: what overflows there, overflows
 for sure. Unsigned integers may mean to wrap; signed ones hardly ever do. Quotients are rounded
-towards 0, where Python rounds down.
+towards 0, where Python rounds down. What a local gets counts where it is read outside branches:
+`p = (i - 1) // 2` is no mistake if only `if i > 0:` uses it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pyfuser.analysis.interpret import Fact
 from pyfuser.analysis.intervals import fits
 from pyfuser.ir import nodes
 from pyfuser.ir.nodes import Binary, Body, Expr, Stmt, Sym, Workunit
-from pyfuser.ir.visit import assigned, child_expressions
+from pyfuser.ir.visit import assigned, child_expressions, reads
 
 MAX_AXES = 3  # of iteration spaces: each doubles the corners
 _MAX_SHIFT = 256
@@ -53,6 +54,7 @@ class _Corner:
         self._values: dict[Sym, int] = dict(zip(unit.indices, corner, strict=True))
         self._shapes: dict[Sym, tuple[int, ...]] = {}
         self._found: list[tuple[Binary, int]] = []
+        self._unread: dict[Sym, list[tuple[Binary, int]]] = {}  # found in what locals got
         for param, fact in zip(unit.params, facts, strict=True):
             if isinstance(fact, tuple):
                 self._shapes[param.sym] = fact
@@ -64,13 +66,19 @@ class _Corner:
             if isinstance(stmt, _STRAIGHT):
                 self._step(stmt)
             else:
+                for sym in reads(*_outside_branches(stmt)):
+                    self._found += self._unread.pop(sym, ())
                 for sym in assigned((stmt,)):
                     self._values.pop(sym, None)
+                    self._unread.pop(sym, None)
         return self._found
 
     def _step(self, stmt: Stmt) -> None:
+        before = len(self._found)
         results = [self._value(expr) for expr in child_expressions(stmt)]
         if isinstance(stmt, (nodes.Declare, nodes.Assign)):
+            self._unread[stmt.sym] = self._found[before:]
+            del self._found[before:]
             self._values.pop(stmt.sym, None)
             value = results[-1] if results else None
             if value is not None and stmt.sym.dtype.is_integer:
@@ -88,6 +96,7 @@ class _Corner:
             shape = self._shapes.get(expr.view)
             return None if shape is None else shape[expr.axis]
         if isinstance(expr, nodes.Read):
+            self._found += self._unread.pop(expr.sym, ())
             value = self._values.get(expr.sym)
         else:
             value = self._computed(expr, [self._value(child) for child in child_expressions(expr)])
@@ -124,6 +133,13 @@ class _Corner:
         if expr.op == "<<":
             return left << right if 0 <= right <= _MAX_SHIFT else None
         return _OPERATIONS[expr.op](left, right) if expr.op in _OPERATIONS else None
+
+
+def _outside_branches(stmt: Stmt) -> Iterator[Expr]:
+    """What a statement and those in its loops evaluate, without those in branches."""
+    yield from child_expressions(stmt)
+    for inner in stmt.body if isinstance(stmt, nodes.For) else ():
+        yield from _outside_branches(inner)
 
 
 _OPERATIONS = {"+": int.__add__, "-": int.__sub__, "*": int.__mul__}

@@ -219,6 +219,26 @@ def half_of_what_is_negative(i, k):
 
 
 @pk.workunit
+def a_quotient_that_is_read_later(i, k):
+    p: int = (i - 1) // 2  # WRONG
+    q: int = p + 1
+    for j in range(2):
+        k[i] += q + j
+
+
+@pk.workunit
+def a_quotient_that_is_looked_at(i, k):
+    p: int = (i - 1) // 2  # WRONG
+    if p >= 0:
+        k[i] = p
+
+
+@pk.workunit
+def bits_of_each(i, k, n):
+    k[0] |= n + i  # WRONG
+
+
+@pk.workunit
 def a_bit_too_many(i, k):
     k[i] += 1 << (i + 25)  # WRONG
 
@@ -354,6 +374,9 @@ MISTAKES: dict[Any, tuple[type[BaseException], str, Run]] = {
     a_product_too_large: (WorkunitWarning, "8000000000 where i = 7, which", over(N, **K)),
     a_square_too_large: (WorkunitWarning, "where i = 3 and j = 5, which", over(BOX, **Q)),
     half_of_what_is_negative: (WorkunitWarning, "is -2 in Python where i = 0", over(N, **K)),
+    a_quotient_that_is_read_later: (WorkunitWarning, "is -1 in Python", over(N, **K)),
+    a_quotient_that_is_looked_at: (WorkunitWarning, "is -1 in Python", over(N, **K)),
+    bits_of_each: (WorkunitWarning, "changes get lost", over(N, n=1, **K)),
     a_bit_too_many: (WorkunitWarning, "4294967296 where i = 7", over(N, **K)),
     by_zero: (DivisionError, "divided by 'a', which is 0", over(N, a=0, **K)),
     by_a_local_zero: (DivisionError, "divided by 'a', which is 0", over(N, **K)),
@@ -417,6 +440,18 @@ def test_a_warning_names_the_line(workunit: Any) -> None:
     (warning,) = caught
     assert warning.filename == __file__
     assert linecache.getline(__file__, warning.lineno).rstrip().endswith("# WRONG")
+
+
+@pk.workunit
+def the_least_by_minus_one(i, k):
+    k[i] = (0 * i - 2147483647 - 1) // (0 * i - 1)
+
+
+def test_a_quotient_may_not_fit() -> None:  # it is not launched: processors trap
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", WorkunitWarning)
+        with pytest.raises(WorkunitWarning, match="2147483648 where i = 0, which does not fit"):
+            pk.parallel_for(N, the_least_by_minus_one, **K)
 
 
 def test_a_warning_comes_once_for_a_line() -> None:
@@ -678,12 +713,45 @@ def a_factor_that_is_not_known(i, k):
     k[i] = x * 1000000
 
 
+@pk.workunit
+def a_quotient_for_a_branch(i, k):
+    p: int = (i - 1) // 2
+    if i > 0:
+        k[i] = p
+    k[i] += p if i > 0 else 0
+
+
+@pk.workunit
+def a_quotient_that_a_branch_mends(i, k):
+    p: int = (i - 1) // 2
+    if i == 0:
+        p = 0
+    k[i] = p
+
+
+@pk.workunit
+def a_local_that_is_replaced(i, k):
+    wide: int = i * 1000000000
+    wide = i
+    k[i] = wide
+
+
+@pk.workunit
+def a_bit_that_is_set(i, k, m, n):
+    k[0] |= 4
+    m[i // 2] &= n
+
+
 LEGAL: dict[Any, Run] = {
     around_the_end: over(N, n=N, **VW),
     in_64_bits: over(N, m=pk.View([N], pk.int64), **K),
     that_wraps: over(N, u=pk.View([N], pk.uint32)),
     a_product_that_is_guarded: over(N, **K),
     a_factor_that_is_not_known: over(N, **K),
+    a_quotient_for_a_branch: over(N, **K),
+    a_quotient_that_a_branch_mends: over(N, **K),
+    a_local_that_is_replaced: over(N, **K),
+    a_bit_that_is_set: over(N, n=3, m=pk.View([N], pk.int32), **K),
     by_an_index_that_is_not_0: over(N, k=pk.View([N], pk.int32)),
     by_a_counter_that_is_not_0: over(N, k=pk.View([N], pk.int32)),
     by_what_a_loop_may_not_reach: over(N, k=pk.View([N], pk.int32)),
