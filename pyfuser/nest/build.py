@@ -27,11 +27,12 @@ def nest_of(
     checked: bool = False,
     overlapping: frozenset[Sym] = frozenset(),
     names: Mapping[Sym, str] | None = None,
+    counters: tuple[Sym, ...] = (),
 ) -> Nest:
     """The nest of a kernel before any pass: one function, which does everything over its box."""
     nest = Nest(workunit, (), order, along, pattern, serial, checked, overlapping, names or {})
     fresh = fresh_syms(nest)
-    counters = tuple(
+    counters = counters or tuple(
         sym if sym.dtype is DType.INT64 else fresh(f"{nest.name(sym)}_wide", DType.INT64)
         for sym in workunit.indices
     )

@@ -12,11 +12,25 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from pyfuser.ir import arithmetic
+from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Sym
 from pyfuser.ir.reference import interpret as reference
 from pyfuser.ir.reference.interpret import Array, Value, _scalar
 from pyfuser.ir.reference.races import accessors, scratch_accessors
-from pyfuser.nest.nodes import Ask, Function, Loop, Nest, Note, Over, Run
+from pyfuser.nest.nodes import (
+    Alloc,
+    Ask,
+    Clear,
+    Function,
+    Loop,
+    Nest,
+    Note,
+    OrderedSum,
+    Over,
+    Row,
+    Run,
+    Scope,
+)
 from pyfuser.support.caches import cached
 
 
@@ -61,11 +75,25 @@ class _Orders:
         return found
 
 
+class _Row:
+    """A part of an array, from a place on."""
+
+    def __init__(self, array: Any, place: int) -> None:
+        self._array, self._place = array, place
+
+    def __getitem__(self, index: int) -> Any:
+        return self._array[self._place + index]
+
+    def __setitem__(self, index: int, value: Any) -> None:
+        self._array[self._place + index] = value
+
+
 @cached(256)
 def _compile(nest: Nest) -> tuple[Callable[..., Any], dict[Sym, str]]:
     translator = _Translator(nest)
     code = compile(translator.source(), f"<nest of {nest.workunit.name}>", "exec")
     namespace = {**arithmetic.OPERATIONS, **translator.functions, "scratch": scratch_accessors}
+    namespace["row_of"] = _Row
     exec(code, namespace)
     return namespace["run"], translator.names
 
@@ -119,6 +147,22 @@ class _Translator(reference.Translator):
         arguments = ", ".join(map(self.expr, s.arguments))
         self.emit(depth, f"{self.name(s.sym)} = {s.function}({arguments})")
 
+    def inside(self, s: Scope | OrderedSum, depth: int) -> None:
+        self.body(s.body, depth)
+
+    def alloc(self, s: Alloc, depth: int) -> None:
+        self.lengths[s.sym] = s.length
+        self.emit(depth, f"{self.name(s.sym)} = [uninitialised] * {s.length}")
+
+    def row(self, s: Row, depth: int) -> None:
+        self.lengths[s.sym] = s.length
+        array, place = self.name(s.array), self.expr(s.place)
+        self.emit(depth, f"{self.name(s.sym)} = row_of({array}, {s.length} * {place})")
+
+    def clear(self, s: Clear, depth: int) -> None:
+        zero = self.convert("0", DType.INT32, s.sym.dtype)
+        self.emit(depth, f"for cell in range({s.length}): {self.name(s.sym)}[cell] = {zero}")
+
     def note(self, s: Note, depth: int) -> None:
         self.emit(depth, "pass")
 
@@ -130,4 +174,9 @@ _Translator.statements = {
     Run: _Translator.run_function,
     Ask: _Translator.ask,
     Note: _Translator.note,
+    Scope: _Translator.inside,
+    OrderedSum: _Translator.inside,
+    Alloc: _Translator.alloc,
+    Row: _Translator.row,
+    Clear: _Translator.clear,
 }

@@ -14,6 +14,12 @@ Grammar::
               | Run(function, low, high)          runs a function over a box
               | Ask(sym, function, arguments)     let sym be the result of a function
               | Note(counters)                    a mistake from here on is one of this iteration
+              | Scope(body)                       what is declared in the body is seen nowhere else
+              | Alloc(sym, length)                an array, which has no values yet
+              | Row(sym, array, place, length)    so many elements of an array, from place * length
+              | Clear(sym, length)                an array's elements become 0
+              | OrderedSum(loop, sums)            a loop whose additions to `sums` have an order of
+                                                  their own if its trips are many
 
 Rules that `verify` holds, besides those of the ir:
 
@@ -101,6 +107,39 @@ class Ask(Extra):
 @dataclass(frozen=True, slots=True)
 class Note(Extra):
     counters: tuple[Sym, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope(Extra):
+    body: Body
+
+
+@dataclass(frozen=True, slots=True)
+class Alloc(Extra):
+    sym: Sym
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Row(Extra):
+    sym: Sym
+    array: Sym
+    place: Expr
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Clear(Extra):
+    sym: Sym
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class OrderedSum(Extra):
+    """The fixed tree of additions: the one thing that may not be re-ordered."""
+
+    body: Body
+    sums: tuple[Sym, ...]
 
 
 @dataclass(frozen=True, slots=True)

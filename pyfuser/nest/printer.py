@@ -10,7 +10,21 @@ from pyfuser.ir.canonical import all_syms
 from pyfuser.ir.nodes import Expr, Sym
 from pyfuser.ir.printer import Line
 from pyfuser.ir.visit import declared
-from pyfuser.nest.nodes import Ask, Function, Kind, Loop, Nest, Note, Over, Run
+from pyfuser.nest.nodes import (
+    Alloc,
+    Ask,
+    Clear,
+    Function,
+    Kind,
+    Loop,
+    Nest,
+    Note,
+    OrderedSum,
+    Over,
+    Row,
+    Run,
+    Scope,
+)
 
 _INDENT = "    "
 
@@ -73,6 +87,24 @@ class _Printer(printer.Printer):
         arguments = ", ".join(self.expr(e, outer=True) for e in s.arguments)
         yield depth, f"let {self._typed(s.sym)} = {s.function}({arguments})"
 
+    def _scope(self, s: Scope, depth: int) -> Iterator[Line]:
+        yield depth, "scope:"
+        yield from self._body(s.body, depth + 1)
+
+    def _ordered(self, s: OrderedSum, depth: int) -> Iterator[Line]:
+        yield depth, f"ordered sum of {', '.join(map(self._sym, s.sums))}:"
+        yield from self._body(s.body, depth + 1)
+
+    def _alloc(self, s: Alloc, depth: int) -> Iterator[Line]:
+        yield depth, f"alloc {self._typed(s.sym)}[{s.length}]"
+
+    def _row(self, s: Row, depth: int) -> Iterator[Line]:
+        place = f"{self._sym(s.array)}[{s.length} * {self.expr(s.place)} ...]"
+        yield depth, f"row {self._typed(s.sym)}[{s.length}] = {place}"
+
+    def _clear(self, s: Clear, depth: int) -> Iterator[Line]:
+        yield depth, f"clear {self._sym(s.sym)}[{s.length}]"
+
     def _note(self, s: Note, depth: int) -> Iterator[Line]:
         yield depth, f"note {', '.join(map(self._sym, s.counters))}"
 
@@ -84,4 +116,9 @@ _Printer.statements = {
     Run: _Printer._run,
     Ask: _Printer._ask,
     Note: _Printer._note,
+    Scope: _Printer._scope,
+    OrderedSum: _Printer._ordered,
+    Alloc: _Printer._alloc,
+    Row: _Printer._row,
+    Clear: _Printer._clear,
 }

@@ -4,9 +4,23 @@ from __future__ import annotations
 
 from pyfuser.ir import verify as ir_verify
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Expr, Stmt, Sym
+from pyfuser.ir.nodes import Expr, For, Stmt, Sym
 from pyfuser.ir.verify import IRError
-from pyfuser.nest.nodes import Ask, Function, Kind, Loop, Nest, Note, Over, Run
+from pyfuser.nest.nodes import (
+    Alloc,
+    Ask,
+    Clear,
+    Function,
+    Kind,
+    Loop,
+    Nest,
+    Note,
+    OrderedSum,
+    Over,
+    Row,
+    Run,
+    Scope,
+)
 from pyfuser.nest.printer import show
 
 
@@ -110,6 +124,28 @@ class _Verifier(ir_verify.Verifier):
             self.expr(argument, param.dtype)
         self.declare(s.sym, 0)
 
+    def alloc(self, s: Alloc) -> None:
+        if s.length < 1:
+            self.fail("an array has elements", s)
+        self.declare(s.sym, 1)
+
+    def row(self, s: Row) -> None:
+        self.element(s.array, (s.place,), s)
+        if s.sym.dtype is not s.array.dtype:
+            self.fail("a row has the elements of its array", s)
+        self.declare(s.sym, 1)
+
+    def clear(self, s: Clear) -> None:
+        if self.rank(s.sym, s) != 1:
+            self.fail("only an array is cleared", s)
+
+    def ordered_sum(self, s: OrderedSum) -> None:
+        if len(s.body) != 1 or type(s.body[0]) is not For:
+            self.fail("a sum has one loop", s)
+        for sym in s.sums:
+            self.variable(sym, s)
+        self.body(s.body)
+
     def note(self, s: Note) -> None:
         for sym in s.counters:
             self.rank(sym, s)
@@ -122,4 +158,9 @@ _Verifier.statements = {
     Run: _Verifier.run_function,
     Ask: _Verifier.ask,
     Note: _Verifier.note,
+    Scope: lambda v, s: v.body(s.body),
+    Alloc: _Verifier.alloc,
+    Row: _Verifier.row,
+    Clear: _Verifier.clear,
+    OrderedSum: _Verifier.ordered_sum,
 }

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyfuser.codegen.cpu.columns import IF_LONG, columns_of
+from pyfuser.codegen.cpu.columns import columns_of
 from pyfuser.codegen.cpu.context import Context
 from pyfuser.codegen.cpu.unit import emit
 from pyfuser.codegen.kernel import spec_of
@@ -23,6 +23,7 @@ from tests.vendors import tune
 
 M = 37
 FEWEST = DEFAULT.fewest_columns
+IF_LONG = "if (count >= "  # how the code of strips begins, and no other code
 SIZES = [1, FEWEST - 1, FEWEST, 75]
 
 

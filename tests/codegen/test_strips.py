@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pyfuser.codegen.c.gcc_inorder_reductions import SCALAR
 from pyfuser.codegen.cpu.unit import emit
 from pyfuser.codegen.kernel import spec_of
 from pyfuser.plan.plan import STRIP
@@ -120,6 +121,26 @@ def test_iterations_compute_what_they_did(work: Callable[..., None], n: int) -> 
 
     given = case(work, [n], arguments)
     assert in_strips(given)
+    as_interpreted(given)
+
+
+def turned(i, x, y, m):
+    total: int = 0
+    for j in range(m):
+        total += x[i][j]
+    y[i] = total
+
+
+@pytest.mark.parametrize(("dtype", "wrong"), [(np.uint64, True), (np.int64, False)])
+def test_loops_of_lanes_that_vectors_make_wrong_have_none(dtype: type, wrong: bool) -> None:
+    def arguments() -> list[Any]:
+        x = np.random.default_rng(1).integers(0, 99, (37, M)).astype(dtype)
+        return [x, np.zeros(37, np.int64), M]
+
+    given = case(turned, [37], arguments)
+    text = emit(spec_of(given.kernel))
+    jammed = text[text.index(f"if (lanes == {STRIP}) {{") :]
+    assert (SCALAR in jammed[: jammed.index("} else {")]) == wrong
     as_interpreted(given)
 
 

@@ -62,6 +62,7 @@ class Expressions:
         self.strides = strides
         self.serial = serial
         self.products_apart = False  # see `c.fp_contraction.may_contract`
+        self.pairs: set[Sym] = set()  # arrays of complex numbers that are arrays of their parts
         self.functions: set[tuple[str, DType]] = set()
         self.headers: set[str] = set()
         self.unaligned: set[DType] = set()  # of elements that may lie at any address
@@ -79,6 +80,8 @@ class Expressions:
         assert view is not None
         name = self.names[view]
         spec = self.views.get(view)
+        if view in self.pairs:
+            return f"*({view.dtype.cpp}*)&{name}[2 * {self.text(indices[0], PRODUCT)}]"
         if spec is None:
             return f"{name}[{self.text(indices[0])}]"
         terms = [
@@ -209,7 +212,9 @@ class Expressions:
         return f"({e.dtype.cpp}){self.text(e.operand, UNARY)}", UNARY
 
     def select(self, e: nodes.Select) -> Text:
-        parts = [self.text(part, OR) for part in (e.condition, e.then, e.orelse)]
+        wide = e.dtype is DType.INT64 and not isinstance(e.then, nodes.Const)
+        orelse = short(e.orelse) if wide else e.orelse
+        parts = [self.text(part, OR) for part in (e.condition, e.then, orelse)]
         return "{} ? {} : {}".format(*parts), CONDITIONAL
 
     # ----------------------------------------------------------------- calls

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from pyfuser.ir.nodes import Sym
 
@@ -51,3 +51,18 @@ class Names:
         """A name for each Sym; `wishes` may be empty."""
         wishes = wishes or [sym.name for sym in syms]
         return {sym: self.take(w or "v") for sym, w in zip(syms, wishes, strict=True)}
+
+
+class SymNames(dict[Sym, str]):
+    """Names of Syms; those of nests get theirs when they are printed first.
+
+    literal: names of the code around the body, which such a Sym may have for itself.
+    """
+
+    def __init__(self, known: Mapping[Sym, str], unique: Names, literal: frozenset[str]) -> None:
+        super().__init__(known)
+        self._unique, self._literal = unique, literal
+
+    def __missing__(self, sym: Sym) -> str:
+        name = sym.name if sym.name in self._literal else self._unique.take(sym.name)
+        return self.setdefault(sym, name)

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from pyfuser.codegen.c.expressions import SUM, Expressions, short
+from pyfuser.codegen.c.expressions import PRODUCT, SUM, Expressions, short
 from pyfuser.codegen.c.gcc_inorder_reductions import SCALAR, miscompiled
 from pyfuser.ir import nodes
 from pyfuser.ir.divisions import may_fail
 from pyfuser.ir.dtypes import DType, common_type
 from pyfuser.ir.nodes import Body, Stmt, Sym
 from pyfuser.ir.visit import assigned
-from pyfuser.nest.nodes import Kind, Loop, Note
+from pyfuser.nest.nodes import Alloc, Clear, Kind, Loop, Note, OrderedSum, Row, Scope
 
 INDENT = "    "
 
 LoopLines = Callable[[nodes.For, int], "list[str] | None"]
+SumLines = Callable[[nodes.For, "list[Sym]", int], "list[str]"]
 ONE_BY_ONE = '__asm__ volatile("");  // keeps vectors away, whose stores would be scattered'
 _ZEROS = ("0", "0.0", "0j", "False")  # not -0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Printed(nodes.Extra):
+    """A part of a nest that a function prints at some depth: one that has no nodes yet."""
+
+    lines: Callable[[int], list[str]]
 
 
 class Statements:
@@ -37,8 +46,10 @@ class Statements:
         self.names = expressions.names
         self.changing = assigned(body)
         self.apart = apart
+        self.arrays: set[Sym] = set()  # that passes made
         self.lines: list[str] = []
         self.sum_lines: LoopLines = lambda loop, depth: None
+        self.ordered_lines: SumLines = lambda loop, sums, depth: []
         self.plain: nodes.For | None = None
 
     def print(self, body: Body, depth: int, plain: nodes.For | None = None) -> list[str]:
@@ -151,11 +162,50 @@ class Statements:
         self.emit(depth, f"for (int64_t {k} = {start}; {k} < {stop}; {by}) {{")
         if s.kind is Kind.SCALAR:
             self.emit(depth + 1, ONE_BY_ONE)
+        changing, self.changing = self.changing, self.changing - self._kept(s.body)
         if s.shared or any(isinstance(inner, Loop) for inner in s.body):
             self.body(s.body, depth + 1)
         else:
             self.trip(s.body, depth + 1, (s.sym,))
         self.emit(depth, "}")
+        self.changing = changing
+
+    def scope(self, s: Scope, depth: int) -> None:
+        self.emit(depth, "{")
+        self.body(s.body, depth + 1)
+        self.emit(depth, "}")
+
+    def alloc(self, s: Alloc, depth: int) -> None:
+        self.arrays.add(s.sym)
+        self.emit(depth, f"alignas(64) {s.sym.dtype.cpp} {self.names[s.sym]}[{s.length}];")
+
+    def _kept(self, body: Body) -> set[Sym]:
+        """The locals that the trips of a loop take from an array, and do not change."""
+        found = {
+            stmt.sym
+            for stmt in body
+            if isinstance(stmt, nodes.Declare)
+            and isinstance(stmt.value, nodes.Load)
+            and stmt.value.view in self.arrays
+        }
+        return found - assigned(body) if found else found
+
+    def row(self, s: Row, depth: int) -> None:
+        place = self.text(s.place, PRODUCT)
+        row = f"{self.names[s.array]} + {s.length} * {place}"
+        self.emit(depth, f"{s.sym.dtype.cpp}* const {self.names[s.sym]} = {row};")
+
+    def clear(self, s: Clear, depth: int) -> None:
+        head = f"for (int cell = 0; cell < {s.length}; ++cell)"
+        self.emit(depth, f"{head} {self.names[s.sym]}[cell] = {s.sym.dtype.cpp}();")
+
+    def printed(self, s: Printed, depth: int) -> None:
+        self.lines += s.lines(depth)
+
+    def ordered(self, s: OrderedSum, depth: int) -> None:
+        (loop,) = s.body
+        assert isinstance(loop, nodes.For)
+        self.lines += self.ordered_lines(loop, list(s.sums), depth)
 
     def note(self, s: Note, depth: int) -> None:
         """The report of a mistake will say which iteration it was (see `cpu.checked`)."""
@@ -207,5 +257,11 @@ _STATEMENTS: dict[type[Stmt], Callable[[Statements, Any, int], None]] = {
     nodes.Eval: Statements.effect,
     Loop: Statements.counted,
     Note: Statements.note,
+    Scope: Statements.scope,
+    Alloc: Statements.alloc,
+    Row: Statements.row,
+    Clear: Statements.clear,
+    OrderedSum: Statements.ordered,
+    Printed: Statements.printed,
 }
 Statements.statements = _STATEMENTS

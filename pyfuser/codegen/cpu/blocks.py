@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from pyfuser.codegen.c.statements import INDENT, ONE_BY_ONE
+from pyfuser.codegen.c.statements import Printed
 from pyfuser.codegen.cost.gathers import mostly_scatters
 from pyfuser.codegen.cost.pipeline import cut
 from pyfuser.codegen.cost.vectorisable import is_covered
@@ -13,20 +13,35 @@ from pyfuser.codegen.cpu import columns as cpu_columns
 from pyfuser.codegen.cpu import prefetch
 from pyfuser.codegen.cpu import strips as cpu_strips
 from pyfuser.codegen.cpu.columns import Columns, column_loops, columns_of
-from pyfuser.codegen.cpu.context import Bounds, Context, closed, fresh_syms, loop_lines, outer_loops
+from pyfuser.codegen.cpu.context import Context, fresh_syms, nest_of
 from pyfuser.codegen.cpu.prefetch import ahead_lines, streams_of
 from pyfuser.codegen.cpu.strips import Strips, strip_loops, strips_of
 from pyfuser.codegen.passes.distribute import Segment, expansion, prepare, row_lengths
 from pyfuser.codegen.passes.prefetch import Stream
 from pyfuser.codegen.passes.unroll_and_jam import is_long
 from pyfuser.codegen.passes.unroll_and_jam import strips as strip_parts
-from pyfuser.ir.nodes import Body, DeclareArray, If, Select, Stmt, Sym
+from pyfuser.ir.nodes import (
+    Binary,
+    Body,
+    Compare,
+    Declare,
+    DeclareArray,
+    Expr,
+    If,
+    Load,
+    Read,
+    Select,
+    Stmt,
+    Store,
+    Sym,
+)
 from pyfuser.ir.visit import all_expressions, assigned, declared
-from pyfuser.nest.nodes import Kind
+from pyfuser.nest.nodes import Alloc, Clear, Kind, Loop, Over, Row, number
+from pyfuser.nest.passes.lower_boxes import around, loops
 
 LOCALS = cpu_strips.LOCALS | cpu_columns.LOCALS | prefetch.LOCALS | {"at", "count", "left", "step"}
 
-PrintBody = Callable[[Body, int], list[str]]
+Terms = Callable[[Body], Body]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +55,7 @@ class Blocks:
     """
 
     segments: tuple[Segment, ...]
-    arrays: dict[Sym, str]
+    arrays: dict[Sym, Sym]
     lengths: dict[Sym, int]
     size: int
     strips: tuple[Strips | None, ...]
@@ -80,7 +95,7 @@ def blocks_of(context: Context, kept: int = 0, smallest: int = 0) -> tuple[Conte
     if len(segments) == 1:
         context = context.of(segments[0].body)
     take, names = context.unique.take, context.names
-    arrays = {sym: take(f"{names[sym]}_block") for sym in expansion(segments)}
+    arrays = {s: context.array(take(f"{names[s]}_block"), s.dtype) for s in expansion(segments)}
     lengths = {sym: length for sym, length in lengths.items() if sym in arrays}
     # Where a strip's loops walk along columns, what is too short for one runs one by one: code for
     # neighbours side by side would take as long to compile as that for strips.
@@ -120,7 +135,7 @@ def _cut(context: Context, kept: int, size: int) -> Blocks | None:
     if not segments or size * kept > context.spec.tuning.block_bytes:
         return None
     take, names = context.unique.take, context.names
-    arrays = {sym: take(f"{names[sym]}_block") for sym in syms}
+    arrays = {s: context.array(take(f"{names[s]}_block"), s.dtype) for s in syms}
     return Blocks(segments, arrays, {}, size, (None,) * len(segments))
 
 
@@ -136,7 +151,7 @@ def _is_long(context: Context, kept: int) -> bool:
 
 
 def _strips(
-    context: Context, segment: Segment, arrays: dict[Sym, str], lengths: dict[Sym, int]
+    context: Context, segment: Segment, arrays: dict[Sym, Sym], lengths: dict[Sym, int]
 ) -> Strips | None:
     if not context.independent:
         return None
@@ -182,120 +197,118 @@ def _branches_again(segment: Segment) -> bool:
     return vector and (branches > 1 or (calls and (branches > 0 or chosen)))
 
 
-def _alone(body: Body, depth: int) -> list[str]:
-    """What a loop begins with that is not to become vectors."""
-    return [INDENT * depth + ONE_BY_ONE] if mostly_scatters(body) else []
-
-
-def array_lines(blocks: Blocks, depth: int) -> list[str]:
-    """The declarations of the arrays between segments, and of those within strips."""
-    lines = [
-        f"{INDENT * depth}alignas(64) {sym.dtype.cpp} "
-        f"{name}[{blocks.size * blocks.lengths.get(sym, 1)}];"
-        for sym, name in blocks.arrays.items()
+def allocs(context: Context, blocks: Blocks) -> Body:
+    """The arrays between segments, and those within strips."""
+    own = [
+        Alloc(array, blocks.size * blocks.lengths.get(sym, 1))
+        for sym, array in blocks.arrays.items()
     ]
-    for strips in filter(None, blocks.strips):
-        lines += cpu_strips.memory_lines(strips, depth)
-    if blocks.columns is not None:
-        lines += cpu_columns.memory_lines(blocks.columns, blocks.size, depth)
-    return lines
+    inside = (cpu_strips.allocs(strips) for strips in blocks.strips if strips is not None)
+    body: Body = (*own, *(alloc for found in inside for alloc in found))
+    columns = blocks.columns
+    if columns is not None:
+        body += (Printed(lambda d: cpu_columns.memory_lines(columns, blocks.size, d)),)
+    return body
 
 
-def segment_loops(
-    context: Context, blocks: Blocks, axis: int, depth: int, print_body: PrintBody
-) -> list[str]:
-    """The loops over `count` iterations of an axis from `at`, one for each segment."""
-    indent = INDENT * depth
-    lines = ahead_lines(context, blocks.ahead, axis, depth)
+def segment_loops(context: Context, blocks: Blocks, axis: int, terms: Terms) -> Body:
+    """The loops over `count` iterations of an axis from `at`, one for each segment.
+
+    terms: what becomes of the body of each.
+    """
+    at, count, step = map(context.local, ("at", "count", "step"))
+    body: Body = ()
+    if blocks.ahead:
+        body = (Printed(lambda depth: ahead_lines(context, blocks.ahead, axis, depth)),)
     for segment, apart in zip(blocks.segments, blocks.strips, strict=True):
         if apart is not None:
-            lines += strip_loops(context, apart, axis, depth, print_body)
+            body += strip_loops(context, apart, axis, terms)
             continue
-        changed = assigned(segment.body)
-        lines += context.ivdep(depth)
-        lines.append(f"{indent}for (int64_t step = 0; step < count; ++step) {{")
-        lines.append(f"{indent}{INDENT}const int64_t {context.counter(axis)} = at + step;")
-        lines += context.narrowed(depth + 1) + _alone(segment.body, depth + 1)
-        for sym in segment.arriving:
-            if sym in blocks.lengths:
-                lines.append(indent + INDENT + _row(context, blocks, sym))
-                continue
-            kind = ("" if sym in changed else "const ") + sym.dtype.cpp
-            lines.append(
-                f"{indent}{INDENT}{kind} {context.names[sym]} = {blocks.arrays[sym]}[step];"
-            )
-        body: list[Stmt] = []
-        for stmt in segment.body:
-            if isinstance(stmt, DeclareArray) and stmt.sym in blocks.lengths:
-                lines += [indent + INDENT + line for line in _zeroed(context, blocks, stmt.sym)]
-            else:
-                body.append(stmt)
-        lines += print_body(tuple(body), depth + 1)
-        for sym in segment.leaving:
-            if sym not in blocks.lengths:
-                lines.append(f"{indent}{INDENT}{blocks.arrays[sym]}[step] = {context.names[sym]};")
-        lines.append(f"{indent}}}")
-    return lines
+        here = Binary("+", Read(at), Read(step))
+        trip = context.iteration(axis, here) + _trip(segment, blocks, step, terms)
+        body += (context.loop(step, number(0), Read(count), trip, kind_of(segment.body)),)
+    return body
 
 
-def _row(context: Context, blocks: Blocks, sym: Sym) -> str:
-    """The declaration of an iteration's own array, which is a part of the block's."""
-    array, length = blocks.arrays[sym], blocks.lengths[sym]
-    return f"{sym.dtype.cpp}* const {context.names[sym]} = {array} + {length} * step;"
+def _trip(segment: Segment, blocks: Blocks, step: Sym, terms: Terms) -> Body:
+    """What an iteration does of a segment, between what it kept before and what it keeps.
 
-
-def _zeroed(context: Context, blocks: Blocks, sym: Sym) -> list[str]:
-    """The same where the array starts, at zeros."""
-    name, kind = context.names[sym], sym.dtype.cpp
-    clear = f"for (int cell = 0; cell < {blocks.lengths[sym]}; ++cell) {name}[cell] = {kind}();"
-    return [_row(context, blocks, sym), clear]
-
-
-def blocked_nest(context: Context, blocks: Blocks, bounds: list[Bounds]) -> list[str]:
-    """Loops over the axes in the spec's order; of a body in parts, the innermost in blocks."""
-    order = context.spec.order
-    if blocks.parts is not None:
-        return blocked_nest(context, blocks.parts, bounds)
-    if blocks.single:
-        if blocks.ahead:
-            return _in_blocks(context, blocks, bounds)
-        kind = Kind.SCALAR if mostly_scatters(context.workunit.body) else Kind.VECTOR
-        return loop_lines(context, order, bounds, kind)
-    return _in_blocks(context, blocks, bounds)
-
-
-def _in_blocks(context: Context, blocks: Blocks, bounds: list[Bounds]) -> list[str]:
-    order = context.spec.order
-    loops, depth, (first, last) = outer_loops(context, order, bounds)
-    lines, left, size = array_lines(blocks, 1) + loops, f"{last} - at", blocks.size
-    lines += [
-        f"{INDENT * depth}for (int64_t at = {first}; at < {last}; at += {size}) {{",
-        f"{INDENT * depth}{INDENT}const int64_t count = {left} < {size} ? {left} : {size};",
+    An iteration's own arrays are parts of the block's, and start at zeros.
+    """
+    place = Read(step)
+    before: list[Stmt] = [
+        Row(sym, blocks.arrays[sym], place, blocks.lengths[sym])
+        if sym in blocks.lengths
+        else Declare(sym, Load(blocks.arrays[sym], (place,)))
+        for sym in segment.arriving
     ]
-    print_body = context.statements.print
-    lines += strip_or_segments(context, blocks, order.axes[-1], depth + 1, lambda: print_body)
-    return lines + closed(depth)
+    body: list[Stmt] = []
+    for stmt in segment.body:
+        if isinstance(stmt, DeclareArray) and stmt.sym in blocks.lengths:
+            length = blocks.lengths[stmt.sym]
+            before.append(Row(stmt.sym, blocks.arrays[stmt.sym], place, length))
+            before.append(Clear(stmt.sym, length))
+        else:
+            body.append(stmt)
+    after = (
+        Store(blocks.arrays[sym], (place,), Read(sym))
+        for sym in segment.leaving
+        if sym not in blocks.lengths
+    )
+    return (*before, *terms(tuple(body)), *after)
 
 
-def strip_or_segments(
-    context: Context,
-    blocks: Blocks,
-    axis: int,
-    depth: int,
-    printer: Callable[[], PrintBody],
-) -> list[str]:
+def kind_of(body: Body) -> Kind:
+    """How the iterations of a body run."""
+    return Kind.SCALAR if mostly_scatters(body) else Kind.VECTOR
+
+
+def as_given(body: Body) -> Body:
+    """The terms of a body without sums."""
+    return body
+
+
+def box_loops(context: Context, blocks: Blocks, box: Over) -> Body:
+    """Loops over a box in the spec's order; of a body in parts, the innermost in blocks."""
+    if blocks.parts is not None:
+        return box_loops(context, blocks.parts, box)
+    if blocks.ahead or not blocks.single:
+        return _in_blocks(context, blocks, box)
+    nest = nest_of(context, context.spec.order)
+    plain = replace(box, body=context.workunit.body)
+    return (loops(nest, plain, fresh_syms(context), kind_of(plain.body)),)
+
+
+def _in_blocks(context: Context, blocks: Blocks, box: Over) -> Body:
+    nest, axis = nest_of(context, context.spec.order), context.spec.order.axes[-1]
+    at, count = context.local("at"), context.local("count")
+    size = number(blocks.size)
+
+    def inner(first: Expr, last: Expr) -> Stmt:
+        left = Binary("-", last, Read(at))
+        fewer = Select(Compare("<", left, size), left, size)
+        body = (Declare(count, fewer), *block_loops(context, blocks, axis, lambda: as_given))
+        return Loop(at, first, last, size, body, context.independent)
+
+    return (*allocs(context, blocks), around(nest, box, fresh_syms(context), inner))
+
+
+def block_loops(context: Context, blocks: Blocks, axis: int, terms: Callable[[], Terms]) -> Body:
     """`segment_loops`; where loops walk along columns, for a strip of iterations if it is long."""
     if blocks.parts is not None:
-        parts = segment_loops(context, blocks.parts, axis, depth, printer())
-        return [*array_lines(blocks.parts, depth), *parts]
-    usual = segment_loops(context, blocks, axis, depth, printer())
-    if blocks.columns is None:
+        parts = segment_loops(context, blocks.parts, axis, terms())
+        return (*allocs(context, blocks.parts), *parts)
+    usual = segment_loops(context, blocks, axis, terms())
+    columns = blocks.columns
+    if columns is None:
         return usual
-    indent = INDENT * depth
-    return [
-        f"{indent}{cpu_columns.IF_LONG}{context.spec.tuning.fewest_columns}) {{",
-        *column_loops(context, blocks.columns, blocks.size, axis, depth + 1, printer()),
-        f"{indent}}} else {{",
-        *(INDENT + line for line in usual),
-        f"{indent}}}",
-    ]
+    of_parts = terms()
+
+    def print_body(body: Body, depth: int) -> list[str]:
+        return context.print(of_parts(body), depth)
+
+    strip = Printed(
+        lambda depth: column_loops(context, columns, blocks.size, axis, depth, print_body)
+    )
+    long = Compare(">=", Read(context.local("count")), number(context.spec.tuning.fewest_columns))
+    return (If(long, (strip,), usual),)

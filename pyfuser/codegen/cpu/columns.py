@@ -26,9 +26,6 @@ from pyfuser.nest.cost.work import body_cost
 
 LOCALS = frozenset({"step", "lane", "half", "cell", "taking"})
 
-IF_LONG = "if (count >= "
-"""How the code of strips begins, and no other code."""
-
 _APART = 9
 """Cache lines between the arrays of iterations: rows of two would else begin at one place of a page
 (4 KiB), and a load has to wait for earlier stores to the same place of any page."""

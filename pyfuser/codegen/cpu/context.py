@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from pyfuser.codegen.c.expressions import Expressions
 from pyfuser.codegen.c.fp_contraction import may_contract
-from pyfuser.codegen.c.names import Names
+from pyfuser.codegen.c.names import Names, SymNames
 from pyfuser.codegen.c.statements import INDENT, Statements
 from pyfuser.codegen.cpu import checked as cpu_checked
 from pyfuser.codegen.cpu.checked import CheckedExpressions, Declared
@@ -19,18 +19,21 @@ from pyfuser.codegen.kernel import UNIT, KernelSpec, ViewSpec
 from pyfuser.ir import nodes
 from pyfuser.ir.canonical import all_syms
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Sym
-from pyfuser.ir.visit import all_expressions, declared
+from pyfuser.ir.nodes import Read, Sym
+from pyfuser.ir.visit import all_expressions, assigned
 from pyfuser.nest import build
 from pyfuser.nest.build import values
 from pyfuser.nest.cost.work import grain, grain_text, varies
-from pyfuser.nest.nodes import Kind, LoopOrder, Nest, Over, number
+from pyfuser.nest.nodes import Kind, Loop, LoopOrder, Nest, Over, number
 from pyfuser.nest.passes.lower_boxes import loops
 from pyfuser.tuning.thresholds import along
 
 NO_MEMORY = -1
 OUTSIDE = -2
 DIVIDED = -3
+
+OWN_UIDS = 1 << 20
+"""From here on Syms are numbered that are made in printing; those of passes are less."""
 
 Bounds = tuple[str, str]
 C = TypeVar("C", bound="Context")
@@ -104,11 +107,13 @@ class Context:
     ) -> None:
         self.spec = spec
         self.independent = not spec.serial  # whether iterations may run in any order
-        self._counters: dict[int, str] = {}
+        self._counters: dict[int, Sym] = {}
+        self.uids = count(OWN_UIDS)
         self.workunit = spec.workunit
-        self._reserved = frozenset((*reserved, "begin", "end"))
-        self.unique = Names(self._reserved)
-        self.names = self.unique.take_all(all_syms(spec.workunit), spec.names)
+        literal = frozenset((*reserved, "begin", "end"))
+        self.unique = Names(literal)
+        known = self.unique.take_all(all_syms(spec.workunit), spec.names)
+        self.names = SymNames(known, self.unique, literal)
         views = {
             param.sym: view
             for param, view in zip(spec.workunit.params, spec.views, strict=True)
@@ -170,14 +175,27 @@ class Context:
         """The same as arguments of a call."""
         return [p.name for p in self.parameters]
 
-    def counter(self, axis: int) -> str:
+    def counter_of(self, axis: int) -> Sym:
         """The loop variable of an axis, which is 64 bits wide whatever the index is."""
         sym = self.workunit.indices[axis]
         if sym.dtype is DType.INT64:
-            return self.names[sym]
+            return sym
         if axis not in self._counters:
-            self._counters[axis] = self.unique.take(f"{self.names[sym]}_wide")
+            self._counters[axis] = self.array(
+                self.unique.take(f"{self.names[sym]}_wide"), DType.INT64
+            )
         return self._counters[axis]
+
+    def counter(self, axis: int) -> str:
+        """The name of the loop variable of an axis."""
+        return self.names[self.counter_of(axis)]
+
+    def iteration(self, axis: int, counter: nodes.Expr) -> nodes.Body:
+        """The declarations that say which iteration it is along an axis, and narrower indices."""
+        indices = self.workunit.indices
+        pairs = [(i, self.counter_of(n)) for n, i in enumerate(indices) if i.dtype is DType.INT32]
+        narrower = (nodes.Declare(i, nodes.Cast(Read(wide), i.dtype)) for i, wide in pairs)
+        return (nodes.Declare(self.counter_of(axis), counter), *narrower)
 
     def narrowed(self, depth: int) -> list[str]:
         """The declarations of narrower indices inside the loops."""
@@ -195,6 +213,14 @@ class Context:
         """Note that the unit needs headers, see `c.headers`."""
         self.expressions.headers.update(headers)
 
+    def print(self, body: nodes.Body, depth: int) -> list[str]:
+        """The lines of a part of a nest."""
+        kept = self.statements.changing
+        self.statements.changing = kept | assigned(body)
+        lines = self.statements.print(body, depth)
+        self.statements.changing = kept
+        return lines
+
     def body(self, depth: int) -> list[str]:
         """The lines of the workunit's body."""
         return self.statements.print(self.workunit.body, depth)
@@ -211,12 +237,24 @@ class Context:
         other.independent = False
         return other
 
-    def name_all(self, syms: Iterable[Sym]) -> None:
-        """Name Syms that have no name yet: as they wish, if it is a name of the code around."""
-        for sym in syms:
-            if sym not in self.names:
-                literal = sym.name in self._reserved
-                self.names[sym] = sym.name if literal else self.unique.take(sym.name)
+    def loop(
+        self, sym: Sym, start: nodes.Expr, stop: nodes.Expr, body: nodes.Body, kind: Kind
+    ) -> Loop:
+        """A loop over iterations, which are independent unless they run in order."""
+        kind = kind if self.independent else Kind.SEQ
+        return Loop(sym, start, stop, number(1), body, self.independent, kind)
+
+    def local(self, name: str) -> Sym:
+        """A 64-bit local with this name, which the user's names keep clear of."""
+        sym = Sym(name, -1, DType.INT64)
+        self.names[sym] = name
+        return sym
+
+    def array(self, name: str, dtype: DType) -> Sym:
+        """A new Sym that is called so."""
+        sym = fresh_syms(self)(name, dtype)
+        self.names[sym] = name
+        return sym
 
     def guard(self, nothing: str = "") -> list[str]:
         """What a function that holds loops starts with; it returns `nothing` after a mistake."""
@@ -306,24 +344,19 @@ def loop_lines(
     kind: Kind = Kind.VECTOR,
     depth: int = 1,
 ) -> list[str]:
-    """Loops around the body; kind: of the innermost, if iterations are independent."""
-    nest = nest_of(context, order)
-    fresh = fresh_syms(context)
-    ends = [[fresh(name, DType.INT64) for name in pair] for pair in bounds]
-    for syms, names in zip(ends, bounds, strict=True):
-        context.names.update(zip(syms, names, strict=True))
+    """Loops around the body, between named bounds."""
+    ends = [[context.array(name, DType.INT64) for name in pair] for pair in bounds]
     low, high = zip(*ends, strict=True)
     over = Over(values(low), values(high), context.workunit.body)
-    body = (loops(nest, over, fresh, kind),)
-    context.name_all(declared(body))
-    return context.statements.print(body, depth)
+    body = (loops(nest_of(context, order), over, fresh_syms(context), kind),)
+    return context.print(body, depth)
 
 
 def nest_of(context: Context, order: LoopOrder) -> Nest:
     """The nest of a context's body before any pass."""
     workunit, spec = context.workunit, context.spec
     pairs = zip(workunit.params, spec.views, strict=True)
-    nest = build.nest_of(
+    return build.nest_of(
         workunit,
         order,
         number(along(spec.target, spec.tuning)),
@@ -332,10 +365,8 @@ def nest_of(context: Context, order: LoopOrder) -> Nest:
         spec.checked,
         frozenset(param.sym for param, view in pairs if view is not None and not view.restrict),
         context.names,
+        tuple(map(context.counter_of, range(spec.rank))),
     )
-    for axis, counter in enumerate(nest.counters):
-        context.names[counter] = context.counter(axis)
-    return nest
 
 
 def outer_loops(
@@ -404,6 +435,5 @@ def function(
 
 
 def fresh_syms(context: Context) -> Callable[[str, DType], Sym]:
-    """Makes Syms that the unit does not have."""
-    uids = count(1 + max((sym.uid for sym in context.names), default=0))
-    return lambda name, dtype: Sym(name, next(uids), dtype)
+    """Makes Syms that neither the unit nor any of its nests has."""
+    return lambda name, dtype: Sym(name, next(context.uids), dtype)

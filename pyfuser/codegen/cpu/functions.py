@@ -2,46 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from pyfuser.codegen.c.statements import INDENT, Statements
-from pyfuser.codegen.cpu.context import Bounds, Context, function
+from pyfuser.codegen.cpu.context import Context, function
 from pyfuser.ir.nodes import Expr, Logical
-from pyfuser.ir.visit import assigned, declared
-from pyfuser.nest.nodes import Ask, Function, Nest, Over, Run
+from pyfuser.ir.visit import assigned
+from pyfuser.nest.nodes import Ask, Function, Nest, Run
 
 LOCALS = frozenset({"at", "stop", "next", "whole", "part", "upto", "low", "high", "piece", "strip"})
 """Names of locals that passes make."""
 
-BoxLines = Callable[[Over, "list[Bounds]"], "list[str]"]
 
-
-def functions_code(
-    context: Context,
-    nest: Nest,
-    functions: Sequence[Function],
-    box_lines: BoxLines = lambda over, bounds: [],
-) -> str:
-    """Functions of a nest. box_lines: prints what runs an Over between named bounds."""
-    printer = _Functions(context, nest, functions, box_lines)
+def functions_code(context: Context, nest: Nest, functions: Sequence[Function]) -> str:
+    """Functions of a nest."""
+    printer = _Functions(context, nest)
     return "".join(map(printer.code, functions))
 
 
 class _Functions(Statements):
-    def __init__(
-        self,
-        context: Context,
-        nest: Nest,
-        functions: Sequence[Function],
-        box_lines: BoxLines,
-    ) -> None:
+    def __init__(self, context: Context, nest: Nest) -> None:
         super().__init__(context.expressions, nest.workunit.body, context.statements.apart)
         self.context, self.rank = context, nest.rank
         self.always = self.changing
-        self.box_lines = box_lines
+        self.sum_lines = context.statements.sum_lines
+        self.ordered_lines = context.statements.ordered_lines
         self.counters = nest.counters
-        for f in functions:
-            context.name_all((*f.low, *f.high, *f.params, *declared(f.body)))
 
     def code(self, f: Function) -> str:
         context, names = self.context, self.names
@@ -71,10 +57,6 @@ class _Functions(Statements):
             for axis, (low, high) in enumerate(zip(f.low, f.high, strict=True))
         ]
 
-    def over(self, s: Over, depth: int) -> None:
-        bounds = [(self.text(a), self.text(b)) for a, b in zip(s.low, s.high, strict=True)]
-        self.lines += self.box_lines(s, bounds)
-
     def run(self, s: Run, depth: int) -> None:
         tail = "".join(", " + a for a in self.context.arguments)
         low, high = (", ".join(map(self.text, ends)) for ends in (s.low, s.high))
@@ -100,7 +82,6 @@ def _conjuncts(e: Expr) -> list[Expr]:
 
 _Functions.statements = {
     **Statements.statements,
-    Over: _Functions.over,
     Run: _Functions.run,
     Ask: _Functions.ask,
 }

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import replace
 
 from pyfuser.codegen.cpu.blocks import LOCALS as BLOCK_LOCALS
-from pyfuser.codegen.cpu.blocks import blocked_nest, blocks_of
-from pyfuser.codegen.cpu.context import Bounds, Context, entry, nest_of
+from pyfuser.codegen.cpu.blocks import blocks_of, box_loops
+from pyfuser.codegen.cpu.context import Context, entry, nest_of
 from pyfuser.codegen.cpu.functions import LOCALS as FUNCTION_LOCALS
 from pyfuser.codegen.cpu.functions import functions_code
+from pyfuser.ir.nodes import Body, Stmt
+from pyfuser.ir.visit import map_body
 from pyfuser.nest.nodes import Nest, Over
 from pyfuser.pipeline import run_nest_passes
 
@@ -30,8 +32,8 @@ def emit(context: Context) -> str:
 
 def loop_code(context: Context) -> str:
     """`pf_loop`, which runs a box of the space; in 1-D its begin and end are plain numbers."""
-    nest = map_nest(context)
-    return functions_code(context, nest, nest.functions, partial(_box_lines, context))
+    nest = lowered(context, map_nest(context))
+    return functions_code(context, nest, nest.functions)
 
 
 def map_nest(context: Context) -> Nest:
@@ -39,10 +41,16 @@ def map_nest(context: Context) -> Nest:
     return run_nest_passes(nest_of(context, context.spec.order))
 
 
-def _box_lines(context: Context, over: Over, bounds: list[Bounds]) -> list[str]:
-    """The loops over the box of a function."""
-    context, blocks = blocks_of(context.of(over.body))
-    return blocked_nest(context, blocks, bounds)
+def lowered(context: Context, nest: Nest) -> Nest:
+    """The nest with loops in place of boxes."""
+
+    def lower(stmt: Stmt) -> Stmt | Body:
+        return (
+            box_loops(*blocks_of(context.of(stmt.body)), stmt) if isinstance(stmt, Over) else stmt
+        )
+
+    functions = (replace(f, body=map_body(f.body, None, lower)) for f in nest.functions)
+    return replace(nest, functions=tuple(functions))
 
 
 def _line(context: Context) -> str:

@@ -278,7 +278,8 @@ def _run_function(context: Context, sums: Sequence[SumNames], block: int, groups
 
     def terms(body: Body, depth: int) -> list[str]:
         own = assigned(body)
-        return Terms(context, {s: n for s, n in named.items() if s in own}).lines(body, depth)
+        found = Terms(context, {s: n for s, n in named.items() if s in own}).body(body)
+        return context.print(found, depth)
 
     return run_function(context, groups, lanes, terms)
 

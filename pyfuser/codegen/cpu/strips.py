@@ -1,22 +1,39 @@
-"""Code for a strip of iterations: a loop for each part, waiting loops with their trips jammed."""
+"""The loops of a strip of iterations: one for each part, waiting loops with their trips jammed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from pyfuser.codegen.c.statements import INDENT
-from pyfuser.codegen.cpu.context import Context
+from pyfuser.codegen.cpu.context import Context, fresh_syms
 from pyfuser.codegen.passes.distribute import Segment, expansion, is_zero
 from pyfuser.codegen.passes.unroll_and_jam import is_long
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Body, Const, Declare, DeclareArray, For, Stmt, Store, Sym
-from pyfuser.ir.visit import assigned
+from pyfuser.ir.nodes import (
+    Binary,
+    Body,
+    Cast,
+    Compare,
+    Const,
+    Declare,
+    DeclareArray,
+    Expr,
+    For,
+    If,
+    Load,
+    Read,
+    Select,
+    Stmt,
+    Store,
+    Sym,
+)
+from pyfuser.ir.visit import assigned, substitute_syms
+from pyfuser.nest.nodes import Alloc, Clear, Kind, Loop, Row, Scope, number
 from pyfuser.plan.plan import STRIP
 
 LOCALS = frozenset({"strip", "lanes", "lane", "cell"})
 
-PrintBody = Callable[[Body, int], list[str]]
+Terms = Callable[[Body], Body]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,19 +45,13 @@ class Strips:
     """
 
     parts: tuple[Segment, ...]
-    arrays: dict[Sym, str]
+    arrays: dict[Sym, Sym]
     lengths: dict[Sym, int]
     shared: frozenset[Sym]
 
-    def place(self, sym: Sym, lane: str | None) -> str:
-        """Which element, or row, of a local's array has an iteration; None: that of `step`."""
-        if sym in self.shared:
-            return "step" if lane is None else f"strip + {lane}"
-        return "step - strip" if lane is None else lane
-
 
 def strips_of(
-    context: Context, parts: tuple[Segment, ...], arrays: dict[Sym, str], lengths: dict[Sym, int]
+    context: Context, parts: tuple[Segment, ...], arrays: dict[Sym, Sym], lengths: dict[Sym, int]
 ) -> Strips:
     """Names for the memory between parts (see `passes.unroll_and_jam.strips`).
 
@@ -53,41 +64,41 @@ def strips_of(
         if isinstance(stmt, DeclareArray)
     }
     take, names = context.unique.take, context.names
-    new = {s: take(f"{names[s]}_strip") for s in expansion(parts) if s not in arrays}
+    new = {
+        s: context.array(take(f"{names[s]}_strip"), s.dtype)
+        for s in expansion(parts)
+        if s not in arrays
+    }
     lengths = lengths | {sym: length for sym, length in own.items() if sym in new}
     return Strips(parts, arrays | new, lengths, frozenset(arrays))
 
 
-def memory_lines(strips: Strips, depth: int) -> list[str]:
-    """The declarations of the memory between parts."""
-    return [
-        f"{INDENT * depth}alignas(64) {sym.dtype.cpp} {name}[{STRIP * strips.lengths.get(sym, 1)}];"
-        for sym, name in strips.arrays.items()
+def allocs(strips: Strips) -> Body:
+    """The memory between parts."""
+    return tuple(
+        Alloc(array, STRIP * strips.lengths.get(sym, 1))
+        for sym, array in strips.arrays.items()
         if sym not in strips.shared
-    ]
+    )
 
 
-def strip_loops(
-    context: Context, strips: Strips, axis: int, depth: int, print_body: PrintBody
-) -> list[str]:
-    """The loops over `count` iterations of an axis from `at`, a strip at a time."""
-    indent = INDENT * depth
-    printer = _Printer(context, strips, axis)
-    lines = [
-        f"{indent}for (int64_t strip = 0; strip < count; strip += {STRIP}) {{",
-        f"{indent}{INDENT}const int64_t lanes = count - strip < {STRIP} ? count - strip : {STRIP};",
-    ]
+def strip_loops(context: Context, strips: Strips, axis: int, terms: Terms) -> Body:
+    """The loops over `count` iterations of an axis from `at`, a strip at a time.
+
+    terms: what becomes of the body of a part whose iterations come one after the other.
+    """
+    loops = _Loops(context, strips, axis)
+    count, strip, lanes = (Read(context.local(name)) for name in ("count", "strip", "lanes"))
+    left, full = Binary("-", count, strip), number(STRIP)
+    body: list[Stmt] = [Declare(lanes.sym, Select(Compare("<", left, full), left, full))]
     for part in strips.parts:
         if not part.vector:
-            lines += printer.apart(part, depth + 1, print_body)
+            body.append(loops.apart(part, terms))
             continue
-        lines.append(f"{indent}{INDENT}if (lanes == {STRIP}) {{")
-        together = printer.abreast if any(map(is_long, part.body)) else printer.jammed
-        lines += together(part, depth + 2)
-        lines.append(f"{indent}{INDENT}}} else {{")
-        lines += printer.apart(part, depth + 2, context.statements.print)
-        lines.append(f"{indent}{INDENT}}}")
-    return [*lines, f"{indent}}}"]
+        together = loops.abreast if any(map(is_long, part.body)) else loops.jammed
+        alone = (loops.apart(part, lambda found: found),)
+        body.append(If(Compare("==", lanes, full), together(part), alone))
+    return (Loop(strip.sym, number(0), count, full, tuple(body), context.independent),)
 
 
 def _stores(stmt: DeclareArray) -> list[Stmt]:
@@ -98,125 +109,105 @@ def _stores(stmt: DeclareArray) -> list[Stmt]:
     ]
 
 
-class _Printer:
+class _Loops:
+    """Makes the loops of parts; an iteration's memory is at its `place` in the strip."""
+
     def __init__(self, context: Context, strips: Strips, axis: int) -> None:
         self.context = context
         self.strips = strips
-        self.counter = context.counter(axis)
+        self.axis = axis
         self.index = context.workunit.indices[axis]
+        self.at, self.strip = Read(context.local("at")), Read(context.local("strip"))
 
-    def apart(self, part: Segment, depth: int, print_body: PrintBody) -> list[str]:
+    def apart(self, part: Segment, terms: Terms) -> Stmt:
         """One iteration after the other."""
-        inner = INDENT * (depth + 1)
-        lines = [
-            f"{INDENT * depth}for (int64_t step = strip; step < strip + lanes; ++step) {{",
-            f"{inner}const int64_t {self.counter} = at + step;",
-            *self.context.narrowed(depth + 1),
-            *self._arrivals(part, None, depth + 1),
-        ]
+        step = Read(self.context.local("step"))
+        place = Binary("-", step, self.strip)
+        before: list[Stmt] = [*self._arrivals(part, place)]
         body: list[Stmt] = []
         for stmt in part.body:
             if isinstance(stmt, DeclareArray) and stmt.sym in self.strips.lengths:
-                name, length = self.context.names[stmt.sym], len(stmt.values)
-                lines.append(inner + self._row(stmt.sym, None))
+                before.append(self._row(stmt.sym, place))
                 if all(map(is_zero, stmt.values)):
-                    lines.append(
-                        f"{inner}for (int cell = 0; cell < {length}; ++cell) "
-                        f"{name}[cell] = {stmt.sym.dtype.cpp}();"
-                    )
+                    before.append(Clear(stmt.sym, len(stmt.values)))
                 else:
                     body += _stores(stmt)
             else:
                 body.append(stmt)
-        lines += print_body(tuple(body), depth + 1)
-        lines += self._departures(part, None, depth + 1)
-        return [*lines, f"{INDENT * depth}}}"]
+        trip = (
+            *self.context.iteration(self.axis, Binary("+", self.at, step)),
+            *before,
+            *terms(tuple(body)),
+            *self._departures(part, place),
+        )
+        end = Binary("+", self.strip, Read(self.context.local("lanes")))
+        return self.context.loop(step.sym, self.strip, end, trip, Kind.SEQ)
 
-    def jammed(self, part: Segment, depth: int) -> list[str]:
+    def jammed(self, part: Segment) -> Body:
         """All iterations of a full strip together, trip by trip."""
-        names, indent = self.context.names, INDENT * depth
+        names, fresh = self.context.names, fresh_syms(self.context)
         again = tuple(stmt for stmt in part.body if isinstance(stmt, Declare))
-        plain = {s: names[s] for s in (self.index, *part.arriving, *(d.sym for d in again))}
+        own = (self.index, *part.arriving, *(stmt.sym for stmt in again))
         lanes = [
-            {sym: self.context.unique.take(f"{name}_{lane}") for sym, name in plain.items()}
-            for lane in range(STRIP)
+            {sym: fresh(f"{names[sym]}_{lane}", sym.dtype) for sym in own} for lane in range(STRIP)
         ]
-        lines = self._outer_indices(depth)
+        first = Binary("+", self.at, self.strip)
+        body: Body = self.context.iteration(self.axis, first)[1:]
+        body = tuple(s for s in body if isinstance(s, Declare) and s.sym != self.index)
         for lane, renamed in enumerate(lanes):
-            names.update(renamed)
-            kind, index = self.index.dtype.cpp, names[self.index]
-            lines.append(f"{indent}const {kind} {index} = ({kind})(at + strip + {lane});")
-            lines += self._arrivals(part, str(lane), depth)
-            lines += self.context.statements.print(again, depth)
+            here = Cast(Binary("+", first, number(lane)), self.index.dtype)
+            found = (*self._arrivals(part, Const(lane, DType.INT32)), *again)
+            body += (Declare(renamed[self.index], here), *substitute_syms(found, renamed))
         for loop in part.body:
             if isinstance(loop, For):
-                head, end = self.context.statements.print((replace(loop, body=()),), depth)
-                lines.append(head)
-                for renamed in lanes:
-                    names.update(renamed)
-                    trip = self.context.statements.print(loop.body, depth + 2)
-                    lines += [f"{indent}{INDENT}{{", *trip, f"{indent}{INDENT}}}"]
-                lines.append(end)
+                trips = (Scope(substitute_syms(loop.body, renamed)) for renamed in lanes)
+                body += (replace(loop, body=tuple(trips)),)
         for lane, renamed in enumerate(lanes):
-            names.update(renamed)
-            lines += self._departures(part, str(lane), depth)
-        names.update(plain)
-        return lines
+            body += substitute_syms(self._departures(part, Const(lane, DType.INT32)), renamed)
+        return body
 
-    def abreast(self, part: Segment, depth: int) -> list[str]:
+    def abreast(self, part: Segment) -> Body:
         """All iterations of a full strip, a lane each; what a trip leaves to the next is kept."""
-        indent, inner = INDENT * depth, INDENT * (depth + 2)
+        lane = Read(self.context.local("lane"))
         again = tuple(stmt for stmt in part.body if isinstance(stmt, Declare))
         kept = replace(part, leaving=tuple(s for s in part.arriving if s in assigned(part.body)))
-        lines: list[str] = []
-        for loop in part.body:
-            if isinstance(loop, For):
-                head, end = self.context.statements.print((replace(loop, body=()),), depth)
-                lines += [
-                    head,
-                    *self.context.ivdep(depth + 1),
-                    f"{indent}{INDENT}for (int64_t lane = 0; lane < {STRIP}; ++lane) {{",
-                    f"{inner}const int64_t {self.counter} = at + strip + lane;",
-                    *self.context.narrowed(depth + 2),
-                    *self._arrivals(part, "lane", depth + 2),
-                    *self.context.statements.print((*again, *loop.body), depth + 2),
-                    *self._departures(kept, "lane", depth + 2),
-                    f"{indent}{INDENT}}}",
-                    end,
-                ]
-        return lines
+        here = Binary("+", Binary("+", self.at, self.strip), lane)
+        before = (*self.context.iteration(self.axis, here), *self._arrivals(part, lane), *again)
+        after = self._departures(kept, lane)
 
-    def _outer_indices(self, depth: int) -> list[str]:
-        """The declarations of narrower indices of the other axes."""
-        return [
-            f"{INDENT * depth}const {sym.dtype.cpp} {self.context.names[sym]} = "
-            f"({sym.dtype.cpp}){self.context.counter(axis)};"
-            for axis, sym in enumerate(self.context.workunit.indices)
-            if sym is not self.index and sym.dtype is not DType.INT64
-        ]
+        def side_by_side(loop: For) -> For:
+            trip = (*before, *loop.body, *after)
+            lanes = self.context.loop(lane.sym, number(0), number(STRIP), trip, Kind.VECTOR)
+            return replace(loop, body=(lanes,))
 
-    def _arrivals(self, part: Segment, lane: str | None, depth: int) -> list[str]:
-        lines, changed = [], assigned(part.body)
-        for sym in part.arriving:
-            if sym in self.strips.lengths:
-                lines.append(self._row(sym, lane))
-            else:
-                kind = ("" if sym in changed else "const ") + sym.dtype.cpp
-                lines.append(f"{kind} {self.context.names[sym]} = {self._element(sym, lane)};")
-        return [INDENT * depth + line for line in lines]
+        return tuple(side_by_side(loop) for loop in part.body if isinstance(loop, For))
 
-    def _departures(self, part: Segment, lane: str | None, depth: int) -> list[str]:
-        return [
-            f"{INDENT * depth}{self._element(sym, lane)} = {self.context.names[sym]};"
+    def _arrivals(self, part: Segment, place: Expr) -> Body:
+        return tuple(
+            self._row(sym, place)
+            if sym in self.strips.lengths
+            else Declare(sym, Load(self.strips.arrays[sym], (self._place(sym, place),)))
+            for sym in part.arriving
+        )
+
+    def _departures(self, part: Segment, place: Expr) -> Body:
+        return tuple(
+            Store(self.strips.arrays[sym], (self._place(sym, place),), Read(sym))
             for sym in part.leaving
             if sym not in self.strips.lengths
-        ]
+        )
 
-    def _element(self, sym: Sym, lane: str | None) -> str:
-        return f"{self.strips.arrays[sym]}[{self.strips.place(sym, lane)}]"
-
-    def _row(self, sym: Sym, lane: str | None) -> str:
-        """The declaration of an iteration's own array, which is a part of the strip's."""
+    def _row(self, sym: Sym, place: Expr) -> Stmt:
+        """An iteration's own array, which is a part of the strip's."""
         array, length = self.strips.arrays[sym], self.strips.lengths[sym]
-        place = self.strips.place(sym, lane)
-        return f"{sym.dtype.cpp}* const {self.context.names[sym]} = {array} + {length} * ({place});"
+        return Row(sym, array, self._place(sym, place), length)
+
+    def _place(self, sym: Sym, place: Expr) -> Expr:
+        """Which element, or row, of a local's array an iteration has."""
+        if sym not in self.strips.shared:
+            return place
+        if isinstance(place, Binary):  # step - strip
+            return place.left
+        if isinstance(place, Const):
+            place = Const(place.value, DType.INT64)
+        return Binary("+", self.strip, place)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from pyfuser.codegen.c.statements import INDENT
-from pyfuser.codegen.cpu.blocks import Blocks, array_lines, blocks_of, strip_or_segments
+from pyfuser.codegen.cpu.blocks import Blocks, allocs, block_loops, blocks_of
 from pyfuser.codegen.cpu.context import Context, function
 from pyfuser.codegen.cpu.interior import inside_code, interior_of
-from pyfuser.codegen.passes.row_sums import row_lines, row_sums, totals
+from pyfuser.codegen.passes.row_sums import row_sums, totals
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Accumulator, Body, Sym
+from pyfuser.ir.nodes import Accumulator, Body, Declare, Load, Read, Stmt, Store, Sym
 from pyfuser.ir.visit import assigned, statements
+from pyfuser.nest.nodes import OrderedSum
 
 INLINE_SUMS = 8
 """With more accumulators the code for full blocks is not compiled apart from that for others."""
@@ -30,9 +31,9 @@ class SumNames:
         self.partial = context.unique.take(f"{self.term}_partial")
         self.wide = dtype.is_complex
         self.part = {DType.COMPLEX64: "float", DType.COMPLEX128: "double"}.get(dtype, self.kind)
-        self.slot = (
-            f"*({self.kind}*)&{self.terms}[2 * step]" if self.wide else f"{self.terms}[step]"
-        )
+        self.array = context.array(self.terms, dtype)
+        if self.wide:
+            context.expressions.pairs.add(self.array)
 
     def sum_type(self, block: int) -> str:
         """The type of the running sum, which holds the terms of a block."""
@@ -85,9 +86,9 @@ def _terms_function(
     Loops along columns are not: there are many, and they gain nothing.
     """
     last = context.spec.rank - 1
-    lines = array_lines(blocks, 1)
     named = by_sym(context, sums)
-    lines += strip_or_segments(context, blocks, last, 1, lambda: Terms(context, named).lines)
+    loops = block_loops(context, blocks, last, lambda: Terms(context, named).body)
+    lines = context.print((*allocs(context, blocks), *loops), 1)
     inline = blocks.single and len(sums) <= INLINE_SUMS and not rare
     once = blocks.columns is not None
     return function(f"void {name}", _parameters(context, sums), lines, inline, once)
@@ -98,39 +99,33 @@ def by_sym(context: Context, sums: Sequence[SumNames]) -> dict[Sym, SumNames]:
 
 
 class Terms:
-    """Prints the segments of a body, in order, with each accumulator a local."""
+    """What becomes of the segments of a body, in order, with each accumulator a local."""
 
     def __init__(self, context: Context, sums: Mapping[Sym, SumNames]) -> None:
-        self.context = context
         self.sums = sums
+        self.place = (Read(context.local("step")),)
         self.direct = _single_updates(context.workunit.body, tuple(sums))
         self.started: set[Sym] = set()
 
-    def lines(self, body: Body, depth: int) -> list[str]:
+    def body(self, body: Body) -> Body:
         """A segment: accumulators start at zero, or where the segments before left them."""
-        indent = INDENT * depth
         updated = assigned(body)
-        lines, ends = [], []
+        starts, found, ends = list[Stmt](), list[Stmt](), list[Stmt]()
         for sym, s in self.sums.items():
             if sym in self.direct or (sym in self.started and sym not in updated):
                 continue
-            start = f" = {s.slot}" if sym in self.started else "{}"
-            lines.append(f"{indent}{s.kind} {s.term}{start};")
-            ends.append(f"{indent}{s.slot} = {s.term};")
+            starts.append(Declare(sym, Load(s.array, self.place) if sym in self.started else None))
+            ends.append(Store(s.array, self.place, Read(sym)))
             self.started.add(sym)
         for stmt in body:
             if isinstance(stmt, nodes.Update) and stmt.target in self.direct and not stmt.indices:
-                value = self.context.expressions.text(stmt.value)
-                lines.append(f"{indent}{self.sums[stmt.target].slot} = {value};")
+                found.append(Store(self.sums[stmt.target].array, self.place, stmt.value))
                 continue
             rows = row_sums(stmt, self.sums)
             if rows:
                 rows += row_sums(stmt, dict.fromkeys(totals(stmt, self.sums)))
-            if rows and isinstance(stmt, nodes.For):
-                lines += row_lines(self.context, stmt, rows, depth)
-            else:
-                lines += self.context.statements.print((stmt,), depth)
-        return lines + ends
+            found.append(OrderedSum((stmt,), tuple(rows)) if rows else stmt)
+        return (*starts, *found, *ends)
 
 
 def _single_updates(body: Body, syms: Sequence[Sym]) -> set[Sym]:

@@ -65,6 +65,7 @@ def emit(spec: KernelSpec | SweepSpec) -> str:
 def _summing(context: Context) -> Context:
     """The context, whose printer knows how sums of locals are run."""
     context.statements.sum_lines = partial(row_sums.total_lines, context)
+    context.statements.ordered_lines = partial(row_sums.row_lines, context)
     return context
 
 

@@ -6,6 +6,7 @@ a serial nest.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from pyfuser.ir.dtypes import DType
@@ -28,17 +29,23 @@ def lower_boxes(nest: Nest) -> Nest:
 
 def loops(nest: Nest, over: Over, fresh: Fresh, kind: Kind = Kind.VECTOR) -> Stmt:
     """The loops over a box; kind: of the innermost one."""
-    *outer, inner = nest.order.axes
-    bounds = list(zip(over.low, over.high, strict=True))
-    tiles: list[Loop] = []
-    if nest.order.block:
-        for axis, size in ((outer[-1], number(nest.order.block)), (inner, nest.along)):
-            tile, bounds[axis] = _tile(nest, axis, bounds[axis], size, fresh)
-            tiles.append(tile)
     noted = (Note(nest.counters),) if nest.checked else ()
     body = (*noted, *narrow(nest, range(nest.rank)), *over.body)
     kind = Kind.SEQ if nest.serial else kind
-    stmt = _loop(nest, inner, bounds[inner], body, kind)
+    axis = nest.order.axes[-1]
+    return around(nest, over, fresh, lambda *bounds: _loop(nest, axis, bounds, body, kind))
+
+
+def around(nest: Nest, over: Over, fresh: Fresh, inner: Callable[[Expr, Expr], Stmt]) -> Stmt:
+    """The loops over all axes of a box but the innermost; `inner` makes that of its bounds."""
+    *outer, last = nest.order.axes
+    bounds = list(zip(over.low, over.high, strict=True))
+    tiles: list[Loop] = []
+    if nest.order.block:
+        for axis, size in ((outer[-1], number(nest.order.block)), (last, nest.along)):
+            tile, bounds[axis] = _tile(nest, axis, bounds[axis], size, fresh)
+            tiles.append(tile)
+    stmt = inner(*bounds[last])
     for axis in reversed(outer[-1:] if tiles else outer):
         stmt = _loop(nest, axis, bounds[axis], (stmt,))
     for tile in reversed(tiles):
