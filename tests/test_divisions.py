@@ -304,7 +304,7 @@ def test_which_divisors_are_tested(
 
     monkeypatch.setattr(native, "emit", noted)
     monkeypatch.setattr(native, "KERNELS", Table("of a test", 999))
-    monkeypatch.setattr(eager, "_READY", {})
+    monkeypatch.setattr(eager, "READY", Table("calls of a test", 999))
     y, x, d = numbers(dtype)
     pk.parallel_for(N, workunit, y=y, x=x, d=d)
     assert ["pf_zero" in text for text in texts] == [tested]

@@ -22,6 +22,7 @@ PACKAGE = Path(__file__).parents[1] / "pyfuser"
 
 #: Module-level objects that change and are no caches, by module: `runtime.session` names them.
 STATE = {
+    "ir.visit": {"_FIELDS", "_OPERANDS", "_BODIES", "_NESTED", "_SYM_FIELD"},
     "support.counters": {"COUNTERS"},
     "support.progress": {"_loggers"},
     "support.caches": {"CACHES"},

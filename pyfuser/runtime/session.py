@@ -39,6 +39,7 @@ What is no cache, as it cannot be made again, is a module's own:
 - `trace.pool`: memory kept for new Views; `trace.images`, `engine.gpu.device` and
   `engine.gpu.scalars`: what is on GPUs; `frontends.upstream.lifetime`, `frontends.upstream.views`:
   what PyKokkos holds;
+- `ir.visit`: the fields of each class of nodes;
 - `engine.native`: the team of threads, and compilations under way;
 - `lower.source`, `run.watched` and `run.guards`: code that was rewritten.
 """

@@ -198,8 +198,12 @@ class Context:
         return (nodes.Declare(self.counter_of(axis), counter), *narrower)
 
     def narrowed(self, depth: int) -> list[str]:
-        """The declarations of narrower indices inside the loops."""
-        return [line for axis in range(self.spec.rank) for line in self.narrowed_axis(axis, depth)]
+        """What an iteration starts with: it is noted, and narrower indices are declared."""
+        axes = range(self.spec.rank if self.spec.checked else 0)
+        noted = [f"{INDENT * depth}pf_iteration({axis}, {self.counter(axis)});" for axis in axes]
+        return noted + [
+            line for axis in range(self.spec.rank) for line in self.narrowed_axis(axis, depth)
+        ]
 
     def narrowed_axis(self, axis: int, depth: int) -> list[str]:
         """The declaration of an index, if it is narrower than its counter."""
