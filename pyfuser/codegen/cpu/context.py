@@ -24,7 +24,7 @@ from pyfuser.ir.visit import all_expressions, assigned
 from pyfuser.nest import build
 from pyfuser.nest.build import values
 from pyfuser.nest.cost.work import grain, grain_text, varies
-from pyfuser.nest.nodes import Kind, Loop, LoopOrder, Nest, Over, number
+from pyfuser.nest.nodes import Kind, Loop, LoopOrder, Nest, Note, Over, number
 from pyfuser.nest.passes.lower_boxes import loops
 from pyfuser.tuning.thresholds import along
 
@@ -195,7 +195,9 @@ class Context:
         indices = self.workunit.indices
         pairs = [(i, self.counter_of(n)) for n, i in enumerate(indices) if i.dtype is DType.INT32]
         narrower = (nodes.Declare(i, nodes.Cast(Read(wide), i.dtype)) for i, wide in pairs)
-        return (nodes.Declare(self.counter_of(axis), counter), *narrower)
+        counters = tuple(self.counter_of(n) for n in range(self.spec.rank))
+        noted = (Note(counters),) if self.spec.checked else ()
+        return (nodes.Declare(self.counter_of(axis), counter), *noted, *narrower)
 
     def narrowed(self, depth: int) -> list[str]:
         """What an iteration starts with: it is noted, and narrower indices are declared."""
@@ -373,43 +375,9 @@ def nest_of(context: Context, order: LoopOrder) -> Nest:
     )
 
 
-def outer_loops(
-    context: Context, order: LoopOrder, bounds: list[Bounds]
-) -> tuple[list[str], int, Bounds]:
-    """All loops but the innermost, its depth and its bounds."""
-    lines: list[str] = []
-    depth = 1
-    inner = dict(enumerate(bounds))
-    for axis in order.axes[: -2 if order.block else -1]:
-        lines.append(INDENT * depth + _loop(context.counter(axis), *bounds[axis]))
-        depth += 1
-    for axis in order.axes[-2:] if order.block else ():
-        name = context.names[context.workunit.indices[axis]]
-        at, end = context.unique.take(f"{name}_block"), context.unique.take(f"{name}_block_end")
-        first, last = bounds[axis]
-        spec = context.spec
-        inmost = axis == order.axes[-1]
-        size = along(spec.target, spec.tuning) if inmost else order.block
-        head = f"for (int64_t {at} = {first}; {at} < {last}; {at} += {size}) {{"
-        lines.append(INDENT * depth + head)
-        depth += 1
-        least = f"{at} + {size} < {last} ? {at} + {size} : {last}"
-        lines.append(f"{INDENT * depth}const int64_t {end} = {least};")
-        inner[axis] = at, end
-    if order.block:
-        across = order.axes[-2]
-        lines.append(INDENT * depth + _loop(context.counter(across), *inner[across]))
-        depth += 1
-    return lines, depth, inner[order.axes[-1]]
-
-
 def closed(depth: int) -> list[str]:
     """The ends of loops, the innermost of which is so deep."""
     return [f"{INDENT * level}}}" for level in range(depth, 0, -1)]
-
-
-def _loop(counter: str, first: str, last: str) -> str:
-    return f"for (int64_t {counter} = {first}; {counter} < {last}; ++{counter}) {{"
 
 
 def box_bounds(context: Context) -> tuple[list[str], list[Bounds]]:
