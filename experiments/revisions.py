@@ -39,6 +39,8 @@ class At(Served):
 
     def __init__(self, checkout: Path, program: Path, size: str, cache: str) -> None:
         environment = {**os.environ, "PYTHONPATH": str(checkout), "PYFUSER_CACHE_DIR": cache}
+        environment["PYTHONPYCACHEPREFIX"] = str(checkout / "build/bytecode")  # as installed
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
         arguments = [str(SERVE), str(program), size, ""]
         super().__init__([sys.executable, "-c", FUSED, *arguments], checkout, environment)
 

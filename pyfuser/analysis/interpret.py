@@ -19,7 +19,7 @@ from pyfuser.analysis.bounds import bounded_locals
 from pyfuser.analysis.intervals import fits
 from pyfuser.analysis.relation import Access, Mode, Relation
 from pyfuser.ir import nodes
-from pyfuser.ir.divisions import Division, divisor_of, may_fail
+from pyfuser.ir.divisions import Division
 from pyfuser.ir.dtypes import DType, common_type
 from pyfuser.ir.nodes import Body, Expr, SourceLocation, Stmt, Sym, Workunit
 from pyfuser.ir.visit import assigned, child_expressions, contains, declared
@@ -50,7 +50,6 @@ class Interpreter:
         self.guard: PointSet = EVERYTHING
         self.exact = True
         self.found: dict[tuple[object, ...], Access] = {}
-        self.divisions: list[tuple[Division, Relation]] = []  # for sure, and by known functions
         for param, fact in zip(workunit.params, facts, strict=True):
             if isinstance(fact, tuple):
                 self.shapes[param.sym] = fact
@@ -262,12 +261,11 @@ class Interpreter:
         self.found[key] = Access(param, mode, op, relation, location, exact)
 
     def _record_division(self, division: Division, dtype: DType) -> None:
-        divides = self.exact and may_fail(division.op, dtype, divisor_of(division))
-        divisor = self.affine(divisor_of(division)) if divides else None
-        if divisor is not None:
-            domain, box = self._domain((divisor,))
-            relation = Relation(self.begin, self.end, (divisor,), domain, tuple(self.ranges), box)
-            self.divisions.append((division, relation))
+        """A division comes here; see `analysis.divided`."""
+
+    def _relation(self, values: tuple[Affine | None, ...]) -> Relation:
+        domain, box = self._domain(values)
+        return Relation(self.begin, self.end, values, domain, tuple(self.ranges), box)
 
     def _guess(self, index: Expr) -> Affine | None:  # law: not None
         """A subscript with a variable for each local of which only bounds are known."""

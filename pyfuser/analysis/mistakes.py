@@ -14,15 +14,17 @@ from typing import NamedTuple
 from pyfuser.analysis import polyhedra
 from pyfuser.analysis.accesses import Access, Mode, accesses
 from pyfuser.analysis.affine import Affine, Interval
-from pyfuser.analysis.interpret import Fact, Interpreter
+from pyfuser.analysis.divided import sure_divisions
+from pyfuser.analysis.interpret import Fact
 from pyfuser.analysis.intervals import fits
 from pyfuser.analysis.overflows import overflows
 from pyfuser.analysis.overlap import variables_of
 from pyfuser.analysis.races import certain_races
 from pyfuser.analysis.relation import Relation
+from pyfuser.analysis.zeros import zero_element
 from pyfuser.ir import nodes
 from pyfuser.ir.definitions import stable_locals
-from pyfuser.ir.divisions import divisions, divisor_of
+from pyfuser.ir.divisions import Division, divisions, divisor_of
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Expr, SourceLocation, Store, Sym, Workunit
 from pyfuser.ir.visit import assigned, child_expressions, statements, written
@@ -33,8 +35,8 @@ from pyfuser.trace.shape import CallShape, RegionShape
 _SERIAL = "Serial"  # iterations run one after the other
 
 
-def refuse_mistakes(shape: CallShape, call: Call) -> None:
-    """Look at a call whose shape is new.
+def refuse_mistakes(shape: CallShape, call: Call, before: Sequence[Call] = ()) -> None:
+    """Look at a call whose shape is new; `before`: calls that run before it and have not run.
 
     Raises BoundsError for an index outside a view, and DivisionError for an integer that is divided
     by 0; warns of iterations that write one element, and of integers that overflow.
@@ -45,7 +47,7 @@ def refuse_mistakes(shape: CallShape, call: Call) -> None:
             _refuse_outside(shape, access, origin)
     if call.space.size:
         facts = _facts(shape, call)
-        _refuse_division(shape, facts, origin)
+        _refuse_division(shape, facts, call, before)
         _warn_of_overflows(shape, facts)
     if shape.space.execution != _SERIAL:
         for doubt in _doubts(shape):
@@ -149,14 +151,20 @@ def _warn_of_overflows(shape: CallShape, facts: tuple[Fact, ...]) -> None:
             warn(message, place.file, place.line, WorkunitWarning)
 
 
-def _refuse_division(shape: CallShape, facts: tuple[Fact, ...], origin: str) -> None:
+def _refuse_division(
+    shape: CallShape, facts: tuple[Fact, ...], call: Call, before: Sequence[Call]
+) -> None:
     """Raise DivisionError if some iteration, for sure, divides an integer by 0."""
     unit = shape.workunit
     if not any(divisions(unit.body)):
         return
-    walk = Interpreter(unit, shape.space.begin, shape.space.end, facts)
-    walk.run()
-    for division, relation in walk.divisions:
+    for division, relation, load in sure_divisions(unit, shape.space.begin, shape.space.end, facts):
+        if load is not None:
+            element = zero_element(call, load.view, relation, before)
+            if element is not None:
+                text = f"{load.view.name}[{', '.join(map(str, element))}]"
+                raise _divided(unit, division, f"{text}, which is 0", call)
+            continue
         first = _first_zero(relation)
         if first is None:
             continue
@@ -164,11 +172,15 @@ def _refuse_division(shape: CallShape, facts: tuple[Fact, ...], origin: str) -> 
         what = f"{divisor.sym.name!r}, which" if isinstance(divisor, nodes.Read) else "what"
         depends = unit.indices and relation.indices[0] and relation.indices[0].terms
         where = f" where {unit.indices[0].name} = {first}" if depends else ""
-        place = f"{division.location}: " if division.location else ""
-        raise DivisionError(
-            f"{place}an integer is divided by {what} is 0{where}; workunit "
-            f"{unit.name!r}{quoted(division.location)}{origin}"
-        )
+        raise _divided(unit, division, f"{what} is 0{where}", call)
+
+
+def _divided(unit: Workunit, division: Division, what: str, call: Call) -> DivisionError:
+    place = f"{division.location}: " if division.location else ""
+    return DivisionError(
+        f"{place}an integer is divided by {what}; workunit {unit.name!r}"
+        f"{quoted(division.location)}\n  called as {call.name!r} at {call.location}"
+    )
 
 
 def _first_zero(relation: Relation) -> int | None:

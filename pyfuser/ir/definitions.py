@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pyfuser.ir.nodes import Binary, Body, Cast, Const, Declare, Expr, Read, Sym, Unary
+from pyfuser.ir.nodes import Binary, Body, Cast, Const, Declare, Expr, Load, Read, Sym, Unary
 from pyfuser.ir.visit import assigned, expressions, map_expression, statements
 
 
@@ -40,3 +40,19 @@ _PURE = (Const, Read, Binary, Cast, Unary)
 def of_scalars(expr: Expr) -> bool:
     """Whether the value depends on indices, scalars and locals alone."""
     return all(isinstance(node, _PURE) for node in expressions(expr))
+
+
+def loaded(expr: Expr, body: Body) -> Load | None:
+    """The element that an expression, or the local that it reads, is; None: it is something else.
+
+    What the element's subscripts read keeps its value, too.
+    """
+    if isinstance(expr, Read):
+        expr = stable_locals(body).get(expr.sym, expr)
+        while isinstance(expr, Cast) and expr.dtype.is_integer and expr.operand.dtype.is_integer:
+            expr = expr.operand
+    if not isinstance(expr, Load):
+        return None
+    changed = assigned(body)
+    reads = [e for index in expr.indices for e in expressions(index) if isinstance(e, Read)]
+    return None if any(read.sym in changed for read in reads) else expr

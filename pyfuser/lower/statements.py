@@ -9,6 +9,8 @@ from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import (
     Assign,
     AtomicFetch,
+    Binary,
+    Cast,
     Const,
     DeclareArray,
     Expr,
@@ -188,18 +190,37 @@ def _assign(
 
 
 def _warn_of_loss(ctx: Context, node: ast.AST, value: Expr, dtype: DType | None) -> None:
-    """Warn of a number that becomes another one where it is stored: 0.5 or 2**31 in an int32."""
-    if not isinstance(value, Const) or dtype is None or not dtype.is_integer:
+    """Warn of a number that becomes another one where it is stored: 0.5 or 2**31 in an int32, and
+    of a quotient of integers, which is a double, in an integer.
+    """
+    if dtype is None or not dtype.is_integer or dtype is DType.BOOL:
         return
-    number = value.value
-    if isinstance(number, (str, complex)) or dtype is DType.BOOL:
-        return
-    low, high = dtype.range()
-    if low <= number <= high and number == int(number):
+    if _is_true_quotient(value):
+        text = (
+            f"`/` gives a double, whose fraction is lost where it is stored as {dtype.value}: "
+            "write `//`, or int(...) around it if that is meant"
+        )
+    elif isinstance(value, Const) and not isinstance(value.value, (str, complex)):
+        number = value.value
+        low, high = dtype.range()
+        if low <= number <= high and number == int(number):
+            return
+        text = f"{number} does not fit into {dtype.value}: another number is stored"
+    else:
         return
     place = ctx.location(node)
-    text = f"{number} does not fit into {dtype.value}: another number is stored"
     warn(text, place.file, place.line, WorkunitWarning)
+
+
+def _is_true_quotient(value: Expr) -> bool:
+    """Whether a value is `a / b` of integers, as a double."""
+    if not (isinstance(value, Binary) and value.op == "/" and value.dtype.is_float):
+        return False
+    return all(
+        isinstance(operand, Const)
+        or (isinstance(operand, Cast) and operand.operand.dtype.is_integer)
+        for operand in (value.left, value.right)
+    )
 
 
 def _target(

@@ -24,7 +24,7 @@ def refuse(trace: TraceShape, calls: Sequence[Call], tracer: Tracer) -> None:
             continue
         seen.add(kind)
         try:
-            refuse_mistakes(shape, calls[place])
+            refuse_mistakes(shape, calls[place], calls[:place])
         except (CheckError, WorkunitWarning) as error:
             with tracer.place or contextlib.nullcontext():
                 for call in calls[:place]:

@@ -92,7 +92,7 @@ def _refuse_mistakes(call: Call) -> None:
     if key in _SEEN:
         return
     try:
-        refuse_mistakes(shape_of((call,), structural_scalars).calls[0], call)
+        refuse_mistakes(shape_of((call,), structural_scalars).calls[0], call, TRACER.calls)
     except CheckError:
         TRACER.flush(reason.MISTAKE)
         raise

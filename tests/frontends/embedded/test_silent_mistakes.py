@@ -259,6 +259,22 @@ def a_half_as_an_integer(i, k):
 
 
 @pk.workunit
+def by_an_element(i, k, d):
+    k[i] = 10 // d[i]  # WRONG
+
+
+@pk.workunit
+def rest_by_a_local_element(i, k, d):
+    b: int = d[i + 1]
+    k[i] = i % b  # WRONG
+
+
+@pk.workunit
+def a_quotient_as_an_integer(i, k):
+    k[i] = i / 2  # WRONG
+
+
+@pk.workunit
 def by_a_local_zero(i, k):
     a = 0
     k[i] = i // a  # WRONG
@@ -326,6 +342,21 @@ def scanned(**arguments: Any) -> Run:
 V = {"v": pk.View([N])}
 VW = {"v": pk.View([N]), "w": pk.View([N])}
 VM = {"v": pk.View([4]), "m": pk.View([4, 6])}
+
+
+def divisors(*zeros: int) -> Any:
+    view = pk.View([N], pk.int32)
+    view[:] = np.arange(1, N + 1)
+    view[list(zeros)] = 0
+    return view
+
+
+def filled_before(workunit: Any) -> None:
+    d = pk.View([N], pk.int32)
+    pk.parallel_for(N, one_more_than_the_index, d=d)
+    pk.parallel_for(N, workunit, d=d, **K)
+
+
 K = {"k": pk.View([N], pk.int32)}
 ZEROS = {"k": pk.View([N], pk.int32)}  # indices: nothing writes them
 Q = {"q": pk.View([4, 6], pk.int32)}
@@ -383,6 +414,9 @@ MISTAKES: dict[Any, tuple[type[BaseException], str, Run]] = {
     by_the_index: (DivisionError, "divided by 'i', which is 0 where i = 0", over(N, **K)),
     rest_by_a_distance: (DivisionError, "divided by what is 0 where i = 2", over(BOX, **Q)),
     by_a_counter: (DivisionError, "divided by 'j', which is 0 where i = 5", over(N, **K)),
+    by_an_element: (DivisionError, "by d[0], which is 0", over(N, d=divisors(0), **K)),
+    rest_by_a_local_element: (DivisionError, "by d[5], which", over(N - 1, d=divisors(5), **K)),
+    a_quotient_as_an_integer: (WorkunitWarning, "write `//`, or int", over(N, **K)),
     rest_by_zero: (DivisionError, "divided by 'a', which is 0", over(N, a=0, **K)),
     a_half_as_an_integer: (WorkunitWarning, "0.5 does not fit into int32", over(N, **K)),
     a_number_too_large: (WorkunitWarning, "3000000000 does not fit into int32", over(N, **K)),
@@ -742,7 +776,55 @@ def a_bit_that_is_set(i, k, m, n):
     m[i // 2] &= n
 
 
+@pk.workunit
+def one_more_than_the_index(i, d):
+    d[i] = i + 1
+
+
+@pk.workunit
+def one_by_what_was_filled(i, k, d):
+    k[i] = 1 // d[i]
+
+
+@pk.workunit
+def by_an_element_that_is_guarded(i, k, d):
+    if d[i] != 0:
+        k[i] = 10 // d[i]
+
+
+@pk.workunit
+def by_an_element_that_was_written(i, d):
+    d[i] = i + 1
+    d[i] = 10 // d[i]
+
+
+@pk.workunit
+def by_an_element_of_a_later_one(i, k, d):
+    j: int = 0
+    b: int = d[j]
+    j = 1
+    k[i] = 10 // d[j]
+
+
+@pk.workunit
+def a_quotient_that_is_meant(i, k):
+    k[i] = int(i / 2)
+
+
+@pk.workunit
+def a_quotient_of_doubles(i, k, v):
+    k[i] = v[i] / 2
+
+
 LEGAL: dict[Any, Run] = {
+    by_an_element: over(pk.RangePolicy(1, N), d=divisors(0), **K),
+    rest_by_a_local_element: over(N - 1, d=divisors(0), **K),
+    one_by_what_was_filled: filled_before,
+    by_an_element_that_is_guarded: over(N, d=divisors(0), **K),
+    by_an_element_that_was_written: over(N, d=pk.View([N], pk.int32)),
+    by_an_element_of_a_later_one: over(N, d=divisors(0), **K),
+    a_quotient_that_is_meant: over(N, **K),
+    a_quotient_of_doubles: over(N, **K, **V),
     around_the_end: over(N, n=N, **VW),
     in_64_bits: over(N, m=pk.View([N], pk.int64), **K),
     that_wraps: over(N, u=pk.View([N], pk.uint32)),

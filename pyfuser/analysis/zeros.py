@@ -1,0 +1,86 @@
+"""Divisors that are elements of views, looked at in memory before a call's first launch.
+
+Divisions of integers of up to 32 bits go through doubles (`quotient.h`), which do not trap: a
+quotient by 0 is some number. So where a division is made for sure, by an element that nothing
+pending writes, the elements are looked at. The cost is one pass over the divisors, once a shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from pyfuser.analysis.affine import Affine
+from pyfuser.analysis.relation import Relation
+from pyfuser.ir.nodes import Sym
+from pyfuser.ir.visit import written
+from pyfuser.trace.call import Call
+from pyfuser.trace.memory import Buffer, Region
+
+
+def zero_element(
+    call: Call, view: Sym, relation: Relation, before: Sequence[Call]
+) -> tuple[int, ...] | None:
+    """The first element that a call divides by and that is 0; None: there is none, or who knows.
+
+    before: calls that run before it and have not run.
+    """
+    params = [param.sym for param in call.workunit.params]
+    region = call.arguments[params.index(view)]
+    assert isinstance(region, Region)
+    if any(
+        _may_overlap(region.buffer, buffer) for each in (call, *before) for buffer in _changed(each)
+    ):
+        return None
+    if region.buffer.root is None and region.buffer.image is not None:
+        return None  # a device's
+    box = _box(relation, region.shape)
+    if box is None:
+        return None
+    if not region.buffer.allocated:  # all zeros
+        return tuple(part.start for part in box)
+    zeros = np.argwhere(region.array()[box] == 0)
+    if not len(zeros):
+        return None
+    return tuple(
+        int(part.start + part.step * place) for part, place in zip(box, zeros[0], strict=True)
+    )
+
+
+def _changed(call: Call) -> Iterator[Buffer]:
+    changed = written(call.workunit.body)
+    for param, argument in zip(call.workunit.params, call.arguments, strict=True):
+        if param.sym in changed and isinstance(argument, Region):
+            yield argument.buffer
+
+
+def _may_overlap(one: Buffer, other: Buffer) -> bool:
+    return one is other or (one.external and other.external)
+
+
+def _box(relation: Relation, shape: tuple[int, ...]) -> tuple[slice, ...] | None:
+    """The elements as a slice a dimension, all combinations of which are divided by."""
+    if not relation.box:
+        return None
+    used: set[int] = set()
+    parts = []
+    for index, extent in zip(relation.indices, shape, strict=True):
+        part = _part(index, relation, used)
+        if part is None or not (part.start >= 0 and part.stop <= extent):
+            return None
+        parts.append(part)
+    return tuple(parts)
+
+
+def _part(index: Affine | None, relation: Relation, used: set[int]) -> slice | None:
+    if index is None or len(index.terms) > 1:
+        return None
+    if not index.terms:
+        return slice(index.constant, index.constant + 1, 1)
+    ((number, factor),) = index.terms
+    if number in used:
+        return None
+    used.add(number)
+    low, high = index.span(relation.ranges)
+    return slice(low, high + 1, abs(factor))
