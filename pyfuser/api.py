@@ -149,7 +149,8 @@ def discard() -> tuple[str, ...]:
 
 def stats() -> Counters:
     """Counts since the process started: a copy, so two of them can be subtracted by field."""
-    return dataclasses.replace(COUNTERS, recorded=TRACER.recorded)
+    misses = dict(COUNTERS.misses)
+    return dataclasses.replace(COUNTERS, recorded=TRACER.recorded, misses=misses)
 
 
 def explain(flushes: int = 1, source: bool = False) -> Explanation:

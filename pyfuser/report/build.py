@@ -21,11 +21,10 @@ from pyfuser.report.names import Names, contracted, removed, window_names
 from pyfuser.report.rejections import rejection_report
 from pyfuser.report.vectors import vectors_of
 from pyfuser.runtime.launch import Launch
-from pyfuser.runtime.program import Flush, Program
+from pyfuser.runtime.program import Flush
 from pyfuser.runtime.session import SESSION
 from pyfuser.support.places import short_path
 from pyfuser.support.settings import SETTINGS
-from pyfuser.trace.shape import TraceShape
 from pyfuser.transform.fuse import fuse
 from pyfuser.transform.group import GroupShape, group_shapes
 from pyfuser.transform.kernel import Kernel
@@ -92,7 +91,7 @@ class _Told:
         self.flush = flush
         self.program = program = flush.program
         self.trace, self.plan = program.trace, program.plan
-        self.given = _given(program)
+        self.given = program.given
         self.launches = {launch.calls: launch for launch in program.launches}
         self.calls = [
             CallReport(
@@ -202,11 +201,6 @@ def _operations(kernels: Sequence[Kernel]) -> float | None:
         if isinstance(stmt, While) or (isinstance(stmt, For) and not values_of(stmt) is not None):
             return None
     return float(sum(arithmetic(kernel.workunit) * kernel.space.size for kernel in kernels))
-
-
-def _given(program: Program) -> TraceShape:
-    """The trace as the program recorded it, before the plan changed calls, if it is remembered."""
-    return next((trace for trace, p in SESSION.programs.items() if p is program), program.trace)
 
 
 def _registers(launch: Launch) -> str:

@@ -47,7 +47,7 @@ class FlushLog:
         if not SESSION.flushes:  # PYFUSER_CHECK runs calls one by one
             return
         latest = SESSION.flushes[-1]
-        key = id(latest.program), hash(latest.calls)
+        key = id(latest.program), hash(latest.made)
         if key in self.programs or len(self.programs) < MAX_PROGRAMS:
             self.programs[key] = latest, self.programs.get(key, (latest, 0))[1] + 1
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Sequence
 from functools import partial
 
 from pyfuser.analysis.dependences import DependenceGraph
 from pyfuser.engine.engine import ENGINE, capabilities, graphs_for
 from pyfuser.pipeline import kernel_of, planned
 from pyfuser.plan.plan import Plan
+from pyfuser.runtime import replay
 from pyfuser.runtime.checked import run_all
 from pyfuser.runtime.debug import show_program
 from pyfuser.runtime.execute import execute
@@ -26,6 +28,7 @@ from pyfuser.runtime.tune import tuned, tuned_on
 from pyfuser.runtime.verify import verifying
 from pyfuser.support.counters import COUNTERS
 from pyfuser.support.settings import SETTINGS
+from pyfuser.trace.call import Call
 from pyfuser.trace.images import USE
 from pyfuser.trace.reason import Reason
 from pyfuser.trace.shape import TraceShape
@@ -51,19 +54,34 @@ def flush(tracer: Tracer) -> None:
     if tracer.nested:  # planning takes longer than some signal handlers have until the next signal
         run_each(calls, tracer)
         return
-    trace, calls, left = SESSION.deferral.take(calls, tracer.wanted)
+    wanted = tracer.wanted
+    key, known = replay.find(calls, wanted)
+    if known is not None:
+        launch(known, calls, [], tracer)
+        return
+    trace, calls, left = SESSION.deferral.take(calls, wanted)
     program = SESSION.programs.get(trace)
     if program is None:
         refuse(trace, calls, tracer)
     try:
         program = program or program_for(trace)
         SESSION.deferral.learn(calls, program.trace, program.plan)
+    except FAILURES as error:
+        recover(error, program, calls, tracer)
+        return
+    launch(program, calls, left, tracer)
+    tuned_on(trace, program)
+    if not left:
+        replay.keep(key, trace, SESSION.programs.get(trace, program), calls)
+
+
+def launch(program: Program, calls: Sequence[Call], left: Sequence[Call], tracer: Tracer) -> None:
+    """Launch a program on the data of calls, while others are left."""
+    try:
         with remember(program, calls, left), tracer.place or NOWHERE, verifying(calls, SESSION.run):
             execute(program, calls, tracer)
     except FAILURES as error:
         recover(error, program, calls, tracer)
-    if program is not None:
-        tuned_on(trace, program)
 
 
 def program_for(trace: TraceShape) -> Program:
@@ -78,17 +96,18 @@ def program_for(trace: TraceShape) -> Program:
     return program
 
 
-def build(trace: TraceShape) -> Program:
+def build(given: TraceShape) -> Program:
     """Plan a trace and compile those of its kernels that are new."""
     start = time.perf_counter()
-    trace, graph, plan = planned(trace, capabilities(call.space.execution for call in trace.calls))
+    able = capabilities(call.space.execution for call in given.calls)
+    trace, graph, plan = planned(given, able)
     COUNTERS.plans += 1
     COUNTERS.analysis_seconds += time.perf_counter() - start
-    make = partial(compiled, trace, graph)
+    make = partial(compiled, given, trace, graph)
     return tuned(make(plan), make)
 
 
-def compiled(trace: TraceShape, graph: DependenceGraph, plan: Plan) -> Program:
+def compiled(given: TraceShape, trace: TraceShape, graph: DependenceGraph, plan: Plan) -> Program:
     """The program of a plan, whose kernels are compiled."""
     start = time.perf_counter()
     kept = SESSION.launchables
@@ -107,7 +126,7 @@ def compiled(trace: TraceShape, graph: DependenceGraph, plan: Plan) -> Program:
     for key, ready in made.items():
         kept.keep(key, ready)
     graphs = graphs_for([launch.launchable for launch in launches])
-    return Program(trace, graph, plan, tuple(kernels), tuple(launches), graphs=graphs)
+    return Program(given, trace, graph, plan, tuple(kernels), tuple(launches), graphs=graphs)
 
 
 def finish(why: Reason) -> None:

@@ -95,7 +95,9 @@ def _run_alone(call: Call, rejected: dict[GroupShape, KernelError], tracer: Trac
         raise
     launch = launch_of([(0,)], [kernel], launchable, kernel.space)
     plan = Plan((Group((0,)),), ())
-    execute(Program(trace, DependenceGraph(1, ()), plan, (kernel,), (launch,)), [call], tracer)
+    execute(
+        Program(trace, trace, DependenceGraph(1, ()), plan, (kernel,), (launch,)), [call], tracer
+    )
 
 
 def _must_wait(call: Call, stuck: Sequence[Call], tracer: Tracer) -> bool:

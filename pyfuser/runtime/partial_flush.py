@@ -98,6 +98,17 @@ class Deferral:
         self._candidate: Site | None = None  # is to be tried in the flush at hand
         self._trial: _Trial | None = None
 
+    @property
+    def idle(self) -> bool:
+        """Whether no call waits, and none is looked at that could have."""
+        return self._waiting is None and self._trial is None
+
+    def closed(self, trace: TraceShape, calls: Sequence[Call], wanted: Future) -> bool:
+        """Whether nothing will ever wait where this result is read."""
+        place = _place(calls, wanted) if self.on and len(calls) > 1 else -1
+        site = self._sites.get((trace, place))
+        return place < 0 or (site is not None and site.closed)
+
     def take(
         self, calls: list[Call], wanted: Future | None
     ) -> tuple[TraceShape, list[Call], list[Call]]:
@@ -123,7 +134,7 @@ class Deferral:
             self._arrived = waited, self._due
         if wanted is None or not self.on or USE.devices or len(calls) < 2:
             return frozenset()
-        place = next((n for n, call in enumerate(calls) if call.result is wanted), -1)
+        place = _place(calls, wanted)
         if place < 0:
             return frozenset()
         site = self._site(trace, place)
@@ -187,6 +198,11 @@ class Deferral:
             left = [call for n, call in enumerate(calls) if n in site.later]
             now = [call for n, call in enumerate(calls) if n not in site.later]
             self._trial = _Trial(site, left, seconds(trace, plan) - _modelled(now, left))
+
+
+def _place(calls: Sequence[Call], wanted: Future) -> int:
+    """The place of the call that computes a result; -1 if it is none of these."""
+    return next((n for n, call in enumerate(calls) if call.result is wanted), -1)
 
 
 def _weigh(trial: _Trial, calls: Sequence[Call], apart: float) -> None:

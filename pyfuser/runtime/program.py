@@ -16,8 +16,8 @@ from pyfuser.runtime.session import SESSION
 from pyfuser.support.counters import COUNTERS
 from pyfuser.support.progress import listening
 from pyfuser.support.units import count
-from pyfuser.trace.call import Call
-from pyfuser.trace.reason import Place, place_of
+from pyfuser.trace.call import Call, line_at
+from pyfuser.trace.reason import Asked, Place, asked
 from pyfuser.trace.shape import TraceShape
 from pyfuser.transform.kernel import Kernel
 
@@ -26,11 +26,12 @@ from pyfuser.transform.kernel import Kernel
 class Program:
     """What a trace of this shape runs: `kernels[k]` is that of `plan.groups[k]`.
 
-    trace: as it was planned, with the calls that rewrites made (see `plan.rewrite`). referee: what
-    tries other plans in its place, until nothing is in doubt. graphs: what launches all kernels
-    together, if a device runs them.
+    given: the trace as it was recorded, and trace: as it was planned, with the calls that rewrites
+    made (see `plan.rewrite`). referee: what tries other plans in its place, until nothing is in
+    doubt. graphs: what launches all kernels together, if a device runs them.
     """
 
+    given: TraceShape
     trace: TraceShape
     graph: DependenceGraph
     plan: Plan
@@ -42,17 +43,27 @@ class Program:
 
 @dataclass(frozen=True)
 class Flush:
-    """One flush that ran, for `explain`: its program, and each call's label, code and line.
+    """One flush that ran, for `explain`: its program, and each call's label, code and `Call.at`.
 
-    asked: what it ran for. waiting: the names of calls that it left. copied: bytes that it copied
+    ran_for: what it ran for. waiting: the names of calls that it left. copied: bytes that it copied
     to GPUs, and back.
     """
 
     program: Program
-    calls: tuple[tuple[str | None, CodeType, int], ...]
-    asked: Place
+    made: tuple[tuple[str | None, CodeType, int], ...]
+    ran_for: Asked
     waiting: tuple[str, ...] = ()
     copied: list[int] = field(default_factory=lambda: [0, 0])
+
+    @property
+    def calls(self) -> tuple[tuple[str | None, CodeType, int], ...]:
+        """Each call's label, code and line."""
+        return tuple((label, code, line_at(code, at)) for label, code, at in self.made)
+
+    @property
+    def asked(self) -> Place:
+        """What it ran for, and where the program did that."""
+        return self.ran_for.place
 
     def __enter__(self) -> None:
         """Around the launches: counts what is copied."""
@@ -77,9 +88,9 @@ def note_planned(trace: TraceShape, program: Program, seconds: float) -> None:
 
 def remember(program: Program, calls: Sequence[Call], left: Sequence[Call]) -> Flush:
     """Keep what `explain` needs of this flush; it holds no data."""
-    places = tuple([(call.label, call.code, call.line) for call in calls])
+    made = tuple([(call.label, call.code, call.at) for call in calls])
     waiting = tuple([call.name for call in left])
-    flush = SESSION.flushes.keep(Flush(program, places, place_of(SESSION.tracer.why), waiting))
+    flush = SESSION.flushes.keep(Flush(program, made, asked(SESSION.tracer.why), waiting))
     log = listening("flush")
     if log is not None:
         file, line, why = flush.asked

@@ -6,6 +6,7 @@ All of them are in `support.caches.CACHES` by name, and `Session.clear` forgets 
 | what | key | value | at most | what goes |
 | --- | --- | --- | --- | --- |
 | `programs` | a trace's shape | plan, kernels, launches | 512 | first in |
+| `replays` | a trace's words (`trace.key`) | programs by what is known of memory | 512 | first in |
 | `kernels` | a group's shape | fused kernel, all passes run | 2048 | first in |
 | `launchables` | the group shapes of a launch | compiled code | 2048 | first in |
 | `flushes` | - (the latest last) | what `explain` needs | 64 | first in |
@@ -48,7 +49,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import CodeType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyfuser.runtime import checked, eager
 from pyfuser.runtime.launch import LaunchKey, Ready
@@ -63,6 +64,7 @@ from pyfuser.transform.kernel import Kernel
 
 if TYPE_CHECKING:
     from pyfuser.runtime.program import Flush, Program
+    from pyfuser.runtime.replay import Replay
 
 
 class Session:
@@ -76,6 +78,7 @@ class Session:
         self.deferral = Deferral()
         self.run: Callable[[Call], None] = checked.run if SETTINGS.check else eager.run
         self.programs: Table[TraceShape, Program] = Table("programs", 512)
+        self.replays: Table[tuple[Any, ...], dict[Any, Replay]] = Table("replays", 512)
         self.kernels: Table[GroupShape, Kernel] = Table("kernels of groups", 2048)
         self.launchables: Table[LaunchKey, Ready] = Table("compiled launches", 2048)
         self.flushes: Latest[Flush] = Latest("flushes", 64)

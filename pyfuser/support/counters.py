@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
 class Counters:
     """Counts since the process started (or the last `reset`); times are in seconds.
 
-    deferred: calls that a flush left for the next one (see `runtime.partial_flush`).
+    deferred: calls that a flush left for the next one (see `runtime.partial_flush`). replays: how
+    many flushes found what they run without a look at the shape of their trace, and misses: how
+    many did not, by the reason (see `runtime.replay`).
     """
 
     recorded: int = 0
@@ -24,6 +26,8 @@ class Counters:
     bytes_to_device: int = 0
     bytes_to_host: int = 0
     graph_launches: int = 0
+    replays: int = 0
+    misses: dict[str, int] = field(default_factory=dict)
 
     def reset(self) -> None:
         self.__init__()  # type: ignore[misc]

@@ -54,14 +54,16 @@ def buffers_of(calls: Iterable[Call]) -> list[Buffer]:
 class Call:
     """A recorded call; `arguments[k]` is bound to `workunit.params[k]`.
 
-    pattern: "for", "reduce" or "scan". A reduction has one result, a scan too.
+    pattern: "for", "reduce" or "scan". A reduction has one result, a scan too. at: the line of the
+    program that made it, or ~i of the instruction i of its code, whose line is found when somebody
+    wants to know (see `line_at`).
     """
 
     __slots__ = (
         "arguments",
+        "at",
         "code",
         "label",
-        "line",
         "pattern",
         "position",
         "result",
@@ -78,7 +80,7 @@ class Call:
         result: Future | None,
         label: str | None,
         code: CodeType,
-        line: int,
+        at: int,
     ) -> None:
         self.position = -1
         self.pattern = pattern
@@ -88,7 +90,12 @@ class Call:
         self.result = result
         self.label = label
         self.code = code
-        self.line = line
+        self.at = at
+
+    @property
+    def line(self) -> int:
+        """The program's line that made the call."""
+        return line_at(self.code, self.at)
 
     @property
     def location(self) -> SourceLocation:
@@ -98,6 +105,18 @@ class Call:
     @property
     def name(self) -> str:
         return self.label or self.workunit.name
+
+
+def line_at(code: CodeType, at: int) -> int:
+    """`at`, or the line of instruction `~at` (bytes, as `frame.f_lasti` has it); 0 if it has none.
+
+    To look through a code's table of lines takes longer than to record a call.
+    """
+    if at >= 0:
+        return at
+    place = ~at
+    lines = (line for begin, end, line in code.co_lines() if begin <= place < end)
+    return next(lines, None) or 0
 
 
 SHOWN = 10  # calls that a message names

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from types import FrameType
+from types import CodeType, FrameType
 from typing import NamedTuple
+
+from pyfuser.trace.call import line_at
 
 _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 
@@ -53,13 +55,30 @@ class Place(NamedTuple):
     why: str
 
 
-def place_of(reason: Reason) -> Place:
-    """Where the program is that made the calls run, and why."""
+class Asked(NamedTuple):
+    """A reason, and the program's code and instruction (see `trace.call.line_at`) if it has one."""
+
+    reason: Reason
+    code: CodeType | None = None
+    at: int = 0
+
+    @property
+    def place(self) -> Place:
+        if self.code is None:
+            return Place(self.reason.file, self.reason.line, self.reason.text)
+        return Place(self.code.co_filename, line_at(self.code, self.at), self.reason.text)
+
+
+def asked(reason: Reason) -> Asked:
+    """The reason with the place in the program that made the calls run; to be read later."""
     if reason.line or not reason.placed:
-        return Place(reason.file, reason.line, reason.text)
+        return Asked(reason)
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back
-    if frame is None:
-        return Place("", 0, reason.text)
-    return Place(frame.f_code.co_filename, frame.f_lineno, reason.text)
+    return Asked(reason) if frame is None else Asked(reason, frame.f_code, ~frame.f_lasti)
+
+
+def place_of(reason: Reason) -> Place:
+    """Where the program is that made the calls run, and why."""
+    return asked(reason).place

@@ -13,7 +13,7 @@ from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Workunit
 from pyfuser.trace.call import Call, Space, buffers_of
 from pyfuser.trace.future import Future
-from pyfuser.trace.memory import Region
+from pyfuser.trace.memory import Buffer, Region
 
 
 class RegionShape(NamedTuple):
@@ -137,6 +137,12 @@ def shape_of(
     return TraceShape(tuple(shapes), clusters.shapes())
 
 
+def clusters_of(calls: Sequence[Call], buffers: Sequence[Buffer]) -> tuple[object, ...]:
+    """What a shape has of buffers: the cluster and the base of each, and the clusters."""
+    clusters = _Clusters(calls, frozenset())
+    return *[clusters.base(buffer) for buffer in buffers], *clusters.shapes()
+
+
 def _call_shape(
     call: Call, matters: frozenset[int], producers: dict[int, int], clusters: _Clusters
 ) -> CallShape:
@@ -213,6 +219,10 @@ class _Clusters:
                 numbers[start] = len(self._shapes)
                 self._shapes.append(ClusterShape(False, False))
             self._base[key] = (numbers[start], self._base[key][1] - start)
+
+    def base(self, buffer: Buffer) -> tuple[int, int]:
+        """A buffer's cluster, and what is added to the offsets of its regions."""
+        return self._base[id(buffer)]
 
     def shape(self, region: Region) -> RegionShape:
         known = self._known.get(id(region))

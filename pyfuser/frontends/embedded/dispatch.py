@@ -146,7 +146,7 @@ def dispatch(
     result = None if pattern == "for" else Future(binding.result, TRACER.compute)
     call = Call(
         pattern, space, binding.workunit, binding.pick(values), result, label,
-        frame.f_code, frame.f_lineno,
+        frame.f_code, ~frame.f_lasti,
     )  # fmt: skip
     why = reason.ALONE
     if traced(state.marked_by_fuse):

@@ -128,7 +128,7 @@ def _record(view: ViewMemory, name: str, source: Scalar | Region) -> None:
     space = _space(extents, resolve_space(ExecutionSpace.Default).value)
     arguments: tuple[Argument, ...] = region, source
     frame = _program(sys._getframe(2))
-    TRACER.record(Call("for", space, workunit, arguments, None, None, frame.f_code, frame.f_lineno))
+    TRACER.record(Call("for", space, workunit, arguments, None, None, frame.f_code, ~frame.f_lasti))
 
 
 @cached(256)

@@ -1,0 +1,96 @@
+"""Flushes whose trace has run before, found by a key that is cheaper than the trace's shape.
+
+What a flush does follows from its trace's shape and from what is still being tried: plans
+(`runtime.tune`) and calls that may wait (`runtime.partial_flush`). Once nothing of a trace is tried
+any more, its program is kept by `trace.key`, whose law is that equal keys have equal shapes; a
+flush that finds it there launches at once, if the session has no other program for the shape by
+now. All else takes the ordinary way, and `pyfuser.stats()` counts why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pyfuser.analysis.accesses import structural_scalars
+from pyfuser.runtime.program import Program
+from pyfuser.runtime.session import SESSION
+from pyfuser.support.counters import COUNTERS
+from pyfuser.support.settings import SETTINGS
+from pyfuser.trace.call import Call
+from pyfuser.trace.future import Future
+from pyfuser.trace.images import USE
+from pyfuser.trace.key import Key, key_of
+from pyfuser.trace.shape import TraceShape
+
+MAX_FACTS = 16
+"""Ways in which the memory of one sequence of calls may lie, live and be fresh."""
+
+NEW = "no such calls have run"
+MEMORY = "memory overlaps, lives or is fresh in another way"
+EARLIER = "an argument is a result of an earlier flush"
+TRIED = "plans, or what may wait, are still tried"
+DEVICES = "a GPU is in use"
+WATCHED = "a setting looks at each flush"
+
+
+class Replay:
+    """What runs for traces of one key.
+
+    held: keeps what the key names by id() alive.
+    """
+
+    __slots__ = ("held", "program")
+
+    def __init__(self, program: Program, calls: Sequence[Call]) -> None:
+        self.program = program
+        self.held = tuple([(call.workunit, call.space) for call in calls])
+
+
+def find(calls: Sequence[Call], wanted: Future | None) -> tuple[Key | None, Program | None]:
+    """The key of a flush, None if it has none, and the program that it runs, if that is known."""
+    key, found = _look(calls, wanted)
+    if isinstance(found, str):
+        COUNTERS.misses[found] = COUNTERS.misses.get(found, 0) + 1
+        return key, None
+    COUNTERS.replays += 1
+    return key, found.program
+
+
+def _look(calls: Sequence[Call], wanted: Future | None) -> tuple[Key | None, Replay | str]:
+    """The key, and the replay or why there is none."""
+    if SETTINGS.verify or SETTINGS.debug or SETTINGS.sync or SETTINGS.engine != "native":
+        return None, WATCHED
+    if USE.devices:
+        return None, DEVICES
+    key = key_of(calls, structural_scalars)
+    if key is None:
+        return None, EARLIER
+    deferral = SESSION.deferral
+    if not deferral.idle:
+        return key, TRIED
+    known = SESSION.replays.get(key.words)
+    if known is None:
+        return key, NEW
+    replay = known.get(key.facts)
+    if replay is None:
+        return key, MEMORY
+    program = replay.program
+    if SESSION.programs.get(program.given) is not program:
+        return key, NEW
+    if wanted is not None and not deferral.closed(program.given, calls, wanted):
+        return key, TRIED
+    return key, replay
+
+
+def keep(key: Key | None, trace: TraceShape, program: Program, calls: Sequence[Call]) -> None:
+    """After a flush of all of its calls: the next one of this key need not look at the shape."""
+    tried = program.referee is not None and program.referee.open
+    if key is None or tried or program.graphs is not None or not key.fits(trace):
+        return
+    known: dict[Any, Replay] = SESSION.replays.get(key.words) or SESSION.replays.keep(key.words, {})
+    replay = known.get(key.facts)
+    if replay is None or replay.program is not program:
+        if len(known) >= MAX_FACTS:
+            del known[next(iter(known))]
+        known[key.facts] = Replay(program, calls)
