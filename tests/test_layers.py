@@ -34,6 +34,7 @@ ORDER = (
     "options",
     "report",
     "run",
+    "numpy",
     "api",
     "compare",
     "cli",

@@ -36,6 +36,8 @@ STATE = {
     "frontends.modes": {"SWITCHES", "_OWNED"},
     "frontends.embedded.careful": {"AT_ONCE", "COUNTING"},
     "frontends.embedded.spaces": {"_IN_USE"},
+    "frontends.numpy.fallbacks": {"_COUNTS"},
+    "frontends.numpy.wrap": {"KIND"},
     "frontends.upstream.failures": {"_NOT_THE_USERS", "_SAID", "PRINTED"},
     "frontends.upstream.lifetime": {"_ALIVE"},
     "frontends.upstream.views": {"QUIET"},
@@ -52,7 +54,7 @@ _CONTAINERS = {"dict", "list", "set", "Counter", "OrderedDict", "WeakValueDictio
 _TABLES = {"Table", "Latest", "CodeTable"}
 
 #: Classes whose instances do not change once they are made.
-UNCHANGING = {"Token", "_Owner"}
+UNCHANGING = {"Token", "_Owner", "_Fresh"}
 
 
 @pk.workunit

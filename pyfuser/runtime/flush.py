@@ -15,7 +15,7 @@ from pyfuser.analysis.dependences import DependenceGraph
 from pyfuser.engine.engine import ENGINE, capabilities, graphs_for
 from pyfuser.pipeline import kernel_of, planned
 from pyfuser.plan.plan import Plan
-from pyfuser.runtime import replay
+from pyfuser.runtime import first_tier, replay
 from pyfuser.runtime.checked import run_all
 from pyfuser.runtime.debug import show_program
 from pyfuser.runtime.execute import execute
@@ -61,6 +61,9 @@ def flush(tracer: Tracer) -> None:
         return
     trace, calls, left = SESSION.deferral.take(calls, wanted)
     program = SESSION.programs.get(trace)
+    if program is None and first_tier.runs_here(trace, calls):
+        first_tier.run(calls, tracer)
+        return
     if program is None:
         refuse(trace, calls, tracer)
     try:

@@ -38,6 +38,8 @@ class Settings:
     PYFUSER                 on: trace every call, as `pyfuser run` does              off
     PYFUSER_FRONTEND        embedded: never use an installed PyKokkos; or auto       auto
     PYFUSER_ENGINE          who runs fused kernels: native, or an installed pykokkos native
+    PYFUSER_NUMPY           eager: pyfuser.numpy computes everything at once         lazy
+    PYFUSER_NUMPY_LAZY      always: it records also the smallest operations          auto
     ======================  =======================================================  ==========
 
     1, true, yes and on are one, 0, false, no and off too, in any case.
@@ -59,6 +61,8 @@ class Settings:
     engine: str = "native"
     without: frozenset[str] = frozenset()  # checked by `pipeline`
     sync: bool = False  # of PYFUSER_CHECK; fuses as ever, so it is not in `check`
+    numpy_eager: bool = False
+    numpy_lazy: bool = False
 
 
 #: Every name that something reads; the last one is of `pyfuser compare`.
@@ -67,7 +71,7 @@ KNOWN = frozenset(
     for name in (
         "", "_VERIFY", "_CHECK", "_DEBUG", "_CACHE_DIR", "_CXX", "_THREADS", "_FASTMATH",
         "_FUSION", "_CALIBRATION", "_ARBITRATE", "_DEFER", "_FRONTEND", "_ENGINE",
-        "_WITHOUT", "_PYKOKKOS_PYTHON",
+        "_WITHOUT", "_NUMPY", "_NUMPY_LAZY", "_PYKOKKOS_PYTHON",
     )
 )  # fmt: skip
 
@@ -151,6 +155,8 @@ def _read() -> Settings:
         engine=engine,
         without=frozenset(_text("PYFUSER_WITHOUT").replace(",", " ").split()),
         sync="sync" in check,
+        numpy_eager=_choice("PYFUSER_NUMPY", ("lazy", "eager")) == "eager",
+        numpy_lazy=_choice("PYFUSER_NUMPY_LAZY", ("auto", "always")) == "always",
     )
 
 

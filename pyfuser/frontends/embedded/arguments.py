@@ -29,7 +29,7 @@ from pyfuser.lower.types import BoundType, RandomPoolType, ScalarType
 from pyfuser.lower.types import ViewType as BoundView
 from pyfuser.support.errors import ArgumentError
 from pyfuser.trace.future import Future
-from pyfuser.trace.memory import region_of
+from pyfuser.trace.memory import Region, region_of
 
 FUTURE = 1 << 17  # set in the code of a Future that is not known yet
 RANDOM = 1 << 18  # in the code of a pool of random numbers
@@ -115,6 +115,8 @@ def _future(name: str, value: Future) -> Coded:
 def _unusual(name: str, value: Any) -> Coded:
     if isinstance(value, ViewType):
         return value._code, value._region
+    if hasattr(value, "__pyfuser_memory__"):
+        return _lazy(name, value)
     if isinstance(value, RandomPool):
         return RANDOM | scalar_code(DType.UINT64), operator.index(value.seed) % 2**64
     if isinstance(value, np.generic):
@@ -137,6 +139,18 @@ def _unusual(name: str, value: Any) -> Coded:
         f"argument {name!r} is {_described(value)}: a kernel takes Views, arrays and numbers"
         f"{_HINTS.get(type(value), '')}"
     )
+
+
+def _lazy(name: str, value: Any) -> Coded:
+    """An array whose memory is a buffer's, as a View's is: see `frontends.numpy`."""
+    memory = value.__pyfuser_memory__()
+    if memory is None:  # somebody else's
+        return _array(name, value.__array__())
+    region, _, writeable = memory
+    if not region.shape:
+        region = Region(region.buffer, region.offset, (region.dtype.size,), (1,), region.dtype)
+    code = view_code(region.dtype, len(region.shape))
+    return code if writeable else code | READ_ONLY, region
 
 
 def device_array(name: str, value: Any) -> Coded:

@@ -252,7 +252,13 @@ class View(ViewType):
         buffer = Allocation(math.prod(held) * element.size, handle)
         self._attach(Region(buffer, 0, strides, held, element), shape, handle, None)
 
-    def _wrap(self, shape: tuple[int, ...], element: DType, array: Array) -> None:
+    def _wrap(self, shape: tuple[int, ...], element: DType, array: Any) -> None:
+        memory = array.__pyfuser_memory__() if hasattr(array, "__pyfuser_memory__") else None
+        if memory is not None and shape and memory[0].shape == shape and memory[0].dtype is element:
+            region, handle, writeable = memory
+            self._attach(region, shape, handle, None)
+            self._code |= 0 if writeable else READ_ONLY
+            return
         on_device = hasattr(array, "__cuda_array_interface__")
         if not on_device:
             array = given_array("array=", array)

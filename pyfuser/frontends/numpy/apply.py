@@ -1,0 +1,214 @@
+"""Applying one of NumPy's ufuncs to any operands: recorded, or computed by NumPy at once."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from pyfuser.frontends.embedded.view_memory import ViewMemory
+from pyfuser.frontends.numpy.memory import ArrayMemory, export, host, is_pending
+from pyfuser.frontends.numpy.operations import OPERATIONS, Operation
+from pyfuser.frontends.numpy.record import record
+from pyfuser.frontends.numpy.switches import threshold
+from pyfuser.frontends.numpy.wrap import KIND, adopt, of_view, result
+from pyfuser.runtime.session import TRACER
+from pyfuser.trace import reason
+
+_SCALARS = frozenset({int, float, bool, complex, str, bytes, type(None)}) | frozenset(
+    np.sctypeDict.values()
+)
+
+
+def is_plain(value: Any) -> bool:
+    """Whether NumPy, given our arrays and this value, shows them to nobody else."""
+    kind = type(value)
+    if kind in _SCALARS or kind is np.ndarray:
+        return kind is not np.ndarray or value.dtype.kind != "O"
+    if kind is list or kind is tuple:
+        return all(map(is_plain, value))
+    return False
+
+
+def small(x: Any) -> Any:
+    """The elements of an array of ours that is computed with at once, if it is one."""
+    array = x._array
+    if array is None or array.size >= threshold() or (TRACER.calls and is_pending(x)):
+        return None
+    return array
+
+
+def binary(operation: Operation, x: Any, y: Any) -> Any:
+    """An operation on two operands, the first one (or the second) an array of ours."""
+    ours = KIND.array
+    one = small(x) if type(x) is ours else x if type(x) in _SCALARS else None
+    if one is not None:
+        other = small(y) if type(y) is ours else y if type(y) in _SCALARS else None
+        if other is not None:
+            value = operation.ufunc(one, other)
+            return adopt(value) if type(value) is np.ndarray else value
+    return apply(operation.ufunc, (x, y))
+
+
+def unary(operation: Operation, x: Any) -> Any:
+    """An operation on an array of ours."""
+    one = small(x)
+    if one is not None:
+        value = operation.ufunc(one)
+        return adopt(value) if type(value) is np.ndarray else value
+    return apply(operation.ufunc, (x,))
+
+
+def in_place(operation: Operation, x: Any, y: Any) -> Any:
+    """`x op= y`, for an array of ours."""
+    one = small(x)
+    if one is not None and x._writeable:
+        other = small(y) if type(y) is KIND.array else y if type(y) in _SCALARS else None
+        if other is not None:
+            operation.ufunc(one, other, one)
+            return x
+    return apply(operation.ufunc, (x, y), {"out": (x,)})
+
+
+def apply(ufunc: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> Any:
+    """Call one of NumPy's ufuncs; the results are arrays of ours, or NumPy's scalars.
+
+    Raises and warns what NumPy does.
+    """
+    inputs = tuple(of_view(x) if isinstance(x, ViewMemory) else x for x in inputs)
+    operation = OPERATIONS.get(ufunc)
+    if operation is not None and len(inputs) == ufunc.nin:
+        found = _recorded(operation, inputs, kwargs or {})
+        if found is not None:
+            return found
+    return compute(ufunc, inputs, kwargs)
+
+
+def _recorded(operation: Operation, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The result of recording the operation; None: NumPy computes it."""
+    if not kwargs:
+        return record(operation, inputs)
+    out, mask, signature = None, None, None
+    casting = "same_kind"
+    for name, value in kwargs.items():
+        if name == "out":
+            out = value[0] if type(value) is tuple and len(value) == 1 else value
+        elif name == "where":
+            mask = value
+        elif name == "dtype":
+            signature = value
+        elif name == "casting":
+            casting = value
+        else:
+            return None
+    if mask is True:
+        mask = None
+    if not (out is None or type(out) is KIND.array):
+        return None
+    if mask is not None and (out is None or type(mask) is not KIND.array or not _is_mask(mask)):
+        return None
+    if signature is not None:
+        signature = _signature(operation, signature)
+        if signature is None:
+            return None
+    return record(operation, inputs, out, mask, signature, casting)
+
+
+def _is_mask(mask: Any) -> bool:
+    return bool(mask.dtype == np.bool_) and mask.ndim > 0
+
+
+def _signature(operation: Operation, dtype: Any) -> Any:
+    """The signature that `dtype=` stands for."""
+    try:
+        wanted = np.dtype(dtype)
+    except TypeError:
+        return None
+    return (None,) * int(operation.ufunc.nin) + (wanted,)
+
+
+def compute(ufunc: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> Any:
+    """Call a ufunc of NumPy's at once; what is pending on its operands has run."""
+    if TRACER.raw:
+        TRACER.flush(reason.ALONE)
+    if not kwargs:
+        if all(type(x) is KIND.array or is_plain(x) for x in inputs):
+            return _plain_result(ufunc(*[host(x) if _ours(x) else x for x in inputs]))
+        return call(ufunc, inputs, {})
+    out = kwargs.get("out")
+    outs = out if type(out) is tuple else (out,)
+    rest = {name: value for name, value in kwargs.items() if name != "out"}
+    if not all(_ours(x) or is_plain(x) for x in (*inputs, *outs, *rest.values())):
+        return call(ufunc, inputs, kwargs)
+    inputs = tuple(host(x) if _ours(x) else x for x in inputs)
+    arrays = tuple(host(x, True) if _ours(x) else x for x in outs)
+    rest = {name: host(value) if _ours(value) else value for name, value in rest.items()}
+    if out is None:
+        return _plain_result(ufunc(*inputs, **rest))
+    values = ufunc(*inputs, out=arrays, **rest)
+    return _given(values, arrays, outs)
+
+
+def _ours(x: Any) -> bool:
+    return type(x) is KIND.array
+
+
+def _plain_result(value: Any) -> Any:
+    """What a ufunc made, which nobody else has."""
+    if type(value) is np.ndarray:
+        return adopt(value)
+    if type(value) is tuple:
+        return tuple(map(_plain_result, value))
+    return value
+
+
+def _given(values: Any, arrays: tuple[Any, ...], outs: tuple[Any, ...]) -> Any:
+    """Results in the arrays that were given for them."""
+    if type(values) is tuple:
+        return tuple(_given(value, arrays, outs) for value in values)
+    for array, out in zip(arrays, outs, strict=True):
+        if values is array:
+            return out
+    return _plain_result(values)
+
+
+def call(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    """Call any function with arrays of NumPy's in place of ours; our type comes back.
+
+    It may be anybody's: what it gets counts as reached for as long as it is kept.
+    """
+    given: list[tuple[Any, Any]] = []
+    value = function(
+        *_exported(tuple(args), given), **{k: _exported(v, given) for k, v in kwargs.items()}
+    )
+    if type(value) is np.ndarray and sys.getrefcount(value) <= 2 and value.base is None:
+        return next((ours for ours, array in given if array is value), None) or adopt(value)
+    return result(value, tuple(given))
+
+
+def _exported(value: Any, given: list[tuple[Any, Any]]) -> Any:
+    """A value with arrays of NumPy's for ours, also inside of lists, tuples, slices and dicts."""
+    if type(value) is KIND.array:
+        for ours, array in given:
+            if ours is value:
+                return array
+        array = export(value)
+        given.append((value, array))
+        return array
+    if isinstance(value, ViewMemory):
+        return value.data
+    if type(value) is tuple or type(value) is list:
+        if any(_holds(entry) for entry in value):
+            return type(value)([_exported(entry, given) for entry in value])
+    elif type(value) is dict:
+        return {name: _exported(entry, given) for name, entry in value.items()}
+    elif type(value) is slice:
+        parts = value.start, value.stop, value.step
+        if any(map(_holds, parts)):
+            return slice(*[_exported(part, given) for part in parts])
+    return value
+
+
+def _holds(value: Any) -> bool:
+    return isinstance(value, (ArrayMemory, ViewMemory, list, tuple, dict, slice))

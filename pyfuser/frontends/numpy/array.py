@@ -1,0 +1,335 @@
+"""`ndarray`: NumPy's array, whose operations are recorded and fused."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pyfuser.frontends.numpy import apply
+from pyfuser.frontends.numpy.fallbacks import method_of
+from pyfuser.frontends.numpy.flags import Flags
+from pyfuser.frontends.numpy.indexing import Indexing
+from pyfuser.frontends.numpy.layout import is_c_order
+from pyfuser.frontends.numpy.memory import (
+    export,
+    host,
+    layout_of,
+    region_of,
+    share,
+)
+from pyfuser.frontends.numpy.operations import COPY
+from pyfuser.frontends.numpy.operators import Operators
+from pyfuser.frontends.numpy.record import record
+from pyfuser.frontends.numpy.wrap import KIND, adopt, view
+from pyfuser.trace.memory import Array, Handle, Region
+
+
+class _Meta(type):
+    """Arrays of NumPy's are instances, too: programs ask whether something is an array."""
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return type(value) is cls or isinstance(value, np.ndarray)
+
+    def __subclasscheck__(cls, other: type) -> bool:
+        return type.__subclasscheck__(cls, other) or issubclass(other, np.ndarray)
+
+
+def _of_layout(name: str) -> Any:
+    return property(lambda x: getattr(layout_of(x), name))
+
+
+def _view_method(name: str) -> Any:
+    """A method that makes a view, whatever the elements are."""
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return view(self, getattr(layout_of(self), name)(*args, **kwargs))
+
+    return method
+
+
+class ndarray(Operators, Indexing, metaclass=_Meta):
+    """An array with NumPy's values, types, shapes, strides and aliasing."""
+
+    __slots__ = ()
+    __array_priority__ = 0.0
+    __class_getitem__: Any = classmethod(types.GenericAlias)
+
+    def __new__(cls, shape: Any, dtype: Any = float, buffer: Any = None, **more: Any) -> Any:
+        if buffer is None and not more:
+            return adopt(np.ndarray(shape, dtype))
+        return apply.call(np.ndarray, (shape, dtype, buffer), more)
+
+    # ------------------------------------------------------------------- attributes
+
+    ndim = _of_layout("ndim")
+    size = _of_layout("size")
+    itemsize = _of_layout("itemsize")
+    nbytes = _of_layout("nbytes")
+
+    @property
+    def shape(self) -> Any:
+        region = self._region
+        return self._array.shape if region is None else region.shape  # type: ignore[union-attr]
+
+    @shape.setter
+    def shape(self, value: Any) -> None:
+        self._become(np.reshape(layout_of(self), value, copy=False))
+
+    @property
+    def dtype(self) -> Any:
+        array = self._array
+        return self._region.dtype.numpy if array is None else array.dtype  # type: ignore[union-attr]
+
+    @dtype.setter
+    def dtype(self, value: Any) -> None:
+        self._become(layout_of(self).view(value))
+
+    @property
+    def strides(self) -> Any:
+        region = self._region
+        return self._array.strides if region is None else region.strides  # type: ignore[union-attr]
+
+    def _become(self, part: Array) -> None:
+        """Be what `view` makes of the array."""
+        share(self)
+        new = view(self, part)
+        self._array, self._region, self._flat = new._array, new._region, None
+        self._owner = new._owner
+
+    @property
+    def flags(self) -> Flags:
+        return Flags(self)
+
+    def setflags(self, write: Any = None, align: Any = None, uic: Any = None) -> None:
+        if write is None:
+            layout_of(self).setflags(align=align, uic=uic)
+            return
+        base = self._base
+        if write and (self._owner is None or (base is not None and not base._writeable)):
+            array = self._array if self._owner is None else np.broadcast_to(np.zeros(1), (1,))
+            assert array is not None
+            array.setflags(write=True)  # may raise
+        if self._array is not None:
+            self._array.flags.writeable = bool(write)
+        self._writeable = bool(write)
+
+    @property
+    def base(self) -> Any:
+        if self._base is not None or self._owner is not None:
+            return self._base
+        return None if self._array is None else self._array.base
+
+    @property
+    def T(self) -> Any:
+        return view(self, layout_of(self).T)
+
+    @property
+    def mT(self) -> Any:
+        return view(self, layout_of(self).mT)
+
+    @property
+    def real(self) -> Any:
+        return view(self, layout_of(self).real)
+
+    @real.setter
+    def real(self, value: Any) -> None:
+        self.real[...] = value
+
+    @property
+    def imag(self) -> Any:
+        if self.dtype.kind != "c":
+            return apply.call(getattr, (self, "imag"), {})
+        return view(self, layout_of(self).imag)
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        self.imag[...] = value
+
+    @property
+    def flat(self) -> Any:
+        return export(self).flat
+
+    @flat.setter
+    def flat(self, value: Any) -> None:
+        array: Any = export(self)
+        array.flat = value
+
+    # ------------------------------------------------------------------- views
+
+    transpose = _view_method("transpose")
+    swapaxes = _view_method("swapaxes")
+    squeeze = _view_method("squeeze")
+    diagonal = _view_method("diagonal")
+
+    def view(self, dtype: Any = None, type: Any = None) -> Any:
+        if type is not None or (isinstance(dtype, _Meta) and dtype is not KIND.array):
+            return apply.call(lambda a: a.view(dtype, type), (self,), {})
+        if dtype is None or dtype is KIND.array:
+            return view(self, layout_of(self).view())
+        return view(self, layout_of(self).view(dtype))
+
+    def reshape(self, *shape: Any, order: Any = "C", copy: Any = None) -> Any:
+        extents = shape[0] if len(shape) == 1 else shape
+        if copy is not True:
+            try:
+                return view(self, np.reshape(layout_of(self), extents, order, copy=False))
+            except ValueError:
+                if copy is False:
+                    raise
+        return adopt(np.array(np.reshape(host(self), extents, order), copy=True, order=order))
+
+    def ravel(self, order: Any = "C") -> Any:
+        flags = layout_of(self).flags
+        if (flags.c_contiguous and order in ("C", "A", "K")) or (
+            flags.f_contiguous and order == "F"
+        ):
+            return self.reshape(-1, order=order)
+        return apply.call(np.ravel, (self, order), {})
+
+    # ------------------------------------------------------------------- copies
+
+    def astype(
+        self,
+        dtype: Any,
+        order: Any = "K",
+        casting: Any = "unsafe",
+        subok: Any = True,
+        copy: Any = True,
+    ) -> Any:
+        target = np.dtype(dtype)
+        if order == "K" and np.can_cast(self.dtype, target, casting):
+            if not copy and target == self.dtype:
+                return self
+            found = record(COPY, (self,), signature=target)
+            if found is not None:
+                return found
+        value = host(self).astype(target, order, casting, subok, copy)
+        return self if value is self._array else adopt(value)
+
+    def copy(self, order: Any = "C") -> Any:
+        if order == "K" or (order == "C" and is_c_order(self.shape, self.strides)):
+            found = record(COPY, (self,))
+            if found is not None:
+                return found
+        return adopt(host(self).copy(order))
+
+    def flatten(self, order: Any = "C") -> Any:
+        if order == "C" and layout_of(self).flags.c_contiguous:
+            return self.reshape(-1).copy()
+        return adopt(host(self).flatten(order))
+
+    def __copy__(self) -> Any:
+        return self.copy("K")
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return apply.call(lambda a: a.__deepcopy__(memo), (self,), {})
+
+    def __reduce__(self) -> Any:
+        return _restored, (host(self).copy("K"),)
+
+    def fill(self, value: Any) -> None:
+        self[...] = value
+
+    # ------------------------------------------------------------------- reads
+
+    def item(self, *args: Any) -> Any:
+        return host(self).item(*args)
+
+    def tolist(self) -> Any:
+        return host(self).tolist()
+
+    def tobytes(self, order: Any = "C") -> bytes:
+        return host(self).tobytes(order)
+
+    def __repr__(self) -> str:
+        return repr(host(self))
+
+    def __str__(self) -> str:
+        return str(host(self))
+
+    def __format__(self, spec: str) -> str:
+        return format(host(self), spec)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
+        if copy:
+            return np.array(host(self), dtype=dtype)
+        array = export(self)
+        if dtype is None or array.dtype == dtype:
+            return array
+        return np.asarray(array, dtype=dtype, copy=copy)
+
+    def __buffer__(self, flags: int) -> memoryview:
+        return memoryview(export(self))  # type: ignore[arg-type]
+
+    @property
+    def data(self) -> memoryview:
+        return memoryview(export(self))  # type: ignore[arg-type]
+
+    @property
+    def ctypes(self) -> Any:
+        return export(self).ctypes
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return export(self).__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if method == "__call__":
+            return apply.apply(ufunc, inputs, kwargs)
+        return apply.call(getattr(ufunc, method), inputs, kwargs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return apply.call(function, args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("_") and hasattr(np.ndarray, name):
+            return method_of(self, name)
+        raise AttributeError(f"'numpy.ndarray' object has no attribute {name!r}")
+
+    def __pyfuser_memory__(self) -> tuple[Region, Handle | None, bool] | None:
+        """Region, handle and whether it is writeable, for calls of workunits; None: foreign."""
+        region = region_of(self)
+        return None if region is None else (region, share(self), self._writeable)
+
+
+def _restored(array: Array) -> Any:
+    """An array that was pickled."""
+    return adopt(array if array.base is None else array.copy("K"))
+
+
+KIND.array = ndarray
+
+_REDUCTIONS = (
+    "sum", "prod", "mean", "std", "var", "min", "max", "any", "all", "argmin", "argmax",
+    "cumsum", "cumprod", "ptp", "round", "dot", "trace", "argsort", "nonzero", "conj",
+    "conjugate", "clip", "take", "repeat", "compress", "searchsorted",
+)  # fmt: skip
+
+
+def _computed(name: str) -> Callable[..., Any]:
+    """A method that NumPy computes on what has run, and that keeps no reference to it."""
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if "out" in kwargs or not all(map(apply.is_plain, (*args, *kwargs.values()))):
+            return method_of(self, name)(*args, **kwargs)
+        value = getattr(host(self), name)(*args, **kwargs)
+        if type(value) is np.ndarray:
+            if value.base is None and value is not self._array:
+                return adopt(value)
+            return method_of(self, name)(*args, **kwargs)
+        if type(value) is tuple:
+            return tuple(map(adopt, value))
+        return value
+
+    method.__name__ = name
+    return method
+
+
+for _name in _REDUCTIONS:
+    if hasattr(np.ndarray, _name):
+        setattr(ndarray, _name, _computed(_name))

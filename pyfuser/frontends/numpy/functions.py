@@ -1,0 +1,224 @@
+"""Functions of the namespace that make or look at arrays without NumPy's fallback."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pyfuser.frontends.embedded.view_memory import ViewMemory
+from pyfuser.frontends.numpy import apply
+from pyfuser.frontends.numpy.array import ndarray
+from pyfuser.frontends.numpy.layout import c_strides
+from pyfuser.frontends.numpy.memory import is_ours_alone, layout_of
+from pyfuser.frontends.numpy.operations import COPY, NAMED, WHERE
+from pyfuser.frontends.numpy.record import record
+from pyfuser.frontends.numpy.switches import recording, threshold
+from pyfuser.frontends.numpy.wrap import adopt, foreign, of_region, of_view, view
+from pyfuser.ir.dtypes import from_numpy
+from pyfuser.trace.memory import Allocation, Handle, Region
+
+
+def asarray(a: Any, dtype: Any = None, order: Any = None, **more: Any) -> Any:
+    """An array of ours over the memory of any array; else a new one."""
+    if isinstance(a, ViewMemory):
+        a = of_view(a)
+    if type(a) is ndarray and not more and order in (None, "K", "A"):
+        if dtype is None or np.dtype(dtype) == a.dtype:
+            return a
+        return a.astype(dtype)
+    if type(a) is np.ndarray and not more and order is None:
+        value = np.asarray(a, dtype)
+        return foreign(value) if value is a else adopt(value)
+    return _made(np.asarray, (a, dtype, order), more)
+
+
+def array(
+    object: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K", **more: Any
+) -> Any:
+    """A new array of ours, if `copy` is not False or None."""
+    if isinstance(object, ViewMemory):
+        object = of_view(object)
+    if copy is not True and not more:
+        if copy is None:
+            return asarray(object, dtype, order)
+        return _made(np.array, (object, dtype), {"copy": copy, "order": order})
+    if type(object) is ndarray and not more:
+        if dtype is None or np.dtype(dtype) == object.dtype:
+            return object.copy(order)
+        return object.astype(dtype, order)
+    return _made(np.array, (object, dtype), {"order": order, **more})
+
+
+def _made(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return apply.call(function, args, kwargs)
+
+
+def creator(name: str) -> Callable[..., Any]:
+    """A function of NumPy's that makes new arrays of what is no array."""
+    function = getattr(np, name)
+
+    def create(*args: Any, **kwargs: Any) -> Any:
+        if all(map(apply.is_plain, args)) and all(map(_is_simple, kwargs.values())):
+            value = function(*args, **kwargs)
+            return adopt(value) if is_ours_alone(value, 1) else foreign(value)
+        return apply.call(function, args, kwargs)
+
+    create.__name__ = create.__qualname__ = name
+    create.__doc__ = function.__doc__
+    return create
+
+
+def _is_simple(value: Any) -> bool:
+    return apply.is_plain(value) or isinstance(value, (type, np.dtype))
+
+
+def _large(shape: Any, dtype: Any, order: Any, more: dict[str, Any]) -> Any:
+    """A region for a new array that is large, its memory not made yet; else None."""
+    if more or order not in (None, "C", "K") or not recording():
+        return None
+    try:
+        element = from_numpy(np.dtype(dtype))
+        extents = (shape,) if type(shape) is int else tuple(int(extent) for extent in shape)
+    except (TypeError, ValueError):
+        return None
+    if element is None or not extents or min(extents) < 0:
+        return None
+    size = 1
+    for extent in extents:
+        size *= extent
+    if size < threshold() or size * element.size >= 1 << 62:
+        return None
+    handle = Handle()
+    buffer = Allocation(size * element.size, handle)
+    return of_region(Region(buffer, 0, c_strides(extents, element.size), extents, element), handle)
+
+
+def zeros(shape: Any, dtype: Any = float, order: Any = "C", **more: Any) -> Any:
+    found = _large(shape, dtype, order, more)
+    return _made(np.zeros, (shape, dtype, order), more) if found is None else found
+
+
+def empty(shape: Any, dtype: Any = float, order: Any = "C", **more: Any) -> Any:
+    found = _large(shape, dtype, order, more)
+    return _made(np.empty, (shape, dtype, order), more) if found is None else found
+
+
+def ones(shape: Any, dtype: Any = None, order: Any = "C", **more: Any) -> Any:
+    return full(shape, 1, float if dtype is None else dtype, order, **more)
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", **more: Any) -> Any:
+    if type(fill_value) in apply._SCALARS:
+        kind = np.asarray(fill_value).dtype if dtype is None else dtype
+        found = _large(shape, kind, order, more)
+        if found is not None and record(COPY, (fill_value,), found, casting="unsafe") is not None:
+            return found
+    return _made(np.full, (shape, fill_value, dtype, order), more)
+
+
+def _like(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """`zeros_like` and the like, of arrays in row-major order."""
+    numpys = getattr(np, name)
+
+    def like(a: Any, *args: Any, **kwargs: Any) -> Any:
+        simple = type(a) is ndarray and len(args) <= (name == "full_like")
+        if simple and kwargs.keys() <= {"dtype"} and layout_of(a).flags.c_contiguous:
+            dtype = kwargs.get("dtype")
+            return function(a.shape, *args, dtype=a.dtype if dtype is None else dtype)
+        return apply.call(numpys, (a, *args), kwargs)
+
+    like.__name__ = like.__qualname__ = name
+    return like
+
+
+zeros_like = _like(zeros, "zeros_like")
+ones_like = _like(ones, "ones_like")
+empty_like = _like(empty, "empty_like")
+full_like = _like(full, "full_like")
+
+
+def where(condition: Any, *values: Any) -> Any:
+    if len(values) == 2:
+        operands = tuple(
+            of_view(v) if isinstance(v, ViewMemory) else v for v in (condition, *values)
+        )
+        found = record(WHERE, operands)
+        if found is not None:
+            return found
+    return apply.call(np.where, (condition, *values), {})
+
+
+def clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **kwargs: Any) -> Any:
+    low, high = kwargs.get("min", a_min), kwargs.get("max", a_max)
+    others = kwargs.keys() - {"min", "max"}
+    if type(a) is ndarray and low is not None and high is not None and out is None and not others:
+        found = record(NAMED["clip"], (a, low, high))
+        if found is not None:
+            return found
+    if out is not None:
+        kwargs["out"] = out
+    return apply.call(np.clip, (a, a_min, a_max), kwargs)
+
+
+def copy(a: Any, order: Any = "K", subok: Any = False) -> Any:
+    return array(a, order=order)
+
+
+def viewer(name: str) -> Callable[..., Any]:
+    """A function of NumPy's whose result is a view of its first argument, whatever is in it."""
+    function = getattr(np, name)
+
+    def make(a: Any, *args: Any, **kwargs: Any) -> Any:
+        if type(a) is not ndarray:
+            return apply.call(function, (a, *args), kwargs)
+        found = function(layout_of(a), *args, **kwargs) if a.ndim else None
+        if type(found) is np.ndarray:
+            return view(a, found)
+        return apply.call(function, (a, *args), kwargs)
+
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = function.__doc__
+    return make
+
+
+def attribute(name: str) -> Callable[..., Any]:
+    """`np.shape(a)` and the like."""
+    function = getattr(np, name)
+
+    def ask(a: Any, *args: Any, **kwargs: Any) -> Any:
+        return function(layout_of(a) if type(a) is ndarray else a, *args, **kwargs)
+
+    ask.__name__ = ask.__qualname__ = name
+    return ask
+
+
+def method(name: str) -> Callable[..., Any]:
+    """`np.sum(a, ...)` as `a.sum(...)`."""
+    function = getattr(np, name)
+
+    def call(a: Any, *args: Any, **kwargs: Any) -> Any:
+        if type(a) is ndarray:
+            return getattr(a, name)(*args, **kwargs)
+        return apply.call(function, (a, *args), kwargs)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = function.__doc__
+    return call
+
+
+def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
+    if type(dst) is ndarray and where is True and np.can_cast(_dtype(src), dst.dtype, casting):
+        source = of_view(src) if isinstance(src, ViewMemory) else src
+        if record(COPY, (source,), dst, casting="unsafe") is not None:
+            return
+    apply.call(np.copyto, (dst, src), {"casting": casting, "where": where})
+
+
+def _dtype(value: Any) -> Any:
+    return value.dtype if type(value) is ndarray else np.asarray(value).dtype
+
+
+def shares_memory(a: Any, b: Any, max_work: Any = None) -> bool:
+    return bool(apply.call(np.shares_memory, (a, b), {"max_work": max_work}))

@@ -1,0 +1,153 @@
+"""`x[key]` and `x[key] = value`: views where NumPy makes views, copies where it copies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pyfuser.frontends.embedded.view_memory import ViewMemory
+from pyfuser.frontends.numpy import apply
+from pyfuser.frontends.numpy.memory import ArrayMemory, host, is_pending, layout_of
+from pyfuser.frontends.numpy.operations import COPY
+from pyfuser.frontends.numpy.record import record
+from pyfuser.frontends.numpy.wrap import KIND, adopt, of_view, view
+from pyfuser.runtime.session import TRACER
+
+_BASIC = frozenset({int, slice, type(Ellipsis), type(None)})
+
+
+def is_basic(key: Any) -> bool:
+    """Whether a key selects a view, or one element."""
+    if type(key) is tuple:
+        for entry in key:
+            if type(entry) not in _BASIC and not isinstance(entry, np.integer):
+                return False
+        return True
+    return type(key) in _BASIC or isinstance(key, np.integer)
+
+
+def part_of(layout: Any, key: Any) -> Any:
+    """The view that a basic key selects, which has no axes if it selects an element.
+
+    No element is read: the layout may have none.
+    """
+    entries = key if type(key) is tuple else (key,)
+    if not any(entry is Ellipsis for entry in entries):
+        entries = (*entries, Ellipsis)
+    return layout[entries]
+
+
+def _is_element(part: Any, key: Any) -> bool:
+    if part.ndim:
+        return False
+    return not any(entry is Ellipsis for entry in (key if type(key) is tuple else (key,)))
+
+
+class Indexing(ArrayMemory):
+    """Subscripts."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key: Any) -> Any:
+        array = self._array
+        if array is not None and (type(key) is int or is_basic(key)):
+            value = array[key]
+            if type(value) is np.ndarray:
+                return view(self, value)
+            if not TRACER.calls or not is_pending(self):
+                return value
+            return host(self)[key]
+        if is_basic(key):
+            part = part_of(layout_of(self), key)
+            return host(self)[key] if _is_element(part, key) else view(self, part)
+        return _selected(self, key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if not self._writeable:
+            raise ValueError("assignment destination is read-only")
+        if not is_basic(key):
+            _assigned(self, key, value)
+            return
+        array = apply.small(self)
+        if array is not None:
+            kind = type(value)
+            source = value if kind in apply._SCALARS else None
+            source = apply.small(value) if kind is KIND.array else source
+            if source is not None:
+                array[key] = source
+                return
+        part = part_of(layout_of(self), key)
+        if _is_element(part, key) or not assign(view(self, part), value):
+            _assigned(self, key, value)
+
+    def __delitem__(self, key: Any) -> None:
+        raise ValueError("cannot delete array elements")
+
+    def __len__(self) -> int:
+        return len(layout_of(self))
+
+    def __iter__(self) -> Any:
+        layout = layout_of(self)
+        if not layout.ndim:
+            raise TypeError("iteration over a 0-d array")
+        return (self[n] for n in range(len(layout)))
+
+    def __contains__(self, value: Any) -> bool:
+        return apply.call(lambda a, v: v in a, (self, value), {})  # type: ignore[no-any-return]
+
+
+def assign(part: Any, value: Any) -> bool:
+    """Record that all elements of an array take a value's; False: NumPy is to do it now."""
+    if isinstance(value, ViewMemory):
+        value = of_view(value)
+    if type(value) is KIND.array:
+        if value.ndim > part.ndim:
+            return False
+    elif type(value) not in apply._SCALARS:
+        return False
+    return record(COPY, (value,), part, casting="unsafe") is not None
+
+
+def _selected(x: Any, key: Any) -> Any:
+    """By indices or masks: a copy."""
+    plain = _key(key)
+    if plain is None:
+        return apply.call(lambda a, k: a[k], (x, key), {})
+    value = host(x)[plain]
+    if type(value) is not np.ndarray:
+        return value
+    if value.base is not None and np.may_share_memory(value, host(x)):
+        return apply.call(lambda a, k: a[k], (x, key), {})
+    return adopt(value)
+
+
+def _key(key: Any) -> Any:
+    """A key as NumPy takes it; None: it has parts of somebody else's."""
+    if type(key) is tuple:
+        parts = tuple(map(_key, key))
+        wrong = any(
+            part is None and entry is not None for part, entry in zip(parts, key, strict=True)
+        )
+        return None if wrong else parts
+    if type(key) is KIND.array:
+        return host(key)
+    if isinstance(key, (ViewMemory, slice)) or type(key) in _BASIC:
+        return key if not isinstance(key, ViewMemory) else None
+    return key if apply.is_plain(key) else None
+
+
+def _assigned(x: Any, key: Any, value: Any) -> None:
+    """`x[key] = value` by NumPy."""
+    plain = _key(key)
+    if (plain is None and key is not None) or not (
+        type(value) is KIND.array or apply.is_plain(value)
+    ):
+        apply.call(_set, (x, key, value), {})
+        return
+    source = host(value) if type(value) is KIND.array else value
+    host(x, True)[plain] = source
+
+
+def _set(array: Any, key: Any, value: Any) -> None:
+    array[key] = value

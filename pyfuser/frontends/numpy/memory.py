@@ -1,0 +1,271 @@
+"""The memory of our arrays: who owns it, what is pending on it, who else may reach it.
+
+An array is in one of three states:
+
+- owned, at once: `_array` is a NumPy array that nobody else has (nor its memory). `_owner` is FRESH
+  until a view or a recorded call needs the `Owner` that all arrays over the memory share.
+- owned, in a buffer: `_region` says where it lies; the buffer may have no memory yet. `_owner` is
+  the buffer's handle, so the buffer is a temporary of the trace when the last such array dies.
+- foreign: `_array` is somebody else's NumPy array, `_owner` and `_region` are None.
+
+The law: NumPy, and code that is not ours, gets a NumPy array over owned memory from `export` only,
+and while what it got lives the buffer is external: nothing is recorded on such a buffer, nor on
+foreign memory. `host` is for functions of NumPy that keep no reference to what they are given.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from pyfuser.ir.dtypes import DType, from_numpy
+from pyfuser.runtime.session import TRACER
+from pyfuser.trace.exports import Export
+from pyfuser.trace.images import USE, changed_on_host
+from pyfuser.trace.memory import Array, Buffer, Handle, Region
+from pyfuser.trace.reason import Reason
+
+READ = Reason("an array is read or written")
+
+
+class Owner(Handle):
+    """What arrays over one piece of owned memory share; the buffer is made when it is needed."""
+
+    __slots__ = ("buffer",)
+
+    def __init__(self) -> None:
+        self.buffer: Buffer | None = None
+
+
+class _Fresh(Handle):
+    """Nobody shares the memory yet."""
+
+    __slots__ = ()
+
+
+FRESH = _Fresh()
+
+
+class ArrayMemory:
+    """See the module. When it dies, `_array` goes first (slots are sorted): pools count references.
+
+    _base: the array that this one is a view of. _flat: the latest form of the region in a call.
+    """
+
+    __slots__ = ("__weakref__", "_array", "_base", "_flat", "_owner", "_region", "_writeable")
+
+    _array: Array | None
+    _base: Any
+    _flat: Region | None
+    _owner: Handle | None
+    _region: Region | None
+    _writeable: bool
+
+
+class _Memory:
+    """Bytes at an address, or a layout that nobody reads, for NumPy; keeps the owner alive."""
+
+    __slots__ = ("__array_interface__", "owner")
+
+    def __init__(self, owner: Any, address: int, shape: Any, strides: Any, typestr: str) -> None:
+        self.owner = owner
+        self.__array_interface__ = {
+            "data": (address, False),
+            "shape": shape,
+            "strides": strides,
+            "typestr": typestr,
+            "version": 3,
+        }
+
+
+def address_of(array: Array) -> int:
+    """Of its first element."""
+    address: int = array.__array_interface__["data"][0]
+    return address
+
+
+def share(x: ArrayMemory) -> Handle | None:
+    """The owner that views of an array share with it; None: its memory is foreign."""
+    owner = x._owner
+    if owner is FRESH:
+        owner = x._owner = Owner()
+    return owner
+
+
+def buffer_of(x: ArrayMemory) -> Buffer | None:
+    """The buffer that an array's memory already has."""
+    region = x._region
+    if region is not None:
+        return region.buffer
+    owner = x._owner
+    return owner.buffer if type(owner) is Owner else None
+
+
+def region_of(x: ArrayMemory) -> Region | None:
+    """Where an array lies in its buffer; None: foreign, or nothing that kernels could use."""
+    region = x._region
+    if region is None and x._owner is not None:
+        array = x._array
+        assert array is not None
+        dtype = from_numpy(array.dtype)
+        if dtype is None or not array.size:
+            return None
+        buffer = _buffer(x, array)
+        offset = address_of(array) - buffer.address
+        region = x._region = Region(buffer, offset, array.strides, array.shape, dtype)
+    return region
+
+
+def _buffer(x: ArrayMemory, array: Array) -> Buffer:
+    """The buffer over the memory that owned NumPy arrays share."""
+    owner = share(x)
+    assert type(owner) is Owner
+    buffer = owner.buffer
+    if buffer is None:
+        root = array if array.base is None else array.base
+        assert isinstance(root, np.ndarray)
+        buffer = Buffer(root.nbytes, owner)
+        buffer.address = address_of(root)
+        memory = _Memory(root, buffer.address, (root.nbytes,), None, "|u1")
+        buffer.root = np.asarray(memory)
+        owner.buffer = buffer
+    return buffer
+
+
+def is_pending(x: ArrayMemory) -> bool:
+    """Whether a recorded call may touch an array's memory."""
+    region = x._region
+    if region is not None:
+        return region.buffer.pending > 0 or (region.buffer.external and TRACER.raw > 0)
+    owner = x._owner
+    if type(owner) is Owner:
+        buffer = owner.buffer
+        return buffer is not None and (buffer.pending > 0 or (buffer.external and TRACER.raw > 0))
+    return owner is None and TRACER.raw > 0
+
+
+def settle(x: ArrayMemory) -> None:
+    """Run what is pending on an array's memory."""
+    if TRACER.calls and is_pending(x):
+        TRACER.flush(READ)
+
+
+def host(x: ArrayMemory, writes: bool = False) -> Array:
+    """The elements, for a use that keeps no reference to them; what is pending on them has run."""
+    if TRACER.calls and is_pending(x):
+        TRACER.flush(READ)
+    if USE.devices:
+        return _copied(x, writes)
+    array = x._array
+    if array is None:
+        region = x._region
+        assert region is not None
+        array = x._array = region.array()
+        if not x._writeable:
+            array.flags.writeable = False
+    return array
+
+
+def _copied(x: ArrayMemory, writes: bool) -> Array:
+    """`host` where a device may have the newest values."""
+    region = x._region
+    if region is None:
+        assert x._array is not None
+        return x._array
+    array = region.array()
+    if region.buffer.image is not None and writes:
+        changed_on_host(region.buffer)
+    x._array = None
+    return array
+
+
+def layout_of(x: ArrayMemory) -> Array:
+    """A NumPy array laid out as this one, whose elements nobody may read or write."""
+    array = x._array
+    if array is not None:
+        return array
+    region = x._region
+    assert region is not None
+    memory = _Memory(_PLACE, _PLACE_ADDRESS, region.shape, region.strides, region.dtype.numpy.str)
+    return np.asarray(memory)
+
+
+_PLACE = np.zeros(2)
+_PLACE_ADDRESS = address_of(_PLACE)
+
+
+def export(x: ArrayMemory) -> Array:
+    """An array over the memory for others. Nothing is recorded on the memory while it lives."""
+    region = region_of(x)
+    if region is None:
+        settle(x)
+        assert x._array is not None
+        return x._array  # foreign, or of elements that kernels do not know
+    TRACER.flush_for(region.buffer, READ)
+    array = region.export()
+    if not x._writeable:
+        array.flags.writeable = False
+    return array
+
+
+def expose(x: ArrayMemory) -> None:
+    """Others may reach the memory from now on, for good."""
+    if x._owner is None:
+        return
+    array = x._array if x._array is not None else host(x)
+    buffer = buffer_of(x) or _buffer(x, array)
+    TRACER.flush_for(buffer, READ)
+    buffer.expose()
+
+
+def is_external(x: ArrayMemory) -> bool:
+    """Whether others may reach the memory now."""
+    if x._owner is None:
+        return True
+    buffer = buffer_of(x)
+    return buffer is not None and buffer.external
+
+
+def exporter(array: Array) -> Export | None:
+    """The export of a buffer that an array's memory is of."""
+    base: Any = array
+    while base is not None:
+        if type(base) is Export:
+            return base
+        base = getattr(base, "base", None) if isinstance(base, np.ndarray) else None
+    return None
+
+
+def is_ours_alone(array: Array, references: int) -> bool:
+    """Whether nobody else has an array, just made, or anything that shares its memory.
+
+    references: how many the caller has to it, its local variables and the argument included.
+    """
+    if type(array) is not np.ndarray or sys.getrefcount(array) > references + 2:
+        return False
+    base = array.base
+    if base is None:
+        return array.flags.owndata
+    if type(base) is not np.ndarray or base.base is not None:
+        return False
+    return base.flags.owndata and sys.getrefcount(base) <= _ONE_BASE
+
+
+def _one_base() -> int:
+    array = np.zeros((2, 2)).T
+    base = array.base
+    return sys.getrefcount(base)
+
+
+_ONE_BASE = _one_base()
+
+
+def kernel_dtype(x: ArrayMemory) -> DType | None:
+    """The type that kernels know an array's elements by, if they do."""
+    region = x._region
+    if region is not None:
+        return region.dtype
+    assert x._array is not None
+    return from_numpy(x._array.dtype)

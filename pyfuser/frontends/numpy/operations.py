@@ -1,0 +1,94 @@
+"""The operations that are recorded: NumPy's ufunc, and how a kernel computes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pyfuser.frontends.numpy import expressions as e
+from pyfuser.frontends.numpy.expressions import FLOATS, Build
+from pyfuser.ir.dtypes import DType
+
+_REALS = frozenset(dtype for dtype in DType if not dtype.is_complex)
+_INTEGERS = frozenset(dtype for dtype in _REALS if dtype.is_integer)
+_NUMBERS = _REALS - {DType.BOOL}
+_FLOATS = frozenset(FLOATS)
+
+
+@dataclass(frozen=True, eq=False)
+class Operation:
+    """An elementwise operation with one result.
+
+    loops: the types of operands that kernels compute it for. divides: integers are divided, so the
+    divisor has to be a number that cannot fail. ufunc: NumPy's; None: `where`, or a copy.
+    """
+
+    name: str
+    build: Build
+    loops: frozenset[DType]
+    ufunc: Any
+    divides: bool = False
+
+
+def _ufunc(name: str, build: Build, loops: frozenset[DType], **more: Any) -> Operation:
+    ufunc = getattr(np._core.umath, name)  # type: ignore[attr-defined]
+    return Operation(name, build, loops, ufunc, **more)
+
+
+_C_NAMES = {
+    "sqrt": "sqrt", "exp": "exp", "log": "log", "sin": "sin", "cos": "cos", "tan": "tan",
+    "tanh": "tanh", "sinh": "sinh", "cosh": "cosh", "arcsin": "asin", "arccos": "acos",
+    "arctan": "atan", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
+    "expm1": "expm1", "log1p": "log1p", "log2": "log2", "log10": "log10", "floor": "floor",
+    "ceil": "ceil", "trunc": "trunc", "fabs": "fabs", "power": "pow", "hypot": "hypot",
+    "arctan2": "atan2", "copysign": "copysign", "fmod": "fmod",
+}  # fmt: skip
+
+INEXACT = frozenset(_C_NAMES) - {"sqrt", "floor", "ceil", "trunc", "fabs", "copysign", "fmod"}
+"""Operations whose results may differ from NumPy's by some units in the last place."""
+
+_SYMBOLS = {
+    "equal": "==", "not_equal": "!=", "less": "<", "less_equal": "<=", "greater": ">",
+    "greater_equal": ">=",
+}  # fmt: skip
+
+_OPERATIONS = (
+    _ufunc("add", e.add, _REALS),
+    _ufunc("subtract", e.subtract, _NUMBERS),
+    _ufunc("multiply", e.multiply, _REALS),
+    _ufunc("divide", e.divide, _FLOATS),
+    _ufunc("floor_divide", e.floor_divide, _NUMBERS, divides=True),
+    _ufunc("remainder", e.remainder, _NUMBERS, divides=True),
+    _ufunc("negative", e.negative, _NUMBERS),
+    _ufunc("positive", e.positive, _NUMBERS),
+    _ufunc("absolute", e.absolute, _REALS),
+    _ufunc("maximum", e.maximum, _REALS),
+    _ufunc("minimum", e.minimum, _REALS),
+    _ufunc("clip", e.clip, _NUMBERS),
+    _ufunc("sign", e.sign, _NUMBERS),
+    _ufunc("square", e.square, _NUMBERS),
+    _ufunc("reciprocal", e.reciprocal, _FLOATS),
+    _ufunc("left_shift", e.left_shift, _INTEGERS - {DType.BOOL}),
+    _ufunc("right_shift", e.right_shift, _INTEGERS - {DType.BOOL}),
+    _ufunc("bitwise_and", e.bitwise("&"), _INTEGERS),
+    _ufunc("bitwise_or", e.bitwise("|"), _INTEGERS),
+    _ufunc("bitwise_xor", e.bitwise("^"), _INTEGERS),
+    _ufunc("invert", e.invert, _INTEGERS),
+    _ufunc("logical_and", e.logical("&&"), _REALS),
+    _ufunc("logical_or", e.logical("||"), _REALS),
+    _ufunc("logical_xor", e.logical_xor, _REALS),
+    _ufunc("logical_not", e.logical_not, _REALS),
+    *(_ufunc(name, e.comparison(symbol), _REALS) for name, symbol in _SYMBOLS.items()),
+    *(_ufunc(name, e.function(c_name), _FLOATS) for name, c_name in _C_NAMES.items()),
+    *(_ufunc(name, e.classification(name), _FLOATS) for name in ("isnan", "isinf", "isfinite")),
+)
+
+OPERATIONS: dict[Any, Operation] = {operation.ufunc: operation for operation in _OPERATIONS}
+"""By NumPy's ufunc."""
+
+NAMED: dict[str, Operation] = {operation.name: operation for operation in _OPERATIONS}
+
+COPY = Operation("copy", e.positive, _REALS, None)
+WHERE = Operation("where", e.choose, _REALS, None)

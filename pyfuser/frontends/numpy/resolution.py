@@ -1,0 +1,134 @@
+"""Types of an operation, as NumPy's ufuncs resolve them, and its numbers in these types."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pyfuser.frontends.numpy.operations import COPY, WHERE, Operation
+from pyfuser.ir.dtypes import DType, from_numpy
+from pyfuser.support.caches import Table
+from pyfuser.trace.memory import Region
+
+_EXACT = 1 << 53  # integers up to this are doubles
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """loops: the types of NumPy's loop, the result's last. result: the type of what is stored."""
+
+    loops: tuple[DType, ...]
+    result: DType
+
+
+_KNOWN: Table[Any, Resolution | None] = Table("types of NumPy operations", 4096)
+
+
+def resolve(
+    operation: Operation, kinds: tuple[Any, ...], out: DType | None, signature: Any, casting: str
+) -> Resolution | None:
+    """The types of an operation; None: kernels do not compute it, or it is an error.
+
+    kinds: NumPy's dtypes, and `int` or `float` for Python's numbers. out: of the array that takes
+    the result, if there is one.
+    """
+    key = operation, kinds, out, signature, casting
+    try:
+        return _KNOWN[key]
+    except KeyError:
+        return _KNOWN.keep(key, _resolve(operation, kinds, out, signature, casting))
+
+
+def _resolve(
+    operation: Operation, kinds: tuple[Any, ...], out: DType | None, signature: Any, casting: str
+) -> Resolution | None:
+    try:
+        dtypes = _dtypes(operation, kinds, out, signature, casting)
+    except Exception:  # NumPy raises it again when it computes
+        return None
+    found = [None if dtype is None else from_numpy(dtype) for dtype in dtypes]
+    loops = tuple(dtype for dtype in found if dtype is not None)
+    if len(loops) < len(found) or not set(loops[:-1]) <= operation.loops:
+        return None
+    result = out or loops[-1]
+    if operation not in (COPY, WHERE) and len(set(loops[:-1])) > 1:
+        return None  # as in comparing int64 with uint64
+    return Resolution(loops, result) if _converts(loops[-1], result) else None
+
+
+def _dtypes(
+    operation: Operation, kinds: tuple[Any, ...], out: DType | None, signature: Any, casting: str
+) -> tuple[Any, ...]:
+    given = None if out is None else out.numpy
+    if operation is COPY:
+        (source,) = kinds
+        target = given or signature or source
+        if not isinstance(source, np.dtype):
+            return target, target
+        return (source, target) if _converts_between(source, target) else (None, None)
+    if operation is WHERE:
+        condition, *values = kinds
+        weak = [kind if isinstance(kind, np.dtype) else kind(0) for kind in values]
+        common = np.result_type(*weak)
+        return condition, common, common, common
+    more = {} if signature is None else {"signature": signature}
+    resolved: tuple[Any, ...] = operation.ufunc.resolve_dtypes(
+        (*kinds, given), casting=casting, **more
+    )
+    if not all(
+        _converts_between(kind, loop)
+        for kind, loop in zip(kinds, resolved, strict=False)
+        if isinstance(kind, np.dtype)
+    ):
+        return (None,)
+    return resolved
+
+
+def _converts_between(source: np.dtype[Any], target: np.dtype[Any]) -> bool:
+    one, other = from_numpy(source), from_numpy(target)
+    return one is not None and other is not None and _converts(one, other)
+
+
+# law: False
+def _converts(source: DType, target: DType) -> bool:
+    """Whether C++ converts every value as NumPy does; floats beyond an integer's range differ."""
+    if source.is_complex or target.is_complex:
+        return False
+    return not source.is_float or target.is_float or target is DType.BOOL
+
+
+def number(operation: Operation, place: int, value: Any, dtype: DType) -> Any:
+    """An operand as the loop has it, if it is a number; None: NumPy is to see to it."""
+    divides = operation.divides and place == 1 and dtype.is_integer
+    if type(value) is Region:
+        return None if divides else value
+    if isinstance(value, np.generic):
+        if not _converts_between(value.dtype, dtype.numpy):
+            return None
+        plain: Any = value.astype(dtype.numpy).item()
+    elif dtype is DType.BOOL:
+        plain = value if type(value) is bool else None
+    elif dtype.is_integer:
+        plain = _integer(value, dtype)
+    else:
+        plain = _float(value, dtype)
+    return None if divides and plain in (0, -1, None) else plain
+
+
+def _integer(value: Any, dtype: DType) -> int | None:
+    least, greatest = dtype.range()
+    if isinstance(value, float) or not least <= value <= greatest:
+        return None
+    return int(value)
+
+
+def _float(value: Any, dtype: DType) -> float | None:
+    if isinstance(value, int) and not -_EXACT <= value <= _EXACT:
+        return None
+    wide = float(value)
+    if dtype is DType.FLOAT64 or not math.isfinite(wide):
+        return wide
+    return float(np.float32(wide)) if abs(wide) < float(np.finfo(np.float32).max) else None

@@ -1,0 +1,143 @@
+"""Workunits of elementwise operations, made without source and kept by what they compute."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pyfuser.frontends.numpy.expressions import Code, cast
+from pyfuser.frontends.numpy.layout import Form, Layout
+from pyfuser.frontends.numpy.operations import COPY, WHERE, Operation
+from pyfuser.ir.dtypes import DType
+from pyfuser.ir.nodes import Const, Expr, If, Load, Param, Read, Stmt, Store, Sym, Workunit
+from pyfuser.support.caches import Table, cached
+from pyfuser.trace.call import Space
+from pyfuser.trace.memory import Array
+
+_MAX_INDEX = (1 << 31) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Recipe:
+    """An operation on operands of certain types and places.
+
+    arrays: the form of each operand, None for numbers; the mask's is the last, if there is one.
+    """
+
+    operation: Operation
+    loops: tuple[DType, ...]
+    workunit: Workunit
+    space: Space
+    forms: tuple[Form | None, ...]
+    result: Form
+    masked: bool
+
+    def compute(self, arguments: tuple[Any, ...]) -> None:
+        """What the kernel does, by NumPy, on arrays of the forms' shapes and on numbers."""
+        rank = len(self.space.end)
+        values = [
+            dtype.numpy.type(value) if form is None else _spread(value, form, rank)
+            for value, form, dtype in zip(arguments[1:], self.forms, self._types(), strict=True)
+        ]
+        out = _spread(arguments[0], self.result, rank)
+        mask: Any = values.pop() if self.masked else True
+        ufunc = self.operation.ufunc
+        if self.operation is WHERE:
+            np.copyto(out, values[2], casting="unsafe", where=mask)
+            chosen = values[0].astype(bool) if isinstance(mask, bool) else mask & (values[0] != 0)
+            np.copyto(out, values[1], casting="unsafe", where=chosen)
+        elif ufunc is None:
+            np.copyto(out, values[0], casting="unsafe", where=mask)
+        else:
+            signature = tuple(dtype.numpy for dtype in self.loops)
+            ufunc(*values, out=out, where=mask, signature=signature, casting="unsafe")
+
+    def _types(self) -> tuple[DType, ...]:
+        operands = len(self.forms) - self.masked
+        return (*self.loops[:operands], DType.BOOL) if self.masked else self.loops[:operands]
+
+
+def _spread(array: Array, form: Form, rank: int) -> Array:
+    """An operand with an axis for each of the kernel's."""
+    if not form.axes:
+        return array.reshape((1,) * rank)
+    return array[tuple(slice(None) if axis in form.axes else None for axis in range(rank))]
+
+
+_RECIPES: Table[Any, Recipe] = Table("recorded NumPy operations", 4096)
+
+
+def recipe_of(
+    operation: Operation,
+    loops: tuple[DType, ...],
+    kinds: tuple[DType | None, ...],
+    result: DType,
+    layout: Layout,
+    masked: bool,
+) -> Recipe:
+    """How an operation is called.
+
+    loops: the types of NumPy's loop, of the result last. kinds: of the operands, None for numbers;
+    of the mask last. result: the type of what is stored.
+    """
+    key = operation, loops, kinds, result, layout, masked
+    found = _RECIPES.get(key)
+    if found is not None:
+        return found
+    places = iter(layout.forms)
+    forms = tuple(None if kind is None else next(places) for kind in kinds)
+    wide = max(layout.extents) > _MAX_INDEX
+    axes = tuple(None if form is None else form.axes for form in forms)
+    rank = len(layout.extents)
+    workunit = _workunit(
+        operation, loops, kinds, result, axes, layout.result.axes, rank, masked, wide
+    )
+    space = _space(layout.extents)
+    recipe = Recipe(operation, loops, workunit, space, forms, layout.result, masked)
+    return _RECIPES.keep(key, recipe)
+
+
+@cached(1024)
+def _space(extents: tuple[int, ...]) -> Space:
+    return Space((0,) * len(extents), extents)
+
+
+@cached(4096)
+def _workunit(
+    operation: Operation,
+    loops: tuple[DType, ...],
+    kinds: tuple[DType | None, ...],
+    result: DType,
+    axes: tuple[tuple[int, ...] | None, ...],
+    out_axes: tuple[int, ...],
+    rank: int,
+    masked: bool,
+    wide: bool,
+) -> Workunit:
+    index_type = DType.INT64 if wide else DType.INT32
+    indices = tuple(Sym("ijklm"[n], n, index_type) for n in range(rank))
+    out = Sym("out", rank, result)
+    code = Code(rank + 1 + len(kinds))
+    params, operands = [Param(out, max(len(out_axes), 1))], []
+    types = (*loops[: len(kinds) - 1], DType.BOOL) if masked else loops[: len(kinds)]
+    for n, (kind, own, dtype) in enumerate(zip(kinds, axes, types, strict=True)):
+        sym = Sym("xyzw"[n], rank + 1 + n, kind or dtype)
+        params.append(Param(sym, 0 if own is None else max(len(own), 1)))
+        operands.append(Read(sym) if own is None else Load(sym, _subscripts(indices, own)))
+    mask: Expr | None = cast(operands.pop(), DType.BOOL) if masked else None
+    values = [code.let(cast(e, dtype)) for e, dtype in zip(operands, types, strict=False)]
+    value = cast(operation.build(code, *values), loops[-1])
+    store: Stmt = Store(out, _subscripts(indices, out_axes), cast(value, result))
+    body = (*code.statements, store)
+    if mask is not None:
+        body = (If(mask, body),)
+    name = operation.name if operation is not COPY else "copy"
+    return Workunit(name=name, indices=indices, params=tuple(params), body=body)
+
+
+def _subscripts(indices: tuple[Sym, ...], axes: tuple[int, ...]) -> tuple[Expr, ...]:
+    if not axes:
+        return (Const(0, DType.INT32),)
+    return tuple(Read(indices[axis]) for axis in axes)

@@ -1,0 +1,99 @@
+"""A trace that is new: its calls run one by one without a compiler, as far as they know how.
+
+A kernel takes a tenth of a second to compile, which a trace that never comes again does not earn.
+The rule looks at the trace alone, never at a clock: the first time a shape comes, calls that can
+`compute` without a kernel do so, unless they move so much memory that compiling pays at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from math import prod
+
+from pyfuser.support.caches import Table
+from pyfuser.support.settings import SETTINGS
+from pyfuser.trace.call import Call
+from pyfuser.trace.gate import Overtaken
+from pyfuser.trace.memory import Region
+from pyfuser.trace.shape import TraceShape
+from pyfuser.trace.tracer import Tracer, nothing_to_settle
+
+LARGE = 1 << 28
+"""Bytes that a trace moves from which it is compiled at once: half a second of NumPy's time."""
+
+
+class DirectCall(Call):
+    """A call that can run without a kernel."""
+
+    __slots__ = ()
+
+    def compute(self) -> None:
+        """Do what the kernel would."""
+        raise NotImplementedError
+
+
+SEEN: Table[TraceShape, bool] = Table("traces that came once", 1024)
+
+
+def runs_here(trace: TraceShape, calls: Sequence[Call]) -> bool:
+    """Whether these calls run without a kernel this time."""
+    if (
+        SETTINGS.numpy_lazy
+        or SETTINGS.verify
+        or trace in SEEN
+        or not all(isinstance(call, DirectCall) for call in calls)
+    ):
+        return False
+    if SETTINGS.debug:  # somebody looks at kernels
+        return False
+    SEEN.keep(trace, True)
+    return sum(map(_bytes, calls)) < LARGE
+
+
+def _bytes(call: Call) -> int:
+    return sum(
+        prod(argument.shape) * argument.dtype.size
+        for argument in call.arguments
+        if type(argument) is Region
+    )
+
+
+def run(calls: list[Call], tracer: Tracer) -> None:
+    """Run the calls in order; each is forgotten when it has run.
+
+    An error (a warning that the program's filters make one) drops what was recorded after it.
+    """
+    done: list[Call] = []
+    tracer.settle = partial(_forget, done, tracer)
+    gate = tracer.gate
+    try:
+        while calls:
+            call = calls.pop(0)  # so that what only it refers to goes with it
+            assert isinstance(call, DirectCall)
+            try:
+                call.compute()
+            except Warning as error:  # the result is stored all the same
+                done.append(call)
+                tracer.settle()
+                tracer.give_up(error, call.position)
+                raise
+            done.append(call)
+            if not gate:
+                raise Overtaken
+            if len(done) >= AT_A_TIME:
+                tracer.settle()
+                tracer.settle = partial(_forget, done, tracer)
+    finally:
+        tracer.settle()
+
+
+AT_A_TIME = 8
+"""Calls that have run and are not forgotten yet, which takes as long for many as for one."""
+
+
+def _forget(done: list[Call], tracer: Tracer) -> None:
+    if done:
+        tracer.remove(done)
+        done.clear()
+    tracer.settle = nothing_to_settle

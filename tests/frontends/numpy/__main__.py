@@ -1,0 +1,46 @@
+"""`python -m tests.frontends.numpy --programs N --seed S --tier numpy|interpret|compiled`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--programs", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--tier", default="interpret", choices=["numpy", "interpret", "compiled", "eager"]
+    )
+    parser.add_argument("--statements", type=int, default=14)
+    given = parser.parse_args()
+    if given.tier != "eager":
+        os.environ["PYFUSER_NUMPY_LAZY"] = "always"
+    os.environ["PYFUSER_FRONTEND"] = "embedded"
+    from tests.frontends.numpy import tiers
+    from tests.frontends.numpy.programs import DONE, Mismatch, Program
+
+    tiers.use(given.tier)
+    wrong = 0
+    start = time.perf_counter()
+    for seed in range(given.seed, given.seed + given.programs):
+        try:
+            Program(seed, given.statements).run()
+        except Exception as error:
+            if not isinstance(error, Mismatch):
+                print("seed", seed, flush=True)
+                raise
+            wrong += 1
+            print(error, flush=True)
+            if wrong >= 5:
+                break
+    print(f"{given.programs} programs, {wrong} wrong, {time.perf_counter() - start:.0f} s")
+    print(dict(DONE.most_common()))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

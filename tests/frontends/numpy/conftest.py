@@ -1,0 +1,27 @@
+"""Recording in tests: everything, and by whom it is run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from pyfuser.frontends.numpy import switches
+from pyfuser.runtime.session import TRACER
+from tests.frontends.numpy import tiers
+
+
+@pytest.fixture
+def lazily(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """`lazily(tier)`: also the smallest operations are recorded, and run by who is named."""
+    before = TRACER.flush_function
+
+    def begin(tier: str) -> None:
+        monkeypatch.setattr(switches, "ALWAYS", True)
+        tiers.use(tier)
+
+    yield begin
+    try:
+        TRACER.discard()
+    finally:
+        TRACER.flush_function = before

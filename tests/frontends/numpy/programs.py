@@ -1,0 +1,580 @@
+"""Random NumPy programs, run by NumPy and by `pyfuser.numpy` side by side.
+
+Every statement is made for NumPy's state and done to both; what it raises must be equal. States are
+compared, bit for bit, at some statements and at the end: values, types, shapes, strides, flags,
+which arrays share memory. Functions that may differ in the last places are compared at once, within
+4 units, and then both sides go on with NumPy's values.
+"""
+
+from __future__ import annotations
+
+import operator
+import random
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import pyfuser.numpy as pnp
+from pyfuser.frontends.numpy.operations import INEXACT
+from pyfuser.runtime.session import TRACER
+
+DTYPES = ["f8", "f8", "f4", "i8", "i4", "i2", "i1", "u1", "u2", "u4", "u8", "?", "c16", "f2"]
+SHAPES = [(6,), (1,), (4, 6), (4, 1), (2, 4, 6), (6, 4), (0, 6), (), (24,), (2, 2, 2, 3)]
+BINARY = [
+    "add", "subtract", "multiply", "divide", "floor_divide", "remainder", "maximum", "minimum",
+    "left_shift", "right_shift", "bitwise_and", "bitwise_or", "bitwise_xor", "logical_and",
+    "logical_or", "logical_xor", "equal", "not_equal", "less", "less_equal", "greater",
+    "greater_equal", "power", "copysign", "hypot", "arctan2", "fmod",
+]  # fmt: skip
+UNARY = [
+    "negative", "positive", "absolute", "sign", "square", "reciprocal", "invert", "logical_not",
+    "sqrt", "exp", "log", "sin", "cos", "tan", "tanh", "floor", "ceil", "trunc", "fabs", "isnan",
+    "isinf", "isfinite", "rint", "log1p", "expm1", "cbrt", "arctan", "conjugate",
+]  # fmt: skip
+OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv,
+    "//": operator.floordiv, "%": operator.mod, "&": operator.and_, "|": operator.or_,
+    "^": operator.xor, "<<": operator.lshift, ">>": operator.rshift, "<": operator.lt,
+    "==": operator.eq, ">=": operator.ge,
+}  # fmt: skip
+IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
+    "+=": operator.iadd, "-=": operator.isub, "*=": operator.imul, "/=": operator.itruediv,
+    "//=": operator.ifloordiv, "%=": operator.imod, "&=": operator.iand, "|=": operator.ior,
+    "^=": operator.ixor, "<<=": operator.ilshift, ">>=": operator.irshift, "**=": operator.ipow,
+}  # fmt: skip
+FUNCTIONS = [
+    "clip", "roll", "concatenate", "copy", "zeros_like", "cumsum", "sort", "diff", "stack",
+    "ones_like", "tile", "abs",
+]  # fmt: skip
+REDUCTIONS = ["sum", "prod", "mean", "min", "max", "any", "all", "argmin", "argmax", "std", "var"]
+
+DONE: Counter[str] = Counter()
+"""Statements of each kind that were recorded."""
+
+
+class Mismatch(AssertionError):
+    """The two sides differ."""
+
+
+class Both:
+    """A value of each side."""
+
+    __slots__ = ("numpys", "ours")
+
+    def __init__(self, numpys: Any, ours: Any) -> None:
+        self.numpys = numpys
+        self.ours = ours
+
+
+class Program:
+    """One random program, done while it is made."""
+
+    def __init__(self, seed: int, statements: int = 14) -> None:
+        self.random = random.Random(seed)
+        self.seed = seed
+        self.count = statements
+        self.arrays: list[Both] = []
+        self.exports: list[Both] = []
+        self.text: list[str] = []
+
+    def run(self) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                for _ in range(self.random.randint(2, 4)):
+                    self.create()
+                for _ in range(self.count):
+                    self.statement()
+                self.compare()
+            except Mismatch as error:
+                listing = "\n  ".join(self.text)
+                raise Mismatch(f"seed {self.seed}: {error}\n  {listing}") from None
+            finally:
+                self.arrays.clear()
+                self.exports.clear()
+
+    # ------------------------------------------------------------------- statements
+
+    def statement(self) -> None:
+        kinds: list[tuple[int, Callable[[], None]]] = [
+            (2, self.create), (10, self.operator), (6, self.binary), (6, self.unary),
+            (10, self.in_place), (8, self.view), (6, self.assign), (3, self.masked),
+            (2, self.delete), (2, self.export), (2, self.change_export), (2, self.foreign),
+            (2, self.read), (4, self.reduce), (3, self.where), (3, self.into), (1, self.compare),
+            (2, self.function), (2, self.convert), (1, self.overlapping), (1, self.fancy),
+            (1, self.workunit),
+        ]  # fmt: skip
+        weights = [weight for weight, _ in kinds]
+        (chosen,) = self.random.choices([kind for _, kind in kinds], weights)
+        before = TRACER.recorded
+        chosen()
+        if TRACER.recorded > before:
+            DONE[chosen.__name__] += 1
+
+    def pick(self) -> Both:
+        return self.random.choice(self.arrays)
+
+    def operand(self) -> Both:
+        """An array, or a number."""
+        if self.random.random() < 0.65 and self.arrays:
+            return self.pick()
+        value = self.random.choice(
+            [2, 3, 0, -1, 1, 7, 300, True, 0.5, 2.0, -1.5, float("nan"), float("inf"), -0.0,
+             1 + 2j, np.float32(0.1), np.int8(3), np.float64(2.5), np.uint64(5), np.int64(-4), 1e40]
+        )  # fmt: skip
+        return Both(value, value)
+
+    def create(self) -> None:
+        shape = self.random.choice(SHAPES)
+        dtype = np.dtype(self.random.choice(DTYPES))
+        order = self.random.choice("CCCF")
+        kind = self.random.choice(["values", "values", "values", "zeros", "ones", "full", "arange"])
+        if kind == "values":
+            values = np.array(self.values(shape, dtype), order=order)
+            self.keep(
+                f"array({shape}, {dtype}, {order})",
+                lambda m: m.array(values, order=order),
+            )
+        elif kind == "arange":
+            self.keep("arange", lambda m: m.arange(24, dtype="f8").reshape(4, 6))
+        elif kind == "full":
+            self.keep(f"full {shape} {dtype}", lambda m: m.full(shape, 3, dtype))
+        else:
+            self.keep(f"{kind} {shape} {dtype}", lambda m: getattr(m, kind)(shape, dtype))
+
+    def values(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        numbers = np.random.default_rng(self.random.randrange(1 << 30))
+        if dtype.kind == "b":
+            return numbers.random(shape) < 0.5
+        if dtype.kind in "iu":
+            info = np.iinfo(dtype)
+            small = numbers.integers(0 if dtype.kind == "u" else -4, 9, shape)
+            values = np.asarray(small).astype(dtype)
+            if values.size and self.random.random() < 0.2:
+                values.reshape(-1)[0] = self.random.choice([info.min, info.max])
+            return values
+        values = np.asarray(numbers.normal(size=shape) * 3).astype(dtype)
+        if values.size and self.random.random() < 0.4:
+            flat = values.reshape(-1)
+            for special in (np.nan, np.inf, -np.inf, -0.0, 0.0, 1e30):
+                flat[self.random.randrange(flat.size)] = np.asarray(special).astype(dtype)
+        return values
+
+    def keep(
+        self, text: str, function: Callable[..., Any], inexact: bool = False, *operands: Both
+    ) -> None:
+        """Do something on both sides, and keep the result if it is an array."""
+        result = self.do(text, function, *operands)
+        if result is None:
+            return
+        if inexact:
+            self.compare_arrays(result, text, 4)
+            if isinstance(result.numpys, np.ndarray):
+                result.ours[...] = result.numpys
+        elif not isinstance(result.numpys, np.ndarray):
+            self.compare_arrays(result, text)
+        if isinstance(result.numpys, np.ndarray):
+            if type(result.ours) is not pnp.ndarray:
+                raise Mismatch(f"{text} gives {type(result.ours)}")
+            if result.numpys.size < 2000:
+                self.arrays.append(result)
+            if len(self.arrays) > 9:
+                del self.arrays[self.random.randrange(len(self.arrays))]
+
+    def do(self, text: str, function: Callable[..., Any], *operands: Both) -> Both | None:
+        """`function(module, *values)` on both sides; what it raises must be equal."""
+        self.text.append(text)
+        failed: list[Any] = []
+        results: list[Any] = []
+        for module, values in (
+            (np, [o.numpys for o in operands]), (pnp, [o.ours for o in operands])
+        ):  # fmt: skip
+            try:
+                results.append(function(module, *values))
+                failed.append(None)
+            except Exception as error:
+                results.append(None)
+                failed.append(error)
+        one, other = failed
+        if type(one) is not type(other):
+            raise Mismatch(f"{text}: NumPy raises {one!r}, we raise {other!r}") from other
+        if one is not None:
+            if str(one) != str(other) and "ufunc" not in str(one):
+                raise Mismatch(f"{text}: NumPy says {one}, we say {other}")
+            self.text[-1] += f"  # {type(one).__name__}"
+            return None
+        return Both(*results)
+
+    def name(self, both: Both) -> str:
+        for n, known in enumerate(self.arrays):
+            if known is both:
+                array = known.numpys
+                return f"a{n}{array.dtype.str}{array.shape}"
+        return repr(both.numpys)
+
+    def operator(self) -> None:
+        symbol = self.random.choice(list(OPERATORS))
+        x, y = self.pick(), self.operand()
+        if self.random.random() < 0.3:
+            x, y = y, x
+        function = OPERATORS[symbol]
+        self.keep(f"{self.name(x)} {symbol} {self.name(y)}", lambda m, a, b: function(a, b),
+                  False, x, y)  # fmt: skip
+
+    def binary(self) -> None:
+        name = self.random.choice(BINARY)
+        x, y = self.pick(), self.operand()
+        more: dict[str, Any] = {}
+        if name == "copysign" and np.isnan(np.asarray(y.numpys)).any():
+            return  # nobody says which sign a NaN has
+        if self.random.random() < 0.1:
+            more["dtype"] = self.random.choice(["f4", "f8", "i8"])
+        text = f"{name}({self.name(x)}, {self.name(y)}, {more})"
+        inexact = name in INEXACT
+        self.keep(text, lambda m, a, b: getattr(m, name)(a, b, **more), inexact, x, y)
+
+    def unary(self) -> None:
+        name = self.random.choice(UNARY)
+        x = self.pick()
+        inexact = name in INEXACT or x.numpys.dtype.kind == "c"
+        self.keep(f"{name}({self.name(x)})", lambda m, a: getattr(m, name)(a), inexact, x)
+
+    def in_place(self) -> None:
+        symbol = self.random.choice(list(IN_PLACE))
+        y = Both(2, 2) if symbol == "**=" else self.operand()
+        x = self.pick()
+        function = IN_PLACE[symbol]
+
+        def act(module: Any, a: Any, b: Any) -> Any:
+            kept = a
+            a = function(a, b)
+            if a is not kept:
+                raise AssertionError("not in place")
+
+        self.do(f"{self.name(x)} {symbol} {self.name(y)}", act, x, y)
+
+    def key(self, shape: tuple[int, ...]) -> Any:
+        entries: list[Any] = []
+        for extent in shape[: self.random.randint(0, len(shape))]:
+            start = self.random.choice([None, 0, 1, -2, 2])
+            stop = self.random.choice([None, None, -1, 3, 5])
+            step = self.random.choice([None, None, 1, 2, -1])
+            integer = self.random.randint(-extent - 1, extent) if extent else 0
+            entries.append(
+                self.random.choice([slice(start, stop, step), slice(start, stop, step), integer])
+            )
+        if self.random.random() < 0.15:
+            entries.insert(self.random.randint(0, len(entries)), None)
+        if self.random.random() < 0.15:
+            entries.insert(self.random.randint(0, len(entries)), Ellipsis)
+        return tuple(entries)
+
+    def view(self) -> None:
+        x = self.pick()
+        shape = x.numpys.shape
+        kind = self.random.choice(
+            ["slice"] * 6 + ["T", "reshape", "swapaxes", "ravel", "expand_dims", "squeeze", "flip",
+             "broadcast_to", "view", "diagonal", "real"]
+        )  # fmt: skip
+        if kind == "slice":
+            key = self.key(shape)
+            self.keep(f"{self.name(x)}[{key}]", lambda m, a: a[key], False, x)
+        elif kind in ("T", "real"):
+            self.keep(f"{self.name(x)}.{kind}", lambda m, a: getattr(a, kind), False, x)
+        elif kind == "reshape":
+            target = self.random.choice([(-1,), (6, -1), (4, 6), (2, -1), (24,)])
+            self.keep(f"{self.name(x)}.reshape{target}", lambda m, a: a.reshape(target), False, x)
+        elif kind in ("ravel", "squeeze", "diagonal"):
+            self.keep(f"{self.name(x)}.{kind}()", lambda m, a: getattr(a, kind)(), False, x)
+        elif kind == "swapaxes":
+            self.keep(f"swapaxes({self.name(x)})", lambda m, a: m.swapaxes(a, 0, 1), False, x)
+        elif kind == "expand_dims":
+            self.keep(f"expand_dims({self.name(x)})", lambda m, a: m.expand_dims(a, 0), False, x)
+        elif kind == "flip":
+            self.keep(f"flip({self.name(x)})", lambda m, a: m.flip(a), False, x)
+        elif kind == "view":
+            other = self.random.choice(["u1", "f4", "i8", "f2"])
+            self.keep(f"{self.name(x)}.view({other})", lambda m, a: a.view(other), False, x)
+        else:
+            self.keep(f"broadcast_to({self.name(x)})",
+                      lambda m, a: m.broadcast_to(a, (2, *shape)), False, x)  # fmt: skip
+
+    def assign(self) -> None:
+        x, y = self.pick(), self.operand()
+        key = self.key(x.numpys.shape) or Ellipsis
+        if self.random.random() < 0.2:
+            y = x
+
+        def act(module: Any, a: Any, b: Any) -> None:
+            a[key] = b
+
+        self.do(f"{self.name(x)}[{key}] = {self.name(y)}", act, x, y)
+
+    def masked(self) -> None:
+        x, y = self.pick(), self.operand()
+        level = self.random.choice([0, 0.5, 2])
+        change = self.random.choice(["set", "add", "get", "computed"])
+
+        def act(module: Any, a: Any, b: Any) -> Any:
+            mask = a > level
+            if change == "set":
+                a[mask] = b
+            elif change == "add":
+                a[mask] += b
+            elif change == "computed":
+                a[mask] = a[mask] * 2
+            else:
+                return a[mask]
+            return None
+
+        text = f"{change} {self.name(x)}[> {level}] {self.name(y)}"
+        if change == "get":
+            self.keep(text, act, False, x, y)
+        else:
+            self.do(text, act, x, y)
+
+    def fancy(self) -> None:
+        x = self.pick()
+        index = self.random.choice([[0, 2, 1], [-1, 0, 0], [0, 9], [[0, 1], [1, 0]]])
+        change = self.random.choice(["set", "get", "add"])
+
+        def act(module: Any, a: Any) -> Any:
+            if change == "get":
+                return a[module.array(index)]
+            if change == "set":
+                a[index] = 5
+            else:
+                a[module.array(index)] += 1
+            return None
+
+        if change == "get":
+            self.keep(f"{self.name(x)}[{index}]", act, False, x)
+        else:
+            self.do(f"{change} {self.name(x)}[{index}]", act, x)
+
+    def delete(self) -> None:
+        if len(self.arrays) > 2:
+            n = self.random.randrange(len(self.arrays))
+            self.text.append(f"del a{n}")
+            del self.arrays[n]
+
+    def export(self) -> None:
+        x = self.pick()
+        how = self.random.choice(["asarray", "slice", "memoryview"])
+
+        def act(module: Any, a: Any) -> Any:
+            array = np.asarray(a)
+            if how == "slice":
+                return array[..., :2] if array.ndim else array
+            return np.asarray(memoryview(array)) if how == "memoryview" and array.size else array
+
+        found = self.do(f"export {self.name(x)} {how}", act, x)
+        if found is not None:
+            self.exports.append(found)
+            if len(self.exports) > 2:
+                del self.exports[0]
+
+    def change_export(self) -> None:
+        """Somebody else writes memory that was handed out, reads it, or lets go of it."""
+        if not self.exports:
+            return
+        x = self.random.choice(self.exports)
+        how = self.random.choice(["write", "drop", "read"])
+        if how == "drop":
+            self.text.append("drop an export")
+            self.exports.remove(x)
+        elif how == "write":
+
+            def act(module: Any, a: Any) -> None:
+                a[...] = 3
+
+            self.do("an export changes", act, x)
+        else:
+            self.text.append("an export is read")
+            self.compare_arrays(x, "an export")
+
+    def foreign(self) -> None:
+        """Somebody else's array, which the program wraps."""
+        values = np.array(self.values(self.random.choice(SHAPES), np.dtype("f8")))
+        pair = Both(values, values.copy())
+        self.exports.append(pair)
+        self.keep("asarray(foreign)", lambda m, a: m.asarray(a), False, pair)
+
+    def read(self) -> None:
+        x = self.pick()
+        how = self.random.choice(["item", "tolist", "repr", "bool", "float", "iter", "len", "in"])
+
+        def act(module: Any, a: Any) -> Any:
+            if how == "item":
+                return a.item(0)
+            if how == "tolist":
+                return repr(a.tolist())
+            if how == "repr":
+                return repr(a)
+            if how == "bool":
+                return bool(a)
+            if how == "float":
+                return float(a)
+            if how == "iter":
+                return [repr(np.asarray(row)) for row in a]
+            if how == "in":
+                return 2 in a
+            return len(a)
+
+        found = self.do(f"{how} of {self.name(x)}", act, x)
+        if found is not None and repr(found.numpys) != repr(found.ours):
+            raise Mismatch(f"{how}: {found.numpys} and {found.ours}")
+
+    def reduce(self) -> None:
+        x = self.pick()
+        name = self.random.choice(REDUCTIONS)
+        axis = self.random.choice([None, None, 0, -1, 1])
+        more: dict[str, Any] = {"keepdims": True} if self.random.random() < 0.3 else {}
+        self.keep(f"{self.name(x)}.{name}({axis}, {more})",
+                  lambda m, a: getattr(a, name)(axis=axis, **more), name in SUMS, x)  # fmt: skip
+
+    def where(self) -> None:
+        x, y, z = self.pick(), self.operand(), self.operand()
+        self.keep(f"where({self.name(x)} > 0, {self.name(y)}, {self.name(z)})",
+                  lambda m, a, b, c: m.where(a > 0, b, c), False, x, y, z)  # fmt: skip
+
+    def into(self) -> None:
+        """A ufunc with `out=`, and perhaps `where=`."""
+        name = self.random.choice(["add", "multiply", "subtract", "maximum", "less"])
+        x, y, out = self.pick(), self.operand(), self.pick()
+        masked = self.random.random() < 0.4 and name != "less"  # NumPy 2.4 crashes for less(u8, -1)
+        casting = self.random.choice([None, None, "unsafe", "no"])
+
+        def act(module: Any, a: Any, b: Any, c: Any) -> None:
+            more: dict[str, Any] = {} if casting is None else {"casting": casting}
+            if masked:
+                more["where"] = c != 1
+            getattr(module, name)(a, b, out=c, **more)
+
+        text = f"{name}({self.name(x)}, {self.name(y)}, out={self.name(out)}, {casting} {masked})"
+        self.do(text, act, x, y, out)
+
+    def overlapping(self) -> None:
+        x = self.pick()
+        kind = self.random.choice(["shift", "back", "transpose", "flip", "row"])
+
+        def act(module: Any, a: Any) -> None:
+            if kind == "shift":
+                a[1:] += a[:-1]
+            elif kind == "back":
+                a[:-1] = a[1:]
+            elif kind == "transpose":
+                a += a.T
+            elif kind == "flip":
+                a -= a[::-1]
+            else:
+                a *= a[0]
+
+        self.do(f"overlapping {kind} of {self.name(x)}", act, x)
+
+    def function(self) -> None:
+        x = self.pick()
+        name = self.random.choice(FUNCTIONS)
+
+        def act(module: Any, a: Any) -> Any:
+            if name == "clip":
+                return module.clip(a, -1, 2)
+            if name == "roll":
+                return module.roll(a, 1)
+            if name in ("concatenate", "stack"):
+                return getattr(module, name)([a, a])
+            if name == "tile":
+                return module.tile(a, 2)
+            return getattr(module, name)(a)
+
+        self.keep(f"{name}({self.name(x)})", act, name == "cumsum", x)
+
+    def convert(self) -> None:
+        x = self.pick()
+        dtype = self.random.choice(DTYPES)
+        order = self.random.choice(["K", "C", "F"])
+        self.keep(f"{self.name(x)}.astype({dtype}, {order})",
+                  lambda m, a: a.astype(dtype, order), False, x)  # fmt: skip
+
+    def workunit(self) -> None:
+        """A PyKokkos workunit on the array's memory."""
+        from tests.frontends.numpy.workunits import double
+
+        x = self.pick()
+        array = x.numpys
+        if array.dtype != np.float64 or array.ndim != 1 or not array.flags.writeable:
+            return
+
+        def act(module: Any, a: Any) -> None:
+            if module is np:
+                a *= 2.0
+            else:
+                double(a)
+
+        self.do(f"workunit on {self.name(x)}", act, x)
+
+    # ------------------------------------------------------------------- comparing
+
+    def compare(self) -> None:
+        self.text.append("compare")
+        arrays = list(self.arrays)
+        self.random.shuffle(arrays)
+        for both in arrays:
+            self.compare_arrays(both, self.name(both))
+        for both in self.exports:
+            self.compare_arrays(both, "an export")
+        if len(arrays) > 1:
+            x, y = self.random.sample(arrays, 2)
+            one = np.shares_memory(x.numpys, y.numpys)
+            if one != pnp.shares_memory(x.ours, y.ours):
+                raise Mismatch(f"{self.name(x)} and {self.name(y)} share memory: NumPy {one}")
+
+    def compare_arrays(self, both: Both, text: str, ulps: int = 0) -> None:
+        one, other = both.numpys, both.ours
+        if not isinstance(one, np.ndarray):
+            if type(one) is not type(other):
+                raise Mismatch(f"{text}: {type(one)} and {type(other)}")
+        else:
+            for name in ("dtype", "shape", "ndim", "size"):
+                if getattr(one, name) != getattr(other, name):
+                    values = getattr(one, name), getattr(other, name)
+                    raise Mismatch(f"{text}: {name} {values[0]} and {values[1]}")
+            if one.size and _strides(one) != _strides(other):
+                raise Mismatch(f"{text}: strides {one.strides} and {other.strides} {one.shape}")
+            for flag in ("writeable", "c_contiguous", "f_contiguous"):
+                if getattr(one.flags, flag) != getattr(other.flags, flag):
+                    raise Mismatch(f"{text}: {flag} {getattr(one.flags, flag)}")
+        found = np.asarray(other)
+        if not _equal(np.asarray(one), found, ulps):
+            raise Mismatch(f"{text}: NumPy has\n{one!r}\nwe have\n{found!r}")
+
+
+SUMS = frozenset({"sum", "prod", "mean", "std", "var"})
+
+
+def _equal(one: Any, other: Any, ulps: int) -> bool:
+    if one.dtype.kind == "c":
+        return _equal(one.real, other.real, ulps) and _equal(one.imag, other.imag, ulps)
+    if one.dtype.kind != "f":
+        return bool(np.array_equal(one, other))
+    nans = np.isnan(one)
+    if not np.array_equal(nans, np.isnan(other)):
+        return False
+    one, other = one[~nans], other[~nans]
+    if ulps and one.dtype.itemsize > 2:
+        finite = np.isfinite(one)
+        if not np.array_equal(one[~finite], other[~finite]):
+            return False
+        one, other = one[finite], other[finite]
+        near = np.abs(one - other) <= ulps * np.spacing(np.maximum(np.abs(one), np.abs(other)))
+        return bool(np.all(near))
+    signs = np.array_equal(np.signbit(one), np.signbit(other))
+    return bool(np.array_equal(one, other) and signs)
+
+
+def _strides(array: Any) -> list[int]:
+    """Of the axes along which there are several elements."""
+    return [stride for extent, stride in zip(array.shape, array.strides, strict=True) if extent > 1]

@@ -1,0 +1,70 @@
+"""Random programs against NumPy: see `programs`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import pyfuser.numpy as pnp
+from pyfuser.frontends.numpy import expressions, record
+from pyfuser.ir.dtypes import DType
+from pyfuser.ir.nodes import Const
+from pyfuser.support.caches import clear_caches
+from tests.frontends.numpy.programs import DONE, Both, Mismatch, Program
+
+Lazily = Callable[[str], None]
+
+
+@pytest.mark.parametrize("tier", ["interpret", "numpy"])
+def test_programs_record(tier: str, lazily: Lazily) -> None:
+    lazily(tier)
+    DONE.clear()
+    for seed in range(700_000, 700_120):
+        Program(seed).run()
+    assert min(DONE[kind] for kind in ("operator", "in_place", "assign", "where", "unary")) > 10
+
+
+def test_programs_run_at_once() -> None:
+    for seed in range(710_000, 710_200):
+        Program(seed).run()
+
+
+def test_programs_compile(lazily: Lazily, monkeypatch: pytest.MonkeyPatch) -> None:
+    lazily("compiled")
+    monkeypatch.setattr("pyfuser.runtime.first_tier.runs_here", lambda trace, calls: False)
+    for seed in range(720_000, 720_010):
+        Program(seed).run()
+
+
+def test_the_comparison_finds_what_differs() -> None:
+    program = Program(0)
+    x = np.arange(6.0)
+    program.compare_arrays(Both(x, pnp.asarray(x.copy())), "x")
+    for other in (x + 1, x.astype("f4"), x[::-1].copy()[::-1], -x, x[None]):
+        with pytest.raises(Mismatch):
+            program.compare_arrays(Both(x, pnp.asarray(other)), "x")
+
+
+def test_programs_find_a_copy_that_is_missing(
+    lazily: Lazily, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lazily("interpret")
+    monkeypatch.setattr(record, "independent", lambda *_: True)
+    with pytest.raises((Mismatch, AssertionError)):
+        for seed in range(700_000, 700_300):
+            Program(seed).run()
+
+
+def test_programs_find_cs_remainder(lazily: Lazily, monkeypatch: pytest.MonkeyPatch) -> None:
+    lazily("interpret")
+    never = Const(False, DType.BOOL)
+    monkeypatch.setattr(expressions, "_opposed", lambda rest, divisor: never)
+    clear_caches()
+    try:
+        with pytest.raises(Mismatch):
+            for seed in range(700_000, 700_300):
+                Program(seed).run()
+    finally:
+        clear_caches()

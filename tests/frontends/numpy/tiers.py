@@ -1,0 +1,44 @@
+"""Who runs recorded calls in tests: the compiler, the interpreter of the ir, or NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyfuser.ir.reference.interpret import interpret
+from pyfuser.ir.reference.races import RaceDetector
+from pyfuser.ir.verify import verify
+from pyfuser.runtime.first_tier import DirectCall
+from pyfuser.runtime.session import TRACER
+from pyfuser.trace.memory import Region
+from pyfuser.trace.tracer import Tracer
+
+
+def by_interpreter(tracer: Tracer) -> None:
+    """Each call's iterations in shuffled order; none may touch what another one writes."""
+    for n, call in enumerate(list(tracer.calls)):
+        verify(call.workunit)
+        arguments: list[Any] = [a.array() if type(a) is Region else a for a in call.arguments]
+        races = RaceDetector()
+        interpret(
+            call.workunit, call.pattern, call.space.begin, call.space.end, arguments, n, races
+        )
+        assert not races.found, (call.name, races.conflicts)
+        tracer.remove([call])
+
+
+def by_numpy(tracer: Tracer) -> None:
+    """As the first time that a trace comes."""
+    for call in list(tracer.calls):
+        if isinstance(call, DirectCall):
+            call.compute()
+            tracer.remove([call])
+        else:
+            by_interpreter(tracer)
+            return
+
+
+def use(tier: str) -> None:
+    if tier == "interpret":
+        TRACER.flush_function = by_interpreter
+    elif tier == "numpy":
+        TRACER.flush_function = by_numpy

@@ -1,0 +1,23 @@
+"""Workunits that the random programs call on arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pykokkos as pk
+
+import pyfuser
+
+
+@pyfuser.fuse
+@pk.workunit
+def twice(i, x):
+    x[i] = 2.0 * x[i]
+
+
+def double(array: Any) -> None:
+    """`array *= 2.0` of one axis."""
+    if array.size:
+        pk.parallel_for(array.size, twice, x=array)
+        if type(array).__module__ == "numpy":
+            pyfuser.sync()
