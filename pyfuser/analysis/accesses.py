@@ -7,7 +7,8 @@ must never be used to show that a value is overwritten.
 
 from __future__ import annotations
 
-from pyfuser.analysis.interpret import Fact, Interpreter
+from pyfuser.analysis.evaluate import Fact
+from pyfuser.analysis.interpret import Interpreter
 from pyfuser.analysis.relation import Access, Mode, Relation
 from pyfuser.analysis.structural import structural_scalars
 from pyfuser.ir.nodes import Workunit

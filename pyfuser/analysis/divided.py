@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from pyfuser.analysis.interpret import Fact, Interpreter
+from pyfuser.analysis.evaluate import Fact
+from pyfuser.analysis.interpret import Interpreter
 from pyfuser.analysis.relation import Relation
 from pyfuser.ir.definitions import loaded
 from pyfuser.ir.divisions import Division, divisor_of, may_fail

@@ -11,12 +11,14 @@ touched, but never which surely are.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeAlias
 
 from pyfuser.analysis import affine
-from pyfuser.analysis.affine import EVERYTHING, Affine, Constraint, Interval, PointSet
+from pyfuser.analysis.affine import EVERYTHING, Affine, Constraint, PointSet
 from pyfuser.analysis.bounds import bounded_locals
-from pyfuser.analysis.intervals import fits
+from pyfuser.analysis.evaluate import MAX_CASES, Case, Evaluator, Fact
 from pyfuser.analysis.relation import Access, Mode, Relation
 from pyfuser.ir import nodes
 from pyfuser.ir.divisions import Division
@@ -24,10 +26,13 @@ from pyfuser.ir.dtypes import DType, common_type
 from pyfuser.ir.nodes import Body, Expr, SourceLocation, Stmt, Sym, Workunit
 from pyfuser.ir.visit import assigned, child_expressions, contains, declared
 
-Fact = tuple[int, ...] | int | None  # a view's shape, a scalar's value, nothing
+_Points: TypeAlias = tuple[PointSet, bool]  # and whether they are exact
+_Known: TypeAlias = tuple[dict[Sym, Affine], dict[Sym, tuple[Case, ...]]]
+_Combination: TypeAlias = tuple[PointSet, bool, tuple[Affine | None, ...]]
+_UNKNOWN = (EVERYTHING, True, None)
 
 
-class Interpreter:
+class Interpreter(Evaluator):
     """One walk over a workunit's body for one iteration space and one set of facts."""
 
     # law
@@ -38,26 +43,13 @@ class Interpreter:
         end: tuple[int, ...],
         facts: tuple[Fact, ...],
     ) -> None:
-        self.begin, self.end = begin, end
-        self.body = workunit.body
+        super().__init__(workunit, begin, end, facts)
+        self._params = workunit.params
         self.views = {p.sym: n for n, p in enumerate(workunit.params) if p.rank}
-        self.shapes: dict[Sym, tuple[int, ...]] = {}
-        self.values: dict[Sym, Affine] = {}
-        self.ranges: list[Interval] = [(b, e - 1) for b, e in zip(begin, end, strict=True)]
-        self.definitions: dict[int, tuple[Constraint, ...]] = {}  # of inner variables
-        self.unboxed: set[int] = set()  # inner variables that are not free in their range
         self.loops: tuple[int, ...] = ()
         self.guard: PointSet = EVERYTHING
         self.exact = True
         self.found: dict[tuple[object, ...], Access] = {}
-        for param, fact in zip(workunit.params, facts, strict=True):
-            if isinstance(fact, tuple):
-                self.shapes[param.sym] = fact
-            elif fact is not None and param.sym.dtype.is_integer:
-                self.values[param.sym] = affine.constant(fact)
-        for number, sym in enumerate(workunit.indices):
-            if fits(self.ranges[number], sym.dtype):
-                self.values[sym] = affine.variable(number)
         self.known = {sym: value.span(self.ranges) for sym, value in self.values.items()}
         self.bounded: dict[Sym, Affine] | None = None  # what bounds stand for; see _guess
 
@@ -76,14 +68,24 @@ class Interpreter:
             self.scan(expr)
 
     def _bind(self, stmt: nodes.Declare | nodes.Assign) -> None:
-        value = None
+        value = cases = None
         if stmt.value is not None:
             self.scan(stmt.value)
-            value = self.affine(stmt.value)
+            value, cases = self.affine(stmt.value), self.cases(stmt.value)
+        self._drop(stmt.sym)
         if value is not None and self._fits(value, stmt.sym):
             self.values[stmt.sym] = value
-        else:
-            self.values.pop(stmt.sym, None)
+        if (
+            cases is not None
+            and len(cases) > 1
+            and all(self._fits(value, stmt.sym, points) for points, _, value in cases)
+        ):
+            self.split[stmt.sym] = cases
+
+    def _drop(self, sym: Sym) -> None:
+        """What a variable is worth is not known."""
+        self.values.pop(sym, None)
+        self.split.pop(sym, None)
 
     def _store(self, stmt: nodes.Store) -> None:
         self._scan_parts(stmt)
@@ -93,7 +95,7 @@ class Interpreter:
         self._scan_parts(stmt)
         self._record_division(stmt, stmt.target.dtype)
         if stmt.target not in self.views:
-            self.values.pop(stmt.target, None)  # a local or an accumulator
+            self._drop(stmt.target)  # a local or an accumulator
         elif stmt.atomic:
             self._record(stmt.target, stmt.indices, Mode.REDUCE, stmt.location, stmt.op)
         else:
@@ -102,12 +104,41 @@ class Interpreter:
 
     def _if(self, stmt: nodes.If) -> None:  # law
         self.scan(stmt.condition)
-        before = dict(self.values)
-        self._under(stmt.condition, True, lambda: self.execute(stmt.then))
-        after_then, self.values = self.values, before
-        self._under(stmt.condition, False, lambda: self.execute(stmt.orelse))
-        get = self.values.get
-        self.values = {sym: value for sym, value in after_then.items() if get(sym) == value}
+        ways = self.condition(stmt.condition, True), self.condition(stmt.condition, False)
+        before = self.values, self.split
+        after = []
+        for positive, body in ((True, stmt.then), (False, stmt.orelse)):
+            self.values, self.split = dict(before[0]), dict(before[1])
+            self._under(stmt.condition, positive, partial(self.execute, body))
+            after.append((self.values, self.split))
+        self._join(ways, after, before)
+
+    # law
+    def _join(self, ways: tuple[_Points, _Points], after: Sequence[_Known], before: _Known) -> None:
+        """Locals after a branch: each way has its values, and those that differ become cases."""
+        (values, split), (other_values, other_split) = after
+        self.values = {s: v for s, v in values.items() if other_values.get(s) == v}
+        self.split = {s: c for s, c in split.items() if other_split.get(s) == c}
+        changed = {
+            sym
+            for known in (*after, before)
+            for part in known
+            for sym in part
+            if (values.get(sym), split.get(sym)) != (other_values.get(sym), other_split.get(sym))
+        }
+        for sym in changed:
+            cases: tuple[Case, ...] = ()
+            for (points, exact), (known, parts) in zip(ways, after, strict=True):
+                mine = parts.get(sym) or (
+                    (Case(EVERYTHING, True, known[sym]),) if sym in known else None
+                )
+                restricted = mine and self.restricted(mine, points, exact)
+                if restricted is None:
+                    break
+                cases += restricted
+            else:
+                if 0 < len(cases) <= MAX_CASES:
+                    self.split[sym] = cases
 
     def _while(self, stmt: nodes.While) -> None:  # law
         self._forget(stmt.body)
@@ -121,7 +152,7 @@ class Interpreter:
         self.scan(stmt.start)
         start = self.affine(stmt.start)
         self._forget(stmt.body)
-        self.values.pop(stmt.sym, None)
+        self._drop(stmt.sym)
         self.scan(stmt.stop)
         self.scan(stmt.step)
         saved = self.exact, self.loops
@@ -139,36 +170,31 @@ class Interpreter:
             self.ranges[number] = (0, 0)
         self.exact, self.loops = saved
         self._forget(stmt.body)
-        self.values.pop(stmt.sym, None)
+        self._drop(stmt.sym)
 
     def _forget(self, body: Body) -> None:  # law
         """What a loop's body may change is unknown before, in and after it."""
         for sym in (*assigned(body), *declared(body)):
-            self.values.pop(sym, None)
+            self._drop(sym)
 
     def _under(self, condition: Expr, positive: bool, action: Callable[[], None]) -> None:  # law
         """Do something under a guard, unless the guard never holds."""
-        points, exact = self.condition(condition, positive)
-        saved = self.guard, self.exact, self.ranges
+        self._where(*self.condition(condition, positive), action)
+
+    def _where(self, points: PointSet, exact: bool, action: Callable[[], None]) -> None:  # law
+        """Do something at some points, if there are any; they are all just if `exact`."""
+        saved = self.guard, self.exact
         guard = affine.both(self.guard, points)
         if guard is None:  # too many parts: do without the guard, and without its bounds
             guard, points, exact = self.guard, EVERYTHING, False
         self.exact &= exact
-        self.ranges = affine.narrowed(self.ranges, points)
         self.guard = guard
-        if guard and all(low <= high for low, high in self.ranges):
-            action()
-        # Variables made meanwhile keep their numbers.
-        self.guard, self.exact, ranges = saved
-        self.ranges = ranges + self.ranges[len(ranges) :]
+        with self.narrowed(points) as reached:
+            if guard and reached:
+                action()
+        self.guard, self.exact = saved
 
-    # ------------------------------------------------------------------ variables
-
-    def _new(self, interval: Interval, *constraints: Constraint) -> int:
-        number = len(self.ranges)
-        self.ranges.append(interval)
-        self.definitions[number] = constraints
-        return number
+    # ------------------------------------------------------------------ loops
 
     def _loop_variable(self, stmt: nodes.For, start: Affine | None) -> int | None:
         """A variable for a loop whose step is a known constant, bounded by what is known."""
@@ -219,18 +245,6 @@ class Interpreter:
             return False
         return start is not None and start.span(self.ranges)[0] >= 0
 
-    def _quotient(self, dividend: Affine, divisor: int) -> Affine:
-        """floor(dividend / divisor) as a new variable q: 0 <= dividend - divisor q < divisor."""
-        low, high = dividend.span(self.ranges)
-        number = self._new((low // divisor, high // divisor))
-        rest = dividend.plus(affine.variable(number), -divisor)
-        self.definitions[number] = (
-            Constraint(rest),
-            Constraint(rest.times(-1).shifted(divisor - 1)),
-        )
-        self.unboxed.add(number)
-        return affine.variable(number)
-
     # ------------------------------------------------------------------ recording
 
     # law
@@ -245,11 +259,45 @@ class Interpreter:
         param = self.views.get(view)
         if param is None:
             return  # a local array
-        known = [self.affine(index) for index in indices]
-        certain = None not in known
-        if not certain:
-            known = [self._guess(index) for index in indices]
-        rank = len(self.shapes.get(view, known))
+        for points, exact, known in self._combinations(indices):
+            self._where(
+                points, exact, partial(self._note, param, known, indices, mode, location, op)
+            )
+
+    # law
+    def _combinations(self, indices: tuple[Expr, ...]) -> list[_Combination]:
+        """The functions that subscripts have together, and where; None for one without any."""
+        found: list[_Combination] = [(EVERYTHING, True, ())]
+        for index in indices:
+            cases = self.cases(index) or (_UNKNOWN,)
+            longer: list[_Combination] = []
+            for points, exact, known in found:
+                for part, sure, value in cases:
+                    both = affine.both(points, part)
+                    if both is None:
+                        return [(EVERYTHING, True, tuple(map(self.affine, indices)))]
+                    longer.append((both, exact and sure, (*known, value)))
+            found = longer
+        if len(found) > MAX_CASES:
+            return [(EVERYTHING, True, tuple(map(self.affine, indices)))]
+        return found
+
+    # law
+    def _note(
+        self,
+        param: int,
+        given: tuple[Affine | None, ...],
+        indices: tuple[Expr, ...],
+        mode: Mode,
+        location: SourceLocation | None,
+        op: str,
+    ) -> None:
+        certain = None not in given
+        known = [
+            self._guess(index) if value is None else value
+            for index, value in zip(indices, given, strict=True)
+        ]
+        rank = len(self.shapes.get(self._params[param].sym, known))
         subscripts = tuple((known + [None] * rank)[:rank])
         key = (param, mode, op, subscripts, self.guard, self.loops)
         if key in self.found:
@@ -329,106 +377,11 @@ class Interpreter:
                 self._record(expr.view, expr.indices, Mode.READ, expr.location)
                 self._record(expr.view, expr.indices, Mode.WRITE, expr.location)
 
-    def _fits(self, value: Affine, sym: Sym) -> bool:
-        return sym.dtype.is_integer and fits(value.span(self.ranges), sym.dtype)
-
-    def affine(self, expr: Expr) -> Affine | None:  # law: not None
-        """The expression as an affine function, if its value certainly is the mathematical one."""
-        rule = _EXPRESSIONS.get(type(expr))
-        if rule is None or not expr.dtype.is_integer:
-            return None
-        value = rule(self, expr)
-        if value is None or not fits(value.span(self.ranges), expr.dtype):
-            return None
-        return value
-
-    def _extent(self, expr: nodes.Extent) -> Affine | None:
-        shape = self.shapes.get(expr.view)
-        return None if shape is None else affine.constant(shape[expr.axis])
-
-    def _cast(self, expr: nodes.Cast) -> Affine | None:
-        if expr.dtype is DType.BOOL and expr.operand.dtype is not DType.BOOL:
-            return None
-        return self.affine(expr.operand)
-
-    def _unary(self, expr: nodes.Unary) -> Affine | None:
-        value = self.affine(expr.operand)
-        if value is None or expr.op == "+":
-            return value
-        if expr.op == "-":
-            return value.times(-1)
-        return value.times(-1).shifted(-1) if expr.op == "~" else None
-
-    def _binary(self, expr: nodes.Binary) -> Affine | None:
-        left, right = self.affine(expr.left), self.affine(expr.right)
-        if left is None or right is None:
-            return None
-        if expr.op in "+-":
-            return left.plus(right, 1 if expr.op == "+" else -1)
-        if expr.op == "*" and not left.terms:
-            left, right = right, left
-        if right.terms:
-            return None
-        return self._by_constant(expr.op, left, right.constant)
-
-    def _by_constant(self, op: str, left: Affine, right: int) -> Affine | None:  # law: not None
-        if op == "*":
-            return left.times(right)
-        if op in ("<<", ">>") and not 0 <= right < 63:
-            return None
-        if op == "<<":
-            return left.times(1 << right) if left.span(self.ranges)[0] >= 0 else None
-        if op == ">>":
-            return self._quotient(left, 1 << right)  # arithmetic: rounds down
-        if op == "&":
-            if right < 0 or right & (right + 1):
-                return None
-            return left.plus(self._quotient(left, right + 1), -right - 1)
-        # C rounds towards zero; for an operand that is not negative that is down.
-        if op not in ("/", "%") or right <= 0:
-            return None
-        low, high = left.span(self.ranges)
-        if low < 0:
-            return left if op == "%" and -right < low and high < right else None
-        quotient = self._quotient(left, right)
-        return quotient if op == "/" else left.plus(quotient, -right)
-
-    # ------------------------------------------------------------------ conditions
-
-    def condition(self, expr: Expr, positive: bool) -> tuple[PointSet, bool]:  # law
-        """Where a condition (or its negation) may hold, and whether that is where it does."""
-        if isinstance(expr, nodes.Unary) and expr.op == "!":
-            return self.condition(expr.operand, not positive)
-        if isinstance(expr, nodes.Logical):
-            left, left_exact = self.condition(expr.left, positive)
-            right, right_exact = self.condition(expr.right, positive)
-            exact = left_exact and right_exact
-            if (expr.op == "&&") != positive:
-                return affine.either(left, right), exact
-            points = affine.both(left, right)
-            return (left, False) if points is None else (points, exact)
-        if isinstance(expr, nodes.Compare):
-            left_value, right_value = self.affine(expr.left), self.affine(expr.right)
-            if left_value is None or right_value is None:
-                return EVERYTHING, False
-            op = expr.op if positive else _NEGATED[expr.op]
-            return affine.COMPARED_TO_ZERO[op](left_value.plus(right_value, -1)), True
-        if isinstance(expr, nodes.Cast) and expr.dtype is DType.BOOL:
-            if expr.operand.dtype is DType.BOOL:
-                return self.condition(expr.operand, positive)
-            value = self.affine(expr.operand)
-        else:
-            value = self.affine(expr)
-        if value is None:
-            return EVERYTHING, False
-        return (affine.not_zero if positive else affine.equal_zero)(value), True
-
 
 def _is_negative_constant(step: Expr) -> bool:
     return isinstance(step, nodes.Const) and int(step.value) < 0  # type: ignore[arg-type]
 
 
-_NEGATED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", "<=": ">", ">": "<="}
 _STATEMENTS: dict[type, Callable[..., None]] = {
     nodes.Declare: Interpreter._bind,
     nodes.Assign: Interpreter._bind,
@@ -437,12 +390,4 @@ _STATEMENTS: dict[type, Callable[..., None]] = {
     nodes.If: Interpreter._if,
     nodes.For: Interpreter._for,
     nodes.While: Interpreter._while,
-}
-_EXPRESSIONS: dict[type, Callable[..., Affine | None]] = {
-    nodes.Const: lambda self, expr: affine.constant(int(expr.value)),
-    nodes.Read: lambda self, expr: self.values.get(expr.sym),
-    nodes.Extent: Interpreter._extent,
-    nodes.Cast: Interpreter._cast,
-    nodes.Unary: Interpreter._unary,
-    nodes.Binary: Interpreter._binary,
 }

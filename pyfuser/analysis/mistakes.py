@@ -15,7 +15,7 @@ from pyfuser.analysis import polyhedra
 from pyfuser.analysis.accesses import Access, Mode, accesses
 from pyfuser.analysis.affine import Affine, Interval
 from pyfuser.analysis.divided import sure_divisions
-from pyfuser.analysis.interpret import Fact
+from pyfuser.analysis.evaluate import Fact
 from pyfuser.analysis.intervals import fits
 from pyfuser.analysis.overflows import overflows
 from pyfuser.analysis.overlap import variables_of

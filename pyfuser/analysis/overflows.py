@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from itertools import product
 from typing import NamedTuple
 
-from pyfuser.analysis.interpret import Fact
+from pyfuser.analysis.evaluate import Fact
 from pyfuser.analysis.intervals import fits
 from pyfuser.ir import nodes
 from pyfuser.ir.nodes import Binary, Body, Expr, Stmt, Sym, Workunit

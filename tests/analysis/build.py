@@ -160,6 +160,10 @@ def no(condition: E) -> E:
     return E(nodes.Unary("!", condition.node, DType.BOOL))
 
 
+def select(condition: E, then: Any, orelse: Any) -> E:
+    return E(nodes.Select(condition.node, expr(then).node, expr(orelse).node))
+
+
 def when(condition: E, then: Sequence[Any], orelse: Sequence[Any] = ()) -> nodes.If:
     return nodes.If(condition.node, tuple(then), tuple(orelse))
 
