@@ -8,9 +8,9 @@ from itertools import count
 
 from pyfuser.ir.canonical import all_syms
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Body, Cast, Declare, Expr, Read, Stmt, Sym, Workunit
+from pyfuser.ir.nodes import Binary, Body, Cast, Const, Declare, Expr, Read, Stmt, Sym, Workunit
 from pyfuser.ir.visit import declared
-from pyfuser.nest.nodes import Function, LoopOrder, Nest, Over
+from pyfuser.nest.nodes import Function, LoopOrder, Nest, Over, Row, number
 
 LOOP = "pf_loop"
 """The function that is called from outside."""
@@ -79,6 +79,18 @@ def narrow(nest: Nest, axes: Iterable[int]) -> Body:
     """The declarations of the indices that are narrower than their counters."""
     pairs = [(nest.workunit.indices[axis], nest.counters[axis]) for axis in axes]
     return tuple(Declare(i, Cast(Read(c), i.dtype)) for i, c in pairs if i != c)
+
+
+def row(sym: Sym, array: Sym, place: Expr, length: int) -> Row:
+    """So many elements of an array that belong to a place."""
+    return Row(sym, array, times(place, length), length)
+
+
+def times(place: Expr, count: int) -> Expr:
+    """A place with so many elements to each."""
+    if isinstance(place, Const) and isinstance(place.value, int):
+        return number(place.value * count)
+    return Binary("*", number(count), place)
 
 
 def whole(nest: Nest) -> Over | None:

@@ -27,6 +27,7 @@ from pyfuser.nest.nodes import (
     Note,
     OrderedSum,
     Over,
+    Prefetch,
     Row,
     Run,
     Scope,
@@ -156,14 +157,14 @@ class _Translator(reference.Translator):
 
     def row(self, s: Row, depth: int) -> None:
         self.lengths[s.sym] = s.length
-        array, place = self.name(s.array), self.expr(s.place)
-        self.emit(depth, f"{self.name(s.sym)} = row_of({array}, {s.length} * {place})")
+        array, start = self.name(s.array), self.expr(s.start)
+        self.emit(depth, f"{self.name(s.sym)} = row_of({array}, {start})")
 
     def clear(self, s: Clear, depth: int) -> None:
         zero = self.convert("0", DType.INT32, s.sym.dtype)
         self.emit(depth, f"for cell in range({s.length}): {self.name(s.sym)}[cell] = {zero}")
 
-    def note(self, s: Note, depth: int) -> None:
+    def nothing(self, s: Note | Prefetch, depth: int) -> None:
         self.emit(depth, "pass")
 
 
@@ -173,7 +174,8 @@ _Translator.statements = {
     Loop: _Translator.counted,
     Run: _Translator.run_function,
     Ask: _Translator.ask,
-    Note: _Translator.note,
+    Note: _Translator.nothing,
+    Prefetch: _Translator.nothing,
     Scope: _Translator.inside,
     OrderedSum: _Translator.inside,
     Alloc: _Translator.alloc,

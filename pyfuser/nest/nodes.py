@@ -16,8 +16,9 @@ Grammar::
               | Note(counters)                    a mistake from here on is one of this iteration
               | Scope(body)                       what is declared in the body is seen nowhere else
               | Alloc(sym, length)                an array, which has no values yet
-              | Row(sym, array, place, length)    so many elements of an array, from place * length
+              | Row(sym, array, start, length)    so many elements of an array, from a place on
               | Clear(sym, length)                an array's elements become 0
+              | Prefetch(load, ahead, writes)     memory is asked for so many elements after one
               | OrderedSum(loop, sums)            a loop whose additions to `sums` have an order of
                                                   their own if its trips are many
 
@@ -124,7 +125,7 @@ class Alloc(Extra):
 class Row(Extra):
     sym: Sym
     array: Sym
-    place: Expr
+    start: Expr
     length: int
 
 
@@ -132,6 +133,15 @@ class Row(Extra):
 class Clear(Extra):
     sym: Sym
     length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Prefetch(Extra):
+    """Changes nothing; its element may lie outside of the view."""
+
+    load: Expr
+    ahead: int
+    writes: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from pyfuser.nest.nodes import (
     Note,
     OrderedSum,
     Over,
+    Prefetch,
     Row,
     Run,
     Scope,
@@ -99,11 +100,15 @@ class _Printer(printer.Printer):
         yield depth, f"alloc {self._typed(s.sym)}[{s.length}]"
 
     def _row(self, s: Row, depth: int) -> Iterator[Line]:
-        place = f"{self._sym(s.array)}[{s.length} * {self.expr(s.place)} ...]"
-        yield depth, f"row {self._typed(s.sym)}[{s.length}] = {place}"
+        start = f"{self._sym(s.array)}[{self.expr(s.start)} ...]"
+        yield depth, f"row {self._typed(s.sym)}[{s.length}] = {start}"
 
     def _clear(self, s: Clear, depth: int) -> Iterator[Line]:
         yield depth, f"clear {self._sym(s.sym)}[{s.length}]"
+
+    def _prefetch(self, s: Prefetch, depth: int) -> Iterator[Line]:
+        why = "write" if s.writes else "read"
+        yield depth, f"prefetch {self.expr(s.load)} + {s.ahead} to {why}"
 
     def _note(self, s: Note, depth: int) -> Iterator[Line]:
         yield depth, f"note {', '.join(map(self._sym, s.counters))}"
@@ -121,4 +126,5 @@ _Printer.statements = {
     Alloc: _Printer._alloc,
     Row: _Printer._row,
     Clear: _Printer._clear,
+    Prefetch: _Printer._prefetch,
 }

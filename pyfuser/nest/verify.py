@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyfuser.ir import verify as ir_verify
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Expr, For, Stmt, Sym
+from pyfuser.ir.nodes import Expr, For, Load, Stmt, Sym
 from pyfuser.ir.verify import IRError
 from pyfuser.nest.nodes import (
     Alloc,
@@ -17,6 +17,7 @@ from pyfuser.nest.nodes import (
     Note,
     OrderedSum,
     Over,
+    Prefetch,
     Row,
     Run,
     Scope,
@@ -130,7 +131,7 @@ class _Verifier(ir_verify.Verifier):
         self.declare(s.sym, 1)
 
     def row(self, s: Row) -> None:
-        self.element(s.array, (s.place,), s)
+        self.element(s.array, (s.start,), s)
         if s.sym.dtype is not s.array.dtype:
             self.fail("a row has the elements of its array", s)
         self.declare(s.sym, 1)
@@ -145,6 +146,11 @@ class _Verifier(ir_verify.Verifier):
         for sym in s.sums:
             self.variable(sym, s)
         self.body(s.body)
+
+    def prefetch(self, s: Prefetch) -> None:
+        if not isinstance(s.load, Load):
+            self.fail("only memory is asked for", s)
+        self.expr(s.load)
 
     def note(self, s: Note) -> None:
         for sym in s.counters:
@@ -162,5 +168,6 @@ _Verifier.statements = {
     Alloc: _Verifier.alloc,
     Row: _Verifier.row,
     Clear: _Verifier.clear,
+    Prefetch: _Verifier.prefetch,
     OrderedSum: _Verifier.ordered_sum,
 }

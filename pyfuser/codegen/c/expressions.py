@@ -62,7 +62,8 @@ class Expressions:
         self.strides = strides
         self.serial = serial
         self.products_apart = False  # see `c.fp_contraction.may_contract`
-        self.pairs: set[Sym] = set()  # arrays of complex numbers that are arrays of their parts
+        self.made: set[Sym] = set()  # arrays that passes made, which no program can miss
+        self.pairs: set[Sym] = set()  # of them, complex numbers that are arrays of their parts
         self.functions: set[tuple[str, DType]] = set()
         self.headers: set[str] = set()
         self.unaligned: set[DType] = set()  # of elements that may lie at any address

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from pyfuser.codegen.c.expressions import PRODUCT, SUM, Expressions, short
+from pyfuser.codegen.c.expressions import SUM, Expressions, short
 from pyfuser.codegen.c.gcc_inorder_reductions import SCALAR, miscompiled
 from pyfuser.ir import nodes
 from pyfuser.ir.divisions import may_fail
 from pyfuser.ir.dtypes import DType, common_type
 from pyfuser.ir.nodes import Body, Stmt, Sym
 from pyfuser.ir.visit import assigned
-from pyfuser.nest.nodes import Alloc, Clear, Kind, Loop, Note, OrderedSum, Row, Scope
+from pyfuser.nest.nodes import Alloc, Clear, Kind, Loop, Note, OrderedSum, Prefetch, Row, Scope
 
 INDENT = "    "
 
@@ -21,13 +20,6 @@ LoopLines = Callable[[nodes.For, int], "list[str] | None"]
 SumLines = Callable[[nodes.For, "list[Sym]", int], "list[str]"]
 ONE_BY_ONE = '__asm__ volatile("");  // keeps vectors away, whose stores would be scattered'
 _ZEROS = ("0", "0.0", "0j", "False")  # not -0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Printed(nodes.Extra):
-    """A part of a nest that a function prints at some depth: one that has no nodes yet."""
-
-    lines: Callable[[int], list[str]]
 
 
 class Statements:
@@ -46,7 +38,6 @@ class Statements:
         self.names = expressions.names
         self.changing = assigned(body)
         self.apart = apart
-        self.arrays: set[Sym] = set()  # that passes made
         self.lines: list[str] = []
         self.sum_lines: LoopLines = lambda loop, depth: None
         self.ordered_lines: SumLines = lambda loop, sums, depth: []
@@ -176,7 +167,7 @@ class Statements:
         self.emit(depth, "}")
 
     def alloc(self, s: Alloc, depth: int) -> None:
-        self.arrays.add(s.sym)
+        self.expressions.made.add(s.sym)
         self.emit(depth, f"alignas(64) {s.sym.dtype.cpp} {self.names[s.sym]}[{s.length}];")
 
     def _kept(self, body: Body) -> set[Sym]:
@@ -186,21 +177,21 @@ class Statements:
             for stmt in body
             if isinstance(stmt, nodes.Declare)
             and isinstance(stmt.value, nodes.Load)
-            and stmt.value.view in self.arrays
+            and stmt.value.view in self.expressions.made
         }
         return found - assigned(body) if found else found
 
     def row(self, s: Row, depth: int) -> None:
-        place = self.text(s.place, PRODUCT)
-        row = f"{self.names[s.array]} + {s.length} * {place}"
+        row = f"{self.names[s.array]} + {self.text(s.start, SUM)}"
         self.emit(depth, f"{s.sym.dtype.cpp}* const {self.names[s.sym]} = {row};")
 
     def clear(self, s: Clear, depth: int) -> None:
         head = f"for (int cell = 0; cell < {s.length}; ++cell)"
         self.emit(depth, f"{head} {self.names[s.sym]}[cell] = {s.sym.dtype.cpp}();")
 
-    def printed(self, s: Printed, depth: int) -> None:
-        self.lines += s.lines(depth)
+    def prefetch(self, s: Prefetch, depth: int) -> None:
+        place = f"&{self.text(s.load)} + {s.ahead}"
+        self.emit(depth, f"__builtin_prefetch({place}, {int(s.writes)});")
 
     def ordered(self, s: OrderedSum, depth: int) -> None:
         (loop,) = s.body
@@ -262,6 +253,6 @@ _STATEMENTS: dict[type[Stmt], Callable[[Statements, Any, int], None]] = {
     Row: Statements.row,
     Clear: Statements.clear,
     OrderedSum: Statements.ordered,
-    Printed: Statements.printed,
+    Prefetch: Statements.prefetch,
 }
 Statements.statements = _STATEMENTS

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from pyfuser.codegen.c.statements import Printed
 from pyfuser.codegen.cost.gathers import mostly_scatters
 from pyfuser.codegen.cost.pipeline import cut
 from pyfuser.codegen.cost.vectorisable import is_covered
@@ -14,7 +13,7 @@ from pyfuser.codegen.cpu import prefetch
 from pyfuser.codegen.cpu import strips as cpu_strips
 from pyfuser.codegen.cpu.columns import Columns, column_loops, columns_of
 from pyfuser.codegen.cpu.context import Context, fresh_syms, nest_of
-from pyfuser.codegen.cpu.prefetch import ahead_lines, streams_of
+from pyfuser.codegen.cpu.prefetch import prefetches, streams_of
 from pyfuser.codegen.cpu.strips import Strips, strip_loops, strips_of
 from pyfuser.codegen.passes.distribute import Segment, expansion, prepare, row_lengths
 from pyfuser.codegen.passes.prefetch import Stream
@@ -36,7 +35,8 @@ from pyfuser.ir.nodes import (
     Sym,
 )
 from pyfuser.ir.visit import all_expressions, assigned, declared
-from pyfuser.nest.nodes import Alloc, Clear, Kind, Loop, Over, Row, number
+from pyfuser.nest.build import row
+from pyfuser.nest.nodes import Alloc, Clear, Kind, Loop, Over, number
 from pyfuser.nest.passes.lower_boxes import around, loops
 
 LOCALS = cpu_strips.LOCALS | cpu_columns.LOCALS | prefetch.LOCALS | {"at", "count", "left", "step"}
@@ -205,10 +205,8 @@ def allocs(context: Context, blocks: Blocks) -> Body:
     ]
     inside = (cpu_strips.allocs(strips) for strips in blocks.strips if strips is not None)
     body: Body = (*own, *(alloc for found in inside for alloc in found))
-    columns = blocks.columns
-    if columns is not None:
-        body += (Printed(lambda d: cpu_columns.memory_lines(columns, blocks.size, d)),)
-    return body
+    columns = () if blocks.columns is None else cpu_columns.allocs(blocks.columns, blocks.size)
+    return body + columns
 
 
 def segment_loops(context: Context, blocks: Blocks, axis: int, terms: Terms) -> Body:
@@ -217,9 +215,7 @@ def segment_loops(context: Context, blocks: Blocks, axis: int, terms: Terms) -> 
     terms: what becomes of the body of each.
     """
     at, count, step = map(context.local, ("at", "count", "step"))
-    body: Body = ()
-    if blocks.ahead:
-        body = (Printed(lambda depth: ahead_lines(context, blocks.ahead, axis, depth)),)
+    body: Body = prefetches(context, blocks.ahead, axis)
     for segment, apart in zip(blocks.segments, blocks.strips, strict=True):
         if apart is not None:
             body += strip_loops(context, apart, axis, terms)
@@ -237,7 +233,7 @@ def _trip(segment: Segment, blocks: Blocks, step: Sym, terms: Terms) -> Body:
     """
     place = Read(step)
     before: list[Stmt] = [
-        Row(sym, blocks.arrays[sym], place, blocks.lengths[sym])
+        row(sym, blocks.arrays[sym], place, blocks.lengths[sym])
         if sym in blocks.lengths
         else Declare(sym, Load(blocks.arrays[sym], (place,)))
         for sym in segment.arriving
@@ -246,7 +242,7 @@ def _trip(segment: Segment, blocks: Blocks, step: Sym, terms: Terms) -> Body:
     for stmt in segment.body:
         if isinstance(stmt, DeclareArray) and stmt.sym in blocks.lengths:
             length = blocks.lengths[stmt.sym]
-            before.append(Row(stmt.sym, blocks.arrays[stmt.sym], place, length))
+            before.append(row(stmt.sym, blocks.arrays[stmt.sym], place, length))
             before.append(Clear(stmt.sym, length))
         else:
             body.append(stmt)
@@ -299,16 +295,8 @@ def block_loops(context: Context, blocks: Blocks, axis: int, terms: Callable[[],
         parts = segment_loops(context, blocks.parts, axis, terms())
         return (*allocs(context, blocks.parts), *parts)
     usual = segment_loops(context, blocks, axis, terms())
-    columns = blocks.columns
-    if columns is None:
+    if blocks.columns is None:
         return usual
-    of_parts = terms()
-
-    def print_body(body: Body, depth: int) -> list[str]:
-        return context.print(of_parts(body), depth)
-
-    strip = Printed(
-        lambda depth: column_loops(context, columns, blocks.size, axis, depth, print_body)
-    )
+    strip = column_loops(context, blocks.columns, blocks.size, axis, terms())
     long = Compare(">=", Read(context.local("count")), number(context.spec.tuning.fewest_columns))
-    return (If(long, (strip,), usual),)
+    return (If(long, strip, usual),)

@@ -68,8 +68,8 @@ class CheckedExpressions(Expressions):
         """The element, as an lvalue at the address that `pf_at` gives."""
         view = sym_of(access)
         assert view is not None
-        if view not in self.views and view not in self._lengths:
-            return super().element(access)  # of the compiler's own: a block's terms
+        if view in self.made:
+            return super().element(access)
         spec, kind = self.views.get(view), view.dtype.cpp
         if spec is not None and not spec.packed:
             self.unaligned.add(view.dtype)

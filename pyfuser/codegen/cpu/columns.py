@@ -1,11 +1,11 @@
-"""Code for a strip of iterations whose loops run trip by trip: see `passes.strip_mine`."""
+"""The loops of a strip of iterations that run trip by trip: see `passes.strip_mine`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from pyfuser.codegen.c.statements import INDENT
 from pyfuser.codegen.cpu.context import Context, fresh_syms
 from pyfuser.codegen.passes.distribute import Segment
 from pyfuser.codegen.passes.row_sums import SHORTEST
@@ -15,14 +15,35 @@ from pyfuser.codegen.passes.scalar_expansion import (
     Sums,
     Trips,
     kept_between,
-    segments_of,
     shared,
     sums_of,
 )
 from pyfuser.codegen.passes.strip_mine import columns
-from pyfuser.ir.nodes import Assign, Body, Declare, DeclareArray, For, Stmt, Sym
-from pyfuser.ir.visit import assigned, declared, statements
+from pyfuser.ir.dtypes import DType
+from pyfuser.ir.nodes import (
+    Assign,
+    Binary,
+    Body,
+    Cast,
+    Compare,
+    Const,
+    Declare,
+    DeclareArray,
+    Expr,
+    For,
+    If,
+    Load,
+    Read,
+    Stmt,
+    Store,
+    Sym,
+    Update,
+    While,
+)
+from pyfuser.ir.visit import map_body, statements, substitute_syms, sym_of
+from pyfuser.nest.build import times
 from pyfuser.nest.cost.work import body_cost
+from pyfuser.nest.nodes import Alloc, Clear, Kind, Loop, Row, Scope, number
 
 LOCALS = frozenset({"step", "lane", "half", "cell", "taking"})
 
@@ -30,7 +51,7 @@ _APART = 9
 """Cache lines between the arrays of iterations: rows of two would else begin at one place of a page
 (4 KiB), and a load has to wait for earlier stores to the same place of any page."""
 
-PrintBody = Callable[[Body, int], list[str]]
+Terms = Callable[[Body], Body]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +60,18 @@ class Columns:
 
     lanes: for each total of a loop with sums, the array of the strip's running sums.
     lengths: of those locals that are arrays themselves. The strip has their first elements side by
-    side, then the second ones (`pf_column`).
+    side, then the second ones.
     """
 
     parts: tuple[Part, ...]
-    arrays: dict[Sym, str]
-    lanes: dict[Sym, str]
+    arrays: dict[Sym, Sym]
+    lanes: dict[Sym, Sym]
     lengths: dict[Sym, int]
 
     @property
     def bytes(self) -> int:
         """What is kept for an iteration."""
-        named = {name: sym for sym, name in self.arrays.items()}
+        named = {array: sym for sym, array in self.arrays.items()}
         own = sum(self.lengths.get(sym, 1) * sym.dtype.size for sym in named.values())
         return own + sum(_count(sym) * sym.dtype.size for sym in self.lanes)
 
@@ -62,28 +83,22 @@ def columns_of(context: Context) -> Columns | None:
     workunit, axis = context.workunit, context.spec.order.axes[-1]
     pairs = zip(workunit.params, context.spec.views, strict=True)
     views = {param.sym: view for param, view in pairs if view is not None}
-    parts = columns(workunit, workunit.indices[axis], views, fresh_syms(context))
+    fresh, names = fresh_syms(context), context.names
+    parts = columns(workunit, workunit.indices[axis], views, fresh)
     if parts is None:
         return None
-    take, names = context.unique.take, context.names
     lengths = {
         stmt.sym: len(stmt.values)
         for stmt in statements(workunit.body)
         if isinstance(stmt, DeclareArray)
     }
-    arrays: dict[Sym, str] = {}
     owners = shared(parts, frozenset(lengths))
-    for segment in segments_of(parts):
-        names |= {sym: take(sym.name) for sym in declared(segment.body) if sym not in names}
-    for sym in kept_between(parts):
-        if owners.get(sym, sym) is sym:
-            arrays[sym] = take(f"{names[sym]}_columns")
+    kept = [sym for sym in kept_between(parts) if owners.get(sym, sym) is sym]
+    arrays = {sym: fresh(f"{names[sym]}_columns", sym.dtype) for sym in kept}
     arrays |= {sym: arrays[owner] for sym, owner in owners.items()}
     totals = (pair for sums in sums_of(parts) for pair in sums.totals)
-    lanes = {total: take(f"{names[sym]}_lanes") for sym, total in totals}
-    names.update({total: f"{name}[step]" for total, name in lanes.items()})
-    kept = {sym: length for sym, length in lengths.items() if sym in arrays}
-    return Columns(parts, arrays, lanes, kept)
+    lanes = {total: fresh(f"{names[sym]}_lanes", sym.dtype) for sym, total in totals}
+    return Columns(parts, arrays, lanes, {s: n for s, n in lengths.items() if s in arrays})
 
 
 def _count(sym: Sym) -> int:
@@ -103,285 +118,245 @@ def _pitch(sym: Sym, size: int) -> int:
     return size + _line(sym)
 
 
-def memory_lines(columns: Columns, size: int, depth: int) -> list[str]:
-    """The declarations of what is kept for strips of a size."""
+def allocs(columns: Columns, size: int) -> Body:
+    """What is kept for strips of a size."""
     lengths = {
-        name: columns.lengths[sym] * _pitch(sym, size) + _APART * _line(sym)
+        array: columns.lengths[sym] * _pitch(sym, size) + _APART * _line(sym)
         if sym in columns.lengths
         else size
-        for sym, name in columns.arrays.items()
+        for sym, array in columns.arrays.items()
     }
-    lengths |= {name: size * _count(sym) for sym, name in columns.lanes.items()}
-    named = columns.arrays | columns.lanes
-    return [
-        f"{INDENT * depth}alignas(64) {sym.dtype.cpp} {name}[{lengths[name]}];"
-        for name, sym in {name: sym for sym, name in named.items()}.items()
-    ]
+    lengths |= {array: size * _count(array) for array in columns.lanes.values()}
+    return tuple(Alloc(array, length) for array, length in lengths.items())
 
 
-def column_loops(
-    context: Context, columns: Columns, size: int, axis: int, depth: int, print_body: PrintBody
-) -> list[str]:
-    """The loops over `count` iterations of an axis from `at`; arrays are for strips of `size`."""
-    printer = _Printer(context, columns, size, axis, print_body)
-    branches = any(isinstance(part, Branch) for part in columns.parts)
-    if not (columns.lanes or branches) or not context.workunit.accumulators:
-        return printer.parts(columns.parts, depth, ())
-    start = Segment((), True)  # from here on accumulators have a value
-    return printer.parts((start, *columns.parts), depth, ())
+def column_loops(context: Context, columns: Columns, size: int, axis: int, terms: Terms) -> Body:
+    """The loops over `count` iterations of an axis from `at`; arrays are for strips of `size`.
+
+    terms: what becomes of parts that may have accumulators: those outside of loops and conditions.
+    """
+    parts = columns.parts
+    branches = any(isinstance(part, Branch) for part in parts)
+    if (columns.lanes or branches) and context.workunit.accumulators:
+        parts = (Segment((), True), *parts)  # from here on accumulators have a value
+    return _Loops(context, columns, size, axis, terms).parts(parts)
 
 
-class _Printer:
+_ZERO = number(0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Trip:
+    """The loop whose trips parts are of; with sums, their running ones and the first trip."""
+
+    loop: For
+    lanes: dict[Sym, Sym] = field(default_factory=dict)
+    first: Expr = _ZERO
+
+    @property
+    def step(self) -> int:
+        return int(self.loop.step.value)  # type: ignore[union-attr, arg-type]
+
+    @property
+    def here(self) -> Expr:
+        return _wide(Read(self.loop.sym))
+
+
+class _Loops:
     def __init__(
-        self,
-        context: Context,
-        columns: Columns,
-        size: int,
-        axis: int,
-        print_body: PrintBody,
+        self, context: Context, columns: Columns, size: int, axis: int, terms: Terms
     ) -> None:
-        self.context = context
-        self.columns = columns
-        self.size = size
-        self.first = ""
-        self.axis = axis
-        self.print_body = print_body
+        self.context, self.columns = context, columns
+        self.size, self.axis, self.terms = size, axis, terms
+        self.fresh, self.tuning = fresh_syms(context), context.spec.tuning
+        self.at, self.count, self.step, self.lane = (
+            Read(context.local(name)) for name in ("at", "count", "step", "lane")
+        )
 
-    def parts(self, parts: Sequence[Part], depth: int, around: tuple[For, ...]) -> list[str]:
-        lines: list[str] = []
-        for part in parts:
-            if isinstance(part, Trips):
-                lines += self._trips(part, depth, around)
-            elif isinstance(part, Branch):
-                lines += self._branch(part, depth, around)
-            else:
-                lines += self._strip(part, depth, around)
-        return lines
+    def parts(self, parts: Sequence[Part], trip: _Trip | None = None) -> Body:
+        return tuple(stmt for part in parts for stmt in self._part(part, trip))
 
-    def _branch(self, branch: Branch, depth: int, around: tuple[For, ...]) -> list[str]:
+    def _part(self, part: Part, trip: _Trip | None) -> Body:
+        if isinstance(part, Segment):
+            return self._strip(part, trip)
+        return (self._branch(part, trip) if isinstance(part, Branch) else self._trips(part),)
+
+    def _branch(self, branch: Branch, trip: _Trip | None) -> Stmt:
         """A side of an If: for all iterations, or for those of a strip that take it."""
-        indent = INDENT * depth
+        trip = trip and _Trip(trip.loop)
+        body = self.parts(branch.parts, trip)
         if branch.test is not None:
-            head = f"{indent}if ({self.context.expressions.text(branch.test)}) {{"
-            return [head, *self.parts(branch.parts, depth + 1, around), f"{indent}}}"]
+            return If(branch.test, body)
         assert branch.taken is not None and branch.plain is not None
-        taken = self.columns.arrays[branch.taken]
-        return [
-            f"{indent}{{",
-            f"{indent}{INDENT}int64_t taking = 0;",
-            f"{indent}{INDENT}for (int64_t step = 0; step < count; ++step) "
-            f"taking += {taken}[step];",
-            f"{indent}{INDENT}if (taking * {self.context.spec.tuning.few_branches} > count) {{",
-            *self.parts(branch.parts, depth + 2, around),
-            f"{indent}{INDENT}}} else if (taking) {{",
-            *self._strip(branch.plain, depth + 2, around),
-            f"{indent}{INDENT}}}",
-            f"{indent}}}",
-        ]
+        taking = self.fresh("taking", DType.INT64)
+        taken = Cast(Load(self.columns.arrays[branch.taken], (self.step,)), taking.dtype)
+        counted = self._over(self.step, self.count, (Update("+", taking, (), taken),), False)
+        many = Binary("*", Read(taking), number(self.tuning.few_branches))
+        few = If(Compare("!=", Read(taking), number(0)), self._strip(branch.plain, trip))
+        either = If(Compare(">", many, self.count), body, (few,))
+        return Scope((Declare(taking, number(0)), counted, either))
 
-    def _trips(self, trips: Trips, depth: int, around: tuple[For, ...]) -> list[str]:
-        loop, indent = trips.loop, INDENT * depth
-        names, text = self.context.names, self.context.expressions.text
-        k, kind = names[loop.sym], loop.sym.dtype.cpp
-        stop = self.context.unique.take(f"{k}_stop")
-        lines = [
-            f"{indent}{{",
-            f"{indent}{INDENT}{kind} {k} = {text(loop.start)};",
-            f"{indent}{INDENT}const int64_t {stop} = {text(loop.stop)};",
-        ]
-        if trips.sums is not None:
-            lines += self._sums(trips, trips.sums, depth + 1, stop)
-            return [*lines, f"{indent}}}"]
-        lines += self._loop(trips, depth + 1, around, stop)
-        return [*lines, f"{indent}}}"]
+    def _trips(self, trips: Trips) -> Stmt:
+        k, name = trips.loop.sym, self.context.names[trips.loop.sym]
+        stop = Read(self.fresh(f"{name}_stop", DType.INT64))
+        start = _as(trips.loop.start, k.dtype)
+        body: Body = (Declare(k, start), Declare(stop.sym, _wide(trips.loop.stop)))
+        if trips.sums is None:
+            return Scope((*body, *self._turns(trips, _Trip(trips.loop), stop)))
+        return Scope((*body, self._sums(trips, trips.sums, stop)))
 
-    def _sums(self, trips: Trips, sums: Sums, depth: int, stop: str) -> list[str]:
+    def _sums(self, trips: Trips, sums: Sums, stop: Expr) -> Stmt:
         """A loop with sums: of what is in the lanes of running sums, or in order if it is short."""
-        indent, k = INDENT * depth, self.context.names[trips.loop.sym]
-        first = self.context.unique.take(f"{k}_first")
-        lines = [
-            f"{indent}if ({stop} - {k} >= {SHORTEST}) {{",
-            f"{indent}{INDENT}const int64_t {first} = {k};",
-        ]
-        for _, total in sums.totals:
-            name = self.columns.lanes[total]
-            head = f"{indent}{INDENT}for (int64_t lane = 0; lane < {_count(total)}; ++lane)"
-            lines += [head, f"{indent}{INDENT * 2}for (int64_t step = 0; step < count; ++step)"]
-            lines.append(f"{indent}{INDENT * 3}{name}[lane * {self.size} + step] = 0;")
-        self.first = first
-        lines += self._loop(trips, depth + 1, (), stop)
-        for _, total in sums.totals:
-            name, pad = self.columns.lanes[total], indent + INDENT
-            lines += [
-                f"{pad}for (int64_t half = {_count(total) // 2}; half >= 1; half /= 2)",
-                f"{pad}{INDENT}for (int64_t lane = 0; lane < half; ++lane)",
-                f"{pad}{INDENT * 2}for (int64_t step = 0; step < count; ++step)",
-                f"{pad}{INDENT * 3}{name}[lane * {self.size} + step] += "
-                f"{name}[(lane + half) * {self.size} + step];",
-            ]
-        lines += self._strip(sums.added, depth + 1, ())
-        lines.append(f"{indent}}} else {{")
-        lines += self._strip(sums.plain, depth + 1, ())
-        return [*lines, f"{indent}}}"]
+        name, lanes = self.context.names[trips.loop.sym], self.columns.lanes
+        first = Read(self.fresh(f"{name}_first", DType.INT64))
+        trip = _Trip(trips.loop, {sym: lanes[total] for sym, total in sums.totals}, first)
+        here = trip.here
+        long: list[Stmt] = [Declare(first.sym, here)]
+        for sym, array in trip.lanes.items():
+            value = Const(0.0 if sym.dtype.is_float else 0, sym.dtype)
+            zero = Store(array, (self._at_lane(self.lane),), value)
+            long.append(self._of_lanes(number(_count(sym)), zero))
+        long += self._turns(trips, trip, stop)
+        half = Read(self.context.local("half"))
+        for array in trip.lanes.values():
+            other = Load(array, (self._at_lane(Binary("+", self.lane, half)),))
+            added = Update("+", array, (self._at_lane(self.lane),), other)
+            halved = Assign(half.sym, Binary("/", half, number(2)))
+            folded = While(Compare(">=", half, number(1)), (self._of_lanes(half, added), halved))
+            long.append(Scope((Declare(half.sym, number(_count(array) // 2)), folded)))
 
-    def _loop(self, trips: Trips, depth: int, around: tuple[For, ...], stop: str) -> list[str]:
-        """The loop itself, whose variable has its first value."""
-        loop, inner = trips.loop, INDENT * depth
-        k, by = self.context.names[loop.sym], _step(loop)
-        sign = "<" if by > 0 else ">"
-        lines: list[str] = []
-        totals = trips.sums.totals if trips.sums is not None else ()
-        together = self.context.spec.tuning.strip_trips
-        if self._is_light(trips):
-            (part,) = trips.parts
-            assert isinstance(part, Segment)
-            last = f"{k} {'+' if by > 0 else '-'} INT64_C({abs(by) * (together - 1)})"
-            lines.append(f"{inner}for (; {last} {sign} {stop}; {k} += {by * together}) {{")
-            lines += self._strip(part, depth + 1, (*around, loop), together, totals)
-            lines.append(f"{inner}}}")
-        lines.append(f"{inner}for (; {k} {sign} {stop}; {k} += {by}) {{")
-        for part in trips.parts:
-            if isinstance(part, Segment):
-                lines += self._strip(part, depth + 1, (*around, loop), 1, totals)
-            else:
-                lines += self.parts((part,), depth + 1, (*around, loop))
-        return [*lines, f"{inner}}}"]
+        def total(e: Expr) -> Expr:
+            found = isinstance(e, Read) and e.sym in lanes
+            return Load(lanes[e.sym], (self.step,)) if found else e  # type: ignore[union-attr]
 
-    def _is_light(self, trips: Trips) -> bool:
-        """Whether several trips go into one loop over the strip."""
-        if len(trips.parts) > 1 or not isinstance(trips.parts[0], Segment):
-            return False
-        return body_cost(trips.parts[0].body) <= self.context.spec.tuning.light_trip
+        long += self._strip(replace(sums.added, body=map_body(sums.added.body, total)))
+        many = Compare(">=", Binary("-", stop, here), number(SHORTEST))
+        return If(many, tuple(long), self._strip(sums.plain))
 
-    def _strip(
-        self,
-        part: Segment,
-        depth: int,
-        around: tuple[For, ...],
-        together: int = 1,
-        totals: Sequence[tuple[Sym, Sym]] = (),
-    ) -> list[str]:
-        """A loop over the strip, for so many trips of the loop around it, which may have sums."""
-        context, indent = self.context, INDENT * depth
-        arrays, names = self.columns.arrays, context.names
-        zeros, part = self._zeroed(part, depth)
-        lines = [
-            *zeros,
-            *context.ivdep(depth),
-            f"{indent}for (int64_t step = 0; step < count; ++step) {{",
-            f"{indent}{INDENT}const int64_t {context.counter(self.axis)} = at + step;",
-            *context.narrowed(depth + 1),
-            *self._arriving(part, depth + 1),
-        ]
-        inner, guard = depth + 1, part.guard
+    def _at_lane(self, lane: Expr) -> Expr:
+        return Binary("+", Binary("*", lane, number(self.size)), self.step)
+
+    def _of_lanes(self, lanes: Expr, stmt: Stmt) -> Loop:
+        """For so many running sums of all iterations."""
+        return self._over(self.lane, lanes, (self._over(self.step, self.count, (stmt,)),))
+
+    def _over(self, counter: Read, stop: Expr, body: Body, shared: bool = True) -> Loop:
+        return Loop(counter.sym, number(0), stop, number(1), body, shared)
+
+    def _turns(self, trips: Trips, trip: _Trip, stop: Expr) -> Body:
+        """The loop itself, whose variable has its first value: several light trips at a time."""
+        together = self.tuning.strip_trips
+        body = self._while(trip, 1, stop, self.parts(trips.parts, trip))
+        (part, *more) = trips.parts
+        if more or not isinstance(part, Segment) or body_cost(part.body) > self.tuning.light_trip:
+            return (body,)
+        return self._while(trip, together, stop, self._strip(part, trip, together)), body
+
+    def _while(self, trip: _Trip, together: int, stop: Expr, body: Body) -> While:
+        """So many trips in turn as long as there are as many."""
+        k, last = trip.loop.sym, number(trip.step * (together - 1))
+        end = Binary("+", trip.here, last) if together > 1 else trip.here
+        after = Binary("+", Read(k), Const(trip.step * together, k.dtype))
+        more = Compare("<" if trip.step > 0 else ">", end, stop)
+        return While(more, (*body, Assign(k, after)))
+
+    def _strip(self, part: Segment, trip: _Trip | None = None, together: int = 1) -> Body:
+        """A loop over the strip, for so many trips of the loop around it, if there is one."""
+        arrays, lengths, guard = self.columns.arrays, self.columns.lengths, part.guard
+        own = [s for s in part.body if isinstance(s, DeclareArray) and s.sym in lengths]
+        cells = ((arrays[s.sym], lengths[s.sym] * _pitch(s.sym, self.size)) for s in own)
+        zeros = tuple(Clear(array, length) for array, length in cells)
+        rest = tuple(stmt for stmt in part.body if stmt not in own)
+        body = self._in_columns(rest, lengths.keys() & {*part.arriving})
+        arriving = (*part.arriving, *((guard,) if guard is not None else ()))
+        before: list[Stmt] = [self._arriving(sym) for sym in dict.fromkeys(arriving)]
         if guard is not None:
-            ahead, part = _declared_ahead(part)
-            lines += [f"{indent}{INDENT}{s.dtype.cpp} {names[s]}{{}};" for s in ahead]
-            lines.append(f"{indent}{INDENT}if ({names[guard]}) {{")
-            inner += 1
-        if together == 1:
-            plainly = around or guard is not None  # no accumulators under conditions
-            print_body = context.statements.print if plainly else self.print_body
-            body = print_body(part.body, inner)
-            lines += self._with_sums(totals, around, body, inner)
+            zeroed, body = _declared_ahead(body, part.leaving)
+            before += zeroed
+        if together > 1 and trip is not None:
+            inner: Body = tuple(self._trip_again(body, trip, n) for n in range(together))
+        elif trip is not None or guard is not None:  # no accumulators under conditions
+            inner = self._added(body, trip)
         else:
-            lines += self._repeated(part, inner, around, together, totals)
-        if guard is not None:
-            lines.append(f"{indent}{INDENT}}}")
-        for sym in part.leaving:
-            if sym not in self.columns.lengths:
-                lines.append(f"{indent}{INDENT}{arrays[sym]}[step] = {names[sym]};")
-        return [*lines, f"{indent}}}"]
+            inner = self.terms(body)
+        kept = (sym for sym in part.leaving if sym not in lengths)
+        after = tuple(Store(arrays[sym], (self.step,), Read(sym)) for sym in kept)
+        if not inner and not after:
+            return zeros
+        whole = (
+            *self.context.iteration(self.axis, Binary("+", self.at, self.step)),
+            *before,
+            *(inner if guard is None else (If(Read(guard), inner),)),
+            *after,
+        )
+        strip = self.context.loop(self.step.sym, number(0), self.count, whole, Kind.VECTOR)
+        return (*zeros, strip)
 
-    def _arriving(self, part: Segment, depth: int) -> list[str]:
-        """The declarations of what an iteration kept before."""
-        arrays, names, indent = self.columns.arrays, self.context.names, INDENT * depth
-        changed = assigned(part.body)
-        lines: list[str] = []
-        guard: tuple[Sym, ...] = () if part.guard is None else (part.guard,)
-        for sym in dict.fromkeys((*part.arriving, *guard)):
-            if sym in self.columns.lengths:
-                self.context.uses("column")
-                kind = f"const pf_column<{sym.dtype.cpp}, {_pitch(sym, self.size)}>"
-                lines.append(f"{indent}{kind} {names[sym]}{{{arrays[sym]} + step}};")
-                continue
-            kind = ("" if sym in changed else "const ") + sym.dtype.cpp
-            lines.append(f"{indent}{kind} {names[sym]} = {arrays[sym]}[step];")
-        return lines
+    def _arriving(self, sym: Sym) -> Stmt:
+        """The declaration of what an iteration kept before."""
+        array = self.columns.arrays[sym]
+        if sym in self.columns.lengths:
+            cells = (self.columns.lengths[sym] - 1) * _pitch(sym, self.size) + 1
+            return Row(sym, array, self.step, cells)
+        return Declare(sym, Load(array, (self.step,)))
 
-    def _zeroed(self, part: Segment, depth: int) -> tuple[list[str], Segment]:
-        """The arrays of a part that start at zeros, and the part without their declarations."""
-        lines, body = [], list[Stmt]()
-        for stmt in part.body:
-            if isinstance(stmt, DeclareArray) and stmt.sym in self.columns.lengths:
-                elements = (
-                    f"{self.columns.lengths[stmt.sym]} * INT64_C({_pitch(stmt.sym, self.size)})"
-                )
-                head = f"for (int64_t cell = 0; cell < {elements}; ++cell)"
-                name = self.columns.arrays[stmt.sym]
-                lines.append(f"{INDENT * depth}{head} {name}[cell] = {stmt.sym.dtype.cpp}();")
-            else:
-                body.append(stmt)
-        return lines, replace(part, body=tuple(body))
+    def _in_columns(self, body: Body, kept: set[Sym]) -> Body:
+        """A body that has its own arrays in the strip's: elements lie between those of others."""
 
-    def _with_sums(
-        self,
-        totals: Sequence[tuple[Sym, Sym]],
-        around: tuple[For, ...],
-        body: list[str],
-        depth: int,
-    ) -> list[str]:
+        def change(node: Any) -> Any:
+            sym = sym_of(node)
+            if sym is None or sym not in kept:
+                return node
+            return replace(node, indices=(times(_wide(node.indices[0]), _pitch(sym, self.size)),))
+
+        return map_body(body, change, change) if kept else body
+
+    def _added(self, body: Body, trip: _Trip | None) -> Body:
         """A trip whose terms go to the running sums."""
-        names, indent = self.context.names, INDENT * depth
-        before = [f"{indent}{sym.dtype.cpp} {names[sym]}{{}};" for sym, _ in totals]
-        after = [
-            f"{indent}{self.columns.lanes[total]}[({names[around[-1].sym]} - {self.first} & "
-            f"{_count(total) - 1}) * {self.size} + step] += {names[sym]};"
-            for sym, total in totals
-        ]
-        return [*before, *body, *after]
+        if trip is None:
+            return body
+        before = (Declare(sym, None) for sym in trip.lanes)
+        number_of = Binary("-", trip.here, trip.first)
+        after = (
+            Update("+", array, (self._at_lane(_masked(number_of, _count(sym))),), Read(sym))
+            for sym, array in trip.lanes.items()
+        )
+        return (*before, *body, *after)
 
-    def _repeated(
-        self,
-        part: Segment,
-        depth: int,
-        around: tuple[For, ...],
-        together: int,
-        totals: Sequence[tuple[Sym, Sym]],
-    ) -> list[str]:
-        """Trips of a loop one after the other."""
-        loop = around[-1]
-        names, indent, first = self.context.names, INDENT * depth, self.context.names[loop.sym]
-        kind, lines = loop.sym.dtype.cpp, list[str]()
-        for n in range(together):
-            names[loop.sym] = self.context.unique.take(f"{first}_{n}")
-            lines += [
-                f"{indent}{{",
-                f"{indent}{INDENT}const {kind} {names[loop.sym]} = {first} + {n * _step(loop)};",
-                *self._with_sums(
-                    totals, around, self.context.statements.print(part.body, depth + 1), depth + 1
-                ),
-                f"{indent}}}",
-            ]
-        names[loop.sym] = first
-        return lines
+    def _trip_again(self, body: Body, trip: _Trip, n: int) -> Scope:
+        """One of several trips that come one after the other."""
+        k = trip.loop.sym
+        own = self.fresh(f"{self.context.names[k]}_{n}", k.dtype)
+        here = Binary("+", Read(k), Const(n * trip.step, k.dtype))
+        return Scope((Declare(own, here), *substitute_syms(self._added(body, trip), {k: own})))
 
 
-def _declared_ahead(part: Segment) -> tuple[list[Sym], Segment]:
+def _declared_ahead(body: Body, leaving: tuple[Sym, ...]) -> tuple[list[Stmt], Body]:
     """What a part with a guard leaves, and the part with assignments for their declarations.
 
     Iterations that do not take the branch leave zeros, which nobody reads but as guards.
     """
-    ahead, body = list[Sym](), list[Stmt]()
-    for stmt in part.body:
-        if isinstance(stmt, Declare) and stmt.sym in part.leaving:
-            ahead.append(stmt.sym)
+    ahead, rest = list[Stmt](), list[Stmt]()
+    for stmt in body:
+        if isinstance(stmt, Declare) and stmt.sym in leaving:
+            ahead.append(Declare(stmt.sym, None))
             if stmt.value is not None:
-                body.append(Assign(stmt.sym, stmt.value))
+                rest.append(Assign(stmt.sym, stmt.value))
         else:
-            body.append(stmt)
-    return ahead, replace(part, body=tuple(body))
+            rest.append(stmt)
+    return ahead, tuple(rest)
 
 
-def _step(loop: For) -> int:
-    return int(loop.step.value)  # type: ignore[union-attr, arg-type]
+def _as(e: Expr, dtype: DType) -> Expr:
+    return e if e.dtype is dtype else Cast(e, dtype)
+
+
+def _wide(e: Expr) -> Expr:
+    if isinstance(e, Const):
+        return Const(e.value, DType.INT64)
+    return _as(e, DType.INT64)
+
+
+def _masked(e: Expr, count: int) -> Expr:
+    """The remainder by a power of two."""
+    return Binary("&", e, number(count - 1))

@@ -192,28 +192,18 @@ class Context:
 
     def iteration(self, axis: int, counter: nodes.Expr) -> nodes.Body:
         """The declarations that say which iteration it is along an axis, and narrower indices."""
-        indices = self.workunit.indices
-        pairs = [(i, self.counter_of(n)) for n, i in enumerate(indices) if i.dtype is DType.INT32]
-        narrower = (nodes.Declare(i, nodes.Cast(Read(wide), i.dtype)) for i, wide in pairs)
-        counters = tuple(self.counter_of(n) for n in range(self.spec.rank))
-        noted = (Note(counters),) if self.spec.checked else ()
-        return (nodes.Declare(self.counter_of(axis), counter), *noted, *narrower)
+        return (nodes.Declare(self.counter_of(axis), counter), *self.noted())
+
+    def noted(self) -> nodes.Body:
+        """What an iteration starts with: it is noted, and narrower indices are declared."""
+        counters = tuple(map(self.counter_of, range(self.spec.rank)))
+        pairs = zip(self.workunit.indices, counters, strict=True)
+        narrower = (nodes.Declare(i, nodes.Cast(Read(c), i.dtype)) for i, c in pairs if i != c)
+        return (*((Note(counters),) if self.spec.checked else ()), *narrower)
 
     def narrowed(self, depth: int) -> list[str]:
-        """What an iteration starts with: it is noted, and narrower indices are declared."""
-        axes = range(self.spec.rank if self.spec.checked else 0)
-        noted = [f"{INDENT * depth}pf_iteration({axis}, {self.counter(axis)});" for axis in axes]
-        return noted + [
-            line for axis in range(self.spec.rank) for line in self.narrowed_axis(axis, depth)
-        ]
-
-    def narrowed_axis(self, axis: int, depth: int) -> list[str]:
-        """The declaration of an index, if it is narrower than its counter."""
-        sym = self.workunit.indices[axis]
-        if sym.dtype is DType.INT64:
-            return []
-        kind = sym.dtype.cpp
-        return [f"{INDENT * depth}const {kind} {self.names[sym]} = ({kind}){self.counter(axis)};"]
+        """`noted` as lines."""
+        return self.print(self.noted(), depth)
 
     def uses(self, *headers: str) -> None:
         """Note that the unit needs headers, see `c.headers`."""
@@ -272,15 +262,6 @@ class Context:
             return str(grain(self.spec.workunit))
         self.uses("grain")
         return grain_text(self.spec.workunit, self.expressions.text)
-
-    def ivdep(self, depth: int) -> list[str]:
-        """Iterations of a parallel loop are independent by contract; of a serial one, who knows.
-
-        Where views overlap the compiler must find out itself, as it then also has to keep the
-        order of accesses through two names within an iteration.
-        """
-        safe = self.independent and all(v is None or v.restrict for v in self.spec.views)
-        return [f"{INDENT * depth}#pragma GCC ivdep"] if safe else []
 
 
 def entry(context: Context, lines: list[str]) -> str:

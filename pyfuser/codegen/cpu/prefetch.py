@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pyfuser.codegen.c.statements import INDENT
 from pyfuser.codegen.cpu.context import Context
 from pyfuser.codegen.passes.prefetch import Stream, streams
-from pyfuser.ir.nodes import Load
+from pyfuser.ir.nodes import Binary, Body, Load, Read, Stmt
 from pyfuser.ir.visit import assigned
+from pyfuser.nest.nodes import Loop, Prefetch, number
 
 DISTANCE = 4096
 """Bytes from what a block of iterations asks for to what it comes to."""
@@ -33,18 +33,16 @@ def streams_of(context: Context) -> tuple[Stream, ...]:
     return streams(workunit.body, workunit.indices[spec.order.axes[-1]], given, views)
 
 
-def ahead_lines(context: Context, found: tuple[Stream, ...], axis: int, depth: int) -> list[str]:
+def prefetches(context: Context, found: tuple[Stream, ...], axis: int) -> Body:
     """Before a loop over `count` iterations of an axis from `at`: loops that ask for its lines."""
-    indent, lines = INDENT * depth, []
+    at, count, line = (Read(context.local(name)) for name in ("at", "count", "line"))
+    body: list[Stmt] = []
     for size in dict.fromkeys(stream.view.dtype.size for stream in found):
-        lines += [
-            f"{indent}for (int64_t line = 0; line < count; line += {max(LINE // size, 1)}) {{",
-            f"{indent}{INDENT}const int64_t {context.counter(axis)} = at + line;",
-            *context.narrowed(depth + 1),
-        ]
-        for view, indices, written in found:
-            if view.dtype.size == size:
-                place = f"&{context.expressions.element(Load(view, indices))} + {DISTANCE // size}"
-                lines.append(f"{indent}{INDENT}__builtin_prefetch({place}, {int(written)});")
-        lines.append(f"{indent}}}")
-    return lines
+        asked = (
+            Prefetch(Load(view, indices), DISTANCE // size, written)
+            for view, indices, written in found
+            if view.dtype.size == size
+        )
+        trip = (*context.iteration(axis, Binary("+", at, line)), *asked)
+        body.append(Loop(line.sym, number(0), count, number(max(LINE // size, 1)), trip))
+    return tuple(body)

@@ -276,10 +276,9 @@ def _run_function(context: Context, sums: Sequence[SumNames], block: int, groups
     named = by_sym(context, sums)
     lanes = {sym: Lanes(s.kind, s.terms, s.sum, s.sum_type(block)) for sym, s in named.items()}
 
-    def terms(body: Body, depth: int) -> list[str]:
+    def terms(body: Body) -> Body:
         own = assigned(body)
-        found = Terms(context, {s: n for s, n in named.items() if s in own}).body(body)
-        return context.print(found, depth)
+        return Terms(context, {s: n for s, n in named.items() if s in own}).body(body)
 
     return run_function(context, groups, lanes, terms)
 

@@ -28,7 +28,8 @@ from pyfuser.ir.nodes import (
     Sym,
 )
 from pyfuser.ir.visit import assigned, substitute_syms
-from pyfuser.nest.nodes import Alloc, Clear, Kind, Loop, Row, Scope, number
+from pyfuser.nest.build import row
+from pyfuser.nest.nodes import Alloc, Clear, Kind, Loop, Scope, number
 from pyfuser.plan.plan import STRIP
 
 LOCALS = frozenset({"strip", "lanes", "lane", "cell"})
@@ -199,8 +200,7 @@ class _Loops:
 
     def _row(self, sym: Sym, place: Expr) -> Stmt:
         """An iteration's own array, which is a part of the strip's."""
-        array, length = self.strips.arrays[sym], self.strips.lengths[sym]
-        return Row(sym, array, self._place(sym, place), length)
+        return row(sym, self.strips.arrays[sym], self._place(sym, place), self.strips.lengths[sym])
 
     def _place(self, sym: Sym, place: Expr) -> Expr:
         """Which element, or row, of a local's array an iteration has."""

@@ -32,6 +32,7 @@ class SumNames:
         self.wide = dtype.is_complex
         self.part = {DType.COMPLEX64: "float", DType.COMPLEX128: "double"}.get(dtype, self.kind)
         self.array = context.array(self.terms, dtype)
+        context.expressions.made.add(self.array)
         if self.wide:
             context.expressions.pairs.add(self.array)
 

@@ -30,17 +30,15 @@ from pyfuser.codegen.passes.distribute import (
 )
 from pyfuser.ir import nodes
 from pyfuser.ir.effects import effects_of
-from pyfuser.ir.nodes import Body, Expr, Stmt, Sym
+from pyfuser.ir.nodes import Binary, Body, Declare, Expr, Read, Stmt, Sym
 from pyfuser.ir.visit import all_expressions, contains, expressions, map_body, statements
+from pyfuser.nest.nodes import Alloc, Kind, number
 from pyfuser.support.passes import left_out
 
 LOCALS = frozenset({"done", "run"})
 
 LANES = 32
 """Terms of 8 bytes that `pf_sum` adds to its vectors in one go."""
-
-
-PrintTerms = Callable[[Body, int], list[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +56,7 @@ class Groups:
     """What comes before the sums, then the groups; the locals kept for `run` iterations."""
 
     segments: tuple[Segment, ...]
-    arrays: Mapping[Sym, str]
+    arrays: Mapping[Sym, Sym]
     run: int
 
 
@@ -94,19 +92,19 @@ def groups_of(context: Context, blocks: Blocks) -> Groups | None:
     run = next((n for n in runs if n * size <= tuning.block_bytes), None)
     if run is None:
         return None
-    names, take = context.names, context.unique.take
-    return Groups(segments, {s: take(f"{names[s]}_run") for s in kept}, run)
+    fresh, names = fresh_syms(context), context.names
+    return Groups(segments, {s: fresh(f"{names[s]}_run", s.dtype) for s in kept}, run)
 
 
 def _parts(
     context: Context, sums: Sequence[Sym]
-) -> tuple[Body, list[Stmt], dict[Sym, nodes.Declare]] | None:
+) -> tuple[Body, list[Stmt], dict[Sym, Declare]] | None:
     """The body without the statements that add, those statements, and cheap declarations."""
     body = context.workunit.body
     arrays, repeated = local_arrays(body), cheap_declarations(body)
     if not effects_of(body).may_interleave or not all(vectorises(stmt, arrays) for stmt in body):
         return None
-    units = [s for s in body if not (isinstance(s, nodes.Declare) and s.sym in repeated)]
+    units = [s for s in body if not (isinstance(s, Declare) and s.sym in repeated)]
     added = [_added(stmt, sums) for stmt in units]
     if sorted(sym.uid for syms in added for sym in syms) != sorted(sym.uid for sym in sums):
         return None  # one accumulator in two statements, or in none
@@ -142,9 +140,9 @@ def _reads_rows(context: Context, stmt: Stmt) -> bool:
         if not isinstance(e, nodes.Load):
             continue
         view = views.get(e.view)
-        if view is None or view.strides[-1] != UNIT or _plain(e.indices[-1]) != nodes.Read(index):
+        if view is None or view.strides[-1] != UNIT or _plain(e.indices[-1]) != Read(index):
             return False
-        if any(nodes.Read(index) in expressions(outer) for outer in e.indices[:-1]):
+        if any(Read(index) in expressions(outer) for outer in e.indices[:-1]):
             return False
     return True
 
@@ -159,7 +157,7 @@ def _narrowed(context: Context, before: Body, adding: list[Stmt]) -> tuple[Body,
     """Keep integers as narrow as the sums read them: they are converted once, and take less."""
     fresh = fresh_syms(context)
     narrow: dict[Expr, Sym] = {}
-    local = {stmt.sym for stmt in before if isinstance(stmt, nodes.Declare)}
+    local = {stmt.sym for stmt in before if isinstance(stmt, Declare)}
 
     def change(e: Expr) -> Expr:
         if not isinstance(e, nodes.Cast) or not isinstance(e.operand, nodes.Read):
@@ -171,10 +169,10 @@ def _narrowed(context: Context, before: Body, adding: list[Stmt]) -> tuple[Body,
         if e not in narrow:
             narrow[e] = fresh(sym.name, e.dtype)
             context.names[narrow[e]] = context.unique.take(context.names[sym])
-        return nodes.Read(narrow[e])
+        return Read(narrow[e])
 
     changed = list(map_body(tuple(adding), change))
-    return (*before, *(nodes.Declare(sym, e) for e, sym in narrow.items())), changed
+    return (*before, *(Declare(sym, e) for e, sym in narrow.items())), changed
 
 
 def _grouped(adding: Sequence[Stmt], sums: Sequence[Sym], most: int) -> list[Body]:
@@ -195,38 +193,25 @@ def _grouped(adding: Sequence[Stmt], sums: Sequence[Sym], most: int) -> list[Bod
 
 
 def run_function(
-    context: Context, groups: Groups, lanes: Mapping[Sym, Lanes], print_terms: PrintTerms
+    context: Context, groups: Groups, lanes: Mapping[Sym, Lanes], terms: Callable[[Body], Body]
 ) -> str:
     """`pf_run`: `count` iterations from `at`, a multiple of LANES, into `pf_running`."""
     last = context.spec.rank - 1
-    lines = [
-        f"{INDENT}alignas(64) {sym.dtype.cpp} {name}[{groups.run}];"
-        for sym, name in groups.arrays.items()
-    ]
+    lines = context.print(tuple(Alloc(array, groups.run) for array in groups.arrays.values()), 1)
     for segment in groups.segments:
-        own = {sym: lanes[sym] for stmt in segment.body for sym in _added(stmt, tuple(lanes))}
+        own = {sym for stmt in segment.body for sym in _added(stmt, tuple(lanes))}
         if own:
             ordered = [names for sym, names in lanes.items() if sym in own]
-            lines += _group_lines(context, groups, segment, ordered, print_terms)
+            lines += _group_lines(context, groups, segment, ordered, terms)
         elif segment.body:
-            lines += _before_lines(context, groups, segment)
+            at, count, step = (Read(context.local(name)) for name in ("at", "count", "step"))
+            kept = (nodes.Store(groups.arrays[s], (step,), Read(s)) for s in segment.leaving)
+            trip = (*context.iteration(last, Binary("+", at, step)), *segment.body, *kept)
+            loop = context.loop(step.sym, number(0), count, trip, Kind.VECTOR)
+            lines += context.print((loop,), 1)
     parameters = ["pf_running& running", "int64_t at", "int64_t count"]
     parameters += [f"const int64_t {context.counter(axis)}" for axis in range(last)]
     return function("void pf_run", [*parameters, *context.signature], lines)
-
-
-def _before_lines(context: Context, groups: Groups, segment: Segment) -> list[str]:
-    """The loop that computes what the sums read."""
-    counter = context.counter(context.spec.rank - 1)
-    return [
-        *context.ivdep(1),
-        f"{INDENT}for (int64_t step = 0; step < count; ++step) {{",
-        f"{INDENT * 2}const int64_t {counter} = at + step;",
-        *context.narrowed(2),
-        *context.statements.print(segment.body, 2),
-        *(f"{INDENT * 2}{groups.arrays[s]}[step] = {context.names[s]};" for s in segment.leaving),
-        f"{INDENT}}}",
-    ]
 
 
 def _group_lines(
@@ -234,31 +219,27 @@ def _group_lines(
     groups: Groups,
     segment: Segment,
     lanes: Sequence[Lanes],
-    print_terms: PrintTerms,
+    terms: Callable[[Body], Body],
 ) -> list[str]:
     """The loop of a group; g++ keeps the terms of LANES iterations in registers where it can."""
-    take, counter = context.unique.take, context.counter(context.spec.rank - 1)
+    take = context.unique.take
     vectors = [(s, v, take(f"{s.sum}_{v}")) for s in lanes for v in range(4)]
+    at, done, step = (Read(context.local(name)) for name in ("at", "done", "step"))
+    place = (Binary("+", done, step),)
+    arriving = (Declare(s, nodes.Load(groups.arrays[s], place)) for s in segment.arriving)
+    here = Binary("+", Binary("+", at, done), step)
+    trip = (*context.iteration(context.spec.rank - 1, here), *arriving, *terms(segment.body))
+    loop = context.loop(step.sym, number(0), number(LANES), trip, Kind.VECTOR)
     lines = [
-        f"    {s.sum_type}::vector {name} = running.{s.sum}.sum[{v}];" for s, v, name in vectors
+        *(f"    {s.sum_type}::vector {name} = running.{s.sum}.sum[{v}];" for s, v, name in vectors),
+        f"    for (int64_t done = 0; done < count; done += {LANES}) {{",
+        *(f"        alignas(64) {s.kind} {s.terms}[{LANES}];" for s in lanes),
+        *context.print((loop,), 2),
+        *(
+            f"        {name} += ((const {s.sum_type}::vector*){s.terms})[{v}];"
+            for s, v, name in vectors
+        ),
+        "    }",
+        *(f"    running.{s.sum}.sum[{v}] = {name};" for s, v, name in vectors),
     ]
-    lines.append(f"    for (int64_t done = 0; done < count; done += {LANES}) {{")
-    lines += [f"        alignas(64) {s.kind} {s.terms}[{LANES}];" for s in lanes]
-    inner = [
-        *context.ivdep(2),
-        f"{INDENT * 2}for (int64_t step = 0; step < {LANES}; ++step) {{",
-        f"{INDENT * 3}const int64_t {counter} = at + done + step;",
-        *context.narrowed(3),
-    ]
-    for sym in segment.arriving:
-        name, array = context.names[sym], groups.arrays[sym]
-        inner.append(f"{INDENT * 3}const {sym.dtype.cpp} {name} = {array}[done + step];")
-    inner += [*print_terms(segment.body, 3), f"{INDENT * 2}}}"]
-    lines += inner
-    lines += [
-        f"        {name} += ((const {s.sum_type}::vector*){s.terms})[{v}];"
-        for s, v, name in vectors
-    ]
-    lines.append("    }")
-    lines += [f"    running.{s.sum}.sum[{v}] = {name};" for s, v, name in vectors]
     return [f"{INDENT}{{", *(INDENT + line for line in lines), f"{INDENT}}}"]
