@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import sys
+import types
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from pyfuser.frontends.numpy import apply
 
@@ -39,13 +42,54 @@ def method_of(x: Any, name: str) -> Callable[..., Any]:
     return method
 
 
+class Module:
+    """One of NumPy's modules, whose functions take and give our arrays."""
+
+    def __init__(self, name: str, module: Any) -> None:
+        self.__name__ = name
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._module, name)
+        if isinstance(value, types.ModuleType):
+            value = Module(f"{self.__name__}.{name}", value)
+        elif not isinstance(value, type) and callable(value):
+            value = function_of(value, f"{self.__name__}.{name}")
+        elif isinstance(value, type) and name in ("RandomState", "Generator"):
+            value = _maker(value)
+        self.__dict__[name] = value
+        return value
+
+    def __dir__(self) -> list[str]:
+        return dir(self._module)
+
+
+def _maker(cls: type) -> Any:
+    return lambda *args, **kwargs: Drawer(cls(*args, **kwargs))
+
+
+class Drawer:
+    """One of NumPy's generators of random numbers, which gives our arrays."""
+
+    def __init__(self, generator: Any) -> None:
+        self._generator = generator
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._generator, name)
+        return function_of(value, f"random.{name}") if callable(value) else value
+
+    def __repr__(self) -> str:
+        return repr(self._generator)
+
+
 def function_of(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     """A function of NumPy's that takes and gives our arrays."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         count(name)
-        return apply.call(function, args, kwargs)
+        value = apply.call(function, args, kwargs)
+        return Drawer(value) if isinstance(value, np.random.Generator) else value
 
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = function.__doc__
+    call.__doc__ = getattr(function, "__doc__", None)
     return call

@@ -67,7 +67,8 @@ class Indexing(ArrayMemory):
         if not self._writeable:
             raise ValueError("assignment destination is read-only")
         if not is_basic(key):
-            _assigned(self, key, value)
+            if type(key) is not KIND.array or not _guarded(self, key, value):
+                _assigned(self, key, value)
             return
         array = apply.small(self)
         if array is not None:
@@ -107,6 +108,13 @@ def assign(part: Any, value: Any) -> bool:
     elif type(value) not in apply._SCALARS:
         return False
     return record(COPY, (value,), part, casting="unsafe") is not None
+
+
+def _guarded(x: Any, mask: Any, value: Any) -> bool:
+    """Record `x[mask] = number` as stores that the mask guards; False: NumPy is to do it now."""
+    if type(value) not in apply._SCALARS or mask.dtype != np.bool_ or mask.shape != x.shape:
+        return False
+    return record(COPY, (value,), x, mask, casting="unsafe") is not None
 
 
 def _selected(x: Any, key: Any) -> Any:

@@ -19,6 +19,14 @@ from pyfuser.support.caches import Table
 Shape: TypeAlias = tuple[int, ...]
 Placed: TypeAlias = tuple[Shape, Shape]  # shape and strides, as NumPy has them
 
+SHORT = 64
+"""Elements along the inner one of two axes below which they are one if they lie together. Longer
+ones stay two, as the next operation may be on a part of an array, which has two: only calls over
+one space share a loop."""
+
+AXES = 3
+"""Axes from which all that lie together are one."""
+
 MAX_RANK = 5
 """Axes that a kernel has at most, after those that lie together are one."""
 
@@ -177,7 +185,7 @@ def _merge(extents: list[int], strides: list[Shape]) -> tuple[Shape, list[Shape]
     for extent, own in zip(extents, strides, strict=True):
         if merged:
             before, outer = merged[-1]
-            if all(s == inner * extent for s, inner in zip(outer, own, strict=True)):
+            if (extent < SHORT or len(extents) > AXES) and all(s == inner * extent for s, inner in zip(outer, own, strict=True)):
                 merged[-1] = before * extent, own
                 continue
         merged.append((extent, own))

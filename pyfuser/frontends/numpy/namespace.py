@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from pyfuser.frontends.numpy import functions, ufuncs
 from pyfuser.frontends.numpy.array import ndarray
-from pyfuser.frontends.numpy.fallbacks import fallbacks, function_of
+from pyfuser.frontends.numpy.fallbacks import Module, fallbacks, function_of
 
 _VIEWERS = (
     "transpose", "swapaxes", "squeeze", "moveaxis", "rollaxis", "expand_dims", "diagonal",
@@ -59,6 +60,8 @@ def find(name: str) -> Any:
     value = getattr(np, name)
     if isinstance(value, np.ufunc):
         return ufuncs.of(value)
+    if isinstance(value, types.ModuleType):
+        return Module(name, value)
     if isinstance(value, type) or not callable(value):
         return value
     return function_of(value, name)
