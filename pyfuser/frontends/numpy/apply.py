@@ -78,7 +78,7 @@ def apply(ufunc: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any] | None = N
     """
     inputs = tuple(of_view(x) if isinstance(x, ViewMemory) else x for x in inputs)
     operation = OPERATIONS.get(ufunc)
-    if operation is not None and len(inputs) == ufunc.nin:
+    if operation is not None and ufunc.nin < 3 and len(inputs) == ufunc.nin:
         found = _recorded(operation, inputs, kwargs or {})
         if found is not None:
             return found

@@ -23,6 +23,7 @@ from pyfuser.frontends.numpy.memory import (
 from pyfuser.frontends.numpy.operations import COPY
 from pyfuser.frontends.numpy.operators import Operators
 from pyfuser.frontends.numpy.record import record
+from pyfuser.frontends.numpy.reductions import full_reduction
 from pyfuser.frontends.numpy.wrap import KIND, adopt, view
 from pyfuser.trace.memory import Array, Handle, Region
 
@@ -304,6 +305,7 @@ def _restored(array: Array) -> Any:
 
 KIND.array = ndarray
 
+_SUMS = frozenset({"sum", "mean", "var", "std"})
 _REDUCTIONS = (
     "sum", "prod", "mean", "std", "var", "min", "max", "any", "all", "argmin", "argmax",
     "cumsum", "cumprod", "ptp", "round", "dot", "trace", "argsort", "nonzero", "conj",
@@ -315,6 +317,10 @@ def _computed(name: str) -> Callable[..., Any]:
     """A method that NumPy computes on what has run, and that keeps no reference to it."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if name in _SUMS:
+            found = full_reduction(self, name, args, kwargs)
+            if found is not None:
+                return found
         if "out" in kwargs or not all(map(apply.is_plain, (*args, *kwargs.values()))):
             return method_of(self, name)(*args, **kwargs)
         value = getattr(host(self), name)(*args, **kwargs)

@@ -199,7 +199,9 @@ def _extreme(op: str, x: Expr, y: Expr) -> Expr:
 
 
 def clip(code: Code, x: Expr, low: Expr, high: Expr) -> Expr:
-    return minimum(code, code.let(maximum(code, x, low)), high)
+    """Between two numbers that are no NaNs; of equal numbers `x`."""
+    above = code.let(Select(Compare("<", x, low), low, x))
+    return Select(Compare(">", above, high), high, above)
 
 
 def sign(code: Code, x: Expr) -> Expr:

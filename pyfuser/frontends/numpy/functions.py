@@ -153,13 +153,18 @@ def where(condition: Any, *values: Any) -> Any:
 def clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **kwargs: Any) -> Any:
     low, high = kwargs.get("min", a_min), kwargs.get("max", a_max)
     others = kwargs.keys() - {"min", "max"}
-    if type(a) is ndarray and low is not None and high is not None and out is None and not others:
+    if type(a) is ndarray and out is None and not others and _is_bound(low) and _is_bound(high):
         found = record(NAMED["clip"], (a, low, high))
         if found is not None:
             return found
     if out is not None:
         kwargs["out"] = out
     return apply.call(np.clip, (a, a_min, a_max), kwargs)
+
+
+def _is_bound(value: Any) -> bool:
+    """Whether it is a number, and no NaN."""
+    return isinstance(value, (int, float, np.integer, np.floating)) and bool(value == value)
 
 
 def copy(a: Any, order: Any = "K", subok: Any = False) -> Any:

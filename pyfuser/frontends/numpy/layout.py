@@ -185,7 +185,9 @@ def _merge(extents: list[int], strides: list[Shape]) -> tuple[Shape, list[Shape]
     for extent, own in zip(extents, strides, strict=True):
         if merged:
             before, outer = merged[-1]
-            if (extent < SHORT or len(extents) > AXES) and all(s == inner * extent for s, inner in zip(outer, own, strict=True)):
+            if (extent < SHORT or len(extents) > AXES) and all(
+                s == inner * extent for s, inner in zip(outer, own, strict=True)
+            ):
                 merged[-1] = before * extent, own
                 continue
         merged.append((extent, own))

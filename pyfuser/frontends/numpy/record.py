@@ -197,8 +197,8 @@ def _record(
 ) -> Any:
     kinds = tuple(value.dtype if type(value) is Region else None for value in values)
     recipe = recipe_of(operation, resolution.loops, kinds, resolution.result, layout, masked)
-    frame = _program(sys._getframe(3))
-    _end_trip(frame)
+    frame = program_frame(sys._getframe(3))
+    end_trip(frame)
     handle: Handle | None = None
     if out is None:
         handle = Handle()
@@ -215,9 +215,9 @@ def _record(
             recipe = recipe_of(
                 operation, resolution.loops, kinds, resolution.result, layout, masked
             )
-    arguments: list[Argument] = [_formed(target, layout.result)]
+    arguments: list[Argument] = [formed(target, layout.result)]
     for value, form in zip(values, recipe.forms, strict=True):
-        arguments.append(value if form is None else _formed(value, form))
+        arguments.append(value if form is None else formed(value, form))
     _append(recipe, tuple(arguments), frame, state)
     return out if handle is None else of_region(target, handle)
 
@@ -236,13 +236,15 @@ def _append(
     TRACER.record(call)
 
 
-def _formed(region: Region, form: Form) -> Region:
+def formed(region: Region, form: Form) -> Region:
+    """A region with the axes that a kernel has for it."""
     if region.shape == form.shape and region.strides == form.strides:
         return region
     return Region(region.buffer, region.offset, form.strides, form.shape, region.dtype)
 
 
-def _end_trip(frame: FrameType) -> None:
+def end_trip(frame: FrameType) -> None:
+    """Before a call is recorded: run the trace if a loop begins again."""
     calls = TRACER.calls
     if len(calls) >= LOOP_CALLS:
         code, at = frame.f_code, ~frame.f_lasti
@@ -250,7 +252,7 @@ def _end_trip(frame: FrameType) -> None:
             TRACER.flush(LOOP)
 
 
-def _program(frame: FrameType) -> FrameType:
+def program_frame(frame: FrameType) -> FrameType:
     """The innermost frame of the user's program."""
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_OURS):
         frame = frame.f_back
@@ -272,10 +274,10 @@ def _apart(
 
     None: there are none.
     """
-    result = _formed(target, layout.result)
+    result = formed(target, layout.result)
     apart, found = [], False
     for value, form in zip(values, recipe.forms, strict=True):
-        if form is not None and not independent(_formed(value, form), form, result, layout):
+        if form is not None and not independent(formed(value, form), form, result, layout):
             value, found = _copied(value, frame, state), True
         apart.append(value)
     return apart if found else None
@@ -324,6 +326,6 @@ def _copied(region: Region, frame: FrameType, state: dict[str, str] | None) -> R
     copy = Region(buffer, 0, layout.strides, layout.shape, region.dtype)
     kinds = (region.dtype,)
     recipe = recipe_of(COPY, (region.dtype, region.dtype), kinds, region.dtype, layout, False)
-    arguments = _formed(copy, layout.result), _formed(region, layout.forms[0])
+    arguments = formed(copy, layout.result), formed(region, layout.forms[0])
     _append(recipe, arguments, frame, state)
     return copy

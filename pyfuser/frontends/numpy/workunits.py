@@ -38,10 +38,10 @@ class Recipe:
         """What the kernel does, by NumPy, on arrays of the forms' shapes and on numbers."""
         rank = len(self.space.end)
         values = [
-            dtype.numpy.type(value) if form is None else _spread(value, form, rank)
+            dtype.numpy.type(value) if form is None else spread(value, form, rank)
             for value, form, dtype in zip(arguments[1:], self.forms, self._types(), strict=True)
         ]
-        out = _spread(arguments[0], self.result, rank)
+        out = spread(arguments[0], self.result, rank)
         mask: Any = values.pop() if self.masked else True
         ufunc = self.operation.ufunc
         if self.operation is WHERE:
@@ -59,8 +59,8 @@ class Recipe:
         return (*self.loops[:operands], DType.BOOL) if self.masked else self.loops[:operands]
 
 
-def _spread(array: Array, form: Form, rank: int) -> Array:
-    """An operand with an axis for each of the kernel's."""
+def spread(array: Array, form: Form, rank: int) -> Array:
+    """An operand of NumPy's with an axis for each of the kernel's."""
     if not form.axes:
         return array.reshape((1,) * rank)
     return array[tuple(slice(None) if axis in form.axes else None for axis in range(rank))]
@@ -125,11 +125,11 @@ def _workunit(
     for n, (kind, own, dtype) in enumerate(zip(kinds, axes, types, strict=True)):
         sym = Sym("xyzw"[n], rank + 1 + n, kind or dtype)
         params.append(Param(sym, 0 if own is None else max(len(own), 1)))
-        operands.append(Read(sym) if own is None else Load(sym, _subscripts(indices, own)))
+        operands.append(Read(sym) if own is None else Load(sym, subscripts(indices, own)))
     mask: Expr | None = cast(operands.pop(), DType.BOOL) if masked else None
     values = [code.let(cast(e, dtype)) for e, dtype in zip(operands, types, strict=False)]
     value = cast(operation.build(code, *values), loops[-1])
-    store: Stmt = Store(out, _subscripts(indices, out_axes), cast(value, result))
+    store: Stmt = Store(out, subscripts(indices, out_axes), cast(value, result))
     body = (*code.statements, store)
     if mask is not None:
         body = (If(mask, body),)
@@ -137,7 +137,8 @@ def _workunit(
     return Workunit(name=name, indices=indices, params=tuple(params), body=body)
 
 
-def _subscripts(indices: tuple[Sym, ...], axes: tuple[int, ...]) -> tuple[Expr, ...]:
+def subscripts(indices: tuple[Sym, ...], axes: tuple[int, ...]) -> tuple[Expr, ...]:
+    """Of an operand that has some of a kernel's axes."""
     if not axes:
         return (Const(0, DType.INT32),)
     return tuple(Read(indices[axis]) for axis in axes)

@@ -8,10 +8,7 @@ import numpy as np
 import pytest
 
 import pyfuser.numpy as pnp
-from pyfuser.frontends.numpy import expressions, record
-from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Const
-from pyfuser.support.caches import clear_caches
+from pyfuser.frontends.numpy import record
 from tests.frontends.numpy.programs import DONE, Both, Mismatch, Program
 
 Lazily = Callable[[str], None]
@@ -55,16 +52,3 @@ def test_programs_find_a_copy_that_is_missing(
     with pytest.raises((Mismatch, AssertionError)):
         for seed in range(700_000, 700_300):
             Program(seed).run()
-
-
-def test_programs_find_cs_remainder(lazily: Lazily, monkeypatch: pytest.MonkeyPatch) -> None:
-    lazily("interpret")
-    never = Const(False, DType.BOOL)
-    monkeypatch.setattr(expressions, "_opposed", lambda rest, divisor: never)
-    clear_caches()
-    try:
-        with pytest.raises(Mismatch):
-            for seed in range(700_000, 700_300):
-                Program(seed).run()
-    finally:
-        clear_caches()
