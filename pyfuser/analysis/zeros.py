@@ -16,7 +16,7 @@ from pyfuser.analysis.relation import Relation
 from pyfuser.ir.nodes import Sym
 from pyfuser.ir.visit import written
 from pyfuser.trace.call import Call
-from pyfuser.trace.memory import Buffer, Region
+from pyfuser.trace.memory import Region
 
 
 def zero_element(
@@ -29,9 +29,7 @@ def zero_element(
     params = [param.sym for param in call.workunit.params]
     region = call.arguments[params.index(view)]
     assert isinstance(region, Region)
-    if any(
-        _may_overlap(region.buffer, buffer) for each in (call, *before) for buffer in _changed(each)
-    ):
+    if any(_may_overlap(region, other) for each in (call, *before) for other in _changed(each)):
         return None
     if region.buffer.root is None and region.buffer.image is not None:
         return None  # a device's
@@ -48,15 +46,21 @@ def zero_element(
     )
 
 
-def _changed(call: Call) -> Iterator[Buffer]:
+def _changed(call: Call) -> Iterator[Region]:
     changed = written(call.workunit.body)
     for param, argument in zip(call.workunit.params, call.arguments, strict=True):
         if param.sym in changed and isinstance(argument, Region):
-            yield argument.buffer
+            yield argument
 
 
-def _may_overlap(one: Buffer, other: Buffer) -> bool:
-    return one is other or (one.external and other.external)
+def _may_overlap(one: Region, other: Region) -> bool:
+    if one.buffer is other.buffer:
+        return True
+    if not (one.buffer.external and other.buffer.external):
+        return False  # two allocations; what is external has an address
+    (start, end), (low, high) = one.bounds(), other.bounds()
+    here, there = one.buffer.address, other.buffer.address
+    return here + start < there + high and there + low < here + end
 
 
 def _box(relation: Relation, shape: tuple[int, ...]) -> tuple[slice, ...] | None:

@@ -165,7 +165,8 @@ def _language(ctx: Context, node: ast.Call, name: str) -> Expr:
         raise ctx.error(node, f"{name} takes no keyword arguments")
     if name == "printf":
         return _printf(ctx, node)
-    if name in _CONVERSIONS and node.args and isinstance(node.args[0], ast.Constant):
+    if name in _CONVERSIONS and node.args:
+        ctx.tested = node.args[0] if name == "bool" else None
         _refuse_text(ctx, node, node.args[0])
     args = tuple(ctx.ordered(node.args))
     if name in FUNCTIONS:
@@ -191,9 +192,9 @@ def _unknown(ctx: Context, node: ast.Call, name: str) -> WorkunitError:
     return ctx.error(node.func, f"function {name!r} is not supported in a workunit{hint}")
 
 
-def _refuse_text(ctx: Context, node: ast.Call, argument: ast.Constant) -> None:
+def _refuse_text(ctx: Context, node: ast.Call, argument: ast.expr) -> None:
     """Refuse `float("inf")`."""
-    if isinstance(argument.value, str):
+    if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
         named = {"inf": "math.inf", "-inf": "-math.inf", "nan": "math.nan"}.get(argument.value)
         hint = f": use {named}" if named else ""
         raise ctx.error(node, f"a text cannot become a number in a workunit{hint}")

@@ -34,7 +34,7 @@ from pyfuser.lower import convert
 from pyfuser.lower.source import FunctionSource
 from pyfuser.lower.team import NestedFunction, Team
 from pyfuser.lower.views import LocalArray, ViewRef
-from pyfuser.support.errors import WorkunitError
+from pyfuser.support.errors import WorkunitError, WorkunitWarning, warn
 
 Handler = Callable[["Context", Any], Any]
 Lower = Callable[[ast.expr], Any]
@@ -117,6 +117,7 @@ class Context:
         self.inferred: dict[Sym, int] = {}  # locals without annotation: where they get their type
         # Those that the other branch of an `if` has begun: the first value here is theirs.
         self.promised: dict[str, Variable] = {}
+        self.tested: ast.expr | None = None  # what is lowered as a condition
         self.out: list[Stmt] = []
 
     # ----------------------------------------------------------------- dispatch
@@ -143,6 +144,7 @@ class Context:
 
     def condition(self, node: ast.expr) -> Expr:
         """Lower an expression as a bool."""
+        self.tested = node
         return convert.condition(self.expression(node))
 
     def ordered(self, nodes: Iterable[ast.expr], lower: Lower | None = None) -> list[Any]:
@@ -276,6 +278,11 @@ class Context:
     def error(self, node: ast.AST, message: str) -> WorkunitError:
         """An error that shows the node's line."""
         return self.source.error(node, message)
+
+    def warn(self, node: ast.AST, message: str) -> None:
+        """Warn of the node's line."""
+        place = self.location(node)
+        warn(message, place.file, place.line, WorkunitWarning)
 
     def unsupported(self, node: ast.AST) -> WorkunitError:
         """The error for syntax that the language does not have."""

@@ -29,8 +29,8 @@ from pyfuser.lower.annotation import last_name
 from pyfuser.lower.calls import call_statement
 from pyfuser.lower.calls import value as value_of
 from pyfuser.lower.context import Context, Record, Variable, lowers
+from pyfuser.lower.loops import warn_of_loop
 from pyfuser.lower.returns import RETURN
-from pyfuser.support.errors import WorkunitWarning, warn
 
 _NO_RESULT = "this returns no value: write to a view, or add to a parallel_reduce's accumulator"
 
@@ -102,6 +102,7 @@ def for_loop(ctx: Context, node: ast.For) -> None:
             "this bound calls a function of values that the loop changes: "
             "compute it before the loop",
         )
+    warn_of_loop(ctx, node, sym, (stop, step), body)
     ctx.out.extend(before)
     ctx.out.append(For(sym, convert.cast(start, sym.dtype), stop, step, body))
 
@@ -119,9 +120,7 @@ def _warn_of_no_trip(ctx: Context, node: ast.Call, start: Expr, stop: Expr, step
     if len(numbers) < 3 or len(node.args) == 1 or range(*numbers):  # type: ignore[arg-type]
         return
     if numbers[0] != numbers[1]:
-        place = ctx.location(node)
-        text = f"{ast.unparse(node)} is empty: the loop never runs"
-        warn(text, place.file, place.line, WorkunitWarning)
+        ctx.warn(node, f"{ast.unparse(node)} is empty: the loop never runs")
 
 
 def _step(ctx: Context, node: ast.expr) -> Expr:

@@ -6,7 +6,19 @@ import ast
 
 from pyfuser.ir.canonical import fresh
 from pyfuser.ir.dtypes import DType, common_type
-from pyfuser.ir.nodes import Assign, Body, Declare, Expr, If, Load, Logical, Read, Select
+from pyfuser.ir.nodes import (
+    Assign,
+    Body,
+    Cast,
+    Const,
+    Declare,
+    Expr,
+    If,
+    Load,
+    Logical,
+    Read,
+    Select,
+)
 from pyfuser.lower import convert
 from pyfuser.lower.accumulators import swapped
 from pyfuser.lower.context import Context, Variable, lowers
@@ -71,7 +83,8 @@ def refuse_zero(ctx: Context, divisor: ast.expr, *operands: Expr) -> None:
 @lowers(ast.UnaryOp)
 def unary_operation(ctx: Context, node: ast.UnaryOp) -> Expr:
     """`-x`, `+x`, `~x`, `not x`."""
-    return convert.unary(_UNARY_OPS[type(node.op)], ctx.expression(node.operand))
+    lower = ctx.condition if isinstance(node.op, ast.Not) else ctx.expression
+    return convert.unary(_UNARY_OPS[type(node.op)], lower(node.operand))
 
 
 @lowers(ast.Compare)
@@ -97,6 +110,10 @@ def comparison(ctx: Context, node: ast.Compare) -> Expr:
             node, f"`is` and `in` are not supported in a workunit: compare numbers, as in {instead}"
         )
     left, right = ctx.ordered((node.left, node.comparators[0]))
+    for side, other in ((left, node.comparators[0]), (right, node.left)):
+        if isinstance(side, Const) and side.value != side.value:
+            always = "always true" if op == "!=" else "never true"
+            ctx.warn(node, f"a comparison with NaN is {always}: write isnan({ast.unparse(other)})")
     return convert.compare(op, left, right)
 
 
@@ -104,10 +121,11 @@ def comparison(ctx: Context, node: ast.Compare) -> Expr:
 def logical_operation(ctx: Context, node: ast.BoolOp) -> Expr:
     """`and`, `or`: short-circuit, also where the right side needs statements of its own."""
     conjunction = isinstance(node.op, ast.And)
-    result = ctx.condition(node.values[0])
+    tested = ctx.tested is node
+    operands = [result := ctx.condition(node.values[0])]
     for value in node.values[1:]:
         with ctx.hoisted() as before:
-            right = ctx.condition(value)
+            operands.append(right := ctx.condition(value))
         if not before:
             result = Logical("&&" if conjunction else "||", result, right)
             continue
@@ -115,7 +133,21 @@ def logical_operation(ctx: Context, node: ast.BoolOp) -> Expr:
         further: Body = (*before, Assign(sym, right))
         ctx.out.append(If(Read(sym), further) if conjunction else If(Read(sym), (), further))
         result = Read(sym)
+    if not tested and any(_is_number(operand) for operand in operands):
+        ctx.warn(
+            node,
+            f"`{ast.unparse(node)}` is a bool, 0 or 1, and not one of its operands as in Python: "
+            "write `a if a != 0 else b`",
+        )
     return result
+
+
+def _is_number(operand: Expr) -> bool:
+    """Whether an operand of `and` or `or` is more than a mark: a float, or a number from 2 on."""
+    if not isinstance(operand, Cast):
+        return False
+    value = operand.operand
+    return value.dtype.is_float or (isinstance(value, Const) and value.value not in (0, 1))
 
 
 @lowers(ast.IfExp)
@@ -195,6 +227,12 @@ def index(ctx: Context, node: ast.expr) -> Expr:
             text = f"{-number} is before the first element: workunits do not count from the end"
             raise ctx.error(node, f"{text}, as C++ does not; write an extent less {number}")
     value = ctx.expression(node)
+    if value.dtype is DType.BOOL:
+        ctx.warn(
+            node,
+            f"{ast.unparse(node)!r} is a bool, so as an index it is 0 or 1: to choose elements "
+            "write `if`, or int(...) around it if that is meant",
+        )
     if value.dtype.is_integer:
         return value
     binding = ctx.binding(node)

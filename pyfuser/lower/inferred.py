@@ -9,11 +9,10 @@ gives it one: the first of them decides on the type.
 from __future__ import annotations
 
 import ast
-import warnings
 from collections.abc import Iterable
 
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Assign, Body, Declare, Expr, Read, Stmt, Sym
+from pyfuser.ir.nodes import Assign, Binary, Body, Cast, Const, Declare, Expr, Read, Stmt, Sym
 from pyfuser.lower import convert, records
 from pyfuser.lower.context import Context, Record, Variable
 
@@ -28,27 +27,46 @@ def declare(ctx: Context, target: ast.Name, value: Expr | Record) -> Expr | Reco
         variable = Variable(ctx.temporary(target.id, value.dtype, value), "local")
         ctx.inferred[variable.sym] = target.lineno
     else:
-        warn_of_loss(ctx, target, variable.sym, value.dtype)
+        warn_of_loss(ctx, target, variable.sym, value)
         ctx.out.append(Assign(variable.sym, convert.cast(value, variable.sym.dtype)))
     ctx.scopes[-1][target.id] = variable
     return Read(variable.sym)
 
 
-def warn_of_loss(ctx: Context, target: ast.expr, sym: Sym, dtype: DType) -> None:
-    """Warn where a float becomes an integer, only because the name's first value was one."""
+def warn_of_loss(ctx: Context, target: ast.expr, sym: Sym, value: Expr) -> None:
+    """Warn where a float becomes an integer, or an integer of 64 bits one of 32, only because the
+    name's first value was one.
+    """
     line = ctx.inferred.get(sym)
-    kind = sym.dtype
-    if line is None or not (kind.is_integer and dtype.is_float):
+    kind, dtype = sym.dtype, value.dtype
+    if line is None or not kind.is_integer:
         return
     name, spelling = ast.unparse(target), "bool" if kind is DType.BOOL else "int"
-    warnings.warn_explicit(
-        f"{name!r} is of type {kind.value}, as its first value in line {line} is, so what this "
-        f"assigns, of type {dtype.value}, loses its fraction: start with a float, as in "
-        f"`{name} = 0.0`, or write `{name}: {spelling} = ...` if that is meant",
-        UserWarning,
-        ctx.location(target).file,
-        ctx.location(target).line,
-    )
+    if dtype.is_float:
+        text = (
+            f"{name!r} is of type {kind.value}, as its first value in line {line} is, so what this "
+            f"assigns, of type {dtype.value}, loses its fraction: start with a float, as in "
+            f"`{name} = 0.0`, or write `{name}: {spelling} = ...` if that is meant"
+        )
+    elif kind is not DType.BOOL and dtype.size > 4 >= kind.size and not _is_small(value, kind):
+        text = (
+            f"{name!r} is of type {kind.value}, as its first value in line {line} is, so what this "
+            f"assigns, of type {dtype.value}, loses its upper bits: write there "
+            f"`{name}: pk.{dtype.value} = ...`, or `{name}: pk.{kind.value} = ...` if that is meant"
+        )
+    else:
+        return
+    ctx.warn(target, text)
+
+
+def _is_small(value: Expr, kind: DType) -> bool:
+    """Whether a value fits into a narrower type, as the remainder of a small number does."""
+    low, high = kind.range()
+    if isinstance(value, Binary) and value.op in "%&":
+        low, value = 0, value.right
+    while isinstance(value, Cast):
+        value = value.operand
+    return isinstance(value, Const) and isinstance(value.value, int) and low <= value.value <= high
 
 
 # --------------------------------------------------------------------------- branches

@@ -132,18 +132,25 @@ def _number(ctx: Context, node: ast.expr, path: str, value: Any) -> Expr:
 
 def hint(ctx: Context, name: str) -> str:
     """The end of a message about a name without a value: where it gets one, or what is meant."""
-    line = _local_names(ctx).get(name)
-    if line is None:
+    line, loop = _local_names(ctx).get(name, (0, False))
+    if not line:
         return close(name, [known for scope in ctx.scopes for known in scope])
+    if loop:
+        return (
+            f": it is the variable of the loop in line {line}, and ends with it; give another name "
+            f"a first value before the loop, as in `last = -1`, and write `last = {name}` in it"
+        )
     return (
         f": line {line} gives it one, but not on every way that leads here; give it a first value "
         "before"
     )
 
 
-def _local_names(ctx: Context) -> dict[str, int]:
-    """The names that the function being lowered gives values to, and in which line first."""
-    found: dict[str, int] = {}
+def _local_names(ctx: Context) -> dict[str, tuple[int, bool]]:
+    """The names that the function being lowered gives values to: in which line first, and whether
+    only loops do, as their variable.
+    """
+    found: dict[str, tuple[int, bool]] = {}
     for node in (n for function in (ctx.source.node, *ctx.running) for n in _own(function.body)):
         targets: list[ast.expr] = []
         if isinstance(node, ast.Assign):
@@ -152,7 +159,8 @@ def _local_names(ctx: Context) -> dict[str, int]:
             targets = [node.target]
         for target in targets:
             if isinstance(target, ast.Name):
-                found[target.id] = min(node.lineno, found.get(target.id, node.lineno))
+                line, loop = found.get(target.id, (node.lineno, True))
+                found[target.id] = min(node.lineno, line), loop and isinstance(node, ast.For)
     return found
 
 

@@ -29,7 +29,6 @@ from pyfuser.lower.expressions import BINARY_OPS, element, is_slicing, refuse_ze
 from pyfuser.lower.names import hint
 from pyfuser.lower.team import NestedFunction, Team
 from pyfuser.lower.views import LocalArray, ViewRef
-from pyfuser.support.errors import WorkunitWarning, warn
 
 _READ_ONLY = {"scalar": "an argument of the call"}
 
@@ -67,6 +66,8 @@ def declaration(ctx: Context, node: ast.AnnAssign) -> None:
     value = None
     if node.value is not None:
         ctx.scopes[-1][name] = Variable(Sym(name, 0, DType.BOOL), "pending")
+        if annotation.dtype is DType.BOOL:
+            ctx.tested = node.value
         value = ctx.expression(node.value)
         _warn_of_loss(ctx, node, value, annotation.dtype)
     dtype = annotation.dtype
@@ -184,7 +185,7 @@ def _assign(
     if isinstance(value, Const):
         _warn_of_loss(ctx, target, value, sym.dtype)
     else:
-        inferred.warn_of_loss(ctx, target, sym, value.dtype)
+        inferred.warn_of_loss(ctx, target, sym, value)
     ctx.out.append(Assign(sym, convert.cast(value, sym.dtype)))
     return Read(sym)
 
@@ -208,8 +209,7 @@ def _warn_of_loss(ctx: Context, node: ast.AST, value: Expr, dtype: DType | None)
         text = f"{number} does not fit into {dtype.value}: another number is stored"
     else:
         return
-    place = ctx.location(node)
-    warn(text, place.file, place.line, WorkunitWarning)
+    ctx.warn(node, text)
 
 
 def _is_true_quotient(value: Expr) -> bool:
@@ -275,28 +275,35 @@ def update(ctx: Context, node: ast.AugAssign) -> None:
     if op == "%":
         refuse_zero(ctx, node.value, value)
     if isinstance(node.target, ast.Subscript):
-        _update_element(ctx, node.target, op, value)
+        sym = _update_element(ctx, node.target, op, value)
     elif isinstance(node.target, (ast.Name, ast.Attribute)):
-        _update_name(ctx, node.target, op, value)
+        sym = _update_name(ctx, node.target, op, value)
     else:
         raise ctx.error(node.target, "only a name or an element of a view can be updated")
+    if kind is ast.Div and sym.dtype.is_integer:
+        ctx.warn(
+            node,
+            f"`/=` of {ast.unparse(node.target)!r}, which is of type {sym.dtype.value}, drops the "
+            "fraction: write `//=` if that is meant, or make it a pk.double",
+        )
 
 
-def _update_element(ctx: Context, target: ast.Subscript, op: str, value: Expr) -> None:
+def _update_element(ctx: Context, target: ast.Subscript, op: str, value: Expr) -> Sym:
     place, indices, value = _target(ctx, target, value)
     sym, location = place.sym, ctx.location(target)
     if sym in ctx.shared.atomic:  # what Kokkos makes of a View with the trait Atomic
         operand = convert.cast(value, sym.dtype)
         ctx.out.append(Update(op, sym, indices, operand, True, location))
-        return
+        return sym
     common = convert.operation_type(op, sym.dtype, value.dtype)
     if common is sym.dtype and not isinstance(place, LocalArray):
         operand = convert.promoted(value) if op in ("<<", ">>") else convert.cast(value, common)
         ctx.out.append(Update(op, sym, indices, operand, False, location))
-        return
+        return sym
     indices = tuple(_repeatable(ctx, i) for i in indices)
     result = convert.binary(op, Load(sym, indices, location), value, location)
     ctx.out.append(Store(sym, indices, convert.cast(result, sym.dtype), location))
+    return sym
 
 
 def _repeatable(ctx: Context, index: Expr) -> Expr:
@@ -305,9 +312,9 @@ def _repeatable(ctx: Context, index: Expr) -> Expr:
     return ctx.stable(index, "at") if effects else index
 
 
-def _update_name(ctx: Context, target: ast.Name | ast.Attribute, op: str, value: Expr) -> None:
+def _update_name(ctx: Context, target: ast.Name | ast.Attribute, op: str, value: Expr) -> Sym:
     sym = _writable(ctx, target)
-    inferred.warn_of_loss(ctx, target, sym, value.dtype)
+    inferred.warn_of_loss(ctx, target, sym, value)
     binding = ctx.binding(target)
     common = convert.operation_type(op, sym.dtype, value.dtype)
     accumulates = isinstance(binding, Variable) and binding.kind == "accumulator"
@@ -316,6 +323,7 @@ def _update_name(ctx: Context, target: ast.Name | ast.Attribute, op: str, value:
         operand = convert.cast(value, common)
         operand = operand if op == "+" else convert.unary("-", operand)
         ctx.out.append(Update("+", sym, (), operand, False, ctx.location(target)))
-        return
+        return sym
     result = convert.binary(op, Read(sym), value, ctx.location(target))
     ctx.out.append(Assign(sym, convert.cast(result, sym.dtype)))
+    return sym

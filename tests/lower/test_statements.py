@@ -401,7 +401,9 @@ def test_what_the_language_does_not_have(function, message: str) -> None:
 
 
 def test_a_name_beyond_its_block() -> None:
-    with pytest.raises(WorkunitError, match=r"'j' has no value here: line \d+ gives it"):
+    with pytest.raises(
+        WorkunitError, match=r"'j' has no value here: it is the variable of the loop in line \d+"
+    ):
         lower(out_of_scope, "for", 1, {"v": VIEW})
 
 

@@ -1,0 +1,372 @@
+"""Workunits that Python would run otherwise, each warned of or refused, beside its legal twin.
+
+The first function of each pair is the mistake, and `# WRONG` the line that is named; the second is
+what somebody may mean, and nothing is said of it.
+"""
+
+from __future__ import annotations
+
+import linecache
+import re
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pyfuser
+from pyfuser import WorkunitWarning
+from pyfuser.frontends.embedded import pykokkos as pk
+from pyfuser.frontends.embedded.decorators import WorkunitState
+from pyfuser.support.errors import DivisionError, WorkunitError
+
+# ruff: noqa: F821, F841, B007, PLW0177
+
+N = 4
+
+
+def arguments() -> dict[str, Any]:
+    """Whatever a workunit below may name."""
+    return {
+        "y": np.zeros(N),
+        "x": np.array([0.0, 1.5, 2.5, 3.0]),
+        "wide": np.arange(N, dtype=np.int64),
+        "narrow": np.arange(N, dtype=np.int32),
+        "bytes8": np.arange(N, dtype=np.uint8),
+        "mask": np.array([True, False, True, False]),
+        "zeros": np.array([1, 2, 0, 4], dtype=np.int32),
+    }
+
+
+# ----------------------------------------------------------------- loops
+
+
+@pk.workunit
+def the_variable_after_its_loop(i, x, y):
+    for k in range(4):
+        if x[k] > 1:
+            break
+    y[i] = k  # WRONG
+
+
+@pk.workunit
+def the_variable_is_copied(i, x, y):
+    last = -1
+    for k in range(4):
+        last = k
+        if x[k] > 1:
+            break
+    y[i] = last
+
+
+@pk.workunit
+def a_loop_hides_a_local(i, x, y):
+    k = -1
+    for k in range(4):  # WRONG
+        if x[k] > 5:
+            break
+    y[i] = k
+
+
+@pk.workunit
+def a_local_that_starts_again(i, x, y):
+    k = -1
+    for k in range(4):
+        y[i] += x[k]
+    for k in range(2):
+        y[i] += x[k]
+    if y[i] > 1:
+        k = 2
+        y[i] += k
+    else:
+        k = 3
+    y[i] += k
+
+
+@pk.workunit
+def a_loop_hides_the_index(i, x, y):
+    for i in range(4):  # WRONG
+        if x[i] > 1:
+            break
+    if x[0] < 1:
+        y[i] = 1.0
+
+
+@pk.workunit
+def a_loop_hides_the_index_to_the_end(i, x, y):
+    y[i] = 1.0
+    for i in range(4):
+        if x[i] > 1:
+            break
+
+
+@pk.workunit
+def a_variable_that_is_set_forward(i, x, y):
+    for k in range(4):  # WRONG
+        y[i] += x[k]
+        if x[k] > 0:
+            k += 2
+
+
+@pk.workunit
+def a_while_loop_that_is_set_forward(i, x, y):
+    k = 0
+    while k < 4:
+        y[i] += x[k]
+        k += 2
+
+
+@pk.workunit
+def a_bound_that_its_loop_changes(i, x, y):
+    n = 4
+    for k in range(n):  # WRONG
+        y[i] += x[k]
+        n = 2
+
+
+@pk.workunit
+def a_bound_that_the_loop_around_changes(i, x, y):
+    n = 1
+    for j in range(2):
+        for k in range(n):
+            y[i] += x[k]
+        n = 2
+
+
+@pk.workunit
+def an_element_as_a_bound_that_its_loop_changes(i, x, y, narrow):
+    for k in range(narrow[i]):  # WRONG
+        narrow[i] -= 1
+
+
+@pk.workunit
+def an_element_as_a_bound(i, x, y, narrow, wide):
+    for k in range(narrow[i]):
+        wide[i] -= 1
+
+
+# ----------------------------------------------------------------- types
+
+
+@pk.workunit
+def a_sum_of_wide_integers(i, wide, y):
+    s = 0
+    for j in range(2):
+        s += wide[j]  # WRONG
+    y[i] = s
+
+
+@pk.workunit
+def a_wide_sum(i, wide, narrow, bytes8, y):
+    s: pk.int64 = 0
+    for j in range(2):
+        s += wide[j]
+    small = 0
+    small += narrow[i]
+    small += bytes8[i] * 2
+    small += wide[i] % 10
+    small = wide[i] & 255
+    small = int(wide[i])
+    found = False
+    found = wide[i] > 1
+    y[i] = s + small
+
+
+@pk.workunit
+def a_wide_integer_in_a_narrow_local(i, wide, y):
+    k = 0
+    if i > 1:
+        k = wide[i]  # WRONG
+    y[i] = k
+
+
+@pk.workunit
+def a_local_of_a_wide_element(i, wide, y):
+    k = wide[0]
+    if i > 1:
+        k = wide[i]
+    y[i] = k
+
+
+@pk.workunit
+def a_mask_as_an_index(i, x, mask):
+    x[mask[i]] = 0.0  # WRONG
+
+
+@pk.workunit
+def a_mask_as_a_guard(i, x, mask):
+    if mask[i]:
+        x[i] = 0.0
+
+
+@pk.workunit
+def a_comparison_as_an_index(i, x, y):
+    y[i] = x[x[i] > 1]  # WRONG
+
+
+@pk.workunit
+def a_comparison_that_is_made_an_index(i, x, y):
+    y[i] = x[int(x[i] > 1)]
+
+
+@pk.workunit
+def a_default(i, x, y):
+    y[i] = x[i] or 5.0  # WRONG
+
+
+@pk.workunit
+def truth(i, x, y, narrow, mask):
+    y[i] = x[i] > 1 or mask[i]
+    narrow[i] = narrow[i] and mask[i]
+    both: bool = x[i] and y[i]
+    if (x[i] or y[i]) and not (x[i] and 2.0):
+        y[i] = 1.0 if x[i] or both else 2.0
+    y[i] = bool(x[i] or 3.0)
+
+
+@pk.workunit
+def a_default_for_an_integer(i, narrow, y):
+    y[i] = narrow[i] or 10  # WRONG
+
+
+@pk.workunit
+def integers_as_marks(i, narrow, wide, y):
+    y[i] = narrow[i] or 1
+    y[i] = narrow[i] and wide[i]
+
+
+@pk.workunit
+def half_of_an_integer(i, narrow, y):
+    t = narrow[i]
+    t /= 2  # WRONG
+    y[i] = t
+
+
+@pk.workunit
+def half_of_a_number(i, x, narrow, y):
+    t = x[i]
+    t /= 2
+    n = narrow[i]
+    n //= 2
+    y[i] = t + n
+
+
+@pk.workunit
+def half_of_an_element(i, narrow):
+    narrow[i] /= 2  # WRONG
+
+
+@pk.workunit
+def half_of_a_floating_element(i, y, narrow):
+    y[i] /= 2
+    narrow[i] //= 2
+
+
+@pk.workunit
+def compared_with_nan(i, x, y):
+    if x[i] == np.nan:  # WRONG
+        y[i] = 1.0
+
+
+@pk.workunit
+def compared_with_itself(i, x, y):
+    if x[i] != x[i] or isnan(x[i]):
+        y[i] = np.nan
+
+
+@pk.workunit
+def not_compared_with_nan(i, x, y):
+    y[i] = 1.0 if math.nan != x[i] else 2.0  # WRONG
+
+
+@pk.workunit
+def compared_with_infinity(i, x, y):
+    y[i] = 1.0 if math.inf != x[i] else 2.0
+
+
+# ----------------------------------------------------------------- divisions
+
+
+@pk.workunit
+def by_elements_of_an_array(i, narrow, zeros):
+    narrow[i] = 10 // zeros[i]  # WRONG
+
+
+@pk.workunit
+def by_elements_that_are_written(i, zeros):
+    zeros[i] = i + 1
+    zeros[i] = 10 // zeros[i]
+
+
+#: Each mistake with what is said of it, and its twin.
+PAIRS: dict[Any, tuple[type[Exception], str, Any]] = {
+    the_variable_after_its_loop: (
+        WorkunitError,
+        "the variable of the loop in line",
+        the_variable_is_copied,
+    ),
+    a_loop_hides_a_local: (WorkunitWarning, "ends with it", a_local_that_starts_again),
+    a_loop_hides_the_index: (WorkunitWarning, "ends with it", a_loop_hides_the_index_to_the_end),
+    a_variable_that_is_set_forward: (
+        WorkunitWarning,
+        "counts on from there",
+        a_while_loop_that_is_set_forward,
+    ),
+    a_bound_that_its_loop_changes: (
+        WorkunitWarning,
+        "this loop changes range(n)",
+        a_bound_that_the_loop_around_changes,
+    ),
+    an_element_as_a_bound_that_its_loop_changes: (
+        WorkunitWarning,
+        "this loop changes range(narrow[i])",
+        an_element_as_a_bound,
+    ),
+    a_sum_of_wide_integers: (WorkunitWarning, "`s: pk.int64 = ...`", a_wide_sum),
+    a_wide_integer_in_a_narrow_local: (WorkunitWarning, "upper bits", a_local_of_a_wide_element),
+    a_mask_as_an_index: (WorkunitWarning, "'mask[i]' is a bool", a_mask_as_a_guard),
+    a_comparison_as_an_index: (
+        WorkunitWarning,
+        "'x[i] > 1' is a bool",
+        a_comparison_that_is_made_an_index,
+    ),
+    a_default: (WorkunitWarning, "`x[i] or 5.0` is a bool", truth),
+    a_default_for_an_integer: (WorkunitWarning, "is a bool, 0 or 1", integers_as_marks),
+    half_of_an_integer: (WorkunitWarning, "write `//=`", half_of_a_number),
+    half_of_an_element: (WorkunitWarning, "write `//=`", half_of_a_floating_element),
+    compared_with_nan: (WorkunitWarning, "is never true: write isnan(x[i])", compared_with_itself),
+    not_compared_with_nan: (WorkunitWarning, "is always true", compared_with_infinity),
+    by_elements_of_an_array: (DivisionError, "zeros[2], which is 0", by_elements_that_are_written),
+}
+
+
+def run(workunit: Any) -> None:
+    function = workunit.__pyfuser__.function
+    workunit.__pyfuser__ = WorkunitState(function, {}, False)  # nothing is kept of earlier calls
+    known = arguments()
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    with pyfuser.fusing():
+        pk.parallel_for(N, workunit, **{name: known[name] for name in names if name in known})
+
+
+@pytest.mark.parametrize("workunit", PAIRS, ids=lambda workunit: workunit.__name__)
+def test_a_mistake_is_told(workunit: Any) -> None:
+    kind, message, _ = PAIRS[workunit]
+    if kind is WorkunitWarning:
+        with pytest.warns(kind, match=re.escape(message)) as caught:
+            run(workunit)
+        (warning,) = caught
+        assert warning.filename == __file__
+        line = warning.lineno
+    else:
+        with pytest.raises(kind, match=re.escape(message)) as raised:
+            run(workunit)
+        line = int(str(raised.value).split(":")[1])
+    assert linecache.getline(__file__, line).rstrip().endswith("# WRONG")
+
+
+@pytest.mark.parametrize("workunit", PAIRS, ids=lambda workunit: workunit.__name__)
+def test_nothing_is_said_of_its_twin(workunit: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run(PAIRS[workunit][2])
