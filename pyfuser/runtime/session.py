@@ -28,6 +28,7 @@ All of them are in `support.caches.CACHES` by name, and `Session.clear` forgets 
 | `run.endings` _WRITTEN_IN_PYTHON | id() of a class | whether it has no C | 1024 | first in |
 | `runtime.first_tier` SEEN | a trace's shape | it came once | 1024 | first in |
 | `frontends.numpy.resolution` _KNOWN | an operation, dtypes | its loop's types | 4096 | first in |
+| `frontends.numpy.record` _ENTRIES | an operation, operands | its call | 4096 | first in |
 | `frontends.numpy.layout` _KNOWN | shapes, strides | how kernels walk them | 4096 | first in |
 | `frontends.numpy.workunits` _RECIPES | an operation, types, layout | its call | 4096 | first in |
 | functions decorated with `cached` | their arguments | their result | as they say | least recent |

@@ -11,12 +11,12 @@ from pyfuser.frontends.embedded.view_memory import ViewMemory
 from pyfuser.frontends.numpy.memory import ArrayMemory, export, host, is_pending
 from pyfuser.frontends.numpy.operations import OPERATIONS, Operation
 from pyfuser.frontends.numpy.record import record
-from pyfuser.frontends.numpy.switches import threshold
+from pyfuser.frontends.numpy.switches import LIMITS
 from pyfuser.frontends.numpy.wrap import KIND, adopt, of_view, result
 from pyfuser.runtime.session import TRACER
 from pyfuser.trace import reason
 
-_SCALARS = frozenset({int, float, bool, complex, str, bytes, type(None)}) | frozenset(
+SCALARS = frozenset({int, float, bool, complex, str, bytes, type(None)}) | frozenset(
     np.sctypeDict.values()
 )
 
@@ -24,51 +24,72 @@ _SCALARS = frozenset({int, float, bool, complex, str, bytes, type(None)}) | froz
 def is_plain(value: Any) -> bool:
     """Whether NumPy, given our arrays and this value, shows them to nobody else."""
     kind = type(value)
-    if kind in _SCALARS or kind is np.ndarray:
+    if kind in SCALARS or kind is np.ndarray:
         return kind is not np.ndarray or value.dtype.kind != "O"
     if kind is list or kind is tuple:
         return all(map(is_plain, value))
     return False
 
 
-def small(x: Any) -> Any:
-    """The elements of an array of ours that is computed with at once, if it is one."""
+def small(x: Any, least: int) -> Any:
+    """The elements of an array of ours that is computed with at once, if it is one.
+
+    least: elements from which operations are recorded.
+    """
     array = x._array
-    if array is None or array.size >= threshold() or (TRACER.calls and is_pending(x)):
+    if array is None or array.size >= least or (TRACER.calls and is_pending(x)):
         return None
     return array
 
 
 def binary(operation: Operation, x: Any, y: Any) -> Any:
-    """An operation on two operands, the first one (or the second) an array of ours."""
+    """An operation on two operands, each an array of ours or a number."""
     ours = KIND.array
-    one = small(x) if type(x) is ours else x if type(x) in _SCALARS else None
-    if one is not None:
-        other = small(y) if type(y) is ours else y if type(y) in _SCALARS else None
-        if other is not None:
-            value = operation.ufunc(one, other)
-            return adopt(value) if type(value) is np.ndarray else value
-    return apply(operation.ufunc, (x, y))
+    least = LIMITS.costly if operation.costly else LIMITS.most
+    if TRACER.calls:
+        one = small(x, least) if type(x) is ours else x
+        other = small(y, least) if type(y) is ours else y
+    else:  # as `small`, without calling it
+        one = x._array if type(x) is ours else x
+        other = y._array if type(y) is ours else y
+        if (one is not x and one is not None and one.size >= least) or (
+            other is not y and other is not None and other.size >= least
+        ):
+            one = None
+    if one is not None and other is not None:
+        value = operation.ufunc(one, other)
+        if type(value) is not np.ndarray:
+            return value
+        made = _make(ours)
+        made._array = value
+        return made
+    found = record(operation, (x, y))
+    return compute(operation.ufunc, (x, y)) if found is None else found
+
+
+_make: Any = object.__new__
 
 
 def unary(operation: Operation, x: Any) -> Any:
     """An operation on an array of ours."""
-    one = small(x)
+    one = small(x, LIMITS.costly if operation.costly else LIMITS.most)
     if one is not None:
         value = operation.ufunc(one)
         return adopt(value) if type(value) is np.ndarray else value
-    return apply(operation.ufunc, (x,))
+    found = record(operation, (x,))
+    return compute(operation.ufunc, (x,)) if found is None else found
 
 
 def in_place(operation: Operation, x: Any, y: Any) -> Any:
-    """`x op= y`, for an array of ours."""
-    one = small(x)
+    """`x op= y`, for an array of ours and another one or a number."""
+    one = small(x, LIMITS.most)
     if one is not None and x._writeable:
-        other = small(y) if type(y) is KIND.array else y if type(y) in _SCALARS else None
+        other = small(y, LIMITS.most) if type(y) is KIND.array else y
         if other is not None:
             operation.ufunc(one, other, one)
             return x
-    return apply(operation.ufunc, (x, y), {"out": (x,)})
+    found = record(operation, (x, y), x)
+    return compute(operation.ufunc, (x, y), {"out": (x,)}) if found is None else found
 
 
 def apply(ufunc: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> Any:

@@ -97,7 +97,7 @@ class ndarray(Operators, Indexing, metaclass=_Meta):
         """Be what `view` makes of the array."""
         share(self)
         new = view(self, part)
-        self._array, self._region, self._flat = new._array, new._region, None
+        self._array, self._region = new._array, new._region
         self._owner = new._owner
 
     @property
@@ -288,7 +288,9 @@ class ndarray(Operators, Indexing, metaclass=_Meta):
         return apply.call(function, args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
-        if not name.startswith("_") and hasattr(np.ndarray, name):
+        if name.startswith("_"):
+            return super().__getattr__(name)
+        if hasattr(np.ndarray, name):
             return method_of(self, name)
         raise AttributeError(f"'numpy.ndarray' object has no attribute {name!r}")
 

@@ -11,13 +11,13 @@ from pyfuser.frontends.embedded.view_memory import ViewMemory
 from pyfuser.frontends.numpy import apply
 from pyfuser.frontends.numpy.array import ndarray
 from pyfuser.frontends.numpy.layout import c_strides
-from pyfuser.frontends.numpy.memory import is_ours_alone, layout_of
+from pyfuser.frontends.numpy.memory import Owner, is_ours_alone, layout_of
 from pyfuser.frontends.numpy.operations import COPY, NAMED, WHERE
 from pyfuser.frontends.numpy.record import record
-from pyfuser.frontends.numpy.switches import recording, threshold
+from pyfuser.frontends.numpy.switches import LIMITS, recording
 from pyfuser.frontends.numpy.wrap import adopt, foreign, of_region, of_view, view
 from pyfuser.ir.dtypes import from_numpy
-from pyfuser.trace.memory import Allocation, Handle, Region
+from pyfuser.trace.memory import Allocation, Region
 
 
 def asarray(a: Any, dtype: Any = None, order: Any = None, **more: Any) -> Any:
@@ -88,11 +88,11 @@ def _large(shape: Any, dtype: Any, order: Any, more: dict[str, Any]) -> Any:
     size = 1
     for extent in extents:
         size *= extent
-    if size < threshold() or size * element.size >= 1 << 62:
+    if size < LIMITS.most or size * element.size >= 1 << 62:
         return None
-    handle = Handle()
-    buffer = Allocation(size * element.size, handle)
-    return of_region(Region(buffer, 0, c_strides(extents, element.size), extents, element), handle)
+    owner = Owner()
+    owner.buffer = buffer = Allocation(size * element.size, owner)
+    return of_region(Region(buffer, 0, c_strides(extents, element.size), extents, element), owner)
 
 
 def zeros(shape: Any, dtype: Any = float, order: Any = "C", **more: Any) -> Any:
@@ -110,7 +110,7 @@ def ones(shape: Any, dtype: Any = None, order: Any = "C", **more: Any) -> Any:
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", **more: Any) -> Any:
-    if type(fill_value) in apply._SCALARS:
+    if type(fill_value) in apply.SCALARS:
         kind = np.asarray(fill_value).dtype if dtype is None else dtype
         found = _large(shape, kind, order, more)
         if found is not None and record(COPY, (fill_value,), found, casting="unsafe") is not None:

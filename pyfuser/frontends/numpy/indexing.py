@@ -11,7 +11,8 @@ from pyfuser.frontends.numpy import apply
 from pyfuser.frontends.numpy.memory import ArrayMemory, host, is_pending, layout_of
 from pyfuser.frontends.numpy.operations import COPY
 from pyfuser.frontends.numpy.record import record
-from pyfuser.frontends.numpy.wrap import KIND, adopt, of_view, view
+from pyfuser.frontends.numpy.switches import LIMITS
+from pyfuser.frontends.numpy.wrap import KIND, adopt, of_view, sliced, view
 from pyfuser.runtime.session import TRACER
 
 _BASIC = frozenset({int, slice, type(Ellipsis), type(None)})
@@ -54,7 +55,7 @@ class Indexing(ArrayMemory):
         if array is not None and (type(key) is int or is_basic(key)):
             value = array[key]
             if type(value) is np.ndarray:
-                return view(self, value)
+                return sliced(self, value)
             if not TRACER.calls or not is_pending(self):
                 return value
             return host(self)[key]
@@ -70,11 +71,11 @@ class Indexing(ArrayMemory):
             if type(key) is not KIND.array or not _guarded(self, key, value):
                 _assigned(self, key, value)
             return
-        array = apply.small(self)
+        array = apply.small(self, LIMITS.most)
         if array is not None:
             kind = type(value)
-            source = value if kind in apply._SCALARS else None
-            source = apply.small(value) if kind is KIND.array else source
+            source = value if kind in apply.SCALARS else None
+            source = apply.small(value, LIMITS.most) if kind is KIND.array else source
             if source is not None:
                 array[key] = source
                 return
@@ -105,14 +106,14 @@ def assign(part: Any, value: Any) -> bool:
     if type(value) is KIND.array:
         if value.ndim > part.ndim:
             return False
-    elif type(value) not in apply._SCALARS:
+    elif type(value) not in apply.SCALARS:
         return False
     return record(COPY, (value,), part, casting="unsafe") is not None
 
 
 def _guarded(x: Any, mask: Any, value: Any) -> bool:
     """Record `x[mask] = number` as stores that the mask guards; False: NumPy is to do it now."""
-    if type(value) not in apply._SCALARS or mask.dtype != np.bool_ or mask.shape != x.shape:
+    if type(value) not in apply.SCALARS or mask.dtype != np.bool_ or mask.shape != x.shape:
         return False
     return record(COPY, (value,), x, mask, casting="unsafe") is not None
 

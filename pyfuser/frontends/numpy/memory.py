@@ -4,8 +4,9 @@ An array is in one of three states:
 
 - owned, at once: `_array` is a NumPy array that nobody else has (nor its memory). `_owner` is FRESH
   until a view or a recorded call needs the `Owner` that all arrays over the memory share.
-- owned, in a buffer: `_region` says where it lies; the buffer may have no memory yet. `_owner` is
-  the buffer's handle, so the buffer is a temporary of the trace when the last such array dies.
+- owned, in a buffer: `_region` says where it lies, or `_array` while nobody asks; the buffer may
+  have no memory yet. `_owner` is the buffer's handle, so the buffer is a temporary of the trace
+  when the last such array dies.
 - foreign: `_array` is somebody else's NumPy array, `_owner` and `_region` are None.
 
 The law: NumPy, and code that is not ours, gets a NumPy array over owned memory from `export` only,
@@ -51,17 +52,27 @@ FRESH = _Fresh()
 class ArrayMemory:
     """See the module. When it dies, `_array` goes first (slots are sorted): pools count references.
 
-    _base: the array that this one is a view of. _flat: the latest form of the region in a call.
+    _base: the array that this one is a view of.
     """
 
-    __slots__ = ("__weakref__", "_array", "_base", "_flat", "_owner", "_region", "_writeable")
+    __slots__ = ("__weakref__", "_array", "_base", "_owner", "_region", "_writeable")
 
     _array: Array | None
     _base: Any
-    _flat: Region | None
     _owner: Handle | None
     _region: Region | None
     _writeable: bool
+
+    def __getattr__(self, name: str) -> Any:
+        """The state of an array of NumPy's that was adopted, of which nothing is set but that."""
+        if name in _ADOPTED:
+            value = _ADOPTED[name]
+            setattr(self, name, value)
+            return value
+        raise AttributeError(name)
+
+
+_ADOPTED: dict[str, Any] = {"_base": None, "_region": None, "_owner": FRESH, "_writeable": True}
 
 
 class _Memory:
@@ -123,7 +134,9 @@ def _buffer(x: ArrayMemory, array: Array) -> Buffer:
     owner = share(x)
     assert type(owner) is Owner
     buffer = owner.buffer
-    if buffer is None:
+    if buffer is not None:
+        assert buffer.root is not None
+    else:
         root = array if array.base is None else array.base
         assert isinstance(root, np.ndarray)
         buffer = Buffer(root.nbytes, owner)
@@ -203,8 +216,9 @@ def export(x: ArrayMemory) -> Array:
         settle(x)
         assert x._array is not None
         return x._array  # foreign, or of elements that kernels do not know
-    TRACER.flush_for(region.buffer, READ)
-    array = region.export()
+    with TRACER.lock:
+        TRACER.flush_for(region.buffer, READ)
+        array = region.export()
     if not x._writeable:
         array.flags.writeable = False
     return array

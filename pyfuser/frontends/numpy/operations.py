@@ -22,7 +22,8 @@ class Operation:
     """An elementwise operation with one result.
 
     loops: the types of operands that kernels compute it for. divides: integers are divided, so the
-    divisor has to be a number that cannot fail. ufunc: NumPy's; None: `where`, or a copy.
+    divisor has to be a number that cannot fail. ufunc: NumPy's; None: `where`, or a copy. costly:
+    NumPy takes nanoseconds an element.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Operation:
     loops: frozenset[DType]
     ufunc: Any
     divides: bool = False
+    costly: bool = False
 
 
 def _ufunc(name: str, build: Build, loops: frozenset[DType], **more: Any) -> Operation:
@@ -81,7 +83,10 @@ _OPERATIONS = (
     _ufunc("logical_xor", e.logical_xor, _REALS),
     _ufunc("logical_not", e.logical_not, _REALS),
     *(_ufunc(name, e.comparison(symbol), _REALS) for name, symbol in _SYMBOLS.items()),
-    *(_ufunc(name, e.function(c_name), _FLOATS) for name, c_name in _C_NAMES.items()),
+    *(
+        _ufunc(name, e.function(c_name), _FLOATS, costly=name in INEXACT)
+        for name, c_name in _C_NAMES.items()
+    ),
     *(_ufunc(name, e.classification(name), _FLOATS) for name in ("isnan", "isinf", "isfinite")),
 )
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from pyfuser.frontends.embedded.view_memory import ViewMemory
 from pyfuser.frontends.numpy import apply
+from pyfuser.frontends.numpy.apply import binary
 from pyfuser.frontends.numpy.memory import ArrayMemory, host
 from pyfuser.frontends.numpy.operations import NAMED, Operation
 from pyfuser.frontends.numpy.wrap import KIND
@@ -24,26 +25,42 @@ def _by_numpy(function: Callable[..., Any], *operands: Any) -> Any:
     return apply.call(function, operands, {})
 
 
+def _with(function: Any, ufunc: Any, x: Any, y: Any) -> Any:
+    """An operator of an array of ours with what is none of ours, nor a number."""
+    if _is_known(x) and _is_known(y):
+        return apply.apply(ufunc, (x, y))
+    return _by_numpy(function, x, y)
+
+
 def _binary(name: str) -> tuple[Any, Any, Any]:
     """The operator's method, the reflected one, and the one in place."""
     operation = NAMED[name]
     function = _FUNCTIONS[name]
     changing = getattr(operator, f"i{function.__name__.strip('_')}")
 
+    scalars, ufunc = apply.SCALARS, operation.ufunc
+
     def method(self: Any, other: Any) -> Any:
-        if type(other) not in apply._SCALARS and not _is_known(other):
-            return _by_numpy(function, self, other)
-        return apply.binary(operation, self, other)
+        kind = type(other)
+        if kind in scalars:
+            if other is not None:
+                return binary(operation, self, other)
+        elif kind is KIND.array:
+            return binary(operation, self, other)
+        return _with(function, ufunc, self, other)
 
     def reflected(self: Any, other: Any) -> Any:
-        if type(other) not in apply._SCALARS and not _is_known(other):
-            return _by_numpy(function, other, self)
-        return apply.binary(operation, other, self)
+        if type(other) in scalars and other is not None:
+            return binary(operation, other, self)
+        return _with(function, ufunc, other, self)
 
     def in_place(self: Any, other: Any) -> Any:
+        kind = type(other)
+        if (kind in scalars and other is not None) or kind is KIND.array:
+            return apply.in_place(operation, self, other)
         if not _is_known(other):
             return _by_numpy(changing, self, other)
-        return apply.in_place(operation, self, other)
+        return apply.apply(ufunc, (self, other), {"out": (self,)})
 
     return method, reflected, in_place
 
@@ -61,13 +78,13 @@ def _compared(name: str, function: Callable[[Any, Any], Any]) -> Any:
 
     def method(self: Any, other: Any) -> Any:
         if type(other) is KIND.array or type(other) in _NUMBERS:
-            return apply.binary(operation, self, other)
+            return binary(operation, self, other)
         return _by_numpy(function, self, other)
 
     return method
 
 
-_NUMBERS = apply._SCALARS - {str, bytes, type(None)}
+_NUMBERS = apply.SCALARS - {str, bytes, type(None)}
 
 _POWERS: dict[Any, Operation] = {2: NAMED["square"], 0.5: NAMED["sqrt"], 1: NAMED["positive"]}
 
@@ -126,7 +143,7 @@ class Operators(ArrayMemory):
         return _power(self, other)
 
     def __ipow__(self, other: Any) -> Any:
-        if type(other) is int and other == 2 and self.dtype.kind in "fiuc":  # type: ignore[attr-defined]
+        if type(other) is int and other == 2 and self.dtype.kind in "fiuc":
             return apply.apply(np.square, (self,), {"out": (self,)})
         return _power_in_place(self, other)
 

@@ -8,22 +8,24 @@ an operand that overlaps the result other than element for element is copied fir
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
 import numpy as np
 
 from pyfuser.frontends.numpy import floating
-from pyfuser.frontends.numpy.layout import Form, Layout, Placed, layout_of_call
-from pyfuser.frontends.numpy.memory import ArrayMemory, buffer_of, host, kernel_dtype, region_of
+from pyfuser.frontends.numpy.layout import Form, Layout, layout_of_call
+from pyfuser.frontends.numpy.memory import Owner, host, region_of
 from pyfuser.frontends.numpy.operations import COPY, Operation
 from pyfuser.frontends.numpy.resolution import Resolution, number, resolve
-from pyfuser.frontends.numpy.switches import errors, is_loud, recording, threshold
+from pyfuser.frontends.numpy.switches import LIMITS, errors, is_loud, recording
 from pyfuser.frontends.numpy.workunits import Recipe, recipe_of
-from pyfuser.frontends.numpy.wrap import of_region
+from pyfuser.frontends.numpy.wrap import KIND, of_region
 from pyfuser.ir.dtypes import DType
 from pyfuser.runtime.first_tier import DirectCall
 from pyfuser.runtime.session import TRACER
+from pyfuser.support.caches import Table
 from pyfuser.trace.call import Argument
 from pyfuser.trace.memory import Allocation, Handle, Region
 from pyfuser.trace.reason import Reason
@@ -40,12 +42,13 @@ planning a long one takes long. Shorter ones go on for several trips."""
 class Recorded(DirectCall):
     """A recorded operation, which NumPy can compute, too.
 
-    errors: what floating-point errors do, None: they warn.
+    errors: what floating-point errors do, None: they warn. caller: see `caller_of`.
     """
 
-    __slots__ = ("errors", "recipe")
+    __slots__ = ("caller", "errors", "recipe")
 
     recipe: Recipe
+    caller: tuple[int, int]
     errors: dict[str, str] | None
 
     def compute(self) -> None:
@@ -79,160 +82,197 @@ def record(
     state = errors()
     if is_loud(state):
         return None
-    operands = (*inputs, mask) if mask is not None else inputs
-    kinds, pending = _kinds(operands)
-    if kinds is None:
-        return None
-    dtype: Any = None
-    if out is not None:
-        dtype = _recordable(out)
-        if dtype is None or not out._writeable:
+    with TRACER.lock:
+        key: list[Any] = [operation, signature, casting, mask is not None]
+        values: list[Any] = []
+        operands = inputs if mask is None else (*inputs, mask)
+        pending = _read(operands, key, values)
+        if pending is None:
             return None
-        pending = pending or _pending(out)
-    resolution = resolve(operation, kinds[: len(inputs)], dtype, signature, casting)
-    if resolution is None:
-        return None
-    layout = _layout(operands, out, resolution, operation is COPY)
-    if layout is None or not (pending or layout.size >= threshold()):
-        return None
-    values = [
-        number(operation, n, value, dtype)
-        for n, (value, dtype) in enumerate(
-            zip(_values(operands), (*resolution.loops[:-1], DType.BOOL), strict=False)
-        )
-    ]
-    if None in values:
-        return None
-    return _record(operation, resolution, layout, values, out, mask is not None, state)
+        target: Region | None = None
+        if out is not None:
+            target = _reachable(out)
+            if target is None or not out._writeable:
+                return None
+            pending = pending or target.buffer.pending > 0
+            key.append(target[2:])
+        whole = tuple(key)
+        entry = _ENTRIES.get(whole, _UNKNOWN)
+        if entry is _UNKNOWN:
+            entry = _ENTRIES.keep(whole, _entry(operation, values, key, target, signature, casting))
+        least = LIMITS.costly if operation.costly else LIMITS.most
+        if entry is None or not (pending or entry.layout.size >= least):
+            return None
+        if entry.numbers and not _numbers(entry, values):
+            return None
+        frame = program_frame(sys._getframe(2))
+        end_trip(frame)
+        if target is None:
+            return _fresh(entry, values, frame, state)
+        _into(entry, values, target, frame, state)
+        return out
 
 
-def _kinds(operands: tuple[Any, ...]) -> tuple[Any, bool]:
-    """What NumPy resolves types by, of each operand, and whether anything is pending on one.
+def _read(operands: tuple[Any, ...], key: list[Any], values: list[Any]) -> bool | None:
+    """Put what decides how an operation is recorded into `key`, and its operands into `values`.
 
-    None: there is one that is not recorded.
+    Whether anything is pending on one; None: there is one that is not recorded.
     """
-    kinds: list[Any] = []
     pending = False
-    for value in operands:
-        kind = type(value)
-        if isinstance(value, ArrayMemory):
-            dtype = _recordable(value)
-            if dtype is None:
-                return None, False
-            kinds.append(dtype.numpy)
-            pending = pending or _pending(value)
+    for x in operands:
+        kind = type(x)
+        if kind is KIND.array:
+            region = x._region
+            if region is None or region.buffer.external:
+                region = _reachable(x)
+                if region is None:
+                    return None
+            if region.buffer.pending:
+                pending = True
+            if region.shape:
+                key.append(region[2:])
+                values.append(region)
+            else:
+                value = host(x)[()]
+                key.append(value.dtype)
+                values.append(value)
         elif kind is float or kind is int:
-            kinds.append(kind)
+            key.append(kind)
+            values.append(x)
         elif kind is bool:
-            kinds.append(_BOOL)
-        elif isinstance(value, np.generic):
-            kinds.append(value.dtype)
+            key.append(_BOOL)
+            values.append(x)
+        elif isinstance(x, np.generic):
+            key.append(x.dtype)
+            values.append(x)
         else:
-            return None, False
-    return tuple(kinds), pending
+            return None
+    return pending
 
 
 _BOOL = np.dtype(np.bool_)
 
 
-def _recordable(x: Any) -> DType | None:
-    """The type of an array's elements, if kernels know it and nobody else reaches the memory."""
-    if x._owner is None:
-        return None
-    buffer = buffer_of(x)
-    if buffer is not None and buffer.external:
-        return None
-    return kernel_dtype(x)
+def _numbers(entry: Entry, values: list[Any]) -> bool:
+    """Give numbers among the operands their types; False: NumPy is to see to one."""
+    for n, dtype in entry.numbers:
+        value = values[n] = number(entry.operation, n, values[n], dtype)
+        if value is None:
+            return False
+    return True
 
 
-def _pending(x: Any) -> bool:
-    buffer = buffer_of(x)
-    return buffer is not None and buffer.pending > 0
+def _reachable(x: Any) -> Region | None:
+    """Where an array lies, if kernels know its elements and nobody else reaches the memory."""
+    region = region_of(x)
+    return None if region is None or region.buffer.external else region
 
 
-def _placed(x: Any) -> Placed:
-    region = x._region
-    if region is not None:
-        return region.shape, region.strides
-    array = x._array
-    return array.shape, array.strides
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """How an operation on operands of certain types and places is recorded.
+
+    numbers: the places of operands that are numbers, and the types that they get.
+    """
+
+    operation: Operation
+    resolution: Resolution
+    layout: Layout
+    recipe: Recipe
+    numbers: tuple[tuple[int, DType], ...]
 
 
-def _layout(
-    operands: tuple[Any, ...], out: Any, resolution: Resolution, copies: bool
-) -> Layout | None:
-    inputs = tuple(_placed(x) for x in operands if isinstance(x, ArrayMemory) and _rank(x))
-    result = None if out is None else _placed(out)
-    if not inputs and result is None:
-        return None
-    return layout_of_call(inputs, result, resolution.result.size, copies)
+_ENTRIES: Table[Any, Entry | None] = Table("recorded NumPy operations by operands", 4096)
+_UNKNOWN: Any = object()
+_FIRST = 4  # entries of a key before those of operands
 
 
-def _rank(x: Any) -> int:
-    region = x._region
-    return len(region.shape) if region is not None else x._array.ndim
-
-
-def _values(operands: tuple[Any, ...]) -> list[Any]:
-    """Regions of arrays; numbers as they are, and those that arrays without axes hold."""
-    values: list[Any] = []
-    for x in operands:
-        if not isinstance(x, ArrayMemory):
-            values.append(x)
-        elif _rank(x):
-            values.append(region_of(x))
-        else:
-            values.append(host(x)[()])
-    return values
-
-
-def _record(
+def _entry(
     operation: Operation,
-    resolution: Resolution,
-    layout: Layout,
     values: list[Any],
-    out: Any,
-    masked: bool,
-    state: dict[str, str] | None,
-) -> Any:
+    key: list[Any],
+    target: Region | None,
+    signature: Any,
+    casting: str,
+) -> Entry | None:
+    """None: NumPy is to compute it."""
+    masked = key[3]
+    kinds = [
+        value.dtype.numpy if type(value) is Region else kind
+        for value, kind in zip(values, key[_FIRST:], strict=False)
+    ]
+    given = tuple(kinds[:-1] if masked else kinds)
+    result = None if target is None else target.dtype
+    resolution = resolve(operation, given, result, signature, casting)
+    if resolution is None:
+        return None
+    places = tuple((value.shape, value.strides) for value in values if type(value) is Region)
+    out = None if target is None else (target.shape, target.strides)
+    if not places and out is None:
+        return None
+    layout = layout_of_call(places, out, resolution.result.size, operation is COPY)
+    if layout is None:
+        return None
+    types = (*resolution.loops[: len(given)], DType.BOOL)
+    numbers = tuple(
+        (n, dtype)
+        for n, (value, dtype) in enumerate(zip(values, types, strict=False))
+        if type(value) is not Region
+    )
+    divisor = operation.divides and types[1].is_integer and type(values[1]) is Region
+    if divisor:
+        return None
+    recipe = _recipe(operation, resolution, layout, values, masked)
+    return Entry(operation, resolution, layout, recipe, numbers)
+
+
+def _recipe(
+    operation: Operation, resolution: Resolution, layout: Layout, values: list[Any], masked: bool
+) -> Recipe:
     kinds = tuple(value.dtype if type(value) is Region else None for value in values)
-    recipe = recipe_of(operation, resolution.loops, kinds, resolution.result, layout, masked)
-    frame = program_frame(sys._getframe(3))
-    end_trip(frame)
-    handle: Handle | None = None
-    if out is None:
-        handle = Handle()
-        buffer = Allocation(layout.size * resolution.result.size, handle)
-        target = Region(buffer, 0, layout.strides, layout.shape, resolution.result)
-    else:
-        found = region_of(out)
-        assert found is not None
-        target = found
+    return recipe_of(operation, resolution.loops, kinds, resolution.result, layout, masked)
+
+
+def _fresh(entry: Entry, values: list[Any], frame: FrameType, state: Any) -> Any:
+    """Record the operation; its result is a new array."""
+    layout, result = entry.layout, entry.resolution.result
+    owner = Owner()
+    owner.buffer = buffer = Allocation(layout.size * result.size, owner)
+    target = Region(buffer, 0, layout.strides, layout.shape, result)
+    _append(entry.recipe, layout, target, values, frame, state)
+    return of_region(target, owner)
+
+
+def _into(entry: Entry, values: list[Any], target: Region, frame: FrameType, state: Any) -> None:
+    """Record the operation, which writes an array that there is."""
+    layout, recipe = entry.layout, entry.recipe
+    if any(type(value) is Region and value.buffer is target.buffer for value in values):
         apart = _apart(values, recipe, target, layout, frame, state)
         if apart is not None:
             values = apart
             layout = _layout_of(values, target)
-            recipe = recipe_of(
-                operation, resolution.loops, kinds, resolution.result, layout, masked
-            )
-    arguments: list[Argument] = [formed(target, layout.result)]
-    for value, form in zip(values, recipe.forms, strict=True):
-        arguments.append(value if form is None else formed(value, form))
-    _append(recipe, tuple(arguments), frame, state)
-    return out if handle is None else of_region(target, handle)
+            recipe = _recipe(entry.operation, entry.resolution, layout, values, recipe.masked)
+    _append(recipe, layout, target, values, frame, state)
 
 
 def _append(
     recipe: Recipe,
-    arguments: tuple[Argument, ...],
+    layout: Layout,
+    target: Region,
+    values: list[Any],
     frame: FrameType,
-    state: dict[str, str] | None,
+    state: Any,
 ) -> None:
+    arguments: list[Argument] = [formed(target, layout.result)]
+    for value, form in zip(values, recipe.forms, strict=True):
+        arguments.append(value if form is None else formed(value, form))
     call = Recorded(
-        "for", recipe.space, recipe.workunit, arguments, None, None, frame.f_code, ~frame.f_lasti
-    )
+        "for", recipe.space, recipe.workunit, tuple(arguments), None, None, frame.f_code,
+        ~frame.f_lasti,
+    )  # fmt: skip
     call.recipe = recipe
     call.errors = state
+    call.caller = caller_of(frame)
     TRACER.record(call)
 
 
@@ -244,19 +284,43 @@ def formed(region: Region, form: Form) -> Region:
 
 
 def end_trip(frame: FrameType) -> None:
-    """Before a call is recorded: run the trace if a loop begins again."""
+    """Before a call is recorded: run the trace if a loop begins again.
+
+    That is where an instruction comes again, called from the same one.
+    """
     calls = TRACER.calls
     if len(calls) >= LOOP_CALLS:
         code, at = frame.f_code, ~frame.f_lasti
-        if any(call.at == at and call.code is code for call in calls):
-            TRACER.flush(LOOP)
+        caller = caller_of(frame)
+        for call in calls:
+            if call.at == at and call.code is code and getattr(call, "caller", caller) == caller:
+                TRACER.flush(LOOP)
+                return
+
+
+def caller_of(frame: FrameType) -> tuple[int, int]:
+    """Where the function of a frame was called."""
+    back = frame.f_back
+    return (0, 0) if back is None else (id(back.f_code), back.f_lasti)
 
 
 def program_frame(frame: FrameType) -> FrameType:
     """The innermost frame of the user's program."""
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_OURS):
+    ours = _MODULES or _our_modules()
+    while id(frame.f_globals) in ours and frame.f_back is not None:
         frame = frame.f_back
     return frame
+
+
+_MODULES: frozenset[int] = frozenset()
+"""The id() of the names of each of our modules, once all are imported."""
+
+
+def _our_modules() -> frozenset[int]:
+    global _MODULES
+    names = [name for name in sys.modules if name.startswith(_OURS)]
+    _MODULES = frozenset(id(sys.modules[name].__dict__) for name in names)
+    return _MODULES
 
 
 # --------------------------------------------------------------------------- overlap
@@ -321,11 +385,9 @@ def _copied(region: Region, frame: FrameType, state: dict[str, str] | None) -> R
     placed = region.shape, region.strides
     layout = layout_of_call((placed,), None, region.dtype.size, True)
     assert layout is not None
-    handle = Handle()
-    buffer = Allocation(layout.size * region.dtype.size, handle)
+    buffer = Allocation(layout.size * region.dtype.size, Handle())  # a temporary from the start
     copy = Region(buffer, 0, layout.strides, layout.shape, region.dtype)
     kinds = (region.dtype,)
     recipe = recipe_of(COPY, (region.dtype, region.dtype), kinds, region.dtype, layout, False)
-    arguments = formed(copy, layout.result), formed(region, layout.forms[0])
-    _append(recipe, arguments, frame, state)
+    _append(recipe, layout, copy, [region], frame, state)
     return copy

@@ -11,7 +11,6 @@ import numpy as np
 from pyfuser.frontends.numpy.operations import COPY, WHERE, Operation
 from pyfuser.ir.dtypes import DType, from_numpy
 from pyfuser.support.caches import Table
-from pyfuser.trace.memory import Region
 
 _EXACT = 1 << 53  # integers up to this are doubles
 
@@ -101,10 +100,8 @@ def _converts(source: DType, target: DType) -> bool:
 
 
 def number(operation: Operation, place: int, value: Any, dtype: DType) -> Any:
-    """An operand as the loop has it, if it is a number; None: NumPy is to see to it."""
+    """An operand that is a number, as the loop has it; None: NumPy is to see to it."""
     divides = operation.divides and place == 1 and dtype.is_integer
-    if type(value) is Region:
-        return None if divides else value
     if isinstance(value, np.generic):
         if not _converts_between(value.dtype, dtype.numpy):
             return None

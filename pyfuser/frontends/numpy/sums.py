@@ -1,7 +1,7 @@
 """Sums over all elements: recorded, so that what computes the elements needs no memory.
 
 The law: the bits of a float's sum depend on how many elements there are and in which order they lie
-in memory, not on who computes it: below `threshold()` elements NumPy, else the tree of additions of
+in memory, not on who computes it: below `LIMITS.most` elements NumPy, else the tree of additions of
 `codegen/cpu/runtime/sum.h`, in a kernel or by `tree_sum`. Floats of 32 bits are added up in 64. A
 sum is a read: NumPy's scalar comes back.
 """
@@ -16,7 +16,7 @@ import numpy as np
 from pyfuser.frontends.numpy.layout import Form, layout_of_call
 from pyfuser.frontends.numpy.memory import host, is_external, kernel_dtype, region_of
 from pyfuser.frontends.numpy.record import end_trip, formed, program_frame
-from pyfuser.frontends.numpy.switches import recording, threshold
+from pyfuser.frontends.numpy.switches import LIMITS, recording
 from pyfuser.frontends.numpy.workunits import spread, subscripts
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Accumulator, Cast, Expr, Load, Param, Sym, Update, Workunit
@@ -53,7 +53,7 @@ def total(x: Any, kind: DType) -> Any:
     None: NumPy is to compute it, as there are few elements, or kernels do not know them.
     """
     own = kernel_dtype(x)
-    if own is None or own.is_complex or x.size < threshold():
+    if own is None or own.is_complex or x.size < LIMITS.most:
         return None
     placed = x.shape, x.strides
     layout = layout_of_call((placed,), None, own.size, True)

@@ -10,12 +10,26 @@ from pyfuser.frontends.modes import traced
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.images import USE
 
-LAZY_FROM = 1 << 14
-"""Elements of the result from which an operation is recorded; fewer take NumPy a few microseconds,
-which is what recording takes. Operations on what is pending are recorded whatever their size."""
+LAZY_FROM = 1 << 16
+"""Elements of the result from which an operation is recorded. Recording one takes 4 to 7
+microseconds, as NumPy takes for half as many; with what a launch takes, fewer elements do not pay.
+Operations on what is pending are recorded whatever their size."""
 
-ALWAYS = SETTINGS.numpy_lazy
-"""Whether also the smallest operations are recorded, and every trace is compiled."""
+COSTLY_FROM = 1 << 12
+"""The same of functions that take NumPy some nanoseconds an element, as `sin` does."""
+
+
+class Limits:
+    """The numbers of elements from which operations are recorded: of most, of costly functions."""
+
+    __slots__ = ("costly", "most")
+
+    def __init__(self, always: bool) -> None:
+        self.most = 1 if always else LAZY_FROM
+        self.costly = 1 if always else COSTLY_FROM
+
+
+LIMITS = Limits(SETTINGS.numpy_lazy)
 
 EAGER = SETTINGS.numpy_eager
 """Whether NumPy computes everything at once."""
@@ -24,11 +38,6 @@ _LOUD = frozenset({"raise", "call", "print", "log"})
 
 _STATE: Any = getattr(np._core.umath, "_extobj_contextvar", None)  # type: ignore[attr-defined]
 _DEFAULT: Any = _STATE.get(None) if _STATE is not None else None
-
-
-def threshold() -> int:
-    """The number of elements from which operations are recorded; see `LAZY_FROM`."""
-    return 1 if ALWAYS else LAZY_FROM
 
 
 def recording() -> bool:

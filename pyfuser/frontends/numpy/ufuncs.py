@@ -27,7 +27,7 @@ class ufunc:
         operation = self._operation
         count = len(args)
         if operation is not None and not kwargs and type(args[0] if args else None) is KIND.array:
-            if count == 2 == operation.ufunc.nin:
+            if count == 2 == operation.ufunc.nin and _is_operand(args[1]):
                 return apply.binary(operation, *args)
             if count == 1 == operation.ufunc.nin:
                 return apply.unary(operation, *args)
@@ -53,6 +53,11 @@ class ufunc:
 
     def __reduce__(self) -> Any:
         return of, (self.numpy,)
+
+
+def _is_operand(value: Any) -> bool:
+    kind = type(value)
+    return kind is KIND.array or (kind in apply.SCALARS and value is not None)
 
 
 @cached(256)

@@ -10,6 +10,7 @@ from pyfuser.frontends.embedded.view_memory import READ_ONLY, ViewMemory
 from pyfuser.frontends.numpy.memory import (
     FRESH,
     ArrayMemory,
+    Owner,
     address_of,
     exporter,
     expose,
@@ -32,25 +33,20 @@ class _ArrayClass:
 KIND = _ArrayClass()
 
 
-def _new() -> Any:
-    cls = KIND.array
-    return cls.__new__(cls, None)
+_make: Any = object.__new__
 
 
 def adopt(array: Array) -> Any:
     """Our array of a NumPy array that nobody else has, nor anything that shares its memory."""
-    x = object.__new__(KIND.array)
+    x = _make(KIND.array)
     x._array = array
-    x._base = x._flat = x._region = None
-    x._owner = FRESH
-    x._writeable = True
     return x
 
 
 def of_region(region: Region, handle: Handle | None, writeable: bool = True) -> Any:
     """Our array over a part of a buffer."""
     x = object.__new__(KIND.array)
-    x._array = x._base = x._flat = None
+    x._array = x._base = None
     x._owner = handle
     x._region = region
     x._writeable = writeable
@@ -61,7 +57,7 @@ def foreign(array: Array) -> Any:
     """Our array over somebody else's."""
     x = object.__new__(KIND.array)
     x._array = array
-    x._base = x._flat = x._region = x._owner = None
+    x._base = x._region = x._owner = None
     x._writeable = bool(array.flags.writeable)
     return x
 
@@ -73,6 +69,22 @@ def view(x: ArrayMemory, part: Array) -> Any:
     found._writeable = x._writeable and bool(part.flags.writeable)
     if not found._writeable and found._array is not None:
         found._array.flags.writeable = False
+    return found
+
+
+def sliced(x: ArrayMemory, part: Array) -> Any:
+    """`view` of what a slice of `x._array` is, whose elements are of the same type."""
+    owner = x._owner
+    if type(owner) is not Owner and owner is not FRESH:
+        return view(x, part)
+    if owner is FRESH:
+        owner = x._owner = Owner()
+    found = object.__new__(KIND.array)
+    found._array = part
+    found._base = x if x._base is None else x._base
+    found._owner = owner
+    found._region = None
+    found._writeable = x._writeable
     return found
 
 

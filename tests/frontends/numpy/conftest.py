@@ -17,7 +17,8 @@ def lazily(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
     before = TRACER.flush_function
 
     def begin(tier: str) -> None:
-        monkeypatch.setattr(switches, "ALWAYS", True)
+        monkeypatch.setattr(switches.LIMITS, "most", 1)
+        monkeypatch.setattr(switches.LIMITS, "costly", 1)
         tiers.use(tier)
 
     yield begin
