@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from pyfuser.codegen import kernel
-from pyfuser.codegen.cost import vectorisable
 from pyfuser.engine import compiler
 from pyfuser.ir.dtypes import DType
+from pyfuser.nest.cost import vectorisable
 from pyfuser.tuning.target import Target, host
 from pyfuser.tuning.thresholds import Tuning
 

@@ -17,10 +17,10 @@ import numpy as np
 from pyfuser.codegen.cpu.checked import REPORT_HEAD
 from pyfuser.codegen.cpu.unit import DIVIDED, NO_MEMORY, OUTSIDE, Slot, abi
 from pyfuser.codegen.cpu.wavefront.loops import ROLLING_WORDS
-from pyfuser.codegen.kernel import KernelSpec, SweepSpec
 from pyfuser.engine.bounds import mistake
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Accumulator, Param
+from pyfuser.nest.spec import KernelSpec, SweepSpec
 from pyfuser.support.errors import ArgumentError, DivisionError
 from pyfuser.support.tracebacks import hidden
 from pyfuser.trace.gate import Overtaken

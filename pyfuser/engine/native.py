@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from pyfuser.codegen.cpu.unit import emit
-from pyfuser.codegen.kernel import KernelSpec, SweepSpec, names_of, spec_of
+from pyfuser.codegen.kernel import spec_of
 from pyfuser.engine.cache import KernelCache, key_of
 from pyfuser.engine.compiler import build_identity, compile_library, find_compiler
 from pyfuser.engine.flight import Flights
 from pyfuser.engine.marshal import make_run
 from pyfuser.engine.on_host import OnHost
 from pyfuser.ir.nodes import Workunit
+from pyfuser.nest.spec import KernelSpec, SweepSpec, names_of
 from pyfuser.support.caches import Table, once
 from pyfuser.support.errors import CacheError
 from pyfuser.support.progress import listening, noted

@@ -37,34 +37,13 @@ Rules that `verify` holds, besides those of the ir:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import NamedTuple
 
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Body, Const, Expr, Extra, For, Sym, Workunit
-
-
-class LoopOrder(NamedTuple):
-    """The axes of a space, outermost first.
-
-    block: if it is not 0, the last two are cut into blocks, of so many iterations along the first
-    of them (see `Nest.along` for the other).
-    """
-
-    axes: tuple[int, ...]
-    block: int = 0
-
-    @property
-    def as_given(self) -> bool:
-        """Whether these are the loops that the program wrote."""
-        return self == given_order(len(self.axes))
-
-
-def given_order(rank: int) -> LoopOrder:
-    """The loops that the program wrote: the last axis innermost."""
-    return LoopOrder(tuple(range(rank)))
+from pyfuser.nest.spec import KernelSpec, ViewSpec
 
 
 class Kind(Enum):
@@ -156,7 +135,8 @@ class OrderedSum(Extra):
 class Function:
     """Code that is compiled once and run over several boxes, or asked several times.
 
-    result: of a function that is asked; the compiler makes it a part of who asks.
+    result: of a function that is asked; the compiler makes it a part of who asks. straight: whether
+    g++ has to be kept from rearranging its branches.
     """
 
     name: str
@@ -165,6 +145,11 @@ class Function:
     params: tuple[Sym, ...] = ()
     body: Body = ()
     result: Expr | None = None
+    straight: bool = False
+
+
+Fresh = Callable[[str, DType], Sym]
+"""Makes Syms of a name and a type that no other is equal to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,31 +157,51 @@ class Nest:
     """A kernel with its loops.
 
     counters: of the loops over the axes, 64 bits wide whatever an index is (which may be its own
-    counter). along: iterations of a block along the innermost axis, if `order` has blocks. serial:
-    whether iterations run in order. checked: whether subscripts are tested. overlapping: the views
-    that may overlap others. names: how Syms are called. passes: those that changed something.
+    counter). fresh: makes Syms that no nest of the same kernel has. names: how Syms are called.
+    passes: those that changed something.
     """
 
-    workunit: Workunit
+    spec: KernelSpec
     counters: tuple[Sym, ...]
-    order: LoopOrder
-    along: Expr
-    pattern: str
-    serial: bool
-    checked: bool
-    overlapping: frozenset[Sym]
+    fresh: Fresh = field(compare=False, repr=False)
     names: Mapping[Sym, str] = field(compare=False, repr=False)
     functions: tuple[Function, ...] = ()
     passes: tuple[str, ...] = ()
 
     @property
+    def workunit(self) -> Workunit:
+        """The kernel whose loops these are."""
+        return self.spec.workunit
+
+    @property
     def rank(self) -> int:
         """The number of dimensions of the iteration space."""
-        return len(self.workunit.indices)
+        return self.spec.rank
+
+    @property
+    def serial(self) -> bool:
+        """Whether iterations run in order."""
+        return self.spec.serial
+
+    @property
+    def views(self) -> dict[Sym, ViewSpec]:
+        """How each view is addressed."""
+        pairs = zip(self.workunit.params, self.spec.views, strict=True)
+        return {param.sym: view for param, view in pairs if view is not None}
+
+    @property
+    def overlapping(self) -> frozenset[Sym]:
+        """The views that may overlap others."""
+        return frozenset(sym for sym, view in self.views.items() if not view.restrict)
 
     def name(self, sym: Sym) -> str:
         """What a Sym is called, which names of Syms that stand for it begin with."""
         return self.names.get(sym) or sym.name
+
+    def of(self, body: Body) -> Nest:
+        """The same for another body, before any pass."""
+        spec = replace(self.spec, workunit=replace(self.workunit, body=body))
+        return replace(self, spec=spec, functions=(), passes=())
 
 
 def number(value: int) -> Const:

@@ -28,7 +28,7 @@ VECTOR = 64
 
 
 COLUMNS = 512
-"""Steps of a wave over loops along columns, at least: a strip (see `codegen.passes.strip_mine`)."""
+"""Steps of a wave over loops along columns, at least: a strip (see `nest.passes.strip_mine`)."""
 
 _LINE = 64  # bytes
 
@@ -70,7 +70,7 @@ def wave_of(trace: TraceShape, loops: Sequence[Group], lag: int, model: CostMode
 def _waits(call: CallShape) -> bool:
     """Whether steps of the outermost axis are rows whose trips wait for one another.
 
-    Neighbouring iterations then run side by side (see `codegen.passes.unroll_and_jam`).
+    Neighbouring iterations then run side by side (see `nest.passes.unroll_and_jam`).
     """
     return len(call.space.begin) == 1 and any(
         isinstance(stmt, For) and not assigned(stmt.body) <= {*declared(stmt.body)}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from pyfuser.codegen.cpu.columns import columns_of
-from pyfuser.codegen.cpu.context import Context
-from pyfuser.codegen.cpu.map import map_nest
 from pyfuser.codegen.kernel import spec_of
 from pyfuser.ir.nodes import Sym
+from pyfuser.nest.build import nest_of
+from pyfuser.nest.passes.columns import columns_of
 from pyfuser.nest.passes.loop_order import loop_order, walks
+from pyfuser.pipeline import run_nest_passes
 from pyfuser.transform.kernel import Kernel
 
 NamesOf = Callable[[Iterable[Sym]], Iterable[str]]
@@ -20,7 +20,7 @@ def is_split(kernel: Kernel) -> bool:
     """Whether the loop of a map is split where guards begin and end."""
     if kernel.pattern != "for":
         return False
-    passes = map_nest(Context(spec_of(kernel), ())).passes
+    passes = run_nest_passes(nest_of(spec_of(kernel))).passes
     return "split-guards" in passes or "split-conditions" in passes
 
 
@@ -28,7 +28,7 @@ def order_text(kernel: Kernel, before: Kernel, names: NamesOf, on_host: bool) ->
     """What was done to the order of the loops; empty if they run as the program nests them."""
     order = loop_order(kernel)
     text = "" if order.as_given else _interchanged(kernel, before, names)
-    if on_host and columns_of(Context(spec_of(kernel), ())) is not None:
+    if on_host and columns_of(nest_of(spec_of(kernel))) is not None:
         last = kernel.workunit.indices[order.axes[-1]].name
         inner = f"inner loops run for several {last} at a time, as memory is contiguous along it"
         text = f"{text}; {inner}" if text else inner

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from pyfuser.codegen.cost.gathers import mostly_scatters
-from pyfuser.codegen.cost.vectorisable import (
-    conditional,
-    has_vector_form,
-    is_covered,
-    local_arrays,
-    vectorises,
-)
-from pyfuser.codegen.cpu.blocks import Blocks, blocks_of
-from pyfuser.codegen.cpu.context import Context
-from pyfuser.codegen.cpu.map import map_nest
 from pyfuser.codegen.cpu.reduce import is_sum
 from pyfuser.codegen.kernel import spec_of
 from pyfuser.ir import nodes
 from pyfuser.ir.effects import written_views
 from pyfuser.ir.nodes import Body, Expr, SourceLocation, Stmt, Sym
 from pyfuser.ir.visit import child_expressions, expressions
-from pyfuser.nest.build import run_over
+from pyfuser.nest.build import nest_of, run_over
+from pyfuser.nest.cost.gathers import mostly_scatters
+from pyfuser.nest.cost.vectorisable import (
+    conditional,
+    has_vector_form,
+    is_covered,
+    local_arrays,
+    vectorises,
+)
+from pyfuser.nest.passes.blocks import Blocks, blocks_of
 from pyfuser.nest.passes.split_guards import MIDDLE
+from pyfuser.pipeline import run_nest_passes
 from pyfuser.report.model import Vectors
 from pyfuser.transform.kernel import Kernel
 
@@ -47,15 +46,14 @@ def vectors_of(kernel: Kernel) -> Vectors:
         return Vectors(
             "no", f"{others[0]} is not only added to: one thread runs all iterations in order"
         )
-    context = Context(spec, ())
-    for function in map_nest(context).functions:
+    nest = run_nest_passes(nest_of(spec))
+    for function in nest.functions:
         over = run_over(function)
         if function.name == MIDDLE and over is not None:
-            context = context.of(over.body)
-    if any(view is not None and not view.restrict for view in spec.views):
+            nest = nest.of(over.body)
+    if nest.overlapping:
         return Vectors("unknown", "as arrays overlap")
-    blocks = blocks_of(context, sum(a.sym.dtype.size for a in unit.accumulators))[1]
-    return _of_blocks(blocks)
+    return _of_blocks(blocks_of(nest, sum(a.sym.dtype.size for a in unit.accumulators)))
 
 
 def _of_blocks(blocks: Blocks) -> Vectors:

@@ -8,9 +8,9 @@ loop's variable plus what is fixed during the loops.
 
 A loop that changes a value (a local or an accumulator) is joined to one that does not, or that only
 adds to values, only if it does nothing but add, too. Engines add up such sums in blocks
-(`codegen.passes.row_sums`), so that the terms are vectors; any other value passes from trip to
+(`nest.passes.row_sums`), so that the terms are vectors; any other value passes from trip to
 trip, and would keep the other loop from being vectorised (and itself from running beside other
-iterations' loops, see `codegen.passes.unroll_and_jam`).
+iterations' loops, see `nest.passes.unroll_and_jam`).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ kernel of an engine that emits C++, fused or not.
 
 That is no gain where neighbouring iterations access elements far apart, as the rows of `x[i][f]`:
 vectors of them are gathered element by element. Sixteen trips of a distance between rows, divided,
-took a third to a fifth of the time left as a loop (see `codegen.passes.unroll_and_jam`), which
+took a third to a fifth of the time left as a loop (see `nest.passes.unroll_and_jam`), which
 walks along rows. A short loop that stays one has its number of trips as a constant.
 """
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyfuser.codegen.cpu.columns import columns_of
-from pyfuser.codegen.cpu.context import Context
 from pyfuser.codegen.kernel import spec_of
-from pyfuser.codegen.passes.scalar_expansion import Branch, Part, Trips
+from pyfuser.nest.build import nest_of
+from pyfuser.nest.passes.columns import columns_of
+from pyfuser.nest.passes.scalar_expansion import Branch, Part, Trips
 from tests.codegen.build import Case, case
 from tests.codegen.test_columns import M, in_columns, on, table, unchanged, weights
 
@@ -20,7 +20,7 @@ SIZES = [15, 16, 75]
 
 
 def parts(given: Case) -> tuple[Part, ...]:
-    found = columns_of(Context(spec_of(given.kernel), ()))
+    found = columns_of(nest_of(spec_of(given.kernel)))
     assert found is not None
     return found.parts
 
@@ -268,7 +268,7 @@ def both_at_once(i, x, z, y, w, m):
 def test_locals_share_an_array_if_one_is_dead() -> None:
     for work, arrays in ((one_after_the_other, 1), (both_at_once, 2)):
         given = on(work, 40)
-        found = columns_of(Context(spec_of(given.kernel), ()))
+        found = columns_of(nest_of(spec_of(given.kernel)))
         assert found is not None
         assert len(found.arrays) == 2
         assert len(set(found.arrays.values())) == arrays

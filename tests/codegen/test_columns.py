@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyfuser.codegen.cpu.columns import columns_of
-from pyfuser.codegen.cpu.context import Context
 from pyfuser.codegen.cpu.unit import emit
 from pyfuser.codegen.kernel import spec_of
-from pyfuser.codegen.passes import scalar_expansion
 from pyfuser.engine import native
 from pyfuser.engine.native import prepare as compile_kernels
+from pyfuser.nest.build import nest_of
+from pyfuser.nest.passes import scalar_expansion
+from pyfuser.nest.passes.columns import columns_of
 from pyfuser.support.caches import Table
 from pyfuser.tuning.thresholds import DEFAULT
 from tests.codegen.build import Case, as_interpreted, case
@@ -36,7 +36,7 @@ def weights(seed: int = 3, rows: int = M) -> np.ndarray[Any, Any]:
 
 
 def in_columns(given: Case) -> bool:
-    return columns_of(Context(spec_of(given.kernel), ())) is not None
+    return columns_of(nest_of(spec_of(given.kernel))) is not None
 
 
 def same(given: Case) -> None:
@@ -216,7 +216,7 @@ def test_what_is_kept_has_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_loops_over_what_is_kept_run_along_strips() -> None:
-    found = columns_of(Context(spec_of(on(kept_column, M).kernel), ()))
+    found = columns_of(nest_of(spec_of(on(kept_column, M).kernel)))
     assert found is not None
     assert sum(isinstance(part, scalar_expansion.Trips) for part in found.parts) == 3
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pyfuser.codegen.cpu import split_accumulators
 from pyfuser.codegen.cpu.unit import emit
 from pyfuser.codegen.kernel import spec_of
-from pyfuser.codegen.passes import split_accumulators
 from pyfuser.engine import native
 from pyfuser.ir.nodes import Accumulator, Body, Stmt, Sym, Update, Workunit
 from pyfuser.ir.visit import assigned, statements, substitute_syms

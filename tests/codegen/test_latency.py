@@ -13,11 +13,11 @@ import numpy as np
 import pykokkos
 import pytest
 
-from pyfuser.codegen.cost import pipeline
-from pyfuser.codegen.cpu import blocks as cpu_blocks
 from pyfuser.codegen.cpu.unit import emit
 from pyfuser.codegen.kernel import spec_of
 from pyfuser.engine import native
+from pyfuser.nest.cost import pipeline
+from pyfuser.nest.passes import blocks as cpu_blocks
 from pyfuser.support.caches import Table
 from pyfuser.tuning.thresholds import DEFAULT
 from tests.codegen.build import Case, as_interpreted, case

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from pyfuser.codegen.cpu.unit import emit
-from pyfuser.codegen.kernel import KernelSpec, spec_of
+from pyfuser.codegen.kernel import spec_of
 from pyfuser.engine import native
-from pyfuser.nest.nodes import LoopOrder
 from pyfuser.nest.passes.loop_order import BLOCK, loop_order
+from pyfuser.nest.spec import KernelSpec, LoopOrder
 from tests.codegen.build import Case, bound, case
 
 ROWS = np.zeros((40, 60))

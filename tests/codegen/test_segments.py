@@ -13,12 +13,12 @@ import pytest
 
 from pyfuser.codegen.cpu.unit import emit
 from pyfuser.codegen.kernel import spec_of
-from pyfuser.codegen.passes import distribute
-from pyfuser.codegen.passes.distribute import Segment, expansion, prepare
 from pyfuser.engine.native import prepare as compile_kernels
 from pyfuser.ir import nodes
 from pyfuser.ir.nodes import Sym
 from pyfuser.ir.visit import statements
+from pyfuser.nest.passes import distribute
+from pyfuser.nest.passes.distribute import Segment, expansion, prepare
 from tests.codegen.build import Case, case
 from tests.vendors import decide_with_maths
 

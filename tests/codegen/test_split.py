@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from pyfuser.codegen import kernel as spec_module
-from pyfuser.codegen.cpu.context import Context
-from pyfuser.codegen.cpu.map import map_nest
 from pyfuser.codegen.cpu.unit import emit
 from pyfuser.codegen.kernel import spec_of
 from pyfuser.engine import native
-from pyfuser.nest.nodes import LoopOrder
+from pyfuser.nest.build import nest_of
+from pyfuser.nest.spec import LoopOrder
+from pyfuser.pipeline import run_nest_passes
 from tests.codegen.build import Case, case
 
 
@@ -190,7 +190,7 @@ def either(i, x, y, z, low, high, start, stop):
 @pytest.mark.parametrize("function", [moved, otherwise, of_data, either])
 def test_what_is_no_guard(function):
     kernel = made(function, [100], (20, 60, 0, 0))
-    assert "split-guards" not in map_nest(Context(spec_of(kernel.kernel), ())).passes
+    assert "split-guards" not in run_nest_passes(nest_of(spec_of(kernel.kernel))).passes
     assert_right(kernel)
 
 
@@ -200,7 +200,7 @@ def test_sums_are_not_split():
             acc += x[i]
 
     kernel = made(total, [100], (20, 60, 0, 0), pattern="reduce")
-    assert "split-guards" not in map_nest(Context(spec_of(kernel.kernel), ())).passes
+    assert "split-guards" not in run_nest_passes(nest_of(spec_of(kernel.kernel))).passes
     assert kernel.run(native.prepare([kernel.kernel])[0])[1] == kernel.interpreted()[1]
 
 

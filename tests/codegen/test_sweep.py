@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 
 from pyfuser.codegen.cpu.unit import emit
-from pyfuser.codegen.kernel import SweepSpec, spec_of
+from pyfuser.codegen.kernel import spec_of
 from pyfuser.engine import native
 from pyfuser.engine.compiler import compile_library, find_compiler
 from pyfuser.engine.native import Launchable, prepare, prepare_launches
+from pyfuser.nest.spec import SweepSpec
 from pyfuser.support.errors import ArgumentError
 from pyfuser.support.settings import SETTINGS
 from tests.codegen.build import bound, case

@@ -23,12 +23,13 @@ import pytest
 import pyfuser
 from pyfuser.codegen.cpu.unit import emit
 from pyfuser.codegen.gpu import unit as gpu_unit
-from pyfuser.codegen.kernel import KernelSpec, SweepSpec, spec_of
+from pyfuser.codegen.kernel import spec_of
 from pyfuser.codegen.pykokkos import unit as pykokkos_unit
 from pyfuser.compare import serve
 from pyfuser.engine import marshal, native
 from pyfuser.engine.engine import ON_DEVICE
 from pyfuser.ir.printer import show
+from pyfuser.nest.spec import KernelSpec, SweepSpec
 from pyfuser.pipeline import C_PASSES, kernel_of, planned, run_passes
 from pyfuser.plan.plan import Plan
 from pyfuser.runtime import flush as runtime_flush

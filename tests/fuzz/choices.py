@@ -13,11 +13,10 @@ import pytest
 
 from pyfuser.analysis.dependences import DependenceGraph
 from pyfuser.codegen import kernel as codegen_kernel
-from pyfuser.codegen.kernel import KernelSpec, SweepSpec
 from pyfuser.engine import native
 from pyfuser.engine.native import MAX_KERNELS, Launchable
-from pyfuser.nest.nodes import LoopOrder
 from pyfuser.nest.passes import loop_order, split_conditions
+from pyfuser.nest.spec import KernelSpec, LoopOrder, SweepSpec
 from pyfuser.pipeline import TRACE_REWRITES
 from pyfuser.plan import partition, plan_cache
 from pyfuser.plan.capabilities import ALL, Capabilities

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 import pyfuser
-from pyfuser.codegen.cpu.columns import columns_of
-from pyfuser.codegen.cpu.context import Context
 from pyfuser.codegen.cpu.unit import emit
-from pyfuser.codegen.kernel import KernelSpec, SweepSpec
 from pyfuser.ir.guarded import unguarded
+from pyfuser.nest.build import nest_of
+from pyfuser.nest.passes.columns import columns_of
+from pyfuser.nest.spec import KernelSpec, SweepSpec
 from pyfuser.plan import legality
 from pyfuser.runtime.session import SESSION
 from pyfuser.support.counters import COUNTERS
@@ -130,7 +130,7 @@ def _printed_of(loop: KernelSpec, text: str) -> set[str]:
         found.add("loops blocked" if loop.order.block else "loops interchanged")
     if len(loop.workunit.accumulators) > 1:
         found.add("several sums in a loop")
-    if columns_of(Context(loop, ())) is not None:
+    if columns_of(nest_of(loop)) is not None:
         found.add("loops along columns")
         if loop.workunit.accumulators:
             found.add("sums beside loops along columns")

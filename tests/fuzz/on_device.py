@@ -11,9 +11,9 @@ import pytest
 
 import pyfuser
 from pyfuser.codegen.gpu.unit import GpuKernel
-from pyfuser.codegen.kernel import KernelSpec
 from pyfuser.engine.gpu import launchable
 from pyfuser.engine.gpu.device import Device
+from pyfuser.nest.spec import KernelSpec
 from pyfuser.plan import legality
 from pyfuser.support.caches import Table
 from tests.fuzz import oracle, steady

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import pyfuser
-from pyfuser.codegen.kernel import KernelSpec, SweepSpec
 from pyfuser.compare import serve
 from pyfuser.engine import native
+from pyfuser.nest.spec import KernelSpec, SweepSpec
 from tests.sessions import fresh
 
 ROOT = Path(__file__).parents[2]

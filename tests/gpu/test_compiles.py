@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from pyfuser.codegen.gpu.unit import CUDA, HIP, Dialect, declined, emit
-from pyfuser.codegen.kernel import KernelSpec, spec_of
+from pyfuser.codegen.kernel import spec_of
+from pyfuser.nest.spec import KernelSpec
 from tests.codegen.test_cpp import GOLDEN
 from tests.engine.test_native import EXACT_REDUCTIONS, MAPS
 from tests.gpu.cases import CASES, CLOSE, PRINTING

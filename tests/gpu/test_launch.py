@@ -14,8 +14,9 @@ from pyfuser.codegen.gpu.context import Argument
 from pyfuser.codegen.gpu.dialects import DIALECTS
 from pyfuser.codegen.gpu.grid import GpuKernel, Grid
 from pyfuser.codegen.gpu.unit import CUDA, HIP, declined, emit, refusal
-from pyfuser.codegen.kernel import SweepSpec, spec_of
+from pyfuser.codegen.kernel import spec_of
 from pyfuser.ir.dtypes import DType
+from pyfuser.nest.spec import SweepSpec
 from pyfuser.tuning.thresholds import DEFAULT
 from tests.codegen.test_cpp import GOLDEN
 from tests.engine.test_native import MAPS

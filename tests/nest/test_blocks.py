@@ -10,17 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyfuser.codegen.cpu.context import Context
-from pyfuser.codegen.cpu.map import LOCALS, lowered, map_nest
 from pyfuser.codegen.kernel import spec_of
-from pyfuser.codegen.passes.row_sums import SHORTEST
 from pyfuser.ir.arithmetic import UndefinedBehaviour
 from pyfuser.ir.nodes import Assign, Stmt, Store, While
 from pyfuser.ir.verify import IRError
 from pyfuser.ir.visit import map_body, statements
+from pyfuser.nest.build import nest_of
 from pyfuser.nest.interpret import interpret
 from pyfuser.nest.nodes import Alloc, Clear, Function, Nest, Over, Row, Scope
+from pyfuser.nest.passes.blocks import lower_blocks
+from pyfuser.nest.passes.row_sums import SHORTEST
 from pyfuser.nest.verify import verify
+from pyfuser.pipeline import run_nest_passes
 from pyfuser.plan.plan import STRIP
 from pyfuser.tuning.thresholds import DEFAULT
 from tests.codegen.build import Case, case
@@ -126,9 +127,8 @@ def made(function: Any, n: int, begin: int, m: int = M) -> Case:
     return case(function, [n], arguments, begin=[begin])
 
 
-def nest_of(given: Case) -> Nest:
-    context = Context(spec_of(given.kernel), LOCALS)
-    return lowered(context, map_nest(context))
+def lowered(given: Case) -> Nest:
+    return lower_blocks(run_nest_passes(nest_of(spec_of(given.kernel))))
 
 
 def body_of(function: Function) -> tuple[Stmt, ...]:
@@ -143,7 +143,7 @@ def test_as_one_iteration_after_the_other(function: Any, n: int) -> None:
 
 
 def assert_same(given: Case, rtol: float = 0.0) -> None:
-    nest = nest_of(given)
+    nest = lowered(given)
     verify(nest)
     found = given.arguments()
     interpret(nest, given.kernel.space.begin, given.kernel.space.end, found)
@@ -160,14 +160,14 @@ def test_trips_of_many_iterations(function: Any, n: int, m: int) -> None:
 
 
 def test_what_columns_are_made_of() -> None:
-    kinds = {type(s) for f in COLUMNS for s in body_of(nest_of(made(f, 9, 0)).functions[0])}
+    kinds = {type(s) for f in COLUMNS for s in body_of(lowered(made(f, 9, 0)).functions[0])}
     assert kinds >= {Alloc, Row, Clear, Scope, While}
 
 
 @pytest.mark.parametrize("kind", [Clear, Assign, Store])
 def test_columns_without_a_part_are_seen(kind: type) -> None:
     given = made(solved, 2 * FEWEST, 0, 7)
-    nest = nest_of(given)
+    nest = lowered(given)
     (loop,) = nest.functions
     dropped = next(s for s in body_of(loop) if type(s) is kind)
     body = map_body(loop.body, None, lambda stmt: () if stmt is dropped else stmt)
@@ -183,7 +183,7 @@ def test_columns_without_a_part_are_seen(kind: type) -> None:
 def test_what_these_loops_are_made_of() -> None:
     found: Counter[type] = Counter()
     for function in FUNCTIONS:
-        (loop,) = nest_of(made(function, 9, 0)).functions
+        (loop,) = lowered(made(function, 9, 0)).functions
         found.update(type(stmt) for stmt in body_of(loop))
     assert all(found[kind] for kind in (Alloc, Row, Clear, Scope))
     assert not found[Over]
@@ -192,7 +192,7 @@ def test_what_these_loops_are_made_of() -> None:
 @pytest.mark.parametrize("kind", [Alloc, Row, Clear])
 def test_memory_without_its_declaration_or_its_zeros_is_seen(kind: type) -> None:
     given = made(kept_row, STRIP + 1, 0)
-    nest = nest_of(given)
+    nest = lowered(given)
     (loop,) = nest.functions
     body = map_body(loop.body, None, lambda stmt: () if type(stmt) is kind else stmt)
     wrong = replace(nest, functions=(replace(loop, body=body),))

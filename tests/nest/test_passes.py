@@ -16,10 +16,11 @@ from pyfuser.ir.verify import IRError
 from pyfuser.ir.visit import map_body, statements
 from pyfuser.nest.build import nest_of
 from pyfuser.nest.interpret import interpret
-from pyfuser.nest.nodes import Function, LoopOrder, Nest, Run
+from pyfuser.nest.nodes import Function, Nest, Run
 from pyfuser.nest.passes import split_conditions
 from pyfuser.nest.passes.lower_boxes import lower_boxes
 from pyfuser.nest.printer import show
+from pyfuser.nest.spec import LoopOrder
 from pyfuser.nest.verify import verify
 from pyfuser.pipeline import NEST_PASSES, NestPass, run_nest_passes
 from tests.codegen.build import Case
@@ -38,8 +39,8 @@ def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def built(given: Case, order: LoopOrder | None = None) -> Nest:
     spec = spec_of(given.kernel)
-    along = Const(3, DType.INT64)
-    nest = nest_of(spec.workunit, order or spec.order, along, spec.pattern, spec.serial)
+    tuning = replace(spec.tuning, along=3, along_on_intel=3)
+    nest = nest_of(replace(spec, order=order or spec.order, tuning=tuning))
     verify(nest)
     return nest
 

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from pyfuser.codegen.c.maths import scalar as maths_scalar
-from pyfuser.codegen.kernel import UNIT, ViewSpec
 from pyfuser.ir import nodes
 from pyfuser.ir.accesses import AccessNode
 from pyfuser.ir.divisions import Division, may_fail
@@ -20,6 +19,7 @@ from pyfuser.ir.dtypes import DType, integral_promotion
 from pyfuser.ir.nodes import Expr, Sym
 from pyfuser.ir.powers import power_of
 from pyfuser.ir.visit import sym_of
+from pyfuser.nest.spec import UNIT, ViewSpec
 
 PRIMARY, UNARY, PRODUCT, SUM, RELATION, EQUALITY, AND, OR, CONDITIONAL = range(9, 0, -1)
 """Precedences; a larger one binds tighter. Shifts and bitwise operators are always bracketed."""

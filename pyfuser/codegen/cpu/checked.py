@@ -13,13 +13,13 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from pyfuser.codegen.c.expressions import Expressions
-from pyfuser.codegen.kernel import UNIT, ViewSpec
 from pyfuser.ir import nodes
 from pyfuser.ir.accesses import AccessNode, accesses
 from pyfuser.ir.divisions import Division, divisions
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Body, Sym
 from pyfuser.ir.visit import statements, sym_of
+from pyfuser.nest.spec import UNIT, ViewSpec
 
 REPORT_HEAD = 4
 """The numbers of a report before the iteration's indices."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from itertools import count
 from typing import TypeVar
 
 from pyfuser.codegen.c.expressions import Expressions
@@ -15,25 +14,21 @@ from pyfuser.codegen.c.statements import INDENT, Statements
 from pyfuser.codegen.cpu import checked as cpu_checked
 from pyfuser.codegen.cpu.checked import CheckedExpressions, Declared
 from pyfuser.codegen.cpu.scratch import scratch_views
-from pyfuser.codegen.kernel import UNIT, KernelSpec, ViewSpec
 from pyfuser.ir import nodes
 from pyfuser.ir.canonical import all_syms
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Read, Sym
+from pyfuser.ir.nodes import Sym, Workunit
 from pyfuser.ir.visit import all_expressions, assigned
 from pyfuser.nest import build
 from pyfuser.nest.build import values
 from pyfuser.nest.cost.work import grain, grain_text, varies
-from pyfuser.nest.nodes import Kind, Loop, LoopOrder, Nest, Note, Over, number
+from pyfuser.nest.nodes import Nest, Over
 from pyfuser.nest.passes.lower_boxes import loops
-from pyfuser.tuning.thresholds import along
+from pyfuser.nest.spec import UNIT, KernelSpec, ViewSpec
 
 NO_MEMORY = -1
 OUTSIDE = -2
 DIVIDED = -3
-
-OWN_UIDS = 1 << 20
-"""From here on Syms are numbered that are made in printing; those of passes are less."""
 
 Bounds = tuple[str, str]
 C = TypeVar("C", bound="Context")
@@ -106,19 +101,12 @@ class Context:
         printer: type[Expressions] = Expressions,
     ) -> None:
         self.spec = spec
-        self.independent = not spec.serial  # whether iterations may run in any order
-        self._counters: dict[int, Sym] = {}
-        self.uids = count(OWN_UIDS)
-        self.workunit = spec.workunit
         literal = frozenset((*reserved, "begin", "end"))
         self.unique = Names(literal)
         known = self.unique.take_all(all_syms(spec.workunit), spec.names)
         self.names = SymNames(known, self.unique, literal)
-        views = {
-            param.sym: view
-            for param, view in zip(spec.workunit.params, spec.views, strict=True)
-            if view is not None
-        }
+        self.nest = build.nest_of(spec, self.names)
+        views = self.nest.views
         views |= scratch_views(spec.workunit.body, views)
         self.strides = self._name_strides(views)
         self.expressions = printer(self.names, views, self.strides, spec.serial)
@@ -175,35 +163,18 @@ class Context:
         """The same as arguments of a call."""
         return [p.name for p in self.parameters]
 
-    def counter_of(self, axis: int) -> Sym:
-        """The loop variable of an axis, which is 64 bits wide whatever the index is."""
-        sym = self.workunit.indices[axis]
-        if sym.dtype is DType.INT64:
-            return sym
-        if axis not in self._counters:
-            self._counters[axis] = self.array(
-                self.unique.take(f"{self.names[sym]}_wide"), DType.INT64
-            )
-        return self._counters[axis]
+    @property
+    def workunit(self) -> Workunit:
+        """What is printed."""
+        return self.nest.workunit
 
     def counter(self, axis: int) -> str:
-        """The name of the loop variable of an axis."""
-        return self.names[self.counter_of(axis)]
-
-    def iteration(self, axis: int, counter: nodes.Expr) -> nodes.Body:
-        """The declarations that say which iteration it is along an axis, and narrower indices."""
-        return (nodes.Declare(self.counter_of(axis), counter), *self.noted())
-
-    def noted(self) -> nodes.Body:
-        """What an iteration starts with: it is noted, and narrower indices are declared."""
-        counters = tuple(map(self.counter_of, range(self.spec.rank)))
-        pairs = zip(self.workunit.indices, counters, strict=True)
-        narrower = (nodes.Declare(i, nodes.Cast(Read(c), i.dtype)) for i, c in pairs if i != c)
-        return (*((Note(counters),) if self.spec.checked else ()), *narrower)
+        """The name of the loop variable of an axis, which is 64 bits wide whatever the index is."""
+        return self.names[self.nest.counters[axis]]
 
     def narrowed(self, depth: int) -> list[str]:
-        """`noted` as lines."""
-        return self.print(self.noted(), depth)
+        """What an iteration starts with, see `nest.build.noted`."""
+        return self.print(build.noted(self.nest), depth)
 
     def uses(self, *headers: str) -> None:
         """Note that the unit needs headers, see `c.headers`."""
@@ -221,34 +192,19 @@ class Context:
         """The lines of the workunit's body."""
         return self.statements.print(self.workunit.body, depth)
 
-    def of(self: C, body: nodes.Body) -> C:
-        """The same for another body, whose Syms are those of the workunit's."""
+    def of(self: C, nest: Nest) -> C:
+        """The same for a nest of another body, whose Syms are those of the workunit's."""
         other = copy(self)
-        other.workunit = replace(self.workunit, body=body)
+        other.nest = nest
         return other
 
     def in_order(self: C) -> C:
         """The same where iterations run one after the other, in ascending order."""
-        other = copy(self)
-        other.independent = False
-        return other
-
-    def loop(
-        self, sym: Sym, start: nodes.Expr, stop: nodes.Expr, body: nodes.Body, kind: Kind
-    ) -> Loop:
-        """A loop over iterations, which are independent unless they run in order."""
-        kind = kind if self.independent else Kind.SEQ
-        return Loop(sym, start, stop, number(1), body, self.independent, kind)
-
-    def local(self, name: str) -> Sym:
-        """A 64-bit local with this name, which the user's names keep clear of."""
-        sym = Sym(name, -1, DType.INT64)
-        self.names[sym] = name
-        return sym
+        return self.of(replace(self.nest, spec=replace(self.nest.spec, serial=True)))
 
     def array(self, name: str, dtype: DType) -> Sym:
         """A new Sym that is called so."""
-        sym = fresh_syms(self)(name, dtype)
+        sym = self.nest.fresh(name, dtype)
         self.names[sym] = name
         return sym
 
@@ -324,36 +280,12 @@ def alignment_checks(context: Context) -> list[str]:
     return lines
 
 
-def loop_lines(
-    context: Context,
-    order: LoopOrder,
-    bounds: list[Bounds],
-    kind: Kind = Kind.VECTOR,
-    depth: int = 1,
-) -> list[str]:
+def loop_lines(context: Context, bounds: list[Bounds]) -> list[str]:
     """Loops around the body, between named bounds."""
     ends = [[context.array(name, DType.INT64) for name in pair] for pair in bounds]
     low, high = zip(*ends, strict=True)
     over = Over(values(low), values(high), context.workunit.body)
-    body = (loops(nest_of(context, order), over, fresh_syms(context), kind),)
-    return context.print(body, depth)
-
-
-def nest_of(context: Context, order: LoopOrder) -> Nest:
-    """The nest of a context's body before any pass."""
-    workunit, spec = context.workunit, context.spec
-    pairs = zip(workunit.params, spec.views, strict=True)
-    return build.nest_of(
-        workunit,
-        order,
-        number(along(spec.target, spec.tuning)),
-        spec.pattern,
-        not context.independent,
-        spec.checked,
-        frozenset(param.sym for param, view in pairs if view is not None and not view.restrict),
-        context.names,
-        tuple(map(context.counter_of, range(spec.rank))),
-    )
+    return context.print((loops(context.nest, over),), 1)
 
 
 def closed(depth: int) -> list[str]:
@@ -385,8 +317,3 @@ def function(
     apart = "__attribute__((noinline, noclone))" if once else "__attribute__((noinline))"
     kind = "inline __attribute__((always_inline))" if inline else apart
     return f"static {kind} {head}({text}) {{\n" + "\n".join(lines) + "\n}\n\n"
-
-
-def fresh_syms(context: Context) -> Callable[[str, DType], Sym]:
-    """Makes Syms that neither the unit nor any of its nests has."""
-    return lambda name, dtype: Sym(name, next(context.uids), dtype)

@@ -32,6 +32,8 @@ class _Functions(Statements):
     def code(self, f: Function) -> str:
         context, names = self.context, self.names
         self.changing = self.always | assigned(f.body)
+        if f.straight:
+            context.uses("straight")
         lines = self.print(f.body, 1)
         if f.result is not None:
             tests = f"\n{INDENT * 2}&& ".join(f"({self.text(e)})" for e in _conjuncts(f.result))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyfuser.codegen.cpu.context import Context, fresh_syms, nest_of
+from pyfuser.codegen.cpu.context import Context
 from pyfuser.codegen.cpu.functions import functions_code
 from pyfuser.nest.passes.split_conditions import Interior, inside, interior
 from pyfuser.support.passes import left_out
@@ -15,9 +15,9 @@ def interior_of(context: Context, axis: int) -> Interior | None:
 
     axis: along which blocks lie.
     """
-    if context.spec.checked or not context.independent or left_out("split-conditions"):
+    if context.spec.checked or context.nest.serial or left_out("split-conditions"):
         return None
-    return interior(context.workunit, axis, fresh_syms(context))
+    return interior(context.workunit, axis, context.nest.fresh)
 
 
 def inside_code(context: Context, found: Interior, axis: int) -> str:
@@ -25,5 +25,4 @@ def inside_code(context: Context, found: Interior, axis: int) -> str:
 
     The indices of other axes come after these two, in their order.
     """
-    nest = nest_of(context, context.spec.order)
-    return functions_code(context, nest, (inside(nest, found, axis),))
+    return functions_code(context, context.nest, (inside(context.nest, found, axis),))

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from pyfuser.codegen.cpu.blocks import LOCALS as BLOCK_LOCALS
-from pyfuser.codegen.cpu.blocks import blocks_of, box_loops
-from pyfuser.codegen.cpu.context import Context, entry, nest_of
+from pyfuser.codegen.cpu.context import Context, entry
 from pyfuser.codegen.cpu.functions import LOCALS as FUNCTION_LOCALS
 from pyfuser.codegen.cpu.functions import functions_code
-from pyfuser.ir.nodes import Body, Stmt
-from pyfuser.ir.visit import map_body
-from pyfuser.nest.nodes import Nest, Over
+from pyfuser.nest.passes.blocks import LOCALS as BLOCK_LOCALS
+from pyfuser.nest.passes.blocks import lower_blocks
 from pyfuser.pipeline import run_nest_passes
 
 CACHE_LINE = 64
@@ -32,25 +27,8 @@ def emit(context: Context) -> str:
 
 def loop_code(context: Context) -> str:
     """`pf_loop`, which runs a box of the space; in 1-D its begin and end are plain numbers."""
-    nest = lowered(context, map_nest(context))
+    nest = lower_blocks(run_nest_passes(context.nest))
     return functions_code(context, nest, nest.functions)
-
-
-def map_nest(context: Context) -> Nest:
-    """The loops over a box of the space."""
-    return run_nest_passes(nest_of(context, context.spec.order))
-
-
-def lowered(context: Context, nest: Nest) -> Nest:
-    """The nest with loops in place of boxes."""
-
-    def lower(stmt: Stmt) -> Stmt | Body:
-        return (
-            box_loops(*blocks_of(context.of(stmt.body)), stmt) if isinstance(stmt, Over) else stmt
-        )
-
-    functions = (replace(f, body=map_body(f.body, None, lower)) for f in nest.functions)
-    return replace(nest, functions=tuple(functions))
 
 
 def _line(context: Context) -> str:

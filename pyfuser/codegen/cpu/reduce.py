@@ -12,18 +12,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyfuser.codegen.c.statements import INDENT
-from pyfuser.codegen.cpu.blocks import LOCALS as BLOCK_LOCALS
-from pyfuser.codegen.cpu.blocks import blocks_of
 from pyfuser.codegen.cpu.context import Bounds, Context, box_bounds, entry, function, loop_lines
 from pyfuser.codegen.cpu.interior import LOCALS as INTERIOR_LOCALS
+from pyfuser.codegen.cpu.split_accumulators import LANES, Groups, Lanes, groups_of, run_function
+from pyfuser.codegen.cpu.split_accumulators import LOCALS as GROUP_LOCALS
 from pyfuser.codegen.cpu.terms import INLINE_SUMS, SumNames, Terms, block_terms, by_sym
-from pyfuser.codegen.passes.split_accumulators import LANES, Groups, Lanes, groups_of, run_function
-from pyfuser.codegen.passes.split_accumulators import LOCALS as GROUP_LOCALS
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.effects import only_combines
 from pyfuser.ir.nodes import Body, Sym, Workunit
 from pyfuser.ir.visit import assigned
-from pyfuser.nest.nodes import given_order
+from pyfuser.nest.passes.blocks import LOCALS as BLOCK_LOCALS
+from pyfuser.nest.passes.blocks import blocks_of
 
 LOCALS = (
     BLOCK_LOCALS
@@ -52,11 +51,10 @@ def is_sum(workunit: Workunit, sym: Sym) -> bool:
 def _sequential(context: Context) -> str:
     context = context.in_order()
     accumulators = context.workunit.accumulators
-    rank = context.spec.rank
     lines, bounds = box_bounds(context)
     lines = context.guard() + lines
     lines += [f"{INDENT}{a.sym.dtype.cpp} {context.names[a.sym]}{{}};" for a in accumulators]
-    lines += loop_lines(context, given_order(rank), bounds)
+    lines += loop_lines(context, bounds)
     for k, a in enumerate(accumulators):
         lines.append(f"{INDENT}*({a.sym.dtype.cpp}*)(results + {2 * k}) = {context.names[a.sym]};")
     parameters = ["const int64_t* begin", "const int64_t* end", "int64_t* results"]
@@ -85,7 +83,8 @@ def tile_code(context: Context) -> tuple[list[SumNames], int, str]:
     sizes = [a.sym.dtype.size for a in accumulators]
     single = any(a.sym.dtype is DType.FLOAT32 for a in accumulators)
     kept = sum(sizes)
-    context, blocks = blocks_of(context, kept, 64 if single else 32)
+    blocks = blocks_of(context.nest, kept, 64 if single else 32)
+    context = context.of(blocks.nest)
     code = block_terms(context, sums, blocks, kept) + _running(sums, blocks.size)
     groups = groups_of(context, blocks)
     if groups is not None:

@@ -12,11 +12,10 @@ A tile's second pass comes as soon as the totals before it are known, while its 
 from __future__ import annotations
 
 from pyfuser.codegen.cpu.context import Context, entry, function, loop_lines
-from pyfuser.codegen.kernel import KernelSpec
 from pyfuser.ir import nodes
 from pyfuser.ir.accesses import accesses
 from pyfuser.ir.visit import assigned
-from pyfuser.nest.nodes import given_order
+from pyfuser.nest.spec import KernelSpec
 
 LOCALS = frozenset({"threads", "chain", "first", "last", "start", "is_last"})
 
@@ -59,7 +58,7 @@ def pass_code(context: Context) -> str:
     last_pass = accumulator.last_pass
     flag = context.names[last_pass] if last_pass is not None else "is_last"
     context = context.in_order()  # an iteration continues the sum of the one before
-    lines = context.guard(f"{kind}()") + loop_lines(context, given_order(1), [("begin", "end")])
+    lines = context.guard(f"{kind}()") + loop_lines(context, [("begin", "end")])
     lines.append(f"    return {name};")
     parameters = ["int64_t begin", "int64_t end", f"{kind} {name}", *context.signature]
     return f"template <bool {flag}>\n" + function(f"{kind} pf_pass", parameters, lines)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import count
 
-from pyfuser.codegen.kernel import UNIT, ViewSpec
 from pyfuser.ir import nodes
 from pyfuser.ir.nodes import Body, Sym
 from pyfuser.ir.visit import statements
+from pyfuser.nest.spec import UNIT, ViewSpec
 
 
 def scratch_views(body: Body, views: Mapping[Sym, ViewSpec]) -> dict[Sym, ViewSpec]:

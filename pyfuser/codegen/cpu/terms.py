@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from pyfuser.codegen.c.statements import INDENT
-from pyfuser.codegen.cpu.blocks import Blocks, allocs, block_loops, blocks_of
 from pyfuser.codegen.cpu.context import Context, function
 from pyfuser.codegen.cpu.interior import inside_code, interior_of
-from pyfuser.codegen.passes.row_sums import row_sums, totals
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Accumulator, Body, Declare, Load, Read, Stmt, Store, Sym
 from pyfuser.ir.visit import assigned, statements
+from pyfuser.nest.build import local
 from pyfuser.nest.nodes import OrderedSum
+from pyfuser.nest.passes.blocks import Blocks, allocs, block_loops, blocks_of
+from pyfuser.nest.passes.row_sums import row_sums, totals
 
 INLINE_SUMS = 8
 """With more accumulators the code for full blocks is not compiled apart from that for others."""
@@ -56,8 +57,8 @@ def block_terms(context: Context, sums: Sequence[SumNames], blocks: Blocks, kept
         return _terms_function(context, sums, blocks, "pf_terms")
     code = inside_code(context, inside, last)
     code += _terms_function(context, sums, blocks, "pf_around", rare=True)
-    middle, blocks = blocks_of(context.of(inside.body), kept, blocks.size)
-    code += _terms_function(middle, sums, blocks, "pf_middle")
+    blocks = blocks_of(context.nest.of(inside.body), kept, blocks.size)
+    code += _terms_function(context.of(blocks.nest), sums, blocks, "pf_middle")
     outer = [context.counter(axis) for axis in range(last)]
     tail = [*outer, *context.arguments]
     arguments = ", ".join(["at, count", *(s.terms for s in sums), *tail])
@@ -88,8 +89,10 @@ def _terms_function(
     """
     last = context.spec.rank - 1
     named = by_sym(context, sums)
-    loops = block_loops(context, blocks, last, lambda: Terms(context, named).body)
-    lines = context.print((*allocs(context, blocks), *loops), 1)
+    if blocks.straight:
+        context.uses("straight")
+    loops = block_loops(blocks, last, lambda: Terms(context, named).body)
+    lines = context.print((*allocs(blocks), *loops), 1)
     inline = blocks.single and len(sums) <= INLINE_SUMS and not rare
     once = blocks.columns is not None
     return function(f"void {name}", _parameters(context, sums), lines, inline, once)
@@ -104,7 +107,7 @@ class Terms:
 
     def __init__(self, context: Context, sums: Mapping[Sym, SumNames]) -> None:
         self.sums = sums
-        self.place = (Read(context.local("step")),)
+        self.place = (local("step"),)
         self.direct = _single_updates(context.workunit.body, tuple(sums))
         self.started: set[Sym] = set()
 

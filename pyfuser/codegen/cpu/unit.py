@@ -25,20 +25,20 @@ from pyfuser.codegen.c.headers import COMMON, assembled, has_complex
 from pyfuser.codegen.c.maths import inline as maths_inline
 from pyfuser.codegen.c.maths import scalar as maths_scalar
 from pyfuser.codegen.c.maths import vector as maths_vector
-from pyfuser.codegen.cost.gathers import apart
 from pyfuser.codegen.cpu import map as cpu_map
 from pyfuser.codegen.cpu import reduce as cpu_reduce
+from pyfuser.codegen.cpu import row_sums
 from pyfuser.codegen.cpu import scan as cpu_scan
 from pyfuser.codegen.cpu.checked import REPORT_HEAD
 from pyfuser.codegen.cpu.context import DIVIDED, NO_MEMORY, OUTSIDE, Context, Slot, abi
 from pyfuser.codegen.cpu.wavefront import loops as wavefront_loops
 from pyfuser.codegen.cpu.wavefront import scan as wavefront_scan
-from pyfuser.codegen.kernel import KernelSpec, SweepSpec
-from pyfuser.codegen.passes import row_sums
-from pyfuser.codegen.passes.distribute import mentioned
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Call, For, While
 from pyfuser.ir.visit import all_expressions, statements
+from pyfuser.nest.cost.gathers import apart
+from pyfuser.nest.passes.distribute import mentioned
+from pyfuser.nest.spec import KernelSpec, SweepSpec
 from pyfuser.tuning.target import Target
 from pyfuser.tuning.thresholds import Tuning
 

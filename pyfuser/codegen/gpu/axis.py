@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pyfuser.analysis.sums import contiguous_axis
-from pyfuser.codegen.kernel import KernelSpec
+from pyfuser.nest.spec import KernelSpec
 
 
 def axes_of(spec: KernelSpec) -> list[int]:

@@ -12,12 +12,12 @@ from pyfuser.codegen.c.statements import INDENT, Statements
 from pyfuser.codegen.cpu.context import Context, abi
 from pyfuser.codegen.gpu.dialect import Dialect
 from pyfuser.codegen.gpu.team_analysis import scratch_lengths
-from pyfuser.codegen.kernel import KernelSpec, ViewSpec
 from pyfuser.ir import nodes
 from pyfuser.ir.accesses import AccessNode
 from pyfuser.ir.dtypes import DType, common_type
 from pyfuser.ir.nodes import Body, Expr, Sym
 from pyfuser.ir.visit import all_expressions, expressions, sym_of
+from pyfuser.nest.spec import KernelSpec, ViewSpec
 
 WORKSPACE_HEAD = 64
 """Bytes at the start of a workspace that hold the ticket of is_last.h."""

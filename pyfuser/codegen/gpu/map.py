@@ -10,7 +10,6 @@ from pyfuser.codegen.c.statements import INDENT
 from pyfuser.codegen.cpu.context import closed, loop_lines
 from pyfuser.codegen.gpu.axis import axes_of
 from pyfuser.codegen.gpu.context import GpuContext
-from pyfuser.nest.nodes import given_order
 
 
 def emit(context: GpuContext, entry: str) -> str:
@@ -76,7 +75,7 @@ def sequential(context: GpuContext, entry: str) -> str:
         if a.last_pass is not None:
             lines.append(f"{INDENT}const bool {context.names[a.last_pass]} = true;")
     bounds = list(zip(context.begin, context.end, strict=True))
-    lines += loop_lines(context, given_order(context.spec.rank), bounds)
+    lines += loop_lines(context, bounds)
     for k, a in enumerate(accumulators):
         lines.append(INDENT + context.result(k, context.names[a.sym]))
     return context.head(entry, 1) + "\n".join(lines) + "\n}\n"

@@ -31,10 +31,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from pyfuser.codegen.cost.vectorisable import unconditional
 from pyfuser.codegen.gpu.axis import axes_of
 from pyfuser.codegen.gpu.context import Argument, gpu_arguments
-from pyfuser.codegen.kernel import UNIT, KernelSpec, ViewSpec
 from pyfuser.ir import nodes
 from pyfuser.ir.accesses import ElementAccess, accesses, own_accesses
 from pyfuser.ir.affine import linear
@@ -42,6 +40,8 @@ from pyfuser.ir.dtypes import DType
 from pyfuser.ir.effects import effects
 from pyfuser.ir.nodes import Body, Expr, Sym
 from pyfuser.ir.visit import child_expressions, expressions, reads, statements
+from pyfuser.nest.cost.vectorisable import unconditional
+from pyfuser.nest.spec import UNIT, KernelSpec, ViewSpec
 from pyfuser.support.passes import left_out
 
 WIDEST = 4

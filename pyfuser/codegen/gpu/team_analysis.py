@@ -27,7 +27,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from pyfuser.analysis.intervals import interval
-from pyfuser.codegen.kernel import KernelSpec
 from pyfuser.ir import nodes
 from pyfuser.ir.affine import number
 from pyfuser.ir.canonical import MAX_WORKUNITS
@@ -47,6 +46,7 @@ from pyfuser.ir.visit import (
     sym_of,
     written,
 )
+from pyfuser.nest.spec import KernelSpec
 from pyfuser.support.caches import cached
 
 TEAM = 128

@@ -25,13 +25,13 @@ from pyfuser.codegen.gpu.team_analysis import (
     sums_of,
     team_threads,
 )
-from pyfuser.codegen.kernel import KernelSpec
 from pyfuser.ir import nodes
 from pyfuser.ir.accesses import own_accesses
 from pyfuser.ir.canonical import fresh
 from pyfuser.ir.effects import written_views
 from pyfuser.ir.nodes import Body, Expr, Stmt, Sym
 from pyfuser.ir.visit import declared, statements
+from pyfuser.nest.spec import KernelSpec
 
 
 def emit(context: GpuContext, entry: str, sharing: Sharing) -> str:

@@ -36,10 +36,10 @@ from pyfuser.codegen.gpu.team_analysis import (
     sharing,
     team_threads,
 )
-from pyfuser.codegen.kernel import KernelSpec, SweepSpec
 from pyfuser.ir import nodes
 from pyfuser.ir.nodes import Workunit
 from pyfuser.ir.visit import statements
+from pyfuser.nest.spec import KernelSpec, SweepSpec
 
 __all__ = ["CUDA", "HIP", "Argument", "Dialect", "GpuKernel", "Grid", "declined", "emit", "refusal"]
 

@@ -11,11 +11,11 @@ from functools import partial
 from typing import Any
 
 from pyfuser.codegen.gpu.unit import Argument, GpuKernel
-from pyfuser.codegen.kernel import KernelSpec
 from pyfuser.engine.gpu.device import Device
 from pyfuser.engine.gpu.results import Number, located
 from pyfuser.engine.marshal import CODES, checked
 from pyfuser.ir.dtypes import DType
+from pyfuser.nest.spec import KernelSpec
 from pyfuser.trace.images import changed_on_device, to_device
 from pyfuser.trace.memory import Region
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from pyfuser.codegen.gpu.team_analysis import room_for
 from pyfuser.codegen.gpu.unit import declined, emit
-from pyfuser.codegen.kernel import KernelSpec, names_of, spec_of
+from pyfuser.codegen.kernel import spec_of
 from pyfuser.engine.gpu.arguments import make_pack, result_dtypes
 from pyfuser.engine.gpu.compiler import machine_code
 from pyfuser.engine.gpu.device import Device, current
@@ -26,6 +26,7 @@ from pyfuser.engine.gpu.variants import (
 )
 from pyfuser.ir.nodes import Sym
 from pyfuser.ir.visit import reads
+from pyfuser.nest.spec import KernelSpec, names_of
 from pyfuser.support.caches import Table
 from pyfuser.support.errors import DeclinedError
 from pyfuser.support.settings import SETTINGS

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from pyfuser.analysis.accesses import Mode, accesses
 from pyfuser.analysis.layout import address
 from pyfuser.ir.effects import effects
-from pyfuser.nest.nodes import LoopOrder, given_order
+from pyfuser.nest.spec import LoopOrder, given_order
 from pyfuser.support.passes import left_out
 from pyfuser.trace.shape import CallShape, RegionShape
 from pyfuser.transform.kernel import Kernel

@@ -12,38 +12,38 @@ from dataclasses import replace
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Binary, Body, Compare, Declare, Expr, Read, Select, Stmt
 from pyfuser.ir.visit import map_body
-from pyfuser.nest.build import Fresh, fresh_syms, narrow
-from pyfuser.nest.nodes import Kind, Loop, Nest, Note, Over, number
+from pyfuser.nest.build import noted
+from pyfuser.nest.nodes import Kind, Loop, Nest, Over, number
+from pyfuser.tuning.thresholds import along
 
 
 def lower_boxes(nest: Nest) -> Nest:
     """The nest with a loop for each axis in place of every Over."""
-    fresh = fresh_syms(nest)
 
     def lower(stmt: Stmt) -> Stmt | Body:
-        return loops(nest, stmt, fresh) if isinstance(stmt, Over) else stmt
+        return loops(nest, stmt) if isinstance(stmt, Over) else stmt
 
     functions = [replace(f, body=map_body(f.body, None, lower)) for f in nest.functions]
     return replace(nest, functions=tuple(functions))
 
 
-def loops(nest: Nest, over: Over, fresh: Fresh, kind: Kind = Kind.VECTOR) -> Stmt:
+def loops(nest: Nest, over: Over, kind: Kind = Kind.VECTOR) -> Stmt:
     """The loops over a box; kind: of the innermost one."""
-    noted = (Note(nest.counters),) if nest.checked else ()
-    body = (*noted, *narrow(nest, range(nest.rank)), *over.body)
+    body = (*noted(nest), *over.body)
     kind = Kind.SEQ if nest.serial else kind
-    axis = nest.order.axes[-1]
-    return around(nest, over, fresh, lambda *bounds: _loop(nest, axis, bounds, body, kind))
+    axis = nest.spec.order.axes[-1]
+    return around(nest, over, lambda *bounds: _loop(nest, axis, bounds, body, kind))
 
 
-def around(nest: Nest, over: Over, fresh: Fresh, inner: Callable[[Expr, Expr], Stmt]) -> Stmt:
+def around(nest: Nest, over: Over, inner: Callable[[Expr, Expr], Stmt]) -> Stmt:
     """The loops over all axes of a box but the innermost; `inner` makes that of its bounds."""
-    *outer, last = nest.order.axes
+    spec = nest.spec
+    *outer, last = spec.order.axes
     bounds = list(zip(over.low, over.high, strict=True))
     tiles: list[Loop] = []
-    if nest.order.block:
-        for axis, size in ((outer[-1], number(nest.order.block)), (last, nest.along)):
-            tile, bounds[axis] = _tile(nest, axis, bounds[axis], size, fresh)
+    if spec.order.block:
+        for axis, size in ((outer[-1], spec.order.block), (last, along(spec.target, spec.tuning))):
+            tile, bounds[axis] = _tile(nest, axis, bounds[axis], number(size))
             tiles.append(tile)
     stmt = inner(*bounds[last])
     for axis in reversed(outer[-1:] if tiles else outer):
@@ -62,11 +62,11 @@ def _loop(
 
 
 def _tile(
-    nest: Nest, axis: int, bounds: tuple[Expr, Expr], size: Expr, fresh: Fresh
+    nest: Nest, axis: int, bounds: tuple[Expr, Expr], size: Expr
 ) -> tuple[Loop, tuple[Expr, Expr]]:
     """The loop over the blocks of an axis, and the bounds of one block."""
     name = nest.name(nest.workunit.indices[axis])
-    at, end = fresh(f"{name}_block", DType.INT64), fresh(f"{name}_block_end", DType.INT64)
+    at, end = (nest.fresh(f"{name}_{end}", DType.INT64) for end in ("block", "block_end"))
     after = Binary("+", Read(at), size)
     least = Select(Compare("<", after, bounds[1]), after, bounds[1])
     loop = Loop(at, *bounds, size, (Declare(end, least),), not nest.serial)

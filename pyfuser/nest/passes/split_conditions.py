@@ -48,10 +48,8 @@ from pyfuser.ir.nodes import (
 from pyfuser.ir.visit import assigned, expressions, map_body, map_expression, reads, statements
 from pyfuser.nest.build import (
     LOOP,
-    Fresh,
     at_axis,
     box,
-    fresh_syms,
     narrow,
     over_box,
     values,
@@ -89,10 +87,11 @@ def split_conditions(nest: Nest) -> Nest:
 
     What is left when guards are split off must have conditions, too: else that is better.
     """
-    over, axis = whole(nest), nest.order.axes[-1]
-    if over is None or nest.checked or nest.serial or nest.pattern != "for" or nest.order.block:
+    over, spec = whole(nest), nest.spec
+    axis = spec.order.axes[-1]
+    if over is None or spec.checked or spec.serial or spec.pattern != "for" or spec.order.block:
         return nest
-    fresh = fresh_syms(nest)
+    fresh = nest.fresh
     workunit = replace(nest.workunit, body=over.body)
     split = unguarded(workunit)
     if split is not None and interior(replace(workunit, body=split.body), axis, fresh) is None:
@@ -102,12 +101,12 @@ def split_conditions(nest: Nest) -> Nest:
         return nest
     functions = (
         inside(nest, found, axis),
-        over_box(nest, AROUND, over.body, fresh),
-        over_box(nest, MIDDLE, found.body, fresh),
+        over_box(nest, AROUND, over.body),
+        over_box(nest, MIDDLE, found.body),
     )
-    low, high = box(nest, fresh)
-    loop = _Blocks(nest, values(low), values(high), fresh).body
-    for outer in reversed(nest.order.axes[:-1]):
+    low, high = box(nest)
+    loop = _Blocks(nest, values(low), values(high)).body
+    for outer in reversed(nest.spec.order.axes[:-1]):
         loop = (Loop(nest.counters[outer], Read(low[outer]), Read(high[outer]), number(1), loop),)
     return replace(nest, functions=(*functions, Function(LOOP, low, high, body=loop)))
 
@@ -128,12 +127,10 @@ class _Blocks:
     blocks.
     """
 
-    def __init__(
-        self, nest: Nest, low: tuple[Expr, ...], high: tuple[Expr, ...], fresh: Fresh
-    ) -> None:
-        self._fresh = fresh
-        axis = nest.order.axes[-1]
-        self._axis, outer = axis, nest.order.axes[:-1]
+    def __init__(self, nest: Nest, low: tuple[Expr, ...], high: tuple[Expr, ...]) -> None:
+        fresh = self._fresh = nest.fresh
+        axis = nest.spec.order.axes[-1]
+        self._axis, outer = axis, nest.spec.order.axes[:-1]
         self._counters = values([nest.counters[n] for n in sorted(outer)])
         for n in outer:
             here = Read(nest.counters[n])

@@ -30,7 +30,7 @@ from pyfuser.ir.nodes import (
     Stmt,
     Sym,
 )
-from pyfuser.nest.build import LOOP, Fresh, at_axis, box, fresh_syms, over_box, values, whole
+from pyfuser.nest.build import LOOP, at_axis, box, over_box, values, whole
 from pyfuser.nest.nodes import Function, Loop, Nest, Run, number
 
 ALIGNED = 8
@@ -63,24 +63,23 @@ def split_guards(nest: Nest) -> Nest:
     found = unguarded(replace(nest.workunit, body=over.body))
     if found is None:
         return nest
-    fresh = fresh_syms(nest)
     parts = tuple(
-        over_box(nest, name, body, fresh)
-        for name, body in ((AROUND, over.body), (MIDDLE, found.body))
+        over_box(nest, name, body) for name, body in ((AROUND, over.body), (MIDDLE, found.body))
     )
-    low, high = box(nest, fresh)
+    low, high = box(nest)
     limits = [_limits(found.bounds, sym) for sym in nest.workunit.indices]
     if nest.rank == 1:
-        body = _line(limits[0], values(low), values(high), fresh)
+        body = _line(nest, limits[0], values(low), values(high))
     else:
-        body = (_boxes(nest, limits, values(low), values(high), fresh),)
+        body = (_boxes(nest, limits, values(low), values(high)),)
     return replace(nest, functions=(*parts, Function(LOOP, low, high, body=body)))
 
 
 # law: True
 def _may_split(nest: Nest) -> bool:
     """Whether iterations may run in another order; along one axis they keep theirs."""
-    return not nest.checked and nest.pattern == "for" and not (nest.serial and nest.rank > 1)
+    spec = nest.spec
+    return not spec.checked and spec.pattern == "for" and not (spec.serial and spec.rank > 1)
 
 
 def _limits(bounds: Sequence[Bound], index: Sym) -> _Limits:
@@ -113,8 +112,8 @@ def _held(limits: _Limits, begin: Expr, end: Expr, aligned: bool, ends: tuple[Sy
     return tuple(body)
 
 
-def _line(limits: _Limits, begin: tuple[Expr, ...], end: tuple[Expr, ...], fresh: Fresh) -> Body:
-    ends = fresh("low", DType.INT64), fresh("high", DType.INT64)
+def _line(nest: Nest, limits: _Limits, begin: tuple[Expr, ...], end: tuple[Expr, ...]) -> Body:
+    ends = nest.fresh("low", DType.INT64), nest.fresh("high", DType.INT64)
     low, high = values(ends)
     split = (
         If(Compare("<", begin[0], low), (Run(AROUND, begin, (low,)),)),
@@ -130,21 +129,20 @@ def _boxes(
     limits: Sequence[_Limits],
     begin: tuple[Expr, ...],
     end: tuple[Expr, ...],
-    fresh: Fresh,
 ) -> Loop:
     """Peel slabs off the box, axis by axis, a few steps of its outermost loop at a time."""
-    outer, inner = nest.order.axes[0], nest.order.axes[-1]
-    steps = number(nest.order.block or (STRIP if nest.rank == 2 else 1))
-    strip, upto = fresh("strip", DType.INT64), fresh("piece", DType.INT64)
+    outer, inner = nest.spec.order.axes[0], nest.spec.order.axes[-1]
+    steps = number(nest.spec.order.block or (STRIP if nest.rank == 2 else 1))
+    strip, upto = nest.fresh("strip", DType.INT64), nest.fresh("piece", DType.INT64)
     after = Binary("+", Read(strip), steps)
     least = Select(Compare("<", after, end[outer]), after, end[outer])
     low, high = at_axis(begin, outer, Read(strip)), at_axis(end, outer, Read(upto))
     body: Body = (Declare(upto, least),)
-    for axis in nest.order.axes:
+    for axis in nest.spec.order.axes:
         if not limits[axis].lower and not limits[axis].upper:
             continue
         name = nest.name(nest.workunit.indices[axis])
-        ends = fresh(f"{name}_low", DType.INT64), fresh(f"{name}_high", DType.INT64)
+        ends = nest.fresh(f"{name}_low", DType.INT64), nest.fresh(f"{name}_high", DType.INT64)
         first, last = values(ends)
         body += (
             *_held(limits[axis], low[axis], high[axis], axis == inner, ends),

@@ -39,8 +39,8 @@ from pyfuser.codegen.cpu.context import (
 from pyfuser.codegen.cpu.reduce import tile_code
 from pyfuser.codegen.cpu.terms import SumNames
 from pyfuser.codegen.cpu.wavefront.reduce import fold_code, fold_steps
-from pyfuser.codegen.kernel import KernelSpec, SweepSpec
 from pyfuser.ir.dtypes import DType
+from pyfuser.nest.spec import KernelSpec, SweepSpec
 
 ROLLING_WORDS = 5  # of a rolling view, see `pf_rolling`
 

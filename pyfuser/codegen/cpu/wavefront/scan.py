@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pyfuser.codegen.cpu import scan as cpu_scan
 from pyfuser.codegen.cpu.context import RESULTS, SLOT, Context, entry_point, function, unpacked
 from pyfuser.codegen.cpu.wavefront.loops import Stage, checks, indented, sections_of
-from pyfuser.codegen.kernel import SweepSpec
+from pyfuser.nest.spec import SweepSpec
 
 
 def emit(spec: SweepSpec, loops: Sequence[Context]) -> str:

@@ -33,11 +33,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from pyfuser.codegen.cost.cache_lines import runs_across, walked
-from pyfuser.codegen.kernel import ViewSpec
-from pyfuser.codegen.passes.distribute import MAX_STATEMENTS, Fresh, Segment, mentioned
-from pyfuser.codegen.passes.row_sums import row_sums, totals
-from pyfuser.codegen.passes.scalar_expansion import (
+from pyfuser.ir import nodes
+from pyfuser.ir.dtypes import DType
+from pyfuser.ir.effects import effects
+from pyfuser.ir.nodes import Body, Declare, DeclareArray, Expr, For, If, Stmt, Sym, Workunit
+from pyfuser.ir.visit import assigned, expressions, leaves_loop, map_expression, statements
+from pyfuser.nest.cost.cache_lines import runs_across, walked
+from pyfuser.nest.cost.work import body_cost
+from pyfuser.nest.nodes import Fresh
+from pyfuser.nest.passes.distribute import MAX_STATEMENTS, Segment, mentioned
+from pyfuser.nest.passes.row_sums import row_sums, totals
+from pyfuser.nest.passes.scalar_expansion import (
     Branch,
     Part,
     Sums,
@@ -47,12 +53,7 @@ from pyfuser.codegen.passes.scalar_expansion import (
     segments_of,
     unfit,
 )
-from pyfuser.ir import nodes
-from pyfuser.ir.dtypes import DType
-from pyfuser.ir.effects import effects
-from pyfuser.ir.nodes import Body, Declare, DeclareArray, Expr, For, If, Stmt, Sym, Workunit
-from pyfuser.ir.visit import assigned, expressions, leaves_loop, map_expression, statements
-from pyfuser.nest.cost.work import body_cost
+from pyfuser.nest.spec import ViewSpec
 from pyfuser.support.passes import left_out
 
 _CHEAP = 8

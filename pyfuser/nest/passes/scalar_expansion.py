@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pyfuser.codegen.passes.distribute import Segment, is_zero, mentioned, needed
 from pyfuser.ir.nodes import Declare, DeclareArray, Expr, For, Scratch, Stmt, Sym
 from pyfuser.ir.visit import declared
+from pyfuser.nest.passes.distribute import Segment, is_zero, mentioned, needed
 
 MOST_KEPT = 8192
 """Bytes of the arrays that an iteration keeps between parts."""

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from pyfuser.codegen.cpu.context import Context, fresh_syms
-from pyfuser.codegen.passes.distribute import Segment, expansion, is_zero
-from pyfuser.codegen.passes.unroll_and_jam import is_long
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import (
     Binary,
@@ -28,8 +25,10 @@ from pyfuser.ir.nodes import (
     Sym,
 )
 from pyfuser.ir.visit import assigned, substitute_syms
-from pyfuser.nest.build import row
-from pyfuser.nest.nodes import Alloc, Clear, Kind, Loop, Scope, number
+from pyfuser.nest.build import iteration, iterations, local, noted, row
+from pyfuser.nest.nodes import Alloc, Clear, Kind, Loop, Nest, Scope, number
+from pyfuser.nest.passes.distribute import Segment, expansion, is_zero
+from pyfuser.nest.passes.unroll_and_jam import is_long
 from pyfuser.plan.plan import STRIP
 
 LOCALS = frozenset({"strip", "lanes", "lane", "cell"})
@@ -52,9 +51,9 @@ class Strips:
 
 
 def strips_of(
-    context: Context, parts: tuple[Segment, ...], arrays: dict[Sym, Sym], lengths: dict[Sym, int]
+    nest: Nest, parts: tuple[Segment, ...], arrays: dict[Sym, Sym], lengths: dict[Sym, int]
 ) -> Strips:
-    """Names for the memory between parts (see `passes.unroll_and_jam.strips`).
+    """The memory between parts (see `passes.unroll_and_jam.strips`).
 
     `arrays` and `lengths`: what passes between the segments of the whole body.
     """
@@ -64,12 +63,8 @@ def strips_of(
         for stmt in part.body
         if isinstance(stmt, DeclareArray)
     }
-    take, names = context.unique.take, context.names
-    new = {
-        s: context.array(take(f"{names[s]}_strip"), s.dtype)
-        for s in expansion(parts)
-        if s not in arrays
-    }
+    kept = [sym for sym in expansion(parts) if sym not in arrays]
+    new = {sym: nest.fresh(f"{nest.name(sym)}_strip", sym.dtype) for sym in kept}
     lengths = lengths | {sym: length for sym, length in own.items() if sym in new}
     return Strips(parts, arrays | new, lengths, frozenset(arrays))
 
@@ -83,13 +78,13 @@ def allocs(strips: Strips) -> Body:
     )
 
 
-def strip_loops(context: Context, strips: Strips, axis: int, terms: Terms) -> Body:
+def strip_loops(nest: Nest, strips: Strips, axis: int, terms: Terms) -> Body:
     """The loops over `count` iterations of an axis from `at`, a strip at a time.
 
     terms: what becomes of the body of a part whose iterations come one after the other.
     """
-    loops = _Loops(context, strips, axis)
-    count, strip, lanes = (Read(context.local(name)) for name in ("count", "strip", "lanes"))
+    loops = _Loops(nest, strips, axis)
+    count, strip, lanes = map(local, ("count", "strip", "lanes"))
     left, full = Binary("-", count, strip), number(STRIP)
     body: list[Stmt] = [Declare(lanes.sym, Select(Compare("<", left, full), left, full))]
     for part in strips.parts:
@@ -99,7 +94,7 @@ def strip_loops(context: Context, strips: Strips, axis: int, terms: Terms) -> Bo
         together = loops.abreast if any(map(is_long, part.body)) else loops.jammed
         alone = (loops.apart(part, lambda found: found),)
         body.append(If(Compare("==", lanes, full), together(part), alone))
-    return (Loop(strip.sym, number(0), count, full, tuple(body), context.independent),)
+    return (Loop(strip.sym, number(0), count, full, tuple(body), not nest.serial),)
 
 
 def _stores(stmt: DeclareArray) -> list[Stmt]:
@@ -113,16 +108,16 @@ def _stores(stmt: DeclareArray) -> list[Stmt]:
 class _Loops:
     """Makes the loops of parts; an iteration's memory is at its `place` in the strip."""
 
-    def __init__(self, context: Context, strips: Strips, axis: int) -> None:
-        self.context = context
+    def __init__(self, nest: Nest, strips: Strips, axis: int) -> None:
+        self.nest = nest
         self.strips = strips
         self.axis = axis
-        self.index = context.workunit.indices[axis]
-        self.at, self.strip = Read(context.local("at")), Read(context.local("strip"))
+        self.index = nest.workunit.indices[axis]
+        self.at, self.strip = local("at"), local("strip")
 
     def apart(self, part: Segment, terms: Terms) -> Stmt:
         """One iteration after the other."""
-        step = Read(self.context.local("step"))
+        step = local("step")
         place = Binary("-", step, self.strip)
         before: list[Stmt] = [*self._arrivals(part, place)]
         body: list[Stmt] = []
@@ -136,25 +131,26 @@ class _Loops:
             else:
                 body.append(stmt)
         trip = (
-            *self.context.iteration(self.axis, Binary("+", self.at, step)),
+            *iteration(self.nest, self.axis, Binary("+", self.at, step)),
             *before,
             *terms(tuple(body)),
             *self._departures(part, place),
         )
-        end = Binary("+", self.strip, Read(self.context.local("lanes")))
-        return self.context.loop(step.sym, self.strip, end, trip, Kind.SEQ)
+        end = Binary("+", self.strip, local("lanes"))
+        return iterations(self.nest, step, self.strip, end, trip, Kind.SEQ)
 
     def jammed(self, part: Segment) -> Body:
         """All iterations of a full strip together, trip by trip."""
-        names, fresh = self.context.names, fresh_syms(self.context)
+        name, fresh = self.nest.name, self.nest.fresh
         again = tuple(stmt for stmt in part.body if isinstance(stmt, Declare))
         own = (self.index, *part.arriving, *(stmt.sym for stmt in again))
         lanes = [
-            {sym: fresh(f"{names[sym]}_{lane}", sym.dtype) for sym in own} for lane in range(STRIP)
+            {sym: fresh(f"{name(sym)}_{lane}", sym.dtype) for sym in own} for lane in range(STRIP)
         ]
         first = Binary("+", self.at, self.strip)
-        body: Body = self.context.iteration(self.axis, first)[1:]
-        body = tuple(s for s in body if isinstance(s, Declare) and s.sym != self.index)
+        body: Body = tuple(
+            s for s in noted(self.nest) if isinstance(s, Declare) and s.sym != self.index
+        )
         for lane, renamed in enumerate(lanes):
             here = Cast(Binary("+", first, number(lane)), self.index.dtype)
             found = (*self._arrivals(part, Const(lane, DType.INT32)), *again)
@@ -169,16 +165,16 @@ class _Loops:
 
     def abreast(self, part: Segment) -> Body:
         """All iterations of a full strip, a lane each; what a trip leaves to the next is kept."""
-        lane = Read(self.context.local("lane"))
+        lane = local("lane")
         again = tuple(stmt for stmt in part.body if isinstance(stmt, Declare))
         kept = replace(part, leaving=tuple(s for s in part.arriving if s in assigned(part.body)))
         here = Binary("+", Binary("+", self.at, self.strip), lane)
-        before = (*self.context.iteration(self.axis, here), *self._arrivals(part, lane), *again)
+        before = (*iteration(self.nest, self.axis, here), *self._arrivals(part, lane), *again)
         after = self._departures(kept, lane)
 
         def side_by_side(loop: For) -> For:
             trip = (*before, *loop.body, *after)
-            lanes = self.context.loop(lane.sym, number(0), number(STRIP), trip, Kind.VECTOR)
+            lanes = iterations(self.nest, lane, number(0), number(STRIP), trip, Kind.VECTOR)
             return replace(loop, body=(lanes,))
 
         return tuple(side_by_side(loop) for loop in part.body if isinstance(loop, For))

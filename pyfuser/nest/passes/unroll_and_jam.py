@@ -25,8 +25,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
 
-from pyfuser.codegen.cost.vectorisable import vectorises
-from pyfuser.codegen.passes.distribute import (
+from pyfuser.ir import nodes
+from pyfuser.ir.effects import effects_of
+from pyfuser.ir.nodes import DeclareArray, Expr, For, Stmt, Sym
+from pyfuser.ir.visit import all_expressions, assigned, contains, declared, expressions, statements
+from pyfuser.nest.cost.vectorisable import vectorises
+from pyfuser.nest.cost.work import body_cost
+from pyfuser.nest.passes.distribute import (
     MAX_STATEMENTS,
     Segment,
     cheap_declarations,
@@ -34,11 +39,6 @@ from pyfuser.codegen.passes.distribute import (
     expanded,
     grouped,
 )
-from pyfuser.ir import nodes
-from pyfuser.ir.effects import effects_of
-from pyfuser.ir.nodes import DeclareArray, Expr, For, Stmt, Sym
-from pyfuser.ir.visit import all_expressions, assigned, contains, declared, expressions, statements
-from pyfuser.nest.cost.work import body_cost
 from pyfuser.plan.plan import STRIP
 from pyfuser.support.passes import left_out
 

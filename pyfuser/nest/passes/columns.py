@@ -6,19 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pyfuser.codegen.cpu.context import Context, fresh_syms
-from pyfuser.codegen.passes.distribute import Segment
-from pyfuser.codegen.passes.row_sums import SHORTEST
-from pyfuser.codegen.passes.scalar_expansion import (
-    Branch,
-    Part,
-    Sums,
-    Trips,
-    kept_between,
-    shared,
-    sums_of,
-)
-from pyfuser.codegen.passes.strip_mine import columns
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import (
     Assign,
@@ -41,9 +28,21 @@ from pyfuser.ir.nodes import (
     While,
 )
 from pyfuser.ir.visit import map_body, statements, substitute_syms, sym_of
-from pyfuser.nest.build import times
+from pyfuser.nest.build import iteration, iterations, local, times
 from pyfuser.nest.cost.work import body_cost
-from pyfuser.nest.nodes import Alloc, Clear, Kind, Loop, Row, Scope, number
+from pyfuser.nest.nodes import Alloc, Clear, Kind, Loop, Nest, Row, Scope, number
+from pyfuser.nest.passes.distribute import Segment
+from pyfuser.nest.passes.row_sums import SHORTEST
+from pyfuser.nest.passes.scalar_expansion import (
+    Branch,
+    Part,
+    Sums,
+    Trips,
+    kept_between,
+    shared,
+    sums_of,
+)
+from pyfuser.nest.passes.strip_mine import columns
 
 LOCALS = frozenset({"step", "lane", "half", "cell", "taking"})
 
@@ -76,15 +75,13 @@ class Columns:
         return own + sum(_count(sym) * sym.dtype.size for sym in self.lanes)
 
 
-def columns_of(context: Context) -> Columns | None:
+def columns_of(nest: Nest) -> Columns | None:
     """How strips of a body's iterations run its loops; None for a body without columns."""
-    if not context.independent:
+    if nest.serial:
         return None
-    workunit, axis = context.workunit, context.spec.order.axes[-1]
-    pairs = zip(workunit.params, context.spec.views, strict=True)
-    views = {param.sym: view for param, view in pairs if view is not None}
-    fresh, names = fresh_syms(context), context.names
-    parts = columns(workunit, workunit.indices[axis], views, fresh)
+    workunit, fresh, name = nest.workunit, nest.fresh, nest.name
+    index = workunit.indices[nest.spec.order.axes[-1]]
+    parts = columns(workunit, index, nest.views, fresh)
     if parts is None:
         return None
     lengths = {
@@ -94,10 +91,10 @@ def columns_of(context: Context) -> Columns | None:
     }
     owners = shared(parts, frozenset(lengths))
     kept = [sym for sym in kept_between(parts) if owners.get(sym, sym) is sym]
-    arrays = {sym: fresh(f"{names[sym]}_columns", sym.dtype) for sym in kept}
+    arrays = {sym: fresh(f"{name(sym)}_columns", sym.dtype) for sym in kept}
     arrays |= {sym: arrays[owner] for sym, owner in owners.items()}
     totals = (pair for sums in sums_of(parts) for pair in sums.totals)
-    lanes = {total: fresh(f"{names[sym]}_lanes", sym.dtype) for sym, total in totals}
+    lanes = {total: fresh(f"{name(sym)}_lanes", sym.dtype) for sym, total in totals}
     return Columns(parts, arrays, lanes, {s: n for s, n in lengths.items() if s in arrays})
 
 
@@ -130,16 +127,16 @@ def allocs(columns: Columns, size: int) -> Body:
     return tuple(Alloc(array, length) for array, length in lengths.items())
 
 
-def column_loops(context: Context, columns: Columns, size: int, axis: int, terms: Terms) -> Body:
+def column_loops(nest: Nest, columns: Columns, size: int, axis: int, terms: Terms) -> Body:
     """The loops over `count` iterations of an axis from `at`; arrays are for strips of `size`.
 
     terms: what becomes of parts that may have accumulators: those outside of loops and conditions.
     """
     parts = columns.parts
     branches = any(isinstance(part, Branch) for part in parts)
-    if (columns.lanes or branches) and context.workunit.accumulators:
+    if (columns.lanes or branches) and nest.workunit.accumulators:
         parts = (Segment((), True), *parts)  # from here on accumulators have a value
-    return _Loops(context, columns, size, axis, terms).parts(parts)
+    return _Loops(nest, columns, size, axis, terms).parts(parts)
 
 
 _ZERO = number(0)
@@ -163,15 +160,11 @@ class _Trip:
 
 
 class _Loops:
-    def __init__(
-        self, context: Context, columns: Columns, size: int, axis: int, terms: Terms
-    ) -> None:
-        self.context, self.columns = context, columns
+    def __init__(self, nest: Nest, columns: Columns, size: int, axis: int, terms: Terms) -> None:
+        self.nest, self.columns = nest, columns
         self.size, self.axis, self.terms = size, axis, terms
-        self.fresh, self.tuning = fresh_syms(context), context.spec.tuning
-        self.at, self.count, self.step, self.lane = (
-            Read(context.local(name)) for name in ("at", "count", "step", "lane")
-        )
+        self.fresh, self.tuning = nest.fresh, nest.spec.tuning
+        self.at, self.count, self.step, self.lane = map(local, ("at", "count", "step", "lane"))
 
     def parts(self, parts: Sequence[Part], trip: _Trip | None = None) -> Body:
         return tuple(stmt for part in parts for stmt in self._part(part, trip))
@@ -197,7 +190,7 @@ class _Loops:
         return Scope((Declare(taking, number(0)), counted, either))
 
     def _trips(self, trips: Trips) -> Stmt:
-        k, name = trips.loop.sym, self.context.names[trips.loop.sym]
+        k, name = trips.loop.sym, self.nest.name(trips.loop.sym)
         stop = Read(self.fresh(f"{name}_stop", DType.INT64))
         start = _as(trips.loop.start, k.dtype)
         body: Body = (Declare(k, start), Declare(stop.sym, _wide(trips.loop.stop)))
@@ -207,7 +200,7 @@ class _Loops:
 
     def _sums(self, trips: Trips, sums: Sums, stop: Expr) -> Stmt:
         """A loop with sums: of what is in the lanes of running sums, or in order if it is short."""
-        name, lanes = self.context.names[trips.loop.sym], self.columns.lanes
+        name, lanes = self.nest.name(trips.loop.sym), self.columns.lanes
         first = Read(self.fresh(f"{name}_first", DType.INT64))
         trip = _Trip(trips.loop, {sym: lanes[total] for sym, total in sums.totals}, first)
         here = trip.here
@@ -217,7 +210,7 @@ class _Loops:
             zero = Store(array, (self._at_lane(self.lane),), value)
             long.append(self._of_lanes(number(_count(sym)), zero))
         long += self._turns(trips, trip, stop)
-        half = Read(self.context.local("half"))
+        half = local("half")
         for array in trip.lanes.values():
             other = Load(array, (self._at_lane(Binary("+", self.lane, half)),))
             added = Update("+", array, (self._at_lane(self.lane),), other)
@@ -284,12 +277,12 @@ class _Loops:
         if not inner and not after:
             return zeros
         whole = (
-            *self.context.iteration(self.axis, Binary("+", self.at, self.step)),
+            *iteration(self.nest, self.axis, Binary("+", self.at, self.step)),
             *before,
             *(inner if guard is None else (If(Read(guard), inner),)),
             *after,
         )
-        strip = self.context.loop(self.step.sym, number(0), self.count, whole, Kind.VECTOR)
+        strip = iterations(self.nest, self.step, number(0), self.count, whole, Kind.VECTOR)
         return (*zeros, strip)
 
     def _arriving(self, sym: Sym) -> Stmt:
@@ -326,7 +319,7 @@ class _Loops:
     def _trip_again(self, body: Body, trip: _Trip, n: int) -> Scope:
         """One of several trips that come one after the other."""
         k = trip.loop.sym
-        own = self.fresh(f"{self.context.names[k]}_{n}", k.dtype)
+        own = self.fresh(f"{self.nest.name(k)}_{n}", k.dtype)
         here = Binary("+", Read(k), Const(n * trip.step, k.dtype))
         return Scope((Declare(own, here), *substitute_syms(self._added(body, trip), {k: own})))
 

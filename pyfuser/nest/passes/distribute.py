@@ -16,18 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from pyfuser.codegen.cost.cache_lines import torn
-from pyfuser.codegen.cost.gathers import apart, slow_operands
-from pyfuser.codegen.cost.vectorisable import (
-    conditional,
-    has_vector_form,
-    is_covered,
-    local_arrays,
-    vectorises,
-)
-from pyfuser.codegen.passes.hoist_calls import speculate
 from pyfuser.ir import nodes
-from pyfuser.ir.dtypes import DType
 from pyfuser.ir.effects import effects_of, evaluates_purely
 from pyfuser.ir.nodes import Body, Declare, Expr, Stmt, Sym
 from pyfuser.ir.visit import (
@@ -38,7 +27,18 @@ from pyfuser.ir.visit import (
     statements,
     sym_of,
 )
+from pyfuser.nest.cost.cache_lines import torn
+from pyfuser.nest.cost.gathers import apart, slow_operands
+from pyfuser.nest.cost.vectorisable import (
+    conditional,
+    has_vector_form,
+    is_covered,
+    local_arrays,
+    vectorises,
+)
 from pyfuser.nest.cost.work import body_cost
+from pyfuser.nest.nodes import Fresh
+from pyfuser.nest.passes.hoist_calls import speculate
 from pyfuser.support.passes import left_out
 
 WORTH = 12
@@ -54,8 +54,6 @@ MAX_ROW = 16
 """Elements of a local array of which a block has one for each iteration."""
 
 _CHEAP = 3  # additions that are computed again rather than kept
-
-Fresh = Callable[[str, DType], Sym]
 
 
 @dataclass(frozen=True, slots=True)

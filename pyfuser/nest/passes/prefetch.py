@@ -19,16 +19,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from pyfuser.codegen.cost.cache_lines import Layout, growth
 from pyfuser.ir import nodes
 from pyfuser.ir.accesses import accesses
 from pyfuser.ir.definitions import expand, stable_locals
 from pyfuser.ir.nodes import Body, Expr, Sym
 from pyfuser.ir.visit import assigned, contains, declared, expressions
+from pyfuser.nest.build import iteration, local
+from pyfuser.nest.cost.cache_lines import Layout, growth
+from pyfuser.nest.nodes import Loop, Nest, Prefetch, number
 from pyfuser.support.passes import left_out
 
 MOST = 3
 """Arrays that a loop walks along."""
+
+DISTANCE = 4096
+"""Bytes from what a block of iterations asks for to what it comes to."""
+
+LINE = 64
+"""Bytes that come from memory at once."""
+
+LOCALS = frozenset({"line"})
 
 _KNOWN = (nodes.Const, nodes.Extent, nodes.Cast, nodes.Binary)
 
@@ -80,6 +90,35 @@ def streams(
     if len(farthest) > MOST:
         return ()
     return tuple(Stream(view, at, view in written) for view, at in farthest.items())
+
+
+def streams_of(nest: Nest) -> tuple[Stream, ...]:
+    """What blocks of a nest's body, in one loop, ask for."""
+    spec, workunit = nest.spec, nest.workunit
+    if not spec.target.intel or spec.target.vector_bytes < 64:
+        return ()
+    if spec.serial or spec.checked or spec.order.block or not spec.long_rows:
+        return ()
+    scalars = {param.sym for param in workunit.params} - nest.views.keys()
+    given = frozenset(scalars.union(workunit.indices) - assigned(workunit.body))
+    if not given.issuperset(workunit.indices):
+        return ()
+    return streams(workunit.body, workunit.indices[spec.order.axes[-1]], given, nest.views)
+
+
+def prefetches(nest: Nest, found: tuple[Stream, ...], axis: int) -> Body:
+    """Before a loop over `count` iterations of an axis from `at`: loops that ask for its lines."""
+    at, count, line = map(local, ("at", "count", "line"))
+    body: list[nodes.Stmt] = []
+    for size in dict.fromkeys(stream.view.dtype.size for stream in found):
+        asked = (
+            Prefetch(nodes.Load(view, indices), DISTANCE // size, written)
+            for view, indices, written in found
+            if view.dtype.size == size
+        )
+        trip = (*iteration(nest, axis, nodes.Binary("+", at, line)), *asked)
+        body.append(Loop(line.sym, number(0), count, number(max(LINE // size, 1)), trip))
+    return tuple(body)
 
 
 def _is_known(part: Expr, given: frozenset[Sym]) -> bool:

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from pyfuser.codegen.cost.vectorisable import is_covered, local_arrays
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Body, Expr, Stmt, Sym
 from pyfuser.ir.visit import all_expressions, expressions, statements, sym_of
+from pyfuser.nest.cost.vectorisable import is_covered, local_arrays
 from pyfuser.nest.cost.work import body_cost
 
 _SCATTERED = 12

@@ -13,20 +13,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from pyfuser.codegen.cost.vectorisable import is_covered, local_arrays, unconditional, vectorises
 from pyfuser.ir import nodes
-from pyfuser.ir.dtypes import DType
 from pyfuser.ir.effects import is_pure
 from pyfuser.ir.nodes import Body, Declare, Expr, Load, Stmt, Sym
 from pyfuser.ir.visit import assigned, child_expressions, expressions, map_expression
+from pyfuser.nest.cost.vectorisable import is_covered, local_arrays, unconditional, vectorises
+from pyfuser.nest.nodes import Fresh
 from pyfuser.support.passes import left_out
 
 MAX_CALLS = 4
 """Calls that one statement may make for nothing."""
 
 _SAFE = ("+", "-", "*", "&", "|", "^")
-
-Fresh = Callable[[str, DType], Sym]
 
 
 def speculate(body: Body, fresh: Fresh) -> Body:

@@ -16,11 +16,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyfuser.codegen.c.statements import INDENT
-from pyfuser.codegen.cost.vectorisable import local_arrays, vectorises
-from pyfuser.codegen.cpu.blocks import Blocks
-from pyfuser.codegen.cpu.context import Context, fresh_syms, function
-from pyfuser.codegen.kernel import UNIT
-from pyfuser.codegen.passes.distribute import (
+from pyfuser.codegen.cpu.context import Context, function
+from pyfuser.ir import nodes
+from pyfuser.ir.effects import effects_of
+from pyfuser.ir.nodes import Binary, Body, Declare, Expr, Read, Stmt, Sym
+from pyfuser.ir.visit import all_expressions, contains, expressions, map_body, statements
+from pyfuser.nest.build import iteration, iterations, local
+from pyfuser.nest.cost.vectorisable import local_arrays, vectorises
+from pyfuser.nest.nodes import Alloc, Kind, number
+from pyfuser.nest.passes.blocks import Blocks
+from pyfuser.nest.passes.distribute import (
     MAX_STATEMENTS,
     Segment,
     cheap_declarations,
@@ -28,11 +33,7 @@ from pyfuser.codegen.passes.distribute import (
     expanded,
     expansion,
 )
-from pyfuser.ir import nodes
-from pyfuser.ir.effects import effects_of
-from pyfuser.ir.nodes import Binary, Body, Declare, Expr, Read, Stmt, Sym
-from pyfuser.ir.visit import all_expressions, contains, expressions, map_body, statements
-from pyfuser.nest.nodes import Alloc, Kind, number
+from pyfuser.nest.spec import UNIT
 from pyfuser.support.passes import left_out
 
 LOCALS = frozenset({"done", "run"})
@@ -71,7 +72,7 @@ def groups_of(context: Context, blocks: Blocks) -> Groups | None:
         s.dtype.size != 8 or s.dtype.is_complex for s in sums
     ):
         return None
-    if not context.independent or spec.checked or not blocks.single:
+    if context.nest.serial or spec.checked or not blocks.single:
         return None
     if context.expressions.products_apart or len(workunit.body) > MAX_STATEMENTS:
         return None  # g++ may contract products with the additions around them
@@ -92,8 +93,8 @@ def groups_of(context: Context, blocks: Blocks) -> Groups | None:
     run = next((n for n in runs if n * size <= tuning.block_bytes), None)
     if run is None:
         return None
-    fresh, names = fresh_syms(context), context.names
-    return Groups(segments, {s: fresh(f"{names[s]}_run", s.dtype) for s in kept}, run)
+    fresh, name = context.nest.fresh, context.nest.name
+    return Groups(segments, {s: fresh(f"{name(s)}_run", s.dtype) for s in kept}, run)
 
 
 def _parts(
@@ -155,7 +156,7 @@ def _plain(e: Expr) -> Expr:
 
 def _narrowed(context: Context, before: Body, adding: list[Stmt]) -> tuple[Body, list[Stmt]]:
     """Keep integers as narrow as the sums read them: they are converted once, and take less."""
-    fresh = fresh_syms(context)
+    fresh = context.nest.fresh
     narrow: dict[Expr, Sym] = {}
     local = {stmt.sym for stmt in before if isinstance(stmt, Declare)}
 
@@ -204,10 +205,10 @@ def run_function(
             ordered = [names for sym, names in lanes.items() if sym in own]
             lines += _group_lines(context, groups, segment, ordered, terms)
         elif segment.body:
-            at, count, step = (Read(context.local(name)) for name in ("at", "count", "step"))
+            at, count, step = map(local, ("at", "count", "step"))
             kept = (nodes.Store(groups.arrays[s], (step,), Read(s)) for s in segment.leaving)
-            trip = (*context.iteration(last, Binary("+", at, step)), *segment.body, *kept)
-            loop = context.loop(step.sym, number(0), count, trip, Kind.VECTOR)
+            trip = (*iteration(context.nest, last, Binary("+", at, step)), *segment.body, *kept)
+            loop = iterations(context.nest, step, number(0), count, trip, Kind.VECTOR)
             lines += context.print((loop,), 1)
     parameters = ["pf_running& running", "int64_t at", "int64_t count"]
     parameters += [f"const int64_t {context.counter(axis)}" for axis in range(last)]
@@ -224,12 +225,16 @@ def _group_lines(
     """The loop of a group; g++ keeps the terms of LANES iterations in registers where it can."""
     take = context.unique.take
     vectors = [(s, v, take(f"{s.sum}_{v}")) for s in lanes for v in range(4)]
-    at, done, step = (Read(context.local(name)) for name in ("at", "done", "step"))
+    at, done, step = map(local, ("at", "done", "step"))
     place = (Binary("+", done, step),)
     arriving = (Declare(s, nodes.Load(groups.arrays[s], place)) for s in segment.arriving)
     here = Binary("+", Binary("+", at, done), step)
-    trip = (*context.iteration(context.spec.rank - 1, here), *arriving, *terms(segment.body))
-    loop = context.loop(step.sym, number(0), number(LANES), trip, Kind.VECTOR)
+    trip = (
+        *iteration(context.nest, context.spec.rank - 1, here),
+        *arriving,
+        *terms(segment.body),
+    )
+    loop = iterations(context.nest, step, number(0), number(LANES), trip, Kind.VECTOR)
     lines = [
         *(f"    {s.sum_type}::vector {name} = running.{s.sum}.sum[{v}];" for s, v, name in vectors),
         f"    for (int64_t done = 0; done < count; done += {LANES}) {{",

@@ -18,8 +18,13 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-from pyfuser.codegen.cost.vectorisable import is_covered, vectorises
-from pyfuser.codegen.passes.distribute import (
+from pyfuser.ir import nodes
+from pyfuser.ir.maths import FUNCTIONS
+from pyfuser.ir.nodes import Body, Expr, Stmt, Sym
+from pyfuser.ir.powers import power_of
+from pyfuser.ir.visit import child_expressions, expressions, sym_of
+from pyfuser.nest.cost.vectorisable import is_covered, vectorises
+from pyfuser.nest.passes.distribute import (
     MAX_STATEMENTS,
     Segment,
     cheap_declarations,
@@ -27,11 +32,6 @@ from pyfuser.codegen.passes.distribute import (
     expansion,
     mentioned,
 )
-from pyfuser.ir import nodes
-from pyfuser.ir.maths import FUNCTIONS
-from pyfuser.ir.nodes import Body, Expr, Stmt, Sym
-from pyfuser.ir.powers import power_of
-from pyfuser.ir.visit import child_expressions, expressions, sym_of
 from pyfuser.support.passes import left_out
 
 WINDOW = 128

@@ -1,0 +1,302 @@
+"""Blocks of iterations along the innermost axis: a loop for each of the segments of their body."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from pyfuser.ir.nodes import (
+    Binary,
+    Body,
+    Compare,
+    Declare,
+    DeclareArray,
+    Expr,
+    If,
+    Load,
+    Read,
+    Select,
+    Stmt,
+    Store,
+    Sym,
+)
+from pyfuser.ir.visit import all_expressions, assigned, map_body
+from pyfuser.nest.build import iteration, iterations, local, row
+from pyfuser.nest.cost.gathers import mostly_scatters
+from pyfuser.nest.cost.pipeline import cut
+from pyfuser.nest.cost.vectorisable import is_covered
+from pyfuser.nest.nodes import Alloc, Clear, Kind, Loop, Nest, Over, number
+from pyfuser.nest.passes import columns as of_columns
+from pyfuser.nest.passes import prefetch
+from pyfuser.nest.passes import strips as of_strips
+from pyfuser.nest.passes.columns import Columns, column_loops, columns_of
+from pyfuser.nest.passes.distribute import Segment, expansion, prepare, row_lengths
+from pyfuser.nest.passes.lower_boxes import around, loops
+from pyfuser.nest.passes.prefetch import Stream, prefetches, streams_of
+from pyfuser.nest.passes.strips import Strips, strip_loops, strips_of
+from pyfuser.nest.passes.unroll_and_jam import is_long
+from pyfuser.nest.passes.unroll_and_jam import strips as strip_parts
+
+LOCALS = of_strips.LOCALS | of_columns.LOCALS | prefetch.LOCALS | {"at", "count", "left", "step"}
+
+Terms = Callable[[Body], Body]
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """The segments of a body, and the arrays (by local) that carry values between their loops.
+
+    nest: of the body in its one segment, if it has one. lengths: of those locals that are arrays
+    themselves, one for each iteration. size: iterations of a block. strips: how those of each
+    segment take turns; None where they do not. columns: how the iterations of a body in one segment
+    do, if its loops walk along columns. ahead: what blocks of a body in one loop ask for. straight:
+    whether g++ has to be kept from rearranging branches (see straight.h).
+    """
+
+    nest: Nest
+    segments: tuple[Segment, ...]
+    arrays: dict[Sym, Sym]
+    lengths: dict[Sym, int]
+    size: int
+    strips: tuple[Strips | None, ...]
+    columns: Columns | None = None
+    parts: Blocks | None = None
+    ahead: tuple[Stream, ...] = ()
+    straight: bool = False
+
+    @property
+    def single(self) -> bool:
+        """Whether the body stays in one loop."""
+        return self.strips == (None,) and self.columns is None
+
+
+def blocks_of(nest: Nest, kept: int = 0, smallest: int = 0) -> Blocks:
+    """How the nest's body is run.
+
+    kept: bytes that are kept for each iteration besides; smallest: iterations a block has at least.
+    """
+    tuning = nest.spec.tuning
+    block = tuning.block
+    smallest = smallest or block // 4
+    body = nest.workunit.body
+    segments: tuple[Segment, ...] = (Segment(body, True),)
+    lengths: dict[Sym, int] = {}
+    columns = columns_of(nest)
+    if not nest.serial and columns is None and not _has_long_trips(nest):
+        segments = prepare(body, nest.overlapping, frozenset(nest.workunit.indices), nest.fresh)
+        lengths = row_lengths(tuple(stmt for part in segments for stmt in part.body))
+        size = sum(lengths.get(sym, 1) * sym.dtype.size for sym in expansion(segments))
+        if smallest * size > tuning.block_bytes:
+            segments, size = (Segment(body, True),), 0
+        kept += size
+    straight = not nest.serial and any(map(_branches_again, segments))
+    if len(segments) == 1:
+        nest = nest.of(segments[0].body)
+    arrays = _arrays(nest, segments)
+    lengths = {sym: length for sym, length in lengths.items() if sym in arrays}
+    # Where a strip's loops walk along columns, what is too short for one runs one by one: code for
+    # neighbours side by side would take as long to compile as that for strips.
+    apart = tuple(
+        _strips(nest, segment, arrays, lengths) if columns is None else None for segment in segments
+    )
+    sizes = (4 * block,) * (apart == (None,) and _is_long(nest, kept)) + (block, block // 2)
+    if columns is not None:
+        sizes, kept = (
+            (tuning.strips if not kept or columns.lengths else sizes),
+            kept + columns.bytes,
+        )
+    room = tuning.block_bytes * (2 if columns is not None and columns.lanes else 1)
+    if columns is not None and columns.lengths:
+        room = tuning.rows_bytes
+    fitting = (n for n in sizes if n * kept <= room)
+    size = max(next(fitting, smallest), smallest)
+    parts = _cut(nest, kept, size) if apart == (None,) and columns is None else None
+    one_loop = apart == (None,) and columns is None and parts is None and size <= block
+    ahead = streams_of(nest) if one_loop else ()
+    return Blocks(nest, segments, arrays, lengths, size, apart, columns, parts, ahead, straight)
+
+
+def _cut(nest: Nest, kept: int, size: int) -> Blocks | None:
+    """The loops of a body in one segment whose operations wait for each other; see `cost.pipeline`.
+
+    kept: bytes that are kept for each iteration besides; size: iterations of a block.
+    """
+    if nest.serial or nest.spec.checked or nest.overlapping:
+        return None
+    if nest.spec.target.vector_bytes == 64:  # not measured there
+        return None
+    segments = cut(nest.workunit.body)
+    kept += sum(sym.dtype.size for sym in expansion(segments))
+    if not segments or size * kept > nest.spec.tuning.block_bytes:
+        return None
+    return Blocks(nest, segments, _arrays(nest, segments), {}, size, (None,) * len(segments))
+
+
+def _arrays(nest: Nest, segments: tuple[Segment, ...]) -> dict[Sym, Sym]:
+    """An array for each local that passes between segments."""
+    return {s: nest.fresh(f"{nest.name(s)}_block", s.dtype) for s in expansion(segments)}
+
+
+def _is_long(nest: Nest, kept: int) -> bool:
+    """Whether a loop has more scalars than there are vector registers, and keeps little.
+
+    It then begins by spreading them over vectors in memory: 72 of them in kernels/rk4.py, whose
+    blocks have 16 vectors of iterations else. Without need, long blocks cost up to a tenth.
+    """
+    scalars = sum(param.rank == 0 for param in nest.workunit.params)
+    tuning = nest.spec.tuning
+    return scalars > tuning.scalars and kept * 4 * tuning.block <= tuning.block_bytes // 4
+
+
+def _strips(
+    nest: Nest, segment: Segment, arrays: dict[Sym, Sym], lengths: dict[Sym, int]
+) -> Strips | None:
+    if nest.serial:
+        return None
+    parts = _parts(nest, segment)
+    return None if parts is None else strips_of(nest, parts, arrays, lengths)
+
+
+def _parts(nest: Nest, segment: Segment) -> tuple[Segment, ...] | None:
+    """See `passes.unroll_and_jam.strips`."""
+    workunit = nest.workunit
+    given = frozenset(param.sym for param in workunit.params) - assigned(workunit.body)
+    sums = (accumulator.sym for accumulator in workunit.accumulators)
+    return strip_parts(segment, nest.overlapping, given, sums)
+
+
+def _has_long_trips(nest: Nest) -> bool:
+    """Whether loops take vectors of iterations: more than what is around them would gain."""
+    parts = _parts(nest, Segment(nest.workunit.body, True)) or ()
+    return any(part.vector and any(map(is_long, part.body)) for part in parts)
+
+
+def _branches_again(segment: Segment) -> bool:
+    """Whether g++ has to be kept from rearranging branches (see straight.h)."""
+    branches = sum(isinstance(stmt, If) for stmt in segment.body)
+    found = list(all_expressions(segment.body))
+    calls = any(map(is_covered, found))
+    chosen = any(isinstance(e, Select) for e in found)
+    vector = segment.vector and not mostly_scatters(segment.body)
+    return vector and (branches > 1 or (calls and (branches > 0 or chosen)))
+
+
+def allocs(blocks: Blocks) -> Body:
+    """The arrays between segments, and those within strips."""
+    own = [
+        Alloc(array, blocks.size * blocks.lengths.get(sym, 1))
+        for sym, array in blocks.arrays.items()
+    ]
+    inside = (of_strips.allocs(strips) for strips in blocks.strips if strips is not None)
+    columns = () if blocks.columns is None else of_columns.allocs(blocks.columns, blocks.size)
+    return (*own, *(alloc for found in inside for alloc in found), *columns)
+
+
+def segment_loops(blocks: Blocks, axis: int, terms: Terms) -> Body:
+    """The loops over `count` iterations of an axis from `at`, one for each segment.
+
+    terms: what becomes of the body of each.
+    """
+    nest = blocks.nest
+    at, count, step = map(local, ("at", "count", "step"))
+    body: Body = prefetches(nest, blocks.ahead, axis)
+    for segment, apart in zip(blocks.segments, blocks.strips, strict=True):
+        if apart is not None:
+            body += strip_loops(nest, apart, axis, terms)
+            continue
+        trip = iteration(nest, axis, Binary("+", at, step)) + _trip(segment, blocks, step, terms)
+        body += (iterations(nest, step, number(0), count, trip, kind_of(segment.body)),)
+    return body
+
+
+def _trip(segment: Segment, blocks: Blocks, place: Expr, terms: Terms) -> Body:
+    """What an iteration does of a segment, between what it kept before and what it keeps.
+
+    An iteration's own arrays are parts of the block's, and start at zeros.
+    """
+    before: list[Stmt] = [
+        row(sym, blocks.arrays[sym], place, blocks.lengths[sym])
+        if sym in blocks.lengths
+        else Declare(sym, Load(blocks.arrays[sym], (place,)))
+        for sym in segment.arriving
+    ]
+    body: list[Stmt] = []
+    for stmt in segment.body:
+        if isinstance(stmt, DeclareArray) and stmt.sym in blocks.lengths:
+            length = blocks.lengths[stmt.sym]
+            before.append(row(stmt.sym, blocks.arrays[stmt.sym], place, length))
+            before.append(Clear(stmt.sym, length))
+        else:
+            body.append(stmt)
+    after = (
+        Store(blocks.arrays[sym], (place,), Read(sym))
+        for sym in segment.leaving
+        if sym not in blocks.lengths
+    )
+    return (*before, *terms(tuple(body)), *after)
+
+
+def kind_of(body: Body) -> Kind:
+    """How the iterations of a body run."""
+    return Kind.SCALAR if mostly_scatters(body) else Kind.VECTOR
+
+
+def as_given(body: Body) -> Body:
+    """The terms of a body without sums."""
+    return body
+
+
+def box_loops(blocks: Blocks, box: Over) -> Body:
+    """Loops over a box in the spec's order; of a body in parts, the innermost in blocks."""
+    if blocks.parts is not None:
+        return box_loops(blocks.parts, box)
+    if blocks.ahead or not blocks.single:
+        return _in_blocks(blocks, box)
+    plain = replace(box, body=blocks.nest.workunit.body)
+    return (loops(blocks.nest, plain, kind_of(plain.body)),)
+
+
+def lower_blocks(nest: Nest) -> Nest:
+    """The nest with loops in place of boxes, whose bodies may run in blocks."""
+    functions = []
+    for f in nest.functions:
+        straight = False
+
+        def lower(stmt: Stmt) -> Stmt | Body:
+            nonlocal straight
+            if not isinstance(stmt, Over):
+                return stmt
+            blocks = blocks_of(nest.of(stmt.body))
+            straight |= blocks.straight
+            return box_loops(blocks, stmt)
+
+        body = map_body(f.body, None, lower)
+        functions.append(replace(f, body=body, straight=straight))
+    return replace(nest, functions=tuple(functions))
+
+
+def _in_blocks(blocks: Blocks, box: Over) -> Body:
+    nest, size = blocks.nest, number(blocks.size)
+    at, count = local("at"), local("count")
+
+    def inner(first: Expr, last: Expr) -> Stmt:
+        left = Binary("-", last, at)
+        fewer = Select(Compare("<", left, size), left, size)
+        axis = nest.spec.order.axes[-1]
+        body = (Declare(count.sym, fewer), *block_loops(blocks, axis, lambda: as_given))
+        return Loop(at.sym, first, last, size, body, not nest.serial)
+
+    return (*allocs(blocks), around(nest, box, inner))
+
+
+def block_loops(blocks: Blocks, axis: int, terms: Callable[[], Terms]) -> Body:
+    """`segment_loops`; where loops walk along columns, for a strip of iterations if it is long."""
+    if blocks.parts is not None:
+        return (*allocs(blocks.parts), *segment_loops(blocks.parts, axis, terms()))
+    usual = segment_loops(blocks, axis, terms())
+    if blocks.columns is None:
+        return usual
+    nest = blocks.nest
+    strip = column_loops(nest, blocks.columns, blocks.size, axis, terms())
+    long = Compare(">=", local("count"), number(nest.spec.tuning.fewest_columns))
+    return (If(long, strip, usual),)
