@@ -37,6 +37,8 @@ STATE = {
     "frontends.embedded.careful": {"AT_ONCE", "COUNTING"},
     "frontends.embedded.spaces": {"_IN_USE"},
     "frontends.numpy.fallbacks": {"_COUNTS"},
+    "frontends.numpy.floating": {"WARNER"},
+    "frontends.numpy.switches": {"LIMITS"},
     "frontends.numpy.wrap": {"KIND"},
     "frontends.upstream.failures": {"_NOT_THE_USERS", "_SAID", "PRINTED"},
     "frontends.upstream.lifetime": {"_ALIVE"},

@@ -23,7 +23,7 @@ from pyfuser.plan.wavefront import search
 from pyfuser.trace.shape import ArgumentShape, RegionShape, TraceShape
 
 MAX_CALLS = 64  # of a group: compile time grows with it
-MAX_VIEWS = 40  # of a kernel
+MAX_VIEWS = 40  # of a kernel, without those that only its own calls use
 MAX_SCALARS = 96  # arithmetic takes them from memory; a GPU has room for 4 KiB of arguments
 MAX_EXACT = 12  # calls of a segment that is solved exactly, ...
 MAX_STEPS = 400  # ... if it does not take more groups than this to try
@@ -65,6 +65,12 @@ class _Planner:
         self.max_accumulators = capabilities.accumulators
         self.accumulators = [len(call.workunit.accumulators) for call in trace.calls]
         self.views = [frozenset(filter(_is_view, call.arguments)) for call in trace.calls]
+        self.clusters = trace.clusters
+        self.users: dict[int, set[int]] = {}
+        for place, call in enumerate(trace.calls):
+            for argument in call.arguments:
+                if isinstance(argument, RegionShape):
+                    self.users.setdefault(argument.cluster, set()).add(place)
         self.scalars = [
             sum(1 + a.dtype.is_complex for a in call.arguments if not _is_view(a))
             for call in trace.calls
@@ -84,7 +90,17 @@ class _Planner:
         if sum(self.scalars[c] for c in calls) > MAX_SCALARS:
             return False
         views = frozenset[object]().union(*(self.views[c] for c in calls))
-        return len(views) <= MAX_VIEWS
+        return len(views) <= MAX_VIEWS or len(self._kept(views, calls)) <= MAX_VIEWS
+
+    def _kept(self, views: frozenset[object], calls: tuple[int, ...]) -> list[RegionShape]:
+        """The views whose memory outlives a kernel of these calls, or that others need."""
+        inside = set(calls)
+        return [
+            view
+            for view in views
+            if isinstance(view, RegionShape)
+            and not (self.clusters[view.cluster].temporary and self.users[view.cluster] <= inside)
+        ]
 
     def segments(self) -> Iterator[tuple[int, ...]]:
         """Runs of calls such that no group can hold calls of two runs."""

@@ -1,8 +1,8 @@
 """A trace that is new: its calls run one by one without a compiler, as far as they know how.
 
-A kernel takes a tenth of a second to compile, which a trace that never comes again does not earn.
-The rule looks at the trace alone, never at a clock: the first time a shape comes, calls that can
-`compute` without a kernel do so, unless they move so much memory that compiling pays at once.
+Planning and compiling take some tenths of a second, which a trace that comes a few times does not
+earn. The rule looks at traces alone, never at a clock: calls that can `compute` without a kernel do
+so until traces of their shape have moved as much memory as could be moved while it is compiled.
 """
 
 from __future__ import annotations
@@ -19,8 +19,11 @@ from pyfuser.trace.memory import Region
 from pyfuser.trace.shape import TraceShape
 from pyfuser.trace.tracer import Tracer, nothing_to_settle
 
-LARGE = 1 << 28
-"""Bytes that a trace moves from which it is compiled at once: half a second of NumPy's time."""
+PLANNED = 1 << 28
+"""Bytes that are moved while a trace is planned and compiled, ..."""
+
+PLANNED_CALL = 1 << 26
+"""... and as many again for each of its calls."""
 
 
 class DirectCall(Call):
@@ -33,22 +36,23 @@ class DirectCall(Call):
         raise NotImplementedError
 
 
-SEEN: Table[TraceShape, bool] = Table("traces that came once", 1024)
+SEEN: Table[TraceShape, int] = Table("bytes that traces moved", 1024)
 
 
 def runs_here(trace: TraceShape, calls: Sequence[Call]) -> bool:
     """Whether these calls run without a kernel this time."""
-    if (
-        SETTINGS.numpy_lazy
-        or SETTINGS.verify
-        or trace in SEEN
-        or not all(isinstance(call, DirectCall) for call in calls)
-    ):
+    if SETTINGS.numpy_lazy or SETTINGS.verify or SETTINGS.debug:  # or somebody looks at kernels
         return False
-    if SETTINGS.debug:  # somebody looks at kernels
+    if not all(isinstance(call, DirectCall) for call in calls):
         return False
-    SEEN.keep(trace, True)
-    return sum(map(_bytes, calls)) < LARGE
+    moved = SEEN.get(trace, 0)
+    if moved < 0:
+        return False
+    moved += sum(map(_bytes, calls))
+    if moved >= PLANNED + PLANNED_CALL * len(calls):
+        moved = -1
+    SEEN.keep(trace, moved)
+    return moved >= 0
 
 
 def _bytes(call: Call) -> int:

@@ -26,7 +26,7 @@ All of them are in `support.caches.CACHES` by name, and `Session.clear` forgets 
 | `frontends.embedded.spaces` KNOWN_POLICIES | a policy | its space | 4096 | first in |
 | `frontends.embedded.careful` _SEEN | a workunit, shapes | without mistakes | 4096 | first in |
 | `run.endings` _WRITTEN_IN_PYTHON | id() of a class | whether it has no C | 1024 | first in |
-| `runtime.first_tier` SEEN | a trace's shape | it came once | 1024 | first in |
+| `runtime.first_tier` SEEN | a trace's shape | bytes it moved | 1024 | first in |
 | `frontends.numpy.resolution` _KNOWN | an operation, dtypes | its loop's types | 4096 | first in |
 | `frontends.numpy.record` _ENTRIES | an operation, operands | its call | 4096 | first in |
 | `frontends.numpy.layout` _KNOWN | shapes, strides | how kernels walk them | 4096 | first in |
@@ -43,7 +43,8 @@ What is no cache, as it cannot be made again, is a module's own:
 - `frontends.modes`: the switches and blocks; `frontends.embedded.spaces`: the default space, and
   which GPUs were found; `frontends.embedded.careful`: what ran at once;
 - `frontends.numpy.fallbacks`: what NumPy computed; `frontends.numpy.floating`: which lines warned;
-  `frontends.numpy.wrap`: the class of arrays;
+  `frontends.numpy.floating`: the call whose errors are told; `frontends.numpy.wrap`: the class of
+  arrays; `frontends.numpy.switches`: what is recorded;
 - `trace.pool`: memory kept for new Views; `trace.images`, `engine.gpu.device` and
   `engine.gpu.scalars`: what is on GPUs; `frontends.upstream.lifetime`, `frontends.upstream.views`:
   what PyKokkos holds;

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from contextlib import AbstractContextManager
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,31 +11,49 @@ import numpy as np
 _REGISTRY: dict[Any, Any] = {}
 """What `warnings` keeps of the lines that warned, as a module's `__warningregistry__`."""
 
+_USUAL = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
 
-class _Warner:
-    """Says where the operation was recorded."""
 
-    __slots__ = ("file", "line", "name")
+class Warner:
+    """Runs an operation so that floating-point errors warn at the line that recorded it."""
 
-    def __init__(self, file: str, line: int, name: str) -> None:
-        self.file = file
-        self.line = line
-        self.name = name
+    __slots__ = ("_call", "_usual")
+
+    def __init__(self) -> None:
+        self._call: Any = None
+        umath: Any = np._core.umath  # type: ignore[attr-defined]
+        make = getattr(umath, "_make_extobj", None)  # what `errstate` sets, made once
+        self._usual: Any = None
+        if make is not None:
+            kinds = {kind: "call" if how == "warn" else how for kind, how in _USUAL.items()}
+            self._usual = umath._extobj_contextvar, make(call=self, **kinds)
+
+    def run(self, call: Any, compute: Callable[[], None], state: dict[str, str] | None) -> None:
+        """Run `compute` for a call. state: what the program wants, if it is not the default."""
+        self._call, outer = call, self._call
+        try:
+            if state is None and self._usual is not None:
+                variable, own = self._usual
+                token = variable.set(own)
+                try:
+                    compute()
+                finally:
+                    variable.reset(token)
+                return
+            wanted = (state or _USUAL).items()
+            kinds: Any = {kind: "call" if how == "warn" else how for kind, how in wanted}
+            with np.errstate(call=self, **kinds):
+                compute()
+        finally:
+            self._call = outer
 
     def __call__(self, kind: str, flags: int) -> None:
-        message = f"{kind} encountered in {self.name}"
-        warnings.warn_explicit(message, RuntimeWarning, self.file, self.line, registry=_REGISTRY)
+        call = self._call
+        ufunc = call.recipe.operation.ufunc
+        name = "cast" if ufunc is None else ufunc.__name__
+        message = f"{kind} encountered in {name}"
+        file, line = call.code.co_filename, call.line
+        warnings.warn_explicit(message, RuntimeWarning, file, line, registry=_REGISTRY)
 
 
-def warning_at(
-    file: str, line: int, recipe: Any, state: dict[str, str] | None
-) -> AbstractContextManager[Any]:
-    """A block in which floating-point errors warn at a line of the program.
-
-    state: what the program wants, if it is not the default.
-    """
-    wanted = state or {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
-    kinds: Any = {kind: "call" if how == "warn" else how for kind, how in wanted.items()}
-    ufunc = recipe.operation.ufunc
-    name = "cast" if ufunc is None else ufunc.__name__
-    return np.errstate(call=_Warner(file, line, name), **kinds)
+WARNER = Warner()

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from functools import partial
+from math import prod
 from types import FrameType
 from typing import Any
 
 import numpy as np
 
-from pyfuser.frontends.numpy import floating
+from pyfuser.frontends.numpy.floating import WARNER
 from pyfuser.frontends.numpy.layout import Form, Layout, layout_of_call
 from pyfuser.frontends.numpy.memory import Owner, host, region_of
 from pyfuser.frontends.numpy.operations import COPY, Operation
@@ -27,7 +29,7 @@ from pyfuser.runtime.first_tier import DirectCall
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.caches import Table
 from pyfuser.trace.call import Argument
-from pyfuser.trace.memory import Allocation, Handle, Region
+from pyfuser.trace.memory import Allocation, Array, Handle, Region
 from pyfuser.trace.reason import Reason
 
 _OURS = "pyfuser.frontends.numpy"
@@ -53,15 +55,22 @@ class Recorded(DirectCall):
 
     def compute(self) -> None:
         """By NumPy."""
-        space = self.recipe.space
+        recipe = self.recipe
         first, *others = self.arguments
         assert type(first) is Region
-        whole = len(first.shape) == len(space.end) and not self.recipe.masked
-        read = any(type(a) is Region and a.buffer is first.buffer for a in others)
-        first.allocate(space[:2] if whole and not read else None)
+        if first.buffer.root is None:
+            read = any(type(a) is Region and a.buffer is first.buffer for a in others)
+            whole = not (read or recipe.masked) and prod(first.shape) * first.dtype.size
+            if whole == first.buffer.nbytes:
+                first.buffer.allocate(_unprepared)
+            else:
+                first.allocate()
         arguments = tuple(a.array() if type(a) is Region else a for a in self.arguments)
-        with floating.warning_at(self.code.co_filename, self.line, self.recipe, self.errors):
-            self.recipe.compute(arguments)
+        WARNER.run(self, partial(recipe.compute, arguments), self.errors)
+
+
+def _unprepared(memory: Array) -> None:
+    """Memory that is overwritten."""
 
 
 def record(

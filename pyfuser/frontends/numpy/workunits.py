@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -36,12 +37,10 @@ class Recipe:
 
     def compute(self, arguments: tuple[Any, ...]) -> None:
         """What the kernel does, by NumPy, on arrays of the forms' shapes and on numbers."""
-        rank = len(self.space.end)
-        values = [
-            dtype.numpy.type(value) if form is None else spread(value, form, rank)
-            for value, form, dtype in zip(arguments[1:], self.forms, self._types(), strict=True)
+        out, *values = [
+            kind.type(value) if axes is None else value[axes] if axes else value
+            for value, axes, kind in zip(arguments, self._spread, self._types, strict=True)
         ]
-        out = spread(arguments[0], self.result, rank)
         mask: Any = values.pop() if self.masked else True
         ufunc = self.operation.ufunc
         if self.operation is WHERE:
@@ -50,20 +49,47 @@ class Recipe:
             np.copyto(out, values[1], casting="unsafe", where=chosen)
         elif ufunc is None:
             np.copyto(out, values[0], casting="unsafe", where=mask)
+        elif mask is True:
+            ufunc(*values, out, signature=self._signature, casting="unsafe")
         else:
-            signature = tuple(dtype.numpy for dtype in self.loops)
-            ufunc(*values, out=out, where=mask, signature=signature, casting="unsafe")
+            ufunc(*values, out, where=mask, signature=self._signature, casting="unsafe")
 
-    def _types(self) -> tuple[DType, ...]:
-        operands = len(self.forms) - self.masked
-        return (*self.loops[:operands], DType.BOOL) if self.masked else self.loops[:operands]
+    @cached_property
+    def _signature(self) -> tuple[Any, ...]:
+        return tuple(dtype.numpy for dtype in self.loops)
+
+    @cached_property
+    def _types(self) -> tuple[Any, ...]:
+        """NumPy's type of the result and of each operand."""
+        operands = self.loops[: len(self.forms) - self.masked]
+        types = (self.loops[-1], *operands, *(DType.BOOL,) * self.masked)
+        return tuple(dtype.numpy for dtype in types)
+
+    @cached_property
+    def _spread(self) -> tuple[Any, ...]:
+        """How the result and each operand get an axis for each of the kernel's.
+
+        None: a number; empty: they have them.
+        """
+        rank = len(self.space.end)
+        return tuple(
+            None if form is None else spreading(form, rank) for form in (self.result, *self.forms)
+        )
+
+
+def spreading(form: Form, rank: int) -> tuple[Any, ...]:
+    """The key that gives an operand an axis for each of the kernel's; empty: it has them."""
+    if len(form.axes) == rank:
+        return ()
+    if not form.axes:
+        return (slice(None), *(None,) * (rank - 1))
+    return tuple(slice(None) if axis in form.axes else None for axis in range(rank))
 
 
 def spread(array: Array, form: Form, rank: int) -> Array:
     """An operand of NumPy's with an axis for each of the kernel's."""
-    if not form.axes:
-        return array.reshape((1,) * rank)
-    return array[tuple(slice(None) if axis in form.axes else None for axis in range(rank))]
+    key = spreading(form, rank)
+    return array[key] if key else array
 
 
 _RECIPES: Table[Any, Recipe] = Table("recorded NumPy operations", 4096)

@@ -19,5 +19,6 @@ def double(array: Any) -> None:
     """`array *= 2.0` of one axis."""
     if array.size:
         pk.parallel_for(array.size, twice, x=array)
-        if type(array).__module__ == "numpy":
-            pyfuser.sync()
+        memory = getattr(array, "__pyfuser_memory__", lambda: None)()
+        if memory is None or memory[0].buffer.external:
+            pyfuser.sync()  # as PyKokkos programs do where others reach the memory
