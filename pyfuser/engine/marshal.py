@@ -16,7 +16,7 @@ import numpy as np
 
 from pyfuser.codegen.cpu.checked import REPORT_HEAD
 from pyfuser.codegen.cpu.unit import DIVIDED, NO_MEMORY, OUTSIDE, Slot, abi
-from pyfuser.codegen.cpu.wavefront.loops import ROLLING_WORDS
+from pyfuser.codegen.cpu.wavefront.stage import ROLLING_WORDS
 from pyfuser.engine.bounds import mistake
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Accumulator, Param

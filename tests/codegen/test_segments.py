@@ -18,7 +18,8 @@ from pyfuser.ir import nodes
 from pyfuser.ir.nodes import Sym
 from pyfuser.ir.visit import statements
 from pyfuser.nest.passes import distribute
-from pyfuser.nest.passes.distribute import Segment, expansion, prepare
+from pyfuser.nest.passes.distribute import prepare
+from pyfuser.nest.segments import Segment, expansion
 from tests.codegen.build import Case, case
 from tests.vendors import decide_with_maths
 

@@ -20,10 +20,8 @@ from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Sym, Workunit
 from pyfuser.ir.visit import all_expressions, assigned
 from pyfuser.nest import build
-from pyfuser.nest.build import values
 from pyfuser.nest.cost.work import grain, grain_text, varies
-from pyfuser.nest.nodes import Nest, Over
-from pyfuser.nest.passes.lower_boxes import loops
+from pyfuser.nest.nodes import Nest
 from pyfuser.nest.spec import UNIT, KernelSpec, ViewSpec
 
 NO_MEMORY = -1
@@ -278,14 +276,6 @@ def alignment_checks(context: Context) -> list[str]:
             name, kind = context.names[param.sym], param.sym.dtype.cpp
             lines.append(f"if ((uintptr_t){name} % alignof({kind})) return {n + 1};")
     return lines
-
-
-def loop_lines(context: Context, bounds: list[Bounds]) -> list[str]:
-    """Loops around the body, between named bounds."""
-    ends = [[context.array(name, DType.INT64) for name in pair] for pair in bounds]
-    low, high = zip(*ends, strict=True)
-    over = Over(values(low), values(high), context.workunit.body)
-    return context.print((loops(context.nest, over),), 1)
 
 
 def closed(depth: int) -> list[str]:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyfuser.codegen.c.statements import INDENT, Statements
-from pyfuser.codegen.cpu.context import Context, function
+from pyfuser.codegen.cpu.context import Bounds, Context, function
+from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Expr, Logical
 from pyfuser.ir.visit import assigned
-from pyfuser.nest.nodes import Ask, Function, Nest, Run
+from pyfuser.nest.build import values
+from pyfuser.nest.nodes import Ask, Function, Nest, Over, Run
+from pyfuser.nest.passes.lower_boxes import loops
 
 LOCALS = frozenset({"at", "stop", "next", "whole", "part", "upto", "low", "high", "piece", "strip"})
 """Names of locals that passes make."""
@@ -87,3 +90,11 @@ _Functions.statements = {
     Run: _Functions.run,
     Ask: _Functions.ask,
 }
+
+
+def loop_lines(context: Context, bounds: list[Bounds]) -> list[str]:
+    """Loops around the body, between named bounds."""
+    ends = [[context.array(name, DType.INT64) for name in pair] for pair in bounds]
+    low, high = zip(*ends, strict=True)
+    over = Over(values(low), values(high), context.workunit.body)
+    return context.print((loops(context.nest, over),), 1)

@@ -12,11 +12,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyfuser.codegen.c.statements import INDENT
-from pyfuser.codegen.cpu.context import Bounds, Context, box_bounds, entry, function, loop_lines
-from pyfuser.codegen.cpu.interior import LOCALS as INTERIOR_LOCALS
+from pyfuser.codegen.cpu.context import Bounds, Context, box_bounds, entry, function
+from pyfuser.codegen.cpu.functions import LOCALS as FUNCTION_LOCALS
+from pyfuser.codegen.cpu.functions import loop_lines
 from pyfuser.codegen.cpu.split_accumulators import LANES, Groups, Lanes, groups_of, run_function
 from pyfuser.codegen.cpu.split_accumulators import LOCALS as GROUP_LOCALS
 from pyfuser.codegen.cpu.terms import INLINE_SUMS, SumNames, Terms, block_terms, by_sym
+from pyfuser.codegen.cpu.tiles import (
+    boxes_of_line,
+    is_flat,
+    next_row,
+    row_loop,
+    tile_box,
+    tiling_of,
+)
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.effects import only_combines
 from pyfuser.ir.nodes import Body, Sym, Workunit
@@ -27,7 +36,7 @@ from pyfuser.nest.passes.blocks import blocks_of
 LOCALS = (
     BLOCK_LOCALS
     | GROUP_LOCALS
-    | INTERIOR_LOCALS
+    | FUNCTION_LOCALS
     | {"row", "row_end", "column", "column_end", "running", "left", "space"}
     | {"rest", "tiling", "threads", "tile"}
 )
@@ -93,14 +102,6 @@ def tile_code(context: Context) -> tuple[list[SumNames], int, str]:
     return sums, blocks.size, code
 
 
-def tile_box(context: Context) -> tuple[list[str], list[str]]:
-    """The parameters that give `pf_more` its box, and the arguments for them."""
-    if context.spec.rank == 1:
-        return ["int64_t column", "int64_t column_end"], ["column", "column_end"]
-    parameters = ["const int64_t* begin", "const int64_t* end", *(f"int64_t {n}" for n in _BOX)]
-    return parameters, ["begin", "end", *_BOX]
-
-
 def _running(sums: Sequence[SumNames], block: int) -> str:
     """The state of a tile between two boxes."""
     lines = ["struct pf_running {"]
@@ -147,72 +148,9 @@ def _tile_function(context: Context, sums: Sequence[SumNames]) -> str:
     return function("void pf_tile", parameters, lines)
 
 
-def is_flat(context: Context) -> bool:
-    """Whether tiles are those of one axis: parts of rows, and several rows."""
-    return any(accumulator.flat for accumulator in context.workunit.accumulators)
-
-
-def boxes_of_line(context: Context, run: str) -> list[str]:
-    """Statements that run the boxes of a tile of one axis, from `column` to `column_end`.
-
-    run: what runs one box.
-    """
-    rank = context.spec.rank
-    context.uses("boxes")
-    parameters = ", ".join(f"int64_t {name}" for name in _BOX)
-    length = f"end[{rank - 1}] - begin[{rank - 1}]"
-    return [
-        f"pf_boxes(column, column_end, {length}, [&]({parameters}) {{",
-        f"{INDENT}{run}",
-        "});",
-    ]
-
-
-_BOX = ("row", "row_end", "column", "column_end")
-
-
-def tiling_of(context: Context, extents: Sequence[str]) -> str:
-    """The arguments of the constructor of a space's `pf_tiling`."""
-    if is_flat(context):
-        return f"1, {' * '.join(extents)}"
-    return f"{' * '.join(extents[:-1]) or '1'}, {extents[-1]}"
-
-
 def _rest(sums: Sequence[SumNames]) -> str:
     """The method that adds the terms of a block where that happens once or twice a tile."""
     return "add" if len(sums) <= INLINE_SUMS else "rest"
-
-
-def row_loop(context: Context, bounds: list[Bounds]) -> list[str]:
-    """The loop over rows, which are the outer axes taken together."""
-    rank = context.spec.rank
-    if rank == 1:
-        return []
-    i, (first, _) = context.counter(0), bounds[0]
-    if rank == 2:
-        loop = f"for (int64_t {i} = {first} + row; {i} < {first} + row_end; ++{i}) {{"
-        return [INDENT + loop]
-    lines = [f"{INDENT}int64_t rest = row;"]
-    for axis in reversed(range(1, rank - 1)):
-        low, high = bounds[axis]
-        lines.append(f"{INDENT}int64_t {context.counter(axis)} = {low} + rest % ({high} - {low});")
-        lines.append(f"{INDENT}rest /= {high} - {low};")
-    lines.append(f"{INDENT}int64_t {i} = {first} + rest;")
-    lines.append(f"{INDENT}for (; row < row_end; ++row) {{")
-    return lines
-
-
-def next_row(context: Context, bounds: list[Bounds]) -> list[str]:
-    """Step the outer axes like an odometer."""
-    rank, lines = context.spec.rank, []
-    for axis in reversed(range(1, rank - 1)):
-        indent = INDENT * (rank - axis)
-        i, (low, high) = context.counter(axis), bounds[axis]
-        lines.append(f"{indent}if (++{i} == {high}) {{")
-        lines.append(f"{indent}{INDENT}{i} = {low};")
-    lines.append(f"{INDENT * rank}++{context.counter(0)};")
-    lines += [f"{INDENT * (rank - axis)}}}" for axis in range(1, rank - 1)]
-    return lines
 
 
 def _columns(

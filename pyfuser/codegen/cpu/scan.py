@@ -11,7 +11,8 @@ A tile's second pass comes as soon as the totals before it are known, while its 
 
 from __future__ import annotations
 
-from pyfuser.codegen.cpu.context import Context, entry, function, loop_lines
+from pyfuser.codegen.cpu.context import Context, entry, function
+from pyfuser.codegen.cpu.functions import loop_lines
 from pyfuser.ir import nodes
 from pyfuser.ir.accesses import accesses
 from pyfuser.ir.visit import assigned

@@ -23,16 +23,10 @@ from pyfuser.ir.nodes import Binary, Body, Declare, Expr, Read, Stmt, Sym
 from pyfuser.ir.visit import all_expressions, contains, expressions, map_body, statements
 from pyfuser.nest.build import iteration, iterations, local
 from pyfuser.nest.cost.vectorisable import local_arrays, vectorises
+from pyfuser.nest.cost.work import cheap_declarations
 from pyfuser.nest.nodes import Alloc, Kind, number
 from pyfuser.nest.passes.blocks import Blocks
-from pyfuser.nest.passes.distribute import (
-    MAX_STATEMENTS,
-    Segment,
-    cheap_declarations,
-    dependences,
-    expanded,
-    expansion,
-)
+from pyfuser.nest.segments import MAX_STATEMENTS, Segment, dependences, expanded, expansion
 from pyfuser.nest.spec import UNIT
 from pyfuser.support.passes import left_out
 

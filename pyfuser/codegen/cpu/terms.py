@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from pyfuser.codegen.c.statements import INDENT
 from pyfuser.codegen.cpu.context import Context, function
-from pyfuser.codegen.cpu.interior import inside_code, interior_of
+from pyfuser.codegen.cpu.functions import functions_code
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Accumulator, Body, Declare, Load, Read, Stmt, Store, Sym
@@ -15,9 +15,29 @@ from pyfuser.nest.build import local
 from pyfuser.nest.nodes import OrderedSum
 from pyfuser.nest.passes.blocks import Blocks, allocs, block_loops, blocks_of
 from pyfuser.nest.passes.row_sums import row_sums, totals
+from pyfuser.nest.passes.split_conditions import Interior, inside, interior
+from pyfuser.support.passes import left_out
 
 INLINE_SUMS = 8
 """With more accumulators the code for full blocks is not compiled apart from that for others."""
+
+
+def interior_of(context: Context, axis: int) -> Interior | None:
+    """How blocks of the context's body run inside; None where they are to run as they are.
+
+    axis: along which blocks lie.
+    """
+    if context.spec.checked or context.nest.serial or left_out("split-conditions"):
+        return None
+    return interior(context.workunit, axis, context.nest.fresh)
+
+
+def _inside_code(context: Context, found: Interior, axis: int) -> str:
+    """`pf_inside`, which tells whether the iterations from the first to the last all are.
+
+    The indices of other axes come after these two, in their order.
+    """
+    return functions_code(context, context.nest, (inside(context.nest, found, axis),))
 
 
 class SumNames:
@@ -52,12 +72,12 @@ def block_terms(context: Context, sums: Sequence[SumNames], blocks: Blocks, kept
     kept: bytes of the terms of an iteration.
     """
     last = context.spec.rank - 1
-    inside = interior_of(context, last) if blocks.single else None
-    if inside is None:
+    found = interior_of(context, last) if blocks.single else None
+    if found is None:
         return _terms_function(context, sums, blocks, "pf_terms")
-    code = inside_code(context, inside, last)
+    code = _inside_code(context, found, last)
     code += _terms_function(context, sums, blocks, "pf_around", rare=True)
-    blocks = blocks_of(context.nest.of(inside.body), kept, blocks.size)
+    blocks = blocks_of(context.nest.of(found.body), kept, blocks.size)
     code += _terms_function(context.of(blocks.nest), sums, blocks, "pf_middle")
     outer = [context.counter(axis) for axis in range(last)]
     tail = [*outer, *context.arguments]

@@ -37,7 +37,7 @@ from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Call, For, While
 from pyfuser.ir.visit import all_expressions, statements
 from pyfuser.nest.cost.gathers import apart
-from pyfuser.nest.passes.distribute import mentioned
+from pyfuser.nest.segments import mentioned
 from pyfuser.nest.spec import KernelSpec, SweepSpec
 from pyfuser.tuning.target import Target
 from pyfuser.tuning.thresholds import Tuning

@@ -7,7 +7,8 @@ stands for more than one iteration (a grid has limits) takes them a whole grid a
 from __future__ import annotations
 
 from pyfuser.codegen.c.statements import INDENT
-from pyfuser.codegen.cpu.context import closed, loop_lines
+from pyfuser.codegen.cpu.context import closed
+from pyfuser.codegen.cpu.functions import loop_lines
 from pyfuser.codegen.gpu.axis import axes_of
 from pyfuser.codegen.gpu.context import GpuContext
 

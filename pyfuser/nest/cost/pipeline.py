@@ -24,14 +24,8 @@ from pyfuser.ir.nodes import Body, Expr, Stmt, Sym
 from pyfuser.ir.powers import power_of
 from pyfuser.ir.visit import child_expressions, expressions, sym_of
 from pyfuser.nest.cost.vectorisable import is_covered, vectorises
-from pyfuser.nest.passes.distribute import (
-    MAX_STATEMENTS,
-    Segment,
-    cheap_declarations,
-    expanded,
-    expansion,
-    mentioned,
-)
+from pyfuser.nest.cost.work import cheap_declarations
+from pyfuser.nest.segments import MAX_STATEMENTS, Segment, expanded, expansion, mentioned
 from pyfuser.support.passes import left_out
 
 WINDOW = 128

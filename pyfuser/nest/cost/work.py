@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from pyfuser.ir import nodes
-from pyfuser.ir.nodes import Body, Expr, Sym, Workunit
-from pyfuser.ir.visit import child_expressions
+from pyfuser.ir.nodes import Body, Declare, Expr, Sym, Workunit
+from pyfuser.ir.visit import assigned, child_expressions, declared, expressions
 from pyfuser.ir.weights import TRIPS, trips, weight
 
 WORTH_A_THREAD = 32768
 """Additions (some 10 us) per thread; starting a team costs a few microseconds."""
+
+_CHEAP = 3
+"""Additions that are computed again rather than kept."""
 
 
 def grain(workunit: Workunit) -> int:
@@ -98,3 +101,25 @@ def _all(es: Iterable[Expr]) -> int:
 
 def _expression(e: Expr) -> int:
     return weight(e) + _all(child_expressions(e))
+
+
+def cheap_declarations(body: Body, passed: Iterable[Sym] = ()) -> dict[Sym, Declare]:
+    """Declarations that are cheap functions of indices and scalar arguments alone.
+
+    passed: locals that come from what stands before the body, or that what comes after it uses
+    and may change.
+    """
+    changing, local = {*assigned(body), *passed}, {*declared(body), *passed}
+    result: dict[Sym, Declare] = {}
+    for stmt in body:
+        if not isinstance(stmt, Declare) or stmt.value is None or stmt.sym in changing:
+            continue
+        parts = list(expressions(stmt.value))
+        known = all(
+            isinstance(e, (nodes.Const, nodes.Extent, nodes.Cast, nodes.Unary, nodes.Binary))
+            or (isinstance(e, nodes.Read) and (e.sym not in local or e.sym in result))
+            for e in parts
+        )
+        if known and body_cost((stmt,)) <= _CHEAP:
+            result[stmt.sym] = stmt
+    return result

@@ -30,12 +30,13 @@ from pyfuser.nest.passes import columns as of_columns
 from pyfuser.nest.passes import prefetch
 from pyfuser.nest.passes import strips as of_strips
 from pyfuser.nest.passes.columns import Columns, column_loops, columns_of
-from pyfuser.nest.passes.distribute import Segment, expansion, prepare, row_lengths
+from pyfuser.nest.passes.distribute import prepare, row_lengths
 from pyfuser.nest.passes.lower_boxes import around, loops
 from pyfuser.nest.passes.prefetch import Stream, prefetches, streams_of
 from pyfuser.nest.passes.strips import Strips, strip_loops, strips_of
 from pyfuser.nest.passes.unroll_and_jam import is_long
 from pyfuser.nest.passes.unroll_and_jam import strips as strip_parts
+from pyfuser.nest.segments import Segment, expansion
 
 LOCALS = of_strips.LOCALS | of_columns.LOCALS | prefetch.LOCALS | {"at", "count", "left", "step"}
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from pyfuser.ir.nodes import Declare, DeclareArray, Expr, For, Scratch, Stmt, Sym
 from pyfuser.ir.visit import declared
-from pyfuser.nest.passes.distribute import Segment, is_zero, mentioned, needed
+from pyfuser.nest.segments import Segment, is_zero, mentioned, needed
 
 MOST_KEPT = 8192
 """Bytes of the arrays that an iteration keeps between parts."""

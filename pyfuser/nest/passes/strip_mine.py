@@ -41,7 +41,6 @@ from pyfuser.ir.visit import assigned, expressions, leaves_loop, map_expression,
 from pyfuser.nest.cost.cache_lines import runs_across, walked
 from pyfuser.nest.cost.work import body_cost
 from pyfuser.nest.nodes import Fresh
-from pyfuser.nest.passes.distribute import MAX_STATEMENTS, Segment, mentioned
 from pyfuser.nest.passes.row_sums import row_sums, totals
 from pyfuser.nest.passes.scalar_expansion import (
     Branch,
@@ -53,6 +52,7 @@ from pyfuser.nest.passes.scalar_expansion import (
     segments_of,
     unfit,
 )
+from pyfuser.nest.segments import MAX_STATEMENTS, Segment, mentioned
 from pyfuser.nest.spec import ViewSpec
 from pyfuser.support.passes import left_out
 

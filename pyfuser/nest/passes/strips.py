@@ -27,8 +27,8 @@ from pyfuser.ir.nodes import (
 from pyfuser.ir.visit import assigned, substitute_syms
 from pyfuser.nest.build import iteration, iterations, local, noted, row
 from pyfuser.nest.nodes import Alloc, Clear, Kind, Loop, Nest, Scope, number
-from pyfuser.nest.passes.distribute import Segment, expansion, is_zero
 from pyfuser.nest.passes.unroll_and_jam import is_long
+from pyfuser.nest.segments import Segment, expansion, is_zero
 from pyfuser.plan.plan import STRIP
 
 LOCALS = frozenset({"strip", "lanes", "lane", "cell"})

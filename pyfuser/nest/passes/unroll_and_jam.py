@@ -30,15 +30,8 @@ from pyfuser.ir.effects import effects_of
 from pyfuser.ir.nodes import DeclareArray, Expr, For, Stmt, Sym
 from pyfuser.ir.visit import all_expressions, assigned, contains, declared, expressions, statements
 from pyfuser.nest.cost.vectorisable import vectorises
-from pyfuser.nest.cost.work import body_cost
-from pyfuser.nest.passes.distribute import (
-    MAX_STATEMENTS,
-    Segment,
-    cheap_declarations,
-    dependences,
-    expanded,
-    grouped,
-)
+from pyfuser.nest.cost.work import body_cost, cheap_declarations
+from pyfuser.nest.segments import MAX_STATEMENTS, Segment, dependences, expanded, grouped
 from pyfuser.plan.plan import STRIP
 from pyfuser.support.passes import left_out
 

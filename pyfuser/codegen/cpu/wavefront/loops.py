@@ -29,20 +29,21 @@ from pyfuser.codegen.cpu.context import (
     RESULTS,
     SLOT,
     Context,
-    Slot,
     abi,
-    alignment_checks,
     entry_point,
-    function,
-    unpacked,
 )
 from pyfuser.codegen.cpu.reduce import tile_code
-from pyfuser.codegen.cpu.terms import SumNames
 from pyfuser.codegen.cpu.wavefront.reduce import fold_code, fold_steps
-from pyfuser.ir.dtypes import DType
-from pyfuser.nest.spec import KernelSpec, SweepSpec
-
-ROLLING_WORDS = 5  # of a rolling view, see `pf_rolling`
+from pyfuser.codegen.cpu.wavefront.stage import (
+    ROLLING_WORDS,
+    Stage,
+    checks,
+    indented,
+    is_wide,
+    section_words,
+    sections_of,
+)
+from pyfuser.nest.spec import SweepSpec
 
 LOCALS = cpu_map.LOCALS | cpu_reduce.LOCALS | cpu_scan.LOCALS | {"first", "last", "state", "sum"}
 
@@ -55,71 +56,17 @@ def contexts(spec: SweepSpec) -> list[Context]:
 def emit(spec: SweepSpec, loops: Sequence[Context]) -> str:
     """The distinct loops, each in a namespace of its own, and the entry point."""
     distinct = {context.spec: Stage(n, context) for n, context in enumerate(loops)}
-    code = "".join(stage.code() for stage in distinct.values())
+    code = "".join(map(_code, distinct.values()))
     return code + _entry(spec, [distinct[stage] for stage in spec.stages])
 
 
-def section_words(spec: KernelSpec) -> int:
-    """How many 8-byte values the section of a loop has."""
-    slots = abi(spec)
-    return 1 + 2 * spec.rank + len(slots) + sum(_is_wide(spec, slot) for slot in slots)
-
-
-def _is_wide(spec: KernelSpec, slot: Slot) -> bool:
-    """Whether a slot takes two values."""
-    dtype = spec.workunit.params[slot.param].sym.dtype
-    return slot.kind == "scalar" and dtype is DType.COMPLEX128
-
-
-class Stage:
-    """One loop of a sweep."""
-
-    def __init__(self, number: int, context: Context) -> None:
-        self.name = f"pf_stage{number}"
-        self.context = context
-        self.sums: list[SumNames] = []
-
-    def code(self) -> str:
-        """Its namespace: the loop, and `run`, which continues it over some steps."""
-        return self.wrapped(self.loop())
-
-    def loop(self) -> str:
-        """The loop and `run`."""
-        context = self.context
-        if context.workunit.accumulators:
-            self.sums, block, loops = tile_code(context)
-            loops += fold_code(context, self.sums, block)
-            body, state = fold_steps(context, self.sums), "void* state"
-        else:
-            loops = cpu_map.loop_code(context)
-            body, state = _map_steps(context), "void*"
-        run = [*unpacked(context), *body]
-        parameters = ["const int64_t* slot", state, "int64_t first", "int64_t last"]
-        return loops + function("void run", parameters, indented(run))
-
-    def wrapped(self, code: str) -> str:
-        """The namespace with this code, and a test of the arrays' alignment."""
-        lines = [*unpacked(self.context), *alignment_checks(self.context), "return 0;"]
-        code += function("int misaligned", ["const int64_t* slot"], indented(lines))
-        return f"namespace {self.name} {{\n\n{code}}}  // namespace {self.name}\n\n"
-
-
-def indented(lines: Sequence[str]) -> list[str]:
-    """The lines one level deeper."""
-    return [INDENT + line for line in lines]
-
-
-def _map_steps(context: Context) -> list[str]:
-    """Run the loop over the steps from first to last."""
-    rank = context.spec.rank
-    if rank == 1:
-        return [f"pf_loop({', '.join(['first, last', *context.arguments])});"]
-    begins = ["first", *(f"slot[{1 + axis}]" for axis in range(1, rank))]
-    ends = ["last", *(f"slot[{1 + rank + axis}]" for axis in range(1, rank))]
-    return [
-        f"const int64_t begin[] = {{{', '.join(begins)}}}, end[] = {{{', '.join(ends)}}};",
-        f"pf_loop({', '.join(['begin, end', *context.arguments])});",
-    ]
+def _code(stage: Stage) -> str:
+    context = stage.context
+    if not context.workunit.accumulators:
+        return stage.map_code()
+    stage.sums, block, loops = tile_code(context)
+    loops += fold_code(context, stage.sums, block)
+    return stage.with_run(loops, "void* state", fold_steps(context, stage.sums))
 
 
 # --------------------------------------------------------------------------- the launch
@@ -156,26 +103,6 @@ def _entry(spec: SweepSpec, stages: Sequence[Stage]) -> str:
     return entry_point([stage.context for stage in stages], parameters, lines)
 
 
-def sections_of(spec: SweepSpec) -> list[int]:
-    """The first slot of each loop's section."""
-    place = 2 + len(spec.stages) + ROLLING_WORDS * len(spec.rolling)
-    places = []
-    for stage in spec.stages:
-        places.append(place)
-        place += section_words(stage)
-    return places
-
-
-def checks(stages: Sequence[Stage], sections: Sequence[int]) -> list[str]:
-    """Statements that return which parameter, of all loops, is misaligned."""
-    lines, params = [], 0
-    for stage, section in zip(stages, sections, strict=True):
-        check = f"if (const int at = {stage.name}::misaligned(slot + {section})) return at"
-        lines.append(f"{check} + {params};" if params else f"{check};")
-        params += len(stage.context.workunit.params)
-    return lines
-
-
 def _stage_table(slots: str, stages: Sequence[Stage], sections: Sequence[int]) -> list[str]:
     """`stages`, whose loops find their arguments in `slots`."""
     table = []
@@ -206,7 +133,7 @@ def _pointer_slot(spec: SweepSpec, sections: Sequence[int], loop: int, param: in
     for slot in abi(stage):
         if slot.param == param:
             return place
-        place += 1 + _is_wide(stage, slot)
+        place += 1 + is_wide(stage, slot)
     raise AssertionError("a rolling view is a parameter")
 
 

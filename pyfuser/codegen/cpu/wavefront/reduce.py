@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 
 from pyfuser.codegen.c.statements import INDENT
 from pyfuser.codegen.cpu.context import Context, box_bounds, function
-from pyfuser.codegen.cpu.reduce import (
+from pyfuser.codegen.cpu.terms import SumNames
+from pyfuser.codegen.cpu.tiles import (
     boxes_of_line,
     is_flat,
     next_row,
@@ -19,7 +20,6 @@ from pyfuser.codegen.cpu.reduce import (
     tile_box,
     tiling_of,
 )
-from pyfuser.codegen.cpu.terms import SumNames
 
 
 def fold_code(context: Context, sums: Sequence[SumNames], block: int) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from pyfuser.codegen.cpu import scan as cpu_scan
 from pyfuser.codegen.cpu.context import RESULTS, SLOT, Context, entry_point, function, unpacked
-from pyfuser.codegen.cpu.wavefront.loops import Stage, checks, indented, sections_of
+from pyfuser.codegen.cpu.wavefront.stage import Stage, checks, indented, sections_of
 from pyfuser.nest.spec import SweepSpec
 
 
@@ -21,7 +21,7 @@ def emit(spec: SweepSpec, loops: Sequence[Context]) -> str:
     """The distinct loops, each in a namespace of its own, and the entry point."""
     distinct = {context.spec: Stage(n, context) for n, context in enumerate(loops)}
     code = "".join(
-        stage.wrapped(_scan_code(stage.context) if _is_scan(stage) else stage.loop())
+        stage.wrapped(_scan_code(stage.context)) if _is_scan(stage) else stage.map_code()
         for stage in distinct.values()
     )
     return code + _entry(spec, [distinct[stage] for stage in spec.stages])
