@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pyfuser.frontends.numpy import apply
+from pyfuser.frontends.numpy.along import along_axis
 from pyfuser.frontends.numpy.fallbacks import method_of
 from pyfuser.frontends.numpy.flags import Flags
 from pyfuser.frontends.numpy.indexing import Indexing
@@ -307,7 +308,7 @@ def _restored(array: Array) -> Any:
 
 KIND.array = ndarray
 
-_SUMS = frozenset({"sum", "mean", "var", "std"})
+_RECORDED = frozenset({"sum", "mean", "var", "std", "max", "min", "any", "all"})
 _REDUCTIONS = (
     "sum", "prod", "mean", "std", "var", "min", "max", "any", "all", "argmin", "argmax",
     "cumsum", "cumprod", "ptp", "round", "dot", "trace", "argsort", "nonzero", "conj",
@@ -319,8 +320,10 @@ def _computed(name: str) -> Callable[..., Any]:
     """A method that NumPy computes on what has run, and that keeps no reference to it."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if name in _SUMS:
+        if name in _RECORDED:
             found = full_reduction(self, name, args, kwargs)
+            if found is None:
+                found = along_axis(self, name, args, kwargs)
             if found is not None:
                 return found
         if "out" in kwargs or not all(map(apply.is_plain, (*args, *kwargs.values()))):

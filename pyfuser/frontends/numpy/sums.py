@@ -17,13 +17,12 @@ from pyfuser.frontends.numpy.layout import Form, layout_of_call
 from pyfuser.frontends.numpy.memory import host, is_external, kernel_dtype, region_of
 from pyfuser.frontends.numpy.record import end_trip, formed, program_frame
 from pyfuser.frontends.numpy.switches import LIMITS, recording
-from pyfuser.frontends.numpy.workunits import spread, subscripts
+from pyfuser.frontends.numpy.workunits import space_of, spread, subscripts
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Accumulator, Cast, Expr, Load, Param, Sym, Update, Workunit
 from pyfuser.runtime.first_tier import DirectCall
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.caches import cached
-from pyfuser.trace.call import Space
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Array, Region
 from pyfuser.tuning.thresholds import Tuning
@@ -66,17 +65,12 @@ def total(x: Any, kind: DType) -> Any:
     end_trip(frame)
     result = Future(kind, TRACER.compute)
     call = RecordedSum(
-        "reduce", _space(layout.extents), unit, (formed(region, form),), result, None,
+        "reduce", space_of(layout.extents), unit, (formed(region, form),), result, None,
         frame.f_code, ~frame.f_lasti,
     )  # fmt: skip
     call.form = form
     TRACER.record(call)
     return result.result()
-
-
-@cached(1024)
-def _space(extents: tuple[int, ...]) -> Space:
-    return Space((0,) * len(extents), extents)
 
 
 @cached(1024)

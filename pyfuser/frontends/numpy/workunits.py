@@ -120,13 +120,14 @@ def recipe_of(
     workunit = _workunit(
         operation, loops, kinds, result, axes, layout.result.axes, rank, masked, wide
     )
-    space = _space(layout.extents)
+    space = space_of(layout.extents)
     recipe = Recipe(operation, loops, workunit, space, forms, layout.result, masked)
     return _RECIPES.keep(key, recipe)
 
 
 @cached(1024)
-def _space(extents: tuple[int, ...]) -> Space:
+def space_of(extents: tuple[int, ...]) -> Space:
+    """All indices below some extents."""
     return Space((0,) * len(extents), extents)
 
 

@@ -13,20 +13,26 @@ def main() -> int:
     parser.add_argument("--programs", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
-        "--tier", default="interpret", choices=["numpy", "interpret", "compiled", "eager"]
+        "--tier", default="interpret", choices=["numpy", "interpret", "compiled", "eager", "mixed"]
     )
     parser.add_argument("--statements", type=int, default=14)
     given = parser.parse_args()
-    if given.tier != "eager":
+    if given.tier == "mixed":
+        given.programs *= 3
+    if given.tier not in ("eager", "mixed"):
         os.environ["PYFUSER_NUMPY_LAZY"] = "always"
     os.environ["PYFUSER_FRONTEND"] = "embedded"
+    from pyfuser.frontends.numpy.switches import LIMITS
     from tests.frontends.numpy import tiers
     from tests.frontends.numpy.programs import DONE, Mismatch, Program
 
     tiers.use(given.tier)
+    if given.tier == "mixed":
+        LIMITS.most = LIMITS.costly = 1
     wrong = 0
     start = time.perf_counter()
-    for seed in range(given.seed, given.seed + given.programs):
+    for n in range(given.programs):
+        seed = given.seed + (n // 3 if given.tier == "mixed" else n)
         try:
             Program(seed, given.statements).run()
         except Exception as error:
