@@ -86,6 +86,7 @@ TRACE_REWRITES = (
 PLAN_STEPS = (
     Step("refine-partition", "calls move between the groups of the greedy partition"),
     Step("wavefront", "groups that depend on each other run in one launch, a few rows apart"),
+    Step("ring", "a wavefront over a periodic range closes around its ends"),
     Step("storage-folding", "a wavefront keeps only the rows that are still read"),
     Step("fuse-into-scan", "maps behind a scan run in its last pass"),
     Step("size-generic", "plans of larger sizes serve traces whose sizes change"),

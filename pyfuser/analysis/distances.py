@@ -20,9 +20,12 @@ from pyfuser.trace.shape import CallShape, RegionShape
 
 @cached(16384)
 # law: None
-def call_distance(first: CallShape, second: CallShape) -> Interval | None:
+def call_distance(first: CallShape, second: CallShape, ring: int = 0) -> Interval | None:
     """Bounds of q - p for the outermost indices p of `first` and q of `second`, over all pairs of
     iterations that touch one byte and must keep their order; None if there is no such pair.
+
+    ring: if it is not 0, the axis is one of so many steps whose end meets its beginning, and the
+    distance of two accesses is the way around that is shorter for all their pairs, if one is.
     """
     found: list[Interval] = []
     mine, others = _by_cluster(first), _by_cluster(second)
@@ -35,10 +38,21 @@ def call_distance(first: CallShape, second: CallShape) -> Interval | None:
                     continue
                 bounds = distance(a.relation, region, b.relation, other)
                 if bounds is not None:
-                    found.append(bounds)
+                    found.append(_shorter_way(bounds, ring))
     if not found:
         return None
     return min(low for low, _ in found), max(high for _, high in found)
+
+
+# law
+def _shorter_way(bounds: Interval, ring: int) -> Interval:
+    """The distances as they are, or all of them the other way around."""
+    low, high = bounds
+    if 2 * low > ring > 0:
+        return low - ring, high - ring
+    if 2 * -high > ring > 0:
+        return low + ring, high + ring
+    return bounds
 
 
 @cached(4096)

@@ -79,13 +79,15 @@ class Sweep:
 
     groups: places in `Plan.groups`; stages[k] belongs to groups[k]. wave: by how many steps the
     front moves on at a time. rolling: views that need no memory of their own. If one of the groups
-    is a scan, no loop lags, and waves are its tiles, which are taken in any order.
+    is a scan, no loop lags, and waves are its tiles, which are taken in any order. ring: lags and
+    aheads are around the ends of the outermost axis, too.
     """
 
     groups: tuple[int, ...]
     stages: tuple[Stage, ...]
     wave: int
     rolling: tuple[Rolling, ...] = ()
+    ring: bool = False
 
 
 class Told(NamedTuple):

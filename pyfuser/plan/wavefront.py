@@ -16,6 +16,11 @@ earlier loop k, with least <= d <= greatest for all of them. Then
 where a thread whose share is [first, last) runs loop k over [first + ahead[k], last - lag[k]); the
 steps between the shares, [last - lag[k], last + ahead[k]), run loop by loop after a barrier.
 
+Where the space is periodic along that axis (the neighbour of the last row is row 0) the steps are a
+ring: q and p may be near each other across its end, d is the shorter way around, the first thread's
+share has a neighbour, the last one's, and what lies between the two runs after the barrier as well.
+All loops then run over the same steps. A pair that is far apart either way forbids the sweep.
+
 A scan walks over each of its tiles twice, and the tiles come in any order: maps over its space go
 with it where lags and aheads are all zero, so that no iteration needs another one of any loop.
 """
@@ -71,12 +76,16 @@ def sweeps(trace: TraceShape, groups: Sequence[Group], model: CostModel) -> tupl
     return search(trace, groups, model)[0]
 
 
+class _TooFar(NoSweep):
+    """Two loops depend on each other over too many steps."""
+
+
 class _Facts:
     """What is known of the calls of a trace, by kind: most come again."""
 
     def __init__(self, trace: TraceShape) -> None:
         self._trace = trace
-        self._distances: dict[tuple[int, int], Interval | None] = {}
+        self._distances: dict[tuple[int, int, int], Interval | None] = {}
         self._sweepable: dict[int, bool] = {}
 
     def sweepable(self, place: int) -> bool:
@@ -86,12 +95,12 @@ class _Facts:
             self._sweepable[kind] = sweepable(self._trace.calls[place])
         return self._sweepable[kind]
 
-    def distance(self, first: int, second: int) -> Interval | None:
+    def distance(self, first: int, second: int, ring: int) -> Interval | None:
         """See `call_distance`."""
-        key = self._trace.kinds[first], self._trace.kinds[second]
+        key = self._trace.kinds[first], self._trace.kinds[second], ring
         if key not in self._distances:
             calls = self._trace.calls
-            self._distances[key] = call_distance(calls[first], calls[second])
+            self._distances[key] = call_distance(calls[first], calls[second], ring)
         return self._distances[key]
 
 
@@ -115,27 +124,49 @@ class _Open:
         self.calls = list(groups[place].calls) if groups else []
         self.wave = 0
         self.rolling: tuple[Rolling, ...] = ()
+        self.ring = 0  # the steps of the outermost axis, if it is taken as one
 
     def take(self, place: int) -> None:
         """Append a group to the sweep. Raises NoSweep if it may not or should not follow."""
+        around = self._steps_around(place)
+        if self.ring and not around:
+            raise NoSweep("the loops before go around the ends of another range")
+        try:
+            self._take(place, self.ring)
+        except _TooFar:
+            if self.ring or not around:
+                raise
+            self._take(place, around)
+
+    def _steps_around(self, place: int) -> int:
+        """The steps of the outermost axis, if all loops run over the same and it may be a ring."""
+        calls = [self._trace.calls[n] for n in (*self.calls, *self._groups[place].calls)]
+        spaces = {(c.space.begin[0], c.space.end[0], c.space.execution) for c in calls}
+        if left_out("ring") or len(spaces) > 1:
+            return 0
+        ((begin, end, execution),) = spaces
+        return 0 if execution == "Serial" else end - begin
+
+    def _take(self, place: int, ring: int) -> None:
         group = self._groups[place].calls
         calls = [*self.calls, *group]
         if len(calls) > MAX_CALLS:
             raise NoSweep(f"it would have more than {MAX_CALLS} calls")
-        stages = [*self.stages, self._stage(group)]
+        stages = [*self._stages(ring), self._stage(group, self._stages(ring), ring)]
         loops = [self._groups[n] for n in (*self.places, place)]
         if any(self._trace.calls[n].pattern == "scan" for n in calls):
             wave = self._tile(loops, stages)
             rolling: tuple[Rolling, ...] = ()
         else:
-            wave = self._wave(loops, stages)
-            folds = not left_out("storage-folding")
+            wave = self._wave(loops, stages, ring)
+            folds = not (ring or left_out("storage-folding"))
             rolling = rolling_views(self._trace, loops, stages) if folds else ()
         alone = sum(self._model.cost(loop.calls) for loop in loops)
         if self._model.sweep_cost(calls, frozenset(view.cluster for view in rolling)) >= alone:
             raise NoSweep("it would not save time")
         self.places.append(place)
         self.stages, self.calls, self.wave, self.rolling = stages, calls, wave, rolling
+        self.ring = ring
 
     def had_better_leave(self, place: int) -> bool:
         """Whether a group saves more with the scan behind it, with which these loops cannot go."""
@@ -160,7 +191,7 @@ class _Open:
     def _copy(self) -> _Open:
         other = _Open(self._trace, self._groups, self._model, self.places[0], self._facts)
         other.places, other.stages, other.calls = [*self.places], self.stages, self.calls
-        other.wave, other.rolling = self.wave, self.rolling
+        other.wave, other.rolling, other.ring = self.wave, self.rolling, self.ring
         return other
 
     def _seconds(self) -> float:
@@ -173,15 +204,25 @@ class _Open:
         """The sweep, if it has become one."""
         if len(self.places) == 1:
             return ()
-        return (Sweep(tuple(self.places), tuple(self.stages), self.wave, self.rolling),)
+        places, stages = tuple(self.places), tuple(self.stages)
+        return (Sweep(places, stages, self.wave, self.rolling, self.ring > 0),)
+
+    def _stages(self, ring: int) -> list[Stage]:
+        """The loops' lags, with the axis taken as a ring of so many steps, or as it is (0)."""
+        if ring == self.ring:
+            return self.stages
+        stages = [Stage(0, 0)]
+        for number in range(1, len(self.places)):
+            stages.append(self._stage(self._calls_of(number), stages, ring))
+        return stages
 
     # law
-    def _stage(self, group: Sequence[int]) -> Stage:
-        """The least lags with which a group may follow the others. Raises NoSweep if it may not."""
+    def _stage(self, group: Sequence[int], before: Sequence[Stage], ring: int) -> Stage:
+        """The least lags with which a group may follow loops. Raises NoSweep if it may not."""
         trace = self._trace
         if not all(self._facts.sweepable(n) for n in (*group, *self._calls_of(0))):
             raise NoSweep("only a parallel_for, a sum or a scan can be a part of one")
-        inside = set(self.calls)
+        inside = {n for number in range(len(before)) for n in self._calls_of(number)}
         for position in group:
             for argument in trace.calls[position].arguments:
                 if isinstance(argument, FutureShape) and argument.producer in inside:
@@ -189,10 +230,10 @@ class _Open:
         if trace.calls[group[0]].space.execution != trace.calls[self.calls[0]].space.execution:
             raise NoSweep("the execution spaces differ")
         lag = ahead = 0
-        for number, stage in enumerate(self.stages):
+        for number, stage in enumerate(before):
             for p in self._calls_of(number):
                 for q in group:
-                    bounds = self._facts.distance(p, q)
+                    bounds = self._facts.distance(p, q, ring)
                     if bounds is not None:
                         lag = max(lag, stage.lag - bounds[0])
                         ahead = max(ahead, stage.ahead + bounds[1])
@@ -216,17 +257,18 @@ class _Open:
             raise NoSweep("beside a scan, no iteration can use values of another")
         return tile_of(self._trace, loops, self._model)
 
-    def _wave(self, loops: Sequence[Group], stages: Sequence[Stage]) -> int:
+    # law
+    def _wave(self, loops: Sequence[Group], stages: Sequence[Stage], ring: int) -> int:
         """How many steps the front may move at a time. Raises NoSweep if the sweep does not fit."""
         spaces = [self._trace.calls[loop.calls[0]].space for loop in loops]
         length = max(s.end[0] for s in spaces) - min(s.begin[0] for s in spaces)
         lag, ahead = max(s.lag for s in stages), max(s.ahead for s in stages)
-        if length < SHARES * (lag + ahead):
+        if length < SHARES * (lag + ahead) or 0 < ring < 2 * (lag + ahead) + 1:
             self._refuse_far_rows((loops[-1], loops[-2]))
             if lag + ahead >= length:
-                raise NoSweep("dependences reach over any distance along the outermost axis")
+                raise _TooFar("dependences reach over any distance along the outermost axis")
             reach = f"dependences reach over up to {lag + ahead} steps of the outermost axis"
-            raise NoSweep(f"{reach}, too far for one of {length}")
+            raise _TooFar(f"{reach}, too far for one of {length}")
         return wave_of(self._trace, loops, lag, self._model)
 
     def _refuse_far_rows(self, loops: Sequence[Group]) -> None:

@@ -173,6 +173,7 @@ class _Told:
             cost=self._cost(calls, [self.program.kernels[n] for n in sweep.groups], sweep),
             scan=any(trace.calls[n].pattern == "scan" for n in calls),
             generated=launch.launchable.source if launch is not None else "",
+            ring=sweep.ring,
         )
 
     def _cost(

@@ -144,7 +144,8 @@ class SweepReport:
 
     groups: their places in `Explanation.groups`. lags: how many steps each stays behind. wave: by
     how many steps the first moves on at a time. windows: names of views of which each thread keeps
-    a window only. scan: whether one of them is a scan; the wave is then its tile.
+    a window only. scan: whether one of them is a scan; the wave is then its tile. ring: whether the
+    outermost index is periodic.
     """
 
     groups: tuple[int, ...]
@@ -154,6 +155,7 @@ class SweepReport:
     cost: Cost = Cost()
     scan: bool = False
     generated: str = ""
+    ring: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,7 @@ def title(kernel: KernelReport) -> str:
     if sweep.scan:
         apart = f"over tiles of {count(sweep.wave, 'iteration')}, as the scan"
     elif any(sweep.lags):
-        apart = f"up to {count(max(sweep.lags), 'step')} apart"
+        apart = f"up to {count(max(sweep.lags), 'step')} apart" + ", around the ends" * sweep.ring
     return f"a sweep of {len(kernel.loops)} loops (one pass over memory), {apart}"
 
 

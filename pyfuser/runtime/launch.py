@@ -159,7 +159,7 @@ class Draft:
         if self.sweep:
             stages = zip(self.sweep.stages, self.kernels, strict=True)
             space = (
-                self.sweep.wave,
+                -self.sweep.wave if self.sweep.ring else self.sweep.wave,
                 *(view[1:] for view in self.sweep.rolling),
                 *((stage.lag, stage.ahead, *kernel.space[:2]) for stage, kernel in stages),
             )

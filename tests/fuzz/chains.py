@@ -23,6 +23,9 @@ class ChainMaker:
         self.extents = bases[0].shape
         self.width = 1 if rng.random() < 0.75 else 2
         self.axes = [0] if self.rank == 1 or rng.random() < 0.3 else [0, 1]
+        # How a neighbour beyond the end is found, along each axis; "": no iteration has one.
+        kinds = ("modulo", "modulo", "chosen", "clamped", "branch") if rng.random() < 0.5 else ("",)
+        self.ends = tuple(rng.choice(kinds) for _ in range(self.rank))
 
     def calls(self) -> list[Call]:
         rng, stages = self.rng, self.rng.choice((2, 2, 2, 3, 3, 4, 5))
@@ -46,6 +49,8 @@ class ChainMaker:
     def space(self, stage: int, shrinking: bool) -> dict[str, tuple[int, ...]]:
         """The inside, with a rim that may grow by the stage."""
         rim = self.width * (stage + 1 if shrinking else 1)
+        if self.ends[0]:
+            return {"begin": (0,) * self.rank, "end": self.extents}
         begin = tuple(min(rim, extent // 2) for extent in self.extents)
         end = tuple(max(extent - rim, b) for extent, b in zip(self.extents, begin, strict=True))
         if self.rank == 2 and len(self.axes) == 1 and not shrinking:
@@ -63,8 +68,9 @@ class ChainMaker:
                     for step in (-k, k)
                     if rng.random() < 0.85
                 ]
+        before: list[Statement] = []
         terms: list[Expr] = [
-            (f"({rng.choice(_WEIGHTS)} * {element('x', offset)})",) for offset in offsets
+            (f"({rng.choice(_WEIGHTS)} * {self.neighbour(offset, before)})",) for offset in offsets
         ]
         views = ["x", "y"]
         if len(self.bases) > 2 and rng.random() < 0.3:
@@ -74,7 +80,9 @@ class ChainMaker:
         for term in terms[1:]:
             value = (rng.choice(("({} + {})", "({} - {})", "({} + {})")), value, term)
         statements = (self.store(element("y", (0,) * self.rank), value),)
-        if rng.random() < 0.2:
+        if self.ends[0]:
+            statements = (*before, *statements)
+        elif rng.random() < 0.2:
             cut = rng.randint(1, self.extents[0] - 1)
             statements = (Statement(f"if i {rng.choice('<>')} {cut}:", (), (statements,)),)
         elif rng.random() < 0.15:
@@ -82,6 +90,36 @@ class ChainMaker:
             outer = (Statement(f"if i < {low} or i >= {high}:", (), ((Statement("return"),),)),)
             statements = (*outer, *statements)
         return Call("for", (), (), statements, tuple((name, "") for name in views))
+
+    def neighbour(self, offset: tuple[int, ...], before: list[Statement]) -> str:
+        """An element of x; `before` gets statements that find its indices."""
+        if not self.ends[0]:
+            return element("x", offset)
+        parts = []
+        for index, step, extent, end in zip("ij", offset, self.extents, self.ends, strict=False):
+            if not step:
+                parts.append(index)
+                continue
+            step = max(min(step, extent), -extent)
+            moved = f"{index} {'-' if step < 0 else '+'} {abs(step)}"
+            inside = f"{index} < {extent - step}" if step > 0 else f"{index} >= {-step}"
+            around = f"{moved} {'-' if step > 0 else '+'} {extent}"
+            last = extent - 1 if step > 0 else 0
+            text = {
+                "modulo": f"({index} + {step % extent or extent}) % {extent}",
+                "chosen": f"({moved} if {inside} else {around})",
+                "clamped": f"({moved} if {inside} else {last})",
+            }.get(end, "")
+            if not text:
+                text = f"k{len(before)}"
+                change = Statement(f"{text} = {last if self.rng.random() < 0.5 else around}")
+                before.append(Statement(f"{text}: int = {moved}"))
+                before.append(Statement(f"if not ({inside}):", (), ((change,),)))
+            elif self.rng.random() < 0.4:
+                before.append(Statement(f"k{len(before)}: int = {text}"))
+                text = f"k{len(before) - 1}"
+            parts.append(text)
+        return f"x[{', '.join(parts)}]"
 
     def store(self, target: str, value: Expr) -> Statement:
         if self.mixed:

@@ -17,6 +17,8 @@ _IN_SOURCE = {
     "x[i + k], k a scalar": r"\[[^\]]*i \+ s\d",
     "2 * i + 1": r"\[[^\]]*2 \* i",
     "(3 * i) % n": r"\[[^\]]*\(3 \* i\)",
+    "neighbour around the end": r"\(?[ij] \+ \d+\) % \d|if [ij] (<|>=) \d+ else [ij]",
+    "neighbour that stays inside": r"if [ij] (<|>=) \d+ else \d",
     "x[idx[i]]": r"\[[^\]]*[xyzwv]\[",
     "x[idx[i] & 7]": r"\[\(+[xyzwv]\[[^\]]*\] [&%]",
     "x[j, i]": r"\[j(, |\]\[)i",
@@ -65,7 +67,8 @@ _DTYPES = ("float32", "int32", "int64", "bool", "complex64", "complex128", *WORD
 STORE_THAT_WRAPS = "store of a number that wraps"
 #: What the plans of programs have.
 PLANNED = (
-    "fused loop", "sweep", "sweep of 3 or more", "sweep with lags", "cut group",
+    "fused loop", "sweep", "sweep of 3 or more", "sweep with lags", "sweep around the ends",
+    "cut group",
     "rolling view", "rolling view that is changed",
     "scan beside maps", "plan of larger sizes",
     "loops interchanged", "loops blocked", "coarsened loop", "several sums in a loop",

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from pyfuser.ir.nodes import For, Store, Update, Workunit
 from pyfuser.ir.visit import statements, sym_of
-from pyfuser.plan.plan import SCAN_TILE, Plan
+from pyfuser.plan.plan import SCAN_TILE, Plan, Sweep
 from pyfuser.plan.rewrites.coarsen import Coarsened
 from pyfuser.plan.rewrites.delinearize import Delinearized
 from pyfuser.plan.rewrites.embed_boundary import Placed
@@ -33,17 +33,22 @@ def features_of(plans: Iterable[Plan]) -> frozenset[str]:
             found.add("edge among rows")
         if any(len(note.rows) > 1 for note in plan.of(Placed)):
             found.add("edges of several rows")
-        for sweep in plan.sweeps:
-            found.add("sweep")
-            if len(sweep.groups) > 2:
-                found.add("sweep of 3 or more")
-            if any(stage.lag or stage.ahead for stage in sweep.stages):
-                found.add("sweep with lags")
-            if sweep.rolling:
-                found.add("rolling view")
-            if sweep.wave == SCAN_TILE:
-                found.add("scan beside maps")
+        found.update(*map(_swept, plan.sweeps))
     return frozenset(found)
+
+
+def _swept(sweep: Sweep) -> Iterator[str]:
+    yield "sweep"
+    if len(sweep.groups) > 2:
+        yield "sweep of 3 or more"
+    if any(stage.lag or stage.ahead for stage in sweep.stages):
+        yield "sweep with lags"
+    if sweep.ring:
+        yield "sweep around the ends"
+    if sweep.rolling:
+        yield "rolling view"
+    if sweep.wave == SCAN_TILE:
+        yield "scan beside maps"
 
 
 def inner_loops(workunits: Iterable[Workunit]) -> frozenset[str]:

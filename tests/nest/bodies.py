@@ -22,6 +22,10 @@ _ONE_AXIS = (
     "if i > 0 and i < n - 1:\n        y[{i}] += x[i - 1] + x[i + 1]",
     "if i % m > 0:\n        y[{i}] -= x[i - 1]",
     "if i // m > 0 and i // m < 3:\n        z[{i}] = z[{i}] + 1.0",
+    "y[{i}] += x[(i + n - 1) % n] - x[(i + 1) % n]",
+    "z[{i}] -= x[(i + m) % n] + x[(i + n - m) % n]",
+    "y[{i}] += x[(i + 1) % m] + x[(i + n + n - 1) % n]",  # inside nowhere, or by chance
+    "z[{i}] += x[(2 * i + 1) % n] - x[(n - 1 - i + n) % n]",
     "for k in range(m):\n        y[{i}] += x[k]",
     "t{c}: float = x[{i}] + 1.0\n    z[{i}] = t{c} * t{c}",
 )
@@ -32,6 +36,9 @@ _TWO_AXES = (
     "if i >= low and j >= low and j < high:\n        y[i][j] -= {c}",
     "if i > 0 and i < n - 1 and j > 0 and j < n - 1:\n        y[i][j] += x[i - 1][j] + x[i][j + 1]",
     "if j == 0:\n        z[i][j] = {c}",
+    "y[i][j] += x[(i + n - 1) % n][j] - x[i][(j + 1) % n]",
+    "z[i][j] -= x[(i + m) % n][(j + n - m) % n]",
+    "y[i][j] += x[(i + j + 1) % n][j] + x[(i + 1) % m][(j + n - 1) % n]",
 )
 
 

@@ -117,11 +117,11 @@ def poisoned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "allocate", allocate)
 
 
-def swept(program: Program, n: int, wave: int) -> list[Any]:
+def swept(program: Program, n: int, wave: int, shares: int = 0) -> list[Any]:
     """What a program computes in sweeps, of which there must be one."""
     SESSION.programs.clear()
     SESSION.flushes.clear()
-    with forced(wave), pyfuser.fusing():
+    with forced(wave, shares), pyfuser.fusing():
         found = program(n)
         pyfuser.sync()
     assert any(flush.program.plan.sweeps for flush in SESSION.flushes), "nothing sweeps"
@@ -138,6 +138,7 @@ def check(
     sizes: tuple[int, ...] = (7, 12, 40, 600),
     waves: tuple[int, ...] = (1, 3, 7),
     threads: tuple[int, ...] = (1, 2, 5),
+    shares: int = 0,
 ) -> None:
     for n in sizes:
         monkeypatch.setattr(native.team, "count", 1)
@@ -146,7 +147,7 @@ def check(
         for wave in waves:
             for team in threads:
                 monkeypatch.setattr(native.team, "count", team)
-                found = bits(swept(program, n, wave))
+                found = bits(swept(program, n, wave, shares))
                 assert found == expected, f"n {n}, wave {wave}, threads {team}"
 
 
@@ -288,6 +289,110 @@ def test_edges_of_grids(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_periodic_copies_are_no_edges(monkeypatch: pytest.MonkeyPatch) -> None:
     check(torus, monkeypatch, sizes=(40,))
     assert not SESSION.flushes[-1].program.plan.of(Placed)
+
+
+# --------------------------------------------------------------------------- rings
+
+
+@pk.workunit
+def around_the_end(i, x, y, n):
+    y[i] = 0.25 * (x[(i + n - 1) % n] + 2.0 * x[i] + x[(i + 1) % n])
+
+
+@pk.workunit
+def chosen(i, j, x, y, n):
+    up: int = i - 1 if i > 0 else n - 1
+    down: int = i + 2 if i < n - 2 else i + 2 - n
+    y[i][j] = 0.25 * (x[up][j] + 2.0 * x[i][j] + x[down][(j + 1) % 9])
+
+
+@pk.workunit
+def half_around(i, x, y, n):
+    y[i] = 0.5 * (x[i] + x[(i + 3) % n])
+
+
+@pk.workunit
+def from_the_middle(i, x, y, n):
+    y[i] = 0.5 * (x[i] + x[(i + n // 2) % n])
+
+
+def periodic(n: int, step: Any = around_the_end, steps: int = 3) -> list[Any]:
+    x, y = line(n), line(n, 2)
+    for _ in range(steps):
+        pk.parallel_for(n, step, x=x, y=y, n=n)
+        x, y = y, x
+    return [x, y]
+
+
+def periodic_sums(n: int) -> list[Any]:
+    """Sums of whole numbers that follow the steps, and an update in place between them."""
+    x, y = np.rint(line(n)), np.rint(line(n, 2))
+    found = []
+    for _ in range(2):
+        pk.parallel_for(n, around_the_end, x=x, y=y, n=n)
+        found.append(pk.parallel_reduce(n, total, x=y))
+        pk.parallel_for(n, double, x=y)
+        x, y = y, x
+    return [x, y, *found]
+
+
+def periodic_rows(n: int) -> list[Any]:
+    x = np.random.default_rng(3).normal(size=(n, 9))
+    y = x.copy()
+    for source, sink in ((x, y), (y, x), (x, y), (y, x)):
+        pk.parallel_for(pk.MDRangePolicy([0, 0], [n, 9]), chosen, x=source, y=sink, n=n)
+    return [x, y, pk.parallel_reduce(pk.MDRangePolicy([0, 0], [n, 9]), total_of_rows, x=x)]
+
+
+def rings() -> int:
+    return sum(sweep.ring for flush in SESSION.flushes for sweep in flush.program.plan.sweeps)
+
+
+@pytest.mark.parametrize("program", [periodic, periodic_sums, periodic_rows])
+def test_what_is_periodic_is_a_ring(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    check(program, monkeypatch, sizes=(29, 40, 600), shares=2)
+    assert rings() == 1
+
+
+def test_a_ring_of_seven_steps_is_too_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two loops that are 3 + 3 steps apart need 13; 12 run apart, 13 around the ends."""
+    for n, expected in ((12, 0), (13, 1)):
+        with pyfuser.unfused():
+            wanted = bits(periodic(n, half_around, 2))
+        SESSION.flushes.clear()
+        with forced(1, 2), pyfuser.fusing():
+            found = periodic(n, half_around, 2)
+        assert bits(found) == wanted and rings() == expected
+
+
+def other_rows(n: int) -> list[Any]:
+    """A loop over fewer steps has no place in a ring."""
+    x, y = periodic(n, steps=2)
+    pk.parallel_for(inner(n), smooth, x=x, y=y)
+    return [x, y]
+
+
+def from_far(n: int) -> list[Any]:
+    return periodic(n, from_the_middle, 2)
+
+
+def serially(n: int) -> list[Any]:
+    x, y = line(n), line(n, 2)
+    for source, sink in ((x, y), (y, x)):
+        policy = pk.RangePolicy(pk.Serial, 0, n)
+        pk.parallel_for(policy, around_the_end, x=source, y=sink, n=n)
+    return [x, y]
+
+
+@pytest.mark.parametrize(("program", "expected"), [(other_rows, 1), (from_far, 0), (serially, 0)])
+def test_what_no_ring_may_hold(program: Program, expected: int) -> None:
+    with pyfuser.unfused():
+        wanted = bits(program(40))
+    SESSION.flushes.clear()
+    with forced(3, 2), pyfuser.fusing():
+        found = program(40)
+    assert bits(found) == wanted and rings() == expected
+    assert len(SESSION.flushes[-1].program.plan.launches()) == 2
 
 
 # --------------------------------------------------------------------------- memory

@@ -54,13 +54,16 @@ struct pf_window {
     }
 };
 
+// `wave`: negative where the axis is a ring, whose end meets its beginning. The first share then
+// has a neighbour, too, the last one, and what lies around the end runs as what lies around a cut.
 struct pf_schedule {
     const pf_stage* stages;
     int64_t count, wave, low, high, lag, ahead;
+    bool ring;
 
     pf_schedule(const pf_stage* stages, int64_t count, int64_t wave)
-        : stages(stages), count(count), wave(wave), low(stages->begin), high(stages->end),
-          lag(0), ahead(0) {
+        : stages(stages), count(count), wave(wave < 0 ? -wave : wave), low(stages->begin),
+          high(stages->end), lag(0), ahead(0), ring(wave < 0) {
         for (const pf_stage* s = stages; s < stages + count; ++s) {
             if (s->begin < low) low = s->begin;
             if (s->end > high) high = s->end;
@@ -80,7 +83,7 @@ struct pf_schedule {
     void share(int64_t part, int64_t parts, void* const* states, int64_t* slots,
                pf_window* windows, int rolling) const {
         const int64_t first = cut(part, parts), last = cut(part + 1, parts);
-        const bool left = part > 0, right = part + 1 < parts;
+        const bool left = ring || part > 0, right = ring || part + 1 < parts;
         for (int64_t front = first; front < last + (right ? 0 : lag);) {
             const int64_t before = front;
             front += wave;
@@ -105,7 +108,13 @@ struct pf_schedule {
     // The steps around the beginning of share number `part` that neither thread has run.
     void between(int64_t part, int64_t parts, void* const* states, int64_t* slots,
                  const pf_window* windows, int rolling) const {
-        if (part >= parts) return;
+        if (part >= parts) {
+            for (int64_t k = 0; k < count && ring; ++k) {
+                run(k, states, high - stages[k].lag, high);
+                run(k, states, low, low + stages[k].ahead);
+            }
+            return;
+        }
         const int64_t step = cut(part, parts);
         for (int n = 0; n < rolling; ++n)
             windows[n].point(slots, windows[n].edge(part), step + windows[n].view.oldest);

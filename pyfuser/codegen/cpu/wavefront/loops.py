@@ -8,10 +8,10 @@ The entry point is::
 
     extern "C" int pf_kernel(const int64_t* slot[, int64_t* results])
 
-`slot` holds the number of threads, the steps of a wave, for each loop how far ahead of a share's
-beginning it starts, for each rolling view the numbers of `plan.Rolling`, and then for each loop its
-section: its lag, begin and end of each axis, and what `abi` lists. `results` and what is returned
-are those of `cpu.unit`, counted through all loops.
+`slot` holds the number of threads, the steps of a wave (negative: see `pf_schedule`), for each loop
+how far ahead of a share's beginning it starts, for each rolling view the numbers of `plan.Rolling`,
+and then for each loop its section: its lag, begin and end of each axis, and what `abi` lists.
+`results` and what is returned are those of `cpu.unit`, counted through all loops.
 
 A reduction keeps its order of additions (see `wavefront.reduce`). A rolling view has no memory of
 its own: each thread keeps a window of it, and points its copy of the slots at that.
@@ -169,7 +169,8 @@ def _parallel(
         inside.append(f"{guard}schedule.share(part, parts, {tail});")
         return ["{", *indented(inside), "}"]
     if sums:
-        inside += ["#pragma omp single", "for (int64_t cut = 1; cut < parts; ++cut) {"]
+        cuts = "int64_t cut = !schedule.ring; cut < parts + schedule.ring; ++cut"
+        inside += ["#pragma omp single", f"for ({cuts}) {{"]
         inside.append(f"{INDENT}const int64_t step = schedule.cut(cut, parts);")
         for n in sums:
             around = f"step - stages[{n}].lag, step + stages[{n}].ahead"
