@@ -8,6 +8,7 @@ import functools
 import os
 import sys
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -22,7 +23,7 @@ from pyfuser.runtime.flush import finish
 from pyfuser.runtime.isolate import FAILURES
 from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support.counters import COUNTERS, Counters
-from pyfuser.support.errors import ArgumentError
+from pyfuser.support.errors import ArgumentError, WorkunitWarning, warn
 from pyfuser.trace import reason
 from pyfuser.trace.call import GPU_SPACES, Call
 from pyfuser.trace.future import Future
@@ -70,6 +71,15 @@ def fuse(workunit: Any = None) -> Any:
             f"pyfuser.fuse: {workunit!r} is not a Python function; decorate a "
             "@pk.workunit function or method"
         )
+    if _launches(state.function):
+        warn(
+            f"pyfuser.fuse: {state.function.__name__!r} launches workunits, and is none itself, so "
+            "nothing is recorded: decorate the workunits, or launch them in a block, `with "
+            "pyfuser.fusing():`",
+            state.function.__code__.co_filename,
+            state.function.__code__.co_firstlineno,
+            WorkunitWarning,
+        )
 
     @functools.wraps(workunit)
     def traced(*args: Any, **kwargs: Any) -> Any:
@@ -77,6 +87,14 @@ def fuse(workunit: Any = None) -> Any:
 
     traced.__pyfuser__ = state.marked()  # type: ignore[attr-defined]
     return traced
+
+
+def _launches(function: FunctionType) -> bool:
+    """Whether a function calls patterns, and not the nested ones of a team."""
+    names = {*function.__code__.co_names, *function.__code__.co_freevars}
+    patterns = {"parallel_for", "parallel_reduce", "parallel_scan"}
+    nested = any(name.endswith("Range") and name[:4] in ("Team", "Thre") for name in names)
+    return bool(patterns & names) and not nested
 
 
 def fusing() -> modes.Fusing:

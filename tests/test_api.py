@@ -4,6 +4,7 @@ import inspect
 import subprocess
 import sys
 import threading
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from pyfuser.frontends import modes
 from pyfuser.frontends.embedded import pykokkos as pk
 from pyfuser.report import Explanation, build
 from pyfuser.runtime.session import SESSION, TRACER
-from pyfuser.support.errors import ArgumentError
+from pyfuser.support.errors import ArgumentError, WorkunitWarning
 from pyfuser.support.places import short_path
 from pyfuser.trace.tracer import MAX_CALLS
 
@@ -389,3 +390,37 @@ def test_calls_on_one_line_keep_the_workunit_s_names() -> None:
         pk.parallel_for(100, add, x=u, value=2.0)
     (group,) = pyfuser.explain().groups
     assert group.removed_stores == {"x": 1}
+
+
+@pytest.mark.parametrize("block", [pyfuser.fusing, pyfuser.unfused])
+def test_a_block_that_a_line_drops_is_mentioned(block):
+    with pytest.warns(WorkunitWarning, match="is a block, and this line enters none") as caught:
+        if block is pyfuser.fusing:
+            pyfuser.fusing()
+        else:
+            pyfuser.unfused()
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kept = block()
+        del kept
+        with block():
+            pass
+
+
+def test_a_function_that_launches_is_no_workunit():
+    def simulate(v):
+        pk.parallel_for(4, len, v=v)
+
+    def with_teams(team, v):
+        def inner(j):
+            v[j] = 1.0
+
+        pk.parallel_for(pk.TeamThreadRange(team, 4), inner)
+
+    with pytest.warns(WorkunitWarning, match="'simulate' launches workunits") as caught:
+        pyfuser.fuse(simulate)
+    assert caught[0].lineno == simulate.__code__.co_firstlineno
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pyfuser.fuse(with_teams)

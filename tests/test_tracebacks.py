@@ -192,6 +192,27 @@ def test_a_block_has_to_be_called(block: str, tmp_path: Path):
     assert text.splitlines()[-1] == f"{block} has to be called: with {block}():"
 
 
+MISUSES = {
+    "with pyfuser.enable():\n    pass": "pyfuser.enable is no block",
+    "with pyfuser.fusing(len):\n    pass": "The decorator of workunits is @pyfuser.fuse.",
+    "@pyfuser.fusing\ndef f(i, x): pass": "The decorator of workunits is @pyfuser.fuse.",
+    "[1, 2, 3, 4, 5][total]": "give it float(total) or int(total)",
+}
+
+
+@pytest.mark.parametrize("use", MISUSES)
+def test_the_last_line_says_what_to_write(use: str, tmp_path: Path):
+    assert MISUSES[use] in printed(tmp_path, f"{SUM}{use}\n").splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    "use", ["pk.max(pk.View([2]))", "pk.fuse(add)", "pk.sqrt(pk.View([2], int))"]
+)
+def test_what_pykokkos_does_not_have_shows_the_programs_line_only(use: str, tmp_path: Path):
+    text = printed(tmp_path, f"{SUM}{use}\n")
+    assert text.count('File "') == 1
+
+
 @pytest.mark.parametrize(
     "use",
     [

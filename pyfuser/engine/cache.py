@@ -24,13 +24,13 @@ import stat
 import tempfile
 import threading
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from pyfuser.support.counters import COUNTERS
-from pyfuser.support.errors import CacheError, CompilerError, PyFuserWarning
+from pyfuser.support.errors import CacheError, CompilerError, PyFuserWarning, warn
 from pyfuser.support.private_files import read_own
+from pyfuser.support.tracebacks import users_line
 
 LOCK_LIMIT = 330.0  # seconds to wait for another process that compiles the same kernel
 STALE = 3600.0  # seconds after which a build that left its directory behind is surely dead
@@ -74,11 +74,11 @@ class KernelCache:
         """A private directory for this process, once the real one turns out not to be writable."""
         with self._mutex:  # kernels are compiled by several threads
             if self._substitute is None:
-                warnings.warn(
+                warn(
                     f"kernels are not kept: {self._wish} cannot be written ({error.strerror}); "
                     "set PYFUSER_CACHE_DIR to a directory that can",
+                    *users_line(),
                     PyFuserWarning,
-                    stacklevel=2,
                 )
                 try:
                     path = Path(tempfile.mkdtemp(prefix="pyfuser-")).resolve()

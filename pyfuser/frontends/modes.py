@@ -9,16 +9,21 @@ when the stack holds code that knows nothing of the block. Else it is the thread
 from __future__ import annotations
 
 import inspect
+import linecache
+import re
 import sys
 import threading
 from contextvars import ContextVar
 from types import FrameType, TracebackType
 
 from pyfuser.runtime.session import TRACER
+from pyfuser.support.errors import WorkunitWarning, warn
 from pyfuser.support.settings import SETTINGS
+from pyfuser.support.tracebacks import users_line
 from pyfuser.trace import reason
 from pyfuser.trace.reason import Reason
 
+_STATEMENT = re.compile(r"\s*((?:pyfuser\.)?(?:fusing|unfused))\(\)\s*(?:#.*)?$")
 _SUSPENDABLE = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 #: Modules whose functions resume a generator on behalf of their caller: what a function decorated
@@ -116,13 +121,15 @@ def _manages(frame: FrameType) -> bool:
 class _Block:
     """A `with` block that sets the mode; one object may be entered again, also inside itself."""
 
-    __slots__ = ("_entries",)
+    __slots__ = ("_entered", "_entries")
     _mode: bool
 
     def __init__(self) -> None:
+        self._entered = False
         self._entries: list[Entry] = []
 
     def __enter__(self) -> None:
+        self._entered = True
         owner = _owner()
         if owner is None:
             entry = Entry(self._mode, None, _BLOCK.get())
@@ -147,6 +154,16 @@ class _Block:
             _OWNED.pop(entry.owner, None)
         else:
             _OWNED[entry.owner] = left
+
+    def __del__(self) -> None:
+        """Warn of a line that makes a block and drops it."""
+        if getattr(self, "_entered", True):
+            return
+        file, line = users_line()
+        made = _STATEMENT.match(linecache.getline(file, line))
+        if made is not None:
+            text = f"{made[1]}() is a block, and this line enters none: write `with {made[1]}():`"
+            warn(text, file, line, WorkunitWarning)
 
     def _own(self) -> Entry:
         """The latest entry of what leaves the block, removed."""

@@ -57,8 +57,9 @@ def check_use(
             _warn(
                 source,
                 f"the accumulator {acc.name!r} gets more than sums: what iterations that run at "
-                "the same time made of it is added up, so the result depends on their number; for "
-                "the largest or smallest element use pk.max(view) or pk.min(view)",
+                "the same time made of it is added up, so the result depends on their number; "
+                "extremes and products are NumPy's, as in x.max() of an array, and v.data.max() of "
+                "a View",
             )
 
 

@@ -215,9 +215,19 @@ def indexed(ctx: Context, base: ast.expr) -> ViewRef | LocalArray:
         raise ctx.error(base, f"{text!r} is a number: it cannot be indexed")
     if not isinstance(base, (ast.Name, ast.Attribute)):
         raise ctx.error(base, "only views and local arrays can be indexed")
-    meant = hint(ctx, text) if outside_object(ctx, base)[1] is MISSING else ""
-    advice = meant or ": pass it as a keyword argument of the call"
+    found = outside_object(ctx, base)[1]
+    if found is MISSING:
+        advice = hint(ctx, text) or _PASS.format("it")
+    elif isinstance(found, dict):
+        advice = f", but a dict: pass each entry that is used, as in b={text}['b']"
+    elif isinstance(found, (list, tuple)):
+        advice = f", but a {type(found).__name__}{_PASS.format(f'np.array({text})')}"
+    else:
+        advice = _PASS.format("it")
     raise ctx.error(base, f"{text!r} is no view of this workunit{advice}")
+
+
+_PASS = ": pass {} as a keyword argument of the call"
 
 
 def index(ctx: Context, node: ast.expr) -> Expr:
@@ -239,10 +249,12 @@ def index(ctx: Context, node: ast.expr) -> Expr:
     if isinstance(binding, Variable) and binding.kind == "accumulator":
         raise swapped(ctx.source, node, acc=binding.sym.name)
     text = ast.unparse(node)
-    instead = f"int({text})"
+    instead = f"write int({text})"
+    if any(part.arg == text and part.annotation for part in ctx.source.node.args.args):
+        instead = f"annotate {text}: int, or write int({text})"
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-        instead = f"{ast.unparse(node.left)} // {ast.unparse(node.right)}"
-    raise ctx.error(node, f"{text!r} is no integer, and an index has to be one: write {instead}")
+        instead = f"write {ast.unparse(node.left)} // {ast.unparse(node.right)}"
+    raise ctx.error(node, f"{text!r} is no integer, and an index has to be one: {instead}")
 
 
 def _wrong_rank(node: ast.Subscript, base: ast.expr, rank: int, parts: list[ast.expr]) -> str:

@@ -101,7 +101,11 @@ class Signature:
         roles = ["an index"] * rank + ["the accumulator", "the bool of the last pass"]
         place = filled.index(name)
         hint = ""
-        if place == rank:
+        first = parameters(self.source.node)[0].arg
+        if first not in ("self", self.names[0]):
+            definition = f"`def {self.source.name}(self, {first}, ...)`"
+            hint = f"; a method has its object before them: {definition}"
+        elif place == rank:
             hint = f"; if it has none, write one before {name!r}, such as `acc: pk.Acc[pk.double]`"
         return (
             f"parallel_{pattern} itself fills {name!r}, as {roles[place]}: the first "
@@ -116,10 +120,21 @@ class Signature:
             return "; a workunit with an accumulator is for parallel_reduce or parallel_scan"
         if pattern == "for" and name in _INDICES and name == self.argument_names("for", rank)[0]:
             return "; several indices are those of a pk.MDRangePolicy([0, 0], [n, m])"
+        if self.names[0] == "self" and not is_accumulator:
+            return "; a method is called of an object, as in simulation.step"
+        first = self.argument_names(pattern, rank)[0]
+        if pattern == "reduce" and name == first and self._adds_to(name):
+            return "; a parallel_reduce has one accumulator: two sums are two calls"
         defaults = [f"{n}={self.defaults[n]}" for n in missing if n in self.defaults]
         if defaults:
             return f"; default arguments are not supported: pass {', '.join(defaults)}"
         return ""
+
+    def _adds_to(self, name: str) -> bool:
+        return any(
+            isinstance(node, ast.AugAssign) and getattr(node.target, "id", None) == name
+            for node in ast.walk(self.source.node)
+        )
 
     def _resolve(self, name: str, given: BoundType, annotation: Annotation | None) -> BoundType:
         if annotation is None or annotation.kind == "auto":

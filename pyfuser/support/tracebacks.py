@@ -26,6 +26,11 @@ _VALUES = frozenset(
 _OF_VALUES = (
     IndexError, TypeError, ValueError, OverflowError, ZeroDivisionError, MemoryError
 )  # fmt: skip
+_FUNCTIONS = frozenset(
+    os.path.join(_PACKAGE, "frontends", "embedded", name)
+    for name in ("array_functions.py", "elementwise.py", "pykokkos.py", "ufuncs.py")
+)
+_OF_FUNCTIONS = (AttributeError, NotImplementedError, RuntimeError, ValueError)
 _OF_ARRAYS = re.compile(
     r"(operand|operator|supported|bad).*'(View|Subview)'|^'(View|Subview)' object has no attribute "
 )
@@ -33,6 +38,8 @@ _FUTURE = re.compile(r"\bFuture\b")
 _MISSING = re.compile(r"(\w+)\(\) missing \d+ required positional argument")
 _NO_BLOCK = re.compile(r"context manager protocol|__enter__")
 _WITH = re.compile(r"^\s*with\b.*?\b((?:pyfuser\.)?(?:fusing|unfused))\b(?!\s*\()")
+_SWITCH = re.compile(r"^\s*with\b.*?\b((?:pyfuser\.)?(?:enable|disable|sync|explain))\(")
+_GIVEN = re.compile(r"^(fusing|unfused)\(\) takes 0 positional arguments")
 _OURS = (_PACKAGE, "<launch of ")  # the latter: see `engine.marshal`
 _OF_PYTHON = ("<frozen importlib", "<frozen runpy")
 
@@ -65,15 +72,19 @@ def is_ours(step: TracebackType) -> bool:
 
 
 def in_a_value(error: BaseException, traceback: TracebackType | None) -> bool:
-    """Whether an error is of what the program does with a View or Future, as if it were built in.
+    """Whether an error is of what the program does with a View or Future, or calls for one,
+    as if it were built in.
 
     What Python and NumPy raise for that says what is wrong with the line that does it.
     """
     while traceback is not None and traceback.tb_next is not None:
         traceback = traceback.tb_next
-    if traceback is None or not isinstance(error, _OF_VALUES):
+    if traceback is None:
         return False
-    return traceback.tb_frame.f_code.co_filename in _VALUES
+    file = traceback.tb_frame.f_code.co_filename
+    if file in _FUNCTIONS:
+        return isinstance(error, _OF_FUNCTIONS)
+    return file in _VALUES and isinstance(error, _OF_VALUES)
 
 
 def advice(error: BaseException, traceback: TracebackType | None) -> str:
@@ -101,13 +112,23 @@ def advice(error: BaseException, traceback: TracebackType | None) -> str:
             f"{missing[1]} is a workunit: a launch takes it without a call, and calls it for each "
             f"index, as in pk.parallel_for(n, {missing[1]}, x=x)."
         )
-    block = _WITH.search(linecache.getline(frame.f_code.co_filename, shown.tb_lineno))
-    if block is not None and _NO_BLOCK.search(str(error)):
-        return f"{block[1]} has to be called: with {block[1]}():"
+    given = _GIVEN.match(str(error))
+    if given is not None:
+        return (
+            f"pyfuser.{given[1]}() is a block, and takes nothing: with pyfuser.{given[1]}(): "
+            "The decorator of workunits is @pyfuser.fuse."
+        )
+    if _NO_BLOCK.search(str(error)):
+        line = linecache.getline(frame.f_code.co_filename, shown.tb_lineno)
+        block, switch = _WITH.search(line), _SWITCH.search(line)
+        if block is not None:
+            return f"{block[1]} has to be called: with {block[1]}():"
+        if switch is not None:
+            return f"{switch[1]} is no block: call it as it stands, or write with pyfuser.fusing():"
     last = traceback.tb_frame
-    given = () if last.f_locals is last.f_globals else last.f_locals.values()
+    around = () if last.f_locals is last.f_globals else last.f_locals.values()
     named = _FUTURE.search(str(error)) is not None
-    if not isinstance(error, TypeError) or not (named or any(map(_is_future, given))):
+    if not isinstance(error, TypeError) or not (named or any(map(_is_future, around))):
         return ""
     return (
         "A result of parallel_reduce or parallel_scan is a Future in recorded code: where a "
@@ -180,10 +201,10 @@ _before: Callable[..., Any] = sys.__excepthook__  # the hook that `install` repl
 
 
 def _hook(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+    advised = advice(error, traceback)
     if isinstance(error, KeyboardInterrupt) or is_users(error, traceback):
         traceback = users_part(traceback)
         error.__traceback__ = traceback
-    advised = advice(error, traceback)
     _before(kind, error, traceback)
     if advised:
         print(advised, file=sys.stderr)

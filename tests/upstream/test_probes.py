@@ -205,7 +205,7 @@ def test_what_does_not_fit_is_left_alone(tmp_path: Path, order: str) -> None:
     done = run(package, program + "del x")
     assert (done.returncode, done.stdout) == (0, "[3, 3, 3, 3] 0\nKokkos ends\n"), done.stderr
     assert done.stderr.startswith(
-        f"{tmp_path / 'program.py'}:2: UserWarning: pyfuser does not fit "
+        f"{tmp_path / 'program.py'}:2: PyFuserWarning: pyfuser does not fit "
     )
     assert len(done.stderr.splitlines()) == 2  # the other is the program's line
     assert (
@@ -269,3 +269,14 @@ def test_the_installed_one_fits() -> None:
         check=False,
     )
     assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
+
+
+@pytest.mark.parametrize("first", ["pyfuser, pykokkos as pk", "pykokkos as pk, pyfuser"])
+def test_a_folder_that_gives_way_to_any_pykokkos(tmp_path: Path, first: str) -> None:
+    """As `kernels/pykokkos` does, which has a place that `register` knows."""
+    shim = Path(__file__).parents[2] / "kernels" / "pykokkos" / "__init__.py"
+    package = tmp_path / "site" / "pykokkos"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(shim.read_text("utf-8"))
+    done = run(package, f"import {first}\nprint(pk.View([2])[0])")
+    assert (done.stdout, done.stderr) == ("0.0\n", "")

@@ -43,7 +43,7 @@ _COMPLEX64 = scalar_code(DType.COMPLEX64)
 _COMPLEX128 = scalar_code(DType.COMPLEX128)
 _VIEWS = frozenset({View, Subview, Row})
 
-_ARRAY = "; make it an array: np.array(...)"
+_ARRAY = "; make it an array before the call, as in {name} = np.array({name})"
 _HINTS: dict[type, str] = {
     list: _ARRAY,
     tuple: _ARRAY,
@@ -137,8 +137,16 @@ def _unusual(name: str, value: Any) -> Coded:
         return _array(name, shared_array(f"argument {name!r}", value))
     raise ArgumentError(
         f"argument {name!r} is {_described(value)}: a kernel takes Views, arrays and numbers"
-        f"{_HINTS.get(type(value), '')}"
+        f"{_hint(name, value)}"
     )
+
+
+def _hint(name: str, value: Any) -> str:
+    """What to give in place of something that a kernel does not take."""
+    first = value[0] if isinstance(value, (list, tuple)) and value else None
+    if isinstance(first, (ViewType, np.ndarray)):
+        return "; pass each array as an argument of its own"
+    return _HINTS.get(type(value), "").format(name=name)
 
 
 def _lazy(name: str, value: Any) -> Coded:

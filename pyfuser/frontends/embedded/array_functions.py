@@ -15,7 +15,7 @@ import numpy as np
 from pyfuser.frontends.embedded import array_workunits as workunits
 from pyfuser.frontends.embedded.creation import array
 from pyfuser.frontends.embedded.data_types import double, int8, int32
-from pyfuser.frontends.embedded.elementwise import dtype_of, launch, reduction
+from pyfuser.frontends.embedded.elementwise import dtype_of, incompatible, launch, reduction
 from pyfuser.frontends.embedded.ufuncs import power
 from pyfuser.frontends.embedded.views import View
 from pyfuser.ir.dtypes import DType
@@ -27,7 +27,7 @@ def _is_double(view: Any) -> bool:
 
 def _doubles(*views: Any) -> None:
     if not builtins.all(map(_is_double, views)):
-        raise RuntimeError("Incompatible Types")
+        raise incompatible(*views)
 
 
 # --------------------------------------------------------------------------- sums
@@ -82,7 +82,7 @@ def _rank_1_or_2(view: Any, axis: Any) -> None:
 
 
 def dot(viewA: Any, viewB: Any) -> Any:
-    """The inner product of Views of rank 1 and one floating-point type."""
+    """The inner product of Views of rank 1, one length and one floating-point type."""
     if viewA.ndim == viewB.ndim == 0:
         return 0
     if viewA.ndim > 1 or viewB.ndim > 1:
@@ -92,7 +92,9 @@ def dot(viewA: Any, viewB: Any) -> Any:
 
 def _inner(a: Any, b: Any, of_double: Any, of_float: Any, label: str | None) -> Any:
     if dtype_of(a) is not dtype_of(b) or not a._region.dtype.is_float:
-        raise RuntimeError("Incompatible Types")
+        raise incompatible(a, b)
+    if a.shape[0] != b.shape[0]:
+        raise ValueError(f"Views of one length are needed, not of {a.shape[0]} and {b.shape[0]}")
     return reduction(label, a.shape, of_double if _is_double(a) else of_float, a=a, b=b)
 
 
@@ -177,7 +179,9 @@ def hstack(viewA: Any, viewB: Any) -> View:
 def index(viewA: Any, viewB: Any) -> View:
     """The elements of viewA at the places that viewB (of `pk.int32`) holds, as doubles."""
     if viewB._region.dtype is not DType.INT32:
-        raise RuntimeError("Incompatible Types")
+        raise RuntimeError(
+            "Incompatible Types: the places are to be of pk.int32, as pk.astype(view, pk.int32) is"
+        )
     out = View(viewB.shape, double)
     launch(None, viewB.shape, workunits.index, a=viewA, b=viewB, out=out)
     return out

@@ -6,6 +6,7 @@ code is kept with the workunit, by pattern, rank and the types of the arguments.
 
 from __future__ import annotations
 
+import operator
 import reprlib
 import sys
 import warnings
@@ -42,7 +43,12 @@ from pyfuser.frontends.embedded.views import Subview, View, ViewType
 from pyfuser.frontends.modes import SWITCHES, Recording, block, traced
 from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support import places
-from pyfuser.support.errors import ArgumentError, ArgumentValueError, PyFuserError
+from pyfuser.support.errors import (
+    ArgumentError,
+    ArgumentValueError,
+    PyFuserError,
+    WorkunitWarning,
+)
 from pyfuser.trace import reason
 from pyfuser.trace.call import Call, Space
 from pyfuser.trace.future import Future
@@ -265,9 +271,11 @@ def space_of(policy: Any) -> tuple[Space, int]:
     if execution is ExecutionSpace.Debug:
         head = _DEBUG_TEAMS if team_size else _DEBUG
     found = Space(begin, end, execution.value), head
-    if end[0] < begin[0] and len(begin) == 1:  # not kept: each such call is told about
+    if any(map(operator.gt, begin, end)):  # not kept: each such call is told about
+        low, high = (begin[0], end[0]) if len(begin) == 1 else (begin, end)
         warnings.warn(
-            f"the range from {begin[0]} to {end[0]} is empty: the workunit does not run",
+            f"the range from {low} to {high} is empty: the workunit does not run",
+            WorkunitWarning,
             stacklevel=4,
         )
         return found
@@ -315,12 +323,17 @@ def _check_initial(pattern: str, value: Any) -> None:
     """A fourth argument is accepted where PyKokkos accepts one, which then ignores it."""
     if pattern == "for" and isinstance(value, ViewType):
         return
+    if isinstance(value, str):
+        raise ArgumentError(
+            f"parallel_{pattern}: a label comes first, as in parallel_{pattern}({value!r}, n, f)"
+        )
     if not isinstance(value, (int, float, Future)):
         raise ArgumentError(f"parallel_{pattern}: {value!r} cannot be an initial value")
     if value != 0:
         warnings.warn(
             f"parallel_{pattern} ignores the initial value {value!r}, as PyKokkos does: "
             "accumulators start at 0",
+            WorkunitWarning,
             stacklevel=4,
         )
 

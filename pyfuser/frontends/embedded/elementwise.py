@@ -64,17 +64,16 @@ def compute(
     operands: Sequence[Any],
     label: str | None = None,
     by_rows: bool = False,
-    cyclic: bool = False,
 ) -> View:
     """`out = expression`, in which `{a}`, `{b}`, ... stand for elements of the operands.
 
     Extents of 1 are stretched. An operand of rank 1 beside one of rank 2 is taken along rows if
-    `by_rows`, else along columns; one that is too short is repeated if `cyclic`: PyKokkos does so.
+    `by_rows`, else along columns.
 
-    Raises ValueError for shapes that do not fit.
+    Raises ValueError for shapes that do not fit. (PyKokkos repeats what is too short.)
     """
     given = dict(zip("abc", operands, strict=False))
-    access = {key: key + _access(x, key, out.shape, by_rows, cyclic) for key, x in given.items()}
+    access = {key: key + _access(x, out.shape, by_rows) for key, x in given.items()}
     function = _workunit(name, expression.format(**access), max(out.ndim, 1), ", ".join(given))
     launch(label, out.shape, function, out=out, **given)
     return out
@@ -83,6 +82,16 @@ def compute(
 def dtype_of(view: Any) -> Any:
     """The data type of a View, as the class that `View` takes."""
     return CLASS_OF[view._region.dtype]
+
+
+def incompatible(*views: Any) -> RuntimeError:
+    """The error for Views of data types that a function does not take, or not together."""
+    names = sorted({f"pk.{dtype_of(view).__name__}" for view in views})
+    need = "one type is needed" if len(names) > 1 else "another type is needed"
+    return RuntimeError(
+        f"Incompatible Types: {' and '.join(names)}, where {need}; "
+        "pk.astype(view, pk.double) is the View as doubles"
+    )
 
 
 def common_shape(operands: Sequence[Any]) -> tuple[int, ...]:
@@ -105,7 +114,7 @@ def common_shape(operands: Sequence[Any]) -> tuple[int, ...]:
     return tuple(common)
 
 
-def _access(x: Any, name: str, shape: tuple[int, ...], by_rows: bool, cyclic: bool) -> str:
+def _access(x: Any, shape: tuple[int, ...], by_rows: bool) -> str:
     """The subscript of an operand's element for the result's indices."""
     if not isinstance(x, ViewType):
         return ""
@@ -120,11 +129,9 @@ def _access(x: Any, name: str, shape: tuple[int, ...], by_rows: bool, cyclic: bo
     index, own = _INDICES[axis], x.shape[0]
     if own == 1:
         return "[0]"
-    if own == shape[axis]:
-        return f"[{index}]"
-    if not cyclic:
+    if own != shape[axis]:
         raise ValueError(f"Views must be broadcastable: {x.shape} and {shape}")
-    return f"[{index} % {name}.extent(0)]"
+    return f"[{index}]"
 
 
 @cached(1024)

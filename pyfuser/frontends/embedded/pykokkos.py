@@ -220,6 +220,8 @@ from pyfuser.frontends.embedded.ufuncs import (
     true_divide,
     trunc,
 )
+from pyfuser.frontends.embedded.unknown_names import instead as _instead
+from pyfuser.frontends.embedded.unknown_names import warn_of_star as _warn_of_star
 from pyfuser.frontends.embedded.views import Subview, View, ViewType
 from pyfuser.frontends.embedded.workloads import execute
 from pyfuser.version import VERSION as _VERSION
@@ -237,16 +239,21 @@ nan = _math.nan
 #: That of PyKokkos whose API this is, and who provides it.
 __version__ = f"0.1+pyfuser.{_VERSION}"
 __array_api_version__ = "2021.12"
-__all__ = ["__array_api_version__"]
 
 # PyKokkos has these as modules of the package; here they are the package itself.
 interface = kokkos_manager = _sys.modules[__name__]
 
 
 def __getattr__(name: str) -> object:
-    """A module of the package, which `import pykokkos.linalg.l3_blas as blas` asks for so."""
+    """A module of the package, which `import pykokkos.linalg.l3_blas as blas` gets so."""
+    if name == "__all__":
+        _warn_of_star()
+        return ["__array_api_version__"]
     for package in ("pykokkos", "pykokkos.interface", "pykokkos.lib"):
         module = _sys.modules.get(f"{package}.{name}")
         if module is not None and not name.startswith("_"):
             return module
-    raise AttributeError(f"module 'pykokkos' has no attribute {name!r}")
+    hint = _instead(name)
+    message = f"module 'pykokkos' has no attribute {name!r}{hint}"
+    # Python looks for a name that is close among those of `obj`.
+    raise AttributeError(message, name=name, obj=None if hint else _sys.modules[__name__])

@@ -101,5 +101,12 @@ def register() -> bool:
                 "PYFUSER_FRONTEND=embedded, but the installed PyKokkos is already imported: "
                 "import pyfuser before pykokkos"
             )
-    sys.modules.update(_MODULES)
+    take_the_place()
     return True
+
+
+def take_the_place() -> None:
+    """Be what `import pykokkos` gives, also in a process that found a shim as this repository's
+    `kernels/pykokkos` is: one that gives way to whatever PyKokkos there is.
+    """
+    sys.modules.update(_MODULES)

@@ -2,6 +2,7 @@
 
 Each returns a new View of the operand's data type, unless it says otherwise. They work on Views of
 floating-point numbers, unless they say otherwise. Parameters are called as PyKokkos calls them.
+Those of two operands raise ValueError for shapes that do not fit.
 """
 
 from __future__ import annotations
@@ -14,14 +15,20 @@ import numpy as np
 
 from pyfuser.frontends.embedded.data_types import bool as boolean
 from pyfuser.frontends.embedded.data_types import uint8
-from pyfuser.frontends.embedded.elementwise import common_shape, compute, dtype_of, view_of
+from pyfuser.frontends.embedded.elementwise import (
+    common_shape,
+    compute,
+    dtype_of,
+    incompatible,
+    view_of,
+)
 from pyfuser.frontends.embedded.views import View, ViewType
 
 
 def _floats(*operands: Any) -> None:
     for x in operands:
         if isinstance(x, ViewType) and not x._region.dtype.is_float:
-            raise RuntimeError("Incompatible Types")
+            raise incompatible(x)
 
 
 def _unary(name: str, expression: str, view: Any, label: str | None = None) -> View:
@@ -186,15 +193,14 @@ def _binary(
     label: str | None = None,
     dtype: Any = None,
     by_rows: bool = False,
-    cyclic: bool = True,
 ) -> View:
     operands = _number(a), _number(b)
     views = [x for x in operands if isinstance(x, ViewType)]
     if len({view._region.dtype for view in views}) > 1:
-        raise RuntimeError("Incompatible Types")
+        raise incompatible(*views)
     _floats(*views)
     out = View(common_shape(operands), dtype_of(views[0]) if dtype is None else dtype)
-    return compute(name, expression, out, operands, label, by_rows, cyclic)
+    return compute(name, expression, out, operands, label, by_rows)
 
 
 def _same_rank_2(name: str, a: Any, b: Any) -> None:
@@ -219,11 +225,8 @@ def multiply(viewA: Any, viewB: Any, profiler_name: str | None = None) -> View:
 
 
 def subtract(viewA: Any, valB: Any, profiler_name: str | None = None) -> View:
-    """Difference; shapes are broadcast as NumPy does.
-
-    Raises ValueError where they cannot be.
-    """
-    return _binary("subtract", "{a} - {b}", viewA, valB, profiler_name, cyclic=False)
+    """Difference; shapes are broadcast as NumPy does."""
+    return _binary("subtract", "{a} - {b}", viewA, valB, profiler_name)
 
 
 def divide(viewA: Any, viewB: Any, profiler_name: str | None = None) -> View:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import warnings
 from functools import partial
 from types import ModuleType
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pyfuser.engine.pykokkos import Connection
+from pyfuser.frontends.embedded.register import take_the_place
 from pyfuser.frontends.upstream import failures, methods
 from pyfuser.frontends.upstream.dispatch import Dispatcher
 from pyfuser.frontends.upstream.finder import when_imported
@@ -20,19 +20,20 @@ from pyfuser.frontends.upstream.probes import refusal
 from pyfuser.frontends.upstream.views import all_quiet
 from pyfuser.lower.records import CLASSTYPE
 from pyfuser.runtime.session import TRACER
+from pyfuser.support.errors import PyFuserWarning, warn
 from pyfuser.trace.reason import PROGRAM_ENDS
 
 
 def install() -> None:
     """Hook the installed PyKokkos, now or as soon as it is imported."""
-    when_imported("pykokkos", hook)
+    when_imported("pykokkos", hook, take_the_place)
 
 
 def hook(pykokkos: ModuleType) -> None:
     """Hook a PyKokkos that is imported; warns and leaves it alone if the hooks do not fit."""
     why = refusal(pykokkos)
     if why is not None:
-        warnings.warn_explicit(why, UserWarning, *failures.place())
+        warn(why, *failures.place(), PyFuserWarning)
         return
     package: Any = pykokkos
     note_all(package.ViewType)

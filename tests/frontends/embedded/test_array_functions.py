@@ -101,6 +101,14 @@ def test_broadcasting():
 
 def test_what_does_not_fit():
     a, v, short = view(A), view(V), view([1.0, 2.0])
+    for function in (pk.add, pk.multiply, pk.divide, pk.fmax, pk.greater, pk.power):
+        for operands in ((v, short), (short, v), (a, view([1.0] * 5))):
+            with pytest.raises(ValueError, match="broadcastable"):
+                function(*operands)
+    with pytest.raises(ValueError, match="of one length"):
+        pk.dot(v, short)
+    with pytest.raises(RuntimeError, match=r"pk.int32, where another type.*pk.astype"):
+        pk.sqrt(pk.View([2], pk.int32))
     with pytest.raises(ValueError, match="broadcastable"):
         pk.subtract(a, short)
     with pytest.raises(ValueError, match="broadcastable"):

@@ -9,7 +9,7 @@ import pyfuser
 from pyfuser.frontends.embedded import pykokkos as pk
 from pyfuser.ir.dtypes import DType
 from pyfuser.runtime.session import TRACER
-from pyfuser.support.errors import ArgumentError, PyFuserError
+from pyfuser.support.errors import ArgumentError, PyFuserError, WorkunitWarning
 from pyfuser.trace.future import Future
 
 scale = 2.0
@@ -102,7 +102,7 @@ def test_forms_of_the_arguments(interpreted, x, policy, label):
 def test_partial_and_empty_ranges(interpreted, x):
     pk.parallel_for(pk.RangePolicy(1, 3), fill, x=x, value=1.0)
     pk.parallel_for(pk.RangePolicy(3, 3), fill, x=x, value=2.0)
-    with pytest.warns(UserWarning, match="is empty"):
+    with pytest.warns(WorkunitWarning, match="is empty"):
         pk.parallel_for(pk.RangePolicy(3, 0), fill, x=x, value=2.0)
     np.testing.assert_array_equal(x, [0, 1, 1, 0])
     assert pk.parallel_reduce(0, total, x=x) == 0.0
@@ -132,7 +132,7 @@ def test_a_workunit_is_still_a_python_function(x):
 
 
 def test_an_initial_value_is_ignored_aloud(interpreted, x):
-    with pytest.warns(UserWarning, match="ignores the initial value 5") as caught:
+    with pytest.warns(WorkunitWarning, match="ignores the initial value 5") as caught:
         assert pk.parallel_reduce("label", 4, total, 5, x=x) == 0.0
     assert caught[0].filename == __file__
 
@@ -140,7 +140,8 @@ def test_an_initial_value_is_ignored_aloud(interpreted, x):
 WRONG = [
     ((4,), {}, ValueError, "takes"),
     (("label", 4, fill, 0, 0), {}, ValueError, "takes"),
-    ((4, fill, "text"), {}, ArgumentError, "initial value"),
+    ((4, fill, "text"), {}, ArgumentError, "a label comes first"),
+    ((4, fill, None), {}, ArgumentError, "initial value"),
     (("4", fill), {}, ArgumentError, "policy"),
     ((4.0, fill), {}, ArgumentError, "policy"),
     ((4, 5), {}, ArgumentError, "not a valid workunit"),

@@ -209,7 +209,7 @@ REFUSED = {
     "copies": (Lazy([1.0]), r"Lazy, of which NumPy makes a copy each time.*np\.array\("),
     "other devices": (Broken(), r"NumPy cannot make an array: .*use Tensor\.cpu\(\) first"),
     "dlpack elsewhere": (Exchanged([1.0], (15, 0)), "copy it to the host first"),
-    "list": ([1.0], r"builtins\.list.*make it an array: np\.array"),
+    "list": ([1.0], r"builtins\.list.*make it an array before the call, as in \w+ = np\.array"),
     "bytes": (b"abcd", r"np\.frombuffer"),
     "range": (range(3), r"np\.arange"),
     "None": (None, "NoneType: a kernel takes Views, arrays and numbers"),

@@ -5,13 +5,14 @@ from __future__ import annotations
 import linecache
 import math
 import re
+import warnings
 from typing import List  # noqa: UP035  # as programs write it
 
 import numpy as np
 import pytest
 
 from pyfuser.frontends.embedded import pykokkos as pk
-from pyfuser.support.errors import ArgumentError, PyFuserError, WorkunitError
+from pyfuser.support.errors import ArgumentError, PyFuserError, WorkunitError, WorkunitWarning
 from pyfuser.support.tracebacks import users_part
 
 # ruff: noqa: B007, F821, F841, NPY002, PLC3002, SIM105, UP006
@@ -437,7 +438,7 @@ IN_WORKUNITS = {
     a_with: "do this before or after the call",
     an_import: "other than at the top of the file",
     a_python_function: "as in `def increment(...) -> float:`",
-    a_list_from_outside: "pass it as a keyword argument of the call",
+    a_list_from_outside: "but a list: pass np.array(NUMBERS) as a keyword argument of the call",
     an_object_from_outside: "pass 'scale' as a keyword argument of the call",
     the_shape: "use v.extent(axis)",
     the_length: "use view.extent(0)",
@@ -451,7 +452,7 @@ IN_WORKUNITS = {
     a_view_as_a_whole: "assign to an element, as in v[i] = ...",
     a_fill: "assign to the elements",
     a_second_declaration: "assign without annotation",
-    a_loop_variable_afterwards: "not on every way that leads here",
+    a_loop_variable_afterwards: "it is the variable of the loop in line",
     an_index_that_is_no_list: "as in [i]",
     bits_of_a_double: "does not work on float64",
     a_part_of_a_number: "a number has no attribute 'real'",
@@ -540,7 +541,9 @@ CALLS = {
     "pass each entry as": lambda v: pk.parallel_for(N, scaled, v=v, a={}),
     "give a number for each choice": lambda v: pk.parallel_for(N, scaled, v=v, a="x"),
     "'a' is of type builtins.str": lambda v: pk.parallel_for(N, scaled, v=v, a="x"),
-    "make it an array: np.array": lambda v: pk.parallel_for(N, store, v=[1.0, 2.0]),
+    "make it an array before the call, as in v = np.array(v)": lambda v: pk.parallel_for(
+        N, store, v=[1.0, 2.0]
+    ),
     "convert it with astype": lambda v: pk.parallel_for(1, store, v=np.zeros(3, np.float16)),
     "use pk.RangePolicy(2, 5)": lambda v: pk.parallel_for(range(2, 5), store, v=v),
     "use pk.MDRangePolicy([0, 0], [2, 3])": lambda v: pk.parallel_for((2, 3), store, v=v),
@@ -614,12 +617,83 @@ def test_the_call_and_the_parameter_have_lines_of_their_own(
     assert source[mark.index("^") :].startswith(caret)
 
 
-@pytest.mark.parametrize("policy", [-3, pk.RangePolicy(5, 2)], ids=["count", "range"])
-def test_a_range_that_ends_before_it_begins_is_empty_aloud(policy) -> None:
+@pk.workunit
+def store_2d(i, j, v):
+    v[i] = 1.0
+
+
+REVERSED = [
+    (store, -3), (store, pk.RangePolicy(5, 2)), (store_2d, pk.MDRangePolicy([4, 6], [0, 0])),
+    (store_2d, pk.MDRangePolicy([1, 1], [3, -1])),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("workunit, policy", REVERSED, ids=["count", "range", "box", "axis"])
+def test_a_range_that_ends_before_it_begins_is_empty_aloud(workunit, policy) -> None:
     v = pk.View([N])
-    with pytest.warns(UserWarning, match="is empty: the workunit does not run"):
-        pk.parallel_for(policy, store, v=v)
+    with pytest.warns(WorkunitWarning, match="is empty: the workunit does not run") as caught:
+        pk.parallel_for(policy, workunit, v=v)
+    assert caught[0].filename == __file__
     assert not np.any(v)
+
+
+@pytest.mark.parametrize("policy", [pk.MDRangePolicy([2, 0], [2, 3]), pk.RangePolicy(3, 3)])
+def test_a_range_without_indices_is_empty_in_silence(policy) -> None:
+    workunit = store_2d if isinstance(policy, pk.MDRangePolicy) else store
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pk.parallel_for(policy, workunit, v=pk.View([N]))
+
+
+class Simulation:
+    @pk.workunit
+    def step(self, i, v):
+        v[i] = 1.0
+
+    @pk.workunit
+    def without_self(i, v):
+        v[i] = 1.0
+
+
+@pk.workunit
+def two_sums(i, a, b, v):
+    a += v[i]
+    b += v[i]
+
+
+@pk.workunit
+def index_as_a_number(i: float, v):
+    v[i] = 1.0
+
+
+@pk.workunit
+def entries_of_a_dict(i, v):
+    v[i] = ENTRIES["a"]
+
+
+ENTRIES = {"a": 1.0}
+ARRAY = {"v": np.zeros(N)}
+WHOLE_CALLS = {
+    "a label comes first": lambda: pk.parallel_for(N, store, "name", **ARRAY),
+    "a method is called of an object": lambda: pk.parallel_for(N, Simulation.step, **ARRAY),
+    "`def without_self(self, i, ...)`": lambda: pk.parallel_for(
+        N, Simulation().without_self, **ARRAY
+    ),
+    "a parallel_reduce has one accumulator": lambda: pk.parallel_reduce(N, two_sums, **ARRAY),
+    "annotate i: int": lambda: pk.parallel_for(N, index_as_a_number, **ARRAY),
+    "pass each entry that is used, as in b=ENTRIES['b']": lambda: pk.parallel_for(
+        N, entries_of_a_dict, **ARRAY
+    ),
+    "pass each array as an argument of its own": lambda: pk.parallel_for(
+        N, store, v=[ARRAY["v"], ARRAY["v"]]
+    ),
+}
+
+
+@pytest.mark.parametrize("message", WHOLE_CALLS)
+def test_what_is_said_of_a_call(message: str) -> None:
+    with pytest.raises(PyFuserError, match=re.escape(message)):
+        WHOLE_CALLS[message]()
 
 
 def test_errors_are_those_that_pykokkos_raises() -> None:
