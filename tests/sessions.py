@@ -21,7 +21,8 @@ def fresh() -> Iterator[None]:
             kept.append((table.update, dict(table)))
         elif isinstance(table, Latest):
             kept.append((table.extend, list(table)))
-    deferral = dict(vars(SESSION.deferral))
+    names = [*vars(SESSION.deferral), "_sites", "_trial", "_waiting", "on"]
+    deferral = {name: getattr(SESSION.deferral, name) for name in names}
     _forget()
     try:
         yield
@@ -29,7 +30,8 @@ def fresh() -> Iterator[None]:
         _forget()
         for put_back, entries in kept:
             put_back(entries)
-        vars(SESSION.deferral).update(deferral)
+        for name, value in deferral.items():
+            setattr(SESSION.deferral, name, value)
 
 
 def _forget() -> None:

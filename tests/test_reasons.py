@@ -15,7 +15,7 @@ import pytest
 import pyfuser
 from pyfuser.frontends.modes import SWITCHES
 from pyfuser.runtime.session import SESSION
-from pyfuser.trace import reason, tracer
+from pyfuser.trace import reason
 from pyfuser.trace.reason import Reason
 
 N = 10
@@ -56,7 +56,7 @@ def with_one(x: Any) -> None:
 
 
 def full(x: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tracer, "MAX_CALLS", 1)
+    monkeypatch.setattr(SESSION.tracer, "limit", 1)
     with_one(x)
 
 

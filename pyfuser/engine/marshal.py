@@ -10,7 +10,7 @@ import ctypes
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from itertools import compress
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,22 @@ from pyfuser.trace.gate import Overtaken
 Number = bool | int | float | complex
 Run = Callable[..., tuple[Number, ...]]
 Values = Callable[[Any], tuple[Number, ...]]
+Slots = Callable[[Any, Sequence[Any]], bytes]
+
+
+class Value(NamedTuple):
+    """What fills slots: `text` computes it, as Python, and it has so many 8-byte words.
+
+    kind: "threads"; "pointer" or "scalar", which belong to an argument; else it follows from the
+    space and the shapes of arguments.
+    """
+
+    text: str
+    words: int = 1
+    kind: str = ""
+    argument: int = -1
+    dtype: DType = DType.INT64
+
 
 CODES = {
     DType.BOOL: "?7x",
@@ -49,8 +65,10 @@ _RESULT_BYTES = 16
 
 def make_run(
     spec: KernelSpec | SweepSpec, function: Any, threads: Callable[[], int]
-) -> tuple[Run, Values]:
-    """`run(space, arguments, ran=None)` and `values(result)` for a kernel's entry point.
+) -> tuple[Run, Values, Slots]:
+    """`run(space, arguments, ran=None)`, `values(result)` and `slots(space, arguments)`.
+
+    Of a kernel's entry point; `slots` are what `run` would pass to it, as far as memory is there.
 
     Of a sweep, `space` is the steps of a wave; for each rolling view the numbers of `plan.Rolling`
     after the cluster; and for each loop its lag, how far ahead of a share's beginning it starts,
@@ -89,7 +107,7 @@ def make_run(
     }
     source = run_source(spec)
     exec(compile(source, f"<launch of {spec.title or 'kernel'}>", "exec"), namespace)
-    return namespace["run"], namespace["values"]
+    return namespace["run"], namespace["values"], namespace["slots"]
 
 
 def loops_of(spec: KernelSpec | SweepSpec) -> tuple[KernelSpec, ...]:
@@ -114,36 +132,37 @@ def _slot_codes(spec: KernelSpec | SweepSpec) -> str:
 
 def _result_codes(loops: Sequence[KernelSpec]) -> str:
     codes = []
-    for accumulator in _accumulators(loops):
+    for accumulator in accumulators_of(loops):
         dtype = accumulator.sym.dtype
         padding = 0 if dtype is DType.COMPLEX128 else 8
         codes.append(CODES[dtype] + f"{padding}x" * bool(padding))
     return "".join(codes)
 
 
-def _accumulators(loops: Sequence[KernelSpec]) -> list[Accumulator]:
+def accumulators_of(loops: Sequence[KernelSpec]) -> list[Accumulator]:
+    """What gives a launch its results, in order."""
     return [accumulator for loop in loops for accumulator in loop.workunit.accumulators]
 
 
 def run_source(spec: KernelSpec | SweepSpec) -> str:
-    """The Python source of `run` and `values`."""
+    """The Python source of `run`, `values` and `slots`."""
     loops = loops_of(spec)
     params = _params(spec)
-    returned = _returned(_accumulators(loops))
-    lines = ["def values(result):", returned, "def run(space, arguments, ran=None):"]
-    lines += _spaces(spec)
+    returned = _returned(accumulators_of(loops))
     without = rolling_places(spec)
+    given = _spaces(spec)
     if params:
-        lines.append("    " + "".join(f"a{n}, " for n in range(len(params))) + "= arguments")
-    for n, (_, param) in enumerate(params):
-        if param.rank and n not in without:
-            lines += [
-                f"    m{n} = a{n}[0]",
-                f"    if m{n}.root is None: allocate(arguments)",
-            ]
+        given.append("    " + "".join(f"a{n}, " for n in range(len(params))) + "= arguments")
+    views = [n for n, (_, param) in enumerate(params) if param.rank and n not in without]
+    given += [f"    m{n} = a{n}[0]" for n in views]
+    packed = f"pack({', '.join(value.text for value in slot_values(spec))})"
+    lines = ["def values(result):", returned]
+    lines += ["def slots(space, arguments):", *given, f"    return {packed}"]
+    lines += ["def run(space, arguments, ran=None):", *given]
+    lines += [f"    if m{n}.root is None: allocate(arguments)" for n in views]
     lines += [
         "    try:",
-        f"        slots = pack({', '.join(_values(spec))})",
+        f"        slots = {packed}",
         "    except PackError:",
         "        arguments = checked(arguments)",
         "        if arguments is None: raise",
@@ -151,7 +170,7 @@ def run_source(spec: KernelSpec | SweepSpec) -> str:
     ]
     is_checked = loops[0].checked
     outputs = []
-    if _accumulators(loops):
+    if accumulators_of(loops):
         lines.append("    result = Result()")
         outputs.append("result")
     if is_checked:
@@ -198,38 +217,39 @@ def _spaces(spec: KernelSpec | SweepSpec) -> list[str]:
     return lines
 
 
-def _values(spec: KernelSpec | SweepSpec) -> Iterator[str]:
-    """The Python expressions for all slots."""
+def slot_values(spec: KernelSpec | SweepSpec) -> Iterator[Value]:
+    """What fills all slots, in order."""
     loops, without = loops_of(spec), rolling_places(spec)
-    yield "threads()"
+    yield Value("threads()", kind="threads")
     if isinstance(spec, SweepSpec):
-        yield "wave"
-        yield from (f"h{k}" for k in range(len(loops)))
-        yield from (f"*v{n}" for n in range(len(spec.rolling)))
+        yield Value("wave")
+        yield from (Value(f"h{k}") for k in range(len(loops)))
+        yield from (Value(f"*v{n}", ROLLING_WORDS) for n in range(len(spec.rolling)))
     first = 0
     for k, loop in enumerate(loops):
         if isinstance(spec, SweepSpec):
-            yield f"l{k}"
-        yield from (f"b{k}_{axis}" for axis in range(loop.rank))
-        yield from (f"e{k}_{axis}" for axis in range(loop.rank))
+            yield Value(f"l{k}")
+        yield from (Value(f"b{k}_{axis}") for axis in range(loop.rank))
+        yield from (Value(f"e{k}_{axis}") for axis in range(loop.rank))
         for slot in abi(loop):
             n = first + slot.param
             missing = slot.kind == "pointer" and n in without
-            yield "0" if missing else _value(loop, slot, n)
+            yield Value("0") if missing else _value(loop, slot, n)
         first += len(loop.workunit.params)
 
 
-def _value(spec: KernelSpec, slot: Slot, n: int) -> str:
-    """The Python expression for one slot, which belongs to argument number `n`."""
+def _value(spec: KernelSpec, slot: Slot, n: int) -> Value:
+    """What fills one slot, which belongs to argument number `n`."""
     sym, view = spec.workunit.params[slot.param].sym, spec.views[slot.param]
     if slot.kind == "scalar":
-        return f"a{n}.real, a{n}.imag" if sym.dtype.is_complex else f"a{n}"
+        text = f"a{n}.real, a{n}.imag" if sym.dtype.is_complex else f"a{n}"
+        return Value(text, 1 + (sym.dtype is DType.COMPLEX128), "scalar", n, sym.dtype)
     if slot.kind == "pointer":
-        return f"m{n}.address + a{n}[1]"
+        return Value(f"m{n}.address + a{n}[1]", 1, "pointer", n)
     if slot.kind == "extent":
-        return f"a{n}[3][{slot.axis}]"
+        return Value(f"a{n}[3][{slot.axis}]")
     assert view is not None
-    return f"a{n}[2][{slot.axis}]" + (f" // {sym.dtype.size}" if view.packed else "")
+    return Value(f"a{n}[2][{slot.axis}]" + (f" // {sym.dtype.size}" if view.packed else ""))
 
 
 def _returned(accumulators: Sequence[Accumulator]) -> str:

@@ -17,7 +17,7 @@ from pyfuser.codegen.kernel import spec_of
 from pyfuser.engine.cache import KernelCache, key_of
 from pyfuser.engine.compiler import build_identity, compile_library, find_compiler
 from pyfuser.engine.flight import Flights
-from pyfuser.engine.marshal import make_run
+from pyfuser.engine.marshal import fail, make_run
 from pyfuser.engine.on_host import OnHost
 from pyfuser.ir.nodes import Workunit
 from pyfuser.nest.spec import KernelSpec, SweepSpec, names_of
@@ -38,13 +38,18 @@ class Launchable(OnHost):
     `make_run`.
     """
 
-    __slots__ = ("library", "run", "source", "spec", "values")
+    __slots__ = ("entry", "library", "run", "slots", "source", "spec", "values")
 
     def __init__(self, spec: KernelSpec | SweepSpec, source: str, library: Path) -> None:
         self.spec = spec
         self.source = source
         self.library = library
-        self.run, self.values = make_run(spec, _entry_point(library), team.threads)
+        self.entry = _entry_point(library)
+        self.run, self.values, self.slots = make_run(spec, self.entry, team.threads)
+
+    def fail(self, status: int) -> None:
+        """Raise what a kernel's status stands for, where it was called by others."""
+        fail(self.spec, status)
 
 
 def _entry_point(library: Path) -> Any:
@@ -60,6 +65,8 @@ def _entry_point(library: Path) -> Any:
 
 class _Team:
     """How many threads a launch may use."""
+
+    __slots__ = ("count",)
 
     def __init__(self) -> None:
         self.count = SETTINGS.threads

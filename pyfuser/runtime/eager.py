@@ -93,6 +93,12 @@ def run(call: Call, checked: bool = False, ran: Ran | None = None) -> None:
         give_to_host(buffers)
 
 
+def known(call: Call) -> tuple[Kernel, Launchable] | None:
+    """What `run` has for a call, if it has run one of its shape."""
+    ready = READY.get(id(call.workunit))
+    return None if ready is None else ready.known.get(_key(call, ready)[0])
+
+
 def _allocate(region: Argument, launchable: Launchable, call: Call, fresh: list[Buffer]) -> None:
     """Make memory that the call overwrites, if there is none yet, and add it to `fresh`."""
     assert isinstance(region, Region)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from functools import partial
+from typing import Any, Protocol
 
 from pyfuser.codegen.cpu.unit import DIVIDED
+from pyfuser.engine.native import team
 from pyfuser.ir.divisions import divisions
 from pyfuser.runtime.launch import (
     forgettable,
     give_results,
+    raise_failed,
     results_of,
     run_launch,
     run_together,
@@ -24,19 +27,44 @@ from pyfuser.trace.images import USE, give_to_host
 from pyfuser.trace.tracer import Tracer, nothing_to_settle
 
 
-def execute(program: Program, calls: Sequence[Call], tracer: Tracer) -> None:
-    """Launch a program's kernels in order on the calls' data."""
-    ran = Ran(tracer.gate)
-    tracer.settle = partial(_settle, program, calls, ran, tracer)
-    before = time.perf_counter()
+class Prepared(Protocol):
+    """See `runtime.prepared`."""
+
+    def run(self, tracer: Tracer, calls: Sequence[Call], ran: Ran, threads: int) -> bool:
+        """Run launches; whether all ran, and their calls are forgotten. `ran` has what did else."""
+
+
+def execute(
+    program: Program,
+    calls: Sequence[Call],
+    tracer: Tracer,
+    prepared: Prepared | None = None,
+    ran: Ran | None = None,
+) -> None:
+    """Launch a program's kernels in order on the calls' data.
+
+    prepared: its launches, compiled: what they leave undone is done here. ran: what ran already,
+    which `tracer.settle` knows.
+    """
+    if ran is None:
+        ran = Ran(tracer.gate)
+        tracer.settle = partial(settle, program, calls, ran, tracer)
     try:
+        if prepared is not None:
+            settled = prepared.run(tracer, calls, ran, team.count)
+            COUNTERS.launches += len(program.launches) if settled else _succeeded(ran)
+            if settled:
+                return
+        if ran and ran[-1][0]:
+            raise_failed(program.launches[len(ran) - 1], calls, ran)
+        before = time.perf_counter()
         if program.graphs is not None:
             referee = program.referee
             measure = referee.measure() if referee is not None and referee.open else None
             run_together(program.launches, calls, program.graphs, ran, measure)
             COUNTERS.launches += len(program.launches)
             return
-        for launch in program.launches:
+        for launch in program.launches[len(ran) :]:
             run_launch(launch, calls, ran)
             now = time.perf_counter()
             if not launch.launchable.on_device:  # which runs on when a launch returns
@@ -55,7 +83,11 @@ def execute(program: Program, calls: Sequence[Call], tracer: Tracer) -> None:
             give_to_host(buffers_of(calls))
 
 
-def _settle(program: Program, calls: Sequence[Call], ran: Ran, tracer: Tracer) -> None:
+def _succeeded(ran: Sequence[Any]) -> int:
+    return sum(not status for status, _ in ran)
+
+
+def settle(program: Program, calls: Sequence[Call], ran: Ran, tracer: Tracer) -> None:
     """Forget the calls whose kernels are in `ran` (see `make_run`), and see to their results.
 
     Interrupted by a signal handler, it can be called again.

@@ -18,19 +18,23 @@ from pyfuser.plan.plan import Plan
 from pyfuser.runtime import first_tier, replay
 from pyfuser.runtime.checked import run_all
 from pyfuser.runtime.debug import show_program
-from pyfuser.runtime.execute import execute
+from pyfuser.runtime.execute import Prepared, execute, settle
 from pyfuser.runtime.isolate import FAILURES, recover, run_each
 from pyfuser.runtime.launch import Draft, Ready
 from pyfuser.runtime.mistakes import refuse
-from pyfuser.runtime.program import Program, note_planned, remember
+from pyfuser.runtime.partial_flush import Site
+from pyfuser.runtime.program import Flush, Program, note_planned, remember
 from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.runtime.tune import tuned, tuned_on
 from pyfuser.runtime.verify import verifying
 from pyfuser.support.counters import COUNTERS
+from pyfuser.support.extension import HOT
+from pyfuser.support.progress import listening
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.call import Call
+from pyfuser.trace.gate import Ran
 from pyfuser.trace.images import USE
-from pyfuser.trace.reason import Reason
+from pyfuser.trace.reason import PACKAGE, Reason
 from pyfuser.trace.shape import TraceShape
 from pyfuser.trace.tracer import Tracer
 from pyfuser.transform.group import group_shapes
@@ -57,9 +61,10 @@ def flush(tracer: Tracer) -> None:
     wanted = tracer.wanted
     key, known = replay.find(calls, wanted)
     if known is not None:
-        launch(known, calls, [], tracer)
+        launch(known.program, calls, [], tracer, known.prepared)
         return
     trace, calls, left = SESSION.deferral.take(calls, wanted)
+    key = None if left else replay.agreed(key, trace, calls)
     program = SESSION.programs.get(trace)
     if program is None and first_tier.runs_here(trace, calls):
         first_tier.run(calls, tracer)
@@ -74,15 +79,20 @@ def flush(tracer: Tracer) -> None:
         return
     launch(program, calls, left, tracer)
     tuned_on(trace, program)
-    if not left:
-        replay.keep(key, trace, SESSION.programs.get(trace, program), calls)
+    replay.keep(key, SESSION.programs.get(trace, program), calls)
 
 
-def launch(program: Program, calls: Sequence[Call], left: Sequence[Call], tracer: Tracer) -> None:
-    """Launch a program on the data of calls, while others are left."""
+def launch(
+    program: Program,
+    calls: Sequence[Call],
+    left: Sequence[Call],
+    tracer: Tracer,
+    prepared: Prepared | None = None,
+) -> None:
+    """Launch a program on the data of calls, while others are left. prepared: see `execute`."""
     try:
         with remember(program, calls, left), tracer.place or NOWHERE, verifying(calls, SESSION.run):
-            execute(program, calls, tracer)
+            execute(program, calls, tracer, prepared)
     except FAILURES as error:
         recover(error, program, calls, tracer)
 
@@ -143,7 +153,25 @@ def finish(why: Reason) -> None:
 
 NOWHERE = contextlib.nullcontext()
 
+
+def resume(program: Program, calls: Sequence[Call], tracer: Tracer, ran: Ran) -> None:
+    """Go on where the extension could not, after the launches in `ran`."""
+    try:
+        execute(program, calls, tracer, None, ran)
+    except FAILURES as error:
+        recover(error, program, calls, tracer)
+
+
 TRACER.flush_function = flush
+if HOT is not None and not (SETTINGS.verify or SETTINGS.check or SETTINGS.debug or SETTINGS.sync):
+    HOT.bind_flush(
+        (SESSION.deferral, SESSION.programs, SESSION.replays, SESSION.flushes, TRACER),
+        (replay.Replay, Flush, Site, Ran),
+        (flush, listening, resume, settle, partial),
+        PACKAGE,
+        SESSION.flushes.limit,
+    )
+    TRACER.fast = HOT.flush
 if SETTINGS.sync:
     from pyfuser.checks.sync import install
 

@@ -204,16 +204,30 @@ def run_launch(launch: Launch, calls: Sequence[Call], ran: Ran) -> None:
         if USE.devices and not launch.launchable.on_device:
             changed_on_host(*(a.buffer for a in arguments if type(a) is Region))
     except (PyFuserError, MemoryError, OverflowError) as error:
-        if divided(ran):
-            assert isinstance(error, DivisionError)
-            _fail(error, launch, calls, ran[-1][1])
-            raise
-        raise _located(error, launch, calls) from None
+        raise _completed(error, launch, calls, ran) from None
     finally:
         if len(ran) == before:
             _undo(fresh, ran)
     if launch.results:
         give_results(results_of(launch, calls), values)
+
+
+def raise_failed(launch: Launch, calls: Sequence[Call], ran: Ran) -> None:
+    """Raise what `run_launch` would have raised for a launch that failed, the last one in `ran`."""
+    launchable: Any = launch.launchable
+    try:
+        launchable.fail(ran[-1][0])
+    except (PyFuserError, MemoryError) as error:
+        raise _completed(error, launch, calls, ran) from None
+
+
+def _completed(error: Exception, launch: Launch, calls: Sequence[Call], ran: Ran) -> Exception:
+    """The error of a launch, with its calls; after a division by 0 with what became of results."""
+    if not divided(ran):
+        return _located(error, launch, calls)
+    assert isinstance(error, DivisionError)
+    _fail(error, launch, calls, ran[-1][1])
+    return error
 
 
 def _fail(error: DivisionError, launch: Launch, calls: Sequence[Call], result: Any) -> None:

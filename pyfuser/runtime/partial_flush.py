@@ -84,6 +84,8 @@ class _Trial(NamedTuple):
 class Deferral:
     """Decides, flush by flush, which calls wait; used under the tracer's lock."""
 
+    __slots__ = ("__dict__", "_sites", "_trial", "_waiting", "on")
+
     def __init__(self) -> None:
         self.on = SETTINGS.defer and SETTINGS.engine == "native" and not left_out("partial-flush")
         self.on = self.on and not (SETTINGS.verify or SETTINGS.check or SETTINGS.debug)

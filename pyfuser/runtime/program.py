@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
@@ -41,37 +41,44 @@ class Program:
     graphs: Any = None
 
 
-@dataclass(frozen=True)
 class Flush:
-    """One flush that ran, for `explain`: its program, and each call's label, code and `Call.at`.
+    """One flush that ran, for `explain`: its program, and each call's label, code and line.
 
-    ran_for: what it ran for. waiting: the names of calls that it left. copied: bytes that it copied
-    to GPUs, and back.
+    Most are never looked at: lines are found when somebody does. made: label, code and `Call.at` of
+    one call after the other. why, code, at: as `trace.reason.Asked`. waiting: the names of calls
+    that it left. copied: bytes that it copied to GPUs, and back.
     """
 
-    program: Program
-    made: tuple[tuple[str | None, CodeType, int], ...]
-    ran_for: Asked
-    waiting: tuple[str, ...] = ()
-    copied: list[int] = field(default_factory=lambda: [0, 0])
+    __slots__ = ("at", "code", "copied", "made", "program", "waiting", "why")
+
+    def __init__(
+        self, program: Program, calls: Sequence[Call], asked: Asked, waiting: tuple[str, ...] = ()
+    ) -> None:
+        self.program = program
+        self.made = tuple([part for call in calls for part in (call.label, call.code, call.at)])
+        self.why, self.code, self.at = asked
+        self.waiting = waiting
+        self.copied: tuple[int, int] = 0, 0
 
     @property
     def calls(self) -> tuple[tuple[str | None, CodeType, int], ...]:
         """Each call's label, code and line."""
-        return tuple((label, code, line_at(code, at)) for label, code, at in self.made)
+        parts: Iterator[Any] = iter(self.made)
+        calls = zip(parts, parts, parts, strict=True)
+        return tuple((label, code, line_at(code, at)) for label, code, at in calls)
 
     @property
     def asked(self) -> Place:
         """What it ran for, and where the program did that."""
-        return self.ran_for.place
+        return Asked(self.why, self.code, self.at).place
 
     def __enter__(self) -> None:
         """Around the launches: counts what is copied."""
-        self.copied[:] = COUNTERS.bytes_to_device, COUNTERS.bytes_to_host
+        self.copied = COUNTERS.bytes_to_device, COUNTERS.bytes_to_host
 
     def __exit__(self, *error: object) -> None:
-        before = self.copied
-        before[:] = COUNTERS.bytes_to_device - before[0], COUNTERS.bytes_to_host - before[1]
+        to_device, to_host = self.copied
+        self.copied = COUNTERS.bytes_to_device - to_device, COUNTERS.bytes_to_host - to_host
 
 
 def note_planned(trace: TraceShape, program: Program, seconds: float) -> None:
@@ -88,9 +95,8 @@ def note_planned(trace: TraceShape, program: Program, seconds: float) -> None:
 
 def remember(program: Program, calls: Sequence[Call], left: Sequence[Call]) -> Flush:
     """Keep what `explain` needs of this flush; it holds no data."""
-    made = tuple([(call.label, call.code, call.at) for call in calls])
     waiting = tuple([call.name for call in left])
-    flush = SESSION.flushes.keep(Flush(program, made, asked(SESSION.tracer.why), waiting))
+    flush = SESSION.flushes.keep(Flush(program, calls, asked(SESSION.tracer.why), waiting))
     log = listening("flush")
     if log is not None:
         file, line, why = flush.asked

@@ -13,15 +13,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from pyfuser.analysis.accesses import structural_scalars
+from pyfuser.runtime.prepared import prepared
 from pyfuser.runtime.program import Program
 from pyfuser.runtime.session import SESSION
 from pyfuser.support.counters import COUNTERS
+from pyfuser.support.extension import HOT
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.call import Call
 from pyfuser.trace.future import Future
 from pyfuser.trace.images import USE
 from pyfuser.trace.key import Key, key_of
 from pyfuser.trace.shape import TraceShape
+
+MISSING: Any = object()
 
 MAX_FACTS = 16
 """Ways in which the memory of one sequence of calls may lie, live and be fresh."""
@@ -37,33 +41,46 @@ WATCHED = "a setting looks at each flush"
 class Replay:
     """What runs for traces of one key.
 
-    held: keeps what the key names by id() alive.
+    given: the shape of their trace. held: keeps what the key names by id() alive. prepared: its
+    launches, compiled, from the second flush on; None if Python runs them.
     """
 
-    __slots__ = ("held", "program")
+    __slots__ = ("given", "held", "prepared", "program")
 
     def __init__(self, program: Program, calls: Sequence[Call]) -> None:
         self.program = program
+        self.given = program.given
         self.held = tuple([(call.workunit, call.space) for call in calls])
+        self.prepared: Any = MISSING
 
 
-def find(calls: Sequence[Call], wanted: Future | None) -> tuple[Key | None, Program | None]:
-    """The key of a flush, None if it has none, and the program that it runs, if that is known."""
+def key_now(calls: list[Call]) -> Key | None:
+    """The key of recorded calls, as the table has it."""
+    if HOT is None:
+        return key_of(calls, structural_scalars)
+    found = HOT.key_of(calls)
+    return None if found is None else Key(*found)
+
+
+def find(calls: list[Call], wanted: Future | None) -> tuple[Key | None, Replay | None]:
+    """The key of a flush, None if it has none, and what it runs, if that is known."""
     key, found = _look(calls, wanted)
     if isinstance(found, str):
         COUNTERS.misses[found] = COUNTERS.misses.get(found, 0) + 1
         return key, None
     COUNTERS.replays += 1
-    return key, found.program
+    if found.prepared is MISSING:
+        found.prepared = prepared(found.program, calls)
+    return key, found
 
 
-def _look(calls: Sequence[Call], wanted: Future | None) -> tuple[Key | None, Replay | str]:
+def _look(calls: list[Call], wanted: Future | None) -> tuple[Key | None, Replay | str]:
     """The key, and the replay or why there is none."""
     if SETTINGS.verify or SETTINGS.debug or SETTINGS.sync or SETTINGS.engine != "native":
         return None, WATCHED
     if USE.devices:
         return None, DEVICES
-    key = key_of(calls, structural_scalars)
+    key = key_now(calls)
     if key is None:
         return None, EARLIER
     deferral = SESSION.deferral
@@ -83,10 +100,21 @@ def _look(calls: Sequence[Call], wanted: Future | None) -> tuple[Key | None, Rep
     return key, replay
 
 
-def keep(key: Key | None, trace: TraceShape, program: Program, calls: Sequence[Call]) -> None:
-    """After a flush of all of its calls: the next one of this key need not look at the shape."""
+def agreed(key: Key | None, trace: TraceShape, calls: list[Call]) -> Key | None:
+    """The key, if it and a shape that was computed after it have the same facts; before a run."""
+    if key is None or (HOT is not None and key != key_now(calls)):
+        return None
+    written = key if HOT is None else key_of(calls, structural_scalars)
+    return key if written is not None and written.fits(trace) else None
+
+
+def keep(key: Key | None, program: Program, calls: Sequence[Call]) -> None:
+    """After a flush of all of its calls: the next one of this key need not look at the shape.
+
+    key: as `agreed`.
+    """
     tried = program.referee is not None and program.referee.open
-    if key is None or tried or program.graphs is not None or not key.fits(trace):
+    if key is None or tried or program.graphs is not None:
         return
     known: dict[Any, Replay] = SESSION.replays.get(key.words) or SESSION.replays.keep(key.words, {})
     replay = known.get(key.facts)

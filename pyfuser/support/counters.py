@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from pyfuser.support.extension import HOT
+
 
 @dataclass(slots=True)
 class Counters:
@@ -11,7 +13,8 @@ class Counters:
 
     deferred: calls that a flush left for the next one (see `runtime.partial_flush`). replays: how
     many flushes found what they run without a look at the shape of their trace, and misses: how
-    many did not, by the reason (see `runtime.replay`).
+    many did not, by the reason (see `runtime.replay`). compiled: whether the extension runs (see
+    docs/hot.md).
     """
 
     recorded: int = 0
@@ -28,6 +31,7 @@ class Counters:
     graph_launches: int = 0
     replays: int = 0
     misses: dict[str, int] = field(default_factory=dict)
+    compiled: bool = HOT is not None
 
     def reset(self) -> None:
         self.__init__()  # type: ignore[misc]

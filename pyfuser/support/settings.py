@@ -34,6 +34,7 @@ class Settings:
     PYFUSER_CALIBRATION     0: plan with guessed constants, whatever was measured    1
     PYFUSER_ARBITRATE       0: never try in a steady loop what the model doubts      1
     PYFUSER_DEFER           0: who reads a result runs everything that is pending    1
+    PYFUSER_EXTENSION       0: record and replay calls in Python, not compiled       1
     PYFUSER_WITHOUT         passes that are left out: names in pyfuser/pipeline.py   nothing
     PYFUSER                 on: trace every call, as `pyfuser run` does              off
     PYFUSER_FRONTEND        embedded: never use an installed PyKokkos; or auto       auto
@@ -56,6 +57,7 @@ class Settings:
     calibration: bool
     arbitrate: bool
     defer: bool
+    extension: bool
     frontend: str
     on: bool = False
     engine: str = "native"
@@ -70,7 +72,7 @@ KNOWN = frozenset(
     f"PYFUSER{name}"
     for name in (
         "", "_VERIFY", "_CHECK", "_DEBUG", "_CACHE_DIR", "_CXX", "_THREADS", "_FASTMATH",
-        "_FUSION", "_CALIBRATION", "_ARBITRATE", "_DEFER", "_FRONTEND", "_ENGINE",
+        "_FUSION", "_CALIBRATION", "_ARBITRATE", "_DEFER", "_EXTENSION", "_FRONTEND", "_ENGINE",
         "_WITHOUT", "_NUMPY", "_NUMPY_LAZY", "_PYKOKKOS_PYTHON",
     )
 )  # fmt: skip
@@ -150,6 +152,7 @@ def _read() -> Settings:
         calibration=_switch("PYFUSER_CALIBRATION", True),
         arbitrate=_switch("PYFUSER_ARBITRATE", True),
         defer=_switch("PYFUSER_DEFER", True),
+        extension=_switch("PYFUSER_EXTENSION", True),
         frontend=_choice("PYFUSER_FRONTEND", ("auto", "embedded")),
         on=_switch("PYFUSER", False),
         engine=engine,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from pyfuser.trace.call import line_at
 
-_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
+PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 
 
 class Reason(NamedTuple):
@@ -74,7 +74,7 @@ def asked(reason: Reason) -> Asked:
     if reason.line or not reason.placed:
         return Asked(reason)
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
         frame = frame.f_back
     return Asked(reason) if frame is None else Asked(reason, frame.f_code, ~frame.f_lasti)
 

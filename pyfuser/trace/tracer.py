@@ -28,19 +28,28 @@ class Tracer:
     so `settle`, also given by the runtime, removes what has run, and the next flush begins with it
     if it was interrupted; and the counts may be too high for a moment, never too low.
 
+    fast: does a flush that only repeats an earlier one, and says whether it did.
+
     A handler may also record calls and flush, wherever it comes in between: see `trace.gate`.
     """
+
+    __slots__ = (
+        "__dict__", "_bytes", "_look_at", "calls", "fast", "flush_function", "gate", "limit",
+        "place", "raw", "recorded", "settle",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.calls: list[Call] = []
         self.lock = threading.RLock()
         self.flush_function: Callable[[Tracer], None] | None = None
+        self.fast: Callable[[Future | None, Reason], bool] | None = None
         self.settle: Callable[[], None] = nothing_to_settle
         self.wanted: Future | None = None  # what the flush at hand is for, if one result is
         self.why = reason.PROGRAM_ENDS  # the flush at hand runs
         self.gate: list[bool] | None = None  # of the flush that runs
         self.nested = False  # it was entered while another one ran below it on the stack
         self.stuck: BaseException | None = None  # of calls that cannot run, when all others have
+        self.limit = MAX_CALLS
         self.recorded = 0
         self.raw = 0  # pending arguments whose memory other arrays may reach
         self.place: AbstractContextManager[None] | None = None  # stream of pending device calls
@@ -50,7 +59,7 @@ class Tracer:
     def record(self, call: Call) -> None:
         """Append a call; flush first if the trace is full."""
         with self.lock:
-            if len(self.calls) >= MAX_CALLS or (
+            if len(self.calls) >= self.limit or (
                 self._bytes > self._look_at and self._bytes_kept() > MAX_BYTES_KEPT
             ):
                 self.flush(reason.FULL)
@@ -164,7 +173,7 @@ class Tracer:
                 raise
 
     def _flush(self, wanted: Future | None, why: Reason) -> None:
-        if not self.calls:
+        if not self.calls or (self.fast is not None and self.fast(wanted, why)):
             return
         inside = self.lock._is_owned()  # type: ignore[attr-defined]
         with self.lock:
@@ -185,10 +194,10 @@ class Tracer:
                     except Overtaken:
                         continue
             finally:
-                self.wanted, self.why, self.gate, self.nested = outer
-                if not (inside or self.calls):  # nor is a call being recorded
+                if not (inside or self.calls):  # nor is a call being recorded: the gate is there
                     self.raw = self._bytes = 0
                     self._look_at = MAX_BYTES_KEPT
+                self.wanted, self.why, self.gate, self.nested = outer
 
     def flush_for(self, buffer: Buffer, why: Reason) -> None:
         """Make the buffer's memory safe for the host to read and write.

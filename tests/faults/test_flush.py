@@ -18,6 +18,7 @@ from pyfuser.runtime import execute, isolate, program
 from pyfuser.runtime import flush as runtime_flush
 from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support.errors import ArgumentError
+from pyfuser.support.extension import HOT
 from pyfuser.trace import tracer
 from pyfuser.trace.shape import shape_of
 from tests.faults.conftest import Machine, Program
@@ -106,7 +107,7 @@ def test_ctrl_c_at_any_bytecode(machine: Machine, program: Program) -> None:
             program.check_done()
         except AssertionError as error:
             raise AssertionError(f"interrupted at bytecode {interruption.place}") from error
-    assert interruption.place > 300, "so many bytecodes were tried"
+    assert interruption.place > (300 if HOT is None else 30), "so many bytecodes were tried"
 
 
 def test_ctrl_c_while_a_call_is_recorded(machine: Machine) -> None:
@@ -122,7 +123,7 @@ def test_ctrl_c_while_a_call_is_recorded(machine: Machine) -> None:
         assert x._region.buffer.pending >= recorded
         np.testing.assert_array_equal(x, np.full(SIZE, float(recorded)))
         assert pyfuser.pending() == ()
-    assert interruption.place > 30
+    assert interruption.place > 30 or HOT is not None
 
 
 class Failing:

@@ -14,6 +14,7 @@ import pytest
 import pyfuser
 from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.runtime.session import TRACER
+from pyfuser.support.extension import HOT
 from pyfuser.trace.key import Key, key_of
 from pyfuser.trace.shape import TraceShape, shape_of
 
@@ -83,8 +84,8 @@ class Scenario:
     calls: tuple[Made, ...]
 
 
-def recorded(scenario: Scenario) -> tuple[Key | None, TraceShape]:
-    """Key and shape of a scenario, which does not run."""
+def recorded(scenario: Scenario) -> tuple[Key | None, Any, TraceShape]:
+    """Key, the extension's key, and shape of a scenario, which does not run."""
     shared = np.zeros(8 * SIZE + 64, np.uint8)
     memories = [memory.made(shared) for memory in scenario.memories]
     number: Any = 0.5
@@ -105,7 +106,8 @@ def recorded(scenario: Scenario) -> tuple[Key | None, TraceShape]:
             if not memory.alive:
                 memories[place] = None
         found = key_of(TRACER.calls, structural_scalars)
-        return found, shape_of(TRACER.calls, structural_scalars)
+        native = None if HOT is None else HOT.key_of(TRACER.calls)
+        return found, native, shape_of(TRACER.calls, structural_scalars)
     finally:
         pyfuser.discard()
         pyfuser.disable()
@@ -161,18 +163,21 @@ def changed(scenario: Scenario, rng: random.Random) -> Scenario:
 def test_equal_keys_have_equal_shapes(seed: int) -> None:
     rng = random.Random(seed)
     shapes: dict[Key, TraceShape] = {}
+    natives: dict[Any, Key] = {}
     told_apart = same = 0
     for _ in range(60):
         scenario = a_scenario(rng)
         for one in (scenario, scenario, *(changed(scenario, rng) for _ in range(6))):
-            key, shape = recorded(one)
+            key, native, shape = recorded(one)
             assert key is not None and key.fits(shape)
+            if HOT is not None:
+                assert native is not None and natives.setdefault(native, key) == key, one
             before = shapes.setdefault(key, shape)
             assert before == shape, one
             same += before is not shape
             told_apart += before is shape
         first, second = recorded(scenario), recorded(scenario)
-        assert first == second  # what repeats is found again
+        assert first == second  # what repeats is found again, also by the extension
     assert same > 50 and told_apart > 50
 
 
@@ -180,13 +185,13 @@ def test_a_shape_of_other_facts_does_not_fit() -> None:
     """As when another thread drops a View after its key was computed."""
     alive = Scenario((Memory("view"), Memory("view")), (Made("scaled", 0, 1),))
     dropped = replace(alive, memories=(Memory("view", alive=False), Memory("view")))
-    key, shape = recorded(alive)
-    other_key, other = recorded(dropped)
+    key, _, shape = recorded(alive)
+    other_key, _, other = recorded(dropped)
     assert key is not None and other_key is not None
     assert key.fits(shape) and other_key.fits(other)
     assert not key.fits(other) and not other_key.fits(shape)
     moved = Scenario((Memory("array"), Memory("array", start=1)), (Made("scaled", 0, 1),))
     apart = replace(moved, memories=(Memory("array"), Memory("array", start=2)))
-    key, _ = recorded(moved)
-    _, shape = recorded(apart)
+    key, _, _ = recorded(moved)
+    _, _, shape = recorded(apart)
     assert key is not None and not key.fits(shape)

@@ -31,10 +31,10 @@ class WorkunitState:
     function: what is lowered. marked_by_fuse: whether its calls are traced by default. bindings:
     lowered code by argument types; the marked and the unmarked form of a workunit share it.
     objects: classes of the objects it uses, by name. methods: its states as a method, by class.
-    atomic: names of the Views that it updates atomically.
+    sites: what the extension knows of calls. atomic: names of the Views that it updates atomically.
     """
 
-    __slots__ = ("atomic", "bindings", "function", "marked_by_fuse", "methods", "objects")
+    __slots__ = ("atomic", "bindings", "function", "marked_by_fuse", "methods", "objects", "sites")
 
     def __init__(
         self, function: FunctionType, bindings: dict[Any, Any], marked_by_fuse: bool
@@ -45,6 +45,7 @@ class WorkunitState:
         self.marked_by_fuse = marked_by_fuse
         self.objects: dict[str, type] = {}
         self.methods: dict[type, Any] = {}
+        self.sites: Any = None
 
     def marked(self) -> WorkunitState:
         """The state of the same workunit, decorated by `fuse`."""

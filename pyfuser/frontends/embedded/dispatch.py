@@ -25,6 +25,7 @@ from pyfuser.frontends.embedded.arguments import (
     classify,
 )
 from pyfuser.frontends.embedded.bindings import TEAM, WIDE, binding_of, settle
+from pyfuser.frontends.embedded.hot import ON_DEVICE, compiled
 from pyfuser.frontends.embedded.policies import (
     ExecutionPolicy,
     MDRangePolicy,
@@ -56,11 +57,11 @@ from pyfuser.trace.reason import Reason
 
 INT64_LIMIT = 1 << 63
 
-_ON_DEVICE = 1 << 7  # in the first part of the key: a GPU runs the call
 _DEBUG = -1  # in its place: the Python function itself is run
 _DEBUG_TEAMS = -2
 
 
+@compiled("for")
 def parallel_for(*args: Any, **kwargs: Any) -> None:
     """`parallel_for([label,] policy, workunit, **arguments)`: run a workunit for every index.
 
@@ -87,6 +88,7 @@ def watched_for(*args: Any, **kwargs: Any) -> None:
         dispatch("for", label, policy, workunit, kwargs, view, watched=True)
 
 
+@compiled("reduce")
 def parallel_reduce(*args: Any, **kwargs: Any) -> Any:
     """`parallel_reduce([label,] policy, workunit[, 0], **arguments)`: add up what it accumulates.
 
@@ -98,6 +100,7 @@ def parallel_reduce(*args: Any, **kwargs: Any) -> Any:
     return dispatch("reduce", label, policy, workunit, kwargs)
 
 
+@compiled("scan")
 def parallel_scan(*args: Any, **kwargs: Any) -> Any:
     """`parallel_scan([label,] policy, workunit[, 0], **arguments)`: a prefix sum.
 
@@ -141,7 +144,7 @@ def dispatch(
     frame = sys._getframe(depth)  # the program's: its code called parallel_for
     key: list[Any] = [pattern, head]
     try:
-        if head & _ON_DEVICE:
+        if head & ON_DEVICE:
             devices.enter(policy, kwargs)
         values = _read_arguments(kwargs, key)
         binding = binding_of(state, space, tuple(key))
@@ -163,7 +166,7 @@ def dispatch(
         if recorded:
             return value
         why = careful.seen(call)
-    return _run_alone(call, devices.run if head & _ON_DEVICE else SESSION.run, why)
+    return _run_alone(call, devices.run if head & ON_DEVICE else SESSION.run, why)
 
 
 def _run_alone(call: Call, run: Callable[[Call], None], why: Reason) -> Any:
@@ -178,7 +181,7 @@ def known_space(policy: Any) -> tuple[Space, int] | None:
     """What `space_of` found before for an equal policy of the usual kinds."""
     if type(policy) is int:
         return KNOWN_POLICIES.get(policy)
-    if type(policy) is RangePolicy:
+    if type(policy) is RangePolicy or type(policy) is MDRangePolicy:
         return KNOWN_POLICIES.get((policy.begin, policy.end, policy.space))
     return None
 
@@ -267,7 +270,7 @@ def space_of(policy: Any) -> tuple[Space, int]:
         head |= _wide(begin, end)
     head |= team_size << TEAM
     if execution in GPU_SPACES:
-        head |= _ON_DEVICE
+        head |= ON_DEVICE
     if execution is ExecutionSpace.Debug:
         head = _DEBUG_TEAMS if team_size else _DEBUG
     found = Space(begin, end, execution.value), head

@@ -1,0 +1,59 @@
+"""The parallel patterns as the extension has them, and what it must know to record calls.
+
+Its law: it does what `dispatch.dispatch` does for a call of a usual kind, or nothing, and then the
+Python function that stands behind it does all. See docs/hot.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from pyfuser.codegen.cpu.unit import DIVIDED
+from pyfuser.engine.native import team
+from pyfuser.frontends import modes
+from pyfuser.frontends.embedded.arguments import FLOAT64, INT32, INT64, classify
+from pyfuser.frontends.embedded.bindings import described
+from pyfuser.frontends.embedded.decorators import WorkunitState
+from pyfuser.frontends.embedded.policies import MDRangePolicy, RangePolicy
+from pyfuser.frontends.embedded.spaces import KNOWN_POLICIES
+from pyfuser.frontends.embedded.views import Subview, View
+from pyfuser.runtime import eager
+from pyfuser.runtime.prepared import prepared_alone, raise_divided
+from pyfuser.runtime.session import SESSION, TRACER
+from pyfuser.support.counters import COUNTERS
+from pyfuser.support.extension import HOT
+from pyfuser.support.settings import SETTINGS
+from pyfuser.trace.images import USE
+
+ON_DEVICE = 1 << 7
+"""In the first part of the key: a GPU runs the call."""
+
+Pattern = TypeVar("Pattern", bound=Callable[..., Any])
+
+
+def compiled(pattern: str) -> Callable[[Pattern], Pattern]:
+    """A decorator for the function of a parallel pattern."""
+
+    def decorate(function: Pattern) -> Pattern:
+        if HOT is None or SETTINGS.sync:  # which looks at each call that is recorded
+            return function
+        made: Pattern = HOT.Dispatcher(function, pattern)
+        return made
+
+    return decorate
+
+
+if HOT is not None:
+    HOT.bind_recording(
+        (
+            TRACER, modes.SWITCHES, modes._BLOCK, modes._OWNED, KNOWN_POLICIES, team, USE, COUNTERS,
+            SESSION,
+        ),
+        (View, Subview, RangePolicy, MDRangePolicy, WorkunitState, modes.Entry),
+        (
+            classify, described, prepared_alone, raise_divided, TRACER.compute,
+            TRACER.lock.acquire, TRACER.lock.release, eager.run,
+        ),
+        (FLOAT64, INT32, INT64, ON_DEVICE, DIVIDED),
+    )  # fmt: skip

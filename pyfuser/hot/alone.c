@@ -1,0 +1,118 @@
+/* A call that runs now and alone: `runtime/eager.py` for what has run before.
+
+Its key is that of a trace of one call; whether memory is fresh is no part of it.
+*/
+#include "hot.h"
+
+static uint64_t hash_of(const uint64_t *words, Py_ssize_t count)
+{
+    uint64_t hash = count;
+    for (Py_ssize_t n = 0; n < count; n++) hash = (hash ^ words[n]) * 0x9E3779B97F4A7C15ull, hash ^= hash >> 29;
+    return hash;
+}
+
+static int key_one(Key *key, const Site *site, PyObject *space, PyObject *const *arguments)
+{
+    key_begin(key);
+    int failed = key_call(key, site->workunit, space, site->pattern, arguments, site->params, site->matters, NULL);
+    return failed ? failed : key_facts(key, 0);
+}
+
+/* Whether a key was looked for before; it is noted. */
+static int was_missed(Site *site, uint64_t hash)
+{
+    for (int n = 0; n < ALONE; n++)
+        if (site->missed[n] == hash) return 1;
+    site->missed[site->next_missed] = hash;
+    site->next_missed = (site->next_missed + 1) % ALONE;
+    return 0;
+}
+
+/* Has Python prepare what it runs for calls of this key; the place of the entry, or -1. */
+static int prepare(Site *site, Key *key, PyObject *pattern, PyObject *space, PyObject *const *arguments)
+{
+    PyObject *given = PyTuple_New(site->params), *both = NULL;
+    for (Py_ssize_t n = 0; given != NULL && n < site->params; n++) PyTuple_SET_ITEM(given, n, Py_NewRef(arguments[n]));
+    if (given != NULL) both = PyObject_CallFunctionObjArgs(R.prepare_alone, pattern, space, site->workunit, given, NULL);
+    Py_XDECREF(given);
+    if (both == NULL || both == Py_None) {
+        Py_XDECREF(both);
+        return -1;
+    }
+    Key again;  /* Python ran: is it still so? */
+    int same = key_one(&again, site, space, arguments) == KEYED && again.count == key->count &&
+               memcmp(again.words, key->words, key->count * sizeof *key->words) == 0;
+    key_end(&again);
+    uint64_t *words = same ? PyMem_Malloc(key->count * sizeof *words) : NULL;
+    int at = site->next_alone;
+    if (words != NULL) {
+        memcpy(words, key->words, key->count * sizeof *words);
+        site->next_alone = (at + 1) % ALONE;
+        PyMem_Free(site->alone[at].words);
+        site->alone[at].words = words;
+        site->alone[at].count = key->count;
+        Py_XSETREF(site->alone[at].space, Py_NewRef(space));
+        Py_XSETREF(site->alone[at].prepared, Py_NewRef(PyTuple_GET_ITEM(both, 0)));
+        Py_XSETREF(site->alone[at].launchable, Py_NewRef(PyTuple_GET_ITEM(both, 1)));
+    }
+    Py_DECREF(both);
+    return words == NULL ? -1 : at;
+}
+
+static int find(Site *site, const Key *key)
+{
+    for (int n = 0; n < ALONE; n++)
+        if (site->alone[n].words != NULL && site->alone[n].count == key->count &&
+            memcmp(site->alone[n].words, key->words, key->count * sizeof *key->words) == 0)
+            return n;
+    return -1;
+}
+
+static void count_launch(void)
+{
+    PyObject *more = PyLong_FromLongLong(PyLong_AsLongLong(SLOT(R.counters, R.launches)) + 1);
+    if (more != NULL) Py_XSETREF(SLOT(R.counters, R.launches), more);
+}
+
+/* What a kernel that divided an integer by 0 raises: it has run. */
+static PyObject *divided(const Site *site, PyObject *launchable, PyObject *pattern, PyObject *space, PyObject *const *values,
+                         PyObject *label)
+{
+    PyObject *call = new_call(site, pattern, space, values, label, Py_None);
+    if (call == NULL) return NULL;
+    PyObject *nothing = PyObject_CallFunctionObjArgs(R.divided, launchable, call, NULL);
+    Py_DECREF(call);
+    Py_XDECREF(nothing);
+    return NULL;
+}
+
+PyObject *run_alone(Site *site, PyObject *pattern, PyObject *space, PyObject *const *values, PyObject *label, int *usual)
+{
+    PyObject *arguments[MAX_ARGUMENTS], *answer = NULL;
+    PyObject *devices = PyObject_GetAttr(R.use, R.devices), *runs = PyObject_GetAttr(R.session, R.run_name);
+    Py_XDECREF(devices);
+    Py_XDECREF(runs);
+    if (devices != Py_False || runs != R.run_eagerly) return NULL;
+    for (Py_ssize_t n = 0; n < site->params; n++) arguments[n] = values[site->order[n]];
+    Key key;
+    int at = -1;
+    if (key_one(&key, site, space, arguments) == KEYED) {
+        at = find(site, &key);
+        if (at < 0 && was_missed(site, hash_of(key.words, key.count)))
+            at = prepare(site, &key, pattern, space, arguments);
+    }
+    key_end(&key);
+    if (at < 0) return NULL;
+    PyObject *prepared = Py_NewRef(site->alone[at].prepared), *launchable = Py_NewRef(site->alone[at].launchable);
+    int status = 0, ran = run_one((Prepared *)prepared, arguments, (int)PyLong_AsLong(SLOT(R.team, R.count)), &status, &answer);
+    if (ran == 1 && status == 0) {
+        *usual = 1;
+        count_launch();
+    } else if (ran == 1 && status == R.divided_status) {
+        *usual = 1;
+        answer = divided(site, launchable, pattern, space, values, label);
+    }
+    Py_DECREF(prepared);
+    Py_DECREF(launchable);
+    return answer;
+}

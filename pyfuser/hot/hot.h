@@ -1,0 +1,174 @@
+/* The compiled hot path: what it shares between its files. See docs/hot.md.
+
+It has no policy and no data of its own: it reads and writes the slots of the Python classes that the
+pure-Python path uses (their places are looked up once, in `bind`), so either path may take over from
+the other at any call. Whatever is not the usual case is left to Python, before anything is changed.
+*/
+#ifndef PYFUSER_HOT_H
+#define PYFUSER_HOT_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <structmember.h>
+#include <stdint.h>
+
+/* A slot of an object of a class with __slots__. */
+#define SLOT(object, place) (*(PyObject **)((char *)(object) + (place)))
+
+/* Fields of a Region, a named tuple. */
+enum { BUFFER, OFFSET, STRIDES, SHAPE, DTYPE };
+
+enum { DTYPES = 13, MAX_ARGUMENTS = 64, MAX_RANK = 8 };
+
+/* The order of `ir.dtypes.DType`. */
+enum { BOOL, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, FLOAT32, FLOAT64, COMPLEX64, COMPLEX128 };
+
+/* Classes, the places of their slots, and functions of the Python side. */
+typedef struct {
+    PyTypeObject *Call, *Future, *Region;
+    struct { Py_ssize_t arguments, at, code, label, pattern, position, result, space, workunit; } call;
+    struct { Py_ssize_t error, force, value, deferred, dtype; } future;
+    struct { Py_ssize_t handle, address, external, image, lent, nbytes, pending, root; } buffer;
+    struct { Py_ssize_t calls, recorded, raw, bytes, look_at, gate, settle; } tracer;
+    struct { Py_ssize_t latest, mean, runs; } timing;
+    PyObject *dtypes[DTYPES];
+    Py_ssize_t sizes[DTYPES];
+    PyObject *structural;         /* workunit -> frozenset of places */
+    PyObject *nothing_to_settle;
+    PyObject *allocate, *withdraw;  /* names of methods */
+    int bound;
+} Layout;
+extern Layout L;
+
+/* ------------------------------------------------------------------ key.c */
+
+/* Why there is no key. */
+enum { KEYED = 0, FAILED = -1, UNKEYABLE = -2 };
+
+typedef struct {
+    PyObject *buffer;  /* borrowed from the calls */
+    int external;
+    int64_t low, high;  /* of others' memory: addresses */
+    int64_t start;
+    uint64_t cluster;
+} Memory;
+
+typedef struct {
+    uint64_t *words;
+    Py_ssize_t count, room;
+    Memory *memories;
+    Py_ssize_t buffers, memory_room;
+    int32_t *index;  /* an open hash table of places in memories, by buffer; -1: empty */
+    Py_ssize_t slots;
+    PyObject **results;  /* of calls, borrowed; NULL where a call has none */
+    Py_ssize_t calls, result_room;
+    uint64_t some_words[512];
+    Memory some_memories[24];
+    int32_t some_index[64];
+    PyObject *some_results[32];
+} Key;
+
+void key_begin(Key *key);
+void key_end(Key *key);
+int key_call(Key *key, PyObject *workunit, PyObject *space, char pattern, PyObject *const *arguments, Py_ssize_t count, uint64_t matters, PyObject *result);
+int key_facts(Key *key, int fresh);  /* fresh: whether that is a fact, too */
+int key_calls(Key *key, PyObject *calls);
+int matters_of(PyObject *workunit, uint64_t *matters);
+void forget_workunits(void);
+long known_workunits(void);
+PyObject *key_of(PyObject *module, PyObject *calls);
+
+/* ------------------------------------------------------------------ launch.c */
+
+typedef struct Prepared Prepared;
+extern PyTypeObject PreparedType;
+
+/* The arguments of the calls: a list of Calls, or of one that is not made, its arguments. */
+typedef struct {
+    PyObject *calls;
+    PyObject *const *arguments;
+} Data;
+
+/* Buffers that were made without zeros, and the step that overwrites them. */
+typedef struct {
+    PyObject **buffers;
+    Py_ssize_t *steps, count, room;
+} Fresh;
+
+/* What has run of a program: how many launches, the status of the last, and their results. */
+typedef struct {
+    Py_ssize_t done, count;
+    int status;
+    char *results;
+    uint64_t some[64];
+} Outcome;
+
+int allocate(const Prepared *self, const Data *data, Fresh *fresh);
+void undo(Fresh *fresh, Py_ssize_t first, PyObject *gate);
+int run_all(const Prepared *self, const Data *data, PyObject *gate, int threads, Outcome *outcome);
+int tell(const Prepared *self, PyObject *ran, const Outcome *outcome);
+int settle(PyObject *tracer, PyObject *calls, PyObject *empty);
+void outcome_end(Outcome *outcome);
+
+/* Runs the one launch of a call that was not made. 1: it ran, with *status, and *answer (NULL with an
+   exception) is what it computed if that is 0. 0: it did not, and nothing was changed. -1: an exception. */
+int run_one(const Prepared *self, PyObject *const *arguments, int threads, int *status, PyObject **answer);
+
+/* ------------------------------------------------------------------ record.c and alone.c */
+
+/* Classes, objects and names that only recording needs; see `bind_recording`. */
+typedef struct {
+    PyObject *tracer, *switches, *block, *owned, *policies, *team, *use, *counters, *session;
+    PyObject *view, *subview, *range, *md_range, *state;
+    PyObject *classify, *describe, *prepare_alone, *divided, *compute, *acquire, *release, *run_eagerly;
+    PyObject *begin, *end, *space, *code_name, *region_name, *state_name, *record, *devices, *run_name;
+    Py_ssize_t allowed, careful, everywhere, mode, marked, sites, limit, count, launches, flushes_count, replays_count;
+    long float64, int32, int64, on_device;
+    int divided_status;  /* of a kernel that ran and divided an integer by 0 */
+    int ready;
+} Recorder;
+extern Recorder R;
+
+typedef struct {
+    Py_ssize_t place;
+    long long least, greatest;
+} Range;
+
+enum { ALONE = 8 };
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *next;
+    PyObject *names, *workunit, *dtype;
+    PyObject *free;  /* (dict or cell, name, value) of what the workunit took from outside */
+    Py_ssize_t count, params, range_count;
+    long head, *codes, *order;
+    uint64_t matters;
+    Range *ranges;
+    char pattern;
+    /* Calls that ran alone, by key; and what keys were looked for in vain. */
+    struct {
+        uint64_t *words;
+        Py_ssize_t count;
+        PyObject *prepared, *space, *launchable;
+    } alone[ALONE];
+    int next_alone, next_missed;
+    uint64_t missed[ALONE];
+} Site;
+
+extern PyTypeObject DispatcherType, SiteType;
+
+int enter(void);
+void leave(int entered);
+int put(PyObject **slot, long long value);
+PyObject *new_call(const Site *site, PyObject *pattern, PyObject *space, PyObject *const *values, PyObject *label, PyObject *result);
+PyObject *run_alone(Site *site, PyObject *pattern, PyObject *space, PyObject *const *values, PyObject *label, int *usual);
+int dtype_number(PyObject *dtype);
+
+/* ------------------------------------------------------------------ flush.c */
+
+PyObject *bind_flush(PyObject *module, PyObject *args);
+PyObject *hot_flush(PyObject *module, PyObject *const *args, Py_ssize_t count);
+int place(PyObject *type, const char *name, Py_ssize_t *place);
+
+#endif

@@ -1,0 +1,565 @@
+/* Prepared launches: what differs from flush to flush is patched, then the kernels are called.
+
+A launch's slots (see `codegen.cpu.unit`) are a template; pointers, scalars and the number of threads
+are filled in. Memory that is missing is made first, by Python; from then on until the kernels have
+run nothing of Python runs, so no signal handler comes in between a kernel and the note that it ran.
+The GIL is released around each kernel, as ctypes does it.
+*/
+#include "hot.h"
+
+#include <time.h>
+
+enum { THREADS_SLOT, POINTER_SLOT, SCALAR_SLOT };
+
+typedef struct {
+    int kind, dtype, call, place;
+    Py_ssize_t slot;
+    PyObject *box;  /* of a pointer: what is overwritten before it is read, or None */
+} Patch;
+
+typedef struct {
+    int call, dtype;
+} Result;
+
+typedef struct {
+    void *entry;
+    uint64_t *slots;
+    Py_ssize_t count, patches, results;
+    Patch *patch;
+    Result *result;
+    PyObject *timing;
+} Step;
+
+struct Prepared {
+    PyObject_HEAD
+    Py_ssize_t count;
+    Step *steps;
+};
+
+enum { RESULT_BYTES = 16, REMEMBERED = 8 };
+
+static void prepared_dealloc(Prepared *self)
+{
+    for (Py_ssize_t n = 0; n < self->count; n++) {
+        Step *step = &self->steps[n];
+        for (Py_ssize_t k = 0; step->patch != NULL && k < step->patches; k++) Py_XDECREF(step->patch[k].box);
+        PyMem_Free(step->slots);
+        PyMem_Free(step->patch);
+        PyMem_Free(step->result);
+        Py_XDECREF(step->timing);
+    }
+    PyMem_Free(self->steps);
+    Py_TYPE(self)->tp_free((PyObject *)self);
+}
+
+static int step_of(Step *step, PyObject *given)
+{
+    PyObject *slots, *patches, *results, *timing;
+    unsigned long long entry;
+    if (!PyArg_ParseTuple(given, "KSO!O!O", &entry, &slots, &PyTuple_Type, &patches, &PyTuple_Type, &results, &timing))
+        return -1;
+    step->entry = (void *)(uintptr_t)entry;
+    step->timing = Py_NewRef(timing);
+    step->count = PyBytes_GET_SIZE(slots) / 8;
+    step->slots = PyMem_Malloc(step->count * 8 + 8);
+    step->patch = PyMem_Calloc(PyTuple_GET_SIZE(patches) + 1, sizeof *step->patch);
+    step->result = PyMem_Calloc(PyTuple_GET_SIZE(results) + 1, sizeof *step->result);
+    if (!step->slots || !step->patch || !step->result) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    memcpy(step->slots, PyBytes_AS_STRING(slots), step->count * 8);
+    for (step->patches = 0; step->patches < PyTuple_GET_SIZE(patches); step->patches++) {
+        Patch *patch = &step->patch[step->patches];
+        PyObject *box;
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(patches, step->patches), "iniiiO", &patch->kind, &patch->slot,
+                              &patch->call, &patch->place, &patch->dtype, &box))
+            return -1;
+        patch->box = Py_NewRef(box);
+        Py_ssize_t words = 1 + (patch->kind == SCALAR_SLOT && patch->dtype == COMPLEX128);
+        if (patch->slot < 0 || patch->slot + words > step->count) {
+            PyErr_SetString(PyExc_ValueError, "a patch outside of its slots");
+            return -1;
+        }
+    }
+    for (step->results = 0; step->results < PyTuple_GET_SIZE(results); step->results++) {
+        Result *result = &step->result[step->results];
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(results, step->results), "ii", &result->call, &result->dtype))
+            return -1;
+    }
+    return 0;
+}
+
+/* Prepared(((entry, slots, patches, results, timing), ...)) */
+static PyObject *prepared_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    PyObject *steps;
+    if (!PyArg_ParseTuple(args, "O!", &PyTuple_Type, &steps)) return NULL;
+    Prepared *self = (Prepared *)type->tp_alloc(type, 0);
+    if (self == NULL) return NULL;
+    Py_ssize_t count = PyTuple_GET_SIZE(steps);
+    self->steps = PyMem_Calloc(count + 1, sizeof *self->steps);
+    if (self->steps == NULL) {
+        Py_DECREF(self);
+        return PyErr_NoMemory();
+    }
+    for (self->count = 0; self->count < count; self->count++)
+        if (step_of(&self->steps[self->count], PyTuple_GET_ITEM(steps, self->count)) < 0) {
+            self->count++;
+            Py_DECREF(self);
+            return NULL;
+        }
+    return (PyObject *)self;
+}
+
+/* ------------------------------------------------------------------ numbers, as struct.pack has them */
+
+static int real_of(PyObject *number, double *value)
+{
+    if (PyFloat_CheckExact(number)) {
+        *value = PyFloat_AS_DOUBLE(number);
+        return 1;
+    }
+    if (!PyLong_Check(number)) return 0;
+    *value = PyLong_AsDouble(number);
+    if (*value == -1.0 && PyErr_Occurred()) {
+        PyErr_Clear();
+        return 0;
+    }
+    return 1;
+}
+
+static int single_of(double value, uint64_t *word)
+{
+    float single = (float)value;
+    if (__builtin_isinf(single) && !__builtin_isinf(value)) return 0;
+    memcpy(word, &single, 4);
+    return 1;
+}
+
+static int integer_of(PyObject *number, int dtype, uint64_t *word)
+{
+    int overflow = 0;
+    if (!PyLong_Check(number)) return 0;
+    if (dtype == UINT64) {
+        unsigned long long wide = PyLong_AsUnsignedLongLong(number);
+        if (wide == (unsigned long long)-1 && PyErr_Occurred()) {
+            PyErr_Clear();
+            return 0;
+        }
+        *word = wide;
+        return 1;
+    }
+    int64_t value = PyLong_AsLongLongAndOverflow(number, &overflow);
+    if (overflow) return 0;
+    int bits = dtype == INT64 ? 64 : 8 << ((dtype - 1) & 3);
+    if (dtype >= UINT8) {
+        if (value < 0 || value >> bits) return 0;
+    } else if (bits < 64 && (value < -(1ll << (bits - 1)) || value >> (bits - 1) > 0))
+        return 0;
+    *word = bits == 64 ? (uint64_t)value : (uint64_t)value & ((1ull << bits) - 1);
+    return 1;
+}
+
+/* Whether a number fits its slot; else Python says what is wrong with it, or converts it. */
+static int scalar_of(PyObject *number, int dtype, uint64_t *word)
+{
+    double value, imag = 0.0;
+    if (Py_TYPE(number) == L.Future) {
+        number = SLOT(number, L.future.value);
+        if (number == NULL || number == Py_None) return 0;
+    }
+    *word = 0;
+    if (dtype == BOOL) {
+        if (!PyLong_Check(number) && !PyFloat_CheckExact(number)) return 0;
+        *word = PyObject_IsTrue(number) == 1;
+        return 1;
+    }
+    if (dtype < FLOAT32) return integer_of(number, dtype, word);
+    if (dtype >= COMPLEX64 && PyComplex_CheckExact(number)) {
+        value = ((PyComplexObject *)number)->cval.real;
+        imag = ((PyComplexObject *)number)->cval.imag;
+    } else if (!real_of(number, &value))
+        return 0;
+    if (dtype == FLOAT32) return single_of(value, word);
+    if (dtype == COMPLEX64) {
+        uint64_t second;
+        if (!single_of(value, word) || !single_of(imag, &second)) return 0;
+        memcpy((char *)word + 4, &second, 4);
+        return 1;
+    }
+    memcpy(word, &value, 8);
+    if (dtype == COMPLEX128) memcpy(word + 1, &imag, 8);
+    return 1;
+}
+
+/* The number that a kernel has put into its results. */
+PyObject *place_result(const char *result, int dtype)
+{
+#define AS(type, make) { type value; memcpy(&value, result, sizeof value); return make(value); }
+    switch (dtype) {
+    case BOOL: return PyLong_FromLong(*result != 0);
+    case INT8: AS(int8_t, PyLong_FromLong)
+    case INT16: AS(int16_t, PyLong_FromLong)
+    case INT32: AS(int32_t, PyLong_FromLong)
+    case INT64: AS(int64_t, PyLong_FromLongLong)
+    case UINT8: AS(uint8_t, PyLong_FromLong)
+    case UINT16: AS(uint16_t, PyLong_FromLong)
+    case UINT32: AS(uint32_t, PyLong_FromUnsignedLong)
+    case UINT64: AS(uint64_t, PyLong_FromUnsignedLongLong)
+    case FLOAT32: AS(float, PyFloat_FromDouble)
+    case FLOAT64: AS(double, PyFloat_FromDouble)
+    }
+    if (dtype == COMPLEX64) {
+        float part[2];
+        memcpy(part, result, sizeof part);
+        return PyComplex_FromDoubles(part[0], part[1]);
+    }
+    double part[2];
+    memcpy(part, result, sizeof part);
+    return PyComplex_FromDoubles(part[0], part[1]);
+#undef AS
+}
+
+/* ------------------------------------------------------------------ memory */
+
+static PyObject *argument_of(const Data *data, int call, int place)
+{
+    if (data->calls == NULL) return data->arguments[place];
+    return PyTuple_GET_ITEM(SLOT(PyList_GET_ITEM(data->calls, call), L.call.arguments), place);
+}
+
+/* Takes back what steps from `first` on would have overwritten, if nobody has used it since. */
+void undo(Fresh *fresh, Py_ssize_t first, PyObject *gate)
+{
+    int open = gate == NULL || PyList_GET_SIZE(gate) > 0;
+    for (Py_ssize_t n = 0; n < fresh->count; n++) {
+        PyObject *buffer = fresh->buffers[n], *old = NULL;
+        if (open && fresh->steps[n] >= first) {
+            old = SLOT(buffer, L.buffer.root);
+            SLOT(buffer, L.buffer.root) = Py_NewRef(Py_None);
+        }
+        Py_XDECREF(old);
+        Py_DECREF(buffer);
+    }
+    PyMem_Free(fresh->buffers);
+    PyMem_Free(fresh->steps);
+}
+
+static int note_fresh(Fresh *fresh, PyObject *buffer, Py_ssize_t step)
+{
+    if (fresh->count == fresh->room) {
+        Py_ssize_t room = 2 * fresh->room + 8;
+        PyObject **buffers = PyMem_Realloc(fresh->buffers, room * sizeof *buffers);
+        if (buffers != NULL) fresh->buffers = buffers;
+        Py_ssize_t *steps = PyMem_Realloc(fresh->steps, room * sizeof *steps);
+        if (steps != NULL) fresh->steps = steps;
+        if (buffers == NULL || steps == NULL) {
+            PyErr_NoMemory();
+            return -1;
+        }
+        fresh->room = room;
+    }
+    fresh->buffers[fresh->count] = Py_NewRef(buffer);
+    fresh->steps[fresh->count++] = step;
+    return 0;
+}
+
+/* Makes memory that steps need, first what they overwrite. -1: it failed, with an exception. */
+int allocate(const Prepared *self, const Data *data, Fresh *fresh)
+{
+    for (Py_ssize_t n = 0; n < self->count; n++)
+        for (int zeroed = 0; zeroed < 2; zeroed++)
+            for (Py_ssize_t k = 0; k < self->steps[n].patches; k++) {
+                const Patch *patch = &self->steps[n].patch[k];
+                if (patch->kind != POINTER_SLOT || (patch->box == Py_None) != zeroed) continue;
+                PyObject *region = argument_of(data, patch->call, patch->place);
+                PyObject *buffer = PyTuple_GET_ITEM(region, BUFFER);
+                if (SLOT(buffer, L.buffer.root) != Py_None) continue;
+                if (!zeroed && note_fresh(fresh, buffer, n) < 0) return -1;
+                Py_INCREF(region);
+                PyObject *done = PyObject_CallMethodOneArg(region, L.allocate, patch->box);
+                Py_DECREF(region);
+                if (done == NULL) return -1;
+                Py_DECREF(done);
+            }
+    return 0;
+}
+
+/* ------------------------------------------------------------------ running */
+
+static int fill(const Step *step, const Data *data, int threads, uint64_t *slots)
+{
+    memcpy(slots, step->slots, step->count * 8);
+    for (Py_ssize_t k = 0; k < step->patches; k++) {
+        const Patch *patch = &step->patch[k];
+        if (patch->kind == THREADS_SLOT) {
+            slots[patch->slot] = threads;
+            continue;
+        }
+        PyObject *argument = argument_of(data, patch->call, patch->place);
+        if (patch->kind == SCALAR_SLOT) {
+            if (!scalar_of(argument, patch->dtype, &slots[patch->slot])) return 0;
+            continue;
+        }
+        PyObject *buffer = PyTuple_GET_ITEM(argument, BUFFER);
+        int overflow;
+        if (SLOT(buffer, L.buffer.root) == Py_None) return 0;
+        slots[patch->slot] =
+            PyLong_AsLongLongAndOverflow(SLOT(buffer, L.buffer.address), &overflow) +
+            PyLong_AsLongLongAndOverflow(PyTuple_GET_ITEM(argument, OFFSET), &overflow);
+    }
+    return 1;
+}
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec + 1e-9 * time.tv_nsec;
+}
+
+/* `runtime.launch.Timing.add`. */
+static void note_time(PyObject *timing, double seconds)
+{
+    if (timing == Py_None) return;
+    PyObject *latest = PyFloat_FromDouble(seconds), *count = SLOT(timing, L.timing.runs);
+    long long runs = PyLong_AsLongLong(count) + 1;
+    double mean = PyFloat_AsDouble(SLOT(timing, L.timing.mean));
+    long long weight = runs - 1 < REMEMBERED ? runs - 1 : REMEMBERED;
+    PyObject *new = PyFloat_FromDouble(mean + (seconds - mean) / (weight ? weight : 1));
+    PyObject *more = PyLong_FromLongLong(runs);
+    if (latest == NULL || new == NULL || more == NULL) {
+        Py_XDECREF(latest);
+        Py_XDECREF(new);
+        Py_XDECREF(more);
+        PyErr_Clear();
+        return;
+    }
+    Py_XSETREF(SLOT(timing, L.timing.latest), latest);
+    Py_XSETREF(SLOT(timing, L.timing.mean), new);
+    Py_XSETREF(SLOT(timing, L.timing.runs), more);
+}
+
+/* `Future.set` for the futures of a step. */
+static int give(const Step *step, const Data *data, const char *results)
+{
+    for (Py_ssize_t k = 0; k < step->results; k++) {
+        PyObject *future = SLOT(PyList_GET_ITEM(data->calls, step->result[k].call), L.call.result);
+        PyObject *value = place_result(results + k * RESULT_BYTES, step->result[k].dtype);
+        if (value == NULL) return -1;
+        Py_XSETREF(SLOT(future, L.future.value), value);
+        PyObject *none = Py_NewRef(Py_None);
+        Py_XSETREF(SLOT(future, L.future.error), none);
+    }
+    return 0;
+}
+
+static int call_kernel(const Step *step, const uint64_t *slots, char *results)
+{
+    int status;
+    Py_BEGIN_ALLOW_THREADS
+    status = step->results ? ((int (*)(const void *, void *))step->entry)(slots, results)
+                           : ((int (*)(const void *))step->entry)(slots);
+    Py_END_ALLOW_THREADS
+    return status;
+}
+
+/* Appends what ran to `ran`: (status, results) of each step. No finalizer may come in between. */
+int tell(const Prepared *self, PyObject *ran, const Outcome *outcome)
+{
+    int collects = PyGC_Disable(), failed = 0;
+    const char *results = outcome->results;
+    for (Py_ssize_t n = 0; n < outcome->done; results += self->steps[n].results * RESULT_BYTES, n++) {
+        PyObject *entry = Py_BuildValue("(iy#)", n == outcome->done - 1 ? outcome->status : 0, results,
+                                        self->steps[n].results * (Py_ssize_t)RESULT_BYTES);
+        failed |= entry == NULL || PyList_Append(ran, entry) < 0;
+        Py_XDECREF(entry);
+    }
+    if (collects) PyGC_Enable();
+    return failed ? -1 : 0;
+}
+
+void outcome_end(Outcome *outcome)
+{
+    if (outcome->results != (char *)outcome->some) PyMem_Free(outcome->results);
+}
+
+/* Runs steps until one cannot be filled in, fails, or the gate is closed. 0, or -1 with MemoryError. */
+int run_all(const Prepared *self, const Data *data, PyObject *gate, int threads, Outcome *outcome)
+{
+    Py_ssize_t words = 1, values = 0;
+    for (Py_ssize_t n = 0; n < self->count; n++) {
+        if (self->steps[n].count > words) words = self->steps[n].count;
+        values += self->steps[n].results;
+    }
+    uint64_t some[128], *slots = words <= 128 ? some : PyMem_Malloc(words * 8);
+    outcome->done = outcome->status = 0;
+    outcome->count = self->count;
+    outcome->results = values <= 32 ? (char *)outcome->some : PyMem_Malloc(values * RESULT_BYTES);
+    if (slots == NULL || outcome->results == NULL) {
+        if (slots != some) PyMem_Free(slots);
+        PyErr_NoMemory();
+        return -1;
+    }
+    char *results = outcome->results;
+    double before = now();
+    while (outcome->done < self->count && outcome->status == 0) {
+        const Step *step = &self->steps[outcome->done];
+        if (PyList_GET_SIZE(gate) == 0 || !fill(step, data, threads, slots)) break;
+        memset(results, 0, step->results * RESULT_BYTES);
+        outcome->status = call_kernel(step, slots, results);
+        outcome->done++;
+        double after = now();
+        if (outcome->status == 0) {
+            if (give(step, data, results) < 0) PyErr_Clear();  /* `_settle` sees to it */
+            note_time(step->timing, after - before);
+        }
+        before = after;
+        results += step->results * RESULT_BYTES;
+    }
+    if (slots != some) PyMem_Free(slots);
+    return 0;
+}
+
+/* ------------------------------------------------------------------ after a flush */
+
+static int add_to(PyObject **slot, long long change)
+{
+    PyObject *changed = PyLong_FromLongLong(PyLong_AsLongLong(*slot) + change);
+    if (changed == NULL) return -1;
+    Py_XSETREF(*slot, changed);
+    return 0;
+}
+
+/* `Tracer._uncount` of all calls, after `calls` was replaced. What runs Python comes last. */
+static int uncount(PyObject *tracer, PyObject *calls)
+{
+    long long raw = 0, bytes = 0;
+    PyObject *withdrawn = NULL;
+    int failed = 0;
+    for (Py_ssize_t n = 0; n < PyList_GET_SIZE(calls); n++) {
+        PyObject *arguments = SLOT(PyList_GET_ITEM(calls, n), L.call.arguments);
+        for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(arguments); k++) {
+            PyObject *argument = PyTuple_GET_ITEM(arguments, k);
+            if (Py_TYPE(argument) != L.Region) continue;
+            PyObject *buffer = PyTuple_GET_ITEM(argument, BUFFER);
+            long long left = PyLong_AsLongLong(SLOT(buffer, L.buffer.pending)) - 1;
+            PyObject *fewer = PyLong_FromLongLong(left);
+            if (fewer == NULL) return -1;
+            Py_XSETREF(SLOT(buffer, L.buffer.pending), fewer);
+            int external = SLOT(buffer, L.buffer.external) == Py_True;
+            raw += external;
+            if (left) continue;
+            bytes += PyLong_AsLongLong(SLOT(buffer, L.buffer.nbytes));
+            if (external && SLOT(buffer, L.buffer.lent) != Py_True) {
+                if (withdrawn == NULL) withdrawn = PyList_New(0);
+                failed |= withdrawn == NULL || PyList_Append(withdrawn, buffer) < 0;
+            }
+        }
+    }
+    failed |= add_to(&SLOT(tracer, L.tracer.raw), -raw) | add_to(&SLOT(tracer, L.tracer.bytes), -bytes);
+    for (Py_ssize_t n = 0; withdrawn != NULL && n < PyList_GET_SIZE(withdrawn); n++) {
+        PyObject *done = PyObject_CallMethodNoArgs(PyList_GET_ITEM(withdrawn, n), L.withdraw);
+        failed |= done == NULL;
+        Py_XDECREF(done);
+    }
+    Py_XDECREF(withdrawn);
+    return failed ? -1 : 0;
+}
+
+/* `runtime.execute._settle` where all has run and nothing was recorded meanwhile. */
+int settle(PyObject *tracer, PyObject *calls, PyObject *empty)
+{
+    PyObject *old = SLOT(tracer, L.tracer.calls), *settled = SLOT(tracer, L.tracer.settle);
+    SLOT(tracer, L.tracer.calls) = Py_NewRef(empty);
+    SLOT(tracer, L.tracer.settle) = Py_NewRef(L.nothing_to_settle);
+    int failed = uncount(tracer, calls);
+    Py_DECREF(settled);
+    Py_DECREF(old);
+    return failed;
+}
+
+/* Whether `calls` are all that the tracer has. */
+static int is_all(PyObject *tracer, PyObject *calls)
+{
+    PyObject *pending = SLOT(tracer, L.tracer.calls);
+    Py_ssize_t count = PyList_GET_SIZE(calls);
+    if (!PyList_CheckExact(pending) || PyList_GET_SIZE(pending) != count) return 0;
+    return memcmp(((PyListObject *)pending)->ob_item, ((PyListObject *)calls)->ob_item, count * sizeof(PyObject *)) == 0;
+}
+
+/* run(tracer, calls, ran, threads): whether all ran and is settled.
+
+   If not, `ran` has what did; the rest, and what failed, is for `runtime.execute`. */
+static PyObject *prepared_run(Prepared *self, PyObject *const *args, Py_ssize_t count)
+{
+    if (count != 4 || !PyList_CheckExact(args[1]) || !PyList_Check(args[2])) {
+        PyErr_SetString(PyExc_TypeError, "run(tracer, calls, ran, threads)");
+        return NULL;
+    }
+    PyObject *tracer = args[0], *calls = args[1], *ran = args[2], *gate = SLOT(tracer, L.tracer.gate);
+    int threads = (int)PyLong_AsLong(args[3]);
+    if (!PyList_CheckExact(gate)) Py_RETURN_FALSE;
+    Data data = {calls, NULL};
+    Fresh fresh = {0};
+    Outcome outcome;
+    PyObject *answer = NULL, *empty = PyList_New(0);  /* now: it may run finalizers, which may flush */
+    if (empty == NULL) return NULL;
+    Py_INCREF(gate);
+    if (allocate(self, &data, &fresh) < 0) {
+        undo(&fresh, 0, gate);
+        if (PyErr_ExceptionMatches(PyExc_Exception)) {
+            PyErr_Clear();  /* it comes again where Python says which argument it was */
+            answer = Py_NewRef(Py_False);
+        }
+    } else if (run_all(self, &data, gate, threads, &outcome) < 0) {
+        undo(&fresh, 0, gate);
+    } else {
+        if (outcome.done == self->count && outcome.status == 0 && is_all(tracer, calls))
+            answer = settle(tracer, calls, empty) < 0 ? NULL : Py_NewRef(Py_True);
+        else
+            answer = tell(self, ran, &outcome) < 0 ? NULL : Py_NewRef(Py_False);
+        undo(&fresh, outcome.done, gate);
+        outcome_end(&outcome);
+    }
+    Py_DECREF(gate);
+    Py_DECREF(empty);
+    return answer;
+}
+
+int run_one(const Prepared *self, PyObject *const *arguments, int threads, int *status, PyObject **answer)
+{
+    Data data = {NULL, arguments};
+    Fresh fresh = {0};
+    const Step *step = &self->steps[0];
+    if (allocate(self, &data, &fresh) < 0) {
+        undo(&fresh, 0, NULL);
+        return -1;
+    }
+    uint64_t some[64], result[2] = {0, 0};
+    uint64_t *slots = step->count <= 64 ? some : PyMem_Malloc(step->count * 8);
+    int ran = slots != NULL && fill(step, &data, threads, slots);
+    if (ran) *status = call_kernel(step, slots, (char *)result);
+    undo(&fresh, ran && (*status == 0 || *status == R.divided_status), NULL);
+    if (slots != some) PyMem_Free(slots);
+    if (ran && *status == 0)
+        *answer = step->results ? place_result((char *)result, step->result[0].dtype) : Py_NewRef(Py_None);
+    return ran;
+}
+
+static PyMethodDef prepared_methods[] = {
+    {"run", (PyCFunction)(void (*)(void))prepared_run, METH_FASTCALL, "run(tracer, calls, ran, threads)"},
+    {NULL},
+};
+
+PyTypeObject PreparedType = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "pyfuser._hot.Prepared",
+    .tp_basicsize = sizeof(Prepared),
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_doc = "The launches of a program, ready for other data.",
+    .tp_new = prepared_new,
+    .tp_dealloc = (destructor)prepared_dealloc,
+    .tp_methods = prepared_methods,
+};

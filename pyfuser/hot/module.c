@@ -1,0 +1,150 @@
+/* The module `pyfuser._hot`: `bind` tells it the classes it works on. */
+#include "hot.h"
+
+Layout L;
+
+/* Where a class has a slot. */
+int place(PyObject *type, const char *name, Py_ssize_t *place)
+{
+    PyObject *slot = PyObject_GetAttrString(type, name);
+    if (slot == NULL) return -1;
+    int right = Py_IS_TYPE(slot, &PyMemberDescr_Type);
+    if (right)
+        *place = ((PyMemberDescrObject *)slot)->d_member->offset;
+    else
+        PyErr_Format(PyExc_TypeError, "%R has no slot %s", type, name);
+    Py_DECREF(slot);
+    return right ? 0 : -1;
+}
+
+static int places(PyObject *given)
+{
+    PyObject *call = PyTuple_GET_ITEM(given, 0), *future = PyTuple_GET_ITEM(given, 1);
+    PyObject *buffer = PyTuple_GET_ITEM(given, 3), *tracer = PyTuple_GET_ITEM(given, 4);
+    PyObject *timing = PyTuple_GET_ITEM(given, 5);
+#define PLACE(of, name) if (place(of, #name, &L.of.name) < 0) return -1;
+#define PRIVATE(of, name) if (place(of, "_" #name, &L.of.name) < 0) return -1;
+    PLACE(call, arguments) PLACE(call, at) PLACE(call, code) PLACE(call, label) PLACE(call, pattern)
+    PLACE(call, position) PLACE(call, result) PLACE(call, space) PLACE(call, workunit)
+    PRIVATE(future, error) PRIVATE(future, force) PRIVATE(future, value)
+    PLACE(future, deferred) PLACE(future, dtype)
+    PRIVATE(buffer, handle) PLACE(buffer, address) PLACE(buffer, external) PLACE(buffer, image)
+    PLACE(buffer, lent) PLACE(buffer, nbytes) PLACE(buffer, pending) PLACE(buffer, root)
+    PLACE(tracer, calls) PLACE(tracer, recorded) PLACE(tracer, raw) PLACE(tracer, gate)
+    PLACE(tracer, settle) PRIVATE(tracer, bytes) PRIVATE(tracer, look_at)
+    PLACE(timing, latest) PLACE(timing, mean) PLACE(timing, runs)
+#undef PLACE
+#undef PRIVATE
+    return 0;
+}
+
+/* bind((Call, Future, Region, Buffer, Tracer, Timing), dtypes, structural, nothing_to_settle) */
+static PyObject *bind(PyObject *module, PyObject *args)
+{
+    PyObject *types, *dtypes, *structural, *nothing;
+    if (!PyArg_ParseTuple(args, "O!O!OO", &PyTuple_Type, &types, &PyTuple_Type, &dtypes, &structural, &nothing))
+        return NULL;
+    if (PyTuple_GET_SIZE(types) != 6 || PyTuple_GET_SIZE(dtypes) != DTYPES || places(types) < 0) {
+        if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "bind: other classes or types");
+        return NULL;
+    }
+    for (int n = 0; n < DTYPES; n++) {
+        PyObject *dtype = PyTuple_GET_ITEM(dtypes, n), *size = PyObject_GetAttrString(dtype, "size");
+        if (size == NULL) return NULL;
+        L.sizes[n] = PyLong_AsSsize_t(size);
+        Py_DECREF(size);
+        Py_INCREF(dtype);
+        Py_XSETREF(L.dtypes[n], dtype);
+    }
+    Py_INCREF(types);  /* for good: the module outlives nothing that it refers to */
+    L.Call = (PyTypeObject *)PyTuple_GET_ITEM(types, 0);
+    L.Future = (PyTypeObject *)PyTuple_GET_ITEM(types, 1);
+    L.Region = (PyTypeObject *)PyTuple_GET_ITEM(types, 2);
+    Py_XSETREF(L.structural, Py_NewRef(structural));
+    Py_XSETREF(L.nothing_to_settle, Py_NewRef(nothing));
+    if (L.allocate == NULL) L.allocate = PyUnicode_InternFromString("allocate");
+    if (L.withdraw == NULL) L.withdraw = PyUnicode_InternFromString("withdraw");
+    L.bound = 1;
+    Py_RETURN_NONE;
+}
+
+/* bind_recording(objects, classes, functions, names, codes): see `frontends.embedded.hot`. */
+static PyObject *bind_recording(PyObject *module, PyObject *args)
+{
+    PyObject *entry_class;
+    PyObject **objects[] = {&R.tracer, &R.switches, &R.block, &R.owned, &R.policies, &R.team, &R.use, &R.counters, &R.session};
+    PyObject **classes[] = {&R.view, &R.subview, &R.range, &R.md_range, &R.state, &entry_class};
+    PyObject **functions[] = {&R.classify, &R.describe, &R.prepare_alone, &R.divided, &R.compute, &R.acquire, &R.release, &R.run_eagerly};
+    PyObject **groups[] = {(PyObject **)objects, (PyObject **)classes, (PyObject **)functions};
+    Py_ssize_t sizes[] = {9, 6, 8};
+    PyObject *given[3];
+    R.ready = 0;
+    if (!PyArg_ParseTuple(args, "O!O!O!(lllli)", &PyTuple_Type, &given[0], &PyTuple_Type, &given[1], &PyTuple_Type, &given[2],
+                          &R.float64, &R.int32, &R.int64, &R.on_device, &R.divided_status))
+        return NULL;
+    for (int k = 0; k < 3; k++) {
+        if (PyTuple_GET_SIZE(given[k]) != sizes[k]) {
+            PyErr_SetString(PyExc_TypeError, "bind_recording: other objects");
+            return NULL;
+        }
+        Py_INCREF(given[k]);  /* for good, as in `bind` */
+        for (Py_ssize_t n = 0; n < sizes[k]; n++) *((PyObject ***)groups[k])[n] = PyTuple_GET_ITEM(given[k], n);
+    }
+    PyObject *switches = (PyObject *)Py_TYPE(R.switches), *tracer = (PyObject *)Py_TYPE(R.tracer);
+    PyObject *team = (PyObject *)Py_TYPE(R.team), *counters = (PyObject *)Py_TYPE(R.counters);
+    if (place(switches, "allowed", &R.allowed) < 0 || place(switches, "careful", &R.careful) < 0 ||
+        place(switches, "everywhere", &R.everywhere) < 0 || place(entry_class, "mode", &R.mode) < 0 ||
+        place(R.state, "marked_by_fuse", &R.marked) < 0 || place(R.state, "sites", &R.sites) < 0 ||
+        place(tracer, "limit", &R.limit) < 0 || place(team, "count", &R.count) < 0 ||
+        place(counters, "launches", &R.launches) < 0 || place(counters, "flushes", &R.flushes_count) < 0 ||
+        place(counters, "replays", &R.replays_count) < 0)
+        return NULL;
+    static const struct { PyObject **where; const char *text; } names[] = {
+        {&R.begin, "begin"}, {&R.end, "end"}, {&R.space, "space"}, {&R.code_name, "_code"}, {&R.region_name, "_region"},
+        {&R.state_name, "__pyfuser__"}, {&R.record, "record"}, {&R.devices, "devices"}, {&R.run_name, "run"},
+    };
+    for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
+        Py_XSETREF(*names[n].where, PyUnicode_InternFromString(names[n].text));
+        if (*names[n].where == NULL) return NULL;
+    }
+    R.ready = L.bound;
+    Py_RETURN_NONE;
+}
+
+static PyObject *forget(PyObject *module, PyObject *nothing)
+{
+    forget_workunits();
+    Py_RETURN_NONE;
+}
+
+static PyObject *known(PyObject *module, PyObject *nothing)
+{
+    return PyLong_FromLong(known_workunits());
+}
+
+static PyMethodDef functions[] = {
+    {"bind", bind, METH_VARARGS, "bind(types, dtypes, structural, nothing_to_settle)"},
+    {"bind_recording", bind_recording, METH_VARARGS, "bind_recording(objects, classes, functions, numbers)"},
+    {"bind_flush", bind_flush, METH_VARARGS, "bind_flush(objects, classes, functions, package)"},
+    {"flush", (PyCFunction)(void (*)(void))hot_flush, METH_FASTCALL, "flush(wanted, why): whether all is done."},
+    {"forget", forget, METH_NOARGS, "Forget what is known of workunits."},
+    {"known", known, METH_NOARGS, "How many workunits something is known of."},
+    {"key_of", key_of, METH_O, "key_of(calls): (words, facts) as bytes, or None; see `trace.key`."},
+    {NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "pyfuser._hot", "The compiled hot path; see docs/hot.md.", -1, functions,
+};
+
+PyMODINIT_FUNC PyInit__hot(void)
+{
+    PyObject *module = PyModule_Create(&definition);
+    if (module == NULL) return NULL;
+    if (PyModule_AddType(module, &PreparedType) < 0 || PyModule_AddType(module, &DispatcherType) < 0 ||
+        PyModule_AddType(module, &SiteType) < 0 || PyModule_AddIntConstant(module, "INTERFACE", 1) < 0) {
+        Py_DECREF(module);
+        return NULL;
+    }
+    return module;
+}

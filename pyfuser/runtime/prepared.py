@@ -1,0 +1,168 @@
+"""The launches of a program as the extension has them: slots, and what of them changes.
+
+Extents, strides and spaces are a part of a trace's key; so of the slots of a launch only addresses,
+scalars and the number of threads differ from one flush of a key to the next.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyfuser.analysis.accesses import structural_scalars
+from pyfuser.codegen.cpu.unit import DIVIDED
+from pyfuser.engine import native
+from pyfuser.engine.bounds import place_division
+from pyfuser.engine.marshal import accumulators_of, loops_of, slot_values
+from pyfuser.ir.dtypes import DType
+from pyfuser.ir.nodes import Workunit
+from pyfuser.runtime import eager
+from pyfuser.runtime.launch import Launch, Timing, arguments_of, results_of
+from pyfuser.runtime.program import Program
+from pyfuser.support.caches import CACHES
+from pyfuser.support.errors import DivisionError
+from pyfuser.support.extension import HOT
+from pyfuser.trace.call import Call, Space
+from pyfuser.trace.future import Future
+from pyfuser.trace.memory import Box, Buffer, Region
+from pyfuser.trace.tracer import Tracer, nothing_to_settle
+
+_KINDS = {"threads": 0, "pointer": 1, "scalar": 2}
+_NUMBERS = {dtype: n for n, dtype in enumerate(DType)}
+
+
+def prepared(program: Program, calls: Sequence[Call]) -> Any:
+    """The launches of a program for calls of one key; None if they cannot be prepared."""
+    if HOT is None:
+        return None
+    try:
+        steps = [_step(launch, calls) for launch in program.launches]
+    except (struct.error, OverflowError):  # a number that does not fit: as an error later
+        return None
+    return None if None in steps else HOT.Prepared(tuple(steps))
+
+
+def prepared_alone(pattern: str, space: Space, workunit: Workunit, arguments: Any) -> Any:
+    """What runs a call alone that has run so before, and its launchable; None if it has not."""
+    call = Call(pattern, space, workunit, arguments, None, None, _step.__code__, 0)
+    found = eager.known(call)
+    if found is None:
+        return None
+    kernel, launchable = found
+    if not isinstance(launchable, native.Launchable):
+        return None
+    places = [slot.argument for slot in kernel.slots]
+    if len(places) == len(arguments):
+        places = list(range(len(places)))
+    boxes = dict.fromkeys(kernel.overwrites, space[:2])
+    dtypes = [accumulator.sym.dtype for accumulator in accumulators_of(loops_of(launchable.spec))]
+    results = tuple((0, _NUMBERS[dtype]) for dtype in dtypes)
+    given = [arguments[place] for place in places]
+    try:
+        step = _filled(launchable, space, given, [(0, n) for n in places], boxes, results, None)
+    except (struct.error, OverflowError):
+        return None
+    if step is None or len(results) != (pattern != "for"):
+        return None
+    return HOT.Prepared((step,)), launchable
+
+
+def raise_divided(launchable: native.Launchable, call: Call) -> None:
+    """Raise the DivisionError of a call that ran alone."""
+    try:
+        launchable.fail(DIVIDED)
+    except DivisionError as error:
+        place_division(error, (call,))
+        raise
+
+
+def _step(launch: Launch, calls: Sequence[Call]) -> Any:
+    launchable = launch.launchable
+    if not isinstance(launchable, native.Launchable):
+        return None
+    results = _results(launch, calls)
+    sources: list[tuple[int, int] | None] = list(launch.sources)
+    for place, _ in launch.bounds:
+        sources.insert(place, None)
+    arguments = arguments_of(launch, calls)
+    boxes = _boxes(launch, arguments)
+    if results is None:
+        return None
+    return _filled(launchable, launch.space, arguments, sources, boxes, results, launch.timing)
+
+
+def _filled(
+    launchable: native.Launchable,
+    space: Any,
+    arguments: Sequence[Any],
+    sources: Sequence[tuple[int, int] | None],
+    boxes: Mapping[int, Box],
+    results: tuple[tuple[int, int], ...],
+    timing: Timing | None,
+) -> Any:
+    """A step of `HOT.Prepared`; sources: the call of each argument, and the place there."""
+    patches = []
+    slot = 0
+    for value in slot_values(launchable.spec):
+        source = sources[value.argument] if value.argument >= 0 else (0, 0)
+        if value.kind and source is not None:
+            box = boxes.get(value.argument) if value.kind == "pointer" else None
+            patches.append((_KINDS[value.kind], slot, *source, _NUMBERS[value.dtype], box))
+        slot += value.words
+    known = [a if type(a) is Region or sources[n] is None else 0 for n, a in enumerate(arguments)]
+    slots = launchable.slots(space, known)
+    if len(slots) != 8 * slot:
+        return None
+    entry = ctypes.cast(launchable.entry, ctypes.c_void_p).value
+    return entry, slots, tuple(patches), results, timing
+
+
+def _boxes(launch: Launch, arguments: Sequence[Any]) -> dict[int, Box]:
+    """By argument, what is overwritten before anything of its buffer is read."""
+    found = {}
+    for place, earlier, box in launch.overwrites:
+        before = arguments[:earlier]
+        buffer = arguments[place].buffer
+        if not any(a.buffer is buffer for a in before if type(a) is Region):
+            found[place] = box
+    return found
+
+
+def _results(launch: Launch, calls: Sequence[Call]) -> tuple[tuple[int, int], ...] | None:
+    """The calls and types of the values that come back; None if they would have to be converted."""
+    spec: Any = launch.launchable.spec  # type: ignore[attr-defined]
+    dtypes = [accumulator.sym.dtype for accumulator in accumulators_of(loops_of(spec))]
+    futures = results_of(launch, calls)
+    if [_kind(dtype) for dtype in dtypes] != [_kind(future.dtype) for future in futures]:
+        return None
+    return tuple(zip(launch.results, map(_NUMBERS.__getitem__, dtypes), strict=True))
+
+
+def _kind(dtype: DType) -> tuple[bool, bool]:
+    return dtype.is_float, dtype.is_complex
+
+
+class _Workunits:
+    """What the extension knows of workunits, in the list of caches."""
+
+    name = "workunits of the extension"
+    limit = 1024
+
+    def __len__(self) -> int:
+        return int(HOT.known())
+
+    def clear(self) -> None:
+        """Forget it."""
+        HOT.forget()
+
+
+if HOT is not None:
+    HOT.bind(
+        (Call, Future, Region, Buffer, Tracer, Timing),
+        tuple(DType),
+        structural_scalars,
+        nothing_to_settle,
+    )
+    CACHES.append(_Workunits())
