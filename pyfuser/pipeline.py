@@ -39,6 +39,7 @@ from pyfuser.transform.guards import join_guards
 from pyfuser.transform.inner_loops import fuse_inner_loops
 from pyfuser.transform.kernel import Kernel
 from pyfuser.transform.overwrites import mark_overwrites
+from pyfuser.transform.remainders import reduce_remainders
 from pyfuser.transform.rows import contract_rows
 from pyfuser.transform.scalars import replace_scalars
 from pyfuser.transform.selects import select_elements
@@ -107,6 +108,7 @@ KERNEL_PASSES = (
 C_PASSES = (
     KernelPass("unroll", unroll, sized=True),
     KernelPass("select-elements", select_elements, sized=True),
+    KernelPass("reduce-remainders", reduce_remainders, sized=True),
     KernelPass("widen", widen, sized=True),
 )
 

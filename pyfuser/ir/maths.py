@@ -93,6 +93,14 @@ def _fmax(x: Any, y: Any) -> Any:
     return x if y != y or x > y else y
 
 
+def _either(formula: str) -> str:
+    """C++ for a function that returns x where y is NaN; t stands for y, or x there.
+
+    With `y != y || ...`, g++ joins branches of several such calls in ways that are no vectors.
+    """
+    return formula.replace("{t}", "(y == y ? y : x)")
+
+
 def _fmin(x: Any, y: Any) -> Any:
     return x if y != y or x < y else y
 
@@ -178,7 +186,7 @@ FUNCTIONS: dict[str, MathFunction] = {
             1,
             c_name="fmax",
             exact=_fmax,
-            formula="y != y || x > y ? x : y",
+            formula=_either("x > {t} ? x : {t}"),
             inlines=True,
             timed=True,
             upstream=True,
@@ -189,7 +197,7 @@ FUNCTIONS: dict[str, MathFunction] = {
             1,
             c_name="fmin",
             exact=_fmin,
-            formula="y != y || x < y ? x : y",
+            formula=_either("x < {t} ? x : {t}"),
             inlines=True,
             timed=True,
             upstream=True,

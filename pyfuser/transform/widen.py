@@ -30,6 +30,7 @@ from pyfuser.ir.nodes import (
     For,
     Load,
     Read,
+    Select,
     Stmt,
     Store,
     Sym,
@@ -226,6 +227,8 @@ class _Widener:
             return Binary(expr.op, self._subscript(expr.left), self._subscript(expr.right))
         if isinstance(expr, Unary) and expr.op == "-" and self._exact(expr):
             return Unary("-", self._subscript(expr.operand), DType.INT64)
+        if isinstance(expr, Select):
+            return Select(expr.condition, self._subscript(expr.then), self._subscript(expr.orelse))
         return Cast(expr, DType.INT64)
 
     def _is_twin(self, expr: Cast) -> bool:

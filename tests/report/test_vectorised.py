@@ -57,6 +57,35 @@ def gamma(i, x):
     x[i] = math.lgamma(x[i])
 
 
+@pk.workunit
+def neighbours(
+    i: int,
+    j: int,
+    count: pk.View2D[pk.uint8],
+    cell: pk.View2D[pk.uint8],
+    n: int,
+):
+    up: int = (i + n - 1) % n
+    down: int = (i + 1) % n
+    count[i][j] = (
+        cell[up][(j + n - 1) % n] + cell[up][j] + cell[i][(j + 1) % n] + cell[down][(j + 1) % n]
+    )
+
+
+@pk.workunit
+def clamped(i: int, j: int, low: pk.View2D[pk.float], x: pk.View2D[pk.float], n: int):
+    u = i - 1 if i > 0 else i
+    d = i + 1 if i < n - 1 else i
+    left = j - 1 if j > 0 else j
+    r = j + 1 if j < n - 1 else j
+    low[i][j] = fmin(fmin(fmin(x[u][j], x[d][j]), fmin(x[i][left], x[i][r])), x[i][j])  # noqa: F821
+
+
+@pk.workunit
+def far(i: int, j: int, count: pk.View2D[pk.uint8], cell: pk.View2D[pk.uint8], n: int):
+    count[i][j] = cell[i][(3 * j + 1) % n]
+
+
 def told(launch: Callable[..., Any], policy: Any, workunit: Any, **arguments: Any) -> Vectors:
     with pyfuser.fusing():
         result = launch(policy, workunit, **arguments)
@@ -155,3 +184,24 @@ def vector_loops(source: str, folder: Path) -> int:
     command = ["g++", *flags(False), "-fopt-info-vec-optimized", str(path), "-o", "/dev/null"]
     done = subprocess.run([*command, "-lm"], capture_output=True, text=True, check=True)
     return len(re.findall("optimized: loop vectorized", done.stderr))
+
+
+@pytest.mark.parametrize(
+    ("workunit", "names", "dtype", "vectors"),
+    [
+        (neighbours, ("count", "cell"), pk.uint8, True),
+        (clamped, ("low", "x"), pk.float, True),
+        (far, ("count", "cell"), pk.uint8, False),
+    ],
+)
+def test_edges_do_not_keep_the_interior_from_vectors(
+    workunit: Any, names: tuple[str, str], dtype: Any, vectors: bool, tmp_path: Path
+) -> None:
+    """`% n` and selected subscripts; not where a remainder wraps more than once."""
+    SESSION.flushes.clear()
+    n = 40
+    views = {name: pk.View([n, n], dtype) for name in names}
+    with pyfuser.fusing():
+        pk.parallel_for(pk.MDRangePolicy([0, 0], [n, n]), workunit, **views, n=n)
+    (kernel,) = pyfuser.explain().kernels
+    assert (vector_loops(kernel.generated, tmp_path) > 0) == vectors
