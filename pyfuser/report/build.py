@@ -25,6 +25,7 @@ from pyfuser.runtime.program import Flush
 from pyfuser.runtime.session import SESSION
 from pyfuser.support.places import short_path
 from pyfuser.support.settings import SETTINGS
+from pyfuser.trace.call import line_at
 from pyfuser.transform.fuse import fuse
 from pyfuser.transform.group import GroupShape, group_shapes
 from pyfuser.transform.kernel import Kernel
@@ -70,6 +71,10 @@ def explanation(covered: Sequence[Flush], source: bool = False, earlier: int = 0
         unrecorded=tuple(
             f"{name} ({short_path(code.co_filename)}:{line}): {why}"
             for (name, code, line), why in SESSION.unrecorded.items()
+        ),
+        apart=tuple(
+            f"{name} ({short_path(code.co_filename)}:{line_at(code, at)})"
+            for (name, code), at in SESSION.apart.items()
         ),
         copied_to_device=sum(flush.copied[0] for flush in covered),
         copied_to_host=sum(flush.copied[1] for flush in covered),

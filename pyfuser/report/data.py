@@ -53,6 +53,7 @@ def tree(report: Report) -> Tree:
         "not_fused": list(_rejections(report)),
         "waiting": list(report.waiting),
         "not_recorded": list(report.unrecorded),
+        "ran_unfused": list(report.apart),
     }
 
 

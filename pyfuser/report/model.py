@@ -216,6 +216,7 @@ class Report:
     """What one flush, or several, did.
 
     unrecorded: calls of this process that an installed PyKokkos ran itself, each with the reason.
+    apart: calls of this process that ran unfused, as to plan them would have taken longer.
     copied_to_device, copied_to_host: bytes that the flushes moved between a GPU and the host.
     asked: where the program waited for these calls, and why. waiting: calls that a flush left for
     the next one, as the result it was for needs none of them. covered, earlier: how many flushes
@@ -229,6 +230,7 @@ class Report:
     show_source: bool = False
     sweeps: tuple[SweepReport, ...] = ()
     unrecorded: tuple[str, ...] = ()
+    apart: tuple[str, ...] = ()
     copied_to_device: int = 0
     copied_to_host: int = 0
     asked: tuple[Asked, ...] = ()

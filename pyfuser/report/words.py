@@ -29,6 +29,11 @@ NOTHING = (
 
 CHECKED = "nothing was recorded: with PYFUSER_CHECK every call runs by itself, unfused"
 
+UNFUSED = (
+    "calls ran one by one, unfused: numbers among their arguments differ each time, and each plan, "
+    "or its kernels, would take longer than they do"
+)
+
 Fact = tuple[int, str]
 """How deep a sentence is indented, and the sentence."""
 
@@ -38,6 +43,8 @@ def headline(report: Report) -> list[str]:
     if not report.recorded:
         if report.checked:
             return [CHECKED]
+        if report.apart:
+            return [UNFUSED]
         return ["no call was recorded"] if report.unrecorded else [*NOTHING]
     lines = [f"{count(report.recorded, 'call')} ran as {count(report.launches, 'kernel')}"]
     moved, unfused, avoided = report.bytes_moved, report.bytes_unfused, report.bytes_avoided
@@ -207,6 +214,8 @@ def apart(report: Report) -> Iterator[tuple[str, list[list[str]]]]:
         yield f"{waited} waited for the next launch:", [[call] for call in report.waiting]
     if report.unrecorded:
         yield "not recorded:", [[call] for call in report.unrecorded]
+    if report.apart:
+        yield f"{UNFUSED}:", [[call] for call in report.apart]
 
 
 def alike(rejections: Iterable[RejectionReport]) -> list[list[RejectionReport]]:

@@ -16,6 +16,7 @@ from pyfuser.engine.engine import ENGINE, capabilities, graphs_for
 from pyfuser.pipeline import kernel_of, planned
 from pyfuser.plan.plan import Plan
 from pyfuser.runtime import first_tier, replay
+from pyfuser.runtime.budget import TooDear, taken
 from pyfuser.runtime.checked import run_all
 from pyfuser.runtime.debug import show_program
 from pyfuser.runtime.execute import Prepared, execute, settle
@@ -63,23 +64,46 @@ def flush(tracer: Tracer) -> None:
     if known is not None:
         launch(known.program, calls, [], tracer, known.prepared)
         return
+    waits = not SESSION.deferral.idle
+    if not waits and SESSION.budget.closed(calls):
+        apart(calls, tracer)
+        return
     trace, calls, left = SESSION.deferral.take(calls, wanted)
     key = None if left else replay.agreed(key, trace, calls)
     program = SESSION.programs.get(trace)
     if program is None and first_tier.runs_here(trace, calls):
         first_tier.run(calls, tracer)
         return
-    if program is None:
-        refuse(trace, calls, tracer)
+    budgeted = None if waits or left else calls
     try:
-        program = program or program_for(trace)
+        if program is None:
+            if budgeted and SESSION.budget.refuses_plan(trace, calls):
+                raise TooDear
+            refuse(trace, calls, tracer)
+            program = program_for(trace, budgeted)
         SESSION.deferral.learn(calls, program.trace, program.plan)
+    except TooDear:
+        apart(calls, tracer)
+        return
     except FAILURES as error:
         recover(error, program, calls, tracer)
         return
     launch(program, calls, left, tracer)
     tuned_on(trace, program)
     replay.keep(key, SESSION.programs.get(trace, program), calls)
+
+
+def apart(calls: Sequence[Call], tracer: Tracer) -> None:
+    """Run calls unfused, whose plan or kernels would cost more than they take."""
+    COUNTERS.apart += len(calls)
+    for call in calls:
+        if (call.name, call.code) not in SESSION.apart:
+            SESSION.apart.keep((call.name, call.code), call.at)
+    try:
+        with tracer.place or NOWHERE:
+            SESSION.budget.run_apart(calls, tracer)
+    except FAILURES:
+        run_each(tracer.calls, tracer)
 
 
 def launch(
@@ -97,31 +121,40 @@ def launch(
         recover(error, program, calls, tracer)
 
 
-def program_for(trace: TraceShape) -> Program:
-    """The program of a trace shape, made once."""
+def program_for(trace: TraceShape, calls: Sequence[Call] | None = None) -> Program:
+    """The program of a trace shape, made once.
+
+    Raises TooDear if its calls are given and had better run apart.
+    """
     program = SESSION.programs.get(trace)
     if program is None:
         before = COUNTERS.analysis_seconds
-        program = build(trace)
+        program = build(trace, calls)
         note_planned(trace, program, COUNTERS.analysis_seconds - before)
         SESSION.programs.keep(trace, program)
         show_program(program.plan, program.graph, program.kernels, SETTINGS.debug)
     return program
 
 
-def build(given: TraceShape) -> Program:
-    """Plan a trace and compile those of its kernels that are new."""
+def build(given: TraceShape, calls: Sequence[Call] | None = None) -> Program:
+    """Plan a trace and compile those of its kernels that are new. calls: see `program_for`."""
     start = time.perf_counter()
     able = capabilities(call.space.execution for call in given.calls)
     trace, graph, plan = planned(given, able)
     COUNTERS.plans += 1
     COUNTERS.analysis_seconds += time.perf_counter() - start
     make = partial(compiled, given, trace, graph)
-    return tuned(make(plan), make)
+    return tuned(make(plan, calls), make)
 
 
-def compiled(given: TraceShape, trace: TraceShape, graph: DependenceGraph, plan: Plan) -> Program:
-    """The program of a plan, whose kernels are compiled."""
+def compiled(
+    given: TraceShape,
+    trace: TraceShape,
+    graph: DependenceGraph,
+    plan: Plan,
+    calls: Sequence[Call] | None = None,
+) -> Program:
+    """The program of a plan, whose kernels are compiled. calls: see `program_for`."""
     start = time.perf_counter()
     kept = SESSION.launchables
     shapes = group_shapes(trace, [group.calls for group in plan.groups])
@@ -129,6 +162,8 @@ def compiled(given: TraceShape, trace: TraceShape, graph: DependenceGraph, plan:
     kernels = [made_kernels[shape] for shape in shapes]
     drafts = [Draft(trace, plan, places, shapes, kernels) for places in plan.launches()]
     new = {draft.key: draft for draft in drafts if draft.key not in kept}
+    if calls and SESSION.budget.refuses_kernels(len(new), given, calls):
+        raise TooDear
     final = [tuple(map(ENGINE.final, draft.kernels)) for draft in new.values()]
     wanted = list(zip(final, (draft.rolling for draft in new.values()), strict=True))
     COUNTERS.analysis_seconds += time.perf_counter() - start
@@ -139,7 +174,9 @@ def compiled(given: TraceShape, trace: TraceShape, graph: DependenceGraph, plan:
     for key, ready in made.items():
         kept.keep(key, ready)
     graphs = graphs_for([launch.launchable for launch in launches])
-    return Program(given, trace, graph, plan, tuple(kernels), tuple(launches), graphs=graphs)
+    return Program(
+        given, trace, graph, plan, tuple(kernels), tuple(launches), None, graphs, taken(given.calls)
+    )
 
 
 def finish(why: Reason) -> None:

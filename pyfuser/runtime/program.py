@@ -28,7 +28,8 @@ class Program:
 
     given: the trace as it was recorded, and trace: as it was planned, with the calls that rewrites
     made (see `plan.rewrite`). referee: what tries other plans in its place, until nothing is in
-    doubt. graphs: what launches all kernels together, if a device runs them.
+    doubt. graphs: what launches all kernels together, if a device runs them. seconds: what its
+    calls take unfused, modelled.
     """
 
     given: TraceShape
@@ -39,6 +40,7 @@ class Program:
     launches: tuple[Launch, ...]
     referee: Referee[Program] | None = None
     graphs: Any = None
+    seconds: float = 0.0
 
 
 class Flush:

@@ -11,6 +11,8 @@ All of them are in `support.caches.CACHES` by name, and `Session.clear` forgets 
 | `launchables` | the group shapes of a launch | compiled code | 2048 | first in |
 | `flushes` | - (the latest last) | what `explain` needs | 64 | first in |
 | `unrecorded` | a call's name, code and line | why it was not recorded | 64 | first in |
+| `apart` | a call's name and code | a place where it ran unfused | 64 | first in |
+| `budget` | a sequence of workunits | what its plan or kernels cost | 256 | first in |
 | `deferral` | a trace's shape, a result | what is known of waiting there | 256 | first in |
 | `runtime.eager` READY, CHECKED | id() of a workunit | kernels by a cheap key | 1024 | first in |
 | `engine.native` KERNELS | what identifies code | the loaded library | 4096 | first in |
@@ -60,6 +62,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from pyfuser.runtime import checked, eager
+from pyfuser.runtime.budget import Budget
 from pyfuser.runtime.launch import LaunchKey, Ready
 from pyfuser.runtime.partial_flush import Deferral
 from pyfuser.support.caches import Latest, Table, clear_caches
@@ -84,6 +87,7 @@ class Session:
     def __init__(self) -> None:
         self.tracer = Tracer()
         self.deferral = Deferral()
+        self.budget = Budget(self._taken)
         self.run: Callable[[Call], None] = checked.run if SETTINGS.check else eager.run
         self.programs: Table[TraceShape, Program] = Table("programs", 512)
         self.replays: Table[tuple[Any, ...], dict[Any, Replay]] = Table("replays", 512)
@@ -91,12 +95,19 @@ class Session:
         self.launchables: Table[LaunchKey, Ready] = Table("compiled launches", 2048)
         self.flushes: Latest[Flush] = Latest("flushes", 64)
         self.unrecorded: Table[tuple[str, CodeType, int], str] = Table("calls not recorded", 64)
+        self.apart: Table[tuple[str, CodeType], int] = Table("calls that ran unfused", 64)
+
+    def _taken(self) -> float:
+        """Seconds that all programs have taken to run, modelled."""
+        programs = [program for program in self.programs.values() if program.launches]
+        return sum([p.seconds * p.launches[0].timing.runs for p in programs])
 
     def clear(self) -> None:
         """Forget everything but what is recorded and has not run: as in a new process."""
         with self.tracer.lock:
             clear_caches()
             self.deferral.forget()
+            self.budget.forget()
 
 
 SESSION = Session()

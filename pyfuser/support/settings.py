@@ -32,7 +32,7 @@ class Settings:
     PYFUSER_FASTMATH        1: let the compiler change floating-point values         0
     PYFUSER_FUSION          0: decorated workunits are not traced                    1
     PYFUSER_CALIBRATION     0: plan with guessed constants, whatever was measured    1
-    PYFUSER_ARBITRATE       0: never try in a steady loop what the model doubts      1
+    PYFUSER_ARBITRATE       0: never try what the model doubts, plan at any cost     1
     PYFUSER_DEFER           0: who reads a result runs everything that is pending    1
     PYFUSER_EXTENSION       0: record and replay calls in Python, not compiled       1
     PYFUSER_WITHOUT         passes that are left out: names in pyfuser/pipeline.py   nothing

@@ -1,0 +1,182 @@
+"""What planning and compiling may cost: programs whose traces never come back run as they are.
+
+A trace is planned because it will come again. Where integers change each step, as in eliminations,
+it does not, and a plan and kernels for each would take a thousand times what they save. So there
+are two accounts, of planning and of compiling. Each begins with a credit for every workunit that
+the program has called, as to run those unfused takes preparation, too, and earns SHARE of what the
+traces so far have taken to run. A trace whose plan, or whose kernels, an account does not cover
+runs unfused: from kernels that exist, or will serve all its steps.
+
+All amounts are modelled, from sizes and counts. What a program does, and what it runs, follows from
+its calls alone, not from how fast a machine was.
+
+The rule that total cost stays within a constant factor of the best, whatever comes, is that of ski
+rental (A. Karlin et al., "Competitive snoopy caching", 1988).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from pyfuser.ir.divisions import divisions
+from pyfuser.ir.nodes import Workunit
+from pyfuser.runtime import eager
+from pyfuser.support.caches import Table, cached
+from pyfuser.support.passes import left_out
+from pyfuser.support.settings import SETTINGS
+from pyfuser.trace.call import GPU_SPACES, Call
+from pyfuser.trace.gate import Ran
+from pyfuser.trace.images import USE
+from pyfuser.trace.shape import CallShape, TraceShape
+from pyfuser.trace.tracer import Tracer, nothing_to_settle
+
+SHARE = 0.1
+"""Of what traces take to run."""
+
+PLAN = 1.5e-3
+"""Seconds that planning takes for each call of a trace that is unlike the others ..."""
+
+PAIR = 3e-6
+"""... and for each pair of such calls."""
+
+KERNEL = 0.15
+"""Seconds that compiling a kernel takes."""
+
+PLAN_CREDIT = (0.1, 0.05)
+"""Seconds of planning that a program has, and for each workunit: twice what 84 programs take."""
+
+KERNEL_CREDIT = (2 * KERNEL, 3 * KERNEL)
+"""The same of compiling: none of these takes more."""
+
+LAUNCH = 5e-6
+"""Seconds that a launch takes, ..."""
+
+ELEMENT = 8e-10
+"""... and an argument of an iteration: 8 bytes from memory."""
+
+LOOK = 32
+"""Flushes that run unfused between two looks at the accounts."""
+
+MAX_KINDS = 256
+
+
+class TooDear(Exception):
+    """The kernels of a plan cost more than the account has."""
+
+
+class _Account:
+    """Seconds that were spent on one thing, of a credit and what is earned."""
+
+    def __init__(self, credit: tuple[float, float]) -> None:
+        self.credit = credit
+        self.spent = 0.0
+
+    def has(self, seconds: float, earned: float, workunits: int) -> bool:
+        first, each = self.credit
+        return self.spent + seconds <= first + each * workunits + SHARE * earned
+
+
+class Budget:
+    """The accounts of a session.
+
+    programs: gives the seconds that fused traces have taken to run; earned: those of others. Both
+    are modelled.
+    """
+
+    def __init__(self, programs: Callable[[], float]) -> None:
+        self._programs = programs
+        # What a plan or the kernels of such a sequence of workunits cost when they were refused.
+        self._refused: Table[tuple[int, ...], tuple[_Account, float]] = Table(
+            "traces that run unfused", MAX_KINDS
+        )
+        self.forget()
+
+    def forget(self) -> None:
+        """As in a new process."""
+        self.earned = 0.0
+        self._looks = 1
+        self._workunits: set[int] = set()  # id(); one that is used again gives no new credit
+        self._plans, self._kernels = _Account(PLAN_CREDIT), _Account(KERNEL_CREDIT)
+        self._refused.clear()
+
+    def closed(self, calls: Sequence[Call]) -> bool:
+        """Whether calls are to run as they are, without a look at them."""
+        if not self._refused:
+            return False
+        found = self._refused.get(tuple([id(call.workunit) for call in calls]))
+        self._looks += 1
+        return found is not None and (self._looks % LOOK > 0 or not self._has(*found))
+
+    def refuses_plan(self, trace: TraceShape, calls: Sequence[Call]) -> bool:
+        """Whether a trace is not worth its plan; else that is paid for."""
+        if not _applies(calls):
+            return False
+        self._workunits.update([id(call.workunit) for call in calls])
+        distinct = len(set(trace.kinds))
+        seconds = (PLAN + PAIR * distinct) * distinct
+        return self._pay(self._plans, seconds, calls, taken(trace.calls))
+
+    def refuses_kernels(self, count: int, trace: TraceShape, calls: Sequence[Call]) -> bool:
+        """Whether so many new kernels of a trace are not worth compiling; else that is paid for."""
+        if not count or not _applies(calls):
+            return False
+        return self._pay(self._kernels, count * KERNEL, calls, taken(trace.calls))
+
+    def _pay(self, account: _Account, seconds: float, calls: Sequence[Call], more: float) -> bool:
+        """Whether an account lacks some seconds, where a trace takes `more` to run."""
+        if self._has(account, seconds - SHARE * more):
+            account.spent += seconds
+            return False
+        self._refused.keep(tuple([id(call.workunit) for call in calls]), (account, seconds))
+        return True
+
+    def _has(self, account: _Account, seconds: float) -> bool:
+        return account.has(seconds, self.earned + self._programs(), len(self._workunits))
+
+    def run_apart(self, calls: Sequence[Call], tracer: Tracer) -> None:
+        """Run pending calls one by one, unfused and in order.
+
+        Where one fails it stays pending, with those after it.
+        """
+        self.earned += taken(calls)
+        ran = Ran(tracer.gate)
+        tracer.settle = partial(_settle, calls, ran, tracer)
+        try:
+            for call in calls:
+                eager.run(call, False, ran)
+        finally:
+            tracer.settle()
+
+
+def _settle(calls: Sequence[Call], ran: Ran, tracer: Tracer) -> None:
+    """Forget the calls that are in `ran`, and see to their results."""
+    for call, (status, result) in zip(calls, ran, strict=False):
+        if not status and call.result is not None and not call.result.ready:
+            found = eager.known(call)
+            assert found is not None
+            call.result.give(found[1].values(result)[0])
+    tracer.remove(list(calls[: len(ran)]))
+    tracer.settle = nothing_to_settle
+
+
+def _applies(calls: Sequence[Call]) -> bool:
+    """Whether calls may run as they are: a setting may look at them, or a division end a trace."""
+    return (
+        SETTINGS.arbitrate
+        and SETTINGS.engine == "native"
+        and not (SETTINGS.verify or SETTINGS.debug or SETTINGS.sync or USE.devices)
+        and not left_out("budget")
+        and not any(_divides(call.workunit) for call in calls)
+        and GPU_SPACES.isdisjoint([call.space.execution for call in calls])
+    )
+
+
+@cached(1024)
+def _divides(workunit: Workunit) -> bool:
+    return any(divisions(workunit.body))
+
+
+def taken(calls: Sequence[Call] | Sequence[CallShape]) -> float:
+    """Seconds that calls take to run one by one, modelled."""
+    return sum([LAUNCH + ELEMENT * call.space.size * len(call.arguments) for call in calls])

@@ -1,0 +1,184 @@
+"""Traces that never come back run unfused; those that do are planned, and pay for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+import pykokkos as pk
+import pytest
+
+import pyfuser
+from pyfuser.runtime import budget
+from pyfuser.runtime.session import SESSION, TRACER
+from pyfuser.support.counters import COUNTERS
+from pyfuser.trace.reason import SYNC
+
+
+@pk.workunit
+def column(i, a, f, k):
+    f[i] = a[i][k] / a[k][k]
+
+
+@pk.workunit
+def eliminate(i, j, a, f, k):
+    a[i][j] -= f[i] * a[k][j]
+
+
+@pk.workunit
+def size(i, acc, a, k):
+    acc += abs(a[k + i][k])
+
+
+@pk.workunit
+def shrink(i, a, k, by):
+    a[i][k] = a[i][k] / by
+
+
+@pk.workunit
+def halve(i, f, d):
+    f[i] = f[i] + 7 // d
+
+
+@pytest.fixture(autouse=True)
+def budgeted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(budget, "SETTINGS", replace(budget.SETTINGS, arbitrate=True))
+    TRACER.flush(SYNC)
+    SESSION.clear()
+    COUNTERS.apart = 0
+    yield
+    TRACER.flush(SYNC)
+    SESSION.clear()
+
+
+def matrix(n: int) -> np.ndarray:
+    return np.random.default_rng(3).random((n, n)) + n * np.eye(n)
+
+
+def elimination(n: int, reads: bool) -> np.ndarray:
+    """Each step has another range and another subscript; or it is read, and divides by a Future."""
+    a, f = pk.View([n, n], pk.double), pk.View([n], pk.double)
+    a.data[:] = matrix(n)
+    for k in range(n - 1):
+        if reads:
+            total = pk.parallel_reduce(n - k, size, a=a, k=k)
+            pk.parallel_for(n, shrink, a=a, k=k, by=total)
+            assert float(total) > 0.0
+        pk.parallel_for(pk.RangePolicy(k + 1, n), column, a=a, f=f, k=k)
+        pk.parallel_for(pk.MDRangePolicy([k + 1, k + 1], [n, n]), eliminate, a=a, f=f, k=k)
+    return np.array(a.data)
+
+
+@pytest.mark.parametrize(("n", "reads"), [(70, False), (40, True)])
+def test_steps_that_differ_are_not_planned_for_ever(n: int, reads: bool) -> None:
+    with pyfuser.unfused():
+        expected = elimination(n, reads)
+    plans, compilations = COUNTERS.plans, COUNTERS.compilations
+    with pyfuser.fusing():
+        found = elimination(n, reads)
+    np.testing.assert_array_equal(found, expected)
+    assert COUNTERS.apart >= n // 2
+    assert COUNTERS.plans - plans <= 12
+    assert COUNTERS.compilations - compilations <= 12
+    assert "unfused: numbers among their arguments differ" in str(pyfuser.explain())
+
+
+def test_without_it_each_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget, "SETTINGS", replace(budget.SETTINGS, arbitrate=False))
+    before = COUNTERS.plans
+    with pyfuser.fusing():
+        elimination(12, True)
+    assert COUNTERS.plans - before >= 11
+    assert COUNTERS.apart == 0
+
+
+def test_traces_that_come_back_are_planned() -> None:
+    n = 30
+    a, f = pk.View([n, n], pk.double), pk.View([n], pk.double)
+    a.data[:] = matrix(n)
+    for _ in range(200):
+        with pyfuser.fusing():
+            pk.parallel_for(n, shrink, a=a, k=0, by=1.5)
+            pk.parallel_for(n, column, a=a, f=f, k=1)
+    assert COUNTERS.apart == 0
+
+
+def step(k: int, n: int, a: pk.View, f: pk.View) -> None:
+    with pyfuser.fusing():
+        pk.parallel_for(n, column, a=a, f=f, k=k)
+        pk.parallel_for(n, shrink, a=a, k=(k + 1) % n, by=1.01)
+
+
+def apart_after(count: int, steps: Callable[[int], None]) -> int:
+    before = COUNTERS.apart
+    for k in range(count):
+        steps(k)
+    return COUNTERS.apart - before
+
+
+def test_what_runs_earns_plans() -> None:
+    """Calls that take long may be planned for each integer, as that is a small part of it."""
+    n = 60
+    a, f = pk.View([n, n], pk.double), pk.View([n], pk.double)
+    a.data[:] = matrix(n)
+    SESSION.budget._plans.credit = SESSION.budget._kernels.credit = 0.0, 0.0
+    assert apart_after(5, lambda k: step(k, n, a, f)) == 10
+    SESSION.budget.earned = 100.0
+    SESSION.budget._refused.clear()  # it looks at its accounts once in a while
+    assert apart_after(5, lambda k: step(k + 5, n, a, f)) == 0
+    SESSION.budget.earned = 0.0
+    SESSION.budget._plans.spent = 200.0
+    assert apart_after(5, lambda k: step(k + 10, n, a, f)) == 10
+
+
+def test_what_ran_fused_earns_plans() -> None:
+    n = 60
+    a, f = pk.View([n, n], pk.double), pk.View([n], pk.double)
+    a.data[:] = matrix(n)
+    step(1, n, a, f)
+    SESSION.budget._plans.credit = SESSION.budget._kernels.credit = 0.0, 0.0
+    (program,) = SESSION.programs.values()
+    assert program.launches[0].timing.runs == 1 and program.seconds > 0.0
+    program.launches[0].timing.runs = int(100.0 / program.seconds)
+    assert apart_after(5, lambda k: step(k + 2, n, a, f)) == 0
+
+
+def test_sizes_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A trace's own time earns its plan, too."""
+    n = 60
+    a, f = pk.View([n, n], pk.double), pk.View([n], pk.double)
+    a.data[:] = matrix(n)
+    SESSION.budget._plans.credit = SESSION.budget._kernels.credit = 0.0, 0.0
+    monkeypatch.setattr(budget, "ELEMENT", 1.0)
+    assert apart_after(5, lambda k: step(k, n, a, f)) == 0
+
+
+def test_a_division_that_may_end_the_trace_is_planned() -> None:
+    f = pk.View([8], pk.int64)
+    SESSION.budget._plans.credit = SESSION.budget._kernels.credit = 0.0, 0.0
+    with pyfuser.fusing():
+        pk.parallel_for(8, halve, f=f, d=2)
+    assert COUNTERS.apart == 0
+    assert f[0] == 3
+
+
+def test_a_call_that_fails_leaves_what_ran(monkeypatch: pytest.MonkeyPatch) -> None:
+    n = 20
+    a, f = pk.View([n, n], pk.double), pk.View([n], pk.double)
+    a.data[:] = matrix(n)
+    SESSION.budget._plans.credit = SESSION.budget._kernels.credit = 0.0, 0.0
+    run, seen = budget.eager.run, []
+
+    def failing(call, checked=False, ran=None):
+        seen.append(call.name)
+        if len(seen) == 2:
+            raise MemoryError("no memory")
+        run(call, checked, ran)
+
+    monkeypatch.setattr(budget.eager, "run", failing)
+    step(1, n, a, f)
+    assert seen == ["column", "shrink"]  # the second one ran the second time, in the usual way
+    np.testing.assert_array_equal(f.data, matrix(n)[:, 1] / matrix(n)[1, 1])
+    np.testing.assert_array_equal(a.data[:, 2], matrix(n)[:, 2] / 1.01)
+    assert not TRACER.calls
