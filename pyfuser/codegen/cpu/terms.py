@@ -69,6 +69,8 @@ class SumNames:
 def block_terms(context: Context, sums: Sequence[SumNames], blocks: Blocks, kept: int) -> str:
     """`pf_terms`, which computes the terms of a block; inside, without conditions on the index.
 
+    A block at an end of a row has one iteration that is not.
+
     kept: bytes of the terms of an iteration.
     """
     last = context.spec.rank - 1
@@ -81,12 +83,22 @@ def block_terms(context: Context, sums: Sequence[SumNames], blocks: Blocks, kept
     code += _terms_function(context.of(blocks.nest), sums, blocks, "pf_middle")
     outer = [context.counter(axis) for axis in range(last)]
     tail = [*outer, *context.arguments]
-    arguments = ", ".join(["at, count", *(s.terms for s in sums), *tail])
+
+    def run(name: str, skipped: str, count: str) -> str:
+        terms = [s.terms + s.times(skipped) for s in sums]
+        begin = f"at + {skipped}" if skipped else "at"
+        return f"{INDENT}{name}({', '.join([begin, count, *terms, *tail])});"
+
     lines = [
-        f"if (pf_inside({', '.join(['at, at + count - 1', *tail])}))",
-        f"{INDENT}pf_middle({arguments});",
-        "else",
-        f"{INDENT}pf_around({arguments});",
+        f"if (pf_inside({', '.join(['at, at + count - 1', *tail])})) {{",
+        run("pf_middle", "", "count"),
+        f"}} else if (count > 2 && pf_inside({', '.join(['at + 1, at + count - 2', *tail])})) {{",
+        run("pf_around", "", "1"),
+        run("pf_middle", "1", "count - 2"),
+        run("pf_around", "(count - 1)", "1"),
+        "} else {",
+        run("pf_around", "", "count"),
+        "}",
     ]
     lines = [INDENT + line for line in lines]
     return code + function("void pf_terms", _parameters(context, sums), lines, True)
