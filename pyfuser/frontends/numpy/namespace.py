@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pyfuser.frontends.numpy import functions, ufuncs
+from pyfuser.frontends.numpy import functions, rearranged, ufuncs
 from pyfuser.frontends.numpy.array import ndarray
 from pyfuser.frontends.numpy.fallbacks import Module, fallbacks, function_of
 
@@ -26,6 +26,7 @@ _METHODS = (
     "cumprod", "reshape", "ravel",
 )  # fmt: skip
 _ALIASES = {"amin": "min", "amax": "max"}
+_REARRANGED = ("concatenate", "stack", "roll", "diff")
 _FUNCTIONS = (
     "asarray", "array", "zeros", "empty", "ones", "full", "zeros_like", "ones_like", "empty_like",
     "full_like", "where", "clip", "copy", "copyto", "shares_memory",
@@ -35,6 +36,7 @@ _FUNCTIONS = (
 def _own() -> dict[str, Any]:
     names: dict[str, Any] = {"ndarray": ndarray, "ufunc": ufuncs.ufunc, "fallbacks": fallbacks}
     names |= {name: getattr(functions, name) for name in _FUNCTIONS}
+    names |= {name: getattr(rearranged, name) for name in _REARRANGED}
     for maker, group in (
         (functions.viewer, _VIEWERS),
         (functions.creator, _CREATORS),

@@ -104,7 +104,7 @@ class Program:
             (10, self.in_place), (8, self.view), (6, self.assign), (3, self.masked),
             (2, self.delete), (2, self.export), (2, self.change_export), (2, self.foreign),
             (2, self.read), (4, self.reduce), (3, self.where), (3, self.into), (1, self.compare),
-            (2, self.function), (2, self.convert), (1, self.overlapping), (1, self.fancy),
+            (4, self.function), (2, self.convert), (1, self.overlapping), (1, self.fancy),
             (1, self.workunit),
         ]  # fmt: skip
         weights = [weight for weight, _ in kinds]
@@ -507,19 +507,24 @@ class Program:
     def function(self) -> None:
         x = self.pick()
         name = self.random.choice(FUNCTIONS)
+        y = self.pick() if self.random.random() < 0.3 else x
+        shift, axis = self.random.choice([1, -2, 5, 0]), self.random.choice([None, 0, 1, -1])
 
-        def act(module: Any, a: Any) -> Any:
+        def act(module: Any, a: Any, b: Any) -> Any:
             if name == "clip":
                 return module.clip(a, -1, 2)
             if name == "roll":
-                return module.roll(a, 1)
+                return module.roll(a, shift, axis)
+            if name == "diff":
+                return module.diff(a, axis=-1 if axis is None else axis)
             if name in ("concatenate", "stack"):
-                return getattr(module, name)([a, a])
+                return getattr(module, name)([a, b, a], axis=axis or 0)
             if name == "tile":
                 return module.tile(a, 2)
             return getattr(module, name)(a)
 
-        self.keep(f"{name}({self.name(x)})", act, name == "cumsum", x)
+        text = f"{name}({self.name(x)}, {self.name(y)}, {shift}, {axis})"
+        self.keep(text, act, name == "cumsum", x, y)
 
     def convert(self) -> None:
         x = self.pick()
