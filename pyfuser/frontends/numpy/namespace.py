@@ -44,8 +44,16 @@ def _own() -> dict[str, Any]:
         (functions.method, _METHODS),
     ):
         names |= {name: _made(maker, name) for name in group if hasattr(np, name)}
+    names["vectorize"] = vectorize
     names |= {alias: names[name] for alias, name in _ALIASES.items()}
     return names
+
+
+def vectorize(pyfunc: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """As NumPy's, also as a decorator with arguments."""
+    if pyfunc is None:
+        return lambda function: vectorize(function, *args, **kwargs)
+    return function_of(np.vectorize(pyfunc, *args, **kwargs), "vectorize")
 
 
 def _made(maker: Callable[[str], Any], name: str) -> Any:

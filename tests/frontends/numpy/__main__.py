@@ -15,6 +15,7 @@ def main() -> int:
     parser.add_argument(
         "--tier", default="interpret", choices=["numpy", "interpret", "compiled", "eager", "mixed"]
     )
+    parser.add_argument("--large", action="store_true", help="arrays as large as what is recorded")
     parser.add_argument("--statements", type=int, default=14)
     given = parser.parse_args()
     if given.tier == "mixed":
@@ -23,12 +24,15 @@ def main() -> int:
         os.environ["PYFUSER_NUMPY_LAZY"] = "always"
     os.environ["PYFUSER_FRONTEND"] = "embedded"
     from pyfuser.frontends.numpy.switches import LIMITS
-    from tests.frontends.numpy import tiers
+    from tests.frontends.numpy import programs, tiers
     from tests.frontends.numpy.programs import DONE, Mismatch, Program
 
     tiers.use(given.tier)
     if given.tier == "mixed":
         LIMITS.most = LIMITS.costly = 1
+    if given.large:
+        programs.SHAPES[:] = programs.LARGE
+        programs.MOST_ELEMENTS = 1 << 20
     wrong = 0
     start = time.perf_counter()
     for n in range(given.programs):
