@@ -17,6 +17,7 @@ MIRRORS = {
     "analysis": ("analysis/", "plan/", "soundness/"),
     "codegen": ("codegen/",),
     "engine": ("engine/", "gpu/test_graphs.py"),
+    "frontends": ("frontends/numpy/",),
     "ir": ("ir/", "plan/"),
     "nest": ("nest/", "codegen/"),
     "plan": ("plan/", "soundness/"),
