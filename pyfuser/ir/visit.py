@@ -82,6 +82,11 @@ def _gather_statements(body: Body, found: list[Stmt]) -> None:
             _gather_statements(getattr(stmt, name), found)
 
 
+def bodies(stmt: Stmt) -> Iterator[Body]:
+    """The bodies that a statement holds."""
+    return (getattr(stmt, name) for name in _BODIES[type(stmt)])
+
+
 def all_expressions(body: Body) -> Iterator[Expr]:
     """All expressions anywhere in a body."""
     found: list[Any] = []

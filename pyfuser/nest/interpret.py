@@ -148,8 +148,11 @@ class _Translator(reference.Translator):
         arguments = ", ".join(map(self.expr, s.arguments))
         self.emit(depth, f"{self.name(s.sym)} = {s.function}({arguments})")
 
-    def inside(self, s: Scope | OrderedSum, depth: int) -> None:
+    def inside(self, s: Scope, depth: int) -> None:
         self.body(s.body, depth)
+
+    def ordered(self, s: OrderedSum, depth: int) -> None:
+        self.body((s.meaning,), depth)
 
     def alloc(self, s: Alloc, depth: int) -> None:
         self.lengths[s.sym] = s.length
@@ -177,7 +180,7 @@ _Translator.statements = {
     Note: _Translator.nothing,
     Prefetch: _Translator.nothing,
     Scope: _Translator.inside,
-    OrderedSum: _Translator.inside,
+    OrderedSum: _Translator.ordered,
     Alloc: _Translator.alloc,
     Row: _Translator.row,
     Clear: _Translator.clear,

@@ -19,7 +19,7 @@ Grammar::
               | Row(sym, array, start, length)    so many elements of an array, from a place on
               | Clear(sym, length)                an array's elements become 0
               | Prefetch(load, ahead, writes)     memory is asked for so many elements after one
-              | OrderedSum(loop, sums)            a loop whose additions to `sums` have an order of
+              | OrderedSum(loop, sums, trip, ..)  a loop whose additions to `sums` have an order of
                                                   their own if its trips are many
 
 Rules that `verify` holds, besides those of the ir:
@@ -37,12 +37,29 @@ Rules that `verify` holds, besides those of the ir:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Body, Const, Expr, Extra, For, Sym, Workunit
+from pyfuser.ir.nodes import (
+    Binary,
+    Body,
+    Cast,
+    Compare,
+    Const,
+    Declare,
+    Expr,
+    Extra,
+    For,
+    If,
+    Read,
+    Stmt,
+    Sym,
+    Update,
+    Workunit,
+)
+from pyfuser.nest.segments import Fresh
 from pyfuser.nest.spec import KernelSpec, ViewSpec
 
 
@@ -125,10 +142,42 @@ class Prefetch(Extra):
 
 @dataclass(frozen=True, slots=True)
 class OrderedSum(Extra):
-    """The fixed tree of additions: the one thing that may not be re-ordered."""
+    """The fixed tree of additions: the one thing that may not be re-ordered.
+
+    body: the loop as it was written, which adds in order: for less than so many trips (`fewest`).
+    trip: what a trip of a longer one does, with `terms` in place of the sums. bounds: locals for
+    those of the loop. rows: the running sums. block: terms that are computed before they are added;
+    0 if each is added at once, to one of several running sums. straight: see Function.
+    """
 
     body: Body
     sums: tuple[Sym, ...]
+    trip: Body
+    terms: tuple[Sym, ...]
+    bounds: tuple[Sym, Sym]
+    rows: tuple[Sym, ...]
+    block: int
+    fewest: int
+    straight: bool = False
+
+    @property
+    def loop(self) -> For:
+        """The loop."""
+        (loop,) = self.body
+        assert isinstance(loop, For)
+        return loop
+
+    @property
+    def meaning(self) -> Stmt:
+        """The same in other statements, but for the order of additions."""
+        first, last = map(Read, self.bounds)
+        loop, zero = self.loop, [Const(0.0 if s.dtype.is_float else 0, s.dtype) for s in self.sums]
+        trip = (*_locals(self.terms, zero), *self.trip, *_sums(self.rows, self.terms))
+        of_trips = For(loop.sym, first, last, number(1), trip, shared=True)
+        long = (*_locals(self.rows, zero), of_trips, *_sums(self.sums, self.rows))
+        ends = (Declare(first.sym, _wide(loop.start)), Declare(last.sym, _wide(loop.stop)))
+        many = Compare(">=", Binary("-", last, first), number(self.fewest))
+        return Scope((*ends, If(many, long, self.body)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,10 +195,6 @@ class Function:
     body: Body = ()
     result: Expr | None = None
     straight: bool = False
-
-
-Fresh = Callable[[str, DType], Sym]
-"""Makes Syms of a name and a type that no other is equal to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,3 +252,15 @@ class Nest:
 def number(value: int) -> Const:
     """A constant beside counters."""
     return Const(value, DType.INT64)
+
+
+def _locals(syms: Sequence[Sym], values: Sequence[Expr]) -> Body:
+    return tuple(Declare(sym, value) for sym, value in zip(syms, values, strict=True))
+
+
+def _sums(syms: Sequence[Sym], terms: Sequence[Sym]) -> Body:
+    return tuple(Update("+", s, (), Read(term)) for s, term in zip(syms, terms, strict=True))
+
+
+def _wide(e: Expr) -> Expr:
+    return e if e.dtype is DType.INT64 else Cast(e, DType.INT64)

@@ -93,7 +93,8 @@ class _Printer(printer.Printer):
         yield from self._body(s.body, depth + 1)
 
     def _ordered(self, s: OrderedSum, depth: int) -> Iterator[Line]:
-        yield depth, f"ordered sum of {', '.join(map(self._sym, s.sums))}:"
+        how = f"in blocks of {s.block}" if s.block else "in lanes"
+        yield depth, f"ordered sum of {', '.join(map(self._sym, s.sums))} {how}:"
         yield from self._body(s.body, depth + 1)
 
     def _alloc(self, s: Alloc, depth: int) -> Iterator[Line]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from pyfuser.ir import nodes
+from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Body, Declare, Expr, Stmt, Sym
 from pyfuser.ir.visit import expressions, statements, sym_of
+
+Fresh = Callable[[str, DType], Sym]
+"""Makes Syms of a name and a type that no other is equal to."""
 
 MAX_STATEMENTS = 600
 """Dependences are tested in pairs."""

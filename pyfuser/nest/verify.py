@@ -143,9 +143,7 @@ class _Verifier(ir_verify.Verifier):
     def ordered_sum(self, s: OrderedSum) -> None:
         if len(s.body) != 1 or type(s.body[0]) is not For:
             self.fail("a sum has one loop", s)
-        for sym in s.sums:
-            self.variable(sym, s)
-        self.body(s.body)
+        self.statement(s.meaning)
 
     def prefetch(self, s: Prefetch) -> None:
         if not isinstance(s.load, Load):

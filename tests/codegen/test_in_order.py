@@ -14,7 +14,7 @@ from pyfuser.codegen.cpu.unit import emit
 from pyfuser.codegen.kernel import spec_of
 from tests.codegen.build import Case, as_interpreted, case
 
-ROWS, N = 5, 37
+ROWS, N = 16, 37
 
 
 def backwards(i, s, x, n):
@@ -167,6 +167,13 @@ def test_several_terms_a_trip(work: Callable[..., None], dtype: str) -> None:
     given = of(work, dtype)
     assert without_vectors(given)
     as_interpreted(given)
+
+
+def test_iterations_side_by_side() -> None:
+    """The rule looks into the trips of jammed iterations, each of which is a scope."""
+    code = emit(spec_of(of(backwards).kernel))
+    jammed = code[code.index("if (lanes == 8)") : code.index("} else {")]
+    assert jammed.count(SCALAR) == code.count(SCALAR) - jammed.count(SCALAR) == 1
 
 
 @pytest.mark.parametrize("work", FEW, ids=lambda work: work.__name__)

@@ -12,14 +12,14 @@ import pytest
 
 from pyfuser.codegen.kernel import spec_of
 from pyfuser.ir.arithmetic import UndefinedBehaviour
-from pyfuser.ir.nodes import Assign, Stmt, Store, While
+from pyfuser.ir.nodes import Assign, Binary, Read, Stmt, Store, Update, While
 from pyfuser.ir.verify import IRError
 from pyfuser.ir.visit import map_body, statements
 from pyfuser.nest.build import nest_of
 from pyfuser.nest.interpret import interpret
-from pyfuser.nest.nodes import Alloc, Clear, Function, Nest, Over, Row, Scope
+from pyfuser.nest.nodes import Alloc, Clear, Function, Nest, OrderedSum, Over, Row, Scope
 from pyfuser.nest.passes.blocks import lower_blocks
-from pyfuser.nest.passes.row_sums import SHORTEST
+from pyfuser.nest.sums import SHORTEST
 from pyfuser.nest.verify import verify
 from pyfuser.pipeline import run_nest_passes
 from pyfuser.plan.plan import STRIP
@@ -157,6 +157,67 @@ def assert_same(given: Case, rtol: float = 0.0) -> None:
 def test_trips_of_many_iterations(function: Any, n: int, m: int) -> None:
     """Sums of long loops have an order of their own; all else keeps its bits."""
     assert_same(made(function, n, n // 9, m), rtol=1e-13 if function is summed else 0.0)
+
+
+def light(i, x, y, s, m):
+    total: float = 0.5
+    most: float = 0.0
+    for j in range(m):
+        total = total + x[i][j] * 2.0
+        most = most + x[i][m - 1 - j]
+    s[i] = total - most
+
+
+def heavy(i, x, y, s, m):
+    total: float = 0.0
+    for j in range(1, m):
+        part: float = math.exp(x[i][j])
+        if x[i][j] > 1.0:
+            total = total + part
+        y[i][j] = part
+    s[i] = total
+
+
+def of_rows(function: Any, n: int, m: int) -> Case:
+    """The case with sums in an order of ours, as those of nested reductions are."""
+    given = made(function, n, 0, m)
+
+    def freed(stmt: Stmt) -> Stmt:
+        value = stmt.value if isinstance(stmt, Assign) else None
+        if isinstance(value, Binary) and value.op == "+" and value.left == Read(stmt.sym):
+            return Update("+", stmt.sym, (), value.right)
+        return stmt
+
+    unit = given.kernel.workunit
+    unit = replace(unit, body=map_body(unit.body, None, freed))
+    return replace(given, kernel=replace(given.kernel, workunit=unit))
+
+
+def sums_in(nest: Nest) -> list[OrderedSum]:
+    return [s for f in nest.functions for s in body_of(f) if isinstance(s, OrderedSum)]
+
+
+@pytest.mark.parametrize("function", [light, heavy])
+@pytest.mark.parametrize("m", [1, SHORTEST - 1, SHORTEST, SHORTEST + 1, 3 * SHORTEST])
+def test_rows_are_summed_in_blocks(function: Any, m: int) -> None:
+    for n in (1, STRIP + 1):
+        given = of_rows(function, n, m)
+        (found,) = sums_in(lowered(given))
+        assert bool(found.block) is (function is heavy)
+        assert_same(given, rtol=1e-13)
+
+
+def test_a_sum_without_its_terms_is_seen() -> None:
+    given = of_rows(light, 3, SHORTEST)
+    nest = lowered(given)
+    (loop,) = nest.functions
+    body = map_body(
+        loop.body, None, lambda s: replace(s, trip=()) if isinstance(s, OrderedSum) else s
+    )
+    found = given.arguments()
+    wrong = replace(nest, functions=(replace(loop, body=body),))
+    interpret(wrong, given.kernel.space.begin, given.kernel.space.end, found)
+    assert (found[2] != given.interpreted()[0][2]).any()
 
 
 def test_what_columns_are_made_of() -> None:

@@ -18,13 +18,20 @@ The rules look at neither order nor places: more loops than the wrong ones have 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import common_type
 from pyfuser.ir.nodes import Body, Expr, Stmt, Sym
-from pyfuser.ir.visit import all_expressions, assigned, declared, expressions, statements
+from pyfuser.ir.visit import (
+    all_expressions,
+    assigned,
+    bodies,
+    declared,
+    expressions,
+    statements,
+)
 
 SCALAR = '__asm__ volatile("");  // no vectors, which g++ 12 makes wrong here'
 
@@ -42,6 +49,16 @@ def miscompiled(body: Body, indices: Iterable[Sym] = ()) -> bool:
     """Whether vectors of a loop with this body may be wrong. indices: what counts the trips."""
     numbers = _changed(body, {*indices})
     return adds_in_order(body, numbers) or _turns_signs(body, numbers)
+
+
+def _flat(body: Body) -> Iterator[Stmt]:
+    """The statements of a body, those of scopes and of ordered sums among them."""
+    for stmt in body:
+        inner = [*bodies(stmt)] if isinstance(stmt, nodes.Extra) else []
+        for part in inner:
+            yield from _flat(part)
+        if not inner:
+            yield stmt
 
 
 def _changed(body: Body, indices: set[Sym]) -> list[_Number]:
@@ -77,7 +94,7 @@ def adds_in_order(body: Body, numbers: Iterable[_Number]) -> bool:
 
 def _begins_anew(body: Body, number: _Number) -> bool:
     """Whether each trip first gives the number a value that is not made of the last one."""
-    for stmt in body:
+    for stmt in _flat(body):
         if any(_number(e) == number for e in all_expressions((stmt,))):
             return False
         if any(_number(part) == number for part in statements((stmt,))):
@@ -110,7 +127,7 @@ def _reads(e: Expr, numbers: set[_Number]) -> bool:
 def _additions(body: Body, number: _Number, derived: set[_Number]) -> int:
     """How many additions to a number, or to what is computed from it, a trip makes at most."""
     count = 0
-    for stmt in body:
+    for stmt in _flat(body):
         if isinstance(stmt, nodes.If):
             count += max(_additions(b, number, derived) for b in (stmt.then, stmt.orelse))
         elif isinstance(stmt, (nodes.For, nodes.While)):

@@ -13,13 +13,11 @@ from pyfuser.ir.dtypes import DType, common_type
 from pyfuser.ir.nodes import Body, Stmt, Sym
 from pyfuser.ir.visit import assigned
 from pyfuser.nest.nodes import Alloc, Clear, Kind, Loop, Note, OrderedSum, Prefetch, Row, Scope
+from pyfuser.nest.segments import is_zero
 
 INDENT = "    "
 
-LoopLines = Callable[[nodes.For, int], "list[str] | None"]
-SumLines = Callable[[nodes.For, "list[Sym]", int], "list[str]"]
 ONE_BY_ONE = '__asm__ volatile("");  // keeps vectors away, whose stores would be scattered'
-_ZEROS = ("0", "0.0", "0j", "False")  # not -0.0
 
 
 class Statements:
@@ -27,7 +25,6 @@ class Statements:
 
     `apart`: whether no two views overlap, so that the compiler may rely on iterations' being
     independent (else it has to keep the order of accesses through two names within one, too).
-    `sum_lines` may print a loop in another way; it is set by whoever knows one.
     """
 
     statements: ClassVar[Mapping[type, Callable[..., None]]]
@@ -39,16 +36,12 @@ class Statements:
         self.changing = assigned(body)
         self.apart = apart
         self.lines: list[str] = []
-        self.sum_lines: LoopLines = lambda loop, depth: None
-        self.ordered_lines: SumLines = lambda loop, sums, depth: []
-        self.plain: nodes.For | None = None
 
-    def print(self, body: Body, depth: int, plain: nodes.For | None = None) -> list[str]:
-        """The lines of a body, indented by `depth` levels; `plain`: a loop to print as it is."""
-        kept = self.lines, self.plain
-        self.lines, self.plain = [], plain
+    def print(self, body: Body, depth: int) -> list[str]:
+        """The lines of a body, indented by `depth` levels."""
+        kept, self.lines = self.lines, []
         self.body(body, depth)
-        lines, (self.lines, self.plain) = self.lines, kept
+        lines, self.lines = self.lines, kept
         return lines
 
     def body(self, body: Body, depth: int) -> None:
@@ -69,7 +62,7 @@ class Statements:
 
     def declare_array(self, s: nodes.DeclareArray, depth: int) -> None:
         kind = s.sym.dtype.cpp
-        values = "" if is_zero(s) else ", ".join(map(self.text, s.values))
+        values = "" if all(map(is_zero, s.values)) else ", ".join(map(self.text, s.values))
         self.emit(depth, f"{kind} {self.names[s.sym]}[{len(s.values)}] = {{{values}}};")
 
     def scratch(self, s: nodes.Scratch, depth: int) -> None:
@@ -130,10 +123,6 @@ class Statements:
         self.emit(depth, "}")
 
     def loop(self, s: nodes.For, depth: int) -> None:
-        lines = None if s is self.plain else self.sum_lines(s, depth)
-        if lines is not None:
-            self.lines += lines
-            return
         kind, k = s.sym.dtype.cpp, self.names[s.sym]
         down = isinstance(s.step, nodes.Const) and _negative(s.step)
         one = isinstance(s.step, nodes.Const) and s.step.value == 1
@@ -194,9 +183,58 @@ class Statements:
         self.emit(depth, f"__builtin_prefetch({place}, {int(s.writes)});")
 
     def ordered(self, s: OrderedSum, depth: int) -> None:
-        (loop,) = s.body
-        assert isinstance(loop, nodes.For)
-        self.lines += self.ordered_lines(loop, list(s.sums), depth)
+        """A loop that is summed in blocks if it is long, else as it was written."""
+        loop, (first, last) = s.loop, (self.names[sym] for sym in s.bounds)
+        self.expressions.headers.add("sum" if s.block else "lanes")
+        if s.straight:
+            self.expressions.headers.add("straight")
+        bounds = f"{first} = {self.text(loop.start)}, {last} = {self.text(loop.stop)}"
+        self.emit(depth, f"const int64_t {bounds};")
+        self.emit(depth, f"if ({last} - {first} >= {s.fewest}) {{")
+        (self.in_blocks if s.block else self.in_lanes)(s, first, last, depth + 1)
+        self.emit(depth, "} else {")
+        self.body(s.body, depth + 1)
+        self.emit(depth, "}")
+
+    def in_blocks(self, s: OrderedSum, first: str, last: str, depth: int) -> None:
+        """With the terms of a block in memory before they are added."""
+        size, names = s.block, self.names
+        for row in s.rows:
+            self.emit(depth, f"pf_sum<{row.dtype.cpp}, {size}> {names[row]};")
+        self.emit(depth, f"for (int64_t at = {first}; at < {last}; at += {size}) {{")
+        count = f"count = left < {size} ? left : {size}"
+        self.emit(depth + 1, f"const int64_t left = {last} - at, {count};")
+        self.terms(s, "step < count", "term[step] =", depth + 1)
+        for row in s.rows:
+            self.emit(depth + 1, f"{names[row]}.add(count);")
+        self.emit(depth, "}")
+        for total, row in zip(s.sums, s.rows, strict=True):
+            self.emit(depth, f"{names[total]} += *{names[row]}.total();")
+
+    def in_lanes(self, s: OrderedSum, first: str, last: str, depth: int) -> None:
+        """With each term added to its running sum. They are equally many for all sums."""
+        count = f"pf_lanes<{s.rows[0].dtype.cpp}>::count"
+        for row in s.rows:
+            self.emit(depth, f"pf_lanes<{row.dtype.cpp}> {self.names[row]};")
+        self.emit(depth, f"int64_t at = {first};")
+        self.emit(depth, f"for (; at + {count} <= {last}; at += {count}) {{")
+        self.terms(s, f"step < {count}", "lane[step] +=", depth + 1)
+        self.emit(depth, "}")
+        self.terms(s, f"at + step < {last}", "lane[step] +=", depth)
+        for total, row in zip(s.sums, s.rows, strict=True):
+            self.emit(depth, f"{self.names[total]} += {self.names[row]}.total();")
+
+    def terms(self, s: OrderedSum, more: str, kept: str, depth: int) -> None:
+        """The loop over the trips of a block, each of which gives the sums' terms."""
+        names, k = self.names, s.loop.sym
+        self.emit(depth, f"for (int64_t step = 0; {more}; ++step) {{")
+        self.emit(depth + 1, f"const {k.dtype.cpp} {names[k]} = at + step;")
+        for term in s.terms:
+            self.emit(depth + 1, f"{term.dtype.cpp} {names[term]}{{}};")
+        self.body(s.trip, depth + 1)
+        for term, row in zip(s.terms, s.rows, strict=True):
+            self.emit(depth + 1, f"{names[row]}.{kept} {names[term]};")
+        self.emit(depth, "}")
 
     def note(self, s: Note, depth: int) -> None:
         """The report of a mistake will say which iteration it was (see `cpu.checked`)."""
@@ -222,11 +260,6 @@ class Statements:
         if isinstance(s.expr, nodes.Call) and s.expr.name == "fence":
             return  # a thread sees its own memory operations in order
         self.emit(depth, f"{self.text(s.expr)};")
-
-
-def is_zero(s: nodes.DeclareArray) -> bool:
-    """Whether a local array starts as zeros."""
-    return all(isinstance(v, nodes.Const) and repr(v.value) in _ZEROS for v in s.values)
 
 
 def _negative(e: nodes.Const) -> bool:

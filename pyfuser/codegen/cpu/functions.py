@@ -12,6 +12,7 @@ from pyfuser.ir.visit import assigned
 from pyfuser.nest.build import values
 from pyfuser.nest.nodes import Ask, Function, Nest, Over, Run
 from pyfuser.nest.passes.lower_boxes import loops
+from pyfuser.nest.passes.row_sums import order_sums
 
 LOCALS = frozenset({"at", "stop", "next", "whole", "part", "upto", "low", "high", "piece", "strip"})
 """Names of locals that passes make."""
@@ -28,8 +29,6 @@ class _Functions(Statements):
         super().__init__(context.expressions, nest.workunit.body, context.statements.apart)
         self.context, self.rank = context, nest.rank
         self.always = self.changing
-        self.sum_lines = context.statements.sum_lines
-        self.ordered_lines = context.statements.ordered_lines
         self.counters = nest.counters
 
     def code(self, f: Function) -> str:
@@ -90,6 +89,12 @@ _Functions.statements = {
     Run: _Functions.run,
     Ask: _Functions.ask,
 }
+
+
+def summing(context: Context) -> Context:
+    """The same where loops of the body sum locals in blocks."""
+    nest = context.nest
+    return context.of(nest.of(order_sums(nest, nest.workunit.body)))
 
 
 def loop_lines(context: Context, bounds: list[Bounds]) -> list[str]:

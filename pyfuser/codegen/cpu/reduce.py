@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pyfuser.codegen.c.statements import INDENT
 from pyfuser.codegen.cpu.context import Bounds, Context, box_bounds, entry, function
 from pyfuser.codegen.cpu.functions import LOCALS as FUNCTION_LOCALS
-from pyfuser.codegen.cpu.functions import loop_lines
+from pyfuser.codegen.cpu.functions import loop_lines, summing
 from pyfuser.codegen.cpu.split_accumulators import LANES, Groups, Lanes, groups_of, run_function
 from pyfuser.codegen.cpu.split_accumulators import LOCALS as GROUP_LOCALS
 from pyfuser.codegen.cpu.terms import INLINE_SUMS, SumNames, Terms, block_terms, by_sym
@@ -58,7 +58,7 @@ def is_sum(workunit: Workunit, sym: Sym) -> bool:
 
 
 def _sequential(context: Context) -> str:
-    context = context.in_order()
+    context = summing(context.in_order())
     accumulators = context.workunit.accumulators
     lines, bounds = box_bounds(context)
     lines = context.guard() + lines

@@ -12,7 +12,7 @@ A tile's second pass comes as soon as the totals before it are known, while its 
 from __future__ import annotations
 
 from pyfuser.codegen.cpu.context import Context, entry, function
-from pyfuser.codegen.cpu.functions import loop_lines
+from pyfuser.codegen.cpu.functions import loop_lines, summing
 from pyfuser.ir import nodes
 from pyfuser.ir.accesses import accesses
 from pyfuser.ir.visit import assigned
@@ -58,7 +58,7 @@ def pass_code(context: Context) -> str:
     kind, name = accumulator_type(context), context.names[accumulator.sym]
     last_pass = accumulator.last_pass
     flag = context.names[last_pass] if last_pass is not None else "is_last"
-    context = context.in_order()  # an iteration continues the sum of the one before
+    context = summing(context.in_order())  # an iteration continues the sum of the one before
     lines = context.guard(f"{kind}()") + loop_lines(context, [("begin", "end")])
     lines.append(f"    return {name};")
     parameters = ["int64_t begin", "int64_t end", f"{kind} {name}", *context.signature]

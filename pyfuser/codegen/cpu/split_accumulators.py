@@ -26,6 +26,7 @@ from pyfuser.nest.cost.vectorisable import local_arrays, vectorises
 from pyfuser.nest.cost.work import cheap_declarations
 from pyfuser.nest.nodes import Alloc, Kind, number
 from pyfuser.nest.passes.blocks import Blocks
+from pyfuser.nest.passes.row_sums import order_sums
 from pyfuser.nest.segments import MAX_STATEMENTS, Segment, dependences, expanded, expansion
 from pyfuser.nest.spec import UNIT
 from pyfuser.support.passes import left_out
@@ -203,7 +204,7 @@ def run_function(
             kept = (nodes.Store(groups.arrays[s], (step,), Read(s)) for s in segment.leaving)
             trip = (*iteration(context.nest, last, Binary("+", at, step)), *segment.body, *kept)
             loop = iterations(context.nest, step, number(0), count, trip, Kind.VECTOR)
-            lines += context.print((loop,), 1)
+            lines += context.print(order_sums(context.nest, (loop,)), 1)
     parameters = ["pf_running& running", "int64_t at", "int64_t count"]
     parameters += [f"const int64_t {context.counter(axis)}" for axis in range(last)]
     return function("void pf_run", [*parameters, *context.signature], lines)

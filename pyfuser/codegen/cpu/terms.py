@@ -12,10 +12,10 @@ from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Accumulator, Body, Declare, Load, Read, Stmt, Store, Sym
 from pyfuser.ir.visit import assigned, statements
 from pyfuser.nest.build import local
-from pyfuser.nest.nodes import OrderedSum
 from pyfuser.nest.passes.blocks import Blocks, allocs, block_loops, blocks_of
-from pyfuser.nest.passes.row_sums import row_sums, totals
+from pyfuser.nest.passes.row_sums import order_sums, ordered
 from pyfuser.nest.passes.split_conditions import Interior, inside, interior
+from pyfuser.nest.sums import row_sums, totals
 from pyfuser.support.passes import left_out
 
 INLINE_SUMS = 8
@@ -124,7 +124,7 @@ def _terms_function(
     if blocks.straight:
         context.uses("straight")
     loops = block_loops(blocks, last, lambda: Terms(context, named).body)
-    lines = context.print((*allocs(blocks), *loops), 1)
+    lines = context.print(order_sums(context.nest, (*allocs(blocks), *loops)), 1)
     inline = blocks.single and len(sums) <= INLINE_SUMS and not rare
     once = blocks.columns is not None
     return function(f"void {name}", _parameters(context, sums), lines, inline, once)
@@ -138,7 +138,7 @@ class Terms:
     """What becomes of the segments of a body, in order, with each accumulator a local."""
 
     def __init__(self, context: Context, sums: Mapping[Sym, SumNames]) -> None:
-        self.sums = sums
+        self.sums, self.nest = sums, context.nest
         self.place = (local("step"),)
         self.direct = _single_updates(context.workunit.body, tuple(sums))
         self.started: set[Sym] = set()
@@ -158,9 +158,10 @@ class Terms:
                 found.append(Store(self.sums[stmt.target].array, self.place, stmt.value))
                 continue
             rows = row_sums(stmt, self.sums)
-            if rows:
+            if rows and isinstance(stmt, nodes.For):
                 rows += row_sums(stmt, dict.fromkeys(totals(stmt, self.sums)))
-            found.append(OrderedSum((stmt,), tuple(rows)) if rows else stmt)
+                stmt = ordered(self.nest, stmt, rows)
+            found.append(stmt)
         return (*starts, *found, *ends)
 
 

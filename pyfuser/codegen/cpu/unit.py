@@ -17,7 +17,6 @@ forgets `restrict` when it outlines the body of an OpenMP region.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from types import ModuleType
 
@@ -27,7 +26,6 @@ from pyfuser.codegen.c.maths import scalar as maths_scalar
 from pyfuser.codegen.c.maths import vector as maths_vector
 from pyfuser.codegen.cpu import map as cpu_map
 from pyfuser.codegen.cpu import reduce as cpu_reduce
-from pyfuser.codegen.cpu import row_sums
 from pyfuser.codegen.cpu import scan as cpu_scan
 from pyfuser.codegen.cpu.checked import REPORT_HEAD
 from pyfuser.codegen.cpu.context import DIVIDED, NO_MEMORY, OUTSIDE, Context, Slot, abi
@@ -48,7 +46,7 @@ __all__ = ["DIVIDED", "NO_MEMORY", "OUTSIDE", "Slot", "abi", "emit"]
 def emit(spec: KernelSpec | SweepSpec) -> str:
     """The source of a kernel."""
     if isinstance(spec, SweepSpec):
-        loops = [_summing(context) for context in wavefront_loops.contexts(spec)]
+        loops = wavefront_loops.contexts(spec)
         has_scan = any(stage.pattern == "scan" for stage in spec.stages)
         text = wavefront_scan.emit(spec, loops) if has_scan else wavefront_loops.emit(spec, loops)
         return _preamble(spec.title, loops) + text
@@ -57,16 +55,9 @@ def emit(spec: KernelSpec | SweepSpec) -> str:
         pattern = cpu_scan
     elif spec.workunit.accumulators:
         pattern = cpu_reduce
-    context = _summing(Context(spec, pattern.LOCALS))
+    context = Context(spec, pattern.LOCALS)
     code: str = pattern.emit(context)
     return _preamble(spec.title, [context]) + code
-
-
-def _summing(context: Context) -> Context:
-    """The context, whose printer knows how sums of locals are run."""
-    context.statements.sum_lines = partial(row_sums.total_lines, context)
-    context.statements.ordered_lines = partial(row_sums.row_lines, context)
-    return context
 
 
 def _doubled(contexts: Sequence[Context]) -> bool:

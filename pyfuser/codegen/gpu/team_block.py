@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from pyfuser.codegen.c.statements import INDENT, is_zero
+from pyfuser.codegen.c.statements import INDENT
 from pyfuser.codegen.gpu.context import GpuContext, GpuStatements, indented
 from pyfuser.codegen.gpu.reduce import joined
 from pyfuser.codegen.gpu.team_analysis import (
@@ -31,6 +31,7 @@ from pyfuser.ir.canonical import fresh
 from pyfuser.ir.effects import written_views
 from pyfuser.ir.nodes import Body, Expr, Stmt, Sym
 from pyfuser.ir.visit import declared, statements
+from pyfuser.nest.segments import is_zero
 from pyfuser.nest.spec import KernelSpec
 
 
@@ -311,7 +312,7 @@ class BlockStatements(GpuStatements):
             return
         kind, name, length = s.sym.dtype.cpp, self.names[s.sym], len(s.values)
         self.emit(depth, f"{self.shared} {kind} {name}[{max(length, 1)}];")
-        if is_zero(s):
+        if all(map(is_zero, s.values)):
             self._clear(s.sym, str(length), depth)
             return
         self.emit(depth, "if (pf_thread(x) == 0) {")

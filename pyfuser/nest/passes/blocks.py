@@ -33,6 +33,7 @@ from pyfuser.nest.passes.columns import Columns, column_loops, columns_of
 from pyfuser.nest.passes.distribute import prepare, row_lengths
 from pyfuser.nest.passes.lower_boxes import around, loops
 from pyfuser.nest.passes.prefetch import Stream, prefetches, streams_of
+from pyfuser.nest.passes.row_sums import order_sums
 from pyfuser.nest.passes.strips import Strips, strip_loops, strips_of
 from pyfuser.nest.passes.unroll_and_jam import is_long
 from pyfuser.nest.passes.unroll_and_jam import strips as strip_parts
@@ -272,7 +273,7 @@ def lower_blocks(nest: Nest) -> Nest:
             return box_loops(blocks, stmt)
 
         body = map_body(f.body, None, lower)
-        functions.append(replace(f, body=body, straight=straight))
+        functions.append(replace(f, body=order_sums(nest, body), straight=straight))
     return replace(nest, functions=tuple(functions))
 
 

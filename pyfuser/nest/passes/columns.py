@@ -31,7 +31,6 @@ from pyfuser.ir.visit import map_body, statements, substitute_syms, sym_of
 from pyfuser.nest.build import iteration, iterations, local, times
 from pyfuser.nest.cost.work import body_cost
 from pyfuser.nest.nodes import Alloc, Clear, Kind, Loop, Nest, Row, Scope, number
-from pyfuser.nest.passes.row_sums import SHORTEST
 from pyfuser.nest.passes.scalar_expansion import (
     Branch,
     Part,
@@ -43,6 +42,7 @@ from pyfuser.nest.passes.scalar_expansion import (
 )
 from pyfuser.nest.passes.strip_mine import columns
 from pyfuser.nest.segments import Segment
+from pyfuser.nest.sums import SHORTEST
 
 LOCALS = frozenset({"step", "lane", "half", "cell", "taking"})
 

@@ -34,10 +34,10 @@ from pyfuser.nest.cost.vectorisable import (
     vectorises,
 )
 from pyfuser.nest.cost.work import body_cost, cheap_declarations
-from pyfuser.nest.nodes import Fresh
 from pyfuser.nest.passes.hoist_calls import speculate
 from pyfuser.nest.segments import (
     MAX_STATEMENTS,
+    Fresh,
     Segment,
     dependences,
     expanded,

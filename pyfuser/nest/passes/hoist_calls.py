@@ -18,7 +18,7 @@ from pyfuser.ir.effects import is_pure
 from pyfuser.ir.nodes import Body, Declare, Expr, Load, Stmt, Sym
 from pyfuser.ir.visit import assigned, child_expressions, expressions, map_expression
 from pyfuser.nest.cost.vectorisable import is_covered, local_arrays, unconditional, vectorises
-from pyfuser.nest.nodes import Fresh
+from pyfuser.nest.segments import Fresh
 from pyfuser.support.passes import left_out
 
 MAX_CALLS = 4

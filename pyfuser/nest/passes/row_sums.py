@@ -15,75 +15,61 @@ The same holds for the sums of nested parallel_reduce: locals with an Update (se
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Sequence
+from dataclasses import replace
 
-from pyfuser.ir import nodes
-from pyfuser.ir.affine import values_of
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.effects import operations
-from pyfuser.ir.nodes import Body, Expr, For, Stmt, Sym
-from pyfuser.ir.visit import (
-    assigned,
-    contains,
-    declared,
-    expressions,
-    reads,
-    statements,
-)
+from pyfuser.ir.nodes import Body, For, Stmt, Sym
+from pyfuser.ir.visit import all_expressions, map_body, substitute_syms
+from pyfuser.nest.cost.vectorisable import is_covered
+from pyfuser.nest.nodes import Nest, OrderedSum
+from pyfuser.nest.passes.hoist_calls import speculate
+from pyfuser.nest.sums import SHORTEST, row_sums, totals
 
-SHORTEST = 24
-"""Trips of a loop that is run in blocks; unrolled loops are shorter (see `transform.unroll`)."""
+LIGHT = 40
+"""Expressions in a trip that may be written out for each of four vectors."""
 
-
-def row_sums(stmt: Stmt, accumulators: Mapping[Sym, object]) -> list[Sym]:
-    """The accumulators that a loop adds to, if the loop may be run in blocks."""
-    if not isinstance(stmt, For) or not isinstance(stmt.step, nodes.Const) or stmt.step.value != 1:
-        return []
-    if _is_short(stmt):
-        return []
-    changed = assigned(stmt.body)
-    if stmt.sym in changed or _leaves(stmt.body):
-        return []
-    if any(_may_change(bound, changed) for bound in (stmt.start, stmt.stop)):
-        return []
-    return [sym for sym in accumulators if sym in changed and not sym.dtype.is_complex]
+BLOCK = 64
+"""Terms that are computed before they are added."""
 
 
-def totals(stmt: Stmt, accumulators: Collection[Sym]) -> list[Sym]:
-    """The locals that a loop does nothing with but add to them, in a free order."""
-    if not isinstance(stmt, For):
-        return []
-    other = reads(*statements(stmt.body)) | {*declared(stmt.body), *accumulators}
-    return [
-        sym
-        for sym, changes in operations(stmt.body).items()
-        if changes == {"+"} and sym not in other and sym.dtype is not DType.BOOL
-    ]
+def order_sums(nest: Nest, body: Body) -> Body:
+    """The body with loops in blocks where they sum locals."""
+    accumulators = [a.sym for a in nest.workunit.accumulators]
+
+    def change(stmt: Stmt) -> Stmt:
+        if isinstance(stmt, OrderedSum):  # its loop was found to be one as well
+            (inner,) = stmt.body
+            return replace(stmt, body=inner.body) if isinstance(inner, OrderedSum) else stmt
+        if type(stmt) is not For:
+            return stmt
+        sums = row_sums(stmt, dict.fromkeys(totals(stmt, accumulators)))
+        return ordered(nest, stmt, sums) if sums else stmt
+
+    return map_body(body, None, change)
 
 
-def _is_short(loop: For) -> bool:
-    """Whether the trips are known to be too few for blocks."""
-    values = values_of(loop)
-    return values is not None and len(values) < SHORTEST
-
-
-def _may_change(bound: Expr, changed: set[Sym]) -> bool:
-    return any(
-        isinstance(e, (nodes.Load, nodes.AtomicFetch))
-        or (isinstance(e, nodes.Read) and e.sym in changed)
-        for e in expressions(bound)
+def ordered(nest: Nest, loop: For, sums: Sequence[Sym]) -> OrderedSum:
+    """A loop that is run in blocks if it is long."""
+    body = speculate(loop.body, nest.fresh)
+    terms, rows = (
+        {sym: nest.fresh(f"{nest.name(sym)}_{what}", sym.dtype) for sym in sums}
+        for what in ("term", "row")
+    )
+    return OrderedSum(
+        (loop,),
+        tuple(sums),
+        substitute_syms(body, terms),
+        tuple(terms.values()),
+        (nest.fresh("first", DType.INT64), nest.fresh("last", DType.INT64)),
+        tuple(rows.values()),
+        0 if _is_light(body) and len({sym.dtype.size for sym in sums}) == 1 else BLOCK,
+        SHORTEST,
+        straight=body is not loop.body,  # g++ would take the calls back into their branches
     )
 
 
-def _leaves(body: Body) -> bool:
-    """Whether a trip may end early, do what must keep its order among all trips, or loop itself.
-
-    Around a loop a sum costs nothing, and code that is there twice compiles twice as long.
-    """
-    return contains(body, *_APART)
-
-
-_APART = (
-    *(nodes.Break, nodes.Continue, nodes.For, nodes.While),
-    *(nodes.Eval, nodes.AtomicFetch),
-)
+def _is_light(body: Body) -> bool:
+    """Whether a trip computes so little that passing its terms through memory shows."""
+    found = list(all_expressions(body))
+    return len(found) <= LIGHT and not any(map(is_covered, found))

@@ -40,8 +40,6 @@ from pyfuser.ir.nodes import Body, Declare, DeclareArray, Expr, For, If, Stmt, S
 from pyfuser.ir.visit import assigned, expressions, leaves_loop, map_expression, statements
 from pyfuser.nest.cost.cache_lines import runs_across, walked
 from pyfuser.nest.cost.work import body_cost
-from pyfuser.nest.nodes import Fresh
-from pyfuser.nest.passes.row_sums import row_sums, totals
 from pyfuser.nest.passes.scalar_expansion import (
     Branch,
     Part,
@@ -52,8 +50,9 @@ from pyfuser.nest.passes.scalar_expansion import (
     segments_of,
     unfit,
 )
-from pyfuser.nest.segments import MAX_STATEMENTS, Segment, mentioned
+from pyfuser.nest.segments import MAX_STATEMENTS, Fresh, Segment, mentioned
 from pyfuser.nest.spec import ViewSpec
+from pyfuser.nest.sums import row_sums, totals
 from pyfuser.support.passes import left_out
 
 _CHEAP = 8

@@ -188,16 +188,16 @@ static inline __attribute__((always_inline)) void pf_terms(
                 for (; at + pf_lanes<double>::count <= last_2; at += pf_lanes<double>::count) {
                     for (int64_t step = 0; step < pf_lanes<double>::count; ++step) {
                         const int32_t i_2 = at + step;
-                        double total{};
-                        total += row_2[(int64_t)i_2 * row_2_stride0] * (double)mine[team_rank_2];
-                        total_row.lane[step] += total;
+                        double total_term{};
+                        total_term += row_2[(int64_t)i_2 * row_2_stride0] * (double)mine[team_rank_2];
+                        total_row.lane[step] += total_term;
                     }
                 }
                 for (int64_t step = 0; at + step < last_2; ++step) {
                     const int32_t i_2 = at + step;
-                    double total{};
-                    total += row_2[(int64_t)i_2 * row_2_stride0] * (double)mine[team_rank_2];
-                    total_row.lane[step] += total;
+                    double total_term{};
+                    total_term += row_2[(int64_t)i_2 * row_2_stride0] * (double)mine[team_rank_2];
+                    total_row.lane[step] += total_term;
                 }
                 total += total_row.total();
             } else {
