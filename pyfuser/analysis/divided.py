@@ -1,8 +1,12 @@
-"""Divisions of integers that iterations make for sure, and what they divide by."""
+"""Divisions of integers that iterations make for sure, and what they divide by; steps of loops.
+
+A loop whose step is 0 never ends, if it starts below its end and nothing in it changes that.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 from pyfuser.analysis.evaluate import Fact
@@ -11,7 +15,8 @@ from pyfuser.analysis.relation import Relation
 from pyfuser.ir.definitions import loaded
 from pyfuser.ir.divisions import Division, divisor_of, may_fail
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Load, Workunit
+from pyfuser.ir.nodes import Body, Break, Compare, Const, For, Load, Workunit
+from pyfuser.ir.visit import assigned, contains, reads, statements
 
 
 class SureDivision(NamedTuple):
@@ -22,24 +27,53 @@ class SureDivision(NamedTuple):
     element: Load | None = None
 
 
+class SureStep(NamedTuple):
+    """The step of a loop as a function of the iterations that enter it."""
+
+    loop: For
+    relation: Relation
+
+
 def sure_divisions(
     workunit: Workunit, begin: tuple[int, ...], end: tuple[int, ...], facts: Sequence[Fact]
-) -> list[SureDivision]:
-    """The divisions of a call by functions that are known, and by elements of views.
+) -> tuple[list[SureDivision], list[SureStep]]:
+    """The divisions of a call by functions that are known, and by elements of views; and steps.
 
     Kernels test the divisors of 64-bit divisions themselves (`division.h`), so elements that those
     divide by are left out.
     """
     walk = _Walk(workunit, begin, end, tuple(facts))
     walk.run()
-    return walk.sure
+    return walk.sure, walk.steps
+
+
+def has_steps(body: Body) -> bool:
+    """Whether the step of some loop is no number."""
+    return any(isinstance(s, For) and not isinstance(s.step, Const) for s in statements(body))
 
 
 class _Walk(Interpreter):
     def run(self) -> tuple[()]:
         self.sure: list[SureDivision] = []
+        self.steps: list[SureStep] = []
         super().run()
         return ()
+
+    def execute(self, body: Body) -> None:
+        for stmt in body:
+            if isinstance(stmt, For) and not isinstance(stmt.step, Const):
+                entered = Compare("<", stmt.start, stmt.stop)
+                self._under(entered, True, partial(self._record_step, stmt))
+            super().execute((stmt,))
+
+    def _record_step(self, loop: For) -> None:
+        if not self.exact or contains(loop.body, Break):
+            return
+        if assigned(loop.body) & {loop.sym, *reads(loop.step, loop.stop)}:
+            return
+        step = self.affine(loop.step)
+        if step is not None:
+            self.steps.append(SureStep(loop, self._relation((step,))))
 
     def _record_division(self, division: Division, dtype: DType) -> None:
         divisor = divisor_of(division)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from pyfuser.analysis import polyhedra
 from pyfuser.analysis.accesses import Access, Mode, accesses
 from pyfuser.analysis.affine import Affine, Interval
-from pyfuser.analysis.divided import sure_divisions
+from pyfuser.analysis.divided import has_steps, sure_divisions
 from pyfuser.analysis.evaluate import Fact
 from pyfuser.analysis.intervals import fits
 from pyfuser.analysis.overflows import overflows
@@ -28,7 +28,14 @@ from pyfuser.ir.divisions import Division, divisions, divisor_of
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Expr, SourceLocation, Store, Sym, Workunit
 from pyfuser.ir.visit import assigned, child_expressions, statements, written
-from pyfuser.support.errors import BoundsError, DivisionError, WorkunitWarning, quoted, warn
+from pyfuser.support.errors import (
+    BoundsError,
+    DivisionError,
+    StepError,
+    WorkunitWarning,
+    quoted,
+    warn,
+)
 from pyfuser.trace.call import Call
 from pyfuser.trace.shape import CallShape, RegionShape
 
@@ -38,8 +45,9 @@ _SERIAL = "Serial"  # iterations run one after the other
 def refuse_mistakes(shape: CallShape, call: Call, before: Sequence[Call] = ()) -> None:
     """Look at a call whose shape is new; `before`: calls that run before it and have not run.
 
-    Raises BoundsError for an index outside a view, and DivisionError for an integer that is divided
-    by 0; warns of iterations that write one element, and of integers that overflow.
+    Raises BoundsError for an index outside a view, DivisionError for an integer that is divided by
+    0, and StepError for a loop that never ends; warns of iterations that write
+    one element, and of integers that overflow.
     """
     origin = f"\n  called as {call.name!r} at {call.location}"
     for access in accesses(shape):
@@ -131,7 +139,9 @@ def _facts(shape: CallShape, call: Call) -> tuple[Fact, ...]:
 
 def _warn_of_overflows(shape: CallShape, facts: tuple[Fact, ...]) -> None:
     unit = shape.workunit
-    for operation, value, iteration in overflows(unit, shape.space.begin, shape.space.end, facts):
+    for operation, value, iteration, place in overflows(
+        unit, shape.space.begin, shape.space.end, facts
+    ):
         dtype = operation.dtype
         indices = zip(unit.indices, iteration, strict=True)
         where = " and ".join(f"{index.name} = {value}" for index, value in indices)
@@ -139,14 +149,19 @@ def _warn_of_overflows(shape: CallShape, facts: tuple[Fact, ...]) -> None:
             f"workunit {unit.name!r}: an integer is {value} where {where}, which does not fit into "
             f"{dtype.value}, so another number is computed"
         )
-        if operation.op == "/" and fits((value, value), dtype):
+        if isinstance(operation, nodes.Cast):
+            message = (
+                f"workunit {unit.name!r}: an element of type {dtype.value} cannot hold {value}, "
+                f"which it gets where {where}, so another number is stored"
+            )
+        elif operation.op == "/" and fits((value, value), dtype):
             message = (
                 f"workunit {unit.name!r}: an integer is {value} in Python where {where}, and not "
                 "here: kernels round quotients towards 0, as C++ does, and Python rounds down"
             )
         elif dtype.size < DType.INT64.size:
             message += "; make an operand 64 bits wide, as a local `wide: pk.int64 = i` is"
-        place = operation.location or unit.location
+        place = place or unit.location
         if place is not None:
             warn(message, place.file, place.line, WorkunitWarning)
 
@@ -154,11 +169,23 @@ def _warn_of_overflows(shape: CallShape, facts: tuple[Fact, ...]) -> None:
 def _refuse_division(
     shape: CallShape, facts: tuple[Fact, ...], call: Call, before: Sequence[Call]
 ) -> None:
-    """Raise DivisionError if some iteration, for sure, divides an integer by 0."""
+    """Raise DivisionError if some iteration, for sure, divides an integer by 0, and StepError if it
+    enters a loop whose step is 0.
+    """
     unit = shape.workunit
-    if not any(divisions(unit.body)):
+    if not (any(divisions(unit.body)) or has_steps(unit.body)):
         return
-    for division, relation, load in sure_divisions(unit, shape.space.begin, shape.space.end, facts):
+    sure, steps = sure_divisions(unit, shape.space.begin, shape.space.end, facts)
+    for loop, relation in steps:
+        first = _first_zero(relation)
+        if first is not None:
+            where = _where(unit, relation, first)
+            raise StepError(
+                f"{unit.location}: the step of the loop over {loop.sym.name!r} is 0{where}, so it "
+                f"never ends; workunit {unit.name!r}{quoted(unit.location)}"
+                f"\n  called as {call.name!r} at {call.location}"
+            )
+    for division, relation, load in sure:
         if load is not None:
             element = zero_element(call, load.view, relation, before)
             if element is not None:
@@ -170,9 +197,13 @@ def _refuse_division(
             continue
         divisor = divisor_of(division)
         what = f"{divisor.sym.name!r}, which" if isinstance(divisor, nodes.Read) else "what"
-        depends = unit.indices and relation.indices[0] and relation.indices[0].terms
-        where = f" where {unit.indices[0].name} = {first}" if depends else ""
-        raise _divided(unit, division, f"{what} is 0{where}", call)
+        raise _divided(unit, division, f"{what} is 0{_where(unit, relation, first)}", call)
+
+
+def _where(unit: Workunit, relation: Relation, first: int) -> str:
+    """The iteration in which a value is 0, if that depends on it."""
+    depends = unit.indices and relation.indices[0] and relation.indices[0].terms
+    return f" where {unit.indices[0].name} = {first}" if depends else ""
 
 
 def _divided(unit: Workunit, division: Division, what: str, call: Call) -> DivisionError:

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from pyfuser.analysis.evaluate import Fact
 from pyfuser.analysis.intervals import fits
 from pyfuser.ir import nodes
-from pyfuser.ir.nodes import Binary, Body, Expr, Stmt, Sym, Workunit
+from pyfuser.ir.dtypes import DType
+from pyfuser.ir.nodes import Binary, Body, Cast, Expr, SourceLocation, Stmt, Sym, Workunit
 from pyfuser.ir.visit import assigned, child_expressions, reads
 
 MAX_AXES = 3  # of iteration spaces: each doubles the corners
@@ -25,11 +26,15 @@ _STRAIGHT = (nodes.Declare, nodes.Assign, nodes.Store, nodes.Update)
 
 
 class Overflow(NamedTuple):
-    """An operation, the value that Python computes, and the iteration that computes another."""
+    """An operation, the value that Python computes, and the iteration that computes another.
 
-    operation: Binary
+    A Cast is that of a value to its element's type, which it is stored to.
+    """
+
+    operation: Binary | Cast
     value: int
     iteration: tuple[int, ...]
+    location: SourceLocation | None
 
 
 def overflows(
@@ -38,13 +43,13 @@ def overflows(
     """The operations of a workunit that overflow or round for sure, each once."""
     if len(begin) > MAX_AXES or any(b >= e for b, e in zip(begin, end, strict=True)):
         return
-    found: set[Binary] = set()
+    found: set[tuple[Binary | Cast, SourceLocation | None]] = set()
     ends = [dict.fromkeys((b, e - 1)) for b, e in zip(begin, end, strict=True)]
     for corner in product(*ends):
-        for operation, value in _Corner(unit, corner, facts).overflows(unit.body):
-            if operation not in found:
-                found.add(operation)
-                yield Overflow(operation, value, corner)
+        for operation, value, location in _Corner(unit, corner, facts).overflows(unit.body):
+            if (operation, location) not in found:
+                found.add((operation, location))
+                yield Overflow(operation, value, corner, location)
 
 
 class _Corner:
@@ -53,15 +58,16 @@ class _Corner:
     def __init__(self, unit: Workunit, corner: tuple[int, ...], facts: tuple[Fact, ...]) -> None:
         self._values: dict[Sym, int] = dict(zip(unit.indices, corner, strict=True))
         self._shapes: dict[Sym, tuple[int, ...]] = {}
-        self._found: list[tuple[Binary, int]] = []
-        self._unread: dict[Sym, list[tuple[Binary, int]]] = {}  # found in what locals got
+        self._arguments = {param.sym for param in unit.params} - assigned(unit.body)
+        self._found: list[_Found] = []
+        self._unread: dict[Sym, list[_Found]] = {}  # found in what locals got
         for param, fact in zip(unit.params, facts, strict=True):
             if isinstance(fact, tuple):
                 self._shapes[param.sym] = fact
             elif fact is not None and param.sym.dtype.is_integer:
                 self._values[param.sym] = fact
 
-    def overflows(self, body: Body) -> list[tuple[Binary, int]]:
+    def overflows(self, body: Body) -> list[_Found]:
         for stmt in body:
             if isinstance(stmt, _STRAIGHT):
                 self._step(stmt)
@@ -76,6 +82,8 @@ class _Corner:
     def _step(self, stmt: Stmt) -> None:
         before = len(self._found)
         results = [self._value(expr) for expr in child_expressions(stmt)]
+        if isinstance(stmt, nodes.Store):
+            self._store(stmt)
         if isinstance(stmt, (nodes.Declare, nodes.Assign)):
             self._unread[stmt.sym] = self._found[before:]
             del self._found[before:]
@@ -85,6 +93,25 @@ class _Corner:
                 self._values[stmt.sym] = value
         elif isinstance(stmt, nodes.Update):
             self._values.pop(stmt.target, None)
+
+    def _store(self, stmt: nodes.Store) -> None:
+        """Note a known value that its element, of a signed type, cannot hold; an argument of the
+        call also if the type is unsigned.
+        """
+        cast = stmt.value
+        if not isinstance(cast, Cast) or cast.explicit or not cast.dtype.is_integer:
+            return
+        operand = cast.operand
+        if isinstance(operand, nodes.Const):  # told when it was lowered
+            return
+        is_argument = isinstance(operand, nodes.Read) and operand.sym in self._arguments
+        if cast.dtype is DType.BOOL or not (cast.dtype.is_signed or is_argument):
+            return
+        before = len(self._found)
+        value = self._value(operand)
+        del self._found[before:]  # the same again
+        if value is not None and not fits((value, value), cast.dtype):
+            self._found.append((cast, value, stmt.location))
 
     def _value(self, expr: Expr) -> int | None:
         """An integer's value, if it is known and of its type."""
@@ -103,7 +130,7 @@ class _Corner:
         if value is None or not expr.dtype.is_integer or fits((value, value), expr.dtype):
             return value if expr.dtype.is_integer else None
         if isinstance(expr, Binary) and expr.dtype.is_signed:
-            self._found.append((expr, value))
+            self._found.append((expr, value, expr.location))
         return None
 
     def _divided(self, expr: Binary, left: int, right: int) -> int | None:
@@ -114,13 +141,13 @@ class _Corner:
         if expr.op == "%":  # programs that know make it positive: (x % n + n) % n
             return left - quotient * right
         if quotient != left // right:
-            self._found.append((expr, left // right))
+            self._found.append((expr, left // right, expr.location))
         return quotient
 
     def _computed(self, expr: Expr, parts: list[int | None]) -> int | None:
         if None in parts:
             return None
-        if isinstance(expr, nodes.Cast):
+        if isinstance(expr, Cast):
             return parts[0]
         if isinstance(expr, nodes.Unary) and expr.op == "-":
             return -parts[0]  # type: ignore[operator]
@@ -142,4 +169,5 @@ def _outside_branches(stmt: Stmt) -> Iterator[Expr]:
         yield from _outside_branches(inner)
 
 
+_Found: TypeAlias = tuple[Binary | Cast, int, SourceLocation | None]
 _OPERATIONS = {"+": int.__add__, "-": int.__sub__, "*": int.__mul__}

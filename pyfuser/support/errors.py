@@ -102,6 +102,10 @@ class DivisionError(CheckError, ZeroDivisionError):
     ran = False
 
 
+class StepError(CheckError, ValueError):
+    """The step of a loop is 0: it would never end, and the call was not launched."""
+
+
 class RaceError(CheckError):
     """Iterations of one kernel touch one cell, one writing, not atomically (PYFUSER_CHECK=races).
 

@@ -47,8 +47,13 @@ _THOROUGH = 16  # one program in so many is compared stage by stage, bit for bit
 
 
 ALL_PASSES: Passes = partial(run_passes, KERNEL_PASSES)
-MISTAKES = {"does not fit into": "overflowed", "round quotients": "rounded"}
-"""What warnings of numbers say, and what the oracle has then seen (see `cxx.UNLIKE_PYTHON`)."""
+MISTAKES = {
+    "does not fit into": "overflowed",
+    "round quotients": "rounded",
+    "cannot hold": "wrapped",
+}
+"""What warnings of numbers say, and what the oracle has then seen (see `cxx.UNLIKE_PYTHON` and
+`cxx.STORES`)."""
 MISTAKEN = "mistake"  # among features: the analysis finds a race, or an index outside
 
 
@@ -77,9 +82,10 @@ def check_interpreted(program: Program, order: int = 1) -> Outcome:
 
     Raises Rejected for a program that cannot be judged, and Mismatch for a wrong result.
     """
-    seen = dict(cxx.UNLIKE_PYTHON)
+    seen = cxx.UNLIKE_PYTHON | cxx.STORES
     expected = oracle.run(program, order)
-    unlike = {kind for kind, count in cxx.UNLIKE_PYTHON.items() if count > seen[kind]}
+    counts = cxx.UNLIKE_PYTHON | cxx.STORES
+    unlike = {kind for kind, count in counts.items() if count > seen[kind]}
     workunits = lowered(program, expected[1])
     thorough = program.seed % _THOROUGH == 0
     if thorough:

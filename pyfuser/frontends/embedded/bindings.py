@@ -10,6 +10,7 @@ from typing import Any
 from pyfuser.frontends.embedded import arguments
 from pyfuser.frontends.embedded.arguments import FUTURE, INT64
 from pyfuser.frontends.embedded.decorators import WorkunitState
+from pyfuser.frontends.embedded.temporaries import warn_of_temporaries
 from pyfuser.frontends.embedded.view_memory import DTYPES, READ_ONLY
 from pyfuser.ir import nodes
 from pyfuser.ir.divisions import divisions, divisor_of
@@ -35,12 +36,13 @@ class Binding:
     futures: places of Futures that cannot stay unknown. prints: it calls printf. divides: it
     divides integers by what only its iterations know; divisors: places, in the kernel's order, of
     numbers it divides integers by. siblings: all bindings of the same types, which differ in the
-    free values they took.
+    free values they took. unsettled: whether `settle` has something to do. looked_at:
+    whether a call was looked at for results that are lost.
     """
 
     __slots__ = (
-        "divides", "divisors", "free", "futures", "lowered", "pick", "prints", "ranges", "result",
-        "siblings", "workunit",
+        "divides", "divisors", "free", "futures", "looked_at", "lowered", "pick", "prints",
+        "ranges", "result", "siblings", "unsettled", "workunit",
     )  # fmt: skip
 
     def __init__(self, lowered: Lowered, names: tuple[str, ...], codes: dict[str, int]) -> None:
@@ -50,6 +52,8 @@ class Binding:
         self.prints = _prints(lowered.workunit)
         self.divisors, self.divides = _divisors(lowered.workunit)
         self.siblings: list[Binding] = [self]
+        self.unsettled = True
+        self.looked_at = False
         self.pick = _picker(lowered.names, names)
         accumulators = self.workunit.accumulators
         self.result = accumulators[0].sym.dtype if accumulators else DType.FLOAT64
@@ -178,7 +182,12 @@ def _divisors(workunit: nodes.Workunit) -> tuple[tuple[int, ...], bool]:
 
 
 def settle(binding: Binding, values: list[Any]) -> None:
-    """Check integers against their parameter's type; compute Futures of a float for an integer."""
+    """Check integers against their parameter's type; compute Futures of a float for an integer.
+
+    The first call is looked at for results that are lost.
+    """
+    if not (binding.ranges or binding.futures):
+        binding.unsettled = False
     for place in binding.futures:
         values[place] = values[place].result()
     for place, least, greatest, name in binding.ranges:
@@ -187,3 +196,6 @@ def settle(binding: Binding, values: list[Any]) -> None:
                 f"argument {name!r}: {values[place]} is not between {least} and {greatest}, the "
                 "range of its type"
             )
+    if not binding.looked_at:
+        binding.looked_at = True
+        warn_of_temporaries(binding.workunit, binding.lowered.names, binding.pick(values))

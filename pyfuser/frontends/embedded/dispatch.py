@@ -148,7 +148,7 @@ def dispatch(
             devices.enter(policy, kwargs)
         values = _read_arguments(kwargs, key)
         binding = binding_of(state, space, tuple(key))
-        if binding.ranges or binding.futures:
+        if binding.unsettled:
             settle(binding, values)
     except ArgumentError as error:
         raise _at(frame, error) from None

@@ -18,7 +18,7 @@ import pyfuser
 from pyfuser import WorkunitWarning
 from pyfuser.frontends.embedded import pykokkos as pk
 from pyfuser.frontends.embedded.decorators import WorkunitState
-from pyfuser.support.errors import DivisionError, WorkunitError
+from pyfuser.support.errors import DivisionError, StepError, WorkunitError
 
 # ruff: noqa: F821, F841, B007, PLW0177
 
@@ -34,6 +34,9 @@ def arguments() -> dict[str, Any]:
         "narrow": np.arange(N, dtype=np.int32),
         "bytes8": np.arange(N, dtype=np.uint8),
         "mask": np.array([True, False, True, False]),
+        "big": 3_000_000_000,
+        "much": 300,
+        "few": 200,
         "zeros": np.array([1, 2, 0, 4], dtype=np.int32),
     }
 
@@ -298,6 +301,48 @@ def by_elements_that_are_written(i, zeros):
     zeros[i] = 10 // zeros[i]
 
 
+@pk.workunit
+def steps_of_zero(i, x, y):  # WRONG
+    for k in range(0, 4, i):
+        y[i] += x[k]
+
+
+@pk.workunit
+def steps_that_are_never_made(i, x, y):
+    if i > 0:
+        for k in range(0, 4, i):
+            y[i] += x[k]
+    for k in range(4, 4, 0 * i):
+        y[i] += x[k]
+    for k in range(0, 4, 0 * i):
+        if x[k] >= 0:
+            break
+
+
+# ----------------------------------------------------------------- what elements hold
+
+
+@pk.workunit
+def an_argument_too_large(i, narrow, big):
+    narrow[i] = big + i  # WRONG
+
+
+@pk.workunit
+def an_argument_that_fits(i, narrow, wide, bytes8, big, few):
+    wide[i] = big + i
+    narrow[i] = few
+    bytes8[i] = few
+    bytes8[i] = few + few  # unsigned numbers may mean to wrap
+    narrow[i] = int(big)
+    if i < 0:
+        narrow[i] = big
+
+
+@pk.workunit
+def an_argument_too_large_for_a_byte(i, bytes8, much):
+    bytes8[i] = much  # WRONG
+
+
 #: Each mistake with what is said of it, and its twin.
 PAIRS: dict[Any, tuple[type[Exception], str, Any]] = {
     the_variable_after_its_loop: (
@@ -336,6 +381,9 @@ PAIRS: dict[Any, tuple[type[Exception], str, Any]] = {
     half_of_an_element: (WorkunitWarning, "write `//=`", half_of_a_floating_element),
     compared_with_nan: (WorkunitWarning, "is never true: write isnan(x[i])", compared_with_itself),
     not_compared_with_nan: (WorkunitWarning, "is always true", compared_with_infinity),
+    steps_of_zero: (StepError, "is 0 where i = 0, so it never ends", steps_that_are_never_made),
+    an_argument_too_large: (WorkunitWarning, "cannot hold 3000000000", an_argument_that_fits),
+    an_argument_too_large_for_a_byte: (WorkunitWarning, "cannot hold 300,", an_argument_that_fits),
     by_elements_of_an_array: (DivisionError, "zeros[2], which is 0", by_elements_that_are_written),
 }
 
@@ -370,3 +418,77 @@ def test_nothing_is_said_of_its_twin(workunit: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         run(PAIRS[workunit][2])
+
+
+# ----------------------------------------------------------------- results that nobody has
+
+
+def lose_by_an_index(fill: Any, y: Any, places: Any) -> None:
+    pk.parallel_for(2, fill, y=y[places])
+
+
+def lose_by_a_conversion(fill: Any, y: Any, places: Any) -> None:
+    pk.parallel_for(
+        2,
+        fill,
+        y=y.astype(np.float32),
+    )
+
+
+def lose_by_a_copy_of_a_list(fill: Any, y: Any, places: Any) -> None:
+    pk.parallel_for("label", 2, fill, y=np.array([1.0, 2.0]))
+
+
+def lose_by_a_sum(fill: Any, y: Any, places: Any) -> None:
+    pk.parallel_for(2, fill, y=y + 1)
+
+
+@pytest.mark.parametrize("block", [pyfuser.fusing, pyfuser.unfused])
+@pytest.mark.parametrize(
+    "lose", [lose_by_an_index, lose_by_a_conversion, lose_by_a_copy_of_a_list, lose_by_a_sum]
+)
+def test_results_that_are_lost(lose: Any, block: Any) -> None:
+    @pk.workunit
+    def fill(i, y):
+        y[i] = 1.0
+
+    y = np.zeros(4)
+    with pytest.warns(WorkunitWarning, match="so what it writes is lost") as caught, block():
+        lose(fill, y, [1, 3])
+    assert caught[0].filename == __file__
+    assert lose.__code__.co_firstlineno < caught[0].lineno <= lose.__code__.co_firstlineno + 5
+
+
+def test_results_that_somebody_has() -> None:
+    @pk.workunit
+    def fill(i, y):
+        y[i] = 1.0
+
+    @pk.workunit
+    def with_room(i, room, y):
+        room[i] = y[i]
+        y[i] = 2.0 * room[i]
+
+    @pk.workunit
+    def total(i, acc, y):
+        acc += y[i]
+
+    def anew(n: int) -> Any:
+        return np.zeros(n)
+
+    y, rows, by_name = np.zeros(4), np.zeros((2, 4)), {"y": np.zeros(4)}
+    chosen = y[[0, 2]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for call in (
+            lambda: pk.parallel_for(2, fill, y=y[1:]),  # a part of an array is no copy
+            lambda: pk.parallel_for(2, fill, y=rows.T[0]),
+            lambda: pk.parallel_for(2, fill, y=by_name["y"]),
+            lambda: pk.parallel_for(2, fill, y=chosen),
+            lambda: pk.parallel_for(2, fill, y=y.copy()),  # a trial
+            lambda: pk.parallel_for(2, fill, y=anew(2)),
+            lambda: pk.parallel_for(2, with_room, room=y[[0, 1]], y=y),
+            lambda: pk.parallel_reduce(2, total, y=y[[0, 1]]),
+        ):
+            fill.__pyfuser__ = WorkunitState(fill.__pyfuser__.function, {}, False)
+            call()
