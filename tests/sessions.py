@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+from pyfuser.runtime.prepared import Workunits
 from pyfuser.runtime.session import SESSION
 from pyfuser.support.caches import CACHES, Latest, Table
 from pyfuser.trace.reason import SYNC
@@ -36,6 +37,6 @@ def fresh() -> Iterator[None]:
 
 def _forget() -> None:
     for table in CACHES:
-        if isinstance(table, (Table, Latest)):
+        if isinstance(table, (Table, Latest, Workunits)):
             table.clear()
     SESSION.deferral.forget()

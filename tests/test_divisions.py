@@ -15,6 +15,7 @@ from pyfuser.frontends.embedded import pykokkos as pk
 from pyfuser.runtime import eager
 from pyfuser.support.caches import Table
 from pyfuser.support.errors import DivisionError, PyFuserError
+from pyfuser.support.extension import HOT
 from pyfuser.support.settings import SETTINGS
 from tests.test_check import Check, check  # noqa: F401 - a fixture
 
@@ -305,6 +306,8 @@ def test_which_divisors_are_tested(
     monkeypatch.setattr(native, "emit", noted)
     monkeypatch.setattr(native, "KERNELS", Table("of a test", 999))
     monkeypatch.setattr(eager, "READY", Table("calls of a test", 999))
+    if HOT is not None:
+        HOT.forget()
     y, x, d = numbers(dtype)
     pk.parallel_for(N, workunit, y=y, x=x, d=d)
     assert ["pf_zero" in text for text in texts] == [tested]

@@ -4,6 +4,13 @@ Its key is that of a trace of one call; whether memory is fresh is no part of it
 */
 #include "hot.h"
 
+static long age;  /* how often all was forgotten: entries of another age are none */
+
+void forget_alone(void)
+{
+    age++;
+}
+
 static uint64_t hash_of(const uint64_t *words, Py_ssize_t count)
 {
     uint64_t hash = count;
@@ -51,6 +58,7 @@ static int prepare(Site *site, Key *key, PyObject *pattern, PyObject *space, PyO
         PyMem_Free(site->alone[at].words);
         site->alone[at].words = words;
         site->alone[at].count = key->count;
+        site->alone[at].age = age;
         Py_XSETREF(site->alone[at].space, Py_NewRef(space));
         Py_XSETREF(site->alone[at].prepared, Py_NewRef(PyTuple_GET_ITEM(both, 0)));
         Py_XSETREF(site->alone[at].launchable, Py_NewRef(PyTuple_GET_ITEM(both, 1)));
@@ -62,7 +70,7 @@ static int prepare(Site *site, Key *key, PyObject *pattern, PyObject *space, PyO
 static int find(Site *site, const Key *key)
 {
     for (int n = 0; n < ALONE; n++)
-        if (site->alone[n].words != NULL && site->alone[n].count == key->count &&
+        if (site->alone[n].words != NULL && site->alone[n].age == age && site->alone[n].count == key->count &&
             memcmp(site->alone[n].words, key->words, key->count * sizeof *key->words) == 0)
             return n;
     return -1;

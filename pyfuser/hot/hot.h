@@ -150,6 +150,7 @@ typedef struct {
     struct {
         uint64_t *words;
         Py_ssize_t count;
+        long age;
         PyObject *prepared, *space, *launchable;
     } alone[ALONE];
     int next_alone, next_missed;
@@ -164,6 +165,7 @@ int put(PyObject **slot, long long value);
 PyObject *new_call(const Site *site, PyObject *pattern, PyObject *space, PyObject *const *values, PyObject *label, PyObject *result);
 PyObject *run_alone(Site *site, PyObject *pattern, PyObject *space, PyObject *const *values, PyObject *label, int *usual);
 int dtype_number(PyObject *dtype);
+void forget_alone(void);
 
 /* ------------------------------------------------------------------ flush.c */
 

@@ -114,6 +114,7 @@ static PyObject *bind_recording(PyObject *module, PyObject *args)
 static PyObject *forget(PyObject *module, PyObject *nothing)
 {
     forget_workunits();
+    forget_alone();
     Py_RETURN_NONE;
 }
 
@@ -127,7 +128,7 @@ static PyMethodDef functions[] = {
     {"bind_recording", bind_recording, METH_VARARGS, "bind_recording(objects, classes, functions, numbers)"},
     {"bind_flush", bind_flush, METH_VARARGS, "bind_flush(objects, classes, functions, package)"},
     {"flush", (PyCFunction)(void (*)(void))hot_flush, METH_FASTCALL, "flush(wanted, why): whether all is done."},
-    {"forget", forget, METH_NOARGS, "Forget what is known of workunits."},
+    {"forget", forget, METH_NOARGS, "Forget what is known of workunits, and of calls that run alone."},
     {"known", known, METH_NOARGS, "How many workunits something is known of."},
     {"key_of", key_of, METH_O, "key_of(calls): (words, facts) as bytes, or None; see `trace.key`."},
     {NULL},

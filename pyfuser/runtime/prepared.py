@@ -144,8 +144,8 @@ def _kind(dtype: DType) -> tuple[bool, bool]:
     return dtype.is_float, dtype.is_complex
 
 
-class _Workunits:
-    """What the extension knows of workunits, in the list of caches."""
+class Workunits:
+    """What the extension knows of workunits and of calls that run alone, in the list of caches."""
 
     name = "workunits of the extension"
     limit = 1024
@@ -165,4 +165,4 @@ if HOT is not None:
         structural_scalars,
         nothing_to_settle,
     )
-    CACHES.append(_Workunits())
+    CACHES.append(Workunits())
