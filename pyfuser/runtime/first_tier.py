@@ -7,9 +7,11 @@ so until traces of their shape have moved as much memory as could be moved while
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import compress, starmap
 from math import prod
+from typing import TypeAlias
 
 from pyfuser.support.caches import Table
 from pyfuser.support.settings import SETTINGS
@@ -26,13 +28,20 @@ PLANNED_CALL = 1 << 26
 """... and as many again for each of its calls."""
 
 
+Step: TypeAlias = Callable[[Callable[[], object]], None]
+
+
 class DirectCall(Call):
     """A call that can run without a kernel."""
 
     __slots__ = ()
 
-    def compute(self) -> None:
-        """Do what the kernel would."""
+    def compute(self, step: Step) -> None:
+        """Do what the kernel would.
+
+        step: calls what it is given, once, which makes all changes and must be a function of C's,
+        or one that may be called again.
+        """
         raise NotImplementedError
 
 
@@ -43,7 +52,7 @@ def runs_here(trace: TraceShape, calls: Sequence[Call]) -> bool:
     """Whether these calls run without a kernel this time."""
     if SETTINGS.numpy_lazy or SETTINGS.verify or SETTINGS.debug:  # or somebody looks at kernels
         return False
-    if not all(isinstance(call, DirectCall) for call in calls):
+    if not are_direct(calls):
         return False
     moved = SEEN.get(trace, 0)
     if moved < 0:
@@ -67,27 +76,36 @@ def run(calls: list[Call], tracer: Tracer) -> None:
     """Run the calls in order; each is forgotten when it has run.
 
     An error (a warning that the program's filters make one) drops what was recorded after it.
+
+    A signal handler may flush at any place. So a call runs, if the gate is open, and is noted in
+    one step, without any of Python's between: `compress` looks at the gate, `starmap` calls the
+    function, `extend` notes that it has run.
     """
-    done: list[Call] = []
-    tracer.settle = partial(_forget, done, tracer)
-    gate = tracer.gate
+    done: list[Call] = []  # that have run or are about to
+    ran: list[object] = []  # one entry for each that has
+    gate: list[bool] = [True] if tracer.gate is None else tracer.gate
+    tracer.settle = partial(_forget, done, ran, tracer)
+
+    def step(function: Callable[[], object]) -> None:
+        ran.extend(starmap(function, compress(((),), gate)))
+
     try:
         while calls:
             call = calls.pop(0)  # so that what only it refers to goes with it
             assert isinstance(call, DirectCall)
+            done.append(call)
             try:
-                call.compute()
+                call.compute(step)
             except Warning as error:  # the result is stored all the same
-                done.append(call)
+                ran.append(None)
                 tracer.settle()
                 tracer.give_up(error, call.position)
                 raise
-            done.append(call)
-            if not gate:
+            if len(ran) < len(done):
                 raise Overtaken
             if len(done) >= AT_A_TIME:
                 tracer.settle()
-                tracer.settle = partial(_forget, done, tracer)
+                tracer.settle = partial(_forget, done, ran, tracer)
     finally:
         tracer.settle()
 
@@ -96,8 +114,14 @@ AT_A_TIME = 8
 """Calls that have run and are not forgotten yet, which takes as long for many as for one."""
 
 
-def _forget(done: list[Call], tracer: Tracer) -> None:
-    if done:
-        tracer.remove(done)
+def _forget(done: list[Call], ran: list[object], tracer: Tracer) -> None:
+    if ran:
+        tracer.remove(done[: len(ran)])
         done.clear()
+        ran.clear()
     tracer.settle = nothing_to_settle
+
+
+def are_direct(calls: Sequence[Call]) -> bool:
+    """Whether none of these calls needs a kernel."""
+    return all(isinstance(call, DirectCall) for call in calls)

@@ -57,7 +57,7 @@ def flush(tracer: Tracer) -> None:
         run_all(calls, tracer)
         return
     if tracer.nested:  # planning takes longer than some signal handlers have until the next signal
-        run_each(calls, tracer)
+        (first_tier.run if first_tier.are_direct(calls) else run_each)(calls, tracer)
         return
     wanted = tracer.wanted
     key, known = replay.find(calls, wanted)

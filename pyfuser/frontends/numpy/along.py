@@ -10,6 +10,7 @@ from __future__ import annotations
 import operator
 import sys
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -38,7 +39,7 @@ from pyfuser.ir.nodes import (
     Sym,
     Workunit,
 )
-from pyfuser.runtime.first_tier import DirectCall
+from pyfuser.runtime.first_tier import DirectCall, Step
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.caches import cached
 from pyfuser.trace.memory import Allocation, Region
@@ -77,7 +78,7 @@ class RecordedReduction(DirectCall):
     caller: tuple[int, int]
     forms: tuple[Form, Form]  # of the result and of a row of the operand
 
-    def compute(self) -> None:
+    def compute(self, step: Step) -> None:
         out, x = self.arguments
         assert type(out) is Region and type(x) is Region
         extents = self.space.end
@@ -88,7 +89,7 @@ class RecordedReduction(DirectCall):
         whole = np.broadcast_to(array, (*extents, x.shape[-1]))
         with np.errstate(all="ignore"):
             target = spread(out.array(), result, len(extents))
-            self.reduction.ufunc.reduce(whole, axis=-1, out=target)
+            step(partial(self.reduction.ufunc.reduce, whole, axis=-1, out=target))
 
 
 def along_axis(x: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

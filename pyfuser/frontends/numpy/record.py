@@ -25,7 +25,7 @@ from pyfuser.frontends.numpy.switches import LIMITS, errors, is_loud, recording
 from pyfuser.frontends.numpy.workunits import Recipe, recipe_of
 from pyfuser.frontends.numpy.wrap import KIND, of_region
 from pyfuser.ir.dtypes import DType
-from pyfuser.runtime.first_tier import DirectCall
+from pyfuser.runtime.first_tier import DirectCall, Step
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.caches import Table
 from pyfuser.trace.call import Argument
@@ -53,7 +53,7 @@ class Recorded(DirectCall):
     caller: tuple[int, int]
     errors: dict[str, str] | None
 
-    def compute(self) -> None:
+    def compute(self, step: Step) -> None:
         """By NumPy."""
         recipe = self.recipe
         first, *others = self.arguments
@@ -66,7 +66,7 @@ class Recorded(DirectCall):
             else:
                 first.allocate()
         arguments = tuple(a.array() if type(a) is Region else a for a in self.arguments)
-        WARNER.run(self, partial(recipe.compute, arguments), self.errors)
+        WARNER.run(self, partial(step, recipe.prepared(arguments)), self.errors)
 
 
 def _unprepared(memory: Array) -> None:

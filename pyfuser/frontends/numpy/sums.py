@@ -9,6 +9,7 @@ sum is a read: NumPy's scalar comes back.
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from pyfuser.frontends.numpy.switches import LIMITS, recording
 from pyfuser.frontends.numpy.workunits import space_of, spread, subscripts
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Accumulator, Cast, Expr, Load, Param, Sym, Update, Workunit
-from pyfuser.runtime.first_tier import DirectCall
+from pyfuser.runtime.first_tier import DirectCall, Step
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.caches import cached
 from pyfuser.trace.future import Future
@@ -38,12 +39,12 @@ class RecordedSum(DirectCall):
 
     form: Form
 
-    def compute(self) -> None:
+    def compute(self, step: Step) -> None:
         (region,) = self.arguments
         assert type(region) is Region and self.result is not None
         extents = self.space.end
         array = np.broadcast_to(spread(region.array(), self.form, len(extents)), extents)
-        self.result.give(tree_sum(array, self.result.dtype))
+        step(partial(self.result.give, tree_sum(array, self.result.dtype)))
 
 
 def total(x: Any, kind: DType) -> Any:

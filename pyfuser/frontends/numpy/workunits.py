@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,9 @@ from pyfuser.trace.call import Space
 from pyfuser.trace.memory import Array
 
 _MAX_INDEX = (1 << 31) - 1
+
+#: C's function: the one that NumPy shows calls Python's first, where a signal handler may come in.
+_COPYTO: Any = getattr(np.copyto, "_implementation", np.copyto)
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +39,11 @@ class Recipe:
     result: Form
     masked: bool
 
-    def compute(self, arguments: tuple[Any, ...]) -> None:
-        """What the kernel does, by NumPy, on arrays of the forms' shapes and on numbers."""
+    def prepared(self, arguments: tuple[Any, ...]) -> Callable[[], object]:
+        """What the kernel does, by NumPy, on arrays of the forms' shapes and on numbers.
+
+        It is a function of C's, which makes all changes.
+        """
         out, *values = [
             kind.type(value) if axes is None else value[axes] if axes else value
             for value, axes, kind in zip(arguments, self._spread, self._types, strict=True)
@@ -44,15 +51,11 @@ class Recipe:
         mask: Any = values.pop() if self.masked else True
         ufunc = self.operation.ufunc
         if self.operation is WHERE:
-            np.copyto(out, values[2], casting="unsafe", where=mask)
-            chosen = values[0].astype(bool) if isinstance(mask, bool) else mask & (values[0] != 0)
-            np.copyto(out, values[1], casting="unsafe", where=chosen)
-        elif ufunc is None:
-            np.copyto(out, values[0], casting="unsafe", where=mask)
-        elif mask is True:
-            ufunc(*values, out, signature=self._signature, casting="unsafe")
-        else:
-            ufunc(*values, out, where=mask, signature=self._signature, casting="unsafe")
+            values = [np.where(*values)]
+        if ufunc is None:
+            return partial(_COPYTO, out, values[0], casting="unsafe", where=mask)
+        more = {} if mask is True else {"where": mask}
+        return partial(ufunc, *values, out, signature=self._signature, casting="unsafe", **more)
 
     @cached_property
     def _signature(self) -> tuple[Any, ...]:

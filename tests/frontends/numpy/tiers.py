@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyfuser.ir.reference.interpret import interpret
@@ -32,11 +32,15 @@ def by_interpreter(tracer: Tracer) -> None:
         tracer.remove([call])
 
 
+def _step(function: Callable[[], object]) -> None:
+    function()
+
+
 def by_numpy(tracer: Tracer) -> None:
     """As the first time that a trace comes."""
     for call in list(tracer.calls):
         if isinstance(call, DirectCall):
-            call.compute()
+            call.compute(_step)
             tracer.remove([call])
         else:
             by_interpreter(tracer)
