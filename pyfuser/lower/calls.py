@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Callable
 from functools import partial
 from types import FunctionType
@@ -15,6 +16,7 @@ from pyfuser.lower import atomics, convert, nested, random
 from pyfuser.lower.annotation import last_name
 from pyfuser.lower.context import Context, Record, lowers
 from pyfuser.lower.expressions import indexed, is_slicing, subview
+from pyfuser.lower.extremes import extreme
 from pyfuser.lower.formats import wrong_format
 from pyfuser.lower.free import MISSING, outside, unwrapped
 from pyfuser.lower.inline import Argument, inline
@@ -36,6 +38,7 @@ _COMPLEX = {
     "complex64": DType.COMPLEX128,
     "complex128": DType.COMPLEX128,
 }
+_KNOWN = {*FUNCTIONS, *_CONVERSIONS, *_COMPLEX} - {"complex"}
 _RANDOM = "use pk.rand(float), with a parameter `pool: pk.RandomPool`"
 _LOCAL_ARRAY = "an array of the iteration is `name: List[float] = [0.0, 0.0]`"
 _TIME = "take the time outside, around a pk.fence()"
@@ -43,8 +46,8 @@ _TEAM = "only the member of a team has it: call the workunit with a pk.TeamPolic
 _INSTEAD = {
     "print": "use pk.printf",
     "len": "use view.extent(0)",
-    "min": "use fmin, or for integers `a if a < b else b`",
-    "max": "use fmax, or for integers `a if a > b else b`",
+    "min": "use min(a, b), or fmin of floating-point numbers",
+    "max": "use max(a, b), or fmax of floating-point numbers",
     "range": "it belongs into a for statement",
     "get_state": "give the workunit a `pool: pk.RandomPool`, and call pk.rand(float)",
     "append": "a list keeps its length",
@@ -156,10 +159,11 @@ def _name(ctx: Context, node: ast.Call) -> str:
 def _language(ctx: Context, node: ast.Call, name: str) -> Expr:
     if name == "extent" and isinstance(node.func, ast.Attribute):
         return _extent(ctx, node, node.func)
+    if name in ("max", "min") and _is_builtin(ctx, node.func, name):
+        return extreme(ctx, node, name)
     if name == "rand" and ast.unparse(node.func) not in ("np.random.rand", "numpy.random.rand"):
         return random.number(ctx, node)
-    known = name in FUNCTIONS or name in _CONVERSIONS or name in _COMPLEX
-    if not known or name == "complex":
+    if name not in _KNOWN:
         raise _unknown(ctx, node, name)
     if node.keywords:
         raise ctx.error(node, f"{name} takes no keyword arguments")
@@ -175,12 +179,27 @@ def _language(ctx: Context, node: ast.Call, name: str) -> Expr:
         return _maths(ctx, node, name, args)
     if name in _COMPLEX:
         return _complex(ctx, node, _COMPLEX[name], args)
+    return _conversion(ctx, node, name, args)
+
+
+def _conversion(ctx: Context, node: ast.Call, name: str, args: tuple[Expr, ...]) -> Expr:
     if len(args) != 1:
         raise ctx.error(node, f"{name}() takes one argument")
     value, dtype = args[0], _CONVERSIONS[name]
     if value.dtype.is_complex:
         raise ctx.error(node, f"a complex number cannot become {dtype.value}")
     return value if value.dtype is dtype else Cast(value, dtype, explicit=True)
+
+
+def _is_builtin(ctx: Context, function: ast.expr, name: str) -> bool:
+    """Whether a name is Python's function of this name, as far as the workunit can see."""
+    if not isinstance(function, ast.Name):
+        return False
+    found = outside(ctx.function, name)
+    if found is MISSING or found is getattr(builtins, name):
+        take(ctx, name, found)  # the program may define a function of this name later
+        return True
+    return False
 
 
 def _unknown(ctx: Context, node: ast.Call, name: str) -> WorkunitError:

@@ -247,7 +247,7 @@ def atomic_name(i, v):
 
 
 def greatest(i, v):
-    v[i] = max(i, 3)
+    v[i] = max(v)
 
 
 def mistyped_view(i, values):
@@ -289,7 +289,7 @@ def library_function(i, v):
     [
         (no_such_function, "function 'foo' is not supported"),
         (printing, "use pk.printf"),
-        (greatest, "use fmax, or for integers `a if a > b else b`"),
+        (greatest, "max takes two numbers or more"),
         (division_by_zero, "integer division by zero"),
         (remainder_by_zero, "integer division by zero"),
         (update_by_zero, "integer division by zero"),
