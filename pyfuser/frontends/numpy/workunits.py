@@ -55,7 +55,8 @@ class Recipe:
         if ufunc is None:
             return partial(_COPYTO, out, values[0], casting="unsafe", where=mask)
         more = {} if mask is True else {"where": mask}
-        return partial(ufunc, *values, out, signature=self._signature, casting="unsafe", **more)
+        kinds = self._signature
+        return partial(ufunc, *values, out=out, signature=kinds, casting="unsafe", **more)
 
     @cached_property
     def _signature(self) -> tuple[Any, ...]:

@@ -28,6 +28,7 @@ def main() -> int:
     from tests.frontends.numpy.programs import DONE, Mismatch, Program
 
     tiers.use(given.tier)
+    programs.WARNINGS[0] = given.tier in ("numpy", "eager")
     if given.tier == "mixed":
         LIMITS.most = LIMITS.costly = 1
     if given.large:

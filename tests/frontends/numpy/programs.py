@@ -55,6 +55,9 @@ FUNCTIONS = [
 ]  # fmt: skip
 REDUCTIONS = ["sum", "prod", "mean", "min", "max", "any", "all", "argmin", "argmax", "std", "var"]
 
+WARNINGS = [False]
+"""Whether warnings are compared, too: where NumPy's functions compute."""
+
 DONE: Counter[str] = Counter()
 """Statements of each kind that were recorded."""
 
@@ -83,16 +86,19 @@ class Program:
         self.arrays: list[Both] = []
         self.exports: list[Both] = []
         self.text: list[str] = []
+        self.warned: Counter[str] = Counter()  # NumPy
 
     def run(self) -> None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(record=True) as ours:
+            warnings.simplefilter("always")
             try:
                 for _ in range(self.random.randint(2, 4)):
                     self.create()
                 for _ in range(self.count):
                     self.statement()
                 self.compare()
+                if WARNINGS[0]:
+                    self.compare_warnings(Counter(str(warning.message) for warning in ours))
             except Mismatch as error:
                 listing = "\n  ".join(self.text)
                 raise Mismatch(f"seed {self.seed}: {error}\n  {listing}") from None
@@ -109,7 +115,7 @@ class Program:
             (2, self.delete), (2, self.export), (2, self.change_export), (2, self.foreign),
             (2, self.read), (4, self.reduce), (3, self.where), (3, self.into), (1, self.compare),
             (4, self.function), (2, self.convert), (1, self.overlapping), (1, self.fancy),
-            (1, self.workunit),
+            (4, self.workunit),
         ]  # fmt: skip
         weights = [weight for weight, _ in kinds]
         (chosen,) = self.random.choices([kind for _, kind in kinds], weights)
@@ -150,6 +156,10 @@ class Program:
             self.keep(f"{kind} {shape} {dtype}", lambda m: getattr(m, kind)(shape, dtype))
 
     def values(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return self.random_values(shape, dtype)
+
+    def random_values(self, shape: tuple[int, ...], dtype: Any) -> Any:
         numbers = np.random.default_rng(self.random.randrange(1 << 30))
         if dtype.kind == "b":
             return numbers.random(shape) < 0.5
@@ -197,7 +207,11 @@ class Program:
             (np, [o.numpys for o in operands]), (pnp, [o.ours for o in operands])
         ):  # fmt: skip
             try:
-                results.append(function(module, *values))
+                with warnings.catch_warnings(record=module is np) as warned:
+                    try:
+                        results.append(function(module, *values))
+                    finally:
+                        self.warned.update(str(warning.message) for warning in warned or ())
                 failed.append(None)
             except Exception as error:
                 results.append(None)
@@ -555,6 +569,12 @@ class Program:
         self.do(f"workunit on {self.name(x)}", act, x)
 
     # ------------------------------------------------------------------- comparing
+
+    def compare_warnings(self, ours: Counter[str]) -> None:
+        """Recorded operations warn when they run, which all have now."""
+        if ours != self.warned:
+            more, less = ours - self.warned, self.warned - ours
+            raise Mismatch(f"warnings: more {dict(more)}, less {dict(less)}")
 
     def compare(self) -> None:
         self.text.append("compare")

@@ -20,16 +20,19 @@ from pyfuser.trace.tracer import Tracer
 def by_interpreter(tracer: Tracer) -> None:
     """Each call's iterations in shuffled order; none may touch what another one writes."""
     for n, call in enumerate(list(tracer.calls)):
-        verify(call.workunit)
-        arguments: list[Any] = [a.array() if type(a) is Region else a for a in call.arguments]
-        races = RaceDetector()
-        values = interpret(
-            call.workunit, call.pattern, call.space.begin, call.space.end, arguments, n, races
-        )
-        assert not races.found, (call.name, races.conflicts)
-        if call.result is not None:
-            call.result.give(values[0])
+        _interpret(call, n)
         tracer.remove([call])
+
+
+def _interpret(call: Call, order: int) -> None:
+    verify(call.workunit)
+    arguments: list[Any] = [a.array() if type(a) is Region else a for a in call.arguments]
+    races = RaceDetector()
+    space = call.space
+    values = interpret(call.workunit, call.pattern, space.begin, space.end, arguments, order, races)
+    assert not races.found, (call.name, races.conflicts)
+    if call.result is not None:
+        call.result.give(values[0])
 
 
 def _step(function: Callable[[], object]) -> None:
@@ -37,14 +40,13 @@ def _step(function: Callable[[], object]) -> None:
 
 
 def by_numpy(tracer: Tracer) -> None:
-    """As the first time that a trace comes."""
-    for call in list(tracer.calls):
+    """As the first time that a trace comes; workunits are interpreted."""
+    for n, call in enumerate(list(tracer.calls)):
         if isinstance(call, DirectCall):
             call.compute(_step)
-            tracer.remove([call])
         else:
-            by_interpreter(tracer)
-            return
+            _interpret(call, n)
+        tracer.remove([call])
 
 
 _CAME: set[TraceShape] = set()
@@ -59,10 +61,10 @@ def _the_first_time(trace: TraceShape, calls: Sequence[Call]) -> bool:
 
 
 def use(tier: str) -> None:
-    """`interpret`, `numpy`, or `mixed`: NumPy and then kernels; else nothing changes."""
+    """`mixed`: NumPy and then kernels; `compiled`: nothing changes. `eager` is by NumPy, too."""
     if tier == "mixed":
         first_tier.runs_here = _the_first_time
     if tier == "interpret":
         TRACER.flush_function = by_interpreter
-    elif tier == "numpy":
+    elif tier in ("numpy", "eager"):
         TRACER.flush_function = by_numpy
