@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeVar
 from pyfuser.ir.printer import show
 from pyfuser.ir.verify import IRError, verify
 from pyfuser.nest.nodes import Nest
+from pyfuser.nest.passes.blocks import lower_blocks
 from pyfuser.nest.passes.split_conditions import split_conditions
 from pyfuser.nest.passes.split_guards import split_guards
 from pyfuser.nest.printer import show as show_nest
@@ -218,6 +219,13 @@ def run_nest_passes(nest: Nest) -> Nest:
             _check(each.name, made, show_nest, verify_nest)
             nest = replace(made, passes=(*made.passes, each.name))
     return nest
+
+
+def lowered(nest: Nest) -> Nest:
+    """The nest after all passes, with loops in place of boxes."""
+    made = lower_blocks(run_nest_passes(nest))
+    _check("lower-blocks", made, show_nest, verify_nest)
+    return made
 
 
 SHOW_PASSES = 5

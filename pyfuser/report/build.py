@@ -139,7 +139,7 @@ class _Told:
         launch = self._launch_of.get(group[0])
         on_host = launch is not None and isinstance(launch.launchable, native.Launchable)
         together = launch.calls if launch is not None else group
-        split = on_host and loops.is_split(ready)
+        passes = loops.passes_of(ready) if on_host else ()
         return GroupReport(
             calls=tuple(self.calls[position] for position in group),
             source=pykokkos_unit.shown(kernel.workunit),
@@ -151,8 +151,8 @@ class _Told:
             removed_loads=names.counts(loads),
             cost=self._cost(group, [kernel]),
             vectors=vectors_of(ready) if on_host else None,
-            order=loops.order_text(ready, before, names.of, on_host),
-            rewritten=self._rewritten(group, split),
+            order=loops.order_text(ready, before, names.of, passes),
+            rewritten=self._rewritten(group, not loops.SPLITS.isdisjoint(passes)),
             registers="" if swept or launch is None else _registers(launch),
         )
 

@@ -4,31 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from pyfuser.codegen.cpu.reduce import is_sum
 from pyfuser.codegen.kernel import spec_of
 from pyfuser.ir.nodes import Sym
 from pyfuser.nest.build import nest_of
-from pyfuser.nest.passes.columns import columns_of
 from pyfuser.nest.passes.loop_order import loop_order, walks
-from pyfuser.pipeline import run_nest_passes
+from pyfuser.pipeline import lowered
 from pyfuser.transform.kernel import Kernel
 
 NamesOf = Callable[[Iterable[Sym]], Iterable[str]]
 """What the program calls views of the kernel before specialisation."""
 
 
-def is_split(kernel: Kernel) -> bool:
-    """Whether the loop of a map is split where guards begin and end."""
-    if kernel.pattern != "for":
-        return False
-    passes = run_nest_passes(nest_of(spec_of(kernel))).passes
-    return "split-guards" in passes or "split-conditions" in passes
+SPLITS = frozenset({"split-guards", "split-conditions"})
+"""The passes that split a loop where guards begin and end."""
 
 
-def order_text(kernel: Kernel, before: Kernel, names: NamesOf, on_host: bool) -> str:
+def passes_of(kernel: Kernel) -> tuple[str, ...]:
+    """What was done to the loops of a kernel of the host; nothing to scans and sequential sums."""
+    in_order = any(not is_sum(kernel.workunit, a.sym) for a in kernel.workunit.accumulators)
+    return () if kernel.pattern == "scan" or in_order else lowered(nest_of(spec_of(kernel))).passes
+
+
+def order_text(kernel: Kernel, before: Kernel, names: NamesOf, passes: tuple[str, ...]) -> str:
     """What was done to the order of the loops; empty if they run as the program nests them."""
     order = loop_order(kernel)
     text = "" if order.as_given else _interchanged(kernel, before, names)
-    if on_host and columns_of(nest_of(spec_of(kernel))) is not None:
+    if "strip-mine" in passes:
         last = kernel.workunit.indices[order.axes[-1]].name
         inner = f"inner loops run for several {last} at a time, as memory is contiguous along it"
         text = f"{text}; {inner}" if text else inner

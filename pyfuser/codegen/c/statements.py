@@ -39,9 +39,10 @@ class Statements:
 
     def print(self, body: Body, depth: int) -> list[str]:
         """The lines of a body, indented by `depth` levels."""
-        kept, self.lines = self.lines, []
+        kept = self.lines, self.changing
+        self.lines, self.changing = [], self.changing | assigned(body)
         self.body(body, depth)
-        lines, self.lines = self.lines, kept
+        lines, (self.lines, self.changing) = self.lines, kept
         return lines
 
     def body(self, body: Body, depth: int) -> None:

@@ -18,7 +18,7 @@ from pyfuser.ir import nodes
 from pyfuser.ir.canonical import all_syms
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Sym, Workunit
-from pyfuser.ir.visit import all_expressions, assigned
+from pyfuser.ir.visit import all_expressions
 from pyfuser.nest import build
 from pyfuser.nest.cost.work import grain, grain_text, varies
 from pyfuser.nest.nodes import Nest
@@ -180,11 +180,7 @@ class Context:
 
     def print(self, body: nodes.Body, depth: int) -> list[str]:
         """The lines of a part of a nest."""
-        kept = self.statements.changing
-        self.statements.changing = kept | assigned(body)
-        lines = self.statements.print(body, depth)
-        self.statements.changing = kept
-        return lines
+        return self.statements.print(body, depth)
 
     def body(self, depth: int) -> list[str]:
         """The lines of the workunit's body."""

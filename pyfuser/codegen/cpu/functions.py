@@ -8,7 +8,6 @@ from pyfuser.codegen.c.statements import INDENT, Statements
 from pyfuser.codegen.cpu.context import Bounds, Context, function
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Expr, Logical
-from pyfuser.ir.visit import assigned
 from pyfuser.nest.build import values
 from pyfuser.nest.nodes import Ask, Function, Nest, Over, Run
 from pyfuser.nest.passes.lower_boxes import loops
@@ -28,12 +27,10 @@ class _Functions(Statements):
     def __init__(self, context: Context, nest: Nest) -> None:
         super().__init__(context.expressions, nest.workunit.body, context.statements.apart)
         self.context, self.rank = context, nest.rank
-        self.always = self.changing
         self.counters = nest.counters
 
     def code(self, f: Function) -> str:
         context, names = self.context, self.names
-        self.changing = self.always | assigned(f.body)
         if f.straight:
             context.uses("straight")
         lines = self.print(f.body, 1)

@@ -6,8 +6,7 @@ from pyfuser.codegen.cpu.context import Context, entry
 from pyfuser.codegen.cpu.functions import LOCALS as FUNCTION_LOCALS
 from pyfuser.codegen.cpu.functions import functions_code
 from pyfuser.nest.passes.blocks import LOCALS as BLOCK_LOCALS
-from pyfuser.nest.passes.blocks import lower_blocks
-from pyfuser.pipeline import run_nest_passes
+from pyfuser.pipeline import lowered
 
 CACHE_LINE = 64
 """Elements of an innermost axis that stay with one thread (a cache line of the smallest type)."""
@@ -27,7 +26,7 @@ def emit(context: Context) -> str:
 
 def loop_code(context: Context) -> str:
     """`pf_loop`, which runs a box of the space; in 1-D its begin and end are plain numbers."""
-    nest = lower_blocks(run_nest_passes(context.nest))
+    nest = lowered(context.nest)
     return functions_code(context, nest, nest.functions)
 
 

@@ -25,7 +25,7 @@ from pyfuser.nest.build import iteration, iterations, local, row
 from pyfuser.nest.cost.gathers import mostly_scatters
 from pyfuser.nest.cost.pipeline import cut
 from pyfuser.nest.cost.vectorisable import is_covered
-from pyfuser.nest.nodes import Alloc, Clear, Kind, Loop, Nest, Over, number
+from pyfuser.nest.nodes import Alloc, Clear, Function, Kind, Loop, Nest, Over, number
 from pyfuser.nest.passes import columns as of_columns
 from pyfuser.nest.passes import prefetch
 from pyfuser.nest.passes import strips as of_strips
@@ -70,6 +70,18 @@ class Blocks:
     def single(self) -> bool:
         """Whether the body stays in one loop."""
         return self.strips == (None,) and self.columns is None
+
+    @property
+    def passes(self) -> tuple[str, ...]:
+        """What was done to the body."""
+        done = {
+            "strip-mine": self.columns is not None,
+            "distribute": len(self.segments) > 1,
+            "unroll-and-jam": any(strips is not None for strips in self.strips),
+            "split-chains": self.parts is not None,
+            "prefetch": bool(self.ahead),
+        }
+        return tuple(name for name, is_done in done.items() if is_done)
 
 
 def blocks_of(nest: Nest, kept: int = 0, smallest: int = 0) -> Blocks:
@@ -260,21 +272,22 @@ def box_loops(blocks: Blocks, box: Over) -> Body:
 
 def lower_blocks(nest: Nest) -> Nest:
     """The nest with loops in place of boxes, whose bodies may run in blocks."""
-    functions = []
-    for f in nest.functions:
-        straight = False
+    passes = dict.fromkeys(nest.passes)
 
-        def lower(stmt: Stmt) -> Stmt | Body:
-            nonlocal straight
+    def lower(f: Function) -> Function:
+        found: list[Blocks] = []
+
+        def loops_of(stmt: Stmt) -> Stmt | Body:
             if not isinstance(stmt, Over):
                 return stmt
-            blocks = blocks_of(nest.of(stmt.body))
-            straight |= blocks.straight
-            return box_loops(blocks, stmt)
+            found.append(blocks_of(nest.of(stmt.body)))
+            return box_loops(found[-1], stmt)
 
-        body = map_body(f.body, None, lower)
-        functions.append(replace(f, body=order_sums(nest, body), straight=straight))
-    return replace(nest, functions=tuple(functions))
+        body = order_sums(nest, map_body(f.body, None, loops_of))
+        passes.update(dict.fromkeys(name for blocks in found for name in blocks.passes))
+        return replace(f, body=body, straight=any(blocks.straight for blocks in found))
+
+    return replace(nest, functions=tuple(map(lower, nest.functions)), passes=tuple(passes))
 
 
 def _in_blocks(blocks: Blocks, box: Over) -> Body:
