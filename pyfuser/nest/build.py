@@ -8,8 +8,8 @@ from itertools import count
 
 from pyfuser.ir.canonical import all_syms
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Binary, Body, Cast, Const, Declare, Expr, Read, Stmt, Sym
-from pyfuser.nest.nodes import Function, Kind, Loop, Nest, Note, Over, Row, number
+from pyfuser.ir.nodes import Body, Cast, Declare, Expr, Read, Stmt, Sym
+from pyfuser.nest.nodes import Function, Kind, Loop, Nest, Note, Over, number
 from pyfuser.nest.spec import KernelSpec
 
 LOOP = "pf_loop"
@@ -84,18 +84,6 @@ def iterations(nest: Nest, counter: Read, start: Expr, stop: Expr, body: Body, k
     """A loop over iterations, which are independent unless they run in order."""
     kind = Kind.SEQ if nest.serial else kind
     return Loop(counter.sym, start, stop, number(1), body, not nest.serial, kind)
-
-
-def row(sym: Sym, array: Sym, place: Expr, length: int) -> Row:
-    """So many elements of an array that belong to a place."""
-    return Row(sym, array, times(place, length), length)
-
-
-def times(place: Expr, count: int) -> Expr:
-    """A place with so many elements to each."""
-    if isinstance(place, Const) and isinstance(place.value, int):
-        return number(place.value * count)
-    return Binary("*", number(count), place)
 
 
 def whole(nest: Nest) -> Over | None:

@@ -4,28 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from pyfuser.ir.nodes import (
     Binary,
     Body,
     Compare,
     Declare,
-    DeclareArray,
     Expr,
     If,
-    Load,
-    Read,
     Select,
     Stmt,
-    Store,
     Sym,
 )
 from pyfuser.ir.visit import all_expressions, assigned, map_body
-from pyfuser.nest.build import iteration, iterations, local, row
+from pyfuser.nest.build import iteration, iterations, local
 from pyfuser.nest.cost.gathers import mostly_scatters
 from pyfuser.nest.cost.pipeline import cut
 from pyfuser.nest.cost.vectorisable import is_covered
-from pyfuser.nest.nodes import Alloc, Clear, Function, Kind, Loop, Nest, Over, number
+from pyfuser.nest.kept import Kept
+from pyfuser.nest.nodes import Function, Kind, Loop, Nest, Over, number
 from pyfuser.nest.passes import columns as of_columns
 from pyfuser.nest.passes import prefetch
 from pyfuser.nest.passes import strips as of_strips
@@ -38,6 +36,7 @@ from pyfuser.nest.passes.strips import Strips, strip_loops, strips_of
 from pyfuser.nest.passes.unroll_and_jam import is_long
 from pyfuser.nest.passes.unroll_and_jam import strips as strip_parts
 from pyfuser.nest.segments import Segment, expansion
+from pyfuser.plan.plan import STRIP
 
 LOCALS = of_strips.LOCALS | of_columns.LOCALS | prefetch.LOCALS | {"at", "count", "left", "step"}
 
@@ -46,19 +45,17 @@ Terms = Callable[[Body], Body]
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """The segments of a body, and the arrays (by local) that carry values between their loops.
+    """The segments of a body, and what is kept between their loops.
 
-    nest: of the body in its one segment, if it has one. lengths: of those locals that are arrays
-    themselves, one for each iteration. size: iterations of a block. strips: how those of each
-    segment take turns; None where they do not. columns: how the iterations of a body in one segment
-    do, if its loops walk along columns. ahead: what blocks of a body in one loop ask for. straight:
-    whether g++ has to be kept from rearranging branches (see straight.h).
+    nest: of the body in its one segment, if it has one. size: iterations of a block. strips: how
+    those of each segment take turns; None where they do not. columns: how the iterations of a body
+    in one segment do, if its loops walk along columns. ahead: what blocks of a body in one loop ask
+    for. straight: whether g++ has to be kept from rearranging branches (see straight.h).
     """
 
     nest: Nest
     segments: tuple[Segment, ...]
-    arrays: dict[Sym, Sym]
-    lengths: dict[Sym, int]
+    kept: Kept
     size: int
     strips: tuple[Strips | None, ...]
     columns: Columns | None = None
@@ -107,11 +104,11 @@ def blocks_of(nest: Nest, kept: int = 0, smallest: int = 0) -> Blocks:
     if len(segments) == 1:
         nest = nest.of(segments[0].body)
     arrays = _arrays(nest, segments)
-    lengths = {sym: length for sym, length in lengths.items() if sym in arrays}
+    between = Kept(arrays, {sym: length for sym, length in lengths.items() if sym in arrays})
     # Where a strip's loops walk along columns, what is too short for one runs one by one: code for
     # neighbours side by side would take as long to compile as that for strips.
     apart = tuple(
-        _strips(nest, segment, arrays, lengths) if columns is None else None for segment in segments
+        _strips(nest, segment, between) if columns is None else None for segment in segments
     )
     sizes = (4 * block,) * (apart == (None,) and _is_long(nest, kept)) + (block, block // 2)
     if columns is not None:
@@ -127,7 +124,7 @@ def blocks_of(nest: Nest, kept: int = 0, smallest: int = 0) -> Blocks:
     parts = _cut(nest, kept, size) if apart == (None,) and columns is None else None
     one_loop = apart == (None,) and columns is None and parts is None and size <= block
     ahead = streams_of(nest) if one_loop else ()
-    return Blocks(nest, segments, arrays, lengths, size, apart, columns, parts, ahead, straight)
+    return Blocks(nest, segments, between, size, apart, columns, parts, ahead, straight)
 
 
 def _cut(nest: Nest, kept: int, size: int) -> Blocks | None:
@@ -143,7 +140,8 @@ def _cut(nest: Nest, kept: int, size: int) -> Blocks | None:
     kept += sum(sym.dtype.size for sym in expansion(segments))
     if not segments or size * kept > nest.spec.tuning.block_bytes:
         return None
-    return Blocks(nest, segments, _arrays(nest, segments), {}, size, (None,) * len(segments))
+    between = Kept(_arrays(nest, segments), {})
+    return Blocks(nest, segments, between, size, (None,) * len(segments))
 
 
 def _arrays(nest: Nest, segments: tuple[Segment, ...]) -> dict[Sym, Sym]:
@@ -162,13 +160,11 @@ def _is_long(nest: Nest, kept: int) -> bool:
     return scalars > tuning.scalars and kept * 4 * tuning.block <= tuning.block_bytes // 4
 
 
-def _strips(
-    nest: Nest, segment: Segment, arrays: dict[Sym, Sym], lengths: dict[Sym, int]
-) -> Strips | None:
+def _strips(nest: Nest, segment: Segment, between: Kept) -> Strips | None:
     if nest.serial:
         return None
     parts = _parts(nest, segment)
-    return None if parts is None else strips_of(nest, parts, arrays, lengths)
+    return None if parts is None else strips_of(nest, parts, between)
 
 
 def _parts(nest: Nest, segment: Segment) -> tuple[Segment, ...] | None:
@@ -197,13 +193,9 @@ def _branches_again(segment: Segment) -> bool:
 
 def allocs(blocks: Blocks) -> Body:
     """The arrays between segments, and those within strips."""
-    own = [
-        Alloc(array, blocks.size * blocks.lengths.get(sym, 1))
-        for sym, array in blocks.arrays.items()
-    ]
-    inside = (of_strips.allocs(strips) for strips in blocks.strips if strips is not None)
+    inside = (strips.own.allocs(STRIP) for strips in blocks.strips if strips is not None)
     columns = () if blocks.columns is None else of_columns.allocs(blocks.columns, blocks.size)
-    return (*own, *(alloc for found in inside for alloc in found), *columns)
+    return (*blocks.kept.allocs(blocks.size), *chain.from_iterable(inside), *columns)
 
 
 def segment_loops(blocks: Blocks, axis: int, terms: Terms) -> Body:
@@ -218,36 +210,22 @@ def segment_loops(blocks: Blocks, axis: int, terms: Terms) -> Body:
         if apart is not None:
             body += strip_loops(nest, apart, axis, terms)
             continue
-        trip = iteration(nest, axis, Binary("+", at, step)) + _trip(segment, blocks, step, terms)
+        trip = iteration(nest, axis, Binary("+", at, step)) + _trip(
+            segment, blocks.kept, step, terms
+        )
         body += (iterations(nest, step, number(0), count, trip, kind_of(segment.body)),)
     return body
 
 
-def _trip(segment: Segment, blocks: Blocks, place: Expr, terms: Terms) -> Body:
-    """What an iteration does of a segment, between what it kept before and what it keeps.
+def _trip(segment: Segment, kept: Kept, step: Expr, terms: Terms) -> Body:
+    """What an iteration does of a segment, between what it kept before and what it keeps."""
 
-    An iteration's own arrays are parts of the block's, and start at zeros.
-    """
-    before: list[Stmt] = [
-        row(sym, blocks.arrays[sym], place, blocks.lengths[sym])
-        if sym in blocks.lengths
-        else Declare(sym, Load(blocks.arrays[sym], (place,)))
-        for sym in segment.arriving
-    ]
-    body: list[Stmt] = []
-    for stmt in segment.body:
-        if isinstance(stmt, DeclareArray) and stmt.sym in blocks.lengths:
-            length = blocks.lengths[stmt.sym]
-            before.append(row(stmt.sym, blocks.arrays[stmt.sym], place, length))
-            before.append(Clear(stmt.sym, length))
-        else:
-            body.append(stmt)
-    after = (
-        Store(blocks.arrays[sym], (place,), Read(sym))
-        for sym in segment.leaving
-        if sym not in blocks.lengths
-    )
-    return (*before, *terms(tuple(body)), *after)
+    def place(sym: Sym) -> Expr:
+        return step
+
+    own, body = kept.in_place(segment.body, place)
+    before = (*kept.arriving(segment.arriving, place), *own)
+    return (*before, *terms(body), *kept.leaving(segment.leaving, place))
 
 
 def kind_of(body: Body) -> Kind:

@@ -28,8 +28,9 @@ from pyfuser.ir.nodes import (
     While,
 )
 from pyfuser.ir.visit import map_body, statements, substitute_syms, sym_of
-from pyfuser.nest.build import iteration, iterations, local, times
+from pyfuser.nest.build import iteration, iterations, local
 from pyfuser.nest.cost.work import body_cost
+from pyfuser.nest.kept import times
 from pyfuser.nest.nodes import Alloc, Clear, Kind, Loop, Nest, Row, Scope, number
 from pyfuser.nest.passes.scalar_expansion import (
     Branch,
