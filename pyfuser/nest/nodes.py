@@ -59,7 +59,7 @@ from pyfuser.ir.nodes import (
     Update,
     Workunit,
 )
-from pyfuser.nest.segments import Fresh
+from pyfuser.nest.segments import Fresh, Segment
 from pyfuser.nest.spec import KernelSpec, ViewSpec
 
 
@@ -185,7 +185,8 @@ class Function:
     """Code that is compiled once and run over several boxes, or asked several times.
 
     result: of a function that is asked; the compiler makes it a part of who asks. straight: whether
-    g++ has to be kept from rearranging its branches.
+    g++ has to be kept from rearranging its branches. segments, passes: what the iterations of its
+    box run in turn, and what was done to that.
     """
 
     name: str
@@ -195,6 +196,8 @@ class Function:
     body: Body = ()
     result: Expr | None = None
     straight: bool = False
+    segments: tuple[Segment, ...] = ()
+    passes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

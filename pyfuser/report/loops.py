@@ -8,8 +8,10 @@ from pyfuser.codegen.cpu.reduce import is_sum
 from pyfuser.codegen.kernel import spec_of
 from pyfuser.ir.nodes import Sym
 from pyfuser.nest.build import nest_of
+from pyfuser.nest.nodes import Nest
+from pyfuser.nest.passes.blocks import lower_blocks
 from pyfuser.nest.passes.loop_order import loop_order, walks
-from pyfuser.pipeline import lowered
+from pyfuser.pipeline import run_nest_passes
 from pyfuser.transform.kernel import Kernel
 
 NamesOf = Callable[[Iterable[Sym]], Iterable[str]]
@@ -20,10 +22,15 @@ SPLITS = frozenset({"split-guards", "split-conditions"})
 """The passes that split a loop where guards begin and end."""
 
 
+def loops_of(kernel: Kernel) -> Nest:
+    """The loops of a kernel of the host, with all that was decided about them."""
+    return lower_blocks(run_nest_passes(nest_of(spec_of(kernel))))
+
+
 def passes_of(kernel: Kernel) -> tuple[str, ...]:
     """What was done to the loops of a kernel of the host; nothing to scans and sequential sums."""
     in_order = any(not is_sum(kernel.workunit, a.sym) for a in kernel.workunit.accumulators)
-    return () if kernel.pattern == "scan" or in_order else lowered(nest_of(spec_of(kernel))).passes
+    return () if kernel.pattern == "scan" or in_order else loops_of(kernel).passes
 
 
 def order_text(kernel: Kernel, before: Kernel, names: NamesOf, passes: tuple[str, ...]) -> str:

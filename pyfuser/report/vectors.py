@@ -10,7 +10,6 @@ from pyfuser.ir import nodes
 from pyfuser.ir.effects import written_views
 from pyfuser.ir.nodes import Body, Expr, SourceLocation, Stmt, Sym
 from pyfuser.ir.visit import child_expressions, expressions
-from pyfuser.nest.build import nest_of, run_over
 from pyfuser.nest.cost.gathers import mostly_scatters
 from pyfuser.nest.cost.vectorisable import (
     conditional,
@@ -19,9 +18,9 @@ from pyfuser.nest.cost.vectorisable import (
     local_arrays,
     vectorises,
 )
-from pyfuser.nest.passes.blocks import Blocks, blocks_of
+from pyfuser.nest.nodes import Function
 from pyfuser.nest.passes.split_guards import MIDDLE
-from pyfuser.pipeline import run_nest_passes
+from pyfuser.report.loops import loops_of
 from pyfuser.report.model import Vectors
 from pyfuser.transform.kernel import Kernel
 
@@ -46,21 +45,17 @@ def vectors_of(kernel: Kernel) -> Vectors:
         return Vectors(
             "no", f"{others[0]} is not only added to: one thread runs all iterations in order"
         )
-    nest = run_nest_passes(nest_of(spec))
-    for function in nest.functions:
-        over = run_over(function)
-        if function.name == MIDDLE and over is not None:
-            nest = nest.of(over.body)
+    nest = loops_of(kernel)
     if nest.overlapping:
         return Vectors("unknown", "as arrays overlap")
-    return _of_blocks(blocks_of(nest, sum(a.sym.dtype.size for a in unit.accumulators)))
+    return _of_loops(next((f for f in nest.functions if f.name == MIDDLE), nest.functions[-1]))
 
 
-def _of_blocks(blocks: Blocks) -> Vectors:
+def _of_loops(function: Function) -> Vectors:
     """The same of the loops that a block of iterations runs."""
-    found = [_obstacle_of(segment.body) for segment in blocks.segments]
-    if blocks.columns is not None or any(blocks.strips):
+    if not {"strip-mine", "unroll-and-jam"}.isdisjoint(function.passes):
         return Vectors("unknown", _INNER)
+    found = [_obstacle_of(segment.body) for segment in function.segments]
     obstacles = [obstacle for obstacle in found if obstacle is not None]
     if not obstacles:
         return Vectors("yes")

@@ -250,7 +250,6 @@ def box_loops(blocks: Blocks, box: Over) -> Body:
 
 def lower_blocks(nest: Nest) -> Nest:
     """The nest with loops in place of boxes, whose bodies may run in blocks."""
-    passes = dict.fromkeys(nest.passes)
 
     def lower(f: Function) -> Function:
         found: list[Blocks] = []
@@ -262,10 +261,17 @@ def lower_blocks(nest: Nest) -> Nest:
             return box_loops(found[-1], stmt)
 
         body = order_sums(nest, map_body(f.body, None, loops_of))
-        passes.update(dict.fromkeys(name for blocks in found for name in blocks.passes))
-        return replace(f, body=body, straight=any(blocks.straight for blocks in found))
+        return replace(
+            f,
+            body=body,
+            straight=any(blocks.straight for blocks in found),
+            segments=tuple(segment for blocks in found for segment in blocks.segments),
+            passes=tuple(name for blocks in found for name in blocks.passes),
+        )
 
-    return replace(nest, functions=tuple(map(lower, nest.functions)), passes=tuple(passes))
+    functions = tuple(map(lower, nest.functions))
+    passes = dict.fromkeys((*nest.passes, *(name for f in functions for name in f.passes)))
+    return replace(nest, functions=functions, passes=tuple(passes))
 
 
 def _in_blocks(blocks: Blocks, box: Over) -> Body:
