@@ -18,6 +18,7 @@ import numpy as np
 
 from pyfuser.frontends.numpy import expressions as e
 from pyfuser.frontends.numpy.expressions import Build, Code, cast
+from pyfuser.frontends.numpy.floating import WARNER
 from pyfuser.frontends.numpy.layout import Form, Layout, is_c_order, layout_of_call
 from pyfuser.frontends.numpy.memory import Owner, region_of
 from pyfuser.frontends.numpy.record import caller_of, end_trip, formed, program_frame
@@ -72,10 +73,12 @@ _REDUCTIONS = {
 class RecordedReduction(DirectCall):
     """A reduction along the last axis of its operand, which NumPy can compute, too."""
 
-    __slots__ = ("caller", "forms", "reduction")
+    __slots__ = ("caller", "errors", "forms", "reduction")
+    named = "reduce"
 
     reduction: Reduction
     caller: tuple[int, int]
+    errors: dict[str, str] | None
     forms: tuple[Form, Form]  # of the result and of a row of the operand
 
     def compute(self, step: Step) -> None:
@@ -87,9 +90,9 @@ class RecordedReduction(DirectCall):
         key = (*key, Ellipsis)
         array = x.array()[key]
         whole = np.broadcast_to(array, (*extents, x.shape[-1]))
-        with np.errstate(all="ignore"):
-            target = spread(out.array(), result, len(extents))
-            step(partial(self.reduction.ufunc.reduce, whole, axis=-1, out=target))
+        target = spread(out.array(), result, len(extents))
+        reduce = partial(self.reduction.ufunc.reduce, whole, axis=-1, out=target)
+        WARNER.run(self, partial(step, reduce), self.errors)
 
 
 def along_axis(x: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -127,7 +130,7 @@ def _moment(x: Any, name: str, axis: int, ddof: Any) -> Any:
     if name == "mean":
         return mean if ddof == 0 else None
     apart = x - mean.reshape(*shape[:axis], 1, *shape[axis + 1 :])
-    apart *= apart
+    apart = np.square(apart, out=apart)
     found = _reduce(apart, _REDUCTIONS["sum"], axis)
     if found is None:
         return None
@@ -195,6 +198,7 @@ def _record(reduction: Reduction, region: Region, axis: int, kind: DType, layout
         None, frame.f_code, ~frame.f_lasti,
     )  # fmt: skip
     call.reduction = reduction
+    call.errors = errors()
     call.forms = layout.result, form
     call.caller = caller_of(frame)
     TRACER.record(call)

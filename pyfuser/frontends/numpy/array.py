@@ -25,6 +25,7 @@ from pyfuser.frontends.numpy.operations import COPY
 from pyfuser.frontends.numpy.operators import Operators
 from pyfuser.frontends.numpy.record import record
 from pyfuser.frontends.numpy.reductions import full_reduction
+from pyfuser.frontends.numpy.switches import LIMITS
 from pyfuser.frontends.numpy.wrap import KIND, adopt, view
 from pyfuser.trace.memory import Array, Handle, Region
 
@@ -318,17 +319,21 @@ _REDUCTIONS = (
 
 def _computed(name: str) -> Callable[..., Any]:
     """A method that NumPy computes on what has run, and that keeps no reference to it."""
+    numpys = getattr(np.ndarray, name)
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if name in _RECORDED:
+        array = apply.small(self, LIMITS.most)
+        if array is None and name in _RECORDED:
             found = full_reduction(self, name, args, kwargs)
             if found is None:
                 found = along_axis(self, name, args, kwargs)
             if found is not None:
                 return found
-        if "out" in kwargs or not all(map(apply.is_plain, (*args, *kwargs.values()))):
+        if (args or kwargs) and (
+            "out" in kwargs or not all(map(apply.is_plain, (*args, *kwargs.values())))
+        ):
             return method_of(self, name)(*args, **kwargs)
-        value = getattr(host(self), name)(*args, **kwargs)
+        value = numpys(host(self) if array is None else array, *args, **kwargs)
         if type(value) is np.ndarray:
             if value.base is None and value is not self._array:
                 return adopt(value)

@@ -29,7 +29,10 @@ class Warner:
             self._usual = umath._extobj_contextvar, make(call=self, **kinds)
 
     def run(self, call: Any, compute: Callable[[], None], state: dict[str, str] | None) -> None:
-        """Run `compute` for a call. state: what the program wants, if it is not the default."""
+        """Run `compute` for a call, which messages call what `named` says.
+
+        state: what the program wants, if it is not the default.
+        """
         self._call, outer = call, self._call
         try:
             if state is None and self._usual is not None:
@@ -49,9 +52,7 @@ class Warner:
 
     def __call__(self, kind: str, flags: int) -> None:
         call = self._call
-        ufunc = call.recipe.operation.ufunc
-        name = "cast" if ufunc is None else ufunc.__name__
-        message = f"{kind} encountered in {name}"
+        message = f"{kind} encountered in {call.named}"
         file, line = call.code.co_filename, call.line
         warnings.warn_explicit(message, RuntimeWarning, file, line, registry=_REGISTRY)
 

@@ -45,6 +45,11 @@ def _is_element(part: Any, key: Any) -> bool:
     return not any(entry is Ellipsis for entry in (key if type(key) is tuple else (key,)))
 
 
+def is_element(key: Any) -> bool:
+    """Whether a key is two plain integers, as loops over elements have them."""
+    return type(key) is tuple and len(key) == 2 and type(key[0]) is int and type(key[1]) is int
+
+
 class Indexing(ArrayMemory):
     """Subscripts."""
 
@@ -52,7 +57,7 @@ class Indexing(ArrayMemory):
 
     def __getitem__(self, key: Any) -> Any:
         array = self._array
-        if array is not None and (type(key) is int or is_basic(key)):
+        if array is not None and (type(key) is int or is_element(key) or is_basic(key)):
             value = array[key]
             if type(value) is np.ndarray:
                 return sliced(self, value)
@@ -67,6 +72,13 @@ class Indexing(ArrayMemory):
     def __setitem__(self, key: Any, value: Any) -> None:
         if not self._writeable:
             raise ValueError("assignment destination is read-only")
+        array = self._array
+        if array is not None and not TRACER.calls and (type(key) is int or is_element(key)):
+            kind = type(value)
+            source = value._array if kind is KIND.array else value
+            if source is not None and (kind in apply.SCALARS or kind is KIND.array):
+                array[key] = source
+                return
         if not is_basic(key):
             if type(key) is not KIND.array or not _guarded(self, key, value):
                 _assigned(self, key, value)

@@ -53,6 +53,12 @@ class Recorded(DirectCall):
     caller: tuple[int, int]
     errors: dict[str, str] | None
 
+    @property
+    def named(self) -> str:
+        """What NumPy's warnings call it."""
+        ufunc = self.recipe.operation.ufunc
+        return "cast" if ufunc is None else str(ufunc.__name__)
+
     def compute(self, step: Step) -> None:
         """By NumPy."""
         recipe = self.recipe

@@ -58,7 +58,7 @@ def _spread(x: Any, own: DType, name: str, ddof: Any) -> Any:
     if mean is None:
         return None
     apart = x - mean
-    apart *= apart
+    apart = np.square(apart, out=apart)
     found = total(apart, DType.FLOAT64)
     if found is None:
         return None

@@ -50,8 +50,19 @@ class RecordedSum(DirectCall):
 def total(x: Any, kind: DType) -> Any:
     """The sum of all elements as numbers of a type, as a Python number.
 
-    None: NumPy is to compute it, as there are few elements, or kernels do not know them.
+    None: NumPy is to compute it, as there are few elements, or kernels do not know them. Warns, or
+    raises, as NumPy does.
     """
+    value = _total(x, kind)
+    if value is not None and kind.is_float:
+        own = kernel_dtype(x)
+        result = own if own is not None and own.is_float else kind
+        if not abs(value) <= np.finfo(result.numpy).max:
+            host(x).sum()  # for NumPy's warnings
+    return value
+
+
+def _total(x: Any, kind: DType) -> Any:
     own = kernel_dtype(x)
     if own is None or own.is_complex or x.size < LIMITS.most:
         return None
@@ -62,7 +73,7 @@ def total(x: Any, kind: DType) -> Any:
         return tree_sum(_in_memory_order(host(x)), kind) if kind.is_float else None
     (form,) = layout.forms
     unit = _workunit(own, kind, form, len(layout.extents), max(layout.extents) > _MAX_INDEX)
-    frame = program_frame(sys._getframe(1))
+    frame = program_frame(sys._getframe(2))
     end_trip(frame)
     result = Future(kind, TRACER.compute)
     call = RecordedSum(

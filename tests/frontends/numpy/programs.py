@@ -20,6 +20,7 @@ import numpy as np
 import pyfuser.numpy as pnp
 from pyfuser.frontends.numpy.operations import INEXACT
 from pyfuser.runtime.session import TRACER
+from pyfuser.trace import reason
 
 DTYPES = ["f8", "f8", "f4", "i8", "i4", "i2", "i1", "u1", "u2", "u4", "u8", "?", "c16", "f2"]
 SHAPES = [(6,), (1,), (4, 6), (4, 1), (2, 4, 6), (6, 4), (0, 6), (), (24,), (2, 2, 2, 3)]
@@ -97,6 +98,7 @@ class Program:
                 for _ in range(self.count):
                     self.statement()
                 self.compare()
+                TRACER.flush(reason.SYNC)
                 if WARNINGS[0]:
                     self.compare_warnings(Counter(str(warning.message) for warning in ours))
             except Mismatch as error:
