@@ -63,6 +63,7 @@ def spec_of(
         serial=serial,
         order=order,
         title=workunit.name,
+        place="" if workunit.location is None else str(workunit.location),
         names=tuple(sym.name for sym in all_syms(workunit)),
         sites=_sites(checked.body) if checked is not None else None,
         target=target or host(),

@@ -18,6 +18,7 @@ from pyfuser.codegen.cpu.checked import REPORT_HEAD
 from pyfuser.codegen.cpu.unit import DIVIDED, NO_MEMORY, OUTSIDE, Slot, abi
 from pyfuser.codegen.cpu.wavefront.stage import ROLLING_WORDS
 from pyfuser.engine.bounds import mistake
+from pyfuser.engine.faults import described
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Accumulator, Param
 from pyfuser.nest.spec import KernelSpec, SweepSpec
@@ -106,7 +107,7 @@ def make_run(
         "__tracebackhide__": hidden,
     }
     source = run_source(spec)
-    exec(compile(source, f"<launch of {spec.title or 'kernel'}>", "exec"), namespace)
+    exec(compile(source, described(spec.title, loops), "exec"), namespace)
     return namespace["run"], namespace["values"], namespace["slots"]
 
 

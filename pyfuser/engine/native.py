@@ -16,6 +16,7 @@ from pyfuser.codegen.cpu.unit import emit
 from pyfuser.codegen.kernel import spec_of
 from pyfuser.engine.cache import KernelCache, key_of
 from pyfuser.engine.compiler import build_identity, compile_library, find_compiler
+from pyfuser.engine.faults import watch
 from pyfuser.engine.flight import Flights
 from pyfuser.engine.marshal import fail, make_run
 from pyfuser.engine.on_host import OnHost
@@ -54,6 +55,7 @@ class Launchable(OnHost):
 
 def _entry_point(library: Path) -> Any:
     """The kernel in a shared library. Raises OSError or AttributeError if there is none."""
+    watch()
     loaded = ctypes.CDLL(str(library))
     try:
         return loaded.pf_kernel

@@ -77,11 +77,11 @@ class KernelSpec:
     """A kernel without its data.
 
     `views[k]` belongs to `workunit.params[k]` and is None for scalars. `order` is that of a map's
-    loops; long_rows: whether the innermost has LONG_ROW iterations, or is the only one. `names` are
-    the user's names of `all_syms(workunit)`; like `title` they are for readers only. `sites` has
-    the `accesses` and then the `divisions` of a checked kernel, which tests their subscripts and
-    divisors; it is None for all others. target: the processor; tuning: the numbers that code is
-    tuned by.
+    loops; long_rows: whether the innermost has LONG_ROW iterations, or is the only one. `title`,
+    `place` (of the user's first workunit) and `names` (of `all_syms(workunit)`) are for readers
+    only. `sites` has the `accesses` and then the `divisions` of a checked kernel, which tests their
+    subscripts and divisors; it is None for all others. target: the processor; tuning: the numbers
+    that code is tuned by.
     """
 
     workunit: Workunit
@@ -90,6 +90,7 @@ class KernelSpec:
     serial: bool
     order: LoopOrder
     title: str = field(default="", compare=False)
+    place: str = field(default="", compare=False)
     names: tuple[str, ...] = field(default=(), compare=False)
     sites: tuple[Site, ...] | None = None
     long_rows: bool = True
@@ -138,4 +139,4 @@ class SweepSpec:
 def names_of(spec: KernelSpec | SweepSpec) -> tuple[tuple[str, ...], ...]:
     """What messages call each loop and its Syms; equal specs may differ in that."""
     loops = spec.stages if isinstance(spec, SweepSpec) else (spec,)
-    return tuple((loop.title, *loop.names) for loop in loops)
+    return tuple((loop.title, loop.place, *loop.names) for loop in loops)
