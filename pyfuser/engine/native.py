@@ -116,6 +116,13 @@ def prepare_launches(
     return _prepare([_spec(kernels, views) for kernels, views in launches])
 
 
+def missing(kernels: Sequence[Kernel]) -> int:
+    """How many of these kernels, each by itself, are neither loaded nor on disk."""
+    specs = {spec for spec in map(spec_of, kernels) if spec not in KERNELS}
+    build = build_identity(find_compiler(SETTINGS.compiler), SETTINGS.fastmath)
+    return sum(kernel_cache().kept(key_of(emit(spec), build)) is None for spec in specs)
+
+
 def _spec(kernels: Sequence[Kernel], rolling: RollingParams) -> KernelSpec | SweepSpec:
     if len(kernels) == 1:
         return spec_of(kernels[0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import ClassVar, NamedTuple, TypeVar
 
 from pyfuser.analysis.dependences import Dependence
 from pyfuser.tuning.thresholds import DEFAULT
@@ -108,8 +108,11 @@ class Told(NamedTuple):
 class Note:
     """What planning did to a call (its place in the trace), and what follows for those who run it.
 
-    A rewrite has a subclass of its own (see `plan.rewrite`).
+    A rewrite has a subclass of its own (see `plan.rewrite`). alone: whether the call may be as it
+    was again, in a launch of its own, while all other launches stay.
     """
+
+    alone: ClassVar[bool] = False
 
     call: int
 
@@ -141,6 +144,8 @@ AnyNote = TypeVar("AnyNote", bound=Note)
 @dataclass(frozen=True, slots=True)
 class Declined(Note):
     """Why the loop that begins with `call` did not go on with the sweep of the loops before it."""
+
+    alone = True
 
     before: frozenset[int]
     after: frozenset[int]

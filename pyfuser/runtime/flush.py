@@ -143,8 +143,8 @@ def build(given: TraceShape, calls: Sequence[Call] | None = None) -> Program:
     trace, graph, plan = planned(given, able)
     COUNTERS.plans += 1
     COUNTERS.analysis_seconds += time.perf_counter() - start
-    make = partial(compiled, given, trace, graph)
-    return tuned(make(plan, calls), make)
+    make = partial(compiled, given)
+    return tuned(make(trace, graph, plan, calls), make)
 
 
 def compiled(

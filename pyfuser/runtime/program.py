@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import CodeType
-from typing import Any
+from typing import Any, Protocol
 
 from pyfuser.analysis.dependences import DependenceGraph
 from pyfuser.plan.changed import what_changed
 from pyfuser.plan.plan import Plan
-from pyfuser.runtime.autotune import Referee
 from pyfuser.runtime.launch import Launch
 from pyfuser.runtime.session import SESSION
 from pyfuser.support.counters import COUNTERS
@@ -20,6 +19,15 @@ from pyfuser.trace.call import Call, line_at
 from pyfuser.trace.reason import Asked, Place, asked
 from pyfuser.trace.shape import TraceShape
 from pyfuser.transform.kernel import Kernel
+
+
+class Judge(Protocol):
+    """What tries other programs for a trace; see `runtime.autotune.Referee`."""
+
+    @property
+    def open(self) -> Sequence[Any]: ...
+    def measure(self) -> Any: ...
+    def after(self, program: Program) -> Program: ...
 
 
 @dataclass(frozen=True)
@@ -38,7 +46,7 @@ class Program:
     plan: Plan
     kernels: tuple[Kernel, ...]
     launches: tuple[Launch, ...]
-    referee: Referee[Program] | None = None
+    referee: Judge | None = None
     graphs: Any = None
     seconds: float = 0.0
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from pyfuser.engine.engine import ON_DEVICE, capabilities
+from pyfuser.plan.capabilities import Capabilities
 from pyfuser.plan.plan import Plan
+from pyfuser.runtime import autotune_apart
 from pyfuser.runtime.autotune import Referee, cut_plan, doubts, settled
+from pyfuser.runtime.autotune_apart import Make
 from pyfuser.runtime.autotune_gpu import DeviceReferee, device_doubts
 from pyfuser.runtime.program import Program
 from pyfuser.runtime.registers import relieved
@@ -15,16 +19,31 @@ from pyfuser.runtime.session import SESSION
 from pyfuser.trace.shape import TraceShape
 
 
-def tuned(program: Program, make: Callable[[Plan], Program]) -> Program:
+def tuned(program: Program, anew: Make) -> Program:
     """The program, or one of another plan; it has a referee if launches are still in doubt.
 
-    make: the program of the same trace with another plan.
+    anew: the program of the same trace as it was recorded, for another trace as it is planned, with
+    its dependences and its plan.
     """
+    make = partial(anew, program.trace, program.graph)
     able = capabilities(call.space.execution for call in program.trace.calls)
     if able is ON_DEVICE:
         program = relieved(program, make)
     if not able.timed:
         return program
+    doubtful = able is not ON_DEVICE and autotune_apart.doubted(program)
+    if doubtful:
+        slower = autotune_apart.settled(program)
+        if slower:
+            return autotune_apart.without(program, slower, anew)
+    program = _refereed(program, make, able)
+    if doubtful:
+        return replace(program, referee=autotune_apart.Apart(anew, program.referee))
+    return program
+
+
+def _refereed(program: Program, make: Callable[[Plan], Program], able: Capabilities) -> Program:
+    """The program, with the cuts that earlier trials found, and a referee for others."""
     open_groups = device_doubts(program) if able is ON_DEVICE else doubts(program)
     plan = program.plan
     for calls, choice in settled(program, open_groups).items():

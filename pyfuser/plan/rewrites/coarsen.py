@@ -169,6 +169,8 @@ def _in_company(given: TraceShape, made: Option, changes: Changes) -> Changes:
 class Coarsened(Note):
     """A call of which one iteration runs `factor` of the program's."""
 
+    alone = True
+
     factor: int
 
     @classmethod

@@ -240,6 +240,8 @@ def _following(body: Body, first: Sym, whole: Sym) -> set[Sym]:
 class Delinearized(Note):
     """A call over one index that is planned over rows and columns."""
 
+    alone = True
+
     @classmethod
     def lines(cls, notes: Sequence[Note], told: Told) -> Iterator[str]:
         yield f"the one index runs as rows and columns: {told.names(notes)}"

@@ -198,6 +198,8 @@ class Guarded(Note):
     given: how many arguments it has without the bounds of that, which are numbers.
     """
 
+    alone = True
+
     given: int
 
     def source(self, place: int) -> tuple[int, int] | None:

@@ -1,0 +1,242 @@
+"""Launches that arithmetic decides on are tried against their calls, as these were given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pykokkos as pk
+import pytest
+
+import pyfuser
+from pyfuser.plan.rewrites.coarsen import Coarsened
+from pyfuser.runtime import autotune, autotune_apart
+from pyfuser.runtime.autotune_apart import FEWEST, ROUNDS, STEADY, parsed
+from pyfuser.runtime.program import Program
+from pyfuser.runtime.session import SESSION, TRACER
+from pyfuser.trace.reason import SYNC
+
+N, C = 3000, 4
+TRIED = STEADY + 2 * ROUNDS + 2
+
+
+@pk.workunit
+def score(i, c, s, x):
+    s[i][c] = x[i] * (c + 1.5)
+
+
+@pk.workunit
+def largest(i, best, s):
+    v: float = s[i][0]
+    for c in range(1, C):
+        v = s[i][c] if s[i][c] > v else v  # noqa: FURB136
+    best[i] = v
+
+
+@pk.workunit
+def double(i, y):
+    y[i] = 2.0 * y[i]
+
+
+@pk.workunit
+def shift(i, y, a):
+    y[i] = y[i] + a
+
+
+class Loop:
+    """Two launches: a coarsened call and a row's, and two maps over another space."""
+
+    def __init__(self) -> None:
+        self.x, self.best = pk.View([N], pk.double), pk.View([N], pk.double)
+        self.s, self.y = pk.View([N, C], pk.double), pk.View([N + 7], pk.double)
+        self.x.data[:] = np.random.default_rng(5).uniform(-1.0, 1.0, N)
+
+    def step(self) -> Program:
+        """One flush, and what ran."""
+        with pyfuser.fusing():
+            pk.parallel_for(pk.MDRangePolicy([0, 0], [N, C]), score, s=self.s, x=self.x)
+            pk.parallel_for(N, largest, best=self.best, s=self.s)
+            pk.parallel_for(N + 7, shift, y=self.y, a=0.5)
+            pk.parallel_for(N + 7, double, y=self.y)
+        return SESSION.flushes[-1].program
+
+    def check(self, steps: int) -> None:
+        s = self.x.data[:, None] * (np.arange(C) + 1.5)
+        np.testing.assert_array_equal(self.best.data, s.max(axis=1))
+        y = 0.0
+        for _ in range(steps):
+            y = 2.0 * (y + 0.5)
+        np.testing.assert_array_equal(self.y.data, y)
+
+
+@pytest.fixture(autouse=True)
+def arbitrating(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    settings = replace(autotune.SETTINGS, arbitrate=True, cache_dir=tmp_path)
+    monkeypatch.setattr(autotune_apart, "SETTINGS", settings)
+    monkeypatch.setattr(autotune_apart, "LONG", 0.0)
+    monkeypatch.setattr(autotune_apart, "SOON", 0.0)
+    monkeypatch.setattr(autotune_apart, "KERNEL", 0.0)
+    TRACER.flush(SYNC)
+    SESSION.programs.clear()
+    SESSION.flushes.clear()
+    yield
+    SESSION.programs.clear()
+
+
+def clock(
+    monkeypatch: pytest.MonkeyPatch, fused: dict[int, float], slow: frozenset[int] = frozenset()
+) -> None:
+    """Let each call take a second apart, and the launch that begins with call n fused[n].
+
+    slow: the launches, by their first calls, that seem to lose before they are tried.
+    """
+
+    def seconds(program: Program) -> list[float]:
+        return [
+            float(len(la.calls)) if len(la.calls) == 1 else fused[la.calls[0]]
+            for la in program.launches
+        ]
+
+    suspects = autotune_apart.suspects
+
+    def chosen(program: Program) -> list[tuple[int, ...]]:
+        for launch in program.launches:
+            launch.timing.mean = 1e9 if launch.calls[0] in slow else 0.0
+        return suspects(program)
+
+    monkeypatch.setattr(autotune_apart, "_seconds", seconds)
+    monkeypatch.setattr(autotune_apart, "suspects", chosen)
+
+
+def launches(program: Program) -> list[tuple[int, ...]]:
+    return [launch.calls for launch in program.launches]
+
+
+def steps(loop: Loop, count: int) -> Program:
+    for _ in range(count):
+        program = loop.step()
+    return program
+
+
+FUSED, APART = [(0, 1), (2, 3)], [(0,), (1,), (2,), (3,)]
+
+
+@pytest.mark.parametrize(
+    ("fused", "slow", "expected"),
+    [
+        ({0: 5.0, 2: 5.0}, {0, 2}, APART),
+        ({0: 5.0, 2: 1.0}, {0, 2}, [(0,), (1,), (2, 3)]),
+        ({0: 1.0, 2: 5.0}, {0, 2}, [(0, 1), (2,), (3,)]),
+        ({0: 1.0, 2: 1.0}, {0, 2}, FUSED),
+        ({0: 5.0, 2: 5.0}, {0}, [(0,), (1,), (2, 3)]),
+        ({0: 5.0, 2: 5.0}, set(), FUSED),
+        ({0: 1.95, 2: 1.95}, {0, 2}, FUSED),  # not by enough
+    ],
+)
+def test_what_loses_is_taken_apart(
+    fused: dict[int, float],
+    slow: set[int],
+    expected: list[tuple[int, ...]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock(monkeypatch, fused, frozenset(slow))
+    loop = Loop()
+    first = loop.step()
+    assert launches(first) == FUSED and first.plan.of(Coarsened)
+    program = steps(loop, TRIED)
+    assert launches(program) == expected
+    assert bool(program.plan.of(Coarsened)) == ((0, 1) in expected)
+    loop.check(TRIED + 1)
+    SESSION.programs.clear()  # as in another process
+    again = Loop()
+    assert launches(steps(again, 2)) == expected  # the first has fresh memory: another trace
+    again.check(2)
+
+
+def test_both_ways_give_the_same_while_they_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock(monkeypatch, {0: 5.0, 2: 5.0}, frozenset({0, 2}))
+    loop = Loop()
+    seen = set()
+    for step in range(TRIED):
+        seen.add(tuple(launches(loop.step())))
+        loop.check(step + 1)
+    assert seen == {tuple(FUSED), tuple(APART)}
+
+
+def test_a_hopeless_trial_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock(monkeypatch, {0: 0.1, 2: 0.1}, frozenset({0, 2}))
+    loop = Loop()
+    apart = [launches(loop.step()) for _ in range(TRIED)].count(APART)
+    assert apart == FEWEST
+
+
+@pytest.mark.parametrize("field", ["arbitrate", "verify"])
+def test_settings(field: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    changed = replace(autotune_apart.SETTINGS, **{field: field == "verify"})
+    monkeypatch.setattr(autotune_apart, "SETTINGS", changed)
+    clock(monkeypatch, {0: 5.0, 2: 5.0}, frozenset({0, 2}))
+    assert launches(steps(Loop(), TRIED)) == FUSED
+
+
+def test_compiling_waits_until_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(autotune_apart, "KERNEL", 1e12)
+    monkeypatch.setattr(autotune_apart, "missing_kernels", lambda *_: 1)
+    clock(monkeypatch, {0: 5.0, 2: 5.0}, frozenset({0, 2}))
+    assert launches(steps(Loop(), TRIED)) == FUSED
+
+
+@pk.workunit
+def smooth(i, y, x):
+    y[i] = x[i - 1] + x[i + 1]
+
+
+def test_rewrites_for_the_sake_of_others_are_taken_back_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A call that vanished, as others compute again what it does, has to be there again."""
+    x = pk.View([N], pk.double)
+    x.data[:] = np.arange(N)
+
+    def step() -> tuple[Program, np.ndarray]:
+        y = pk.View([N], pk.double)
+        with pyfuser.fusing():
+            t = pk.View([N], pk.double)
+            pk.parallel_for(pk.RangePolicy(1, N - 1), smooth, y=t, x=x)
+            pk.parallel_for(pk.RangePolicy(2, N - 2), smooth, y=y, x=t)
+            del t
+        return SESSION.flushes[-1].program, np.array(y.data)
+
+    program, expected = step()
+    if all(note.alone for note in program.plan.notes):
+        pytest.skip("nothing is computed again here")
+    monkeypatch.setattr(
+        autotune_apart, "_seconds", lambda p: [2.0 / len(p.launches) ** 2] * len(p.launches)
+    )
+    clocked = autotune_apart.suspects
+    monkeypatch.setattr(autotune_apart, "unfused_cost", lambda *_: 0.0)
+    assert clocked(program) == [la.calls for la in program.launches]
+    for _ in range(TRIED):
+        program, found = step()
+        np.testing.assert_array_equal(found, expected)
+    assert launches(program) == [(0,), (1,)]
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        (b"(1, [0, 2])", [0, 2]),
+        (b"(1, [])", []),
+        (b"(1, [3])", None),
+        (b"(1, [-1])", None),
+        (b"(1, [True])", None),
+        (b"(1, (0,))", None),
+        (b"(0, [0])", None),
+        (b"(1, [0], 2)", None),
+        (b"", None),
+        (b"\xff", None),
+    ],
+)
+def test_a_broken_file_is_none(text: bytes, places: list[int] | None) -> None:
+    assert parsed(text, 3) == places
