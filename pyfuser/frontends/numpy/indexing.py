@@ -8,6 +8,7 @@ import numpy as np
 
 from pyfuser.frontends.embedded.view_memory import ViewMemory
 from pyfuser.frontends.numpy import apply
+from pyfuser.frontends.numpy.gathers import gathered
 from pyfuser.frontends.numpy.memory import ArrayMemory, host, is_pending, layout_of
 from pyfuser.frontends.numpy.operations import COPY
 from pyfuser.frontends.numpy.record import record
@@ -132,6 +133,10 @@ def _guarded(x: Any, mask: Any, value: Any) -> bool:
 
 def _selected(x: Any, key: Any) -> Any:
     """By indices or masks: a copy."""
+    if type(key) is KIND.array:
+        found = gathered(x, key)
+        if found is not None:
+            return found
     plain = _key(key)
     if plain is None:
         return apply.call(lambda a, k: a[k], (x, key), {})

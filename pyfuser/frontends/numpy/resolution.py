@@ -55,6 +55,8 @@ def _resolve(
     result = out or loops[-1]
     if operation not in (COPY, WHERE) and len(set(loops[:-1])) > 1:
         return None  # as in comparing int64 with uint64
+    if operation is not COPY and _narrows(loops[-1], result):
+        return None  # as for operands
     return Resolution(loops, result) if _converts(loops[-1], result) else None
 
 
@@ -78,12 +80,23 @@ def _dtypes(
         (*kinds, given), casting=casting, **more
     )
     if not all(
-        _converts_between(kind, loop)
+        _converts_between(kind, loop) and not _narrows(from_numpy(kind), from_numpy(loop))
         for kind, loop in zip(kinds, resolved, strict=False)
         if isinstance(kind, np.dtype)
     ):
         return (None,)
     return resolved
+
+
+def _narrows(source: DType | None, target: DType | None) -> bool:
+    """Whether numbers may overflow when they are converted, of which NumPy warns apart."""
+    return (
+        source is not None
+        and target is not None
+        and source.is_float
+        and target.is_float
+        and target.size < source.size
+    )
 
 
 def _converts_between(source: np.dtype[Any], target: np.dtype[Any]) -> bool:

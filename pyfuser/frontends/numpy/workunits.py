@@ -21,7 +21,7 @@ from pyfuser.trace.memory import Array
 _MAX_INDEX = (1 << 31) - 1
 
 #: C's function: the one that NumPy shows calls Python's first, where a signal handler may come in.
-_COPYTO: Any = getattr(np.copyto, "_implementation", np.copyto)
+COPYTO: Any = getattr(np.copyto, "_implementation", np.copyto)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class Recipe:
         if self.operation is WHERE:
             values = [np.where(*values)]
         if ufunc is None:
-            return partial(_COPYTO, out, values[0], casting="unsafe", where=mask)
+            return partial(COPYTO, out, values[0], casting="unsafe", where=mask)
         more = {} if mask is True else {"where": mask}
         kinds = self._signature
         return partial(ufunc, *values, out=out, signature=kinds, casting="unsafe", **more)

@@ -116,7 +116,7 @@ class Program:
             (10, self.in_place), (8, self.view), (6, self.assign), (3, self.masked),
             (2, self.delete), (2, self.export), (2, self.change_export), (2, self.foreign),
             (2, self.read), (4, self.reduce), (3, self.where), (3, self.into), (1, self.compare),
-            (4, self.function), (2, self.convert), (1, self.overlapping), (1, self.fancy),
+            (4, self.function), (2, self.convert), (1, self.overlapping), (4, self.fancy),
             (4, self.workunit),
         ]  # fmt: skip
         weights = [weight for weight, _ in kinds]
@@ -318,7 +318,7 @@ class Program:
         elif kind == "view":
             if x.numpys.dtype.kind in "fc":
                 return  # nobody says which bits a NaN has
-            other = self.random.choice(["u1", "f4", "i8", "f2"])
+            other = self.random.choice(["u1", "u4", "i8", "f2"])
             self.keep(f"{self.name(x)}.view({other})", lambda m, a: a.view(other), False, x)
         else:
             self.keep(f"broadcast_to({self.name(x)})",
@@ -360,12 +360,14 @@ class Program:
 
     def fancy(self) -> None:
         x = self.pick()
-        index = self.random.choice([[0, 2, 1], [-1, 0, 0], [0, 9], [[0, 1], [1, 0]]])
+        index = self.random.choice([[0, 2, 1], [-1, 0, 0], [0, 9], [[0, 1], [1, 0]], [-9], [[]]])
+        least = min(np.ravel(index), default=0)
+        kind = self.random.choice(["i8", "i4", "u1"]) if least >= 0 else "i8"
         change = self.random.choice(["set", "get", "add"])
 
         def act(module: Any, a: Any) -> Any:
             if change == "get":
-                return a[module.array(index)]
+                return a[module.array(index, kind)]
             if change == "set":
                 a[index] = 5
             else:
