@@ -10,6 +10,8 @@ import pykokkos as pk
 import pytest
 
 import pyfuser
+from pyfuser.frontends.embedded.arguments import classify
+from pyfuser.ir.dtypes import DType
 from pyfuser.runtime import replay
 from pyfuser.runtime.session import SESSION, TRACER
 from tests import sessions
@@ -46,6 +48,11 @@ def total(i, acc, x):
 @pk.workunit
 def divide(i, y, d):
     y[i] = y[i] // d[i]
+
+
+@pk.workunit
+def scale_none(i, y, x):
+    y[i] = 1.0
 
 
 @pytest.fixture(autouse=True)
@@ -286,3 +293,32 @@ def test_the_table_keeps_alive_what_its_keys_name() -> None:
     (known,) = SESSION.replays.values()
     (kept,) = known.values()
     assert kept.held == ((workunit, space),)
+
+
+def arrays() -> list[np.ndarray]:
+    """Of every type, and in every way in which an array may lie."""
+    made = [np.ones(4, dtype.numpy) for dtype in DType]
+    base = np.arange(48.0).reshape(4, 3, 4)
+    made += [base[::2], base[:, ::-1], base.T, base[:, :1], base[:0], base[1, 2], base[1, 2, 3:]]
+    made += [np.broadcast_to(np.ones(4), (3, 4)), np.asfortranarray(base), np.float64(3.0) * base]
+    record = np.zeros(6, np.dtype([("a", np.int16), ("x", np.float64)], align=False))
+    made += [record["x"], record["a"], np.ones(4, np.longlong), np.ones((2, 1, 3), np.float32)]
+    made.append(base.view())
+    made[-1].flags.writeable = False
+    return made
+
+
+@pytest.mark.parametrize("place", range(len(arrays())))
+def test_the_extension_sees_arrays_as_python_does(place: int) -> None:
+    """Region, buffer and code of an array that is read."""
+    array = arrays()[place]
+    code, expected = classify("x", array)
+    y = pk.View([4], pk.double)
+    for _ in range(2):  # the first call of a kind is Python's
+        pk.parallel_for(4, scale_none, y=y, x=array)
+        region = TRACER.calls[-1].arguments[1]
+        assert tuple(region)[1:] == tuple(expected)[1:]
+        assert type(region) is type(expected) and type(region.buffer) is type(expected.buffer)
+        for name in ("address", "external", "lent", "nbytes", "image", "_exports", "_handle"):
+            assert getattr(region.buffer, name) == getattr(expected.buffer, name), name
+    assert ("for", 1, "y", y._code, "x", code) in scale_none.__pyfuser__.bindings

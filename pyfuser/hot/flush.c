@@ -9,7 +9,7 @@ static struct {
     PyObject *deferral, *programs, *replays, *flushes;
     PyObject *Replay, *Flush, *Site, *Ran;
     PyObject *flush, *listening, *resume, *settle, *partial, *package;
-    PyObject *name, *no_calls, *copied, *look_at;
+    PyObject *name, *logging, *no_calls, *copied, *look_at;
     Py_ssize_t waiting, trial, on, sites, given, prepared, program, closed, ran_gate;
     Py_ssize_t function, stream;
     struct { Py_ssize_t at, code, copied, made, program, waiting, why; } note;
@@ -46,10 +46,11 @@ PyObject *bind_flush(PyObject *module, PyObject *args)
         place(F.Flush, "waiting", &F.note.waiting) < 0 || place(F.Flush, "why", &F.note.why) < 0)
         return NULL;
     F.name = PyUnicode_InternFromString("flush");
+    F.logging = PyUnicode_InternFromString("logging");
     F.no_calls = PyTuple_New(0);
     F.copied = Py_BuildValue("(ii)", 0, 0);
     F.look_at = Py_NewRef(SLOT(R.tracer, L.tracer.look_at));
-    F.ready = F.name && F.no_calls && F.copied && L.bound;
+    F.ready = F.name && F.logging && F.no_calls && F.copied && L.bound;
     Py_RETURN_NONE;
 }
 
@@ -180,6 +181,8 @@ static int is_usual(PyObject *tracer)
     PyObject *devices = PyObject_GetAttr(R.use, R.devices);
     Py_XDECREF(devices);
     if (devices != Py_False) return 0;
+    PyObject *modules = PyImport_GetModuleDict();  /* nobody listens without `logging` */
+    if (PyDict_GetItemWithError(modules, F.logging) == NULL) return !PyErr_Occurred();
     PyObject *log = PyObject_CallOneArg(F.listening, F.name);
     Py_XDECREF(log);
     return log == Py_None;

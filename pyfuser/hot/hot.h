@@ -10,6 +10,9 @@ the other at any call. Whatever is not the usual case is left to Python, before 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <structmember.h>
+#if PY_VERSION_HEX < 0x030B0000
+#include <frameobject.h>
+#endif
 #include <stdint.h>
 
 /* A slot of an object of a class with __slots__. */
@@ -25,10 +28,10 @@ enum { BOOL, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, FLOAT32, 
 
 /* Classes, the places of their slots, and functions of the Python side. */
 typedef struct {
-    PyTypeObject *Call, *Future, *Region;
+    PyTypeObject *Call, *Future, *Region, *Buffer;
     struct { Py_ssize_t arguments, at, code, label, pattern, position, result, space, workunit; } call;
     struct { Py_ssize_t error, force, value, deferred, dtype; } future;
-    struct { Py_ssize_t handle, address, external, image, lent, nbytes, pending, root; } buffer;
+    struct { Py_ssize_t exports, handle, address, external, image, lent, nbytes, pending, root; } buffer;
     struct { Py_ssize_t calls, recorded, raw, bytes, look_at, gate, settle; } tracer;
     struct { Py_ssize_t latest, mean, runs; } timing;
     PyObject *dtypes[DTYPES];
@@ -119,11 +122,11 @@ int run_one(const Prepared *self, PyObject *const *arguments, int threads, int *
 /* Classes, objects and names that only recording needs; see `bind_recording`. */
 typedef struct {
     PyObject *tracer, *switches, *block, *owned, *policies, *team, *use, *counters, *session;
-    PyObject *view, *subview, *range, *md_range, *state;
+    PyObject *view, *subview, *range, *md_range, *state, *ndarray;
     PyObject *classify, *describe, *prepare_alone, *divided, *compute, *acquire, *release, *run_eagerly;
     PyObject *begin, *end, *space, *code_name, *region_name, *state_name, *record, *devices, *run_name;
     Py_ssize_t allowed, careful, everywhere, mode, marked, sites, limit, count, launches, flushes_count, replays_count;
-    long float64, int32, int64, on_device;
+    long float64, int32, int64, on_device;  /* codes of arguments */
     int divided_status;  /* of a kernel that ran and divided an integer by 0 */
     int ready;
 } Recorder;

@@ -28,7 +28,7 @@ static int places(PyObject *given)
     PLACE(call, position) PLACE(call, result) PLACE(call, space) PLACE(call, workunit)
     PRIVATE(future, error) PRIVATE(future, force) PRIVATE(future, value)
     PLACE(future, deferred) PLACE(future, dtype)
-    PRIVATE(buffer, handle) PLACE(buffer, address) PLACE(buffer, external) PLACE(buffer, image)
+    PRIVATE(buffer, exports) PRIVATE(buffer, handle) PLACE(buffer, address) PLACE(buffer, external) PLACE(buffer, image)
     PLACE(buffer, lent) PLACE(buffer, nbytes) PLACE(buffer, pending) PLACE(buffer, root)
     PLACE(tracer, calls) PLACE(tracer, recorded) PLACE(tracer, raw) PLACE(tracer, gate)
     PLACE(tracer, settle) PRIVATE(tracer, bytes) PRIVATE(tracer, look_at)
@@ -60,6 +60,7 @@ static PyObject *bind(PyObject *module, PyObject *args)
     L.Call = (PyTypeObject *)PyTuple_GET_ITEM(types, 0);
     L.Future = (PyTypeObject *)PyTuple_GET_ITEM(types, 1);
     L.Region = (PyTypeObject *)PyTuple_GET_ITEM(types, 2);
+    L.Buffer = (PyTypeObject *)PyTuple_GET_ITEM(types, 3);
     Py_XSETREF(L.structural, Py_NewRef(structural));
     Py_XSETREF(L.nothing_to_settle, Py_NewRef(nothing));
     if (L.allocate == NULL) L.allocate = PyUnicode_InternFromString("allocate");
@@ -73,10 +74,10 @@ static PyObject *bind_recording(PyObject *module, PyObject *args)
 {
     PyObject *entry_class;
     PyObject **objects[] = {&R.tracer, &R.switches, &R.block, &R.owned, &R.policies, &R.team, &R.use, &R.counters, &R.session};
-    PyObject **classes[] = {&R.view, &R.subview, &R.range, &R.md_range, &R.state, &entry_class};
+    PyObject **classes[] = {&R.view, &R.subview, &R.range, &R.md_range, &R.state, &entry_class, &R.ndarray};
     PyObject **functions[] = {&R.classify, &R.describe, &R.prepare_alone, &R.divided, &R.compute, &R.acquire, &R.release, &R.run_eagerly};
     PyObject **groups[] = {(PyObject **)objects, (PyObject **)classes, (PyObject **)functions};
-    Py_ssize_t sizes[] = {9, 6, 8};
+    Py_ssize_t sizes[] = {9, 7, 8};
     PyObject *given[3];
     R.ready = 0;
     if (!PyArg_ParseTuple(args, "O!O!O!(lllli)", &PyTuple_Type, &given[0], &PyTuple_Type, &given[1], &PyTuple_Type, &given[2],

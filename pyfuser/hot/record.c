@@ -112,6 +112,80 @@ static PyObject *space_of(PyObject *policy)
 
 /* ------------------------------------------------------------------ arguments */
 
+/* The type that a format of the buffer protocol stands for, -1 for all that is unusual. */
+static int type_of_format(const char *format)
+{
+    static const char codes[] = {[BOOL] = '?', [INT8] = 'b', [INT16] = 'h', [INT32] = 'i', [INT64] = 'l', [UINT8] = 'B',
+                                 [UINT16] = 'H', [UINT32] = 'I', [UINT64] = 'L', [FLOAT32] = 'f', [FLOAT64] = 'd'};
+    if (format == NULL) return -1;
+    if (format[0] == 'Z') return format[1] == 0 || format[2] != 0 ? -1 : format[1] == 'f' ? COMPLEX64 : format[1] == 'd' ? COMPLEX128 : -1;
+    if (format[0] == 0 || format[1] != 0) return -1;
+    for (int n = 0; n < (int)sizeof codes; n++)
+        if (codes[n] == format[0]) return n;
+    return -1;
+}
+
+/* `trace.memory.region_of` for memory that is described; NULL without an exception if it is unusual. */
+static PyObject *region_of(PyObject *array, const Py_buffer *view, int kind)
+{
+    PyObject *buffer = L.Buffer->tp_alloc(L.Buffer, 0), *region = L.Region->tp_alloc(L.Region, 5);
+    PyObject *shape = PyTuple_New(view->ndim), *strides = PyTuple_New(view->ndim);
+    PyObject *size = PyLong_FromSsize_t(view->len), *address = PyLong_FromVoidPtr(view->buf);
+    int failed = buffer == NULL || region == NULL || shape == NULL || strides == NULL || size == NULL || address == NULL;
+    for (int axis = 0; axis < view->ndim && !failed; axis++) {
+        PyTuple_SET_ITEM(shape, axis, PyLong_FromSsize_t(view->shape[axis]));
+        PyTuple_SET_ITEM(strides, axis, PyLong_FromSsize_t(view->strides[axis]));
+        failed = PyTuple_GET_ITEM(shape, axis) == NULL || PyTuple_GET_ITEM(strides, axis) == NULL;
+    }
+    if (failed) {
+        Py_XDECREF(buffer);
+        Py_XDECREF(region);
+        Py_XDECREF(shape);
+        Py_XDECREF(strides);
+        Py_XDECREF(size);
+        Py_XDECREF(address);
+        return NULL;
+    }
+    SLOT(buffer, L.buffer.nbytes) = size;
+    SLOT(buffer, L.buffer.root) = Py_NewRef(array);
+    SLOT(buffer, L.buffer.address) = address;
+    SLOT(buffer, L.buffer.image) = Py_NewRef(Py_None);
+    SLOT(buffer, L.buffer.external) = Py_NewRef(Py_True);
+    SLOT(buffer, L.buffer.lent) = Py_NewRef(Py_True);
+    SLOT(buffer, L.buffer.pending) = PyLong_FromLong(0);
+    SLOT(buffer, L.buffer.exports) = Py_NewRef(Py_None);
+    SLOT(buffer, L.buffer.handle) = Py_NewRef(Py_None);
+    PyTuple_SET_ITEM(region, BUFFER, buffer);
+    PyTuple_SET_ITEM(region, OFFSET, PyLong_FromLong(0));
+    PyTuple_SET_ITEM(region, STRIDES, strides);
+    PyTuple_SET_ITEM(region, SHAPE, shape);
+    PyTuple_SET_ITEM(region, DTYPE, Py_NewRef(L.dtypes[kind]));
+    return region;
+}
+
+/* `arguments._array` for a plain array of NumPy's: 1, or 0 for all that is unusual. */
+static int array_of(PyObject *array, long *code, PyObject **value)
+{
+    Py_buffer view;
+    PyObject *devices = PyObject_GetAttr(R.use, R.devices);
+    Py_XDECREF(devices);
+    if (devices != Py_False) return 0;
+    if (PyObject_GetBuffer(array, &view, PyBUF_STRIDES | PyBUF_FORMAT) < 0) {
+        PyErr_Clear();
+        return 0;
+    }
+    int kind = type_of_format(view.format);
+    /* Of axes with one index NumPy tells any stride here. */
+    int usual = kind >= 0 && !view.readonly && view.ndim > 0 && view.itemsize == L.sizes[kind] &&
+                (uintptr_t)view.buf % view.itemsize == 0;
+    for (int axis = 0; usual && axis < view.ndim; axis++)
+        usual = view.shape[axis] > 1 && view.strides[axis] % view.itemsize == 0;
+    *value = usual ? region_of(array, &view, kind) : NULL;
+    *code = (long)view.ndim << 5 | kind;  /* `view_memory.view_code` */
+    PyBuffer_Release(&view);
+    return *value != NULL;
+}
+
 /* Code and value (a new reference) of an argument; 0: Python has to say what is wrong with it. */
 static int classify(PyObject *name, PyObject *argument, long *code, PyObject **value)
 {
@@ -136,6 +210,8 @@ static int classify(PyObject *name, PyObject *argument, long *code, PyObject **v
         *value = Py_NewRef(argument);
         return 1;
     }
+    if ((PyObject *)kind == R.ndarray && array_of(argument, code, value)) return 1;
+    if (PyErr_Occurred()) return 0;
     PyObject *both = PyObject_CallFunctionObjArgs(R.classify, name, argument, NULL);
     if (both == NULL) return 0;
     *code = PyLong_AsLong(PyTuple_GET_ITEM(both, 0));

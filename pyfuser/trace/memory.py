@@ -210,6 +210,8 @@ class Region(NamedTuple):
             whole = prod(self.shape) * self.dtype.size == self.buffer.nbytes
             if overwritten is None or not whole:
                 self.buffer.allocate()
+            elif overwritten[1] == self.shape and not any(overwritten[0]):
+                self.buffer.allocate(leave)
             else:
                 self.buffer.allocate(partial(self._zero_around, overwritten))
         except (MemoryError, ValueError, OverflowError):  # the latter two: beyond all addresses
@@ -278,6 +280,10 @@ class Region(NamedTuple):
             "typestr": self.dtype.numpy.str,
             "version": 3,
         }
+
+
+def leave(memory: Array) -> None:
+    """For memory all of which is about to be overwritten."""
 
 
 def no_memory(shape: tuple[int, ...], dtype: DType, size: int) -> MemoryError:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import numpy as np
+
 from pyfuser.codegen.cpu.unit import DIVIDED
 from pyfuser.engine.native import team
 from pyfuser.frontends import modes
@@ -50,7 +52,7 @@ if HOT is not None:
             TRACER, modes.SWITCHES, modes._BLOCK, modes._OWNED, KNOWN_POLICIES, team, USE, COUNTERS,
             SESSION,
         ),
-        (View, Subview, RangePolicy, MDRangePolicy, WorkunitState, modes.Entry),
+        (View, Subview, RangePolicy, MDRangePolicy, WorkunitState, modes.Entry, np.ndarray),
         (
             classify, described, prepared_alone, raise_divided, TRACER.compute,
             TRACER.lock.acquire, TRACER.lock.release, eager.run,

@@ -40,6 +40,7 @@ from pyfuser.frontends.embedded.view_memory import (
 )
 from pyfuser.ir.dtypes import DType
 from pyfuser.runtime.session import TRACER
+from pyfuser.support.caches import cached
 from pyfuser.support.errors import ArgumentError
 from pyfuser.trace.future import Future
 from pyfuser.trace.images import USE
@@ -241,15 +242,9 @@ class View(ViewType):
             self._allocate(extents, element)
 
     def _allocate(self, shape: tuple[int, ...], element: DType) -> None:
-        held = shape or (1,)
-        span = math.prod(max(extent, 1) for extent in held) * element.size
-        if span > sys.maxsize:
-            raise no_memory(shape, element, span)
-        strides = contiguous(held, element.size)
-        if self.layout is Layout.LayoutLeft:
-            strides = contiguous(held[::-1], element.size)[::-1]
+        held, strides, size = _laid_out(shape, element, self.layout is Layout.LayoutLeft)
         handle = Handle()
-        buffer = Allocation(math.prod(held) * element.size, handle)
+        buffer = Allocation(size, handle)
         self._attach(Region(buffer, 0, strides, held, element), shape, handle, None)
 
     def _wrap(self, shape: tuple[int, ...], element: DType, array: Any) -> None:
@@ -400,6 +395,21 @@ class Row(ArrayLike, Subview):
         return row
 
     __hash__ = None  # type: ignore[assignment]  # as for any NumPy array
+
+
+@cached(4096)
+def _laid_out(
+    shape: tuple[int, ...], element: DType, left: bool
+) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    """Shape, strides and bytes of a View's memory. Raises MemoryError beyond all addresses."""
+    held = shape or (1,)
+    span = math.prod(max(extent, 1) for extent in held) * element.size
+    if span > sys.maxsize:
+        raise no_memory(shape, element, span)
+    strides = contiguous(held, element.size)
+    if left:
+        strides = contiguous(held[::-1], element.size)[::-1]
+    return held, strides, math.prod(held) * element.size
 
 
 def _is_index(key: Any) -> bool:
