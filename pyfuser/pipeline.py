@@ -44,6 +44,7 @@ from pyfuser.transform.remainders import reduce_remainders
 from pyfuser.transform.rows import contract_rows
 from pyfuser.transform.scalars import replace_scalars
 from pyfuser.transform.selects import select_elements
+from pyfuser.transform.tables import private_tables
 from pyfuser.transform.unroll import unroll
 from pyfuser.transform.unused import remove_unused
 from pyfuser.transform.widen import widen
@@ -112,6 +113,7 @@ C_PASSES = (
     KernelPass("select-elements", select_elements, sized=True),
     KernelPass("reduce-remainders", reduce_remainders, sized=True),
     KernelPass("widen", widen, sized=True),
+    KernelPass("private-tables", private_tables, sized=True),
 )
 
 #: Of the loops of maps on a CPU, over the boxes that threads get.

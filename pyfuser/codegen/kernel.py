@@ -66,6 +66,7 @@ def spec_of(
         place="" if workunit.location is None else str(workunit.location),
         names=tuple(sym.name for sym in all_syms(workunit)),
         sites=_sites(checked.body) if checked is not None else None,
+        tables=() if serial else kernel.tables,
         target=target or host(),
         tuning=tuning or DEFAULT,
         long_rows=len(workunit.indices) == 1 or kernel.space.shape[order.axes[-1]] >= LONG_ROW,

@@ -62,6 +62,9 @@ _FLAGS = (
 # It does not where it makes vectors of loops.
 _FLOAT_FLAGS = ("-fno-tree-slp-vectorize",)
 _FLOAT = re.compile(rb"\bfloat\b")
+# g++ 12 may move a copy `t[i] = x[i]` out of a loop and behind a later store to x[i]: where `ivdep`
+# lets it distribute a loop, it forgets that order. Only loops that store twice can be distributed.
+IN_ONE_LOOP = ("-fno-tree-loop-distribution", "-fno-tree-loop-distribute-patterns")
 _X86_FLAGS = ("-mprefer-vector-width=512",)
 # g++ before 13 adds code to such a library that, once it is loaded, lets the thread and those it
 # starts take subnormal numbers for 0: NumPy's, too. It is in the start files; kernels need none.

@@ -9,18 +9,25 @@ import os
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pyfuser.codegen.cpu.unit import emit
 from pyfuser.codegen.kernel import spec_of
 from pyfuser.engine.cache import KernelCache, key_of
-from pyfuser.engine.compiler import build_identity, compile_library, find_compiler
+from pyfuser.engine.compiler import (
+    IN_ONE_LOOP,
+    build_identity,
+    compile_library,
+    find_compiler,
+)
 from pyfuser.engine.faults import watch
 from pyfuser.engine.flight import Flights
 from pyfuser.engine.marshal import fail, make_run
 from pyfuser.engine.on_host import OnHost
-from pyfuser.ir.nodes import Workunit
+from pyfuser.ir.nodes import Stmt, Store, Update, Workunit
+from pyfuser.ir.visit import statements
 from pyfuser.nest.spec import KernelSpec, SweepSpec, names_of
 from pyfuser.support.caches import Table, once
 from pyfuser.support.errors import CacheError
@@ -126,7 +133,8 @@ def missing(kernels: Sequence[Kernel]) -> int:
 def _spec(kernels: Sequence[Kernel], rolling: RollingParams) -> KernelSpec | SweepSpec:
     if len(kernels) == 1:
         return spec_of(kernels[0])
-    return SweepSpec(tuple(map(spec_of, kernels)), rolling)
+    shared = [replace(kernel, tables=()) for kernel in kernels]
+    return SweepSpec(tuple(map(spec_of, shared)), rolling)
 
 
 def prepare_checked(kernel: Kernel, workunit: Workunit) -> Launchable:
@@ -176,15 +184,29 @@ def _compile_all(specs: Sequence[KernelSpec | SweepSpec]) -> list[Launchable]:
             raise
 
 
+def _stores_twice(spec: KernelSpec | SweepSpec) -> bool:
+    """Whether an iteration of some loop stores, or keeps the terms of a sum, in several places."""
+    loops = spec.stages if isinstance(spec, SweepSpec) else (spec,)
+    return any(
+        len(unit.accumulators) + sum(_writes(stmt) for stmt in statements(unit.body)) > 1
+        for unit in (loop.workunit for loop in loops)
+    )
+
+
+def _writes(stmt: Stmt) -> bool:
+    return isinstance(stmt, Store) or (isinstance(stmt, Update) and bool(stmt.indices))
+
+
 def _compile(spec: KernelSpec | SweepSpec, cancelled: threading.Event | None = None) -> Launchable:
     compiler = find_compiler(SETTINGS.compiler)
     source = emit(spec)
-    key = key_of(source, build_identity(compiler, SETTINGS.fastmath))
+    options = IN_ONE_LOOP if _stores_twice(spec) else ()
+    key = key_of(source, " ".join([build_identity(compiler, SETTINGS.fastmath), *options]))
 
     def build(cancelled: threading.Event | None) -> Path:
         def compile_it(text: Path, target: Path) -> None:
             start = time.perf_counter()
-            compile_library(compiler, text, target, cancelled)
+            compile_library(compiler, text, target, cancelled, options)
             log = listening("compile")
             if log is not None:
                 log.debug("compiled %s in %.3f s", spec.title, time.perf_counter() - start)

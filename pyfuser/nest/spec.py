@@ -80,8 +80,8 @@ class KernelSpec:
     loops; long_rows: whether the innermost has LONG_ROW iterations, or is the only one. `title`,
     `place` (of the user's first workunit) and `names` (of `all_syms(workunit)`) are for readers
     only. `sites` has the `accesses` and then the `divisions` of a checked kernel, which tests their
-    subscripts and divisors; it is None for all others. target: the processor; tuning: the numbers
-    that code is tuned by.
+    subscripts and divisors; it is None for all others. tables: see `Kernel.tables`. target: the
+    processor; tuning: the numbers that code is tuned by.
     """
 
     workunit: Workunit
@@ -94,6 +94,7 @@ class KernelSpec:
     names: tuple[str, ...] = field(default=(), compare=False)
     sites: tuple[Site, ...] | None = None
     long_rows: bool = True
+    tables: tuple[tuple[int, int], ...] = ()
     target: Target = field(default_factory=host)
     tuning: Tuning = DEFAULT
 

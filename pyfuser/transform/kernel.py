@@ -26,7 +26,9 @@ class Kernel:
     of different view parameters whose memory may overlap, and each one that may overlap itself.
     `dead` are views whose contents nobody reads afterwards; `fresh` are views of zeros only when
     the kernel starts. `overwrites` are places of views that are written at the indices in every
-    iteration and not read. `passes` are the names of those that changed the code.
+    iteration and not read. `tables` are places of views that threads tally in copies of their own,
+    with the numbers of their elements (see `transform.tables`). `passes` are the names of those
+    that changed the code.
     """
 
     pattern: str
@@ -39,4 +41,5 @@ class Kernel:
     dead: frozenset[Sym] = frozenset()
     fresh: frozenset[Sym] = frozenset()
     overwrites: tuple[int, ...] = ()
+    tables: tuple[tuple[int, int], ...] = ()
     passes: tuple[str, ...] = ()

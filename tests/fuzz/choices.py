@@ -29,6 +29,7 @@ from pyfuser.runtime.autotune import cut_plan
 from pyfuser.support.caches import Table
 from pyfuser.trace import pool
 from pyfuser.trace.shape import TraceShape
+from pyfuser.transform import tables as small_tables
 from pyfuser.transform.kernel import Kernel
 from pyfuser.tuning.thresholds import DEFAULT
 from tests.rewrites import kept_whatever_it_costs
@@ -138,9 +139,10 @@ def _poisoned(size: int, zero: bool) -> np.ndarray[Any, Any]:
 def forced_for(seed: int, small_tiles: bool = True) -> Iterator[None]:
     """Inside, compiled programs have their groups cut, and maps run in any order that may be.
 
-    As few as two sums of a loop are computed in groups, a single iteration may be a strip, and
-    blocks of four run without conditions. Memory that need not be zero is
-    not. Half of them have kernels as on processors of Intel.
+    Tables are tallied in copies however short the range is. As few as two sums of a loop are
+    computed in groups, a single iteration may be a strip, and blocks of four run without
+    conditions. Memory that need not be zero is not. Half of them have kernels as on processors of
+    Intel.
 
     small_tiles: whether scans have several tiles, and so two passes over most iterations.
     """
@@ -167,6 +169,7 @@ def forced_for(seed: int, small_tiles: bool = True) -> Iterator[None]:
     }
     with pytest.MonkeyPatch.context() as patch:
         emit_as_on(patch, intel=rng.random() < 0.5)
+        patch.setattr(small_tables, "LEAST_SHARE", rng.choice((0, 0, small_tables.LEAST_SHARE)))
         patch.setattr(runtime_flush, "planned", planned)
         patch.setattr(codegen_kernel, "loop_order", ordered)
         patch.setattr(split_conditions, "BLOCK", 4)

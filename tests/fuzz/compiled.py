@@ -120,6 +120,7 @@ _SIGNS = {
     "taking * ": "loops along columns under conditions",
     "pf_ahead(&": "memory asked for ahead",
     "pf_inside(": "blocks without conditions",
+    "pf_tables.own": "tallies in copies",
 }
 
 

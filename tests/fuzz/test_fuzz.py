@@ -152,6 +152,25 @@ def test_compiled_programs_compute_what_python_computes() -> None:
 
 
 @pytest.mark.skipif(shutil.which(SETTINGS.compiler) is None, reason="needs a C++ compiler")
+def test_a_copy_stays_before_the_store_that_changes_its_source() -> None:
+    """g++ 12 distributed this loop, and kept the terms of a sum too late (see `IN_ONE_LOOP`)."""
+
+    def call(pattern: str, end: int, statement: Statement, *names: str) -> Call:
+        views = tuple(zip("xyz", names, strict=False))
+        accumulator = "pk.double" if pattern == "reduce" else ""
+        return Call(pattern, (0,), (end,), (statement,), views, (), accumulator)
+
+    shapes = {"O": "float64", "P": "float64", "R": "float64", "I": "int32"}
+    calls = (
+        call("reduce", 64, Statement("acc += {}", (("x[i // 2]",),)), "O"),
+        call("reduce", 64, Statement("acc += {}", (("x[i]",),)), "P"),
+        call("for", 26, Statement("x[i] = {}", (("0.5 * y[i] + z[i]",),)), "P", "O", "I"),
+    )
+    bases = tuple(Base(name, (64,), dtype, False) for name, dtype in shapes.items())
+    found = compiled.check_compiled(Program(bases, calls, seed=2600038))
+    assert any(len(group) > 12 for group in found.groups)
+
+
 def test_fused_programs_have_the_bits_that_they_have_unfused() -> None:
     totals = campaign(COMPILED, inexact.check_inexact, _raise)
     assert totals.failed == 0 and totals.rejected < len(COMPILED) / 2

@@ -62,6 +62,7 @@ class Expressions:
         self.strides = strides
         self.serial = serial
         self.products_apart = False  # see `c.fp_contraction.may_contract`
+        self.own: set[Sym] = set()  # tables of which each thread has a copy
         self.made: set[Sym] = set()  # arrays that passes made, which no program can miss
         self.pairs: set[Sym] = set()  # of them, complex numbers that are arrays of their parts
         self.functions: set[tuple[str, DType]] = set()
@@ -116,7 +117,7 @@ class Expressions:
                 PRIMARY,
             )
         assert not isinstance(value, complex)
-        text = self.number(float(value), dtype) if dtype.is_float else _integer(int(value), dtype)
+        text = self.number(float(value), dtype) if dtype.is_float else integer(int(value), dtype)
         return text, UNARY if text[0] in "-(" and not text.startswith("(-") else PRIMARY
 
     def number(self, value: float, dtype: DType) -> str:
@@ -260,15 +261,26 @@ class Expressions:
             return f"__atomic_fetch_{_INT_ATOMICS[op]}(&{cell}, {value}, __ATOMIC_RELAXED)"
         return self.composed_atomic(op, cell, dtype, value, node)
 
+    def own_operation(self, s: nodes.Update) -> str:
+        """The call that applies an atomic update to a table that is this thread's own."""
+        kind, change = s.target.dtype.cpp, self.change(s.op, s.target.dtype)
+        self.headers.add("table")
+        return f"pf_own<{kind}>(&{self.element(s)}, {self.text(s.value)}, {change})"
+
+    def change(self, op: str, dtype: DType) -> str:
+        """A function of an old value and an operand, which does not divide."""
+        kind = dtype.cpp
+        result = _FETCH_LAMBDAS.get(op, f"({kind})(old {op} value)")
+        return f"[]({kind} old, {kind} value) {{ return {result}; }}"
+
     def composed_atomic(
         self, op: str, cell: str, dtype: DType, value: str, node: nodes.Update | nodes.AtomicFetch
     ) -> str:
         """The same by a function of the old value and the operand."""
-        kind = dtype.cpp
-        result = _FETCH_LAMBDAS.get(op, f"({kind})(old {op} value)")
-        if self.traps and may_fail(op, dtype, node.value):
-            common = integral_promotion(dtype)
-            result = f"({kind}){self.division(op, common, 'old', 'value', node)}"
+        if not (self.traps and may_fail(op, dtype, node.value)):
+            return self.atomic(cell, dtype, value, self.change(op, dtype))
+        kind, common = dtype.cpp, integral_promotion(dtype)
+        result = f"({kind}){self.division(op, common, 'old', 'value', node)}"
         return self.atomic(
             cell, dtype, value, f"[]({kind} old, {kind} value) {{ return {result}; }}"
         )
@@ -295,7 +307,7 @@ def short(e: Expr) -> Expr:
 _INT_SUFFIX = {DType.INT64: "L", DType.UINT32: "u", DType.UINT64: "ul"}
 
 
-def _integer(value: int, dtype: DType) -> str:
+def integer(value: int, dtype: DType) -> str:
     if dtype is DType.BOOL:
         return "true" if value else "false"
     suffix = _INT_SUFFIX.get(dtype, "")

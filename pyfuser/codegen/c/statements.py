@@ -88,6 +88,8 @@ class Statements:
         e, dtype = self.expressions, s.target.dtype
         if not s.indices:
             self.compound(self.names[s.target], dtype, s, depth)
+        elif s.target in e.own:
+            self.emit(depth, f"{e.own_operation(s)};")
         elif s.atomic and not e.serial:
             cell = e.element(s)
             self.emit(depth, f"{e.atomic_operation(s.op, cell, dtype, self.text(s.value), s)};")

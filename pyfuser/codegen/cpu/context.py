@@ -112,6 +112,7 @@ class Context:
             self.expressions = CheckedExpressions(
                 self.names, views, self.strides, spec.workunit.body
             )
+        self.expressions.own = {spec.workunit.params[place].sym for place, _ in spec.tables}
         self.expressions.products_apart = may_contract(spec.workunit.body)
         apart = all(view is None or view.restrict for view in spec.views)
         self.statements = Statements(self.expressions, spec.workunit.body, apart)
