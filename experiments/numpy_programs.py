@@ -3,7 +3,7 @@
     python -m experiments.numpy_programs [--repeat N] [names]
 
 Each program of kernels/numpy runs in turns, NumPy, ours, NumPy, ours; results are compared. `first`
-is the first run of a process, `warm` the median of the ones after the third, over NumPy's median.
+is the first run of a process, `warm` the median of the ones after the twelfth, over NumPy's median.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import pyfuser
 import pyfuser.numpy as lazy
 
 PROGRAMS = Path(__file__).parents[1] / "kernels" / "numpy"
-WARM_UP = 3
+WARM_UP = 12
 
 
 def load(name: str, module: Any) -> types.ModuleType:

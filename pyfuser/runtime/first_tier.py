@@ -21,10 +21,10 @@ from pyfuser.trace.memory import Region
 from pyfuser.trace.shape import TraceShape
 from pyfuser.trace.tracer import Tracer, nothing_to_settle
 
-PLANNED = 1 << 28
+PLANNED = 1 << 30
 """Bytes that are moved while a trace is planned and compiled, ..."""
 
-PLANNED_CALL = 1 << 26
+PLANNED_CALL = 1 << 28
 """... and as many again for each of its calls."""
 
 
@@ -103,12 +103,15 @@ def run(calls: list[Call], tracer: Tracer) -> None:
                 raise
             if len(ran) < len(done):
                 raise Overtaken
-            if len(done) >= AT_A_TIME:
+            if len(done) >= AT_A_TIME or _bytes(call) >= SETTLED:
                 tracer.settle()
                 tracer.settle = partial(_forget, done, ran, tracer)
     finally:
         tracer.settle()
 
+
+SETTLED = 1 << 20
+"""Bytes of a call that is forgotten at once: what only it refers to is memory for the next one."""
 
 AT_A_TIME = 8
 """Calls that have run and are not forgotten yet, which takes as long for many as for one."""
