@@ -42,12 +42,14 @@ from pyfuser.trace.shape import CallShape, RegionShape
 _SERIAL = "Serial"  # iterations run one after the other
 
 
-def refuse_mistakes(shape: CallShape, call: Call, before: Sequence[Call] = ()) -> None:
+def refuse_mistakes(
+    shape: CallShape, call: Call, before: Sequence[Call] = (), warns: bool = True
+) -> None:
     """Look at a call whose shape is new; `before`: calls that run before it and have not run.
 
     Raises BoundsError for an index outside a view, DivisionError for an integer that is divided by
     0, and StepError for a loop that never ends; warns of iterations that write
-    one element, and of integers that overflow.
+    one element, and of integers that overflow, if it `warns`.
     """
     origin = f"\n  called as {call.name!r} at {call.location}"
     for access in accesses(shape):
@@ -56,8 +58,9 @@ def refuse_mistakes(shape: CallShape, call: Call, before: Sequence[Call] = ()) -
     if call.space.size:
         facts = _facts(shape, call)
         _refuse_division(shape, facts, call, before)
-        _warn_of_overflows(shape, facts)
-    if shape.space.execution != _SERIAL:
+        if warns:
+            _warn_of_overflows(shape, facts)
+    if warns and shape.space.execution != _SERIAL:
         for doubt in _doubts(shape):
             warn(doubt.message, doubt.location.file, doubt.location.line, WorkunitWarning)
 

@@ -18,12 +18,12 @@ from pyfuser.pipeline import for_c
 from pyfuser.support.caches import Table
 from pyfuser.support.counters import COUNTERS
 from pyfuser.support.errors import ArgumentError, DivisionError
-from pyfuser.trace.call import Argument, Call, buffers_of
+from pyfuser.trace.call import GPU_SPACES, Argument, Call, buffers_of
 from pyfuser.trace.future import Future
 from pyfuser.trace.gate import Ran
 from pyfuser.trace.images import USE, changed_on_host, give_to_host
 from pyfuser.trace.memory import Buffer, Region
-from pyfuser.trace.shape import shape_of
+from pyfuser.trace.shape import RegionShape, shape_of
 from pyfuser.transform.fuse import fuse
 from pyfuser.transform.group import GroupShape
 from pyfuser.transform.kernel import Kernel
@@ -31,20 +31,27 @@ from pyfuser.transform.overwrites import mark_overwrites
 
 MAX_KERNELS = 1024
 
+WARNED = 16
+"""Shapes of a workunit's calls that are looked at for what only deserves a warning: where integers
+change with each call there is no end of them."""
+
 
 class _Ready:
     """What has been compiled for one workunit, by key or by shape.
 
     Arguments are passed as they are where `kernel` is None; else the kernel has fewer parameters,
-    as equal views share one.
+    as equal views share one. codes: what was compiled, with the workunit after all passes, by what
+    decides the code: calls that differ in numbers share it.
     """
 
-    __slots__ = ("known", "matters", "workunit")
+    __slots__ = ("codes", "known", "matters", "seen", "workunit")
 
     def __init__(self, workunit: Workunit) -> None:
         self.workunit = workunit  # keeps its id() from being reused
         self.matters = structural_scalars(workunit)
         self.known: dict[Any, tuple[Kernel, Launchable]] = {}
+        self.codes: dict[Any, tuple[Workunit, Launchable]] = {}
+        self.seen = 0
 
 
 #: By id() of the workunit.
@@ -110,16 +117,38 @@ def _allocate(region: Argument, launchable: Launchable, call: Call, fresh: list[
 def _prepare(call: Call, ready: _Ready, key: Any, checked: bool) -> tuple[Kernel, Launchable]:
     shape = shape_of((call,), structural_scalars)
     if not checked:
-        refuse_mistakes(shape.calls[0], call)
+        refuse_mistakes(shape.calls[0], call, warns=ready.seen < WARNED)
+        ready.seen += 1
     kernel = fuse(GroupShape(shape.calls))
     if checked:  # as it was written: what `specialise` proves presumes that indices are inside
         found: tuple[Kernel, Launchable] = kernel, native.prepare_checked(kernel, call.workunit)
     else:
-        found = mark_overwrites(kernel), prepare_one(for_c(kernel))
+        found = mark_overwrites(kernel), _code(for_c(kernel), ready)
     if len(ready.known) >= MAX_KERNELS:
         ready.known.clear()
     ready.known[key] = found
     return found
+
+
+# law
+def _code(final: Kernel, ready: _Ready) -> Launchable:
+    """The code of a kernel after all passes.
+
+    It depends on the workunit, how views are laid out and which overlap, and who runs it; the order
+    of its loops depends on sizes, too, but for speed: that of sizes that are alike is as good.
+    """
+    space = final.space
+    if space.execution in GPU_SPACES:
+        return prepare_one(final)
+    sizes = tuple([n.bit_length() for n in space.shape]) if len(space.begin) > 1 else ()
+    layouts = [(s.strides, s.dtype) for s in final.shapes if isinstance(s, RegionShape)]
+    key = id(final.workunit), sizes, space.execution, final.overlaps, tuple(layouts)
+    known = ready.codes.get(key)
+    if known is None:
+        if len(ready.codes) >= MAX_KERNELS:
+            ready.codes.clear()
+        known = ready.codes[key] = final.workunit, prepare_one(final)
+    return known[1]
 
 
 def _key(call: Call, ready: _Ready) -> tuple[Any, list[Argument]]:
