@@ -213,7 +213,7 @@ def test_changing_sizes_fill_no_cache_beyond_its_limit(monkeypatch: pytest.Monke
     monkeypatch.setattr(SESSION.kernels, "limit", 30)
     monkeypatch.setattr(SESSION.launchables, "limit", 30)
     monkeypatch.setattr(dispatch.KNOWN_POLICIES, "limit", 40)
-    monkeypatch.setattr(eager, "MAX_KERNELS", 10)
+    monkeypatch.setattr(eager, "MAX_SHAPES", 10)
     eager.READY.clear()  # what other tests compiled
     shared = np.zeros(400)
     for n in range(100, 180):

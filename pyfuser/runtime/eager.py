@@ -30,6 +30,7 @@ from pyfuser.transform.kernel import Kernel
 from pyfuser.transform.overwrites import mark_overwrites
 
 MAX_KERNELS = 1024
+MAX_SHAPES = 8192  # of a workunit's calls: one a step where integers change, about 1 KiB each
 
 WARNED = 16
 """Shapes of a workunit's calls that are looked at for what only deserves a warning: where integers
@@ -124,7 +125,7 @@ def _prepare(call: Call, ready: _Ready, key: Any, checked: bool) -> tuple[Kernel
         found: tuple[Kernel, Launchable] = kernel, native.prepare_checked(kernel, call.workunit)
     else:
         found = mark_overwrites(kernel), _code(for_c(kernel), ready)
-    if len(ready.known) >= MAX_KERNELS:
+    if len(ready.known) >= MAX_SHAPES:
         ready.known.clear()
     ready.known[key] = found
     return found

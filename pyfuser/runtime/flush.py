@@ -59,14 +59,14 @@ def flush(tracer: Tracer) -> None:
     if tracer.nested:  # planning takes longer than some signal handlers have until the next signal
         (first_tier.run if first_tier.are_direct(calls) else run_each)(calls, tracer)
         return
+    waits = not SESSION.deferral.idle
+    if not waits and SESSION.budget.closed(calls):
+        apart(calls, tracer)
+        return
     wanted = tracer.wanted
     key, known = replay.find(calls, wanted)
     if known is not None:
         launch(known.program, calls, [], tracer, known.prepared)
-        return
-    waits = not SESSION.deferral.idle
-    if not waits and SESSION.budget.closed(calls):
-        apart(calls, tracer)
         return
     trace, calls, left = SESSION.deferral.take(calls, wanted)
     key = None if left else replay.agreed(key, trace, calls)
