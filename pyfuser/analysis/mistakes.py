@@ -17,6 +17,7 @@ from pyfuser.analysis.affine import Affine, Interval
 from pyfuser.analysis.divided import has_steps, sure_divisions
 from pyfuser.analysis.evaluate import Fact
 from pyfuser.analysis.intervals import fits
+from pyfuser.analysis.may_race import likely_races
 from pyfuser.analysis.overflows import overflows
 from pyfuser.analysis.overlap import variables_of
 from pyfuser.analysis.races import certain_races
@@ -248,7 +249,7 @@ def _doubts(call: CallShape) -> Iterator[_Doubt]:
     if call.space.size < 2:
         return
     harmless = _Harmless(call.workunit)
-    crowded = list(_crowded(call, harmless))
+    crowded = [*_crowded(call, harmless), *_likely(call.workunit, harmless)]
     yield from crowded
     told = {doubt.location for doubt in crowded}
     for first, second in certain_races(call):
@@ -274,6 +275,18 @@ def _crowded(call: CallShape, harmless: _Harmless) -> Iterator[_Doubt]:
         if not isinstance(region, RegionShape) or prod(region.shape) >= call.space.size:
             continue
         yield _Doubt(_lost(unit, stmt.target.name), stmt.location)
+
+
+def _likely(unit: Workunit, harmless: _Harmless) -> Iterator[_Doubt]:
+    for stmt in likely_races(unit, harmless.alone):
+        if stmt.location is not None:
+            view = stmt.view if isinstance(stmt, Store) else stmt.target
+            message = (
+                f"workunit {unit.name!r}: iterations may change one element of {view.name!r} at "
+                "the same time, so that changes get lost: use pk.atomic_add, pk.atomic_fetch_max "
+                "and the like, or a parallel_reduce; PYFUSER_CHECK=races finds out whether they do"
+            )
+            yield _Doubt(message, stmt.location)
 
 
 def _lost(unit: Workunit, view: str) -> str:
@@ -325,6 +338,12 @@ class _Harmless:
             for s in statements(unit.body)
             if isinstance(s, nodes.Update) and self.marks(s)
         }
+
+    def alone(self, stmt: Store | nodes.Update) -> bool:
+        """Whether all iterations that make a change of one element make the same one."""
+        if isinstance(stmt, Store):
+            return self._is_same(stmt.value, ())
+        return self.marks(stmt)
 
     def marks(self, stmt: nodes.Update) -> bool:
         """Whether iterations that change one element set the same bits, or clear them."""

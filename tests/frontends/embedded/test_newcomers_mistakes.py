@@ -343,6 +343,36 @@ def an_argument_too_large_for_a_byte(i, bytes8, much):
     bytes8[i] = much  # WRONG
 
 
+# ----------------------------------------------------------------- races that memory decides on
+
+
+@pk.workunit
+def the_greatest(i, x, y):
+    if x[i] > y[0]:
+        y[0] = x[i]  # WRONG
+
+
+@pk.workunit
+def the_one_that_is_looked_for(i, x, y, narrow):
+    if x[i] == 1.5:
+        y[0] += x[i]
+    if x[i] > 1.0 and x[i] < 2.0:
+        y[1] += 1.0
+    if x[i] > 1.0:
+        y[i] += 1.0
+        y[2] = 5.0
+        narrow[0] |= 1
+        pk.atomic_add(y, [3], 1.0)
+    if i > 2:
+        narrow[1] += 1
+
+
+@pk.workunit
+def a_counter_under_a_guard(i, x, narrow):
+    if x[i] >= 1.0:
+        narrow[0] += 1  # WRONG
+
+
 #: Each mistake with what is said of it, and its twin.
 PAIRS: dict[Any, tuple[type[Exception], str, Any]] = {
     the_variable_after_its_loop: (
@@ -381,6 +411,8 @@ PAIRS: dict[Any, tuple[type[Exception], str, Any]] = {
     half_of_an_element: (WorkunitWarning, "write `//=`", half_of_a_floating_element),
     compared_with_nan: (WorkunitWarning, "is never true: write isnan(x[i])", compared_with_itself),
     not_compared_with_nan: (WorkunitWarning, "is always true", compared_with_infinity),
+    the_greatest: (WorkunitWarning, "pk.atomic_fetch_max", the_one_that_is_looked_for),
+    a_counter_under_a_guard: (WorkunitWarning, "may change", the_one_that_is_looked_for),
     steps_of_zero: (StepError, "is 0 where i = 0, so it never ends", steps_that_are_never_made),
     an_argument_too_large: (WorkunitWarning, "cannot hold 3000000000", an_argument_that_fits),
     an_argument_too_large_for_a_byte: (WorkunitWarning, "cannot hold 300,", an_argument_that_fits),
