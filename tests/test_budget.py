@@ -70,7 +70,7 @@ def elimination(n: int, reads: bool) -> np.ndarray:
     return np.array(a.data)
 
 
-@pytest.mark.parametrize(("n", "reads"), [(70, False), (40, True)])
+@pytest.mark.parametrize(("n", "reads"), [(70, False), (90, True)])
 def test_steps_that_differ_are_not_planned_for_ever(n: int, reads: bool) -> None:
     with pyfuser.unfused():
         expected = elimination(n, reads)
@@ -79,8 +79,8 @@ def test_steps_that_differ_are_not_planned_for_ever(n: int, reads: bool) -> None
         found = elimination(n, reads)
     np.testing.assert_array_equal(found, expected)
     assert COUNTERS.apart >= n // 2
-    assert COUNTERS.plans - plans <= 12
-    assert COUNTERS.compilations - compilations <= 12
+    assert COUNTERS.plans - plans <= (50 if reads else 0)  # 0.3 s
+    assert COUNTERS.compilations - compilations <= 14
     assert "unfused: numbers among their arguments differ" in str(pyfuser.explain())
 
 

@@ -123,6 +123,12 @@ def prepare_launches(
     return _prepare([_spec(kernels, views) for kernels, views in launches])
 
 
+def unknown(launches: Sequence[tuple[Sequence[Kernel], RollingParams]]) -> int:
+    """How many kernels of launches are not loaded."""
+    specs = {_spec(kernels, views) for kernels, views in launches}
+    return sum(spec not in KERNELS for spec in specs)
+
+
 def missing(kernels: Sequence[Kernel]) -> int:
     """How many of these kernels, each by itself, are neither loaded nor on disk."""
     specs = {spec for spec in map(spec_of, kernels) if spec not in KERNELS}

@@ -85,11 +85,13 @@ class Apart:
             return self._judged(program)
         self._runs += 1
         spent = sum(launch.timing.runs * launch.timing.mean for launch in program.launches)
-        if self._runs < STEADY or spent < self._worth:
+        if self._runs < STEADY:
             return program
         slow = suspects(program)
         if not slow:
             return self._over(program)
+        if spent < self._worth:
+            return program
         with contextlib.suppress(PyFuserError):
             missing = KERNEL * missing_kernels(program.given, slow)
             if spent < missing:
@@ -157,14 +159,14 @@ def unfused_cost(trace: TraceShape, calls: Iterable[int]) -> float:
 
 
 def suspects(program: Program) -> list[Calls]:
-    """The launches that take longer than the model gives their calls apart.
+    """The launches that take long, and longer than the model gives their calls apart.
 
     Where they cannot be taken apart by themselves, all.
     """
     slow = [
         la.calls
         for la in program.launches
-        if len(la.calls) > 1 and la.timing.mean > unfused_cost(program.given, la.calls)
+        if len(la.calls) > 1 and la.timing.mean > max(LONG, unfused_cost(program.given, la.calls))
     ]
     return slow if _separable(program.plan) or not slow else [la.calls for la in program.launches]
 

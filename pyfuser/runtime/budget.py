@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from pyfuser.engine import native
 from pyfuser.ir.divisions import divisions
 from pyfuser.ir.nodes import Workunit
 from pyfuser.runtime import eager
@@ -30,6 +31,7 @@ from pyfuser.trace.gate import Ran
 from pyfuser.trace.images import USE
 from pyfuser.trace.shape import CallShape, TraceShape
 from pyfuser.trace.tracer import Tracer, nothing_to_settle
+from pyfuser.transform.kernel import Kernel
 
 SHARE = 0.1
 """Of what traces take to run."""
@@ -113,13 +115,17 @@ class Budget:
         if not _applies(calls):
             return False
         self._workunits.update([id(call.workunit) for call in calls])
-        distinct = len(set(trace.kinds))
-        seconds = (PLAN + PAIR * distinct) * distinct
-        return self._pay(self._plans, seconds, calls, taken(trace.calls))
+        return self._pay(self._plans, _planning(trace), calls, taken(trace.calls))
 
-    def refuses_kernels(self, count: int, trace: TraceShape, calls: Sequence[Call]) -> bool:
-        """Whether so many new kernels of a trace are not worth compiling; else that is paid for."""
-        if not count or not _applies(calls):
+    def refuses_kernels(
+        self,
+        launches: Sequence[tuple[Sequence[Kernel], native.RollingParams]],
+        trace: TraceShape,
+        calls: Sequence[Call],
+    ) -> bool:
+        """Whether launches of a trace are not worth compiling; else that is paid for."""
+        count = native.unknown(launches) if _applies(calls) else 0
+        if not count:
             return False
         return self._pay(self._kernels, count * KERNEL, calls, taken(trace.calls))
 
@@ -158,6 +164,11 @@ def _settle(calls: Sequence[Call], ran: Ran, tracer: Tracer) -> None:
             call.result.give(found[1].values(result)[0])
     tracer.remove(list(calls[: len(ran)]))
     tracer.settle = nothing_to_settle
+
+
+def _planning(trace: TraceShape) -> float:
+    distinct = len(set(trace.kinds))
+    return (PLAN + PAIR * distinct) * distinct
 
 
 def _applies(calls: Sequence[Call]) -> bool:

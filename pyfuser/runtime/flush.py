@@ -162,10 +162,10 @@ def compiled(
     kernels = [made_kernels[shape] for shape in shapes]
     drafts = [Draft(trace, plan, places, shapes, kernels) for places in plan.launches()]
     new = {draft.key: draft for draft in drafts if draft.key not in kept}
-    if calls and SESSION.budget.refuses_kernels(len(new), given, calls):
-        raise TooDear
     final = [tuple(map(ENGINE.final, draft.kernels)) for draft in new.values()]
     wanted = list(zip(final, (draft.rolling for draft in new.values()), strict=True))
+    if calls and new and SESSION.budget.refuses_kernels(wanted, given, calls):
+        raise TooDear
     COUNTERS.analysis_seconds += time.perf_counter() - start
     made = dict(zip(new, map(Ready, ENGINE.prepare(wanted), final), strict=True))
     launches = [draft.launch(made.get(draft.key) or kept[draft.key]) for draft in drafts]
