@@ -238,6 +238,7 @@ def test_every_memo_has_a_limit() -> None:
 
 #: Compilers, processors, directories, sources of ours, libraries and the functions in them.
 ONCE_A_PROCESS = {
+    "pyfuser.engine.faults.watch",
     "pyfuser.tuning.gpu.known",
     "pyfuser.analysis.polyhedra._library",
     "pyfuser.tuning.target.host",

@@ -36,6 +36,7 @@ def test_every_name_is_looked_at_once() -> None:
     asked = re.findall(r'left_out\("([a-z-]+)"\)', text)
     in_loop = [p.name for p in (*TRACE_REWRITES, *KERNEL_PASSES, *C_PASSES, *NEST_PASSES)]
     asked.remove("split-conditions")  # of reductions, which are no nests yet
+    asked.remove("autotune")  # of cuts, and of calls apart
     assert sorted([*asked, *in_loop]) == sorted(NAMES)
 
 

@@ -17,6 +17,8 @@ import numpy as np
 from pyfuser.ir.nodes import Load, Param, Workunit
 from pyfuser.ir.visit import all_expressions, written
 from pyfuser.support.errors import WorkunitWarning, warn
+from pyfuser.support.extension import HOT
+from pyfuser.support.settings import SETTINGS
 from pyfuser.support.tracebacks import users_line
 from pyfuser.trace.memory import Buffer, Region
 
@@ -65,7 +67,8 @@ def _probe(**arguments: np.ndarray[tuple[int], np.dtype[np.float64]]) -> int:
     return _references(buffer)
 
 
-_TEMPORARY = _probe(x=np.zeros(1))
+# Who calls the extension keeps the arguments until it returns (see `hot.compiled`).
+_TEMPORARY = _probe(x=np.zeros(1)) + (HOT is not None and not SETTINGS.sync)
 
 
 def _warn(workunit: Workunit, name: str) -> None:
