@@ -299,6 +299,14 @@ def test_indirect_in_one_dimension_only():
     assert verdict(call(unit, N, square, picks), call(unit, N, square, picks)) == "same"
 
 
+def test_of_a_local_that_a_loop_looks_for_nobody_knows_more_than_bounds():
+    i, j, k, x, f = S("i"), S("j"), S("k"), View("x"), View("f")
+    found = [let(k, 0), loop(j, 0, 4, [when(f[j] > 0.0, [assign(k, j)])]), x[k] << 1.0]
+    unit = workunit("w", [i], [x, f], found)
+    for pair in ((call(unit, N, X, Z), reads(at)(X)), (writes(at)(X), call(unit, N, X, Z))):
+        assert verdict(*pair) == "unknown"
+
+
 def test_while_and_reassigned_locals():
     i, k, x = S("i"), S("k"), View("x")
     body = [
