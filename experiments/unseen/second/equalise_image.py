@@ -33,7 +33,7 @@ def excess(b: int, acc: pk.Acc[pk.int64], bins: pk.View1D[pk.int32], most: int):
 
 @pk.workunit
 def clip(b: int, bins: pk.View1D[pk.int32], most: int, share: int):
-    bins[b] = (most if bins[b] > most else bins[b]) + share
+    bins[b] = (min(bins[b], most)) + share
 
 
 @pk.workunit

@@ -19,18 +19,18 @@ OPEN, EXTEND, LETTERS = 11, 1, 20
 def gaps(i, e, f, e_old, f_old, h_old):
     across = e_old[i] - EXTEND
     fresh = h_old[i] - OPEN
-    e[i] = across if across > fresh else fresh
+    e[i] = max(fresh, across)
     down = f_old[i - 1] - EXTEND
     fresh = h_old[i - 1] - OPEN
-    f[i] = down if down > fresh else fresh
+    f[i] = max(fresh, down)
 
 
 @pk.workunit
 def cell(i, h, h_older, e, f, a, b, table, d):
     best = h_older[i - 1] + table[a[i - 1] * LETTERS + b[d - i - 1]]
-    best = e[i] if e[i] > best else best
-    best = f[i] if f[i] > best else best
-    h[i] = best if best > 0 else 0
+    best = max(best, e[i])
+    best = max(best, f[i])
+    h[i] = max(0, best)
 
 
 @pk.workunit

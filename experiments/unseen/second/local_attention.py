@@ -39,7 +39,7 @@ def scores(t, w, score, q, key, scale):
 def peak(t, top, score):
     best: pk.float = score[t][W - 1]
     for w in range(W - 1):
-        best = score[t][w] if score[t][w] > best else best
+        best = max(best, score[t][w])
     top[t] = best
 
 
