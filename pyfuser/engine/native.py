@@ -26,8 +26,8 @@ from pyfuser.engine.faults import watch
 from pyfuser.engine.flight import Flights
 from pyfuser.engine.marshal import fail, make_run
 from pyfuser.engine.on_host import OnHost
-from pyfuser.ir.nodes import Stmt, Store, Update, Workunit
-from pyfuser.ir.visit import statements
+from pyfuser.ir.accesses import accesses
+from pyfuser.ir.nodes import Workunit
 from pyfuser.nest.spec import KernelSpec, SweepSpec, names_of
 from pyfuser.support.caches import Table, once
 from pyfuser.support.errors import CacheError
@@ -194,13 +194,9 @@ def _stores_twice(spec: KernelSpec | SweepSpec) -> bool:
     """Whether an iteration of some loop stores, or keeps the terms of a sum, in several places."""
     loops = spec.stages if isinstance(spec, SweepSpec) else (spec,)
     return any(
-        len(unit.accumulators) + sum(_writes(stmt) for stmt in statements(unit.body)) > 1
+        len(unit.accumulators) + sum(access.writes for access in accesses(unit.body)) > 1
         for unit in (loop.workunit for loop in loops)
     )
-
-
-def _writes(stmt: Stmt) -> bool:
-    return isinstance(stmt, Store) or (isinstance(stmt, Update) and bool(stmt.indices))
 
 
 def _compile(spec: KernelSpec | SweepSpec, cancelled: threading.Event | None = None) -> Launchable:

@@ -18,9 +18,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import prod
 
+from pyfuser.ir.accesses import accesses
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import AtomicFetch, Body, Load, Store, Sym, Update
-from pyfuser.ir.visit import all_expressions, statements
+from pyfuser.ir.nodes import Body, Sym, Update
 from pyfuser.trace.call import GPU_SPACES
 from pyfuser.trace.memory import contiguous
 from pyfuser.trace.shape import RegionShape
@@ -62,15 +62,12 @@ def _tallied(body: Body) -> Iterator[Sym]:
     """Views of integers that atomic updates of one kind alone touch; nobody sees old values."""
     kinds: dict[Sym, set[str]] = {}
     others: set[Sym] = set()
-    for stmt in statements(body):
-        if isinstance(stmt, Store):
-            others.add(stmt.view)
-        elif isinstance(stmt, Update) and stmt.indices:
-            if stmt.atomic and stmt.op in KINDS:
-                kinds.setdefault(stmt.target, set()).add(KINDS[stmt.op])
-            else:
-                others.add(stmt.target)
-    others |= {e.view for e in all_expressions(body) if isinstance(e, (Load, AtomicFetch))}
+    for access in accesses(body):
+        node = access.node
+        if isinstance(node, Update) and node.atomic and node.op in KINDS:
+            kinds.setdefault(access.view, set()).add(KINDS[node.op])
+        else:
+            others.add(access.view)
     for view, ops in kinds.items():
         whole = view.dtype.is_integer and view.dtype is not DType.BOOL
         if whole and len(ops) == 1 and view not in others:
