@@ -55,6 +55,7 @@ class Liveness:
                 self._users.setdefault(cluster, []).append(position)
         self._uses: dict[int, dict[int, list[_Use]]] = {}  # by kind of call, by cluster
         self._effects: dict[tuple[int, int, int, int], _Effect] = {}  # see `_effect`
+        self._lifetimes: dict[tuple[int, int], Lifetime] = {}  # by call and cluster
 
     def is_dead_after(self, cluster: int, positions: Sequence[int]) -> bool:
         """Whether nobody but a group's own calls reads what they write to a cluster.
@@ -67,21 +68,24 @@ class Liveness:
         last = self._users[cluster][-1]
         if group >> last & 1 and not self._trace.clusters[cluster].temporary:
             return False  # what the last user writes stays
-        return not any(
-            use.access.mode is not Mode.READ
-            and self._follow(position, cluster, number, group).escapes
-            for position in positions
-            for number, use in enumerate(self._accesses(position, cluster))
-        )
+        for position in reversed(positions):  # what is written last mostly decides
+            readers, escapes = self.lifetime(position, cluster)
+            if escapes or readers & ~group:
+                return False
+        return True
 
     def lifetime(self, position: int, cluster: int) -> Lifetime:
         """The lifetime of what one call writes to a cluster."""
-        readers, escapes = 0, False
-        for number, use in enumerate(self._accesses(position, cluster)):
-            if use.access.mode is not Mode.READ:
-                found = self._follow(position, cluster, number, -1)
-                readers, escapes = readers | found.readers, escapes or found.escapes
-        return Lifetime(readers, escapes)
+        key = position, cluster
+        known = self._lifetimes.get(key)
+        if known is None:
+            readers, escapes = 0, False
+            for number, use in enumerate(self._accesses(position, cluster)):
+                if use.access.mode is not Mode.READ:
+                    found = self._follow(position, cluster, number)
+                    readers, escapes = readers | found.readers, escapes or found.escapes
+            known = self._lifetimes[key] = Lifetime(readers, escapes)
+        return known
 
     def _accesses(self, position: int, cluster: int) -> Sequence[_Use]:
         kind = self._trace.kinds[position]
@@ -101,11 +105,10 @@ class Liveness:
         return self._users[cluster]
 
     # law
-    def _follow(self, position: int, cluster: int, number: int, group: int) -> Lifetime:
+    def _follow(self, position: int, cluster: int, number: int) -> Lifetime:
         """Look for readers of a value until it is overwritten.
 
-        number: of the access that wrote it, among those of its call to the cluster. A reader
-        outside of `group` (a bit set) ends the search: to it the value escapes.
+        number: of the access that wrote it, among those of its call to the cluster.
         """
         readers = 0
         users = self._users[cluster]
@@ -114,8 +117,6 @@ class Liveness:
             reads, kills = self._effect(position, cluster, number, user)
             if reads:
                 readers |= 1 << user
-                if not group >> user & 1:
-                    return Lifetime(readers, True)
             if kills:
                 return Lifetime(readers, False)
         temporary = self._trace.clusters[cluster].temporary

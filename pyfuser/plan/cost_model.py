@@ -48,6 +48,8 @@ class CostModel:
         first = dict(zip(trace.kinds, trace.calls, strict=True))
         touches = {kind: tuple(_touches(call, streams)) for kind, call in first.items()}
         self._calls = [touches[kind] for kind in trace.kinds]
+        used = {kind: frozenset(touch.stream for touch in each) for kind, each in touches.items()}
+        self._used = [used[kind] for kind in trace.kinds]
         gathering = {kind for kind, call in first.items() if _gathers(call)}
         self._gathering = {n for n, kind in enumerate(trace.kinds) if kind in gathering}
         members: dict[int, set[int]] = {}
@@ -77,14 +79,16 @@ class CostModel:
         written: dict[int, float] = {}
         touched: dict[int, list[int]] = {}
         for position in positions:
-            for touch in self._calls[position]:
-                stream = touch.stream
-                touched.setdefault(stream, []).append(position)
-                if touch.read and stream not in written:
-                    read[stream] = max(read.get(stream, 0.0), touch.read)
-                if touch.written:
-                    written[stream] = max(written.get(stream, 0.0), touch.written)
-        for stream in self._clusters.keys() & written.keys():
+            for stream, reads, writes, _, _ in self._calls[position]:
+                if stream in touched:
+                    touched[stream].append(position)
+                else:
+                    touched[stream] = [position]
+                if reads and stream not in written and reads > read.get(stream, 0.0):
+                    read[stream] = reads
+                if writes > written.get(stream, 0.0):
+                    written[stream] = writes
+        for stream in [stream for stream in written if stream in self._clusters]:
             if self._clusters[stream] in rolling or self._stays_inside(stream, touched[stream]):
                 del written[stream]
                 read.pop(stream, None)
@@ -132,8 +136,8 @@ class CostModel:
 
     def share(self, position: int, others: Sequence[int]) -> bool:
         """Whether a call touches memory that others touch."""
-        streams = {touch.stream for touch in self._calls[position]}
-        return any(touch.stream in streams for n in others for touch in self._calls[n])
+        streams = self._used[position]
+        return not all(streams.isdisjoint(self._used[n]) for n in others)
 
     def gathers(self, positions: Sequence[int]) -> bool:
         """Whether a call of the group loops over gathered elements."""

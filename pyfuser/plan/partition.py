@@ -373,9 +373,12 @@ def _not_chosen(
     planner: _Planner, group: tuple[int, ...], other: tuple[int, ...], first: int, second: int
 ) -> Rejection:
     """Why two calls that may share a loop do not: another pair of their groups, size, or cost."""
+    legality, others = planner.legality, _bits(other)
     for a in group:
+        if not others & ~legality.compatible[a]:
+            continue
         for b in other:
-            rejection = planner.legality.may_share_loop(min(a, b), max(a, b))
+            rejection = legality.may_share_loop(min(a, b), max(a, b))
             if rejection is not None and rejection.dependence is not None:
                 return rejection
     merged = tuple(sorted({*group, *other}))

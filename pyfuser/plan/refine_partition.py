@@ -59,11 +59,12 @@ def _best(
     left = tuple(n for n in groups[home] if n != call)
     leaves = model.cost(groups[home]) - (model.cost(left) if left else 0.0)
     best, least = groups, 0.0
+    joinable = compatible[call]
     for number in _nearby(len(groups), home):
         group = groups[number]
         if not group or not model.share(call, group):
             continue
-        if any(not compatible[call] >> other & 1 for other in group):
+        if any(not joinable >> other & 1 for other in group):
             continue
         joined = tuple(sorted((*group, call)))
         if not fits(joined):
