@@ -48,13 +48,19 @@ class ColumnMaker:
                 self.total, self.spread, self.recurrence, self.backwards, self.product, self.least,
                 self.nested, self.mapped, self.prefix, self.beside, self.ragged, self.until,
                 self.classes, self.held, self.sometimes, self.sometimes, self.in_some_trips,
-                self.climbed, self.copied,
+                self.climbed, self.copied, self.window, self.shared,
             ),
             rng.choice((1, 1, 1, 2, 2, 3)),
         )  # fmt: skip
         body = [stmt for n, part in enumerate(parts) for stmt in part(f"{'abc'[n]}")]
-        names = rng.sample(_TABLES, 2)
-        views = (("x", names[0]), ("y", names[1]), ("l", rng.choice(_LINES)), ("w", _WEIGHTS))
+        names, lines = rng.sample(_TABLES, 2), rng.sample(_LINES, 2)
+        views = (
+            ("x", names[0]),
+            ("y", names[1]),
+            ("l", lines[0]),
+            ("u", lines[1]),
+            ("w", _WEIGHTS),
+        )
         scalars = (("s0", str(self.rows)), ("s1", str(self.columns)))
         begin = rng.choice((0, 0, 0, 1))
         pattern, kind = "for", ""
@@ -168,6 +174,21 @@ class ColumnMaker:
         leave = (_s(self.rng.choice(("break", "continue"))),)
         body = (_s(f"if {self.at('x', 'j')} > 1:", leave), _s(f"{v} += {self.at('x', 'j')}"))
         return [self.zero(v), _s(self.walk(), body), _s(f"l[i] = {self.bounded(v)}")]
+
+    def window(self, v: str) -> list[Statement]:
+        """Neighbours of a line, each iteration some of its own: sums in order, or a maximum."""
+        here = self.rng.choice(("u[i + j]", "u[i + s0 - 1 - j]", "u[i]"))
+        value = self.rng.choice((f"{v} + {here}", f"{here} - {v}", f"w[j] - {v} + {here}"))
+        then = _s(f"{v} = {here}")
+        step = self.rng.choice((_s(f"{v} = {value}"), _s(f"if {here} > {v}:", (then,))))
+        inside = _s("if i + s0 <= s1:", (self.zero(v), _s(self.walk(), (step,)),
+                    _s(f"l[i] = {self.bounded(v)}")))  # fmt: skip
+        return [inside]
+
+    def shared(self, v: str) -> list[Statement]:
+        """What all iterations share, against what each has."""
+        step = _s(f"{v} = {self.rng.choice(('u[i]', 'i', 'l[i]'))} + w[j] - {v}")
+        return [self.zero(v), _s(self.walk(), (step,)), _s(f"l[i] = {self.bounded(v)}")]
 
     def array(self, name: str, length: int) -> Statement:
         kind, zero = ("float", "0.0") if self.real else ("int", "0")

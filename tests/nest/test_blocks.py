@@ -114,7 +114,18 @@ def chosen(i, x, y, s, m):
     s[i] = value
 
 
-COLUMNS = [solved, summed, chosen]
+def beside(i, x, y, s, m):
+    """Sums in order of neighbours and of what all share."""
+    total: float = 0.0
+    least: float = 9.0
+    for j in range(m):
+        total = total * 0.5 + x[0][i] - y[j][0]
+        if x[0][i] * total < least:
+            least = x[0][i] * total
+    s[i] = total - least
+
+
+COLUMNS = [solved, summed, chosen, beside]
 
 
 def made(function: Any, n: int, begin: int, m: int = M) -> Case:

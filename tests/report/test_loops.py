@@ -40,8 +40,29 @@ def guarded(i, x, y, m):
         y[i] = x[0][i - 1] + x[0][i + 1]
 
 
+def windows(i, x, y, m):
+    total: float = 0.0
+    for j in range(m):
+        total += x[j][0] * x[0][i + j]
+    y[i] = total
+
+
+def apart(i, x, y, m):
+    total: float = 0.0
+    for j in range(m):
+        total += x[j][0] * x[0][2 * i + j]
+    y[i] = total
+
+
+def counted(i, x, y, m):
+    total: int = 0
+    for j in range(m):
+        total += j * int(x[0][i + j])
+    y[i] = total
+
+
 def of(work: Callable[..., None], pattern: str = "for") -> Case:
-    return case(work, [50], lambda: [np.ones((30, 51)), np.zeros(51), 30], pattern)
+    return case(work, [50], lambda: [np.ones((30, 51)), np.zeros(51), 20], pattern)
 
 
 @pytest.mark.parametrize(
@@ -52,6 +73,9 @@ def of(work: Callable[..., None], pattern: str = "for") -> Case:
         (scanned, "scan", ()),
         (largest, "reduce", ()),
         (guarded, "for", ("split-conditions",)),
+        (windows, "for", ("strip-mine",)),
+        (apart, "for", ("unroll-and-jam",)),  # no vectors: lanes would fetch one by one
+        (counted, "for", ("strip-mine",)),
     ],
 )
 def test_what_was_done_to_loops(work: Any, pattern: str, expected: tuple[str, ...]) -> None:

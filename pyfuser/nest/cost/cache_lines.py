@@ -9,7 +9,8 @@ from pyfuser.ir import nodes
 from pyfuser.ir.accesses import accesses, own_accesses
 from pyfuser.ir.affine import everywhere, linear, values_of
 from pyfuser.ir.nodes import Body, Expr, For, Sym
-from pyfuser.ir.visit import assigned, declared, reads, statements
+from pyfuser.ir.visit import all_expressions, assigned, declared, reads, statements
+from pyfuser.nest.cost.vectorisable import vectorises
 
 _TRIPS = 256
 """Assumed for a loop whose bounds are not constant."""
@@ -108,11 +109,15 @@ def runs_across(
     along by the index. `arrays` are an iteration's own, of which a strip has the first elements of
     all iterations side by side, then the second ones. `resolved` gives subscripts in what is
     `known`, indices and arguments, and in loop variables, as far as that is possible.
+
+    A loop that waits runs across as well if iterations are lanes: of each array they share an
+    element, or have neighbours.
     """
     *_, loop = nest
     moving = assigned(loop.body) | set(declared(loop.body))
     trips = iterations = 0
-    column = False
+    column = beside = False
+    lanes = waits(loop)
     for (view, subscripts), writes in _straight(loop.body).items():
         at = [resolved(e) for e in subscripts]
         if view in arrays:
@@ -130,7 +135,20 @@ def runs_across(
         trips += along[-1] * writes
         iterations += across * writes
         column = column or (across == size and max(along) == _LINE)
-    return column and iterations <= _ACROSS * trips
+        beside = beside or across == size
+        lanes = lanes and across in (0, size)
+    return (lanes and beside) or (column and iterations <= _ACROSS * trips)
+
+
+def waits(loop: For) -> bool:
+    """Whether a trip needs a number of the one before, and lanes of a vector could be iterations.
+
+    As in sums whose order is kept: g++ makes vectors of trips only where these are independent.
+    """
+    outer = assigned(loop.body) - set(declared(loop.body))
+    read = {e.sym for e in all_expressions(loop.body) if isinstance(e, nodes.Read)}
+    read |= {s.target for s in statements(loop.body) if isinstance(s, nodes.Update)}
+    return bool(outer & read) and all(vectorises(stmt, frozenset()) for stmt in loop.body)
 
 
 def _straight(body: Body) -> dict[tuple[Sym, tuple[Expr, ...]], int]:
