@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
@@ -11,6 +10,7 @@ from pyfuser.analysis.accesses import Access, Mode, accesses
 from pyfuser.analysis.layout import footprint
 from pyfuser.analysis.overlap import Verdict, overlap
 from pyfuser.ir.nodes import SourceLocation, Workunit
+from pyfuser.support.records import dataclass
 from pyfuser.trace.shape import CallShape, RegionShape, TraceShape
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from pyfuser.codegen.pykokkos import unit as pykokkos_unit
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Workunit
 from pyfuser.support import syntax
+from pyfuser.support.records import dataclass
 from pyfuser.trace.call import Argument, Call, Space
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Buffer, Region

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import ModuleType
 from typing import Any
 
@@ -21,6 +21,7 @@ from pyfuser.compare.summary import (
     speedup,
 )
 from pyfuser.support.counters import COUNTERS
+from pyfuser.support.records import dataclass
 from pyfuser.trace.pool import POOL
 
 WARM_UPS = 2  # the first run compiles, the second meets what the first left behind

@@ -8,7 +8,6 @@ import traceback
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
@@ -16,6 +15,7 @@ import pyfuser
 from pyfuser.compare import serve
 from pyfuser.options import source
 from pyfuser.support import tracebacks
+from pyfuser.support.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from pyfuser.compare import peer, report
 from pyfuser.compare.summary import Interval, median_interval, ratios, speedup
 from pyfuser.support.errors import UsageError
+from pyfuser.support.records import dataclass
 from pyfuser.support.units import seconds
 
 if TYPE_CHECKING:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import comb, exp, log
 from statistics import median
 from typing import Any
 
 import numpy as np
+
+from pyfuser.support.records import dataclass
 
 # Reductions may be reassociated: a sum of n terms moves by some sqrt(n) eps, 1e-12 for 16M terms,
 # and an iteration that divides by sums amplifies that. A wrong element is off by far more.

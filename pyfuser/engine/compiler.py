@@ -13,7 +13,6 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +20,7 @@ from pyfuser.codegen.c.maths.vector import LINK_FLAGS
 from pyfuser.support.caches import once
 from pyfuser.support.counters import COUNTERS
 from pyfuser.support.errors import CompilerError, KernelError
+from pyfuser.support.records import dataclass
 from pyfuser.support.settings import SETTINGS
 from pyfuser.tuning.host import cpu_identity
 

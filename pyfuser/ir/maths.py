@@ -11,13 +11,13 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from pyfuser.ir.dtypes import DType, common_type, integral_promotion
 from pyfuser.support.caches import once
+from pyfuser.support.records import dataclass
 
 VARIADIC = -1
 

@@ -43,12 +43,13 @@ Rules that `verify` holds:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TypeAlias
 
 from pyfuser.ir.dtypes import DType
 from pyfuser.support import places
+from pyfuser.support.records import dataclass
 
 ARITHMETIC_OPS = ("+", "-", "*", "/", "%", "<<", ">>", "&", "|", "^")
 COMPARE_OPS = ("==", "!=", "<", "<=", ">", ">=")

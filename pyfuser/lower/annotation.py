@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pyfuser.ir.dtypes import DType
 from pyfuser.support import syntax
+from pyfuser.support.records import dataclass
 
 # As bare names (`float` is Python's, so a double) ...
 _BARE = {

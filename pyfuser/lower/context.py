@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import CodeType, FunctionType
 from typing import Any, TypeAlias
 
@@ -35,6 +35,7 @@ from pyfuser.lower.source import FunctionSource
 from pyfuser.lower.team import NestedFunction, Team
 from pyfuser.lower.views import LocalArray, ViewRef
 from pyfuser.support.errors import WorkunitError, WorkunitWarning, warn
+from pyfuser.support.records import dataclass
 
 Handler = Callable[["Context", Any], Any]
 Lower = Callable[[ast.expr], Any]

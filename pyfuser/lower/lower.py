@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import FunctionType, MappingProxyType
 from typing import Any
 
@@ -26,6 +26,7 @@ from pyfuser.lower.source import unwrap
 from pyfuser.lower.team import Team
 from pyfuser.lower.types import BoundType, RandomPoolType, ScalarType, ViewType, scalar_dtype
 from pyfuser.lower.views import whole
+from pyfuser.support.records import dataclass
 
 __all__ = [
     "BoundType",

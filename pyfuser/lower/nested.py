@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 
 from pyfuser.ir.canonical import fresh
@@ -34,6 +33,7 @@ from pyfuser.lower.context import Context, Variable, lowers
 from pyfuser.lower.returns import without_returns
 from pyfuser.lower.team import NestedFunction, Place, Shared, Team
 from pyfuser.lower.views import Axis, ViewRef
+from pyfuser.support.records import dataclass
 
 _PATTERNS = {"parallel_for": "for", "parallel_reduce": "reduce", "parallel_scan": "scan"}
 _RANGES = {"TeamThreadRange": True, "ThreadVectorRange": False, "TeamThreadMDRange": True}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import FunctionType, MappingProxyType
 from typing import Any
 
@@ -16,6 +16,7 @@ from pyfuser.lower.source import FunctionSource, source_of, unwrap
 from pyfuser.lower.types import BoundType, RandomPoolType, ScalarType, ViewType
 from pyfuser.support.caches import CodeTable
 from pyfuser.support.errors import ArgumentError, close, quoted
+from pyfuser.support.records import dataclass
 
 _INDICES = ("j", "k")
 _POLICY_EXTRA = {"for": 0, "reduce": 1, "scan": 2}

@@ -10,7 +10,6 @@ import ast
 import inspect
 import linecache
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from types import CodeType, FunctionType
 from typing import Any
@@ -19,6 +18,7 @@ from pyfuser.ir.nodes import SourceLocation
 from pyfuser.support import syntax
 from pyfuser.support.caches import CodeTable, Table
 from pyfuser.support.errors import WorkunitError
+from pyfuser.support.records import dataclass
 
 
 @dataclass(frozen=True, eq=False)

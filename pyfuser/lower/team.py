@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Call, Eval, Read, Sym
 from pyfuser.lower.source import FunctionSource
 from pyfuser.support.errors import WorkunitError
+from pyfuser.support.records import dataclass
 
 _BARRIER = "team_barrier"
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from pyfuser.ir.dtypes import DType, from_numpy
+from pyfuser.support.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

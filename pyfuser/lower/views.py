@@ -5,11 +5,10 @@ Subviews are resolved while lowering: an access through one becomes an access of
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Expr, Extent, Sym
 from pyfuser.lower import convert
+from pyfuser.support.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from pyfuser.ir.nodes import (
     Binary,
@@ -20,6 +19,7 @@ from pyfuser.ir.nodes import (
 )
 from pyfuser.nest.nodes import Alloc, Clear, Row, number
 from pyfuser.nest.segments import is_zero
+from pyfuser.support.records import dataclass
 
 Place = Callable[[Sym], Expr]
 """The place of an iteration in the array of a local."""

@@ -38,7 +38,7 @@ Rules that `verify` holds, besides those of the ir:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
 
 from pyfuser.ir.dtypes import DType
@@ -61,6 +61,7 @@ from pyfuser.ir.nodes import (
 )
 from pyfuser.nest.segments import Fresh, Segment
 from pyfuser.nest.spec import KernelSpec, ViewSpec
+from pyfuser.support.records import dataclass
 
 
 class Kind(Enum):

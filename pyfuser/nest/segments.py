@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Body, Declare, Expr, Stmt, Sym
 from pyfuser.ir.visit import expressions, statements, sym_of
+from pyfuser.support.records import dataclass
 
 Fresh = Callable[[str, DType], Sym]
 """Makes Syms of a name and a type that no other is equal to."""

@@ -6,11 +6,12 @@ machine code. It does hold what lets the code be fast, such as which axis of a v
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from pyfuser.ir.canonical import all_syms
 from pyfuser.ir.nodes import SourceLocation, Workunit
+from pyfuser.support.records import dataclass
 from pyfuser.tuning.target import Target, host
 from pyfuser.tuning.thresholds import DEFAULT, Tuning
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pyfuser.analysis.dependences import DependenceGraph
 from pyfuser.plan.capabilities import ALL, Capabilities
@@ -20,6 +20,7 @@ from pyfuser.plan.legality import Legality, reasons
 from pyfuser.plan.plan import Group, Plan, Rejection
 from pyfuser.plan.refine_partition import moved
 from pyfuser.plan.wavefront import search
+from pyfuser.support.records import dataclass
 from pyfuser.trace.shape import ArgumentShape, RegionShape, TraceShape
 
 MAX_CALLS = 64  # of a group: compile time grows with it

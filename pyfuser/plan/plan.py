@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, TypeVar
 
 from pyfuser.analysis.dependences import Dependence
+from pyfuser.support.records import dataclass
 from pyfuser.tuning.thresholds import DEFAULT
 
 SCAN_TILE: int = DEFAULT.scan_tile

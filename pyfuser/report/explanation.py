@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pyfuser.report import data, page, text
 from pyfuser.report.model import Report
+from pyfuser.support.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, repr=False)

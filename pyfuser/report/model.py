@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pyfuser.ir.nodes import SourceLocation
 from pyfuser.support.places import short_path
+from pyfuser.support.records import dataclass
 
 BALANCE = 1.0
 """Additions for a byte of traffic up to which a kernel waits for memory rather than for arithmetic.

@@ -7,8 +7,9 @@ construct that is not here (of a Python to come) is left as it is, after a flush
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from enum import Enum
+
+from pyfuser.support.records import dataclass
 
 
 class When(Enum):

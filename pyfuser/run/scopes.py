@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from pyfuser.support.records import dataclass
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

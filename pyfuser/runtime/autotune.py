@@ -20,7 +20,7 @@ import ast
 import contextlib
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import inf
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
@@ -33,6 +33,7 @@ from pyfuser.runtime.launch import Launch
 from pyfuser.support.errors import PyFuserError
 from pyfuser.support.passes import left_out
 from pyfuser.support.private_files import read_own
+from pyfuser.support.records import dataclass
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.shape import RegionShape, TraceShape
 from pyfuser.tuning import gpu as tuning_gpu

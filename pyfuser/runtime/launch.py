@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, NamedTuple, Protocol
 
 from pyfuser.codegen.cpu.unit import DIVIDED
@@ -14,6 +14,7 @@ from pyfuser.engine.native import RollingParams
 from pyfuser.ir.divisions import divisions
 from pyfuser.plan.plan import Plan
 from pyfuser.support.errors import DivisionError, PyFuserError
+from pyfuser.support.records import dataclass
 from pyfuser.trace.call import Argument, Call, called_as
 from pyfuser.trace.future import Future
 from pyfuser.trace.gate import Ran

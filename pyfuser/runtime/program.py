@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from types import CodeType
 from typing import Any, Protocol
 
@@ -14,6 +13,7 @@ from pyfuser.runtime.launch import Launch
 from pyfuser.runtime.session import SESSION
 from pyfuser.support.counters import COUNTERS
 from pyfuser.support.progress import listening
+from pyfuser.support.records import dataclass
 from pyfuser.support.units import count
 from pyfuser.trace.call import Call, line_at
 from pyfuser.trace.reason import Asked, Place, asked

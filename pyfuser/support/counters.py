@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pyfuser.support.extension import HOT
+from pyfuser.support.records import dataclass
 
 
 @dataclass(slots=True)

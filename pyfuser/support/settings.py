@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import os
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
@@ -13,6 +12,7 @@ import platformdirs
 
 from pyfuser.support import tracebacks
 from pyfuser.support.errors import SettingError, SettingWarning, close, warn
+from pyfuser.support.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

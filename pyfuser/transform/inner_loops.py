@@ -15,7 +15,7 @@ iterations' loops, see `nest.passes.unroll_and_jam`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pyfuser.ir.accesses import accesses
 from pyfuser.ir.affine import linear
@@ -52,6 +52,7 @@ from pyfuser.ir.visit import (
     statements,
     substitute_syms,
 )
+from pyfuser.support.records import dataclass
 from pyfuser.transform.kernel import Kernel
 
 

@@ -18,7 +18,7 @@ trips adds its own, a branch what both sides add, a loop that may end early or m
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pyfuser.analysis.bounds import bounded_locals
 from pyfuser.analysis.intervals import Interval, fits, interval
@@ -48,6 +48,7 @@ from pyfuser.ir.visit import (
     reads,
     sym_of,
 )
+from pyfuser.support.records import dataclass
 from pyfuser.trace.shape import RegionShape, ScalarShape
 from pyfuser.transform.cells import is_simple, zero
 from pyfuser.transform.flat import as_rows, flat_row

@@ -23,7 +23,7 @@ only if each trip stores before it loads, and never as zero.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pyfuser.ir.accesses import Subscripts, accesses
 from pyfuser.ir.canonical import fresh
@@ -55,6 +55,7 @@ from pyfuser.ir.visit import (
     statements,
     sym_of,
 )
+from pyfuser.support.records import dataclass
 from pyfuser.transform.cells import cells_of, is_unread, without_writes, zero
 from pyfuser.transform.kernel import Kernel
 

@@ -13,7 +13,7 @@ walks along rows. A short loop that stays one has its number of trips as a const
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pyfuser.analysis.intervals import interval
 from pyfuser.ir.accesses import accesses
@@ -46,6 +46,7 @@ from pyfuser.ir.visit import (
     substitute_syms,
 )
 from pyfuser.support.caches import cached
+from pyfuser.support.records import dataclass
 from pyfuser.trace.shape import RegionShape, ScalarShape
 from pyfuser.transform.fuse import MAX_FORMS
 from pyfuser.transform.kernel import Kernel

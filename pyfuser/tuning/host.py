@@ -11,12 +11,13 @@ import ast
 import hashlib
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pyfuser.support.caches import once
 from pyfuser.support.private_files import read_own
+from pyfuser.support.records import dataclass
 from pyfuser.support.settings import SETTINGS
 
 SCHEMA = 1

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import platform
-from dataclasses import dataclass
 
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.maths import FUNCTIONS
 from pyfuser.support.caches import once
+from pyfuser.support.records import dataclass
 from pyfuser.tuning.host import cpu_flags, is_intel
 
 Function = tuple[str, DType]

@@ -7,9 +7,10 @@ Each has a unit, a meaning, and where it was measured; "" means that it was chos
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from pyfuser.support.records import dataclass
 from pyfuser.tuning.target import Target
 
 

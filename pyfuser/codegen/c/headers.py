@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from pyfuser.ir.canonical import all_syms
 from pyfuser.ir.nodes import Workunit
 from pyfuser.ir.visit import all_expressions
 from pyfuser.support.caches import cached
+from pyfuser.support.records import dataclass
 
 COMMON = Path(__file__).parent / "runtime"
 """What more than one target of the C family uses."""

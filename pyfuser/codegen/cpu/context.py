@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 from pyfuser.codegen.c.expressions import Expressions
@@ -23,6 +23,7 @@ from pyfuser.nest import build
 from pyfuser.nest.cost.work import grain, grain_text, varies
 from pyfuser.nest.nodes import Nest
 from pyfuser.nest.spec import UNIT, KernelSpec, ViewSpec
+from pyfuser.support.records import dataclass
 
 NO_MEMORY = -1
 OUTSIDE = -2

@@ -13,7 +13,6 @@ the same lanes and order.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from pyfuser.codegen.c.statements import INDENT
 from pyfuser.codegen.cpu.context import Context, function
@@ -30,6 +29,7 @@ from pyfuser.nest.passes.row_sums import order_sums
 from pyfuser.nest.segments import MAX_STATEMENTS, Segment, dependences, expanded, expansion
 from pyfuser.nest.spec import UNIT
 from pyfuser.support.passes import left_out
+from pyfuser.support.records import dataclass
 
 LOCALS = frozenset({"done", "run"})
 

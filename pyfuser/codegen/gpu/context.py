@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from pyfuser.codegen.c.expressions import PRIMARY, Expressions, Text
 from pyfuser.codegen.c.maths.scalar import SUFFIXES
@@ -18,6 +17,7 @@ from pyfuser.ir.dtypes import DType, common_type
 from pyfuser.ir.nodes import Body, Expr, Sym
 from pyfuser.ir.visit import all_expressions, expressions, sym_of
 from pyfuser.nest.spec import KernelSpec, ViewSpec
+from pyfuser.support.records import dataclass
 
 WORKSPACE_HEAD = 64
 """Bytes at the start of a workspace that hold the ticket of is_last.h."""

@@ -9,9 +9,9 @@ macro of a header.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from pyfuser.ir.dtypes import DType
+from pyfuser.support.records import dataclass
 
 Native = Callable[[str, DType], str]
 Library = Callable[[str, DType], "tuple[str, str]"]

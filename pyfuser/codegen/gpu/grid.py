@@ -7,11 +7,11 @@ number of its processors.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pyfuser.codegen.gpu.context import WORKSPACE_HEAD, Argument
 from pyfuser.codegen.gpu.packed import Vectors
 from pyfuser.codegen.gpu.team_analysis import TEAM, Space
+from pyfuser.support.records import dataclass
 from pyfuser.tuning.thresholds import DEFAULT, Tuning
 
 MAX_BLOCKS_YZ = 65535

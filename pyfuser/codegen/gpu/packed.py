@@ -29,7 +29,6 @@ Whether it is so only the arguments say: `chooser` tests them, for each launch.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 from pyfuser.codegen.gpu.axis import axes_of
 from pyfuser.codegen.gpu.context import Argument, gpu_arguments
@@ -43,6 +42,7 @@ from pyfuser.ir.visit import child_expressions, expressions, reads, statements
 from pyfuser.nest.cost.vectorisable import unconditional
 from pyfuser.nest.spec import UNIT, KernelSpec, ViewSpec
 from pyfuser.support.passes import left_out
+from pyfuser.support.records import dataclass
 
 WIDEST = 4
 """The size of the largest elements that are loaded as vectors, in bytes; 0: none are.

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from pyfuser.analysis.intervals import interval
@@ -48,6 +48,7 @@ from pyfuser.ir.visit import (
 )
 from pyfuser.nest.spec import KernelSpec
 from pyfuser.support.caches import cached
+from pyfuser.support.records import dataclass
 
 TEAM = 128
 """Threads of a block that stands for a team: a part of the order of sums, so it is always this,

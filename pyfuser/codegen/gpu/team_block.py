@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from pyfuser.codegen.c.statements import INDENT
@@ -33,6 +33,7 @@ from pyfuser.ir.nodes import Body, Expr, Stmt, Sym
 from pyfuser.ir.visit import declared, statements
 from pyfuser.nest.segments import is_zero
 from pyfuser.nest.spec import KernelSpec
+from pyfuser.support.records import dataclass
 
 
 def emit(context: GpuContext, entry: str, sharing: Sharing) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -13,6 +12,7 @@ from pyfuser.frontends.embedded.views import ViewType
 from pyfuser.runtime.flush import finish
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.errors import PyFuserError
+from pyfuser.support.records import dataclass
 from pyfuser.trace import reason
 
 

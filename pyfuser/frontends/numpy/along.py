@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import operator
 import sys
-from dataclasses import dataclass
 from functools import partial
 from math import prod
 from typing import Any
@@ -43,6 +42,7 @@ from pyfuser.ir.nodes import (
 from pyfuser.runtime.first_tier import DirectCall, Step
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.caches import cached
+from pyfuser.support.records import dataclass
 from pyfuser.trace.memory import Allocation, Region
 
 _MAX_INDEX = (1 << 31) - 1

@@ -8,13 +8,13 @@ its stride is 0. The cost: a lookup; computing one takes some 20 us.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from pyfuser.support.caches import Table
+from pyfuser.support.records import dataclass
 
 Shape: TypeAlias = tuple[int, ...]
 Placed: TypeAlias = tuple[Shape, Shape]  # shape and strides, as NumPy has them

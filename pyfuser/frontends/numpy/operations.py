@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from pyfuser.frontends.numpy import expressions as e
 from pyfuser.frontends.numpy.expressions import FLOATS, Build
 from pyfuser.ir.dtypes import DType
+from pyfuser.support.records import dataclass
 
 _REALS = frozenset(dtype for dtype in DType if not dtype.is_complex)
 _INTEGERS = frozenset(dtype for dtype in _REALS if dtype.is_integer)

@@ -8,7 +8,6 @@ an operand that overlaps the result other than element for element is copied fir
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from functools import partial
 from math import prod
 from types import FrameType
@@ -28,6 +27,7 @@ from pyfuser.ir.dtypes import DType
 from pyfuser.runtime.first_tier import DirectCall, Step
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.caches import Table
+from pyfuser.support.records import dataclass
 from pyfuser.trace.call import Argument
 from pyfuser.trace.memory import Allocation, Array, Handle, Region
 from pyfuser.trace.reason import Reason

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from pyfuser.frontends.numpy.operations import COPY, WHERE, Operation
 from pyfuser.ir.dtypes import DType, from_numpy
 from pyfuser.support.caches import Table
+from pyfuser.support.records import dataclass
 
 _EXACT = 1 << 53  # integers up to this are doubles
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
@@ -15,6 +14,7 @@ from pyfuser.frontends.numpy.operations import COPY, WHERE, Operation
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Const, Expr, If, Load, Param, Read, Stmt, Store, Sym, Workunit
 from pyfuser.support.caches import Table, cached
+from pyfuser.support.records import dataclass
 from pyfuser.trace.call import Space
 from pyfuser.trace.memory import Array
 

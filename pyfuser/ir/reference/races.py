@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from pyfuser.ir.arithmetic import UndefinedBehaviour
+from pyfuser.support.records import dataclass
 
 Array = np.ndarray[Any, Any]
 Point = tuple[int, ...]

@@ -14,7 +14,6 @@ The model is that of T. S. Karkhanis and J. E. Smith, "A First-Order Superscalar
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
@@ -27,6 +26,7 @@ from pyfuser.nest.cost.vectorisable import is_covered, vectorises
 from pyfuser.nest.cost.work import cheap_declarations
 from pyfuser.nest.segments import MAX_STATEMENTS, Segment, expanded, expansion, mentioned
 from pyfuser.support.passes import left_out
+from pyfuser.support.records import dataclass
 
 WINDOW = 128
 """Vector operations that wait or run at a time; of Zen 3, whose schedulers hold 64 and 64 more."""

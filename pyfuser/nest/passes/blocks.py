@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 
 from pyfuser.ir.nodes import (
@@ -37,6 +37,7 @@ from pyfuser.nest.passes.unroll_and_jam import is_long
 from pyfuser.nest.passes.unroll_and_jam import strips as strip_parts
 from pyfuser.nest.segments import Segment, expansion
 from pyfuser.plan.plan import STRIP
+from pyfuser.support.records import dataclass
 
 LOCALS = of_strips.LOCALS | of_columns.LOCALS | prefetch.LOCALS | {"at", "count", "left", "step"}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from pyfuser.ir.dtypes import DType
@@ -44,6 +44,7 @@ from pyfuser.nest.passes.scalar_expansion import (
 from pyfuser.nest.passes.strip_mine import columns
 from pyfuser.nest.segments import Segment
 from pyfuser.nest.sums import SHORTEST
+from pyfuser.support.records import dataclass
 
 LOCALS = frozenset({"step", "lane", "half", "cell", "taking"})
 

@@ -6,11 +6,12 @@ Scalar expansion: see `passes.strip_mine`, which cuts a body into parts.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pyfuser.ir.nodes import Declare, DeclareArray, Expr, For, Scratch, Stmt, Sym
 from pyfuser.ir.visit import declared
 from pyfuser.nest.segments import Segment, is_zero, mentioned, needed
+from pyfuser.support.records import dataclass
 
 MOST_KEPT = 8192
 """Bytes of the arrays that an iteration keeps between parts."""

@@ -10,7 +10,7 @@ stays as it is.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.guarded import Bound, unguarded
@@ -32,6 +32,7 @@ from pyfuser.ir.nodes import (
 )
 from pyfuser.nest.build import LOOP, at_axis, box, over_box, values, whole
 from pyfuser.nest.nodes import Function, Loop, Nest, Run, number
+from pyfuser.support.records import dataclass
 
 ALIGNED = 8
 """Elements that fill cache lines: the middle begins at a multiple, so as to store whole lines."""

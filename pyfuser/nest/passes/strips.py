@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import (
@@ -28,6 +28,7 @@ from pyfuser.nest.nodes import Kind, Loop, Nest, Scope, number
 from pyfuser.nest.passes.unroll_and_jam import is_long
 from pyfuser.nest.segments import Segment, expansion
 from pyfuser.plan.plan import STRIP
+from pyfuser.support.records import dataclass
 
 LOCALS = frozenset({"strip", "lanes", "lane", "cell"})
 

@@ -22,7 +22,6 @@ into segments has strips in each of them.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import groupby
 
 from pyfuser.ir import nodes
@@ -34,6 +33,7 @@ from pyfuser.nest.cost.work import body_cost, cheap_declarations
 from pyfuser.nest.segments import MAX_STATEMENTS, Segment, dependences, expanded, grouped
 from pyfuser.plan.plan import STRIP
 from pyfuser.support.passes import left_out
+from pyfuser.support.records import dataclass
 
 STRIP_BYTES = 32768
 """What the rows of a strip may take: a first-level cache."""

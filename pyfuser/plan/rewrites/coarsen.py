@@ -19,7 +19,6 @@ was.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from pyfuser.ir.effects import effects
 from pyfuser.ir.nodes import Workunit
@@ -30,6 +29,7 @@ from pyfuser.plan.plan import Note, Told
 from pyfuser.plan.rewrite import UNSURE, Change, Changes, Option, Rewrite
 from pyfuser.plan.rewrites import coarse_body
 from pyfuser.support.caches import cached
+from pyfuser.support.records import dataclass
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import CallShape, RegionShape, ScalarShape, TraceShape
 

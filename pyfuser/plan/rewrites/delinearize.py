@@ -17,7 +17,6 @@ their index, on the same memory, follow if all of them can: `y[i]` is `y[row * m
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from pyfuser.analysis.structural import structural_scalars
 from pyfuser.ir.accesses import accesses
@@ -46,6 +45,7 @@ from pyfuser.plan.plan import Note, Told
 from pyfuser.plan.rewrite import Change, Changes, Option, Rewrite
 from pyfuser.plan.rewrites.coarse_body import Splitter, boxed
 from pyfuser.support.caches import cached
+from pyfuser.support.records import dataclass
 from pyfuser.trace.call import GPU_SPACES, Space
 from pyfuser.trace.shape import CallShape, RegionShape, ScalarShape, TraceShape
 

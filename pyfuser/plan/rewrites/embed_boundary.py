@@ -18,7 +18,7 @@ that sweeps use are kept.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from math import prod
 from typing import NamedTuple, TypeAlias
@@ -38,6 +38,7 @@ from pyfuser.plan.rewrites.coarsen import may_coarsen
 from pyfuser.plan.single_rows import REACH, Row, outermost, row_of, stored_rows
 from pyfuser.plan.tile_size import BEYOND
 from pyfuser.support.caches import cached
+from pyfuser.support.records import dataclass
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import CallShape, RegionShape, ScalarShape, TraceShape
 

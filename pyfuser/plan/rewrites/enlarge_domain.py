@@ -21,7 +21,6 @@ times.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.guarded import Side, guarded
@@ -31,6 +30,7 @@ from pyfuser.plan.legality import mergeable
 from pyfuser.plan.plan import Note, Told
 from pyfuser.plan.rewrite import EQUAL, Change, Changes, Option, Rewrite
 from pyfuser.support.caches import cached
+from pyfuser.support.records import dataclass
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import CallShape, RegionShape, ScalarShape, TraceShape
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pyfuser.analysis.accesses import Mode
 from pyfuser.analysis.dependences import DependenceGraph, Kind, Touch, touches
@@ -35,6 +35,7 @@ from pyfuser.plan.plan import Note, Plan, Told
 from pyfuser.plan.rewrite import UNSURE, Change, Changes, Option, Rewrite
 from pyfuser.plan.rewrites.recomputed_body import made_by
 from pyfuser.plan.rewrites.recomputed_call import computing
+from pyfuser.support.records import dataclass
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.call import GPU_SPACES
 from pyfuser.trace.shape import CallShape, RegionShape, TraceShape

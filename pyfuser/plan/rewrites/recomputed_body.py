@@ -12,7 +12,7 @@ to see (`plan.rewrites.recompute`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from pyfuser.ir.canonical import all_syms
@@ -39,6 +39,7 @@ from pyfuser.ir.nodes import (
 )
 from pyfuser.ir.visit import all_expressions, expressions, map_body, map_expression, sym_of
 from pyfuser.support.caches import cached
+from pyfuser.support.records import dataclass
 
 MAX_SIZE = 256
 """Nodes of an expression that is computed again ..."""
