@@ -13,6 +13,7 @@ import pyfuser
 from pyfuser.runtime import budget
 from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support.counters import COUNTERS
+from pyfuser.support.extension import HOT
 from pyfuser.trace.reason import SYNC
 
 
@@ -182,3 +183,48 @@ def test_a_call_that_fails_leaves_what_ran(monkeypatch: pytest.MonkeyPatch) -> N
     np.testing.assert_array_equal(f.data, matrix(n)[:, 1] / matrix(n)[1, 1])
     np.testing.assert_array_equal(a.data[:, 2], matrix(n)[:, 2] / 1.01)
     assert not TRACER.calls
+
+
+@pk.workunit
+def increment(i, x, by):
+    x[i] = x[i] + by
+
+
+def recorded_of(x: np.ndarray, calls: int) -> int:
+    """How many of as many calls on the rows of an array are recorded."""
+    before = TRACER.recorded
+    with pyfuser.fusing():
+        for k in range(calls):
+            pk.parallel_for(x.shape[1], increment, x=x[k % len(x)], by=1.0)
+    return TRACER.recorded - before
+
+
+@pytest.mark.skipif(HOT is None, reason="the extension runs them")
+def test_tiny_calls_that_run_apart_are_not_recorded_for_long() -> None:
+    """To record a tiny call takes longer than to run it."""
+    x = np.zeros((5000, 10))
+    assert recorded_of(x, 5000) == TRACER.limit and COUNTERS.apart == TRACER.limit
+    assert (x == 1.0).all()
+    (refusal,) = SESSION.budget._refused.values()
+    recorded_of(x, 16 * 1024)  # some are recorded again, to look at the accounts
+    assert refusal.ran == 2 * TRACER.limit + budget.LOOK * TRACER.limit
+    assert x.sum() == 10 * (5000 + 16 * 1024)
+
+
+@pytest.mark.skipif(HOT is None, reason="the extension runs them")
+def test_calls_that_are_not_tiny_are_recorded() -> None:
+    x = np.zeros((600, 10))
+    assert recorded_of(x, 600) == TRACER.limit
+    large = np.zeros((20, 20_000))
+    assert recorded_of(large, 20) == 20 and (large == 1.0).all()
+
+
+@pytest.mark.skipif(HOT is None, reason="the extension runs them")
+def test_calls_behind_pending_ones_are_recorded() -> None:
+    x, y = np.zeros((600, 10)), np.full(10, 7.0)
+    assert recorded_of(x, 600) == TRACER.limit
+    with pyfuser.fusing():
+        pk.parallel_for(10, halve, f=pk.View([10], pk.int64), d=2)  # another workunit
+        pk.parallel_for(10, increment, x=y, by=1.0)
+        assert len(pyfuser.pending()) == 2 and y[0] == 7.0
+    assert (y == 8.0).all()

@@ -34,7 +34,7 @@ STATE = {
     "engine.gpu.scalars": {"_FUNCTIONS"},
     "runtime.session": {"SESSION"},
     "frontends.modes": {"SWITCHES", "_OWNED"},
-    "frontends.embedded.careful": {"AT_ONCE", "COUNTING"},
+    "frontends.embedded.careful": {"AT_ONCE"},
     "frontends.embedded.spaces": {"_IN_USE"},
     "frontends.numpy.fallbacks": {"_COUNTS"},
     "frontends.numpy.floating": {"WARNER"},

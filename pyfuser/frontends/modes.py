@@ -57,14 +57,16 @@ class Switches:
     `allowed` is False where PYFUSER_FUSION=0 forbids tracing altogether. `careful`: the program
     knows nothing of us, so a launch on memory that NumPy can reach runs at once unless it was made
     by `dispatch.watched_for`, and reductions return numbers; blocks make their own promises.
+    `watched`: somebody looks at each call that runs at once (a report, or a setting that checks).
     """
 
-    __slots__ = ("allowed", "careful", "everywhere")
+    __slots__ = ("allowed", "careful", "everywhere", "watched")
 
     def __init__(self) -> None:
         self.allowed = SETTINGS.fusion
         self.careful = False
         self.everywhere: bool | None = None
+        self.watched = bool(SETTINGS.check or SETTINGS.verify)
 
 
 SWITCHES = Switches()

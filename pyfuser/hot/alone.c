@@ -94,7 +94,7 @@ static PyObject *divided(const Site *site, PyObject *launchable, PyObject *patte
     return NULL;
 }
 
-PyObject *run_alone(Site *site, PyObject *pattern, PyObject *space, PyObject *const *values, PyObject *label, int *usual)
+PyObject *run_alone(Site *site, PyObject *pattern, PyObject *space, PyObject *const *values, PyObject *label, int now, int *usual)
 {
     PyObject *arguments[MAX_ARGUMENTS], *answer = NULL;
     PyObject *devices = PyObject_GetAttr(R.use, R.devices), *runs = PyObject_GetAttr(R.session, R.run_name);
@@ -106,7 +106,7 @@ PyObject *run_alone(Site *site, PyObject *pattern, PyObject *space, PyObject *co
     int at = -1;
     if (key_one(&key, site, space, arguments) == KEYED) {
         at = find(site, &key);
-        if (at < 0 && was_missed(site, hash_of(key.words, key.count)))
+        if (at < 0 && (was_missed(site, hash_of(key.words, key.count)) || now))
             at = prepare(site, &key, pattern, space, arguments);
     }
     key_end(&key);

@@ -77,6 +77,8 @@ int key_call(Key *key, PyObject *workunit, PyObject *space, char pattern, PyObje
 int key_facts(Key *key, int fresh);  /* fresh: whether that is a fact, too */
 int key_calls(Key *key, PyObject *calls);
 int matters_of(PyObject *workunit, uint64_t *matters);
+int take_spare(PyObject *workunit);
+PyObject *spare(PyObject *module, PyObject *args);
 void forget_workunits(void);
 long known_workunits(void);
 PyObject *key_of(PyObject *module, PyObject *calls);
@@ -125,7 +127,7 @@ typedef struct {
     PyObject *view, *subview, *range, *md_range, *state, *ndarray;
     PyObject *classify, *describe, *prepare_alone, *divided, *compute, *acquire, *release, *run_eagerly;
     PyObject *begin, *end, *space, *code_name, *region_name, *state_name, *record, *devices, *run_name;
-    Py_ssize_t allowed, careful, everywhere, mode, marked, sites, limit, count, launches, flushes_count, replays_count;
+    Py_ssize_t allowed, careful, watched, everywhere, mode, marked, sites, limit, count, launches, flushes_count, replays_count;
     long float64, int32, int64, on_device;  /* codes of arguments */
     int divided_status;  /* of a kernel that ran and divided an integer by 0 */
     int ready;
@@ -166,7 +168,7 @@ int enter(void);
 void leave(int entered);
 int put(PyObject **slot, long long value);
 PyObject *new_call(const Site *site, PyObject *pattern, PyObject *space, PyObject *const *values, PyObject *label, PyObject *result);
-PyObject *run_alone(Site *site, PyObject *pattern, PyObject *space, PyObject *const *values, PyObject *label, int *usual);
+PyObject *run_alone(Site *site, PyObject *pattern, PyObject *space, PyObject *const *values, PyObject *label, int now, int *usual);
 int dtype_number(PyObject *dtype);
 void forget_alone(void);
 

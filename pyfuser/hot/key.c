@@ -288,6 +288,7 @@ enum { KNOWN = 1024 };
 static struct {
     PyObject *workunit;
     uint64_t matters;
+    long spare, given;  /* calls that run at once, and how many were given last */
 } known[KNOWN];
 
 void forget_workunits(void)
@@ -302,9 +303,34 @@ long known_workunits(void)
     return count;
 }
 
+static size_t place_of(PyObject *workunit)
+{
+    return ((uintptr_t)workunit >> 4) * 0x9E3779B97F4A7C15ull >> 32 & (KNOWN - 1);
+}
+
+/* Whether one more call of a workunit runs at once though it could be recorded. */
+int take_spare(PyObject *workunit)
+{
+    size_t at = place_of(workunit);
+    return known[at].workunit == workunit && known[at].spare > 0 && known[at].spare--;
+}
+
+/* spare(workunit, count): how many more of its calls run at once; returns how many did of the last. */
+PyObject *spare(PyObject *module, PyObject *args)
+{
+    PyObject *workunit;
+    long count;
+    if (!PyArg_ParseTuple(args, "Ol", &workunit, &count)) return NULL;
+    size_t at = place_of(workunit);
+    if (known[at].workunit != workunit) return PyLong_FromLong(0);
+    long used = known[at].given - known[at].spare;
+    known[at].spare = known[at].given = count;
+    return PyLong_FromLong(used);
+}
+
 int matters_of(PyObject *workunit, uint64_t *matters)
 {
-    size_t at = ((uintptr_t)workunit >> 4) * 0x9E3779B97F4A7C15ull >> 32 & (KNOWN - 1);
+    size_t at = place_of(workunit);
     if (known[at].workunit == workunit) {
         *matters = known[at].matters;
         return KEYED;
@@ -328,6 +354,7 @@ int matters_of(PyObject *workunit, uint64_t *matters)
     Py_INCREF(workunit);
     Py_XSETREF(known[at].workunit, workunit);
     known[at].matters = mask;
+    known[at].spare = known[at].given = 0;
     *matters = mask;
     return KEYED;
 }

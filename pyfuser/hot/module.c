@@ -94,6 +94,7 @@ static PyObject *bind_recording(PyObject *module, PyObject *args)
     PyObject *switches = (PyObject *)Py_TYPE(R.switches), *tracer = (PyObject *)Py_TYPE(R.tracer);
     PyObject *team = (PyObject *)Py_TYPE(R.team), *counters = (PyObject *)Py_TYPE(R.counters);
     if (place(switches, "allowed", &R.allowed) < 0 || place(switches, "careful", &R.careful) < 0 ||
+        place(switches, "watched", &R.watched) < 0 ||
         place(switches, "everywhere", &R.everywhere) < 0 || place(entry_class, "mode", &R.mode) < 0 ||
         place(R.state, "marked_by_fuse", &R.marked) < 0 || place(R.state, "sites", &R.sites) < 0 ||
         place(tracer, "limit", &R.limit) < 0 || place(team, "count", &R.count) < 0 ||
@@ -131,6 +132,7 @@ static PyMethodDef functions[] = {
     {"flush", (PyCFunction)(void (*)(void))hot_flush, METH_FASTCALL, "flush(wanted, why): whether all is done."},
     {"forget", forget, METH_NOARGS, "Forget what is known of workunits, and of calls that run alone."},
     {"known", known, METH_NOARGS, "How many workunits something is known of."},
+    {"spare", spare, METH_VARARGS, "spare(workunit, count): how many more of its calls run at once."},
     {"key_of", key_of, METH_O, "key_of(calls): (words, facts) as bytes, or None; see `trace.key`."},
     {NULL},
 };
@@ -144,7 +146,7 @@ PyMODINIT_FUNC PyInit__hot(void)
     PyObject *module = PyModule_Create(&definition);
     if (module == NULL) return NULL;
     if (PyModule_AddType(module, &PreparedType) < 0 || PyModule_AddType(module, &DispatcherType) < 0 ||
-        PyModule_AddType(module, &SiteType) < 0 || PyModule_AddIntConstant(module, "INTERFACE", 1) < 0) {
+        PyModule_AddType(module, &SiteType) < 0 || PyModule_AddIntConstant(module, "INTERFACE", 2) < 0) {
         Py_DECREF(module);
         return NULL;
     }

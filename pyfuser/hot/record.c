@@ -66,9 +66,11 @@ PyTypeObject SiteType = {
 
 /* ------------------------------------------------------------------ whether and where it is recorded */
 
-/* `frontends.modes.traced`: 1, 0, or -1 for Python to find out. */
-static int traced(PyObject *state)
+/* `frontends.modes.traced`: 1, 0, or -1 for Python to find out. in_block: whether a block says so. */
+static int traced(PyObject *state, int *in_block)
 {
+    *in_block = 0;
+    if (SLOT(R.switches, R.allowed) == Py_False) return 0;
     if (SLOT(R.switches, R.allowed) != Py_True || PyDict_GET_SIZE(R.owned) != 0) return -1;
     PyObject *entry;
     if (PyContextVar_Get(R.block, NULL, &entry) < 0) return -1;
@@ -77,6 +79,7 @@ static int traced(PyObject *state)
         mode = SLOT(entry, R.mode);
         Py_DECREF(entry);
         if (mode == Py_None) return -1;
+        *in_block = 1;
     } else {
         Py_XDECREF(entry);
         mode = SLOT(R.switches, R.everywhere);
@@ -445,7 +448,7 @@ static int record(PyObject *call)
     PyObject *calls = SLOT(tracer, L.tracer.calls);
     long long bytes = number_of(SLOT(tracer, L.tracer.bytes));
     if (!entered || !PyList_CheckExact(calls) ||
-        PyList_GET_SIZE(calls) >= number_of(SLOT(tracer, R.limit)) ||
+        PyList_GET_SIZE(calls) + 1 >= number_of(SLOT(tracer, R.limit)) ||
         bytes > number_of(SLOT(tracer, L.tracer.look_at))) {
         leave(entered);
         PyObject *done = PyObject_CallMethodOneArg(tracer, R.record, call);
@@ -477,6 +480,7 @@ static int record(PyObject *call)
 typedef struct {
     PyObject_HEAD
     PyObject *fallback, *pattern;
+    int watched;  /* code calls it that looks after arrays */
     vectorcallfunc vectorcall;
 } Dispatcher;
 
@@ -492,6 +496,32 @@ static PyObject *record_call(const Dispatcher *self, const Site *site, PyObject 
     }
     Py_DECREF(call);
     return result;
+}
+
+enum { TINY = 1 << 14 };  /* iterations: recording such a call takes a part of its time that matters */
+
+static int is_tiny(PyObject *space)
+{
+    PyObject *begin = PyTuple_GET_ITEM(space, 0), *end = PyTuple_GET_ITEM(space, 1);
+    double size = 1.0;
+    for (Py_ssize_t n = 0; n < PyTuple_GET_SIZE(begin); n++)
+        size *= PyLong_AsDouble(PyTuple_GET_ITEM(end, n)) - PyLong_AsDouble(PyTuple_GET_ITEM(begin, n));
+    return size <= TINY;
+}
+
+static int is_raw(PyObject *value)
+{
+    return Py_TYPE(value) == L.Region && SLOT(PyTuple_GET_ITEM(value, BUFFER), L.buffer.external) == Py_True;
+}
+
+/* Whether a call that may be recorded runs at once; nothing is pending. */
+static int is_direct(const Dispatcher *self, const Site *site, PyObject *space, PyObject *const *values, int careful)
+{
+    const char pattern = *(char *)PyUnicode_DATA(self->pattern);
+    if (careful && pattern != 'f') return 1;  /* `careful.record`: numbers, and arrays that nobody looks after */
+    for (Py_ssize_t n = 0; careful && !self->watched && n < site->count; n++)
+        if (is_raw(values[n])) return 1;
+    return pattern == 'f' && is_tiny(space) && take_spare(site->workunit);
 }
 
 /* One call, if it is of a usual kind: *usual is set then. */
@@ -510,9 +540,10 @@ static PyObject *dispatch(Dispatcher *self, PyObject *const *args, Py_ssize_t co
     if (attributes == NULL) return NULL;
     PyObject *state = PyDict_GetItemWithError(attributes, R.state_name);
     if (state == NULL || (PyObject *)Py_TYPE(state) != R.state) return NULL;
-    int mode = traced(state);
-    if (mode < 0 || (mode == 1 && SLOT(R.switches, R.careful) != Py_False)) return NULL;
-    if (mode == 0 && PyList_GET_SIZE(SLOT(R.tracer, L.tracer.calls)) != 0) return NULL;
+    int in_block, mode = traced(state, &in_block), idle = PyList_GET_SIZE(SLOT(R.tracer, L.tracer.calls)) == 0;
+    int careful = mode == 1 && SLOT(R.switches, R.careful) != Py_False;
+    if (mode < 0 || ((mode == 0 || careful) && !idle)) return NULL;
+    if (careful && (in_block || SLOT(R.switches, R.watched) != Py_False)) return NULL;
     PyObject *found = space_of(policy);
     if (found == NULL) return NULL;
     long head = PyLong_AsLong(PyTuple_GET_ITEM(found, 1));
@@ -531,11 +562,12 @@ static PyObject *dispatch(Dispatcher *self, PyObject *const *args, Py_ssize_t co
         Py_CLEAR(site);
     }
     if (site != NULL && in_ranges(site, values)) {
-        if (mode == 1) {
-            *usual = 1;
-            answer = record_call(self, site, PyTuple_GET_ITEM(found, 0), values, label);
+        int direct = mode == 1 && idle && is_direct(self, site, PyTuple_GET_ITEM(found, 0), values, careful);
+        if (mode == 1 && !direct) {
+            *usual = !careful;
+            if (*usual) answer = record_call(self, site, PyTuple_GET_ITEM(found, 0), values, label);
         } else
-            answer = run_alone(site, self->pattern, PyTuple_GET_ITEM(found, 0), values, label, usual);
+            answer = run_alone(site, self->pattern, PyTuple_GET_ITEM(found, 0), values, label, direct, usual);
     }
     Py_XDECREF(site);
     while (made > 0) Py_DECREF(values[--made]);
@@ -562,12 +594,14 @@ static PyObject *dispatcher_call(PyObject *given, PyObject *const *args, size_t 
 static PyObject *dispatcher_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     PyObject *fallback, *pattern;
-    if (!PyArg_ParseTuple(args, "OU", &fallback, &pattern)) return NULL;
+    int watched;
+    if (!PyArg_ParseTuple(args, "OUp", &fallback, &pattern, &watched)) return NULL;
     Dispatcher *self = (Dispatcher *)type->tp_alloc(type, 0);
     if (self == NULL) return NULL;
     self->fallback = Py_NewRef(fallback);
     self->pattern = Py_NewRef(pattern);
     PyUnicode_InternInPlace(&self->pattern);
+    self->watched = watched;
     self->vectorcall = dispatcher_call;
     return (PyObject *)self;
 }

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 
 from pyfuser import report
-from pyfuser.frontends.embedded.careful import AT_ONCE, COUNTING
+from pyfuser.frontends.embedded.careful import AT_ONCE
 from pyfuser.frontends.modes import SWITCHES
 from pyfuser.runtime.flush import flush
 from pyfuser.runtime.program import Flush
@@ -35,7 +35,7 @@ class FlushLog:
 
     def install(self) -> None:
         TRACER.flush_function = self.flush
-        COUNTING.on = True
+        SWITCHES.watched = True
 
     def flush(self, tracer: Tracer) -> None:
         """Count a flush, then run it."""

@@ -21,7 +21,7 @@ from pyfuser.run.endings import end_quietly
 from pyfuser.run.harmless import Moment
 from pyfuser.run.values import ITERABLES, Touches
 from pyfuser.run.watched import INNER_METHOD, OUTER, twin
-from pyfuser.runtime.session import TRACER
+from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.trace.reason import Reason
 
 
@@ -117,6 +117,8 @@ def unbound(number: int, *values: Any) -> None:
 
 def flush(site: Site, why: str) -> None:
     """Run what is pending, and let a report tell why."""
+    if len(TRACER.calls) == 1:
+        SESSION.budget.alone(TRACER.calls[0])
     TRACER.flush(Reason(why, site.file, site.line))
 
 

@@ -16,6 +16,7 @@ rental (A. Karlin et al., "Competitive snoopy caching", 1988).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -24,6 +25,7 @@ from pyfuser.ir.divisions import divisions
 from pyfuser.ir.nodes import Workunit
 from pyfuser.runtime import eager
 from pyfuser.support.caches import Table, cached
+from pyfuser.support.extension import HOT
 from pyfuser.support.passes import left_out
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.call import GPU_SPACES, Call
@@ -60,6 +62,9 @@ ELEMENT = 8e-10
 LOOK = 32
 """Flushes that run unfused between two looks at the accounts."""
 
+MAX_SPARE = 1 << 20
+"""Calls of a workunit that run at once before one is recorded again."""
+
 MAX_KINDS = 256
 
 
@@ -79,6 +84,17 @@ class _Account:
         return self.spent + seconds <= first + each * workunits + SHARE * earned
 
 
+class _Refusal:
+    """What an account lacked for a sequence of workunits; ran: how many of its calls ran apart."""
+
+    __slots__ = ("account", "ran", "seconds")
+
+    def __init__(self, account: _Account, seconds: float) -> None:
+        self.account = account
+        self.seconds = seconds
+        self.ran = 0
+
+
 class Budget:
     """The accounts of a session.
 
@@ -88,10 +104,10 @@ class Budget:
 
     def __init__(self, programs: Callable[[], float]) -> None:
         self._programs = programs
-        # What a plan or the kernels of such a sequence of workunits cost when they were refused.
-        self._refused: Table[tuple[int, ...], tuple[_Account, float]] = Table(
+        self._refused: Table[tuple[int, ...], _Refusal] = Table(
             "traces that run unfused", MAX_KINDS
         )
+        self._alone: Table[int, int] = Table("calls that wait for nothing", MAX_KINDS)
         self.forget()
 
     def forget(self) -> None:
@@ -101,14 +117,19 @@ class Budget:
         self._workunits: set[int] = set()  # id(); one that is used again gives no new credit
         self._plans, self._kernels = _Account(PLAN_CREDIT), _Account(KERNEL_CREDIT)
         self._refused.clear()
+        self._alone.clear()
+        if HOT is not None:
+            HOT.forget()
 
     def closed(self, calls: Sequence[Call]) -> bool:
         """Whether calls are to run as they are, without a look at them."""
         if not self._refused:
             return False
-        found = self._refused.get(tuple([id(call.workunit) for call in calls]))
+        found = self._refused.get(_sequence(calls))
         self._looks += 1
-        return found is not None and (self._looks % LOOK > 0 or not self._has(*found))
+        return found is not None and (
+            self._looks % LOOK > 0 or not self._has(found.account, found.seconds)
+        )
 
     def refuses_plan(self, trace: TraceShape, calls: Sequence[Call]) -> bool:
         """Whether a trace is not worth its plan; else that is paid for."""
@@ -134,7 +155,7 @@ class Budget:
         if self._has(account, seconds - SHARE * more):
             account.spent += seconds
             return False
-        self._refused.keep(tuple([id(call.workunit) for call in calls]), (account, seconds))
+        self._refused.keep(_sequence(calls), _Refusal(account, seconds))
         return True
 
     def _has(self, account: _Account, seconds: float) -> bool:
@@ -145,6 +166,7 @@ class Budget:
 
         Where one fails it stays pending, with those after it.
         """
+        self._spare(calls)
         self.earned += taken(calls)
         ran = Ran(tracer.gate)
         tracer.settle = partial(_settle, calls, ran, tracer)
@@ -153,6 +175,37 @@ class Budget:
                 eager.run(call, False, ran)
         finally:
             tracer.settle()
+
+    def _spare(self, calls: Sequence[Call]) -> None:
+        """Let tiny calls of the same workunits run at once from now on, where nothing is pending.
+
+        To record a tiny call takes longer than to run it. As many are let as ran apart so far, so
+        what that can lose is what was lost before; then some are recorded, to look at the accounts.
+        """
+        refusal = self._refused.get(_sequence(calls))
+        if HOT is None or refusal is None:
+            return
+        refusal.ran += len(calls)
+        counts = Counter([id(call.workunit) for call in calls])
+        for workunit in {id(call.workunit): call.workunit for call in calls}.values():
+            share = counts[id(workunit)] / len(calls)
+            used = HOT.spare(
+                workunit, int(min(max(refusal.ran, LOOK * len(calls)), MAX_SPARE) * share)
+            )
+            refusal.ran += used
+            self.earned += used * LAUNCH
+
+    def alone(self, call: Call) -> None:
+        """A call was recorded, and ran with no other; where such are many, it had better not be."""
+        workunit = call.workunit
+        ran = self._alone.keep(id(workunit), self._alone.get(id(workunit), 0) + 1)
+        if HOT is not None and ran >= LOOK:
+            used = HOT.spare(workunit, min(ran, MAX_SPARE))
+            self._alone.keep(id(workunit), ran + used)
+
+
+def _sequence(calls: Sequence[Call]) -> tuple[int, ...]:
+    return tuple([id(call.workunit) for call in calls])
 
 
 def _settle(calls: Sequence[Call], ran: Ran, tracer: Tracer) -> None:

@@ -13,6 +13,7 @@ All of them are in `support.caches.CACHES` by name, and `Session.clear` forgets 
 | `unrecorded` | a call's name, code and line | why it was not recorded | 64 | first in |
 | `apart` | a call's name and code | a place where it ran unfused | 64 | first in |
 | `budget` | a sequence of workunits | what its plan or kernels cost | 256 | first in |
+| `budget` | id() of a workunit | how many of its calls ran with no other | 256 | first in |
 | `deferral` | a trace's shape, a result | what is known of waiting there | 256 | first in |
 | `runtime.eager` READY, CHECKED | id() of a workunit | kernels by a cheap key | 1024 | first in |
 | `engine.native` KERNELS | what identifies code | the loaded library | 4096 | first in |

@@ -57,11 +57,9 @@ class Tracer:
         self._look_at = MAX_BYTES_KEPT  # ... that give reason to count those kept alive
 
     def record(self, call: Call) -> None:
-        """Append a call; flush first if the trace is full."""
+        """Append a call; flush if that fills the trace, and before if it keeps much memory."""
         with self.lock:
-            if len(self.calls) >= self.limit or (
-                self._bytes > self._look_at and self._bytes_kept() > MAX_BYTES_KEPT
-            ):
+            if self._bytes > self._look_at and self._bytes_kept() > MAX_BYTES_KEPT:
                 self.flush(reason.FULL)
             call.position = self.recorded
             self.recorded += 1
@@ -74,6 +72,8 @@ class Tracer:
                         self._bytes += buffer.nbytes
                     buffer.pending += 1
             self.calls.append(call)
+            if len(self.calls) >= self.limit:
+                self.flush(reason.FULL)
 
     def remove(self, done: list[Call]) -> None:
         """Forget calls that have run, or that are dropped; `calls` is another list afterwards."""

@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 
@@ -18,6 +19,7 @@ from pyfuser.frontends.embedded import careful
 from pyfuser.run import program
 from pyfuser.runtime.session import TRACER
 from pyfuser.trace.reason import SYNC
+from pyfuser.trace.tracer import Tracer
 from tests.conftest import Interpreted
 
 PREAMBLE = """\
@@ -54,6 +56,13 @@ class Ran:
 Runner = Callable[..., Ran]
 
 
+class Engine(Protocol):
+    """What runs the calls of a script."""
+
+    def flush(self, tracer: Tracer) -> None:
+        """Run what is pending."""
+
+
 @pytest.fixture
 def run(
     tmp_path: Path, interpreted: Interpreted, monkeypatch: pytest.MonkeyPatch
@@ -63,7 +72,7 @@ def run(
     TRACER.flush(SYNC)
 
 
-def runner(folder: Path, engine: Interpreted, monkeypatch: pytest.MonkeyPatch) -> Runner:
+def runner(folder: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Runner:
     """What runs scripts; it writes them to a folder."""
     monkeypatch.setattr(modes.SWITCHES, "everywhere", None)
     monkeypatch.setattr(modes.SWITCHES, "careful", False)

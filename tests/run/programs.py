@@ -1,6 +1,7 @@
 """Random programs over Python's grammar, whose foreign parts read arrays whenever they are called.
 
-`python -m tests.run.programs --programs 20000` compares `pyfuser run` with plain runs of them.
+`python -m tests.run.programs --programs 20000` compares `pyfuser run` with plain runs of them. The reference interpreter runs their calls; with
+`--compiled` kernels do, and the extension launches those that run at once.
 """
 
 # ruff: noqa: E501
@@ -16,6 +17,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from pyfuser.runtime.flush import flush
 from pyfuser.runtime.session import SESSION
 from tests.conftest import Interpreted
 from tests.run import grammar
@@ -128,16 +130,31 @@ def program(rng: random.Random) -> str:
     return text.replace("def nothing(): return 0\n", "def nothing(): return 0\n" + HELPERS)
 
 
-def compare(first: int, programs: int) -> int:
+#: After it the extension knows the calls of `launch` and `copy`, and lets some run at once.
+WARM = """
+for w in [np.zeros(4), np.zeros(3), pk.View([4], pk.double)]:
+    list(map(launch, [w] * 3))
+    for _ in range(40): launch(w); w[0]
+"""
+
+
+class Compiled:
+    """The engine itself."""
+
+    flush = staticmethod(flush)
+
+
+def compare(first: int, programs: int, compiled: bool = False) -> int:
     """Compare fused with plain runs of programs; prints and counts those that differ."""
     different = 0
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
-        engine = Interpreted()
-        patch.setattr(SESSION, "run", engine.run)
+        engine = Compiled() if compiled else Interpreted()
+        if isinstance(engine, Interpreted):
+            patch.setattr(SESSION, "run", engine.run)
         run = runner(Path(folder), engine, patch)
         start = time.monotonic()
         for seed in range(first, first + programs):
-            text = program(random.Random(seed))
+            text = (WARM if compiled else "") + program(random.Random(seed))
             if outcome(run, text, True) != outcome(run, text, False):
                 different += 1
                 print(f"seed {seed} differs", flush=True)
@@ -154,12 +171,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--programs", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--compiled", action="store_true", help="run kernels")
     parser.add_argument("--show", action="store_true", help="print the program of the seed")
     options = parser.parse_args()
     if options.show:
         print(PREAMBLE + program(random.Random(options.seed)))
         return 0
-    return 1 if compare(options.seed, options.programs) else 0
+    return 1 if compare(options.seed, options.programs, options.compiled) else 0
 
 
 if __name__ == "__main__":

@@ -127,3 +127,8 @@ def test_random_programs_over_the_grammar_do_defer(run: Runner) -> None:
         with contextlib.suppress(Exception):
             sizes.append(run(programs.program(random.Random(seed))).together)
     assert sum(size > 1 for size in sizes) > 10
+
+
+def test_random_programs_on_kernels() -> None:
+    """The extension launches what runs at once, and calls that would wait for nothing."""
+    assert programs.compare(0, 25, compiled=True) == 0

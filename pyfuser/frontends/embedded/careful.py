@@ -14,7 +14,7 @@ from typing import Any
 from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.analysis.mistakes import refuse_mistakes
 from pyfuser.frontends.embedded.bindings import Binding
-from pyfuser.frontends.modes import block
+from pyfuser.frontends.modes import SWITCHES, block
 from pyfuser.ir.nodes import Workunit
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.caches import Table
@@ -31,20 +31,8 @@ LARGE = 1 << 26  # bytes of a View that there may be too little memory for
 
 _other_threads: Callable[[], int] = _thread._count  # Python's, but the main one
 
-#: By file and line, how many calls ran at once and alone; empty unless `COUNTING` is set.
+#: By file and line, how many calls ran at once and alone; empty unless a report wants it.
 AT_ONCE: Counter[tuple[str, int]] = Counter()
-
-
-class _Counting:
-    """Whether somebody wants to know of the calls that ran at once."""
-
-    __slots__ = ("on",)
-
-    def __init__(self) -> None:
-        self.on = False
-
-
-COUNTING = _Counting()
 
 
 def record(binding: Binding, call: Call, watched: bool) -> tuple[bool, Any]:
@@ -63,7 +51,7 @@ def record(binding: Binding, call: Call, watched: bool) -> tuple[bool, Any]:
         TRACER.record(call)
         TRACER.flush(seen(call))
         return True, None if call.result is None else call.result.result()
-    if COUNTING.on:
+    if SWITCHES.watched:
         AT_ONCE[call.code.co_filename, call.line] += 1
     return False, None
 

@@ -78,6 +78,7 @@ def parallel_for(*args: Any, **kwargs: Any) -> None:
         dispatch("for", label, policy, workunit, kwargs, view)
 
 
+@compiled("for", watched=True)
 def watched_for(*args: Any, **kwargs: Any) -> None:
     """`parallel_for` called by code that runs what is pending before it touches any array."""
     if len(args) == 2:

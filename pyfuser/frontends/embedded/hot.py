@@ -34,13 +34,13 @@ ON_DEVICE = 1 << 7
 Pattern = TypeVar("Pattern", bound=Callable[..., Any])
 
 
-def compiled(pattern: str) -> Callable[[Pattern], Pattern]:
-    """A decorator for the function of a parallel pattern."""
+def compiled(pattern: str, watched: bool = False) -> Callable[[Pattern], Pattern]:
+    """A decorator for the function of a parallel pattern; watched: see `dispatch.watched_for`."""
 
     def decorate(function: Pattern) -> Pattern:
         if HOT is None or SETTINGS.sync:  # which looks at each call that is recorded
             return function
-        made: Pattern = HOT.Dispatcher(function, pattern)
+        made: Pattern = HOT.Dispatcher(function, pattern, watched)
         return made
 
     return decorate
