@@ -96,6 +96,7 @@ PLAN_STEPS = (
     Step("budget", "traces whose plan or kernels would cost more than they take run unfused"),
     Step("partial-flush", "calls that a result does not need wait for the next launch"),
     Step("autotune", "plans in doubt are tried in turn, and measured"),
+    Step("store", "plans and kernels of earlier processes are taken from disk"),
 )
 
 KERNEL_PASSES = (

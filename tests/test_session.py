@@ -30,6 +30,7 @@ STATE = {
     "trace.images": {"USE", "_OWNERS"},
     "lower.source": {"REWRITTEN"},
     "engine.native": {"team", "_FLIGHTS"},
+    "engine.store.store": {"STORE"},
     "engine.gpu.device": {"DEVICES"},
     "engine.gpu.scalars": {"_FUNCTIONS"},
     "runtime.session": {"SESSION"},
@@ -236,3 +237,15 @@ def test_the_docstring_has_every_table() -> None:
         if isinstance(kept, (Table, Latest)):
             (row,) = [row for row in rows if row.startswith(f"| `{attribute}` |")]
             assert f"| {kept.limit} |" in row
+
+
+def test_what_is_used_stays() -> None:
+    kept: Table[int, str] = Table("of a test", 2)
+    try:
+        kept.keep(1, "a")
+        kept.keep(2, "b")
+        assert kept.used(1) == "a" and kept.used(3) is None
+        kept.keep(3, "c")
+        assert list(kept) == [1, 3]
+    finally:
+        CACHES.remove(kept)

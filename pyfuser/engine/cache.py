@@ -33,10 +33,12 @@ from pyfuser.support.private_files import read_own
 from pyfuser.support.tracebacks import users_line
 
 LOCK_LIMIT = 330.0  # seconds to wait for another process that compiles the same kernel
+FRESH = 3600.0  # seconds for which a file is not dated anew
 STALE = 3600.0  # seconds after which a build that left its directory behind is surely dead
 _LOCK_POLL = 0.02
 _PROBE = 1 << 20  # bytes: if these can be written, the disk was not what failed the compiler
 DIGEST_SIZE = 32
+COMPILER = "compiler.txt"
 _PRIVATE = 0o700
 
 Build = Callable[[Path, Path], None]
@@ -56,6 +58,7 @@ class KernelCache:
         self._substitute: Path | None = None
         self._mutex = threading.Lock()
         self._swept = False
+        self._noted = False
 
     @property
     def directory(self) -> Path:
@@ -97,7 +100,20 @@ class KernelCache:
         if not intact(path):
             return None
         COUNTERS.cache_hits += 1
+        date(path)
         return path
+
+    def compiler(self) -> str | None:
+        """The identity of the compiler that filled the cache folder, if it is known."""
+        text = read_own(self._wish.parent / COMPILER)
+        return None if text is None else text.decode(errors="replace")
+
+    def filled_by(self, identity: str) -> None:
+        """Note the compiler, for machines that have none: see `native`."""
+        if not self._noted:
+            self._noted = True
+            with contextlib.suppress(OSError, CacheError):
+                write_own(self._wish.parent / COMPILER, identity)
 
     def obtain(
         self, key: str, source: str, build: Build, cancelled: threading.Event | None = None
@@ -197,6 +213,13 @@ def _acquire(file: int, cancelled: threading.Event | None) -> None:
         if cancelled is not None and cancelled.is_set():
             raise CompilerError("compilation was interrupted")
         time.sleep(_LOCK_POLL)
+
+
+def date(path: Path) -> None:
+    """Note that a file was used, unless it was a short time ago; see `engine.store.trim`."""
+    with contextlib.suppress(OSError):
+        if time.time() - path.stat().st_mtime > FRESH:
+            os.utime(path)
 
 
 def seal(path: Path) -> None:

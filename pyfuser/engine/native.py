@@ -18,6 +18,7 @@ from pyfuser.codegen.kernel import spec_of
 from pyfuser.engine.cache import KernelCache, key_of
 from pyfuser.engine.compiler import (
     IN_ONE_LOOP,
+    Compiler,
     build_identity,
     compile_library,
     find_compiler,
@@ -30,7 +31,7 @@ from pyfuser.ir.accesses import accesses
 from pyfuser.ir.nodes import Workunit
 from pyfuser.nest.spec import KernelSpec, SweepSpec, names_of
 from pyfuser.support.caches import Table, once
-from pyfuser.support.errors import CacheError
+from pyfuser.support.errors import CacheError, CompilerError
 from pyfuser.support.progress import listening, noted
 from pyfuser.support.settings import SETTINGS
 from pyfuser.transform.kernel import Kernel
@@ -123,17 +124,49 @@ def prepare_launches(
     return _prepare([_spec(kernels, views) for kernels, views in launches])
 
 
-def unknown(launches: Sequence[tuple[Sequence[Kernel], RollingParams]]) -> int:
-    """How many kernels of launches are not loaded."""
+def unknown(
+    launches: Sequence[tuple[Sequence[Kernel], RollingParams]],
+    known: Sequence[KernelSpec | SweepSpec] = (),
+) -> int:
+    """How many kernels of launches, and of specs that are known, are not loaded."""
     specs = {_spec(kernels, views) for kernels, views in launches}
-    return sum(spec not in KERNELS for spec in specs)
+    return sum(spec not in KERNELS for spec in specs.union(known))
+
+
+def load(spec: KernelSpec | SweepSpec, source: str, library: str) -> Launchable | None:
+    """The compiled code of a spec from a file of the cache; None if it is not there any more."""
+    known = KERNELS.used(spec)
+    if known is not None:
+        return _named(spec, known)
+    path = kernel_cache().kept(library.removesuffix(".so"))
+    if path is None:
+        return None
+    try:
+        return KERNELS.keep(spec, Launchable(spec, source, path))
+    except (OSError, AttributeError):
+        return None
+
+
+def _compiler() -> tuple[Compiler, CompilerError | None]:
+    """What compiles kernels; where there is no compiler, the one that filled the cache, and why."""
+    try:
+        return find_compiler(SETTINGS.compiler), None
+    except CompilerError as error:
+        filled = kernel_cache().compiler()
+        if filled is None:
+            raise
+        return Compiler((SETTINGS.compiler,), filled), error
+
+
+def identity() -> str:
+    """What compiled kernels depend on beside their source. Raises CompilerError or CacheError."""
+    return build_identity(_compiler()[0], SETTINGS.fastmath)
 
 
 def missing(kernels: Sequence[Kernel]) -> int:
     """How many of these kernels, each by itself, are neither loaded nor on disk."""
     specs = {spec for spec in map(spec_of, kernels) if spec not in KERNELS}
-    build = build_identity(find_compiler(SETTINGS.compiler), SETTINGS.fastmath)
-    return sum(kernel_cache().kept(key_of(emit(spec), build)) is None for spec in specs)
+    return sum(kernel_cache().kept(key_of(emit(spec), identity())) is None for spec in specs)
 
 
 def _spec(kernels: Sequence[Kernel], rolling: RollingParams) -> KernelSpec | SweepSpec:
@@ -152,7 +185,7 @@ def prepare_checked(kernel: Kernel, workunit: Workunit) -> Launchable:
 
 
 def _prepare(specs: Sequence[KernelSpec | SweepSpec]) -> list[Launchable]:
-    known = {spec: KERNELS[spec] for spec in specs if spec in KERNELS}
+    known = {spec: kept for spec in specs if (kept := KERNELS.used(spec)) is not None}
     missing = [spec for spec in dict.fromkeys(specs) if spec not in known]
     if missing:
         with noted(f"compiling {len(missing)} kernel{'s' * (len(missing) > 1)}"):
@@ -165,7 +198,10 @@ def _named(spec: KernelSpec | SweepSpec, known: Launchable) -> Launchable:
     """The compiled code of a spec, whose messages use this spec's names."""
     if names_of(known.spec) == names_of(spec):
         return known
-    return Launchable(spec, known.source, known.library)
+    try:
+        return Launchable(spec, known.source, known.library)
+    except OSError:  # another process needed the space
+        return _compile(spec)
 
 
 def _compile_all(specs: Sequence[KernelSpec | SweepSpec]) -> list[Launchable]:
@@ -200,18 +236,21 @@ def _stores_twice(spec: KernelSpec | SweepSpec) -> bool:
 
 
 def _compile(spec: KernelSpec | SweepSpec, cancelled: threading.Event | None = None) -> Launchable:
-    compiler = find_compiler(SETTINGS.compiler)
+    compiler, absent = _compiler()
     source = emit(spec)
     options = IN_ONE_LOOP if _stores_twice(spec) else ()
-    key = key_of(source, " ".join([build_identity(compiler, SETTINGS.fastmath), *options]))
+    key = key_of(source, " ".join([identity(), *options]))
 
     def build(cancelled: threading.Event | None) -> Path:
         def compile_it(text: Path, target: Path) -> None:
+            if absent is not None:
+                raise absent
             start = time.perf_counter()
             compile_library(compiler, text, target, cancelled, options)
             log = listening("compile")
             if log is not None:
                 log.debug("compiled %s in %.3f s", spec.title, time.perf_counter() - start)
+            kernel_cache().filled_by(compiler.identity)
 
         return kernel_cache().obtain(key, source, compile_it, cancelled)
 

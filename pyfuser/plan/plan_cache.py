@@ -75,7 +75,7 @@ def plan_of(trace: TraceShape, capabilities: Capabilities) -> tuple[DependenceGr
     if split is None:
         return _alike(trace, capabilities)
     key = split.structure, capabilities
-    proofs = FAMILIES.get(key)
+    proofs = FAMILIES.used(key)
     for most, proof in (proofs or {}).items():
         if proof is not None and _between(proof.least, split.sizes, most):
             return proof.graph, proof.plan
@@ -131,7 +131,7 @@ def _alike(trace: TraceShape, capabilities: Capabilities) -> tuple[DependenceGra
         return plan_anew(trace, capabilities)
     graph = dependences(trace)
     key = _rounded_structure(trace), capabilities, machine_for(trace)
-    found = ALIKE.get(key)
+    found = ALIKE.used(key)
     if found is not None and found[0] == graph:
         return graph, found[1]
     plan = partition(trace, graph, capabilities)

@@ -23,6 +23,7 @@ from functools import partial
 from pyfuser.engine import native
 from pyfuser.ir.divisions import divisions
 from pyfuser.ir.nodes import Workunit
+from pyfuser.nest.spec import KernelSpec, SweepSpec
 from pyfuser.runtime import eager
 from pyfuser.support.caches import Table, cached
 from pyfuser.support.extension import HOT
@@ -143,9 +144,14 @@ class Budget:
         launches: Sequence[tuple[Sequence[Kernel], native.RollingParams]],
         trace: TraceShape,
         calls: Sequence[Call],
+        known: Sequence[KernelSpec | SweepSpec] = (),
     ) -> bool:
-        """Whether launches of a trace are not worth compiling; else that is paid for."""
-        count = native.unknown(launches) if _applies(calls) else 0
+        """Whether launches of a trace are not worth compiling; else that is paid for.
+
+        known: specs of others, which are on disk. (That makes them no cheaper here: what runs does
+        not depend on what ran before this process.)
+        """
+        count = native.unknown(launches, known) if _applies(calls) else 0
         if not count:
             return False
         return self._pay(self._kernels, count * KERNEL, calls, taken(trace.calls))

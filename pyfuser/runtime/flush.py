@@ -13,15 +13,14 @@ from functools import partial
 
 from pyfuser.analysis.dependences import DependenceGraph
 from pyfuser.engine.engine import ENGINE, capabilities, graphs_for
-from pyfuser.pipeline import kernel_of, planned
 from pyfuser.plan.plan import Plan
-from pyfuser.runtime import first_tier, replay
+from pyfuser.runtime import first_tier, replay, stored
 from pyfuser.runtime.budget import TooDear, taken
 from pyfuser.runtime.checked import run_all
 from pyfuser.runtime.debug import show_program
 from pyfuser.runtime.execute import Prepared, execute, settle
 from pyfuser.runtime.isolate import FAILURES, recover, run_each
-from pyfuser.runtime.launch import Draft, Ready
+from pyfuser.runtime.launch import Draft, LaunchKey, Ready
 from pyfuser.runtime.mistakes import refuse
 from pyfuser.runtime.partial_flush import Site
 from pyfuser.runtime.program import Flush, Program, note_planned, remember
@@ -70,7 +69,7 @@ def flush(tracer: Tracer) -> None:
         return
     trace, calls, left = SESSION.deferral.take(calls, wanted)
     key = None if left else replay.agreed(key, trace, calls)
-    program = SESSION.programs.get(trace)
+    program = SESSION.programs.used(trace)
     if program is None and first_tier.runs_here(trace, calls):
         first_tier.run(calls, tracer)
         return
@@ -140,7 +139,7 @@ def build(given: TraceShape, calls: Sequence[Call] | None = None) -> Program:
     """Plan a trace and compile those of its kernels that are new. calls: see `program_for`."""
     start = time.perf_counter()
     able = capabilities(call.space.execution for call in given.calls)
-    trace, graph, plan = planned(given, able)
+    trace, graph, plan = stored.plan_for(given, able)
     COUNTERS.plans += 1
     COUNTERS.analysis_seconds += time.perf_counter() - start
     make = partial(compiled, given)
@@ -158,16 +157,13 @@ def compiled(
     start = time.perf_counter()
     kept = SESSION.launchables
     shapes = group_shapes(trace, [group.calls for group in plan.groups])
-    made_kernels = {s: SESSION.kernels.get(s) or kernel_of(s) for s in dict.fromkeys(shapes)}
+    made_kernels = {
+        s: SESSION.kernels.used(s) or stored.kernel_for(s) for s in dict.fromkeys(shapes)
+    }
     kernels = [made_kernels[shape] for shape in shapes]
     drafts = [Draft(trace, plan, places, shapes, kernels) for places in plan.launches()]
-    new = {draft.key: draft for draft in drafts if draft.key not in kept}
-    final = [tuple(map(ENGINE.final, draft.kernels)) for draft in new.values()]
-    wanted = list(zip(final, (draft.rolling for draft in new.values()), strict=True))
-    if calls and new and SESSION.budget.refuses_kernels(wanted, given, calls):
-        raise TooDear
-    COUNTERS.analysis_seconds += time.perf_counter() - start
-    made = dict(zip(new, map(Ready, ENGINE.prepare(wanted), final), strict=True))
+    new = {draft.key: draft for draft in drafts if kept.used(draft.key) is None}
+    made = code_for(list(new.values()), given, calls, start)
     launches = [draft.launch(made.get(draft.key) or kept[draft.key]) for draft in drafts]
     for shape, kernel in made_kernels.items():
         SESSION.kernels.keep(shape, kernel)
@@ -177,6 +173,36 @@ def compiled(
     return Program(
         given, trace, graph, plan, tuple(kernels), tuple(launches), None, graphs, taken(given.calls)
     )
+
+
+def code_for(
+    drafts: Sequence[Draft], given: TraceShape, calls: Sequence[Call] | None, start: float
+) -> dict[LaunchKey, Ready]:
+    """The compiled code of launches, from disk or new. start: see `COUNTERS.analysis_seconds`."""
+    entries = {draft.key: stored.entry_of(draft.key) for draft in drafts}
+    codes = {key: code for key, entry in entries.items() if (code := stored.code_of(entry))}
+    final = {
+        draft.key: tuple(map(ENGINE.final, draft.kernels))
+        for draft in drafts
+        if draft.key not in codes
+    }
+    rolling = {draft.key: draft.rolling for draft in drafts}
+    wanted = [(kernels, rolling[key]) for key, kernels in final.items()]
+    specs = [code.spec for code in codes.values()]
+    if calls and drafts and SESSION.budget.refuses_kernels(wanted, given, calls, specs):
+        raise TooDear
+    COUNTERS.analysis_seconds += time.perf_counter() - start
+    found = {key: stored.loaded(code) for key, code in codes.items()}
+    final |= {key: codes[key].kernels for key, code in found.items() if code is None}
+    wanted = [(kernels, rolling[key]) for key, kernels in final.items()]
+    made = dict(zip(final, ENGINE.prepare(wanted), strict=True)) if wanted else {}
+    for key, launchable in made.items():
+        stored.keep(entries[key], final[key], launchable)
+    result = {key: Ready(launchable, final[key]) for key, launchable in made.items()}
+    for key, loaded in found.items():
+        if loaded is not None:
+            result[key] = Ready(loaded, codes[key].kernels)
+    return result
 
 
 def finish(why: Reason) -> None:

@@ -5,10 +5,10 @@ All of them are in `support.caches.CACHES` by name, and `Session.clear` forgets 
 
 | what | key | value | at most | what goes |
 | --- | --- | --- | --- | --- |
-| `programs` | a trace's shape | plan, kernels, launches | 512 | first in |
+| `programs` | a trace's shape | plan, kernels, launches | 512 | least recent |
 | `replays` | a trace's words (`trace.key`) | programs by what is known of memory | 512 | first in |
-| `kernels` | a group's shape | fused kernel, all passes run | 2048 | first in |
-| `launchables` | the group shapes of a launch | compiled code | 2048 | first in |
+| `kernels` | a group's shape | fused kernel, all passes run | 2048 | least recent |
+| `launchables` | the group shapes of a launch | compiled code | 2048 | least recent |
 | `flushes` | - (the latest last) | what `explain` needs | 64 | first in |
 | `unrecorded` | a call's name, code and line | why it was not recorded | 64 | first in |
 | `apart` | a call's name and code | a place where it ran unfused | 64 | first in |
@@ -16,10 +16,10 @@ All of them are in `support.caches.CACHES` by name, and `Session.clear` forgets 
 | `budget` | id() of a workunit | how many of its calls ran with no other | 256 | first in |
 | `deferral` | a trace's shape, a result | what is known of waiting there | 256 | first in |
 | `runtime.eager` READY, CHECKED | id() of a workunit | kernels by a cheap key | 1024 | first in |
-| `engine.native` KERNELS | what identifies code | the loaded library | 4096 | first in |
+| `engine.native` KERNELS | what identifies code | the loaded library | 4096 | least recent |
 | `engine.gpu.launchable` KERNELS | what identifies code | the loaded module | 2048 | first in |
-| `plan.plan_cache` ALIKE | a long trace, sizes rounded | its plan | 256 | first in |
-| `plan.plan_cache` FAMILIES | a trace without sizes | plans, proved for sizes | 256 | first in |
+| `plan.plan_cache` ALIKE | a long trace, sizes rounded | its plan | 256 | least recent |
+| `plan.plan_cache` FAMILIES | a trace without sizes | proved plans | 256 | least recent |
 | `transform.widen` _PROOFS | a workunit | its widened code by ranges | 1024 | first in |
 | `lower.source` _SOURCES | a code object | its syntax tree | - | with the code |
 | `lower.source` _FILES | a file | its definitions | 64 | first in |
@@ -36,8 +36,9 @@ All of them are in `support.caches.CACHES` by name, and `Session.clear` forgets 
 | `frontends.numpy.workunits` _RECIPES | an operation, types, layout | its call | 4096 | first in |
 | functions decorated with `cached` | their arguments | their result | as they say | least recent |
 
-Lowered workunits belong to the function (`__pyfuser__`) and go with it; compiled kernels stay on
-disk (`engine.cache`), and so do choices between plans (`runtime.autotune`).
+Lowered workunits belong to the function (`__pyfuser__`) and go with it. On disk stay compiled
+kernels (`engine.cache`), plans and kernels before they are compiled (`runtime.stored`), and choices
+between plans (`runtime.autotune`).
 
 What is no cache, as it cannot be made again, is a module's own:
 
@@ -52,7 +53,8 @@ What is no cache, as it cannot be made again, is a module's own:
   `engine.gpu.scalars`: what is on GPUs; `frontends.upstream.lifetime`, `frontends.upstream.views`:
   what PyKokkos holds;
 - `ir.visit`: the fields of each class of nodes;
-- `engine.native`: the team of threads, and compilations under way;
+- `engine.native`: the team of threads, and compilations under way; `engine.store.store`: how much
+  was written, and whether that can be done;
 - `lower.source`, `run.watched` and `run.guards`: code that was rewritten.
 """
 

@@ -43,13 +43,20 @@ CACHES: list[Cache] = []
 
 
 class Table(OrderedDict[Key, Value]):
-    """A dictionary of at most `limit` entries: the first that was put in goes first."""
+    """A dictionary of at most `limit` entries: the first that was put in, or `used`, goes first."""
 
     def __init__(self, name: str, limit: int) -> None:
         super().__init__()
         self.name = name
         self.limit = limit
         CACHES.append(self)
+
+    def used(self, key: Key) -> Value | None:
+        """What is kept, which is not forgotten before what was used less recently."""
+        value = self.get(key)
+        if value is not None:
+            self.move_to_end(key)
+        return value
 
     def keep(self, key: Key, value: Value) -> Value:
         """Put an entry in, and return it."""

@@ -13,7 +13,8 @@ class Counters:
     """Counts since the process started (or the last `reset`); times are in seconds.
 
     deferred: calls that a flush left for the next one (see `runtime.partial_flush`). apart: calls
-    that ran unfused, as their plan would have cost more (see `runtime.budget`). replays: how many
+    that ran unfused, as their plan would have cost more (see `runtime.budget`). loaded: plans and
+    kernels that an earlier process left on disk (see `runtime.stored`). replays: how many
     flushes found what they run without a look at the shape of their trace, and misses: how many did
     not, by the reason (see `runtime.replay`). compiled: whether the extension runs (docs/hot.md).
     """
@@ -26,6 +27,7 @@ class Counters:
     plans: int = 0
     compilations: int = 0
     cache_hits: int = 0
+    loaded: int = 0
     analysis_seconds: float = 0.0
     compile_seconds: float = 0.0
     bytes_to_device: int = 0

@@ -27,6 +27,7 @@ class Settings:
                             of arrays before the launches on them have run
     PYFUSER_DEBUG           0 to 5: plan, rejections, dependences, sources, passes   0
     PYFUSER_CACHE_DIR       where compiled kernels are kept                          user cache
+    PYFUSER_CACHE_SIZE      MiB that they, and plans, may take there                 1024
     PYFUSER_CXX             the C++ compiler                                         $CXX or g++
     PYFUSER_THREADS         threads of the OpenMP execution space                    all cores
     PYFUSER_FASTMATH        1: let the compiler change floating-point values         0
@@ -65,6 +66,7 @@ class Settings:
     sync: bool = False  # of PYFUSER_CHECK; fuses as ever, so it is not in `check`
     numpy_eager: bool = False
     numpy_lazy: bool = False
+    cache_size: int = 1024  # MiB
 
 
 #: Every name that something reads; the last one is of `pyfuser compare`.
@@ -73,7 +75,7 @@ KNOWN = frozenset(
     for name in (
         "", "_VERIFY", "_CHECK", "_DEBUG", "_CACHE_DIR", "_CXX", "_THREADS", "_FASTMATH",
         "_FUSION", "_CALIBRATION", "_ARBITRATE", "_DEFER", "_EXTENSION", "_FRONTEND", "_ENGINE",
-        "_WITHOUT", "_NUMPY", "_NUMPY_LAZY", "_PYKOKKOS_PYTHON",
+        "_WITHOUT", "_NUMPY", "_NUMPY_LAZY", "_CACHE_SIZE", "_PYKOKKOS_PYTHON",
     )
 )  # fmt: skip
 
@@ -160,6 +162,7 @@ def _read() -> Settings:
         sync="sync" in check,
         numpy_eager=_choice("PYFUSER_NUMPY", ("lazy", "eager")) == "eager",
         numpy_lazy=_choice("PYFUSER_NUMPY_LAZY", ("auto", "always")) == "always",
+        cache_size=_integer("PYFUSER_CACHE_SIZE", 1024, 1, 1 << 30),
     )
 
 

@@ -28,11 +28,12 @@ from pyfuser.codegen.pykokkos import unit as pykokkos_unit
 from pyfuser.compare import serve
 from pyfuser.engine import marshal, native
 from pyfuser.engine.engine import ON_DEVICE
+from pyfuser.engine.store.store import STORE
 from pyfuser.ir.printer import show
 from pyfuser.nest.spec import KernelSpec, SweepSpec
 from pyfuser.pipeline import C_PASSES, kernel_of, planned, run_passes
 from pyfuser.plan.plan import Plan
-from pyfuser.runtime import flush as runtime_flush
+from pyfuser.runtime import stored
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.errors import CheckError
 from pyfuser.trace.pool import POOL
@@ -145,7 +146,8 @@ def listening() -> Iterator[Heard]:
         emit_as_on(patch, vector_bytes=64, intel=False)
         patch.setattr(native, "_compile", heard.compile)
         patch.setattr(native, "_entry_point", heard.kernels.__getitem__)
-        patch.setattr(runtime_flush, "planned", _noting(heard, runtime_flush.planned))
+        patch.setattr(STORE, "off", True)
+        patch.setattr(stored, "planned", _noting(heard, stored.planned))
         yield heard
         TRACER.flush(SYNC)
     POOL.clear()  # some programs have gigabytes

@@ -15,6 +15,7 @@ from pyfuser.analysis.dependences import DependenceGraph
 from pyfuser.codegen import kernel as codegen_kernel
 from pyfuser.engine import native
 from pyfuser.engine.native import MAX_KERNELS, Launchable
+from pyfuser.engine.store.store import STORE
 from pyfuser.nest.passes import loop_order, split_conditions
 from pyfuser.nest.spec import KernelSpec, LoopOrder, SweepSpec
 from pyfuser.pipeline import TRACE_REWRITES
@@ -24,7 +25,7 @@ from pyfuser.plan.plan import Plan, Rejection
 from pyfuser.plan.rewrite import Rewrite
 from pyfuser.plan.rewrites import delinearize, embed_boundary, enlarge_domain, recompute
 from pyfuser.plan.search import Planned, search
-from pyfuser.runtime import flush as runtime_flush
+from pyfuser.runtime import stored
 from pyfuser.runtime.autotune import cut_plan
 from pyfuser.support.caches import Table
 from pyfuser.trace import pool
@@ -170,7 +171,8 @@ def forced_for(seed: int, small_tiles: bool = True) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         emit_as_on(patch, intel=rng.random() < 0.5)
         patch.setattr(small_tables, "LEAST_SHARE", rng.choice((0, 0, small_tables.LEAST_SHARE)))
-        patch.setattr(runtime_flush, "planned", planned)
+        patch.setattr(STORE, "off", True)  # plans of other numbers are there
+        patch.setattr(stored, "planned", planned)
         patch.setattr(codegen_kernel, "loop_order", ordered)
         patch.setattr(split_conditions, "BLOCK", 4)
         patch.setattr(split_conditions, "GAIN", 1000)

@@ -1,0 +1,1 @@
+"""Lowered code, plans and kernels on disk, for processes to come."""
