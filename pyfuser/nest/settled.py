@@ -1,4 +1,4 @@
-"""A body where some conditions and remainders are known."""
+"""A body where some conditions are known."""
 
 from __future__ import annotations
 
@@ -7,20 +7,15 @@ from collections.abc import Callable
 from pyfuser.ir import nodes
 from pyfuser.ir.definitions import stable_locals
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Binary, Body, Compare, Const, Expr, Logical, Read, Stmt, Sym
+from pyfuser.ir.nodes import Body, Compare, Const, Expr, Logical, Read, Stmt, Sym
 from pyfuser.ir.visit import map_body
 from pyfuser.transform.unused import without_unread_locals
 
 
-def settled(
-    body: Body,
-    verdict: Callable[[Compare], bool | None],
-    remainder: Callable[[Binary], Expr | None],
-) -> Body:
+def settled(body: Body, verdict: Callable[[Compare], bool | None]) -> Body:
     """The body without what the conditions that are known leave out.
 
-    verdict: whether a comparison holds, None if it may be any; remainder: what a remainder is, if
-    that is known.
+    verdict: whether a comparison holds, None if it may be any.
     """
     known: dict[Sym, Const] = {}
 
@@ -30,8 +25,6 @@ def settled(
             return e if holds is None else Const(holds, DType.BOOL)
         if isinstance(e, Read):
             return known.get(e.sym, e)
-        if isinstance(e, Binary):
-            return remainder(e) or e
         return _folded(e)
 
     while True:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Workunit
+from pyfuser.ir.nodes import Sym, Workunit
 from pyfuser.trace.call import Call, Space, buffers_of
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Buffer, Region
@@ -41,6 +41,15 @@ class FutureShape(NamedTuple):
 
 
 ArgumentShape: TypeAlias = RegionShape | ScalarShape | FutureShape
+
+
+def known_scalars(workunit: Workunit, shapes: Sequence[ArgumentShape]) -> dict[Sym, int]:
+    """The scalar parameters of one value, by the shapes of the arguments."""
+    return {
+        param.sym: shape.value
+        for param, shape in zip(workunit.params, shapes, strict=True)
+        if isinstance(shape, ScalarShape) and shape.value is not None
+    }
 
 
 class CallShape(NamedTuple):

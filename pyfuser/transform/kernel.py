@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pyfuser.analysis.affine import Interval
 from pyfuser.ir.nodes import Sym, Workunit
+from pyfuser.ir.visit import assigned
 from pyfuser.support.records import dataclass
 from pyfuser.trace.call import Space
-from pyfuser.trace.shape import ArgumentShape
+from pyfuser.trace.shape import ArgumentShape, known_scalars
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +44,16 @@ class Kernel:
     overwrites: tuple[int, ...] = ()
     tables: tuple[tuple[int, int], ...] = ()
     passes: tuple[str, ...] = ()
+
+    # law
+    def ranges(self) -> dict[Sym, Interval]:
+        """The values of indices, and of scalars that are known, if nothing changes them."""
+        workunit, space = self.workunit, self.space
+        found = {
+            sym: (low, max(low, high - 1))
+            for sym, low, high in zip(workunit.indices, space.begin, space.end, strict=True)
+        }
+        for sym, value in known_scalars(workunit, self.shapes).items():
+            found[sym] = (value, value)
+        changing = assigned(workunit.body)
+        return {sym: known for sym, known in found.items() if sym not in changing}

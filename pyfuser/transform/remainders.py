@@ -13,6 +13,7 @@ quotients to zero. Interval arithmetic shows it for the bounds and scalars of on
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from pyfuser.analysis.intervals import Interval, interval
@@ -24,17 +25,22 @@ from pyfuser.ir.nodes import (
     Const,
     Declare,
     Expr,
+    Extent,
     Read,
     Select,
-    Sym,
     Workunit,
 )
-from pyfuser.ir.visit import all_expressions, assigned, expressions, map_body, statements
+from pyfuser.ir.visit import (
+    all_expressions,
+    assigned,
+    expressions,
+    map_body,
+    map_expression,
+    statements,
+)
 from pyfuser.support.caches import cached
-from pyfuser.trace.shape import ScalarShape
+from pyfuser.trace.shape import RegionShape
 from pyfuser.transform.kernel import Kernel
-
-Ranges = dict[Sym, Interval]
 
 _WHOLE = (DType.INT32, DType.INT64)
 
@@ -44,20 +50,22 @@ def reduce_remainders(kernel: Kernel) -> Kernel:
     workunit = kernel.workunit
     if not _has_remainders(workunit):
         return kernel
-    ranges: Ranges = {}
-    for sym, low, high in zip(workunit.indices, kernel.space.begin, kernel.space.end, strict=True):
-        ranges[sym] = (low, max(low, high - 1))
-    for param, shape in zip(workunit.params, kernel.shapes, strict=True):
-        if isinstance(shape, ScalarShape) and shape.value is not None:
-            ranges[param.sym] = (shape.value, shape.value)
-    changing = assigned(workunit.body)
-    ranges = {sym: known for sym, known in ranges.items() if sym not in changing}
+    ranges, changing = kernel.ranges(), assigned(workunit.body)
+    pairs = zip(workunit.params, kernel.shapes, strict=True)
+    sizes = {p.sym: shape.shape for p, shape in pairs if isinstance(shape, RegionShape)}
+
+    def sized(e: Expr) -> Expr:
+        return Const(sizes[e.view][e.axis], e.dtype) if isinstance(e, Extent) else e
+
+    def bounds(e: Expr) -> Interval | None:
+        return interval(map_expression(e, sized), ranges)
+
     for stmt in statements(workunit.body):
         if isinstance(stmt, Declare) and stmt.sym not in changing and stmt.value is not None:
-            known = interval(stmt.value, ranges)
+            known = bounds(stmt.value)
             if known is not None:
                 ranges[stmt.sym] = known
-    body = map_body(workunit.body, lambda e: _reduced(e, ranges))
+    body = map_body(workunit.body, lambda e: _reduced(e, bounds))
     return replace(kernel, workunit=replace(workunit, body=body))
 
 
@@ -70,14 +78,14 @@ def _has_remainders(workunit: Workunit) -> bool:
 
 
 # law
-def _reduced(e: Expr, ranges: Ranges) -> Expr:
+def _reduced(e: Expr, bounds: Callable[[Expr], Interval | None]) -> Expr:
     """`x % m` without a division, of a cheap x; others as they are."""
     if not isinstance(e, Binary) or e.op != "%" or e.dtype not in _WHOLE:
         return e
     x, m = e.left, e.right
     if x.dtype is not e.dtype or m.dtype is not e.dtype or not (_is_cheap(x) and _is_cheap(m)):
         return e
-    known, least = interval(x, ranges), interval(m, ranges)
+    known, least = bounds(x), bounds(m)
     if known is None or least is None or least[0] <= 0:
         return e
     if -least[0] < known[0] and known[1] < least[0]:
@@ -85,7 +93,7 @@ def _reduced(e: Expr, ranges: Ranges) -> Expr:
     if known[0] < 0 or known[1] >= 2 * least[0]:
         return e
     below = _without(x, m)
-    if below is not None and interval(below, ranges) is not None:
+    if below is not None and bounds(below) is not None:
         zero = Const(0, e.dtype)
         return Select(Compare(">=", below, zero), below, Binary("+", below, m))
     return Select(Compare("<", x, m), x, Binary("-", x, m))
@@ -95,7 +103,7 @@ def _is_cheap(e: Expr) -> bool:
     """Whether it may be computed three times."""
     parts = list(expressions(e))
     return len(parts) <= 9 and all(
-        isinstance(part, (Const, Read, Cast))
+        isinstance(part, (Const, Read, Cast, Extent))
         or (isinstance(part, Binary) and part.op in ("+", "-"))
         for part in parts
     )

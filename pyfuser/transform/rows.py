@@ -49,7 +49,7 @@ from pyfuser.ir.visit import (
     sym_of,
 )
 from pyfuser.support.records import dataclass
-from pyfuser.trace.shape import RegionShape, ScalarShape
+from pyfuser.trace.shape import RegionShape
 from pyfuser.transform.cells import is_simple, zero
 from pyfuser.transform.flat import as_rows, flat_row
 from pyfuser.transform.kernel import Kernel
@@ -67,7 +67,7 @@ def contract_rows(kernel: Kernel) -> Kernel:
     if not candidates:
         return kernel
     fixed = frozenset((*workunit.indices, *(p.sym for p in workunit.params))) - assigned(body)
-    known = _known(kernel)
+    known = kernel.ranges()
     ranges = {**bounded_locals(body, known), **known}
     facts = _Facts(workunit.indices, stable_locals(body), assigned(body), fixed, ranges)
     left = DEFAULT.row_bytes
@@ -85,19 +85,6 @@ def contract_rows(kernel: Kernel) -> Kernel:
     return (
         kernel if body is workunit.body else replace(kernel, workunit=replace(workunit, body=body))
     )
-
-
-def _known(kernel: Kernel) -> dict[Sym, Interval]:
-    """The ranges of indices and of scalars whose value is known."""
-    workunit, space = kernel.workunit, kernel.space
-    ranges = {
-        sym: (low, max(low, high - 1))
-        for sym, low, high in zip(workunit.indices, space.begin, space.end, strict=True)
-    }
-    for param, shape in zip(workunit.params, kernel.shapes, strict=True):
-        if isinstance(shape, ScalarShape) and shape.value is not None:
-            ranges[param.sym] = (shape.value, shape.value)
-    return {sym: known for sym, known in ranges.items() if sym not in assigned(workunit.body)}
 
 
 @dataclass(frozen=True)

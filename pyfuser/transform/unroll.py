@@ -47,7 +47,7 @@ from pyfuser.ir.visit import (
 )
 from pyfuser.support.caches import cached
 from pyfuser.support.records import dataclass
-from pyfuser.trace.shape import RegionShape, ScalarShape
+from pyfuser.trace.shape import RegionShape, known_scalars
 from pyfuser.transform.fuse import MAX_FORMS
 from pyfuser.transform.kernel import Kernel
 from pyfuser.tuning.thresholds import DEFAULT
@@ -62,13 +62,13 @@ Trips = tuple[tuple[Bounds, range], ...]
 # law
 def unroll(kernel: Kernel) -> Kernel:
     """The kernel with short loops of known bounds replaced by their trips."""
-    known: Known = {}
-    views: dict[Sym, RegionShape] = {}
-    for param, shape in zip(kernel.workunit.params, kernel.shapes, strict=True):
-        if isinstance(shape, ScalarShape) and shape.value is not None:
-            known[param.sym] = (shape.value, shape.value)
-        elif isinstance(shape, RegionShape):
-            views[param.sym] = shape
+    scalars = known_scalars(kernel.workunit, kernel.shapes)
+    known: Known = {sym: (value, value) for sym, value in scalars.items()}
+    views = {
+        param.sym: shape
+        for param, shape in zip(kernel.workunit.params, kernel.shapes, strict=True)
+        if isinstance(shape, RegionShape)
+    }
     trips = tuple(_short_loops(kernel.workunit.body, known, views).items())
     if not trips:
         return kernel

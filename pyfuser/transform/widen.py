@@ -40,7 +40,6 @@ from pyfuser.ir.nodes import (
 )
 from pyfuser.ir.visit import assigned, map_body, statements
 from pyfuser.support.caches import Table
-from pyfuser.trace.shape import ScalarShape
 from pyfuser.transform.kernel import Kernel
 
 _INT32 = (-(2**31), 2**31 - 1)
@@ -79,12 +78,7 @@ _PROOFS: Table[Workunit, list[_Proof]] = Table("widened workunits", MAX_WORKUNIT
 def widen(kernel: Kernel) -> Kernel:
     """The kernel with 64-bit indices and subscripts, wherever that changes no value."""
     workunit = kernel.workunit
-    ranges: Ranges = {}
-    for sym, low, high in zip(workunit.indices, kernel.space.begin, kernel.space.end, strict=True):
-        ranges[sym] = (low, max(low, high - 1))
-    for param, shape in zip(workunit.params, kernel.shapes, strict=True):
-        if isinstance(shape, ScalarShape) and shape.value is not None:
-            ranges[param.sym] = (shape.value, shape.value)
+    ranges: Ranges = kernel.ranges()
     proofs = _PROOFS.get(workunit)
     if proofs is None:
         proofs = _PROOFS.keep(workunit, [])

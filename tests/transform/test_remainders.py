@@ -37,6 +37,10 @@ def after_local(i, b, a, n):
     b[i] = a[k % n]
 
 
+def after_extent(i, b, a, n):
+    b[i] = a[(i + 1) % a.extent(0)]
+
+
 def inside(i, b, a, n):
     b[i] = a[i % n]
 
@@ -77,7 +81,9 @@ def kernel_of(function: Callable[..., Any], **scalars: int) -> tuple[Kernel, int
     return changed, sum(isinstance(e, Binary) and e.op == "%" for e in parts)
 
 
-@pytest.mark.parametrize("function", [before, before_swapped, after, after_local, constant])
+@pytest.mark.parametrize(
+    "function", [before, before_swapped, after, after_local, after_extent, constant]
+)
 def test_neighbours_on_a_ring_take_a_select(function: Callable[..., Any]) -> None:
     kernel, remainders = kernel_of(function)
     assert remainders == 0

@@ -34,7 +34,7 @@ from pyfuser.trace.future import Future
 from pyfuser.trace.gate import Ran
 from pyfuser.trace.images import to_device
 from pyfuser.trace.memory import Box, Region
-from pyfuser.trace.shape import RegionShape, ScalarShape
+from pyfuser.trace.shape import RegionShape, known_scalars
 from pyfuser.transform.kernel import Kernel
 
 MAX_GRIDS = 256
@@ -300,11 +300,7 @@ def _check_scratch(launchable: Launchable, kernel: Kernel) -> None:
     """Refuse a kernel that asks for too much scratch memory, if its size is known already."""
     pairs = list(zip(launchable.spec.workunit.params, kernel.shapes, strict=True))
     views = {p.sym: shape.shape for p, shape in pairs if isinstance(shape, RegionShape)}
-    numbers = {
-        p.sym: shape.value
-        for p, shape in pairs
-        if isinstance(shape, ScalarShape) and shape.value is not None
-    }
+    numbers = known_scalars(launchable.spec.workunit, kernel.shapes)
     asked = reads(*(extent for space in launchable.kernel.spaces for extent in space.extents))
     if asked <= numbers.keys():
         launchable.scratch(numbers, views)

@@ -11,9 +11,6 @@ tried at its ends, and where it lies inside, as most do, runs without the condit
 splitting (M. Wolfe, "High Performance Compilers for Parallel Computing", 1996) at places that are
 known when the loop runs.
 
-A neighbour around the end, `(i + n - 1) % n` or `(i + 1) % n`, is inside where the quotient is the
-same at both ends of a block: there the remainder is `i - 1` or `i + 1`.
-
 Which way is inside is a guess from the condition's form: `i > 0`, `i < n - 1` hold there, `i == 0`,
 `i < 1`, `i >= n - 1` do not. A wrong one costs no more than the tests.
 """
@@ -224,9 +221,9 @@ def interior(workunit: Workunit, axis: int, fresh: Callable[[str, DType], Sym]) 
     if not assigned(body).isdisjoint(indices) or any(map(_is_loop, statements(body))):
         return None
     found = _Conditions(workunit, axis)
-    inside_body = settled(body, found.verdict, found.remainder)
+    inside_body = settled(body, found.verdict)
     cost = body_cost(inside_body)
-    if not (found.conditions or found.remainders) or (body_cost(body) - cost) * GAIN < cost:
+    if not found.conditions or (body_cost(body) - cost) * GAIN < cost:
         return None
     first, last = fresh("first", DType.INT64), fresh("last", DType.INT64)
     return Interior(inside_body, tuple(found.tests(first, last)), first, last)
@@ -248,16 +245,8 @@ class _Condition(NamedTuple):
     inside: bool
 
 
-class _Remainder(NamedTuple):
-    """`dividend % divisor`, whose quotient inside is 1 if the dividend adds the divisor, else 0."""
-
-    dividend: Expr
-    divisor: Expr
-    added: bool
-
-
 class _Conditions:
-    """The conditions of a body that ask for its indices, and neighbours around the end."""
+    """The conditions of a body that depend on its indices."""
 
     def __init__(self, workunit: Workunit, axis: int) -> None:
         changing = assigned(workunit.body)
@@ -266,27 +255,6 @@ class _Conditions:
         self._stable = stable_locals(workunit.body)
         self._given = {p.sym for p in workunit.params if not p.rank} - changing | self._others
         self.conditions: dict[_Condition, None] = {}
-        self.remainders: dict[_Remainder, None] = {}
-
-    def remainder(self, e: Binary) -> Expr | None:
-        """What a remainder is inside, if it is that of a sum with an index; else None."""
-        left, right = expand(e.left, self._stable), expand(e.right, self._stable)
-        if e.op != "%" or not e.dtype == left.dtype == right.dtype or e.dtype not in _WHOLE:
-            return None
-        terms = list(_terms(left))
-        index = [sign for sign, term in terms if self._is_index(_stripped(term))]
-        others = [term for _, term in terms if not self._is_index(_stripped(term))]
-        if not self._is_given(right) or self._asks_others(right) or len(terms) < 2:
-            return None
-        if index not in ([], ["+"]) or not all(map(self._is_given, others)):
-            return None
-        if not (index or any(map(self._asks_others, others))):
-            return None
-        added = ("+", right) in terms
-        self.remainders[_Remainder(left, right, added)] = None
-        if added:
-            terms.remove(("+", right))
-        return _sum(terms, e.dtype)
 
     def verdict(self, e: Compare) -> bool | None:
         """Whether a comparison holds inside; None if it may be any."""
@@ -344,15 +312,6 @@ class _Conditions:
             if core.op == "%":  # i - i % m never falls: where it is the same, i % m rises with i
                 steps = Binary("-", at(last, core), at(first, core))
                 yield Compare("==", _wide(steps), Binary("-", Read(last), Read(first)))
-        for dividend, divisor, added in self.remainders:
-            low, high = at(first, dividend), at(last, dividend)
-            nothing = Const(0, divisor.dtype)
-            yield Compare(">", divisor, nothing)
-            if low != high:  # it has not wrapped
-                steps = Binary("-", _wide(high), _wide(low))
-                yield Compare("==", steps, Binary("-", Read(last), Read(first)))
-            yield Compare(">=", low, divisor if added else nothing)
-            yield Compare("<", Binary("-", high, divisor) if added else high, divisor)
         for varying, op, limit, inside in self.conditions:
             low, high = at(first, varying), at(last, varying)
             if op in ("==", "!="):
@@ -377,21 +336,6 @@ def _stripped(e: Expr) -> Expr:
             e, sums = e.left, sums + 1
         else:
             return e
-
-
-def _terms(e: Expr, sign: str = "+") -> Iterator[tuple[str, Expr]]:
-    """What a sum adds and subtracts."""
-    if isinstance(e, Binary) and e.op in ("+", "-"):
-        yield from _terms(e.left, sign)
-        yield from _terms(e.right, sign if e.op == "+" else "-" if sign == "+" else "+")
-    else:
-        yield sign, e
-
-
-def _sum(terms: list[tuple[str, Expr]], dtype: DType) -> Expr:
-    first = next((term for term in terms if term[0] == "+"), ("+", Const(0, dtype)))
-    rest = [term for term in terms if term is not first]
-    return reduce(lambda total, term: Binary(term[0], total, term[1]), rest, first[1])
 
 
 def _is_small(e: Expr) -> bool:

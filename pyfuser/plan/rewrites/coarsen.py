@@ -31,7 +31,7 @@ from pyfuser.plan.rewrites import coarse_body
 from pyfuser.support.caches import cached
 from pyfuser.support.records import dataclass
 from pyfuser.trace.call import Space
-from pyfuser.trace.shape import CallShape, RegionShape, ScalarShape, TraceShape
+from pyfuser.trace.shape import CallShape, RegionShape, TraceShape, known_scalars
 
 MAX_FACTOR = 256
 """Iterations that one may stand for; longer rows are loops worth threads of their own."""
@@ -50,11 +50,7 @@ def coarsened_call(call: CallShape, factor: int) -> CallShape:
     if len(begin) > 1:
         workunit = coarse_body.folded(call.workunit, tuple(zip(begin[1:], end[1:], strict=True)))
         return call._replace(space=Space(begin[:1], end[:1], execution), workunit=workunit)
-    scalars = {
-        param.sym: shape.value
-        for param, shape in zip(call.workunit.params, call.arguments, strict=True)
-        if isinstance(shape, ScalarShape) and shape.value is not None
-    }
+    scalars = known_scalars(call.workunit, call.arguments)
     workunit = coarse_body.split(call.workunit, factor, end[0], scalars)
     return call._replace(space=Space((0,), (end[0] // factor,), execution), workunit=workunit)
 

@@ -47,7 +47,7 @@ from pyfuser.plan.rewrites.coarse_body import Splitter, boxed
 from pyfuser.support.caches import cached
 from pyfuser.support.records import dataclass
 from pyfuser.trace.call import GPU_SPACES, Space
-from pyfuser.trace.shape import CallShape, RegionShape, ScalarShape, TraceShape
+from pyfuser.trace.shape import CallShape, RegionShape, ScalarShape, TraceShape, known_scalars
 
 SHORTEST = 8
 """Columns below which a sum goes by rows only beside others that do: a row starts a loop."""
@@ -162,11 +162,8 @@ def row_length(call: CallShape) -> int | None:
 def _known(call: CallShape) -> dict[Sym, int]:
     """The scalars of a call that have one value."""
     changing = assigned(call.workunit.body)
-    return {
-        param.sym: shape.value
-        for param, shape in zip(call.workunit.params, call.arguments, strict=True)
-        if isinstance(shape, ScalarShape) and shape.value is not None and param.sym not in changing
-    }
+    scalars = known_scalars(call.workunit, call.arguments)
+    return {sym: value for sym, value in scalars.items() if sym not in changing}
 
 
 @cached(1024)

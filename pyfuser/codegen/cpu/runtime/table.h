@@ -3,8 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-extern "C" int omp_get_thread_num(void);
-extern "C" int omp_get_num_threads(void);
+#include "threads.h"
 
 // Each thread's own copies of the small tables that a kernel tallies in.
 struct pf_copies {
