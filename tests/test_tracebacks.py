@@ -196,6 +196,8 @@ MISUSES = {
     "with pyfuser.enable():\n    pass": "pyfuser.enable is no block",
     "with pyfuser.fusing(len):\n    pass": "The decorator of workunits is @pyfuser.fuse.",
     "@pyfuser.fusing\ndef f(i, x): pass": "The decorator of workunits is @pyfuser.fuse.",
+    "@pyfuser.fusing()\ndef f(i, x): pass": "The decorator of workunits is @pyfuser.fuse.",
+    "@pyfuser.unfused()\ndef f(i, x): pass": "decorates nothing: with pyfuser.unfused():",
     "[1, 2, 3, 4, 5][total]": "give it float(total) or int(total)",
 }
 

@@ -61,6 +61,7 @@ def refuse_mistakes(
         _refuse_division(shape, facts, call, before)
         if warns:
             _warn_of_overflows(shape, facts)
+            _warn_of_empty_loops(shape.workunit, facts)
     if warns and shape.space.execution != _SERIAL:
         for doubt in _doubts(shape):
             warn(doubt.message, doubt.location.file, doubt.location.line, WorkunitWarning)
@@ -158,16 +159,39 @@ def _warn_of_overflows(shape: CallShape, facts: tuple[Fact, ...]) -> None:
                 f"workunit {unit.name!r}: an element of type {dtype.value} cannot hold {value}, "
                 f"which it gets where {where}, so another number is stored"
             )
-        elif operation.op == "/" and fits((value, value), dtype):
+        elif operation.op in "/%" and fits((value, value), dtype):
             message = (
                 f"workunit {unit.name!r}: an integer is {value} in Python where {where}, and not "
                 "here: kernels round quotients towards 0, as C++ does, and Python rounds down"
             )
+            if operation.op == "%":
+                message += "; a remainder that is never negative is (x % n + n) % n"
         elif dtype.size < DType.INT64.size:
             message += "; make an operand 64 bits wide, as a local `wide: pk.int64 = i` is"
         place = place or unit.location
         if place is not None:
             warn(message, place.file, place.line, WorkunitWarning)
+
+
+def _warn_of_empty_loops(unit: Workunit, facts: tuple[Fact, ...]) -> None:
+    """Warn of loops that count upwards from an argument to a smaller number, outside branches."""
+    known = dict(zip([param.sym for param in unit.params], facts, strict=True))
+    for loop in unit.body:
+        if not (isinstance(loop, nodes.For) and isinstance(loop.stop, nodes.Const)):
+            continue
+        start, stop = loop.start, loop.stop.value
+        while isinstance(start, nodes.Cast):
+            start = start.operand
+        first = known.get(start.sym) if isinstance(start, nodes.Read) else None
+        forwards = isinstance(loop.step, nodes.Const) and loop.step.value == 1
+        if forwards and isinstance(first, int) and isinstance(stop, int) and first > stop:
+            message = (
+                f"workunit {unit.name!r}: the loop over {loop.sym.name!r} never runs, as "
+                f"range({first}, {stop}) is empty: to count down give it a step, as in "
+                "range(n, 0, -1)"
+            )
+            if unit.location is not None:
+                warn(message, unit.location.file, unit.location.line, WorkunitWarning)
 
 
 def _refuse_division(

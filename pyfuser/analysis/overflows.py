@@ -28,7 +28,8 @@ _STRAIGHT = (nodes.Declare, nodes.Assign, nodes.Store, nodes.Update)
 class Overflow(NamedTuple):
     """An operation, the value that Python computes, and the iteration that computes another.
 
-    A Cast is that of a value to its element's type, which it is stored to.
+    A Cast is that of a value to its element's type, which it is stored to. Of quotients and
+    remainders the value is of its type, and another than the kernel's.
     """
 
     operation: Binary | Cast
@@ -84,6 +85,8 @@ class _Corner:
         results = [self._value(expr) for expr in child_expressions(stmt)]
         if isinstance(stmt, nodes.Store):
             self._store(stmt)
+        if isinstance(stmt, (nodes.Store, nodes.Update)):
+            self._remainder(stmt)
         if isinstance(stmt, (nodes.Declare, nodes.Assign)):
             self._unread[stmt.sym] = self._found[before:]
             del self._found[before:]
@@ -113,6 +116,27 @@ class _Corner:
         if value is not None and not fits((value, value), cast.dtype):
             self._found.append((cast, value, stmt.location))
 
+    def _remainder(self, stmt: nodes.Store | nodes.Update) -> None:
+        """Note a negative remainder that an element gets as it is, where Python's is positive.
+
+        Programs that know of it make it positive first: `(x % n + n) % n`.
+        """
+        value = stmt.value
+        while isinstance(value, Cast):
+            value = value.operand
+        if not (isinstance(value, Binary) and value.op == "%"):
+            return
+        before = len(self._found)
+        left, right = self._value(value.left), self._value(value.right)
+        del self._found[before:]  # the same again
+        if (
+            left is not None
+            and right
+            and value.dtype.is_signed
+            and self._divided(value, left, right) != left % right
+        ):
+            self._found.append((value, left % right, value.location or stmt.location))
+
     def _value(self, expr: Expr) -> int | None:
         """An integer's value, if it is known and of its type."""
         if isinstance(expr, (nodes.Select, nodes.Logical)):
@@ -138,7 +162,7 @@ class _Corner:
         if right == 0:
             return None
         quotient = abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
-        if expr.op == "%":  # programs that know make it positive: (x % n + n) % n
+        if expr.op == "%":  # where it matters: `_remainder`
             return left - quotient * right
         if quotient != left // right:
             self._found.append((expr, left // right, expr.location))

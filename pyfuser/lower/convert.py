@@ -99,8 +99,11 @@ def _integers(op: str, left: DType, right: DType) -> None:
     if left.is_integer and right.is_integer:
         return
     wrong = right if left.is_integer else left
-    hint = "; use fmod(a, b)" if op == "%" else "; convert with int(...)"
+    hint = _INSTEAD.get(op, "; convert with int(...)")
     raise TypeMismatch(f"'{op}' needs integers, not {wrong.value}{hint}")
+
+
+_INSTEAD = {"%": "; use fmod(a, b)", "^": "; a power is a ** b, convert others with int(...)"}
 
 
 def call(name: str, args: tuple[Expr, ...]) -> Expr:

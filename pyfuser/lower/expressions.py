@@ -84,7 +84,11 @@ def refuse_zero(ctx: Context, divisor: ast.expr, *operands: Expr) -> None:
 def unary_operation(ctx: Context, node: ast.UnaryOp) -> Expr:
     """`-x`, `+x`, `~x`, `not x`."""
     lower = ctx.condition if isinstance(node.op, ast.Not) else ctx.expression
-    return convert.unary(_UNARY_OPS[type(node.op)], lower(node.operand))
+    operand = lower(node.operand)
+    if isinstance(node.op, ast.Invert) and operand.dtype is DType.BOOL:
+        text = ast.unparse(node.operand)
+        ctx.warn(node, f"`~{text}` of a bool is -1 or -2, which are both true: write `not {text}`")
+    return convert.unary(_UNARY_OPS[type(node.op)], operand)
 
 
 @lowers(ast.Compare)

@@ -26,7 +26,8 @@ from pyfuser.lower import convert, inferred, nested, records
 from pyfuser.lower.calls import value as value_of
 from pyfuser.lower.context import Context, Record, Variable, lowers
 from pyfuser.lower.expressions import BINARY_OPS, element, is_slicing, refuse_zero, subview
-from pyfuser.lower.names import hint
+from pyfuser.lower.free import MISSING
+from pyfuser.lower.names import hint, outside_object
 from pyfuser.lower.team import NestedFunction, Team
 from pyfuser.lower.views import LocalArray, ViewRef
 
@@ -250,7 +251,13 @@ def _writable(ctx: Context, target: ast.Name | ast.Attribute) -> Sym:
     if binding is None and isinstance(target, ast.Attribute):
         raise ctx.error(target, f"{name!r} is no member that can be assigned to")
     if binding is None:
-        raise ctx.error(target, f"{name!r} has no value yet{hint(ctx, name)}")
+        advice = hint(ctx, name)
+        if outside_object(ctx, target)[1] is not MISSING:
+            advice = (
+                f": a workunit cannot change what is called {name!r} outside; add to the "
+                "accumulator of a parallel_reduce, or change an element of a view"
+            )
+        raise ctx.error(target, f"{name!r} has no value yet{advice}")
     if isinstance(binding, Variable):
         what = _READ_ONLY.get(binding.kind, f"the {binding.kind}")
         raise ctx.error(target, f"{name!r} is {what}: it cannot be assigned to")

@@ -40,6 +40,7 @@ _NO_BLOCK = re.compile(r"context manager protocol|__enter__")
 _WITH = re.compile(r"^\s*with\b.*?\b((?:pyfuser\.)?(?:fusing|unfused))\b(?!\s*\()")
 _SWITCH = re.compile(r"^\s*with\b.*?\b((?:pyfuser\.)?(?:enable|disable|sync|explain))\(")
 _GIVEN = re.compile(r"^(fusing|unfused)\(\) takes 0 positional arguments")
+_CALLED = re.compile(r"^'(Fusing|Unfused)' object is not callable")
 _OURS = (_PACKAGE, "<launch of ")  # the latter: see `engine.marshal`
 _OF_PYTHON = ("<frozen importlib", "<frozen runpy")
 
@@ -112,17 +113,18 @@ def advice(error: BaseException, traceback: TracebackType | None) -> str:
             f"{missing[1]} is a workunit: a launch takes it without a call, and calls it for each "
             f"index, as in pk.parallel_for(n, {missing[1]}, x=x)."
         )
-    given = _GIVEN.match(str(error))
+    given = _GIVEN.match(str(error)) or _CALLED.match(str(error))
     if given is not None:
+        block = f"pyfuser.{given[1].lower()}()"
         return (
-            f"pyfuser.{given[1]}() is a block, and takes nothing: with pyfuser.{given[1]}(): "
+            f"{block} is a block, takes nothing and decorates nothing: with {block}: "
             "The decorator of workunits is @pyfuser.fuse."
         )
     if _NO_BLOCK.search(str(error)):
         line = linecache.getline(frame.f_code.co_filename, shown.tb_lineno)
-        block, switch = _WITH.search(line), _SWITCH.search(line)
-        if block is not None:
-            return f"{block[1]} has to be called: with {block[1]}():"
+        uncalled, switch = _WITH.search(line), _SWITCH.search(line)
+        if uncalled is not None:
+            return f"{uncalled[1]} has to be called: with {uncalled[1]}():"
         if switch is not None:
             return f"{switch[1]} is no block: call it as it stands, or write with pyfuser.fusing():"
     last = traceback.tb_frame

@@ -155,7 +155,8 @@ def compare(first: int, programs: int, compiled: bool = False) -> int:
         start = time.monotonic()
         for seed in range(first, first + programs):
             text = (WARM if compiled else "") + program(random.Random(seed))
-            if outcome(run, text, True) != outcome(run, text, False):
+            fused, plain = (_without_calls(outcome(run, text, fuse)) for fuse in (True, False))
+            if fused != plain:
                 different += 1
                 print(f"seed {seed} differs", flush=True)
             if (seed - first) % 500 == 499:
@@ -164,6 +165,12 @@ def compare(first: int, programs: int, compiled: bool = False) -> int:
                     flush=True,
                 )
     return different
+
+
+def _without_calls(ended: tuple[str, str]) -> list[str]:
+    """What a script printed, but where a call was made: known of errors in recorded calls only."""
+    lines = "\n".join(ended).split("\n")
+    return [line for line in lines if not line.startswith("  called as ")]
 
 
 def main() -> int:

@@ -336,7 +336,7 @@ def _check_initial(pattern: str, value: Any) -> None:
     if value != 0:
         warnings.warn(
             f"parallel_{pattern} ignores the initial value {value!r}, as PyKokkos does: "
-            "accumulators start at 0",
+            "accumulators start at 0; add it to the result",
             WorkunitWarning,
             stacklevel=4,
         )

@@ -29,7 +29,10 @@ def on_gpu(value: Any) -> bool:
     if hasattr(value, "__cuda_array_interface__"):
         return True
     device = getattr(value, "__dlpack_device__", None)
-    return device is not None and device()[0] in _GPUS
+    try:
+        return device is not None and device()[0] in _GPUS
+    except Exception:  # torch's "meta" device, which has no number
+        return False
 
 
 def has_memory(value: Any) -> bool:

@@ -13,6 +13,7 @@ NumPy that are given nothing but arrays and numbers (`is_plain`).
 from __future__ import annotations
 
 import math
+import sys
 import weakref
 from typing import Any
 
@@ -228,6 +229,14 @@ class ViewMemory:
     def to_numpy(self) -> Array:
         """`data`, under the name that matplotlib and pandas look for."""
         return self.data
+
+    @property
+    def __arrow_c_stream__(self) -> Any:
+        """What polars makes a Series of. Not there where polars is not, which copies the memory."""
+        polars = sys.modules.get("polars")
+        if polars is None:
+            raise AttributeError("__arrow_c_stream__")
+        return lambda schema=None: polars.Series(self.data).__arrow_c_stream__(schema)
 
     def __buffer__(self, flags: int) -> memoryview:
         """The buffer protocol, from Python 3.12 on; before, `memoryview(view.data)`."""

@@ -9,7 +9,9 @@ import array
 import ctypes
 import gc
 import mmap
+import sys
 import weakref
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -262,6 +264,49 @@ def test_views_of_them_share_the_memory():
     with pytest.raises(ArgumentError, match=r"detach"):
         pk.array(Tensor([1.0], requires_grad=True))
     assert list(pk.array(Lazy([1.0, 2.0]))) == [1.0, 2.0]  # a copy, which it may be here
+
+
+def test_polars(monkeypatch):
+    """It knows NumPy's arrays by their type, and others by Arrow's interface, which it has."""
+    monkeypatch.delitem(sys.modules, "polars", raising=False)
+    view = pk.View([3], pk.double)
+    view.fill(1.0)
+    assert not hasattr(view, "__arrow_c_stream__")
+
+    class Series:
+        def __init__(self, values):
+            self.values = values
+
+        def __arrow_c_stream__(self, schema):
+            return self.values, schema
+
+    monkeypatch.setitem(sys.modules, "polars", SimpleNamespace(Series=Series))
+    with pyfuser.fusing():
+        pk.parallel_for(3, twice, x=view)
+        assert hasattr(view, "__arrow_c_stream__") and len(pyfuser.pending()) == 1
+        values, schema = view.__arrow_c_stream__()
+        assert values.tolist() == [2.0] * 3 and schema is None and not pyfuser.pending()
+
+
+def test_polars_itself():
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    view, table = pk.View([3], pk.double), pk.View([2, 2], pk.int32)
+    view[1] = 2.0
+    assert polars.Series(view).to_list() == [0.0, 2.0, 0.0]
+    assert polars.DataFrame({"a": view[1:]})["a"].to_list() == [2.0, 0.0]
+    assert polars.Series(table).to_list() == [[0, 0], [0, 0]]
+
+
+def test_a_device_that_has_no_number():
+    class Meta(Tensor):
+        def __dlpack_device__(self):
+            raise ValueError("unknown device type")
+
+        def __array__(self, *_, **__):
+            raise TypeError("no memory at all")
+
+    with pytest.raises(ArgumentError, match=r"argument 'x'.*no memory at all"):
+        pk.parallel_for(2, twice, x=Meta([1.0, 2.0]))
 
 
 def test_torch():

@@ -292,6 +292,16 @@ def a_format_of_another_type(i, v):
 
 
 @pk.workunit
+def a_power_of_other_languages(i, v):
+    v[i] = v[i] ^ 2  # WRONG
+
+
+@pk.workunit
+def a_counter_of_the_module(i, v):
+    N += 1  # noqa: F823  # WRONG
+
+
+@pk.workunit
 def a_format_of_an_integer(i, v):
     pk.printf("%5.2f\n", i)  # WRONG
 
@@ -449,6 +459,8 @@ IN_WORKUNITS = {
     a_loop_over_a_view: "range(v.extent(0))",
     a_sum: "use parallel_reduce",
     a_remainder_of_floats: "use fmod(a, b)",
+    a_power_of_other_languages: "a power is a ** b",
+    a_counter_of_the_module: "cannot change what is called 'N' outside; add to the accumulator",
     a_view_as_a_whole: "assign to an element, as in v[i] = ...",
     a_fill: "assign to the elements",
     a_second_declaration: "assign without annotation",

@@ -37,6 +37,7 @@ def arguments() -> dict[str, Any]:
         "big": 3_000_000_000,
         "much": 300,
         "few": 200,
+        "none": 0,
         "zeros": np.array([1, 2, 0, 4], dtype=np.int32),
     }
 
@@ -146,6 +147,25 @@ def an_element_as_a_bound_that_its_loop_changes(i, x, y, narrow):
 def an_element_as_a_bound(i, x, y, narrow, wide):
     for k in range(narrow[i]):
         wide[i] -= 1
+
+
+@pk.workunit
+def a_loop_down_without_a_step(i, x, y, few):  # WRONG
+    for k in range(few, 0):
+        y[i] += x[k]
+
+
+@pk.workunit
+def loops_that_may_be_empty(i, x, y, few, none):
+    for k in range(few, 0, -1):
+        y[i] += x[k % 4]
+    for k in range(none, 0):
+        y[i] += x[k]
+    for k in range(few, 4 * i):
+        y[i] += x[k % 4]
+    if i < 0:
+        for k in range(few, 0):
+            y[i] += x[k]
 
 
 # ----------------------------------------------------------------- types
@@ -287,7 +307,38 @@ def compared_with_infinity(i, x, y):
     y[i] = 1.0 if math.inf != x[i] else 2.0
 
 
+@pk.workunit
+def a_mask_that_is_inverted(i, mask, narrow):
+    if ~mask[i]:  # WRONG
+        narrow[i] = 1
+
+
+@pk.workunit
+def bits_that_are_inverted(i, mask, narrow):
+    if not mask[i]:
+        narrow[i] = ~narrow[i] & ~(i + 1)
+
+
 # ----------------------------------------------------------------- divisions
+
+
+@pk.workunit
+def a_remainder_below_zero(i, narrow, wide):
+    narrow[i] = (i - 5) % 3  # WRONG
+
+
+@pk.workunit
+def half_a_remainder_below_zero(i, y):
+    y[i] += (i - 5) % 3  # WRONG
+
+
+@pk.workunit
+def remainders_that_are_made_positive(i, narrow, wide):
+    narrow[i] = ((i - 5) % 3 + 3) % 3
+    wide[i] = (i + 5) % 3
+    narrow[i] = (3 * i - 6) % 3
+    if i > 4:
+        narrow[i] = (i - 5) % 3
 
 
 @pk.workunit
@@ -404,6 +455,22 @@ PAIRS: dict[Any, tuple[type[Exception], str, Any]] = {
         WorkunitWarning,
         "'x[i] > 1' is a bool",
         a_comparison_that_is_made_an_index,
+    ),
+    a_mask_that_is_inverted: (WorkunitWarning, "write `not mask[i]`", bits_that_are_inverted),
+    a_remainder_below_zero: (
+        WorkunitWarning,
+        "is 1 in Python where i = 0, and not here",
+        remainders_that_are_made_positive,
+    ),
+    half_a_remainder_below_zero: (
+        WorkunitWarning,
+        "(x % n + n) % n",
+        remainders_that_are_made_positive,
+    ),
+    a_loop_down_without_a_step: (
+        WorkunitWarning,
+        "never runs, as range(200, 0) is empty",
+        loops_that_may_be_empty,
     ),
     a_default: (WorkunitWarning, "`x[i] or 5.0` is a bool", truth),
     a_default_for_an_integer: (WorkunitWarning, "is a bool, 0 or 1", integers_as_marks),
