@@ -1,4 +1,4 @@
-"""The command line: `pyfuser run`, `compare`, `explain`, `calibrate` and `info`."""
+"""The command line: `pyfuser run`, `compare`, `explain`, `calibrate`, `info` and `cache`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from pyfuser.compare import command, machine, programs, serve
 from pyfuser.engine.compiler import find_compiler
 from pyfuser.options import INTERRUPTED, Parser, check_space, check_writable, positive, source
 from pyfuser.report import Explanation, explanation, since
+from pyfuser.run import cache_command
 from pyfuser.run import command as running
 from pyfuser.run.flushes import FlushLog
 from pyfuser.run.program import ScriptError
@@ -58,6 +59,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     given, rest = list(sys.argv[1:] if arguments is None else arguments), list[str]()
     if given[:1] == ["run"]:
         given[1:], rest = running.divided(given[1:])
+    elif given[:2] == ["cache", "warm"]:
+        given, rest = given[:2], given[2:]
     try:
         options, unknown = parser.parse_known_args(given)
         if unknown:
@@ -68,6 +71,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     finally:
         sys.stdout.flush()
     running.take(options, rest)
+    if options.run is cache_command.command and options.action == "warm":
+        options.run = cache_command.warm
     if options.run is _explain and not programs.is_program(source(options.program)):
         options.run = _explain_script
     return options
@@ -140,6 +145,17 @@ def _parser() -> Parser:
         "this machine.",
     )
     info.set_defaults(run=_info, parser=info)
+
+    cache = commands.add_parser(
+        "cache",
+        help="compiled kernels and plans on disk: info, clear, warm SCRIPT",
+        usage="pyfuser cache info | clear | warm (script.py | -m module) [arguments ...]",
+        description="Shows or removes compiled kernels and plans, or runs a script once, so that "
+        "they are there for later processes, and for other machines of this kind.",
+        allow_abbrev=False,
+    )
+    cache_command.add_arguments(cache)
+    cache.set_defaults(run=cache_command.command, parser=cache)
     return parser
 
 
@@ -220,7 +236,7 @@ def _explain_script(options: argparse.Namespace) -> int:
     return running.run_script(options, log)
 
 
-SCRIPTS = (running.command, _explain_script)
+SCRIPTS = (running.command, _explain_script, cache_command.warm)
 """What runs a script, whose errors and exit status are its own."""
 
 

@@ -196,6 +196,29 @@ def test_info(capsys: pytest.CaptureFixture[str]) -> None:
     assert "kernel cache" in text
 
 
+def test_cache(program: Path) -> None:
+    """It is filled, shown and emptied; scripts have their own options."""
+    script = program.with_name("runs.py")
+    text = "import sys\nassert sys.argv[1:] == ['--clear', 'info']\nstate = setup(10)\nrun(state)\n"
+    script.write_text(PROGRAM + text)
+    environment = {**os.environ, "PYFUSER_CACHE_DIR": str(program.parent / "cache")}
+
+    def said(*arguments: str) -> str:
+        process = pyfuser("cache", *arguments, cwd=program.parent, env=environment)
+        out, errors = process.communicate(timeout=60)
+        assert process.returncode == 0, errors
+        return out + errors
+
+    assert "removed 0 files" in said("clear")
+    warm = "warm", "runs.py", "--clear", "info"
+    assert "compiled 1 kernel; 0 were there" in said(*warm)
+    assert "compiled 0 kernels; 1 were there" in said(*warm)
+    assert re.search(r"kernels +1 file, .*\nplans +[3-9] files, .*\nlimit +1 GiB", said("info"))
+    assert re.search(r"removed [4-9] files", said("clear"))
+    assert re.search(r"kernels +0 files, 0 B", said("info"))
+    assert "compiled 1 kernel; 0 were there" in said(*warm)
+
+
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["--version"])
@@ -304,6 +327,11 @@ WRONG = [
     ("calibrate --space Foo", "--space Foo: no such execution space; there are Cuda, HIP"),
     ("calibrate now", "pyfuser calibrate: unexpected argument now"),
     ("info --jason", "pyfuser info: unknown option --jason"),
+    ("cache", "pyfuser cache: the following arguments are required: ACTION"),
+    ("cache fill", "pyfuser cache: unknown command fill"),
+    ("cache clear all", "pyfuser cache: unexpected argument all"),
+    ("cache warm", "pyfuser: cache warm: give a script"),
+    ("cache warm missing.py", "pyfuser: cannot run missing.py: No such file or directory"),
 ]
 
 
@@ -504,6 +532,7 @@ def test_no_compiler_for_a_script(program: Path) -> None:
     script = program.with_name("runs.py")
     script.write_text(PROGRAM + "state = setup(10)\nrun(state)\nprint(outputs(state))\n")
     environment = {**os.environ, "PATH": str(program.parent), "PYFUSER_CXX": "g++"}
+    environment["PYFUSER_CACHE_DIR"] = str(program.parent / "empty")
     process = pyfuser("run", "runs.py", cwd=program.parent, env=environment)
     out, errors = process.communicate(timeout=60)
     assert process.returncode == 1
