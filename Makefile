@@ -23,7 +23,7 @@ help:
 	@echo "make bench        measure at length, large sizes: $(OUT)/bench.png, $(OUT)/*.json"
 	@echo "make clean        remove .venv and $(OUT)"
 
-$(INSTALLED): setup.cfg setup.py pyproject.toml $(wildcard pyfuser/hot/*)
+$(INSTALLED): setup.cfg setup.py pyproject.toml $(wildcard pyfuser/hot/* pyfuser/hot_numpy/*)
 	@echo "Setting up .venv (once; about a minute) ..."
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,plot,dev]'

@@ -1,21 +1,26 @@
-"""The package is described in setup.cfg; here is what that cannot say: the compiled extension.
+"""The package is described in setup.cfg; here is what that cannot say: the compiled extensions.
 
-It is optional: without a C compiler everything is installed but it, and Python does its work (see
-docs/hot.md).
+They are optional: without a C compiler everything is installed but them, and Python does their work
+(see docs/hot.md).
 """
 
 from glob import glob
 
 from setuptools import Extension, setup
 
+FLAGS = ["-O2", "-std=c11", "-fvisibility=hidden", "-Wall", "-Wno-unused"]
+
+
+def extension(name: str, folder: str) -> Extension:
+    """All C files of a folder."""
+    sources = sorted(glob(f"{folder}/*.c"))
+    headers = glob(f"{folder}/*.h")
+    return Extension(name, sources, depends=headers, extra_compile_args=FLAGS, optional=True)
+
+
 setup(
     ext_modules=[
-        Extension(
-            "pyfuser._hot",
-            sorted(glob("pyfuser/hot/*.c")),
-            depends=glob("pyfuser/hot/*.h"),
-            extra_compile_args=["-O2", "-std=c11", "-fvisibility=hidden", "-Wall", "-Wno-unused"],
-            optional=True,
-        )
+        extension("pyfuser._hot", "pyfuser/hot"),
+        extension("pyfuser._numpy", "pyfuser/hot_numpy"),
     ]
 )

@@ -64,7 +64,10 @@ LATENCY = 1 << 17
 class Use:
     """Whether this process has used a device: only then does anybody look for images."""
 
-    devices = False
+    __slots__ = ("devices",)
+
+    def __init__(self) -> None:
+        self.devices = False
 
 
 USE = Use()

@@ -1,8 +1,7 @@
-"""`ndarray`: NumPy's array, whose operations are recorded and fused."""
+"""NumPy's array, whose operations are recorded and fused; `compiled.py` makes `ndarray` of it."""
 
 from __future__ import annotations
 
-import types
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from pyfuser.frontends.numpy import apply
 from pyfuser.frontends.numpy.along import along_axis
+from pyfuser.frontends.numpy.at_once import ANY, at_once
 from pyfuser.frontends.numpy.fallbacks import method_of
 from pyfuser.frontends.numpy.flags import Flags
 from pyfuser.frontends.numpy.indexing import Indexing
@@ -27,17 +27,8 @@ from pyfuser.frontends.numpy.record import record
 from pyfuser.frontends.numpy.reductions import full_reduction
 from pyfuser.frontends.numpy.switches import LIMITS
 from pyfuser.frontends.numpy.wrap import KIND, adopt, view
-from pyfuser.trace.memory import Array, Handle, Region
-
-
-class _Meta(type):
-    """Arrays of NumPy's are instances, too: programs ask whether something is an array."""
-
-    def __instancecheck__(cls, value: object) -> bool:
-        return type(value) is cls or isinstance(value, np.ndarray)
-
-    def __subclasscheck__(cls, other: type) -> bool:
-        return type.__subclasscheck__(cls, other) or issubclass(other, np.ndarray)
+from pyfuser.trace.memory import Array as NumpyArray
+from pyfuser.trace.memory import Handle, Region
 
 
 def _of_layout(name: str) -> Any:
@@ -53,17 +44,11 @@ def _view_method(name: str) -> Any:
     return method
 
 
-class ndarray(Operators, Indexing, metaclass=_Meta):
+class Array(Operators, Indexing):
     """An array with NumPy's values, types, shapes, strides and aliasing."""
 
     __slots__ = ()
     __array_priority__ = 0.0
-    __class_getitem__: Any = classmethod(types.GenericAlias)
-
-    def __new__(cls, shape: Any, dtype: Any = float, buffer: Any = None, **more: Any) -> Any:
-        if buffer is None and not more:
-            return adopt(np.ndarray(shape, dtype))
-        return apply.call(np.ndarray, (shape, dtype, buffer), more)
 
     # ------------------------------------------------------------------- attributes
 
@@ -95,7 +80,7 @@ class ndarray(Operators, Indexing, metaclass=_Meta):
         region = self._region
         return self._array.strides if region is None else region.strides  # type: ignore[union-attr]
 
-    def _become(self, part: Array) -> None:
+    def _become(self, part: NumpyArray) -> None:
         """Be what `view` makes of the array."""
         share(self)
         new = view(self, part)
@@ -168,7 +153,7 @@ class ndarray(Operators, Indexing, metaclass=_Meta):
     diagonal = _view_method("diagonal")
 
     def view(self, dtype: Any = None, type: Any = None) -> Any:
-        if type is not None or (isinstance(dtype, _Meta) and dtype is not KIND.array):
+        if type is not None or KIND.array in getattr(dtype, "__mro__", ())[1:]:
             return apply.call(lambda a: a.view(dtype, type), (self,), {})
         if dtype is None or dtype is KIND.array:
             return view(self, layout_of(self).view())
@@ -256,7 +241,7 @@ class ndarray(Operators, Indexing, metaclass=_Meta):
     def __format__(self, spec: str) -> str:
         return format(host(self), spec)
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NumpyArray:
         if copy:
             return np.array(host(self), dtype=dtype)
         array = export(self)
@@ -302,12 +287,10 @@ class ndarray(Operators, Indexing, metaclass=_Meta):
         return None if region is None else (region, share(self), self._writeable)
 
 
-def _restored(array: Array) -> Any:
+def _restored(array: NumpyArray) -> Any:
     """An array that was pickled."""
     return adopt(array if array.base is None else array.copy("K"))
 
-
-KIND.array = ndarray
 
 _RECORDED = frozenset({"sum", "mean", "var", "std", "max", "min", "any", "all"})
 _REDUCTIONS = (
@@ -315,6 +298,8 @@ _REDUCTIONS = (
     "cumsum", "cumprod", "ptp", "round", "dot", "trace", "argsort", "nonzero", "conj",
     "conjugate", "clip", "take", "repeat", "compress", "searchsorted",
 )  # fmt: skip
+
+_ARRAYS = {"dot": 2, "take": 2, "repeat": 2, "compress": 2, "searchsorted": 2, "clip": 3}
 
 
 def _computed(name: str) -> Callable[..., Any]:
@@ -348,4 +333,11 @@ def _computed(name: str) -> Callable[..., Any]:
 
 for _name in _REDUCTIONS:
     if hasattr(np.ndarray, _name):
-        setattr(ndarray, _name, _computed(_name))
+        _numpys, _arrays = getattr(np.ndarray, _name), _ARRAYS.get(_name, 1)
+        _method = at_once(_numpys, _computed(_name), arrays=_arrays, method=True)
+        setattr(Array, _name, _method)
+
+for _name in ("astype", "copy", "reshape", "transpose", "swapaxes", "squeeze", "ravel", "flatten"):
+    _method = at_once(getattr(np.ndarray, _name), getattr(Array, _name), method=True)
+    setattr(Array, _name, _method)
+Array.item = at_once(np.ndarray.item, Array.item, size=ANY, method=True)  # type: ignore[method-assign]

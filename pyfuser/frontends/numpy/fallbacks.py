@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pyfuser.frontends.numpy import apply
+from pyfuser.frontends.numpy.at_once import at_once
 
 _COUNTS: Counter[tuple[str, str, int]] = Counter()
 _OURS = "pyfuser.frontends.numpy"
@@ -42,6 +43,10 @@ def method_of(x: Any, name: str) -> Callable[..., Any]:
     return method
 
 
+_SAFE = frozenset({"solve", "inv", "det", "norm", "cholesky", "eigvals", "eigvalsh", "pinv"})
+"""Functions of `linalg` that keep nothing of what they are given, nor return it."""
+
+
 class Module:
     """One of NumPy's modules, whose functions take and give our arrays."""
 
@@ -54,7 +59,9 @@ class Module:
         if isinstance(value, types.ModuleType):
             value = Module(f"{self.__name__}.{name}", value)
         elif not isinstance(value, type) and callable(value):
-            value = function_of(value, f"{self.__name__}.{name}")
+            numpys, value = value, function_of(value, f"{self.__name__}.{name}")
+            if self.__name__ == "linalg" and name in _SAFE:
+                value = at_once(numpys, value, arrays=2)
         elif isinstance(value, type) and name in ("RandomState", "Generator"):
             value = _maker(value)
         self.__dict__[name] = value
@@ -80,6 +87,16 @@ class Drawer:
 
     def __repr__(self) -> str:
         return repr(self._generator)
+
+
+class Subscripted:
+    """One of NumPy's objects that make arrays of subscripts, such as `np.mgrid`."""
+
+    def __init__(self, numpys: Any) -> None:
+        self._numpys = numpys
+
+    def __getitem__(self, key: Any) -> Any:
+        return apply.call(self._numpys.__getitem__, (key,), {})
 
 
 def function_of(function: Callable[..., Any], name: str) -> Callable[..., Any]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from pyfuser.frontends.embedded.view_memory import ViewMemory
 from pyfuser.frontends.numpy import apply
-from pyfuser.frontends.numpy.array import ndarray
+from pyfuser.frontends.numpy.compiled import ndarray
 from pyfuser.frontends.numpy.layout import c_strides
 from pyfuser.frontends.numpy.memory import Owner, is_ours_alone, layout_of
 from pyfuser.frontends.numpy.operations import COPY, NAMED, WHERE

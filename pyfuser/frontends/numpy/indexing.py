@@ -9,7 +9,7 @@ import numpy as np
 from pyfuser.frontends.embedded.view_memory import ViewMemory
 from pyfuser.frontends.numpy import apply
 from pyfuser.frontends.numpy.gathers import gathered
-from pyfuser.frontends.numpy.memory import ArrayMemory, host, is_pending, layout_of
+from pyfuser.frontends.numpy.memory import ArrayMemory, host, is_computed, is_pending, layout_of
 from pyfuser.frontends.numpy.operations import COPY
 from pyfuser.frontends.numpy.record import record
 from pyfuser.frontends.numpy.switches import LIMITS
@@ -66,6 +66,9 @@ class Indexing(ArrayMemory):
                 return value
             return host(self)[key]
         if is_basic(key):
+            if array is None and is_computed(self):
+                host(self)  # views of it are quicker to make from now on
+                return self[key]
             part = part_of(layout_of(self), key)
             return host(self)[key] if _is_element(part, key) else view(self, part)
         return _selected(self, key)

@@ -159,6 +159,14 @@ def is_pending(x: ArrayMemory) -> bool:
     return owner is None and TRACER.raw > 0
 
 
+def is_computed(x: ArrayMemory) -> bool:
+    """Whether an array in a buffer has its values on the host."""
+    region = x._region
+    if region is None or region.buffer.root is None or USE.devices:
+        return False
+    return not TRACER.calls or not is_pending(x)
+
+
 def settle(x: ArrayMemory) -> None:
     """Run what is pending on an array's memory."""
     if TRACER.calls and is_pending(x):

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from pyfuser.frontends.numpy import functions, rearranged, ufuncs
-from pyfuser.frontends.numpy.array import ndarray
-from pyfuser.frontends.numpy.fallbacks import Module, fallbacks, function_of
+from pyfuser.frontends.numpy.at_once import ANY, CREATES, at_once
+from pyfuser.frontends.numpy.compiled import ndarray
+from pyfuser.frontends.numpy.fallbacks import Module, Subscripted, fallbacks, function_of
 
 _VIEWERS = (
     "transpose", "swapaxes", "squeeze", "moveaxis", "rollaxis", "expand_dims", "diagonal",
@@ -33,10 +34,26 @@ _FUNCTIONS = (
 )  # fmt: skip
 
 
+_SAFE = (
+    "dot", "vdot", "inner", "outer", "kron", "cross", "tensordot", "convolve", "correlate",
+    "interp", "searchsorted", "digitize", "bincount", "count_nonzero", "allclose", "array_equal",
+    "isclose", "nan_to_num", "nansum", "nanmean", "nanmax", "nanmin", "median", "percentile",
+    "ptp", "sort", "argsort", "triu", "tril", "pad", "repeat", "tile", "append", "insert",
+    "delete", "gradient", "vander", "polyval", "hstack", "vstack", "column_stack", "dstack",
+    "round", "around", "trace", "angle", "isin", "nonzero", "cov", "corrcoef", "average",
+)  # fmt: skip
+"""Functions that keep nothing of what they are given, nor return it."""
+_ARRAYS = {"interp": 3, "insert": 3, "median": 1, "trace": 1, "nansum": 1, "nanmean": 1, "ptp": 1}
+
+_VIEWS = frozenset(_VIEWERS) - {"broadcast_to", "diagonal"}
+"""Functions whose result may be a view of the first argument, and as writeable."""
+
+
 def _own() -> dict[str, Any]:
     names: dict[str, Any] = {"ndarray": ndarray, "ufunc": ufuncs.ufunc, "fallbacks": fallbacks}
     names |= {name: getattr(functions, name) for name in _FUNCTIONS}
-    names |= {name: getattr(rearranged, name) for name in _REARRANGED}
+    for name in _REARRANGED:
+        names[name] = at_once(getattr(np, name), getattr(rearranged, name))
     for maker, group in (
         (functions.viewer, _VIEWERS),
         (functions.creator, _CREATORS),
@@ -44,7 +61,19 @@ def _own() -> dict[str, Any]:
         (functions.method, _METHODS),
     ):
         names |= {name: _made(maker, name) for name in group if hasattr(np, name)}
+    for name in _VIEWS & names.keys():
+        names[name] = at_once(getattr(np, name), names[name], ANY, first=True)
+    for name in _METHODS:
+        if hasattr(np, name):
+            names[name] = at_once(getattr(np.ndarray, name), names[name], first=True)
+    for name in ("where", "clip"):
+        names[name] = at_once(getattr(np, name), names[name], arrays=3)
+    for name in ("zeros_like", "ones_like", "empty_like", "full_like", "copy"):
+        names[name] = at_once(getattr(np, name), names[name], first=True)
+    for name in ("zeros", "ones", "empty", "full"):
+        names[name] = at_once(getattr(np, name), names[name], CREATES)
     names["vectorize"] = vectorize
+    names |= {name: Subscripted(getattr(np, name)) for name in ("mgrid", "ogrid", "r_", "c_")}
     names |= {alias: names[name] for alias, name in _ALIASES.items()}
     return names
 
@@ -74,4 +103,5 @@ def find(name: str) -> Any:
         return Module(name, value)
     if isinstance(value, type) or not callable(value):
         return value
-    return function_of(value, name)
+    python = function_of(value, name)
+    return at_once(value, python, arrays=_ARRAYS.get(name, 2)) if name in _SAFE else python

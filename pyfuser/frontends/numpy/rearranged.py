@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pyfuser.frontends.numpy import apply
-from pyfuser.frontends.numpy.array import ndarray
+from pyfuser.frontends.numpy.compiled import ndarray
 from pyfuser.frontends.numpy.fallbacks import count
 from pyfuser.frontends.numpy.functions import empty
 from pyfuser.frontends.numpy.layout import is_c_order

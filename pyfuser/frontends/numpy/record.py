@@ -116,16 +116,33 @@ def record(
         if entry is _UNKNOWN:
             entry = _ENTRIES.keep(whole, _entry(operation, values, key, target, signature, casting))
         least = LIMITS.costly if operation.costly else LIMITS.most
-        if entry is None or not (pending or entry.layout.size >= least):
+        if entry is None or not (entry.layout.size >= least or (pending and _may_follow())):
             return None
         if entry.numbers and not _numbers(entry, values):
             return None
+        if entry.layout.size >= least:
+            LIMITS.small = 0
         frame = program_frame(sys._getframe(2))
         end_trip(frame)
         if target is None:
             return _fresh(entry, values, frame, state)
         _into(entry, values, target, frame, state)
         return out
+
+
+SMALL_CALLS = 8
+"""Calls on few elements that are recorded one after the other, as something is pending on their
+operands. Recording one takes as long as ten times NumPy's, so then what is pending runs instead."""
+
+
+def _may_follow() -> bool:
+    """Whether another call on few elements is recorded, as something is pending."""
+    calls = TRACER.calls
+    first = calls[0].position if calls else 0
+    if LIMITS.after != first:
+        LIMITS.small, LIMITS.after = 0, first
+    LIMITS.small += 1
+    return LIMITS.small <= SMALL_CALLS
 
 
 def _read(operands: tuple[Any, ...], key: list[Any], values: list[Any]) -> bool | None:

@@ -20,13 +20,19 @@ COSTLY_FROM = 1 << 12
 
 
 class Limits:
-    """The numbers of elements from which operations are recorded: of most, of costly functions."""
+    """The numbers of elements from which operations are recorded: of most, of costly functions.
 
-    __slots__ = ("costly", "most")
+    small: calls on fewer that were recorded one after the other. after: the first call of their
+    trace.
+    """
+
+    __slots__ = ("after", "costly", "most", "small")
 
     def __init__(self, always: bool) -> None:
         self.most = 1 if always else LAZY_FROM
         self.costly = 1 if always else COSTLY_FROM
+        self.small = 0
+        self.after = -1
 
 
 LIMITS = Limits(SETTINGS.numpy_lazy)

@@ -7,14 +7,16 @@ from typing import Any
 import numpy as np
 
 from pyfuser.frontends.numpy import apply
+from pyfuser.frontends.numpy.at_once import ANY, COSTLY, MOST, at_once
 from pyfuser.frontends.numpy.operations import OPERATIONS
 from pyfuser.frontends.numpy.wrap import KIND
 from pyfuser.support.caches import cached
+from pyfuser.support.extension import NUMPY
 
 _METHODS = frozenset({"reduce", "accumulate", "reduceat", "outer", "at"})
 
 
-class ufunc:
+class ByPython:
     """One of NumPy's ufuncs; its attributes are NumPy's."""
 
     __slots__ = ("_operation", "numpy")
@@ -31,6 +33,8 @@ class ufunc:
                 return apply.binary(operation, *args)
             if count == 1 == operation.ufunc.nin:
                 return apply.unary(operation, *args)
+        if count > self.numpy.nin and self.numpy in (np.maximum, np.minimum):
+            return apply.call(self.numpy, args, kwargs)  # warns
         if count > self.numpy.nin:
             if "out" in kwargs:
                 return self.numpy(*args, **kwargs)  # raises
@@ -42,11 +46,7 @@ class ufunc:
         value = getattr(self.numpy, name)
         if name not in _METHODS:
             return value
-
-        def method(*args: Any, **kwargs: Any) -> Any:
-            return apply.call(value, args, kwargs)
-
-        return method
+        return _method(self.numpy, name)
 
     def __repr__(self) -> str:
         return repr(self.numpy)
@@ -55,12 +55,39 @@ class ufunc:
         return of, (self.numpy,)
 
 
+@cached(512)
+def _method(function: np.ufunc, name: str) -> Any:
+    """One of the methods of NumPy's ufuncs."""
+    numpys = getattr(function, name)
+    operation = OPERATIONS.get(function)
+
+    def method(*args: Any, **kwargs: Any) -> Any:
+        if name == "outer" and operation is not None and len(args) == 2 and not kwargs:
+            one, other = args
+            if type(one) is type(other) is KIND.array:
+                wide = one.reshape(*one.shape, *(1,) * other.ndim)
+                return apply.binary(operation, wide, other)
+        return apply.call(numpys, args, kwargs)
+
+    if name == "at":
+        return method
+    arrays = 2 if name in ("outer", "reduceat") else 1
+    return at_once(numpys, method, MOST, arrays, first=True)
+
+
 def _is_operand(value: Any) -> bool:
     kind = type(value)
     return kind is KIND.array or (kind in apply.SCALARS and value is not None)
 
 
+ufunc: Any = ByPython if NUMPY is None else NUMPY.Function
+
+
 @cached(256)
-def of(function: np.ufunc) -> ufunc:
+def of(function: np.ufunc) -> Any:
     """Our object for one of NumPy's ufuncs."""
-    return ufunc(function)
+    if function.nout > 1:
+        return ByPython(function)
+    operation = OPERATIONS.get(function)
+    lazy = ANY if operation is None else COSTLY if operation.costly else MOST
+    return at_once(function, ByPython(function), lazy, function.nin)

@@ -16,6 +16,7 @@ def main() -> int:
         "--tier", default="interpret", choices=["numpy", "interpret", "compiled", "eager", "mixed"]
     )
     parser.add_argument("--large", action="store_true", help="arrays as large as what is recorded")
+    parser.add_argument("--lazy-from", type=int, help="elements from which operations are recorded")
     parser.add_argument("--statements", type=int, default=14)
     given = parser.parse_args()
     if given.tier == "mixed":
@@ -31,6 +32,8 @@ def main() -> int:
     programs.WARNINGS[0] = given.tier in ("numpy", "eager")
     if given.tier == "mixed":
         LIMITS.most = LIMITS.costly = 1
+    if given.lazy_from is not None:
+        LIMITS.most, LIMITS.costly = given.lazy_from, max(given.lazy_from // 2, 1)
     if given.large:
         programs.SHAPES[:] = programs.LARGE
         programs.MOST_ELEMENTS = 1 << 20

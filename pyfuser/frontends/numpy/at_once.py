@@ -1,0 +1,35 @@
+"""Functions of NumPy's that keep nothing of what they are given: called at once on small arrays.
+
+With the extension such a call takes some 50 ns more than NumPy's; without it, Python decides.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyfuser.support.extension import NUMPY
+
+MOST, COSTLY, CREATES, ANY = 0, 1, 2, -1
+"""Which limit of `switches.LIMITS` arrays are below: of most, of costly functions, none. CREATES:
+of most, and the first argument is the shape of a new array."""
+
+
+def at_once(
+    numpys: Any,
+    python: Any,
+    size: int = MOST,
+    arrays: int = 1,
+    first: bool = False,
+    method: bool = False,
+) -> Any:
+    """`numpys` for small arrays on which nothing is pending, and for numbers; else `python`.
+
+    arrays: how many of the first arguments are arrays; one after these would take the result.
+    first: whether that is so only if the first argument is an array of ours; then the result may be
+    a view of that one. method: makes a method of the class of arrays.
+    """
+    if NUMPY is None:
+        return python
+    if method:
+        return NUMPY.Method(numpys, python, size, True, arrays)
+    return NUMPY.Function(numpys, python, size, first, arrays)

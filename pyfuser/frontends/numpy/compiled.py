@@ -1,0 +1,51 @@
+"""`ndarray`: the class of arrays, with the operators of the extension if there is one."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import numpy as np
+
+from pyfuser.frontends.numpy import apply
+from pyfuser.frontends.numpy.array import Array
+from pyfuser.frontends.numpy.memory import FRESH, Owner
+from pyfuser.frontends.numpy.switches import LIMITS
+from pyfuser.frontends.numpy.wrap import KIND, adopt, view
+from pyfuser.runtime.session import TRACER
+from pyfuser.support.extension import NUMPY
+from pyfuser.trace.images import USE
+from pyfuser.trace.memory import Buffer
+
+
+class _Meta(type):
+    """Arrays of NumPy's are instances, too: programs ask whether something is an array."""
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return type(value) is cls or isinstance(value, np.ndarray)
+
+    def __subclasscheck__(cls, other: type) -> bool:
+        return type.__subclasscheck__(cls, other) or issubclass(other, np.ndarray)
+
+
+_Base: Any = Array if NUMPY is None else NUMPY.fast(Array)
+
+
+class ndarray(_Base, metaclass=_Meta):  # type: ignore[misc]
+    """An array with NumPy's values, types, shapes, strides and aliasing."""
+
+    __slots__ = ()
+    __class_getitem__: Any = classmethod(types.GenericAlias)
+
+    def __new__(cls, shape: Any, dtype: Any = float, buffer: Any = None, **more: Any) -> Any:
+        if buffer is None and not more:
+            return adopt(np.ndarray(shape, dtype))
+        return apply.call(np.ndarray, (shape, dtype, buffer), more)
+
+
+KIND.array = ndarray
+if NUMPY is not None:
+    NUMPY.bind(
+        ndarray, Owner, Buffer, np.integer, np.dtype, FRESH, apply.SCALARS, TRACER, USE,
+        LIMITS, view, np.zeros((3, 5)),
+    )  # fmt: skip

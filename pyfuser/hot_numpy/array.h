@@ -1,0 +1,56 @@
+/* What NumPy computes at once, without a line of Python. See docs/numpy.md, "Small arrays". */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <structmember.h>
+
+typedef struct {
+    PyTypeObject *ours, *numpys;  /* the classes of arrays */
+    PyTypeObject *owner, *integer, *dtype;
+    PyObject *fresh, *scalars, *tracer, *use, *limits;
+    PyObject *view;  /* Python's wrap.view */
+    struct { Py_ssize_t array, base, owner, region, writeable; } x;  /* slots of our arrays */
+    struct { Py_ssize_t buffer; } o;  /* of an Owner */
+    struct { Py_ssize_t pending, external; } b;  /* of a Buffer */
+    struct { Py_ssize_t calls, raw; } t;  /* of the Tracer */
+    struct { Py_ssize_t devices; } u;
+    struct { Py_ssize_t most, costly; } l;
+} Known;
+
+extern Known K;
+
+#define SLOT(x, place) (*(PyObject **)((char *)(x) + (place)))
+#define IS_OURS(x) Py_IS_TYPE(x, K.ours)
+
+/* The start of NumPy's arrays, which its ABI keeps; `bind` looks whether it fits. */
+typedef struct {
+    PyObject_HEAD
+    char *data;
+    int nd;
+    Py_ssize_t *dimensions, *strides;
+    PyObject *base, *descr;
+    int flags;
+} Numpys;
+
+enum { WRITEABLE = 0x400 };  /* of the flags */
+
+static inline Py_ssize_t size_of(PyObject *array)
+{
+    Numpys *a = (Numpys *)array;
+    Py_ssize_t size = 1;
+    for (int n = 0; n < a->nd; n++) size *= a->dimensions[n];
+    return size;
+}
+
+static inline Py_ssize_t limit(int costly)
+{
+    return PyLong_AsSsize_t(SLOT(K.limits, costly ? K.l.costly : K.l.most));
+}
+
+int is_pending(PyObject *x);
+PyObject *at_once(PyObject *x, Py_ssize_t least);  /* borrowed; NULL, without an error: it is not */
+int is_scalar(PyObject *x);
+PyObject *adopt(PyObject *array);   /* steals */
+PyObject *finish(PyObject *value);  /* steals: our array of a new one of NumPy's; else the value */
+PyObject *sliced(PyObject *x, PyObject *part);  /* steals part */
+PyObject *make_fast(PyObject *module, PyObject *plain);
+int add_functions(PyObject *module);

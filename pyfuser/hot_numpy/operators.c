@@ -1,0 +1,345 @@
+/* Operators, subscripts and attributes of arrays that NumPy computes with at once. All else is done by
+   the method of the class in Python. */
+#include "array.h"
+
+/* Methods of the class in Python, by the names below. */
+enum {
+#define BINARY(name, function, costly) m_##name, m_r##name, m_i##name,
+#define UNARY(name, function) m_##name,
+#define ATTRIBUTE(name) a_##name,
+#include "names.h"
+#undef BINARY
+#undef UNARY
+#undef ATTRIBUTE
+    m_lt, m_le, m_eq, m_ne, m_gt, m_ge, m_pow, m_rpow, m_ipow, m_getitem, m_setitem, m_delitem, m_array_ufunc, a_T, COUNT
+};
+
+static const char *NAMES[] = {
+#define BINARY(name, function, costly) "__" #name "__", "__r" #name "__", "__i" #name "__",
+#define UNARY(name, function) "__" #name "__",
+#define ATTRIBUTE(name) #name,
+#include "names.h"
+#undef BINARY
+#undef UNARY
+#undef ATTRIBUTE
+    "__lt__", "__le__", "__eq__", "__ne__", "__gt__", "__ge__", "__pow__", "__rpow__", "__ipow__",
+    "__getitem__", "__setitem__", "__delitem__", "__array_ufunc__", "T",
+};
+
+static PyObject *python[COUNT], *names[COUNT];
+
+static PyObject *call2(int method, PyObject *a, PyObject *b)
+{
+    return PyObject_CallFunctionObjArgs(python[method], a, b, NULL);
+}
+
+/* An operator or, if only the right operand is ours (or of a class made of it), the reflected one. */
+static PyObject *by_python(PyObject *a, PyObject *b, int method)
+{
+    return PyObject_TypeCheck(a, K.ours) ? call2(method, a, b) : call2(method + 1, b, a);
+}
+
+/* What NumPy takes for an operand (borrowed), or NULL. */
+static PyObject *operand(PyObject *x, Py_ssize_t least)
+{
+    if (IS_OURS(x)) return at_once(x, least);
+    return is_scalar(x) ? x : NULL;
+}
+
+typedef PyObject *(*Binary)(PyObject *, PyObject *);
+
+/* NumPy overwrites temporaries that only its caller refers to: not these. */
+static PyObject *numpys(Binary function, PyObject *a, PyObject *b)
+{
+    Py_INCREF(a);
+    Py_INCREF(b);
+    PyObject *value = function(a, b);
+    Py_DECREF(a);
+    Py_DECREF(b);
+    return value;
+}
+
+static PyObject *binary(PyObject *a, PyObject *b, Binary function, int method, Py_ssize_t least)
+{
+    PyObject *one = operand(a, least), *other = one == NULL ? NULL : operand(b, least);
+    if (other != NULL) return finish(numpys(function, one, other));
+    return by_python(a, b, method);
+}
+
+static PyObject *in_place(PyObject *a, PyObject *b, Binary function, int method)
+{
+    if (IS_OURS(a) && SLOT(a, K.x.writeable) != Py_False) {
+        PyObject *one = operand(a, limit(0)), *other = one == NULL ? NULL : operand(b, limit(0));
+        if (other != NULL) {
+            PyObject *value = numpys(function, one, other);
+            if (value != one) return finish(value);
+            Py_DECREF(value);
+            return Py_NewRef(a);
+        }
+    }
+    return call2(method + 2, a, b);
+}
+
+#define BINARY(name, function, costly) \
+    static PyObject *do_##name(PyObject *a, PyObject *b) \
+    { \
+        return binary(a, b, PyNumber_##function, m_##name, costly < 0 ? PY_SSIZE_T_MAX : limit(costly)); \
+    } \
+    static PyObject *do_i##name(PyObject *a, PyObject *b) { return in_place(a, b, PyNumber_InPlace##function, m_##name); }
+#define UNARY(name, function) \
+    static PyObject *do_##name(PyObject *x) \
+    { \
+        PyObject *one = IS_OURS(x) ? at_once(x, limit(0)) : NULL; \
+        if (one == NULL) return PyObject_CallOneArg(python[m_##name], x); \
+        Py_INCREF(one); \
+        PyObject *value = finish(PyNumber_##function(one)); \
+        Py_DECREF(one); \
+        return value; \
+    }
+#define ATTRIBUTE(name) \
+    static PyObject *get_##name(PyObject *x, void *unused) { return attribute(x, a_##name); }
+
+static PyObject *attribute_by_python(PyObject *x, int which)
+{
+    return Py_TYPE(python[which])->tp_descr_get(python[which], x, (PyObject *)Py_TYPE(x));
+}
+
+static PyObject *attribute(PyObject *x, int which)
+{
+    PyObject *array = SLOT(x, K.x.array);
+    if (array != NULL && array != Py_None) return PyObject_GetAttr(array, names[which]);
+    return attribute_by_python(x, which);
+}
+
+#include "names.h"
+#undef BINARY
+#undef UNARY
+#undef ATTRIBUTE
+
+static int set_attribute(PyObject *x, PyObject *value, void *which)
+{
+    PyObject *property = python[(Py_ssize_t)which];
+    return Py_TYPE(property)->tp_descr_set(property, x, value);
+}
+
+static PyObject *get_T(PyObject *x, void *unused)
+{
+    PyObject *array = SLOT(x, K.x.array);
+    if (array == NULL || array == Py_None || !IS_OURS(x)) return attribute_by_python(x, a_T);
+    PyObject *part = PyObject_GetAttr(array, names[a_T]);
+    return part == NULL ? NULL : sliced(x, part);
+}
+
+static PyObject *do_power(PyObject *a, PyObject *b, PyObject *modulus)
+{
+    if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
+    int square = PyLong_CheckExact(b) && PyLong_AsSsize_t(b) == 2;
+    if (!square && PyErr_Occurred()) PyErr_Clear();
+    Py_ssize_t least = limit(!square);
+    PyObject *one = operand(a, least), *other = one == NULL ? NULL : operand(b, least);
+    if (other == NULL) return by_python(a, b, m_pow);
+    Py_INCREF(one);
+    Py_INCREF(other);
+    PyObject *value = finish(PyNumber_Power(one, other, Py_None));
+    Py_DECREF(one);
+    Py_DECREF(other);
+    return value;
+}
+
+static PyObject *do_ipower(PyObject *a, PyObject *b, PyObject *modulus) { return call2(m_ipow, a, b); }
+
+static PyObject *compare(PyObject *a, PyObject *b, int op)
+{
+    Py_ssize_t least = limit(0);
+    PyObject *one = IS_OURS(a) ? at_once(a, least) : NULL, *other = one == NULL ? NULL : operand(b, least);
+    if (other == NULL || PyUnicode_Check(other) || PyBytes_Check(other)) return call2(m_lt + op, a, b);
+    Py_INCREF(one);
+    Py_INCREF(other);
+    PyObject *value = finish(PyObject_RichCompare(one, other, op));
+    Py_DECREF(one);
+    Py_DECREF(other);
+    return value;
+}
+
+/* Whether an entry of a key selects without reading an array. */
+static int is_basic_entry(PyObject *key)
+{
+    return PyLong_CheckExact(key) || PySlice_Check(key) || key == Py_None || key == Py_Ellipsis
+        || PyObject_TypeCheck(key, K.integer);
+}
+
+static int is_basic(PyObject *key)
+{
+    if (!PyTuple_CheckExact(key)) return is_basic_entry(key);
+    for (Py_ssize_t n = 0; n < PyTuple_GET_SIZE(key); n++)
+        if (!is_basic_entry(PyTuple_GET_ITEM(key, n))) return 0;
+    return 1;
+}
+
+/* A key that is or has arrays of ours, as NumPy takes it (a new reference); NULL, without an error: it
+   has something else that is not basic. */
+static PyObject *advanced(PyObject *key, Py_ssize_t least)
+{
+    if (IS_OURS(key)) return Py_XNewRef(at_once(key, least));
+    if (!PyTuple_CheckExact(key)) return NULL;
+    Py_ssize_t count = PyTuple_GET_SIZE(key);
+    PyObject *found = PyTuple_New(count);
+    for (Py_ssize_t n = 0; found != NULL && n < count; n++) {
+        PyObject *entry = PyTuple_GET_ITEM(key, n);
+        PyObject *given = IS_OURS(entry) ? at_once(entry, least) : is_basic_entry(entry) ? entry : NULL;
+        if (given != NULL)
+            PyTuple_SET_ITEM(found, n, Py_NewRef(given));
+        else
+            Py_CLEAR(found);
+    }
+    if (found == NULL) PyErr_Clear();
+    return found;
+}
+
+/* By indices or masks: a copy. */
+static PyObject *selected(PyObject *x, PyObject *key)
+{
+    Py_ssize_t least = limit(0);
+    PyObject *array = IS_OURS(x) ? at_once(x, least) : NULL, *plain = array == NULL ? NULL : advanced(key, least);
+    if (plain == NULL) return call2(m_getitem, x, key);
+    Py_INCREF(array);
+    PyObject *value = PyObject_GetItem(array, plain);
+    Py_DECREF(array);
+    Py_DECREF(plain);
+    if (value == NULL || !Py_IS_TYPE(value, K.numpys)) return value;
+    if (((Numpys *)value)->base == NULL && Py_REFCNT(value) == 1) return adopt(value);
+    Py_DECREF(value);
+    return call2(m_getitem, x, key);
+}
+
+static int on_devices(void) { return SLOT(K.use, K.u.devices) == Py_True; }
+
+static PyObject *get(PyObject *x, PyObject *key)
+{
+    if (!is_basic(key)) return selected(x, key);
+    PyObject *array = SLOT(x, K.x.array);
+    if (array == NULL || array == Py_None || !IS_OURS(x) || on_devices()) return call2(m_getitem, x, key);
+    Py_INCREF(array);
+    PyObject *value = PyObject_GetItem(array, key);
+    Py_DECREF(array);
+    if (value == NULL) return NULL;
+    if (Py_IS_TYPE(value, K.numpys)) return sliced(x, value);
+    if (!is_pending(x)) return value;
+    Py_DECREF(value);
+    return call2(m_getitem, x, key);
+}
+
+/* Whether NumPy assigns at once; the part of large arrays that is assigned to is small. */
+static int assigns(PyObject *x, PyObject *key, PyObject *array, Py_ssize_t least)
+{
+    if (size_of(array) < least) return 1;
+    PyObject *part = PyObject_GetItem(array, key);
+    if (part == NULL) {
+        PyErr_Clear();  /* it comes again */
+        return 0;
+    }
+    int small = !Py_IS_TYPE(part, K.numpys) || size_of(part) < least;
+    Py_DECREF(part);
+    return small;
+}
+
+static int set(PyObject *x, PyObject *key, PyObject *value)
+{
+    if (value == NULL) {
+        Py_XDECREF(call2(m_delitem, x, key));
+        return -1;
+    }
+    PyObject *array = IS_OURS(x) ? at_once(x, PY_SSIZE_T_MAX) : NULL;
+    Py_ssize_t least = limit(0);
+    PyObject *source = array == NULL ? NULL : operand(value, least);
+    if (source != NULL && SLOT(x, K.x.writeable) != Py_False) {
+        PyObject *plain = NULL;
+        if (!is_basic(key))
+            plain = size_of(array) < least ? advanced(key, least) : NULL;
+        else if (assigns(x, key, array, least))
+            plain = Py_NewRef(key);
+        if (plain != NULL) {
+            Py_INCREF(array);
+            Py_INCREF(source);
+            int result = PyObject_SetItem(array, plain, source);
+            Py_DECREF(array);
+            Py_DECREF(source);
+            Py_DECREF(plain);
+            return result;
+        }
+    }
+    PyObject *done = PyObject_CallFunctionObjArgs(python[m_setitem], x, key, value, NULL);
+    Py_XDECREF(done);
+    return done == NULL ? -1 : 0;
+}
+
+#define ATTRIBUTE(name) {#name, get_##name, NULL, NULL, NULL},
+#define SETTABLE(name) {#name, get_##name, set_attribute, NULL, (void *)a_##name},
+#define BINARY(name, function, costly)
+#define UNARY(name, function)
+static PyGetSetDef ATTRIBUTES[] = {
+#include "names.h"
+    {"T", get_T, NULL, NULL, NULL},
+    {NULL},
+};
+#undef ATTRIBUTE
+#undef SETTABLE
+#undef BINARY
+#undef UNARY
+
+/* __array_ufunc__(self, ufunc, method, *inputs, **kwargs): so NumPy's scalars come, too. */
+static PyObject *array_ufunc(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    Py_ssize_t count = PyTuple_GET_SIZE(args) - 2, least = limit(1);
+    PyObject *given[2];
+    int once = (kwargs == NULL || !PyDict_GET_SIZE(kwargs)) && (count == 1 || count == 2)
+        && PyUnicode_Check(PyTuple_GET_ITEM(args, 1))
+        && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(args, 1), "__call__") == 0;
+    for (Py_ssize_t n = 0; once && n < count; n++) {
+        given[n] = operand(PyTuple_GET_ITEM(args, 2 + n), least);
+        once = given[n] != NULL;
+    }
+    if (once) {
+        for (Py_ssize_t n = 0; n < count; n++) Py_INCREF(given[n]);
+        PyObject *value = PyObject_Vectorcall(PyTuple_GET_ITEM(args, 0), given, count, NULL);
+        for (Py_ssize_t n = 0; n < count; n++) Py_DECREF(given[n]);
+        if (value == NULL || !PyTuple_Check(value)) return finish(value);
+        Py_DECREF(value);
+    }
+    PyObject *method = PyMethod_New(python[m_array_ufunc], self);
+    PyObject *value = method == NULL ? NULL : PyObject_Call(method, args, kwargs);
+    Py_XDECREF(method);
+    return value;
+}
+
+static PyMethodDef METHODS[] = {
+    {"__array_ufunc__", (PyCFunction)(void (*)(void))array_ufunc, METH_VARARGS | METH_KEYWORDS, NULL},
+    {NULL},
+};
+
+static PyType_Slot SLOTS[] = {
+    {Py_nb_add, do_add}, {Py_nb_subtract, do_sub}, {Py_nb_multiply, do_mul}, {Py_nb_true_divide, do_truediv},
+    {Py_nb_floor_divide, do_floordiv}, {Py_nb_remainder, do_mod}, {Py_nb_and, do_and}, {Py_nb_or, do_or},
+    {Py_nb_xor, do_xor}, {Py_nb_lshift, do_lshift}, {Py_nb_rshift, do_rshift}, {Py_nb_power, do_power},
+    {Py_nb_matrix_multiply, do_matmul},
+    {Py_nb_inplace_add, do_iadd}, {Py_nb_inplace_subtract, do_isub}, {Py_nb_inplace_multiply, do_imul},
+    {Py_nb_inplace_true_divide, do_itruediv}, {Py_nb_inplace_floor_divide, do_ifloordiv},
+    {Py_nb_inplace_remainder, do_imod}, {Py_nb_inplace_and, do_iand}, {Py_nb_inplace_or, do_ior},
+    {Py_nb_inplace_xor, do_ixor}, {Py_nb_inplace_lshift, do_ilshift}, {Py_nb_inplace_rshift, do_irshift},
+    {Py_nb_inplace_power, do_ipower},
+    {Py_nb_negative, do_neg}, {Py_nb_positive, do_pos}, {Py_nb_absolute, do_abs}, {Py_nb_invert, do_invert},
+    {Py_tp_richcompare, compare}, {Py_mp_subscript, get}, {Py_mp_ass_subscript, set},
+    {Py_tp_getset, ATTRIBUTES}, {Py_tp_methods, METHODS}, {0},
+};
+
+static PyType_Spec SPEC = {"pyfuser._numpy.FastArray", 0, 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, SLOTS};
+
+PyObject *make_fast(PyObject *module, PyObject *plain)
+{
+    for (int n = 0; n < COUNT; n++) {
+        names[n] = PyUnicode_InternFromString(NAMES[n]);
+        python[n] = names[n] == NULL ? NULL : PyObject_GetAttr(plain, names[n]);
+        if (python[n] == NULL) return NULL;
+    }
+    return PyType_FromSpecWithBases(&SPEC, plain);
+}

@@ -1,0 +1,178 @@
+"""Small arrays, with which NumPy computes at once: what the extension must not change."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib.util
+import operator
+import pickle
+import sys
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+import pytest
+
+import pyfuser.numpy as np
+from pyfuser.frontends.numpy.compiled import Array
+from pyfuser.frontends.numpy.switches import LIMITS
+from pyfuser.runtime.session import TRACER
+from pyfuser.support.extension import NUMPY
+from pyfuser.support.settings import SETTINGS
+from pyfuser.trace import reason
+
+extension = pytest.mark.skipif(NUMPY is None, reason="needs the compiled extension")
+
+
+def test_a_view_shares_memory_and_its_base() -> None:
+    x = np.arange(12.0).reshape(3, 4)
+    for part in (x[1], x[:, 1:], x.T, np.flip(x), x.reshape(-1), x[None]):
+        part[(0,) * part.ndim] = -1.0
+        assert np.shares_memory(x, part) and part.base is not None
+        assert (x == -1.0).any()
+        x[...] = 0.0
+
+
+def test_what_is_pending_has_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LIMITS, "most", 10)
+    x = np.arange(20.0)
+    part = x[:5]
+    x += 1.0
+    assert TRACER.calls
+    assert part[0] == 1.0 and not TRACER.calls  # an element is a read
+    x += 1.0
+    assert x[3] == 5.0 and x.item(3) == 5.0
+    x += 1.0
+    assert part @ part == 3.0**2 + 4.0**2 + 5.0**2 + 6.0**2 + 7.0**2
+    x += 1.0
+    part[1] = 0.0
+    assert x[1] == 0.0
+    x *= 2.0
+    assert part.sum() == 2.0 * (4.0 + 0.0 + 6.0 + 7.0 + 8.0)
+
+
+def test_an_array_for_the_result_is_given_back() -> None:
+    x, y, out = np.arange(4.0), np.ones(4), np.zeros(4)
+    assert np.add(x, y, out) is out and np.add(x, y, out=out) is out
+    assert np.multiply(x, x, x) is x  # once
+    assert x.tolist() == [0.0, 1.0, 4.0, 9.0] and out.tolist() == [1.0, 2.0, 3.0, 4.0]
+    assert np.dot(x, y, np.zeros(())) == 14.0
+    with pytest.raises(TypeError):
+        np.add(x, y, numpy.zeros(4), out=out)
+
+
+def test_read_only_arrays_are_not_written() -> None:
+    x = np.arange(4.0)
+    x.setflags(write=False)
+    for act in (
+        lambda: operator.iadd(x, 1.0), lambda: operator.setitem(x, 0, 1.0),
+        lambda: np.add(x, 1.0, out=x), lambda: operator.setitem(x[1:], 0, 1.0),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="read-only"):
+            act()
+    assert not x[1:].flags.writeable and not np.flip(x).flags.writeable
+
+
+@pytest.mark.parametrize("scalar", [2.0, 3, True, numpy.float32(2), numpy.int8(3), 1j])
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "truediv", "pow", "lt", "eq"])
+def test_numbers_on_either_side(name: str, scalar: Any) -> None:
+    function: Callable[[Any, Any], Any] = getattr(operator, name)
+    array = numpy.arange(5, dtype="f4") + 1
+    ours = np.array(array)
+    for left in (True, False):
+        expected, error = _tried(function, *((array, scalar) if left else (scalar, array)))
+        found, other = _tried(function, *((ours, scalar) if left else (scalar, ours)))
+        assert type(error) is type(other)
+        if error is None:
+            assert type(found) is np.ndarray and found.dtype == expected.dtype
+            assert (numpy.asarray(found) == expected).all()
+
+
+def _tried(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
+    try:
+        return function(x, y), None
+    except Exception as error:
+        return None, error
+
+
+def test_what_nobody_knows_is_decided_in_python() -> None:
+    class Other:
+        __array_ufunc__ = None
+
+        def __radd__(self, x: Any) -> str:
+            return "added"
+
+    x = np.arange(3.0)
+    assert x + Other() == "added"
+    assert (x == None).tolist() == [False] * 3  # noqa: E711
+    assert (x == "a").tolist() == [False] * 3
+    with pytest.raises(TypeError):
+        x + None
+    with pytest.raises(TypeError):
+        x @ "a"
+
+
+def test_functions_are_numpys() -> None:
+    x = np.arange(6.0).reshape(2, 3)
+    assert np.sin.nin == 1 and isinstance(np.sin, np.ufunc) and "sin" in repr(np.sin)
+    assert pickle.loads(pickle.dumps(np.add)) is np.add
+    assert np.add.reduce(x).tolist() == [3.0, 5.0, 7.0]
+    assert np.add.outer(x[0], x[0]).shape == (3, 3)
+    assert np.sum.__doc__ == numpy.sum.__doc__ and np.dot.__name__ == "dot"
+    assert type(np.concatenate([x, x])) is np.ndarray and np.sum(3.0) == 3.0
+    assert type(np.mgrid[0:2, 0:3]) is np.ndarray and np.r_[x[0], 1.0].tolist() == [0, 1, 2, 1]
+    assert np.sum(x, 0, None, np.zeros(3)).tolist() == [3.0, 5.0, 7.0]
+
+
+@pytest.mark.skipif(not SETTINGS.extension, reason="the extension is not allowed")
+@pytest.mark.skipif(importlib.util.find_spec("pyfuser._numpy") is None, reason="not built")
+def test_the_extension_fits() -> None:
+    assert NUMPY is not None
+
+
+@extension
+def test_the_extension_computes() -> None:
+    """Without a line of Python: its methods are none of the class in Python."""
+    assert np.ndarray.__add__ is not Array.__add__
+    x = np.arange(3.0)
+    seen = []
+    sys.setprofile(lambda frame, event, argument: seen.append(event))
+    try:
+        x + x, x[0], x[1:], x.shape, x * 2.0, -x, x < 1.0, np.sin(x), x.sum()
+    finally:
+        sys.setprofile(None)
+    called = [event for event in seen if event == "call"]
+    assert len(called) <= 1  # NumPy's own, of `sum`
+
+
+@extension
+def test_nothing_leaks() -> None:
+    x, y = np.arange(6.0).reshape(2, 3), np.ones((2, 3))
+    mask, places = x > 2.0, np.array([1, 0])
+
+    def act() -> None:
+        z = x + y * 2.0
+        z[0] = x[1]
+        z[mask] = 1.0
+        z += 1.0
+        z[:, 1:] = z[:, :-1]
+        z[places], z[mask], z.sum(axis=0), np.dot(z, y.T), np.add(z, y, out=z), numpy.float64(2) * z
+        for wrong in (lambda: z + y[:, :2], lambda: z[5], lambda: np.dot(z, z), lambda: z["a"]):
+            with contextlib.suppress(ValueError, IndexError):
+                wrong()
+
+    for _ in range(50):
+        act()
+    gc.collect()
+    tracemalloc.start()
+    before = tracemalloc.take_snapshot()
+    for _ in range(200):
+        act()
+    gc.collect()
+    after = tracemalloc.take_snapshot()
+    tracemalloc.stop()
+    more = sum(entry.size_diff for entry in after.compare_to(before, "filename"))
+    assert more < 20_000
+    TRACER.flush(reason.SYNC)
