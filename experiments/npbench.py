@@ -2,9 +2,9 @@
 
     python -m experiments.npbench CHECKOUT [--preset S] [--repeat N] [--timeout SECONDS] [names]
 
-CHECKOUT: a clone of github.com/spcl/npbench. Each program runs in a process of its own, in turns,
-NumPy, ours, NumPy, ours; what it returns and what it changes is compared. `first` is the first run
-of a process, `warm` the median of the ones after the warm-up, over NumPy's median; `difference` is
+CHECKOUT: a clone of github.com/spcl/npbench. Each program runs in a process of its own, first
+our warm-up, then in turns NumPy, ours, NumPy, ours; what it returns and what it changes is compared. `first` is our
+first run of a process, `warm` the median of those after the warm-up, over NumPy's median; `difference` is
 the greatest one, over the greatest value. `--fallbacks` lists what NumPy itself computed for us.
 """
 
@@ -31,6 +31,10 @@ MEMORY_BOUND = frozenset({
 })  # fmt: skip
 SHORTEST = 0.2
 """Seconds of NumPy's runs together, at least: short programs run more often."""
+
+
+LONGEST = 15.0
+"""Seconds of our warm-up, at most."""
 
 
 class Benchmark:
@@ -121,6 +125,14 @@ def measure(checkout: Path, name: str, preset: str, repeat: int, warm_up: int) -
     times: tuple[list[float], list[float]] = [], []
     greatest = 0.0
     lazy_fallbacks: Counter[str] = Counter()
+    first = 0.0
+    start = time.perf_counter()
+    for n in range(warm_up):
+        seconds, found = benchmark.run(ours, data, lazy)
+        first = seconds if n == 0 else first
+        del found
+        if time.perf_counter() - start > LONGEST:
+            break
     while True:
         seconds, expected = benchmark.run(theirs, data, numpy)
         times[0].append(seconds)
@@ -131,15 +143,15 @@ def measure(checkout: Path, name: str, preset: str, repeat: int, warm_up: int) -
             for (function, _, line), count in (Counter(lazy.fallbacks()) - before).items():
                 lazy_fallbacks[f"{function} in line {line}"] += count
         greatest = max(greatest, difference(found, expected))
-        runs = len(times[0]) - warm_up
-        if runs >= repeat and (sum(times[0][warm_up:]) >= SHORTEST or runs >= 50):
+        runs = len(times[0])
+        if runs >= repeat and (sum(times[0]) >= SHORTEST or runs >= 50):
             break
         del expected, found
-    numpy_time = statistics.median(times[0][warm_up:])
+    numpy_time = statistics.median(times[0])
     return {
         "seconds": numpy_time,
-        "first": times[0][0] / times[1][0],
-        "warm": numpy_time / statistics.median(times[1][warm_up:]),
+        "first": numpy_time / first,
+        "warm": numpy_time / statistics.median(times[1]),
         "difference": greatest,
         "fallbacks": dict(lazy_fallbacks.most_common(12)),
     }
@@ -169,7 +181,7 @@ def main() -> None:
     parser.add_argument("checkout", type=Path)
     parser.add_argument("--preset", default="S", choices=["S", "M", "L", "paper"])
     parser.add_argument("--repeat", type=int, default=5)
-    parser.add_argument("--warm-up", type=int, default=3)
+    parser.add_argument("--warm-up", type=int, default=24)
     parser.add_argument("--timeout", type=float, default=300.0)
     parser.add_argument("--fallbacks", action="store_true")
     parser.add_argument("--memory-bound", action="store_true", help="those of MEMORY_BOUND")

@@ -27,7 +27,7 @@ _METHODS = (
     "cumprod", "reshape", "ravel",
 )  # fmt: skip
 _ALIASES = {"amin": "min", "amax": "max"}
-_REARRANGED = ("concatenate", "stack", "roll", "diff")
+_REARRANGED = ("concatenate", "stack", "roll", "diff", "repeat", "tile")
 _FUNCTIONS = (
     "asarray", "array", "zeros", "empty", "ones", "full", "zeros_like", "ones_like", "empty_like",
     "full_like", "where", "clip", "copy", "copyto", "shares_memory",
@@ -38,7 +38,7 @@ _SAFE = (
     "dot", "vdot", "inner", "outer", "kron", "cross", "tensordot", "convolve", "correlate",
     "interp", "searchsorted", "digitize", "bincount", "count_nonzero", "allclose", "array_equal",
     "isclose", "nan_to_num", "nansum", "nanmean", "nanmax", "nanmin", "median", "percentile",
-    "ptp", "sort", "argsort", "triu", "tril", "pad", "repeat", "tile", "append", "insert",
+    "ptp", "sort", "argsort", "triu", "tril", "pad", "append", "insert",
     "delete", "gradient", "vander", "polyval", "hstack", "vstack", "column_stack", "dstack",
     "round", "around", "trace", "angle", "isin", "nonzero", "cov", "corrcoef", "average",
 )  # fmt: skip

@@ -15,6 +15,7 @@ from pyfuser.frontends.numpy.compiled import ndarray
 from pyfuser.frontends.numpy.fallbacks import count
 from pyfuser.frontends.numpy.functions import empty
 from pyfuser.frontends.numpy.layout import is_c_order
+from pyfuser.frontends.numpy.maps import REPEAT, ROLL, TILE, mapped
 from pyfuser.frontends.numpy.memory import is_external, is_pending, kernel_dtype
 from pyfuser.frontends.numpy.switches import LIMITS, recording
 
@@ -84,19 +85,48 @@ def stack(arrays: Any, axis: Any = 0, out: Any = None, **more: Any) -> Any:
 
 
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
-    if not _is_lazy((a,)) or type(shift) is not int:
+    if not _is_lazy((a,)):
+        return _else("roll", a, shift, axis)
+    if type(shift) is tuple and type(axis) is tuple and len(shift) == len(axis):
+        for one, along in zip(shift, axis, strict=True):
+            a = roll(a, one, along)
+        return a
+    if type(shift) is not int:
         return _else("roll", a, shift, axis)
     if axis is None:
         return roll(a.reshape(-1), shift, 0).reshape(a.shape)
     place = _axis(axis, len(a.shape))
-    length = a.shape[place] if place is not None else 0
-    if place is None or not length:
-        return _else("roll", a, shift, axis)
-    shift %= length
-    found = empty(a.shape, a.dtype)
-    found[_part(place, shift, None)] = a[_part(place, None, length - shift)]
-    if shift:
-        found[_part(place, None, shift)] = a[_part(place, length - shift, None)]
+    found = None
+    if place is not None and a.shape[place]:
+        length = a.shape[place]
+        found = mapped(a, ROLL, place, -shift % length, length)
+    return _else("roll", a, shift, axis) if found is None else found
+
+
+def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
+    found = None
+    if type(repeats) is int and repeats > 0 and _is_lazy((a,)):
+        x, place = (a.reshape(-1), 0) if axis is None else (a, _axis(axis, len(a.shape)))
+        if place is not None:
+            found = mapped(x, REPEAT, place, repeats, x.shape[place] * repeats)
+    return _else("repeat", a, repeats, axis) if found is None else found
+
+
+def tile(A: Any, reps: Any) -> Any:
+    """Along one axis at a time."""
+    counts = (reps,) if type(reps) is int else reps
+    if type(counts) is not tuple or not all(type(n) is int and n > 0 for n in counts):
+        return _else("tile", A, reps)
+    if not _is_lazy((A,)) or all(n == 1 for n in counts):
+        return _else("tile", A, reps)
+    rank = max(len(counts), A.ndim)
+    counts = (1,) * (rank - len(counts)) + counts
+    found = A.reshape((1,) * (rank - A.ndim) + A.shape)
+    for axis in range(rank - 1, -1, -1):
+        if counts[axis] > 1:
+            found = mapped(found, TILE, axis, counts[axis], found.shape[axis] * counts[axis])
+            if found is None:
+                return _else("tile", A, reps)
     return found
 
 

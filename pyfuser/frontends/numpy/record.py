@@ -37,8 +37,11 @@ _OURS = "pyfuser.frontends.numpy"
 LOOP = Reason("a loop begins again")
 
 LOOP_CALLS = 16
-"""Calls after which a trace ends where one of them comes again: traces of loops are alike, and
+"""Calls after which a trace ends where a loop begins again, as traces of loops are alike, and
 planning a long one takes long. Shorter ones go on for several trips."""
+
+MOST_CALLS = 48
+"""Calls after which a trace ends where one of them comes again, wherever the loop begins."""
 
 
 class Recorded(DirectCall):
@@ -116,7 +119,7 @@ def record(
         if entry is _UNKNOWN:
             entry = _ENTRIES.keep(whole, _entry(operation, values, key, target, signature, casting))
         least = LIMITS.costly if operation.costly else LIMITS.most
-        if entry is None or not (entry.layout.size >= least or (pending and _may_follow())):
+        if entry is None or not (entry.layout.size >= least or (pending and may_follow())):
             return None
         if entry.numbers and not _numbers(entry, values):
             return None
@@ -135,7 +138,7 @@ SMALL_CALLS = 8
 operands. Recording one takes as long as ten times NumPy's, so then what is pending runs instead."""
 
 
-def _may_follow() -> bool:
+def may_follow() -> bool:
     """Whether another call on few elements is recorded, as something is pending."""
     calls = TRACER.calls
     first = calls[0].position if calls else 0
@@ -318,11 +321,15 @@ def formed(region: Region, form: Form) -> Region:
 def end_trip(frame: FrameType) -> None:
     """Before a call is recorded: run the trace if a loop begins again.
 
-    That is where an instruction comes again, called from the same one.
+    That is where an instruction comes again, called from the same one, after an instruction that
+    stands behind it or in another function.
     """
     calls = TRACER.calls
     if len(calls) >= LOOP_CALLS:
         code, at = frame.f_code, ~frame.f_lasti
+        last = calls[-1]
+        if len(calls) < MOST_CALLS and last.code is code and last.at > at:  # both are negative
+            return
         caller = caller_of(frame)
         for call in calls:
             if call.at == at and call.code is code and getattr(call, "caller", caller) == caller:

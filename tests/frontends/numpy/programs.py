@@ -52,7 +52,7 @@ IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 FUNCTIONS = [
     "clip", "roll", "concatenate", "copy", "zeros_like", "cumsum", "sort", "diff", "stack",
-    "ones_like", "tile", "abs",
+    "ones_like", "tile", "abs", "repeat", "outer", "neighbours",
 ]  # fmt: skip
 REDUCTIONS = ["sum", "prod", "mean", "min", "max", "any", "all", "argmin", "argmax", "std", "var"]
 
@@ -534,6 +534,7 @@ class Program:
         x = self.pick()
         name = self.random.choice(FUNCTIONS)
         y = self.pick() if self.random.random() < 0.3 else x
+        reps = self.random.choice([2, (2,), (3, 1), (1, 2), 1])
         shift, axis = self.random.choice([1, -2, 5, 0]), self.random.choice([None, 0, 1, -1])
 
         def act(module: Any, a: Any, b: Any) -> Any:
@@ -546,7 +547,14 @@ class Program:
             if name in ("concatenate", "stack"):
                 return getattr(module, name)([a, b, a], axis=axis or 0)
             if name == "tile":
-                return module.tile(a, 2)
+                return module.tile(a, reps)
+            if name == "repeat":
+                return module.repeat(a, 3, axis)
+            if name == "outer":
+                return module.add.outer(a[..., 0], b[..., -1])
+            if name == "neighbours":
+                left = module.roll(a, 1, axis)
+                return module.where(left > module.roll(a, -2, axis), left, a)
             return getattr(module, name)(a)
 
         text = f"{name}({self.name(x)}, {self.name(y)}, {shift}, {axis})"

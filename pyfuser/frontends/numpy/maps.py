@@ -1,0 +1,129 @@
+"""Copies whose elements come from elsewhere along one axis: `roll`, `repeat`, `tile`.
+
+The law: element i of the result is element `index(i)` of the operand, which is an affine function of
+i, a remainder or a quotient of one: what reads the result then reads the operand instead, so that
+`roll(u, 1) - roll(u, -1)` is one kernel, and needs no memory for either.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from pyfuser.frontends.numpy.layout import c_strides, is_c_order
+from pyfuser.frontends.numpy.memory import Owner, region_of
+from pyfuser.frontends.numpy.record import caller_of, end_trip, may_follow, program_frame
+from pyfuser.frontends.numpy.switches import LIMITS, recording
+from pyfuser.frontends.numpy.workunits import space_of
+from pyfuser.frontends.numpy.wrap import of_region
+from pyfuser.ir.dtypes import DType
+from pyfuser.ir.nodes import Binary, Cast, Expr, Extent, Load, Param, Read, Store, Sym, Workunit
+from pyfuser.runtime.first_tier import DirectCall, Step
+from pyfuser.runtime.session import TRACER
+from pyfuser.support.caches import cached
+from pyfuser.trace.memory import Allocation, Array, Region
+
+_MOST_INDEX = 1 << 30  # so that no sum of two overflows
+_MOST_AXES = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Map:
+    """index: of the operand's element, of the place, the operand's extent and the number `by`.
+
+    copy: the same by NumPy, of the arrays of the result and of the operand, the axis and `by`.
+    """
+
+    name: str
+    index: Callable[[Expr, Expr, Expr], Expr]
+    copy: Callable[[Array, Array, int, int], None]
+
+
+def _rolled(out: Array, x: Array, axis: int, by: int) -> None:
+    """Element i is element i + by, around the end."""
+    before = (slice(None),) * axis
+    length = x.shape[axis]
+    np.copyto(out[(*before, slice(None, length - by))], x[(*before, slice(by, None))])
+    np.copyto(out[(*before, slice(length - by, None))], x[(*before, slice(None, by))])
+
+
+ROLL = Map("roll", lambda i, n, by: Binary("%", Binary("+", i, by), n), _rolled)
+REPEAT = Map(
+    "repeat",
+    lambda i, n, by: Binary("/", i, by),
+    lambda out, x, axis, by: np.copyto(out, np.repeat(x, by, axis)),
+)
+TILE = Map(
+    "tile",
+    lambda i, n, by: Binary("%", i, n),
+    lambda out, x, axis, by: np.copyto(out, np.concatenate([x] * by, axis)),
+)
+
+
+class RecordedMap(DirectCall):
+    """Such a copy, which NumPy can make, too."""
+
+    __slots__ = ("axis", "caller", "map")
+
+    axis: int
+    caller: tuple[int, int]
+    map: Map
+
+    def compute(self, step: Step) -> None:
+        out, x, by = self.arguments
+        assert type(out) is Region and type(x) is Region
+        step(partial(self.map.copy, out.array(), x.array(), self.axis, by))  # may be done again
+
+
+def mapped(x: Any, how: Map, axis: int, by: int, extent: int) -> Any:
+    """Record a copy of an array of ours, which has `extent` elements along the axis.
+
+    None: NumPy is to make it.
+    """
+    if not recording():
+        return None
+    with TRACER.lock:
+        region = region_of(x)
+        if region is None or region.buffer.external or region.dtype.is_complex:
+            return None
+        shape = (*region.shape[:axis], extent, *region.shape[axis + 1 :])
+        if 0 in shape or len(shape) > _MOST_AXES or max(*shape, *region.shape) >= _MOST_INDEX:
+            return None
+        if not is_c_order(region.shape, region.strides):
+            return None
+        if prod(shape) < LIMITS.most and not (region.buffer.pending and may_follow()):
+            return None
+        frame = program_frame(sys._getframe(2))
+        end_trip(frame)
+        owner, kind = Owner(), region.dtype
+        owner.buffer = buffer = Allocation(prod(shape) * kind.size, owner)
+        target = Region(buffer, 0, c_strides(shape, kind.size), shape, kind)
+        unit = _workunit(how, kind, len(shape), axis)
+        call = RecordedMap(
+            "for", space_of(shape), unit, (target, region, by), None, None, frame.f_code,
+            ~frame.f_lasti,
+        )  # fmt: skip
+        call.axis, call.map, call.caller = axis, how, caller_of(frame)
+        TRACER.record(call)
+        return of_region(target, owner)
+
+
+@cached(256)
+def _workunit(how: Map, kind: DType, rank: int, axis: int) -> Workunit:
+    indices = tuple(Sym("ijk"[n], n, DType.INT32) for n in range(rank))
+    out, x, by = Sym("out", rank, kind), Sym("x", rank + 1, kind), Sym("by", rank + 2, DType.INT32)
+    extent = Cast(Extent(x, axis), DType.INT32)
+    places: list[Expr] = [Read(index) for index in indices]
+    places[axis] = how.index(places[axis], extent, Read(by))
+    return Workunit(
+        name=how.name,
+        indices=indices,
+        params=(Param(out, rank), Param(x, rank), Param(by, 0)),
+        body=(Store(out, tuple(map(Read, indices)), Load(x, tuple(places))),),
+    )
