@@ -2,10 +2,11 @@
 
     python -m experiments.npbench CHECKOUT [--preset S] [--repeat N] [--timeout SECONDS] [names]
 
-CHECKOUT: a clone of github.com/spcl/npbench. Each program runs in a process of its own, first
-our warm-up, then in turns NumPy, ours, NumPy, ours; what it returns and what it changes is compared. `first` is our
-first run of a process, `warm` the median of those after the warm-up, over NumPy's median; `difference` is
-the greatest one, over the greatest value. `--fallbacks` lists what NumPy itself computed for us.
+CHECKOUT: a clone of github.com/spcl/npbench. Each program runs in a process of its own, first our
+warm-up, then in turns NumPy, ours, NumPy, ours; what it returns and what it changes is compared.
+`first` is our first run of a process, `warm` the median of those after the warm-up, over NumPy's
+median; `difference` is the greatest one, over the greatest value. `--fallbacks` lists what NumPy
+itself computed for us.
 """
 
 from __future__ import annotations

@@ -49,3 +49,8 @@ if NUMPY is not None:
         ndarray, Owner, Buffer, np.integer, np.dtype, FRESH, apply.SCALARS, TRACER, USE,
         LIMITS, view, np.zeros((3, 5)),
     )  # fmt: skip
+
+np.empty(1 << 24, np.uint8)
+"""Freed at once: from now on the C library (glibc; see M_MMAP_THRESHOLD in mallopt(3)) keeps freed
+memory of up to that size for the next arrays. It gave the system back each temporary of more than
+128 KiB, and faulting it in again took 8 times as long as what NumPy then computed there."""

@@ -1,7 +1,7 @@
 """Copies whose elements come from elsewhere along one axis: `roll`, `repeat`, `tile`.
 
-The law: element i of the result is element `index(i)` of the operand, which is an affine function of
-i, a remainder or a quotient of one: what reads the result then reads the operand instead, so that
+The law: element i of the result is element `index(i)` of the operand: a remainder or a quotient of
+an affine function of i. What reads the result then reads the operand instead, so that
 `roll(u, 1) - roll(u, -1)` is one kernel, and needs no memory for either.
 """
 
@@ -49,8 +49,11 @@ def _rolled(out: Array, x: Array, axis: int, by: int) -> None:
     """Element i is element i + by, around the end."""
     before = (slice(None),) * axis
     length = x.shape[axis]
-    np.copyto(out[(*before, slice(None, length - by))], x[(*before, slice(by, None))])
-    np.copyto(out[(*before, slice(length - by, None))], x[(*before, slice(None, by))])
+    for to, source in (
+        (slice(None, length - by), slice(by, None)),
+        (slice(length - by, None), slice(None, by)),
+    ):
+        np.copyto(out[before + (to,)], x[before + (source,)])  # noqa: RUF005
 
 
 ROLL = Map("roll", lambda i, n, by: Binary("%", Binary("+", i, by), n), _rolled)
@@ -77,7 +80,7 @@ class RecordedMap(DirectCall):
 
     def compute(self, step: Step) -> None:
         out, x, by = self.arguments
-        assert type(out) is Region and type(x) is Region
+        assert type(out) is Region and type(x) is Region and type(by) is int
         step(partial(self.map.copy, out.array(), x.array(), self.axis, by))  # may be done again
 
 
