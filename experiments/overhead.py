@@ -63,10 +63,13 @@ def ours(n: int) -> dict[str, float]:
     policy = pk.MDRangePolicy([0, 0], [8, 8])
     names = dict(zip("abcdef", w, strict=True))
 
-    def step() -> None:
+    def step_of(*v: Any) -> None:
         for k in range(STEPS):
             pk.parallel_for(n, scale, y=v[k + 1], x=v[k], a=0.5)
             pk.parallel_for(n, axpy, y=v[k], x=v[k + 1], a=0.25)
+
+    def step() -> None:
+        step_of(*v)
 
     def one() -> None:
         pk.parallel_for(n, scale, y=v[1], x=v[0], a=0.5)
@@ -87,6 +90,9 @@ def ours(n: int) -> dict[str, float]:
         found["record MDRangePolicy, 8 arguments"] = median(grid, pyfuser.sync)
         found["step of 10, a sync each, fused"] = median(synced)
         found["one sum and a read, fused"] = median(summed)
+    captured = pyfuser.capture(step_of)
+    found["step of 10, captured"] = median(lambda: captured(*v))
+    found["step of 10, in repeat"] = median(lambda: captured.repeat(1000, *v)) / 1000
     with pyfuser.unfused():
         found["an unfused launch"] = median(one)
         found["step of 10, unfused"] = median(step)

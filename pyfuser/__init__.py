@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pyfuser.api import (
     calibrate,
+    capture,
     disable,
     discard,
     enable,
@@ -27,6 +28,7 @@ from pyfuser.support.errors import (
     ArgumentValueError,
     BoundsError,
     CacheError,
+    CaptureWarning,
     CheckError,
     CompilerError,
     DeclinedError,
@@ -53,6 +55,7 @@ __all__ = [
     "ArgumentValueError",
     "BoundsError",
     "CacheError",
+    "CaptureWarning",
     "CheckError",
     "CompilerError",
     "DeclinedError",
@@ -71,6 +74,7 @@ __all__ = [
     "WorkunitWarning",
     "__version__",
     "calibrate",
+    "capture",
     "disable",
     "discard",
     "enable",

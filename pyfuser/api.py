@@ -16,6 +16,7 @@ import numpy as np
 from pyfuser import report
 from pyfuser.frontends import modes
 from pyfuser.frontends.embedded import spaces
+from pyfuser.frontends.embedded.capture import Capture
 from pyfuser.frontends.embedded.decorators import state_of
 from pyfuser.frontends.embedded.views import ViewType
 from pyfuser.report import Explanation
@@ -33,6 +34,7 @@ from pyfuser.tuning.host import Known
 
 __all__ = [
     "calibrate",
+    "capture",
     "disable",
     "discard",
     "enable",
@@ -95,6 +97,22 @@ def _launches(function: FunctionType) -> bool:
     patterns = {"parallel_for", "parallel_reduce", "parallel_scan"}
     nested = any(name.endswith("Range") and name[:4] in ("Team", "Thre") for name in names)
     return bool(patterns & names) and not nested
+
+
+def capture(function: Callable[..., Any]) -> Capture:
+    """A callable that does what a function does with parallel patterns, without its Python.
+
+    The first call with arguments of some kinds runs the function and keeps the calls it makes;
+    later calls with arguments of the same kinds run these. Kinds: types, shapes, strides and data
+    types of Views; numbers that the function looks at, and integers; other objects themselves. What
+    the function reads from outside is as it was at first. Where that cannot be promised, a warning
+    says so once, and the function runs as usual: see docs/capture.md.
+
+    Raises ArgumentError for what cannot be called.
+    """
+    if not callable(function):
+        raise ArgumentError(f"pyfuser.capture: {function!r} is not a function")
+    return Capture(function)
 
 
 def fusing() -> modes.Fusing:

@@ -96,6 +96,14 @@ static int place_of(PyObject *why, PyObject **code, PyObject **at)
     return *at == NULL ? -1 : 0;
 }
 
+/* A flush as the latest. */
+int note_again(PyObject *flush)
+{
+    if (PyList_Append(F.flushes, flush) < 0) return -1;
+    Py_ssize_t size = PyList_GET_SIZE(F.flushes);
+    return size > F.limit ? PyList_SetSlice(F.flushes, 0, size - F.limit, NULL) : 0;
+}
+
 /* `runtime.program.remember`. */
 static int note(PyObject *program, PyObject *calls, PyObject *why)
 {
@@ -118,10 +126,8 @@ static int note(PyObject *program, PyObject *calls, PyObject *why)
     SLOT(flush, F.note.waiting) = Py_NewRef(F.no_calls);
     SLOT(flush, F.note.copied) = Py_NewRef(F.copied);
     SLOT(flush, F.note.why) = Py_NewRef(why);
-    int failed = place_of(why, &SLOT(flush, F.note.code), &SLOT(flush, F.note.at)) < 0 || PyList_Append(F.flushes, flush) < 0;
+    int failed = place_of(why, &SLOT(flush, F.note.code), &SLOT(flush, F.note.at)) < 0 || note_again(flush) < 0;
     Py_DECREF(flush);
-    Py_ssize_t size = PyList_GET_SIZE(F.flushes);
-    if (!failed && size > F.limit) failed = PyList_SetSlice(F.flushes, 0, size - F.limit, NULL) < 0;
     return failed ? -1 : 0;
 }
 
@@ -188,6 +194,14 @@ static int is_usual(PyObject *tracer)
     return log == Py_None;
 }
 
+/* Whether a step may run by itself: nothing is pending or under way, nobody looks. */
+int idle(void)
+{
+    if (!F.ready || !R.ready || SLOT(R.tracer, L.tracer.watch) != Py_None) return 0;
+    PyObject *calls = SLOT(R.tracer, L.tracer.calls);
+    return PyList_CheckExact(calls) && PyList_GET_SIZE(calls) == 0 && is_usual(R.tracer);
+}
+
 /* ------------------------------------------------------------------ running */
 
 /* Tells the tracer and Python what ran, in one step, and has Python go on. */
@@ -214,6 +228,12 @@ static int go_on(const Prepared *prepared, PyObject *program, PyObject *tracer, 
 static int add_to_counter(Py_ssize_t where, long long more)
 {
     return put(&SLOT(R.counters, where), PyLong_AsLongLong(SLOT(R.counters, where)) + more);
+}
+
+int count_replays(long long replays, long long launches)
+{
+    return add_to_counter(R.flushes_count, replays) | add_to_counter(R.replays_count, replays) |
+           add_to_counter(R.launches, launches);
 }
 
 /* 1: it is done; 0: Python has to do it; -1: it failed. */

@@ -32,7 +32,7 @@ typedef struct {
     struct { Py_ssize_t arguments, at, code, label, pattern, position, result, space, workunit; } call;
     struct { Py_ssize_t error, force, value, deferred, dtype; } future;
     struct { Py_ssize_t exports, handle, address, external, image, lent, nbytes, pending, root; } buffer;
-    struct { Py_ssize_t calls, recorded, raw, bytes, look_at, gate, settle; } tracer;
+    struct { Py_ssize_t calls, recorded, raw, bytes, look_at, gate, settle, watch; } tracer;
     struct { Py_ssize_t latest, mean, runs; } timing;
     PyObject *dtypes[DTYPES];
     Py_ssize_t sizes[DTYPES];
@@ -84,6 +84,39 @@ long known_workunits(void);
 PyObject *key_of(PyObject *module, PyObject *calls);
 
 /* ------------------------------------------------------------------ launch.c */
+
+enum { THREADS_SLOT, POINTER_SLOT, SCALAR_SLOT };
+
+/* What differs between runs of a launch: the slot, and where it comes from.
+
+   The argument `place` of the call number `call`; in a captured step of all that the step has, `call`
+   bytes after it, or if `place` is negative the result number ~place. */
+typedef struct {
+    int kind, dtype, place;
+    Py_ssize_t slot, call;
+    PyObject *box;  /* of a pointer: what is overwritten before it is read, or None */
+} Patch;
+
+typedef struct {
+    int call, dtype;
+} Result;
+
+/* A launch: its kernel, a template of its slots, what differs, and what it computes. */
+typedef struct {
+    void *entry;
+    uint64_t *slots;
+    Py_ssize_t count, patches, results;
+    Patch *patch;
+    Result *result;
+    PyObject *timing;
+} Step;
+
+enum { RESULT_BYTES = 16 };
+
+int steps_of(PyObject *given, Step **steps, Py_ssize_t *count);
+void steps_end(Step *steps, Py_ssize_t count);
+int scalar_of(PyObject *number, int dtype, uint64_t *word);
+PyObject *place_result(const char *result, int dtype);
 
 typedef struct Prepared Prepared;
 extern PyTypeObject PreparedType;
@@ -164,6 +197,8 @@ typedef struct {
 
 extern PyTypeObject DispatcherType, SiteType;
 
+int fuses_here(PyObject *marked, int *in_block);
+int same_names(PyObject *known, PyObject *names);
 int enter(void);
 void leave(int entered);
 int put(PyObject **slot, long long value);
@@ -176,6 +211,13 @@ void forget_alone(void);
 
 PyObject *bind_flush(PyObject *module, PyObject *args);
 PyObject *hot_flush(PyObject *module, PyObject *const *args, Py_ssize_t count);
+int idle(void);
+int count_replays(long long replays, long long launches);
+int note_again(PyObject *flush);
+
+/* ------------------------------------------------------------------ capture.c */
+
+extern PyTypeObject CapturedType, CaptureType;
 int place(PyObject *type, const char *name, Py_ssize_t *place);
 
 #endif

@@ -9,46 +9,30 @@ The GIL is released around each kernel, as ctypes does it.
 
 #include <time.h>
 
-enum { THREADS_SLOT, POINTER_SLOT, SCALAR_SLOT };
-
-typedef struct {
-    int kind, dtype, call, place;
-    Py_ssize_t slot;
-    PyObject *box;  /* of a pointer: what is overwritten before it is read, or None */
-} Patch;
-
-typedef struct {
-    int call, dtype;
-} Result;
-
-typedef struct {
-    void *entry;
-    uint64_t *slots;
-    Py_ssize_t count, patches, results;
-    Patch *patch;
-    Result *result;
-    PyObject *timing;
-} Step;
-
 struct Prepared {
     PyObject_HEAD
     Py_ssize_t count;
     Step *steps;
 };
 
-enum { RESULT_BYTES = 16, REMEMBERED = 8 };
+enum { REMEMBERED = 8 };
 
-static void prepared_dealloc(Prepared *self)
+void steps_end(Step *steps, Py_ssize_t count)
 {
-    for (Py_ssize_t n = 0; n < self->count; n++) {
-        Step *step = &self->steps[n];
+    for (Py_ssize_t n = 0; n < count; n++) {
+        Step *step = &steps[n];
         for (Py_ssize_t k = 0; step->patch != NULL && k < step->patches; k++) Py_XDECREF(step->patch[k].box);
         PyMem_Free(step->slots);
         PyMem_Free(step->patch);
         PyMem_Free(step->result);
         Py_XDECREF(step->timing);
     }
-    PyMem_Free(self->steps);
+    PyMem_Free(steps);
+}
+
+static void prepared_dealloc(Prepared *self)
+{
+    steps_end(self->steps, self->count);
     Py_TYPE(self)->tp_free((PyObject *)self);
 }
 
@@ -72,7 +56,7 @@ static int step_of(Step *step, PyObject *given)
     for (step->patches = 0; step->patches < PyTuple_GET_SIZE(patches); step->patches++) {
         Patch *patch = &step->patch[step->patches];
         PyObject *box;
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(patches, step->patches), "iniiiO", &patch->kind, &patch->slot,
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(patches, step->patches), "inniiO", &patch->kind, &patch->slot,
                               &patch->call, &patch->place, &patch->dtype, &box))
             return -1;
         patch->box = Py_NewRef(box);
@@ -90,25 +74,30 @@ static int step_of(Step *step, PyObject *given)
     return 0;
 }
 
+/* Steps from a tuple of (entry, slots, patches, results, timing); what is made stays after an error, too. */
+int steps_of(PyObject *given, Step **steps, Py_ssize_t *count)
+{
+    Py_ssize_t size = PyTuple_GET_SIZE(given);
+    *steps = PyMem_Calloc(size + 1, sizeof **steps);
+    *count = 0;
+    if (*steps == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    while (*count < size) {
+        Py_ssize_t at = (*count)++;
+        if (step_of(&(*steps)[at], PyTuple_GET_ITEM(given, at)) < 0) return -1;
+    }
+    return 0;
+}
+
 /* Prepared(((entry, slots, patches, results, timing), ...)) */
 static PyObject *prepared_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     PyObject *steps;
     if (!PyArg_ParseTuple(args, "O!", &PyTuple_Type, &steps)) return NULL;
     Prepared *self = (Prepared *)type->tp_alloc(type, 0);
-    if (self == NULL) return NULL;
-    Py_ssize_t count = PyTuple_GET_SIZE(steps);
-    self->steps = PyMem_Calloc(count + 1, sizeof *self->steps);
-    if (self->steps == NULL) {
-        Py_DECREF(self);
-        return PyErr_NoMemory();
-    }
-    for (self->count = 0; self->count < count; self->count++)
-        if (step_of(&self->steps[self->count], PyTuple_GET_ITEM(steps, self->count)) < 0) {
-            self->count++;
-            Py_DECREF(self);
-            return NULL;
-        }
+    if (self != NULL && steps_of(steps, &self->steps, &self->count) < 0) Py_CLEAR(self);
     return (PyObject *)self;
 }
 
@@ -116,7 +105,7 @@ static PyObject *prepared_new(PyTypeObject *type, PyObject *args, PyObject *kwar
 
 static int real_of(PyObject *number, double *value)
 {
-    if (PyFloat_CheckExact(number)) {
+    if (PyFloat_Check(number)) {  /* NumPy's doubles, too */
         *value = PyFloat_AS_DOUBLE(number);
         return 1;
     }
@@ -162,7 +151,7 @@ static int integer_of(PyObject *number, int dtype, uint64_t *word)
 }
 
 /* Whether a number fits its slot; else Python says what is wrong with it, or converts it. */
-static int scalar_of(PyObject *number, int dtype, uint64_t *word)
+int scalar_of(PyObject *number, int dtype, uint64_t *word)
 {
     double value, imag = 0.0;
     if (Py_TYPE(number) == L.Future) {

@@ -66,8 +66,9 @@ PyTypeObject SiteType = {
 
 /* ------------------------------------------------------------------ whether and where it is recorded */
 
-/* `frontends.modes.traced`: 1, 0, or -1 for Python to find out. in_block: whether a block says so. */
-static int traced(PyObject *state, int *in_block)
+/* `frontends.modes.traced`: 1, 0, or -1 for Python to find out. marked: what counts outside of blocks;
+   in_block: whether a block says so. */
+int fuses_here(PyObject *marked, int *in_block)
 {
     *in_block = 0;
     if (SLOT(R.switches, R.allowed) == Py_False) return 0;
@@ -83,7 +84,7 @@ static int traced(PyObject *state, int *in_block)
     } else {
         Py_XDECREF(entry);
         mode = SLOT(R.switches, R.everywhere);
-        if (mode == Py_None) mode = SLOT(state, R.marked);
+        if (mode == Py_None) mode = marked;
     }
     return mode == Py_True ? 1 : mode == Py_False ? 0 : -1;
 }
@@ -223,7 +224,7 @@ static int classify(PyObject *name, PyObject *argument, long *code, PyObject **v
     return 1;
 }
 
-static int same_names(PyObject *known, PyObject *names)
+int same_names(PyObject *known, PyObject *names)
 {
     if (known == names) return 1;
     if (names == NULL || PyTuple_GET_SIZE(known) != PyTuple_GET_SIZE(names)) return 0;
@@ -540,7 +541,8 @@ static PyObject *dispatch(Dispatcher *self, PyObject *const *args, Py_ssize_t co
     if (attributes == NULL) return NULL;
     PyObject *state = PyDict_GetItemWithError(attributes, R.state_name);
     if (state == NULL || (PyObject *)Py_TYPE(state) != R.state) return NULL;
-    int in_block, mode = traced(state, &in_block), idle = PyList_GET_SIZE(SLOT(R.tracer, L.tracer.calls)) == 0;
+    if (SLOT(R.tracer, L.tracer.watch) != Py_None) return NULL;
+    int in_block, mode = fuses_here(SLOT(state, R.marked), &in_block), idle = PyList_GET_SIZE(SLOT(R.tracer, L.tracer.calls)) == 0;
     int careful = mode == 1 && SLOT(R.switches, R.careful) != Py_False;
     if (mode < 0 || ((mode == 0 || careful) && !idle)) return NULL;
     if (careful && (in_block || SLOT(R.switches, R.watched) != Py_False)) return NULL;

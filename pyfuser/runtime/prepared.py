@@ -79,17 +79,20 @@ def raise_divided(launchable: native.Launchable, call: Call) -> None:
 
 
 def _step(launch: Launch, calls: Sequence[Call]) -> Any:
-    launchable = launch.launchable
-    if not isinstance(launchable, native.Launchable):
-        return None
-    results = _results(launch, calls)
     sources: list[tuple[int, int] | None] = list(launch.sources)
     for place, _ in launch.bounds:
         sources.insert(place, None)
-    arguments = arguments_of(launch, calls)
-    boxes = _boxes(launch, arguments)
-    if results is None:
+    return filled(launch, calls, sources)
+
+
+def filled(launch: Launch, calls: Sequence[Call], sources: Sequence[tuple[int, int] | None]) -> Any:
+    """A launch as a step for the extension; sources: what `hot.h` says of a Patch, or None."""
+    launchable = launch.launchable
+    results = _results(launch, calls)
+    if results is None or not isinstance(launchable, native.Launchable):
         return None
+    arguments = arguments_of(launch, calls)
+    boxes = boxes_of(launch, arguments)
     return _filled(launchable, launch.space, arguments, sources, boxes, results, launch.timing)
 
 
@@ -119,7 +122,7 @@ def _filled(
     return entry, slots, tuple(patches), results, timing
 
 
-def _boxes(launch: Launch, arguments: Sequence[Any]) -> dict[int, Box]:
+def boxes_of(launch: Launch, arguments: Sequence[Any]) -> dict[int, Box]:
     """By argument, what is overwritten before anything of its buffer is read."""
     found = {}
     for place, earlier, box in launch.overwrites:

@@ -74,6 +74,12 @@ def find(calls: list[Call], wanted: Future | None) -> tuple[Key | None, Replay |
     return key, found
 
 
+def known(calls: list[Call]) -> Replay | None:
+    """What a flush of all of these calls would find, if all is known by now."""
+    found = _look(calls, None)[1]
+    return None if isinstance(found, str) else found
+
+
 def _look(calls: list[Call], wanted: Future | None) -> tuple[Key | None, Replay | str]:
     """The key, and the replay or why there is none."""
     if SETTINGS.verify or SETTINGS.debug or SETTINGS.sync or SETTINGS.engine != "native":

@@ -134,6 +134,10 @@ class WorkunitWarning(PyFuserWarning):
     """A workunit does what is rarely meant; shown once for each workunit and line."""
 
 
+class CaptureWarning(PyFuserWarning):
+    """A function given to `pyfuser.capture` that has to run in Python each time."""
+
+
 class SettingWarning(PyFuserWarning):
     """A PYFUSER_* environment variable that nothing reads."""
 

@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from typing import Protocol
 
 from pyfuser.support.errors import PyFuserError
 from pyfuser.trace import reason
@@ -19,6 +20,22 @@ MAX_CALLS = 512
 MAX_BYTES_KEPT = 1 << 30  # of memory that nothing but the trace keeps alive
 
 
+class Watch(Protocol):
+    """Looks at all that a function does with calls and memory; see `frontends.embedded.capture`."""
+
+    def recorded(self, call: Call) -> None:
+        """A call is about to be recorded, or to run alone: its arguments may be replaced."""
+
+    def made(self, buffer: Buffer) -> None:
+        """A View has new memory."""
+
+    def touched(self, buffer: Buffer, why: Reason) -> Buffer:
+        """The host is about to read or write memory; the buffer that stands for it in calls."""
+
+    def interrupted(self, why: Reason) -> None:
+        """What is recorded is about to run."""
+
+
 class Tracer:
     """An ordered list of pending calls, bounded in length and in the memory it keeps alive.
 
@@ -28,14 +45,15 @@ class Tracer:
     so `settle`, also given by the runtime, removes what has run, and the next flush begins with it
     if it was interrupted; and the counts may be too high for a moment, never too low.
 
-    fast: does a flush that only repeats an earlier one, and says whether it did.
+    fast: does a flush that only repeats an earlier one, and says whether it did. watch: of a step
+    that is captured; the extension records nothing while there is one.
 
     A handler may also record calls and flush, wherever it comes in between: see `trace.gate`.
     """
 
     __slots__ = (
         "__dict__", "_bytes", "_look_at", "calls", "fast", "flush_function", "gate", "limit",
-        "place", "raw", "recorded", "settle",
+        "place", "raw", "recorded", "settle", "watch",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -53,12 +71,15 @@ class Tracer:
         self.recorded = 0
         self.raw = 0  # pending arguments whose memory other arrays may reach
         self.place: AbstractContextManager[None] | None = None  # stream of pending device calls
+        self.watch: Watch | None = None
         self._bytes = 0  # of all pending arguments
         self._look_at = MAX_BYTES_KEPT  # ... that give reason to count those kept alive
 
     def record(self, call: Call) -> None:
         """Append a call; flush if that fills the trace, and before if it keeps much memory."""
         with self.lock:
+            if self.watch is not None:
+                self.watch.recorded(call)
             if self._bytes > self._look_at and self._bytes_kept() > MAX_BYTES_KEPT:
                 self.flush(reason.FULL)
             call.position = self.recorded
@@ -173,6 +194,8 @@ class Tracer:
                 raise
 
     def _flush(self, wanted: Future | None, why: Reason) -> None:
+        if self.watch is not None:
+            self.watch.interrupted(why)
         if not self.calls or (self.fast is not None and self.fast(wanted, why)):
             return
         inside = self.lock._is_owned()  # type: ignore[attr-defined]
@@ -204,6 +227,8 @@ class Tracer:
 
         Calls that cannot run do not stand in the way of memory that they do not touch.
         """
+        if self.watch is not None:
+            buffer = self.watch.touched(buffer, why)
         if self.calls and self.touches(buffer):
             try:
                 self.flush(why)

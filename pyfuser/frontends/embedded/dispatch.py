@@ -174,6 +174,8 @@ def _run_alone(call: Call, run: Callable[[Call], None], why: Reason) -> Any:
     """Run a call now, after what is pending; why it is not recorded."""
     if TRACER.calls:
         TRACER.flush(why)
+    if TRACER.watch is not None:
+        TRACER.watch.recorded(call)
     run(call)
     return None if call.result is None else call.result.result()
 

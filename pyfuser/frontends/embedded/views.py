@@ -245,6 +245,8 @@ class View(ViewType):
         held, strides, size = _laid_out(shape, element, self.layout is Layout.LayoutLeft)
         handle = Handle()
         buffer = Allocation(size, handle)
+        if TRACER.watch is not None:
+            TRACER.watch.made(buffer)
         self._attach(Region(buffer, 0, strides, held, element), shape, handle, None)
 
     def _wrap(self, shape: tuple[int, ...], element: DType, array: Any) -> None:
