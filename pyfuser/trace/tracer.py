@@ -14,6 +14,7 @@ from pyfuser.trace.call import Argument, Call
 from pyfuser.trace.future import Future
 from pyfuser.trace.gate import Overtaken
 from pyfuser.trace.memory import Buffer, Region
+from pyfuser.trace.period import room_for
 from pyfuser.trace.reason import Reason
 
 MAX_CALLS = 512
@@ -94,6 +95,7 @@ class Tracer:
                     buffer.pending += 1
             self.calls.append(call)
             if len(self.calls) >= self.limit:
+                self.limit = room_for(self.calls, MAX_CALLS)
                 self.flush(reason.FULL)
 
     def remove(self, done: list[Call]) -> None:
