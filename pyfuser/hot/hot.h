@@ -199,6 +199,7 @@ extern PyTypeObject DispatcherType, SiteType;
 
 int fuses_here(PyObject *marked, int *in_block);
 int same_names(PyObject *known, PyObject *names);
+void forget_policies(void);
 int enter(void);
 void leave(int entered);
 int put(PyObject **slot, long long value);

@@ -116,6 +116,7 @@ static PyObject *bind_recording(PyObject *module, PyObject *args)
 static PyObject *forget(PyObject *module, PyObject *nothing)
 {
     forget_workunits();
+    forget_policies();
     forget_alone();
     Py_RETURN_NONE;
 }

@@ -89,26 +89,58 @@ int fuses_here(PyObject *marked, int *in_block)
     return mode == Py_True ? 1 : mode == Py_False ? 0 : -1;
 }
 
+/* Policies by the very objects that they are made of: what `KNOWN_POLICIES` said of them. */
+enum { POLICIES = 64 };
+static struct {
+    PyObject *begin, *end, *space, *found;
+    PyTypeObject *type;
+} policies[POLICIES];
+
+void forget_policies(void)
+{
+    for (int n = 0; n < POLICIES; n++) {
+        Py_CLEAR(policies[n].found);
+        Py_CLEAR(policies[n].begin);
+        Py_CLEAR(policies[n].end);
+        Py_CLEAR(policies[n].space);
+    }
+}
+
+/* What is known of begin, end and space of a policy, borrowed. */
+static PyObject *known_policy(PyTypeObject *type, PyObject *begin, PyObject *end, PyObject *space)
+{
+    size_t hash = ((uintptr_t)begin >> 4) + 31 * ((uintptr_t)end >> 4) + 7 * ((uintptr_t)space >> 4);
+    size_t at = hash * 0x9E3779B97F4A7C15ull >> 32 & (POLICIES - 1);
+    if (policies[at].found != NULL && policies[at].begin == begin && policies[at].end == end &&
+        policies[at].space == space && policies[at].type == type)
+        return policies[at].found;
+    PyObject *key = PyTuple_Pack(3, begin, end, space);
+    PyObject *found = key == NULL ? NULL : PyDict_GetItemWithError(R.policies, key);
+    Py_XDECREF(key);
+    if (found == NULL) return NULL;
+    policies[at].type = type;
+    Py_XSETREF(policies[at].begin, Py_NewRef(begin));
+    Py_XSETREF(policies[at].end, Py_NewRef(end));
+    Py_XSETREF(policies[at].space, Py_NewRef(space));
+    Py_XSETREF(policies[at].found, Py_NewRef(found));
+    return policies[at].found;
+}
+
 /* Space and head of a policy that was used before: (Space, head), borrowed; NULL if it was not. */
 static PyObject *space_of(PyObject *policy)
 {
-    PyObject *found;
+    PyObject *found = NULL;
+    PyTypeObject *type = Py_TYPE(policy);
     if (PyLong_CheckExact(policy)) {
         found = PyDict_GetItemWithError(R.policies, policy);
     } else {
-        if ((PyObject *)Py_TYPE(policy) != R.range && (PyObject *)Py_TYPE(policy) != R.md_range) return NULL;
+        if ((PyObject *)type != R.range && (PyObject *)type != R.md_range) return NULL;
         PyObject *begin = PyObject_GetAttr(policy, R.begin), *end = PyObject_GetAttr(policy, R.end);
-        PyObject *space = PyObject_GetAttr(policy, R.space), *key = NULL;
-        if (begin != NULL && end != NULL && space != NULL) key = PyTuple_Pack(3, begin, end, space);
+        PyObject *space = PyObject_GetAttr(policy, R.space);
+        if (begin != NULL && end != NULL && space != NULL) found = known_policy(type, begin, end, space);
         Py_XDECREF(begin);
         Py_XDECREF(end);
         Py_XDECREF(space);
-        if (key == NULL) {
-            PyErr_Clear();
-            return NULL;
-        }
-        found = PyDict_GetItemWithError(R.policies, key);
-        Py_DECREF(key);
     }
     if (found == NULL) PyErr_Clear();
     return found != NULL && PyTuple_CheckExact(found) && PyTuple_GET_SIZE(found) == 2 ? found : NULL;
@@ -391,6 +423,10 @@ PyObject *new_call(const Site *site, PyObject *pattern, PyObject *space, PyObjec
     SLOT(call, L.call.space) = Py_NewRef(space);
     SLOT(call, L.call.workunit) = Py_NewRef(site->workunit);
     if (SLOT(call, L.call.at) == NULL) Py_CLEAR(call);
+    if (call != NULL) {  /* no cycle leads through them but that of the tracer itself */
+        PyObject_GC_UnTrack(call);
+        PyObject_GC_UnTrack(arguments);
+    }
     return call;
 }
 
