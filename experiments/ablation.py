@@ -25,7 +25,6 @@ from pyfuser.pipeline import NAMES
 ROOT = Path(__file__).resolve().parents[1]
 SETS = ("kernels", "experiments/unseen")
 RUNTIME = ("size-generic", "partial-flush", "autotune")
-GPU = ("packed",)
 SERVER = Path(__file__).with_name("serve_timed.py")
 
 
@@ -139,7 +138,7 @@ def main() -> None:
     programs = programs or sorted(p for folder in SETS for p in (ROOT / folder).glob("*.py"))
     rows = json.loads(given.json.read_text()) if given.json.exists() else []
     before = digests(programs)
-    for name in given.passes or [name for name in NAMES if name not in GPU]:
+    for name in given.passes or NAMES:
         after = digests(programs, name) if name not in RUNTIME else {}
         changed = [program for program in programs if before[program] != after.get(program)]
         row = measured(name, changed, programs, given.repeat)

@@ -1,8 +1,7 @@
 """What launches cost on a GPU: one from Python, a steady step of ten kernels; and a copy's speed.
 
 Host times are of many calls in a row until the device is done; device times are by events. The best
-of several rounds counts. Whether loads of 16 bytes pay is measured in turns, for elements of each
-size: it decides what `pyfuser.codegen.gpu.packed.WIDEST` should be.
+of several rounds counts.
 """
 
 from __future__ import annotations
@@ -12,13 +11,10 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import pyfuser  # makes `import pykokkos` work where PyKokkos is not installed
 from pyfuser.calibration import measure_gpu
-from pyfuser.codegen.gpu import packed
-from pyfuser.engine.gpu import variants
 from pyfuser.engine.gpu.device import current
 from pyfuser.support.counters import COUNTERS
 
@@ -183,56 +179,6 @@ def reads(largest: int) -> dict[str, Any]:
     return found
 
 
-def vectors(largest: int) -> dict[str, Any]:
-    """Device seconds of maps that load 16 bytes at a time, and of the same that do not.
-
-    By kernel, element type and bytes of the arrays. ratio: plain over vectors, the median of ROUNDS
-    in which both have a turn. registers: of plain launches, and of vectors if these are launched.
-    """
-    device = current()
-    packed.WIDEST, variants.LEAST = 8, 1
-    free, _ = device.runtime.memGetInfo()
-    found = {}
-    for kind, dtype, size in (
-        ("int8", pk.int8, 1),
-        ("float", pk.float32, 4),
-        ("double", pk.double, 8),
-    ):
-        for power in (p for p in POWERS[1:] if p <= largest and 1 << p <= free // 2):
-            n = (1 << power) // (CHAIN * size)
-            x, y, z = (pk.View([n], dtype) for _ in range(CHAIN))
-
-            def run_chain(n: int = n, x: Any = x, y: Any = y, z: Any = z) -> None:
-                pk.parallel_for(n, chain, x=x, y=y, z=z)
-
-            def run_neighbours(n: int = n, x: Any = x, y: Any = y) -> None:
-                pk.parallel_for(pk.RangePolicy(1, n - 1), neighbours, x=x, y=y)
-
-            for step in (run_chain, run_neighbours):
-                name = f"{step.__name__[4:]} of {kind}, {1 << power} bytes"
-                found[name] = in_turns(step)
-    device.vectors = True
-    return found
-
-
-def in_turns(step: Callable[[], object], times: int = 20) -> dict[str, Any]:
-    """Device seconds of a launch with vectors and without."""
-    device = current()
-    with pyfuser.fusing():
-        step()
-    registers = pyfuser.explain().groups[0].registers
-    seconds: dict[bool, list[float]] = {True: [], False: []}
-    with pyfuser.unfused():
-        for _ in range(ROUNDS):
-            for wide in (True, False):
-                device.vectors = wide
-                step()
-                seconds[wide].append(events_between(step, times))
-    ratios = [plain / wide for wide, plain in zip(seconds[True], seconds[False], strict=True)]
-    best = {"vectors": min(seconds[True]), "plain": min(seconds[False])}
-    return {**best, "ratio": median(ratios), "registers": registers}
-
-
 def main(space: str, target: str, times: str = "2000", largest: str = "32") -> int:
     """Write the timings, in seconds and bytes a second, as JSON."""
     pk.set_default_space(pk.ExecutionSpace(space))
@@ -240,7 +186,6 @@ def main(space: str, target: str, times: str = "2000", largest: str = "32") -> i
         "launches": launches(int(times)),
         "copy": copy(space, int(largest)),
         "reads": reads(int(largest)),
-        "vectors": vectors(int(largest)),
     }
     Path(target).write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(values))

@@ -202,7 +202,7 @@ def calibrate(session: Session) -> dict[str, Any]:
 
 
 def timings(session: Session) -> dict[str, Any]:
-    """Launches, replays, bandwidth, vectors."""
+    """Launches, replays, bandwidth."""
     target = session.scratch / "timings.json"
     script = str(Path(__file__).with_name("gpu_timings.py"))
     found = session.python(script, session.space, str(target), *session.timed)

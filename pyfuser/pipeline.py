@@ -132,7 +132,6 @@ LOOP_PASSES = (
     Step("split-accumulators", "sums with many accumulators are distributed"),
     Step("hoist-calls", "calls of maths functions under conditions are made for all"),
     Step("prefetch", "memory is asked for ahead"),
-    Step("packed", "GPU threads take neighbouring iterations and load them at once"),
 )
 
 NAMES = (

@@ -18,7 +18,7 @@ STRIP: int = DEFAULT.strip
 REASONS = (
     *("flow", "anti", "output", "unknown-access"),  # with a dependence
     *("space", "pattern", "scalar", "order", "threads", "opaque", "cycle"),
-    *("limit", "profit", "measured", "registers"),  # they may, and had better not
+    *("limit", "profit", "measured"),  # they may, and had better not
 )
 """Why two calls do not share a loop; `report.words` has the sentences."""
 

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field, replace
 from math import inf
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from pyfuser.engine.cache import write_own
 from pyfuser.ir.effects import effects
@@ -36,7 +36,6 @@ from pyfuser.support.private_files import read_own
 from pyfuser.support.records import dataclass
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.shape import RegionShape, TraceShape
-from pyfuser.tuning import gpu as tuning_gpu
 from pyfuser.tuning.host import identity
 
 DOUBT = 0.1
@@ -159,10 +158,6 @@ class Referee(Generic[Program]):
         self._watched: list[Launch] = []
         self._worth: dict[Calls, float] = {}
         self._trial: Trial[Program] | None = None
-
-    def measure(self) -> Any:
-        """What times the next flush; None if its launches are timed anyway."""
-        return None
 
     def after(self, program: Program) -> Program:
         """The program that the next flush of the trace runs, after this one ran."""
@@ -329,8 +324,7 @@ def choice_file(program: Measured, calls: Calls) -> Path:
     space = program.trace.calls[calls[0]].space
     extents = [end - begin for begin, end in zip(space.begin, space.end, strict=True)]
     sizes = [n.bit_length() for n in (*extents, int(bytes_moved(program.trace, calls)))]
-    machine = tuning_gpu.identity() if launch.launchable.on_device else identity()
-    text = f"{SCHEMA}\0{machine}\0{len(calls)}\0{sizes}\0{launch.launchable.source}"
+    text = f"{SCHEMA}\0{identity()}\0{len(calls)}\0{sizes}\0{launch.launchable.source}"
     return SETTINGS.cache_dir / "choices" / hashlib.sha256(text.encode()).hexdigest()[:32]
 
 

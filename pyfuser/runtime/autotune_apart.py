@@ -18,7 +18,6 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from pyfuser.analysis.dependences import DependenceGraph
 from pyfuser.engine import native
@@ -74,10 +73,6 @@ class Apart:
         self._other: Program | None = None
         self._fused: Program | None = None
         self._times: tuple[list[list[float]], list[list[float]]] = ([], [])
-
-    def measure(self) -> Any:
-        """Launches are timed anyway."""
-        return None
 
     def after(self, program: Program) -> Program:
         """The program that the next flush of the trace runs, after this one ran."""

@@ -59,9 +59,7 @@ def execute(
             raise_failed(program.launches[len(ran) - 1], calls, ran)
         before = time.perf_counter()
         if program.graphs is not None:
-            referee = program.referee
-            measure = referee.measure() if referee is not None and referee.open else None
-            run_together(program.launches, calls, program.graphs, ran, measure)
+            run_together(program.launches, calls, program.graphs, ran)
             COUNTERS.launches += len(program.launches)
             return
         for launch in program.launches[len(ran) :]:

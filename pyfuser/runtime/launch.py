@@ -50,10 +50,8 @@ class Overwrite(NamedTuple):
 class Graphs(Protocol):
     """See `engine.gpu.graphs.Graphs`."""
 
-    def launch(
-        self, bounds: Sequence[Any], ran: Ran, marks: Sequence[list[Any] | None] = ()
-    ) -> None:
-        """Give bound launches to their device; marks: where what it takes is noted, if it is."""
+    def launch(self, bounds: Sequence[Any], ran: Ran) -> None:
+        """Give bound launches to their device."""
 
 
 class Timing:
@@ -264,19 +262,13 @@ def divided(ran: Sequence[Any]) -> bool:
 
 
 def run_together(
-    launches: Sequence[Launch],
-    calls: Sequence[Call],
-    graphs: Graphs,
-    ran: Ran,
-    measure: Any = None,
+    launches: Sequence[Launch], calls: Sequence[Call], graphs: Graphs, ran: Ran
 ) -> None:
     """Run launches of which all are on one device: they are bound first, then given to it at once.
 
-    What one computes may be an argument of a later one, which takes it where it will be. measure:
-    see `runtime.autotune_gpu.Measure`.
+    What one computes may be an argument of a later one, which takes it where it will be.
     """
     bounds: list[Any] = []
-    marks = () if measure is None else [measure.marks(launch.calls) for launch in launches]
     given = 0
     numbers: dict[int, Any] = {}  # by id() of Futures: what launches that are bound will compute
     for launch in launches:
@@ -290,7 +282,7 @@ def run_together(
                 if number is None:
                     number = launchable.number(argument)
                 elif not launchable.takes(place, number):
-                    graphs.launch(bounds[given:], ran, marks[given : len(bounds)])  # it is wanted
+                    graphs.launch(bounds[given:], ran)  # it is wanted
                     given = len(bounds)
                 arguments[place] = number
             for overwrite in launch.overwrites:
@@ -303,7 +295,7 @@ def run_together(
             futures = results_of(launch, calls)
             numbers.update(zip(map(id, futures), bound.numbers(), strict=True))
     if given < len(bounds):
-        graphs.launch(bounds[given:], ran, marks[given:])
+        graphs.launch(bounds[given:], ran)
     for launch, bound in zip(launches, bounds, strict=True):
         if launch.results:
             give_results(results_of(launch, calls), bound.numbers())

@@ -6,15 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from pyfuser.engine.engine import ON_DEVICE, capabilities
-from pyfuser.plan.capabilities import Capabilities
+from pyfuser.engine.engine import capabilities
 from pyfuser.plan.plan import Plan
 from pyfuser.runtime import autotune_apart
 from pyfuser.runtime.autotune import Referee, cut_plan, doubts, settled
 from pyfuser.runtime.autotune_apart import Make
-from pyfuser.runtime.autotune_gpu import DeviceReferee, device_doubts
 from pyfuser.runtime.program import Program
-from pyfuser.runtime.registers import relieved
 from pyfuser.runtime.session import SESSION
 from pyfuser.trace.shape import TraceShape
 
@@ -27,24 +24,22 @@ def tuned(program: Program, anew: Make) -> Program:
     """
     make = partial(anew, program.trace, program.graph)
     able = capabilities(call.space.execution for call in program.trace.calls)
-    if able is ON_DEVICE:
-        program = relieved(program, make)
     if not able.timed:
         return program
-    doubtful = able is not ON_DEVICE and autotune_apart.doubted(program)
+    doubtful = autotune_apart.doubted(program)
     if doubtful:
         slower = autotune_apart.settled(program)
         if slower:
             return autotune_apart.without(program, slower, anew)
-    program = _refereed(program, make, able)
+    program = _refereed(program, make)
     if doubtful:
         return replace(program, referee=autotune_apart.Apart(anew, program.referee))
     return program
 
 
-def _refereed(program: Program, make: Callable[[Plan], Program], able: Capabilities) -> Program:
+def _refereed(program: Program, make: Callable[[Plan], Program]) -> Program:
     """The program, with the cuts that earlier trials found, and a referee for others."""
-    open_groups = device_doubts(program) if able is ON_DEVICE else doubts(program)
+    open_groups = doubts(program)
     plan = program.plan
     for calls, choice in settled(program, open_groups).items():
         open_groups.remove(calls)
@@ -54,8 +49,7 @@ def _refereed(program: Program, make: Callable[[Plan], Program], able: Capabilit
         program = make(plan)
     if not open_groups:
         return program
-    judge: type[Referee[Program]] = DeviceReferee if able is ON_DEVICE else Referee
-    referee = judge(open_groups, lambda other: replace(make(other), referee=referee))
+    referee = Referee(open_groups, lambda other: replace(make(other), referee=referee))
     return replace(program, referee=referee)
 
 

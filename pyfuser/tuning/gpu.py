@@ -26,12 +26,6 @@ DEFAULT = Machine(
 )
 """No prefetchers to run out of, and a store writes whole sectors, which are not read before."""
 
-FULL_SPEED = 512
-"""Threads that a multiprocessor needs at a time to keep memory busy; a guess for all of them."""
-
-REGISTERS = 65536
-"""Of a multiprocessor: NVIDIA's since 2012, and AMD's (in units of a wave's) are no fewer."""
-
 
 class _Present:
     """The GPU in use: its name, and all that a calibration depends on."""
@@ -71,12 +65,3 @@ def known() -> Known:
     path = calibration_file()
     found = parsed(read_own(path) or b"", identity())
     return Known(replace(DEFAULT, **found), frozenset(found), path if found else None)
-
-
-def slowdown(registers: int) -> float:
-    """By which factor a kernel's memory traffic takes longer, as few of its threads fit.
-
-    registers: of one thread.
-    """
-    resident = REGISTERS // max(registers, 1)
-    return max(1.0, FULL_SPEED / max(resident, 1))

@@ -20,7 +20,7 @@ from string import ascii_uppercase
 import pytest
 
 from pyfuser.engine.gpu import graphs
-from pyfuser.runtime import autotune, autotune_gpu
+from pyfuser.runtime import autotune
 from pyfuser.runtime.program import Flush
 from pyfuser.support.counters import COUNTERS, Counters
 from tests.fuzz.program import Base, Host, Program, Step
@@ -74,9 +74,8 @@ def forced_for(seed: int) -> Iterator[None]:
             patch.setattr(autotune, "SETTINGS", settings)
             for name, value in (("LONG", 0.0), ("DOUBT", 100.0), ("PATIENCE", 0.0)):
                 patch.setattr(autotune, name, value)
-            for module in (autotune, autotune_gpu):
-                for name, count in (("WORTH", 0.0), ("STEADY", 1), ("ROUNDS", 4)):
-                    patch.setattr(module, name, count)
+            for name, count in (("WORTH", 0.0), ("STEADY", 1), ("ROUNDS", 4)):
+                patch.setattr(autotune, name, count)
         yield
 
 

@@ -173,21 +173,6 @@ static int __shfl_down_sync(unsigned, int word, int lanes) {
     return result;
 }
 
-struct uint2 { unsigned x, y; };
-struct uint4 { unsigned x, y, z, w; };
-
-// Vectors go as one; a GPU refuses those that are not aligned.
-template <typename T> static T host_load(const T* words) {
-    if ((uintptr_t)words % sizeof(T)) host::fail("a vector is loaded that is not aligned");
-    return *words;
-}
-template <typename T> static T __ldca(const T* words) { return host_load(words); }
-template <typename T> static T __ldg(const T* words) { return host_load(words); }
-template <typename T> static void __stwb(T* place, T words) {
-    if ((uintptr_t)place % sizeof(T)) host::fail("a vector is stored that is not aligned");
-    *place = words;
-}
-
 // Groups of 32 lanes: a whole warp of CUDA, or half of one of AMD, whose halves need not meet.
 static void __syncwarp() { host::wait(host::AT_LANES); }
 

@@ -13,7 +13,7 @@ from pyfuser.codegen.gpu.unit import CUDA, GpuKernel, emit
 from pyfuser.codegen.kernel import spec_of
 from tests.codegen.build import Case
 from tests.gpu.compilers import compile_cuda
-from tests.gpu.launch import Arguments, chosen, renamed, shared_bytes, unpacked
+from tests.gpu.launch import Arguments, renamed, shared_bytes, unpacked
 
 MISSING_GPU = "no NVIDIA GPU, or no driver (libcuda.so.1) for it"
 _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_*
@@ -71,12 +71,12 @@ class Memory:
 class OnDevice:
     """The kernels of some cases, in one module on the GPU."""
 
-    def __init__(self, cases: dict[str, Case], widest: int | None = None) -> None:
+    def __init__(self, cases: dict[str, Case]) -> None:
         arch = architecture()
         assert arch is not None
         self.cases = cases
         self.kernels: dict[str, GpuKernel] = {
-            name: renamed(emit(spec_of(tested.kernel), CUDA, widest=widest), n)
+            name: renamed(emit(spec_of(tested.kernel), CUDA), n)
             for n, (name, tested) in enumerate(cases.items())
         }
         code = compile_cuda("".join(k.source for k in self.kernels.values()), arch)
@@ -100,8 +100,8 @@ class OnDevice:
         outputs = {"results": address(results), "workspace": address(workspace)}
         bounds: tuple[Sequence[int], Sequence[int]] = (space.begin, space.end)
         arguments = Arguments(kernel, bounds, values, outputs, address)
-        entries, grid = chosen(kernel, arguments)
-        for entry in entries if grid is not None else ():
+        grid = kernel.grid(*bounds)
+        for entry in kernel.entries if grid is not None else ():
             assert grid is not None
             function = ctypes.c_void_p()
             _call("cuModuleGetFunction", ctypes.byref(function), self.module, entry.encode())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import subprocess
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from filelock import FileLock
 from pyfuser.codegen.gpu.unit import CUDA, GpuKernel, emit
 from pyfuser.codegen.kernel import spec_of
 from tests.codegen.build import Case
-from tests.gpu.launch import Arguments, chosen, renamed, shared_bytes, unpacked
+from tests.gpu.launch import Arguments, renamed, shared_bytes, unpacked
 
 SHIM = Path(__file__).with_name("cuda_on_host.h")
 FLAGS = ("-O1", "-std=c++17", "-fPIC", "-shared", "-ffp-contract=off", "-w")
@@ -25,8 +24,7 @@ FLAGS = ("-O1", "-std=c++17", "-fPIC", "-shared", "-ffp-contract=off", "-w")
 class Emulated:
     """The kernels of some cases, in one library.
 
-    warp: threads of a warp. change: what is done to the source before it is compiled. widest: see
-    `gpu.emit`. launched: by name the entries that the last run launched.
+    warp: threads of a warp. change: what is done to the source before it is compiled.
     """
 
     def __init__(
@@ -35,12 +33,10 @@ class Emulated:
         folder: Path,
         warp: int = 32,
         change: Callable[[str], str] = str,
-        widest: int | None = None,
     ) -> None:
         self.cases = cases
-        self.launched: dict[str, tuple[str, ...]] = {}
         self.kernels: dict[str, GpuKernel] = {
-            name: renamed(emit(spec_of(tested.kernel), CUDA, widest=widest), n)
+            name: renamed(emit(spec_of(tested.kernel), CUDA), n)
             for n, (name, tested) in enumerate(cases.items())
         }
         text = "".join(self._source(kernel) for kernel in self.kernels.values())
@@ -54,14 +50,12 @@ class Emulated:
             f'extern "C" void launch_{entry}(void** arguments, const unsigned* blocks, '
             f"const unsigned* threads, int seed, unsigned shared) {{\n"
             f"    host::launch({entry}, arguments, blocks, threads, seed, shared);\n}}\n"
-            for entry in (*kernel.entries, *([kernel.vectors.entry] if kernel.vectors else []))
+            for entry in kernel.entries
         )
         return kernel.source.replace("}  // namespace", f"{launchers}}}  // namespace")
 
-    def run(
-        self, name: str, seed: int = 0, plain: bool = False
-    ) -> tuple[list[Any], tuple[Any, ...]]:
-        """The arguments after a launch on them, and its results; plain: without vectors."""
+    def run(self, name: str, seed: int = 0) -> tuple[list[Any], tuple[Any, ...]]:
+        """The arguments after a launch on them, and its results."""
         tested, kernel = self.cases[name], self.kernels[name]
         values, space = tested.arguments(), tested.kernel.space
         accumulators = tested.kernel.workunit.accumulators
@@ -71,11 +65,10 @@ class Emulated:
         outputs = {"results": results.ctypes.data, "workspace": workspace.ctypes.data}
         bounds: tuple[Sequence[int], Sequence[int]] = (space.begin, space.end)
         arguments = Arguments(kernel, bounds, values, outputs, lambda array: array.ctypes.data)
-        entries, grid = chosen(replace(kernel, vectors=None) if plain else kernel, arguments)
-        self.launched[name] = entries
+        grid = kernel.grid(*bounds)
         if grid is not None:
             blocks, threads = ((ctypes.c_uint * 3)(*shape) for shape in (grid.blocks, grid.threads))
-            for entry in entries:
+            for entry in kernel.entries:
                 launch = getattr(self.library, f"launch_{entry}")
                 launch(
                     arguments.pointers, blocks, threads, seed, shared_bytes(kernel, tested, values)

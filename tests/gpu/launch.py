@@ -10,11 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from pyfuser.codegen.gpu.packed import chooser
-from pyfuser.codegen.gpu.packed_map import VECTORS
 from pyfuser.codegen.gpu.scan import TOTALS
 from pyfuser.codegen.gpu.team_analysis import room_for
-from pyfuser.codegen.gpu.unit import ENTRY, NAMESPACE, GpuKernel, Grid
+from pyfuser.codegen.gpu.unit import ENTRY, NAMESPACE, GpuKernel
 from pyfuser.codegen.kernel import spec_of
 from pyfuser.ir.dtypes import DType
 from tests.codegen.build import Case
@@ -25,10 +23,9 @@ PointerTo = Callable[["np.ndarray[Any, Any]"], int]
 def renamed(kernel: GpuKernel, n: int) -> GpuKernel:
     """The kernel with names of its own, so that one source can hold several."""
     source = kernel.source.replace(f"namespace {NAMESPACE} {{", f"namespace {NAMESPACE}_{n} {{")
-    source = re.sub(rf"\b({ENTRY}|{TOTALS}|{VECTORS})\b", rf"\1_{n}", source)
-    vectors = kernel.vectors and replace(kernel.vectors, entry=f"{kernel.vectors.entry}_{n}")
+    source = re.sub(rf"\b({ENTRY}|{TOTALS})\b", rf"\1_{n}", source)
     entries = tuple(f"{e}_{n}" for e in kernel.entries)
-    return replace(kernel, source=source, entries=entries, vectors=vectors)
+    return replace(kernel, source=source, entries=entries)
 
 
 def shared_bytes(kernel: GpuKernel, tested: Case, values: Sequence[Any]) -> int:
@@ -76,15 +73,6 @@ class Arguments:
         self.bounds = space
         addresses = [array.ctypes.data for array in self.kept]
         self.pointers = (ctypes.c_void_p * max(len(addresses), 1))(*addresses)
-
-
-def chosen(kernel: GpuKernel, arguments: Arguments) -> tuple[tuple[str, ...], Grid | None]:
-    """The entries to launch, and the grid: those of vectors, if they are aligned."""
-    if kernel.vectors is not None:
-        needed = [int(arguments.kept[position][0]) for position in kernel.vectors.needed]
-        if chooser(kernel.vectors)(*needed):
-            return (kernel.vectors.entry,), kernel.vector_grid(*arguments.bounds)
-    return kernel.entries, kernel.grid(*arguments.bounds)
 
 
 def unpacked(results: np.ndarray[Any, Any], dtypes: Sequence[DType]) -> tuple[Any, ...]:

@@ -52,10 +52,3 @@ def test_command(quick: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "GB/s (measured)" in capsys.readouterr().out
     assert main(["calibrate", "--space", "Moon"]) == 2
     assert "Moon" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("registers", "factor"), [(1, 1.0), (32, 1.0), (128, 1.0), (255, 512 / 257), (0, 1.0)]
-)
-def test_slowdown(registers: int, factor: float) -> None:
-    assert tuning_gpu.slowdown(registers) == factor

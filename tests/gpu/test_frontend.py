@@ -550,39 +550,6 @@ def test_explain_tells_of_copies_and_registers(cupy: Any) -> None:
     assert "copied" not in str(pyfuser.explain())
 
 
-def test_a_kernel_of_too_many_registers_is_cut(cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pyfuser.engine.gpu.launchable import Launchable
-    from pyfuser.engine.gpu.variants import Registers
-
-    def needed(self: Any) -> tuple[Registers, ...]:
-        views = sum(view is not None for view in self.spec.views)
-        return (Registers(255, 4096) if views > spare else Registers(32, 0),)
-
-    monkeypatch.setattr(Launchable, "registers", needed)
-
-    @pk.workunit
-    def double_into(i, x, y):
-        y[i] = 2.0 * x[i]
-
-    def groups(n: int) -> list[int]:
-        w, x, y, z = (pk.View([n], pk.double) for _ in range(4))
-        with pyfuser.fusing():
-            pk.parallel_for(n, double_into, x=w, y=x)
-            pk.parallel_for(n, double_into, x=y, y=z)
-        report = pyfuser.explain()
-        reasons.append([rejection.reason for rejection in report.rejections])
-        return [len(group.calls) for group in report.groups]
-
-    reasons: list[list[str]] = []
-    spare = 4
-    assert groups(5001) == [2]
-    spare = 3
-    assert groups(5002) == [1, 1]
-    spare = 1  # each half is as crowded as the whole
-    assert groups(5003) == [2]
-    assert reasons == [[], ["registers"], []]
-
-
 VERIFIED = """
 import pyfuser, numpy as np, pykokkos as pk
 pk.set_default_space(pk.Cuda)

@@ -12,10 +12,9 @@ from pyfuser.codegen.cpu.context import Context, abi
 from pyfuser.codegen.gpu.dialect import Dialect
 from pyfuser.codegen.gpu.team_analysis import scratch_lengths
 from pyfuser.ir import nodes
-from pyfuser.ir.accesses import AccessNode
 from pyfuser.ir.dtypes import DType, common_type
 from pyfuser.ir.nodes import Body, Expr, Sym
-from pyfuser.ir.visit import all_expressions, expressions, sym_of
+from pyfuser.ir.visit import all_expressions, expressions
 from pyfuser.nest.spec import KernelSpec, ViewSpec
 from pyfuser.support.records import dataclass
 
@@ -72,13 +71,6 @@ class GpuExpressions(Expressions):
     ) -> None:
         super().__init__(names, views, strides, serial)
         self.atomics: set[tuple[str, DType]] = set()
-        #: What stands for an element of a view: see `gpu.packed_map`.
-        self.cells: dict[tuple[Sym, tuple[Expr, ...]], str] = {}
-
-    def element(self, access: AccessNode) -> str:
-        sym = sym_of(access)
-        cell = self.cells.get((sym, access.indices)) if sym is not None and self.cells else None
-        return cell or super().element(access)
 
     def not_a_number(self, f: str) -> str:
         return f"pf_nan{f}()"

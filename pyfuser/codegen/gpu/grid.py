@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyfuser.codegen.gpu.context import WORKSPACE_HEAD, Argument
-from pyfuser.codegen.gpu.packed import Vectors
 from pyfuser.codegen.gpu.team_analysis import TEAM, Space
 from pyfuser.support.records import dataclass
 from pyfuser.tuning.thresholds import DEFAULT, Tuning
@@ -39,10 +38,10 @@ class GpuKernel:
     arguments: their parameters, in order; each pointer is 8 bytes, each scalar an element of its
     dtype. rule: "map", "reduce", "scan", "team" or "one" (one thread). order: the axes of the
     space, slowest first. results: the number of accumulators; each value takes 16 bytes of the
-    memory at "results". options: what every compiler must be told. vectors: an entry that may be
-    launched in place of the others, on a grid of its own. spaces: what is in the dynamic shared
-    memory of a block (see `gpu.team_analysis.room_for`); room: how many bytes it may have. team:
-    the threads of a block that stands for a team. tuning: the numbers that it was emitted with.
+    memory at "results". options: what every compiler must be told. spaces: what is in the
+    dynamic shared memory of a block (see `gpu.team_analysis.room_for`); room: how many bytes it may
+    have. team: the threads of a block that stands for a team. tuning: the numbers that it was
+    emitted with.
 
     The memory at "workspace" has to be zero when it is allocated; every launch leaves its head so.
     Launches that may overlap in time need one each.
@@ -55,7 +54,6 @@ class GpuKernel:
     order: tuple[int, ...]
     results: int
     options: tuple[str, ...]
-    vectors: Vectors | None = None
     spaces: tuple[Space, ...] = ()
     room: int = 0
     team: int = TEAM
@@ -82,18 +80,6 @@ class GpuKernel:
         if self.rule == "scan":
             return Grid((_ceiling(count, threads[0] * tuning.gpu_items), 1, 1), threads)
         return _map_grid([extents[axis] for axis in self.order], self.tuning)
-
-    def vector_grid(self, begin: Sequence[int], end: Sequence[int]) -> Grid | None:
-        """The grid of `vectors` for a box; None for an empty one. There must be vectors.
-
-        A row that begins within a group may have a group more, which is a second one of a thread.
-        """
-        assert self.vectors is not None
-        extents = [max(last - first, 0) for first, last in zip(begin, end, strict=True)]
-        if not _product(extents):
-            return None
-        *outer, width = (extents[axis] for axis in self.order)
-        return _map_grid([*outer, _ceiling(width, self.vectors.lanes)], self.tuning)
 
     def workspace_bytes(self, begin: Sequence[int], end: Sequence[int]) -> int:
         """How large the memory at "workspace" has to be for this box, at least."""

@@ -14,9 +14,9 @@ from types import ModuleType
 from pyfuser.codegen.c.headers import has_complex
 from pyfuser.codegen.gpu import map as gpu_map
 from pyfuser.codegen.gpu import maths as gpu_maths
-from pyfuser.codegen.gpu import packed_map, team_block
 from pyfuser.codegen.gpu import reduce as gpu_reduce
 from pyfuser.codegen.gpu import scan as gpu_scan
+from pyfuser.codegen.gpu import team_block
 from pyfuser.codegen.gpu.axis import axes_of
 from pyfuser.codegen.gpu.context import (
     Argument,
@@ -74,12 +74,10 @@ def _unknown_scratch(workunit: Workunit) -> bool:
     )
 
 
-def emit(
-    spec: KernelSpec, dialect: Dialect, fastmath: bool = False, widest: int | None = None
-) -> GpuKernel:
+def emit(spec: KernelSpec, dialect: Dialect, fastmath: bool = False) -> GpuKernel:
     """The kernel of a spec; `declined(spec)` must be "".
 
-    fastmath: let the compiler contract a * b + c. widest: see `gpu.packed.WIDEST`, the default.
+    fastmath: let the compiler contract a * b + c.
     """
     assert not declined(spec), declined(spec)
     context = GpuContext(spec, dialect, ())
@@ -93,13 +91,10 @@ def emit(
     if spec.serial or not parallel:
         rule = "one"
     shared = _sharing(spec)
-    vectors = None
     if shared is not None:
         rule, code = "team", team_block.emit(context, ENTRY, shared)
     else:
         code = pattern.emit(context, ENTRY)
-        vectors, more = packed_map.emit(context, widest)
-        code += more
     return GpuKernel(
         source=_unit(spec.title, context, code, dialect),
         entries=(gpu_scan.TOTALS, ENTRY) if rule == "scan" else (ENTRY,),
@@ -110,7 +105,6 @@ def emit(
         spaces=shared.spaces if shared is not None else (),
         room=SHARED_BYTES - shared.fixed if shared is not None else 0,
         options=dialect.options + (() if fastmath else dialect.exact),
-        vectors=vectors,
         team=team_threads(workunit),
         tuning=spec.tuning,
     )

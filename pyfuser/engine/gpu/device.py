@@ -48,7 +48,6 @@ class Device(images.Memory):
         self._ready = threading.local()
         self._capture: Any = None
         self.captures = True  # whether launches can be captured into graphs
-        self.vectors = True  # whether kernels may load vectors, see `variants`
         self.architecture = str(self.cuda.Device(number).compute_capability)
         properties = self.runtime.getDeviceProperties(number)
         self.name: str = properties["name"].decode()

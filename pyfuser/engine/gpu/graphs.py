@@ -23,7 +23,6 @@ from typing import Any, NamedTuple
 from pyfuser.engine.gpu.device import Device
 from pyfuser.engine.gpu.launchable import Bound, Launchable, launch
 from pyfuser.engine.gpu.scalars import WORDS, Scalars
-from pyfuser.engine.gpu.timing import launch_timed
 from pyfuser.support.counters import COUNTERS
 from pyfuser.trace.gate import Ran
 
@@ -98,17 +97,9 @@ class Graphs:
         #: By kernels (all of the program's, or some that follow each other): see `layout`.
         self._layouts: dict[tuple[Launchable, ...], tuple[tuple[Place, ...], int]] = {}
 
-    def launch(
-        self, bounds: Sequence[Bound], ran: Ran, marks: Sequence[list[Any] | None] = ()
-    ) -> None:
-        """Give launches to the current stream; see `make_run` for `ran`.
-
-        marks: see `launch_timed`; what is timed is no replay.
-        """
+    def launch(self, bounds: Sequence[Bound], ran: Ran) -> None:
+        """Give launches to the current stream; see `make_run` for `ran`."""
         first = bounds[0]
-        if any(spans is not None for spans in marks):
-            launch_timed(bounds, marks, ran)
-            return
         if len(bounds) < LEAST or not first.device.captures:
             launch(bounds, first.handle, ran)
             return

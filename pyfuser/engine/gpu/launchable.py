@@ -16,14 +16,8 @@ from pyfuser.engine.gpu.arguments import make_pack, result_dtypes
 from pyfuser.engine.gpu.compiler import machine_code
 from pyfuser.engine.gpu.device import Device, current
 from pyfuser.engine.gpu.library import loaded
+from pyfuser.engine.gpu.registers import Registers, registers_of
 from pyfuser.engine.gpu.results import Number, Results
-from pyfuser.engine.gpu.variants import (
-    Registers,
-    costs_more,
-    is_worth_vectors,
-    make_aligned,
-    registers_of,
-)
 from pyfuser.ir.nodes import Sym
 from pyfuser.ir.visit import reads
 from pyfuser.nest.spec import KernelSpec, names_of
@@ -47,8 +41,7 @@ class Bound(NamedTuple):
     """One launch with all its arguments: what the driver needs, and nothing of ours.
 
     shape: None for an empty space, where nothing is to be launched. packed: all parameters.
-    vectors: whether it is of `GpuKernel.vectors`, which the other fields decide. shared: bytes of
-    dynamic shared memory.
+    shared: bytes of dynamic shared memory.
     """
 
     launchable: Launchable
@@ -57,7 +50,6 @@ class Bound(NamedTuple):
     shape: Shape | None
     packed: bytes
     results: Results | None
-    vectors: bool = False
     shared: int = 0
 
     def numbers(self) -> tuple[Any, ...]:
@@ -74,8 +66,8 @@ class Launchable:
     """
 
     __slots__ = (
-        "_aligned", "_block", "_first", "_functions", "_grids", "_lock", "_modules", "_pack",
-        "_pointers", "_vectors", "dtypes", "kernel", "scalars", "source", "spec",
+        "_block", "_first", "_functions", "_grids", "_lock", "_modules", "_pack", "_pointers",
+        "dtypes", "kernel", "scalars", "source", "spec",
     )  # fmt: skip
     on_device = True
 
@@ -85,12 +77,10 @@ class Launchable:
         self.source = self.kernel.source
         self.dtypes = result_dtypes(spec)
         self._pack, offsets = make_pack(spec, self.kernel)
-        self._aligned = make_aligned(self.kernel, offsets)
         behind = zip(offsets, offsets[1:], self.kernel.arguments[1:], strict=False)
         self.scalars = tuple((b, e) for b, e, argument in behind if argument.kind == "address")
-        self._grids: dict[Any, tuple[Shape | None, int, Shape | None]] = {}
+        self._grids: dict[Any, tuple[Shape | None, int]] = {}
         self._functions: dict[int, tuple[Any, ...]] = {}  # by device: entry points
-        self._vectors: dict[int, Any] = {}  # by device: that of vectors, None where it is worse
         self._modules: list[Any] = []
         size = (offsets[-1] if offsets else 0) + 16
         self._block = ctypes.create_string_buffer(size)
@@ -117,18 +107,13 @@ class Launchable:
             module.load(machine_code(self.kernel, device))
             self._modules.append(module)
             functions = tuple(module.get_function(entry) for entry in self.kernel.entries)
-            if self.kernel.vectors is not None:
-                wide = module.get_function(self.kernel.vectors.entry)
-                worse = costs_more(registers_of(device, wide), registers_of(device, functions[0]))
-                self._vectors[device.number] = None if worse else wide
             self._functions[device.number] = functions
         return functions
 
     def registers(self) -> tuple[Registers, ...]:
         """What the compiler made of each entry point that is launched on the current device."""
         device = current()
-        functions = [*self.load(device), self._vectors.get(device.number)]
-        return tuple(registers_of(device, f) for f in functions if f is not None)
+        return tuple(registers_of(device, f) for f in self.load(device))
 
     # ------------------------------------------------------------------- launching
 
@@ -154,7 +139,7 @@ class Launchable:
             if len(self._grids) >= MAX_GRIDS:
                 self._grids.clear()
             found = self._grids[box] = self._grid(box)
-        shape, working, wide = found
+        shape, working = found
         results, workspace, address = None, 0, 0
         if shape is None:
             return Bound(self, device, device.handles[stream], None, b"", None)
@@ -165,21 +150,14 @@ class Launchable:
                 workspace = device.workspace(stream, working)
         shared = self._shared(arguments) if self.kernel.spaces else 0
         packed = self._pack(space, arguments, stream, device, workspace, address)
-        if wide is not None and device.vectors and self._aligned(packed):
-            self.load(device)
-            if self._vectors[device.number] is not None:
-                handle = device.handles[stream]
-                return Bound(self, device, handle, wide, packed, results, vectors=True)
         return Bound(self, device, device.handles[stream], shape, packed, results, shared=shared)
 
-    def _grid(self, box: tuple[Any, Any]) -> tuple[Shape | None, int, Shape | None]:
-        """The grid for a box, the bytes of its workspace, and the grid of vectors if it has one."""
+    def _grid(self, box: tuple[Any, Any]) -> tuple[Shape | None, int]:
+        """The grid for a box, and the bytes of its workspace."""
         grid = self.kernel.grid(*box)
         if grid is None:
-            return None, 0, None
-        wide = self.kernel.vector_grid(*box) if is_worth_vectors(self.kernel, *box) else None
-        shapes = [None if g is None else (*g.blocks, *g.threads) for g in (grid, wide)]
-        return shapes[0], self.kernel.workspace_bytes(*box), shapes[1]
+            return None, 0
+        return (*grid.blocks, *grid.threads), self.kernel.workspace_bytes(*box)
 
     def _shared(self, arguments: Sequence[Any]) -> int:
         """The bytes of a block's scratch memory whose size the arguments decide."""
@@ -207,8 +185,6 @@ class Launchable:
         until they are made.
         """
         functions = self._functions.get(bound.device.number) or self.load(bound.device)
-        if bound.vectors:
-            functions = (self._vectors[bound.device.number],)
         pointers, shape, shared = self._first, bound.shape, bound.shared
         assert shape is not None
         return [(f.ptr, *shape, shared, handle, pointers, 0) for f in functions]

@@ -20,9 +20,6 @@ enum { pf_warp = 32 };
 __device__ inline void pf_barrier() { __syncthreads(); }
 __device__ inline void pf_fence() { __threadfence(); }
 __device__ inline void pf_lanes_barrier() { __syncwarp(); }
-#define pf_get(words) __ldca(words)
-#define pf_get_constant(words) __ldg(words)
-#define pf_put(place, words) __stwb(place, words)
 #define pf_inf() __longlong_as_double(0x7ff0000000000000ll)
 #define pf_nan() __longlong_as_double(0x7ff8000000000000ll)
 #define pf_inff() __int_as_float(0x7f800000)
@@ -47,13 +44,6 @@ __device__ inline uint32_t pf_exchange_32(uint32_t* cell, uint32_t old, uint32_t
 __device__ inline uint64_t pf_exchange_64(uint64_t* cell, uint64_t old, uint64_t next) {
     return atomicCAS((unsigned long long*)cell, (unsigned long long)old, (unsigned long long)next);
 }
-
-// What `lanes` elements are loaded as. Left to itself, the compiler would split the copy of a
-// struct, and does not always join it.
-template <int bytes> struct pf_words { typedef uint4 type; };
-template <> struct pf_words<8> { typedef uint2 type; };
-template <> struct pf_words<4> { typedef unsigned int type; };
-template <> struct pf_words<2> { typedef unsigned short type; };
 
 #define pf_first(axis) (pf_block(axis) * pf_threads(axis) + pf_thread(axis))
 #define pf_step(axis) (pf_blocks(axis) * pf_threads(axis))

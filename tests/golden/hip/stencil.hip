@@ -27,9 +27,6 @@ typedef unsigned long uint64_t;
 #define pf_block(axis) ((int64_t)__builtin_amdgcn_workgroup_id_##axis())
 #define pf_copy __builtin_memcpy
 __device__ inline void pf_fence() { __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "agent"); }
-#define pf_get(words) (*(words))
-#define pf_get_constant(words) (*(words))
-#define pf_put(place, words) (*(place) = (words))
 #define pf_inf() __builtin_inf()
 #define pf_nan() __builtin_nan("")
 #define pf_inff() __builtin_inff()
@@ -93,13 +90,6 @@ __device__ inline uint64_t pf_exchange_64(uint64_t* cell, uint64_t old,
                                          __HIP_MEMORY_SCOPE_AGENT);
     return old;
 }
-
-template <int bytes> struct pf_words {
-    typedef unsigned int type __attribute__((ext_vector_type(4)));
-};
-template <> struct pf_words<8> { typedef unsigned int type __attribute__((ext_vector_type(2))); };
-template <> struct pf_words<4> { typedef unsigned int type; };
-template <> struct pf_words<2> { typedef unsigned short type; };
 
 #define pf_first(axis) (pf_block(axis) * pf_threads(axis) + pf_thread(axis))
 #define pf_step(axis) (pf_blocks(axis) * pf_threads(axis))
