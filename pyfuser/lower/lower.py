@@ -79,7 +79,8 @@ def lower(
     pattern: "for", "reduce" or "scan"; rank: the number of policy indices; types: what each
     further parameter is bound to. objects: classes of the objects that the workunit is a method of
     (by the name of its first parameter) or holds in its closure, of which `types` has the members,
-    as `self.x`. Other names of `types` that are no parameters are variables of its closure.
+    as `self.x`. Other names of `types` that are no parameters are variables of its closure, or, as
+    `outer_name` has them, numbers from outside that are arguments.
     team_size: of a TeamPolicy, whose league is the (one) dimension, how many threads a team has.
 
     Raises WorkunitError for what the language does not have, and ArgumentError where `types` do
@@ -147,9 +148,14 @@ def _outer(
         owner, dot, member = name.partition(".")
         if dot:
             result[name] = known[owner].get(member)
-        elif name in function.__code__.co_freevars:
+        elif name in function.__code__.co_freevars or name.startswith("<"):
             result[name] = None
     return result
+
+
+def outer_name(name: str) -> str:
+    """How `types` has a number from outside: no parameter can be called so."""
+    return f"<{name}>"
 
 
 def free_values_unchanged(function: Callable[..., Any], lowered: Lowered) -> bool:
@@ -234,6 +240,7 @@ def _parameter(context: Context, name: str, bound: BoundType) -> Param:
         record = scope[owner]
         assert isinstance(record, Record)
         scope, name = record.fields, member
+    name = name.strip("<>")
     sym = fresh(name, bound.dtype)
     if isinstance(bound, ViewType):
         scope[name] = whole(sym, bound.rank)

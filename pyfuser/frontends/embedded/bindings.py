@@ -9,6 +9,7 @@ from typing import Any
 
 from pyfuser.frontends.embedded import arguments
 from pyfuser.frontends.embedded.arguments import FUTURE, INT64
+from pyfuser.frontends.embedded.changing import watch
 from pyfuser.frontends.embedded.decorators import WorkunitState
 from pyfuser.frontends.embedded.temporaries import warn_of_temporaries
 from pyfuser.frontends.embedded.view_memory import DTYPES, READ_ONLY
@@ -97,6 +98,7 @@ def binding_of(state: WorkunitState, space: Space, key: tuple[Any, ...]) -> Bind
             if free_values_unchanged(state.function, binding.lowered):
                 break
         else:
+            watch(state, [each.lowered.free for each in siblings], binding.workunit)
             binding = _lower(state, space, key)
             if len(siblings) >= MAX_SIBLINGS:
                 del siblings[0]
@@ -113,7 +115,7 @@ def described(state: WorkunitState, key: tuple[Any, ...]) -> Any:
     it took from outside: the dictionary or cell, the name and the value.
     """
     binding: Binding | None = state.bindings.get(key)
-    if binding is None or binding.futures:
+    if binding is None or binding.futures or state.changing:
         return None
     free = _places(state.function, binding.lowered)
     if free is None or any(greatest >= 1 << 63 for _, _, greatest, _ in binding.ranges):

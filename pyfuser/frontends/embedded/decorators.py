@@ -32,9 +32,13 @@ class WorkunitState:
     lowered code by argument types; the marked and the unmarked form of a workunit share it.
     objects: classes of the objects it uses, by name. methods: its states as a method, by class.
     sites: what the extension knows of calls. atomic: names of the Views that it updates atomically.
+    changing: names of numbers from outside that are arguments (see `changing`).
     """
 
-    __slots__ = ("atomic", "bindings", "function", "marked_by_fuse", "methods", "objects", "sites")
+    __slots__ = (
+        "atomic", "bindings", "changing", "function", "marked_by_fuse", "methods", "objects",
+        "sites",
+    )  # fmt: skip
 
     def __init__(
         self, function: FunctionType, bindings: dict[Any, Any], marked_by_fuse: bool
@@ -42,6 +46,7 @@ class WorkunitState:
         self.atomic: frozenset[str] = frozenset()
         self.function = function
         self.bindings = bindings
+        self.changing: list[str] = []
         self.marked_by_fuse = marked_by_fuse
         self.objects: dict[str, type] = {}
         self.methods: dict[type, Any] = {}
@@ -51,6 +56,7 @@ class WorkunitState:
         """The state of the same workunit, decorated by `fuse`."""
         state = WorkunitState(self.function, self.bindings, True)
         state.atomic = self.atomic
+        state.changing = self.changing
         return state
 
 

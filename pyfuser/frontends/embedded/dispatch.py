@@ -25,6 +25,8 @@ from pyfuser.frontends.embedded.arguments import (
     classify,
 )
 from pyfuser.frontends.embedded.bindings import TEAM, WIDE, binding_of, settle
+from pyfuser.frontends.embedded.changing import with_changing
+from pyfuser.frontends.embedded.decorators import WorkunitState
 from pyfuser.frontends.embedded.hot import ON_DEVICE, compiled
 from pyfuser.frontends.embedded.policies import (
     ExecutionPolicy,
@@ -147,7 +149,7 @@ def dispatch(
     try:
         if head & ON_DEVICE:
             devices.enter(policy, kwargs)
-        values = _read_arguments(kwargs, key)
+        values = _read_arguments(state, kwargs, key)
         binding = binding_of(state, space, tuple(key))
         if binding.unsettled:
             settle(binding, values)
@@ -218,8 +220,10 @@ def _fused_list(
         TRACER.flush(reason.ALONE if not traced(False) else reason.AT_ONCE)
 
 
-def _read_arguments(kwargs: dict[str, Any], key: list[Any]) -> list[Any]:
+def _read_arguments(state: WorkunitState, kwargs: dict[str, Any], key: list[Any]) -> list[Any]:
     """The values for the `Call`; names and type codes are appended to the key."""
+    if state.changing:
+        kwargs = with_changing(state, kwargs)
     values: list[Any] = []
     for name, value in kwargs.items():
         kind = type(value)  # the usual kinds here, without a function call each
