@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import compress, starmap
 from math import prod
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from pyfuser.support.caches import Table
 from pyfuser.support.settings import SETTINGS
@@ -48,6 +48,33 @@ class DirectCall(Call):
 SEEN: Table[TraceShape, int] = Table("bytes that traces moved", 1024)
 
 
+LOST = 1 << 31
+"""Bytes that calls of one instruction on one shape move without a kernel until such calls are given
+up: had their traces come again, they would have been compiled with half of that."""
+
+_KEPT = -(1 << 62)
+"""Of calls that a kernel is made for: they are never given up."""
+
+SITES: Table[Any, int] = Table("bytes that instructions moved without a kernel", 4096)
+"""By code, place in it and shape of the result."""
+
+
+def is_lost(site: Any) -> bool:
+    """Whether calls like this one were recorded long enough, and no trace of theirs came again.
+
+    So it is where what a program works on moves in every trip of a loop, as rows of a matrix do.
+    """
+    return SITES.get(site, 0) >= LOST
+
+
+def _note(calls: Sequence[Call], compiled: bool) -> None:
+    for call in calls:
+        first = call.arguments[0]
+        if type(first) is Region and call.code is not None:
+            site = call.code, call.at, first.shape
+            SITES.keep(site, _KEPT if compiled else SITES.get(site, 0) + _bytes((call,)))
+
+
 def runs_here(trace: TraceShape, calls: Sequence[Call]) -> bool:
     """Whether these calls run without a kernel this time."""
     if SETTINGS.numpy_lazy or SETTINGS.verify or SETTINGS.debug:  # or somebody looks at kernels
@@ -57,16 +84,18 @@ def runs_here(trace: TraceShape, calls: Sequence[Call]) -> bool:
     moved = SEEN.get(trace, 0)
     if moved < 0:
         return False
-    moved += sum(map(_bytes, calls))
+    moved += _bytes(calls)
     if moved >= PLANNED + PLANNED_CALL * len(calls):
         moved = -1
     SEEN.keep(trace, moved)
+    _note(calls, moved < 0)
     return moved >= 0
 
 
-def _bytes(call: Call) -> int:
+def _bytes(calls: Sequence[Call]) -> int:
     return sum(
         prod(argument.shape) * argument.dtype.size
+        for call in calls
         for argument in call.arguments
         if type(argument) is Region
     )
@@ -103,7 +132,7 @@ def run(calls: list[Call], tracer: Tracer) -> None:
                 raise
             if len(ran) < len(done):
                 raise Overtaken
-            if len(done) >= AT_A_TIME or _bytes(call) >= SETTLED:
+            if len(done) >= AT_A_TIME or _bytes((call,)) >= SETTLED:
                 tracer.settle()
                 tracer.settle = partial(_forget, done, ran, tracer)
     finally:

@@ -24,7 +24,7 @@ from pyfuser.frontends.numpy.switches import LIMITS, errors, is_loud, recording
 from pyfuser.frontends.numpy.workunits import Recipe, recipe_of
 from pyfuser.frontends.numpy.wrap import KIND, of_region
 from pyfuser.ir.dtypes import DType
-from pyfuser.runtime.first_tier import DirectCall, Step
+from pyfuser.runtime.first_tier import DirectCall, Step, is_lost
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.caches import Table
 from pyfuser.support.records import dataclass
@@ -123,9 +123,12 @@ def record(
             return None
         if entry.numbers and not _numbers(entry, values):
             return None
+        frame = program_frame(sys._getframe(2))
         if entry.layout.size >= least:
             LIMITS.small = 0
-        frame = program_frame(sys._getframe(2))
+            result = entry.layout.result
+            if not pending and is_lost((frame.f_code, ~frame.f_lasti, result.shape)):
+                return None
         end_trip(frame)
         if target is None:
             return _fresh(entry, values, frame, state)

@@ -1,0 +1,61 @@
+"""Instructions whose traces never come again are not recorded for long."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+import pytest
+
+import pyfuser.numpy as np
+from pyfuser.frontends.numpy.switches import LIMITS
+from pyfuser.runtime import first_tier
+from pyfuser.runtime.session import TRACER
+
+SIZE = 100
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LIMITS, "most", SIZE)
+    monkeypatch.setattr(first_tier, "LOST", 10 * 2 * SIZE * 8)
+    monkeypatch.setattr(first_tier, "PLANNED", 0)
+    monkeypatch.setattr(first_tier, "PLANNED_CALL", 5 * 2 * SIZE * 8)
+    first_tier.SITES.clear()
+    first_tier.SEEN.clear()
+
+
+def added(x: Any, start: int) -> Any:
+    return x[start : start + SIZE] + 1.0
+
+
+def recorded(step: int, trips: int) -> int:
+    """How often a part of an array, which moves by `step`, is added to."""
+    x = np.arange(4 * SIZE, dtype=float)
+    before, count = numpy.arange(4 * SIZE, dtype=float), TRACER.recorded
+    for trip in range(trips):
+        start = trip * step
+        y = added(x, start)
+        assert y[0] == before[start] + 1.0
+    return TRACER.recorded - count
+
+
+def test_what_moves_on_is_computed_at_once_in_the_end() -> None:
+    assert 10 <= recorded(2, 40) < 20
+
+
+def test_what_comes_again_is_compiled_and_stays_recorded() -> None:
+    assert recorded(0, 40) == 40
+    assert recorded(2, 40) == 40  # the same instruction: a kernel was worth it
+
+
+def test_what_is_pending_keeps_it_recorded() -> None:
+    assert recorded(2, 40) < 20
+    x = np.arange(4 * SIZE, dtype=float)
+    before = TRACER.recorded
+    added(x, 2)
+    assert TRACER.recorded == before
+    x += 1.0
+    parts = [added(x, start) for start in (0, 2)]
+    assert TRACER.recorded == before + 3
+    assert [part[0] for part in parts] == [2.0, 4.0]
