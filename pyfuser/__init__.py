@@ -22,7 +22,6 @@ from pyfuser.api import (
     unload_ipython_extension,
 )
 from pyfuser.frontends.embedded.register import register
-from pyfuser.run.program import watch_from_environment
 from pyfuser.support.errors import (
     ArgumentError,
     ArgumentValueError,
@@ -102,4 +101,7 @@ elif SETTINGS.engine == "pykokkos":
     )
 if not SETTINGS.debug:
     install()
-watch_from_environment()
+if SETTINGS.on:  # as few programs ask for it, it takes no time of the others
+    from pyfuser.run.program import watch_from_environment
+
+    watch_from_environment()

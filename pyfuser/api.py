@@ -9,28 +9,33 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from types import FunctionType
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
-from pyfuser import report
 from pyfuser.frontends import modes
 from pyfuser.frontends.embedded import spaces
 from pyfuser.frontends.embedded.capture import Capture
 from pyfuser.frontends.embedded.decorators import state_of
 from pyfuser.frontends.embedded.views import ViewType
-from pyfuser.report import Explanation
 from pyfuser.runtime.flush import finish
 from pyfuser.runtime.isolate import FAILURES
 from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support.counters import COUNTERS, Counters
 from pyfuser.support.errors import ArgumentError, WorkunitWarning, warn
+from pyfuser.support.lazy import lazily
 from pyfuser.trace import reason
 from pyfuser.trace.call import GPU_SPACES, Call
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Buffer
 from pyfuser.trace.raw import unread, warn_of_unread
 from pyfuser.tuning.host import Known
+
+if TYPE_CHECKING:
+    from pyfuser import report
+    from pyfuser.report import Explanation
+else:
+    report = lazily("pyfuser.report")
 
 __all__ = [
     "calibrate",
