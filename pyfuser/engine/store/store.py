@@ -29,11 +29,8 @@ from pyfuser.support.progress import listening
 from pyfuser.support.settings import SETTINGS
 from pyfuser.tuning.host import known
 
-MAX_WRITTEN = 2048
-"""Entries that a process writes: one whose traces never come again would fill the disk."""
-
-BETWEEN = 256
-"""Entries that a process writes between two looks at the size of the cache folder."""
+MAX_WRITTEN = 256
+"""Entries that a process writes: where each step has other sizes, they cost more than they save."""
 
 _DIGEST = 64
 
@@ -103,7 +100,7 @@ class Entry:
         directory = store.directory()
         if directory is None or store.written >= MAX_WRITTEN:
             return
-        if store.written % BETWEEN == 0:
+        if not store.written:
             trim(SETTINGS.cache_dir, SETTINGS.cache_size << 20)
         store.written += 1
         try:
