@@ -124,6 +124,12 @@ static PyObject *called(Direct *self, PyObject *args, PyObject *kwargs, PyObject
     return value;
 }
 
+/* Whether only a view refers to the array that it is a view of. */
+static int is_alone(PyObject *base)
+{
+    return Py_IS_TYPE(base, K.numpys) && Py_REFCNT(base) == 1 && ((Numpys *)base)->base == NULL;
+}
+
 /* Ours for a result (which it steals) that nobody else has, or that is a view of the first argument;
    NULL, without an error: neither. */
 static PyObject *result(Direct *self, PyObject *value, PyObject *args, PyObject *array)
@@ -132,7 +138,7 @@ static PyObject *result(Direct *self, PyObject *value, PyObject *args, PyObject 
         if (!PyTuple_Check(value) && !PyList_Check(value)) return value;
     } else if (Py_REFCNT(value) == 1) {
         Numpys *made = (Numpys *)value;
-        if (made->base == NULL) return adopt(value);
+        if (made->base == NULL || is_alone(made->base)) return adopt(value);
         int is_view = self->first && (made->base == array || made->base == ((Numpys *)array)->base);
         if (is_view && made->flags & WRITEABLE) return sliced(PyTuple_GET_ITEM(args, 0), value);
     }

@@ -167,7 +167,7 @@ class Array(Operators, Indexing):
             except ValueError:
                 if copy is False:
                     raise
-        return adopt(np.array(np.reshape(host(self), extents, order), copy=True, order=order))
+        return adopt(np.reshape(host(self), extents, order, copy=True))
 
     def ravel(self, order: Any = "C") -> Any:
         flags = layout_of(self).flags
