@@ -9,12 +9,13 @@ OUT ?= out
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: help demo test gpu gpu-tests lint fuzz mutants bench clean
+.PHONY: help demo test asan gpu gpu-tests lint fuzz mutants bench clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo         compare fused and unfused kernels: a table, $(OUT)/demo.png, $(OUT)/demo.json"
 	@echo "make test         run the test suite"
+	@echo "make asan         the compiled extension under AddressSanitizer: what records, replays and captures"
 	@echo "make gpu          on a machine with a GPU: tests, sanitizer, timings; WHEELS=folder GPU=options"
 	@echo "make gpu-tests    test GPU kernels and programs: without a GPU by compilers and a stand-in"
 	@echo "make lint         run ruff and mypy"
@@ -35,6 +36,21 @@ demo: $(INSTALLED)
 
 test: $(INSTALLED)
 	@$(BIN)/python -m pytest --quiet -n $(WORKERS) --dist worksteal tests
+
+# In a copy, so that the extension of this checkout stays as it is. Python has an allocator of its own,
+# under which the sanitizer sees little, and keeps much until it ends, which is no leak.
+ASAN := $(OUT)/asan
+ASAN_TESTS := tests/test_capture.py tests/test_capture_random.py tests/test_replay.py \
+    tests/test_replay_random.py tests/trace tests/frontends/embedded/test_dispatch.py
+ASAN_BUILT := import pyfuser; assert pyfuser.stats().compiled
+asan: $(INSTALLED)
+	@rm -rf $(ASAN) && mkdir -p $(ASAN)
+	@cp -r pyfuser tests setup.py setup.cfg pyproject.toml README.md $(ASAN)
+	@cd $(ASAN) && CFLAGS="-fsanitize=address -g -O1" \
+	    $(abspath $(BIN))/python setup.py --quiet build_ext --inplace --force
+	@cd $(ASAN) && LD_PRELOAD="$$(gcc -print-file-name=libasan.so)" PYTHONMALLOC=malloc PYTHONPATH=. \
+	    ASAN_OPTIONS=detect_leaks=0 sh -c '$(abspath $(BIN))/python -c "$(ASAN_BUILT)" && \
+	    $(abspath $(BIN))/python -m pytest --quiet -p no:cacheprovider $(ASAN_TESTS)'
 
 gpu-tests: $(INSTALLED)
 	@$(BIN)/python -m pytest --quiet -rs -n $(WORKERS) --dist worksteal tests/gpu

@@ -83,7 +83,7 @@ void forget_workunits(void);
 long known_workunits(void);
 PyObject *key_of(PyObject *module, PyObject *calls);
 
-/* ------------------------------------------------------------------ launch.c */
+/* ------------------------------------------------------------------ steps.c and launch.c */
 
 enum { THREADS_SLOT, POINTER_SLOT, SCALAR_SLOT };
 
@@ -152,7 +152,7 @@ void outcome_end(Outcome *outcome);
    exception) is what it computed if that is 0. 0: it did not, and nothing was changed. -1: an exception. */
 int run_one(const Prepared *self, PyObject *const *arguments, int threads, int *status, PyObject **answer);
 
-/* ------------------------------------------------------------------ record.c and alone.c */
+/* ------------------------------------------------------------------ record.c, sites.c, arguments.c, alone.c */
 
 /* Classes, objects and names that only recording needs; see `bind_recording`. */
 typedef struct {
@@ -197,6 +197,13 @@ typedef struct {
 
 extern PyTypeObject DispatcherType, SiteType;
 
+PyObject *space_of(PyObject *policy);
+int classify(PyObject *name, PyObject *argument, long *code, PyObject **value);
+Site *site_of(PyObject *state, char pattern, PyObject *pattern_name, long head, PyObject *head_object, PyObject *names,
+              const long *codes, Py_ssize_t count);
+void forget_site(PyObject *state);
+int is_unchanged(PyObject *free);
+int in_ranges(const Site *site, PyObject *const *values);
 int fuses_here(PyObject *marked, int *in_block);
 int same_names(PyObject *known, PyObject *names);
 void forget_policies(void);

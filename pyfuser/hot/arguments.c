@@ -1,0 +1,180 @@
+/* Policies and arguments of a call: `dispatch.space_of` and `arguments.classify` for the usual kinds. */
+#include "hot.h"
+
+/* Policies by the very objects that they are made of: what `KNOWN_POLICIES` said of them. */
+enum { POLICIES = 64 };
+static struct {
+    PyObject *begin, *end, *space, *found;
+    PyTypeObject *type;
+} policies[POLICIES];
+
+void forget_policies(void)
+{
+    for (int n = 0; n < POLICIES; n++) {
+        Py_CLEAR(policies[n].found);
+        Py_CLEAR(policies[n].begin);
+        Py_CLEAR(policies[n].end);
+        Py_CLEAR(policies[n].space);
+    }
+}
+
+/* What is known of begin, end and space of a policy, borrowed. */
+static PyObject *known_policy(PyTypeObject *type, PyObject *begin, PyObject *end, PyObject *space)
+{
+    size_t hash = ((uintptr_t)begin >> 4) + 31 * ((uintptr_t)end >> 4) + 7 * ((uintptr_t)space >> 4);
+    size_t at = hash * 0x9E3779B97F4A7C15ull >> 32 & (POLICIES - 1);
+    if (policies[at].found != NULL && policies[at].begin == begin && policies[at].end == end &&
+        policies[at].space == space && policies[at].type == type)
+        return policies[at].found;
+    PyObject *key = PyTuple_Pack(3, begin, end, space);
+    PyObject *found = key == NULL ? NULL : PyDict_GetItemWithError(R.policies, key);
+    Py_XDECREF(key);
+    if (found == NULL) return NULL;
+    policies[at].type = type;
+    Py_XSETREF(policies[at].begin, Py_NewRef(begin));
+    Py_XSETREF(policies[at].end, Py_NewRef(end));
+    Py_XSETREF(policies[at].space, Py_NewRef(space));
+    Py_XSETREF(policies[at].found, Py_NewRef(found));
+    return policies[at].found;
+}
+
+/* Space and head of a policy that was used before: (Space, head), borrowed; NULL if it was not. */
+PyObject *space_of(PyObject *policy)
+{
+    PyObject *found = NULL;
+    PyTypeObject *type = Py_TYPE(policy);
+    if (PyLong_CheckExact(policy)) {
+        found = PyDict_GetItemWithError(R.policies, policy);
+    } else {
+        if ((PyObject *)type != R.range && (PyObject *)type != R.md_range) return NULL;
+        PyObject *begin = PyObject_GetAttr(policy, R.begin), *end = PyObject_GetAttr(policy, R.end);
+        PyObject *space = PyObject_GetAttr(policy, R.space);
+        if (begin != NULL && end != NULL && space != NULL) found = known_policy(type, begin, end, space);
+        Py_XDECREF(begin);
+        Py_XDECREF(end);
+        Py_XDECREF(space);
+    }
+    if (found == NULL) PyErr_Clear();
+    return found != NULL && PyTuple_CheckExact(found) && PyTuple_GET_SIZE(found) == 2 ? found : NULL;
+}
+
+/* ------------------------------------------------------------------ arguments */
+
+/* The type that a format of the buffer protocol stands for, -1 for all that is unusual. */
+static int type_of_format(const char *format)
+{
+    static const char codes[] = {[BOOL] = '?', [INT8] = 'b', [INT16] = 'h', [INT32] = 'i', [INT64] = 'l', [UINT8] = 'B',
+                                 [UINT16] = 'H', [UINT32] = 'I', [UINT64] = 'L', [FLOAT32] = 'f', [FLOAT64] = 'd'};
+    if (format == NULL) return -1;
+    if (format[0] == 'Z') return format[1] == 0 || format[2] != 0 ? -1 : format[1] == 'f' ? COMPLEX64 : format[1] == 'd' ? COMPLEX128 : -1;
+    if (format[0] == 0 || format[1] != 0) return -1;
+    for (int n = 0; n < (int)sizeof codes; n++)
+        if (codes[n] == format[0]) return n;
+    return -1;
+}
+
+/* `trace.memory.region_of` for memory that is described; NULL without an exception if it is unusual. */
+static PyObject *region_of(PyObject *array, const Py_buffer *view, int kind)
+{
+    PyObject *buffer = L.Buffer->tp_alloc(L.Buffer, 0), *region = L.Region->tp_alloc(L.Region, 5);
+    PyObject *shape = PyTuple_New(view->ndim), *strides = PyTuple_New(view->ndim);
+    PyObject *size = PyLong_FromSsize_t(view->len), *address = PyLong_FromVoidPtr(view->buf);
+    int failed = buffer == NULL || region == NULL || shape == NULL || strides == NULL || size == NULL || address == NULL;
+    for (int axis = 0; axis < view->ndim && !failed; axis++) {
+        PyTuple_SET_ITEM(shape, axis, PyLong_FromSsize_t(view->shape[axis]));
+        PyTuple_SET_ITEM(strides, axis, PyLong_FromSsize_t(view->strides[axis]));
+        failed = PyTuple_GET_ITEM(shape, axis) == NULL || PyTuple_GET_ITEM(strides, axis) == NULL;
+    }
+    if (failed) {
+        Py_XDECREF(buffer);
+        Py_XDECREF(region);
+        Py_XDECREF(shape);
+        Py_XDECREF(strides);
+        Py_XDECREF(size);
+        Py_XDECREF(address);
+        return NULL;
+    }
+    SLOT(buffer, L.buffer.nbytes) = size;
+    SLOT(buffer, L.buffer.root) = Py_NewRef(array);
+    SLOT(buffer, L.buffer.address) = address;
+    SLOT(buffer, L.buffer.image) = Py_NewRef(Py_None);
+    SLOT(buffer, L.buffer.external) = Py_NewRef(Py_True);
+    SLOT(buffer, L.buffer.lent) = Py_NewRef(Py_True);
+    SLOT(buffer, L.buffer.pending) = PyLong_FromLong(0);
+    SLOT(buffer, L.buffer.exports) = Py_NewRef(Py_None);
+    SLOT(buffer, L.buffer.handle) = Py_NewRef(Py_None);
+    PyTuple_SET_ITEM(region, BUFFER, buffer);
+    PyTuple_SET_ITEM(region, OFFSET, PyLong_FromLong(0));
+    PyTuple_SET_ITEM(region, STRIDES, strides);
+    PyTuple_SET_ITEM(region, SHAPE, shape);
+    PyTuple_SET_ITEM(region, DTYPE, Py_NewRef(L.dtypes[kind]));
+    return region;
+}
+
+/* `arguments._array` for a plain array of NumPy's: 1, or 0 for all that is unusual. */
+static int array_of(PyObject *array, long *code, PyObject **value)
+{
+    Py_buffer view;
+    PyObject *devices = PyObject_GetAttr(R.use, R.devices);
+    Py_XDECREF(devices);
+    if (devices != Py_False) return 0;
+    if (PyObject_GetBuffer(array, &view, PyBUF_STRIDES | PyBUF_FORMAT) < 0) {
+        PyErr_Clear();
+        return 0;
+    }
+    int kind = type_of_format(view.format);
+    /* Of axes with one index NumPy tells any stride here. */
+    int usual = kind >= 0 && !view.readonly && view.ndim > 0 && view.itemsize == L.sizes[kind] &&
+                (uintptr_t)view.buf % view.itemsize == 0;
+    for (int axis = 0; usual && axis < view.ndim; axis++)
+        usual = view.shape[axis] > 1 && view.strides[axis] % view.itemsize == 0;
+    *value = usual ? region_of(array, &view, kind) : NULL;
+    *code = (long)view.ndim << 5 | kind;  /* `view_memory.view_code` */
+    PyBuffer_Release(&view);
+    return *value != NULL;
+}
+
+/* Code and value (a new reference) of an argument; 0: Python has to say what is wrong with it. */
+int classify(PyObject *name, PyObject *argument, long *code, PyObject **value)
+{
+    PyTypeObject *kind = Py_TYPE(argument);
+    if ((PyObject *)kind == R.view || (PyObject *)kind == R.subview) {
+        PyObject *number = PyObject_GetAttr(argument, R.code_name);
+        if (number == NULL) return 0;
+        *code = PyLong_AsLong(number);
+        Py_DECREF(number);
+        *value = PyObject_GetAttr(argument, R.region_name);
+        return *value != NULL;
+    }
+    if (kind == &PyFloat_Type) {
+        *code = R.float64;
+        *value = Py_NewRef(argument);
+        return 1;
+    }
+    if (kind == &PyLong_Type) {
+        int overflow;
+        long long number = PyLong_AsLongLongAndOverflow(argument, &overflow);
+        *code = !overflow && -(1ll << 31) < number && number < (1ll << 31) ? R.int32 : R.int64;
+        *value = Py_NewRef(argument);
+        return 1;
+    }
+    if ((PyObject *)kind == R.ndarray && array_of(argument, code, value)) return 1;
+    if (PyErr_Occurred()) return 0;
+    PyObject *both = PyObject_CallFunctionObjArgs(R.classify, name, argument, NULL);
+    if (both == NULL) return 0;
+    *code = PyLong_AsLong(PyTuple_GET_ITEM(both, 0));
+    *value = Py_NewRef(PyTuple_GET_ITEM(both, 1));
+    Py_DECREF(both);
+    return 1;
+}
+
+int same_names(PyObject *known, PyObject *names)
+{
+    if (known == names) return 1;
+    if (names == NULL || PyTuple_GET_SIZE(known) != PyTuple_GET_SIZE(names)) return 0;
+    for (Py_ssize_t n = 0; n < PyTuple_GET_SIZE(known); n++) {
+        PyObject *one = PyTuple_GET_ITEM(known, n), *other = PyTuple_GET_ITEM(names, n);
+        if (one != other && PyUnicode_Compare(one, other) != 0) return 0;
+    }
+    return 1;
+}
