@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -87,10 +88,15 @@ def test_a_compiler_that_hangs(
 ) -> None:
     """It is killed, and with it what it started."""
     started = machine.folder / "started"
+    leaps = itertools.count(1)
 
     def monotonic() -> float:
-        """A clock that leaps ahead once a compiler has started something."""
-        return time.monotonic() + (1e6 if started.exists() and started.read_text() else 0.0)
+        """A clock that leaps ahead whenever it is read, once a compiler has started something.
+
+        That may be before anybody has computed until when to wait for it.
+        """
+        waits = started.exists() and started.read_text()
+        return time.monotonic() + (1e6 * next(leaps) if waits else 0.0)
 
     clock = SimpleNamespace(monotonic=monotonic, perf_counter=time.perf_counter)
     monkeypatch.setattr(compiler, "time", clock)
