@@ -13,6 +13,7 @@ from pathlib import Path
 import pyfuser
 from pyfuser.compare import command, machine, programs, serve
 from pyfuser.engine.compiler import find_compiler
+from pyfuser.frontends.modes import Fusing
 from pyfuser.options import INTERRUPTED, Parser, check_space, check_writable, positive, source
 from pyfuser.report import Explanation, explanation, since
 from pyfuser.run import cache_command
@@ -24,6 +25,7 @@ from pyfuser.runtime.session import SESSION
 from pyfuser.support import units
 from pyfuser.support.errors import PyFuserError, UsageError
 from pyfuser.support.settings import SETTINGS
+from pyfuser.trace.reason import PROGRAM_ENDS
 from pyfuser.tuning.host import LIMITS, Known, known
 
 BROKEN_PIPE = 141
@@ -178,7 +180,7 @@ def _explain(options: argparse.Namespace) -> int:
             state = program.module.setup(program.size)
             pyfuser.sync()
             before = SESSION.flushes[-1:]
-            with pyfuser.fusing():
+            with Fusing(PROGRAM_ENDS):
                 program.module.run(state)
     found = since(before)
     latest = found[-options.flushes :]

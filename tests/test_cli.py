@@ -187,6 +187,7 @@ def test_explain(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = capsys.readouterr().out
     assert "double_it" in text
     assert "add_one" in text
+    assert "launched at the end of the program" in text
 
 
 def test_info(capsys: pytest.CaptureFixture[str]) -> None:
