@@ -35,6 +35,7 @@ from tests.fuzz.rows import RowMaker
 from tests.fuzz.statements import CallMaker
 from tests.fuzz.sums import SumMaker
 from tests.fuzz.tables import TableMaker
+from tests.fuzz.tiles import TileMaker
 from tests.fuzz.words import WordMaker
 
 _LONG = 0.06  # of all programs have enough iterations for several vectors, and blocks
@@ -203,6 +204,7 @@ _Maker = (
     | SumMaker
     | LoopMaker
     | TableMaker
+    | TileMaker
     | ColumnMaker
     | ProducerMaker
     | ReadsMaker
@@ -214,6 +216,7 @@ _MAKERS: dict[str, Callable[[_ProgramMaker], _Maker]] = {
     "sums": lambda program: SumMaker(program.rng),
     "loops": lambda program: LoopMaker(program.rng),
     "columns": lambda program: ColumnMaker(program.rng),
+    "tiles": lambda program: TileMaker(program.rng, program.size),
     "tables": lambda program: TableMaker(program.rng, len(program.steps)),
     "boundary": lambda program: BoundaryMaker(program.rng),
     "recompute": lambda program: ProducerMaker(program.rng, program.size),
@@ -229,6 +232,7 @@ _SHARES = (
     ("recompute", 0.15),
     ("reads", 0.1),
     ("words", 0.15),
+    ("tiles", 0.1),
 )
 """Of all programs, those that have steps of a kind."""
 

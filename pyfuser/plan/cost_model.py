@@ -24,13 +24,13 @@ from pyfuser.tuning.host import Machine, known
 
 
 class _Touch(NamedTuple):
-    """What one call does with one stream; the cells are None unless a value can be kept."""
+    """What one call does with one stream; the cells are empty unless a value can be kept."""
 
     stream: int
     read: float  # bytes
     written: float
-    cells_read: _Cells | None
-    cells_written: _Cells | None
+    cells_read: _Cells
+    cells_written: _Cells
 
 
 class CostModel:
@@ -124,14 +124,14 @@ class CostModel:
         touches = [t for p in positions for t in self._calls[p] if t.stream == stream]
         if not any(touch.read for touch in touches):
             return True
-        cells: frozenset[object] | None = None
+        cells: _Cells = frozenset()
         for touch in touches:
-            if touch.read and (cells is None or touch.cells_read != cells):
+            if touch.read and not touch.cells_read & cells:
                 return False
             if touch.written:
-                if touch.cells_written is None or cells not in (None, touch.cells_written):
+                cells = touch.cells_written & cells if cells else touch.cells_written
+                if not cells:
                     return False
-                cells = touch.cells_written
         return True
 
     def share(self, position: int, others: Sequence[int]) -> bool:
@@ -255,25 +255,31 @@ def region_of(call: CallShape, access: Access) -> RegionShape:
     return region
 
 
-_Cells = frozenset[tuple[Affine | None, ...]]
+_Cells = frozenset[frozenset[tuple[Affine | None, ...]]]
+"""What an iteration uses of a stream: certain elements, or the row or tile they are in, or both."""
 
 MAX_ROW = 2048
 """Bytes of a row that an iteration may keep to itself; `transform.rows` proves that it may."""
 
 
-def _cells(found: list[Access], call: CallShape, certain: bool = True) -> _Cells | None:
-    """The elements that an iteration uses, if they are its own; None if that is not known.
+def _cells(found: list[Access], call: CallShape, certain: bool = True) -> _Cells:
+    """The elements that an iteration uses, if they are its own; none if that is not known.
 
-    Either the subscripts, if each names one known element (in every iteration, if that is to be
-    certain), or those of the first element of the iteration's row.
+    The subscripts, if each names one known element (in every iteration, if that is to be certain),
+    and those of the first element of the iteration's row.
     """
-    if any(access.mode is Mode.REDUCE for access in found):
-        return None
+    if not found or any(access.mode is Mode.REDUCE for access in found):
+        return frozenset()
     relations = [access.relation for access in found]
-    if all(_names_one(r) and (r.everywhere or not certain) for r in relations):
-        return frozenset(access.relation.indices for access in found)
-    rows = {_row(region_of(call, access), access.relation) for access in found}
-    return None if None in rows else frozenset(row for row in rows if row is not None)
+    every = all(r.everywhere or not certain for r in relations)
+    elements = frozenset(r.indices for r in relations)
+    rows = frozenset(_row(region_of(call, access), access.relation) for access in found)
+    cells: set[frozenset[tuple[Affine | None, ...]]] = set()
+    if every and all(map(_names_one, relations)):
+        cells.add(elements)
+    if None not in rows:
+        cells.add(frozenset(row for row in rows if row is not None))
+    return frozenset(cells)
 
 
 def _names_one(relation: Relation) -> bool:
@@ -287,7 +293,8 @@ def _names_one(relation: Relation) -> bool:
 def _row(region: RegionShape, relation: Relation) -> tuple[Affine | None, ...] | None:
     """The first element of the row that an iteration of one index stays in: x[i, :], x[C i + ...].
 
-    Or of its column, x[:, i]. None if it does not stay there, or if rows are long.
+    Or of its tile, x[i, :, :], or its column, x[:, i]. None if it does not stay there, or if these
+    are long.
     """
     if len(relation.begin) != 1 or None in relation.indices:
         return None
@@ -299,8 +306,8 @@ def _row(region: RegionShape, relation: Relation) -> tuple[Affine | None, ...] |
     if factor < 1 or any(step for step, _ in others):
         return None
     low, high = rest.span(relation.ranges)
-    length = factor if len(region.shape) == 1 else region.shape[-1]
-    if len(region.shape) > 2 or not 2 <= length <= MAX_ROW // region.dtype.size:
+    length = prod(region.shape[1:]) if others else factor
+    if not 2 <= length <= MAX_ROW // region.dtype.size:
         return None
     if low < 0 or high >= factor or (others and factor != 1):
         return None

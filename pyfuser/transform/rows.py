@@ -1,4 +1,4 @@
-"""Row contraction: a temporary that is used a row an iteration becomes a small local array.
+"""Row contraction: a temporary that is used a row or tile an iteration becomes a local array.
 
     for j: t[i][j] = 2 * a[i][j]                double t[64];
     for j: s = max(s, t[i][j])           ->     for j: t[j] = 2 * a[i][j]
@@ -9,24 +9,30 @@ contraction (G. Gao et al., "Collective loop fusion for array contraction", 1992
 of the array in the first-level cache: no row travels to memory, and none is allocated.
 
 The law is that of scalar contraction for a range of elements. Nobody may read the view after the
-kernel, nothing may overlap it, one axis alone may vary within an iteration, its extent is known
-and small, and every load must follow a store of the same iteration to the same element. The
+kernel, nothing may overlap it, the axes that vary within an iteration have known extents whose
+product is small, and every load must follow a store of the same iteration to the same element. The
 elements surely stored so far are kept as a set while the body is walked in order: a loop over known
-trips adds its own, a branch what both sides add, a loop that may end early or make no trip nothing.
+trips adds its own (along one axis of a tile, with the others as written, which a loop around
+them resolves), a branch what both sides add, a loop that may end early or make no trip nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
+from math import prod
 
 from pyfuser.analysis.bounds import bounded_locals
 from pyfuser.analysis.intervals import Interval, fits, interval
 from pyfuser.ir.accesses import Subscripts, accesses, with_subscripts
 from pyfuser.ir.canonical import fresh
 from pyfuser.ir.definitions import expand, of_scalars, stable_locals
+from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import (
+    Binary,
     Body,
+    Cast,
     Const,
     DeclareArray,
     Expr,
@@ -43,6 +49,7 @@ from pyfuser.ir.visit import (
     all_expressions,
     assigned,
     child_expressions,
+    declared,
     expressions,
     leaves_loop,
     reads,
@@ -99,7 +106,7 @@ class _Facts:
 
 
 def _row(body: Body, view: Sym, shape: RegionShape, facts: _Facts) -> tuple[_Row, Body] | None:
-    """The row of an iteration, with the body that names its elements along one axis."""
+    """The row or tile of an iteration, with the body that names its elements along its axes."""
     if any(isinstance(e, Extent) and e.view == view for e in all_expressions(body)):
         return None
     if not all(map(is_simple, accesses(body, view))):
@@ -110,46 +117,35 @@ def _row(body: Body, view: Sym, shape: RegionShape, facts: _Facts) -> tuple[_Row
         flat = flat_row(body, view, index, facts.stable, facts.ranges)
         if flat is not None:
             body, length = as_rows(body, view, index, flat), flat.length
-    axis = _moving_axis(body, view, facts)
-    if axis is None:
+    axes = _moving_axes(body, view, facts)
+    if not axes:
         return None
-    extent = length or shape.shape[axis]
-    return (_Row(view, axis, extent, facts), body) if 0 < extent <= DEFAULT.row_extent else None
+    extents = (length,) if length else tuple(shape.shape[axis] for axis in axes)
+    fits_in = 0 < prod(extents) <= DEFAULT.row_extent
+    return (_Row(view, axes, extents, facts), body) if fits_in else None
 
 
-def _moving_axis(body: Body, view: Sym, facts: _Facts) -> int | None:
-    """The one axis along which an iteration moves; None if the view is not used by rows."""
+def _moving_axes(body: Body, view: Sym, facts: _Facts) -> tuple[int, ...]:
+    """The axes along which an iteration moves; none if the view is not used by rows or tiles."""
     named: list[Subscripts] = [
         tuple(expand(index, facts.stable) for index in access.indices)
         for access in accesses(body, view)
     ]
-    moving = [
+    moving = tuple(
         axis
         for axis, column in enumerate(zip(*named, strict=True))
         if len(set(column)) > 1 or not _is_fixed(column[0], facts.fixed)
-    ]
-    if len(moving) != 1:
-        return None
-    others = (index for n, index in enumerate(named[0]) if n != moving[0])
-    if reads(*others).isdisjoint(facts.indices):
-        return None  # no row of the iteration's own
-    return moving[0]
+    )
+    others = (index for n, index in enumerate(named[0]) if n not in moving) if moving else ()
+    return () if reads(*others).isdisjoint(facts.indices) else moving  # a row of its own
 
 
 def _is_fixed(index: Expr, fixed: frozenset[Sym]) -> bool:
     return of_scalars(index) and reads(index) <= fixed
 
 
-@dataclass
-class _Stored:
-    """What an iteration surely stored so far.
-
-    elements: of the row. here: subscripts, in terms of variables that keep their values until
-    they are taken out again.
-    """
-
-    elements: frozenset[int] = frozenset()
-    here: frozenset[Expr] = frozenset()
+Place = tuple[Expr, ...]
+"""Subscripts along the axes of a row or tile; an element that is known has constants."""
 
 
 class _Uncovered(Exception):
@@ -159,9 +155,13 @@ class _Uncovered(Exception):
 @dataclass(frozen=True)
 class _Row:
     view: Sym
-    axis: int
-    extent: int
+    axes: tuple[int, ...]
+    extents: tuple[int, ...]
     facts: _Facts
+
+    @property
+    def extent(self) -> int:
+        return prod(self.extents)
 
     @property
     def size(self) -> int:
@@ -175,58 +175,85 @@ class _Row:
         And whether an iteration surely uses most of the row: all of it is made anew each time.
         """
         try:
-            stored = self._walk(body, _Stored(), self.facts.ranges)
+            stored = self._walk(body, frozenset(), self.facts.ranges)
         except _Uncovered:
             return False
-        return 2 * len(stored.elements) >= self.extent
+        known = sum(all(isinstance(e, Const) for e in place) for place in stored)
+        return 2 * known >= self.extent
 
     # law
-    def _walk(self, body: Body, stored: _Stored, ranges: dict[Sym, Interval]) -> _Stored:
+    def _walk(
+        self, body: Body, stored: frozenset[Place], ranges: dict[Sym, Interval]
+    ) -> frozenset[Place]:
+        """What is surely stored after a body, by subscripts that keep their values to its end."""
         for stmt in body:
             for child in child_expressions(stmt):
                 self._check_loads(child, stored, ranges)
             if isinstance(stmt, (Store, Update)) and sym_of(stmt) == self.view:
-                index = self._index(stmt.indices)
+                place = self._place(stmt.indices)
                 if isinstance(stmt, Update):
-                    self._check_load(index, stored, ranges)
-                stored = self._with_store(index, stored, ranges)
+                    self._check_load(place, stored, ranges)
+                stored = self._with_store(place, stored, ranges)
             elif isinstance(stmt, If):
-                sides = [self._walk(side, stored, ranges) for side in (stmt.then, stmt.orelse)]
-                stored = _Stored(
-                    sides[0].elements & sides[1].elements, sides[0].here & sides[1].here
+                then, orelse = (
+                    self._walk(side, stored, ranges) for side in (stmt.then, stmt.orelse)
                 )
+                stored = then & orelse
             elif isinstance(stmt, For):
                 stored = self._after_loop(stmt, stored, ranges)
             elif isinstance(stmt, While):
                 self._walk(stmt.body, stored, ranges)
         return stored
 
-    def _index(self, subscripts: Subscripts) -> Expr:
-        return expand(subscripts[self.axis], self.facts.stable)
+    def _place(self, subscripts: Subscripts) -> Place:
+        found = (expand(subscripts[axis], self.facts.stable) for axis in self.axes)
+        return tuple(_wide(index) if isinstance(index, Const) else index for index in found)
 
-    def _check_loads(self, expr: Expr, stored: _Stored, ranges: dict[Sym, Interval]) -> None:
+    def _check_loads(
+        self, expr: Expr, stored: frozenset[Place], ranges: dict[Sym, Interval]
+    ) -> None:
         for part in expressions(expr):
             if isinstance(part, Load) and part.view == self.view:
-                self._check_load(self._index(part.indices), stored, ranges)
-
-    def _check_load(self, index: Expr, stored: _Stored, ranges: dict[Sym, Interval]) -> None:
-        if index not in stored.here:
-            low, high = self._inside(index, ranges)
-            if not stored.elements.issuperset(range(low, high + 1)):
-                raise _Uncovered
-
-    def _inside(self, index: Expr, ranges: dict[Sym, Interval]) -> Interval:
-        """The elements that a subscript may name."""
-        known = interval(index, ranges)
-        if known is None or known[0] < 0 or known[1] >= self.extent:
-            raise _Uncovered
-        return known
+                self._check_load(self._place(part.indices), stored, ranges)
 
     # law
-    def _with_store(self, index: Expr, stored: _Stored, ranges: dict[Sym, Interval]) -> _Stored:
-        low, high = self._inside(index, ranges)
-        elements = stored.elements | {low} if low == high else stored.elements
-        return _Stored(elements, stored.here | {index} if self._keeps(index) else stored.here)
+    def _check_load(
+        self, place: Place, stored: frozenset[Place], ranges: dict[Sym, Interval]
+    ) -> None:
+        """A load is covered as it is written, or along some axes by all elements it may name."""
+        boxes = self._inside(place, ranges)
+        if place in stored:
+            return
+        for resolved in product((False, True), repeat=len(place)):
+            choices = [
+                [_number(n) for n in range(low, high + 1)] if known else [e]
+                for e, (low, high), known in zip(place, boxes, resolved, strict=True)
+            ]
+            if stored.issuperset(product(*choices)):
+                return
+        raise _Uncovered
+
+    def _inside(self, place: Place, ranges: dict[Sym, Interval]) -> list[Interval]:
+        """The elements that subscripts may name, along each axis."""
+        boxes = [interval(index, ranges) for index in place]
+        found = [box for box in boxes if box is not None]
+        if len(found) < len(boxes) or not all(
+            low >= 0 and high < extent
+            for (low, high), extent in zip(found, self.extents, strict=True)
+        ):
+            raise _Uncovered
+        return found
+
+    # law
+    def _with_store(
+        self, place: Place, stored: frozenset[Place], ranges: dict[Sym, Interval]
+    ) -> frozenset[Place]:
+        boxes = self._inside(place, ranges)
+        only = tuple(
+            _number(low) if low == high else index
+            for index, (low, high) in zip(place, boxes, strict=True)
+        )
+        return stored.union(each for each in (place, only) if all(map(self._keeps, each)))
 
     # law: True
     def _keeps(self, index: Expr) -> bool:
@@ -234,7 +261,9 @@ class _Row:
         return of_scalars(index) and reads(index).isdisjoint(self.facts.changing)
 
     # law
-    def _after_loop(self, loop: For, stored: _Stored, ranges: dict[Sym, Interval]) -> _Stored:
+    def _after_loop(
+        self, loop: For, stored: frozenset[Place], ranges: dict[Sym, Interval]
+    ) -> frozenset[Place]:
         """What is stored once the loop is done."""
         trips = self._trips(loop, ranges)
         inner = dict(ranges)
@@ -247,19 +276,13 @@ class _Row:
         exact = self._exact_trips(loop, ranges)
         if not exact or any(map(leaves_loop, loop.body)):
             return stored
-        elements = set(body.elements)
-        for index in body.here - stored.here:
-            elements.update(self._over(index, loop.sym, exact, inner))
-        return _Stored(frozenset(elements), stored.here)
-
-    def _over(
-        self, index: Expr, variable: Sym, trips: range, ranges: dict[Sym, Interval]
-    ) -> Iterable[int]:
-        """The elements that a subscript surely names in some trip of the loop."""
-        for value in trips:
-            known = interval(index, {**ranges, variable: (value, value)})
-            if known is not None and known[0] == known[1]:
-                yield known[0]
+        inside = {loop.sym, *declared(loop.body)}
+        return stored.union(
+            after
+            for place in body - stored
+            for value in exact
+            for after in _after_trip(place, inside, {**inner, loop.sym: (value, value)})
+        )
 
     def _trips(self, loop: For, ranges: dict[Sym, Interval]) -> Interval | None:
         """Bounds on the values of an upward loop's variable: from, and up to but without."""
@@ -290,5 +313,38 @@ class _Row:
         row = fresh(self.view.name, self.view.dtype)
         elements = (Const(zero(row.dtype), row.dtype),) * self.extent
 
-        body = with_subscripts(body, self.view, lambda at: (at[self.axis],), row)
+        body = with_subscripts(body, self.view, lambda at: (self._flat(at),), row)
         return (DeclareArray(row, elements), *body)
+
+    def _flat(self, subscripts: Subscripts) -> Expr:
+        """The number of an element: that of its row, then of its column, ..."""
+        place, *others = (subscripts[axis] for axis in self.axes)
+        for index, extent in zip(others, self.extents[1:], strict=True):
+            first = Binary("*", _wide(place), _number(extent))
+            place = Binary("+", first, _wide(index))
+        return place
+
+
+def _wide(index: Expr) -> Expr:
+    if isinstance(index, Const):
+        return _number(int(index.value))  # type: ignore[arg-type]
+    return index if index.dtype is DType.INT64 else Cast(index, DType.INT64)
+
+
+def _number(value: int) -> Const:
+    return Const(value, DType.INT64)
+
+
+# law
+def _after_trip(place: Place, inside: set[Sym], ranges: dict[Sym, Interval]) -> Iterator[Place]:
+    """What is stored after a trip, named by nothing that the trip has `inside`; maybe nothing."""
+    result: list[Expr] = []
+    for index in place:
+        if reads(index).isdisjoint(inside):
+            result.append(index)
+            continue
+        known = interval(index, ranges)
+        if known is None or known[0] != known[1]:
+            return
+        result.append(_number(known[0]))
+    yield tuple(result)
