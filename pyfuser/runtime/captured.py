@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from math import prod
 from typing import Any, NamedTuple, TypeAlias
@@ -30,6 +29,7 @@ from pyfuser.runtime.prepared import boxes_of, filled
 from pyfuser.runtime.program import Flush, Program
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.extension import HOT
+from pyfuser.support.records import dataclass
 from pyfuser.trace import reason
 from pyfuser.trace.call import Call
 from pyfuser.trace.future import Future

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from math import prod
 from typing import Any
@@ -27,6 +26,7 @@ from pyfuser.ir.nodes import Binary, Cast, Expr, Extent, Load, Param, Read, Stor
 from pyfuser.runtime.first_tier import DirectCall, Step
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.caches import cached
+from pyfuser.support.records import dataclass
 from pyfuser.trace.memory import Allocation, Array, Region
 
 _MOST_INDEX = 1 << 30  # so that no sum of two overflows
