@@ -239,6 +239,9 @@ def test_every_memo_has_a_limit() -> None:
 #: Compilers, processors, directories, sources of ours, libraries and the functions in them.
 ONCE_A_PROCESS = {
     "pyfuser.engine.faults.watch",
+    "pyfuser.engine.store.codec._maker_of",
+    "pyfuser.engine.store.codec._parts_of",
+    "pyfuser.engine.store.identity.environment",
     "pyfuser.tuning.gpu.known",
     "pyfuser.analysis.polyhedra._library",
     "pyfuser.tuning.target.host",

@@ -193,7 +193,6 @@ def test_costs_are_those_of_the_known_machine(file: Path) -> None:
 
 
 _PROGRAM = """
-import sys
 import pyfuser
 import pykokkos as pk
 from pyfuser.tuning.host import known
@@ -205,7 +204,6 @@ with pyfuser.fusing():
     pk.parallel_for(8, increment, x=x)
     assert not known.cache_info().currsize, "recording has read it"
 assert known.cache_info().currsize == 1
-assert "json" not in sys.modules
 print(known().machine.launch, x[0])
 """
 

@@ -124,6 +124,7 @@ ENTRIES: list[tuple[str, Reason, Callable[[Any, pytest.MonkeyPatch], Any]]] = [
 ELSEWHERE = {
     "FUSING_ENDS": "below",
     "PROGRAM_ENDS": "below",
+    "CAPTURED": "test_capture",
     "CELL_ENDS": "test_notebook",
     "STREAM": "needs two streams",
 }

@@ -195,7 +195,16 @@ def of_a_place(i, x, z, y, w, m):
     y[i] = value
 
 
+def everyones(i, x, z, y, w, m):
+    """All iterations read the same elements."""
+    value: float = 0.0
+    for j in range(m):
+        value += w[j] * y[i]
+    y[i] = value
+
+
 COLUMNS = [
+    everyones,
     total, variance, recurrence, tridiagonal, product, least, softmax, nested,
     reversed_and_every_third, of_a_place, backwards, kept_array, kept_column,
 ]  # fmt: skip
@@ -449,18 +458,10 @@ def along_rows(i, x, z, y, w, m):
     y[i] = value
 
 
-def everyones(i, x, z, y, w, m):
-    """All iterations read the same elements."""
-    value: float = 0.0
-    for j in range(m):
-        value += w[j] * y[i]
-    y[i] = value
-
-
 @pytest.mark.parametrize(
     "work",
     [own_trips, trips_of_data, changing_trips, until, skipping, own_bounds_sometimes,
-     until_sometimes, begun_array, rows_again, along_rows, everyones, changed_index],
+     until_sometimes, begun_array, rows_again, along_rows, changed_index],
 )  # fmt: skip
 def test_other_loops_stay_one_iteration_after_the_other(work: Callable[..., None]) -> None:
     given = on(work, M)

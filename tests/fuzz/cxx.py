@@ -22,7 +22,8 @@ STORES = {"wrapped": 0}
 """How many stores changed a value so that it fits its element's type."""
 
 UNLIKE_PYTHON = {"overflowed": 0, "rounded": 0}
-"""How many signed results did not fit, and how many quotients Python would have rounded down."""
+"""How many signed results did not fit, and how many quotients Python would have rounded down,
+or remainders it would have made positive."""
 
 _BITS = {"bool": 1, **{f"{u}int{bits}": bits for u in ("", "u") for bits in (8, 16, 32, 64)}}
 
@@ -89,12 +90,18 @@ def _division(left: int, right: int, kind: str) -> int:
     return whole
 
 
+def _remainder(left: int, right: int, kind: str) -> int:
+    rest = left - right * _division(left, right, kind)
+    UNLIKE_PYTHON["rounded"] += rest != left % right
+    return rest
+
+
 _Operation = Callable[[int, int, str], int]
 _OPERATIONS: dict[str, _Operation] = {
     "add": lambda a, b, _: a + b,
     "sub": lambda a, b, _: a - b,
     "mul": lambda a, b, _: a * b,
-    "mod": lambda a, b, kind: a - b * _division(a, b, kind),
+    "mod": lambda a, b, kind: _remainder(a, b, kind),
     "and": lambda a, b, _: a & b,
     "or": lambda a, b, _: a | b,
     "xor": lambda a, b, _: a ^ b,

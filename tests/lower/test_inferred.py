@@ -277,7 +277,6 @@ def three_ways(i, v):
         in_a_loop,
         in_a_while,
         of_the_last_trip,
-        only_updated,
         in_its_own_value,
         three_ways,
         in_the_other_branch_too_early,
@@ -288,6 +287,11 @@ def three_ways(i, v):
 def test_a_name_without_a_value_is_refused_whatever_is_outside(function) -> None:
     with pytest.raises(WorkunitError, match=r"'t' has no value (here|yet): line \d+ gives it one"):
         lower(function, "for", 1, {"v": VIEW})
+
+
+def test_an_update_of_a_name_that_is_outside_says_that_it_stays_as_it_is() -> None:
+    with pytest.raises(WorkunitError, match="cannot change what is called 't' outside"):
+        lower(only_updated, "for", 1, {"v": VIEW})
 
 
 def a_text(i, v):
