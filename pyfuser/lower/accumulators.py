@@ -46,12 +46,14 @@ def check_use(
                 source,
                 f"the accumulator {acc.name!r} is assigned to, not added to: the result is that of "
                 f"some iterations; write {acc.name} += ...",
+                acc.name,
             )
         elif acc.dtype.is_integer and any(_is_cut(value) for value in values):
             _warn(
                 source,
                 f"the accumulator {acc.name!r} is an integer, and each sum loses its fraction: "
                 "annotate it pk.Acc[pk.double]",
+                acc.name,
             )
         elif not all(_adds(value, acc) for value in values):
             _warn(
@@ -60,6 +62,7 @@ def check_use(
                 "the same time made of it is added up, so the result depends on their number; "
                 "extremes and products are NumPy's, as in x.max() of an array, and v.data.max() of "
                 "a View",
+                acc.name,
             )
 
 
@@ -74,6 +77,7 @@ def _check_partial_sums(source: FunctionSource, accumulator: Accumulator, body: 
                 source,
                 f"a view gets the accumulator {acc.name!r}, which is the sum of some iterations "
                 "only, and chance decides of which: use parallel_scan",
+                acc.name,
             )
         return
     changed = any(isinstance(s, nodes.Update) and s.target != acc for s in changes)
@@ -134,6 +138,15 @@ def _adds(value: Expr, acc: Sym) -> bool:
     return isinstance(value, nodes.Read) and value.sym == acc
 
 
+def _naming(definition: ast.FunctionDef, name: str) -> Iterator[ast.AST]:
+    assignments = (ast.Assign, ast.AnnAssign, ast.AugAssign)
+    for node in ast.walk(definition):
+        if isinstance(node, assignments) and any(
+            isinstance(part, ast.Name) and part.id == name for part in ast.walk(node)
+        ):
+            yield node
+
+
 def _is_cut(value: Expr) -> bool:
     """Whether a conversion that nobody wrote drops the fraction of a sum."""
     return isinstance(value, nodes.Cast) and not value.explicit and value.operand.dtype.is_float
@@ -143,6 +156,7 @@ def _mentions(value: Expr, acc: Sym) -> bool:
     return acc in reads(value)
 
 
-def _warn(source: FunctionSource, message: str) -> None:
-    place = source.location(source.node)
+def _warn(source: FunctionSource, message: str, acc: str = "") -> None:
+    """Warn of a workunit, at the first assignment that names the accumulator, if one does."""
+    place = source.location(next(_naming(source.node, acc), source.node))
     warn(f"workunit {source.name!r}: {message}", place.file, place.line, WorkunitWarning)

@@ -170,6 +170,13 @@ def _give_result(ctx: Context, node: ast.Return, value: ast.expr) -> None:
     assert result is not None
     if isinstance(given, Record):
         raise ctx.error(node, "a number must be returned here, not an object")
+    if given.dtype.is_float and result.dtype.is_integer:
+        name = ctx.function.__name__
+        ctx.warn(
+            node,
+            f"{name} returns an integer, so this value, of type {given.dtype.value}, loses its "
+            f"fraction: annotate {name} `-> float`, or write int(...)",
+        )
     ctx.out.append(Assign(result, convert.cast(given, result.dtype)))
 
 

@@ -11,7 +11,7 @@ from pyfuser.ir.visit import statements
 from pyfuser.lower import convert, records
 from pyfuser.lower.annotation import Annotation, parse
 from pyfuser.lower.context import Binding, Context, Record, Variable
-from pyfuser.lower.returns import without_returns
+from pyfuser.lower.returns import ends_with_return, without_returns
 from pyfuser.lower.signature import signature
 from pyfuser.lower.team import Team
 from pyfuser.lower.views import ViewRef
@@ -67,6 +67,8 @@ def inline(
             inner.statement(statement)
     finally:
         ctx.shared.active.pop()
+    if result is not None:
+        _check_returns(inner, source.node)
     body = without_returns(tuple(inner.out))
     if isinstance(result, Record):
         records.declare(ctx, result)
@@ -98,6 +100,22 @@ def _result(
             node, f"{function.__name__} must return a number, not {ast.unparse(returns)!r}"
         )
     return fresh(function.__name__, parsed.with_real(ctx.shared.real).dtype or parsed.dtype)
+
+
+def _check_returns(inner: Context, definition: ast.FunctionDef) -> None:
+    """Refuse a function that promises a value and returns none; warn if some way returns none."""
+    name = inner.function.__name__
+    if not any(isinstance(n, ast.Return) for n in ast.walk(definition)):
+        raise inner.error(
+            definition,
+            f"{name} is annotated `-> {ast.unparse(definition.returns or definition)}` and returns "
+            "nothing: end it with `return ...`",
+        )
+    if not ends_with_return(tuple(inner.out)):
+        inner.warn(
+            definition,
+            f"not every way through {name} ends with a return: where none does, the value is 0",
+        )
 
 
 def _declared(result: Sym, body: Body) -> Body:

@@ -10,8 +10,8 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from pyfuser.ir.nodes import Body, Expr, Load, Read, Store, Sym, Update
-from pyfuser.ir.visit import assigned, expressions, statements
-from pyfuser.lower.context import Context
+from pyfuser.ir.visit import assigned, expressions, reads, statements
+from pyfuser.lower.context import Context, Variable
 
 
 def warn_of_loop(ctx: Context, node: ast.For, sym: Sym, bounds: Iterable[Expr], body: Body) -> None:
@@ -34,8 +34,27 @@ def warn_of_loop(ctx: Context, node: ast.For, sym: Sym, bounds: Iterable[Expr], 
             f"this loop changes {ast.unparse(node.iter)}, which is computed again before every "
             "iteration, as in C++, and not in Python: give the bound a name before the loop"
         )
+    elif _is_index(ctx, name) and _places(body, sym):
+        message = (
+            f"the variable {name!r} of this loop hides the index {name!r}, so all iterations "
+            "change the same elements: use another name"
+        )
     if message:
         ctx.warn(node, message)
+
+
+def _is_index(ctx: Context, name: str) -> bool:
+    hidden = ctx.lookup(name)
+    return isinstance(hidden, Variable) and hidden.kind == "index"
+
+
+def _places(body: Body, sym: Sym) -> bool:
+    """Whether a variable decides which elements a body changes."""
+    return any(
+        sym in reads(*stmt.indices)
+        for stmt in statements(body)
+        if isinstance(stmt, (Store, Update))
+    )
 
 
 def _changes(body: Body, bounds: tuple[Expr, ...]) -> bool:

@@ -66,6 +66,25 @@ def _always_returns(body: Body) -> bool:
     )
 
 
+def ends_with_return(body: Body) -> bool:
+    """Whether each way through a body ends with a return, or goes round a loop for ever."""
+    return any(
+        stmt is RETURN
+        or (isinstance(stmt, If) and ends_with_return(stmt.then) and ends_with_return(stmt.orelse))
+        or (isinstance(stmt, While) and stmt.condition == _TRUE and not _may_break(stmt.body))
+        for stmt in body
+    )
+
+
+def _may_break(body: Body) -> bool:
+    """Whether a loop's own body leaves it by `break`."""
+    return any(
+        isinstance(stmt, Break)
+        or (isinstance(stmt, If) and (_may_break(stmt.then) or _may_break(stmt.orelse)))
+        for stmt in body
+    )
+
+
 class _Remover:
     def __init__(self) -> None:
         self.flag = fresh("returned", DType.BOOL)

@@ -97,6 +97,8 @@ class Signature:
         if name not in filled:
             names = self.argument_names(pattern, rank)
             meant = close(name, names)
+            if pattern != "for" and name.startswith("init"):
+                return f"unknown argument {name!r}: accumulators start at 0; add it to the result"
             takes = f"{' It' if meant else '; it'} takes {_listed(names)}"
             return f"unknown argument {name!r}{meant}{takes}"
         roles = ["an index"] * rank + ["the accumulator", "the bool of the last pass"]
@@ -107,7 +109,10 @@ class Signature:
             definition = f"`def {self.source.name}(self, {first}, ...)`"
             hint = f"; a method has its object before them: {definition}"
         elif place == rank:
-            hint = f"; if it has none, write one before {name!r}, such as `acc: pk.Acc[pk.double]`"
+            hint = (
+                f"; leave it out of the call if it is the accumulator, whose value the call "
+                f"returns; else write one before {name!r}, such as `acc: pk.Acc[pk.double]`"
+            )
         return (
             f"parallel_{pattern} itself fills {name!r}, as {roles[place]}: the first "
             f"parameters of its workunits are {_described(pattern, rank)}{hint}"

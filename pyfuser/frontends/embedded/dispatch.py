@@ -338,7 +338,10 @@ def _check_initial(pattern: str, value: Any) -> None:
             f"parallel_{pattern}: a label comes first, as in parallel_{pattern}({value!r}, n, f)"
         )
     if not isinstance(value, (int, float, Future)):
-        raise ArgumentError(f"parallel_{pattern}: {value!r} cannot be an initial value")
+        raise ArgumentError(
+            f"parallel_{pattern}: an argument of type {type(value).__name__} has no name: what the "
+            "workunit takes is passed by keyword, as in x=x"
+        )
     if value != 0:
         warnings.warn(
             f"parallel_{pattern} ignores the initial value {value!r}, as PyKokkos does: "

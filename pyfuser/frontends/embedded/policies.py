@@ -73,13 +73,18 @@ class MDRangePolicy(ExecutionPolicy):
     def __init__(
         self,
         begin: Sequence[int],
-        end: Sequence[int],
+        end: Sequence[int] | None = None,
         tiling: Sequence[int] | None = None,
         space: Any = ExecutionSpace.Default,
         iter_outer: Iterate = Iterate.Default,
         iter_inner: Iterate = Iterate.Default,
         rank: Rank | None = None,
     ) -> None:
+        if end is None:
+            zeros = [0] * len(begin)
+            raise ArgumentError(
+                f"MDRangePolicy takes begin, end: MDRangePolicy({zeros}, {list(begin)})"
+            )
         if len(begin) != len(end):
             raise ArgumentValueError(f"MDRangePolicy: {len(begin)} begins but {len(end)} ends")
         if rank is not None:

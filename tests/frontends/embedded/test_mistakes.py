@@ -539,7 +539,7 @@ CALLS = {
     "parallel_reduce itself fills 'v', as the accumulator": (
         lambda v: pk.parallel_reduce(N, store, v=v)
     ),
-    "if it has none, write one before 'v', such as `acc: pk.Acc[pk.double]`": (
+    "else write one before 'v', such as `acc: pk.Acc[pk.double]`": (
         lambda v: pk.parallel_reduce(N, store, v=v)
     ),
     "parallel_scan itself fills 'v', as the bool": lambda v: pk.parallel_scan(N, total, v=v),

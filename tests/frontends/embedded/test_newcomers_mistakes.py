@@ -20,7 +20,7 @@ from pyfuser.frontends.embedded import pykokkos as pk
 from pyfuser.frontends.embedded.decorators import WorkunitState
 from pyfuser.support.errors import DivisionError, StepError, WorkunitError
 
-# ruff: noqa: F821, F841, B007, PLW0177
+# ruff: noqa: F821, F841, B007, PLW0177, RET503
 
 N = 4
 
@@ -591,3 +591,153 @@ def test_results_that_somebody_has() -> None:
         ):
             fill.__pyfuser__ = WorkunitState(fill.__pyfuser__.function, {}, False)
             call()
+
+
+# ----------------------------------------------------------------- functions and hidden names
+
+
+@pk.function
+def without_return(t: float) -> float:
+    u: float = t + 1
+
+
+@pk.function
+def sometimes(t: float) -> float:
+    if t > 1:
+        return t
+
+
+@pk.function
+def either(t: float) -> float:
+    if t > 1:
+        return t
+    if t < 0:
+        return -t
+    return 0.0
+
+
+@pk.function
+def in_the_end(t: float) -> float:
+    while True:
+        t = t / 2
+        if t < 1:
+            return t
+
+
+@pk.function
+def left(t: float) -> float:
+    while True:
+        t = t / 2
+        if t < 1:
+            break
+        if t > 100:
+            return 100.0
+
+
+@pk.function
+def half(t: int) -> int:
+    return t / 2
+
+
+@pk.function
+def half_of_integers(t: int) -> int:
+    return int(t / 2) + t // 2
+
+
+@pk.workunit
+def of_half(i, x, y):
+    y[i] = half(i)
+
+
+@pk.workunit
+def of_half_of_integers(i, x, y):
+    y[i] = half_of_integers(i)
+
+
+@pk.workunit
+def of_nothing(i, x, y):
+    y[i] = without_return(x[i])
+
+
+@pk.workunit
+def of_sometimes(i, x, y):
+    y[i] = sometimes(x[i])
+
+
+@pk.workunit
+def of_a_loop_that_is_left(i, x, y):
+    y[i] = left(x[i])
+
+
+@pk.workunit
+def of_either(i, x, y):
+    y[i] = either(x[i]) + in_the_end(x[i])
+
+
+@pk.workunit
+def index_hidden(i, x, y):
+    for i in range(3):
+        y[i] = x[i]
+
+
+@pk.workunit
+def index_in_use(i, x, y):
+    for k in range(3):
+        y[i] = x[k]
+
+
+def call(work: Any) -> None:
+    given = arguments()
+    work.__pyfuser__ = WorkunitState(work.__pyfuser__.function, {}, False)
+    with pyfuser.unfused():
+        pk.parallel_for(N, work, x=given["x"], y=given["y"])
+
+
+def test_a_function_that_returns_nothing_is_refused() -> None:
+    with pytest.raises(WorkunitError, match="-> float` and returns nothing: end it with `return"):
+        call(of_nothing)
+
+
+@pytest.mark.parametrize("work", [of_sometimes, of_a_loop_that_is_left])
+def test_a_function_that_sometimes_returns_nothing_is_warned_of(work: Any) -> None:
+    with pytest.warns(WorkunitWarning, match="not every way through"):
+        call(work)
+
+
+def test_an_index_that_a_loop_hides_is_warned_of() -> None:
+    with pytest.warns(WorkunitWarning, match="hides the index"):
+        call(index_hidden)
+
+
+def test_a_value_that_is_cut_when_it_is_returned_is_warned_of() -> None:
+    with pytest.warns(WorkunitWarning, match="loses its fraction: annotate half `-> float`"):
+        call(of_half)
+
+
+@pytest.mark.parametrize("work", [of_either, index_in_use, of_half_of_integers])
+def test_functions_and_loops_that_nothing_is_said_of(work: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        call(work)
+
+
+@pk.workunit
+def product(i, acc, x):
+    if x[i] > 0:
+        acc *= x[i]
+
+
+def test_a_warning_of_an_accumulator_names_the_assignment() -> None:
+    with pytest.warns(WorkunitWarning, match="'acc'") as caught, pyfuser.unfused():
+        pk.parallel_reduce(N, product, x=np.ones(N))
+    assert caught[0].lineno == product.__pyfuser__.function.__code__.co_firstlineno + 3
+
+
+def test_arguments_that_newcomers_pass() -> None:
+    y = np.zeros(N)
+    with pytest.raises(TypeError, match="passed by keyword, as in x=x"):
+        pk.parallel_for(N, index_in_use, y)
+    with pytest.raises(TypeError, match="start at 0; add it to the result"):
+        pk.parallel_reduce(N, product, initial=5.0, x=y)
+    with pytest.raises(TypeError, match=re.escape("MDRangePolicy([0, 0], [5, 5])")):
+        pk.MDRangePolicy([5, 5])
