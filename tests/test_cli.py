@@ -521,6 +521,7 @@ def test_ctrl_c_is_one_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize("given", ["compare doubles.py", "explain doubles.py", "calibrate"])
 def test_no_compiler(given: str, program: Path) -> None:
     environment = {**os.environ, "PATH": str(program.parent), "PYFUSER_CXX": "g++"}
+    environment["PYFUSER_CACHE_DIR"] = str(program.parent / "empty")  # compiled code needs none
     process = pyfuser(*given.split(), cwd=program.parent, env=environment)
     out, errors = process.communicate(timeout=60)
     assert process.returncode == 2
