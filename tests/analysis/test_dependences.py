@@ -354,6 +354,15 @@ def test_a_remainder_keeps_the_sign():
     assert written(16, 20) == "unknown"
 
 
+def test_low_bits_are_a_remainder():
+    """(i + 4) & 3 is i for i in 0 .. 3, and i - 4 behind."""
+    read = reads(at)(region(0, N))
+    near = writes(lambda i: (i + 4) & 3, guard=lambda i: i < 4)
+    assert verdict(near(region(0, N)), read) == "same"
+    far = writes(lambda i: (i + 4) & 3, guard=lambda i: i < 5)
+    assert verdict(far(region(0, N)), read) != "same"
+
+
 def test_overflow_of_32_bits_is_not_understood():
     huge = region(0, 2**33)
     big = writes(lambda i: i * 100_000_000)
