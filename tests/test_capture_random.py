@@ -17,30 +17,11 @@ import pytest
 
 import pyfuser
 from pyfuser.support.extension import HOT
+from tests.test_replay_random import add, mix, moved, put
 
 N = 12
 ARGUMENTS = 3
 KINDS = ["put", "add", "mix", "moved", "half", "temporary", "outside", "total", "used", "one"]
-
-
-@pk.workunit
-def put(i, y, a):
-    y[i] = a
-
-
-@pk.workunit
-def add(i, y, x):
-    y[i] += x[i]
-
-
-@pk.workunit
-def mix(i, y, x, z, a):
-    y[i] = x[i] - z[i] + a
-
-
-@pk.workunit
-def moved(i, y, x, k):
-    y[i] = x[(i + k) % 12]
 
 
 @pk.workunit
