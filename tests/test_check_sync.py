@@ -95,6 +95,30 @@ def test_every_way_to_touch_an_array_too_early(tmp_path: Path, size: str) -> Non
         assert f"{line_of('', 'pk.parallel_for')[:-1]}, which writes it as 'x', has run" in said
 
 
+def test_a_thread_of_a_library_whose_caller_has_pythons_lock(tmp_path: Path) -> None:
+    source = """
+    #include <pthread.h>
+    static void* touch(void* at) { *(volatile double*)at; return 0; }
+    void touch_in_a_thread(double* at) {
+      pthread_t thread;
+      pthread_create(&thread, 0, touch, at);
+      pthread_join(thread, 0);
+    }"""
+    (tmp_path / "touch.c").write_text(source)
+    library = tmp_path / "touch.so"
+    build = [SETTINGS.compiler, "-x", "c", "-shared", "-fPIC", "-o", library, tmp_path / "touch.c"]
+    subprocess.run(build, check=True)
+    body = f"""
+touch = ctypes.PyDLL({str(library)!r}).touch_in_a_thread
+launch(large)
+touch(ctypes.c_void_p(large.ctypes.data))
+pyfuser.sync()
+assert large[0] == 1
+"""
+    (said,) = ran(tmp_path, body)
+    assert "<a thread of a library>" in said and "is read here before the launch of 'over'" in said
+
+
 @pytest.mark.parametrize("size", ["small", "large"])
 def test_the_same_uses_after_a_sync(tmp_path: Path, size: str) -> None:
     body = f"x = {size}\n"

@@ -7,11 +7,13 @@ SOURCE = r"""
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
 // Of Python, whose symbols the process has.
 extern "C" {
+void* PyGILState_GetThisThreadState(void);
 int PyGILState_Ensure(void);
 void PyGILState_Release(int);
 void PyErr_Fetch(void**, void**, void**);
@@ -32,6 +34,12 @@ void (*report)(int64_t, int) = nullptr;
 struct sigaction before;
 __thread bool reporting = false;
 __thread uintptr_t retried = 0;
+
+// What threads that Python does not know have touched: whoever waits for such a thread may have
+// Python's lock, so they report nothing themselves.
+struct Late { int64_t id; int store; };
+Late late[MAX];
+int late_count = 0;
 
 // No page that is protected is touched under this lock, so the handler cannot wait for itself.
 void lock() { while (__atomic_test_and_set(&busy, __ATOMIC_ACQUIRE)) { } }
@@ -62,9 +70,26 @@ bool is_store(void* context, bool readable) {
 #endif
 }
 
+bool is_protected(uintptr_t at) {
+  lock();
+  bool found = false;
+  for (int n = 0; n < count; n++) found |= at >= guards[n].low && at < guards[n].high;
+  unlock();
+  return found;
+}
+
+// Give a thread of Python, which is computing another part, time to touch the array first: it
+// knows the program's line.
+void wait_for_python(uintptr_t at) {
+  struct timespec pause = {0, 1000000};
+  for (int n = 0; n < 100 && is_protected(at); n++) nanosleep(&pause, nullptr);
+}
+
 void on_fault(int number, siginfo_t* info, void* context) {
   uintptr_t at = (uintptr_t)info->si_addr, page = at & ~(PAGE - 1);
   int64_t id = -1;
+  bool known = PyGILState_GetThisThreadState();
+  if (!known) wait_for_python(at);
   bool ours = false, readable = true;
   lock();
   for (int n = 0; n < count; n++)
@@ -90,10 +115,11 @@ void on_fault(int number, siginfo_t* info, void* context) {
     open_pages(g.first, g.last);
     if (at >= g.low && at < g.high) g.low = g.high = 0;  // one report for each
   }
+  if (id >= 0 && !known && late_count < MAX) late[late_count++] = Late{id, store};
   unlock();
   if (ours) {
     retried = 0;
-    if (id >= 0) tell(id, store);
+    if (id >= 0 && known) tell(id, store);
     return;
   }
   if (info->si_code == SEGV_ACCERR && retried != at) {  // another thread has opened the page
@@ -223,6 +249,15 @@ void pf_open() {
   for (int n = 0; n < count; n++) open_pages(guards[n].first, guards[n].last);
   count = 0;
   unlock();
+}
+
+// One that such a thread has touched and nobody reported: its guard, or -1.
+int64_t pf_late(int* store) {
+  lock();
+  int64_t id = late_count ? late[--late_count].id : -1;
+  if (id >= 0) *store = late[late_count].store;
+  unlock();
+  return id;
 }
 
 }

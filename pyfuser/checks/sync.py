@@ -63,6 +63,8 @@ def _library() -> Any:
     library = ctypes.CDLL(str(kernel_cache().obtain(key, SOURCE, build)))
     library.pf_catch.argtypes = [_TELL]
     library.pf_handler.restype = ctypes.c_void_p
+    library.pf_late.restype = ctypes.c_int64
+    library.pf_late.argtypes = [ctypes.POINTER(ctypes.c_int)]
     library.pf_protect.argtypes = [_ADDRESS, _ADDRESS, ctypes.c_int, ctypes.c_int, ctypes.c_int64]
     return library
 
@@ -120,13 +122,20 @@ class Watch:
     def open(self) -> None:
         """Let everybody have the memory."""
         self.library.pf_open()
+        stored = ctypes.c_int()
+        while (ident := self.library.pf_late(ctypes.byref(stored))) >= 0:
+            self.warn(ident, stored.value, None)
         self.waiting.clear()
 
     def tell(self, ident: int, stored: int) -> None:
-        """Report an access; called in the middle of it, in whatever thread makes it."""
+        """Report an access; called in the middle of it, in the thread of Python that makes it."""
+        self.warn(ident, stored, sys._getframe(0).f_back)
+
+    def warn(self, ident: int, stored: int, frame: FrameType | None) -> None:
+        """Report an access by a frame, or by a thread that Python does not know."""
         call, name, writes = self.waiting[ident]
         done, does = "written" if stored else "read", "writes" if writes else "reads"
-        where = _users_place(sys._getframe(0).f_back)
+        where = _users_place(frame)
         message = (
             f"a NumPy array is {done} here before the launch of {call.name!r} at {call.location}, "
             f"which {does} it as {name!r}, has run: call pyfuser.sync() in between"
