@@ -141,7 +141,7 @@ WRONG = [
     ((4,), {}, ValueError, "takes"),
     (("label", 4, fill, 0, 0), {}, ValueError, "takes"),
     ((4, fill, "text"), {}, ArgumentError, "a label comes first"),
-    ((4, fill, None), {}, ArgumentError, "initial value"),
+    ((4, fill, None), {}, ArgumentError, "of type NoneType has no name"),
     (("4", fill), {}, ArgumentError, "policy"),
     ((4.0, fill), {}, ArgumentError, "policy"),
     ((4, 5), {}, ArgumentError, "not a valid workunit"),

@@ -120,18 +120,18 @@ def nothing_added(i, acc, v):  # WRONG
 
 
 @pk.workunit
-def assigned(i, acc, v):  # WRONG
-    acc = v[i]
+def assigned(i, acc, v):
+    acc = v[i]  # WRONG
 
 
 @pk.workunit
-def maximum(i, acc, v):  # WRONG
-    acc = fmax(acc, v[i])
+def maximum(i, acc, v):
+    acc = fmax(acc, v[i])  # WRONG
 
 
 @pk.workunit
-def partial_sums(i, acc, v, w):  # WRONG
-    acc += v[i]
+def partial_sums(i, acc, v, w):
+    acc += v[i]  # WRONG
     w[i] = acc
 
 
@@ -142,8 +142,8 @@ def twice(i, acc, last, v, w):  # WRONG
 
 
 @pk.workunit
-def integers(i, acc: pk.Acc[int], v):  # WRONG
-    acc += 0.25 * v[i]
+def integers(i, acc: pk.Acc[int], v):
+    acc += 0.25 * v[i]  # WRONG
 
 
 # ----------------------------------------------------------------- races
