@@ -151,7 +151,7 @@ def test_other_shapes_and_types_are_other_kinds() -> None:
 def test_an_integer_is_a_part_of_the_kind_and_so_is_a_number_that_is_looked_at() -> None:
     def powers(x: pk.View, n: int, a: float) -> None:
         for _ in range(n):
-            pk.parallel_for(N, scale, y=x, x=x, a=2.0 * a)
+            pk.parallel_for(N, scale, y=x, x=x, a=2.0 * a if a > 0 else 0.0)
 
     step, counted = captured(powers)
     for n, a in [(1, 1.0), (2, 1.0), (1, 3.0), (2, 1.0), (1, 3.0), (1, 1.0)] * LIVES:
@@ -331,6 +331,145 @@ def test_a_future_is_a_number_as_any_other() -> None:
             s = pk.parallel_reduce(N, total, x=view(0.125))
             step(x, s)
     assert counted.runs == 1 and np.all(np.asarray(x) == 2.0**LIVES)
+
+
+OPERATIONS: list[Callable[[Any, Any, Any], Any]] = [
+    lambda s, t, a: s + t,
+    lambda s, t, a: s - t,
+    lambda s, t, a: s * t,
+    lambda s, t, a: s / t,
+    lambda s, t, a: -s,
+    lambda s, t, a: a * s - t / a,
+    lambda s, t, a: 2 * s + 1 / t,
+    lambda s, t, a: (1.0 - s) / 3 * -(a - 7),
+    lambda s, t, a: a + a * a,
+]
+SPECIAL = [0.1, -0.0, 3.0, -1e300, 1e300, 5e-324, np.inf, -np.inf, np.nan, 1 / 3]
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_arithmetic_on_results_is_pythons_to_the_bit(operation: Callable[..., Any]) -> None:
+    def body(x: pk.View, y: pk.View, a: float) -> Any:
+        s, t = (pk.parallel_reduce(pk.RangePolicy(0, 1), total, x=v) for v in (x, y))
+        return s, t, operation(s, t, a)
+
+    step, counted = captured(body)
+    for s in SPECIAL:
+        for t in SPECIAL[:1] + SPECIAL[2:]:
+            found = step(view(s), view(t), t)
+            one, other = map(float, found[:2])  # a sum of -0.0 alone is 0.0
+            assert type(found[2]) is type(found[0])
+            expected = np.float64(operation(one, other, t))
+            assert np.float64(float(found[2])).tobytes() == expected.tobytes(), (s, t)
+    assert counted.runs == 1
+
+
+def test_sums_of_floats_and_arithmetic_that_later_calls_use() -> None:
+    @pk.workunit
+    def narrow(i: int, acc: pk.Acc[pk.float], x: pk.View1D[pk.float]) -> None:
+        acc += x[i]
+
+    def body(x: pk.View, y: pk.View) -> None:
+        s = pk.parallel_reduce(N, narrow, x=x)
+        pk.parallel_for(N, axpy, y=y, x=y, a=s / 3 - 1.0)
+
+    step, counted = captured(body)
+    for k in range(LIVES):
+        x, y = view(0.1 * k, dtype=pk.float), view(1.0)
+        step(x, y)
+        with pyfuser.unfused():
+            s = pk.parallel_reduce(N, narrow, x=x)
+        assert np.asarray(y)[2] == 1.0 + (float(s) / 3 - 1.0)
+    assert counted.runs == 1
+
+
+def conjugate_gradients(x: Any, r: Any, p: Any, q: Any, rr: Any) -> Any:
+    pk.parallel_for(N, relax, new=q, u=p)
+    pk.parallel_for(N, axpy, y=q, x=p, a=2.0)
+    pq = pk.parallel_reduce(N, product, x=p, y=q)
+    alpha = rr / pq
+    pk.parallel_for(N, axpy, y=x, x=p, a=alpha)
+    pk.parallel_for(N, axpy, y=r, x=q, a=-alpha)
+    new = pk.parallel_reduce(N, product, x=r, y=r)
+    pk.parallel_for(N, scale, y=p, x=p, a=new / rr)
+    pk.parallel_for(N, add, y=p, x=r)
+    return new
+
+
+@pk.workunit
+def product(i, acc, x, y):
+    acc += x[i] * y[i]
+
+
+def test_a_solver_does_not_come_back_to_the_host() -> None:
+    step, counted = captured(conjugate_gradients)
+    results = []
+    for function in (step, conjugate_gradients):
+        views, rr = [view(0.0), *(view(1.0, 2.0, -3.0) for _ in range(3))], 75.0
+        history = []
+        for _ in range(LIVES + 3):
+            with pyfuser.unfused() if function is not step else contextlib.nullcontext():
+                rr = function(*views, rr)
+            history.append(float(rr))
+        results.append((history, [np.asarray(v).tobytes() for v in views]))
+    assert results[0] == results[1] and counted.runs == 1
+
+
+@pytest.mark.parametrize("zero", ["sum", "number"])
+def test_a_quotient_by_zero_is_pythons_error(zero: str) -> None:
+    def body(x: pk.View, y: pk.View, z: pk.View, a: float) -> Any:
+        pk.parallel_for(N, add, y=y, x=y)
+        s = pk.parallel_reduce(N, total, x=x) if zero == "sum" else a
+        quotient = 1.0 / s  # HERE
+        pk.parallel_for(N - 1, axpy, y=z, x=z, a=quotient)
+        return quotient
+
+    step, counted = captured(body)
+    y, z = view(1.0), view(1.0)
+    for _ in range(LIVES):
+        step(view(1.0), y, z, 2.0)
+    before = np.asarray(z).copy()
+    with pytest.raises(ZeroDivisionError, match=r"a number was divided by 0\n.*# HERE"):
+        float(step(view(0.0), y, z, 0.0))
+    assert counted.runs == 1 and np.all(np.asarray(y) == 2.0 ** (LIVES + 1))
+    assert np.asarray(z).tobytes() == before.tobytes()
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        lambda s, n: s // 2,
+        lambda s, n: s**2,
+        lambda s, n: s % 3,
+        lambda s, n: s * True,
+        lambda s, n: s + ((1 << 53) + 1),
+        lambda s, n: s + 1j,
+        lambda s, n: n + 1,
+        lambda s, n: abs(s),
+        lambda s, n: 1.0 if s < 2 else 0.0,
+        lambda s, n: np.float64(2.0) * s,
+    ],
+)
+def test_arithmetic_that_is_not_a_double_reads(operation: Callable[..., Any]) -> None:
+    @pk.workunit
+    def counts(i: int, acc: pk.Acc[int]) -> None:
+        acc += 1
+
+    def body(x: pk.View) -> Any:
+        s, n = pk.parallel_reduce(N, total, x=x), pk.parallel_reduce(N, counts)
+        return operation(s, n)
+
+    step, _ = captured(body)
+    with told("a result is read"):
+        found = step(view(1.0))
+    expected = operation(float(N), N)
+    assert found == expected and type(found) is type(expected)
+
+
+def test_a_quotient_by_a_zero_that_is_written_raises_at_once() -> None:
+    step, _ = captured(lambda x: pk.parallel_reduce(N, total, x=x) / 0.0)
+    with pytest.raises(ZeroDivisionError, match="division by zero"):
+        step(view(1.0))
 
 
 def test_what_was_recorded_before_runs_before() -> None:

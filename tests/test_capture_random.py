@@ -21,7 +21,8 @@ from tests.test_replay_random import add, mix, moved, put
 
 N = 12
 ARGUMENTS = 3
-KINDS = ["put", "add", "mix", "moved", "half", "temporary", "outside", "total", "used", "one"]
+SUMS = ["total", "used", "scalar"]
+KINDS = ["put", "add", "mix", "moved", "half", "temporary", "outside", "one", *SUMS]
 
 
 @pk.workunit
@@ -74,8 +75,8 @@ class Body:
             elif kind == "one":
                 pk.parallel_for(pk.RangePolicy(n, n + 1), used, y=views[y], s=a)
             else:
-                sums.append(pk.parallel_reduce(N, total, x=views[x]))
-                if kind == "used":
+                sums += _sums(kind, pk.parallel_reduce(N, total, x=views[x]), a)
+                if kind != "total":
                     pk.parallel_for(N, used, y=views[y], s=sums[-1])
         return sums, made
 
@@ -105,10 +106,15 @@ class Body:
             elif kind == "one":
                 to[n] += a
             else:
-                sums.append(float(source.sum()))
-                if kind == "used":
+                sums += _sums(kind, float(source.sum()), a)
+                if kind != "total":
                     to += to.dtype.type(sums[-1])
         return sums, made
+
+
+def _sums(kind: str, s: Any, a: float) -> list[Any]:
+    """A sum, and what is made of it."""
+    return [s, (2 * s - a * 2.0) / 2.0 + -s + s] if kind == "scalar" else [s]
 
 
 class World:
@@ -150,7 +156,7 @@ class World:
 
 def _harmless(step: tuple[Any, ...], values: list[np.ndarray]) -> bool:
     kind, y, x, z, _ = step
-    if kind in ("put", "one", "total", "used"):
+    if kind in ("put", "one", "total", "used", "scalar"):
         return True
     pairs = [(x, kind != "moved" and kind != "half")]
     if kind in ("mix", "outside"):

@@ -117,6 +117,35 @@ def test_a_read_result_is_replayed_once_nothing_may_wait_for_it() -> None:
         float(pk.parallel_reduce(N, total, x=x))
 
 
+def test_a_result_of_an_earlier_flush_is_a_number_as_any_other() -> None:
+    x, y = view(np.full(N, 0.5)), view(np.zeros(N))
+    before = pyfuser.stats().replays
+    for k in range(20):
+        s = pk.parallel_reduce(N, total, x=x)
+        assert s == 0.5 * N
+        pk.parallel_for(N, scale, y=y, x=x, a=s)
+        pk.parallel_for(N, scale, y=y, x=y, a=2.0 if k % 2 else s)
+        pyfuser.sync()
+        assert np.all(np.asarray(y) == 0.25 * N * (2.0 if k % 2 else 0.5 * N))
+    assert pyfuser.stats().replays - before > 30
+
+
+def test_a_result_that_decides_what_is_touched_is_a_part_of_the_key() -> None:
+    @pk.workunit
+    def ones(i: int, acc: pk.Acc[int], n: int) -> None:
+        if i < n:
+            acc += 1
+
+    x, y = view(np.arange(2.0 * N)), view(np.zeros(N))
+    for n in (0, 3, 3, 0, 5, 3) * 4:
+        k = pk.parallel_reduce(N, ones, n=n)
+        assert k == n
+        pk.parallel_for(N, move, y=y, x=x, k=k)
+        pk.parallel_for(N, move, y=x, x=y, k=0)
+        pyfuser.sync()
+        assert np.array_equal(np.asarray(y), np.asarray(x)[:N])
+
+
 def test_a_temporary_that_stays_alive_is_no_temporary() -> None:
     x, y = view(np.ones(N)), view(np.zeros(N))
 

@@ -36,9 +36,12 @@ def mistake(spec: KernelSpec, report: Sequence[int]) -> CheckError:
 
 def place_division(error: DivisionError, calls: Sequence[Call]) -> None:
     """Put the divisions of calls, one of which failed, into the error of their kernel."""
-    found = dict.fromkeys(d.location for call in calls for d in divisions(call.workunit.body))
-    places = [place for place in found if place is not None]
-    if len(places) == 1:
+    found = [(call, d.location) for call in calls for d in divisions(call.workunit.body)]
+    places = list(dict.fromkeys(place for _, place in found if place is not None))
+    own = [call.location for call, place in found if place is None]  # of `frontends.scalar_work`
+    if own:
+        error.args = (f"{own[0]}: a number was divided by 0{quoted(own[0])}",)
+    elif len(places) == 1:
         error.args = (
             f"{places[0]}: an integer was divided by 0{quoted(places[0])}\n"
             "  (PYFUSER_CHECK=bounds tells in which iteration)",

@@ -160,7 +160,8 @@ static int key_argument(Key *key, PyObject *argument, int matters)
                 key->words[key->count++] = FUTURE | (uint64_t)place << 8;
                 return KEYED;
             }
-        return UNKEYABLE;
+        argument = SLOT(argument, L.future.value);  /* of an earlier flush: a number */
+        if (argument == NULL || argument == Py_None) return UNKEYABLE;
     }
     if (!matters) {
         key->words[key->count++] = FREE;

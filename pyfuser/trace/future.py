@@ -1,8 +1,8 @@
 """The value of a reduction or scan that may not have run yet: a number in every respect.
 
-A `Future` is passed to later kernels without being computed. Any other use (arithmetic,
-comparison, formatting, NumPy, `math`, indexing) first runs what is pending and then acts on the
-plain Python number.
+A `Future` is passed to later kernels without being computed, and in a captured step `+ - * /` of
+floating-point ones are calls themselves (`frontends.scalar_work`). Any other use (comparison,
+formatting, NumPy, `math`, indexing) first runs what is pending and then acts on the plain number.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 import numbers
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -48,6 +48,28 @@ def _binary(operation: Callable[[Any, Any], Any]) -> Callable[[Future, Any], Any
     return method
 
 
+def _not_recorded(op: str, *operands: Any) -> Any:
+    """No front end is there."""
+    return None
+
+
+def _recorded(
+    op: str, operation: Callable[[Any, Any], Any]
+) -> tuple[Callable[[Future, Any], Any], Callable[[Future, Any], Any]]:
+    """An operator and the reflected one, recorded where that can be done."""
+
+    def method(self: Future, other: Any) -> Any:
+        known = self._value is not None and (type(other) is not Future or other._value is not None)
+        found = None if known else self.record(op, self, other)
+        return operation(self.result(), plain(other)) if found is None else found
+
+    def reflected(self: Future, other: Any) -> Any:
+        found = None if self._value is not None else self.record(op, other, self)
+        return operation(other, self.result()) if found is None else found
+
+    return method, reflected
+
+
 def _reflected(operation: Callable[[Any, Any], Any]) -> Callable[[Future, Any], Any]:
     def method(self: Future, other: Any) -> Any:
         return operation(other, self.result())
@@ -66,13 +88,15 @@ class Deferred:
 
 
 class Future:
-    """Stands for a number: any use of it but as a kernel's argument runs what is pending.
+    """Stands for a number: most uses of it but as a kernel's argument run what is pending.
 
+    record: makes a call of an operation on two (or one) of them, or gives None.
     dtype: of the accumulator; the value is a `float`, `complex` or, for integer types, an `int`.
     force: runs pending calls, among them the one that computes the value of the Future it is given.
     """
 
     __slots__ = ("__weakref__", "_error", "_force", "_value", "deferred", "dtype")
+    record: ClassVar[Callable[..., Any]] = staticmethod(_not_recorded)
 
     def __init__(self, dtype: DType, force: Callable[[Future], None]) -> None:
         self.dtype = dtype
@@ -167,7 +191,10 @@ class Future:
 
     # ------------------------------------------------------------------- operators
 
-    __neg__ = _unary(operator.neg)
+    def __neg__(self) -> Any:
+        found = None if self._value is not None else self.record("-", self)
+        return -self.result() if found is None else found
+
     __pos__ = _unary(operator.pos)
     __abs__ = _unary(abs)
     __invert__ = _unary(operator.invert)
@@ -179,10 +206,10 @@ class Future:
     __gt__ = _binary(operator.gt)
     __ge__ = _binary(operator.ge)
 
-    __add__, __radd__ = _binary(operator.add), _reflected(operator.add)
-    __sub__, __rsub__ = _binary(operator.sub), _reflected(operator.sub)
-    __mul__, __rmul__ = _binary(operator.mul), _reflected(operator.mul)
-    __truediv__, __rtruediv__ = _binary(operator.truediv), _reflected(operator.truediv)
+    __add__, __radd__ = _recorded("+", operator.add)
+    __sub__, __rsub__ = _recorded("-", operator.sub)
+    __mul__, __rmul__ = _recorded("*", operator.mul)
+    __truediv__, __rtruediv__ = _recorded("/", operator.truediv)
     __floordiv__, __rfloordiv__ = _binary(operator.floordiv), _reflected(operator.floordiv)
     __mod__, __rmod__ = _binary(operator.mod), _reflected(operator.mod)
     __divmod__, __rdivmod__ = _binary(divmod), _reflected(divmod)

@@ -53,7 +53,7 @@ class Key(NamedTuple):
 
 
 def key_of(calls: Sequence[Call], structural: Callable[[Workunit], frozenset[int]]) -> Key | None:
-    """The key of recorded calls; None if a Future among the arguments is of an earlier flush.
+    """The key of recorded calls; None if an earlier flush has left a Future's value on a device.
 
     structural: see `shape_of`; it is asked once for each workunit.
     """
@@ -81,11 +81,10 @@ def key_of(calls: Sequence[Call], structural: Callable[[Workunit], frozenset[int
                         buffers.append(buffer)
                     word = known[id(argument)] = at, offset, strides, shape, id(dtype)
                 words.append(word)
-            elif kind is Future:
-                producer = producers.get(id(argument))
-                if producer is None:
-                    return None
-                words.append((producer,))
+            elif kind is Future and id(argument) in producers:
+                words.append((producers[id(argument)],))
+            elif kind is Future and not argument.ready:  # type: ignore[union-attr]
+                return None
             elif n in matters:
                 words.append(int(argument))  # type: ignore[arg-type]
         if call.result is not None:

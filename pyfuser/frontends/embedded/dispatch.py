@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+import pyfuser.frontends.scalar_work  # noqa: F401  (Futures record their arithmetic)
 from pyfuser.frontends.embedded import careful, debug, devices, methods
 from pyfuser.frontends.embedded.arguments import (
     FLOAT64,
