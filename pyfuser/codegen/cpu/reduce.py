@@ -38,7 +38,7 @@ LOCALS = (
     | GROUP_LOCALS
     | FUNCTION_LOCALS
     | {"row", "row_end", "column", "column_end", "running", "left", "space"}
-    | {"rest", "tiling", "threads", "tile"}
+    | {"rest", "run", "tiling", "threads", "tile"}
 )
 
 
@@ -240,31 +240,43 @@ def _tile_entry(context: Context, sums: Sequence[SumNames]) -> str:
         f"{INDENT}return 0;",
         "}",
     ]
+    few = context.spec.tuning.tiles
     for s in sums:
-        size = f"tiling.count * sizeof({s.kind})"
-        lines.append(f"{s.kind}* {s.partial} = ({s.kind}*)__builtin_malloc({size});")
-    lines.append(f"if ({' || '.join('!' + s.partial for s in sums)}) return -1;")
-    if not context.spec.serial:
+        memory = f"({s.kind}*)__builtin_malloc(tiling.count * sizeof({s.kind}))"
+        lines += [
+            f"{s.kind} {s.few}[{few}];",
+            f"{s.kind}* {s.partial} = tiling.count <= {few} ? {s.few} : {memory};",
+        ]
+    partials = "".join(f", {s.partial} + tile" for s in sums)
+    lines += [
+        f"if ({' || '.join('!' + s.partial for s in sums)}) return -1;",
+        "const auto run = [&](int64_t tile) {",
+        f"{INDENT}int64_t row, row_end, column, column_end;",
+        f"{INDENT}tiling.box(tile, row, row_end, column, column_end);",
+        f"{INDENT}pf_tile({box}{partials}{tail});",
+        "};",
+    ]
+    loop = "for (int64_t tile = 0; tile < tiling.count; ++tile) run(tile);"
+    if context.spec.serial:
+        lines.append(loop)
+    else:
         context.uses("threads")
         size = "tiling.rows * tiling.columns"
         lines += [
             f"const int64_t threads = pf_team(slot[0], {size}, {context.grain()});",
-            "#pragma omp parallel for if (threads > 1) num_threads(threads) "
-            "private(row, row_end, column, column_end)",
+            "if (threads > 1) {",
+            "#pragma omp parallel for num_threads(threads)",
+            f"{INDENT}{loop}",
+            "} else {",
+            f"{INDENT}{loop}",
+            "}",
         ]
-    partials = "".join(f", {s.partial} + tile" for s in sums)
-    lines += [
-        "for (int64_t tile = 0; tile < tiling.count; ++tile) {",
-        f"{INDENT}tiling.box(tile, row, row_end, column, column_end);",
-        f"{INDENT}pf_tile({box}{partials}{tail});",
-        "}",
-    ]
     for s, result in zip(sums, results, strict=True):
         lines += [
             f"{s.kind} {s.term}{{}};",
             f"for (int64_t tile = 0; tile < tiling.count; ++tile) {s.term} += {s.partial}[tile];",
             f"*{result} = {s.term};",
-            f"__builtin_free({s.partial});",
+            f"if ({s.partial} != {s.few}) __builtin_free({s.partial});",
         ]
     lines.append("return 0;")
     return entry(context, lines)

@@ -50,6 +50,7 @@ class SumNames:
         self.terms = context.unique.take(f"{self.term}_terms")
         self.sum = context.unique.take(f"{self.term}_sum")
         self.partial = context.unique.take(f"{self.term}_partial")
+        self.few = context.unique.take(f"{self.term}_few")
         self.wide = dtype.is_complex
         self.part = {DType.COMPLEX64: "float", DType.COMPLEX128: "double"}.get(dtype, self.kind)
         self.array = context.array(self.terms, dtype)
