@@ -223,6 +223,10 @@ int idle(void);
 int count_replays(long long replays, long long launches);
 int note_again(PyObject *flush);
 
+/* ------------------------------------------------------------------ number.c */
+
+PyObject *bind_number(PyObject *module, PyObject *why);
+
 /* ------------------------------------------------------------------ capture.c */
 
 extern PyTypeObject CapturedType, CaptureType;

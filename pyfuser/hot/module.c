@@ -130,6 +130,7 @@ static PyMethodDef functions[] = {
     {"bind", bind, METH_VARARGS, "bind(types, dtypes, structural, nothing_to_settle)"},
     {"bind_recording", bind_recording, METH_VARARGS, "bind_recording(objects, classes, functions, numbers)"},
     {"bind_flush", bind_flush, METH_VARARGS, "bind_flush(objects, classes, functions, package)"},
+    {"bind_number", bind_number, METH_O, "bind_number(reason): Futures as numbers."},
     {"flush", (PyCFunction)(void (*)(void))hot_flush, METH_FASTCALL, "flush(wanted, why): whether all is done."},
     {"forget", forget, METH_NOARGS, "Forget what is known of workunits, and of calls that run alone."},
     {"known", known, METH_NOARGS, "How many workunits something is known of."},
@@ -148,7 +149,7 @@ PyMODINIT_FUNC PyInit__hot(void)
     if (module == NULL) return NULL;
     if (PyModule_AddType(module, &PreparedType) < 0 || PyModule_AddType(module, &DispatcherType) < 0 ||
         PyModule_AddType(module, &SiteType) < 0 || PyModule_AddType(module, &CapturedType) < 0 ||
-        PyModule_AddType(module, &CaptureType) < 0 || PyModule_AddIntConstant(module, "INTERFACE", 3) < 0) {
+        PyModule_AddType(module, &CaptureType) < 0 || PyModule_AddIntConstant(module, "INTERFACE", 4) < 0) {
         Py_DECREF(module);
         return NULL;
     }

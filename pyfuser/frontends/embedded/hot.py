@@ -26,6 +26,7 @@ from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support.counters import COUNTERS
 from pyfuser.support.extension import HOT
 from pyfuser.support.settings import SETTINGS
+from pyfuser.trace import reason
 from pyfuser.trace.images import USE
 
 ON_DEVICE = 1 << 7
@@ -59,3 +60,5 @@ if HOT is not None:
         ),
         (FLOAT64, INT32, INT64, ON_DEVICE, DIVIDED),
     )  # fmt: skip
+    if not SETTINGS.sync:  # which looks at each flush
+        HOT.bind_number(reason.RESULT)
