@@ -12,8 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
+from pyfuser.ir.nodes import Extent
 from pyfuser.ir.printer import show
 from pyfuser.ir.verify import IRError, verify
+from pyfuser.ir.visit import contains
 from pyfuser.nest.nodes import Nest
 from pyfuser.nest.passes.blocks import lower_blocks
 from pyfuser.nest.passes.split_conditions import split_conditions
@@ -33,21 +35,21 @@ from pyfuser.support.caches import cached
 from pyfuser.support.errors import SettingError
 from pyfuser.support.passes import left_out
 from pyfuser.support.settings import SETTINGS, refuse
-from pyfuser.trace.shape import TraceShape
+from pyfuser.trace.shape import ScalarShape, TraceShape
 from pyfuser.transform.fuse import MAX_FORMS, Form, form_of, merged, with_sizes
 from pyfuser.transform.group import GroupShape
 from pyfuser.transform.guards import join_guards
 from pyfuser.transform.inner_loops import fuse_inner_loops
 from pyfuser.transform.kernel import Kernel
 from pyfuser.transform.overwrites import mark_overwrites
-from pyfuser.transform.remainders import reduce_remainders
+from pyfuser.transform.remainders import has_remainders, reduce_remainders
 from pyfuser.transform.rows import contract_rows
 from pyfuser.transform.scalars import replace_scalars
 from pyfuser.transform.selects import select_elements
-from pyfuser.transform.tables import private_tables
+from pyfuser.transform.tables import private_tables, tallied_views
 from pyfuser.transform.unroll import unroll
 from pyfuser.transform.unused import remove_unused
-from pyfuser.transform.widen import widen
+from pyfuser.transform.widen import Proof, proof_of, widen
 
 T = TypeVar("T")
 
@@ -117,6 +119,9 @@ C_PASSES = (
     KernelPass("private-tables", private_tables, sized=True),
 )
 
+BAKING = 2
+"""So many of these, the first ones, may put the values of scalars into the code."""
+
 #: Of the loops of maps on a CPU, over the boxes that threads get.
 NEST_PASSES = (
     NestPass("split-conditions", split_conditions),
@@ -161,6 +166,29 @@ def run_passes(passes: Sequence[KernelPass], kernel: Kernel) -> Kernel:
 def for_c(kernel: Kernel) -> Kernel:
     """The kernel as its C++, CUDA or HIP is printed."""
     return run_passes(C_PASSES, kernel)
+
+
+# law
+def for_changing(kernel: Kernel, changing: frozenset[int]) -> tuple[Kernel, Proof | None]:
+    """As `for_c`, where scalars at some places change from call to call.
+
+    Their values become no part of the code: short loops that they bound stay loops. With it comes
+    the proof that the code is right for other numbers, too, as far as there is one.
+    """
+    shapes = tuple(
+        ScalarShape(shape.dtype, None)
+        if isinstance(shape, ScalarShape) and slot.argument in changing
+        else shape
+        for slot, shape in zip(kernel.slots, kernel.shapes, strict=True)
+    )
+    made = run_passes(C_PASSES[:BAKING], replace(kernel, shapes=shapes))
+    made = replace(made, shapes=kernel.shapes)
+    unit, ranges = made.workunit, made.ranges()
+    final = run_passes(C_PASSES[BAKING:], made)
+    if has_remainders(unit) or contains(unit.body, Extent) or tallied_views(unit):
+        return final, None
+    proof = proof_of(unit, ranges)
+    return final, proof if proof.widened is final.workunit else None
 
 
 def kernel_of(group: GroupShape) -> Kernel:

@@ -10,8 +10,13 @@ import pykokkos as pk
 import pytest
 
 import pyfuser
+from pyfuser.ir.dtypes import DType
 from pyfuser.runtime import eager
 from pyfuser.runtime.session import SESSION
+from pyfuser.trace.call import Call, Space
+from pyfuser.trace.memory import region_of
+
+CODE = (lambda: None).__code__
 
 
 @pk.workunit
@@ -28,6 +33,16 @@ def update(i, j, a, k):
 def short(i, y, x, k):
     for j in range(k):
         y[i] += x[i + j]
+
+
+@pk.workunit
+def tally(i, count, key):
+    pk.atomic_add(count, [key[i]], 1)
+
+
+@pk.workunit
+def put(i, y, k):
+    y[i] = k
 
 
 @pk.workunit
@@ -99,6 +114,122 @@ def test_loops_that_are_written_out_have_code_of_their_own(counted: list[str]) -
             pk.parallel_for(10, short, y=y, x=x, k=k)
             np.testing.assert_array_equal(y.data[:10], [sum(range(i, i + k)) for i in range(10)])
     assert len(counted) == 3
+
+
+def test_a_loop_whose_trips_change_is_written_out_a_few_times_only(counted: list[str]) -> None:
+    n = 30
+    x = pk.View([2 * n], pk.double)
+    x.data[:] = np.arange(2.0 * n)
+    with pyfuser.unfused():
+        for k in range(1, 25):
+            y = pk.View([n], pk.double)
+            pk.parallel_for(10, short, y=y, x=x, k=k)
+            np.testing.assert_array_equal(y.data[:10], [sum(range(i, i + k)) for i in range(10)])
+    assert len(counted) == eager.MANY + 1
+
+
+def test_tables_of_other_sizes_have_code_of_their_own(counted: list[str]) -> None:
+    """Each thread counts in a copy, whose size is in the code."""
+    n = 4000
+    with pyfuser.unfused():
+        for size in (64, 400, 16):
+            values = np.arange(n, dtype=np.int32) % size
+            count = pk.View([size], pk.int64)
+            pk.parallel_for(n, tally, count=count, key=values)
+            np.testing.assert_array_equal(count.data, np.bincount(values, minlength=size))
+    assert len(counted) == 3
+
+
+@pytest.fixture
+def new(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """An entry for each call that was prepared anew, and served by no family."""
+    found: list[int] = []
+    prepare = eager._prepare_new
+
+    def noted(*arguments):
+        found.append(1)
+        return prepare(*arguments)
+
+    monkeypatch.setattr(eager, "_prepare_new", noted)
+    return found
+
+
+def shifts(count: int) -> None:
+    """So many calls that differ in integers."""
+    x, y = pk.View([2 * count], pk.double), pk.View([count], pk.double)
+    x.data[:] = np.arange(2.0 * count)
+    for k in range(count):
+        pk.parallel_for(pk.RangePolicy(k // 2, count), shifted, y=y, x=x, k=k)
+        np.testing.assert_array_equal(y.data[k // 2 :], x.data[k + k // 2 : k + count])
+
+
+def test_later_numbers_need_no_preparation(new: list[int]) -> None:
+    with pyfuser.unfused():
+        shifts(60)
+    # The first ones are looked at; then one more is, as nothing proved for them is for others.
+    assert len(new) <= eager.WARNED + 1
+
+
+def test_views_that_come_to_overlap_are_prepared_anew(new: list[int]) -> None:
+    """The twin of the one above: y[i] = x[i + k] where both are one array."""
+    n = 40
+    with pyfuser.unfused():
+        shifts(n)
+        before = len(new)
+        a = np.arange(200.0)
+        pk.parallel_for(n, shifted, y=a[:n], x=a[100:], k=3)
+        assert len(new) == before
+        pk.parallel_for(n, shifted, y=a[:n], x=a, k=n)
+        assert len(new) == before + 1
+    np.testing.assert_array_equal(a[:n], a[n : 2 * n])
+
+
+@pytest.mark.parametrize("k", [-1, 200])
+def test_a_mistake_is_found_where_a_family_exists(k: int, new: list[int]) -> None:
+    x, y = pk.View([200], pk.double), pk.View([40], pk.double)
+    with pyfuser.unfused():
+        shifts(40)
+        with pytest.raises(IndexError, match="its extent is 200"):
+            pk.parallel_for(10, shifted, y=y, x=x, k=k)
+
+
+def test_rows_of_other_strides_are_prepared_anew(new: list[int]) -> None:
+    with pyfuser.unfused():
+        shifts(40)
+        before = len(new)
+        x, y = np.arange(100.0), np.zeros(20)
+        pk.parallel_for(20, shifted, y=y, x=x[::2], k=5)
+    assert len(new) == before + 1
+    np.testing.assert_array_equal(y, x[10:50:2])
+
+
+def test_what_is_left_around_an_overwritten_box_is_zero(new: list[int]) -> None:
+    """Fresh memory is not zeroed where it is overwritten; which part that is changes."""
+    with pyfuser.unfused():
+        for k in range(40):
+            y = pk.View([50], pk.double)
+            pk.parallel_for(pk.RangePolicy(k, 45), put, y=y, k=k)
+            np.testing.assert_array_equal(y.data, [k * (k <= i < 45) for i in range(50)])
+    assert len(new) <= eager.WARNED + 1
+
+
+def test_a_proof_ends_where_a_sum_would_wrap() -> None:
+    """i + k in 32 bits: proved for k up to 2^24; where it may wrap nothing is served."""
+    with pyfuser.unfused():
+        shifts(40)
+    ready = next(r for r in eager.READY.values() if r.workunit.name == "shifted")
+    (family,) = [f for key, f in ready.families.items() if key[0]]
+    x, y = (region_of(np.zeros(100), DType.FLOAT64) for _ in range(2))
+
+    def served(k: int, begin: int = 0, end: int = 10) -> bool:
+        call = Call("for", Space((begin,), (end,)), ready.workunit, (y, x, k), None, None, CODE, 0)
+        return eager._serves(family, call, call.arguments)
+
+    assert served(50)
+    assert served(2**24)
+    assert not served(2**31 - 1)
+    assert not served(50, -1)  # y would not be overwritten as the kernel says
+    assert not served(50, 0, 101)
 
 
 def test_an_index_that_leaves_its_view_is_an_error_however_late() -> None:

@@ -25,7 +25,7 @@ from pyfuser.engine.compiler import (
 )
 from pyfuser.engine.faults import watch
 from pyfuser.engine.flight import Flights
-from pyfuser.engine.marshal import fail, make_run
+from pyfuser.engine.marshal import Value, fail, make_run, slot_values
 from pyfuser.engine.on_host import OnHost
 from pyfuser.ir.accesses import accesses
 from pyfuser.ir.nodes import Workunit
@@ -47,7 +47,7 @@ class Launchable(OnHost):
     `make_run`.
     """
 
-    __slots__ = ("entry", "library", "run", "slots", "source", "spec", "values")
+    __slots__ = ("_filling", "entry", "library", "run", "slots", "source", "spec", "values")
 
     def __init__(self, spec: KernelSpec | SweepSpec, source: str, library: Path) -> None:
         self.spec = spec
@@ -55,6 +55,14 @@ class Launchable(OnHost):
         self.library = library
         self.entry = _entry_point(library)
         self.run, self.values, self.slots = make_run(spec, self.entry, team.threads)
+        self._filling: tuple[Value, ...] | None = None
+
+    @property
+    def filling(self) -> tuple[Value, ...]:
+        """What fills all slots, in order."""
+        if self._filling is None:
+            self._filling = tuple(slot_values(self.spec))
+        return self._filling
 
     def fail(self, status: int) -> None:
         """Raise what a kernel's status stands for, where it was called by others."""

@@ -36,7 +36,7 @@ static int was_missed(Site *site, uint64_t hash)
 }
 
 /* Has Python prepare what it runs for calls of this key; the place of the entry, or -1. */
-static int prepare(Site *site, Key *key, PyObject *pattern, PyObject *space, PyObject *const *arguments)
+static int prepare(Site *site, Key *key, uint64_t hash, PyObject *pattern, PyObject *space, PyObject *const *arguments)
 {
     PyObject *given = PyTuple_New(site->params), *both = NULL;
     for (Py_ssize_t n = 0; given != NULL && n < site->params; n++) PyTuple_SET_ITEM(given, n, Py_NewRef(arguments[n]));
@@ -57,6 +57,7 @@ static int prepare(Site *site, Key *key, PyObject *pattern, PyObject *space, PyO
         site->next_alone = (at + 1) % ALONE;
         PyMem_Free(site->alone[at].words);
         site->alone[at].words = words;
+        site->alone[at].hash = hash;
         site->alone[at].count = key->count;
         site->alone[at].age = age;
         Py_XSETREF(site->alone[at].space, Py_NewRef(space));
@@ -67,12 +68,16 @@ static int prepare(Site *site, Key *key, PyObject *pattern, PyObject *space, PyO
     return words == NULL ? -1 : at;
 }
 
-static int find(Site *site, const Key *key)
+/* From the latest on: most calls come again at once, or after as many others as before. */
+static int find(Site *site, const Key *key, uint64_t hash)
 {
-    for (int n = 0; n < ALONE; n++)
-        if (site->alone[n].words != NULL && site->alone[n].age == age && site->alone[n].count == key->count &&
-            memcmp(site->alone[n].words, key->words, key->count * sizeof *key->words) == 0)
-            return n;
+    for (int n = 1; n <= ALONE; n++) {
+        int at = (site->next_alone - n + ALONE) % ALONE;
+        if (site->alone[at].hash == hash && site->alone[at].words != NULL && site->alone[at].age == age &&
+            site->alone[at].count == key->count &&
+            memcmp(site->alone[at].words, key->words, key->count * sizeof *key->words) == 0)
+            return at;
+    }
     return -1;
 }
 
@@ -105,9 +110,9 @@ PyObject *run_alone(Site *site, PyObject *pattern, PyObject *space, PyObject *co
     Key key;
     int at = -1;
     if (key_one(&key, site, space, arguments) == KEYED) {
-        at = find(site, &key);
-        if (at < 0 && (was_missed(site, hash_of(key.words, key.count)) || now))
-            at = prepare(site, &key, pattern, space, arguments);
+        uint64_t hash = hash_of(key.words, key.count);
+        at = find(site, &key, hash);
+        if (at < 0 && (was_missed(site, hash) || now)) at = prepare(site, &key, hash, pattern, space, arguments);
     }
     key_end(&key);
     if (at < 0) return NULL;

@@ -172,7 +172,7 @@ typedef struct {
     long long least, greatest;
 } Range;
 
-enum { ALONE = 8 };
+enum { ALONE = 64 };
 
 typedef struct {
     PyObject_HEAD
@@ -186,7 +186,7 @@ typedef struct {
     char pattern;
     /* Calls that ran alone, by key; and what keys were looked for in vain. */
     struct {
-        uint64_t *words;
+        uint64_t hash, *words;
         Py_ssize_t count;
         long age;
         PyObject *prepared, *space, *launchable;

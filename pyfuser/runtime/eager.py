@@ -6,19 +6,22 @@ launching a tiny kernel, so a cheaper key stands in for it while no arguments ov
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from pyfuser.analysis.accesses import structural_scalars
+from pyfuser.analysis.inside import subscripts_of, surely_inside
+from pyfuser.analysis.layout import is_injective
 from pyfuser.analysis.mistakes import refuse_mistakes
 from pyfuser.engine import native
 from pyfuser.engine.bounds import place_division
 from pyfuser.engine.engine import Launchable, prepare_one
 from pyfuser.ir.nodes import Workunit
-from pyfuser.pipeline import for_c
+from pyfuser.pipeline import for_c, for_changing
 from pyfuser.support.caches import Table
 from pyfuser.support.counters import COUNTERS
 from pyfuser.support.errors import ArgumentError, DivisionError
-from pyfuser.trace.call import GPU_SPACES, Argument, Call, buffers_of
+from pyfuser.trace.call import GPU_SPACES, Argument, Call, Space, buffers_of
 from pyfuser.trace.future import Future
 from pyfuser.trace.gate import Ran
 from pyfuser.trace.images import USE, changed_on_host, give_to_host
@@ -27,7 +30,8 @@ from pyfuser.trace.shape import RegionShape, shape_of
 from pyfuser.transform.fuse import fuse
 from pyfuser.transform.group import GroupShape
 from pyfuser.transform.kernel import Kernel
-from pyfuser.transform.overwrites import mark_overwrites
+from pyfuser.transform.overwrites import holds_box, mark_overwrites
+from pyfuser.transform.widen import Proof
 
 MAX_KERNELS = 1024
 MAX_SHAPES = 8192  # of a workunit's calls: one a step where integers change, about 1 KiB each
@@ -37,22 +41,47 @@ WARNED = 16
 change with each call there is no end of them."""
 
 
+MANY = 4
+"""Values of a scalar after which it counts as one that changes."""
+
+
+class _Family(NamedTuple):
+    """Code for calls that differ in numbers, as far as the proof covers these."""
+
+    kernel: Kernel
+    launchable: Launchable
+    proof: Proof
+
+
 class _Ready:
     """What has been compiled for one workunit, by key or by shape.
 
-    Arguments are passed as they are where `kernel` is None; else the kernel has fewer parameters,
-    as equal views share one. codes: what was compiled, with the workunit after all passes, by what
-    decides the code: calls that differ in numbers share it.
+    codes: what was compiled, with the workunit after all passes, by what decides the code: calls
+    that differ in numbers share it. values: those of scalars that matter, MANY and one at most.
+    families: what serves calls of other numbers, by all else that decides the code. subscripts:
+    what tells that a call has no mistake; None if nothing quick does.
     """
 
-    __slots__ = ("codes", "known", "matters", "seen", "workunit")
+    __slots__ = (
+        "codes", "families", "known", "matters", "seen", "subscripts", "values", "workunit",
+    )  # fmt: skip
 
     def __init__(self, workunit: Workunit) -> None:
         self.workunit = workunit  # keeps its id() from being reused
         self.matters = structural_scalars(workunit)
         self.known: dict[Any, tuple[Kernel, Launchable]] = {}
         self.codes: dict[Any, tuple[Workunit, Launchable]] = {}
+        self.families: dict[Any, _Family] = {}
+        self.values: dict[int, set[Any]] = {place: set() for place in self.matters}
+        self.subscripts = subscripts_of(workunit)
         self.seen = 0
+
+    def changing(self, arguments: Sequence[Argument]) -> frozenset[int]:
+        """The places of scalars that change, these arguments included."""
+        for place, values in self.values.items():
+            if len(values) <= MANY:
+                values.add(arguments[place])
+        return frozenset([place for place, values in self.values.items() if len(values) > MANY])
 
 
 #: By id() of the workunit.
@@ -74,7 +103,7 @@ def run(call: Call, checked: bool = False, ran: Ran | None = None) -> None:
     key, arguments = _key(call, ready)
     found = ready.known.get(key)
     if found is None:
-        found = _prepare(call, ready, key, checked)
+        found = _prepare(call, arguments, ready, key, checked)
     kernel, launchable = found
     if len(kernel.slots) != len(arguments):
         arguments = [arguments[slot.argument] for slot in kernel.slots]
@@ -115,35 +144,112 @@ def _allocate(region: Argument, launchable: Launchable, call: Call, fresh: list[
         fresh.append(region.buffer)
 
 
-def _prepare(call: Call, ready: _Ready, key: Any, checked: bool) -> tuple[Kernel, Launchable]:
-    shape = shape_of((call,), structural_scalars)
-    if not checked:
-        refuse_mistakes(shape.calls[0], call, warns=ready.seen < WARNED)
-        ready.seen += 1
-    kernel = fuse(GroupShape(shape.calls))
-    if checked:  # as it was written: what `specialise` proves presumes that indices are inside
-        found: tuple[Kernel, Launchable] = kernel, native.prepare_checked(kernel, call.workunit)
-    else:
-        found = mark_overwrites(kernel), _code(for_c(kernel), ready)
+def _prepare(
+    call: Call, arguments: list[Argument], ready: _Ready, key: Any, checked: bool
+) -> tuple[Kernel, Launchable]:
     if len(ready.known) >= MAX_SHAPES:
         ready.known.clear()
+    if checked:  # as it was written: what `specialise` proves presumes that indices are inside
+        kernel = fuse(GroupShape(shape_of((call,), structural_scalars).calls))
+        found: tuple[Kernel, Launchable] = kernel, native.prepare_checked(kernel, call.workunit)
+    else:
+        changing = ready.changing(arguments)
+        inside = ready.seen >= WARNED and _is_inside(call, arguments, ready)
+        family = _family(call, arguments, ready, changing) if type(key) is tuple else None
+        known = ready.families.get(family) if inside and family is not None else None
+        if known is not None and _serves(known, call, arguments):
+            found = known[:2]
+        else:
+            found = _prepare_new(call, ready, changing, family, inside)
     ready.known[key] = found
     return found
+
+
+def _prepare_new(
+    call: Call, ready: _Ready, changing: frozenset[int], family: Any, inside: bool
+) -> tuple[Kernel, Launchable]:
+    shape = shape_of((call,), structural_scalars)
+    if not inside:
+        refuse_mistakes(shape.calls[0], call, warns=ready.seen < WARNED)
+    ready.seen += 1
+    kernel = mark_overwrites(fuse(GroupShape(shape.calls)))
+    if call.space.execution in GPU_SPACES:
+        return kernel, prepare_one(for_c(kernel))
+    final, proof = for_changing(kernel, changing)
+    launchable = _code(final, ready)
+    if proof is not None and family is not None and len(ready.families) < MAX_KERNELS:
+        ready.families[family] = _Family(kernel, launchable, proof)
+    return kernel, launchable
+
+
+def _is_inside(call: Call, arguments: Sequence[Argument], ready: _Ready) -> bool:
+    known = ready.subscripts
+    return known is not None and surely_inside(known, call.space, arguments, ready.matters)
+
+
+# law: not None
+def _family(
+    call: Call, arguments: Sequence[Argument], ready: _Ready, changing: frozenset[int]
+) -> Any:
+    """What decides the code of a call whose views do not overlap, but for the numbers that change.
+
+    None: it has a view that overlaps itself. Equal views are one Region.
+    """
+    space = call.space
+    key: list[Any] = [changing, space.execution, len(space.begin), _sizes(space)]
+    first: dict[int, int] = {}
+    for n, argument in enumerate(arguments):
+        if type(argument) is Region:
+            _, _, strides, shape, dtype = argument
+            if not is_injective(strides, shape, dtype.size):
+                return None
+            key += strides, first.setdefault(id(argument), n)
+        elif n in ready.matters and n not in changing:
+            key.append(argument)
+    return tuple(key)
+
+
+# law: True
+def _serves(family: _Family, call: Call, arguments: Sequence[Argument]) -> bool:
+    """Whether a family's code is right for a call: its proof covers the numbers of the call, and
+    what the code overwrites is inside the views.
+    """
+    kernel, space = family.kernel, call.space
+    unit = kernel.workunit
+    ranges = {
+        sym: (low, max(low, high - 1))
+        for sym, low, high in zip(unit.indices, space.begin, space.end, strict=True)
+    }
+    for param, slot in zip(unit.params, kernel.slots, strict=True):
+        if param.sym in family.proof.ranges:
+            value = int(arguments[slot.argument])  # type: ignore[arg-type]
+            ranges[param.sym] = value, value
+    ranges = {sym: known for sym, known in ranges.items() if sym in family.proof.ranges}
+    overwritten = [arguments[kernel.slots[place].argument] for place in kernel.overwrites]
+    return family.proof.covers(ranges) and all(
+        isinstance(region, Region) and holds_box(region.shape, space) for region in overwritten
+    )
+
+
+def _sizes(space: Space) -> tuple[int, ...]:
+    """What the order of loops may depend on."""
+    return tuple([n.bit_length() for n in space.shape]) if len(space.begin) > 1 else ()
 
 
 # law
 def _code(final: Kernel, ready: _Ready) -> Launchable:
     """The code of a kernel after all passes.
 
-    It depends on the workunit, how views are laid out and which overlap, and who runs it; the order
-    of its loops depends on sizes, too, but for speed: that of sizes that are alike is as good.
+    It depends on the workunit, how views are laid out and which overlap, who runs it, and how large
+    tables are of which threads have copies; the order of its loops depends on sizes, too, but for
+    speed: that of sizes that are alike is as good.
     """
     space = final.space
-    if space.execution in GPU_SPACES:
-        return prepare_one(final)
-    sizes = tuple([n.bit_length() for n in space.shape]) if len(space.begin) > 1 else ()
     layouts = [(s.strides, s.dtype) for s in final.shapes if isinstance(s, RegionShape)]
-    key = id(final.workunit), sizes, space.execution, final.overlaps, tuple(layouts)
+    key = (
+        id(final.workunit), _sizes(space), space.execution, final.overlaps, tuple(layouts),
+        final.tables,
+    )  # fmt: skip
     known = ready.codes.get(key)
     if known is None:
         if len(ready.codes) >= MAX_KERNELS:

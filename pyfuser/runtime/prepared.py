@@ -15,7 +15,7 @@ from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.codegen.cpu.unit import DIVIDED
 from pyfuser.engine import native
 from pyfuser.engine.bounds import place_division
-from pyfuser.engine.marshal import accumulators_of, loops_of, slot_values
+from pyfuser.engine.marshal import accumulators_of, loops_of
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Workunit
 from pyfuser.runtime import eager
@@ -108,7 +108,7 @@ def _filled(
     """A step of `HOT.Prepared`; sources: the call of each argument, and the place there."""
     patches = []
     slot = 0
-    for value in slot_values(launchable.spec):
+    for value in launchable.filling:
         source = sources[value.argument] if value.argument >= 0 else (0, 0)
         if value.kind and source is not None:
             box = boxes.get(value.argument) if value.kind == "pointer" else None

@@ -19,6 +19,7 @@ from pyfuser.ir.nodes import (
 )
 from pyfuser.ir.visit import assigned
 from pyfuser.support.caches import cached
+from pyfuser.trace.call import Space
 from pyfuser.trace.shape import RegionShape
 from pyfuser.transform.kernel import Kernel
 
@@ -38,12 +39,17 @@ def mark_overwrites(kernel: Kernel) -> Kernel:
     places = [
         place
         for place, (param, shape) in enumerate(zip(workunit.params, kernel.shapes, strict=True))
-        if param.sym in stored
-        and isinstance(shape, RegionShape)
-        and all(begin >= 0 for begin in space.begin)
-        and all(end <= min(n, _NARROW) for end, n in zip(space.end, shape.shape, strict=True))
+        if param.sym in stored and isinstance(shape, RegionShape) and holds_box(shape.shape, space)
     ]
     return replace(kernel, overwrites=tuple(places))
+
+
+# law: True
+def holds_box(shape: tuple[int, ...], space: Space) -> bool:
+    """Whether the indices of a space are elements of a view of this shape, and 32-bit numbers."""
+    return all(begin >= 0 for begin in space.begin) and all(
+        end <= min(n, _NARROW) for end, n in zip(space.end, shape, strict=True)
+    )
 
 
 @cached(1024)

@@ -48,7 +48,7 @@ _WHOLE = (DType.INT32, DType.INT64)
 def reduce_remainders(kernel: Kernel) -> Kernel:
     """The kernel with selections for the remainders of integers that wrap at most once."""
     workunit = kernel.workunit
-    if not _has_remainders(workunit):
+    if not has_remainders(workunit):
         return kernel
     ranges, changing = kernel.ranges(), assigned(workunit.body)
     pairs = zip(workunit.params, kernel.shapes, strict=True)
@@ -70,7 +70,7 @@ def reduce_remainders(kernel: Kernel) -> Kernel:
 
 
 @cached(1024)
-def _has_remainders(workunit: Workunit) -> bool:
+def has_remainders(workunit: Workunit) -> bool:
     return any(
         isinstance(e, Binary) and e.op == "%" and e.dtype in _WHOLE
         for e in all_expressions(workunit.body)

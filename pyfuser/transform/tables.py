@@ -20,7 +20,8 @@ from math import prod
 
 from pyfuser.ir.accesses import accesses
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Body, Sym, Update
+from pyfuser.ir.nodes import Body, Sym, Update, Workunit
+from pyfuser.support.caches import cached
 from pyfuser.trace.call import GPU_SPACES
 from pyfuser.trace.memory import contiguous
 from pyfuser.trace.shape import RegionShape
@@ -41,8 +42,10 @@ def private_tables(kernel: Kernel) -> Kernel:
     space = kernel.space
     if kernel.pattern != "for" or space.execution in (*GPU_SPACES, "Serial"):
         return kernel
-    shared = {sym for pair in kernel.overlaps for sym in pair}
-    tallied = {view for view in _tallied(kernel.workunit.body) if view not in shared}
+    tallied = tallied_views(kernel.workunit)
+    if not tallied:
+        return kernel
+    tallied -= {sym for pair in kernel.overlaps for sym in pair}
     tables = tuple(
         (place, prod(shape.shape))
         for place, (param, shape) in enumerate(
@@ -55,6 +58,12 @@ def private_tables(kernel: Kernel) -> Kernel:
         and space.size >= LEAST_SHARE * prod(shape.shape)
     )
     return replace(kernel, tables=tables) if tables else kernel
+
+
+@cached(1024)
+def tallied_views(workunit: Workunit) -> frozenset[Sym]:
+    """Views that may be tallied in copies, if their sizes and strides are right for it."""
+    return frozenset(_tallied(workunit.body))
 
 
 # law

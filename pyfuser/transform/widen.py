@@ -57,7 +57,7 @@ MAX_PROOFS = 16
 Ranges = dict[Sym, Interval]
 
 
-class _Proof(NamedTuple):
+class Proof(NamedTuple):
     """The widened code of a workunit, right while each Sym stays in its range."""
 
     ranges: Ranges
@@ -72,13 +72,16 @@ class _Proof(NamedTuple):
         )
 
 
-_PROOFS: Table[Workunit, list[_Proof]] = Table("widened workunits", MAX_WORKUNITS)
+_PROOFS: Table[Workunit, list[Proof]] = Table("widened workunits", MAX_WORKUNITS)
 
 
 def widen(kernel: Kernel) -> Kernel:
     """The kernel with 64-bit indices and subscripts, wherever that changes no value."""
-    workunit = kernel.workunit
-    ranges: Ranges = kernel.ranges()
+    return replace(kernel, workunit=proof_of(kernel.workunit, kernel.ranges()).widened)
+
+
+def proof_of(workunit: Workunit, ranges: Ranges) -> Proof:
+    """The widened code of a workunit for some ranges, and for which others it is right."""
     proofs = _PROOFS.get(workunit)
     if proofs is None:
         proofs = _PROOFS.keep(workunit, [])
@@ -87,11 +90,11 @@ def widen(kernel: Kernel) -> Kernel:
         proof = _prove(workunit, ranges)
         del proofs[: len(proofs) + 1 - MAX_PROOFS]
         proofs.append(proof)
-    return replace(kernel, workunit=proof.widened)
+    return proof
 
 
 # law
-def _prove(workunit: Workunit, ranges: Ranges) -> _Proof:
+def _prove(workunit: Workunit, ranges: Ranges) -> Proof:
     """The workunit widened for these ranges, and for the widest that show the same.
 
     What these ranges are too wide to show is tried again for others.
@@ -102,8 +105,8 @@ def _prove(workunit: Workunit, ranges: Ranges) -> _Proof:
         for limit in _LIMITS:
             wider = {sym: (min(low, 0), max(high, limit)) for sym, (low, high) in ranges.items()}
             if _Widener(workunit, wider).decisions == exact.decisions:
-                return _Proof(wider, exact.widened)
-    return _Proof(ranges, exact.widened)
+                return Proof(wider, exact.widened)
+    return Proof(ranges, exact.widened)
 
 
 class _Widener:

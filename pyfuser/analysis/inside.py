@@ -1,0 +1,85 @@
+"""Whether a call surely has no mistake that would end it, in microseconds.
+
+`analysis.mistakes` looks for what is wrong for sure, with sets of integers. Here is the other half:
+a test that is cheap, and that nearly all calls pass which have nothing wrong. The law: each
+subscript of each access of the code, whatever guards it, lies inside its view by interval
+arithmetic; and nothing divides integers, and no loop has a step that is no number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from pyfuser.analysis.affine import Interval
+from pyfuser.analysis.bounds import bounded_locals
+from pyfuser.analysis.divided import has_steps
+from pyfuser.analysis.intervals import interval
+from pyfuser.ir.accesses import accesses
+from pyfuser.ir.divisions import divisions
+from pyfuser.ir.nodes import Declare, Expr, For, Sym, Workunit
+from pyfuser.ir.visit import assigned, statements
+from pyfuser.trace.call import Argument, Space
+from pyfuser.trace.memory import Region
+
+
+class Subscripts(NamedTuple):
+    """The subscripts of a workunit: for each the place of the view, the axis and the code.
+
+    stable: parameters and indices that nothing changes. loops: whether it has locals to look at.
+    """
+
+    workunit: Workunit
+    found: tuple[tuple[int, int, Expr], ...]
+    stable: frozenset[Sym]
+    locals: bool
+
+
+# law: not None
+def subscripts_of(workunit: Workunit) -> Subscripts | None:
+    """The subscripts; None if integers are divided, or the step of a loop is no number."""
+    body = workunit.body
+    if any(divisions(body)) or has_steps(body):
+        return None
+    places = {param.sym: place for place, param in enumerate(workunit.params) if param.rank}
+    found = {
+        (places[access.view], axis, index): None
+        for access in accesses(body)
+        if access.view in places
+        for axis, index in enumerate(access.indices)
+    }
+    scalars = (param.sym for param in workunit.params if not param.rank)
+    stable = frozenset((*workunit.indices, *scalars)) - assigned(body)
+    inner = any(isinstance(stmt, (Declare, For)) for stmt in statements(body))
+    return Subscripts(workunit, tuple(found), stable, inner)
+
+
+# law: True
+def surely_inside(
+    subscripts: Subscripts, space: Space, arguments: Sequence[Argument], scalars: frozenset[int]
+) -> bool:
+    """Whether every subscript is inside its view in every iteration.
+
+    scalars: the places of those integers that can influence one.
+    """
+    workunit, found, stable, inner = subscripts
+    ranges: dict[Sym, Interval] = {}
+    for sym, low, high in zip(workunit.indices, space.begin, space.end, strict=True):
+        if low >= high:
+            return True  # no iteration
+        if sym in stable:
+            ranges[sym] = low, high - 1
+    for place in scalars:
+        sym = workunit.params[place].sym
+        if sym in stable:
+            value = int(arguments[place])  # type: ignore[arg-type]
+            ranges[sym] = value, value
+    if inner:
+        ranges |= bounded_locals(workunit.body, ranges)
+    for place, axis, index in found:
+        known = interval(index, ranges)
+        region = arguments[place]
+        assert isinstance(region, Region)
+        if known is None or known[0] < 0 or known[1] >= region.shape[axis]:
+            return False
+    return True

@@ -1,0 +1,109 @@
+"""The quick test that a call has no mistake: what it passes has none, and what has one fails it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pyfuser.analysis.accesses import structural_scalars
+from pyfuser.analysis.inside import subscripts_of, surely_inside
+from pyfuser.ir.dtypes import DType
+from pyfuser.ir.nodes import Workunit
+from pyfuser.lower.lower import lower
+from pyfuser.lower.types import ScalarType, ViewType
+from pyfuser.trace.call import Space
+from pyfuser.trace.memory import Region, region_of
+
+
+def shifted(i, y, x, k):
+    y[i] = x[i + k]
+
+
+def local(i, y, x, k):
+    place = 2 * i + k
+    for j in range(k, 5):
+        y[i] += x[place + j]
+
+
+def guarded(i, y, x, k):
+    if i > 0:
+        y[i] = x[i - 1]
+
+
+def chosen(i, y, x, k):
+    y[i] = x[k[i]]
+
+
+def moved(i, y, x, k):
+    i += k
+    y[i] = x[i]
+
+
+def divided(i, y, x, k):
+    y[i] = x[i // k]
+
+
+def stepped(i, y, x, k):
+    for j in range(0, 5, k):
+        y[i] += x[j]
+
+
+VIEW, INDICES = ViewType(DType.FLOAT64, 1), ViewType(DType.INT32, 1)
+
+
+def lowered(function) -> Workunit:
+    k = INDICES if function is chosen else ScalarType(DType.INT32)
+    return lower(function, "for", 1, {"y": VIEW, "x": VIEW, "k": k}).workunit
+
+
+def view(n: int, dtype: DType = DType.FLOAT64) -> Region:
+    return region_of(np.zeros(n, dtype.numpy), dtype)
+
+
+def inside(function, begin: int, end: int, k: object, extent: int = 10) -> bool:
+    unit = lowered(function)
+    subscripts = subscripts_of(unit)
+    assert subscripts is not None
+    space = Space((begin,), (end,))
+    arguments = (view(10), view(extent), k)
+    return surely_inside(subscripts, space, arguments, structural_scalars(unit))
+
+
+def test_subscripts_up_to_the_ends_are_inside() -> None:
+    assert inside(shifted, 0, 6, 4)
+    assert inside(shifted, 4, 10, -4)
+
+
+@pytest.mark.parametrize(
+    "begin, end, k", [(0, 7, 4), (3, 10, -4), (0, 11, -1), (-1, 5, 2), (0, 5, 2**31 - 3)]
+)
+def test_subscripts_beyond_the_ends_are_not(begin: int, end: int, k) -> None:
+    assert not inside(shifted, begin, end, k)
+
+
+def test_no_iteration_has_no_mistake() -> None:
+    assert inside(shifted, 5, 5, 100)
+
+
+def test_locals_and_loops_are_followed() -> None:
+    assert inside(local, 0, 3, 1)  # 2 * 2 + 1 + 4
+    assert not inside(local, 0, 4, 1)
+    assert not inside(local, 0, 1, -1)
+
+
+def test_what_a_guard_keeps_inside_is_not_sure() -> None:
+    assert not inside(guarded, 0, 5, 0)
+    assert inside(guarded, 1, 5, 0)
+
+
+def test_an_element_as_a_subscript_is_not_sure() -> None:
+    assert not inside(chosen, 0, 5, view(10, DType.INT32))
+
+
+def test_an_index_that_changes_is_not_sure() -> None:
+    assert not inside(moved, 0, 5, 1)
+
+
+@pytest.mark.parametrize("function", [divided, stepped])
+def test_divisions_and_steps_are_for_others_to_look_at(function) -> None:
+    assert subscripts_of(lowered(function)) is None
