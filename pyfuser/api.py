@@ -104,7 +104,11 @@ def _launches(function: FunctionType) -> bool:
     return bool(patterns & names) and not nested
 
 
-def capture(function: Callable[..., Any]) -> Capture:
+@overload
+def capture(function: Callable[..., Any]) -> Capture: ...
+@overload
+def capture() -> Callable[[Callable[..., Any]], Capture]: ...
+def capture(function: Callable[..., Any] | None = None) -> Any:
     """A callable that does what a function does with parallel patterns, without its Python.
 
     The first call with arguments of some kinds runs the function and keeps the calls it makes;
@@ -113,10 +117,17 @@ def capture(function: Callable[..., Any]) -> Capture:
     the function reads from outside is as it was at first. Where that cannot be promised, a warning
     says so once, and the function runs as usual: see docs/capture.md.
 
-    Raises ArgumentError for what cannot be called.
+    Raises ArgumentError for what cannot be called, and for a workunit.
     """
+    if function is None:
+        return capture  # @pyfuser.capture()
     if not callable(function):
         raise ArgumentError(f"pyfuser.capture: {function!r} is not a function")
+    if hasattr(function, "__pyfuser__"):
+        raise ArgumentError(
+            f"pyfuser.capture: {function.__name__!r} is a workunit; capture is for a function that "
+            "launches workunits"
+        )
     return Capture(function)
 
 

@@ -508,9 +508,98 @@ def by_global(i, y):
     y[i] = y[i] * FACTOR
 
 
-def test_what_is_read_from_outside_is_frozen() -> None:
+class Settings:
+    def __init__(self) -> None:
+        self.dt, self.inner = 1.0, [1.0]
+
+
+@pk.workunit
+def put(i, y, a):
+    y[i] = a
+
+
+SETTINGS, A = Settings(), 1.0
+
+
+def helper(y: pk.View) -> None:
+    pk.parallel_for(N, axpy, y=y, x=y, a=A)
+
+
+def by_names() -> dict[str, tuple[Callable[..., None], Callable[[float], None]]]:
+    """Functions that read a number from outside, and how it is changed."""
+    nested, own, cell = Settings(), Settings(), 1.0
+    nested.own = own  # type: ignore[attr-defined]
+
+    def in_closure(y: pk.View) -> None:
+        pk.parallel_for(N, put, y=y, a=cell)
+
+    def change_cell(a: float) -> None:
+        nonlocal cell
+        cell = a
+
+    def change_global(a: float) -> None:
+        globals()["A"] = a
+
+    def change_factor(a: float) -> None:
+        globals()["FACTOR"] = a
+
+    class Simulation(Settings):
+        def step(self, y: pk.View) -> None:
+            pk.parallel_for(N, put, y=y, a=self.dt)
+
+    mine = Simulation()
+    return {
+        "global": (lambda y: pk.parallel_for(N, put, y=y, a=A), change_global),
+        "helper": (lambda y: (pk.parallel_for(N, put, y=y, a=0.5), helper(y)), change_global),
+        "workunit": (lambda y: (pk.parallel_for(N, put, y=y, a=1.0),
+                                pk.parallel_for(N, by_global, y=y)), change_factor),
+        "closure": (in_closure, change_cell),
+        "attribute": (lambda y: pk.parallel_for(N, put, y=y, a=SETTINGS.dt),
+                      lambda a: setattr(SETTINGS, "dt", a)),
+        "attributes": (lambda y: pk.parallel_for(N, put, y=y, a=nested.own.dt),
+                       lambda a: setattr(own, "dt", a)),
+        "method": (mine.step, lambda a: setattr(mine, "dt", a)),
+        "argument": (lambda y, s=SETTINGS: pk.parallel_for(N, put, y=y, a=s.dt),
+                     lambda a: setattr(SETTINGS, "dt", a)),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", by_names())
+def test_names_that_mean_something_else_later(kind: str) -> None:
+    function, change = by_names()[kind]
+    step, y = pyfuser.capture(function), view(0.0)
+    try:
+        for a in [1.0] * LIVES + [2.0, 3.0, 1.0, 1.0, 2.0, -0.0, 0.0]:
+            change(a)
+            function(y)
+            expected = np.asarray(y).tobytes()
+            y.fill(7.0)
+            step(y)
+            assert np.asarray(y).tobytes() == expected, a
+        assert HOT is None or step.entries
+    finally:
+        globals().update(A=1.0, FACTOR=2.0)
+        SETTINGS.dt = 1.0
+
+
+def test_a_view_that_a_name_means_may_be_another_one_next_time() -> None:
+    one, other = view(1.0), view(2.0)
+
+    def function() -> None:
+        pk.parallel_for(N, add, y=one, x=other)
+
+    step = pyfuser.capture(function)
+    for _ in range(LIVES):
+        step()
+        one, other = other, one
+    numbers = [1.0, 2.0]
+    for _ in range(LIVES):
+        numbers = [numbers[1], numbers[0] + numbers[1]]
+    assert [float(one[0]), float(other[0])] == numbers
+
+
+def test_what_is_inside_of_containers_is_frozen() -> None:
     """As docs/capture.md says; a function that is captured anew sees what there is now."""
-    global FACTOR
     calls = [1]
 
     def function(y: pk.View) -> None:
@@ -520,15 +609,83 @@ def test_what_is_read_from_outside_is_frozen() -> None:
     step, y = pyfuser.capture(function), view(1.0)
     for _ in range(LIVES):
         step(y)
-    try:
-        FACTOR = 3.0
-        calls.append(2)
-        step(y)
-        assert np.all(np.asarray(y) == 2.0 ** (LIVES + 1))
-        pyfuser.capture(function)(y)
-        assert np.all(np.asarray(y) == 2.0 ** (LIVES + 1) * 9.0)
-    finally:
-        FACTOR = 2.0
+    calls.append(2)
+    step(y)
+    assert np.all(np.asarray(y) == 2.0 ** (LIVES + 1))
+    pyfuser.capture(function)(y)
+    assert np.all(np.asarray(y) == 2.0 ** (LIVES + 3))
+
+
+def counts(y: pk.View) -> None:
+    global A
+    A += 0.0
+    pk.parallel_for(N, put, y=y, a=A)
+
+
+def exchanges(y: pk.View, x: pk.View) -> None:
+    pk.parallel_for(N, add, y=y, x=x)
+    y, x = x, y
+
+
+def advances(s: Settings, y: pk.View) -> None:
+    s.dt += 1.0
+    pk.parallel_for(N, put, y=y, a=s.dt)
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "why"),
+    [
+        (counts, (), "it sets the global 'A'"),
+        (exchanges, (1.0,), "it sets its argument 'y' in the end, which nothing sees"),
+        (advances, (Settings(),), "it sets the attribute 'dt'"),
+    ],
+)
+def test_what_happens_once_only_is_not_captured(
+    function: Callable[..., None], arguments: tuple[Any, ...], why: str
+) -> None:
+    step, y = pyfuser.capture(function), view(1.0)
+    given = [view(a) if type(a) is float else a for a in arguments]
+    with told(why):
+        for _ in range(LIVES):
+            step(
+                *(given if function is advances else []),
+                y,
+                *(given if function is exchanges else []),
+            )
+    assert np.all(
+        np.asarray(y) == {counts: A, exchanges: 1.0 + LIVES, advances: 1.0 + LIVES}[function]
+    )
+
+
+def test_a_part_of_the_arguments_may_be_set_before_it_is_read() -> None:
+    def function(y: pk.View, x: pk.View) -> None:
+        for _ in range(2):
+            pk.parallel_for(N, add, y=y, x=x)
+            y, x = x, y
+
+    step = pyfuser.capture(function)
+    y, x = view(1.0), view(1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        step(y, x)
+    assert [float(y[0]), float(x[0])] == [2.0, 3.0]
+
+
+def test_what_is_no_step() -> None:
+    with pytest.raises(pyfuser.ArgumentError, match="'add' is a workunit"):
+        pyfuser.capture(add)
+
+    @pyfuser.capture()
+    def step(y: pk.View) -> None:
+        pk.parallel_for(N, add, y=y, x=y)
+
+    for n in (-1, 2.0, view(1.0), True, "3"):
+        with pytest.raises(pyfuser.ArgumentError, match="the number of steps comes first"):
+            step.repeat(n, view(1.0))  # type: ignore[arg-type]
+    y = view(1.0)
+    assert step.repeat(np.int64(3), y).steps == 3 and float(y[0]) == 8.0
+    with pytest.raises(pyfuser.ArgumentError, match="a list of pairs"):
+        step.repeat(1, y, swap=(y, y))
 
 
 def test_a_step_within_a_step_and_a_block_that_runs_at_once() -> None:

@@ -19,7 +19,7 @@ typedef struct {
     PyObject_HEAD
     Py_ssize_t count, frozen_count, made_count, fresh, places, words, steps, results, wanted_results;
     Wanted *wanted;
-    PyObject *names, *frozen, *made, *zeroed, *make, *build, *failed, *flush, *futures;
+    PyObject *names, *outside, *frozen, *made, *zeroed, *make, *build, *failed, *flush, *futures;
     uint64_t *word;
     Step *step;
     char *result;

@@ -7,6 +7,7 @@ static int captured_clear(Captured *self)
 {
     for (Py_ssize_t n = 0; n < self->count; n++) Py_CLEAR(self->wanted[n].object);
     Py_CLEAR(self->names);
+    Py_CLEAR(self->outside);
     Py_CLEAR(self->frozen);
     Py_CLEAR(self->made);
     Py_CLEAR(self->zeroed);
@@ -21,6 +22,7 @@ static int captured_clear(Captured *self)
 static int captured_traverse(Captured *self, visitproc visit, void *arg)
 {
     for (Py_ssize_t n = 0; n < self->count; n++) Py_VISIT(self->wanted[n].object);
+    Py_VISIT(self->outside);
     Py_VISIT(self->frozen);
     Py_VISIT(self->made);
     Py_VISIT(self->make);
@@ -97,18 +99,19 @@ static int read_wanted(Captured *self, PyObject *kinds)
     return 0;
 }
 
-/* Captured(kinds, names, regions, frozen, made, fresh, zeroed, steps, futures, make, build, failed, flush)
+/* Captured(kinds, names, outside, regions, frozen, made, fresh, zeroed, steps, futures, make, build, failed, flush)
 
-   kinds: of the arguments, (kind, code, object). names: of the last ones. regions: of those that are
+   kinds: of the arguments, (kind, code, object). names: of the last ones. outside: (dict or cell, name,
+   value) of what has to be as it is. regions: of those that are
    Views now, None for others. made: regions, the last of which (`fresh`) have only a place here, and
    are what `make` gives. futures: (place among the results, dtype) of those that are wanted. Raises
    ValueError for what it cannot run. */
 static PyObject *captured_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    PyObject *kinds, *names, *regions, *frozen, *made, *zeroed, *steps, *futures, *make, *build, *failed, *flush;
+    PyObject *kinds, *names, *outside, *regions, *frozen, *made, *zeroed, *steps, *futures, *make, *build, *failed, *flush;
     Py_ssize_t fresh;
-    if (!PyArg_ParseTuple(args, "O!O!O!O!O!nO!O!O!OOOO", &PyTuple_Type, &kinds, &PyTuple_Type, &names, &PyTuple_Type,
-                          &regions, &PyTuple_Type, &frozen, &PyTuple_Type, &made, &fresh, &PyTuple_Type, &zeroed,
+    if (!PyArg_ParseTuple(args, "O!O!O!O!O!O!nO!O!O!OOOO", &PyTuple_Type, &kinds, &PyTuple_Type, &names, &PyTuple_Type,
+                          &outside, &PyTuple_Type, &regions, &PyTuple_Type, &frozen, &PyTuple_Type, &made, &fresh, &PyTuple_Type, &zeroed,
                           &PyTuple_Type, &steps, &PyTuple_Type, &futures, &make, &build, &failed, &flush))
         return NULL;
     Captured *self = PyObject_GC_New(Captured, type);
@@ -123,6 +126,7 @@ static PyObject *captured_new(PyTypeObject *type, PyObject *args, PyObject *kwar
     self->places = count + self->frozen_count + self->made_count;
     self->wanted_results = PyTuple_GET_SIZE(futures);
     self->names = Py_NewRef(names);
+    self->outside = Py_NewRef(outside);
     self->frozen = Py_NewRef(frozen);
     self->made = Py_NewRef(made);
     self->zeroed = Py_NewRef(zeroed);
@@ -169,7 +173,8 @@ static int is_value(PyObject *value, PyObject *wanted)
 int takes(const Captured *self, PyObject *const *values, Py_ssize_t count, PyObject *names, PyObject **regions)
 {
     Py_ssize_t named = names == NULL ? 0 : PyTuple_GET_SIZE(names), made = 0;
-    if (count != self->count || named != PyTuple_GET_SIZE(self->names) || (named && !same_names(self->names, names)))
+    if (count != self->count || named != PyTuple_GET_SIZE(self->names) || (named && !same_names(self->names, names)) ||
+        !is_unchanged(self->outside))
         return 0;
     int fine = 1;
     for (Py_ssize_t n = 0; n < count && fine; n++) {

@@ -137,6 +137,7 @@ class Kinds(NamedTuple):
 def compiled(
     template: Template,
     kinds: Kinds,
+    names: tuple[Any, ...],
     arguments: Sequence[Any],
     fresh: Sequence[int],
     wanted: Sequence[int],
@@ -145,9 +146,9 @@ def compiled(
 ) -> Any:
     """A `HOT.Captured` for arguments that lie in memory as these do; None if there is none yet.
 
-    fresh: which memory is made anew each time. wanted: the calls whose results are. make: gives
-    what is made anew: regions and Views; is told which of it a kernel overwrites before it is
-    read. build: see `hot/capture.c`.
+    names: (dict or cell, name, value) of what has to be as it is. fresh: which memory is made anew
+    each time. wanted: the calls whose results are. make: gives what is made anew: regions and
+    Views; is told which of it a kernel overwrites before it is read. build: see `hot/capture.c`.
     """
     reached = {n: Handle() for n in fresh}  # as by the Views that the function returns
     bases = [whole(Allocation(s, reached.get(n) or Handle())) for n, s in enumerate(template.made)]
@@ -159,7 +160,7 @@ def compiled(
     program = found.program
     try:
         return _compiled(
-            template, kinds, arguments, fresh, wanted, make, build, program, calls, bases
+            template, kinds, names, arguments, fresh, wanted, make, build, program, calls, bases
         )
     except (_Unusual, ValueError, struct.error, OverflowError):
         return None
@@ -172,6 +173,7 @@ class _Unusual(Exception):
 def _compiled(
     template: Template,
     kinds: Kinds,
+    names: tuple[Any, ...],
     arguments: Sequence[Any],
     fresh: Sequence[int],
     wanted: Sequence[int],
@@ -199,6 +201,7 @@ def _compiled(
     return HOT.Captured(
         kinds.kinds,
         kinds.names,
+        names,
         tuple(a if kind[0] == VIEW else None for a, kind in zip(arguments, kinds[0], strict=True)),
         template.outside,
         (*(bases[n] for n in kept), *(None for _ in fresh)),

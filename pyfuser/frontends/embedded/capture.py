@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from pyfuser.frontends import modes
+from pyfuser.frontends.embedded.outside import Name, are_unchanged, change_outside, names_of
 from pyfuser.frontends.embedded.returned import (
     VALUES,
     Place,
@@ -63,13 +64,15 @@ MAX_MADE = 256
 class Step(NamedTuple):
     """What is known for arguments of one kind.
 
-    numbers: places of numbers that are a part of the kind, with them. fresh: places of memory that
+    numbers: places of numbers that are a part of the kind, with them. names: what it may read from
+    outside, see `frontends.embedded.outside`. fresh: places of memory that
     is new each time, and how to make the Views of it that come back. wanted: the calls whose
     results come back. result: what comes back, with `Place` in it.
     """
 
     template: Template
     numbers: tuple[tuple[int, float], ...]
+    names: tuple[Name, ...]
     fresh: tuple[tuple[int, Any], ...]
     wanted: tuple[int, ...]
     result: Any
@@ -149,14 +152,22 @@ class Capture(_Base):
         pair after the other: `[(u, new)]`. until: a number; the first step whose result is less is
         the last one.
 
-        Raises ArgumentError for pairs that cannot be exchanged, and for a result that is no number.
+        Raises ArgumentError for pairs that cannot be exchanged, for a result that is no number, and
+        if `n` is no number of steps.
         """
+        if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 0:
+            raise ArgumentError(
+                f"repeat: the number of steps comes first, as in repeat(10, ...), not {n!r}"
+            )
         values = [plain(value) for value in (*args, *kwargs.values())]
-        pairs = [(one, other) for one, other in swap]
+        pairs = _pairs(swap)
         swaps = tuple(_place(view, values) for pair in pairs for view in pair)
         for one, other in pairs:
             if one._code != other._code or one._region[2:] != other._region[2:]:
-                raise ArgumentError("pyfuser.capture: Views that are swapped are alike")
+                raise ArgumentError(
+                    "repeat: Views that change places have one shape, data type and layout, not "
+                    f"{_kind_of(one)} and {_kind_of(other)}"
+                )
         limit = None if until is None else float(until)
         done, result, names = 0, None, tuple(kwargs)
         while done < n:
@@ -190,14 +201,25 @@ class Capture(_Base):
         try:
             key, kinds = _kinds(values)
         except Refused as error:
-            self._tell(Refusal(str(error), *users_line()))
-            return self._as_usual(args, kwargs)
+            return self._refuse(None, Refusal(str(error), *users_line()), args, kwargs)
         if (key, names) in self._refused:
             return self._as_usual(args, kwargs)
         for step in self._steps.get((key, names), ()):
-            if all(_same(values[place], number) for place, number in step.numbers):
+            if are_unchanged(step.names) and all(_same(values[n], x) for n, x in step.numbers):
                 return self._replay(step, kinds, names, values)
-        return self._record((key, names), values, names)
+        why = change_outside(self._function)
+        if why is not None:
+            return self._refuse((key, names), Refusal(why, *self._place), args, kwargs)
+        objects = [value for value, kind in zip(values, kinds, strict=True) if kind[0] == OBJECT]
+        outside = names_of(self._function, objects)
+        return self._record((key, names), values, names, outside)
+
+    def _refuse(
+        self, key: Any, refusal: Refusal, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> Any:
+        self._refused.add(key)
+        self._tell(refusal)
+        return self._as_usual(args, kwargs)
 
     def _as_usual(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         with modes.Fusing(reason.CAPTURED):
@@ -212,7 +234,9 @@ class Capture(_Base):
 
     # ------------------------------------------------------------------- the first time
 
-    def _record(self, key: Any, values: list[Any], names: tuple[str, ...]) -> Any:
+    def _record(
+        self, key: Any, values: list[Any], names: tuple[str, ...], outside: tuple[Name, ...]
+    ) -> Any:
         with TRACER.lock:
             watch, launches = Watch(values), COUNTERS.launches
             positional = watch.arguments[: len(values) - len(names)]
@@ -227,7 +251,7 @@ class Capture(_Base):
                     watch.refuse("a call runs at once", self._place)
                 positional.clear()
                 named.clear()
-                step = self._step(watch, result, values)
+                step = self._step(watch, result, values, outside)
             except Refused as error:
                 watch.refuse(str(error), self._place)
             finally:
@@ -253,7 +277,9 @@ class Capture(_Base):
         code = getattr(self._function, "__code__", None)
         return users_line() if code is None else (code.co_filename, code.co_firstlineno)
 
-    def _step(self, watch: Watch, result: Any, values: Sequence[Any]) -> Step:
+    def _step(
+        self, watch: Watch, result: Any, values: Sequence[Any], outside: tuple[Name, ...]
+    ) -> Step:
         """What is kept of a function that has run. Raises Refused."""
         if watch.refusal is not None:
             raise Refused(watch.refusal.why)
@@ -267,15 +293,15 @@ class Capture(_Base):
             if buffer.reachable and place not in places:
                 raise Refused("it keeps a View that it made, and does not return it")
         sources = [source for line in watch.sources for source in line if type(source) is Region]
-        outside = {id(region): region for region in sources}
+        reached = {id(region): region for region in sources}
         for buffer in {id(region.buffer): region.buffer for region in sources}.values():
             if not buffer.reachable or _is_own(buffer, sources):
                 raise Refused("it makes an array that is no View")
         made = tuple(buffer.nbytes for buffer in watch.made_buffers)
         recorded = tuple(zip(watch.calls, watch.sources, strict=True))
         numbers = tuple((place, values[place]) for place in sorted(watch.read))
-        template = Template(recorded, made, tuple(outside.values()))
-        return Step(template.without_data(), numbers, tuple(fresh), tuple(wanted), given)
+        template = Template(recorded, made, tuple(reached.values()))
+        return Step(template.without_data(), numbers, outside, tuple(fresh), tuple(wanted), given)
 
     # ------------------------------------------------------------------- later
 
@@ -311,17 +337,37 @@ class Capture(_Base):
             build = None
         fresh, make = [place for place, _ in step.fresh], functools.partial(new_views, step.fresh)
         return compiled(
-            step.template, Kinds(tuple(wants), names), arguments, fresh, step.wanted, make, build
+            step.template,
+            Kinds(tuple(wants), names),
+            step.names,
+            arguments,
+            fresh,
+            step.wanted,
+            make,
+            build,
         )
+
+
+def _pairs(swap: Iterable[Any]) -> list[tuple[Any, Any]]:
+    """The pairs of `swap=`. Raises ArgumentError for what is none."""
+    found = list(swap)
+    if any(type(pair) not in (tuple, list) or len(pair) != 2 for pair in found):
+        raise ArgumentError("repeat: swap is a list of pairs of Views, as in swap=[(u, new)]")
+    return [(one, other) for one, other in found]
+
+
+def _kind_of(view: Any) -> str:
+    return f"{list(view.shape)} of {view.dtype}"
 
 
 def _place(view: Any, values: Sequence[Any]) -> int:
     """Which argument a View is. Raises ArgumentError if it is not one of them."""
     places = [n for n, value in enumerate(values) if value is view]
     if len(places) != 1 or not isinstance(view, ViewType):
+        what = _kind_of(view) if isinstance(view, ViewType) else repr(view)
         raise ArgumentError(
-            "pyfuser.capture: repeat(..., swap=[(a, b)]) exchanges Views that are arguments of the "
-            "step, each once"
+            "repeat: swap=[(a, b)] exchanges Views that are arguments of the step, each once; "
+            f"{what} is {'more than one' if len(places) > 1 else 'none'} of them"
         )
     return places[0]
 
