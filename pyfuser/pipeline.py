@@ -98,6 +98,7 @@ PLAN_STEPS = (
     Step("budget", "traces whose plan or kernels would cost more than they take run unfused"),
     Step("partial-flush", "calls that a result does not need wait for the next launch"),
     Step("autotune", "plans in doubt are tried in turn, and measured"),
+    Step("turns", "tiny calls of a steady loop run at once where recording them was slower"),
     Step("store", "plans and kernels of earlier processes are taken from disk"),
 )
 

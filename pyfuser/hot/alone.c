@@ -99,6 +99,25 @@ static PyObject *divided(const Site *site, PyObject *launchable, PyObject *patte
     return NULL;
 }
 
+/* Python runs the call, which it may compile first; what comes back is a Future. */
+static PyObject *run_in_python(const Site *site, PyObject *pattern, PyObject *space, PyObject *const *values, PyObject *label)
+{
+    PyObject *result = *(char *)PyUnicode_DATA(pattern) == 'f' ? Py_NewRef(Py_None) : new_future(site, Py_None);
+    PyObject *call = result == NULL ? NULL : new_call(site, pattern, space, values, label, result);
+    PyObject *done = call == NULL ? NULL : PyObject_CallOneArg(R.run_eagerly, call);
+    Py_XDECREF(call);
+    if (done == NULL) Py_CLEAR(result);
+    Py_XDECREF(done);
+    return result;
+}
+
+static PyObject *as_future(const Site *site, PyObject *number)
+{
+    PyObject *future = new_future(site, number);
+    Py_DECREF(number);
+    return future;
+}
+
 PyObject *run_alone(Site *site, PyObject *pattern, PyObject *space, PyObject *const *values, PyObject *label, int now, int *usual)
 {
     PyObject *arguments[MAX_ARGUMENTS], *answer = NULL;
@@ -112,9 +131,14 @@ PyObject *run_alone(Site *site, PyObject *pattern, PyObject *space, PyObject *co
     if (key_one(&key, site, space, arguments) == KEYED) {
         uint64_t hash = hash_of(key.words, key.count);
         at = find(site, &key, hash);
-        if (at < 0 && (was_missed(site, hash) || now)) at = prepare(site, &key, hash, pattern, space, arguments);
+        if (at < 0 && (was_missed(site, hash) || now == CAREFUL))
+            at = prepare(site, &key, hash, pattern, space, arguments);
     }
     key_end(&key);
+    if (at < 0 && now == AT_ONCE) {
+        *usual = 1;
+        return run_in_python(site, pattern, space, values, label);
+    }
     if (at < 0) return NULL;
     PyObject *prepared = Py_NewRef(site->alone[at].prepared), *launchable = Py_NewRef(site->alone[at].launchable);
     int status = 0, ran = run_one((Prepared *)prepared, arguments, (int)PyLong_AsLong(SLOT(R.team, R.count)), &status, &answer);
@@ -127,5 +151,5 @@ PyObject *run_alone(Site *site, PyObject *pattern, PyObject *space, PyObject *co
     }
     Py_DECREF(prepared);
     Py_DECREF(launchable);
-    return answer;
+    return now == AT_ONCE && answer != NULL && answer != Py_None ? as_future(site, answer) : answer;
 }

@@ -184,6 +184,7 @@ typedef struct {
     uint64_t matters;
     Range *ranges;
     char pattern;
+    int takes_turns;  /* see turns.c: either way gives the same bits */
     /* Calls that ran alone, by key; and what keys were looked for in vain. */
     struct {
         uint64_t hash, *words;
@@ -211,6 +212,10 @@ int enter(void);
 void leave(int entered);
 int put(PyObject **slot, long long value);
 PyObject *new_call(const Site *site, PyObject *pattern, PyObject *space, PyObject *const *values, PyObject *label, PyObject *result);
+PyObject *new_future(const Site *site, PyObject *value);
+
+/* Why a call that could be recorded is not; results are Futures where it is AT_ONCE. */
+enum { CAREFUL = 1, AT_ONCE };
 PyObject *run_alone(Site *site, PyObject *pattern, PyObject *space, PyObject *const *values, PyObject *label, int now, int *usual);
 int dtype_number(PyObject *dtype);
 void forget_alone(void);
@@ -226,6 +231,13 @@ int note_again(PyObject *flush);
 /* ------------------------------------------------------------------ number.c */
 
 PyObject *bind_number(PyObject *module, PyObject *why);
+
+/* ------------------------------------------------------------------ turns.c */
+
+PyObject *bind_turns(PyObject *module, PyObject *args);
+void turns_reset(void);
+void turns_pause(void);
+int turns_call(const void *site, const void *space);
 
 /* ------------------------------------------------------------------ capture.c */
 

@@ -118,6 +118,7 @@ static PyObject *forget(PyObject *module, PyObject *nothing)
     forget_workunits();
     forget_policies();
     forget_alone();
+    turns_reset();
     Py_RETURN_NONE;
 }
 
@@ -131,6 +132,7 @@ static PyMethodDef functions[] = {
     {"bind_recording", bind_recording, METH_VARARGS, "bind_recording(objects, classes, functions, numbers)"},
     {"bind_flush", bind_flush, METH_VARARGS, "bind_flush(objects, classes, functions, package)"},
     {"bind_number", bind_number, METH_O, "bind_number(reason): Futures as numbers."},
+    {"bind_turns", bind_turns, METH_VARARGS, "bind_turns(ready, known, decided): see turns.c."},
     {"flush", (PyCFunction)(void (*)(void))hot_flush, METH_FASTCALL, "flush(wanted, why): whether all is done."},
     {"forget", forget, METH_NOARGS, "Forget what is known of workunits, and of calls that run alone."},
     {"known", known, METH_NOARGS, "How many workunits something is known of."},

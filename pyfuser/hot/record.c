@@ -70,12 +70,12 @@ PyObject *new_call(const Site *site, PyObject *pattern, PyObject *space, PyObjec
     return call;
 }
 
-static PyObject *new_future(const Site *site)
+PyObject *new_future(const Site *site, PyObject *value)
 {
     PyObject *future = L.Future->tp_alloc(L.Future, 0);
     if (future == NULL) return NULL;
     SLOT(future, L.future.dtype) = Py_NewRef(site->dtype);
-    SLOT(future, L.future.value) = Py_NewRef(Py_None);
+    SLOT(future, L.future.value) = Py_NewRef(value);
     SLOT(future, L.future.error) = Py_NewRef(Py_None);
     SLOT(future, L.future.deferred) = Py_NewRef(Py_None);
     SLOT(future, L.future.force) = Py_NewRef(R.compute);
@@ -163,7 +163,7 @@ typedef struct {
 
 static PyObject *record_call(const Dispatcher *self, const Site *site, PyObject *space, PyObject *const *values, PyObject *label)
 {
-    PyObject *result = *(char *)PyUnicode_DATA(self->pattern) == 'f' ? Py_NewRef(Py_None) : new_future(site);
+    PyObject *result = *(char *)PyUnicode_DATA(self->pattern) == 'f' ? Py_NewRef(Py_None) : new_future(site, Py_None);
     if (result == NULL) return NULL;
     PyObject *call = new_call(site, self->pattern, space, values, label, result);
     if (call == NULL || record(call) < 0) {
@@ -199,6 +199,15 @@ static int is_direct(const Dispatcher *self, const Site *site, PyObject *space, 
     for (Py_ssize_t n = 0; careful && !self->watched && n < site->count; n++)
         if (is_raw(values[n])) return 1;
     return pattern == 'f' && is_tiny(space) && take_spare(site->workunit);
+}
+
+/* Why a call that may be recorded runs at once; 0 if it does not. */
+static int runs_at_once(const Dispatcher *self, const Site *site, PyObject *space, PyObject *const *values, int careful)
+{
+    int turn = !careful && turns_call(site, space);
+    if (PyList_GET_SIZE(SLOT(R.tracer, L.tracer.calls)) != 0) return 0;
+    if (turn && site->takes_turns && is_tiny(space)) return AT_ONCE;
+    return !is_direct(self, site, space, values, careful) ? 0 : careful ? CAREFUL : AT_ONCE;
 }
 
 /* One call, if it is of a usual kind: *usual is set then. */
@@ -240,12 +249,15 @@ static PyObject *dispatch(Dispatcher *self, PyObject *const *args, Py_ssize_t co
         Py_CLEAR(site);
     }
     if (site != NULL && in_ranges(site, values)) {
-        int direct = mode == 1 && idle && is_direct(self, site, PyTuple_GET_ITEM(found, 0), values, careful);
+        PyObject *space = PyTuple_GET_ITEM(found, 0);
+        int direct = mode == 1 ? runs_at_once(self, site, space, values, careful) : 0;
         if (mode == 1 && !direct) {
             *usual = !careful;
-            if (*usual) answer = record_call(self, site, PyTuple_GET_ITEM(found, 0), values, label);
-        } else
-            answer = run_alone(site, self->pattern, PyTuple_GET_ITEM(found, 0), values, label, direct, usual);
+            if (*usual) answer = record_call(self, site, space, values, label);
+        } else {
+            if (mode != 1) turns_pause();
+            answer = run_alone(site, self->pattern, space, values, label, direct, usual);
+        }
     }
     Py_XDECREF(site);
     while (made > 0) Py_DECREF(values[--made]);

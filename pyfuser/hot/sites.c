@@ -89,13 +89,16 @@ int is_unchanged(PyObject *free)
 static Site *site_new(PyObject *described, char pattern, long head, PyObject *names, const long *codes, Py_ssize_t count)
 {
     PyObject *workunit, *dtype, *order, *ranges, *free;
-    if (!PyArg_ParseTuple(described, "OOO!O!O!", &workunit, &dtype, &PyTuple_Type, &order, &PyTuple_Type, &ranges,
-                          &PyTuple_Type, &free))
+    int takes_turns;
+    if (!PyArg_ParseTuple(described, "OOO!O!O!p", &workunit, &dtype, &PyTuple_Type, &order, &PyTuple_Type, &ranges,
+                          &PyTuple_Type, &free, &takes_turns))
         return NULL;
+    turns_reset();
     Site *site = PyObject_GC_New(Site, &SiteType);
     if (site == NULL) return NULL;
     memset((char *)site + offsetof(Site, next), 0, sizeof *site - offsetof(Site, next));
     site->pattern = pattern;
+    site->takes_turns = takes_turns;
     site->head = head;
     site->count = count;
     site->params = PyTuple_GET_SIZE(order);

@@ -217,7 +217,7 @@ class Report:
     """What one flush, or several, did.
 
     unrecorded: calls of this process that an installed PyKokkos ran itself, each with the reason.
-    apart: calls of this process that ran unfused, as to plan them would have taken longer.
+    apart: calls of this process that ran unfused, as to plan or to record them took longer.
     copied_to_device, copied_to_host: bytes that the flushes moved between a GPU and the host.
     asked: where the program waited for these calls, and why. waiting: calls that a flush left for
     the next one, as the result it was for needs none of them. covered, earlier: how many flushes

@@ -31,7 +31,8 @@ CHECKED = "nothing was recorded: with PYFUSER_CHECK every call runs by itself, u
 
 UNFUSED = (
     "calls ran one by one, unfused: numbers among their arguments differ each time, and each plan, "
-    "or its kernels, would take longer than they do"
+    "or its kernels, would take longer than they do; or they are tiny, and to record them was "
+    "measured to take longer"
 )
 
 Fact = tuple[int, str]

@@ -130,6 +130,12 @@ def run(call: Call, checked: bool = False, ran: Ran | None = None) -> None:
         give_to_host(buffers)
 
 
+def has_code(workunit: Workunit) -> bool:
+    """Whether calls of a workunit have run."""
+    ready = READY.get(id(workunit))
+    return ready is not None and bool(ready.known)
+
+
 def known(call: Call) -> tuple[Kernel, Launchable] | None:
     """What `run` has for a call, if it has run one of its shape."""
     ready = READY.get(id(call.workunit))

@@ -20,6 +20,7 @@ from pyfuser.ir.visit import all_expressions, assigned, written
 from pyfuser.lower.free import unwrapped
 from pyfuser.lower.lower import Lowered, free_values_unchanged, lower
 from pyfuser.lower.types import ViewType
+from pyfuser.runtime.turns import takes_turns
 from pyfuser.support.errors import ArgumentError
 from pyfuser.trace.call import Space
 
@@ -111,8 +112,9 @@ def binding_of(state: WorkunitState, space: Space, key: tuple[Any, ...]) -> Bind
 def described(state: WorkunitState, key: tuple[Any, ...]) -> Any:
     """What the extension must know of a binding that is there; None if Python is to see to calls.
 
-    Its workunit, the type of its result, the order of its arguments, ranges of integers, and what
-    it took from outside: the dictionary or cell, the name and the value.
+    Its workunit, the type of its result, the order of its arguments, ranges of integers, what it
+    took from outside (the dictionary or cell, the name and the value), and whether it gives the
+    same bits where it is fused and where it runs alone.
     """
     binding: Binding | None = state.bindings.get(key)
     if binding is None or binding.futures or state.changing:
@@ -122,7 +124,8 @@ def described(state: WorkunitState, key: tuple[Any, ...]) -> Any:
         return None
     names = key[2::2]
     order = tuple(names.index(name) for name in binding.lowered.names)
-    return binding.workunit, binding.result, order, tuple(r[:3] for r in binding.ranges), free
+    ranges = tuple(r[:3] for r in binding.ranges)
+    return binding.workunit, binding.result, order, ranges, free, takes_turns(binding.workunit)
 
 
 def _places(function: Any, lowered: Lowered) -> tuple[tuple[Any, str, object], ...] | None:
