@@ -8,6 +8,7 @@ mean to. What the analysis cannot prove is not mentioned here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from math import prod
 from typing import NamedTuple
 
@@ -272,18 +273,45 @@ def _doubts(call: CallShape) -> Iterator[_Doubt]:
     """For each place that writes, what another iteration does there."""
     if call.space.size < 2:
         return
+    call = _in_last_pass(call)
     harmless = _Harmless(call.workunit)
     crowded = [*_crowded(call, harmless), *_likely(call.workunit, harmless)]
     yield from crowded
     told = {doubt.location for doubt in crowded}
     for first, second in certain_races(call):
         location = first.location
-        if location is None or location in told or first.mode is not Mode.WRITE:
+        if location is None or location in told:
+            continue
+        if first.mode is not Mode.WRITE:
+            if second.location is not None:
+                told.add(location)
+                yield _Doubt(_read_between(call.workunit, first), second.location)
             continue
         if harmless.pair(first, second):
             continue
         told.add(location)
         yield _Doubt(_message(call.workunit, first, second, harmless), location)
+
+
+def _in_last_pass(call: CallShape) -> CallShape:
+    """The same call, where a scan's body is that of the pass that writes."""
+    unit = call.workunit
+    last = {nodes.Read(a.last_pass) for a in unit.accumulators if a.last_pass is not None}
+    if not last:
+        return call
+    body: list[nodes.Stmt] = []
+    for stmt in unit.body:
+        body += stmt.then if isinstance(stmt, nodes.If) and stmt.condition in last else (stmt,)
+    return call._replace(workunit=replace(unit, body=tuple(body)))
+
+
+def _read_between(unit: Workunit, changed: Access) -> str:
+    view = unit.params[changed.param].sym.name
+    return (
+        f"workunit {unit.name!r}: iterations read elements of {view!r} while others change them "
+        "atomically, so chance decides how many changes are in: use what the change gives, as in "
+        "k = pk.atomic_fetch_add(...)"
+    )
 
 
 def _crowded(call: CallShape, harmless: _Harmless) -> Iterator[_Doubt]:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from pyfuser.ir import nodes
+from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Accumulator, Body, Expr, Sym
 from pyfuser.ir.visit import all_expressions, contains, reads, statements, written
 from pyfuser.lower.signature import Signature
@@ -32,6 +33,13 @@ def check_use(
     for accumulator in accumulators:
         acc = accumulator.sym
         _check_partial_sums(source, accumulator, body)
+        if acc.name not in header.annotations and _adds_integers(acc, body):
+            _warn(
+                source,
+                f"the accumulator {acc.name!r} is a double, which is exact up to 2**53, "
+                "and gets 64-bit integers: annotate it pk.Acc[pk.int64] (or pk.Acc[pk.double])",
+                acc.name,
+            )
         if any(isinstance(s, nodes.Update) and s.target == acc for s in statements(body)):
             continue
         values = list(_assigned_values(acc, body))
@@ -145,6 +153,20 @@ def _naming(definition: ast.FunctionDef, name: str) -> Iterator[ast.AST]:
             isinstance(part, ast.Name) and part.id == name for part in ast.walk(node)
         ):
             yield node
+
+
+def _adds_integers(acc: Sym, body: Body) -> bool:
+    """Whether a floating-point accumulator gets elements of 64-bit integers as they are."""
+    return any(
+        isinstance(stmt, nodes.Update)
+        and stmt.target == acc
+        and acc.dtype.is_float
+        and isinstance(stmt.value, nodes.Cast)
+        and not stmt.value.explicit
+        and isinstance(stmt.value.operand, nodes.Load)
+        and stmt.value.operand.dtype in (DType.INT64, DType.UINT64)
+        for stmt in statements(body)
+    )
 
 
 def _is_cut(value: Expr) -> bool:

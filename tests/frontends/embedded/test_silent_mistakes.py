@@ -146,7 +146,31 @@ def integers(i, acc: pk.Acc[int], v):
     acc += 0.25 * v[i]  # WRONG
 
 
+@pk.workunit
+def long_integers(i, acc, n):
+    acc += n[i]  # WRONG
+
+
 # ----------------------------------------------------------------- races
+
+
+@pk.workunit
+def counted_then_read(i, v, c):
+    pk.atomic_add(c, [0], 1)
+    v[c[0] % 2] = i  # WRONG
+
+
+@pk.workunit
+def read_then_counted(i, v, c):
+    v[i] = c[0]  # WRONG
+    pk.atomic_add(c, [0], 1)
+
+
+@pk.workunit
+def the_sum_before(i, acc, last, v):
+    acc += 1.0
+    if last:
+        v[i] = v[i - 1] + acc  # WRONG
 
 
 @pk.workunit
@@ -357,6 +381,7 @@ def filled_before(workunit: Any) -> None:
     pk.parallel_for(N, workunit, d=d, **K)
 
 
+LONG = pk.View([N], pk.int64)
 K = {"k": pk.View([N], pk.int32)}
 ZEROS = {"k": pk.View([N], pk.int32)}  # indices: nothing writes them
 Q = {"q": pk.View([4, 6], pk.int32)}
@@ -393,6 +418,14 @@ MISTAKES: dict[Any, tuple[type[BaseException], str, Run]] = {
     partial_sums: (WorkunitWarning, "a view gets the accumulator 'acc'", summed(**VW)),
     twice: (WorkunitWarning, "write `if last:` before the change", scanned(**VW)),
     integers: (WorkunitWarning, "annotate it pk.Acc[pk.double]", summed(**V)),
+    long_integers: (WorkunitWarning, "annotate it pk.Acc[pk.int64]", summed(n=LONG)),
+    counted_then_read: (WorkunitWarning, "k = pk.atomic_fetch_add(", over(N, c=LONG, **V)),
+    read_then_counted: (WorkunitWarning, "k = pk.atomic_fetch_add(", over(N, c=LONG, **V)),
+    the_sum_before: (
+        WorkunitWarning,
+        "elements of 'v' that others read",
+        lambda workunit: float(pk.parallel_scan(pk.RangePolicy(1, N), workunit, **V)),
+    ),
     last_one_wins: (WorkunitWarning, "write one element of 'v', so chance", over(N, **VW)),
     two_to_one: (WorkunitWarning, "write one element of 'v', so chance", over(N, **VW)),
     counter: (WorkunitWarning, "changes get lost: use pk.atomic_add", over(N, **V)),
@@ -474,6 +507,51 @@ def test_a_warning_names_the_line(workunit: Any) -> None:
     (warning,) = caught
     assert warning.filename == __file__
     assert linecache.getline(__file__, warning.lineno).rstrip().endswith("# WRONG")
+
+
+@pk.workunit
+def own_count(i, v, c):
+    pk.atomic_add(c, [i], 1)
+    v[i] = c[i]
+
+
+@pk.workunit
+def number_of_each(i, v, c):
+    k: int = pk.atomic_fetch_add(c, [0], 1)
+    v[k % 8] = i
+
+
+@pk.workunit
+def own_sum(i, acc, last, v):
+    acc += v[i]
+    if last:
+        v[i] = acc
+
+
+@pk.workunit
+def long_sum(i, acc: pk.Acc[pk.double], n):
+    acc += n[i]
+
+
+@pk.workunit
+def exact_sum(i, acc: pk.Acc[pk.int64], n):
+    acc += n[i]
+
+
+@pytest.mark.parametrize(
+    ("workunit", "run"),
+    [
+        (own_count, over(N, c=LONG, **V)),
+        (number_of_each, over(N, c=LONG, **V)),
+        (own_sum, scanned(**V)),
+        (long_sum, summed(n=LONG)),
+        (exact_sum, summed(n=LONG)),
+    ],
+)
+def test_what_is_meant_is_not_told(workunit: Any, run: Run) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run_eagerly(anew(workunit), run)
 
 
 @pk.workunit
