@@ -134,7 +134,17 @@ static int array_of(PyObject *array, long *code, PyObject **value)
     return *value != NULL;
 }
 
-/* Code and value (a new reference) of an argument; 0: Python has to say what is wrong with it. */
+/* Whether what Python does to classify it calls no code of others, which would see that it is done again
+   if the call is left to Python. */
+static int is_harmless(PyTypeObject *kind)
+{
+    if (Py_TYPE(kind) != &PyType_Type) return 0;  /* it may have a hash of its own */
+    int found = PySet_Contains(R.harmless, (PyObject *)kind);
+    if (found < 0) PyErr_Clear();
+    return found > 0;
+}
+
+/* Code and value (a new reference) of an argument; 0: Python has to do all of the call. */
 int classify(PyObject *name, PyObject *argument, long *code, PyObject **value)
 {
     PyTypeObject *kind = Py_TYPE(argument);
@@ -159,7 +169,7 @@ int classify(PyObject *name, PyObject *argument, long *code, PyObject **value)
         return 1;
     }
     if ((PyObject *)kind == R.ndarray && array_of(argument, code, value)) return 1;
-    if (PyErr_Occurred()) return 0;
+    if (PyErr_Occurred() || !is_harmless(kind)) return 0;
     PyObject *both = PyObject_CallFunctionObjArgs(R.classify, name, argument, NULL);
     if (both == NULL) return 0;
     *code = PyLong_AsLong(PyTuple_GET_ITEM(both, 0));

@@ -156,7 +156,7 @@ int run_one(const Prepared *self, PyObject *const *arguments, int threads, int *
 
 /* Classes, objects and names that only recording needs; see `bind_recording`. */
 typedef struct {
-    PyObject *tracer, *switches, *block, *owned, *policies, *team, *use, *counters, *session;
+    PyObject *tracer, *switches, *block, *owned, *policies, *team, *use, *counters, *session, *harmless;
     PyObject *view, *subview, *range, *md_range, *state, *ndarray;
     PyObject *classify, *describe, *prepare_alone, *divided, *compute, *acquire, *release, *run_eagerly;
     PyObject *begin, *end, *space, *code_name, *region_name, *state_name, *record, *devices, *run_name;

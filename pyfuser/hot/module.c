@@ -73,11 +73,11 @@ static PyObject *bind(PyObject *module, PyObject *args)
 static PyObject *bind_recording(PyObject *module, PyObject *args)
 {
     PyObject *entry_class;
-    PyObject **objects[] = {&R.tracer, &R.switches, &R.block, &R.owned, &R.policies, &R.team, &R.use, &R.counters, &R.session};
+    PyObject **objects[] = {&R.tracer, &R.switches, &R.block, &R.owned, &R.policies, &R.team, &R.use, &R.counters, &R.session, &R.harmless};
     PyObject **classes[] = {&R.view, &R.subview, &R.range, &R.md_range, &R.state, &entry_class, &R.ndarray};
     PyObject **functions[] = {&R.classify, &R.describe, &R.prepare_alone, &R.divided, &R.compute, &R.acquire, &R.release, &R.run_eagerly};
     PyObject **groups[] = {(PyObject **)objects, (PyObject **)classes, (PyObject **)functions};
-    Py_ssize_t sizes[] = {9, 7, 8};
+    Py_ssize_t sizes[] = {10, 7, 8};
     PyObject *given[3];
     R.ready = 0;
     if (!PyArg_ParseTuple(args, "O!O!O!(lllli)", &PyTuple_Type, &given[0], &PyTuple_Type, &given[1], &PyTuple_Type, &given[2],
@@ -151,7 +151,7 @@ PyMODINIT_FUNC PyInit__hot(void)
     if (module == NULL) return NULL;
     if (PyModule_AddType(module, &PreparedType) < 0 || PyModule_AddType(module, &DispatcherType) < 0 ||
         PyModule_AddType(module, &SiteType) < 0 || PyModule_AddType(module, &CapturedType) < 0 ||
-        PyModule_AddType(module, &CaptureType) < 0 || PyModule_AddIntConstant(module, "INTERFACE", 5) < 0) {
+        PyModule_AddType(module, &CaptureType) < 0 || PyModule_AddIntConstant(module, "INTERFACE", 6) < 0) {
         Py_DECREF(module);
         return NULL;
     }

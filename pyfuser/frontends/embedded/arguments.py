@@ -43,6 +43,9 @@ _COMPLEX64 = scalar_code(DType.COMPLEX64)
 _COMPLEX128 = scalar_code(DType.COMPLEX128)
 _VIEWS = frozenset({View, Subview, Row})
 
+HARMLESS = _VIEWS | {bool, np.ndarray, Future, RandomPool, *np.sctypeDict.values()}
+"""Types that `classify` can be called twice for: it calls no code of others."""
+
 _ARRAY = "; make it an array before the call, as in {name} = np.array({name})"
 _HINTS: dict[type, str] = {
     list: _ARRAY,

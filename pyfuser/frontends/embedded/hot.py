@@ -14,7 +14,7 @@ import numpy as np
 from pyfuser.codegen.cpu.unit import DIVIDED
 from pyfuser.engine.native import team
 from pyfuser.frontends import modes
-from pyfuser.frontends.embedded.arguments import FLOAT64, INT32, INT64, classify
+from pyfuser.frontends.embedded.arguments import FLOAT64, HARMLESS, INT32, INT64, classify
 from pyfuser.frontends.embedded.bindings import described
 from pyfuser.frontends.embedded.decorators import WorkunitState
 from pyfuser.frontends.embedded.policies import MDRangePolicy, RangePolicy
@@ -51,7 +51,7 @@ if HOT is not None:
     HOT.bind_recording(
         (
             TRACER, modes.SWITCHES, modes._BLOCK, modes._OWNED, KNOWN_POLICIES, team, USE, COUNTERS,
-            SESSION,
+            SESSION, HARMLESS,
         ),
         (View, Subview, RangePolicy, MDRangePolicy, WorkunitState, modes.Entry, np.ndarray),
         (

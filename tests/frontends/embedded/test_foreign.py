@@ -6,6 +6,7 @@ torch, JAX and pandas are not needed: small classes have their protocols.
 from __future__ import annotations
 
 import array
+import contextlib
 import ctypes
 import gc
 import mmap
@@ -18,6 +19,7 @@ import pytest
 
 import pyfuser
 from pyfuser.frontends.embedded import pykokkos as pk
+from pyfuser.frontends.embedded.arguments import classify
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.errors import ArgumentError
 
@@ -322,3 +324,30 @@ def test_torch():
     shared = torch.from_dlpack(view)
     shared[2] = 3.0
     assert view[2] == 3.0 and torch.asarray(np.asarray(view)).sum() == 3.0
+
+
+class Counting:
+    """A library's object, which notes what is looked for on it; an array, if it has values."""
+
+    def __init__(self, values=None):
+        self.values, self.sought = values, []
+
+    def __getattr__(self, name):
+        self.sought.append(name)
+        if name == "__array_interface__" and self.values is not None:
+            return self.values.__array_interface__
+        raise AttributeError(name)
+
+
+@pytest.mark.parametrize("values", [None, np.ones(3)], ids=["refused", "taken"])
+@pytest.mark.parametrize("times", [1, 3])
+def test_an_object_of_a_library_is_looked_at_once_a_call(values, times):
+    values = None if values is None else values.copy()
+    alone, given = Counting(values), Counting(values)
+    for _ in range(times):
+        with contextlib.suppress(ArgumentError):
+            classify("x", alone)
+        with contextlib.suppress(ArgumentError):
+            pk.parallel_for(3, twice, x=given)
+    assert given.sought == alone.sought != []
+    assert values is None or values[0] == 2**times
