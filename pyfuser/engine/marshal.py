@@ -18,7 +18,7 @@ from pyfuser.codegen.cpu.checked import REPORT_HEAD
 from pyfuser.codegen.cpu.unit import DIVIDED, NO_MEMORY, OUTSIDE, Slot, abi
 from pyfuser.codegen.cpu.wavefront.stage import ROLLING_WORDS
 from pyfuser.engine.bounds import mistake
-from pyfuser.engine.faults import described
+from pyfuser.engine.faults import described, launching
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Accumulator, Param
 from pyfuser.nest.spec import KernelSpec, SweepSpec
@@ -93,6 +93,7 @@ def make_run(
     unpack = struct.Struct("=" + _result_codes(loops)).unpack
     namespace: dict[str, Any] = {
         "call": function,
+        "launching": launching(spec.title, loops, ctypes.cast(function, ctypes.c_void_p).value),
         "pack": pack,
         "unpack": unpack,
         "threads": threads,
@@ -180,6 +181,7 @@ def run_source(spec: KernelSpec | SweepSpec) -> str:
     passed = ["slots", *outputs]
     lists = "".join(f", ({name},)" for name in outputs)
     kept = "result" if "result" in outputs else "None"
+    lines += ["    if launching is not None: launching()"]
     lines += [
         f"    if ran is None: status = call({', '.join(passed)})",
         "    else:",  # signal handlers run between bytecodes; these iterators are C throughout

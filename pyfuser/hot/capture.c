@@ -77,6 +77,7 @@ static int run_step(Captured *self, Py_ssize_t *done)
         }
         memset(results, 0, step->results * RESULT_BYTES);
         ++*done;
+        note_launch(step->entry);
         int status = step->results ? ((int (*)(const void *, void *))step->entry)(step->slots, results)
                                    : ((int (*)(const void *))step->entry)(step->slots);
         if (status) return status;

@@ -220,6 +220,22 @@ PyObject *run_alone(Site *site, PyObject *pattern, PyObject *space, PyObject *co
 int dtype_number(PyObject *dtype);
 void forget_alone(void);
 
+/* ------------------------------------------------------------------ faults.c */
+
+enum { LAUNCHED = 8 };
+extern void *volatile launched[LAUNCHED];
+extern unsigned launches_noted;
+
+/* Before a kernel is called: should the process die, it says which kernels ran last. */
+static inline void note_launch(void *entry)
+{
+    launched[launches_noted++ % LAUNCHED] = entry;
+}
+
+PyObject *watch_faults(PyObject *module, PyObject *args);
+PyObject *name_kernel(PyObject *module, PyObject *args);
+PyObject *launching(PyObject *module, PyObject *entry);
+
 /* ------------------------------------------------------------------ flush.c */
 
 PyObject *bind_flush(PyObject *module, PyObject *args);

@@ -170,6 +170,7 @@ static int give(const Step *step, const Data *data, const char *results)
 static int call_kernel(const Step *step, const uint64_t *slots, char *results)
 {
     int status;
+    note_launch(step->entry);
     Py_BEGIN_ALLOW_THREADS
     status = step->results ? ((int (*)(const void *, void *))step->entry)(slots, results)
                            : ((int (*)(const void *))step->entry)(slots);

@@ -137,6 +137,9 @@ static PyMethodDef functions[] = {
     {"forget", forget, METH_NOARGS, "Forget what is known of workunits, and of calls that run alone."},
     {"known", known, METH_NOARGS, "How many workunits something is known of."},
     {"spare", spare, METH_VARARGS, "spare(workunit, count): how many more of its calls run at once."},
+    {"watch_faults", watch_faults, METH_VARARGS, "watch_faults(descriptor, also): see `engine.faults`."},
+    {"name_kernel", name_kernel, METH_VARARGS, "name_kernel(entry, text): what is said of it if the process dies."},
+    {"launching", launching, METH_O, "launching(entry): a kernel is going to be launched."},
     {"key_of", key_of, METH_O, "key_of(calls): (words, facts) as bytes, or None; see `trace.key`."},
     {NULL},
 };

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from pyfuser.support.extension import HOT
 from pyfuser.support.settings import SETTINGS
 
 pytestmark = [
@@ -73,3 +75,76 @@ HANDLERS = {
 @pytest.mark.parametrize("handler", HANDLERS)
 def test_a_handler_that_is_there_stays(tmp_path: Path, handler: str) -> None:
     assert ran(tmp_path, 0, before=HANDLERS[handler]) == (0, "runs False\n", "")
+
+
+LAUNCHES = """
+import ctypes, os
+import numpy as np
+import pyfuser
+import pykokkos as pk
+{before}
+
+@pk.workunit
+def scatter(i, y, places):
+    y[places[i]] = i
+
+
+@pk.workunit
+def fine(i, y):
+    y[i] += 1.0
+
+
+y, places = np.zeros(8), np.zeros(8, dtype=np.int64)
+for _ in range(5):
+    pk.parallel_for(8, scatter, y=y, places=places)
+    pk.parallel_for(8, fine, y=y)
+{end}
+"""
+ENDS = {
+    "in a kernel that the extension launches": "places[:] = 10**12\n"
+    "pk.parallel_for(8, scatter, y=y, places=places)",
+    "when Python has ended": "libc = ctypes.CDLL(None)\nlibc.on_exit(libc.abort, None)",
+    "in free": "ctypes.CDLL(None).free(ctypes.c_void_p(y.ctypes.data + 8))",
+    "on purpose": "os.abort()",
+}
+PLACES = (("scatter", 9), ("fine", 14))
+
+
+def died(tmp_path: Path, end: str, before: str = "", **settings: str) -> tuple[int, list[str]]:
+    program = tmp_path / "program.py"
+    program.write_text(LAUNCHES.format(before=before, end=end))
+    done = subprocess.run(
+        [sys.executable, str(program)],
+        capture_output=True, text=True, timeout=120, check=False, env={**os.environ, **settings},
+    )  # fmt: skip
+    lines = [line for line in done.stderr.splitlines() if line.startswith("PyFuser: ")]
+    return done.returncode, lines
+
+
+@pytest.mark.skipif(HOT is None, reason="needs the compiled extension")
+@pytest.mark.parametrize("before", ["", "import faulthandler; faulthandler.enable()"])
+@pytest.mark.parametrize("end", ENDS)
+def test_what_was_launched_last_is_said_in_one_line(tmp_path: Path, end: str, before: str) -> None:
+    code, lines = died(tmp_path, ENDS[end], before)
+    in_kernel = "kernel" in end
+    assert code == -(signal.SIGSEGV if in_kernel else signal.SIGABRT)
+    if before and "ended" in end:  # Python takes down the program's own handler, and what is below
+        return
+    scatter, fine = (f"{name} ({tmp_path / 'program.py'}:{n})" for name, n in PLACES)
+    named = f"{scatter}, {fine}" if in_kernel else f"{fine}, {scatter}"
+    (line,) = lines
+    assert f"Launched last: {named}. If" in line
+    assert "PYFUSER_CHECK=bounds finds it" in line
+
+
+@pytest.mark.skipif(HOT is None, reason="needs the compiled extension")
+def test_kernels_that_check_their_indices_are_not_suspected(tmp_path: Path) -> None:
+    code, lines = died(tmp_path, "os.abort()", PYFUSER_CHECK="bounds")
+    assert (code, lines) == (-signal.SIGABRT, [])
+
+
+@pytest.mark.skipif(HOT is None, reason="needs the compiled extension")
+def test_a_handler_of_aborts_that_is_there_stays(tmp_path: Path) -> None:
+    handler = "import signal\nsignal.signal(signal.SIGABRT, signal.SIG_IGN)"
+    code, lines = died(tmp_path, "signal.raise_signal(signal.SIGABRT)", handler)
+    assert (code, lines) == (0, [])
