@@ -155,7 +155,12 @@ def _warn_of_overflows(shape: CallShape, facts: tuple[Fact, ...]) -> None:
             f"workunit {unit.name!r}: an integer is {value} where {where}, which does not fit into "
             f"{dtype.value}, so another number is computed"
         )
-        if isinstance(operation, nodes.Cast):
+        if isinstance(operation, nodes.Cast) and operation.operand.dtype.is_float:
+            message = (
+                f"workunit {unit.name!r}: a power is {value} where {where}, which {dtype.value} "
+                "cannot hold, so another number is stored; give that a wider type"
+            )
+        elif isinstance(operation, nodes.Cast):
             message = (
                 f"workunit {unit.name!r}: an element of type {dtype.value} cannot hold {value}, "
                 f"which it gets where {where}, so another number is stored"

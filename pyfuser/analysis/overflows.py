@@ -18,6 +18,7 @@ from pyfuser.analysis.intervals import fits
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Binary, Body, Cast, Expr, SourceLocation, Stmt, Sym, Workunit
+from pyfuser.ir.powers import whole_power
 from pyfuser.ir.visit import assigned, child_expressions, reads
 
 MAX_AXES = 3  # of iteration spaces: each doubles the corners
@@ -83,7 +84,7 @@ class _Corner:
     def _step(self, stmt: Stmt) -> None:
         before = len(self._found)
         results = [self._value(expr) for expr in child_expressions(stmt)]
-        if isinstance(stmt, nodes.Store):
+        if isinstance(stmt, (nodes.Store, nodes.Declare, nodes.Assign)):
             self._store(stmt)
         if isinstance(stmt, (nodes.Store, nodes.Update)):
             self._remainder(stmt)
@@ -97,16 +98,22 @@ class _Corner:
         elif isinstance(stmt, nodes.Update):
             self._values.pop(stmt.target, None)
 
-    def _store(self, stmt: nodes.Store) -> None:
+    def _store(self, stmt: nodes.Store | nodes.Declare | nodes.Assign) -> None:
         """Note a known value that its element, of a signed type, cannot hold; an argument of the
-        call also if the type is unsigned.
+        call also if the type is unsigned, and a power, which is a double, wherever it is stored.
         """
         cast = stmt.value
-        if not isinstance(cast, Cast) or cast.explicit or not cast.dtype.is_integer:
+        if not isinstance(cast, Cast) or not cast.dtype.is_integer:
             return
         operand = cast.operand
-        if isinstance(operand, nodes.Const):  # told when it was lowered
+        location = stmt.location if isinstance(stmt, nodes.Store) else None
+        if operand.dtype.is_float:
+            value = self._value(operand)
+            if value is not None and not fits((value, value), cast.dtype):
+                self._found.append((cast, value, location))
             return
+        if isinstance(operand, nodes.Const) or cast.explicit or location is None:
+            return  # a constant is told of when it is lowered
         is_argument = isinstance(operand, nodes.Read) and operand.sym in self._arguments
         if cast.dtype is DType.BOOL or not (cast.dtype.is_signed or is_argument):
             return
@@ -114,7 +121,7 @@ class _Corner:
         value = self._value(operand)
         del self._found[before:]  # the same again
         if value is not None and not fits((value, value), cast.dtype):
-            self._found.append((cast, value, stmt.location))
+            self._found.append((cast, value, location))
 
     def _remainder(self, stmt: nodes.Store | nodes.Update) -> None:
         """Note a negative remainder that an element gets as it is, where Python's is positive.
@@ -143,6 +150,8 @@ class _Corner:
             return None  # parts of it are not computed
         if isinstance(expr, nodes.Const):
             return expr.value if type(expr.value) is int else None
+        if isinstance(expr, nodes.Call):
+            return self._power(expr)
         if isinstance(expr, nodes.Extent):
             shape = self._shapes.get(expr.view)
             return None if shape is None else shape[expr.axis]
@@ -156,6 +165,14 @@ class _Corner:
         if isinstance(expr, Binary) and expr.dtype.is_signed:
             self._found.append((expr, value, expr.location))
         return None
+
+    def _power(self, expr: nodes.Call) -> int | None:
+        """The value of a power of integers, which is a double: a cast to an integer may not fit."""
+        values = [
+            self._value(arg.operand) if isinstance(arg, Cast) else self._value(arg)
+            for arg in expr.args
+        ]
+        return whole_power(*values) if expr.name == "pow" else None
 
     def _divided(self, expr: Binary, left: int, right: int) -> int | None:
         """A quotient or remainder as C++ rounds it."""

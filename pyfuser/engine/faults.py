@@ -1,9 +1,9 @@
 """A process that dies by a kernel says which one it is, and how to find the mistake.
 
 A store outside of a view may end the process in the kernel, or damage the memory of `malloc`, which
-aborts when something is freed: often at exit. Python's `faulthandler` prints the Python lines of all
-threads, async-signal-safely, and lets the signal end the process as it would have. The launch of a
-kernel is code whose file name is `described(...)`, so the first line names the kernel.
+aborts when something is freed: often at exit. Python's `faulthandler` prints the Python lines of
+all threads, async-signal-safely, and lets the signal end the process as it would have. The launch
+of a kernel is code whose file name is `described(...)`, so the first line names the kernel.
 
 The extension has a handler below that one, which lives on when Python has ended: it names the
 kernels that were launched last. A launch costs the note of an address for that.

@@ -1,9 +1,11 @@
-"""Calls of `pow` whose exponent is a constant for which it is no call of the C library."""
+"""Calls of `pow`: those that are no call of the C library, and those of whole numbers."""
 
 from __future__ import annotations
 
 from pyfuser.ir.maths import POWERS
 from pyfuser.ir.nodes import Call, Cast, Const
+
+_MAX_BITS = 1024  # a double has no greater power
 
 
 def power_of(call: Call) -> str:
@@ -15,3 +17,10 @@ def power_of(call: Call) -> str:
         exponent = exponent.operand
     power = POWERS.get(exponent.value) if isinstance(exponent, Const) else None
     return power.name if power is not None else ""
+
+
+def whole_power(base: int | None, exponent: int | None) -> int | None:
+    """`base ** exponent`, if both are known and a double is about as great."""
+    if base is None or exponent is None or not 0 <= exponent <= _MAX_BITS:
+        return None
+    return base**exponent if base.bit_length() * exponent <= _MAX_BITS else None

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import builtins
+import difflib
 from collections.abc import Callable
 from functools import partial
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from pyfuser.ir.dtypes import DType, integral_promotion
@@ -24,7 +25,7 @@ from pyfuser.lower.names import attribute, member_of, outside_object, take
 from pyfuser.lower.records import class_of, declare, fresh_record
 from pyfuser.lower.team import Team
 from pyfuser.lower.views import LocalArray, ViewRef
-from pyfuser.support.errors import WorkunitError, close
+from pyfuser.support.errors import WorkunitError
 
 # What PyKokkos makes of a type's name that is called: `float(x)` is C++'s 32-bit float.
 _CONVERSIONS = {
@@ -57,6 +58,15 @@ _INSTEAD = {
     "where": "write `a if condition else b`",
     "item": "leave it out: an element is a number",
     "clip": "use fmin and fmax",
+    "gcd": "write a @pk.function with a loop, `while b != 0:`",
+    "lcm": "write a @pk.function with a loop",
+    "factorial": "use tgamma(n + 1.0), or a loop",
+    "comb": "use exp of a sum of lgamma(...), or a loop",
+    "perm": "use exp of a difference of lgamma(...), or a loop",
+    "divmod": "write `a // b` and `a % b`",
+    "mean": "add up in a loop, or use parallel_reduce",
+    "prod": "multiply in a loop",
+    "cumsum": "use parallel_scan, or a loop",
     "sort": "do this before or after the call",
     "time": _TIME,
     "perf_counter": _TIME,
@@ -207,7 +217,12 @@ def _unknown(ctx: Context, node: ast.Call, name: str) -> WorkunitError:
     binding = ctx.binding(node.func) if isinstance(node.func, ast.Name) else None
     if isinstance(binding, (ViewRef, LocalArray)):
         return ctx.error(node.func, f"{name!r} is a view: index it, as in {name}[i]")
-    hint = f": {_INSTEAD[name]}" if name in _INSTEAD else close(name, FUNCTIONS)
+    hint = f": {_INSTEAD[name]}" if name in _INSTEAD else ""
+    if not hint and (near := difflib.get_close_matches(name, FUNCTIONS, 3, 0.5)):
+        hint = f": did you mean {' or '.join(map(repr, near))}?"
+    owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+    if not hint or (owner is not None and isinstance(outside_object(ctx, owner)[1], ModuleType)):
+        hint += f"{';' if hint[-1:] != '?' else ''} docs/maths.md lists the functions that are"
     return ctx.error(node.func, f"function {name!r} is not supported in a workunit{hint}")
 
 
@@ -221,6 +236,14 @@ def _refuse_text(ctx: Context, node: ast.Call, argument: ast.expr) -> None:
 
 def _maths(ctx: Context, node: ast.Call, name: str, args: tuple[Expr, ...]) -> Expr:
     arity = FUNCTIONS[name].arity
+    if name == "round" and len(args) == 2:
+        number, digits = map(ast.unparse, node.args)
+        power = f"1{'0' * int(digits)}.0" if digits.isdigit() else f"10.0 ** {digits}"
+        raise ctx.error(
+            node,
+            f"round takes one number, and rounds to a whole one: for {digits} digits write "
+            f"round({number} * {power}) / {power}",
+        )
     if arity >= 0 and len(args) != arity:
         raise ctx.error(node, f"{name} takes {arity} argument(s), not {len(args)}")
     if name == "fence":

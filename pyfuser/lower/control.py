@@ -56,7 +56,7 @@ def _is_same_number(test: Expr) -> bool:
 def while_loop(ctx: Context, node: ast.While) -> None:
     """A while loop; a condition that needs statements is tested at the start of the body."""
     if node.orelse:
-        raise ctx.error(node.orelse[0], "`else` of a loop is not supported")
+        raise ctx.error(node.orelse[0], _ELSE)
     with ctx.hoisted() as before:
         test = ctx.condition(node.test)
     body = ctx.block(node.body)
@@ -74,7 +74,7 @@ def for_loop(ctx: Context, node: ast.For) -> None:
     if not isinstance(target, ast.Name):
         raise ctx.error(target, "a loop has one variable, as in `for j in range(v.extent(0))`")
     if node.orelse:
-        raise ctx.error(node.orelse[0], "`else` of a loop is not supported")
+        raise ctx.error(node.orelse[0], _ELSE)
     is_range = isinstance(call, ast.Call) and getattr(call.func, "id", None) == "range"
     if not is_range or not isinstance(call, ast.Call):
         example = "as in `for j in range(v.extent(0))`"
@@ -107,11 +107,23 @@ def for_loop(ctx: Context, node: ast.For) -> None:
     ctx.out.append(For(sym, convert.cast(start, sym.dtype), stop, step, body))
 
 
-def _bound(ctx: Context, node: ast.expr) -> Expr:
+_ELSE = (
+    "`else` of a loop is not supported: set a flag where the loop is left, and test it after the "
+    "loop"
+)
+
+
+def _bound(ctx: Context, node: ast.expr, is_step: bool = False) -> Expr:
     value = ctx.expression(node)
-    if not value.dtype.is_integer:
-        raise ctx.error(node, f"range needs integers, not {value.dtype.value}: use int(...)")
-    return value
+    if value.dtype.is_integer:
+        return value
+    instead = "use int(...)"
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        instead = f"write {ast.unparse(node.left)} // {ast.unparse(node.right)}"
+    elif is_step:
+        text = ast.unparse(node)
+        instead = f"count whole steps, `for k in range(n)`, and compute `t = start + k * {text}`"
+    raise ctx.error(node, f"range needs integers, not {value.dtype.value}: {instead}")
 
 
 def _warn_of_no_trip(ctx: Context, node: ast.Call, start: Expr, stop: Expr, step: Expr) -> None:
@@ -120,11 +132,18 @@ def _warn_of_no_trip(ctx: Context, node: ast.Call, start: Expr, stop: Expr, step
     if len(numbers) < 3 or len(node.args) == 1 or range(*numbers):  # type: ignore[arg-type]
         return
     if numbers[0] != numbers[1]:
-        ctx.warn(node, f"{ast.unparse(node)} is empty: the loop never runs")
+        first, last, by = (ast.unparse(arg) for arg in (*node.args, ast.Constant(1))[:3])
+        other = by[1:] if by.startswith("-") else f"-{by}"
+        way = "down" if other.startswith("-") else "up"
+        ctx.warn(
+            node,
+            f"{ast.unparse(node)} is empty: the loop never runs; to count {way} write "
+            f"range({first}, {last}, {other})",
+        )
 
 
 def _step(ctx: Context, node: ast.expr) -> Expr:
-    step = _bound(ctx, node)
+    step = _bound(ctx, node, is_step=True)
     if isinstance(step, Const):
         if step.value == 0:
             raise ctx.error(node, "the step of range is zero")

@@ -268,8 +268,36 @@ def _wrong_rank(node: ast.Subscript, base: ast.expr, rank: int, parts: list[ast.
         if len(parts) == rank:
             return f"{part!r} is a subview: write `s = {part}` first, and index that in a loop"
         return f"{part!r} is a subview: give it a name first, as in s = {name}[i, :]"
-    hint = f"; for a subview write {name}[i, :]" if len(parts) < rank else ""
-    return f"{name!r} has {rank} dimension(s) but is indexed with {len(parts)}{hint}"
+    wrong = f"{name!r} has {rank} dimension(s) but is indexed with {len(parts)}"
+    if len(parts) > rank:
+        return wrong
+    given = ", ".join(map(ast.unparse, parts))
+    left = range(rank - len(parts))
+    element = ", ".join([given, *"klm"[: len(left)], *["..."] * (len(left) > len("klm"))])
+    return (
+        f"{wrong}: an element is {name}[{element}], of which a loop takes one after the other; a "
+        f"subview is given a name first, `s = {name}[{', '.join([given, *[':' for _ in left]])}]`"
+    )
+
+
+def one_by_one(target: ast.Subscript) -> str:
+    """What is wrong with an assignment to a subview, and the loop that does it."""
+    index, loops = target.slice, list[str]()
+    parts = list(index.elts) if isinstance(index, ast.Tuple) else [index]
+    base = ast.unparse(target.value)
+    for axis, part in enumerate(parts):
+        if not isinstance(part, ast.Slice):
+            continue
+        name = "klm"[len(loops)] if len(loops) < len("klm") else f"k{len(loops)}"
+        last = ast.unparse(part.upper) if part.upper else f"{base}.extent({axis})"
+        first = f"{ast.unparse(part.lower)}, " if part.lower else ""
+        loops.append(f"for {name} in range({first}{last}): ")
+        parts[axis] = ast.Name(name)
+    element = f"{base}[{', '.join(map(ast.unparse, parts))}]"
+    return (
+        f"{ast.unparse(target)!r} is a subview: assign to one element after the other, as in "
+        f"`{''.join(loops)}{element} = ...`"
+    )
 
 
 def is_slicing(node: ast.expr) -> bool:

@@ -6,13 +6,15 @@ import ast
 from types import FunctionType
 
 from pyfuser.ir.canonical import fresh
+from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Assign, Body, Declare, Expr, Read, Sym
 from pyfuser.ir.visit import statements
 from pyfuser.lower import convert, records
 from pyfuser.lower.annotation import Annotation, parse
 from pyfuser.lower.context import Binding, Context, Record, Variable
 from pyfuser.lower.returns import ends_with_return, without_returns
-from pyfuser.lower.signature import signature
+from pyfuser.lower.signature import annotation_of, parameters, signature
+from pyfuser.lower.source import source_of, unwrap
 from pyfuser.lower.team import Team
 from pyfuser.lower.views import ViewRef
 
@@ -31,10 +33,18 @@ def inline(
 
     path: where the function is found from the workunit. receiver: the object it is a method of.
     """
+    _check_annotations(function, arguments, is_method=receiver is not None)
     header = signature(function)
     source = header.source
     if function.__code__ in ctx.shared.active:
-        raise ctx.error(node, f"{function.__name__} calls itself: recursion is not supported")
+        active = ctx.shared.active
+        through = [code.co_name for code in active[active.index(function.__code__) + 1 :]]
+        by = f" (by {', '.join(through)})" if through else ""
+        raise ctx.error(
+            node,
+            f"{function.__name__} calls itself{by}: recursion is not supported; write a loop, with "
+            "a list of fixed length where it needs a stack, as in `stack: List[int] = [0, 0, 0]`",
+        )
     names = header.names if receiver is None else header.names[1:]
     if len(arguments) != len(names):
         missing = [name for name in names[len(arguments) :] if name in header.defaults]
@@ -52,14 +62,7 @@ def inline(
     if receiver is not None:
         inner.scopes[0][header.names[0]] = inner.receiver = receiver
     for name, argument in zip(names, arguments, strict=True):
-        annotation = header.annotations.get(name)
-        if annotation is None:
-            raise ctx.error(
-                node,
-                f"parameter {name!r} of {function.__name__} needs an annotation to be "
-                "called in a workunit",
-            )
-        annotation = annotation.with_real(ctx.shared.real)
+        annotation = header.annotations[name].with_real(ctx.shared.real)
         inner.scopes[0][name] = _bind(ctx, node, name, argument, annotation)
     ctx.shared.active.append(function.__code__)
     try:
@@ -81,15 +84,7 @@ def _result(
 ) -> Sym | Record | None:
     """Where the returned value goes."""
     function, returns = inner.function, definition.returns
-    if returns is None:
-        if any(isinstance(n, ast.Return) and n.value for n in ast.walk(definition)):
-            raise ctx.error(
-                node,
-                f"{function.__name__} needs a return annotation to be called in a workunit, as in "
-                f"`def {function.__name__}(...) -> float:`",
-            )
-        return None
-    if isinstance(returns, ast.Constant) and returns.value is None:
+    if returns is None or (isinstance(returns, ast.Constant) and returns.value is None):
         return None
     found = records.class_of(inner, returns)
     if found is not None:
@@ -100,6 +95,49 @@ def _result(
             node, f"{function.__name__} must return a number, not {ast.unparse(returns)!r}"
         )
     return fresh(function.__name__, parsed.with_real(ctx.shared.real).dtype or parsed.dtype)
+
+
+def _check_annotations(function: FunctionType, arguments: list[Argument], is_method: bool) -> None:
+    """Refuse a function whose parameters or result have no type of the language; what is wrong
+    with any of them is one message, with a definition that would be right.
+    """
+    source = source_of(unwrap(function))
+    definition = source.node
+    wrong, types = [], []
+    for place, node in enumerate(parameters(definition)[is_method:]):
+        text = None if node.annotation is None else ast.unparse(node.annotation)
+        if node.annotation is None or annotation_of(function, node.annotation) is None:
+            wrong.append(f"{node.arg!r} has {'none' if text is None else repr(text)}")
+            text = _type_for(arguments[place] if place < len(arguments) else None)
+        types.append(f"{node.arg}: {text}")
+    returns = definition.returns
+    gives = any(isinstance(n, ast.Return) and n.value for n in ast.walk(definition))
+    result = f" -> {ast.unparse(returns)}" if returns is not None else ""
+    if returns is None and gives:
+        wrong.append("the result has none")
+        result = " -> float"
+    if wrong:
+        inside = ", ".join(["self"] * is_method + types)
+        raise source.error(
+            definition,
+            f"a workunit calls {function.__name__}, so its parameters and its result need types of "
+            f"the language, but {', '.join(wrong)}; write for example "
+            f"`def {function.__name__}({inside}){result}:`",
+        )
+
+
+_SPELLED = {DType.FLOAT64: "float", DType.INT32: "int", DType.BOOL: "bool"}
+
+
+def _type_for(argument: Argument | None) -> str:
+    """An annotation that takes an argument."""
+    if isinstance(argument, ViewRef):
+        return f"pk.View{argument.rank}D[pk.{argument.dtype.value.replace('float64', 'double')}]"
+    if isinstance(argument, Team):
+        return "pk.TeamMember"
+    if argument is None or isinstance(argument, Record):
+        return "float"
+    return _SPELLED.get(argument.dtype, f"pk.{argument.dtype.value}")
 
 
 def _check_returns(inner: Context, definition: ast.FunctionDef) -> None:

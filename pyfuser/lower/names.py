@@ -118,7 +118,11 @@ def take(ctx: Context, path: str, value: Any) -> None:
 
 def _number(ctx: Context, node: ast.expr, path: str, value: Any) -> Expr:
     if value is MISSING:
-        raise ctx.error(node, f"unknown name {path!r}{hint(ctx, path)}")
+        meant = hint(ctx, path) or close(path, ctx.function.__globals__)
+        if not meant:
+            known = ", ".join(node.arg for node in ctx.source.node.args.args)
+            meant = f": known are the parameters ({known}), locals, and numbers of the module"
+        raise ctx.error(node, f"unknown name {path!r}{meant}")
     dtype = scalar_dtype(value)
     if dtype is None:
         raise ctx.error(

@@ -47,7 +47,7 @@ def function(ctx: Context, node: ast.FunctionDef) -> None:
         raise ctx.error(
             node,
             "a nested function needs a team (pk.TeamPolicy) whose threads run it; one that is only "
-            "called stands outside, with @pk.function",
+            "called is defined outside, with @pk.function",
         )
     if node.decorator_list:
         raise ctx.error(node, "a nested function takes no decorator")

@@ -57,15 +57,6 @@ def _stmt_may_return(stmt: Stmt) -> bool:
     return stmt is RETURN
 
 
-def _always_returns(body: Body) -> bool:
-    """Whether control never reaches the end of a body that is not inside a loop."""
-    return any(
-        stmt is RETURN
-        or (isinstance(stmt, If) and _always_returns(stmt.then) and _always_returns(stmt.orelse))
-        for stmt in body
-    )
-
-
 def ends_with_return(body: Body) -> bool:
     """Whether each way through a body ends with a return, or goes round a loop for ever."""
     return any(
@@ -112,10 +103,10 @@ class _Remover:
         return tuple(result)
 
     def _branch(self, stmt: If, rest: Body, guarded: bool) -> Body:
-        if _always_returns(stmt.then) or not rest:
+        if ends_with_return(stmt.then) or not rest:
             then = self.straight(stmt.then, guarded)
             return (If(stmt.condition, then, self.straight(stmt.orelse + rest, guarded)),)
-        if _always_returns(stmt.orelse):
+        if ends_with_return(stmt.orelse):
             orelse = self.straight(stmt.orelse, guarded)
             return (If(stmt.condition, self.straight(stmt.then + rest, guarded), orelse),)
         branch = If(

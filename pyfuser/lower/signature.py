@@ -254,13 +254,19 @@ def _is_class(function: FunctionType, annotation: ast.expr) -> bool:
     return is_classtype(resolve(function, path, {}))
 
 
-def _annotation(
-    function: FunctionType, source: FunctionSource, node: ast.arg, annotation: ast.expr
-) -> Annotation:
+def annotation_of(function: FunctionType, annotation: ast.expr) -> Annotation | None:
+    """What the annotation of a parameter means; None if the language has no such type."""
     parsed = parse(annotation)
     if parsed is None and _is_class(function, annotation):
         return Annotation("object")
-    if parsed is None or parsed.kind == "list":
+    return None if parsed is None or parsed.kind == "list" else parsed
+
+
+def _annotation(
+    function: FunctionType, source: FunctionSource, node: ast.arg, annotation: ast.expr
+) -> Annotation:
+    parsed = annotation_of(function, annotation)
+    if parsed is None:
         raise source.error(
             annotation,
             f"{ast.unparse(annotation)!r} is no type of the language for {node.arg!r}: use int, "

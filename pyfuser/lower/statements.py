@@ -10,6 +10,7 @@ from pyfuser.ir.nodes import (
     Assign,
     AtomicFetch,
     Binary,
+    Call,
     Cast,
     Const,
     DeclareArray,
@@ -20,12 +21,20 @@ from pyfuser.ir.nodes import (
     Sym,
     Update,
 )
+from pyfuser.ir.powers import whole_power
 from pyfuser.ir.visit import expressions
 from pyfuser.lower import annotation as syntax
 from pyfuser.lower import convert, inferred, nested, records
 from pyfuser.lower.calls import value as value_of
 from pyfuser.lower.context import Context, Record, Variable, lowers
-from pyfuser.lower.expressions import BINARY_OPS, element, is_slicing, refuse_zero, subview
+from pyfuser.lower.expressions import (
+    BINARY_OPS,
+    element,
+    is_slicing,
+    one_by_one,
+    refuse_zero,
+    subview,
+)
 from pyfuser.lower.free import MISSING
 from pyfuser.lower.names import hint, outside_object
 from pyfuser.lower.team import NestedFunction, Team
@@ -145,8 +154,13 @@ def assignment(ctx: Context, node: ast.Assign) -> None:
     target = node.targets[0]
     if is_slicing(node.value):
         assert isinstance(node.value, ast.Subscript)
+        if isinstance(target, ast.Subscript) and is_slicing(target):
+            raise ctx.error(target, one_by_one(target))
         if len(node.targets) > 1 or not isinstance(target, ast.Name):
-            raise ctx.error(node, "a subview is given one name, as in s = v[i, :]")
+            part = ast.unparse(node.value)
+            raise ctx.error(
+                node, f"{part!r} is a subview, which is given one name: write `s = {part}` first"
+            )
         ctx.check_new(node, target.id)
         ctx.scopes[-1][target.id] = subview(ctx, node.value)
         return
@@ -202,15 +216,32 @@ def _warn_of_loss(ctx: Context, node: ast.AST, value: Expr, dtype: DType | None)
             f"`/` gives a double, whose fraction is lost where it is stored as {dtype.value}: "
             "write `//`, or int(...) around it if that is meant"
         )
-    elif isinstance(value, Const) and not isinstance(value.value, (str, complex)):
-        number = value.value
+    elif (number := _number(value)) is not None:
         low, high = dtype.range()
         if low <= number <= high and number == int(number):
             return
-        text = f"{number} does not fit into {dtype.value}: another number is stored"
+        text = f"{number} does not fit into {dtype.value}"
+        if value.dtype.is_float and not low - 1 < number < high + 1:  # C++ says nothing of it
+            raise ctx.error(
+                node,
+                f"{text}, which holds {low} to {high}: use a wider "
+                "type, such as pk.int64 or pk.double",
+            )
+        text += ": another number is stored"
     else:
         return
     ctx.warn(node, text)
+
+
+def _number(value: Expr) -> int | float | None:
+    """The number that is written there, if it is one, or a power of two that are."""
+    if isinstance(value, Const) and not isinstance(value.value, (str, complex)):
+        return value.value
+    if isinstance(value, Call) and value.name == "pow":
+        base, exponent = (_number(arg.operand) for arg in value.args if isinstance(arg, Cast))
+        if isinstance(base, int) and isinstance(exponent, int):
+            return whole_power(base, exponent)
+    return None
 
 
 def _is_true_quotient(value: Expr) -> bool:
@@ -228,6 +259,8 @@ def _target(
     ctx: Context, target: ast.Subscript, value: Expr
 ) -> tuple[ViewRef | LocalArray, tuple[Expr, ...], Expr]:
     """The element that is assigned to; the right side is evaluated before its indices."""
+    if is_slicing(target):
+        raise ctx.error(target, one_by_one(target))
     with ctx.hoisted() as before:
         place, indices = element(ctx, target)
     if before:
@@ -249,7 +282,9 @@ def _writable(ctx: Context, target: ast.Name | ast.Attribute) -> Sym:
             )
         return binding.sym
     if binding is None and isinstance(target, ast.Attribute):
-        raise ctx.error(target, f"{name!r} is no member that can be assigned to")
+        is_view = isinstance(ctx.binding(target.value), ViewRef)
+        why = ": a view keeps its shape and type" if is_view else ""
+        raise ctx.error(target, f"{name!r} is no member that can be assigned to{why}")
     if binding is None:
         advice = hint(ctx, name)
         if outside_object(ctx, target)[1] is not MISSING:
@@ -260,7 +295,8 @@ def _writable(ctx: Context, target: ast.Name | ast.Attribute) -> Sym:
         raise ctx.error(target, f"{name!r} has no value yet{advice}")
     if isinstance(binding, Variable):
         what = _READ_ONLY.get(binding.kind, f"the {binding.kind}")
-        raise ctx.error(target, f"{name!r} is {what}: it cannot be assigned to")
+        instead = f"`value = {name}`, and change that"
+        raise ctx.error(target, f"{name!r} is {what}: it cannot be assigned to; write {instead}")
     if isinstance(binding, (Team, NestedFunction)):
         raise ctx.error(target, f"{name!r} cannot be assigned to")
     if isinstance(binding, Record):

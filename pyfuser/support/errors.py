@@ -162,6 +162,12 @@ def quoted(location: SourceLocation | None, indent: str = "    ") -> str:
     return f"\n{indent}{line}\n{indent}{' ' * location.column}^"
 
 
+def whole(value: object) -> str:
+    """The end of a message about a number that should be an integer, but is a float."""
+    is_float = hasattr(value, "is_integer") and not isinstance(value, int)
+    return "; make it an integer, as n // 2 is and n / 2 is not" if is_float else ""
+
+
 def close(name: str, known: Iterable[str]) -> str:
     """The end of a message about an unknown name: which known one may be meant."""
     found = difflib.get_close_matches(name, list(known), 1)

@@ -253,8 +253,8 @@ def view_for_number(i, v):
     [
         (too_few, r"shift takes 2 argument\(s\), not 1"),
         (by_keyword, "takes its arguments by position: pass .by. so"),
-        (no_annotation, "parameter 'x' of unannotated needs an annotation|return annotation"),
-        (no_result_annotation, "resultless needs a return annotation"),
+        (no_annotation, "a workunit calls unannotated, .* but 'x' has none, the result has none"),
+        (no_result_annotation, "a workunit calls resultless, .* but the result has none"),
         (void_value, "bump returns nothing"),
         (number_for_view, "'target' is annotated as a view but gets a number"),
         (view_for_number, "'x' does not take a 1-D view of float64"),

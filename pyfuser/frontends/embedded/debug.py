@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from pyfuser.frontends.embedded.annotations import Acc
@@ -31,7 +30,7 @@ def run(
     accumulator: Acc[Any] = Acc(0)
     is_lambda = getattr(function, "__name__", "") == "<lambda>"
     extra = {"for": (), "reduce": (accumulator,), "scan": (accumulator, True)}[pattern]
-    for index in itertools.product(*map(range, space.begin, space.end)):
+    for index in _indices(space.begin, space.end):
         first: tuple[Any, ...] = (TeamMember(index[0], 0),) if teams else index
         value = function(*first, *extra, **kwargs)
         if is_lambda and pattern == "reduce":
@@ -39,6 +38,16 @@ def run(
         elif is_lambda and view is not None:
             view[index if len(index) > 1 else index[0]] = value
     return None if pattern == "for" else accumulator.val
+
+
+def _indices(begin: tuple[int, ...], end: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """Every index of a space, none of them made before it is its turn, as a space may be huge."""
+    if not begin:
+        yield ()
+        return
+    for first in range(begin[0], end[0]):
+        for rest in _indices(begin[1:], end[1:]):
+            yield first, *rest
 
 
 def _indexable(name: str, value: Any) -> Any:

@@ -52,6 +52,7 @@ from pyfuser.support.errors import (
     ArgumentValueError,
     PyFuserError,
     WorkunitWarning,
+    whole,
 )
 from pyfuser.trace import reason
 from pyfuser.trace.call import Call, Space
@@ -309,7 +310,7 @@ def _instead(policy: Any) -> str:
     if isinstance(policy, (tuple, list)) and len(policy) > 1:
         return f"; use pk.MDRangePolicy({[0] * len(policy)}, {list(policy)})"
     if isinstance(policy, (float, np.floating)):
-        return "; make it an integer, as n // 2 is and n / 2 is not"
+        return whole(policy)
     if isinstance(policy, str):
         return "; after a label it has to follow: (label, policy, workunit)"
     return "; the policy comes before the workunit" if callable(policy) else ""

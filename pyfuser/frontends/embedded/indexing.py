@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from typing import Any, NoReturn
 
-from pyfuser.support.errors import ArgumentError
+from pyfuser.support.errors import ArgumentError, whole
 from pyfuser.trace.memory import Region
 
 FullKey = tuple[int | slice, ...]
@@ -20,8 +20,10 @@ def extents_of(shape: Any) -> tuple[int, ...]:
     try:
         extents = tuple(map(operator.index, shape))
     except TypeError:
+        given = shape if isinstance(shape, (list, tuple)) else [shape]
+        hint = next(filter(None, map(whole, given)), "")
         raise ArgumentError(
-            f"the shape of a View is a list of integers, as in pk.View([n, m]), not {shape!r}"
+            f"the shape of a View is a list of integers, as in pk.View([n, m]), not {shape!r}{hint}"
         ) from None
     if len(extents) > MAX_RANK or any(extent < 0 for extent in extents):
         raise ArgumentError(f"a View has 0 to {MAX_RANK} dimensions, none negative: {extents}")
@@ -80,7 +82,7 @@ def _integer(entry: Any) -> int:
 def _instead(entry: Any) -> str:
     if entry is None or entry is Ellipsis:
         return f"; `{'None' if entry is None else '...'}` is not supported: index view.data"
-    return ""
+    return whole(entry)
 
 
 def refuse_key(key: Any, rank: int) -> NoReturn:

@@ -13,7 +13,7 @@ from pyfuser.frontends.embedded.spaces import (
     resolve_space,
     stream_of,
 )
-from pyfuser.support.errors import ArgumentError, ArgumentValueError
+from pyfuser.support.errors import ArgumentError, ArgumentValueError, whole
 
 
 def integer(value: Any, what: str) -> int:
@@ -21,7 +21,7 @@ def integer(value: Any, what: str) -> int:
     try:
         return operator.index(value)
     except TypeError:
-        raise ArgumentError(f"{what} must be an integer, not {value!r}") from None
+        raise ArgumentError(f"{what} must be an integer, not {value!r}{whole(value)}") from None
 
 
 class ExecutionPolicy:

@@ -29,7 +29,7 @@ class Settings:
 SETTINGS = Settings()
 
 
-def increment(x):
+def increment(x):  # WRONG
     return x + 1
 
 
@@ -168,7 +168,7 @@ def an_import(i, v):
 
 @pk.workunit
 def a_python_function(i, v):
-    v[i] = increment(v[i])  # WRONG
+    v[i] = increment(v[i])
 
 
 @pk.workunit
@@ -419,14 +419,14 @@ IN_WORKUNITS = {
     a_text_as_infinity: "use math.inf",
     a_type_that_is_asked_for: "types are known before the call runs",
     a_method_of_numbers: "use int(...), pk.double(...)",
-    a_slice_that_is_set: "write `s = v[:]` first, and index that in a loop",
+    a_slice_that_is_set: "as in `for k in range(v.extent(0)): v[k] = ...`",
     a_loop_over_pairs: "a loop has one variable, as in `for j in range",
     a_match: "match is not supported in a workunit: use if and elif",
-    a_function_inside: "one that is only called stands outside, with @pk.function",
+    a_function_inside: "one that is only called is defined outside, with @pk.function",
     a_default_of_a_function: "default arguments are not supported, pass 'factor' (2.0), too",
     a_keyword_of_a_function: "times takes its arguments by position: pass 'factor' so",
     a_local_without_a_value: "give it a first value before",
-    a_function_that_is_not_there: "did you mean 'floor'?",
+    a_function_that_is_not_there: "did you mean 'floor' or",
     a_name_that_is_not_there: "'vv' is no view of this workunit: did you mean 'v'?",
     a_matrix_that_is_none: "'v' has 1 dimension(s) but is indexed with 2",
     a_text: "a text may only be the first argument of pk.printf",
@@ -446,8 +446,8 @@ IN_WORKUNITS = {
     a_complex_number: "store it in a complex view",
     a_try: "nothing raises in it; test with if",
     a_with: "do this before or after the call",
-    an_import: "other than at the top of the file",
-    a_python_function: "as in `def increment(...) -> float:`",
+    an_import: "import at the top of the file",
+    a_python_function: "write for example `def increment(x: float) -> float:`",
     a_list_from_outside: "but a list: pass np.array(NUMBERS) as a keyword argument of the call",
     an_object_from_outside: "pass 'scale' as a keyword argument of the call",
     the_shape: "use v.extent(axis)",
