@@ -173,7 +173,7 @@ def cost_model(trace: TraceShape) -> CostModel:
 
 def machine_for(trace: TraceShape) -> Machine:
     """What runs a trace: the GPU, if any call does."""
-    on_gpu = any(call.space.execution in GPU_SPACES for call in trace.calls)
+    on_gpu = any(call.space.execution in GPU_SPACES for call in trace.distinct)
     return tuning_gpu.known().machine if on_gpu else known().machine
 
 

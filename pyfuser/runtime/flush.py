@@ -161,7 +161,8 @@ def compiled(
         s: SESSION.kernels.used(s) or stored.kernel_for(s) for s in dict.fromkeys(shapes)
     }
     kernels = [made_kernels[shape] for shape in shapes]
-    drafts = [Draft(trace, plan, places, shapes, kernels) for places in plan.launches()]
+    sources = plan.sources()
+    drafts = [Draft(trace, plan, places, shapes, kernels, sources) for places in plan.launches()]
     new = {draft.key: draft for draft in drafts if kept.used(draft.key) is None}
     made = code_for(list(new.values()), given, calls, start)
     launches = [draft.launch(made.get(draft.key) or kept[draft.key]) for draft in drafts]

@@ -12,7 +12,7 @@ from pyfuser.engine.engine import Launchable
 from pyfuser.engine.marshal import Number
 from pyfuser.engine.native import RollingParams
 from pyfuser.ir.divisions import divisions
-from pyfuser.plan.plan import Plan
+from pyfuser.plan.plan import Plan, Sources
 from pyfuser.support.errors import DivisionError, PyFuserError
 from pyfuser.support.records import dataclass
 from pyfuser.trace.call import Argument, Call, called_as
@@ -123,7 +123,10 @@ def launch_of(
 
 
 class Draft:
-    """A launch that is not compiled yet: the groups of a plan at `places`, one or a sweep."""
+    """A launch that is not compiled yet: the groups of a plan at `places`, one or a sweep.
+
+    sources: those of the plan.
+    """
 
     def __init__(
         self,
@@ -132,6 +135,7 @@ class Draft:
         places: tuple[int, ...],
         shapes: Sequence[GroupShape],
         kernels: Sequence[Kernel],
+        sources: Sources,
     ) -> None:
         self.groups = tuple(plan.groups[place].calls for place in places)
         self.kernels = tuple(kernels[place] for place in places)
@@ -140,7 +144,7 @@ class Draft:
         self.rolling = tuple(self._params(trace, view.cluster) for view in views)
         self.key: LaunchKey = tuple(shapes[place] for place in places), self.rolling
         self._calls = trace.calls
-        self._sources = plan.sources()
+        self._sources = sources
 
     def _params(self, trace: TraceShape, cluster: int) -> tuple[tuple[int, int], ...]:
         """The parameters, as (kernel, place), that stand for the views of a cluster."""

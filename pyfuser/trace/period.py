@@ -19,11 +19,12 @@ LONGEST = 128
 
 def period_of(calls: Sequence[Call]) -> int:
     """After how many calls the workunits and spaces of the later half repeat; 0 if they do not."""
-    kinds = [(id(call.workunit), id(call.space)) for call in calls]
-    half = len(kinds) // 2
-    tail = kinds[half:]
+    units, spaces = [id(call.workunit) for call in calls], [id(call.space) for call in calls]
+    half = len(units) // 2
+    tails = units[half:], spaces[half:]
     for period in range(1, min(half, LONGEST) + 1):
-        if kinds[half - period : len(kinds) - period] == tail:
+        before = slice(half - period, len(units) - period)
+        if units[half] == units[half - period] and (units[before], spaces[before]) == tails:
             return period
     return 0
 

@@ -73,10 +73,10 @@ class ClusterShape(NamedTuple):
 class TraceShape:
     """The calls of a trace, and its clusters by number; `kinds` numbers equal calls alike.
 
-    Hashing and comparing look at each distinct call once, as most calls of a long trace repeat.
+    Hashing and comparing look at each `distinct` call once, as most calls of a long trace repeat.
     """
 
-    __slots__ = ("_distinct", "_hash", "calls", "clusters", "kinds")
+    __slots__ = ("_hash", "calls", "clusters", "distinct", "kinds")
 
     def __init__(self, calls: tuple[CallShape, ...], clusters: tuple[ClusterShape, ...]) -> None:
         self.calls = calls
@@ -91,8 +91,8 @@ class TraceShape:
                 for call in calls
             ]
         )
-        self._distinct = tuple(numbers)
-        self._hash = hash((self.kinds, self._distinct, clusters))
+        self.distinct = tuple(numbers)
+        self._hash = hash((self.kinds, self.distinct, clusters))
 
     def with_calls(self, changed: Mapping[int, CallShape]) -> TraceShape:
         """The trace with other calls at some places."""
@@ -103,7 +103,7 @@ class TraceShape:
         return (
             isinstance(other, TraceShape)
             and self.kinds == other.kinds
-            and self._distinct == other._distinct
+            and self.distinct == other.distinct
             and self.clusters == other.clusters
         )
 
