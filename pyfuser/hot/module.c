@@ -127,7 +127,30 @@ static PyObject *known(PyObject *module, PyObject *nothing)
     return PyLong_FromLong(known_workunits());
 }
 
+/* The buffer protocol of a class that has `__buffer__`, as Python has it from 3.12 on. */
+static int get_buffer(PyObject *self, Py_buffer *view, int flags)
+{
+    view->obj = NULL;
+    PyObject *memory = PyObject_CallMethod(self, "__buffer__", "i", flags);
+    if (memory == NULL) return -1;
+    int done = PyObject_GetBuffer(memory, view, flags);
+    Py_DECREF(memory);
+    return done;
+}
+
+/* give_buffer(type): before the class has subclasses, which take it over. */
+static PyObject *give_buffer(PyObject *module, PyObject *type)
+{
+    if (!PyType_Check(type) || !PyType_HasFeature((PyTypeObject *)type, Py_TPFLAGS_HEAPTYPE)) {
+        PyErr_SetString(PyExc_TypeError, "give_buffer: no class of Python's");
+        return NULL;
+    }
+    ((PyTypeObject *)type)->tp_as_buffer->bf_getbuffer = get_buffer;
+    return Py_NewRef(type);
+}
+
 static PyMethodDef functions[] = {
+    {"give_buffer", give_buffer, METH_O, "give_buffer(type): the type, with the buffer protocol by its `__buffer__`."},
     {"bind", bind, METH_VARARGS, "bind(types, dtypes, structural, nothing_to_settle)"},
     {"bind_recording", bind_recording, METH_VARARGS, "bind_recording(objects, classes, functions, numbers)"},
     {"bind_flush", bind_flush, METH_VARARGS, "bind_flush(objects, classes, functions, package)"},
@@ -154,7 +177,7 @@ PyMODINIT_FUNC PyInit__hot(void)
     if (module == NULL) return NULL;
     if (PyModule_AddType(module, &PreparedType) < 0 || PyModule_AddType(module, &DispatcherType) < 0 ||
         PyModule_AddType(module, &SiteType) < 0 || PyModule_AddType(module, &CapturedType) < 0 ||
-        PyModule_AddType(module, &CaptureType) < 0 || PyModule_AddIntConstant(module, "INTERFACE", 6) < 0) {
+        PyModule_AddType(module, &CaptureType) < 0 || PyModule_AddIntConstant(module, "INTERFACE", 7) < 0) {
         Py_DECREF(module);
         return NULL;
     }

@@ -7,7 +7,7 @@ from typing import Any
 
 from pyfuser.support.settings import SETTINGS
 
-INTERFACE = 6
+INTERFACE = 7
 """Of the extension that fits this source: raised whenever either side changes what they share."""
 
 NUMPY_INTERFACE = 1

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import sys
 import weakref
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from pyfuser.frontends.modes import SWITCHES
 from pyfuser.ir.dtypes import DType
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.errors import ArgumentError
+from pyfuser.support.extension import HOT
 from pyfuser.trace.future import Future
 from pyfuser.trace.images import USE, changed_on_host
 from pyfuser.trace.memory import Array, Handle, Region
@@ -39,6 +40,8 @@ NO_ROW: tuple[None, None] = None, None
 READ_ONLY = 1 << 16  # set in the code of a view that must not be written
 ATOMIC = 1 << 17  # in that of a view whose updates are atomic
 FLAGS = READ_ONLY | ATOMIC
+
+Owner = TypeVar("Owner")
 
 CPU = 1, 0  # DLPack's number of the host's memory
 
@@ -67,6 +70,14 @@ def refuse_misaligned(what: str, array: Array) -> None:
         )
 
 
+def with_buffer(owner: type[Owner]) -> type[Owner]:
+    """A decorator for a class with `__buffer__`: before Python 3.12 the extension sees to it."""
+    if HOT is not None and sys.version_info < (3, 12):
+        HOT.give_buffer(owner)
+    return owner
+
+
+@with_buffer
 class ViewMemory:
     """A region of memory, and what a View is as a whole: an array, a string, a number.
 
@@ -239,7 +250,7 @@ class ViewMemory:
         return lambda schema=None: polars.Series(self.data).__arrow_c_stream__(schema)
 
     def __buffer__(self, flags: int) -> memoryview:
-        """The buffer protocol, from Python 3.12 on; before, `memoryview(view.data)`."""
+        """The buffer protocol; before Python 3.12 only with the extension."""
         self._untold = None
         try:
             return memoryview(self.data)  # type: ignore[arg-type]
