@@ -194,7 +194,10 @@ def _fate(status: int) -> str:
         return f"was ended by signal {-status}"
     if status:
         return f"failed with status {status}"
-    return "reported success but wrote no complete library"
+    return (
+        "reported success but wrote no complete library: is it a C++ compiler? "
+        "(PYFUSER_CXX names one)"
+    )
 
 
 def _whole(library: Path) -> bool:

@@ -219,8 +219,9 @@ def _accumulators(
     name = header.names[rank]
     annotation = header.annotations.get(name)
     if annotation is not None and annotation.kind not in ("accumulator", "scalar"):
+        place = next(a for a in header.source.node.args.args if a.arg == name)
         raise header.source.error(
-            header.source.node, f"{name!r} is the accumulator: annotate it pk.Acc[pk.double]"
+            place, f"{name!r} is the accumulator: annotate it pk.Acc[pk.double]"
         )
     real = context.shared.real
     dtype = (annotation.with_real(real).dtype if annotation else None) or DType.FLOAT64

@@ -112,6 +112,12 @@ def remember(code: CodeType, source: FunctionSource) -> None:
 def _find(function: FunctionType) -> FunctionSource:
     code = function.__code__
     code = REWRITTEN.get(id(code), (code, code))[1]
+    if code.co_name == "<lambda>":
+        raise not_supported(
+            function,
+            "a lambda cannot be a workunit, as what it computes is kept nowhere: write a function "
+            "that stores it, as in `def f(i, y, x): y[i] = x[i] + 1`",
+        )
     if code.co_flags & inspect.CO_COROUTINE:
         raise not_supported(function, "an async function cannot be a workunit")
     file = code.co_filename

@@ -10,7 +10,7 @@ from pyfuser.support.caches import once
 from pyfuser.support.errors import DeviceError
 
 _INSTALL = {
-    "Cuda": "pip install 'pyfuser[cuda13]' (or 'pyfuser[cuda12]', as the driver is)",
+    "Cuda": "pip install cupy-cuda13x (or cupy-cuda12x, as the driver is)",
     "HIP": "build it for your ROCm: https://docs.cupy.dev/en/stable/install.html",
 }
 

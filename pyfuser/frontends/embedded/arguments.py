@@ -6,6 +6,7 @@ one int64, a `float` double; NumPy scalars and arrays have their own type.
 
 from __future__ import annotations
 
+import numbers
 import operator
 from typing import Any
 
@@ -149,7 +150,12 @@ def _hint(name: str, value: Any) -> str:
     first = value[0] if isinstance(value, (list, tuple)) and value else None
     if isinstance(first, (ViewType, np.ndarray)):
         return "; pass each array as an argument of its own"
-    return _HINTS.get(type(value), "").format(name=name)
+    kind = type(value)  # whose instances are left alone
+    if issubclass(kind, numbers.Number):
+        return f"; pass float({name})"
+    if kind.__dictoffset__ and kind not in _HINTS:
+        return f"; pass what is used of it, each as an argument of its own, as in dt={name}.dt"
+    return _HINTS.get(kind, "").format(name=name)
 
 
 def _lazy(name: str, value: Any) -> Coded:

@@ -214,10 +214,16 @@ def _fused_list(
     """
     if pattern != "for":
         raise ArgumentError(f"parallel_{pattern} takes one workunit, not a list")
+    unknown = [name for name in kwargs if name not in {f"args_{n}" for n in range(len(workunits))}]
+    if unknown:
+        raise ArgumentError(
+            f"parallel_for: the arguments of a list of workunits are args_0={{...}}, "
+            f"args_1={{...}}, one dict each, not {unknown[0]}=..."
+        )
     with Recording():
         for n, workunit in enumerate(workunits):
             arguments = kwargs.get(f"args_{n}", {})
-            dispatch(pattern, label, policy, workunit, arguments, None, depth)
+            dispatch(pattern, label, policy, workunit, arguments, None, depth + 1)
     if not traced(False) or (SWITCHES.careful and TRACER.raw and block() is None):
         TRACER.flush(reason.ALONE if not traced(False) else reason.AT_ONCE)
 

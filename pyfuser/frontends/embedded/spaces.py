@@ -94,7 +94,10 @@ def get_default_space() -> ExecutionSpace:
 def set_default_space(space: ExecutionSpace) -> None:
     """Set the execution space of policies that name none. Raises DeviceError without a GPU."""
     if not isinstance(space, ExecutionSpace):
-        raise ArgumentError(f"set_default_space: {space!r} is not an ExecutionSpace")
+        raise ArgumentError(
+            f"set_default_space: {space!r} is not an execution space; there are "
+            + ", ".join(f"pk.{each.name}" for each in ExecutionSpace)
+        )
     if space is not ExecutionSpace.Default:
         if space in GPU_SPACES:
             resolve_space(space)

@@ -301,7 +301,10 @@ class ViewMemory:
     def __bool__(self) -> bool:
         if self.size == 1:
             return bool(self._scalar())
-        raise TypeError("the truth value of a View of more than one element is ambiguous")
+        raise TypeError(
+            "the truth value of a View of more than one element is ambiguous: use pk.any(v), "
+            "pk.all(v) or v.size"
+        )
 
     def _values(self) -> Array:
         """The elements, of the View's shape (a 0-D View's memory has shape (1,))."""

@@ -225,7 +225,8 @@ class View(ViewType):
         extents = extents_of(shape)
         for given, kind in (space, MemorySpace), (layout, Layout), (trait, Trait):
             if not isinstance(given, kind):
-                raise ArgumentError(f"{given!r} is not a pk.{kind.__name__}")
+                known = ", ".join(f"pk.{each.name}" for each in kind)
+                raise ArgumentError(f"{given!r} is not a pk.{kind.__name__}; there are {known}")
         self.dtype, element = resolve(dtype)
         if space is MemorySpace.MemorySpaceDefault:
             space = get_default_memory_space(Defaults.space)
