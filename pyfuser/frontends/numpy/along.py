@@ -1,8 +1,10 @@
-"""Reductions along one axis: recorded, with NumPy's own bits.
+"""Reductions along axes: recorded, with NumPy's own bits.
 
-The law: only where NumPy takes the elements one after the other. That is along any axis but the
-innermost, of arrays in row-major order; along that one for integers, whose sums have no order. All
-else is NumPy's, on what has run.
+The law: only of arrays in row-major order, where NumPy's order of operations is known. That is one
+element after the other along any axis but the innermost, and along that one for products; pairwise
+for its sums of floats (see `rows`); any order for integers, and for whether elements are 0. The
+greatest of floats along the innermost axis is NumPy's: of 0.0 and -0.0 it has one or the other,
+as vectors come. All else is NumPy's, on what has run.
 """
 
 from __future__ import annotations
@@ -16,29 +18,17 @@ from typing import Any
 import numpy as np
 
 from pyfuser.frontends.numpy import expressions as e
+from pyfuser.frontends.numpy import rows
 from pyfuser.frontends.numpy.expressions import Build, Code, cast
 from pyfuser.frontends.numpy.floating import WARNER
-from pyfuser.frontends.numpy.layout import Form, Layout, is_c_order, layout_of_call
+from pyfuser.frontends.numpy.layout import Form, Layout, c_strides, is_c_order, layout_of_call
 from pyfuser.frontends.numpy.memory import Owner, region_of
 from pyfuser.frontends.numpy.record import caller_of, end_trip, formed, program_frame
 from pyfuser.frontends.numpy.switches import LIMITS, errors, is_loud, recording
 from pyfuser.frontends.numpy.workunits import space_of, spread, spreading, subscripts
 from pyfuser.frontends.numpy.wrap import of_region
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import (
-    Assign,
-    Binary,
-    Const,
-    Declare,
-    Extent,
-    For,
-    Load,
-    Param,
-    Read,
-    Store,
-    Sym,
-    Workunit,
-)
+from pyfuser.ir.nodes import Binary, Const, Expr, Extent, Load, Param, Store, Sym, Workunit
 from pyfuser.runtime.first_tier import DirectCall, Step
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.caches import cached
@@ -50,22 +40,31 @@ _MAX_INDEX = (1 << 31) - 1
 
 @dataclass(frozen=True, eq=False)
 class Reduction:
-    """One of NumPy's, of two numbers at a time. logical: of whether they are 0."""
+    """One of NumPy's. numpys: computes it, given an array, `axis` and `out`. ufunc: of two numbers.
+
+    build: of two numbers at a time. logical: of whether they are 0. place: the place of the element
+    that no other one is `place` than.
+    """
 
     name: str
     build: Build
-    ufunc: Any
+    numpys: Any
+    ufunc: Any = None
     logical: bool = False
+    place: str = ""
 
 
-_REDUCTIONS = {
+REDUCTIONS = {
     reduction.name: reduction
     for reduction in (
-        Reduction("sum", e.add, np.add),
-        Reduction("max", e.maximum, np.maximum),
-        Reduction("min", e.minimum, np.minimum),
-        Reduction("any", e.logical("||"), np.logical_or, logical=True),
-        Reduction("all", e.logical("&&"), np.logical_and, logical=True),
+        Reduction("sum", e.add, np.add.reduce, np.add),
+        Reduction("prod", e.multiply, np.multiply.reduce, np.multiply),
+        Reduction("max", e.maximum, np.maximum.reduce, np.maximum),
+        Reduction("min", e.minimum, np.minimum.reduce, np.minimum),
+        Reduction("any", e.bitwise("|"), np.logical_or.reduce, np.logical_or, logical=True),
+        Reduction("all", e.bitwise("&"), np.logical_and.reduce, np.logical_and, logical=True),
+        Reduction("argmax", e.maximum, np.argmax, place=">"),
+        Reduction("argmin", e.minimum, np.argmin, place="<"),
     )
 }
 
@@ -91,7 +90,7 @@ class RecordedReduction(DirectCall):
         array = x.array()[key]
         whole = np.broadcast_to(array, (*extents, x.shape[-1]))
         target = spread(out.array(), result, len(extents))
-        reduce = partial(self.reduction.ufunc.reduce, whole, axis=-1, out=target)
+        reduce = partial(self.reduction.numpys, whole, axis=-1, out=target)
         WARNER.run(self, partial(step, reduce), self.errors)
 
 
@@ -101,21 +100,40 @@ def along_axis(x: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any])
     if len(args) > 1 or kwargs.keys() - {"axis", "keepdims", "ddof"} or axis is None:
         return None
     keepdims, ddof = kwargs.get("keepdims", False), kwargs.get("ddof", 0)
-    try:
-        axis = operator.index(axis)
-    except TypeError:
-        return None
     shape = x.shape
-    if not -len(shape) <= axis < len(shape) or type(keepdims) is not bool or len(shape) < 2:
+    if type(keepdims) is not bool or len(shape) < 2:
         return None
-    axis %= len(shape)
-    if name in _REDUCTIONS:
-        found = _reduce(x, _REDUCTIONS[name], axis) if "ddof" not in kwargs else None
+    axes = _axes(axis, len(shape), name)
+    if axes is None:
+        return None
+    first, last = axes
+    one = x
+    if last > first:
+        if 0 in shape or x.strides != c_strides(shape, x.dtype.itemsize):
+            return None
+        one = x.reshape(*shape[:first], prod(shape[first : last + 1]), *shape[last + 1 :])
+        if one.ndim < 2:
+            return None
+    if name in REDUCTIONS:
+        found = _reduce(one, REDUCTIONS[name], first) if "ddof" not in kwargs else None
     else:
-        found = _moment(x, name, axis, ddof)
+        found = _moment(one, name, first, ddof)
     if found is None or not keepdims:
         return found
-    return found.reshape(*shape[:axis], 1, *shape[axis + 1 :])
+    return found.reshape(*shape[:first], *(1,) * (last - first + 1), *shape[last + 1 :])
+
+
+def _axes(axis: Any, rank: int, name: str) -> tuple[int, int] | None:
+    """The first and the last one, of an axis or of neighbours; None: NumPy sees to it."""
+    given = axis if type(axis) is tuple and not name.startswith("arg") else (axis,)
+    try:
+        found = sorted(operator.index(one) for one in given)
+    except TypeError:
+        return None
+    if not found or not all(-rank <= one < rank for one in found):
+        return None
+    found = sorted(one % rank for one in found)
+    return (found[0], found[-1]) if found == list(range(found[0], found[-1] + 1)) else None
 
 
 def _moment(x: Any, name: str, axis: int, ddof: Any) -> Any:
@@ -123,7 +141,7 @@ def _moment(x: Any, name: str, axis: int, ddof: Any) -> Any:
     shape = x.shape
     if x.dtype.char not in "fd" or type(ddof) is not int or ddof >= shape[axis]:
         return None
-    mean = _reduce(x, _REDUCTIONS["sum"], axis)
+    mean = _reduce(x, REDUCTIONS["sum"], axis)
     if mean is None:
         return None
     mean /= shape[axis]
@@ -131,7 +149,7 @@ def _moment(x: Any, name: str, axis: int, ddof: Any) -> Any:
         return mean if ddof == 0 else None
     apart = x - mean.reshape(*shape[:axis], 1, *shape[axis + 1 :])
     apart = np.square(apart, out=apart)
-    found = _reduce(apart, _REDUCTIONS["sum"], axis)
+    found = _reduce(apart, REDUCTIONS["sum"], axis)
     if found is None:
         return None
     found /= shape[axis] - ddof
@@ -146,7 +164,8 @@ def _reduce(x: Any, reduction: Reduction, axis: int) -> Any:
         region = region_of(x)
         if region is None or region.buffer.external:
             return None
-        kind = _kind(reduction, region.dtype, prod(region.shape[axis + 1 :]) == 1)
+        inner = prod(region.shape[axis + 1 :]) == 1
+        kind = kind_of(reduction, region.dtype, inner)
         if kind is None or not is_c_order(region.shape, region.strides) or 0 in region.shape:
             return None
         if x.size < LIMITS.most and not region.buffer.pending:
@@ -156,27 +175,51 @@ def _reduce(x: Any, reduction: Reduction, axis: int) -> Any:
         layout = layout_of_call((rest,), None, kind.size)
         if layout is None or len(layout.extents) > _MOST_AXES or max(shape) > _MAX_INDEX:
             return None
-        if layout.size < LIMITS.costly:
-            return None  # each is one iteration: too few for vectors and threads
-        return _record(reduction, region, axis, kind, layout)
+        if not _few_or_many(layout.size, inner):
+            return None
+        return _record(reduction, region, axis, kind, layout, inner)
 
 
 _MOST_AXES = 3
 
+_FEW = 32
+"""Columns that are added up side by side, by one thread: what NumPy does for each row takes longer
+than to add these. Of more than that, kernels take longer, until there are enough for threads."""
+
+
+def _few_or_many(results: int, inner: bool) -> bool:
+    """Whether a reduction with so many results is recorded; each is one iteration."""
+    return results >= LIMITS.rows if inner else results <= _FEW or results >= LIMITS.columns
+
 
 # law: None
-def _kind(reduction: Reduction, own: DType, innermost: bool) -> DType | None:
-    """The type of the result, if kernels have NumPy's bits."""
-    if own.is_complex or (own.is_float and innermost and not reduction.logical):
+def kind_of(reduction: Reduction, own: DType, innermost: bool) -> DType | None:
+    """The type of the result, if kernels have NumPy's bits (and are not slower in any case)."""
+    if own.is_complex:
         return None
+    if own.is_float and innermost and reduction.name in ("max", "min"):
+        return None
+    if innermost and reduction.place:
+        return None  # NumPy's vectors are quicker
     if reduction.logical:
         return DType.BOOL
-    if reduction.name != "sum" or own.is_float:
+    if reduction.place:
+        return DType.INT64
+    if reduction.name not in ("sum", "prod") or own.is_float:
         return own
     return DType.INT64 if own.is_signed or own is DType.BOOL else DType.UINT64
 
 
-def _record(reduction: Reduction, region: Region, axis: int, kind: DType, layout: Layout) -> Any:
+def term_of(reduction: Reduction, element: Expr, kind: DType) -> Expr:
+    """An element as the loop of a reduction has it."""
+    if reduction.logical:
+        return cast(cast(element, DType.BOOL), DType.INT32)
+    return element if reduction.place else cast(element, kind)
+
+
+def _record(
+    reduction: Reduction, region: Region, axis: int, kind: DType, layout: Layout, inner: bool
+) -> Any:
     frame = program_frame(sys._getframe(4))
     end_trip(frame)
     owner = Owner()
@@ -185,14 +228,12 @@ def _record(reduction: Reduction, region: Region, axis: int, kind: DType, layout
     (form,) = layout.forms
     axes = form.shape if form.axes else ()
     steps = form.strides if form.axes else ()
+    count = region.shape[axis]
     operand = Region(
-        region.buffer,
-        region.offset,
-        (*steps, region.strides[axis]),
-        (*axes, region.shape[axis]),
-        region.dtype,
+        region.buffer, region.offset, (*steps, region.strides[axis]), (*axes, count), region.dtype
     )
-    unit = _workunit(reduction, region.dtype, kind, form, layout.result, len(layout.extents))
+    terms = rows.class_of(count) if inner and kind.is_float and reduction.name == "sum" else 0
+    unit = _workunit(reduction, region.dtype, kind, form, layout, terms)
     call = RecordedReduction(
         "for", space_of(layout.extents), unit, (formed(target, layout.result), operand), None,
         None, frame.f_code, ~frame.f_lasti,
@@ -205,29 +246,48 @@ def _record(reduction: Reduction, region: Region, axis: int, kind: DType, layout
     return of_region(target, owner)
 
 
-@cached(1024)
 def _workunit(
-    reduction: Reduction, own: DType, kind: DType, form: Form, result: Form, rank: int
+    reduction: Reduction, own: DType, kind: DType, form: Form, layout: Layout, terms: int
 ) -> Workunit:
+    rank = len(layout.extents)
+    return _made(reduction, own, kind, form.axes, layout.result.axes, rank, terms)
+
+
+@cached(1024)
+def _made(
+    reduction: Reduction,
+    own: DType,
+    kind: DType,
+    axes: tuple[int, ...],
+    result: tuple[int, ...],
+    rank: int,
+    terms: int,
+) -> Workunit:
+    """terms: of a row that is added up pairwise, a number for its class."""
     indices = tuple(Sym("ijklm"[n], n, DType.INT32) for n in range(rank))
     out, x = Sym("out", rank, kind), Sym("x", rank + 1, own)
-    total, k = Sym("total", rank + 2, kind), Sym("n", rank + 3, DType.INT32)
-    row = subscripts(indices, form.axes) if form.axes else ()
-    nought, one = Const(0, DType.INT32), Const(1, DType.INT32)
-    code = Code(rank + 4)
-    value = code.let(cast(Load(x, (*row, Read(k))), kind))
-    step = reduction.build(code, Read(total), value)
-    first = cast(Load(x, (*row, nought)), kind)
-    if reduction.name == "sum" and kind.is_float:
-        first = Binary("+", Const(0.0, kind), first)  # as NumPy, whose sum of -0.0 is 0.0
-    extent = cast(Extent(x, len(row)), DType.INT32)
+    code = Code(rank + 2)
+    row = subscripts(indices, axes) if axes else ()
+    count = code.let(cast(Extent(x, len(row)), rows.I32), "count")
+
+    def load(place: Expr) -> Expr:
+        return term_of(reduction, Load(x, (*row, place)), kind)
+
+    first = load(rows.whole(0))
+    nought = Const(0.0, kind) if kind.is_float else first
+    if reduction.place:
+        body, value = rows.best(code, reduction.place, load, count)
+    elif terms:
+        body, value = rows.pairwise(code, load, rows.whole(0), count, terms)
+        value = Binary("+", nought, value)  # as NumPy, whose sum of -0.0 is 0.0
+    else:
+        if reduction.name == "sum" and kind.is_float:
+            first = Binary("+", nought, first)
+        body, value = rows.in_order(code, reduction.build, load, count, first)
+    store = Store(out, subscripts(indices, result), cast(value, kind))
     return Workunit(
         name=reduction.name,
         indices=indices,
-        params=(Param(out, max(len(result.axes), 1)), Param(x, len(row) + 1)),
-        body=(
-            Declare(total, first),
-            For(k, one, extent, one, (*code.statements, Assign(total, step))),
-            Store(out, subscripts(indices, result.axes), Read(total)),
-        ),
+        params=(Param(out, max(len(result), 1)), Param(x, len(row) + 1)),
+        body=(*code.statements, *body, store),
     )

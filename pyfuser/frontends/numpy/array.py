@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pyfuser.frontends.numpy import apply
-from pyfuser.frontends.numpy.along import along_axis
+from pyfuser.frontends.numpy.along import REDUCTIONS, along_axis
 from pyfuser.frontends.numpy.at_once import ANY, at_once
 from pyfuser.frontends.numpy.fallbacks import method_of
 from pyfuser.frontends.numpy.flags import Flags
@@ -292,7 +292,7 @@ def _restored(array: NumpyArray) -> Any:
     return adopt(array if array.base is None else array.copy("K"))
 
 
-_RECORDED = frozenset({"sum", "mean", "var", "std", "max", "min", "any", "all"})
+_RECORDED = frozenset({"mean", "var", "std", *REDUCTIONS})
 _REDUCTIONS = (
     "sum", "prod", "mean", "std", "var", "min", "max", "any", "all", "argmin", "argmax",
     "cumsum", "cumprod", "ptp", "round", "dot", "trace", "argsort", "nonzero", "conj",

@@ -31,18 +31,22 @@ FLOATS = DType.FLOAT32, DType.FLOAT64
 
 
 class Code:
-    """The body of a workunit while it is made."""
+    """The body of a workunit while it is made, or a part of it (of another Code)."""
 
-    def __init__(self, first: int) -> None:
+    def __init__(self, first: int | Code) -> None:
         self.statements: list[Stmt] = []
-        self._next = first
+        self._next: list[int] = first._next if isinstance(first, Code) else [first]
 
-    def let(self, value: Expr) -> Expr:
+    def sym(self, name: str, dtype: DType) -> Sym:
+        """A new local; nothing declares it yet."""
+        self._next[0] += 1
+        return Sym(name, self._next[0] - 1, dtype)
+
+    def let(self, value: Expr, name: str = "") -> Expr:
         """A value as a local, so that it is computed once."""
         if isinstance(value, (Read, Const)):
             return value
-        sym = Sym(f"t{self._next}", self._next, value.dtype)
-        self._next += 1
+        sym = self.sym(name or f"t{self._next[0]}", value.dtype)
         self.statements.append(Declare(sym, value))
         return Read(sym)
 

@@ -1,4 +1,4 @@
-"""`sum`, `mean`, `var` and `std` over all elements of an array, as NumPy computes them."""
+"""Reductions over all elements of an array, as NumPy computes them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from pyfuser.frontends.numpy.along import REDUCTIONS
+from pyfuser.frontends.numpy.extremes import extreme
 from pyfuser.frontends.numpy.memory import kernel_dtype
 from pyfuser.frontends.numpy.sums import total
 from pyfuser.ir.dtypes import DType
@@ -15,7 +17,7 @@ _WIDENED = {DType.BOOL: DType.INT64}
 
 
 def full_reduction(x: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """`x.name(*args, **kwargs)` if that is a sum over all elements; else None."""
+    """`x.name(*args, **kwargs)` if that is one over all elements, and recorded; else None."""
     if args or kwargs.keys() - {"axis", "ddof"} or kwargs.get("axis") is not None:
         return None
     own = kernel_dtype(x)
@@ -25,6 +27,8 @@ def full_reduction(x: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, A
         return _sum(x, own) if "ddof" not in kwargs else None
     if name == "mean":
         return _mean(x, own) if "ddof" not in kwargs else None
+    if name in REDUCTIONS:
+        return extreme(x, name, own) if "ddof" not in kwargs else None
     if name in ("var", "std"):
         return _spread(x, own, name, kwargs.get("ddof", 0))
     return None

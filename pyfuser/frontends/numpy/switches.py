@@ -19,18 +19,27 @@ COSTLY_FROM = 1 << 12
 """The same of functions that take NumPy some nanoseconds an element, as `sin` does."""
 
 
+ROWS_FROM = 16
+"""Rows from which their reductions are recorded, ..."""
+
+COLUMNS_FROM = 1 << 12
+"""... and columns: each is an iteration."""
+
+
 class Limits:
     """The numbers of elements from which operations are recorded: of most, of costly functions.
 
-    small: calls on fewer that were recorded one after the other. after: the first call of their
-    trace.
+    rows, columns: the numbers of results from which reductions are recorded. small: calls on fewer
+    elements that were recorded one after the other. after: the first call of their trace.
     """
 
-    __slots__ = ("after", "costly", "most", "small")
+    __slots__ = ("after", "columns", "costly", "most", "rows", "small")
 
     def __init__(self, always: bool) -> None:
         self.most = 1 if always else LAZY_FROM
         self.costly = 1 if always else COSTLY_FROM
+        self.rows = 1 if always else ROWS_FROM
+        self.columns = 1 if always else COLUMNS_FROM
         self.small = 0
         self.after = -1
 

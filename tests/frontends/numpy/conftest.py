@@ -17,8 +17,8 @@ def lazily(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
     before = TRACER.flush_function
 
     def begin(tier: str) -> None:
-        monkeypatch.setattr(switches.LIMITS, "most", 1)
-        monkeypatch.setattr(switches.LIMITS, "costly", 1)
+        for limit in ("most", "costly", "rows", "columns"):
+            monkeypatch.setattr(switches.LIMITS, limit, 1)
         tiers.use(tier)
 
     yield begin

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy
 import pytest
 
-from pyfuser.frontends.numpy.along import _REDUCTIONS, _kind
+from pyfuser.frontends.numpy.along import REDUCTIONS, kind_of
 from pyfuser.frontends.numpy.layout import Form, Layout, _meets_itself, layout_of_call
 from pyfuser.frontends.numpy.record import _interleaved, independent
 from pyfuser.frontends.numpy.resolution import _converts
@@ -127,19 +127,22 @@ def test_conversions_that_cpp_does_as_numpy() -> None:
 
 
 def test_types_of_reductions() -> None:
-    total, most, some = (_REDUCTIONS[name] for name in ("sum", "max", "any"))
-    assert _kind(total, F8, False) is F8
-    assert _kind(total, F8, True) is None
-    assert _kind(most, F8, True) is None
-    assert _kind(most, F4, False) is F4
-    assert _kind(most, I4, True) is I4
-    assert _kind(total, I4, True) is DType.INT64
-    assert _kind(total, BOOL, False) is DType.INT64
-    assert _kind(total, DType.UINT8, True) is DType.UINT64
-    assert _kind(some, F8, True) is BOOL
-    assert _kind(some, I4, False) is BOOL
-    assert _kind(total, C16, False) is None
-    assert _kind(some, C16, False) is None
+    total, most, some = (REDUCTIONS[name] for name in ("sum", "max", "any"))
+    assert kind_of(total, F8, False) is F8
+    assert kind_of(total, F8, True) is F8
+    assert kind_of(REDUCTIONS["argmax"], F8, False) is DType.INT64
+    assert kind_of(REDUCTIONS["argmax"], F8, True) is None
+    assert kind_of(REDUCTIONS["prod"], F4, True) is F4
+    assert kind_of(most, F8, True) is None
+    assert kind_of(most, F4, False) is F4
+    assert kind_of(most, I4, True) is I4
+    assert kind_of(total, I4, True) is DType.INT64
+    assert kind_of(total, BOOL, False) is DType.INT64
+    assert kind_of(total, DType.UINT8, True) is DType.UINT64
+    assert kind_of(some, F8, True) is BOOL
+    assert kind_of(some, I4, False) is BOOL
+    assert kind_of(total, C16, False) is None
+    assert kind_of(some, C16, False) is None
 
 
 def test_numpy_has_one_order_of_additions_along_outer_axes() -> None:
