@@ -94,6 +94,3 @@ def _workunit(op: str, kinds: tuple[DType, ...]) -> Workunit:
         body=(Assign(acc, value),),
         accumulators=(Accumulator(acc),),
     )
-
-
-Future.record = staticmethod(record)

@@ -13,6 +13,7 @@ from types import CodeType, ModuleType, TracebackType
 from typing import NoReturn
 
 from pyfuser.frontends import modes
+from pyfuser.frontends.embedded.register import installed
 from pyfuser.run import guards, hook
 from pyfuser.run.rewrite import rewritten
 from pyfuser.runtime.isolate import FAILURES
@@ -22,6 +23,7 @@ from pyfuser.support.errors import CompilerError, KernelError, PyFuserError
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace import reason
 
+_SPAWNED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "spawned")
 _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 
 
@@ -108,6 +110,8 @@ def _begin(folder: str, argv: list[str], fuse: bool) -> None:
     """Give the process the arguments and the path of the program, and watch what it calls."""
     if not getattr(sys.flags, "safe_path", False):
         sys.path[0] = folder
+    if not installed():
+        sys.path.append(_SPAWNED)  # for what `multiprocessing` spawns
     sys.argv[:] = argv
     if fuse:
         watch(folder)

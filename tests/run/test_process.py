@@ -370,3 +370,38 @@ def test_printing_waits_for_nothing_without_a_buffer(program: Path) -> None:
         run = "-m", "pyfuser", "run", "--report", "fused.py"
         done = pyfuser(program, *run, PYTHONUNBUFFERED=unbuffered)
         assert "4 calls ran as 1 kernel in 1 flush" in done.stderr
+
+
+SPAWNS = """
+import multiprocessing
+import numpy as np
+import pykokkos as pk
+
+@pk.workunit
+def more(i, a):
+    a[i] += 1
+
+def work(k):
+    a = np.zeros(4)
+    pk.parallel_for(4, more, a=a)
+    return float(a.sum() + k)
+
+if __name__ == "__main__":
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        print(pool.map(work, range(3)), flush=True)
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("--no-fusion",)])
+def test_processes_that_are_spawned_find_pykokkos(tmp_path: Path, options: tuple[str, ...]) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SPAWNS)
+    done = subprocess.run(
+        [sys.executable, "-m", "pyfuser", "run", *options, script],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )
+    assert done.stdout == "[4.0, 5.0, 6.0]\n", done.stderr

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-import pyfuser.frontends.scalar_work  # noqa: F401  (Futures record their arithmetic)
+from pyfuser.frontends import scalar_work
 from pyfuser.frontends.embedded import careful, debug, devices, methods
 from pyfuser.frontends.embedded.arguments import (
     FLOAT64,
@@ -58,6 +58,8 @@ from pyfuser.trace import reason
 from pyfuser.trace.call import Call, Space
 from pyfuser.trace.future import Future
 from pyfuser.trace.reason import Reason
+
+Future.record = staticmethod(scalar_work.record)
 
 INT64_LIMIT = 1 << 63
 

@@ -59,7 +59,11 @@ _MODULES: dict[str, ModuleType] = {
 }
 
 
-_STAND_IN = os.path.join("kernels", "pykokkos", "__init__.py")
+_STAND_INS = {
+    os.path.join("kernels", "pykokkos", "__init__.py"): 2,
+    os.path.join("pyfuser", "run", "spawned", "pykokkos.py"): 1,
+}
+"""Modules that give way to the PyKokkos there is, and how far above them their folder is."""
 
 
 def installed() -> bool:
@@ -69,15 +73,16 @@ def installed() -> bool:
         return known is not pykokkos
     try:
         spec = importlib.util.find_spec("pykokkos")
-        if spec is not None and spec.origin is not None and spec.origin.endswith(_STAND_IN):
-            spec = _find_without(os.path.dirname(os.path.dirname(spec.origin)))
+        for end, above in _STAND_INS.items():
+            if spec is not None and spec.origin is not None and spec.origin.endswith(end):
+                spec = _find_without(spec.origin.rsplit(os.sep, above)[0])
     except (ImportError, ValueError):
         return False
     return spec is not None
 
 
 def _find_without(folder: str) -> ModuleSpec | None:
-    """What else of this name there is: see kernels/pykokkos."""
+    """What else of this name there is."""
     path = list(sys.path)
     sys.path[:] = [entry for entry in path if os.path.abspath(entry) != os.path.abspath(folder)]
     try:

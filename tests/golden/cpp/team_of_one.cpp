@@ -264,17 +264,24 @@ extern "C" int pf_kernel(const int64_t* slot, int64_t* results) {
         pf_tile(begin[0] + column, begin[0] + column_end, (double*)results, x, x_stride0, n);
         return 0;
     }
-    double* acc_partial = (double*)__builtin_malloc(tiling.count * sizeof(double));
+    double acc_few[64];
+    double* acc_partial = tiling.count <= 64 ? acc_few : (double*)__builtin_malloc(tiling.count * sizeof(double));
     if (!acc_partial) return -1;
-    const int64_t threads = pf_team(slot[0], tiling.rows * tiling.columns, pf_grain(32768, 4 + pf_trips(0, n) * (1 + 4) + pf_trips(0, n) * (1 + 6)));
-    #pragma omp parallel for if (threads > 1) num_threads(threads) private(row, row_end, column, column_end)
-    for (int64_t tile = 0; tile < tiling.count; ++tile) {
+    const auto run = [&](int64_t tile) {
+        int64_t row, row_end, column, column_end;
         tiling.box(tile, row, row_end, column, column_end);
         pf_tile(begin[0] + column, begin[0] + column_end, acc_partial + tile, x, x_stride0, n);
+    };
+    const int64_t threads = pf_team(slot[0], tiling.rows * tiling.columns, pf_grain(32768, 4 + pf_trips(0, n) * (1 + 4) + pf_trips(0, n) * (1 + 6)));
+    if (threads > 1) {
+    #pragma omp parallel for num_threads(threads)
+        for (int64_t tile = 0; tile < tiling.count; ++tile) run(tile);
+    } else {
+        for (int64_t tile = 0; tile < tiling.count; ++tile) run(tile);
     }
     double acc{};
     for (int64_t tile = 0; tile < tiling.count; ++tile) acc += acc_partial[tile];
     *(double*)results = acc;
-    __builtin_free(acc_partial);
+    if (acc_partial != acc_few) __builtin_free(acc_partial);
     return 0;
 }
