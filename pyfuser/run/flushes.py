@@ -8,6 +8,7 @@ from dataclasses import replace
 from pyfuser import report
 from pyfuser.frontends.embedded.careful import AT_ONCE
 from pyfuser.frontends.modes import SWITCHES
+from pyfuser.report import text
 from pyfuser.runtime.flush import flush
 from pyfuser.runtime.program import Flush
 from pyfuser.runtime.session import SESSION, TRACER
@@ -68,9 +69,12 @@ class FlushLog:
         for (file, line), times in sorted(AT_ONCE.items()):
             where = f"{short_path(file)}:{line}"
             lines.append(f"  {where}: {_AT_ONCE} ({_times(times)}, {count(times, 'call')})")
+        alike: dict[object, tuple[report.Explanation, int]] = {}  # tuning made several of one
         for seen, times in self.programs.values():
             told = replace(report.explanation([seen], self.source), asked=())
-            lines.append(f"\n{_times(times)}: {told}")
+            key = tuple(map(text.key, told.kernels)), str(told.rejections)
+            alike[key] = told, times + alike.get(key, (told, 0))[1]
+        lines += [f"\n{_times(times)}: {told}" for told, times in alike.values()]
         return "\n".join(lines)
 
 
