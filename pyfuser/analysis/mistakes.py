@@ -221,7 +221,7 @@ def _refuse_division(
             )
     for division, relation, load in sure:
         if load is not None:
-            element = zero_element(call, load.view, relation, before)
+            element = zero_element(call, division, load, relation, before)
             if element is not None:
                 text = f"{load.view.name}[{', '.join(map(str, element))}]"
                 raise _divided(unit, division, f"{text}, which is 0", call)
