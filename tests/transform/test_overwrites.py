@@ -7,7 +7,9 @@ import pytest
 from pyfuser.ir.dtypes import DType
 from pyfuser.lower.lower import ScalarType, ViewType, lower
 from pyfuser.pipeline import kernel_of
+from pyfuser.trace.call import Space
 from pyfuser.transform.group import GroupShape
+from pyfuser.transform.overwrites import holds_box
 from tests.analysis.build import call_on, region
 
 DOUBLES, TABLE = ViewType(DType.FLOAT64, 1), ViewType(DType.FLOAT64, 2)
@@ -132,3 +134,25 @@ def test_indices_of_more_than_32_bits():
     unit = lower(by_a_local, "for", 1, {"x": DOUBLES}).workunit
     for n, overwritten in ((2**31, (0,)), (2**31 + 1, ())):
         assert kernel_of(GroupShape((call_on(unit, n, region(0, n)),))).overwrites == overwritten
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "held"),
+    [
+        ((0, 0), (4, 6), True),
+        ((1, 2), (3, 5), True),
+        ((-1, 0), (4, 6), False),
+        ((0, -1), (4, 6), False),
+        ((-1, -1), (4, 6), False),
+        ((0, 0), (5, 6), False),
+        ((0, 0), (4, 7), False),
+        ((0, 0), (5, 7), False),
+    ],
+)
+def test_boxes_that_lie_in_a_view(begin: tuple[int, int], end: tuple[int, int], held: bool) -> None:
+    assert holds_box((4, 6), Space(begin, end)) is held
+
+
+def test_indices_that_are_no_32_bit_numbers_lie_in_no_box() -> None:
+    assert holds_box((1 << 40,), Space((0,), (1 << 31,)))
+    assert not holds_box((1 << 40,), Space((0,), ((1 << 31) + 1,)))

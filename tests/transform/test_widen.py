@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Binary, Load
+from pyfuser.ir.nodes import Binary, Load, Sym
 from pyfuser.ir.visit import all_expressions
+from pyfuser.transform.widen import Proof
 from tests.codegen.build import Case, as_interpreted, case
 
 N = 8
@@ -101,3 +102,23 @@ def test_sums_that_wrap_into_bounds_still_do() -> None:
     """-2^31 + -2^31 is 0."""
     y = np.full(N, -(2**31), np.int32)
     as_interpreted(of(two_unknown, np.arange(1.0, 9.0), y))
+
+
+def test_a_proof_covers_ranges_of_the_same_symbols_within_its_own() -> None:
+    a, b = Sym("a", 0, DType.INT32), Sym("b", 1, DType.INT32)
+    proof = Proof(
+        {a: (0, 9), b: (-5, 5)},
+        of(table, np.arange(64.0), np.arange(4, 4 + N, dtype=np.int32)).kernel.workunit,
+    )
+    assert proof.covers({a: (0, 9), b: (-5, 5)}) and proof.covers({a: (3, 3), b: (0, 1)})
+    for other in [
+        {a: (0, 9)},
+        {a: (-1, 9), b: (0, 0)},
+        {a: (0, 10), b: (0, 0)},
+        {a: (0, 9), b: (-6, 0)},
+        {a: (0, 9), b: (0, 6)},
+        {a: (0, 9), Sym("b", 2, DType.INT32): (0, 0)},
+    ]:
+        assert not proof.covers(other)
+    more = {a: (0, 9), b: (0, 0), Sym("c", 2, DType.INT32): (0, 0)}
+    assert not proof.covers(more)
