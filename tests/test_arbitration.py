@@ -96,9 +96,11 @@ def arbitrating(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Non
     monkeypatch.setattr(autotune, "PATIENCE", 1e9)
     TRACER.flush(SYNC)
     SESSION.programs.clear()
+    SESSION.families.clear()
     SESSION.flushes.clear()
     yield
     SESSION.programs.clear()
+    SESSION.families.clear()
 
 
 @pytest.fixture
@@ -312,6 +314,7 @@ def test_what_takes_longer_than_its_parts_should_is_tried_against_them(
     if stays == 2:
         assert "measured" in {r.reason for r in pyfuser.explain().rejections}
     SESSION.programs.clear()  # as another process
+    SESSION.families.clear()
     assert Sure(stencil).step() == stays
 
 
@@ -337,6 +340,7 @@ def settled_loop(clock: Callable[..., Clock], cut: float, n: int = N) -> None:
     for _ in range(STEADY + 2 * ROUNDS):
         loop.step()
     SESSION.programs.clear()  # as another process
+    SESSION.families.clear()
 
 
 @pytest.mark.parametrize(("cut", "kernels"), [(0.5, 2), (2.0, 1)])
@@ -373,6 +377,7 @@ def test_a_broken_file_is_no_choice(
     file.write_text(damage)
     assert Loop().step() == 1
     SESSION.programs.clear()
+    SESSION.families.clear()
     settled_loop(clock, 0.5)
     assert file.read_text() == whole
 

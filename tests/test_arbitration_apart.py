@@ -80,9 +80,11 @@ def arbitrating(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Non
     monkeypatch.setattr(autotune_apart, "KERNEL", 0.0)
     TRACER.flush(SYNC)
     SESSION.programs.clear()
+    SESSION.families.clear()
     SESSION.flushes.clear()
     yield
     SESSION.programs.clear()
+    SESSION.families.clear()
 
 
 def clock(
@@ -150,6 +152,7 @@ def test_what_loses_is_taken_apart(
     assert bool(program.plan.of(Coarsened)) == ((0, 1) in expected)
     loop.check(TRIED + 1)
     SESSION.programs.clear()  # as in another process
+    SESSION.families.clear()
     again = Loop()
     assert launches(steps(again, 2)) == expected  # the first has fresh memory: another trace
     again.check(2)

@@ -41,6 +41,7 @@ def planned(caplog: pytest.LogCaptureFixture, n: int, x: object, k: int = 0) -> 
 @needs_compiler
 def test_plans_and_why_again(caplog: pytest.LogCaptureFixture) -> None:
     SESSION.programs.clear()
+    SESSION.families.clear()
     with caplog.at_level(logging.DEBUG, "pyfuser"):
         x = pk.View([100], pk.double)
         x.fill(1.0)

@@ -171,6 +171,7 @@ def test_script_passes_once_the_mistake_is_mended(
             program()
     TRACER.calls.clear()
     SESSION.programs.clear()
+    SESSION.families.clear()
     assert "kept" in runpy.run_path(str(verifying / "pyfuser-verify-1.py"))
 
 

@@ -3,24 +3,25 @@
 `analysis.mistakes` looks for what is wrong for sure, with sets of integers. Here is the other half:
 a test that is cheap, and that nearly all calls pass which have nothing wrong. The law: each
 subscript of each access of the code, whatever guards it, lies inside its view by interval
-arithmetic; and nothing divides integers, and no loop has a step that is no number.
+arithmetic; and nothing divides integers, and no loop has a step that is no number. What elements of
+views decide is left out: of such an access nothing is ever proved.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pyfuser.analysis.affine import Interval
 from pyfuser.analysis.bounds import bounded_locals
 from pyfuser.analysis.divided import has_steps
 from pyfuser.analysis.intervals import interval
 from pyfuser.ir.accesses import accesses
+from pyfuser.ir.definitions import expand, stable_locals
 from pyfuser.ir.divisions import divisions
-from pyfuser.ir.nodes import Declare, Expr, For, Sym, Workunit
-from pyfuser.ir.visit import assigned, statements
-from pyfuser.trace.call import Argument, Space
-from pyfuser.trace.memory import Region
+from pyfuser.ir.nodes import AtomicFetch, Declare, Expr, For, Load, Sym, Workunit
+from pyfuser.ir.visit import assigned, expressions, statements
+from pyfuser.trace.call import Space
 
 
 class Subscripts(NamedTuple):
@@ -42,10 +43,12 @@ def subscripts_of(workunit: Workunit) -> Subscripts | None:
     if any(divisions(body)) or has_steps(body):
         return None
     places = {param.sym: place for place, param in enumerate(workunit.params) if param.rank}
+    values = stable_locals(body)
     found = {
         (places[access.view], axis, index): None
         for access in accesses(body)
         if access.view in places
+        and not any(_looks_up(expand(index, values)) for index in access.indices)
         for axis, index in enumerate(access.indices)
     }
     scalars = (param.sym for param in workunit.params if not param.rank)
@@ -55,12 +58,19 @@ def subscripts_of(workunit: Workunit) -> Subscripts | None:
 
 
 # law: True
+def _looks_up(index: Expr) -> bool:
+    """Whether a subscript depends on an element, whose value is not known."""
+    return any(isinstance(part, (Load, AtomicFetch)) for part in expressions(index))
+
+
+# law: True
 def surely_inside(
-    subscripts: Subscripts, space: Space, arguments: Sequence[Argument], scalars: frozenset[int]
+    subscripts: Subscripts, space: Space, facts: Sequence[Any], scalars: frozenset[int]
 ) -> bool:
     """Whether every subscript is inside its view in every iteration.
 
-    scalars: the places of those integers that can influence one.
+    facts: the shapes of views, and the values of integers; None for one that is not known. scalars:
+    the places of those integers that can influence a subscript.
     """
     workunit, found, stable, inner = subscripts
     ranges: dict[Sym, Interval] = {}
@@ -70,16 +80,13 @@ def surely_inside(
         if sym in stable:
             ranges[sym] = low, high - 1
     for place in scalars:
-        sym = workunit.params[place].sym
-        if sym in stable:
-            value = int(arguments[place])  # type: ignore[arg-type]
-            ranges[sym] = value, value
+        sym, value = workunit.params[place].sym, facts[place]
+        if sym in stable and value is not None:
+            ranges[sym] = int(value), int(value)
     if inner:
         ranges |= bounded_locals(workunit.body, ranges)
     for place, axis, index in found:
         known = interval(index, ranges)
-        region = arguments[place]
-        assert isinstance(region, Region)
-        if known is None or known[0] < 0 or known[1] >= region.shape[axis]:
+        if known is None or known[0] < 0 or known[1] >= facts[place][axis]:
             return False
     return True

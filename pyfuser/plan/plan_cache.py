@@ -5,12 +5,14 @@ extents only. Such traces, of one structure, are a family, and a plan is proved 
 at once, by a member that is larger than all of them.
 
 The law. Let two traces be equal but for the ends of iteration spaces, the ends of guards (see
-`ir.guarded`) and the extents of regions, none of which is larger in the first. A workunit that does
-not ask for extents does in each iteration the same in both, or nothing in the first, so iterations
-of the first touch elements that those of the second touch. Each conflict of the first is then one
-of the second: whatever order and whatever shared loops respect the second's conflicts respect the
-first's. The same holds of loops that sweep without a distance, as maps do beside a scan: that no
-two of them touch an element in different steps is then proved for the smaller sizes, too.
+`ir.guarded`) and the extents of regions, none of which is larger in the first; and for where the
+regions of a cluster begin, all of which may be moved together, as conflicts look at differences. A
+workunit that does not ask for extents does in each iteration the same in both, or nothing in the
+first, so iterations of the first touch elements that those of the second touch. Each conflict of
+the first is then one of the second: whatever order and whatever shared loops respect the second's
+conflicts respect the first's. The same holds of loops that sweep without a distance, as maps do
+beside a scan: that no two of them touch an element in different steps is then proved for the
+smaller sizes, too.
 
 What is the best plan may change with sizes. So a plan is only taken over if the larger trace and
 the one at hand have the same dependences, groups and sweeps, if no loops sweep at a distance, and,
@@ -186,9 +188,31 @@ class _Split(NamedTuple):
     sizes: Sizes
 
 
+def family_of(trace: TraceShape) -> Hashable | None:
+    """What traces have in common whose plans are tried on each other; None if nothing is.
+
+    Their sizes are equal when rounded, so that what is the best plan is alike.
+    """
+    split = _split(trace) if _may_be_of_family(trace) else None
+    return None if split is None else (split.structure, _rounded(split.sizes))
+
+
+# law
+def _lowest(trace: TraceShape) -> dict[int, int]:
+    """Where the lowest region of each cluster begins."""
+    lowest: dict[int, int] = {}
+    for call in dict(zip(trace.kinds, trace.calls, strict=True)).values():
+        for argument in call.arguments:
+            if isinstance(argument, RegionShape):
+                cluster, offset = argument.cluster, argument.offset
+                lowest[cluster] = min(offset, lowest.get(cluster, offset))
+    return lowest
+
+
 def _split(trace: TraceShape) -> _Split | None:
     """The parts of a trace; None if it has too many spaces."""
     sizes: list[int] = []
+    lowest = _lowest(trace)
 
     def without_end(space: Space) -> Hashable:
         sizes.extend(space.end)
@@ -197,7 +221,8 @@ def _split(trace: TraceShape) -> _Split | None:
     def without_extents(argument: ArgumentShape | _Limit) -> Hashable:
         if isinstance(argument, RegionShape):
             sizes.extend(argument.shape)
-            return argument.cluster, argument.offset, argument.strides, argument.dtype
+            cluster, offset, strides, _, dtype = argument
+            return cluster, offset - lowest[cluster], strides, dtype
         if isinstance(argument, _Limit):
             assert argument.scalar.value is not None
             sizes.append(argument.scalar.value)

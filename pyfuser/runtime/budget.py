@@ -45,6 +45,9 @@ PLAN = 1.5e-3
 PAIR = 3e-6
 """... and for each pair of such calls."""
 
+RESIZE = 1.5e-4
+"""Seconds a call that it takes to make a trace's program of one that differs in sizes."""
+
 KERNEL = 0.15
 """Seconds that compiling a kernel takes."""
 
@@ -138,6 +141,17 @@ class Budget:
             return False
         self._workunits.update([id(call.workunit) for call in calls])
         return self._pay(self._plans, _planning(trace), calls, taken(trace.calls))
+
+    def refuses_resized(self, trace: TraceShape, calls: Sequence[Call]) -> bool:
+        """Whether it takes too long to give a trace the program of another one.
+
+        As its sizes have not come back so far, one run has to earn that.
+        """
+        seconds = RESIZE * len(set(trace.kinds))
+        if not _applies(calls) or seconds <= SHARE * taken(trace.calls):
+            return False
+        self._refused.keep(_sequence(calls), _Refusal(self._plans, seconds))
+        return True
 
     def refuses_kernels(
         self,

@@ -189,8 +189,10 @@ def _prepare_new(
 
 
 def _is_inside(call: Call, arguments: Sequence[Argument], ready: _Ready) -> bool:
-    known = ready.subscripts
-    return known is not None and surely_inside(known, call.space, arguments, ready.matters)
+    if ready.subscripts is None:
+        return False
+    facts = [a.shape if type(a) is Region else a for a in arguments]
+    return surely_inside(ready.subscripts, call.space, facts, ready.matters)
 
 
 # law: not None

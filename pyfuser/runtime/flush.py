@@ -14,7 +14,7 @@ from functools import partial
 from pyfuser.analysis.dependences import DependenceGraph
 from pyfuser.engine.engine import ENGINE, capabilities, graphs_for
 from pyfuser.plan.plan import Plan
-from pyfuser.runtime import first_tier, replay, stored
+from pyfuser.runtime import families, first_tier, replay, stored
 from pyfuser.runtime.budget import TooDear, taken
 from pyfuser.runtime.checked import run_all
 from pyfuser.runtime.debug import show_program
@@ -76,6 +76,8 @@ def flush(tracer: Tracer) -> None:
     budgeted = None if waits or left else calls
     try:
         if program is None:
+            program = resized(trace, budgeted)
+        if program is None:
             if budgeted and SESSION.budget.refuses_plan(trace, calls):
                 raise TooDear
             refuse(trace, calls, tracer)
@@ -120,6 +122,20 @@ def launch(
         recover(error, program, calls, tracer)
 
 
+def resized(trace: TraceShape, calls: Sequence[Call] | None) -> Program | None:
+    """The program of a trace that is new, if it is that of one of other sizes.
+
+    Raises TooDear if its calls are given and had better run apart.
+    """
+    family = families.find(trace)
+    if family is None:
+        return None
+    if calls and SESSION.budget.refuses_resized(trace, calls):
+        raise TooDear
+    make = partial(compiled, trace)
+    return families.program_of(family, trace, lambda program: tuned(program, make))
+
+
 def program_for(trace: TraceShape, calls: Sequence[Call] | None = None) -> Program:
     """The program of a trace shape, made once.
 
@@ -131,6 +147,7 @@ def program_for(trace: TraceShape, calls: Sequence[Call] | None = None) -> Progr
         program = build(trace, calls)
         note_planned(trace, program, COUNTERS.analysis_seconds - before)
         SESSION.programs.keep(trace, program)
+        families.keep(trace, program)
         show_program(program.plan, program.graph, program.kernels, SETTINGS.debug)
     return program
 

@@ -7,6 +7,7 @@ All of them are in `support.caches.CACHES` by name, and `Session.clear` forgets 
 | --- | --- | --- | --- | --- |
 | `programs` | a trace's shape | plan, kernels, launches | 512 | least recent |
 | `replays` | a trace's words (`trace.key`) | programs by what is known of memory | 512 | first in |
+| `families` | a trace without sizes | a program, how many had it | 256 | least recent |
 | `kernels` | a group's shape | fused kernel, all passes run | 2048 | least recent |
 | `launchables` | the group shapes of a launch | compiled code | 2048 | least recent |
 | `flushes` | - (the latest last) | what `explain` needs | 64 | first in |
@@ -61,7 +62,7 @@ What is no cache, as it cannot be made again, is a module's own:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
@@ -78,6 +79,7 @@ from pyfuser.transform.group import GroupShape
 from pyfuser.transform.kernel import Kernel
 
 if TYPE_CHECKING:
+    from pyfuser.runtime.families import Family
     from pyfuser.runtime.program import Flush, Program
     from pyfuser.runtime.replay import Replay
 
@@ -95,6 +97,7 @@ class Session:
         self.run: Callable[[Call], None] = checked.run if SETTINGS.check else eager.run
         self.programs: Table[TraceShape, Program] = Table("programs", 512)
         self.replays: Table[tuple[Any, ...], dict[Any, Replay]] = Table("replays", 512)
+        self.families: Table[Hashable, Family] = Table("programs for many sizes", 256)
         self.kernels: Table[GroupShape, Kernel] = Table("kernels of groups", 2048)
         self.launchables: Table[LaunchKey, Ready] = Table("compiled launches", 2048)
         self.flushes: Latest[Flush] = Latest("flushes", 64)

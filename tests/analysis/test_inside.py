@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from pyfuser.analysis.accesses import structural_scalars
@@ -12,7 +11,6 @@ from pyfuser.ir.nodes import Workunit
 from pyfuser.lower.lower import lower
 from pyfuser.lower.types import ScalarType, ViewType
 from pyfuser.trace.call import Space
-from pyfuser.trace.memory import Region, region_of
 
 
 def shifted(i, y, x, k):
@@ -56,17 +54,12 @@ def lowered(function) -> Workunit:
     return lower(function, "for", 1, {"y": VIEW, "x": VIEW, "k": k}).workunit
 
 
-def view(n: int, dtype: DType = DType.FLOAT64) -> Region:
-    return region_of(np.zeros(n, dtype.numpy), dtype)
-
-
 def inside(function, begin: int, end: int, k: object, extent: int = 10) -> bool:
     unit = lowered(function)
     subscripts = subscripts_of(unit)
     assert subscripts is not None
     space = Space((begin,), (end,))
-    arguments = (view(10), view(extent), k)
-    return surely_inside(subscripts, space, arguments, structural_scalars(unit))
+    return surely_inside(subscripts, space, ((10,), (extent,), k), structural_scalars(unit))
 
 
 def test_subscripts_up_to_the_ends_are_inside() -> None:
@@ -96,8 +89,14 @@ def test_what_a_guard_keeps_inside_is_not_sure() -> None:
     assert inside(guarded, 1, 5, 0)
 
 
-def test_an_element_as_a_subscript_is_not_sure() -> None:
-    assert not inside(chosen, 0, 5, view(10, DType.INT32))
+def test_an_element_as_a_subscript_is_never_proved_wrong() -> None:
+    assert inside(chosen, 0, 10, (10,))
+    assert not inside(chosen, 0, 11, (11,))  # y[i]
+    assert not inside(chosen, 0, 10, (9,))  # k[i]
+
+
+def test_a_number_that_is_not_known_is_not_sure() -> None:
+    assert not inside(shifted, 0, 5, None)
 
 
 def test_an_index_that_changes_is_not_sure() -> None:

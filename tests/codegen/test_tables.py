@@ -180,9 +180,11 @@ def test_in_a_sweep_the_table_is_shared() -> None:
         wanted = program()
     with forced(64):
         SESSION.programs.clear()
+        SESSION.families.clear()
         assert program() == wanted
     assert SESSION.flushes[-1].program.plan.sweeps
     SESSION.programs.clear()
+    SESSION.families.clear()
 
 
 @pk.workunit

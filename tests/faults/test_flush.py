@@ -174,6 +174,7 @@ def test_a_kernel_that_fails_between_others(
     assert float(after) == SIZE + 2 and set(np.asarray(z)) == {1.0}
     monkeypatch.undo()
     SESSION.programs.clear()
+    SESSION.families.clear()
     for view in (x, y, z):
         assert set(np.asarray(view)) == {1.0}
 

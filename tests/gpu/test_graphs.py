@@ -50,6 +50,7 @@ def total(i, acc, x):
 @pytest.fixture(autouse=True)
 def no_graphs_of_other_tests() -> None:
     SESSION.programs.clear()
+    SESSION.families.clear()
 
 
 def several() -> list[Any]:

@@ -100,9 +100,11 @@ def planned_anew(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """What is planned here is forgotten."""
     TRACER.flush(SYNC)
     SESSION.programs.clear()
+    SESSION.families.clear()
     yield
     TRACER.calls.clear()
     SESSION.programs.clear()
+    SESSION.families.clear()
 
 
 @pytest.fixture(autouse=True)
@@ -120,6 +122,7 @@ def poisoned(monkeypatch: pytest.MonkeyPatch) -> None:
 def swept(program: Program, n: int, wave: int, shares: int = 0) -> list[Any]:
     """What a program computes in sweeps, of which there must be one."""
     SESSION.programs.clear()
+    SESSION.families.clear()
     SESSION.flushes.clear()
     with forced(wave, shares), pyfuser.fusing():
         found = program(n)
