@@ -50,6 +50,7 @@ HARMLESS = _VIEWS | {bool, np.ndarray, Future, RandomPool, *np.sctypeDict.values
 _ARRAY = "; make it an array before the call, as in {name} = np.array({name})"
 _HINTS: dict[type, str] = {
     list: _ARRAY,
+    set: "; make it an array before the call, as in {name} = np.array(sorted({name}))",
     tuple: _ARRAY,
     range: "; make it an array: np.arange(...)",
     bytes: "; make it an array: np.frombuffer(...)",
@@ -150,6 +151,8 @@ def _hint(name: str, value: Any) -> str:
     first = value[0] if isinstance(value, (list, tuple)) and value else None
     if isinstance(first, (ViewType, np.ndarray)):
         return "; pass each array as an argument of its own"
+    if isinstance(value, np.ma.MaskedArray):
+        return f"; a kernel sees no mask: pass {name}.filled(0), or {name}.data and {name}.mask"
     kind = type(value)  # whose instances are left alone
     if issubclass(kind, numbers.Number):
         return f"; pass float({name})"

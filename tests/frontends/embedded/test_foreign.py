@@ -351,3 +351,19 @@ def test_an_object_of_a_library_is_looked_at_once_a_call(values, times):
             pk.parallel_for(3, twice, x=given)
     assert given.sought == alone.sought != []
     assert values is None or values[0] == 2**times
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (
+            np.ma.array([1.0, 2.0], mask=[True, False]),
+            r"sees no mask: pass x.filled\(0\), or x.data",
+        ),
+        ({1.0, 2.0}, r"as in x = np.array\(sorted\(x\)\)"),
+        ([1.0], r"as in x = np.array\(x\)"),
+    ],
+)
+def test_what_is_refused_says_how_to_convert_it(value, message):
+    with pytest.raises(ArgumentError, match=message):
+        pk.parallel_for(1, twice, x=value)
