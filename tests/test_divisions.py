@@ -311,3 +311,28 @@ def test_which_divisors_are_tested(
     y, x, d = numbers(dtype)
     pk.parallel_for(N, workunit, y=y, x=x, d=d)
     assert ["pf_zero" in text for text in texts] == [tested]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("place", [0, 1, 2, 3])
+def test_a_mistake_found_before_the_launch_lists_what_is_dropped(place):
+    k, made = np.zeros(4, dtype=np.int32), [pk.View([4], pk.double) for _ in range(3)]
+    calls = [(added_one, {"x": view}) for view in made]
+    calls.insert(place, (divided_early, {"x": np.zeros(4), "k": k}))
+    with pytest.raises(ZeroDivisionError) as caught, pyfuser.fusing():
+        for work, arguments in calls:
+            pk.parallel_for(4, work, **arguments)
+    message = str(caught.value)
+    assert ("dropped and will not run" in message) == (place < 3)
+    assert message.count("'added_one' at ") == 3 - place
+    assert [view[0] for view in made] == [1.0] * place + [0.0] * (3 - place)
+
+
+@pk.workunit
+def added_one(i, x):
+    x[i] += 1.0
+
+
+@pk.workunit
+def divided_early(i, x, k):
+    x[i] = 3 // k[i]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pyfuser.analysis.mistakes import refuse_mistakes
 from pyfuser.runtime.session import SESSION
 from pyfuser.support.errors import CheckError, WorkunitWarning
-from pyfuser.trace.call import Call
+from pyfuser.trace.call import Call, not_run
 from pyfuser.trace.shape import TraceShape
 from pyfuser.trace.tracer import Tracer
 
@@ -30,5 +30,6 @@ def refuse(trace: TraceShape, calls: Sequence[Call], tracer: Tracer) -> None:
                 for call in calls[:place]:
                     SESSION.run(call)
                     tracer.remove([call])
-            tracer.give_up(error, calls[place].position - 1)
+            dropped = tracer.give_up(error, calls[place].position - 1)
+            error.args = (f"{error}{not_run(dropped[1:])}",)
             raise
