@@ -42,6 +42,7 @@ class Settings:
     PYFUSER_ENGINE          who runs fused kernels: native, or an installed pykokkos native
     PYFUSER_NUMPY           eager: pyfuser.numpy computes everything at once         lazy
     PYFUSER_NUMPY_LAZY      always: it records also the smallest operations          auto
+    PYFUSER_NUMPY_EXACT     1: NumPy's bits in functions such as exp and in all sums 0
     ======================  =======================================================  ==========
 
     1, true, yes and on are one, 0, false, no and off too, in any case.
@@ -66,6 +67,7 @@ class Settings:
     sync: bool = False  # of PYFUSER_CHECK; fuses as ever, so it is not in `check`
     numpy_eager: bool = False
     numpy_lazy: bool = False
+    numpy_exact: bool = False
     cache_size: int = 1024  # MiB
 
 
@@ -75,7 +77,8 @@ KNOWN = frozenset(
     for name in (
         "", "_VERIFY", "_CHECK", "_DEBUG", "_CACHE_DIR", "_CXX", "_THREADS", "_FASTMATH",
         "_FUSION", "_CALIBRATION", "_ARBITRATE", "_DEFER", "_EXTENSION", "_FRONTEND", "_ENGINE",
-        "_WITHOUT", "_NUMPY", "_NUMPY_LAZY", "_CACHE_SIZE", "_PYKOKKOS_PYTHON",
+        "_WITHOUT", "_NUMPY", "_NUMPY_LAZY", "_NUMPY_EXACT", "_CACHE_SIZE",
+        "_PYKOKKOS_PYTHON",
     )
 )  # fmt: skip
 
@@ -162,6 +165,7 @@ def _read() -> Settings:
         sync="sync" in check,
         numpy_eager=_choice("PYFUSER_NUMPY", ("lazy", "eager")) == "eager",
         numpy_lazy=_choice("PYFUSER_NUMPY_LAZY", ("auto", "always")) == "always",
+        numpy_exact=_switch("PYFUSER_NUMPY_EXACT", False),
         cache_size=_integer("PYFUSER_CACHE_SIZE", 1024, 1, 1 << 30),
     )
 

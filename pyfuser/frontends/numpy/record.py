@@ -18,7 +18,7 @@ import numpy as np
 from pyfuser.frontends.numpy.floating import WARNER
 from pyfuser.frontends.numpy.layout import Form, Layout, layout_of_call
 from pyfuser.frontends.numpy.memory import Owner, host, region_of
-from pyfuser.frontends.numpy.operations import COPY, Operation
+from pyfuser.frontends.numpy.operations import COPY, INEXACT, Operation
 from pyfuser.frontends.numpy.resolution import Resolution, number, resolve
 from pyfuser.frontends.numpy.switches import LIMITS, errors, is_loud, recording
 from pyfuser.frontends.numpy.workunits import Recipe, recipe_of
@@ -98,7 +98,7 @@ def record(
     if not recording():
         return None
     state = errors()
-    if is_loud(state):
+    if is_loud(state) or (LIMITS.exact and operation.name in INEXACT):
         return None
     with TRACER.lock:
         key: list[Any] = [operation, signature, casting, mask is not None]

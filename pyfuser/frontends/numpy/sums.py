@@ -64,7 +64,7 @@ def total(x: Any, kind: DType) -> Any:
 
 def _total(x: Any, kind: DType) -> Any:
     own = kernel_dtype(x)
-    if own is None or own.is_complex or x.size < LIMITS.most:
+    if own is None or own.is_complex or x.size < LIMITS.most or (LIMITS.exact and kind.is_float):
         return None
     placed = x.shape, x.strides
     layout = layout_of_call((placed,), None, own.size, True)

@@ -30,12 +30,14 @@ class Limits:
     """The numbers of elements from which operations are recorded: of most, of costly functions.
 
     rows, columns: the numbers of results from which reductions are recorded. small: calls on fewer
-    elements that were recorded one after the other. after: the first call of their trace.
+    elements that were recorded one after the other. after: the first call of their trace. exact:
+    what kernels compute with other bits than NumPy is not recorded.
     """
 
-    __slots__ = ("after", "columns", "costly", "most", "rows", "small")
+    __slots__ = ("after", "columns", "costly", "exact", "most", "rows", "small")
 
-    def __init__(self, always: bool) -> None:
+    def __init__(self, always: bool, exact: bool) -> None:
+        self.exact = exact
         self.most = 1 if always else LAZY_FROM
         self.costly = 1 if always else COSTLY_FROM
         self.rows = 1 if always else ROWS_FROM
@@ -44,7 +46,7 @@ class Limits:
         self.after = -1
 
 
-LIMITS = Limits(SETTINGS.numpy_lazy)
+LIMITS = Limits(SETTINGS.numpy_lazy, SETTINGS.numpy_exact)
 
 EAGER = SETTINGS.numpy_eager
 """Whether NumPy computes everything at once."""

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pyfuser.numpy as pnp
-from pyfuser.frontends.numpy import record
+from pyfuser.frontends.numpy import record, switches
 from tests.frontends.numpy import programs
 from tests.frontends.numpy.programs import DONE, Both, Mismatch, Program
 
@@ -23,6 +23,24 @@ def test_programs_record(tier: str, lazily: Lazily, monkeypatch: pytest.MonkeyPa
     for seed in range(700_000, 700_120):
         Program(seed).run()
     assert min(DONE[kind] for kind in ("operator", "in_place", "assign", "where", "unary")) > 10
+
+
+def test_programs_are_exact(lazily: Lazily, monkeypatch: pytest.MonkeyPatch) -> None:
+    lazily("interpret")
+    monkeypatch.setattr(switches.LIMITS, "exact", True)
+    monkeypatch.setattr(programs, "EXACT", [True])
+    for seed in range(730_000, 730_100):
+        Program(seed).run()
+
+
+def test_exact_sums_and_functions_are_numpys(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.random.default_rng(0).normal(size=100_000)
+    x = pnp.array(values)
+    assert x.sum() != values.sum()  # another order of additions
+    monkeypatch.setattr(switches.LIMITS, "exact", True)
+    assert x.sum() == values.sum()
+    assert x.var() == values.var()
+    assert np.array_equal(pnp.exp(x + 1) * 2, np.exp(values + 1) * 2)
 
 
 def test_programs_run_at_once() -> None:
