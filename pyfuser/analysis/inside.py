@@ -42,7 +42,7 @@ def subscripts_of(workunit: Workunit) -> Subscripts | None:
     body = workunit.body
     if any(divisions(body)) or has_steps(body):
         return None
-    places = {param.sym: place for place, param in enumerate(workunit.params) if param.rank}
+    places = {param.sym: place for place, param in enumerate(workunit.params)}
     values = stable_locals(body)
     found = {
         (places[access.view], axis, index): None

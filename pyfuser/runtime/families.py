@@ -109,7 +109,7 @@ def keep(trace: TraceShape, program: Program) -> None:
 # law: True
 def _is_plain(program: Program) -> bool:
     """Whether calls were planned as they were recorded, and run on the host."""
-    same = program.trace is program.given or program.trace == program.given
+    same = program.trace == program.given
     plain = all(isinstance(note, Declined) for note in program.plan.notes)
     spaces = [call.space.execution for call in program.given.calls]
     return same and plain and GPU_SPACES.isdisjoint(spaces)
@@ -145,7 +145,7 @@ def _same(plan: Plan, other: Plan) -> bool:
 def _same_code(kernel: Kernel, other: Kernel) -> bool:
     """Whether kernels of one family have the same code; the order of their loops aside."""
     return (
-        (kernel.workunit is other.workunit or kernel.workunit == other.workunit)
+        kernel.workunit == other.workunit
         and kernel.slots == other.slots
         and kernel.results == other.results
         and kernel.overlaps == other.overlaps

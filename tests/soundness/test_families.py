@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pykokkos as pk
@@ -14,9 +15,11 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import pyfuser
+from pyfuser.plan.plan import Note
 from pyfuser.runtime import families
 from pyfuser.runtime.session import SESSION
 from pyfuser.support.counters import COUNTERS
+from pyfuser.trace.shape import TraceShape
 
 
 @pk.workunit
@@ -190,6 +193,63 @@ def test_a_trace_of_a_family_that_comes_back_is_replayed() -> None:
         chain(89, x, y)
     assert COUNTERS.resized == resized
     assert COUNTERS.replays > replays
+
+
+@pk.workunit
+def halve(i, x, d):
+    x[i] = x[i] + 7 // d
+
+
+def test_results_of_the_trace_are_arguments() -> None:
+    for n in range(70, 80):
+        x = np.ones(n)
+        with pyfuser.fusing():
+            found = pk.parallel_reduce(n, total, x=x)
+            pk.parallel_for(n, put, x=x, v=found)
+        assert_array_equal(x, float(n) + np.arange(n))
+    assert COUNTERS.resized
+
+
+def test_divisions_are_looked_at_each_time() -> None:
+    for n in range(70, 80):
+        x = np.zeros(n)
+        with pyfuser.fusing():
+            pk.parallel_for(n, put, x=x, v=1.5)
+            pk.parallel_for(n, halve, x=x, d=2)
+        assert_array_equal(x, 4.5 + np.arange(n))
+    assert not COUNTERS.resized
+
+
+def test_what_decides_the_code_of_a_kernel() -> None:
+    chain(80, np.zeros(100), np.zeros(100))
+    (program,) = SESSION.programs.values()
+    kernel = program.kernels[0]
+    other = program.given.calls[0].workunit
+    sym = kernel.workunit.params[0].sym
+    assert families._same_code(kernel, replace(kernel, space=kernel.space._replace(end=(90,))))
+    for changed in (
+        replace(kernel, workunit=other),
+        replace(kernel, slots=kernel.slots[1:]),
+        replace(kernel, results=(0,)),
+        replace(kernel, overlaps=frozenset({frozenset({sym})})),
+        replace(kernel, tables=((0, 8),)),
+        replace(kernel, pattern="scan"),
+    ):
+        assert not families._same_code(kernel, changed)
+
+
+def test_rewritten_traces_and_those_of_a_gpu_have_no_family() -> None:
+    chain(80, np.zeros(100), np.zeros(100))
+    (program,) = SESSION.programs.values()
+    given = program.given
+    assert families._is_plain(program)
+    shorter = TraceShape(given.calls[:2], given.clusters)
+    assert not families._is_plain(replace(program, trace=shorter))
+    noted = replace(program.plan, notes=(Note(0),))
+    assert not families._is_plain(replace(program, plan=noted))
+    there = tuple(c._replace(space=c.space._replace(execution="Cuda")) for c in given.calls)
+    moved = TraceShape(there, given.clusters)
+    assert not families._is_plain(replace(program, given=moved, trace=moved))
 
 
 @pytest.mark.parametrize("seed", range(12))
