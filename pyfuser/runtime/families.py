@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.analysis.inside import Subscripts, subscripts_of, surely_inside
@@ -70,7 +71,8 @@ def find(trace: TraceShape) -> Family | None:
     """The family whose program a trace that is new may have, and has no mistake for sure."""
     if not SESSION.families or SETTINGS.debug or SETTINGS.engine != "native":
         return None
-    family = SESSION.families.used(family_of(trace))
+    key = family_of(trace)
+    family = None if key is None else SESSION.families.used(key)
     if family is None or family.seen < LOOKED or not _are_inside(trace):
         return None
     now = SESSION.programs.get(family.program.given)  # another one, if it was tried and lost
@@ -95,9 +97,9 @@ def program_of(
 
 def keep(trace: TraceShape, program: Program) -> None:
     """A trace was planned: others of its family may have its code."""
-    if not _is_plain(program):
-        return
     key = family_of(trace)
+    if key is None or not _is_plain(program):
+        return
     family = SESSION.families.used(key)
     if family is None:
         SESSION.families.keep(key, Family(program))
@@ -146,12 +148,18 @@ def _same_code(kernel: Kernel, other: Kernel) -> bool:
     """Whether kernels of one family have the same code; the order of their loops aside."""
     return (
         kernel.workunit == other.workunit
+        and _layouts(kernel) == _layouts(other)
         and kernel.slots == other.slots
         and kernel.results == other.results
         and kernel.overlaps == other.overlaps
         and kernel.tables == other.tables
         and kernel.pattern == other.pattern
     )
+
+
+def _layouts(kernel: Kernel) -> list[Any]:
+    """What code knows of the views: more than it uses."""
+    return [(s.strides, s.dtype) for s in kernel.shapes if isinstance(s, RegionShape)]
 
 
 # law: True

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+import sys
+from typing import Any, TypeVar
 
 from pyfuser.support.settings import SETTINGS
+
+Owner = TypeVar("Owner")
 
 INTERFACE = 7
 """Of the extension that fits this source: raised whenever either side changes what they share."""
@@ -28,3 +31,10 @@ HOT: Any = _load("pyfuser._hot", INTERFACE)
 
 NUMPY: Any = _load("pyfuser._numpy", NUMPY_INTERFACE)
 """The same of lazy NumPy's arrays."""
+
+
+def with_buffer(owner: type[Owner]) -> type[Owner]:
+    """A decorator for a class with `__buffer__`: before Python 3.12 the extension sees to it."""
+    if HOT is not None and sys.version_info < (3, 12):
+        HOT.give_buffer(owner)
+    return owner

@@ -15,11 +15,12 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import pyfuser
+from pyfuser.ir.dtypes import DType
 from pyfuser.plan.plan import Note
 from pyfuser.runtime import families
 from pyfuser.runtime.session import SESSION
 from pyfuser.support.counters import COUNTERS
-from pyfuser.trace.shape import TraceShape
+from pyfuser.trace.shape import RegionShape, TraceShape
 
 
 @pk.workunit
@@ -225,7 +226,8 @@ def test_what_decides_the_code_of_a_kernel() -> None:
     (program,) = SESSION.programs.values()
     kernel = program.kernels[0]
     other = program.given.calls[0].workunit
-    sym = kernel.workunit.params[0].sym
+    sym, shape = kernel.workunit.params[0].sym, kernel.shapes[0]
+    assert isinstance(shape, RegionShape)
     assert families._same_code(kernel, replace(kernel, space=kernel.space._replace(end=(90,))))
     for changed in (
         replace(kernel, workunit=other),
@@ -234,8 +236,29 @@ def test_what_decides_the_code_of_a_kernel() -> None:
         replace(kernel, overlaps=frozenset({frozenset({sym})})),
         replace(kernel, tables=((0, 8),)),
         replace(kernel, pattern="scan"),
+        replace(kernel, shapes=(shape._replace(strides=(16,)), *kernel.shapes[1:])),
+        replace(kernel, shapes=(shape._replace(dtype=DType.INT64), *kernel.shapes[1:])),
     ):
         assert not families._same_code(kernel, changed)
+
+
+@pk.workunit
+def as_many(i, acc, x):
+    acc += x[i] + x.extent(0)
+
+
+@pytest.mark.parametrize("unit", [total, as_many])
+def test_traces_that_no_plan_is_proved_for_have_no_family(unit: object) -> None:
+    values = [np.arange(200, dtype=dtype) for dtype in ("f8", "f4", "i4")]
+    views = [
+        x[part] for x in values for part in (slice(100), slice(None, None, -2), slice(50, 150))
+    ]
+    for n in (80, 90, 70, 60):
+        for x in views:
+            with pyfuser.unfused():
+                expected = float(pk.parallel_reduce(n, unit, x=x))
+            with pyfuser.fusing():
+                assert float(pk.parallel_reduce(n, unit, x=x)) == expected
 
 
 def test_rewritten_traces_and_those_of_a_gpu_have_no_family() -> None:

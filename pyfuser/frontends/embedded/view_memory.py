@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import sys
 import weakref
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from pyfuser.frontends.modes import SWITCHES
 from pyfuser.ir.dtypes import DType
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.errors import ArgumentError
-from pyfuser.support.extension import HOT
+from pyfuser.support.extension import with_buffer
 from pyfuser.trace.future import Future
 from pyfuser.trace.images import USE, changed_on_host
 from pyfuser.trace.memory import Array, Handle, Region
@@ -41,7 +41,6 @@ READ_ONLY = 1 << 16  # set in the code of a view that must not be written
 ATOMIC = 1 << 17  # in that of a view whose updates are atomic
 FLAGS = READ_ONLY | ATOMIC
 
-Owner = TypeVar("Owner")
 
 CPU = 1, 0  # DLPack's number of the host's memory
 
@@ -68,13 +67,6 @@ def refuse_misaligned(what: str, array: Array) -> None:
             f"{what} does not start at a multiple of {array.dtype.alignment} bytes, as "
             f"{array.dtype} must; pass a copy of it"
         )
-
-
-def with_buffer(owner: type[Owner]) -> type[Owner]:
-    """A decorator for a class with `__buffer__`: before Python 3.12 the extension sees to it."""
-    if HOT is not None and sys.version_info < (3, 12):
-        HOT.give_buffer(owner)
-    return owner
 
 
 @with_buffer

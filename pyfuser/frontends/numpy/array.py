@@ -252,6 +252,17 @@ class Array(Operators, Indexing):
     def __buffer__(self, flags: int) -> memoryview:
         return memoryview(export(self))  # type: ignore[arg-type]
 
+    def __bytes__(self) -> bytes:
+        return host(self).tobytes()
+
+    @property
+    def __array_interface__(self) -> Any:
+        return export(self).__array_interface__
+
+    @property
+    def __array_struct__(self) -> Any:
+        return export(self).__array_struct__
+
     @property
     def data(self) -> memoryview:
         return memoryview(export(self))  # type: ignore[arg-type]

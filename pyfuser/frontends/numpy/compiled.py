@@ -13,7 +13,7 @@ from pyfuser.frontends.numpy.memory import FRESH, Owner
 from pyfuser.frontends.numpy.switches import LIMITS
 from pyfuser.frontends.numpy.wrap import KIND, adopt, view
 from pyfuser.runtime.session import TRACER
-from pyfuser.support.extension import NUMPY
+from pyfuser.support.extension import NUMPY, with_buffer
 from pyfuser.trace.images import USE
 from pyfuser.trace.memory import Buffer
 
@@ -31,6 +31,7 @@ class _Meta(type):
 _Base: Any = Array if NUMPY is None else NUMPY.fast(Array)
 
 
+@with_buffer
 class ndarray(_Base, metaclass=_Meta):  # type: ignore[misc]
     """An array with NumPy's values, types, shapes, strides and aliasing."""
 
