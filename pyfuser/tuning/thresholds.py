@@ -39,6 +39,13 @@ class Tuning:
     choices: int = number(
         8, "elements", "of which one is selected; each costs a compare and a select"
     )
+    neighbours: int = number(4, "elements", "of a view of which data chooses one: all are loaded")
+    paths: int = number(
+        3,
+        "paths",
+        "through a branch that chooses: of more, g++ copies what follows for each, without vectors",
+        "g++ 12; with -fno-thread-jumps it would not",
+    )
     row_extent: int = number(256, "elements", "of a row that is contracted")
     row_bytes: int = number(
         8192,

@@ -41,6 +41,7 @@ from pyfuser.trace.reason import SYNC
 from pyfuser.trace.shape import TraceShape
 from pyfuser.transform.group import group_shapes
 from pyfuser.transform.kernel import Kernel
+from tests.fuzz import statements
 from tests.fuzz.compiled import run_compiled
 from tests.sessions import fresh
 from tests.strategies import random_program
@@ -50,6 +51,7 @@ ROOT = Path(__file__).parents[2]
 KERNELS, UNSEEN = ROOT / "kernels", ROOT / "experiments" / "unseen"
 SIZES = ("small", "default", "large")
 SEEDS = range(300)
+statements.STEPS = 0.0  # later kinds of statements would change all random programs
 KINDS = ("plan", "ir", "cpp", "cuda", "hip", "pykokkos")
 
 Texts = dict[str, list[str]]  # by kind

@@ -43,12 +43,16 @@ class View:
 
 @dataclass
 class Scope:
-    """What statements may use: the interval of the first index, and declared locals."""
+    """What statements may use: the interval of the first index, and declared locals.
+
+    steps: locals of few values that are added to the first index, and the most that gives.
+    """
 
     low: int
     high: int  # inclusive
     floats: list[str] = field(default_factory=list)
     ints: list[str] = field(default_factory=list)
+    steps: list[tuple[str, int]] = field(default_factory=list)
 
     def inner(self, low: int | None = None, high: int | None = None) -> Scope:
         return replace(
@@ -57,6 +61,7 @@ class Scope:
             high=self.high if high is None else high,
             floats=list(self.floats),
             ints=list(self.ints),
+            steps=list(self.steps),
         )
 
 
@@ -139,6 +144,7 @@ class ExpressionMaker:
             forms += [f"i + {self.scalar(rng.randint(0, extent - 1 - high))}"] * 2
         if injective:
             return forms
+        forms += [f"i + {name}" for name, most in scope.steps[-1:] if most < extent] * 8
         if high // 2 < extent:
             forms += ["i // 2", "i % 4"]
         forms += [str(rng.randrange(extent)), f"(3 * i) % {extent}"]

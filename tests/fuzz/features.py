@@ -15,6 +15,7 @@ _IN_SOURCE = {
     "x[i // m, i % m]": r"i // s0(, i %|\n)",
     "n - 1 - i": r"\[\d+ - [ij]",
     "x[i + k], k a scalar": r"\[[^\]]*i \+ s\d",
+    "i + d, d of few values": r"\[[^\]]*i \+ d\d",
     "2 * i + 1": r"\[[^\]]*2 \* i",
     "(3 * i) % n": r"\[[^\]]*\(3 \* i\)",
     "neighbour around the end": r"\(?[ij] \+ \d+\) % \d|if [ij] (<|>=) \d+ else [ij]",

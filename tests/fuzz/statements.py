@@ -9,6 +9,9 @@ from tests.fuzz.expressions import INT_MODULUS, ExpressionMaker, Scope, View
 from tests.fuzz.program import Base, Call, Expr, Statement
 from tests.fuzz.slices import part
 
+STEPS = 0.03
+"""The share of statements that choose a step for an index; those of `tests.corpus` have none."""
+
 
 class CallMaker(ExpressionMaker):
     """Makes one call over the bases; the last of them is of integers."""
@@ -110,6 +113,8 @@ class CallMaker(ExpressionMaker):
                 statements.append(
                     Statement("if {}:", (self.condition(scope),), ((Statement("return"),),))
                 )
+            elif 0.21 <= kind < 0.21 + STEPS:
+                statements += self.step(scope)
             elif kind < 0.35:
                 statements.append(self.declaration(scope))
             elif kind < 0.39 and scope.floats:
@@ -134,6 +139,27 @@ class CallMaker(ExpressionMaker):
         value = self.whole(value) if self.mixed else value
         scope.floats.append(name)
         return Statement(f"{name}: float = {{}}", (value,))
+
+    def step(self, scope: Scope) -> list[Statement]:
+        """A local that data chooses among few; at times only the index keeps `i + d` inside."""
+        rng = self.rng
+        self.names += 1
+        name = f"d{self.names}"
+        values = rng.sample((0, 1, 2), rng.randint(2, 3))
+        if rng.random() < 0.3 and scope.low < scope.high:
+            values = [0, 1]
+            body = [Statement(f"if i < {scope.high}:", (), ((Statement(f"{name} = 1"),),))]
+            most = scope.high
+        else:
+            last = Statement(f"{name} = {values[-1]}")
+            then = Statement(f"{name} = {values[1]}")
+            sides = ((then,), (last,)) if len(values) > 2 else ((then,),)
+            text = "if {}:\nelse:" if len(values) > 2 else "if {}:"
+            body = [Statement(text, (self.condition(scope),), sides)]
+            most = scope.high + max(values)
+        scope.ints.append(name)
+        scope.steps.append((name, most))
+        return [Statement(f"{name}: int = {values[0]}"), *body]
 
     def store(self, scope: Scope) -> list[Statement]:
         target = self.target(scope)
