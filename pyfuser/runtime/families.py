@@ -19,6 +19,7 @@ from typing import Any
 
 from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.analysis.inside import Subscripts, subscripts_of, surely_inside
+from pyfuser.codegen.kernel import spec_of
 from pyfuser.engine.engine import ENGINE, capabilities
 from pyfuser.ir.nodes import Workunit
 from pyfuser.pipeline import kernel_of
@@ -154,6 +155,7 @@ def _same_code(kernel: Kernel, other: Kernel) -> bool:
         and kernel.overlaps == other.overlaps
         and kernel.tables == other.tables
         and kernel.pattern == other.pattern
+        and spec_of(kernel).views == spec_of(other).views  # steps of one element have other code
     )
 
 

@@ -48,6 +48,17 @@ def test_kernels_and_numpy_add_up_alike(
             assert abs(by_kernel - exact) < bound
 
 
+@needs_compiler
+def test_code_for_steps_of_one_element_runs_no_other_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(first_tier, "runs_here", lambda trace, calls: False)
+    for n in range(6):
+        for dtype in ("f4", "f8"):
+            array = values((LARGE + n,), dtype)
+            x = np.array(array)
+            for ours, theirs in ((x, array), (x[::-1], array[::-1])):
+                assert ours.sum() == pytest.approx(theirs.sum(dtype="f8"), rel=1e-6)
+
+
 def test_the_order_of_additions_is_that_of_the_header() -> None:
     array = values((5 * 4096 * 64 + 4099,))
     parts = []
