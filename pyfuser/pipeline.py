@@ -38,7 +38,6 @@ from pyfuser.support.settings import SETTINGS, refuse
 from pyfuser.trace.shape import ScalarShape, TraceShape
 from pyfuser.transform.fuse import MAX_FORMS, Form, form_of, merged, with_sizes
 from pyfuser.transform.group import GroupShape
-from pyfuser.transform.guards import join_guards
 from pyfuser.transform.inner_loops import fuse_inner_loops
 from pyfuser.transform.kernel import Kernel
 from pyfuser.transform.overwrites import mark_overwrites
@@ -103,7 +102,6 @@ PLAN_STEPS = (
 )
 
 KERNEL_PASSES = (
-    KernelPass("join-guards", join_guards),
     KernelPass("fuse-inner-loops", fuse_inner_loops),
     KernelPass("forward-stores", replace_scalars),
     KernelPass("contract-rows", contract_rows, sized=True),

@@ -67,13 +67,11 @@ from pyfuser.support.records import dataclass
 class Kind(Enum):
     """How the trips of a loop run.
 
-    SEQ: one after the other. VECTOR: side by side, in the lanes of vectors, if they can be. SCALAR:
-    one after the other although they could be lanes, which would take longer.
+    SEQ: one after the other. VECTOR: side by side, in the lanes of vectors, if they can be.
     """
 
     SEQ = "seq"
     VECTOR = "vector"
-    SCALAR = "scalar"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from pyfuser.ir import nodes
 from pyfuser.ir.effects import written_views
 from pyfuser.ir.nodes import Body, Expr, SourceLocation, Stmt, Sym
 from pyfuser.ir.visit import child_expressions, expressions
-from pyfuser.nest.cost.gathers import mostly_scatters
 from pyfuser.nest.cost.vectorisable import (
     conditional,
     has_vector_form,
@@ -68,8 +67,6 @@ def _of_loops(function: Function) -> Vectors:
 
 def _obstacle_of(body: Body) -> _Obstacle | None:
     """What keeps the iterations of a body from being lanes of vectors."""
-    if mostly_scatters(body):
-        return "its stores go to indices that are loaded from arrays", None
     arrays = local_arrays(body)
     return next(_obstacles(body, arrays), None)
 

@@ -51,9 +51,8 @@ What is no cache, as it cannot be made again, is a module's own:
 - `frontends.numpy.fallbacks`: what NumPy computed; `frontends.numpy.floating`: which lines warned;
   `frontends.numpy.floating`: the call whose errors are told; `frontends.numpy.wrap`: the class of
   arrays; `frontends.numpy.switches`: what is recorded;
-- `trace.pool`: memory kept for new Views; `trace.images`, `engine.gpu.device` and
-  `engine.gpu.scalars`: what is on GPUs; `frontends.upstream.lifetime`, `frontends.upstream.views`:
-  what PyKokkos holds;
+- `trace.pool`: memory kept for new Views; `trace.images` and `engine.gpu.device`: what is on GPUs;
+  `frontends.upstream.lifetime`, `frontends.upstream.views`: what PyKokkos holds;
 - `ir.visit`: the fields of each class of nodes;
 - `engine.native`: the team of threads, and compilations under way; `engine.store.store`: how much
   was written, and whether that can be done;

@@ -16,7 +16,7 @@ FILE = Path(__file__).parent / "killers.txt"
 MIRRORS = {
     "analysis": ("analysis/", "plan/", "soundness/"),
     "codegen": ("codegen/",),
-    "engine": ("engine/", "gpu/test_graphs.py"),
+    "engine": ("engine/", "gpu/"),
     "frontends": ("frontends/numpy/",),
     "ir": ("ir/", "plan/"),
     "nest": ("nest/", "codegen/"),

@@ -17,8 +17,6 @@ from pyfuser.nest.segments import is_zero
 
 INDENT = "    "
 
-ONE_BY_ONE = '__asm__ volatile("");  // keeps vectors away, whose stores would be scattered'
-
 
 class Statements:
     """Prints a body; `constant` locals (assigned once) are declared const.
@@ -143,8 +141,6 @@ class Statements:
             self.emit(depth, "#pragma GCC ivdep")
         by = f"++{k}" if step == "1" else f"{k} += {step}"
         self.emit(depth, f"for (int64_t {k} = {start}; {k} < {stop}; {by}) {{")
-        if s.kind is Kind.SCALAR:
-            self.emit(depth + 1, ONE_BY_ONE)
         changing, self.changing = self.changing, self.changing - self._kept(s.body)
         if s.shared or any(isinstance(inner, Loop) for inner in s.body):
             self.body(s.body, depth + 1)

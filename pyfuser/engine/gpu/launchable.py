@@ -61,13 +61,12 @@ class Launchable:
     """A kernel for the GPUs of this process; see `native.Launchable`.
 
     run(space, arguments, ran=None) launches it on CuPy's current stream and returns at once: the
-    results are `Number`s. Code is loaded when a device first launches it. scalars: where those are
-    in `Bound.packed` that a kernel reads from the address behind them, unless that is 0.
+    results are `Number`s. Code is loaded when a device first launches it.
     """
 
     __slots__ = (
         "_block", "_first", "_functions", "_grids", "_lock", "_modules", "_pack", "_pointers",
-        "dtypes", "kernel", "scalars", "source", "spec",
+        "dtypes", "kernel", "source", "spec",
     )  # fmt: skip
     on_device = True
 
@@ -77,8 +76,6 @@ class Launchable:
         self.source = self.kernel.source
         self.dtypes = result_dtypes(spec)
         self._pack, offsets = make_pack(spec, self.kernel)
-        behind = zip(offsets, offsets[1:], self.kernel.arguments[1:], strict=False)
-        self.scalars = tuple((b, e) for b, e, argument in behind if argument.kind == "address")
         self._grids: dict[Any, tuple[Shape | None, int]] = {}
         self._functions: dict[int, tuple[Any, ...]] = {}  # by device: entry points
         self._modules: list[Any] = []

@@ -1,37 +1,24 @@
-"""Elements at places that were loaded: what they keep from becoming vectors, or had better.
+"""Elements at places that were loaded: what they keep from becoming vectors.
 
     if inside[i] == 1: target[place[i] - 1] = source[i]
 
-g++ stores the lanes of a vector to places that were loaded by a scatter, which processors split
-into as many stores again: some of them (AMD's) by microcode, at several times the cost. Only what
-else the loop computes in vectors is worth that. Where processors have no such stores (AVX2), they
-keep vectors from the whole loop. And elements that are fetched from anywhere come the faster the
-more of them are under way: long functions in between keep the next ones waiting. AVX2 does not
-convert 8-byte integers, such as those of `pk.rand`, to floating-point numbers either.
+Where processors cannot store the lanes of a vector to such places (AVX2), that keeps vectors from
+the whole loop. And elements that are fetched from anywhere come the faster the more of them are
+under way: long functions in between keep the next ones waiting. AVX2 does not convert 8-byte
+integers, such as those of `pk.rand`, to floating-point numbers either.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Body, Expr, Stmt, Sym
 from pyfuser.ir.visit import all_expressions, expressions, statements, sym_of
 from pyfuser.nest.cost.vectorisable import is_covered, local_arrays
-from pyfuser.nest.cost.work import body_cost
-
-_SCATTERED = 12
-"""Additions in vectors that are worth one scattered element."""
 
 _WIDE = (DType.INT64, DType.UINT64)
-
-
-def mostly_scatters(body: Body) -> bool:
-    """Whether iterations of a loop had better not run in the lanes of vectors."""
-    loaded, arrays = _loaded(body), local_arrays(body)
-    scattered = sum(_scatters(stmt, loaded, arrays) for stmt in _straight(body))
-    return bool(scattered) and body_cost(body) <= _SCATTERED * scattered
 
 
 def apart(body: Body) -> Callable[[Stmt], bool]:
@@ -94,11 +81,3 @@ def _depends(e: Expr, loaded: set[Sym]) -> bool:
         isinstance(part, nodes.Load) or (isinstance(part, nodes.Read) and part.sym in loaded)
         for part in expressions(e)
     )
-
-
-def _straight(body: Body) -> Iterator[Stmt]:
-    """The statements outside of inner loops, which no vector form would have."""
-    for stmt in body:
-        yield stmt
-        if isinstance(stmt, nodes.If):
-            yield from _straight((*stmt.then, *stmt.orelse))

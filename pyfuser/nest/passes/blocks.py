@@ -19,7 +19,6 @@ from pyfuser.ir.nodes import (
 )
 from pyfuser.ir.visit import all_expressions, assigned, map_body
 from pyfuser.nest.build import iteration, iterations, local
-from pyfuser.nest.cost.gathers import mostly_scatters
 from pyfuser.nest.cost.pipeline import cut
 from pyfuser.nest.cost.vectorisable import is_covered
 from pyfuser.nest.kept import Kept
@@ -188,8 +187,7 @@ def _branches_again(segment: Segment) -> bool:
     found = list(all_expressions(segment.body))
     calls = any(map(is_covered, found))
     chosen = any(isinstance(e, Select) for e in found)
-    vector = segment.vector and not mostly_scatters(segment.body)
-    return vector and (branches > 1 or (calls and (branches > 0 or chosen)))
+    return segment.vector and (branches > 1 or (calls and (branches > 0 or chosen)))
 
 
 def allocs(blocks: Blocks) -> Body:
@@ -214,7 +212,7 @@ def segment_loops(blocks: Blocks, axis: int, terms: Terms) -> Body:
         trip = iteration(nest, axis, Binary("+", at, step)) + _trip(
             segment, blocks.kept, step, terms
         )
-        body += (iterations(nest, step, number(0), count, trip, kind_of(segment.body)),)
+        body += (iterations(nest, step, number(0), count, trip, Kind.VECTOR),)
     return body
 
 
@@ -229,11 +227,6 @@ def _trip(segment: Segment, kept: Kept, step: Expr, terms: Terms) -> Body:
     return (*before, *terms(body), *kept.leaving(segment.leaving, place))
 
 
-def kind_of(body: Body) -> Kind:
-    """How the iterations of a body run."""
-    return Kind.SCALAR if mostly_scatters(body) else Kind.VECTOR
-
-
 def as_given(body: Body) -> Body:
     """The terms of a body without sums."""
     return body
@@ -246,7 +239,7 @@ def box_loops(blocks: Blocks, box: Over) -> Body:
     if blocks.ahead or not blocks.single:
         return _in_blocks(blocks, box)
     plain = replace(box, body=blocks.nest.workunit.body)
-    return (loops(blocks.nest, plain, kind_of(plain.body)),)
+    return (loops(blocks.nest, plain),)
 
 
 def lower_blocks(nest: Nest) -> Nest:

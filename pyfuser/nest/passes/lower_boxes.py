@@ -27,10 +27,10 @@ def lower_boxes(nest: Nest) -> Nest:
     return replace(nest, functions=tuple(functions))
 
 
-def loops(nest: Nest, over: Over, kind: Kind = Kind.VECTOR) -> Stmt:
-    """The loops over a box; kind: of the innermost one."""
+def loops(nest: Nest, over: Over) -> Stmt:
+    """The loops over a box."""
     body = (*noted(nest), *over.body)
-    kind = Kind.SEQ if nest.serial else kind
+    kind = Kind.SEQ if nest.serial else Kind.VECTOR
     axis = nest.spec.order.axes[-1]
     return around(nest, over, lambda *bounds: _loop(nest, axis, bounds, body, kind))
 
