@@ -62,13 +62,15 @@ print(json.dumps(dict(
 
 PLANNING = """
 import gc, json, os
+from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.pipeline import planned
-from pyfuser.runtime.session import SESSION, TRACER
+from pyfuser.runtime.session import TRACER
+from pyfuser.trace.shape import shape_of
 
 def plan(n):
     with pyfuser.fusing():
         v = record({calls}, n)
-        trace = SESSION.deferral.take(list(TRACER.calls), None)[0]
+        trace = shape_of(list(TRACER.calls), structural_scalars)
         assert len(set(trace.kinds)) == len(trace.calls) == {calls}
         TRACER.remove(list(TRACER.calls))
     gc.collect()

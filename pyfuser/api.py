@@ -20,7 +20,7 @@ from pyfuser.frontends.embedded.decorators import state_of
 from pyfuser.frontends.embedded.views import ViewType
 from pyfuser.runtime.flush import finish
 from pyfuser.runtime.isolate import FAILURES
-from pyfuser.runtime.session import SESSION, TRACER
+from pyfuser.runtime.session import TRACER
 from pyfuser.support.counters import COUNTERS, Counters
 from pyfuser.support.errors import ArgumentError, WorkunitWarning, warn
 from pyfuser.support.lazy import lazily
@@ -193,8 +193,7 @@ def discard() -> tuple[str, ...]:
 
     For calls that cannot run, as the compiler rejects their kernel or a View finds no memory: every
     `sync` tries them again until they are dropped. Memory stays as it is; to use the result of a
-    reduction that was dropped raises PyFuserError. Calls that wait for the next launch (`pending`
-    names them) are dropped as well.
+    reduction that was dropped raises PyFuserError.
     """
     return _listed(TRACER.discard())
 
@@ -210,15 +209,10 @@ def explain(flushes: int = 1, source: bool = False) -> Explanation:
 
     flushes: how many of the latest flushes to cover (the newest 64 are kept). source: whether the
     text shows each fused kernel as PyKokkos source; `groups[k].source` always has it. Pending
-    calls are flushed first; calls that the latest flush left count as a part of it.
+    calls are flushed first.
     """
-    with TRACER.lock:
-        pending = len(TRACER.calls)
-        left = pending > 0 and pending == len(
-            SESSION.flushes[-1].waiting if SESSION.flushes else ()
-        )
-        TRACER.flush(reason.EXPLAIN)
-    return report.explain(flushes + left, source)
+    TRACER.flush(reason.EXPLAIN)
+    return report.explain(flushes, source)
 
 
 def calibrate(space: str | None = None) -> Known:

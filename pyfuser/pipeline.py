@@ -95,7 +95,6 @@ PLAN_STEPS = (
     Step("fuse-into-scan", "maps behind a scan run in its last pass"),
     Step("size-generic", "plans of larger sizes serve traces whose sizes change"),
     Step("budget", "traces whose plan or kernels would cost more than they take run unfused"),
-    Step("partial-flush", "calls that a result does not need wait for the next launch"),
     Step("autotune", "plans in doubt are tried in turn, and measured"),
     Step("turns", "tiny calls of a steady loop run at once where recording them was slower"),
     Step("store", "plans and kernels of earlier processes are taken from disk"),

@@ -22,8 +22,6 @@ def fresh() -> Iterator[None]:
             kept.append((table.update, dict(table)))
         elif isinstance(table, Latest):
             kept.append((table.extend, list(table)))
-    names = [*vars(SESSION.deferral), "_sites", "_trial", "_waiting", "on"]
-    deferral = {name: getattr(SESSION.deferral, name) for name in names}
     _forget()
     try:
         yield
@@ -31,12 +29,9 @@ def fresh() -> Iterator[None]:
         _forget()
         for put_back, entries in kept:
             put_back(entries)
-        for name, value in deferral.items():
-            setattr(SESSION.deferral, name, value)
 
 
 def _forget() -> None:
     for table in CACHES:
         if isinstance(table, (Table, Latest, Workunits)):
             table.clear()
-    SESSION.deferral.forget()

@@ -103,7 +103,7 @@ def test_a_loop_that_swaps_changes_scalars_and_makes_temporaries_is_replayed() -
     assert np.array_equal(np.asarray(y), expected[1])
 
 
-def test_a_read_result_is_replayed_once_nothing_may_wait_for_it() -> None:
+def test_a_result_that_is_read_is_replayed() -> None:
     x = view(np.ones(N))
     found = []
     with counted(plans=1):

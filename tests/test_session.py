@@ -32,7 +32,6 @@ STATE = {
     "engine.native": {"team", "_FLIGHTS"},
     "engine.store.store": {"STORE"},
     "engine.gpu.device": {"DEVICES"},
-    "engine.gpu.scalars": {"_FUNCTIONS"},
     "runtime.session": {"SESSION"},
     "frontends.modes": {"SWITCHES", "_OWNED"},
     "frontends.embedded.careful": {"AT_ONCE"},

@@ -15,7 +15,7 @@ from pyfuser.support.errors import SettingError
 from pyfuser.support.settings import KNOWN, Settings
 
 PACKAGE = Path(settings.__file__).parent
-SWITCHES = ["VERIFY", "FASTMATH", "FUSION", "CALIBRATION", "ARBITRATE", "DEFER"]
+SWITCHES = ["VERIFY", "FASTMATH", "FUSION", "CALIBRATION", "ARBITRATE"]
 
 
 @pytest.mark.parametrize("name", SWITCHES)

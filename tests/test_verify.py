@@ -18,7 +18,7 @@ from pyfuser.checks.rounding import SumBounds, close
 from pyfuser.checks.script import Recording
 from pyfuser.compare import serve
 from pyfuser.plan import legality
-from pyfuser.runtime import eager, partial_flush, verify
+from pyfuser.runtime import eager, flush, verify
 from pyfuser.runtime import flush as runtime_flush
 from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support.errors import VerificationError
@@ -197,14 +197,14 @@ def test_unwritable_directory_does_not_hide_the_difference(
 def test_script_records_the_same_trace(verifying: Path) -> None:
     """Data, aliasing, what is temporary and what is untouched: all that a plan depends on."""
     shapes = []
-    original = partial_flush.shape_of
+    original = flush.shape_of
 
     def spy(*args: Any) -> Any:
         shapes.append(original(*args))
         return shapes[-1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(partial_flush, "shape_of", spy)
+        patch.setattr(flush, "shape_of", spy)
         patch.setattr(verify, "verified", _written)
         program()
         assert "inf" in Path("pyfuser-verify-1.py").read_text(encoding="utf-8")

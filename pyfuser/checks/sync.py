@@ -28,7 +28,6 @@ from pyfuser.ir.nodes import SourceLocation
 from pyfuser.support.errors import PyFuserWarning, SettingError
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.call import Call
-from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Region
 from pyfuser.trace.raw import raw_arguments
 from pyfuser.trace.reason import Reason
@@ -93,12 +92,12 @@ class Watch:
         self._record(call)
         self.protect((call,))
 
-    def flush(self, wanted: Future | None, why: Reason) -> None:
+    def flush(self, why: Reason) -> None:
         """What `Tracer.flush` and `compute` do; calls that are left keep their protection."""
         with self._tracer.lock:
             self.open()
             try:
-                self._flush(wanted, why)
+                self._flush(why)
             finally:
                 self.protect(self._tracer.calls)
         self.raise_error()

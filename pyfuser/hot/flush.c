@@ -6,13 +6,13 @@ goes on in Python, which is told what ran before any of its code runs.
 #include "hot.h"
 
 static struct {
-    PyObject *deferral, *programs, *replays, *flushes;
-    PyObject *Replay, *Flush, *Site, *Ran;
+    PyObject *programs, *replays, *flushes;
+    PyObject *Replay, *Flush, *Ran;
     PyObject *flush, *listening, *resume, *settle, *partial, *package;
     PyObject *name, *logging, *no_calls, *copied, *look_at;
-    Py_ssize_t waiting, trial, on, sites, given, prepared, program, closed, ran_gate;
+    Py_ssize_t given, prepared, program, ran_gate;
     Py_ssize_t function, stream;
-    struct { Py_ssize_t at, code, copied, made, program, waiting, why; } note;
+    struct { Py_ssize_t at, code, copied, made, program, why; } note;
     Py_ssize_t limit;
     int ready;
 } F;
@@ -29,21 +29,18 @@ PyObject *bind_flush(PyObject *module, PyObject *args)
     Py_INCREF(classes);
     Py_INCREF(functions);
     F.package = Py_NewRef(package);
-    if (!PyArg_ParseTuple(objects, "OOOOO", &F.deferral, &F.programs, &F.replays, &F.flushes, &R.tracer) ||
-        !PyArg_ParseTuple(classes, "OOOO", &F.Replay, &F.Flush, &F.Site, &F.Ran) ||
+    if (!PyArg_ParseTuple(objects, "OOOO", &F.programs, &F.replays, &F.flushes, &R.tracer) ||
+        !PyArg_ParseTuple(classes, "OOO", &F.Replay, &F.Flush, &F.Ran) ||
         !PyArg_ParseTuple(functions, "OOOOO", &F.flush, &F.listening, &F.resume, &F.settle, &F.partial))
         return NULL;
-    PyObject *tracer = (PyObject *)Py_TYPE(R.tracer), *deferral = (PyObject *)Py_TYPE(F.deferral);
-    if (place(deferral, "_waiting", &F.waiting) < 0 || place(deferral, "_trial", &F.trial) < 0 ||
-        place(deferral, "on", &F.on) < 0 || place(deferral, "_sites", &F.sites) < 0)
-        return NULL;
+    PyObject *tracer = (PyObject *)Py_TYPE(R.tracer);
     if (place(F.Replay, "given", &F.given) < 0 || place(F.Replay, "prepared", &F.prepared) < 0 ||
-        place(F.Replay, "program", &F.program) < 0 || place(F.Site, "closed", &F.closed) < 0 ||
-        place(F.Ran, "gate", &F.ran_gate) < 0 || place(tracer, "flush_function", &F.function) < 0 ||
-        place(tracer, "place", &F.stream) < 0 || place(F.Flush, "at", &F.note.at) < 0 ||
+        place(F.Replay, "program", &F.program) < 0 || place(F.Ran, "gate", &F.ran_gate) < 0 ||
+        place(tracer, "flush_function", &F.function) < 0 || place(tracer, "place", &F.stream) < 0 ||
+        place(F.Flush, "at", &F.note.at) < 0 ||
         place(F.Flush, "code", &F.note.code) < 0 || place(F.Flush, "copied", &F.note.copied) < 0 ||
         place(F.Flush, "made", &F.note.made) < 0 || place(F.Flush, "program", &F.note.program) < 0 ||
-        place(F.Flush, "waiting", &F.note.waiting) < 0 || place(F.Flush, "why", &F.note.why) < 0)
+        place(F.Flush, "why", &F.note.why) < 0)
         return NULL;
     F.name = PyUnicode_InternFromString("flush");
     F.logging = PyUnicode_InternFromString("logging");
@@ -123,7 +120,6 @@ static int note(PyObject *program, PyObject *calls, PyObject *why)
     }
     SLOT(flush, F.note.made) = made;
     SLOT(flush, F.note.program) = Py_NewRef(program);
-    SLOT(flush, F.note.waiting) = Py_NewRef(F.no_calls);
     SLOT(flush, F.note.copied) = Py_NewRef(F.copied);
     SLOT(flush, F.note.why) = Py_NewRef(why);
     int failed = place_of(why, &SLOT(flush, F.note.code), &SLOT(flush, F.note.at)) < 0 || note_again(flush) < 0;
@@ -133,23 +129,8 @@ static int note(PyObject *program, PyObject *calls, PyObject *why)
 
 /* ------------------------------------------------------------------ what is known */
 
-/* Whether nothing may wait where this result is read: `Deferral.closed`. */
-static int is_closed(const Key *key, PyObject *given, PyObject *wanted)
-{
-    if (wanted == Py_None || key->calls < 2 || SLOT(F.deferral, F.on) != Py_True) return 1;
-    Py_ssize_t found = 0;
-    while (found < key->calls && key->results[found] != wanted) found++;
-    if (found == key->calls) return 1;
-    PyObject *place = PyLong_FromSsize_t(found), *pair = place == NULL ? NULL : PyTuple_Pack(2, given, place);
-    Py_XDECREF(place);
-    if (pair == NULL) return 0;
-    PyObject *site = PyDict_GetItemWithError(SLOT(F.deferral, F.sites), pair);
-    Py_DECREF(pair);
-    return site != NULL && (PyObject *)Py_TYPE(site) == F.Site && SLOT(site, F.closed) == Py_True;
-}
-
 /* What runs for pending calls, a new reference; NULL: Python has to look. */
-static PyObject *find(PyObject *calls, PyObject *wanted)
+static PyObject *find(PyObject *calls)
 {
     Key key;
     PyObject *replay = NULL, *words = NULL, *facts = NULL;
@@ -169,8 +150,7 @@ static PyObject *find(PyObject *calls, PyObject *wanted)
     if (replay != NULL) {
         PyObject *given = SLOT(replay, F.given);
         int fine = (PyObject *)Py_TYPE(replay) == F.Replay && Py_TYPE(SLOT(replay, F.prepared)) == &PreparedType &&
-                   PyDict_GetItemWithError(F.programs, given) == SLOT(replay, F.program) &&
-                   is_closed(&key, given, wanted);
+                   PyDict_GetItemWithError(F.programs, given) == SLOT(replay, F.program);
         if (!fine) Py_CLEAR(replay);
     }
     key_end(&key);
@@ -181,8 +161,7 @@ static PyObject *find(PyObject *calls, PyObject *wanted)
 static int is_usual(PyObject *tracer)
 {
     if (SLOT(tracer, L.tracer.gate) != Py_None || SLOT(tracer, L.tracer.settle) != L.nothing_to_settle ||
-        SLOT(tracer, F.function) != F.flush || SLOT(tracer, F.stream) != Py_None ||
-        SLOT(F.deferral, F.waiting) != Py_None || SLOT(F.deferral, F.trial) != Py_None)
+        SLOT(tracer, F.function) != F.flush || SLOT(tracer, F.stream) != Py_None)
         return 0;
     PyObject *devices = PyObject_GetAttr(R.use, R.devices);
     Py_XDECREF(devices);
@@ -279,7 +258,7 @@ static int run(PyObject *tracer, PyObject *calls, PyObject *replay, PyObject *ga
 
 PyObject *hot_flush(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
-    if (count != 2 || !F.ready || !R.ready) Py_RETURN_FALSE;
+    if (count != 1 || !F.ready || !R.ready) Py_RETURN_FALSE;
     PyObject *tracer = R.tracer, *replay = NULL, *got = PyObject_CallOneArg(R.acquire, Py_False);
     if (got == NULL) return NULL;
     Py_DECREF(got);
@@ -291,10 +270,10 @@ PyObject *hot_flush(PyObject *module, PyObject *const *args, Py_ssize_t count)
         gate = PyList_New(1);
         empty = PyList_New(0);
         if (gate != NULL) PyList_SET_ITEM(gate, 0, Py_NewRef(Py_True));
-        if (gate != NULL && empty != NULL && PyList_CheckExact(calls)) replay = find(calls, args[0]);
+        if (gate != NULL && empty != NULL && PyList_CheckExact(calls)) replay = find(calls);
         if (replay != NULL && SLOT(tracer, L.tracer.gate) == Py_None && SLOT(tracer, L.tracer.calls) == calls) {
             Py_XSETREF(SLOT(tracer, L.tracer.gate), Py_NewRef(gate));
-            answer = run(tracer, calls, replay, gate, empty, args[1]);
+            answer = run(tracer, calls, replay, gate, empty, args[0]);
             if (answer == 1) Py_XSETREF(SLOT(tracer, L.tracer.look_at), Py_NewRef(F.look_at));
             Py_XSETREF(SLOT(tracer, L.tracer.gate), Py_NewRef(Py_None));
         }

@@ -156,7 +156,7 @@ static PyMethodDef functions[] = {
     {"bind_flush", bind_flush, METH_VARARGS, "bind_flush(objects, classes, functions, package)"},
     {"bind_number", bind_number, METH_O, "bind_number(reason): Futures as numbers."},
     {"bind_turns", bind_turns, METH_VARARGS, "bind_turns(ready, known, decided): see turns.c."},
-    {"flush", (PyCFunction)(void (*)(void))hot_flush, METH_FASTCALL, "flush(wanted, why): whether all is done."},
+    {"flush", (PyCFunction)(void (*)(void))hot_flush, METH_FASTCALL, "flush(why): whether all is done."},
     {"forget", forget, METH_NOARGS, "Forget what is known of workunits, and of calls that run alone."},
     {"known", known, METH_NOARGS, "How many workunits something is known of."},
     {"spare", spare, METH_VARARGS, "spare(workunit, count): how many more of its calls run at once."},
@@ -177,7 +177,7 @@ PyMODINIT_FUNC PyInit__hot(void)
     if (module == NULL) return NULL;
     if (PyModule_AddType(module, &PreparedType) < 0 || PyModule_AddType(module, &DispatcherType) < 0 ||
         PyModule_AddType(module, &SiteType) < 0 || PyModule_AddType(module, &CapturedType) < 0 ||
-        PyModule_AddType(module, &CaptureType) < 0 || PyModule_AddIntConstant(module, "INTERFACE", 7) < 0) {
+        PyModule_AddType(module, &CaptureType) < 0 || PyModule_AddIntConstant(module, "INTERFACE", 8) < 0) {
         Py_DECREF(module);
         return NULL;
     }

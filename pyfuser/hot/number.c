@@ -54,7 +54,7 @@ static PyObject *result(PyObject *self, PyObject *nothing)
     PyObject *value = SLOT(self, L.future.value);
     if (is_there(value)) return Py_NewRef(value);
     if (may_flush(self)) {
-        PyObject *both[] = {self, N.why}, *done = hot_flush(NULL, both, 2);
+        PyObject *done = hot_flush(NULL, &N.why, 1);
         if (done == NULL && !is_of_others(self)) return NULL;
         Py_XDECREF(done);
         value = SLOT(self, L.future.value);

@@ -81,7 +81,6 @@ def explanation(covered: Sequence[Flush], source: bool = False, earlier: int = 0
         asked=tuple(
             Asked(*place, times) for place, times in Counter(f.asked for f in covered).items()
         ),
-        waiting=tuple(name for flush in covered for name in flush.waiting),
         covered=len(covered),
         earlier=earlier,
         ends=tuple(ends),

@@ -51,7 +51,6 @@ def tree(report: Report) -> Tree:
         ],
         "codes": [_code(same) for same in codes.values()],
         "not_fused": list(_rejections(report)),
-        "waiting": list(report.waiting),
         "not_recorded": list(report.unrecorded),
         "ran_unfused": list(report.apart),
     }

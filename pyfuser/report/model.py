@@ -219,8 +219,7 @@ class Report:
     unrecorded: calls of this process that an installed PyKokkos ran itself, each with the reason.
     apart: calls of this process that ran unfused, as to plan or to record them took longer.
     copied_to_device, copied_to_host: bytes that the flushes moved between a GPU and the host.
-    asked: where the program waited for these calls, and why. waiting: calls that a flush left for
-    the next one, as the result it was for needs none of them. covered, earlier: how many flushes
+    asked: where the program waited for these calls, and why. covered, earlier: how many flushes
     this is about, and how many came before, of those kept. ends: behind which of `groups` each
     flush ends. checked: whether PYFUSER_CHECK kept calls from being recorded.
     """
@@ -235,7 +234,6 @@ class Report:
     copied_to_device: int = 0
     copied_to_host: int = 0
     asked: tuple[Asked, ...] = ()
-    waiting: tuple[str, ...] = ()
     covered: int = 1
     earlier: int = 0
     ends: tuple[int, ...] = ()

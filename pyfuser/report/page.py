@@ -188,12 +188,8 @@ def _lists(tree: Tree) -> Iterator[str]:
         found = [r for r in tree["not_fused"] if r["same_sweep"] == same_sweep]
         if found:
             yield _heading(title) + _list(map(_rejection, found))
-    for title, key in (
-        ("Waiting for the next launch", "waiting"),
-        ("Not recorded", "not_recorded"),
-    ):
-        if tree[key]:
-            yield _heading(title) + _list(escape(call) for call in tree[key])
+    if tree["not_recorded"]:
+        yield _heading("Not recorded") + _list(map(escape, tree["not_recorded"]))
 
 
 def _rejection(r: Tree) -> str:

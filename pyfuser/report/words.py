@@ -210,9 +210,6 @@ def apart(report: Report) -> Iterator[tuple[str, list[list[str]]]]:
         found = alike(r for r in report.rejections if r.same_sweep == same_sweep)
         if found:
             yield heading, [list(_rejection(same[0], len(same))) for same in found]
-    if report.waiting:
-        waited = count(len(report.waiting), "call")
-        yield f"{waited} waited for the next launch:", [[call] for call in report.waiting]
     if report.unrecorded:
         yield "not recorded:", [[call] for call in report.unrecorded]
     if report.apart:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 from functools import partial
 
+from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.analysis.dependences import DependenceGraph
 from pyfuser.engine.engine import ENGINE, capabilities, graphs_for
 from pyfuser.plan.plan import Plan
@@ -22,7 +23,6 @@ from pyfuser.runtime.execute import Prepared, execute, settle
 from pyfuser.runtime.isolate import FAILURES, recover, run_each
 from pyfuser.runtime.launch import Draft, LaunchKey, Ready
 from pyfuser.runtime.mistakes import refuse
-from pyfuser.runtime.partial_flush import Site
 from pyfuser.runtime.program import Flush, Program, note_planned, remember
 from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.runtime.tune import tuned, tuned_on
@@ -35,7 +35,7 @@ from pyfuser.trace.call import Call
 from pyfuser.trace.gate import Ran
 from pyfuser.trace.images import USE
 from pyfuser.trace.reason import PACKAGE, Reason
-from pyfuser.trace.shape import TraceShape
+from pyfuser.trace.shape import TraceShape, shape_of
 from pyfuser.trace.tracer import Tracer
 from pyfuser.transform.group import group_shapes
 
@@ -43,12 +43,10 @@ from pyfuser.transform.group import group_shapes
 def flush(tracer: Tracer) -> None:
     """Analyse, fuse, compile and launch what the tracer holds.
 
-    That is everything, but for calls that a result does not need (`tracer.wanted`, see
-    `runtime.partial_flush`). Nothing has run if analysis or compilation raises: the calls stay
-    pending. Calls whose kernels have run are forgotten, also when a later kernel fails. If a call
-    cannot run (its kernel is rejected, memory is missing), those that need nothing of it run all
-    the same: see `runtime.isolate`. After a division of integers by 0 what was called later is
-    dropped.
+    Nothing has run if analysis or compilation raises: the calls stay pending. Calls whose kernels
+    have run are forgotten, also when a later kernel fails. If a call cannot run (its kernel is
+    rejected, memory is missing), those that need nothing of it run all the same: see
+    `runtime.isolate`. After a division of integers by 0 what was called later is dropped.
     """
     COUNTERS.flushes += 1
     calls = list(tracer.calls)
@@ -58,38 +56,34 @@ def flush(tracer: Tracer) -> None:
     if tracer.nested:  # planning takes longer than some signal handlers have until the next signal
         (first_tier.run if first_tier.are_direct(calls) else run_each)(calls, tracer)
         return
-    waits = not SESSION.deferral.idle
-    if not waits and SESSION.budget.closed(calls):
+    if SESSION.budget.closed(calls):
         apart(calls, tracer)
         return
-    wanted = tracer.wanted
-    key, known = replay.find(calls, wanted)
+    key, known = replay.find(calls)
     if known is not None:
-        launch(known.program, calls, [], tracer, known.prepared)
+        launch(known.program, calls, tracer, known.prepared)
         return
-    trace, calls, left = SESSION.deferral.take(calls, wanted)
-    key = None if left else replay.agreed(key, trace, calls)
+    trace = shape_of(calls, structural_scalars)
+    key = replay.agreed(key, trace, calls)
     program = SESSION.programs.used(trace)
     if program is None and first_tier.runs_here(trace, calls):
         first_tier.run(calls, tracer)
         return
-    budgeted = None if waits or left else calls
     try:
         if program is None:
-            program = resized(trace, budgeted)
+            program = resized(trace, calls)
         if program is None:
-            if budgeted and SESSION.budget.refuses_plan(trace, calls):
+            if SESSION.budget.refuses_plan(trace, calls):
                 raise TooDear
             refuse(trace, calls, tracer)
-            program = program_for(trace, budgeted)
-        SESSION.deferral.learn(calls, program.trace, program.plan)
+            program = program_for(trace, calls)
     except TooDear:
         apart(calls, tracer)
         return
     except FAILURES as error:
         recover(error, program, calls, tracer)
         return
-    launch(program, calls, left, tracer)
+    launch(program, calls, tracer)
     tuned_on(trace, program)
     replay.keep(key, SESSION.programs.get(trace, program), calls)
 
@@ -110,13 +104,12 @@ def apart(calls: Sequence[Call], tracer: Tracer) -> None:
 def launch(
     program: Program,
     calls: Sequence[Call],
-    left: Sequence[Call],
     tracer: Tracer,
     prepared: Prepared | None = None,
 ) -> None:
-    """Launch a program on the data of calls, while others are left. prepared: see `execute`."""
+    """Launch a program on the data of calls. prepared: see `execute`."""
     try:
-        with remember(program, calls, left), tracer.place or NOWHERE, verifying(calls, SESSION.run):
+        with remember(program, calls), tracer.place or NOWHERE, verifying(calls, SESSION.run):
             execute(program, calls, tracer, prepared)
     except FAILURES as error:
         recover(error, program, calls, tracer)
@@ -246,8 +239,8 @@ def resume(program: Program, calls: Sequence[Call], tracer: Tracer, ran: Ran) ->
 TRACER.flush_function = flush
 if HOT is not None and not (SETTINGS.verify or SETTINGS.check or SETTINGS.debug or SETTINGS.sync):
     HOT.bind_flush(
-        (SESSION.deferral, SESSION.programs, SESSION.replays, SESSION.flushes, TRACER),
-        (replay.Replay, Flush, Site, Ran),
+        (SESSION.programs, SESSION.replays, SESSION.flushes, TRACER),
+        (replay.Replay, Flush, Ran),
         (flush, listening, resume, settle, partial),
         PACKAGE,
         SESSION.flushes.limit,

@@ -54,19 +54,16 @@ class Flush:
     """One flush that ran, for `explain`: its program, and each call's label, code and line.
 
     Most are never looked at: lines are found when somebody does. made: label, code and `Call.at` of
-    one call after the other. why, code, at: as `trace.reason.Asked`. waiting: the names of calls
-    that it left. copied: bytes that it copied to GPUs, and back.
+    one call after the other. why, code, at: as `trace.reason.Asked`. copied: bytes that it copied
+    to GPUs, and back.
     """
 
-    __slots__ = ("at", "code", "copied", "made", "program", "waiting", "why")
+    __slots__ = ("at", "code", "copied", "made", "program", "why")
 
-    def __init__(
-        self, program: Program, calls: Sequence[Call], asked: Asked, waiting: tuple[str, ...] = ()
-    ) -> None:
+    def __init__(self, program: Program, calls: Sequence[Call], asked: Asked) -> None:
         self.program = program
         self.made = tuple([part for call in calls for part in (call.label, call.code, call.at)])
         self.why, self.code, self.at = asked
-        self.waiting = waiting
         self.copied: tuple[int, int] = 0, 0
 
     @property
@@ -102,13 +99,12 @@ def note_planned(trace: TraceShape, program: Program, seconds: float) -> None:
         )  # fmt: skip
 
 
-def remember(program: Program, calls: Sequence[Call], left: Sequence[Call]) -> Flush:
+def remember(program: Program, calls: Sequence[Call]) -> Flush:
     """Keep what `explain` needs of this flush; it holds no data."""
-    waiting = tuple([call.name for call in left])
-    flush = SESSION.flushes.keep(Flush(program, calls, asked(SESSION.tracer.why), waiting))
+    flush = SESSION.flushes.keep(Flush(program, calls, asked(SESSION.tracer.why)))
     log = listening("flush")
     if log is not None:
         file, line, why = flush.asked
         where = f"{file}:{line}: " if file else ""
-        log.debug("flush of %s, %d wait: %s%s", count(len(calls), "call"), len(left), where, why)
+        log.debug("flush of %s: %s%s", count(len(calls), "call"), where, why)
     return flush

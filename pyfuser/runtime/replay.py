@@ -1,10 +1,10 @@
 """Flushes whose trace has run before, found by a key that is cheaper than the trace's shape.
 
-What a flush does follows from its trace's shape and from what is still being tried: plans
-(`runtime.tune`) and calls that may wait (`runtime.partial_flush`). Once nothing of a trace is tried
-any more, its program is kept by `trace.key`, whose law is that equal keys have equal shapes; a
-flush that finds it there launches at once, if the session has no other program for the shape by
-now. All else takes the ordinary way, and `pyfuser.stats()` counts why.
+What a flush does follows from its trace's shape and from the plans that are still being tried
+(`runtime.tune`). Once none of a trace is tried any more, its program is kept by `trace.key`, whose
+law is that equal keys have equal shapes; a flush that finds it there launches at once, if the
+session has no other program for the shape by now. All else takes the ordinary way, and
+`pyfuser.stats()` counts why.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from pyfuser.support.counters import COUNTERS
 from pyfuser.support.extension import HOT
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.call import Call
-from pyfuser.trace.future import Future
 from pyfuser.trace.images import USE
 from pyfuser.trace.key import Key, key_of
 from pyfuser.trace.shape import TraceShape
@@ -33,7 +32,6 @@ MAX_FACTS = 16
 NEW = "no such calls have run"
 MEMORY = "memory overlaps, lives or is fresh in another way"
 EARLIER = "an argument is a result of an earlier flush"
-TRIED = "plans, or what may wait, are still tried"
 DEVICES = "a GPU is in use"
 WATCHED = "a setting looks at each flush"
 
@@ -62,9 +60,9 @@ def key_now(calls: list[Call]) -> Key | None:
     return None if found is None else Key(*found)
 
 
-def find(calls: list[Call], wanted: Future | None) -> tuple[Key | None, Replay | None]:
+def find(calls: list[Call]) -> tuple[Key | None, Replay | None]:
     """The key of a flush, None if it has none, and what it runs, if that is known."""
-    key, found = _look(calls, wanted)
+    key, found = _look(calls)
     if isinstance(found, str):
         COUNTERS.misses[found] = COUNTERS.misses.get(found, 0) + 1
         return key, None
@@ -76,11 +74,11 @@ def find(calls: list[Call], wanted: Future | None) -> tuple[Key | None, Replay |
 
 def known(calls: list[Call]) -> Replay | None:
     """What a flush of all of these calls would find, if all is known by now."""
-    found = _look(calls, None)[1]
+    found = _look(calls)[1]
     return None if isinstance(found, str) else found
 
 
-def _look(calls: list[Call], wanted: Future | None) -> tuple[Key | None, Replay | str]:
+def _look(calls: list[Call]) -> tuple[Key | None, Replay | str]:
     """The key, and the replay or why there is none."""
     if SETTINGS.verify or SETTINGS.debug or SETTINGS.sync or SETTINGS.engine != "native":
         return None, WATCHED
@@ -89,9 +87,6 @@ def _look(calls: list[Call], wanted: Future | None) -> tuple[Key | None, Replay 
     key = key_now(calls)
     if key is None:
         return None, EARLIER
-    deferral = SESSION.deferral
-    if not deferral.idle:
-        return key, TRIED
     known = SESSION.replays.get(key.words)
     if known is None:
         return key, NEW
@@ -101,8 +96,6 @@ def _look(calls: list[Call], wanted: Future | None) -> tuple[Key | None, Replay 
     program = replay.program
     if SESSION.programs.get(program.given) is not program:
         return key, NEW
-    if wanted is not None and not deferral.closed(program.given, calls, wanted):
-        return key, TRIED
     return key, replay
 
 

@@ -15,7 +15,6 @@ All of them are in `support.caches.CACHES` by name, and `Session.clear` forgets 
 | `apart` | a call's name and code | a place where it ran unfused | 64 | first in |
 | `budget` | a sequence of workunits | what its plan or kernels cost | 256 | first in |
 | `budget` | id() of a workunit | how many of its calls ran with no other | 256 | first in |
-| `deferral` | a trace's shape, a result | what is known of waiting there | 256 | first in |
 | `runtime.eager` READY, CHECKED | id() of a workunit | kernels by a cheap key | 1024 | first in |
 | `engine.native` KERNELS | what identifies code | the loaded library | 4096 | least recent |
 | `engine.gpu.launchable` KERNELS | what identifies code | the loaded module | 2048 | first in |
@@ -68,7 +67,6 @@ from typing import TYPE_CHECKING, Any
 from pyfuser.runtime import checked, eager
 from pyfuser.runtime.budget import Budget
 from pyfuser.runtime.launch import LaunchKey, Ready
-from pyfuser.runtime.partial_flush import Deferral
 from pyfuser.support.caches import Latest, Table, clear_caches
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.call import Call
@@ -91,7 +89,6 @@ class Session:
 
     def __init__(self) -> None:
         self.tracer = Tracer()
-        self.deferral = Deferral()
         self.budget = Budget(self._taken)
         self.run: Callable[[Call], None] = checked.run if SETTINGS.check else eager.run
         self.programs: Table[TraceShape, Program] = Table("programs", 512)
@@ -112,7 +109,6 @@ class Session:
         """Forget everything but what is recorded and has not run: as in a new process."""
         with self.tracer.lock:
             clear_caches()
-            self.deferral.forget()
             self.budget.forget()
 
 

@@ -12,18 +12,17 @@ from pyfuser.support.records import dataclass
 class Counters:
     """Counts since the process started (or the last `reset`); times are in seconds.
 
-    deferred: calls that a flush left for the next one (see `runtime.partial_flush`). apart: calls
-    that ran unfused, as their plan would have cost more (see `runtime.budget`). loaded: plans and
-    kernels that an earlier process left on disk (see `runtime.stored`). resized: traces that run
-    the code of one that differs in sizes (see `runtime.families`). replays: how many
-    flushes found what they run without a look at the shape of their trace, and misses: how many did
-    not, by the reason (see `runtime.replay`). compiled: whether the extension runs (docs/hot.md).
+    apart: calls that ran unfused, as their plan would have cost more (see `runtime.budget`).
+    loaded: plans and kernels that an earlier process left on disk (see `runtime.stored`). resized:
+    traces that run the code of one that differs in sizes (see `runtime.families`). replays: how
+    many flushes found what they run without a look at the shape of their trace, and misses: how
+    many did not, by the reason (see `runtime.replay`). compiled: whether the extension runs
+    (docs/hot.md).
     """
 
     recorded: int = 0
     launches: int = 0
     flushes: int = 0
-    deferred: int = 0
     apart: int = 0
     plans: int = 0
     resized: int = 0

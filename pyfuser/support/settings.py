@@ -34,7 +34,6 @@ class Settings:
     PYFUSER_FUSION          0: decorated workunits are not traced                    1
     PYFUSER_CALIBRATION     0: plan with guessed constants, whatever was measured    1
     PYFUSER_ARBITRATE       0: never try what the model doubts, plan at any cost     1
-    PYFUSER_DEFER           0: who reads a result runs everything that is pending    1
     PYFUSER_EXTENSION       0: record and replay calls in Python, not compiled       1
     PYFUSER_WITHOUT         passes that are left out: names in pyfuser/pipeline.py   nothing
     PYFUSER                 on: trace every call, as `pyfuser run` does              off
@@ -58,7 +57,6 @@ class Settings:
     fusion: bool
     calibration: bool
     arbitrate: bool
-    defer: bool
     extension: bool
     frontend: str
     on: bool = False
@@ -76,7 +74,7 @@ KNOWN = frozenset(
     f"PYFUSER{name}"
     for name in (
         "", "_VERIFY", "_CHECK", "_DEBUG", "_CACHE_DIR", "_CXX", "_THREADS", "_FASTMATH",
-        "_FUSION", "_CALIBRATION", "_ARBITRATE", "_DEFER", "_EXTENSION", "_FRONTEND", "_ENGINE",
+        "_FUSION", "_CALIBRATION", "_ARBITRATE", "_EXTENSION", "_FRONTEND", "_ENGINE",
         "_WITHOUT", "_NUMPY", "_NUMPY_LAZY", "_NUMPY_EXACT", "_CACHE_SIZE",
         "_PYKOKKOS_PYTHON",
     )
@@ -156,7 +154,6 @@ def _read() -> Settings:
         fusion=_switch("PYFUSER_FUSION", True),
         calibration=_switch("PYFUSER_CALIBRATION", True),
         arbitrate=_switch("PYFUSER_ARBITRATE", True),
-        defer=_switch("PYFUSER_DEFER", True),
         extension=_switch("PYFUSER_EXTENSION", True),
         frontend=_choice("PYFUSER_FRONTEND", ("auto", "embedded")),
         on=_switch("PYFUSER", False),

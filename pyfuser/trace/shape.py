@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Sym, Workunit
-from pyfuser.trace.call import Call, Space, buffers_of
+from pyfuser.trace.call import Call, Space
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Buffer, Region
 
@@ -111,17 +111,13 @@ class TraceShape:
         return self._hash
 
 
-def shape_of(
-    calls: Sequence[Call],
-    structural: Callable[[Workunit], frozenset[int]],
-    others: Sequence[Call] = (),
-) -> TraceShape:
-    """The shape of recorded calls; what `others` touch, which run later, is no temporary.
+def shape_of(calls: Sequence[Call], structural: Callable[[Workunit], frozenset[int]]) -> TraceShape:
+    """The shape of recorded calls.
 
     `structural(workunit)` gives the positions of the scalar parameters whose value decides which
     elements are touched. Futures that are already known count as scalars.
     """
-    clusters = _Clusters(calls, frozenset(map(id, buffers_of(others))))
+    clusters = _Clusters(calls)
     producers = {id(c.result): n for n, c in enumerate(calls) if c.result is not None}
     known: dict[tuple[object, ...], CallShape] = {}
     shapes = []
@@ -148,7 +144,7 @@ def shape_of(
 
 def clusters_of(calls: Sequence[Call], buffers: Sequence[Buffer]) -> tuple[object, ...]:
     """What a shape has of buffers: the cluster and the base of each, and the clusters."""
-    clusters = _Clusters(calls, frozenset())
+    clusters = _Clusters(calls)
     return *[clusters.base(buffer) for buffer in buffers], *clusters.shapes()
 
 
@@ -183,7 +179,7 @@ class _Clusters:
     """Numbers the memory that calls touch: buffers nobody else can see, then overlapping ranges."""
 
     # law
-    def __init__(self, calls: Sequence[Call], reached: frozenset[int]) -> None:
+    def __init__(self, calls: Sequence[Call]) -> None:
         self._base: dict[int, tuple[int, int]] = {}  # id(buffer) -> (cluster, base address)
         self._known: dict[int, RegionShape] = {}  # by id(region): Views pass one region again
         self._shapes: list[ClusterShape] = []
@@ -206,8 +202,7 @@ class _Clusters:
                     self._base.setdefault(key, (-1, buffer.address))
                 elif key not in self._base:
                     self._base[key] = (len(self._shapes), 0)
-                    temporary = not buffer.reachable and key not in reached
-                    self._shapes.append(ClusterShape(temporary, not buffer.allocated))
+                    self._shapes.append(ClusterShape(not buffer.reachable, not buffer.allocated))
         self._merge(external)
 
     # law

@@ -61,9 +61,8 @@ class Tracer:
         self.calls: list[Call] = []
         self.lock = threading.RLock()
         self.flush_function: Callable[[Tracer], None] | None = None
-        self.fast: Callable[[Future | None, Reason], bool] | None = None
+        self.fast: Callable[[Reason], bool] | None = None
         self.settle: Callable[[], None] = nothing_to_settle
-        self.wanted: Future | None = None  # what the flush at hand is for, if one result is
         self.why = reason.PROGRAM_ENDS  # the flush at hand runs
         self.gate: list[bool] | None = None  # of the flush that runs
         self.nested = False  # it was entered while another one ran below it on the stack
@@ -183,33 +182,33 @@ class Tracer:
 
     def flush(self, why: Reason) -> None:
         """Run everything that is pending, in an order its dependences allow."""
-        self._flush(None, why)
+        self._flush(why)
 
-    def compute(self, result: Future, others: bool = False) -> None:
-        """Run what a result needs; what it does not need may be left pending, but for `others`."""
+    def compute(self, result: Future) -> None:
+        """Run what is pending, for a result."""
         if self.gate is not None and all(call.result is not result for call in self.calls):
             return  # a flush asks: what is pending does not compute it
         try:
-            self._flush(None if others else result, reason.RESULT)
+            self._flush(reason.RESULT)
         except Exception as error:
             if error is not self.stuck or not result.given:
                 raise
 
-    def _flush(self, wanted: Future | None, why: Reason) -> None:
+    def _flush(self, why: Reason) -> None:
         if self.watch is not None:
             self.watch.interrupted(why)
-        if not self.calls or (self.fast is not None and self.fast(wanted, why)):
+        if not self.calls or (self.fast is not None and self.fast(why)):
             return
         inside = self.lock._is_owned()  # type: ignore[attr-defined]
         with self.lock:
             self.settle()
-            outer = self.wanted, self.why, self.gate, self.nested
+            outer = self.why, self.gate, self.nested
             if not inside:
-                outer = None, why, None, False
-            self.nested = outer[2] is not None
+                outer = why, None, False
+            self.nested = outer[1] is not None
             if self.gate is not None:
                 self.gate.clear()
-            self.wanted, self.why = wanted, why
+            self.why = why
             try:
                 while self.calls and self.flush_function is not None:
                     self.gate = [True]
@@ -222,7 +221,7 @@ class Tracer:
                 if not (inside or self.calls):  # nor is a call being recorded: the gate is there
                     self.raw = self._bytes = 0
                     self._look_at = MAX_BYTES_KEPT
-                self.wanted, self.why, self.gate, self.nested = outer
+                self.why, self.gate, self.nested = outer
 
     def flush_for(self, buffer: Buffer, why: Reason) -> None:
         """Make the buffer's memory safe for the host to read and write.

@@ -20,7 +20,7 @@ from pyfuser.nest.spec import KernelSpec, SweepSpec
 from pyfuser.plan import legality
 from pyfuser.runtime.session import SESSION
 from pyfuser.support.counters import COUNTERS
-from tests.fuzz import choices, deferred, oracle, steady, wavefront
+from tests.fuzz import choices, oracle, steady, wavefront
 from tests.fuzz.harness import (
     Outcome,
     bases_of,
@@ -87,7 +87,6 @@ def run_forced(
     with (
         wavefront.forced_for(program.seed),
         choices.forced_for(program.seed, small_tiles),
-        deferred.forced_for(program.seed),
         steady.forced_for(program.seed),
     ):
         found = run_compiled(program, place=place)

@@ -82,7 +82,7 @@ PLANNED = (
     "split loop", "blocks without conditions", "edge among rows", "edges of several rows",
     "tallies in copies",
     "recomputed", "recomputed, and not stored", "recomputed, and stored",
-    "several calls recomputed", "recomputed beside others", "call that waits",
+    "several calls recomputed", "recomputed beside others",
     "steady loop", "graph of a GPU", "trial of a cut",
 )  # fmt: skip
 NAMES = (

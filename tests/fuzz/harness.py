@@ -34,7 +34,7 @@ from pyfuser.trace.shape import CallShape, ScalarShape, TraceShape, shape_of
 from pyfuser.transform.fuse import fuse
 from pyfuser.transform.group import group_shapes
 from pyfuser.transform.kernel import Kernel
-from tests.fuzz import cxx, deferred, oracle, wavefront
+from tests.fuzz import cxx, oracle, wavefront
 from tests.fuzz.choices import planned_for
 from tests.fuzz.oracle import Array, Rejected, State
 from tests.fuzz.planning import features_of, guards, inner_loops, windows
@@ -213,16 +213,13 @@ def run_fused(
 ) -> tuple[State, Groups, set[str]]:
     """Plan each segment, and interpret its launches after the passes; all groups, and features.
 
-    Every other program sweeps wherever that is legal; some have groups cut. What a result that the
-    host reads does not need runs with the segment after the read, in most programs.
+    Every other program sweeps wherever that is legal; some have groups cut.
     """
     memory = _Memory(program)
     results: list[Any] = []
     groups: Groups = []
     found: set[str] = set()
     first = 0  # the position of the segment's first call among all calls
-    pending: list[tuple[int, TraceCall]] = []  # calls and their positions; the first `waited` ...
-    waited = 0  # ... were left by the segment before
     for start, stop in segments(program.steps):
         steps = program.steps[start:stop]
         if isinstance(steps[0], Host):
@@ -230,36 +227,25 @@ def run_fused(
             continue
         memory.forget(program.steps[stop:])
         calls = memory.record(steps, workunits[first : first + len(steps)], results)
-        pending += enumerate(calls, first)
-        left = deferred.left(program, (start, stop), pending, waited)
-        now = [entry for entry in pending if entry not in left]
-        found |= _run(program, now, left, passes, order, groups)
-        if left:
-            found.add("call that waits")
+        ran, features = _run(program, calls, passes, order)
+        groups += [tuple(first + n for n in group) for group in ran]
+        found |= features
         results += [None if call.result is None else call.result.result() for call in calls]
         first += len(steps)
-        pending, waited = left, len(left)
-    found |= _run(program, pending, [], passes, order, groups) if pending else set()
     return (memory.arrays, results), groups, found
 
 
 def _run(
-    program: Program,
-    now: list[tuple[int, TraceCall]],
-    left: list[tuple[int, TraceCall]],
-    passes: Passes,
-    order: int,
-    groups: Groups,
-) -> set[str]:
-    """Run calls while others wait; their groups are appended, features returned."""
-    calls = [call for _, call in now]
-    trace = shape_of(calls, structural_scalars, [call for _, call in left])
+    program: Program, calls: list[TraceCall], passes: Passes, order: int
+) -> tuple[Groups, set[str]]:
+    """Run calls; their groups, and features."""
+    trace = shape_of(calls, structural_scalars)
     mistaken = set().union(*map(_mistakes, trace.calls, calls))
     with wavefront.forced_for(program.seed):
         trace, _, plan = planned_for(program.seed, trace)
-    groups += [tuple([now[n][0] for n in group.calls]) for group in plan.groups]
     found = {*features_of([plan]), *windows(trace, plan), *mistaken}
-    return found.union(_run_plan(trace, plan, passes, calls, order))
+    found |= _run_plan(trace, plan, passes, calls, order)
+    return [group.calls for group in plan.groups], found
 
 
 def _mistakes(shape: CallShape, call: TraceCall) -> set[str]:

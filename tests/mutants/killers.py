@@ -21,12 +21,7 @@ MIRRORS = {
     "ir": ("ir/", "plan/"),
     "nest": ("nest/", "codegen/"),
     "plan": ("plan/", "soundness/"),
-    "runtime": (
-        "test_deferral.py",
-        "test_arbitration.py",
-        "test_eager_integers.py",
-        "soundness/",
-    ),
+    "runtime": ("test_arbitration.py", "test_eager_integers.py", "soundness/"),
     "trace": ("trace/", "transform/", "soundness/"),
     "transform": ("transform/", "soundness/"),
 }

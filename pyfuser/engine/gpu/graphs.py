@@ -53,7 +53,7 @@ class Graphs:
         if sum(bound.shape is not None for bound in bounds) < LEAST or not first.device.captures:
             launch(bounds, first.handle, ran)
             return
-        key = first.device.number, first.handle, *((b.launchable, b.packed) for b in bounds)
+        key = key_of(bounds)
         known = self._known.pop(key, None) or Known()
         self._known[key] = known
         if len(self._known) > MAX_KEYS:
@@ -74,6 +74,13 @@ class Graphs:
         before = len(ran)
         ran.extend(filter(None, chain.from_iterable(compress((steps,), ran.gate))))
         ran.pass_on(before)
+
+
+# law
+def key_of(bounds: Sequence[Bound]) -> tuple[Any, ...]:
+    """What launches of equal keys do alike: the device, the stream, the kernels, all parameters."""
+    first = bounds[0]
+    return first.device.number, first.handle, *((b.launchable, b.packed) for b in bounds)
 
 
 def captured(device: Device, bounds: Sequence[Bound]) -> Any:

@@ -252,4 +252,4 @@ def _plain_nested(value: Any) -> Any:
 
 def _flush(result: Future) -> None:
     """What computes a result: PyKokkos and others may reach all memory, so everything runs."""
-    TRACER.compute(result, others=True)
+    TRACER.compute(result)
