@@ -76,7 +76,6 @@ class Graphs:
         ran.pass_on(before)
 
 
-# law
 def key_of(bounds: Sequence[Bound]) -> tuple[Any, ...]:
     """What launches of equal keys do alike: the device, the stream, the kernels, all parameters."""
     first = bounds[0]
