@@ -27,7 +27,11 @@ def constant(ctx: Context, node: ast.Constant) -> Expr:
     if isinstance(value, (bool, int, float, complex)):
         dtype = DType.INT32 if type(value) is int and value < 2**31 else scalar_dtype(value)
         if dtype is None:
-            raise ctx.error(node, f"{value} does not fit into 64 bits")
+            raise ctx.error(
+                node,
+                f"{value} is too large for a literal, which has 63 bits and a sign: pass it as an "
+                "argument, as in k=np.uint64(...)",
+            )
         return Const(value, dtype)
     if isinstance(value, str):
         raise ctx.error(node, "a text may only be the first argument of pk.printf")

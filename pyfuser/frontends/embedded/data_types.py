@@ -201,7 +201,11 @@ CLASS_OF: dict[DType, type[DataTypeClass]] = {
 
 _BY_NAME = {kind.__name__: dtype for dtype, kind in CLASS_OF.items()}
 _BY_NAME |= {"float": DType.FLOAT32, "double": DType.FLOAT64}
-_BY_PYTHON_TYPE: dict[Any, type[DataTypeClass]] = {builtins.int: int32, builtins.float: float64}
+_BY_PYTHON_TYPE: dict[Any, type[DataTypeClass]] = {
+    builtins.int: int32,
+    builtins.float: float64,
+    builtins.bool: bool,
+}
 
 _AMBIGUOUS = {"float": 'float32" or "float64', "int": 'int32" or "int64'}
 

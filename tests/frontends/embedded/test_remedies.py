@@ -28,12 +28,18 @@ class Step:
     dt = 1.0
 
 
+@pk.workunit
+def large_literal(i, y):
+    y[i] = y[i] * 18397679294719823053
+
+
 V = pk.View([4])
 REMEDIES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: pk.parallel_for(4, [put, put], y=V, a=1.0), ArgumentError, r"args_0=\{...\}, args_1"),
     (lambda: pk.parallel_for(4, put, y=V, a=Fraction(1, 3)), ArgumentError, r"; pass float\(a\)"),
     (lambda: pk.parallel_for(4, put, y=V, a=Decimal(1)), ArgumentError, r"; pass float\(a\)"),
     (lambda: pk.parallel_for(4, put, y=V, a=Step()), ArgumentError, r"as in dt=a\.dt"),
+    (lambda: pk.parallel_for(4, large_literal, y=V), WorkunitError, r"as in k=np\.uint64\("),
     (lambda: bool(V), TypeError, r"use pk\.any\(v\), pk\.all\(v\) or v\.size"),
     (
         lambda: pk.set_default_space("openmp"),
@@ -72,3 +78,9 @@ def test_nothing_of_an_object_runs_while_its_message_is_made() -> None:
 
     with pytest.raises(ArgumentError, match="pass what is used of it"):
         pk.parallel_for(4, put, y=np.zeros(4), a=Proxy())
+
+
+def test_a_view_of_bool() -> None:
+    view = pk.View([3], bool)
+    view[1] = True
+    assert np.asarray(view).dtype == bool and list(view) == [False, True, False]
