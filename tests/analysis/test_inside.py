@@ -7,7 +7,7 @@ import pytest
 from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.analysis.inside import subscripts_of, surely_inside
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Workunit
+from pyfuser.ir.nodes import Assign, Const, Param, Read, Store, Sym, Workunit
 from pyfuser.lower.lower import lower
 from pyfuser.lower.types import ScalarType, ViewType
 from pyfuser.trace.call import Space
@@ -44,6 +44,15 @@ def divided(i, y, x, k):
 def stepped(i, y, x, k):
     for j in range(0, 5, k):
         y[i] += x[j]
+
+
+def own_table(i, y, x, k):
+    at: List[int] = [3, 0]  # noqa: F821
+    y[i] = x[at[1] + k] + at[i % 2]
+
+
+def chosen_row(i, y, x, k):
+    y[i] = x[k[i], 1]
 
 
 VIEW, INDICES = ViewType(DType.FLOAT64, 1), ViewType(DType.INT32, 1)
@@ -95,12 +104,38 @@ def test_an_element_as_a_subscript_is_never_proved_wrong() -> None:
     assert not inside(chosen, 0, 10, (9,))  # k[i]
 
 
+def test_an_element_is_one_of_several_subscripts() -> None:
+    types = {"y": VIEW, "x": ViewType(DType.FLOAT64, 2), "k": INDICES}
+    found = subscripts_of(lower(chosen_row, "for", 1, types).workunit)
+    assert found is not None
+    assert surely_inside(found, Space((0,), (10,)), ((10,), (4, 2), (10,)), frozenset())
+
+
 def test_a_number_that_is_not_known_is_not_sure() -> None:
     assert not inside(shifted, 0, 5, None)
 
 
 def test_an_index_that_changes_is_not_sure() -> None:
     assert not inside(moved, 0, 5, 1)
+
+
+def test_arrays_of_an_iteration_are_no_views() -> None:
+    assert inside(own_table, 0, 10, 0) and not inside(own_table, 0, 11, 0)
+
+
+@pytest.mark.parametrize("changed", ["i", "n"])
+def test_what_the_body_sets_has_no_range(changed: str) -> None:
+    i, n, x = Sym("i", 0, DType.INT32), Sym("n", 1, DType.INT32), Sym("x", 2, DType.FLOAT64)
+    sym = i if changed == "i" else n
+    store = Store(x, (Read(sym),), Const(1.0, DType.FLOAT64))
+    params = Param(n), Param(x, 1)
+    for body, held in (((store,), True), ((Assign(sym, Const(50, DType.INT32)), store), False)):
+        found = subscripts_of(Workunit("unit", (i,), params, body))
+        assert found is not None
+        assert surely_inside(found, Space((0,), (4,)), (3, (10,)), frozenset({0})) is held
+        if not held:
+            as_if = found._replace(stable=found.stable | {i, n})
+            assert surely_inside(as_if, Space((0,), (4,)), (3, (10,)), frozenset({0}))
 
 
 @pytest.mark.parametrize("function", [divided, stepped])
