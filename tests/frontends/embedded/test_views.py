@@ -80,7 +80,7 @@ def test_default_precision_is_that_of_real():
 
 @pytest.mark.parametrize(
     "dtype",
-    [bool, str, complex, None, "int", "float", "words", "U3", ">f8", np.str_, np.float16, np.void,
+    [str, complex, None, "int", "float", "words", "U3", ">f8", np.str_, np.float16, np.void,
      np.dtype(">f8"), np.dtype([("a", "f8")]), np.dtype("O"), np.zeros(2)],
     ids=repr,
 )  # fmt: skip
