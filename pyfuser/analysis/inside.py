@@ -27,7 +27,7 @@ from pyfuser.trace.call import Space
 class Subscripts(NamedTuple):
     """The subscripts of a workunit: for each the place of the view, the axis and the code.
 
-    stable: parameters and indices that nothing changes. loops: whether it has locals to look at.
+    stable: parameters and indices that nothing changes. locals: whether it has locals to look at.
     """
 
     workunit: Workunit

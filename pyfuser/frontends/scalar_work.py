@@ -1,8 +1,8 @@
 """Arithmetic on results and numbers of a captured step, recorded as calls of one iteration.
 
 `alpha = rr / pq` of two reductions is a workunit like the user's there, so a step of a solver need
-not come back to the host. Elsewhere it reads the results: to record it took 3 us in Python, and a
-flush that is found by its key less.
+not come back to the host. Elsewhere it reads the results: recorded in Python, three operations made
+a step of conjugate gradients take 36 us, where it took 22 with reads.
 
 The law: an operation is recorded if its operands are doubles as Python has them (a Future of a
 floating-point accumulator, a float, an integer that is a double), and C++ computes what Python

@@ -27,7 +27,7 @@ Name: TypeAlias = tuple[dict[str, Any] | CellType, str, Any]
 """Where a name is looked up, the name, and what it meant."""
 
 MOST = 64
-"""Names that are looked at: each takes 15 ns a step."""
+"""Names that are looked at: each takes 13 ns a step."""
 
 _LIBRARIES = (os.path.dirname(os.__file__), os.path.dirname(os.path.dirname(np.__file__)), PACKAGE)
 _LEAVES = (ViewType, np.ndarray, np.generic, type, str, bytes, int, float, complex, type(None))
