@@ -1,6 +1,7 @@
 /* A call that runs now and alone: `runtime/eager.py` for what has run before.
 
-Its key is that of a trace of one call; whether memory is fresh is no part of it.
+Its key is that of a trace of one call; whether memory is fresh is no part of it, nor is where in its
+memory the first view begins: rows of one View share what runs for them, as in `eager._key`.
 */
 #include "hot.h"
 
@@ -21,6 +22,7 @@ static uint64_t hash_of(const uint64_t *words, Py_ssize_t count)
 static int key_one(Key *key, const Site *site, PyObject *space, PyObject *const *arguments)
 {
     key_begin(key);
+    key->relative = 1;
     int failed = key_call(key, site->workunit, space, site->pattern, arguments, site->params, site->matters, NULL);
     return failed ? failed : key_facts(key, 0);
 }

@@ -51,6 +51,7 @@ enum { KEYED = 0, FAILED = -1, UNKEYABLE = -2 };
 typedef struct {
     PyObject *buffer;  /* borrowed from the calls */
     int external;
+    int64_t first;      /* of ours: the offset of its first region */
     int64_t low, high;  /* of others' memory: addresses */
     int64_t start;
     uint64_t cluster;
@@ -65,6 +66,7 @@ typedef struct {
     Py_ssize_t slots;
     PyObject **results;  /* of calls, borrowed; NULL where a call has none */
     Py_ssize_t calls, result_room;
+    int relative;  /* whether offsets in memory of ours count from its first region */
     uint64_t some_words[512];
     Memory some_memories[24];
     int32_t some_index[64];

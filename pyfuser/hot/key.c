@@ -22,6 +22,7 @@ void key_begin(Key *key)
     key->results = key->some_results;
     key->calls = 0;
     key->result_room = 32;
+    key->relative = 0;
 }
 
 void key_end(Key *key)
@@ -114,14 +115,17 @@ static int key_region(Key *key, PyObject *region)
         Memory *new = &key->memories[number];
         new->buffer = buffer;
         new->external = SLOT(buffer, L.buffer.external) == Py_True;
+        new->first = INT64_MIN;
         new->low = INT64_MAX;
         new->high = INT64_MIN;
     }
     uint64_t *word = &key->words[key->count];
     int64_t offset, low, high;
+    Memory *memory = &key->memories[number];
     if (word_of(PyTuple_GET_ITEM(region, OFFSET), &offset) < 0) return UNKEYABLE;
+    if (memory->first == INT64_MIN) memory->first = offset;
     word[0] = REGION | (uint64_t)kind << 8 | (uint64_t)rank << 16 | (uint64_t)number << 32;
-    word[1] = offset;
+    word[1] = key->relative && !memory->external ? offset - memory->first : offset;
     low = high = offset;
     int empty = 0;
     for (Py_ssize_t axis = 0; axis < rank; axis++) {
@@ -136,7 +140,6 @@ static int key_region(Key *key, PyObject *region)
             return UNKEYABLE;
     }
     key->count += 2 + 2 * rank;
-    Memory *memory = &key->memories[number];
     if (memory->external) {
         int64_t address;
         if (word_of(SLOT(memory->buffer, L.buffer.address), &address) < 0) return UNKEYABLE;

@@ -26,7 +26,7 @@ from pyfuser.trace.future import Future
 from pyfuser.trace.gate import Ran
 from pyfuser.trace.images import USE, changed_on_host, give_to_host
 from pyfuser.trace.memory import Buffer, Region
-from pyfuser.trace.shape import RegionShape, shape_of
+from pyfuser.trace.shape import ArgumentShape, ClusterShape, RegionShape, shape_of
 from pyfuser.transform.fuse import fuse
 from pyfuser.transform.group import GroupShape
 from pyfuser.transform.kernel import Kernel
@@ -82,6 +82,14 @@ class _Ready:
             if len(values) <= MANY:
                 values.add(arguments[place])
         return frozenset([place for place, values in self.values.items() if len(values) > MANY])
+
+
+class Placed(NamedTuple):
+    """The key of a call whose views overlap."""
+
+    space: Space
+    arguments: tuple[ArgumentShape, ...]
+    clusters: tuple[ClusterShape, ...]
 
 
 #: By id() of the workunit.
@@ -161,7 +169,7 @@ def _prepare(
     else:
         changing = ready.changing(arguments)
         inside = ready.seen >= WARNED and _is_inside(call, arguments, ready)
-        family = _family(call, arguments, ready, changing) if type(key) is tuple else None
+        family = _family(call, arguments, ready, changing) if type(key) is not Placed else None
         known = ready.families.get(family) if inside and family is not None else None
         if known is not None and _serves(known, call, arguments):
             found = known[:2]
@@ -296,6 +304,20 @@ def _key(call: Call, ready: _Ready) -> tuple[Any, list[Argument]]:
         end = spans[0][1]
         for low, high in spans[1:]:
             if low < end:
-                return shape_of((call,), structural_scalars), arguments
+                return _overlapping(call), arguments
             end = high
     return tuple(key), arguments
+
+
+# law
+def _overlapping(call: Call) -> Placed:
+    """What decides the code of a call whose views overlap: all but where its memory begins."""
+    trace = shape_of((call,), structural_scalars)
+    first: dict[int, int] = {}
+    shapes = [
+        shape._replace(offset=shape.offset - first.setdefault(shape.cluster, shape.offset))
+        if isinstance(shape, RegionShape)
+        else shape
+        for shape in trace.calls[0].arguments
+    ]
+    return Placed(call.space, tuple(shapes), trace.clusters)
