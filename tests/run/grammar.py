@@ -151,6 +151,10 @@ CONSTRUCTS: dict[str, list[str]] = {
         "x, *y = a\nlaunch(a)\nx, *y = a\nprint(x, y)",
         "launch(a)\nx = y = o.a\nlaunch(x)\nprint(y)",
         "d = [0, 1]\nlaunch(a)\nd[r] = a[0]\nprint(d)",
+        "launch(a)\n[x, *y] = r\nlaunch(a)",
+        "x = [0, 1, 2]\nlaunch(a)\nx[0:2] = a[:2]\nprint(x)",
+        "launch(a)\nx = y, *a[:2] = (1, 2, 3)\nlaunch(a)\nprint(x)",
+        "launch(a)\no.x, a[2] = o.a, 9.0\nlaunch(a)",
     ],
     "AnnAssign": ["launch(a)\nx: float = a[1]\nprint(x)", "launch(a)\nx: r.x = 1.0\nprint(x)"],
     "AugAssign": [
@@ -159,6 +163,11 @@ CONSTRUCTS: dict[str, list[str]] = {
         "x = r\nlaunch(a)\nx += 1",
         "launch(a)\no.a *= 2.0\nlaunch(a)",
         "launch(a)\no.n += 1\nlaunch(a)\nprint(o.n, a)",
+        "d = {'k': r}\nlaunch(a)\nd['k'] += 1\nlaunch(a)",
+        "o.x = r\nlaunch(a)\no.x += 1\nlaunch(a)",
+        "x = [1]\nlaunch(a)\nx += r\nprint(x)",
+        "x = [1.0]\nlaunch(a)\nx[0] += a[0]\nprint(x)",
+        "launch(a)\na[1:3] *= 2.0\nlaunch(a)",
     ],
     "Assert": ["launch(a)\nassert a[0] > 0, a", "launch(a)\nassert r"],
     "Delete": [
@@ -168,6 +177,8 @@ CONSTRUCTS: dict[str, list[str]] = {
         "x = {'k': lib.Dying(a)}\nlaunch(a)\ndel x['k']",
         "x = o.a\nlaunch(x)\ndel x\nlaunch(a)\nprint(a)",
         "x = np.nditer(a, flags=['buffered'], op_flags=[['readwrite']], op_dtypes=['f4'], casting='unsafe')\nlaunch(a)\ndel x",
+        "x = [lib.Dying(a), 1, 2]\nlaunch(a)\ndel x[0:2], o.n",
+        "x, y = lib.Dying(a), lib.Dying(a)\nlaunch(a)\ndel (x, y)",
     ],
     "If": [
         "launch(a)\nif a[0] > 1: print('big')\nelse: print('small')",
@@ -204,7 +215,8 @@ CONSTRUCTS: dict[str, list[str]] = {
         "try: launch(a)\nexcept ValueError: pass\nelse: r()",
     ],
     "TryStar": [
-        "try:\n    launch(a)\n    lib.fails(a)\nexcept* (lib.see(a) and ValueError): launch(a)\nlib.see(a)"
+        "try:\n    launch(a)\n    raise ExceptionGroup('g', [ValueError(1), TypeError(2)])\nexcept* ValueError as e: launch(a); print(e)\nexcept* (lib.see(a) and TypeError): launch(a)\nelse: print(0)\nfinally: print(a)",
+        "try:\n    launch(a)\n    lib.fails(a)\nexcept* (lib.see(a) and ValueError): launch(a)\nlib.see(a)",
     ],
     "With": [
         "with r: launch(a)",
@@ -212,6 +224,9 @@ CONSTRUCTS: dict[str, list[str]] = {
         "launch(a)\nwith r as x, r: launch(a)",
         "with np.nditer(a, flags=['buffered'], op_flags=[['readwrite']], op_dtypes=['f4'], casting='unsafe') as x: launch(a)",
         "with contextlib.suppress(ValueError):\n    launch(a)\n    lib.fails(a)\nlaunch(a)\nprint(a)",
+        "with (lib.Reader(a) as x, lib.Reader(a) as y): launch(a)",
+        "with r as a[0]: launch(a)",
+        "class C:\n    def __enter__(self): launch(a); return a\n    def __exit__(self, *error): launch(a); return True\nwith C() as x: launch(x); lib.fails(a)\nprint(a)",
     ],
     "Raise": [
         "try:\n    launch(a)\n    raise ValueError(float(a[0]))\nexcept ValueError as e: print(e)"
@@ -219,6 +234,11 @@ CONSTRUCTS: dict[str, list[str]] = {
     "Match": [
         "launch(a)\nmatch a[0]:\n    case x if r: launch(a); print(x)",
         "launch(a)\nmatch r:\n    case 1.0: launch(a)",
+        "launch(a)\nmatch a:\n    case [x, *y]: print(x)\n    case _: launch(a); print(a)",
+        "launch(a)\nmatch {'k': a[0]}:\n    case {'k': x, **y}: launch(a); print(x)",
+        "launch(a)\nmatch pair(a[0], r):\n    case pair(x=1.0, y=lib.Reader()): launch(a)\n    case pair(x, y) if y < x: launch(a); print(x)",
+        "launch(a)\nmatch o.n:\n    case 1 | 2 as x: launch(a)\n    case o.n: launch(a)\nprint(a)",
+        "launch(a)\nmatch [a[:2], 1]:\n    case [[x, y], 1]: print(x)\n    case [x, int(y)]: launch(x); print(y)",
     ],
     "Import": ["launch(a)\nimport lib as x", "launch(a)\nimport string"],
     "ImportFrom": ["launch(a)\nfrom lib import see as x\nx(a)"],
@@ -230,16 +250,30 @@ CONSTRUCTS: dict[str, list[str]] = {
         "def f(x): launch(x); return lambda: x[1]\nlaunch(a)\nprint(f(a)())",
         "def f(x, y): launch(x)\nf(a, lib.Dying(a))\nlaunch(a)",
         "launch(a)\ndef f() -> r.x: pass",
+        "launch(a)\ndef f(*, x=r()): pass",
+        "def f(x, /, *y, z=a, **k): launch(x); launch(z); return y\nlaunch(a)\nprint(f(a, 1, k=r))\nlib.see(a)",
+        "@functools.lru_cache\ndef f(x): launch(a); return a[0]\nlaunch(a)\nprint(f(1), f(1))",
+        "@functools.wraps(launch)\ndef f(x): launch(x)\nf(a)\nf(a)\nlib.see(a)",
+        "@contextlib.contextmanager\ndef f():\n    launch(a)\n    yield a\n    launch(a)\nwith f() as x: launch(x); print(x)\nlib.see(a)",
     ],
     "ClassDef": [
         "launch(a)\nclass C:\n    x = a[0]\nprint(C.x)",
         "launch(a)\n@lib.decorator(a)\nclass C: pass",
         "class C:\n    d = lib.Descriptor(a)\nx = C()\nlaunch(a)\nprint(x.d)\nlaunch(a)\nx.d = 1\nlaunch(a)\ndel x.d",
+        "launch(a)\nclass C(metaclass=type(lib.Computed)): pass\nlaunch(a)\nC.watched = 1\nprint(C.watched)",
+        "class B:\n    def __init_subclass__(kind, x=None): launch(a); print(x, a)\nlaunch(a)\nclass C(B, x=a[0]): launch(a)\nlib.see(a)",
+        "launch(a)\nclass C(lib.Descriptor, *[]): y = launch(a)\nlib.see(a)",
+        "class C:\n    def __set_name__(self, kind, name): launch(a); print(a)\nlaunch(a)\nclass D: x = C()\nlib.see(a)",
     ],
     "AsyncFunctionDef": [
         "async def f(): launch(a); print(a[0])\nlaunch(a)\nlib.call(lambda: f().close())"
     ],
-    "TypeAlias": ["launch(a)\ntype X = lib.see(a)\nlaunch(a)\nX.__value__"],
+    "TypeAlias": [
+        "launch(a)\ntype X = lib.see(a)\nlaunch(a)\nX.__value__",
+        "launch(a)\ndef f[T: lib.see(a)](x: T) -> T: launch(x); return x\nlaunch(f(a))\nprint(f.__type_params__[0].__bound__)\ntype Y = int",
+        "launch(a)\nclass C[T: (lib.see(a), int)]:\n    x = launch(a)\nlaunch(a)\nprint(len(C.__type_params__[0].__constraints__))\ntype Y = int",
+        "type X[T] = lib.see(a)\ndef f(x): launch(x); return X.__value__\nlaunch(a)\nprint(f(a))\nlib.see(a)",
+    ],
     "Pass": ["launch(a)\npass\nlaunch(a)\nprint(a)"],
     "Break": ["for k in range(3):\n    launch(a)\n    break\nprint(a)"],
     "Continue": ["for k in range(3):\n    launch(a)\n    continue\nprint(a)"],
@@ -254,6 +288,9 @@ CONSTRUCTS: dict[str, list[str]] = {
         "launch(a)\nx = identity(*[a])\nlaunch(*[a, 1.0])\nprint(x)",
         "launch(a)\nprint(*a)",
         "launch(a)\nx = (*r,)",
+        "launch(a)\nfor x in *a[:2], *r: launch(a)",
+        "launch(a)\nx = [*r, *a]\nprint(x)",
+        "launch(a)\nx = {*a.tolist()}\nprint(len(x))",
     ],
     "Slice": [
         "launch(a)\nx = a[1:3]\nlaunch(x)\nprint(a)",
@@ -281,6 +318,9 @@ CONSTRUCTS: dict[str, list[str]] = {
         "launch(a)\nx = a[...]\nlaunch(x)\nprint(x)",
         "d = {r: 1}\nlaunch(a)\nx = d[r]",
         "launch(v)\nx = v[1]\nlaunch(v)\nprint(x)",
+        "launch(a)\nx = a[1:3, ...]\nlaunch(x)\nprint(x)",
+        "x = (slice(1),)\nlaunch(a)\ny = a[(*x,)]\nlaunch(a)\nprint(y)",
+        "launch(a)\nx = a[-1:r]",
     ],
     "BinOp": [
         "launch(a)\nx = 2 * a\nlaunch(a)\nprint(x)",
@@ -298,6 +338,10 @@ CONSTRUCTS: dict[str, list[str]] = {
         "launch(a)\nx = r < 1",
         "launch(a)\nx = 1 in r",
         "launch(a)\nx = a is None\nlaunch(a)\nprint(a)",
+        "launch(a)\nx = 0 < a[0] < 5 < r",
+        "launch(a)\nx = 0 < o.n < 5 != o.s\nlaunch(a)\nprint(a)",
+        "launch(a)\nx = a is not r in [r]",
+        "launch(a)\nx = 0 < o.n < r",
     ],
     "BoolOp": ["launch(a)\nx = r or 1", "launch(a)\nx = o.n and a[0]\nprint(x)"],
     "IfExp": [
@@ -308,6 +352,10 @@ CONSTRUCTS: dict[str, list[str]] = {
     "JoinedStr": [
         "launch(a)\nx = f'{a}'\nprint(x)",
         "launch(a)\nx = f'{o.n}'\nlaunch(a)\nprint(x, a)",
+        "launch(a)\nx = f'{f\"{a[0]}\":>{o.n}}'\nprint(x)",
+        "launch(a)\nx = f'{o.n=}{r=}'\nprint(x)",
+        "launch(a)\nx = f'{f\"{o.n}\":>{o.n + 3}}'\nlaunch(a)\nprint(x, a)",
+        "launch(a)\nx = f'{r!s:{r}}'",
     ],
     "FormattedValue": [
         "launch(a)\nx = f'{r:x}'",
@@ -339,8 +387,16 @@ CONSTRUCTS: dict[str, list[str]] = {
     "Lambda": [
         "f = lambda: launch(a) or a[0]\nlaunch(a)\nprint(lib.call(f))",
         "launch(a)\nx = lambda y=a[0]: y\nprint(x())",
+        "launch(a)\nx = (lambda p=r(), *q, k=a: launch(k) or k[0])\nlaunch(a)\nprint(x())",
+        "launch(a)\nx = (lambda *q: q)(*a[:2])\nprint(x)",
+        "x = sorted([2, 1], key=lambda k: launch(a) or a[k])\nlaunch(a)\nprint(x)",
     ],
-    "NamedExpr": ["launch(a)\nif (x := a[0]) > 1: launch(a)\nprint(x)"],
+    "NamedExpr": [
+        "launch(a)\nif (x := a[0]) > 1: launch(a)\nprint(x)",
+        "launch(a)\nx = [y for k in range(3) if (y := launch(a) or a[k]) > 1]\nprint(x)",
+        "launch(a)\nlaunch((x := a))\nlaunch(x)\nprint(x)",
+        "launch(a)\nwhile (x := a[0]) < 4: launch(a)\nprint(x)",
+    ],
     "Dict": [
         "launch(a)\nx = {'a': a, 'b': a[0]}\nprint(x)",
         "launch(a)\nx = {r: 1}",
@@ -350,26 +406,32 @@ CONSTRUCTS: dict[str, list[str]] = {
     "ListComp": [
         "launch(a)\nx = [y for y in a]\nprint(x)",
         "x = [launch(a) or a[0] for y in range(3)]\nprint(x)",
+        "launch(a)\nx = [launch(y) or z for y in [a, a] for z in y if z > 1]\nprint(x)",
     ],
     "SetComp": ["launch(a)\nx = {float(y) > 1 for y in a}\nprint(sorted(x))"],
     "DictComp": ["launch(a)\nx = {k: launch(a) or float(a[k]) for k in range(3)}\nprint(x)"],
     "GeneratorExp": [
-        "x = (launch(a) or lib.see(a) for k in range(3))\nlaunch(a)\nprint(next(x))\nlaunch(a)\nprint(sum(x))"
+        "x = (launch(a) or lib.see(a) for k in range(3))\nlaunch(a)\nprint(next(x))\nlaunch(a)\nprint(sum(x))",
+        "launch(a)\nx = max(launch(a) or a[k] for k in range(3))\nprint(x)",
+        "x = (launch(a) or y for y in lib.generator(a))\nlaunch(a)\nfor y in x: launch(a); print(y)",
     ],
     "TemplateStr": ["launch(a)\nx = t'{a[0]}'\nprint(x.values)"],
     "Interpolation": ["launch(a)\nx = t'{float(a[0])}'\nprint(x.values)"],
 }
 #: Constructs that only some contexts have.
 ONLY_IN: dict[str, tuple[tuple[str, ...], list[str]]] = {
-    "Return": (("function", "watched", "library", "method"), ["launch(a)\nreturn a.sum()", "launch(a)\nreturn a", "x = lib.Dying(a)\nlaunch(a)\nreturn 1",
+    "Return": (("function", "watched", "library", "method"), ["launch(a)\nreturn a.sum()", "launch(a)\nreturn a", "launch(a)\nreturn *a[:2], r", "launch(a)\nreturn o.n if o.n else r", "try:\n    launch(a)\n    return a\nfinally: launch(a)", "x = lib.Dying(a)\nlaunch(a)\nreturn 1",
                "for x in lib.generator(a):\n    launch(a)\n    return 1", "with r: return launch(a)"]),
     "Global": (("function", "watched", "library"), ["global shared\nlaunch(a)\nshared = a\nlaunch(shared)\nprint(shared)", "global shared\nshared = lib.Dying(a)\nlaunch(a)\nshared = 1"]),
     "Nonlocal": (("function", "watched", "library"), ["y = a\ndef f():\n    nonlocal y\n    launch(y)\n    y = y[0]\nlaunch(a)\nf()\nprint(y)"]),
-    "Yield": (("generator",), ["launch(a)\nyield a[0]\nlaunch(a)\nyield a", "x = yield launch(a)\nprint(x, a)"]),
-    "YieldFrom": (("generator",), ["launch(a)\nyield from r", "launch(a)\nyield from lib.generator(a)"]),
-    "Await": (("coroutine",), ["launch(a)\nawait r", "launch(a)\nawait asyncio.sleep(0)\nprint(a)"]),
-    "AsyncFor": (("coroutine",), ["launch(a)\nasync for x in r: launch(a)"]),
-    "AsyncWith": (("coroutine",), ["launch(a)\nasync with r: launch(a)"]),
+    "Yield": (("generator",), ["launch(a)\nyield a[0]\nlaunch(a)\nyield a", "launch(a)\nx = (yield a), (yield a[0])\nlaunch(a)\nprint(x)", "try:\n    launch(a)\n    yield a\nfinally: launch(a); lib.see(a)", "x = yield launch(a)\nprint(x, a)"]),
+    "YieldFrom": (("generator",), ["launch(a)\nyield from r", "launch(a)\nyield from lib.generator(a)", "launch(a)\nx = yield from (launch(a) or y for y in a[:2])\nlaunch(a)\nprint(x)", "def f():\n    launch(a)\n    y = yield a\n    launch(a)\n    return a\nx = yield from f()\nlaunch(x)\nprint(x)"]),
+    "Await": (("coroutine",), ["launch(a)\nawait r", "launch(a)\nawait asyncio.sleep(0)\nprint(a)", "async def f(): launch(a); return a\nlaunch(a)\nx = await f()\nlaunch(x)\nprint(x)", "async def f(): launch(a); await asyncio.sleep(0); return a[0]\nlaunch(a)\nprint(await asyncio.gather(f(), f()))"]),
+    "AsyncFor": (("coroutine",), ["launch(a)\nasync for x in r: launch(a)", "launch(a)\nasync for x in r: launch(a); break\nelse: launch(a)", "async def f():\n    for k in range(2): launch(a); yield a\nasync for x in f(): launch(x); print(x)"]),
+    "ListComp": (("coroutine",), ["launch(a)\nx = [launch(a) or y async for y in r if (await asyncio.sleep(0)) or a[0]]\nprint(x)"]),
+    "GeneratorExp": (("coroutine",), ["x = (launch(a) or y async for y in r)\nlaunch(a)\nasync for y in x: launch(a); print(y)"]),
+    "DictComp": (("coroutine",), ["launch(a)\nx = {y: launch(a) or float(a[0]) async for y in r}\nprint(x)"]),
+    "AsyncWith": (("coroutine",), ["launch(a)\nasync with r: launch(a)", "launch(a)\nasync with (r as x, r): launch(a); return a", "async with contextlib.aclosing(x for x in []) if zero else r as a[0]: launch(a)"]),
 }  # fmt: skip
 
 _CALL = "(*fresh(), 0)"
