@@ -16,6 +16,7 @@ from pyfuser.lower.returns import ends_with_return, without_returns
 from pyfuser.lower.signature import annotation_of, parameters, signature
 from pyfuser.lower.source import source_of, unwrap
 from pyfuser.lower.team import Team
+from pyfuser.lower.unassigned import refuse_unassigned
 from pyfuser.lower.views import ViewRef
 
 Argument = Expr | ViewRef | Record | Team
@@ -70,6 +71,7 @@ def inline(
             inner.statement(statement)
     finally:
         ctx.shared.active.pop()
+    refuse_unassigned(inner, source.node.body)
     if result is not None:
         _check_returns(inner, source.node)
     body = without_returns(tuple(inner.out))

@@ -25,6 +25,7 @@ from pyfuser.lower.signature import Signature, real_type, signature
 from pyfuser.lower.source import unwrap
 from pyfuser.lower.team import Team
 from pyfuser.lower.types import BoundType, RandomPoolType, ScalarType, ViewType, scalar_dtype
+from pyfuser.lower.unassigned import refuse_unassigned
 from pyfuser.lower.views import whole
 from pyfuser.support.records import dataclass
 
@@ -106,6 +107,7 @@ def lower(
     accumulators = _accumulators(context, header, pattern, rank)
     for node in header.source.node.body:
         context.statement(node)
+    refuse_unassigned(context, header.source.node.body)
     state, pool = context.shared.random_state, context.shared.pool
     if state is not None and pool is not None:
         if team_size > 1:
