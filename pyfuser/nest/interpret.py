@@ -30,6 +30,7 @@ from pyfuser.nest.nodes import (
     Prefetch,
     Row,
     Run,
+    RunningSums,
     Scope,
 )
 from pyfuser.support.caches import cached
@@ -151,7 +152,7 @@ class _Translator(reference.Translator):
     def inside(self, s: Scope, depth: int) -> None:
         self.body(s.body, depth)
 
-    def ordered(self, s: OrderedSum, depth: int) -> None:
+    def ordered(self, s: OrderedSum | RunningSums, depth: int) -> None:
         self.body((s.meaning,), depth)
 
     def alloc(self, s: Alloc, depth: int) -> None:
@@ -181,6 +182,7 @@ _Translator.statements = {
     Prefetch: _Translator.nothing,
     Scope: _Translator.inside,
     OrderedSum: _Translator.ordered,
+    RunningSums: _Translator.ordered,
     Alloc: _Translator.alloc,
     Row: _Translator.row,
     Clear: _Translator.clear,

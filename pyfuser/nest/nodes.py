@@ -21,6 +21,8 @@ Grammar::
               | Prefetch(load, ahead, writes)     memory is asked for so many elements after one
               | OrderedSum(loop, sums, trip, ..)  a loop whose additions to `sums` have an order of
                                                   their own if its trips are many
+              | RunningSums(body, sums, terms, ..)  what the body leaves in `terms` is added to
+                                                  `sums`, again and again
 
 Rules that `verify` holds, besides those of the ir:
 
@@ -53,6 +55,7 @@ from pyfuser.ir.nodes import (
     Extra,
     For,
     If,
+    Load,
     Read,
     Stmt,
     Sym,
@@ -177,6 +180,37 @@ class OrderedSum(Extra):
         ends = (Declare(first.sym, _wide(loop.start)), Declare(last.sym, _wide(loop.stop)))
         many = Compare(">=", Binary("-", last, first), number(self.fewest))
         return Scope((*ends, If(many, long, self.body)))
+
+
+@dataclass(frozen=True, slots=True)
+class RunningSums(Extra):
+    """Sums that stay in registers while terms are added to them, in lanes.
+
+    body: computes so many (`lanes`) terms of each accumulator, from the iteration `done` of `count`
+    on. Each lane of a sum gets its terms in order; the lanes are added up later.
+    """
+
+    body: Body
+    sums: tuple[Sym, ...]
+    terms: tuple[Sym, ...]
+    done: Sym
+    count: Expr
+    lanes: int
+
+    @property
+    def allocs(self) -> Body:
+        """The arrays of the terms."""
+        return tuple(Alloc(array, self.lanes) for array in self.terms)
+
+    @property
+    def meaning(self) -> Stmt:
+        """The same in other statements, but for the order of additions."""
+        lane = Sym("lane", -1, DType.INT64)
+        pairs = zip(self.sums, self.terms, strict=True)
+        adds = tuple(Update("+", s, (), Load(array, (Read(lane),))) for s, array in pairs)
+        added = Loop(lane, number(0), number(self.lanes), number(1), adds, True)
+        trip = (*self.allocs, *self.body, added)
+        return Loop(self.done, number(0), self.count, number(self.lanes), trip, False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from pyfuser.nest.nodes import (
     Prefetch,
     Row,
     Run,
+    RunningSums,
     Scope,
 )
 
@@ -97,6 +98,12 @@ class _Printer(printer.Printer):
         yield depth, f"ordered sum of {', '.join(map(self._sym, s.sums))} {how}:"
         yield from self._body(s.body, depth + 1)
 
+    def _running(self, s: RunningSums, depth: int) -> Iterator[Line]:
+        sums = ", ".join(map(self._sym, s.sums))
+        every = f"every {s.lanes} of {self.expr(s.count, outer=True)}"
+        yield depth, f"running sums {sums} of {', '.join(map(self._sym, s.terms))} {every}:"
+        yield from self._body(s.body, depth + 1)
+
     def _alloc(self, s: Alloc, depth: int) -> Iterator[Line]:
         yield depth, f"alloc {self._typed(s.sym)}[{s.length}]"
 
@@ -124,6 +131,7 @@ _Printer.statements = {
     Note: _Printer._note,
     Scope: _Printer._scope,
     OrderedSum: _Printer._ordered,
+    RunningSums: _Printer._running,
     Alloc: _Printer._alloc,
     Row: _Printer._row,
     Clear: _Printer._clear,

@@ -20,6 +20,7 @@ from pyfuser.nest.nodes import (
     Prefetch,
     Row,
     Run,
+    RunningSums,
     Scope,
 )
 from pyfuser.nest.printer import show
@@ -168,4 +169,5 @@ _Verifier.statements = {
     Clear: _Verifier.clear,
     Prefetch: _Verifier.prefetch,
     OrderedSum: _Verifier.ordered_sum,
+    RunningSums: lambda v, s: v.statement(s.meaning),
 }

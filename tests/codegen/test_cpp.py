@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyfuser.codegen.c.fp_contraction import may_contract
 from pyfuser.codegen.cpu.unit import emit
 from pyfuser.codegen.kernel import spec_of
 from pyfuser.engine.native import prepare
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Accumulator, Update, Workunit
+from pyfuser.nest.cost.fp_contraction import may_contract
 from pyfuser.nest.spec import UNIT
 from pyfuser.tuning.target import Target
 from tests.analysis.build import S, View, workunit

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyfuser.codegen.cpu import split_accumulators
 from pyfuser.codegen.cpu.unit import emit
 from pyfuser.codegen.kernel import spec_of
 from pyfuser.engine import native
 from pyfuser.ir.nodes import Accumulator, Body, Stmt, Sym, Update, Workunit
 from pyfuser.ir.visit import assigned, statements, substitute_syms
+from pyfuser.nest.passes import split_accumulators
 from pyfuser.support.caches import Table
 from pyfuser.tuning.thresholds import DEFAULT
 from tests.codegen.build import Case, case

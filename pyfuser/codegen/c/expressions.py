@@ -61,7 +61,7 @@ class Expressions:
         self.views = views
         self.strides = strides
         self.serial = serial
-        self.products_apart = False  # see `c.fp_contraction.may_contract`
+        self.products_apart = False  # see `nest.cost.fp_contraction`
         self.own: set[Sym] = set()  # tables of which each thread has a copy
         self.made: set[Sym] = set()  # arrays that passes made, which no program can miss
         self.pairs: set[Sym] = set()  # of them, complex numbers that are arrays of their parts

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TypeVar
 
 from pyfuser.codegen.c.expressions import Expressions
-from pyfuser.codegen.c.fp_contraction import may_contract
 from pyfuser.codegen.c.names import Names, SymNames
 from pyfuser.codegen.c.statements import INDENT, Statements
 from pyfuser.codegen.cpu import checked as cpu_checked
@@ -20,6 +19,7 @@ from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Sym, Workunit
 from pyfuser.ir.visit import all_expressions
 from pyfuser.nest import build
+from pyfuser.nest.cost.fp_contraction import may_contract
 from pyfuser.nest.cost.work import grain, grain_text, varies
 from pyfuser.nest.nodes import Nest
 from pyfuser.nest.spec import UNIT, KernelSpec, ViewSpec

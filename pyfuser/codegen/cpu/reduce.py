@@ -15,9 +15,8 @@ from pyfuser.codegen.c.statements import INDENT
 from pyfuser.codegen.cpu.context import Bounds, Context, box_bounds, entry, function
 from pyfuser.codegen.cpu.functions import LOCALS as FUNCTION_LOCALS
 from pyfuser.codegen.cpu.functions import loop_lines, summing
-from pyfuser.codegen.cpu.split_accumulators import LANES, Groups, Lanes, groups_of, run_function
-from pyfuser.codegen.cpu.split_accumulators import LOCALS as GROUP_LOCALS
-from pyfuser.codegen.cpu.terms import INLINE_SUMS, SumNames, Terms, block_terms, by_sym
+from pyfuser.codegen.cpu.running_sums import run_function
+from pyfuser.codegen.cpu.terms import INLINE_SUMS, SumNames, arrays_of, block_terms
 from pyfuser.codegen.cpu.tiles import (
     boxes_of_line,
     is_flat,
@@ -28,10 +27,11 @@ from pyfuser.codegen.cpu.tiles import (
 )
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.effects import only_combines
-from pyfuser.ir.nodes import Body, Sym, Workunit
-from pyfuser.ir.visit import assigned
+from pyfuser.ir.nodes import Sym, Workunit
 from pyfuser.nest.passes.blocks import LOCALS as BLOCK_LOCALS
 from pyfuser.nest.passes.blocks import blocks_of
+from pyfuser.nest.passes.split_accumulators import LANES, Groups, groups_of
+from pyfuser.nest.passes.split_accumulators import LOCALS as GROUP_LOCALS
 
 LOCALS = (
     BLOCK_LOCALS
@@ -95,9 +95,9 @@ def tile_code(context: Context) -> tuple[list[SumNames], int, str]:
     blocks = blocks_of(context.nest, kept, 64 if single else 32)
     context = context.of(blocks.nest)
     code = block_terms(context, sums, blocks, kept) + _running(sums, blocks.size)
-    groups = groups_of(context, blocks)
+    groups = groups_of(blocks, arrays_of(context, sums))
     if groups is not None:
-        code += _run_function(context, sums, blocks.size, groups)
+        code += run_function(context, groups.function, sums, blocks.size)
     code += _more_function(context, sums, blocks.size, groups)
     return sums, blocks.size, code
 
@@ -206,18 +206,6 @@ def _columns(
     ]
     depth = 1 if rank == 1 else 2
     return [INDENT * depth + line for line in lines]
-
-
-def _run_function(context: Context, sums: Sequence[SumNames], block: int, groups: Groups) -> str:
-    """The loops over a run of iterations, where the sums are in groups."""
-    named = by_sym(context, sums)
-    lanes = {sym: Lanes(s.kind, s.terms, s.sum, s.sum_type(block)) for sym, s in named.items()}
-
-    def terms(body: Body) -> Body:
-        own = assigned(body)
-        return Terms(context, {s: n for s, n in named.items() if s in own}).body(body)
-
-    return run_function(context, groups, lanes, terms)
 
 
 def _tile_entry(context: Context, sums: Sequence[SumNames]) -> str:

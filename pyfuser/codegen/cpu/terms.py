@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from pyfuser.codegen.c.statements import INDENT
 from pyfuser.codegen.cpu.context import Context, function
 from pyfuser.codegen.cpu.functions import functions_code
-from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Accumulator, Body, Declare, Load, Read, Stmt, Store, Sym
-from pyfuser.ir.visit import assigned, statements
-from pyfuser.nest.build import local
+from pyfuser.ir.nodes import Accumulator, Sym
 from pyfuser.nest.passes.blocks import Blocks, allocs, block_loops, blocks_of
-from pyfuser.nest.passes.row_sums import order_sums, ordered
+from pyfuser.nest.passes.row_sums import order_sums
 from pyfuser.nest.passes.split_conditions import Interior, inside, interior
-from pyfuser.nest.sums import row_sums, totals
+from pyfuser.nest.terms import Terms
 from pyfuser.support.passes import left_out
 
 INLINE_SUMS = 8
@@ -121,62 +118,16 @@ def _terms_function(
     Loops along columns are not: there are many, and they gain nothing.
     """
     last = context.spec.rank - 1
-    named = by_sym(context, sums)
     if blocks.straight:
         context.uses("straight")
-    loops = block_loops(blocks, last, lambda: Terms(context, named).body)
+    arrays = arrays_of(context, sums)
+    loops = block_loops(blocks, last, lambda: Terms(context.nest, arrays).body)
     lines = context.print(order_sums(context.nest, (*allocs(blocks), *loops)), 1)
     inline = blocks.single and len(sums) <= INLINE_SUMS and not rare
     once = blocks.columns is not None
     return function(f"void {name}", _parameters(context, sums), lines, inline, once)
 
 
-def by_sym(context: Context, sums: Sequence[SumNames]) -> dict[Sym, SumNames]:
-    return {a.sym: s for a, s in zip(context.workunit.accumulators, sums, strict=True)}
-
-
-class Terms:
-    """What becomes of the segments of a body, in order, with each accumulator a local."""
-
-    def __init__(self, context: Context, sums: Mapping[Sym, SumNames]) -> None:
-        self.sums, self.nest = sums, context.nest
-        self.place = (local("step"),)
-        self.direct = _single_updates(context.workunit.body, tuple(sums))
-        self.started: set[Sym] = set()
-
-    def body(self, body: Body) -> Body:
-        """A segment: accumulators start at zero, or where the segments before left them."""
-        updated = assigned(body)
-        starts, found, ends = list[Stmt](), list[Stmt](), list[Stmt]()
-        for sym, s in self.sums.items():
-            if sym in self.direct or (sym in self.started and sym not in updated):
-                continue
-            starts.append(Declare(sym, Load(s.array, self.place) if sym in self.started else None))
-            ends.append(Store(s.array, self.place, Read(sym)))
-            self.started.add(sym)
-        for stmt in body:
-            if isinstance(stmt, nodes.Update) and stmt.target in self.direct and not stmt.indices:
-                found.append(Store(self.sums[stmt.target].array, self.place, stmt.value))
-                continue
-            rows = row_sums(stmt, self.sums)
-            if rows and isinstance(stmt, nodes.For):
-                rows += row_sums(stmt, dict.fromkeys(totals(stmt, self.sums)))
-                stmt = ordered(self.nest, stmt, rows)
-            found.append(stmt)
-        return (*starts, *found, *ends)
-
-
-def _single_updates(body: Body, syms: Sequence[Sym]) -> set[Sym]:
-    """Accumulators with one unconditional `+=` of their own type: its value is the term.
-
-    The zero that it would be added to changes only -0.0, and the sum has a zero to add it to.
-    """
-    updates = [s for s in statements(body) if isinstance(s, nodes.Update) and not s.indices]
-    result = set()
-    for sym in syms:
-        own = [u for u in updates if u.target == sym]
-        if len(own) != 1 or not any(own[0] is stmt for stmt in body):
-            continue
-        if own[0].op == "+" and own[0].value.dtype is sym.dtype:
-            result.add(sym)
-    return result
+def arrays_of(context: Context, sums: Sequence[SumNames]) -> dict[Sym, Sym]:
+    """The array for the terms of each accumulator."""
+    return {a.sym: s.array for a, s in zip(context.workunit.accumulators, sums, strict=True)}

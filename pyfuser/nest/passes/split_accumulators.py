@@ -12,22 +12,23 @@ the same lanes and order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from pyfuser.codegen.c.statements import INDENT
-from pyfuser.codegen.cpu.context import Context, function
 from pyfuser.ir import nodes
 from pyfuser.ir.effects import effects_of
 from pyfuser.ir.nodes import Binary, Body, Declare, Expr, Read, Stmt, Sym
 from pyfuser.ir.visit import all_expressions, contains, expressions, map_body, statements
 from pyfuser.nest.build import iteration, iterations, local
+from pyfuser.nest.cost.fp_contraction import may_contract
 from pyfuser.nest.cost.vectorisable import local_arrays, vectorises
 from pyfuser.nest.cost.work import cheap_declarations
-from pyfuser.nest.nodes import Alloc, Kind, number
+from pyfuser.nest.kept import Kept
+from pyfuser.nest.nodes import Function, Kind, Nest, RunningSums, number
 from pyfuser.nest.passes.blocks import Blocks
 from pyfuser.nest.passes.row_sums import order_sums
 from pyfuser.nest.segments import MAX_STATEMENTS, Segment, dependences, expanded, expansion
 from pyfuser.nest.spec import UNIT
+from pyfuser.nest.terms import Terms
 from pyfuser.support.passes import left_out
 from pyfuser.support.records import dataclass
 
@@ -38,42 +39,38 @@ LANES = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Lanes:
-    """The C++ of an accumulator: its terms' type and array, its `pf_sum` and the type of that."""
-
-    kind: str
-    terms: str
-    sum: str
-    sum_type: str
-
-
-@dataclass(frozen=True, slots=True)
 class Groups:
-    """What comes before the sums, then the groups; the locals kept for `run` iterations."""
+    """How a run of iterations, which stands for so many full blocks, computes its sums.
 
-    segments: tuple[Segment, ...]
-    arrays: Mapping[Sym, Sym]
+    run: iterations, at most. function: of the first iteration of a run, how many there are (a
+    multiple of LANES), and the indices of the axes but the last.
+    """
+
     run: int
+    function: Function
 
 
-def groups_of(context: Context, blocks: Blocks) -> Groups | None:
-    """The groups of a body that has many sums, each in a statement of its own; None for others."""
-    workunit, spec = context.workunit, context.spec
-    sums = [a.sym for a in workunit.accumulators]
+def groups_of(blocks: Blocks, terms: Mapping[Sym, Sym]) -> Groups | None:
+    """The groups of a body that has many sums, each in a statement of its own; None for others.
+
+    terms: an array for the terms of each accumulator.
+    """
+    nest = blocks.nest
+    spec, tuning = nest.spec, nest.spec.tuning
+    sums = [a.sym for a in nest.workunit.accumulators]
     if left_out("split-accumulators"):
         return None
-    tuning = spec.tuning
     if len(sums) < tuning.fewest_groups or any(
         s.dtype.size != 8 or s.dtype.is_complex for s in sums
     ):
         return None
-    if context.nest.serial or spec.checked or not blocks.single:
+    if nest.serial or spec.checked or not blocks.single:
         return None
-    if context.expressions.products_apart or len(workunit.body) > MAX_STATEMENTS:
+    if may_contract(nest.workunit.body) or len(nest.workunit.body) > MAX_STATEMENTS:
         return None  # g++ may contract products with the additions around them
-    if any(view is not None and not view.restrict for view in spec.views):
+    if nest.overlapping:
         return None
-    parts = _parts(context, sums)
+    parts = _parts(nest, sums)
     if parts is None:
         return None
     before, adding, repeated = parts
@@ -88,15 +85,13 @@ def groups_of(context: Context, blocks: Blocks) -> Groups | None:
     run = next((n for n in runs if n * size <= tuning.block_bytes), None)
     if run is None:
         return None
-    fresh, name = context.nest.fresh, context.nest.name
-    return Groups(segments, {s: fresh(f"{name(s)}_run", s.dtype) for s in kept}, run)
+    arrays = Kept({s: nest.fresh(f"{nest.name(s)}_run", s.dtype) for s in kept}, {})
+    return Groups(run, _run_function(nest, segments, arrays, run, terms))
 
 
-def _parts(
-    context: Context, sums: Sequence[Sym]
-) -> tuple[Body, list[Stmt], dict[Sym, Declare]] | None:
+def _parts(nest: Nest, sums: Sequence[Sym]) -> tuple[Body, list[Stmt], dict[Sym, Declare]] | None:
     """The body without the statements that add, those statements, and cheap declarations."""
-    body = context.workunit.body
+    body = nest.workunit.body
     arrays, repeated = local_arrays(body), cheap_declarations(body)
     if not effects_of(body).may_interleave or not all(vectorises(stmt, arrays) for stmt in body):
         return None
@@ -105,13 +100,13 @@ def _parts(
     if sorted(sym.uid for syms in added for sym in syms) != sorted(sym.uid for sym in sums):
         return None  # one accumulator in two statements, or in none
     adding = [stmt for stmt, syms in zip(units, added, strict=True) if syms]
-    if not all(_only_adds(stmt) and _reads_rows(context, stmt) for stmt in adding):
+    if not all(_only_adds(stmt) and _reads_rows(nest, stmt) for stmt in adding):
         return None
     for n, earlier in enumerate(dependences(units, frozenset())):
         if not added[n] and any(added[m] for m in earlier):
             return None  # changes what a sum has read
     rest = tuple(stmt for stmt, syms in zip(units, added, strict=True) if not syms)
-    return *_narrowed(context, rest, adding), repeated
+    return *_narrowed(nest, rest, adding), repeated
 
 
 def _added(stmt: Stmt, sums: Sequence[Sym]) -> set[Sym]:
@@ -129,9 +124,9 @@ def _only_adds(stmt: Stmt) -> bool:
     return all(isinstance(s, nodes.Update) and not s.indices for s in updates)
 
 
-def _reads_rows(context: Context, stmt: Stmt) -> bool:
+def _reads_rows(nest: Nest, stmt: Stmt) -> bool:
     """Whether elements are read one after the other: every group reads them again."""
-    index, views = context.workunit.indices[-1], context.expressions.views
+    index, views = nest.workunit.indices[-1], nest.views
     for e in all_expressions((stmt,)):
         if not isinstance(e, nodes.Load):
             continue
@@ -149,9 +144,8 @@ def _plain(e: Expr) -> Expr:
     return e
 
 
-def _narrowed(context: Context, before: Body, adding: list[Stmt]) -> tuple[Body, list[Stmt]]:
+def _narrowed(nest: Nest, before: Body, adding: list[Stmt]) -> tuple[Body, list[Stmt]]:
     """Keep integers as narrow as the sums read them: they are converted once, and take less."""
-    fresh = context.nest.fresh
     narrow: dict[Expr, Sym] = {}
     local = {stmt.sym for stmt in before if isinstance(stmt, Declare)}
 
@@ -163,8 +157,7 @@ def _narrowed(context: Context, before: Body, adding: list[Stmt]) -> tuple[Body,
         if not integers or e.dtype.size >= sym.dtype.size or sym not in local:
             return e
         if e not in narrow:
-            narrow[e] = fresh(sym.name, e.dtype)
-            context.names[narrow[e]] = context.unique.take(context.names[sym])
+            narrow[e] = nest.fresh(nest.name(sym), e.dtype)
         return Read(narrow[e])
 
     changed = list(map_body(tuple(adding), change))
@@ -185,61 +178,38 @@ def _grouped(adding: Sequence[Stmt], sums: Sequence[Sym], most: int) -> list[Bod
     return groups
 
 
-# --------------------------------------------------------------------------- printing
-
-
-def run_function(
-    context: Context, groups: Groups, lanes: Mapping[Sym, Lanes], terms: Callable[[Body], Body]
-) -> str:
-    """`pf_run`: `count` iterations from `at`, a multiple of LANES, into `pf_running`."""
-    last = context.spec.rank - 1
-    lines = context.print(tuple(Alloc(array, groups.run) for array in groups.arrays.values()), 1)
-    for segment in groups.segments:
-        own = {sym for stmt in segment.body for sym in _added(stmt, tuple(lanes))}
+def _run_function(
+    nest: Nest, segments: Sequence[Segment], kept: Kept, run: int, terms: Mapping[Sym, Sym]
+) -> Function:
+    """Runs `count` iterations from `at` on, a multiple of LANES."""
+    at, count = map(local, ("at", "count"))
+    last = nest.rank - 1
+    body = kept.allocs(run)
+    for segment in segments:
+        own = {sym for stmt in segment.body for sym in _added(stmt, tuple(terms))}
         if own:
-            ordered = [names for sym, names in lanes.items() if sym in own]
-            lines += _group_lines(context, groups, segment, ordered, terms)
+            group = {sym: array for sym, array in terms.items() if sym in own}
+            body += (_group(nest, segment, kept, group),)
         elif segment.body:
-            at, count, step = map(local, ("at", "count", "step"))
-            kept = (nodes.Store(groups.arrays[s], (step,), Read(s)) for s in segment.leaving)
-            trip = (*iteration(context.nest, last, Binary("+", at, step)), *segment.body, *kept)
-            loop = iterations(context.nest, step, number(0), count, trip, Kind.VECTOR)
-            lines += context.print(order_sums(context.nest, (loop,)), 1)
-    parameters = ["pf_running& running", "int64_t at", "int64_t count"]
-    parameters += [f"const int64_t {context.counter(axis)}" for axis in range(last)]
-    return function("void pf_run", [*parameters, *context.signature], lines)
+            body += order_sums(nest, (_first_loop(nest, segment, kept),))
+    return Function("pf_run", params=(at.sym, count.sym, *nest.counters[:last]), body=body)
 
 
-def _group_lines(
-    context: Context,
-    groups: Groups,
-    segment: Segment,
-    lanes: Sequence[Lanes],
-    terms: Callable[[Body], Body],
-) -> list[str]:
+def _first_loop(nest: Nest, segment: Segment, kept: Kept) -> Stmt:
+    """The loop over all that comes before the sums."""
+    at, count, step = map(local, ("at", "count", "step"))
+    leaving = kept.leaving(segment.leaving, lambda _: step)
+    trip = (*iteration(nest, nest.rank - 1, Binary("+", at, step)), *segment.body, *leaving)
+    return iterations(nest, step, number(0), count, trip, Kind.VECTOR)
+
+
+def _group(nest: Nest, segment: Segment, kept: Kept, terms: Mapping[Sym, Sym]) -> RunningSums:
     """The loop of a group; g++ keeps the terms of LANES iterations in registers where it can."""
-    take = context.unique.take
-    vectors = [(s, v, take(f"{s.sum}_{v}")) for s in lanes for v in range(4)]
-    at, done, step = map(local, ("at", "done", "step"))
-    place = (Binary("+", done, step),)
-    arriving = (Declare(s, nodes.Load(groups.arrays[s], place)) for s in segment.arriving)
+    at, count, done, step = map(local, ("at", "count", "done", "step"))
+    place = Binary("+", done, step)
+    arriving = kept.arriving(segment.arriving, lambda _: place)
     here = Binary("+", Binary("+", at, done), step)
-    trip = (
-        *iteration(context.nest, context.spec.rank - 1, here),
-        *arriving,
-        *terms(segment.body),
-    )
-    loop = iterations(context.nest, step, number(0), number(LANES), trip, Kind.VECTOR)
-    lines = [
-        *(f"    {s.sum_type}::vector {name} = running.{s.sum}.sum[{v}];" for s, v, name in vectors),
-        f"    for (int64_t done = 0; done < count; done += {LANES}) {{",
-        *(f"        alignas(64) {s.kind} {s.terms}[{LANES}];" for s in lanes),
-        *context.print((loop,), 2),
-        *(
-            f"        {name} += ((const {s.sum_type}::vector*){s.terms})[{v}];"
-            for s, v, name in vectors
-        ),
-        "    }",
-        *(f"    running.{s.sum}.sum[{v}] = {name};" for s, v, name in vectors),
-    ]
-    return [f"{INDENT}{{", *(INDENT + line for line in lines), f"{INDENT}}}"]
+    own = Terms(nest, terms).body(segment.body)
+    trip = (*iteration(nest, nest.rank - 1, here), *arriving, *own)
+    loop = iterations(nest, step, number(0), number(LANES), trip, Kind.VECTOR)
+    return RunningSums((loop,), tuple(terms), tuple(terms.values()), done.sym, count, LANES)
