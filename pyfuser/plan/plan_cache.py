@@ -73,7 +73,7 @@ ALIKE: Table[Hashable, tuple[DependenceGraph, Plan]] = Table("plans of long trac
 
 def plan_of(trace: TraceShape, capabilities: Capabilities) -> tuple[DependenceGraph, Plan]:
     """The plan of a trace, or of one whose plan is as good for it; and the dependences of that."""
-    split = _split(trace) if _may_be_of_family(trace) else None
+    split = _family_split(trace)
     if split is None:
         return _alike(trace, capabilities)
     key = split.structure, capabilities
@@ -193,7 +193,7 @@ def family_of(trace: TraceShape) -> Hashable | None:
 
     Their sizes are equal when rounded, so that what is the best plan is alike.
     """
-    split = _split(trace) if _may_be_of_family(trace) else None
+    split = _family_split(trace)
     return None if split is None else (split.structure, _rounded(split.sizes))
 
 
@@ -207,6 +207,12 @@ def _lowest(trace: TraceShape) -> dict[int, int]:
                 cluster, offset = argument.cluster, argument.offset
                 lowest[cluster] = min(offset, lowest.get(cluster, offset))
     return lowest
+
+
+@cached(16)
+def _family_split(trace: TraceShape) -> _Split | None:
+    """The parts of a trace that may be of a family: several ask for them in turn."""
+    return _split(trace) if _may_be_of_family(trace) else None
 
 
 def _split(trace: TraceShape) -> _Split | None:

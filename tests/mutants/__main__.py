@@ -1,7 +1,7 @@
 """`python -m tests.mutants`: break the laws of fusion in many ways, and see the tests notice.
 
-Tried are the mutants of laws that have a permissive answer, and those on the checklist of faults
-that people thought of: a sample, drawn by --seed, if there are more than .ci/run has time for.
+Tried are the mutants of laws that have a permissive answer, and of other laws those that people
+thought of (checklist.txt): a sample, drawn by --seed, if there are more than .ci/run has time for.
 """
 
 from __future__ import annotations
