@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
 from functools import partial
 from pathlib import Path
 
@@ -175,7 +176,7 @@ def _explain(options: argparse.Namespace) -> int:
     find_compiler(SETTINGS.compiler)
     (program,) = programs.load([options.program], options.size, None)
     before: list[Flush] = []
-    with programs.errors_of(program.path):
+    with programs.errors_of(program.path), _report_alone(options):
         for _ in range(2):  # the first run pays for memory and threads that are new to the process
             state = program.module.setup(program.size)
             pyfuser.sync()
@@ -188,6 +189,23 @@ def _explain(options: argparse.Namespace) -> int:
     if not _write(options, report):
         print(report)
     return 0
+
+
+@contextmanager
+def _report_alone(options: argparse.Namespace) -> Iterator[None]:
+    """What the program prints goes to stderr, kernels' `printf` too, if stdout is the report's."""
+    if "-" not in map(str, (options.json, options.html)):
+        yield
+        return
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 def _check_files(options: argparse.Namespace) -> None:
@@ -213,29 +231,18 @@ def _json(report: Explanation) -> str:
     return f"{json.dumps(report.tree(), indent=1)}\n"
 
 
-class _ScriptLog(FlushLog):
-    """The log of a script's flushes, which also writes the files that are asked for.
-
-    They have each kind of flush once.
-    """
-
-    def __init__(self, options: argparse.Namespace) -> None:
-        super().__init__(options.source)
-        self._options = argparse.Namespace(json=options.json, html=options.html)
-
-    def text(self) -> str:
-        """The report, which goes to stderr."""
-        if self._options.json or self._options.html:
-            _write(self._options, explanation([flush for flush, _ in self.programs.values()]))
-        return super().text()
-
-
 def _explain_script(options: argparse.Namespace) -> int:
+    """Run a script; the report goes to stderr, and the files have each kind of flush once."""
     _check_files(options)
-    log = _ScriptLog(options)
-    options.script, options.arguments, options.module = str(options.program), [], None
-    options.no_fusion, options.space, options.json = False, None, None
-    return running.run_script(options, log)
+    log = FlushLog(options.source)
+    script = argparse.Namespace(script=str(options.program), arguments=[], module=None)
+    script.no_fusion, script.space, script.json = False, None, None
+    try:
+        with _report_alone(options):
+            return running.run_script(script, log)
+    finally:
+        if options.json or options.html:
+            _write(options, explanation([flush for flush, _ in log.programs.values()]))
 
 
 SCRIPTS = (running.command, _explain_script, cache_command.warm)

@@ -38,19 +38,19 @@ class Parser(argparse.ArgumentParser):
         if not first.startswith("-"):
             self.error(f"unexpected argument {first}")
         name = first.partition("=")[0]
-        self.error(f"unknown option {name}{_meant(name, self._option_string_actions)}")
+        self.error(f"unknown option {name}{meant(name, self._option_string_actions)}")
 
     def _unknown_command(self, given: str) -> str:
         if os.path.exists(given) or given.endswith(".py"):
             return f"{given} is not a command; to run a program: {self.prog} run {given}"
         commands = [name for action in self._actions for name in action.choices or ()]
-        return f"unknown command {given}{_meant(given, commands)}"
+        return f"unknown command {given}{meant(given, commands)}"
 
 
-def _meant(given: str, known: Iterable[str]) -> str:
+def meant(given: str, known: Iterable[str]) -> str:
     """What may be meant, if anything is like what was given."""
     by_lower = {name.lower(): name for name in known}
-    near = difflib.get_close_matches(given.lower(), by_lower, n=1, cutoff=0.75)
+    near = difflib.get_close_matches(given.lower(), by_lower, n=1, cutoff=0.65)
     return f"; did you mean {by_lower[near[0]]}?" if near else ""
 
 
@@ -79,7 +79,7 @@ def source(path: Path) -> ast.Module:
         if glob.has_magic(str(path)):
             raise UsageError(f"{path}: no file has such a name") from None
         beside = [str(path.parent / name) for name in _names(path.parent)]
-        raise UsageError(f"{path}: no such file{_meant(str(path), beside)}") from None
+        raise UsageError(f"{path}: no such file{meant(str(path), beside)}") from None
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
     except SyntaxError as error:
@@ -136,5 +136,5 @@ def use_space(name: str | None) -> None:
 def check_space(name: str, known: Sequence[str]) -> None:
     """Raise UsageError if a name is none of the known ones."""
     if name not in known:
-        meant = _meant(name, known) or f"; there are {', '.join(known)}"
-        raise UsageError(f"--space {name}: no such execution space{meant}")
+        near = meant(name, known) or f"; there are {', '.join(known)}"
+        raise UsageError(f"--space {name}: no such execution space{near}")

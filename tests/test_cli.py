@@ -182,6 +182,26 @@ def test_compare_shows_what_it_has_when_it_is_interrupted(
     assert "interrupted in doubles" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("script", [False, True])
+@pytest.mark.parametrize("option", ["--json", "--html"])
+def test_the_report_alone_is_on_stdout(program: Path, script: bool, option: str) -> None:
+    """Also where the program prints, and its kernels."""
+    text = program.read_text().replace("    y[i] += 1.0", '    y[i] += 1.0\n    pk.printf("k\\n")')
+    text = text.replace("    x, y = state", '    print("hello")\n    x, y = state')
+    if script:
+        text = text.replace("SIZES =", "sizes =") + "\nrun(setup(10))\n"
+    program.write_text(text)
+    command = [sys.executable, "-m", "pyfuser", "explain", str(program), option, "-"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "hello" in done.stderr and "k\n" in done.stderr
+    if option == "--json":
+        assert json.loads(done.stdout)["summary"]["calls"] == 2
+    else:
+        assert done.stdout.startswith("<!DOCTYPE html>") and done.stdout.rstrip().endswith(
+            "</html>"
+        )
+
+
 def test_explain(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", str(program)]) == 0
     text = capsys.readouterr().out
@@ -307,6 +327,9 @@ WRONG = [
     ("run -m no.such.module", "pyfuser: cannot run -m no.such.module: "),
     ("run -m package", "No module named package.__main__; 'package' is a package and cannot be"),
     ("run missing.py", "pyfuser: cannot run missing.py: No such file or directory"),
+    ("run null.py", "pyfuser: cannot run null.py: a binary file, not the text of a Python program"),
+    ("rum script.py", "pyfuser: unknown command rum; did you mean run?"),
+    ("compare doubles.py --without widne", "--without widne: no such pass; did you mean widen?"),
     ("run package", "pyfuser: cannot run package: Is a directory"),
     ("run notebook.ipynb", "pyfuser: cannot run notebook.ipynb: a notebook; in it, use %load_ext"),
     ("run --reprot script.py", "pyfuser run: unknown option --reprot; did you mean --report?"),
@@ -376,6 +399,16 @@ def test_mistakes_are_one_line_with_status_2(
     assert errors.count("\n") == 1
     assert errors.startswith("pyfuser")
     assert not (mistakes / "x.png").exists()
+
+
+@pytest.mark.parametrize(("text", "noted"), [("1", True), ("'--report' in sys.argv", False)])
+def test_an_option_behind_the_script_is_noted(text: str, noted: bool, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(f"import sys\nprint(sys.argv[1:], {text})\n")
+    command = [sys.executable, "-m", "pyfuser", "run", str(script), "--report", "x"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("['--report', 'x'] ")
+    assert ("the script gets it; options of pyfuser come before" in done.stderr) is noted
 
 
 def test_no_command_is_answered_by_the_help(capsys: pytest.CaptureFixture[str]) -> None:

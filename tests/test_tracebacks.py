@@ -192,8 +192,36 @@ def test_a_block_has_to_be_called(block: str, tmp_path: Path):
     assert text.splitlines()[-1] == f"{block} has to be called: with {block}():"
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        "np.ones(100_000) + np.ones(99_999)",
+        "bool(np.ones(100_000) > 0)",
+        "np.ones(100_000).reshape(3, 7)",
+        "np.ones(100_000)[200_000]",
+        "np.concatenate([np.ones((300, 300)), np.ones((300, 200))])",
+        "np.arange(100_000).__iadd__(0.5)",
+    ],
+)
+def test_errors_of_numpy_show_no_lines_of_ours(use: str, tmp_path: Path):
+    text = printed(tmp_path, f"import pyfuser.numpy as np\n{use}\n")
+    assert "program.py" in text and "Error: " in text
+    assert os.path.join("pyfuser", "frontends") not in text
+
+
+def test_an_error_that_a_block_repeats_is_shown_once(tmp_path: Path):
+    program = (
+        "import pyfuser\nimport pykokkos as pk\n@pk.workunit\ndef f(i, y):\n    y[i] += 1.25\n"
+        "y = pk.View([5])\nwith pyfuser.fusing():\n    pk.parallel_for(5, f, y=y)\n    print(y)\n"
+    )
+    text = printed(tmp_path, program, PYFUSER_CXX="gpp", PYFUSER_CACHE_DIR=str(tmp_path / "new"))
+    assert text.count("no C++ compiler found") == 1
+    assert "line 9" in text and os.path.join("pyfuser", "runtime") not in text
+
+
 MISUSES = {
     "with pyfuser.enable():\n    pass": "pyfuser.enable is no block",
+    "with pyfuser.fuse():\n    pass": "fuse is no block; the one that records calls",
     "with pyfuser.fusing(len):\n    pass": "The decorator of workunits is @pyfuser.fuse.",
     "@pyfuser.fusing\ndef f(i, x): pass": "The decorator of workunits is @pyfuser.fuse.",
     "@pyfuser.fusing()\ndef f(i, x): pass": "The decorator of workunits is @pyfuser.fuse.",

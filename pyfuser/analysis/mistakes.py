@@ -13,12 +13,12 @@ from math import prod
 from typing import NamedTuple
 
 from pyfuser.analysis import polyhedra
-from pyfuser.analysis.accesses import Access, Mode, accesses
-from pyfuser.analysis.affine import Affine, Interval
+from pyfuser.analysis.accesses import Access, Mode
 from pyfuser.analysis.divided import has_steps, sure_divisions
 from pyfuser.analysis.evaluate import Fact
 from pyfuser.analysis.intervals import fits
 from pyfuser.analysis.may_race import likely_races
+from pyfuser.analysis.outside import refuse_outside
 from pyfuser.analysis.overflows import overflows
 from pyfuser.analysis.overlap import variables_of
 from pyfuser.analysis.races import certain_races
@@ -31,7 +31,6 @@ from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Expr, SourceLocation, Store, Sym, Workunit
 from pyfuser.ir.visit import assigned, child_expressions, statements, written
 from pyfuser.support.errors import (
-    BoundsError,
     DivisionError,
     StepError,
     WorkunitWarning,
@@ -53,12 +52,9 @@ def refuse_mistakes(
     0, and StepError for a loop that never ends; warns of iterations that write
     one element, and of integers that overflow, if it `warns`.
     """
-    origin = f"\n  called as {call.name!r} at {call.location}"
-    for access in accesses(shape):
-        if access.exact:
-            _refuse_outside(shape, access, origin)
+    facts = _facts(shape, call)
+    refuse_outside(shape, facts, call, before)
     if call.space.size:
-        facts = _facts(shape, call)
         _refuse_division(shape, facts, call, before)
         if warns:
             _warn_of_overflows(shape, facts)
@@ -66,70 +62,6 @@ def refuse_mistakes(
     if warns and shape.space.execution != _SERIAL:
         for doubt in _doubts(shape):
             warn(doubt.message, doubt.location.file, doubt.location.line, WorkunitWarning)
-
-
-# --------------------------------------------------------------------------- bounds
-
-
-def _refuse_outside(call: CallShape, access: Access, origin: str) -> None:
-    region = call.arguments[access.param]
-    assert isinstance(region, RegionShape)
-    relation = access.relation
-    for axis, (index, extent) in enumerate(zip(relation.indices, region.shape, strict=True)):
-        if index is None:
-            continue
-        low, high = index.span(relation.ranges)
-        if (low >= 0 and high < extent) or _is_bounded(relation, index, (low, high), extent):
-            continue
-        known = (low, high) if relation.box else _attained(relation, index, extent)
-        if known is not None:
-            raise _outside(call, access, axis, known, extent, origin)
-
-
-def _is_bounded(relation: Relation, index: Affine, span: Interval, extent: int) -> bool:
-    """Whether single constraints keep a subscript inside, as those of a remainder do."""
-    opposite = index.times(-1).terms
-    for part in relation.domain:
-        low, high = span
-        for expr, _ in part:
-            if expr.terms == index.terms:
-                low = max(low, index.constant - expr.constant)
-            elif expr.terms == opposite:
-                high = min(high, index.constant + expr.constant)
-        if low < 0 or high >= extent:
-            return False
-    return True
-
-
-def _attained(relation: Relation, index: Affine, extent: int) -> Interval | None:
-    """The least and greatest value of a subscript; None if all are inside, or isl gives up."""
-    names = [f"p{n}" for n in range(len(relation.ranges))]
-    variables, constraints = variables_of(relation, names)
-    value = index.text(names)
-    outside = f"({value} < 0 or {value} >= {extent})"
-    if polyhedra.is_empty(variables, [*constraints, outside]) is not False:
-        return None
-    return polyhedra.extremes(["value", *variables], [f"value = {value}", *constraints])
-
-
-def _outside(
-    call: CallShape, access: Access, axis: int, known: Interval, extent: int, origin: str
-) -> BoundsError:
-    view = call.workunit.params[access.param].sym.name
-    low, high = known
-    index = high if high >= extent else low
-    values = f"is {low}" if low == high else f"runs from {low} to {high}"
-    place = f"{access.location}: " if access.location else ""
-    message = (
-        f"{place}the index of axis {axis} of {view!r} {values}, but its extent is {extent}; "
-        f"workunit {call.workunit.name!r}{quoted(access.location)}"
-    )
-    if low < 0:
-        message += (
-            "\n  (in a kernel a negative index does not count from the end, and -1 % n is -1: "
-            "a periodic neighbour is (i - 1 + n) % n)"
-        )
-    return BoundsError(message + origin, view, axis, index, extent, (), access.location)
 
 
 # --------------------------------------------------------------------------- divisions

@@ -8,17 +8,16 @@ The call itself may write them, if each iteration writes what it alone divides b
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Sequence
 
 import numpy as np
 
-from pyfuser.analysis.affine import Affine
+from pyfuser.analysis.elements import element_at, known_elements
 from pyfuser.analysis.relation import Relation
 from pyfuser.ir.divisions import Division
-from pyfuser.ir.nodes import AtomicFetch, Body, For, If, Load, Store, Sym, While
+from pyfuser.ir.nodes import AtomicFetch, Body, For, If, Load, Store, While
 from pyfuser.ir.visit import contains, expressions, statements, written
 from pyfuser.trace.call import Call
-from pyfuser.trace.memory import Region
 
 
 def zero_element(
@@ -28,26 +27,13 @@ def zero_element(
 
     before: calls that run before it and have not run.
     """
-    params = [param.sym for param in call.workunit.params]
-    region = call.arguments[params.index(load.view)]
-    assert isinstance(region, Region)
     own = {load.view} if _divides_first(call.workunit.body, division, load, relation) else set()
-    changed = [*_changed(call, own), *(other for each in before for other in _changed(each))]
-    if any(_may_overlap(region, other) for other in changed):
+    found = known_elements(call, load, relation, before, own)
+    if found is None:
         return None
-    if region.buffer.root is None and region.buffer.image is not None:
-        return None  # a device's
-    box = _box(relation, region.shape)
-    if box is None:
-        return None
-    if not region.buffer.allocated:  # all zeros
-        return tuple(part.start for part in box)
-    zeros = np.argwhere(region.array()[box] == 0)
-    if not len(zeros):
-        return None
-    return tuple(
-        int(part.start + part.step * place) for part, place in zip(box, zeros[0], strict=True)
-    )
+    box, values = found
+    zeros = np.argwhere(values == 0)
+    return element_at(box, zeros[0]) if len(zeros) else None
 
 
 def _divides_first(body: Body, division: Division, load: Load, relation: Relation) -> bool:
@@ -73,47 +59,3 @@ def _writes_alike(body: Body, load: Load) -> bool:
         for s in statements(body)
         if load.view in written((s,))
     )
-
-
-def _changed(call: Call, but: Set[Sym] = frozenset()) -> Iterator[Region]:
-    changed = written(call.workunit.body) - but
-    for param, argument in zip(call.workunit.params, call.arguments, strict=True):
-        if param.sym in changed and isinstance(argument, Region):
-            yield argument
-
-
-def _may_overlap(one: Region, other: Region) -> bool:
-    if one.buffer is other.buffer:
-        return True
-    if not (one.buffer.external and other.buffer.external):
-        return False  # two allocations; what is external has an address
-    (start, end), (low, high) = one.bounds(), other.bounds()
-    here, there = one.buffer.address, other.buffer.address
-    return here + start < there + high and there + low < here + end
-
-
-def _box(relation: Relation, shape: tuple[int, ...]) -> tuple[slice, ...] | None:
-    """The elements as a slice a dimension, all combinations of which are divided by."""
-    if not relation.box:
-        return None
-    used: set[int] = set()
-    parts = []
-    for index, extent in zip(relation.indices, shape, strict=True):
-        part = _part(index, relation, used)
-        if part is None or not (part.start >= 0 and part.stop <= extent):
-            return None
-        parts.append(part)
-    return tuple(parts)
-
-
-def _part(index: Affine | None, relation: Relation, used: set[int]) -> slice | None:
-    if index is None or len(index.terms) > 1:
-        return None
-    if not index.terms:
-        return slice(index.constant, index.constant + 1, 1)
-    ((number, factor),) = index.terms
-    if number in used:
-        return None
-    used.add(number)
-    low, high = index.span(relation.ranges)
-    return slice(low, high + 1, abs(factor))

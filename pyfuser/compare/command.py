@@ -17,7 +17,7 @@ from pyfuser.compare.programs import Program, divided, errors_of, load
 from pyfuser.compare.scripts import ScriptResult
 from pyfuser.compare.serve import ProgramError
 from pyfuser.engine.compiler import find_compiler
-from pyfuser.options import INTERRUPTED, check_writable, positive, use_space
+from pyfuser.options import INTERRUPTED, check_writable, meant, positive, use_space
 from pyfuser.pipeline import NAMES
 from pyfuser.support.errors import UsageError
 from pyfuser.support.settings import SETTINGS
@@ -124,9 +124,10 @@ def _prepared(arguments: argparse.Namespace) -> tuple[list[Program], list[Path]]
 
 
 def _check_without(arguments: argparse.Namespace, scripts: Sequence[Path]) -> None:
-    unknown = {*filter(None, arguments.without.split(","))} - {*NAMES}
-    if unknown:
-        raise UsageError(f"--without {', '.join(sorted(unknown))}: passes are {', '.join(NAMES)}")
+    for name in filter(None, arguments.without.split(",")):
+        if name not in NAMES:
+            near = meant(name, NAMES) or f"; passes are {', '.join(NAMES)}"
+            raise UsageError(f"--without {name}: no such pass{near}")
     if arguments.without and (arguments.pykokkos or scripts):
         other = "--pykokkos" if arguments.pykokkos else f"scripts such as {scripts[0]}"
         raise UsageError(f"--without cannot be used with {other}")

@@ -88,6 +88,16 @@ def _check_partial_sums(source: FunctionSource, accumulator: Accumulator, body: 
                 acc.name,
             )
         return
+    added = sum(isinstance(s, nodes.Update) and s.target == acc for s in changes)
+    if added and added == sum(
+        isinstance(s, nodes.Update) and s.target == acc for s in _in_last_pass(body, last)
+    ):
+        _warn(
+            source,
+            f"{acc.name!r} is added to only where {last.name!r} is true, so iterations do not get "
+            f"the sum of all before them: write {acc.name} += ... before `if {last.name}:`",
+            acc.name,
+        )
     changed = any(isinstance(s, nodes.Update) and s.target != acc for s in changes)
     if changed and not any(_mentions(e, last) for e in all_expressions(body)):
         _warn(
@@ -95,6 +105,13 @@ def _check_partial_sums(source: FunctionSource, accumulator: Accumulator, body: 
             "a scan may run iterations twice, and each time this changes a view: write "
             f"`if {last.name}:` before the change",
         )
+
+
+def _in_last_pass(body: Body, last: Sym) -> Iterator[nodes.Stmt]:
+    """The statements that a scan runs in its last pass only."""
+    for stmt in statements(body):
+        if isinstance(stmt, nodes.If) and stmt.condition == nodes.Read(last):
+            yield from statements(stmt.then)
 
 
 def check_effect(header: Signature, pattern: str, body: Body) -> None:

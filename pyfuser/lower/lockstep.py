@@ -264,9 +264,12 @@ class _Fission:
 
     def _check(self, body: Body, inside: bool = False) -> None:
         """Refuse what all threads have to do where only some may get; `inside` a shared loop."""
-        where = "inside a loop that they share" if inside else "where only some may get"
+        where = "inside a loop that they share" if inside else "where only some of them may get"
         for place, what in self._joint(body, inside):
-            raise place.error(f"{what} of a team's {self.team.size} threads {where}")
+            raise place.error(
+                f"{what} needs all {self.team.size} threads of a team, and stands {where}: "
+                "write it outside, so that every thread gets there"
+            )
 
     def _joint(self, body: Body, inside: bool) -> Iterator[tuple[Place, str]]:
         for stmt in statements(body):

@@ -62,7 +62,30 @@ def command(options: argparse.Namespace) -> int:
         raise UsageError("run: give a script, or -m and a module: pyfuser run script.py arguments")
     if options.module == "":
         raise UsageError("run -m: give the name of a module, such as package.module")
+    _note_late_options(options)
     return run_script(options, FlushLog() if options.report else None)
+
+
+_OPTIONS = ("--report", "--no-fusion", "--space", "--json")
+
+
+def _note_late_options(options: argparse.Namespace) -> None:
+    """Say so if the script is given an option of ours that its text does not mention."""
+    for argument in options.arguments if options.module is None else ():
+        name = argument.partition("=")[0]
+        if name in _OPTIONS and name.encode() not in _text(options.script):
+            print(
+                f"pyfuser: {name} stands behind {options.script}, so the script gets it; options "
+                f"of pyfuser come before: pyfuser run {name} {options.script}",
+                file=sys.stderr,
+            )
+
+
+def _text(script: str) -> bytes:
+    try:
+        return Path(script).read_bytes()
+    except OSError:
+        return b""
 
 
 def run_script(options: argparse.Namespace, log: FlushLog | None) -> int:

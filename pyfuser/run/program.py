@@ -101,9 +101,12 @@ def _read(script: str, path: str) -> bytes:
         raise ScriptError(f"cannot run {script}: a notebook; in it, use %load_ext pyfuser")
     try:
         with io.open_code(path) as file:
-            return file.read()
+            text = file.read()
     except OSError as error:
         raise ScriptError(f"cannot run {script}: {error.strerror}") from None
+    if b"\0" in text:
+        raise ScriptError(f"cannot run {script}: a binary file, not the text of a Python program")
+    return text
 
 
 def _begin(folder: str, argv: list[str], fuse: bool) -> None:

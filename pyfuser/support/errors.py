@@ -142,14 +142,23 @@ class SettingWarning(PyFuserWarning):
     """A PYFUSER_* environment variable that nothing reads."""
 
 
+# This package, and the text that functions of whole Views are made of.
+_OURS = (
+    os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), ""),
+    "<pykokkos.",
+)
+
 _WARNED: dict[Any, Any] = {}  # the registry in which Python notes what was shown
 
 
 def warn(message: str, file: str, line: int, category: type[PyFuserWarning]) -> None:
     """Warn about a line of the user's; Python's filters decide what becomes of it.
 
-    Raises the warning where a filter makes it an error.
+    Nothing is said of a line of our own, which nobody else can mend. Raises the warning where a
+    filter makes it an error.
     """
+    if file.startswith(_OURS):
+        return
     module = os.path.splitext(os.path.basename(file))[0]
     warnings.warn_explicit(message, category, file, line, module, _WARNED)
 

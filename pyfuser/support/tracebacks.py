@@ -10,6 +10,8 @@ from collections.abc import Callable
 from types import FrameType, FunctionType, TracebackType
 from typing import Any
 
+import numpy as np
+
 from pyfuser.support.errors import PyFuserError, PyFuserWarning
 
 _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
@@ -30,15 +32,20 @@ _FUNCTIONS = frozenset(
     os.path.join(_PACKAGE, "frontends", "embedded", name)
     for name in ("array_functions.py", "elementwise.py", "pykokkos.py", "ufuncs.py")
 )
+_ARRAYS = os.path.join(_PACKAGE, "frontends", "numpy", "")  # which raise what NumPy does
+_NUMPY = os.path.join(os.path.dirname(np.__file__), "")
 _OF_FUNCTIONS = (AttributeError, NotImplementedError, RuntimeError, ValueError)
 _OF_ARRAYS = re.compile(
     r"(operand|operator|supported|bad).*'(View|Subview)'|^'(View|Subview)' object has no attribute "
 )
+_BLOCK = "with pyfuser.fusing():"
 _FUTURE = re.compile(r"\bFuture\b")
 _MISSING = re.compile(r"(\w+)\(\) missing \d+ required positional argument")
 _NO_BLOCK = re.compile(r"context manager protocol|__enter__")
 _WITH = re.compile(r"^\s*with\b.*?\b((?:pyfuser\.)?(?:fusing|unfused))\b(?!\s*\()")
-_SWITCH = re.compile(r"^\s*with\b.*?\b((?:pyfuser\.)?(?:enable|disable|sync|explain))\(")
+_SWITCH = re.compile(
+    r"^\s*with\b.*?\b((?:pyfuser\.)?(?:enable|disable|sync|explain|fuse|capture))\b"
+)
 _GIVEN = re.compile(r"^(fusing|unfused)\(\) takes 0 positional arguments")
 _CALLED = re.compile(r"^'(Fusing|Unfused)' object is not callable")
 _OURS = (_PACKAGE, "<launch of ")  # the latter: see `engine.marshal`
@@ -78,14 +85,15 @@ def in_a_value(error: BaseException, traceback: TracebackType | None) -> bool:
 
     What Python and NumPy raise for that says what is wrong with the line that does it.
     """
-    while traceback is not None and traceback.tb_next is not None:
+    file = ""
+    while traceback is not None:
+        name = traceback.tb_frame.f_code.co_filename
+        if not name.startswith(_NUMPY):
+            file = name
         traceback = traceback.tb_next
-    if traceback is None:
-        return False
-    file = traceback.tb_frame.f_code.co_filename
     if file in _FUNCTIONS:
         return isinstance(error, _OF_FUNCTIONS)
-    return file in _VALUES and isinstance(error, _OF_VALUES)
+    return (file in _VALUES or file.startswith(_ARRAYS)) and isinstance(error, _OF_VALUES)
 
 
 def advice(error: BaseException, traceback: TracebackType | None) -> str:
@@ -126,7 +134,7 @@ def advice(error: BaseException, traceback: TracebackType | None) -> str:
         if uncalled is not None:
             return f"{uncalled[1]} has to be called: with {uncalled[1]}():"
         if switch is not None:
-            return f"{switch[1]} is no block: call it as it stands, or write with pyfuser.fusing():"
+            return f"{switch[1]} is no block; the one that records calls is `{_BLOCK}`"
     last = traceback.tb_frame
     around = () if last.f_locals is last.f_globals else last.f_locals.values()
     named = _FUTURE.search(str(error)) is not None
@@ -202,7 +210,21 @@ def install() -> None:
 _before: Callable[..., Any] = sys.__excepthook__  # the hook that `install` replaced
 
 
+def first(error: BaseException) -> BaseException:
+    """The error that was raised first, where a block that it ended ran into it again."""
+    found, before = error, error.__context__
+    while before is not None:
+        same = (type(before), str(before)) == (type(error), str(error))
+        if same and is_users(before, before.__traceback__):
+            found = before
+        before = before.__context__
+    return found
+
+
 def _hook(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+    repeated = first(error)
+    if repeated is not error:
+        error, traceback = repeated, repeated.__traceback__
     advised = advice(error, traceback)
     if isinstance(error, KeyboardInterrupt) or is_users(error, traceback):
         traceback = users_part(traceback)

@@ -80,6 +80,11 @@ class MDRangePolicy(ExecutionPolicy):
         iter_inner: Iterate = Iterate.Default,
         rank: Rank | None = None,
     ) -> None:
+        if not (hasattr(begin, "__len__") and (end is None or hasattr(end, "__len__"))):
+            raise ArgumentError(
+                "MDRangePolicy takes the begins and the ends of all dimensions, as in "
+                "MDRangePolicy([0, 0], [n, m])"
+            )
         if end is None:
             zeros = [0] * len(begin)
             raise ArgumentError(

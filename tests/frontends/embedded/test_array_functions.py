@@ -41,6 +41,15 @@ def test_functions_of_one_view(name, dtype):
     assert_allclose(np.asarray(result), expected, rtol=1e-6 if dtype is np.float32 else 1e-14)
 
 
+@pytest.mark.parametrize("name", ["logical_and", "logical_or", "logical_xor", "logical_not"])
+def test_nothing_is_said_of_our_own_lines(name, recwarn):
+    x = view(V)
+    function, others = getattr(pk, name), [()] if name == "logical_not" else [(x,), (2,)]
+    for other in others:
+        str(function(x, *other))
+    assert not recwarn.list
+
+
 def test_functions_of_a_view_of_rank_0():
     x = pk.View((), pk.double)
     x[...] = 4.0

@@ -40,6 +40,8 @@ REMEDIES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: pk.parallel_for(4, put, y=V, a=Decimal(1)), ArgumentError, r"; pass float\(a\)"),
     (lambda: pk.parallel_for(4, put, y=V, a=Step()), ArgumentError, r"as in dt=a\.dt"),
     (lambda: pk.parallel_for(4, large_literal, y=V), WorkunitError, r"as in k=np\.uint64\("),
+    (lambda: pk.MDRangePolicy(3, 4), ArgumentError, r"as in MDRangePolicy\(\[0, 0\], \[n, m\]\)"),
+    (lambda: pk.MDRangePolicy(3), ArgumentError, r"as in MDRangePolicy\(\[0, 0\], \[n, m\]\)"),
     (lambda: bool(V), TypeError, r"use pk\.any\(v\), pk\.all\(v\) or v\.size"),
     (
         lambda: pk.set_default_space("openmp"),

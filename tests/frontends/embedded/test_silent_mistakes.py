@@ -344,6 +344,47 @@ def nothing_kept(i, v):  # WRONG
     x += 1.0
 
 
+@pk.workunit
+def past_a_list(i, v):
+    t: List[float] = [0.0, 1.0, 2.0]
+    v[i] = t[i]  # WRONG
+
+
+@pk.workunit
+def past_scratch(team: pk.TeamMember, v, n):
+    t: pk.ScratchView1D[float] = pk.ScratchView1D(team.team_scratch(0), 4)
+
+    def put(k: int):
+        t[k] = k  # WRONG
+
+    pk.parallel_for(pk.TeamThreadRange(team, n), put)
+    v[team.league_rank()] = t[3]
+
+
+@pk.workunit
+def gathered(i, v, w, k):
+    v[i] = w[k[i]]  # WRONG
+
+
+@pk.workunit
+def scattered(i, v, k):
+    j: int = k[i]
+    v[j] = 1.0  # WRONG
+
+
+@pk.workunit
+def gathered_by_rows(i, m, k):
+    for j in range(2):
+        m[i, j] += m[k[i], 0]  # WRONG
+
+
+@pk.workunit
+def sums_in_the_last_pass(i, acc, last, v, w):
+    if last:
+        acc += v[i]  # WRONG
+        w[i] = acc
+
+
 Run = Callable[[Any], None]
 
 
@@ -381,6 +422,13 @@ def filled_before(workunit: Any) -> None:
     pk.parallel_for(N, workunit, d=d, **K)
 
 
+def indices(*outside: int) -> Any:
+    view = pk.View([N], pk.int32)
+    view[:] = np.arange(N) % 4
+    view[1 : 1 + len(outside)] = outside
+    return view
+
+
 LONG = pk.View([N], pk.int64)
 K = {"k": pk.View([N], pk.int32)}
 ZEROS = {"k": pk.View([N], pk.int32)}  # indices: nothing writes them
@@ -400,6 +448,28 @@ MISTAKES: dict[Any, tuple[type[BaseException], str, Run]] = {
     a_guard_that_is_off_by_one: (BoundsError, "runs from 2 to 8, but its ext", over(N, **V)),
     a_remainder_too_large: (BoundsError, "runs from 0 to 6, but its ext", over(12, m=VM["m"])),
     the_neighbour_around_the_end: (BoundsError, "-1 % n is -1", over(N, n=N, **VW)),
+    past_a_list: (BoundsError, "index of axis 0 of 't' runs from 0 to 7, but its ex", over(N, **V)),
+    past_scratch: (
+        BoundsError,
+        "index of axis 0 of 't' runs from 0 to 4, but its extent is 4",
+        over(pk.TeamPolicy(2, pk.AUTO), n=5, **V),
+    ),
+    gathered: (
+        BoundsError,
+        "the index of axis 0 of 'w' is k[2], which is 8, but its extent is 8",
+        over(N, k=indices(7, 8), **VW),
+    ),
+    scattered: (
+        BoundsError,
+        "the index of axis 0 of 'v' is k[1], which is -1, but its extent is 8",
+        over(N, k=indices(-1), **V),
+    ),
+    gathered_by_rows: (
+        BoundsError,
+        "the index of axis 0 of 'm' is k[2], which is 4, but its extent is 4",
+        over(4, k=indices(0, 4), m=VM["m"]),
+    ),
+    sums_in_the_last_pass: (WorkunitWarning, "write acc += ... before `if last:`", scanned(**VW)),
     half_an_index: (WorkunitError, "an index has to be one: write i // 2", over(N, **V)),
     a_float_as_an_index: (WorkunitError, "has to be one: write int(a)", over(N, a=1.0, **V)),
     a_float_as_an_atomics_index: (WorkunitError, "write int(i * 0.5)", over(N, **V)),
@@ -529,6 +599,57 @@ def own_sum(i, acc, last, v):
 
 
 @pk.workunit
+def some_of_a_list(i, v):
+    t: List[float] = [0.0, 1.0, 2.0]
+    v[i] = t[i % 3]
+    if i < 3:
+        v[i] = t[i]
+
+
+@pk.workunit
+def all_of_scratch(team: pk.TeamMember, v, n):
+    t: pk.ScratchView1D[float] = pk.ScratchView1D(team.team_scratch(0), n)
+
+    def put(k: int):
+        t[k] = k
+
+    pk.parallel_for(pk.TeamThreadRange(team, n), put)
+    v[team.league_rank()] = t[n - 1]
+
+
+@pk.workunit
+def gathered_where_it_may(i, v, w, k):
+    if k[i] >= 0 and k[i] < 8:
+        v[i] = w[k[i]]
+
+
+@pk.workunit
+def some_gathered(i, v, w, k):
+    if i > 2:
+        v[i] = w[k[i]]
+
+
+@pk.workunit
+def gathered_by_its_own(i, v, w, k):
+    k[i] = i
+    v[i] = w[k[i]]
+
+
+def gathered_by_what_is_pending(workunit: Any) -> None:
+    k = indices(100)
+    pk.parallel_for(N, one_more_than_the_index, d=k)
+    pk.parallel_for(N - 1, workunit, k=k, **VW)
+
+
+@pk.workunit
+def sums_in_both_passes(i, acc, last, v, w):
+    acc += v[i]
+    if last:
+        w[i] = acc
+        acc += 0.0
+
+
+@pk.workunit
 def long_sum(i, acc: pk.Acc[pk.double], n):
     acc += n[i]
 
@@ -544,6 +665,14 @@ def exact_sum(i, acc: pk.Acc[pk.int64], n):
         (own_count, over(N, c=LONG, **V)),
         (number_of_each, over(N, c=LONG, **V)),
         (own_sum, scanned(**V)),
+        (some_of_a_list, over(N, **V)),
+        (all_of_scratch, over(pk.TeamPolicy(2, pk.AUTO), n=5, **V)),
+        (gathered, over(N, k=indices(7, 0), **VW)),
+        (gathered, gathered_by_what_is_pending),
+        (gathered_where_it_may, over(N, k=indices(8, -1), **VW)),
+        (some_gathered, over(N, k=indices(8, -1), **VW)),
+        (gathered_by_its_own, over(N, k=indices(8, -1), **VW)),
+        (sums_in_both_passes, scanned(**VW)),
         (long_sum, summed(n=LONG)),
         (exact_sum, summed(n=LONG)),
     ],
