@@ -18,6 +18,7 @@ from pyfuser.engine.bounds import place_division
 from pyfuser.engine.engine import Launchable, prepare_one
 from pyfuser.ir.nodes import Workunit
 from pyfuser.pipeline import for_c, for_changing
+from pyfuser.support import signals
 from pyfuser.support.caches import Table
 from pyfuser.support.counters import COUNTERS
 from pyfuser.support.errors import ArgumentError, DivisionError
@@ -174,7 +175,8 @@ def _prepare(
         if known is not None and _serves(known, call, arguments):
             found = known[:2]
         else:
-            found = _prepare_new(call, ready, changing, family, inside)
+            with signals.handled_later():
+                found = _prepare_new(call, ready, changing, family, inside)
     ready.known[key] = found
     return found
 

@@ -27,6 +27,7 @@ from pyfuser.runtime.program import Flush, Program, note_planned, remember
 from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.runtime.tune import tuned, tuned_on
 from pyfuser.runtime.verify import verifying
+from pyfuser.support import signals
 from pyfuser.support.counters import COUNTERS
 from pyfuser.support.extension import HOT
 from pyfuser.support.progress import listening
@@ -54,7 +55,8 @@ def flush(tracer: Tracer) -> None:
         run_all(calls, tracer)
         return
     if tracer.nested:  # planning takes longer than some signal handlers have until the next signal
-        (first_tier.run if first_tier.are_direct(calls) else run_each)(calls, tracer)
+        with signals.handled_later():
+            (first_tier.run if first_tier.are_direct(calls) else run_each)(calls, tracer)
         return
     if SESSION.budget.closed(calls):
         apart(calls, tracer)

@@ -158,7 +158,10 @@ def timer() -> Iterator[Callable[[Any, float], None]]:
     signal.signal(signal.SIGALRM, before)
 
 
-def test_a_short_timer_while_everything_is_compiled(machine: Machine, timer: Any) -> None:
+@pytest.mark.parametrize("interval", [0.01, 0.001])
+def test_a_short_timer_while_everything_is_compiled(
+    interval: float, machine: Machine, timer: Any
+) -> None:
     """Kernels take many times the timer's interval to compile: handlers do not pile up."""
     x, y = pk.View([SIZE], pk.double), pk.View([SIZE], pk.double)
     seen: list[float] = []
@@ -173,7 +176,7 @@ def test_a_short_timer_while_everything_is_compiled(machine: Machine, timer: Any
 
     steps = 0
     with pyfuser.fusing():
-        timer(handler, 0.01)
+        timer(handler, interval)
         while steps < 200 or len(seen) < 50:
             pk.parallel_for(SIZE, increment, x=x)
             pk.parallel_for(SIZE, increment, x=y)
