@@ -10,7 +10,7 @@ static struct {
     PyObject *Replay, *Flush, *Ran;
     PyObject *flush, *listening, *resume, *settle, *partial, *package;
     PyObject *name, *logging, *no_calls, *copied, *look_at;
-    Py_ssize_t given, prepared, program, ran_gate;
+    Py_ssize_t given, left, prepared, program, ran_gate;
     Py_ssize_t function, stream;
     struct { Py_ssize_t at, code, copied, made, program, why; } note;
     Py_ssize_t limit;
@@ -34,7 +34,8 @@ PyObject *bind_flush(PyObject *module, PyObject *args)
         !PyArg_ParseTuple(functions, "OOOOO", &F.flush, &F.listening, &F.resume, &F.settle, &F.partial))
         return NULL;
     PyObject *tracer = (PyObject *)Py_TYPE(R.tracer);
-    if (place(F.Replay, "given", &F.given) < 0 || place(F.Replay, "prepared", &F.prepared) < 0 ||
+    if (place(F.Replay, "given", &F.given) < 0 || place(F.Replay, "left", &F.left) < 0 ||
+        place(F.Replay, "prepared", &F.prepared) < 0 ||
         place(F.Replay, "program", &F.program) < 0 || place(F.Ran, "gate", &F.ran_gate) < 0 ||
         place(tracer, "flush_function", &F.function) < 0 || place(tracer, "place", &F.stream) < 0 ||
         place(F.Flush, "at", &F.note.at) < 0 ||
@@ -151,7 +152,9 @@ static PyObject *find(PyObject *calls)
         PyObject *given = SLOT(replay, F.given);
         int fine = (PyObject *)Py_TYPE(replay) == F.Replay && Py_TYPE(SLOT(replay, F.prepared)) == &PreparedType &&
                    PyDict_GetItemWithError(F.programs, given) == SLOT(replay, F.program);
-        if (!fine) Py_CLEAR(replay);
+        long long left = fine ? PyLong_AsLongLong(SLOT(replay, F.left)) : 0;  /* until a referee is asked */
+        if (left > 0 && put(&SLOT(replay, F.left), left - 1) < 0) left = 0;
+        if (left == 0) Py_CLEAR(replay);
     }
     key_end(&key);
     return replay;

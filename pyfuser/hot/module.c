@@ -1,4 +1,5 @@
 /* The module `pyfuser._hot`: `bind` tells it the classes it works on. */
+#include "api.h"
 #include "hot.h"
 
 Layout L;
@@ -171,13 +172,18 @@ static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT, "pyfuser._hot", "The compiled hot path; see docs/hot.md.", -1, functions,
 };
 
+extern const HotApi api;
+
 PyMODINIT_FUNC PyInit__hot(void)
 {
     PyObject *module = PyModule_Create(&definition);
     if (module == NULL) return NULL;
-    if (PyModule_AddType(module, &PreparedType) < 0 || PyModule_AddType(module, &DispatcherType) < 0 ||
+    PyObject *capsule = PyCapsule_New((void *)&api, HOT_API, NULL);
+    int added = capsule == NULL ? -1 : PyModule_AddObjectRef(module, "API", capsule);
+    Py_XDECREF(capsule);
+    if (added < 0 || PyModule_AddType(module, &PreparedType) < 0 || PyModule_AddType(module, &DispatcherType) < 0 ||
         PyModule_AddType(module, &SiteType) < 0 || PyModule_AddType(module, &CapturedType) < 0 ||
-        PyModule_AddType(module, &CaptureType) < 0 || PyModule_AddIntConstant(module, "INTERFACE", 8) < 0) {
+        PyModule_AddType(module, &CaptureType) < 0 || PyModule_AddIntConstant(module, "INTERFACE", 9) < 0) {
         Py_DECREF(module);
         return NULL;
     }

@@ -4,6 +4,7 @@ A `Dispatcher` stands for one of the parallel patterns. What it knows of a worku
 its arguments is a `Site`, kept with the workunit's state; whatever is unusual is left to the Python
 function, which does all of the call, before anything was changed.
 */
+#include "api.h"
 #include "hot.h"
 
 Recorder R;
@@ -151,6 +152,15 @@ static int record(PyObject *call)
     leave(entered);
     return failed ? -1 : 0;
 }
+
+static int records(void)
+{
+    int in_block;
+    if (!R.ready || SLOT(R.tracer, L.tracer.gate) != Py_None || SLOT(R.tracer, L.tracer.watch) != Py_None) return 0;
+    return fuses_here(Py_True, &in_block) == 1;
+}
+
+const HotApi api = {records, record};
 
 /* ------------------------------------------------------------------ the dispatcher */
 

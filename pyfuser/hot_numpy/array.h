@@ -14,6 +14,7 @@ typedef struct {
     struct { Py_ssize_t calls, raw; } t;  /* of the Tracer */
     struct { Py_ssize_t devices; } u;
     struct { Py_ssize_t most, costly; } l;
+    Py_ssize_t middle;  /* elements from which operations that come often are recorded */
 } Known;
 
 extern Known K;
@@ -32,6 +33,9 @@ typedef struct {
 } Numpys;
 
 enum { WRITEABLE = 0x400 };  /* of the flags */
+
+/* Elements below which nothing is recorded whatever the limits are, but by Python. */
+#define MIDDLE (K.middle < limit(0) ? K.middle : limit(0))
 
 static inline Py_ssize_t size_of(PyObject *array)
 {
@@ -54,3 +58,9 @@ PyObject *finish(PyObject *value);  /* steals: our array of a new one of NumPy's
 PyObject *sliced(PyObject *x, PyObject *part);  /* steals part */
 PyObject *make_fast(PyObject *module, PyObject *plain);
 int add_functions(PyObject *module);
+int place(PyObject *of, const char *name, Py_ssize_t *place);
+PyObject *recorded(PyObject *operation, PyObject *const *operands, int given, PyObject *out);
+PyObject *part_of_region(PyObject *x, PyObject *key);
+PyObject *new_region(PyObject *buffer, Py_ssize_t offset, PyObject *strides, PyObject *shape, PyObject *dtype);
+int bind_operations(PyObject *operations, PyObject *by_ufunc);
+extern PyMethodDef RECORDING[];

@@ -4,6 +4,7 @@
 typedef struct {
     PyObject_HEAD
     PyObject *numpys, *python;
+    PyObject *operation;  /* what is recorded, or NULL */
     int costly;  /* as in names.h; CREATES: the first argument is the shape of the result */
     int first;   /* whether the first argument is an array of ours */
     int ufunc;   /* whether it is a ufunc of one result, whose last argument may take it */
@@ -168,10 +169,28 @@ static PyObject *call_into(Direct *self, PyObject *args, PyObject *out)
     return Py_NewRef(out);
 }
 
+static int may_be_recorded(PyObject *x)
+{
+    PyObject *array = IS_OURS(x) ? SLOT(x, K.x.array) : NULL;
+    return IS_OURS(x) && (array == NULL || array == Py_None || size_of(array) >= MIDDLE || is_pending(x));
+}
+
+/* The operation, recorded; NULL, without an error: not by this. */
+static PyObject *record(Direct *self, PyObject *args, PyObject *kwargs, PyObject *out)
+{
+    int count = self->arrays, large = 0;
+    if (self->operation == NULL || PyTuple_GET_SIZE(args) != count || count > 3) return NULL;
+    if (out == NULL && kwargs != NULL && PyDict_GET_SIZE(kwargs)) return NULL;
+    for (int n = 0; n < count; n++) large |= may_be_recorded(PyTuple_GET_ITEM(args, n));
+    return large ? recorded(self->operation, &PyTuple_GET_ITEM(args, 0), count, out) : NULL;
+}
+
 static PyObject *call(PyObject *object, PyObject *args, PyObject *kwargs)
 {
     Direct *self = (Direct *)object;
     PyObject *given[MOST], *out = out_of(self, args, kwargs);
+    PyObject *made = record(self, args, kwargs, out);
+    if (made != NULL || PyErr_Occurred()) return made;
     if (out != NULL) {
         PyObject *found = call_into(self, args, out);
         if (found != NULL || PyErr_Occurred()) return found;
@@ -188,7 +207,8 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     Direct *self = (Direct *)type->tp_alloc(type, 0);
     if (self == NULL) return NULL;
-    if (!PyArg_ParseTuple(args, "OOiii", &self->numpys, &self->python, &self->costly, &self->first, &self->arrays)) {
+    PyObject *operation = Py_None;
+    if (!PyArg_ParseTuple(args, "OOiii|O", &self->numpys, &self->python, &self->costly, &self->first, &self->arrays, &operation)) {
         self->numpys = self->python = NULL;
         Py_DECREF(self);
         return NULL;
@@ -196,6 +216,7 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     self->ufunc = !self->first && PyObject_HasAttrString(self->numpys, "nin");
     Py_INCREF(self->numpys);
     Py_INCREF(self->python);
+    self->operation = operation == Py_None ? NULL : Py_NewRef(operation);
     return (PyObject *)self;
 }
 
@@ -204,6 +225,7 @@ static void drop(PyObject *object)
     Direct *self = (Direct *)object;
     Py_XDECREF(self->numpys);
     Py_XDECREF(self->python);
+    Py_XDECREF(self->operation);
     Py_TYPE(object)->tp_free(object);
 }
 

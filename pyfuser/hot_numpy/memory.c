@@ -90,7 +90,7 @@ failed:
     return NULL;
 }
 
-static int place(PyObject *of, const char *name, Py_ssize_t *place)
+int place(PyObject *of, const char *name, Py_ssize_t *place)
 {
     PyObject *slot = PyObject_GetAttrString(of, name);
     if (slot == NULL) return -1;
@@ -151,7 +151,8 @@ static PyModuleDef MODULE = {PyModuleDef_HEAD_INIT, "pyfuser._numpy", NULL, -1, 
 PyMODINIT_FUNC PyInit__numpy(void)
 {
     PyObject *module = PyModule_Create(&MODULE);
-    if (module == NULL || add_functions(module) < 0 || PyModule_AddIntConstant(module, "INTERFACE", 1) < 0) {
+    if (module == NULL || add_functions(module) < 0 || PyModule_AddFunctions(module, RECORDING) < 0
+        || PyModule_AddIntConstant(module, "INTERFACE", 2) < 0) {
         Py_XDECREF(module);
         return NULL;
     }

@@ -27,6 +27,19 @@ static const char *NAMES[] = {
 };
 
 static PyObject *python[COUNT], *names[COUNT];
+static PyObject *operations[COUNT];  /* what is recorded for a method; NULL: nothing that C knows */
+
+static PyObject *ufuncs;  /* what is recorded for NumPy's ufuncs */
+
+int bind_operations(PyObject *given, PyObject *by_ufunc)
+{
+    ufuncs = by_ufunc;
+    for (int n = 0; n < COUNT; n++) {
+        operations[n] = PyDict_GetItemWithError(given, names[n]);
+        Py_XINCREF(operations[n]);
+    }
+    return PyErr_Occurred() ? -1 : 0;
+}
 
 static PyObject *call2(int method, PyObject *a, PyObject *b)
 {
@@ -59,9 +72,18 @@ static PyObject *numpys(Binary function, PyObject *a, PyObject *b)
     return value;
 }
 
+/* Whether operations on so many elements may be recorded. */
+static int is_middling(PyObject *array) { return array != NULL && Py_IS_TYPE(array, K.numpys) && size_of(array) >= MIDDLE; }
+
 static PyObject *binary(PyObject *a, PyObject *b, Binary function, int method, Py_ssize_t least)
 {
     PyObject *one = operand(a, least), *other = one == NULL ? NULL : operand(b, least);
+    if (other == NULL || is_middling(one) || is_middling(other)) {
+        PyObject *found = recorded(operations[method], (PyObject *[]){a, b}, 2, NULL);
+        if (found != NULL || PyErr_Occurred()) return found;
+        one = operand(a, least);  /* what was pending may have run */
+        other = one == NULL ? NULL : operand(b, least);
+    }
     if (other != NULL) return finish(numpys(function, one, other));
     return by_python(a, b, method);
 }
@@ -70,6 +92,12 @@ static PyObject *in_place(PyObject *a, PyObject *b, Binary function, int method)
 {
     if (IS_OURS(a) && SLOT(a, K.x.writeable) != Py_False) {
         PyObject *one = operand(a, limit(0)), *other = one == NULL ? NULL : operand(b, limit(0));
+        if (one == NULL || other == NULL || is_middling(one)) {
+            PyObject *found = recorded(operations[method], (PyObject *[]){a, b}, 2, a);
+            if (found != NULL || PyErr_Occurred()) return found;
+            one = operand(a, limit(0));
+            other = one == NULL ? NULL : operand(b, limit(0));
+        }
         if (other != NULL) {
             PyObject *value = numpys(function, one, other);
             if (value != one) return finish(value);
@@ -90,6 +118,11 @@ static PyObject *in_place(PyObject *a, PyObject *b, Binary function, int method)
     static PyObject *do_##name(PyObject *x) \
     { \
         PyObject *one = IS_OURS(x) ? at_once(x, limit(0)) : NULL; \
+        if (one == NULL || is_middling(one)) { \
+            PyObject *found = IS_OURS(x) ? recorded(operations[m_##name], &x, 1, NULL) : NULL; \
+            if (found != NULL || PyErr_Occurred()) return found; \
+            one = IS_OURS(x) ? at_once(x, limit(0)) : NULL; \
+        } \
         if (one == NULL) return PyObject_CallOneArg(python[m_##name], x); \
         Py_INCREF(one); \
         PyObject *value = finish(PyNumber_##function(one)); \
@@ -137,6 +170,12 @@ static PyObject *do_power(PyObject *a, PyObject *b, PyObject *modulus)
     if (!square && PyErr_Occurred()) PyErr_Clear();
     Py_ssize_t least = limit(!square);
     PyObject *one = operand(a, least), *other = one == NULL ? NULL : operand(b, least);
+    if (square && IS_OURS(a) && (one == NULL || is_middling(one))) {
+        PyObject *found = recorded(operations[m_pow], &a, 1, NULL);
+        if (found != NULL || PyErr_Occurred()) return found;
+        one = operand(a, least);
+        other = one == NULL ? NULL : operand(b, least);
+    }
     if (other == NULL) return by_python(a, b, m_pow);
     Py_INCREF(one);
     Py_INCREF(other);
@@ -152,6 +191,12 @@ static PyObject *compare(PyObject *a, PyObject *b, int op)
 {
     Py_ssize_t least = limit(0);
     PyObject *one = IS_OURS(a) ? at_once(a, least) : NULL, *other = one == NULL ? NULL : operand(b, least);
+    if (other == NULL || is_middling(one) || is_middling(other)) {
+        PyObject *found = recorded(operations[m_lt + op], (PyObject *[]){a, b}, 2, NULL);
+        if (found != NULL || PyErr_Occurred()) return found;
+        one = IS_OURS(a) ? at_once(a, least) : NULL;
+        other = one == NULL ? NULL : operand(b, least);
+    }
     if (other == NULL || PyUnicode_Check(other) || PyBytes_Check(other)) return call2(m_lt + op, a, b);
     Py_INCREF(one);
     Py_INCREF(other);
@@ -218,7 +263,10 @@ static PyObject *get(PyObject *x, PyObject *key)
 {
     if (!is_basic(key)) return selected(x, key);
     PyObject *array = SLOT(x, K.x.array);
-    if (array == NULL || array == Py_None || !IS_OURS(x) || on_devices()) return call2(m_getitem, x, key);
+    if (array == NULL || array == Py_None || !IS_OURS(x) || on_devices()) {
+        PyObject *part = IS_OURS(x) && array == Py_None && !on_devices() && is_pending(x) ? part_of_region(x, key) : NULL;
+        return part != NULL ? part : call2(m_getitem, x, key);
+    }
     Py_INCREF(array);
     PyObject *value = PyObject_GetItem(array, key);
     Py_DECREF(array);
@@ -227,6 +275,31 @@ static PyObject *get(PyObject *x, PyObject *key)
     if (!is_pending(x)) return value;
     Py_DECREF(value);
     return call2(m_getitem, x, key);
+}
+
+/* Record `x[key] = value`: 1, 0: it is not, -1: an error. */
+static int records_copy(PyObject *x, PyObject *key, PyObject *value)
+{
+    PyObject *array = SLOT(x, K.x.array), *target = NULL;
+    if (!IS_OURS(x) || SLOT(x, K.x.writeable) == Py_False || !is_basic(key) || on_devices()) return 0;
+    if (array == NULL || array == Py_None) {
+        target = part_of_region(x, key);
+    } else {
+        int pending = is_pending(x);
+        if (!pending && size_of(array) < MIDDLE) return 0;
+        Py_INCREF(array);
+        PyObject *part = PyObject_GetItem(array, key);
+        Py_DECREF(array);
+        if (part != NULL && Py_IS_TYPE(part, K.numpys) && (pending || size_of(part) >= MIDDLE))
+            target = sliced(x, part);
+        else
+            Py_XDECREF(part);
+    }
+    PyErr_Clear();  /* it comes again */
+    PyObject *done = target == NULL ? NULL : recorded(operations[m_setitem], &value, 1, target);
+    Py_XDECREF(target);
+    Py_XDECREF(done);
+    return done != NULL ? 1 : PyErr_Occurred() ? -1 : 0;
 }
 
 /* Whether NumPy assigns at once; the part of large arrays that is assigned to is small. */
@@ -249,6 +322,8 @@ static int set(PyObject *x, PyObject *key, PyObject *value)
         Py_XDECREF(call2(m_delitem, x, key));
         return -1;
     }
+    int records = records_copy(x, key, value);
+    if (records) return records < 0 ? -1 : 0;
     PyObject *array = IS_OURS(x) ? at_once(x, PY_SSIZE_T_MAX) : NULL;
     Py_ssize_t least = limit(0);
     PyObject *source = array == NULL ? NULL : operand(value, least);
@@ -298,6 +373,11 @@ static PyObject *array_ufunc(PyObject *self, PyObject *args, PyObject *kwargs)
     for (Py_ssize_t n = 0; once && n < count; n++) {
         given[n] = operand(PyTuple_GET_ITEM(args, 2 + n), least);
         once = given[n] != NULL;
+    }
+    PyObject *operation = kwargs == NULL && count <= 2 && ufuncs != NULL ? PyDict_GetItemWithError(ufuncs, PyTuple_GET_ITEM(args, 0)) : NULL;
+    if (operation != NULL && !once && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(args, 1), "__call__") == 0) {
+        PyObject *found = recorded(operation, &PyTuple_GET_ITEM(args, 2), (int)count, NULL);
+        if (found != NULL || PyErr_Occurred()) return found;
     }
     if (once) {
         for (Py_ssize_t n = 0; n < count; n++) Py_INCREF(given[n]);

@@ -174,6 +174,15 @@ class Referee(Generic[Program]):
                 return self._begin(program, launch)
         return program
 
+    def wait(self, program: Program) -> int:
+        """How many flushes may pass before `after` has something to decide."""
+        if self._trial is not None or self._runs < STEADY:
+            return 0
+        return min(
+            [flushes_until(self._worth.get(la.calls, WORTH), (la,)) for la in self._watched],
+            default=MOST_FLUSHES,
+        )
+
     def _begin(self, program: Program, launch: Launch) -> Program:
         place = doubtful_cut(program, launch)
         if place == APART and spent(launch) < PATIENCE:
@@ -284,6 +293,17 @@ def _calls_of(plan: Plan, sweep: Sweep) -> Calls:
 # law
 def _moved(places: Sequence[int], at: int, more: int) -> Iterator[int]:
     return (place + more * (place > at) for place in places)
+
+
+MOST_FLUSHES = 256
+"""Of a program whose launches are not looked at in between: their times may change."""
+
+
+def flushes_until(worth: float, launches: Sequence[Launch]) -> int:
+    """In how many flushes launches will have taken `worth` seconds in all, about."""
+    missing = worth - sum(map(spent, launches))
+    each = sum(launch.timing.mean for launch in launches)
+    return int(min(max(missing, 0.0), MOST_FLUSHES * each) / each) if each > 0.0 else 0
 
 
 def spent(launch: Launch) -> float:

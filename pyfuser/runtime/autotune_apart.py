@@ -27,7 +27,7 @@ from pyfuser.ir.effects import effects
 from pyfuser.pipeline import kernel_of
 from pyfuser.plan.cost_model import group_cost
 from pyfuser.plan.plan import Group, Plan, Rejection
-from pyfuser.runtime.autotune import LONG, MARGIN, Calls
+from pyfuser.runtime.autotune import LONG, MARGIN, Calls, flushes_until
 from pyfuser.runtime.budget import KERNEL
 from pyfuser.runtime.program import Judge, Program
 from pyfuser.support.errors import PyFuserError
@@ -96,6 +96,12 @@ class Apart:
             self._fused, self._other = program, replace(other, referee=program.referee)
             return self._other
         return self._over(program)
+
+    def wait(self, program: Program) -> int:
+        """As `autotune.Referee.wait`."""
+        if self._fused is not None or self._runs < STEADY:
+            return 0
+        return flushes_until(self._worth, program.launches)
 
     def _judged(self, program: Program) -> Program:
         fused, other = self._fused, self._other

@@ -32,9 +32,14 @@ Step: TypeAlias = Callable[[Callable[[], object]], None]
 
 
 class DirectCall(Call):
-    """A call that can run without a kernel."""
+    """A call that can run without a kernel.
 
-    __slots__ = ()
+    ripe: such operations have moved RIPE bytes before one was recorded.
+    """
+
+    __slots__ = ("ripe",)
+
+    ripe: bool
 
     def compute(self, step: Step) -> None:
         """Do what the kernel would.
@@ -55,6 +60,9 @@ up: had their traces come again, they would have been compiled with half of that
 _KEPT = -(1 << 62)
 """Of calls that a kernel is made for: they are never given up."""
 
+GIVEN_UP = 1 << 62
+"""Of those that are."""
+
 SITES: Table[Any, int] = Table("bytes that instructions moved without a kernel", 4096)
 """By code, place in it and shape of the result."""
 
@@ -64,15 +72,33 @@ def is_lost(site: Any) -> bool:
 
     So it is where what a program works on moves in every trip of a loop, as rows of a matrix do.
     """
-    return SITES.get(site, 0) >= LOST
+    return SITES.get(site, 0) >= GIVEN_UP
 
 
-def _note(calls: Sequence[Call], compiled: bool) -> None:
+def _note(calls: Sequence[Call], compiled: bool, moved: int = 0) -> None:
+    """moved: bytes that count for each call, if they are not those that it moves."""
     for call in calls:
         first = call.arguments[0]
         if type(first) is Region and call.code is not None:
             site = call.code, call.at, first.shape
-            SITES.keep(site, _KEPT if compiled else SITES.get(site, 0) + _bytes((call,)))
+            total = SITES.get(site, 0) + (moved or _bytes((call,)))
+            SITES.keep(site, _KEPT if compiled else GIVEN_UP if total >= LOST else total)
+
+
+RIPE = 1 << 31
+"""Bytes that operations of one kind, on few elements, move in cache while a call is planned and
+compiled; before that none is recorded."""
+
+WORTH_CALL = 120_000
+"""Bytes that NumPy moves in cache while a call is recorded and its part of a kernel runs, ..."""
+
+WORTH_FLUSH = 20 * WORTH_CALL
+"""... and while a flush finds what to launch. Measured on an AMD EPYC (Zen 4), one thread, other
+work on it: of NPBench's programs at M, cavity_flow gains and channel_flow loses."""
+
+TRIES = 32
+"""Calls of one instruction that is ripe after which it is given up, as its traces never come again;
+such a call takes NumPy some microseconds, and several times as many to get there."""
 
 
 def runs_here(trace: TraceShape, calls: Sequence[Call]) -> bool:
@@ -84,11 +110,18 @@ def runs_here(trace: TraceShape, calls: Sequence[Call]) -> bool:
     moved = SEEN.get(trace, 0)
     if moved < 0:
         return False
-    moved += _bytes(calls)
-    if moved >= PLANNED + PLANNED_CALL * len(calls):
+    needed = PLANNED + PLANNED_CALL * len(calls)
+    bytes_now = _bytes(calls)
+    ripe = [call for call in calls if getattr(call, "ripe", False)]
+    moved += max(bytes_now, needed // 2) if ripe else bytes_now
+    if ripe and bytes_now < WORTH_FLUSH + WORTH_CALL * len(calls):
+        moved = 0
+        _note(ripe, False, LOST)
+    elif moved >= needed:
         moved = -1
     SEEN.keep(trace, moved)
     _note(calls, moved < 0)
+    _note(ripe, moved < 0, LOST // TRIES)
     return moved >= 0
 
 

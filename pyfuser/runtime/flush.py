@@ -71,14 +71,15 @@ def flush(tracer: Tracer) -> None:
     if program is None and first_tier.runs_here(trace, calls):
         first_tier.run(calls, tracer)
         return
+    earned = first_tier.are_direct(calls)  # its plan, by what such calls moved without a kernel
     try:
         if program is None:
-            program = resized(trace, calls)
+            program = resized(trace, None if earned else calls)
         if program is None:
-            if SESSION.budget.refuses_plan(trace, calls):
+            if not earned and SESSION.budget.refuses_plan(trace, calls):
                 raise TooDear
             refuse(trace, calls, tracer)
-            program = program_for(trace, calls)
+            program = program_for(trace, None if earned else calls)
     except TooDear:
         apart(calls, tracer)
         return

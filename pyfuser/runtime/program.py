@@ -27,6 +27,8 @@ class Judge(Protocol):
     @property
     def open(self) -> Sequence[Any]: ...
     def after(self, program: Program) -> Program: ...
+    def wait(self, program: Program) -> int:
+        """How many flushes may pass before `after` has something to decide."""
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 """Flushes whose trace has run before, found by a key that is cheaper than the trace's shape.
 
 What a flush does follows from its trace's shape and from the plans that are still being tried
-(`runtime.tune`). Once none of a trace is tried any more, its program is kept by `trace.key`, whose
-law is that equal keys have equal shapes; a flush that finds it there launches at once, if the
-session has no other program for the shape by now. All else takes the ordinary way, and
+(`runtime.tune`). While none of a trace is tried, its program is kept by `trace.key`, whose law is
+that equal keys have equal shapes; a flush that finds it there launches at once, if the session has
+no other program for the shape by now. All else takes the ordinary way, and
 `pyfuser.stats()` counts why.
 """
 
@@ -34,19 +34,25 @@ MEMORY = "memory overlaps, lives or is fresh in another way"
 EARLIER = "an argument is a result of an earlier flush"
 DEVICES = "a GPU is in use"
 WATCHED = "a setting looks at each flush"
+TRIED = "another plan may be tried"
+
+
+FOREVER = -1
 
 
 class Replay:
     """What runs for traces of one key.
 
     given: the shape of their trace. held: keeps what the key names by id() alive. prepared: its
-    launches, compiled, from the second flush on; None if Python runs them.
+    launches, compiled, from the second flush on; None if Python runs them. left: flushes before the
+    program's referee is asked again, what else runs; FOREVER: it has none.
     """
 
-    __slots__ = ("given", "held", "prepared", "program")
+    __slots__ = ("given", "held", "left", "prepared", "program")
 
-    def __init__(self, program: Program, calls: Sequence[Call]) -> None:
+    def __init__(self, program: Program, calls: Sequence[Call], left: int) -> None:
         self.program = program
+        self.left = left
         self.given = program.given
         self.held = tuple([(call.workunit, call.space) for call in calls])
         self.prepared: Any = MISSING
@@ -63,6 +69,11 @@ def key_now(calls: list[Call]) -> Key | None:
 def find(calls: list[Call]) -> tuple[Key | None, Replay | None]:
     """The key of a flush, None if it has none, and what it runs, if that is known."""
     key, found = _look(calls)
+    if not isinstance(found, str) and found.left != FOREVER:
+        if found.left == 0:
+            found = TRIED
+        else:
+            found.left -= 1
     if isinstance(found, str):
         COUNTERS.misses[found] = COUNTERS.misses.get(found, 0) + 1
         return key, None
@@ -75,7 +86,7 @@ def find(calls: list[Call]) -> tuple[Key | None, Replay | None]:
 def known(calls: list[Call]) -> Replay | None:
     """What a flush of all of these calls would find, if all is known by now."""
     found = _look(calls)[1]
-    return None if isinstance(found, str) else found
+    return None if isinstance(found, str) or found.left != FOREVER else found
 
 
 def _look(calls: list[Call]) -> tuple[Key | None, Replay | str]:
@@ -112,12 +123,15 @@ def keep(key: Key | None, program: Program, calls: Sequence[Call]) -> None:
 
     key: as `agreed`.
     """
-    tried = program.referee is not None and program.referee.open
-    if key is None or tried or program.graphs is not None:
+    referee = program.referee
+    left = referee.wait(program) if referee is not None and referee.open else FOREVER
+    if key is None or left == 0 or program.graphs is not None:
         return
     known: dict[Any, Replay] = SESSION.replays.get(key.words) or SESSION.replays.keep(key.words, {})
     replay = known.get(key.facts)
     if replay is None or replay.program is not program:
         if len(known) >= MAX_FACTS:
             del known[next(iter(known))]
-        known[key.facts] = Replay(program, calls)
+        known[key.facts] = Replay(program, calls, left)
+    else:
+        replay.left = left

@@ -33,6 +33,7 @@ All of them are in `support.caches.CACHES` by name, and `Session.clear` forgets 
 | `runtime.first_tier` SITES | an instruction and a shape | bytes it moved | 4096 | first in |
 | `frontends.numpy.resolution` _KNOWN | an operation, dtypes | its loop's types | 4096 | first in |
 | `frontends.numpy.record` _ENTRIES | an operation, operands | its call | 4096 | first in |
+| `frontends.numpy.known` _Plans | an operation, operands | its call, in C | 1024 | all |
 | `frontends.numpy.layout` _KNOWN | shapes, strides | how kernels walk them | 4096 | first in |
 | `frontends.numpy.workunits` _RECIPES | an operation, types, layout | its call | 4096 | first in |
 | functions decorated with `cached` | their arguments | their result | as they say | least recent |

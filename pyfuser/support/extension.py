@@ -10,10 +10,10 @@ from pyfuser.support.settings import SETTINGS
 
 Owner = TypeVar("Owner")
 
-INTERFACE = 8
+INTERFACE = 9
 """Of the extension that fits this source: raised whenever either side changes what they share."""
 
-NUMPY_INTERFACE = 1
+NUMPY_INTERFACE = 2
 
 
 def _load(name: str, interface: int) -> Any:

@@ -178,6 +178,18 @@ class Allocation(Buffer):
             pool.release(self.root)  # type: ignore[arg-type]  # it counts references: not ours
 
 
+class Unmade(Buffer):
+    """An `Allocation` as long as it has no memory: most temporaries never get any, and to call a
+    finaliser for each takes as long as to record a call.
+    """
+
+    __slots__ = ()
+
+    def allocate(self, prepare: Callable[[Array], None] | None = None) -> None:
+        self.__class__ = Allocation  # type: ignore[assignment]
+        self.allocate(prepare)
+
+
 Box: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]  # begin <= index < end
 
 

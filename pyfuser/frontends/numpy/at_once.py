@@ -21,15 +21,17 @@ def at_once(
     arrays: int = 1,
     first: bool = False,
     method: bool = False,
+    operation: Any = None,
 ) -> Any:
     """`numpys` for small arrays on which nothing is pending, and for numbers; else `python`.
 
     arrays: how many of the first arguments are arrays; one after these would take the result.
     first: whether that is so only if the first argument is an array of ours; then the result may be
-    a view of that one. method: makes a method of the class of arrays.
+    a view of that one. method: makes a method of the class of arrays. operation: what the extension
+    records for it.
     """
     if NUMPY is None:
         return python
     if method:
         return NUMPY.Method(numpys, python, size, True, arrays)
-    return NUMPY.Function(numpys, python, size, first, arrays)
+    return NUMPY.Function(numpys, python, size, first, arrays, operation)

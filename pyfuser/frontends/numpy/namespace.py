@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from pyfuser.frontends.numpy import functions, rearranged, ufuncs
+from pyfuser.frontends.numpy import functions, known, rearranged, ufuncs
 from pyfuser.frontends.numpy.at_once import ANY, CREATES, at_once
 from pyfuser.frontends.numpy.compiled import ndarray
 from pyfuser.frontends.numpy.fallbacks import Module, Subscripted, fallbacks, function_of
+from pyfuser.frontends.numpy.operations import WHERE
 
 _VIEWERS = (
     "transpose", "swapaxes", "squeeze", "moveaxis", "rollaxis", "expand_dims", "diagonal",
@@ -66,8 +67,8 @@ def _own() -> dict[str, Any]:
     for name in _METHODS:
         if hasattr(np, name):
             names[name] = at_once(getattr(np.ndarray, name), names[name], first=True)
-    for name in ("where", "clip"):
-        names[name] = at_once(getattr(np, name), names[name], arrays=3)
+    names["where"] = at_once(np.where, names["where"], arrays=3, operation=WHERE)
+    names["clip"] = at_once(np.clip, names["clip"], arrays=3)
     for name in ("zeros_like", "ones_like", "empty_like", "full_like", "copy"):
         names[name] = at_once(getattr(np, name), names[name], first=True)
     for name in ("zeros", "ones", "empty", "full"):
@@ -89,6 +90,7 @@ def _made(maker: Callable[[str], Any], name: str) -> Any:
     return maker(name)
 
 
+known.bind()
 NAMES: dict[str, Any] = _own()
 
 

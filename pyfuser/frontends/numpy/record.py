@@ -309,6 +309,7 @@ def _append(
         ~frame.f_lasti,
     )  # fmt: skip
     call.recipe = recipe
+    call.ripe = False
     call.errors = state
     call.caller = caller_of(frame)
     TRACER.record(call)

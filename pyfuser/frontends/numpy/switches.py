@@ -31,13 +31,14 @@ class Limits:
 
     rows, columns: the numbers of results from which reductions are recorded. small: calls on fewer
     elements that were recorded one after the other. after: the first call of their trace. exact:
-    what kernels compute with other bits than NumPy is not recorded.
+    what kernels compute with other bits than NumPy is not recorded. eager: nothing is.
     """
 
-    __slots__ = ("after", "columns", "costly", "exact", "most", "rows", "small")
+    __slots__ = ("after", "columns", "costly", "eager", "exact", "most", "rows", "small")
 
     def __init__(self, always: bool, exact: bool) -> None:
         self.exact = exact
+        self.eager = SETTINGS.numpy_eager
         self.most = 1 if always else LAZY_FROM
         self.costly = 1 if always else COSTLY_FROM
         self.rows = 1 if always else ROWS_FROM
@@ -48,9 +49,6 @@ class Limits:
 
 LIMITS = Limits(SETTINGS.numpy_lazy, SETTINGS.numpy_exact)
 
-EAGER = SETTINGS.numpy_eager
-"""Whether NumPy computes everything at once."""
-
 _LOUD = frozenset({"raise", "call", "print", "log"})
 
 _STATE: Any = getattr(np._core.umath, "_extobj_contextvar", None)  # type: ignore[attr-defined]
@@ -59,7 +57,7 @@ _DEFAULT: Any = _STATE.get(None) if _STATE is not None else None
 
 def recording() -> bool:
     """Whether operations may be recorded here."""
-    return not EAGER and not USE.devices and traced(True)
+    return not LIMITS.eager and not USE.devices and traced(True)
 
 
 def errors() -> dict[str, str] | None:

@@ -90,4 +90,4 @@ def of(function: np.ufunc) -> Any:
         return ByPython(function)
     operation = OPERATIONS.get(function)
     lazy = ANY if operation is None else COSTLY if operation.costly else MOST
-    return at_once(function, ByPython(function), lazy, function.nin)
+    return at_once(function, ByPython(function), lazy, function.nin, operation=operation)

@@ -267,7 +267,7 @@ def test_other_names_are_numpys() -> None:
 
 
 def test_eager(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(switches, "EAGER", True)
+    monkeypatch.setattr(switches.LIMITS, "eager", True)
     x = np.ones(LARGE) + 1
     assert pending() == 0
     assert x[0] == 2.0

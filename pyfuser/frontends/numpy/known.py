@@ -1,0 +1,142 @@
+"""What the extension needs to record an operation without a line of Python (`hot_numpy/record.c`).
+
+The law: it does what `record.record` does for operands of types and places that were seen before,
+or nothing, and then that does all. So what is told here is what `record` has found for such
+operands; what may differ from call to call is looked at again for each: who reaches the memory,
+what is pending on it, which operands share memory with the result, what numbers are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pyfuser.frontends.numpy import record
+from pyfuser.frontends.numpy.apply import SCALARS
+from pyfuser.frontends.numpy.layout import Form
+from pyfuser.frontends.numpy.memory import READ, Owner, region_of
+from pyfuser.frontends.numpy.operations import COPY, INEXACT, NAMED, OPERATIONS, WHERE, Operation
+from pyfuser.frontends.numpy.record import Recorded
+from pyfuser.frontends.numpy.resolution import number
+from pyfuser.frontends.numpy.switches import _DEFAULT, _STATE, LIMITS
+from pyfuser.frontends.numpy.wrap import KIND
+from pyfuser.ir.dtypes import DType
+from pyfuser.runtime.first_tier import GIVEN_UP, RIPE, SITES
+from pyfuser.runtime.session import TRACER
+from pyfuser.support.caches import CACHES
+from pyfuser.support.extension import HOT, NUMPY
+from pyfuser.trace.memory import Region, Unmade
+
+_OPERATORS = {
+    "__add__": "add", "__sub__": "subtract", "__mul__": "multiply", "__truediv__": "divide",
+    "__floordiv__": "floor_divide", "__mod__": "remainder", "__lshift__": "left_shift",
+    "__rshift__": "right_shift", "__and__": "bitwise_and", "__or__": "bitwise_or",
+    "__xor__": "bitwise_xor", "__neg__": "negative", "__pos__": "positive",
+    "__abs__": "absolute", "__invert__": "invert", "__lt__": "less", "__le__": "less_equal",
+    "__eq__": "equal", "__ne__": "not_equal", "__gt__": "greater", "__ge__": "greater_equal",
+    "__pow__": "square", "__setitem__": "copy",
+}  # fmt: skip
+"""What is recorded for the methods of the class; `__pow__`: for squares."""
+
+_UFUNCS = {ufunc: operation for ufunc, operation in OPERATIONS.items() if ufunc.nin <= 2}
+
+_NUMBERS = SCALARS - {str, bytes, type(None)}
+
+
+def plan(operation: Operation, operands: tuple[Any, ...], out: Any) -> Any:
+    """How the operation is recorded on operands of these types and places; None: by Python.
+
+    The recipe, workunit and space; the result's shape, strides, type and bytes; the number of
+    elements; what kernels have for the result, and for each operand: see `_operand`. In the end
+    what has to be kept alive.
+    """
+    if LIMITS.exact and operation.name in INEXACT:
+        return None
+    arrays = [x for x in (*operands, out) if type(x) is KIND.array]
+    if not all(type(x) in _NUMBERS or type(x) is KIND.array for x in operands):
+        return None
+    if any(region_of(x) is None or not x.shape for x in arrays):
+        return None
+    if operation.name == "square" and arrays[0].dtype == np.bool_:
+        return None  # `x ** 2` is none
+    if operation is COPY and out is not None and any(x.ndim > out.ndim for x in arrays):
+        return None
+    casting = "unsafe" if operation is COPY else "same_kind"
+    key: list[Any] = [operation, None, casting, False]
+    values: list[Any] = []
+    target = None if out is None else region_of(out)
+    if record._read(operands, key, values) is None or any(map(_is_external, arrays)):
+        return None
+    if target is not None:
+        key.append(target[2:])
+    entry = record._entry(operation, values, key, target, None, casting)
+    if entry is None:
+        return None
+    layout, recipe, kind = entry.layout, entry.recipe, entry.resolution.result
+    numbers = dict(entry.numbers)
+    result = layout.result
+    form = result.shape, result.strides
+    placed = layout.shape, layout.strides
+    return (
+        recipe, recipe.workunit, recipe.space, *placed, kind, layout.size * kind.size, layout.size,
+        None if placed == form else form,
+        tuple([
+            _operand(value, own, numbers.get(n), result)
+            for n, (value, own) in enumerate(zip(values, recipe.forms, strict=True))
+        ]),
+        int(operation.costly),
+        (operation, [x.dtype for x in arrays]),
+    )  # fmt: skip
+
+
+def _is_external(x: Any) -> bool:
+    region = region_of(x)
+    return region is None or region.buffer.external
+
+
+def _operand(value: Any, form: Form | None, dtype: DType | None, result: Form) -> Any:
+    """The type of a number; or an array's shape, strides and type, what kernels have instead of
+    shape and strides, whether each iteration reads what it writes if operand and result begin in
+    the same place, and the bytes of an element.
+    """
+    if form is None or type(value) is not Region:
+        return dtype
+    own, placed = (value.shape, value.strides), (form.shape, form.strides)
+    aligned = (form.axes, *placed) == (result.axes, result.shape, result.strides)
+    return (*own, value.dtype, None if own == placed else placed, aligned, value.dtype.size)
+
+
+MIDDLE = 1 << 13
+"""Elements from which an operation is recorded, as that takes a microsecond, if it has moved enough
+memory by NumPy for a kernel to be worth compiling."""
+
+
+class _Plans:
+    """What the extension knows, in the list of caches."""
+
+    name = "recorded NumPy operations of the extension"
+    limit = 1024
+
+    def __len__(self) -> int:
+        return int(NUMPY.plans())
+
+    def clear(self) -> None:
+        """Forget it."""
+        NUMPY.forget_plans()
+
+
+def bind() -> None:
+    """Tell the extension what it works on."""
+    if NUMPY is None or HOT is None or _STATE is None:
+        return
+    named = {**NAMED, "copy": COPY, "where": WHERE}
+    operations = {method: named[name] for method, name in _OPERATORS.items()}
+    NUMPY.bind_recording(
+        HOT.API, Recorded, Owner, Unmade, Region, operations, _UFUNCS, _STATE, _DEFAULT, SITES,
+        (plan, number, region_of, TRACER.flush), (READ, record.LOOP),
+        (GIVEN_UP, MIDDLE, RIPE),
+        (DType.FLOAT64, np.float64),
+    )  # fmt: skip
+    if not any(type(cache) is _Plans for cache in CACHES):
+        CACHES.append(_Plans())

@@ -1,0 +1,12 @@
+/* What `pyfuser._numpy` calls of `pyfuser._hot`: the capsule `pyfuser._hot.API`. */
+#ifndef PYFUSER_HOT_API_H
+#define PYFUSER_HOT_API_H
+#include <Python.h>
+
+typedef struct {
+    int (*records)(void);           /* whether a call made here is recorded, and may be now, without Python */
+    int (*record)(PyObject *call);  /* `Tracer.record` */
+} HotApi;
+
+#define HOT_API "pyfuser._hot.API"
+#endif

@@ -1,0 +1,106 @@
+/* Basic subscripts of an array that has no memory yet: what NumPy makes of shape and strides. */
+#include "array.h"
+
+enum { AXES = 32 };
+
+typedef struct {
+    Py_ssize_t offset, extents[AXES], strides[AXES];
+    int rank;
+} Part;
+
+static int put_axis(Part *part, Py_ssize_t extent, Py_ssize_t stride)
+{
+    if (part->rank == AXES || !extent) return 0;
+    part->extents[part->rank] = extent;
+    part->strides[part->rank++] = stride;
+    return 1;
+}
+
+/* One entry of a key on an axis; 0: it is Python's to see to, or an error. */
+static int put_entry(Part *part, PyObject *entry, Py_ssize_t extent, Py_ssize_t stride)
+{
+    if (PySlice_Check(entry)) {
+        Py_ssize_t start, stop, step;
+        if (PySlice_Unpack(entry, &start, &stop, &step) < 0) return 0;
+        Py_ssize_t count = PySlice_AdjustIndices(extent, &start, &stop, step);
+        part->offset += start * stride;
+        return put_axis(part, count, stride * step);
+    }
+    if (!PyLong_CheckExact(entry)) return 0;
+    Py_ssize_t at = PyLong_AsSsize_t(entry);
+    if (at == -1 && PyErr_Occurred()) return 0;
+    at += at < 0 ? extent : 0;
+    part->offset += at * stride;
+    return at >= 0 && at < extent;
+}
+
+static int put_all(Part *part, PyObject *const *entries, Py_ssize_t count, PyObject *shape, PyObject *strides)
+{
+    Py_ssize_t rank = PyTuple_GET_SIZE(shape), axis = 0, given = 0;
+    int dots = 0;
+    for (Py_ssize_t n = 0; n < count; n++) {
+        given += entries[n] != Py_None && entries[n] != Py_Ellipsis;
+        dots += entries[n] == Py_Ellipsis;
+    }
+    if (given > rank || dots > 1) return 0;
+    for (Py_ssize_t n = 0; n <= count; n++) {
+        int end = n == count;
+        Py_ssize_t skipped = (end && !dots) || (!end && entries[n] == Py_Ellipsis) ? rank - given : 0;
+        for (; skipped > 0; skipped--, axis++)
+            if (!put_axis(part, PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, axis)), PyLong_AsSsize_t(PyTuple_GET_ITEM(strides, axis))))
+                return 0;
+        if (end || entries[n] == Py_Ellipsis) continue;
+        if (entries[n] == Py_None) {
+            if (!put_axis(part, 1, 0)) return 0;
+            continue;
+        }
+        Py_ssize_t extent = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, axis)), stride = PyLong_AsSsize_t(PyTuple_GET_ITEM(strides, axis));
+        if (!put_entry(part, entries[n], extent, stride)) return 0;
+        axis++;
+    }
+    return 1;
+}
+
+static PyObject *tuple_of(const Py_ssize_t *numbers, int count)
+{
+    PyObject *tuple = PyTuple_New(count);
+    for (int n = 0; tuple != NULL && n < count; n++) {
+        PyObject *number = PyLong_FromSsize_t(numbers[n]);
+        if (number == NULL) Py_CLEAR(tuple);
+        else PyTuple_SET_ITEM(tuple, n, number);
+    }
+    return tuple;
+}
+
+/* As wrap.view of a part that is no element and not empty: ours (a new reference), or NULL without an
+   error. */
+PyObject *part_of_region(PyObject *x, PyObject *key)
+{
+    PyObject *region = SLOT(x, K.x.region), *owner = SLOT(x, K.x.owner);
+    if (region == NULL || region == Py_None || owner == NULL || owner == Py_None) return NULL;
+    Part part = {PyLong_AsSsize_t(PyTuple_GET_ITEM(region, 1)), {0}, {0}, 0};
+    int tuple = PyTuple_CheckExact(key);
+    PyObject *const *entries = tuple ? &PyTuple_GET_ITEM(key, 0) : &key;
+    if (!put_all(&part, entries, tuple ? PyTuple_GET_SIZE(key) : 1, PyTuple_GET_ITEM(region, 3), PyTuple_GET_ITEM(region, 2))
+        || !part.rank) {
+        PyErr_Clear();  /* it comes again */
+        return NULL;
+    }
+    PyObject *shape = tuple_of(part.extents, part.rank), *strides = tuple_of(part.strides, part.rank);
+    PyObject *lies = shape == NULL || strides == NULL
+        ? NULL : new_region(PyTuple_GET_ITEM(region, 0), part.offset, strides, shape, PyTuple_GET_ITEM(region, 4));
+    PyObject *found = lies == NULL ? NULL : K.ours->tp_alloc(K.ours, 0);
+    if (found != NULL) {
+        PyObject *base = SLOT(x, K.x.base), *writeable = SLOT(x, K.x.writeable);
+        SLOT(found, K.x.array) = Py_NewRef(Py_None);
+        SLOT(found, K.x.base) = Py_NewRef(base == NULL || base == Py_None ? x : base);
+        SLOT(found, K.x.owner) = Py_NewRef(owner);
+        SLOT(found, K.x.region) = Py_NewRef(lies);
+        SLOT(found, K.x.writeable) = Py_NewRef(writeable == NULL ? Py_True : writeable);
+    }
+    Py_XDECREF(lies);
+    Py_XDECREF(shape);
+    Py_XDECREF(strides);
+    PyErr_Clear();
+    return found;
+}

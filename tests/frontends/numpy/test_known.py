@@ -1,0 +1,225 @@
+"""What the extension records without a line of Python, and when it leaves that alone."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy
+import pytest
+
+import pyfuser.numpy as np
+from pyfuser.frontends.numpy import known, record
+from pyfuser.frontends.numpy.record import SMALL_CALLS
+from pyfuser.frontends.numpy.switches import LIMITS
+from pyfuser.runtime import first_tier
+from pyfuser.runtime.session import TRACER
+from pyfuser.support.extension import NUMPY
+from pyfuser.trace.memory import Unmade
+
+pytestmark = pytest.mark.skipif(NUMPY is None, reason="needs the compiled extension")
+
+SIZE = 1 << 16
+"""As what is recorded the first time it comes."""
+
+
+@pytest.fixture(autouse=True)
+def nothing_pending() -> Iterator[None]:
+    NUMPY.forget_plans()
+    yield
+    TRACER.discard()
+
+
+def by_python(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The operations that Python is asked to record from now on."""
+    asked: list[Any] = []
+    original = record.record
+
+    def noted(operation: Any, *args: Any, **kwargs: Any) -> Any:
+        asked.append(operation.name)
+        return original(operation, *args, **kwargs)
+
+    for module in [m for n, m in sys.modules.items() if n.startswith("pyfuser.frontends.numpy")]:
+        if getattr(module, "record", None) is original:
+            monkeypatch.setattr(module, "record", noted)
+    return asked
+
+
+def test_no_line_of_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = by_python(monkeypatch)
+    values = numpy.random.default_rng(0).normal(size=(300, 300))
+    x, y = np.array(values), np.array(values + 1.0)
+    y[1:-1, 1:-1] = (x[:-2, 1:-1] - 2.0 * x[1:-1, 1:-1] + x[2:, 1:-1]) ** 2
+    y += np.where(x < y, np.abs(x), -y)
+    y[0] = np.float64(3.0) / (1 + y[1])
+    assert asked == [] and len(TRACER.calls) == 13
+    expected = values + 1.0
+    expected[1:-1, 1:-1] = (values[:-2, 1:-1] - 2.0 * values[1:-1, 1:-1] + values[2:, 1:-1]) ** 2
+    expected += numpy.where(values < expected, numpy.abs(values), -expected)
+    expected[0] = 3.0 / (1 + expected[1])
+    assert numpy.array_equal(numpy.asarray(y), expected)
+
+
+def test_parts_of_what_has_no_memory() -> None:
+    values = numpy.arange(float(4 * SIZE)).reshape(8, -1, 4)
+    keys: tuple[Any, ...] = (
+        1, -1, slice(None, None, -1), (..., 2), (slice(1, -1), None, slice(3)),
+        (None, 2, ..., None), (slice(5, 1, -2), 7, slice(-3, None)), ..., (0, slice(9), 3),
+    )  # fmt: skip
+    for key in keys:
+        x = np.array(values) * 2.0
+        part, expected = x[key], (values * 2.0)[key]
+        assert TRACER.calls, key
+        assert part.shape == expected.shape and part.strides == expected.strides, key
+        assert part.base is x and np.shares_memory(x, part)
+        x[key] = 1.0
+        whole = values * 2.0
+        whole[key] = 1.0
+        assert numpy.array_equal(numpy.asarray(x), whole)
+        assert numpy.array_equal(numpy.asarray(part), whole[key])
+    for wrong in (8, -9, (0, 0, 0, 0), (..., ...), (0, slice(None), 4)):
+        x = np.array(values) * 2.0
+        with pytest.raises(IndexError):
+            x[wrong]
+    assert x[7, 0, 3] == values[7, 0, 3] * 2.0 and x[3:3].shape == (0, *values.shape[1:])
+
+
+def test_what_overlaps_the_result_is_copied_first() -> None:
+    """Element for element, and with steps in between, nothing needs a copy; else something does."""
+    values = numpy.arange(4.0 * SIZE)
+
+    def calls(act: Any) -> int:
+        x, expected = np.array(values), values.copy()
+        act(x)
+        act(expected)
+        count = len(TRACER.calls)
+        assert numpy.array_equal(numpy.asarray(x), expected)
+        return count
+
+    def assign(to: slice, of: slice) -> int:
+        return calls(lambda a: a.__setitem__(to, a[of]))
+
+    assert assign(slice(None), slice(None)) == 1
+    assert assign(slice(SIZE), slice(SIZE, 2 * SIZE)) == 1  # beside each other
+    assert assign(slice(0, None, 2), slice(1, None, 2)) == 1  # in between
+    assert assign(slice(0, -1), slice(1, None)) == 2
+    assert assign(slice(1, None), slice(0, -1)) == 2
+    assert assign(slice(None), slice(None, None, -1)) == 2
+    assert calls(lambda a: a.__iadd__(1.0)) == 1
+
+
+def test_others_reach_the_memory() -> None:
+    """Nothing is recorded on it, also where the same operation was before."""
+    values = numpy.arange(float(SIZE))
+    x = np.array(values)
+    assert (x + 1.0)[5] == 6.0
+    handed = numpy.asarray(x)
+    y = x + 1.0
+    assert not TRACER.calls
+    handed[5] = 0.0
+    x += 1.0
+    assert not TRACER.calls and y[5] == 6.0 and handed[5] == 1.0
+    foreign = np.asarray(values)
+    z = foreign + 1.0
+    values[5] = -1.0
+    assert not TRACER.calls and z[5] == 6.0
+    x.setflags(write=False)
+    with pytest.raises(ValueError, match="read-only"):
+        x += 1.0
+    with pytest.raises(ValueError, match="read-only"):
+        x[:] = x
+
+
+def test_switches_are_looked_at() -> None:
+    x = np.array(numpy.zeros(SIZE))
+    x + 1.0
+    with numpy.errstate(all="raise"), pytest.raises(FloatingPointError):
+        1.0 / x
+    LIMITS.eager = True
+    try:
+        before = TRACER.recorded
+        x + 1.0
+        assert TRACER.recorded == before
+    finally:
+        LIMITS.eager = False
+    with pytest.raises(OverflowError):
+        np.array(numpy.zeros(SIZE, numpy.int8)) + 1000
+    assert (np.array(numpy.zeros(SIZE, numpy.float32)) + 0.1).dtype == numpy.float32
+
+
+def test_numbers_are_those_of_the_call() -> None:
+    """The entry is that of the first one's type."""
+    values = numpy.arange(float(SIZE))
+    x = np.array(values)
+    for number in (1.0, float("nan"), 2.5, numpy.float64(3.5)):
+        assert numpy.array_equal(numpy.asarray(x * number), values * number, equal_nan=True)
+    for whole in (1, -7, 2**53, 2**53 + 1, 2**80):
+        assert numpy.array_equal(numpy.asarray(x * whole), values * whole)
+    many = np.array(numpy.arange(SIZE))
+    for divisor in (3, -2, -1):
+        assert numpy.array_equal(numpy.asarray(many // divisor), numpy.arange(SIZE) // divisor)
+
+
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Operations are ripe after 20 MiB."""
+    monkeypatch.setattr(known, "RIPE", 20 << 20)
+    known.bind()
+    first_tier.SITES.clear()
+    yield
+    monkeypatch.undo()
+    known.bind()
+
+
+def recorded_in_the_end(size: int, length: int) -> int:
+    """How many calls of a chain on few elements are recorded after many trips."""
+    values = numpy.arange(float(size))
+    x, recorded = np.array(values), 0
+    for _ in range(known.RIPE // (16 * size) + 50):
+        before, y = TRACER.recorded, x
+        for _ in range(length):
+            y = y + 1.0
+        recorded = TRACER.recorded - before
+        assert y[1] == values[1] + length
+    return recorded
+
+
+def test_what_comes_often_is_recorded(soon: None) -> None:
+    assert recorded_in_the_end(SIZE // 2, 12) == 12
+
+
+def test_what_comes_often_is_not_recorded_where_a_flush_takes_longer(soon: None) -> None:
+    assert recorded_in_the_end(SIZE // 2, 1) == 0
+
+
+def test_few_elements_are_never_recorded(soon: None) -> None:
+    assert recorded_in_the_end(known.MIDDLE - 1, 12) == 0
+
+
+def test_few_small_calls_follow_what_is_pending() -> None:
+    x, y = np.array(numpy.zeros(SIZE)), np.array(numpy.zeros(10))
+    x += 1.0
+    for n in range(SMALL_CALLS):
+        y[:] = x[:10]
+        assert len(TRACER.calls) == n + 2
+    y[:] = x[10:20]
+    assert not TRACER.calls and (y == 1.0).all()
+
+
+def test_a_buffer_without_memory_has_no_finaliser() -> None:
+    x = np.array(numpy.zeros(SIZE))
+    y = x + 1.0
+    buffer = y._region.buffer
+    assert type(buffer) is Unmade and not hasattr(buffer, "__del__")
+    assert y[0] == 1.0 and type(buffer).__name__ == "Allocation"
+
+
+def test_what_is_known_can_be_forgotten() -> None:
+    x = np.array(numpy.zeros(SIZE))
+    assert NUMPY.plans() == 0
+    y = x + 1.0
+    assert NUMPY.plans() == 1
+    NUMPY.forget_plans()
+    y = y + 1.0
+    assert NUMPY.plans() == 1 and y[3] == 2.0
