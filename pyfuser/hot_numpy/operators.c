@@ -75,10 +75,19 @@ static PyObject *numpys(Binary function, PyObject *a, PyObject *b)
 /* Whether operations on so many elements may be recorded. */
 static int is_middling(PyObject *array) { return array != NULL && Py_IS_TYPE(array, K.numpys) && size_of(array) >= MIDDLE; }
 
+/* Whether the result of two arrays may have that many more elements than either. */
+static int spread(PyObject *one, PyObject *other)
+{
+    if (one == NULL || other == NULL || !Py_IS_TYPE(one, K.numpys) || !Py_IS_TYPE(other, K.numpys)) return 0;
+    const Numpys *a = (Numpys *)one, *b = (Numpys *)other;
+    if ((a->nd < 2 && b->nd < 2) || size_of(one) * size_of(other) < MIDDLE) return 0;
+    return a->nd != b->nd || memcmp(a->dimensions, b->dimensions, a->nd * sizeof *a->dimensions) != 0;
+}
+
 static PyObject *binary(PyObject *a, PyObject *b, Binary function, int method, Py_ssize_t least)
 {
     PyObject *one = operand(a, least), *other = one == NULL ? NULL : operand(b, least);
-    if (other == NULL || is_middling(one) || is_middling(other)) {
+    if (other == NULL || is_middling(one) || is_middling(other) || spread(one, other)) {
         PyObject *found = recorded(operations[method], (PyObject *[]){a, b}, 2, NULL);
         if (found != NULL || PyErr_Occurred()) return found;
         one = operand(a, least);  /* what was pending may have run */

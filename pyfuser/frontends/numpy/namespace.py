@@ -36,7 +36,7 @@ _FUNCTIONS = (
 
 
 _SAFE = (
-    "dot", "vdot", "inner", "outer", "kron", "cross", "tensordot", "convolve", "correlate",
+    "dot", "vdot", "inner", "kron", "cross", "tensordot", "convolve", "correlate",
     "interp", "searchsorted", "digitize", "bincount", "count_nonzero", "allclose", "array_equal",
     "isclose", "nan_to_num", "nansum", "nanmean", "nanmax", "nanmin", "median", "percentile",
     "ptp", "sort", "argsort", "triu", "tril", "pad", "append", "insert",
@@ -73,6 +73,7 @@ def _own() -> dict[str, Any]:
         names[name] = at_once(getattr(np, name), names[name], first=True)
     for name in ("zeros", "ones", "empty", "full"):
         names[name] = at_once(getattr(np, name), names[name], CREATES)
+    names["outer"] = ufuncs.outer
     names["vectorize"] = vectorize
     names |= {name: Subscripted(getattr(np, name)) for name in ("mgrid", "ogrid", "r_", "c_")}
     names |= {alias: names[name] for alias, name in _ALIASES.items()}

@@ -8,8 +8,11 @@ import numpy as np
 
 from pyfuser.frontends.numpy import apply
 from pyfuser.frontends.numpy.at_once import ANY, COSTLY, MOST, at_once
-from pyfuser.frontends.numpy.operations import OPERATIONS
-from pyfuser.frontends.numpy.wrap import KIND
+from pyfuser.frontends.numpy.memory import host
+from pyfuser.frontends.numpy.operations import OPERATIONS, Operation
+from pyfuser.frontends.numpy.record import record
+from pyfuser.frontends.numpy.switches import LIMITS
+from pyfuser.frontends.numpy.wrap import KIND, adopt
 from pyfuser.support.caches import cached
 from pyfuser.support.extension import NUMPY
 
@@ -65,14 +68,43 @@ def _method(function: np.ufunc, name: str) -> Any:
         if name == "outer" and operation is not None and len(args) == 2 and not kwargs:
             one, other = args
             if type(one) is type(other) is KIND.array:
-                wide = one.reshape(*one.shape, *(1,) * other.ndim)
-                return apply.binary(operation, wide, other)
+                return _outer(operation, one, other)
         return apply.call(numpys, args, kwargs)
 
-    if name == "at":
+    if name == "at" or (name == "outer" and operation is not None):
         return method
     arrays = 2 if name in ("outer", "reduceat") else 1
     return at_once(numpys, method, MOST, arrays, first=True)
+
+
+def _outer(operation: Operation, one: Any, other: Any) -> Any:
+    """An operation on each pair of elements of two arrays."""
+    if one.size * other.size < LIMITS.most:
+        return apply.compute(operation.ufunc.outer, (one, other))
+    one, other = _apart(one, other.size), _apart(other, one.size)
+    pair = one.reshape(*one.shape, *(1,) * other.ndim), other
+    found = record(operation, pair)
+    return apply.compute(operation.ufunc, pair) if found is None else found
+
+
+FEW = 1.0 / 64
+"""Of a result's elements: so many of an operand are copied in no time."""
+
+
+def _apart(x: Any, times: int) -> Any:
+    """An operand, or a copy of one that is a part of an array and of few elements.
+
+    As a row of a matrix that moves on in a loop it would make a new trace in each trip; and if the
+    result is stored into that matrix, in the same kernel, too.
+    """
+    return x if x.base is None or 1.0 / times > FEW else adopt(host(x).copy("K"))
+
+
+def outer(a: Any, b: Any, out: Any = None) -> Any:
+    """NumPy's: the products of all elements of both."""
+    if type(a) is type(b) is KIND.array and out is None:
+        return of(np.multiply).outer(a.reshape(-1), b.reshape(-1))
+    return apply.call(np.outer, (a, b), {} if out is None else {"out": out})
 
 
 def _is_operand(value: Any) -> bool:

@@ -52,7 +52,8 @@ IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 FUNCTIONS = [
     "clip", "roll", "concatenate", "copy", "zeros_like", "cumsum", "sort", "diff", "stack",
-    "ones_like", "tile", "abs", "repeat", "outer", "neighbours",
+    "ones_like", "tile", "abs", "repeat", "outer", "products",
+    "neighbours",
 ]  # fmt: skip
 REDUCTIONS = ["sum", "prod", "mean", "min", "max", "any", "all", "argmin", "argmax", "std", "var"]
 
@@ -569,6 +570,8 @@ class Program:
                 return module.repeat(a, 3, axis)
             if name == "outer":
                 return module.add.outer(a[..., 0], b[..., -1])
+            if name == "products":
+                return module.outer(a, b)
             if name == "neighbours":
                 left = module.roll(a, 1, axis)
                 return module.where(left > module.roll(a, -2, axis), left, a)

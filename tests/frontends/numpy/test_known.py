@@ -197,6 +197,37 @@ def test_few_elements_are_never_recorded(soon: None) -> None:
     assert recorded_in_the_end(known.MIDDLE - 1, 12) == 0
 
 
+def test_products_of_rows_that_move_on_make_the_same_trace() -> None:
+    """As in eliminations: rows and columns of the matrix that the result is stored into."""
+    values = numpy.random.default_rng(0).normal(size=(300, 300))
+    x, expected = np.array(values), values.copy()
+    seen = set()
+    for k in range(4):
+        x[:] = np.minimum(x[:], np.add.outer(x[:, k], x[k, :]))
+        x -= np.outer(x[k], x[:, k]) * 0.5
+        seen.add(tuple(call.workunit for call in TRACER.calls))
+        assert len(TRACER.calls) == 3  # what was before ran, as rows of it were copied
+        expected[:] = numpy.minimum(expected[:], numpy.add.outer(expected[:, k], expected[k, :]))
+        expected -= numpy.outer(expected[k], expected[:, k]) * 0.5
+    assert len(seen) == 1 and numpy.array_equal(numpy.asarray(x), expected)
+    whole = np.array(values[0]) + 1.0
+    product = np.outer(whole, whole)
+    assert TRACER.calls  # no copy of what is no part of anything
+    assert numpy.array_equal(numpy.asarray(product), numpy.outer(values[0] + 1, values[0] + 1))
+
+
+@pytest.mark.parametrize("shapes", [((3,), (4,)), ((2, 2), (3,)), ((0,), (3,)), ((), (3,))])
+def test_products_of_few_elements(shapes: tuple[Any, Any]) -> None:
+    one, other = (numpy.arange(float(numpy.prod(shape))).reshape(shape) for shape in shapes)
+    for name in ("outer", "add.outer"):
+        expected, found = [
+            eval(f"m.{name}(m.array(one), m.array(other))", {"m": m, "one": one, "other": other})
+            for m in (numpy, np)
+        ]
+        assert type(found) is np.ndarray and numpy.array_equal(numpy.asarray(found), expected)
+        assert found.shape == expected.shape and found.dtype == expected.dtype
+
+
 def test_few_small_calls_follow_what_is_pending() -> None:
     x, y = np.array(numpy.zeros(SIZE)), np.array(numpy.zeros(10))
     x += 1.0
