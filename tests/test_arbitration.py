@@ -120,6 +120,57 @@ def seem(seconds: float) -> None:
         launch.timing.runs = max(launch.timing.runs, 2)  # the mean of one would not last
 
 
+# --------------------------------------------------------------------------- before a trial
+
+
+def test_a_program_that_is_watched_is_found_by_its_key(
+    monkeypatch: pytest.MonkeyPatch, clock: Callable[[float, float], Clock]
+) -> None:
+    """... until its launches may have taken long enough, when its referee is asked again."""
+    monkeypatch.setattr(autotune, "WORTH", 1.0)
+    clock(1.0, 0.5)
+    loop = Loop()
+    for _ in range(STEADY):
+        assert loop.step() == 1
+    seem(0.01)  # so 1 second is reached in a hundred flushes less those that ran
+    before = pyfuser.stats().replays
+    assert loop.step() == 1  # by the ordinary way: what is kept had no times
+    seem(0.01)
+    loop.step()
+    seem(0.01)
+    replayed = pyfuser.stats().replays
+    steps = 0
+    while pyfuser.explain().launches == 1 and steps < 400:
+        loop.step()
+        seem(0.01)
+        steps += 1
+    assert steps < 120  # the trial began
+    assert pyfuser.stats().replays - replayed >= steps // 2 > 20
+    assert replayed >= before
+
+
+def test_no_key_is_kept_while_a_trial_goes_on(clock: Callable[[float, float], Clock]) -> None:
+    clock(1.0, 0.5)
+    loop = Loop()
+    for _ in range(STEADY):
+        loop.step()
+    before = pyfuser.stats().replays
+    for _ in range(2 * ROUNDS - 1):
+        loop.step()
+    assert pyfuser.stats().replays == before
+
+
+def test_flushes_until_launches_have_taken_so_long() -> None:
+    class Run:
+        timing = type("T", (), {"runs": 4, "mean": 0.0625})
+
+    launches: Any = (Run(), Run())
+    assert autotune.flushes_until(1.0, launches) == 4
+    assert autotune.flushes_until(0.5, launches) == autotune.flushes_until(0.1, launches) == 0
+    assert autotune.flushes_until(1e9, launches) == autotune.MOST_FLUSHES
+    assert autotune.flushes_until(1.0, ()) == 0
+
+
 # --------------------------------------------------------------------------- one trial
 
 
