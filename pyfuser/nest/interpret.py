@@ -13,7 +13,7 @@ from typing import Any
 
 from pyfuser.ir import arithmetic
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Sym
+from pyfuser.ir.nodes import Const, Declare, Sym
 from pyfuser.ir.reference import interpret as reference
 from pyfuser.ir.reference.interpret import Array, Value, _scalar
 from pyfuser.ir.reference.races import accessors, scratch_accessors
@@ -155,6 +155,10 @@ class _Translator(reference.Translator):
     def ordered(self, s: OrderedSum | RunningSums, depth: int) -> None:
         self.body((s.meaning,), depth)
 
+    def declare(self, s: Declare, depth: int) -> None:
+        start = Const(0, DType.INT32) if s.value is None else s.value
+        self.emit(depth, f"{self.name(s.sym)} = {self.value(start, s.sym.dtype)}")
+
     def alloc(self, s: Alloc, depth: int) -> None:
         self.lengths[s.sym] = s.length
         self.emit(depth, f"{self.name(s.sym)} = [uninitialised] * {s.length}")
@@ -174,6 +178,7 @@ class _Translator(reference.Translator):
 
 _Translator.statements = {
     **reference.Translator.statements,
+    Declare: _Translator.declare,
     Over: _Translator.over,
     Loop: _Translator.counted,
     Run: _Translator.run_function,

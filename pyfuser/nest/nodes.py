@@ -32,6 +32,7 @@ Rules that `verify` holds, besides those of the ir:
   where they run in the order of the axes.
 * A Loop binds a 64-bit counter. `shared` says, as in the ir, that every order of its trips is
   right.
+* A Declare without a value makes it 0.
 * Scopes are lexical: a Sym may be declared again where its first declaration is not visible.
 * The parameters of the workunit are visible in all functions, its accumulators too. Nothing else is
   shared between functions.
@@ -186,14 +187,14 @@ class OrderedSum(Extra):
 class RunningSums(Extra):
     """Sums that stay in registers while terms are added to them, in lanes.
 
-    body: computes so many (`lanes`) terms of each accumulator, from the iteration `done` of `count`
+    body: computes so many (`lanes`) terms of each accumulator, from the iteration `sym` of `count`
     on. Each lane of a sum gets its terms in order; the lanes are added up later.
     """
 
     body: Body
     sums: tuple[Sym, ...]
     terms: tuple[Sym, ...]
-    done: Sym
+    sym: Sym
     count: Expr
     lanes: int
 
@@ -210,7 +211,7 @@ class RunningSums(Extra):
         adds = tuple(Update("+", s, (), Load(array, (Read(lane),))) for s, array in pairs)
         added = Loop(lane, number(0), number(self.lanes), number(1), adds, True)
         trip = (*self.allocs, *self.body, added)
-        return Loop(self.done, number(0), self.count, number(self.lanes), trip, False)
+        return Loop(self.sym, number(0), self.count, number(self.lanes), trip, False)
 
 
 @dataclass(frozen=True, slots=True)

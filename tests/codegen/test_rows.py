@@ -117,3 +117,66 @@ def test_a_sum_beside_a_loop_of_another_kind(m, beside):
         with pyfuser.fusing():
             fused = run(b)
         assert fused == unfused
+
+
+# --------------------------------------------------------------------------- strips
+
+
+@pk.workunit
+def angles(i, t, v):
+    t[i] = pk.exp(v[i]) * pk.sin(v[i])
+
+
+@pk.workunit
+def recurrence(i, r, t, m):
+    s: float = 0.0
+    for _k in range(m):
+        s = s * 0.5 + t[i]
+    r[i] = s
+
+
+@pk.workunit
+def scaled(i, t, x, v, m):
+    e: float = pk.exp(v[i])
+    for j in range(m):
+        t[i][j] = x[i][j] * e
+
+
+@pk.workunit
+def row_sum(i, r, t, m):
+    s: float = 0.0
+    for j in range(m):
+        s += t[i][j]
+    r[i] = s
+
+
+@pk.workunit
+def divided(i, y, t, r, m):
+    for j in range(m):
+        y[i][j] = t[i][j] / r[i]
+
+
+@pytest.mark.parametrize("m", [1, 20, 300])
+@pytest.mark.parametrize("n", [1, 7, 8, 9, 63, 64, 65])
+def test_fused_programs_have_the_bits_of_unfused_ones(n, m):
+    rng = np.random.default_rng(n)
+    x, v = rng.random((n, m)), rng.random(n)
+
+    def run():
+        r, y, q = np.zeros(n), np.zeros((n, m)), np.zeros(n)
+        t, u = pk.View([n, m], pk.double), pk.View([n], pk.double)
+        pk.parallel_for(n, angles, t=u, v=v)
+        pk.parallel_for(n, recurrence, r=q, t=u, m=m)
+        pk.parallel_for(n, scaled, t=t, x=x, v=v, m=m)
+        pk.parallel_for(n, row_sum, r=r, t=t, m=m)
+        pk.parallel_for(n, divided, y=y, t=t, r=r, m=m)
+        pyfuser.sync()
+        return [r, y, q]
+
+    with pyfuser.unfused():
+        unfused = run()
+    with pyfuser.fusing():
+        fused = run()
+    assert len(pyfuser.explain().groups) == 1
+    for a, b in zip(fused, unfused, strict=True):
+        np.testing.assert_array_equal(a, b)

@@ -30,7 +30,7 @@ class _Sums(Statements):
 
     def running(self, s: RunningSums, depth: int) -> None:
         """With the running sums in locals, which stay in registers."""
-        done, names = self.names[s.done], self.names
+        done, names = self.names[s.sym], self.names
         sums = [(array, *self.sums[array]) for array in s.terms]
         vectors = [
             (array, kind, f"running.{name}.sum[{v}]", self.take(f"{name}_{v}"), v)

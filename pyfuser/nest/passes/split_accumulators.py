@@ -17,7 +17,14 @@ from collections.abc import Mapping, Sequence
 from pyfuser.ir import nodes
 from pyfuser.ir.effects import effects_of
 from pyfuser.ir.nodes import Binary, Body, Declare, Expr, Read, Stmt, Sym
-from pyfuser.ir.visit import all_expressions, contains, expressions, map_body, statements
+from pyfuser.ir.visit import (
+    all_expressions,
+    contains,
+    expressions,
+    map_body,
+    statements,
+    substitute_syms,
+)
 from pyfuser.nest.build import iteration, iterations, local
 from pyfuser.nest.cost.fp_contraction import may_contract
 from pyfuser.nest.cost.vectorisable import local_arrays, vectorises
@@ -209,7 +216,8 @@ def _group(nest: Nest, segment: Segment, kept: Kept, terms: Mapping[Sym, Sym]) -
     place = Binary("+", done, step)
     arriving = kept.arriving(segment.arriving, lambda _: place)
     here = Binary("+", Binary("+", at, done), step)
-    own = Terms(nest, terms).body(segment.body)
+    locals_ = {sym: nest.fresh(f"{nest.name(sym)}_term", sym.dtype) for sym in terms}
+    own = substitute_syms(Terms(nest, terms).body(segment.body), locals_)
     trip = (*iteration(nest, nest.rank - 1, here), *arriving, *own)
     loop = iterations(nest, step, number(0), number(LANES), trip, Kind.VECTOR)
     return RunningSums((loop,), tuple(terms), tuple(terms.values()), done.sym, count, LANES)

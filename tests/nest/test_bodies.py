@@ -1,0 +1,130 @@
+"""Passes over loops: what they do to bodies, and that these compute what they did."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import pytest
+
+from pyfuser.engine import native
+from pyfuser.nest.passes import distribute, scalar_expansion
+from pyfuser.nest.passes.columns import columns_of
+from pyfuser.nest.passes.scalar_expansion import Trips
+from pyfuser.nest.segments import expansion
+from pyfuser.nest.verify import verify
+from pyfuser.pipeline import LOOP_PASSES as STEPS
+from pyfuser.support import passes
+from pyfuser.support.caches import Table
+from pyfuser.tuning.thresholds import DEFAULT
+from tests.nest import branches, columns, many_sums, segments, strips
+from tests.nest.harness import (
+    SAMPLES,
+    Sample,
+    assert_interpreted,
+    bits,
+    decided,
+    spec_for,
+)  # fmt: skip
+from tests.nest.random_bodies import random_sample
+from tests.vendors import decide_with_maths, tune
+
+FILES = (columns, branches, strips, segments, many_sums)
+ALL = [sample for file in FILES for sample in SAMPLES[file.__name__.rpartition(".")[2]]]
+LOOP_PASSES = [step.name for step in STEPS]
+SIZES = (1, 3, 7, 8, 9, 16, 17, 40)
+of_all = pytest.mark.parametrize("sample", ALL, ids=lambda s: s.name)
+
+
+@pytest.fixture(autouse=True)
+def vector_maths(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The decisions of a machine that has vector maths, wherever the tests run."""
+    decide_with_maths(monkeypatch, "exp", "log", "sin", "cos", "pow")
+
+
+@of_all
+def test_what_has_something_to_do(sample: Sample) -> None:
+    given = sample.case()
+    spec = spec_for(given)
+    found = decided(spec)
+    assert found.passes == sample.passes
+    parts, along = found.blocks.segments, columns_of(found.nest)
+    assert not sample.kinds or found.kinds == sample.kinds
+    assert sample.kept in (None, len(expansion(parts)))
+    assert sample.lanes is None or found.lanes is sample.lanes
+    if sample.hoisted is not None:
+        assert (parts[0].body != spec.workunit.body) is sample.hoisted
+    if along is not None:
+        trips = sum(isinstance(part, Trips) for part in along.parts)
+        assert sample.trips in (None, trips)
+        assert sample.arrays in (None, len(set(along.arrays.values())))
+    if found.groups is not None:
+        verify(replace(found.nest, functions=(found.groups.function,)))
+    if sample.pattern == "for" and sample.rank == 1 and sample.runs:
+        for n, m in ((9, sample.m), (40, sample.m), (17, 3), (33, 30)):
+            assert_interpreted(sample.case(n, m, n // 9))
+
+
+@pytest.mark.parametrize(
+    ("module", "limit", "name"),
+    [(scalar_expansion, "MOST_KEPT", "kept_column"), (distribute, "MAX_ROW", "row_first")],
+)
+def test_what_is_kept_has_a_limit(
+    module: ModuleType, limit: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (sample,) = (s for s in ALL if s.name == name)
+    monkeypatch.setattr(module, limit, 2)
+    assert decided(spec_for(sample.case())).passes != sample.passes
+
+
+def test_random_bodies() -> None:
+    done: Counter[str] = Counter()
+    for seed in range(240):
+        sample = random_sample(seed)
+        n = SIZES[seed % len(SIZES)]
+        done.update(assert_interpreted(sample.case(n, begin=seed % 2 * (n // 3)), seed))
+    assert min(done[name] for name in ("strip-mine", "distribute", "unroll-and-jam")) >= 30
+
+
+# --------------------------------------------------------------------------- compiled
+
+
+def test_compiled_bodies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that passes change, and a fifth of the random ones: what the interpreter computes."""
+    maps = [s for s in ALL if s.passes and s.pattern == "for" and s.runs]
+    samples = [*maps, *map(random_sample, range(0, 240, 12))]
+    cases = [s.case(s.n + 100 * (s.rank == 1)) for s in samples]
+    for sample, given, launchable in zip(
+        samples, cases, native.prepare([c.kernel for c in cases]), strict=True
+    ):
+        with np.errstate(all="ignore"):
+            found, expected = given.run(launchable)[0], given.interpreted()[0]
+        for got, wanted in zip(found, expected, strict=True):
+            np.testing.assert_allclose(got, wanted, 1e-11, 1e-12, err_msg=sample.name)
+
+
+SUMS = [s for s in ALL if s.passes and s.pattern == "reduce"]
+SPACES = ((1, 0), (31, 0), (33, 5), (300, 0), (1700, 3))  # what fills no block, runs and rounds
+
+
+def test_sums_have_the_bits_of_those_without_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many threads add them up."""
+    cases = [(s, s.case(n, begin=b)) for s in SUMS for n, b in SPACES if s.rank == 1 or n < 40]
+    found = {}
+    for threads in (1, 3):
+        monkeypatch.setattr(native.team, "count", threads)
+        made = native.prepare([given.kernel for _, given in cases])
+        found[threads] = [bits(c.run(one)) for (_, c), one in zip(cases, made, strict=True)]
+    for (sample, given), one in zip(cases, made, strict=True):
+        results, wanted = given.run(one)[1], given.interpreted()[1]
+        np.testing.assert_allclose(results, wanted, rtol=1e-9, err_msg=sample.name)
+    monkeypatch.setattr(passes, "SETTINGS", SimpleNamespace(without=LOOP_PASSES))
+    monkeypatch.setattr(native, "KERNELS", Table("of a test", 999))
+    tune(monkeypatch, block=DEFAULT.block)  # other specs
+    plain = native.prepare([given.kernel for _, given in cases])
+    for number, (sample, given) in enumerate(cases):
+        expected = bits(given.run(plain[number]))
+        assert found[1][number] == expected, sample.name
+        assert found[3][number] == expected, sample.name
