@@ -63,20 +63,23 @@ PyTypeObject SiteType = {
 static int same_value(PyObject *now, PyObject *before)
 {
     if (now == before) return 1;
-    if (now == NULL || Py_TYPE(now) != Py_TYPE(before)) return 0;
+    if (now == NULL || before == NULL || Py_TYPE(now) != Py_TYPE(before)) return 0;
     if (PyFloat_CheckExact(now))
         return memcmp(&((PyFloatObject *)now)->ob_fval, &((PyFloatObject *)before)->ob_fval, sizeof(double)) == 0;
     return PyLong_CheckExact(now) && PyObject_RichCompareBool(now, before, Py_EQ) == 1;
 }
 
-/* Whether what a workunit took from outside is still so, as far as that is easy to tell. */
+/* Whether what a workunit took from outside is still so, as far as that is easy to tell: places of
+   `bindings.Place`. */
 int is_unchanged(PyObject *free)
 {
     for (Py_ssize_t n = 0; n < PyTuple_GET_SIZE(free); n++) {
         PyObject *one = PyTuple_GET_ITEM(free, n), *owner = PyTuple_GET_ITEM(one, 0);
-        PyObject *name = PyTuple_GET_ITEM(one, 1), *value = PyTuple_GET_ITEM(one, 2);
+        PyObject *name = PyTuple_GET_ITEM(one, 1);
+        PyObject *value = PyTuple_GET_SIZE(one) > 2 ? PyTuple_GET_ITEM(one, 2) : NULL;
         PyObject *now = PyCell_Check(owner)   ? PyCell_GET(owner)
                         : PyDict_Check(owner) ? PyDict_GetItemWithError(owner, name)
+                        : PyType_Check(owner) ? _PyType_Lookup((PyTypeObject *)owner, name)
                                               : NULL;
         if (!same_value(now, value)) {
             PyErr_Clear();

@@ -17,7 +17,7 @@ from pyfuser.ir import nodes
 from pyfuser.ir.divisions import divisions, divisor_of
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.visit import all_expressions, assigned, written
-from pyfuser.lower.free import unwrapped
+from pyfuser.lower.free import places, unwrapped
 from pyfuser.lower.lower import Lowered, free_values_unchanged, lower
 from pyfuser.lower.types import ViewType
 from pyfuser.runtime.turns import takes_turns
@@ -112,34 +112,21 @@ def binding_of(state: WorkunitState, space: Space, key: tuple[Any, ...]) -> Bind
 def described(state: WorkunitState, key: tuple[Any, ...]) -> Any:
     """What the extension must know of a binding that is there; None if Python is to see to calls.
 
-    Its workunit, the type of its result, the order of its arguments, ranges of integers, what it
-    took from outside (the dictionary or cell, the name and the value), and whether it gives the
-    same bits where it is fused and where it runs alone.
+    Its workunit, the type of its result, the order of its arguments, ranges of integers, the places
+    of what it took from outside, and whether it gives the same bits where it is fused and where it
+    runs alone.
     """
     binding: Binding | None = state.bindings.get(key)
     if binding is None or binding.futures or state.changing:
         return None
-    free = _places(state.function, binding.lowered)
+    taken, classes = binding.lowered.free, binding.lowered.classes
+    free = places(unwrapped(state.function), taken, classes)
     if free is None or any(greatest >= 1 << 63 for _, _, greatest, _ in binding.ranges):
         return None
     names = key[2::2]
     order = tuple(names.index(name) for name in binding.lowered.names)
     ranges = tuple(r[:3] for r in binding.ranges)
     return binding.workunit, binding.result, order, ranges, free, takes_turns(binding.workunit)
-
-
-def _places(function: Any, lowered: Lowered) -> tuple[tuple[Any, str, object], ...] | None:
-    """Where a workunit's free names have their values; None if that is not easy to tell."""
-    inner = unwrapped(function)
-    found = []
-    for path, value in lowered.free:
-        if not path.isidentifier() or path in lowered.classes:
-            return None
-        owner: Any = inner.__globals__
-        if inner.__closure__ is not None and path in inner.__code__.co_freevars:
-            owner = inner.__closure__[inner.__code__.co_freevars.index(path)]
-        found.append((owner, path, value))
-    return tuple(found)
 
 
 def _lower(state: WorkunitState, space: Space, key: tuple[Any, ...]) -> Binding:
