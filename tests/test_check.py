@@ -378,9 +378,11 @@ def test_large_spaces_are_proved_or_warned_of(
 
 def test_undefined_behaviour_is_no_race(check: Check) -> None:
     check("races")
-    bins = np.zeros(8, np.int32)[:4]
+    bins, places = np.zeros(8, np.int32)[:4], np.array([0, 1], np.int32)
+    pk.parallel_for(2, histogram, bins=bins, b=places)  # elements are looked at once a shape
+    places[:] = 5, 6
     with pytest.warns(PyFuserWarning, match=r"not checked for races: .*\[5\] is outside"):
-        pk.parallel_for(2, histogram, bins=bins, b=np.array([5, 6], np.int32))
+        pk.parallel_for(2, histogram, bins=bins, b=places)
 
 
 def test_log_agrees_with_the_definition() -> None:

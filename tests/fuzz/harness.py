@@ -240,7 +240,8 @@ def _run(
 ) -> tuple[Groups, set[str]]:
     """Run calls; their groups, and features."""
     trace = shape_of(calls, structural_scalars)
-    mistaken = set().union(*map(_mistakes, trace.calls, calls))
+    before = (calls[:n] for n in range(len(calls)))
+    mistaken = set().union(*map(_mistakes, trace.calls, calls, before))
     with wavefront.forced_for(program.seed):
         trace, _, plan = planned_for(program.seed, trace)
     found = {*features_of([plan]), *windows(trace, plan), *mistaken}
@@ -248,12 +249,12 @@ def _run(
     return [group.calls for group in plan.groups], found
 
 
-def _mistakes(shape: CallShape, call: TraceCall) -> set[str]:
-    """Which kinds of mistakes the analysis finds in a call."""
+def _mistakes(shape: CallShape, call: TraceCall, before: list[TraceCall]) -> set[str]:
+    """Which kinds of mistakes the analysis finds in a call; `before`: those that run first."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", WorkunitWarning)
         try:
-            refuse_mistakes(shape, call)
+            refuse_mistakes(shape, call, before)
         except BoundsError:
             return {MISTAKEN}
     messages = [str(warning.message) for warning in caught]

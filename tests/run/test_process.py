@@ -53,7 +53,7 @@ HELPER = "def double(x):\n    return 2 * x\n\ndef fail():\n    return double(Non
 def ran(command: list[str], script: Path) -> tuple[int, str, str]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        [sys.executable, *command, script.name, "--report", "-x", "1"],
+        [sys.executable, *command, script.name, "--verbose", "-x", "1"],
         input="one\ntwo\n", capture_output=True, text=True, cwd=script.parent, env=environment,
         check=False,
     )  # fmt: skip
