@@ -81,29 +81,32 @@ def _warn_of_overflows(shape: CallShape, facts: tuple[Fact, ...]) -> None:
         unit, shape.space.begin, shape.space.end, facts
     ):
         dtype = operation.dtype
-        indices = zip(unit.indices, iteration, strict=True)
-        where = " and ".join(f"{index.name} = {value}" for index, value in indices)
+        indices = zip(unit.indices, iteration, strict=False)
+        names = " and ".join(f"{index.name} = {value}" for index, value in indices)
+        where = f" where {names}" if names else ""
         message = (
-            f"workunit {unit.name!r}: an integer is {value} where {where}, which does not fit into "
+            f"workunit {unit.name!r}: an integer is {value}{where}, which does not fit into "
             f"{dtype.value}, so another number is computed"
         )
         if isinstance(operation, nodes.Cast) and operation.operand.dtype.is_float:
             message = (
-                f"workunit {unit.name!r}: a power is {value} where {where}, which {dtype.value} "
+                f"workunit {unit.name!r}: a power is {value}{where}, which {dtype.value} "
                 "cannot hold, so another number is stored; give that a wider type"
             )
         elif isinstance(operation, nodes.Cast):
             message = (
                 f"workunit {unit.name!r}: an element of type {dtype.value} cannot hold {value}, "
-                f"which it gets where {where}, so another number is stored"
+                f"which it gets{where}, so another number is stored"
             )
         elif operation.op in "/%" and fits((value, value), dtype):
             message = (
-                f"workunit {unit.name!r}: an integer is {value} in Python where {where}, and not "
+                f"workunit {unit.name!r}: an integer is {value} in Python{where}, and not "
                 "here: kernels round quotients towards 0, as C++ does, and Python rounds down"
             )
             if operation.op == "%":
                 message += "; a remainder that is never negative is (x % n + n) % n"
+        elif not dtype.is_signed:
+            message += "; a number below 0 needs a signed type, such as pk.int64"
         elif dtype.size < DType.INT64.size:
             message += "; make an operand 64 bits wide, as a local `wide: pk.int64 = i` is"
         place = place or unit.location

@@ -2,8 +2,9 @@
 
 The iterations at the corners of a call's iteration space are gone through with Python's integers,
 as far as that takes no branch, no loop and no element of a view: what overflows there, overflows
-for sure. Unsigned integers may mean to wrap; signed ones hardly ever do. Quotients are rounded
-towards 0, where Python rounds down. What a local gets counts where it is read outside branches:
+for sure. Unsigned integers may mean to wrap, unless it is a difference of constants; signed ones
+hardly ever do. Quotients are rounded towards 0, where Python rounds down. What a local gets counts
+where it is read outside branches:
 `p = (i - 1) // 2` is no mistake if only `if i > 0:` uses it.
 """
 
@@ -29,7 +30,8 @@ _STRAIGHT = (nodes.Declare, nodes.Assign, nodes.Store, nodes.Update)
 class Overflow(NamedTuple):
     """An operation, the value that Python computes, and the iteration that computes another.
 
-    A Cast is that of a value to its element's type, which it is stored to. Of quotients and
+    iteration: empty if every one does. A Cast is that of a value to its element's type, which it is
+    stored to. Of quotients and
     remainders the value is of its type, and another than the kernel's.
     """
 
@@ -46,6 +48,9 @@ def overflows(
     if len(begin) > MAX_AXES or any(b >= e for b, e in zip(begin, end, strict=True)):
         return
     found: set[tuple[Binary | Cast, SourceLocation | None]] = set()
+    for operation, value, location in _Corner(unit, None, facts).overflows(unit.body):
+        found.add((operation, location))
+        yield Overflow(operation, value, (), location)
     ends = [dict.fromkeys((b, e - 1)) for b, e in zip(begin, end, strict=True)]
     for corner in product(*ends):
         for operation, value, location in _Corner(unit, corner, facts).overflows(unit.body):
@@ -55,14 +60,22 @@ def overflows(
 
 
 class _Corner:
-    """One iteration: the values of its integer locals, as far as they are known."""
+    """One iteration: the values of its integer locals, as far as they are known; without a corner
+    those that are made of constants alone.
+    """
 
-    def __init__(self, unit: Workunit, corner: tuple[int, ...], facts: tuple[Fact, ...]) -> None:
-        self._values: dict[Sym, int] = dict(zip(unit.indices, corner, strict=True))
+    def __init__(
+        self, unit: Workunit, corner: tuple[int, ...] | None, facts: tuple[Fact, ...]
+    ) -> None:
+        self._constants = corner is None
+        self._values: dict[Sym, int] = {}
         self._shapes: dict[Sym, tuple[int, ...]] = {}
         self._arguments = {param.sym for param in unit.params} - assigned(unit.body)
         self._found: list[_Found] = []
         self._unread: dict[Sym, list[_Found]] = {}  # found in what locals got
+        if corner is None:
+            return
+        self._values.update(zip(unit.indices, corner, strict=True))
         for param, fact in zip(unit.params, facts, strict=True):
             if isinstance(fact, tuple):
                 self._shapes[param.sym] = fact
@@ -115,7 +128,8 @@ class _Corner:
         if isinstance(operand, nodes.Const) or cast.explicit or location is None:
             return  # a constant is told of when it is lowered
         is_argument = isinstance(operand, nodes.Read) and operand.sym in self._arguments
-        if cast.dtype is DType.BOOL or not (cast.dtype.is_signed or is_argument):
+        told = cast.dtype.is_signed or is_argument or self._constants
+        if cast.dtype is DType.BOOL or not told:
             return
         before = len(self._found)
         value = self._value(operand)
@@ -124,15 +138,16 @@ class _Corner:
             self._found.append((cast, value, location))
 
     def _remainder(self, stmt: nodes.Store | nodes.Update) -> None:
-        """Note a negative remainder that an element gets as it is, where Python's is positive.
+        """Note a negative remainder that an element gets, as it is or times something, where
+        Python's is positive.
 
         Programs that know of it make it positive first: `(x % n + n) % n`.
         """
-        value = stmt.value
-        while isinstance(value, Cast):
-            value = value.operand
-        if not (isinstance(value, Binary) and value.op == "%"):
-            return
+        for value in _factors(stmt.value):
+            if isinstance(value, Binary) and value.op == "%":
+                self._negative(value, stmt.location)
+
+    def _negative(self, value: Binary, location: SourceLocation | None) -> None:
         before = len(self._found)
         left, right = self._value(value.left), self._value(value.right)
         del self._found[before:]  # the same again
@@ -142,7 +157,7 @@ class _Corner:
             and value.dtype.is_signed
             and self._divided(value, left, right) != left % right
         ):
-            self._found.append((value, left % right, value.location or stmt.location))
+            self._found.append((value, left % right, value.location or location))
 
     def _value(self, expr: Expr) -> int | None:
         """An integer's value, if it is known and of its type."""
@@ -162,7 +177,8 @@ class _Corner:
             value = self._computed(expr, [self._value(child) for child in child_expressions(expr)])
         if value is None or not expr.dtype.is_integer or fits((value, value), expr.dtype):
             return value if expr.dtype.is_integer else None
-        if isinstance(expr, Binary) and expr.dtype.is_signed:
+        below = self._constants and isinstance(expr, Binary) and expr.op == "-"
+        if isinstance(expr, Binary) and (expr.dtype.is_signed or below):
             self._found.append((expr, value, expr.location))
         return None
 
@@ -201,6 +217,17 @@ class _Corner:
         if expr.op == "<<":
             return left << right if 0 <= right <= _MAX_SHIFT else None
         return _OPERATIONS[expr.op](left, right) if expr.op in _OPERATIONS else None
+
+
+def _factors(value: Expr) -> Iterator[Expr]:
+    """What a value is the product of, converted or not."""
+    while isinstance(value, Cast):
+        value = value.operand
+    if isinstance(value, Binary) and value.op == "*":
+        yield from _factors(value.left)
+        yield from _factors(value.right)
+    else:
+        yield value
 
 
 def _outside_branches(stmt: Stmt) -> Iterator[Expr]:

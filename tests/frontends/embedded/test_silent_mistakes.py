@@ -379,6 +379,22 @@ def gathered_by_rows(i, m, k):
 
 
 @pk.workunit
+def a_negative_factor(i, v):
+    v[i] = 0.5 * ((i - 5) % 3)  # WRONG
+
+
+@pk.workunit
+def unsigned_below_zero(i, u):
+    t: pk.uint32 = 3
+    u[i] = t - 5  # WRONG
+
+
+@pk.workunit
+def constants_below_zero(i, u):
+    u[i] = 3 - 5  # WRONG
+
+
+@pk.workunit
 def sums_in_the_last_pass(i, acc, last, v, w):
     if last:
         acc += v[i]  # WRONG
@@ -430,6 +446,7 @@ def indices(*outside: int) -> Any:
 
 
 LONG = pk.View([N], pk.int64)
+U = pk.View([N], pk.uint32)
 K = {"k": pk.View([N], pk.int32)}
 ZEROS = {"k": pk.View([N], pk.int32)}  # indices: nothing writes them
 Q = {"q": pk.View([4, 6], pk.int32)}
@@ -469,6 +486,9 @@ MISTAKES: dict[Any, tuple[type[BaseException], str, Run]] = {
         "the index of axis 0 of 'm' is k[2], which is 4, but its extent is 4",
         over(4, k=indices(0, 4), m=VM["m"]),
     ),
+    a_negative_factor: (WorkunitWarning, "is 1 in Python where i = 0, and not here", over(N, **V)),
+    unsigned_below_zero: (WorkunitWarning, "-2, which does not fit into uint32", over(N, u=U)),
+    constants_below_zero: (WorkunitWarning, "uint32 cannot hold -2, which it gets, ", over(N, u=U)),
     sums_in_the_last_pass: (WorkunitWarning, "write acc += ... before `if last:`", scanned(**VW)),
     half_an_index: (WorkunitError, "an index has to be one: write i // 2", over(N, **V)),
     a_float_as_an_index: (WorkunitError, "has to be one: write int(a)", over(N, a=1.0, **V)),
@@ -599,6 +619,19 @@ def own_sum(i, acc, last, v):
 
 
 @pk.workunit
+def a_factor_made_positive(i, v):
+    v[i] = 0.5 * (((i - 5) % 3 + 3) % 3)
+
+
+@pk.workunit
+def unsigned_that_wraps(i, u):
+    h: pk.uint32 = 2166136261
+    h = (h ^ i) * 16777619
+    u[i] = h - i
+    u[i] += 5 - 3
+
+
+@pk.workunit
 def some_of_a_list(i, v):
     t: List[float] = [0.0, 1.0, 2.0]
     v[i] = t[i % 3]
@@ -665,6 +698,8 @@ def exact_sum(i, acc: pk.Acc[pk.int64], n):
         (own_count, over(N, c=LONG, **V)),
         (number_of_each, over(N, c=LONG, **V)),
         (own_sum, scanned(**V)),
+        (a_factor_made_positive, over(N, **V)),
+        (unsigned_that_wraps, over(N, u=U)),
         (some_of_a_list, over(N, **V)),
         (all_of_scratch, over(pk.TeamPolicy(2, pk.AUTO), n=5, **V)),
         (gathered, over(N, k=indices(7, 0), **VW)),
