@@ -97,6 +97,7 @@ typedef struct {
     int kind, dtype, place;
     Py_ssize_t slot, call;
     PyObject *box;  /* of a pointer: what is overwritten before it is read, or None */
+    int heir_call, heir_place;  /* of a pointer: whose memory it gets, if call >= 0 (see inherit.c) */
 } Patch;
 
 typedef struct {
@@ -143,6 +144,9 @@ typedef struct {
     uint64_t some[64];
 } Outcome;
 
+PyObject *argument_of(const Data *data, int call, int place);
+int inherits(const Patch *patch, const Data *data);
+int inherit(const Step *step, const Data *data);
 int allocate(const Prepared *self, const Data *data, Fresh *fresh);
 void undo(Fresh *fresh, Py_ssize_t first, PyObject *gate);
 int run_all(const Prepared *self, const Data *data, PyObject *gate, int threads, Outcome *outcome);

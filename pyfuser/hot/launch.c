@@ -35,7 +35,7 @@ static PyObject *prepared_new(PyTypeObject *type, PyObject *args, PyObject *kwar
 
 /* ------------------------------------------------------------------ memory */
 
-static PyObject *argument_of(const Data *data, int call, int place)
+PyObject *argument_of(const Data *data, int call, int place)
 {
     if (data->calls == NULL) return data->arguments[place];
     return PyTuple_GET_ITEM(SLOT(PyList_GET_ITEM(data->calls, call), L.call.arguments), place);
@@ -77,7 +77,9 @@ static int note_fresh(Fresh *fresh, PyObject *buffer, Py_ssize_t step)
     return 0;
 }
 
-/* Makes memory that steps need, first what they overwrite. -1: it failed, with an exception. */
+/* Makes memory that steps need, first what they overwrite, but for what is inherited.
+
+   -1: it failed, with an exception. */
 int allocate(const Prepared *self, const Data *data, Fresh *fresh)
 {
     for (Py_ssize_t n = 0; n < self->count; n++)
@@ -88,7 +90,9 @@ int allocate(const Prepared *self, const Data *data, Fresh *fresh)
                 PyObject *region = argument_of(data, patch->call, patch->place);
                 PyObject *buffer = PyTuple_GET_ITEM(region, BUFFER);
                 if (SLOT(buffer, L.buffer.root) != Py_None) continue;
-                if (!zeroed && note_fresh(fresh, buffer, n) < 0) return -1;
+                int inherited = inherits(patch, data);
+                if ((!zeroed || inherited) && note_fresh(fresh, buffer, n) < 0) return -1;
+                if (inherited) continue;
                 Py_INCREF(region);
                 PyObject *done = PyObject_CallMethodOneArg(region, L.allocate, patch->box);
                 Py_DECREF(region);
@@ -236,7 +240,7 @@ int run_all(const Prepared *self, const Data *data, PyObject *gate, int threads,
     double before = timed ? now() : 0.0;
     while (outcome->done < self->count && outcome->status == 0) {
         const Step *step = &self->steps[outcome->done];
-        if (PyList_GET_SIZE(gate) == 0 || !fill(step, data, threads, slots)) break;
+        if (PyList_GET_SIZE(gate) == 0 || !inherit(step, data) || !fill(step, data, threads, slots)) break;
         memset(results, 0, step->results * RESULT_BYTES);
         outcome->status = call_kernel(step, slots, results);
         outcome->done++;

@@ -34,8 +34,8 @@ static int step_of(Step *step, PyObject *given)
     for (step->patches = 0; step->patches < PyTuple_GET_SIZE(patches); step->patches++) {
         Patch *patch = &step->patch[step->patches];
         PyObject *box;
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(patches, step->patches), "inniiO", &patch->kind, &patch->slot,
-                              &patch->call, &patch->place, &patch->dtype, &box))
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(patches, step->patches), "inniiOii", &patch->kind, &patch->slot,
+                              &patch->call, &patch->place, &patch->dtype, &box, &patch->heir_call, &patch->heir_place))
             return -1;
         patch->box = Py_NewRef(box);
         Py_ssize_t words = 1 + (patch->kind == SCALAR_SLOT && patch->dtype == COMPLEX128);

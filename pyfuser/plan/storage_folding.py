@@ -5,9 +5,9 @@ the front back to the slowest reader. A thread keeps just those steps, in a buff
 cache (the storage folding of J. Ragan-Kelley et al., "Halide", 2013).
 
 The law: nobody but the sweep sees the view; the first call that writes it does so in exactly one
-element an iteration, at the outermost index plus a constant; whatever later calls read, update or
-write again lies in what that one wrote (there is no memory that would be zero); and all accesses
-keep a bounded distance from the outermost index.
+element an iteration (once or more often), at the outermost index plus a constant; whatever later
+calls read, update or write again lies in what that one wrote (there is no memory that would be
+zero); and all accesses keep a bounded distance from the outermost index.
 
 A kernel may lack that first store, where later ones overwrite it before anybody reads. The window
 is right for those, too: by the output dependence they stay at least as far behind the front and
@@ -147,10 +147,20 @@ def _written(access: Access, axis: int) -> int | None:
 
 
 # law: True
+def _same_element(access: Access, other: Access) -> bool:
+    """Whether two stores of one call store to the same element in each iteration."""
+    exact = access.mode is other.mode is Mode.WRITE and access.exact and other.exact
+    return exact and access.relation.indices == other.relation.indices
+
+
+# law: True
 def _lies_in_what_is_written(use: _Use, writer: _Use) -> bool:
-    """Whether every element that is used lies in the box that is written, by an earlier call."""
+    """Whether every element that is used lies in the box that is written, by an earlier call.
+
+    Or it is the element that the same iteration writes anyway, and is written again.
+    """
     if use.order <= writer.order:
-        return False
+        return use.order == writer.order and _same_element(use.access, writer.access)
     mine, other = use.access.relation, writer.access.relation
     for index, written in zip(mine.indices, other.indices, strict=True):
         if index is None or written is None:

@@ -18,6 +18,7 @@ from pyfuser.runtime.launch import (
     run_launch,
     run_together,
 )
+from pyfuser.runtime.lifetimes import let_go
 from pyfuser.runtime.program import Program
 from pyfuser.support.counters import COUNTERS
 from pyfuser.support.errors import DivisionError
@@ -64,6 +65,8 @@ def execute(
             return
         for launch in program.launches[len(ran) :]:
             run_launch(launch, calls, ran)
+            if launch.ends and not USE.devices:
+                let_go(launch, calls)
             now = time.perf_counter()
             if not launch.launchable.on_device:  # which runs on when a launch returns
                 launch.timing.add(now - before)

@@ -27,6 +27,7 @@ from pyfuser.plan.plan import Declined, Plan
 from pyfuser.plan.plan_cache import family_of, plan_of
 from pyfuser.runtime.budget import taken
 from pyfuser.runtime.launch import Draft, Launch, Ready
+from pyfuser.runtime.lifetimes import with_ends
 from pyfuser.runtime.program import Program
 from pyfuser.runtime.session import SESSION
 from pyfuser.support.caches import cached
@@ -139,9 +140,8 @@ def _with_sizes(program: Program, trace: TraceShape) -> Program | None:
         if not all(_same_code(now, before) for now, before in zip(final, old.kernels, strict=True)):
             return None
         launches.append(draft.launch(Ready(old.launchable, final)))
-    return Program(
-        trace, trace, graph, plan, tuple(kernels), tuple(launches), seconds=taken(trace.calls)
-    )
+    ended = with_ends(trace, plan, launches)
+    return Program(trace, trace, graph, plan, tuple(kernels), ended, seconds=taken(trace.calls))
 
 
 def _same(plan: Plan, other: Plan) -> bool:

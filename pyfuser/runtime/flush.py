@@ -22,6 +22,7 @@ from pyfuser.runtime.debug import show_program
 from pyfuser.runtime.execute import Prepared, execute, settle
 from pyfuser.runtime.isolate import FAILURES, recover, run_each
 from pyfuser.runtime.launch import Draft, LaunchKey, Ready
+from pyfuser.runtime.lifetimes import with_ends
 from pyfuser.runtime.mistakes import refuse
 from pyfuser.runtime.program import Flush, Program, note_planned, remember
 from pyfuser.runtime.session import SESSION, TRACER
@@ -178,14 +179,16 @@ def compiled(
     drafts = [Draft(trace, plan, places, shapes, kernels, sources) for places in plan.launches()]
     new = {draft.key: draft for draft in drafts if kept.used(draft.key) is None}
     made = code_for(list(new.values()), given, calls, start)
-    launches = [draft.launch(made.get(draft.key) or kept[draft.key]) for draft in drafts]
+    launches = with_ends(
+        given, plan, [draft.launch(made.get(draft.key) or kept[draft.key]) for draft in drafts]
+    )
     for shape, kernel in made_kernels.items():
         SESSION.kernels.keep(shape, kernel)
     for key, ready in made.items():
         kept.keep(key, ready)
     graphs = graphs_for([launch.launchable for launch in launches])
     return Program(
-        given, trace, graph, plan, tuple(kernels), tuple(launches), None, graphs, taken(given.calls)
+        given, trace, graph, plan, tuple(kernels), launches, None, graphs, taken(given.calls)
     )
 
 

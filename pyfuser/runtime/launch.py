@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import field, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from pyfuser.codegen.cpu.unit import DIVIDED
 from pyfuser.engine.bounds import place_division
@@ -27,6 +27,9 @@ from pyfuser.transform.kernel import Kernel
 REMEMBERED = 8  # runs that weigh in a launch's time
 
 LaunchKey = tuple[tuple[GroupShape, ...], RollingParams]
+
+Source: TypeAlias = tuple[int, int]
+"""A call, and which of its arguments."""
 
 
 class Ready(NamedTuple):
@@ -81,17 +84,19 @@ class Launch:
     sources: for each argument its call, and the argument of the call. results: for each value that
     comes back the call that asked for it. space: the iteration space, or what `make_run` wants to
     know of a sweep. bounds: places and values, ascending, of arguments that no call has, such as
-    the ends of guards. kernels: what was printed, a loop each.
+    the ends of guards. kernels: what was printed, a loop each. ends: the memory that nobody needs
+    when it has run (see `runtime.lifetimes`), each as an argument that is in it.
     """
 
     calls: tuple[int, ...]
-    sources: tuple[tuple[int, int], ...]
+    sources: tuple[Source, ...]
     overwrites: tuple[Overwrite, ...]
     results: tuple[int, ...]
     launchable: Launchable
     space: tuple[Any, ...]
     kernels: tuple[Kernel, ...]
     bounds: tuple[tuple[int, int], ...] = ()
+    ends: tuple[Source, ...] = ()
     timing: Timing = field(default_factory=Timing, compare=False)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from pyfuser.analysis.accesses import structural_scalars
@@ -19,7 +20,9 @@ from pyfuser.engine.marshal import accumulators_of, loops_of
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Workunit
 from pyfuser.runtime import eager
-from pyfuser.runtime.launch import Launch, Timing, arguments_of, results_of
+from pyfuser.runtime.launch import Launch, Source, Timing, arguments_of, results_of
+from pyfuser.runtime.lifetimes import cluster_of
+from pyfuser.runtime.lifetimes import heirs as heirs_of
 from pyfuser.runtime.program import Program
 from pyfuser.support.caches import CACHES
 from pyfuser.support.errors import DivisionError
@@ -32,13 +35,16 @@ from pyfuser.trace.tracer import Tracer, nothing_to_settle
 _KINDS = {"threads": 0, "pointer": 1, "scalar": 2}
 _NUMBERS = {dtype: n for n, dtype in enumerate(DType)}
 
+NOBODY = (-1, 0)
+NO_HEIRS: Mapping[int, Source] = MappingProxyType({})
+
 
 def prepared(program: Program, calls: Sequence[Call]) -> Any:
     """The launches of a program for calls of one key; None if they cannot be prepared."""
     if HOT is None:
         return None
     try:
-        steps = [_step(launch, calls) for launch in program.launches]
+        steps = _steps(program, calls)
     except (struct.error, OverflowError):  # a number that does not fit: as an error later
         return None
     return None if None in steps else HOT.Prepared(tuple(steps))
@@ -46,7 +52,7 @@ def prepared(program: Program, calls: Sequence[Call]) -> Any:
 
 def prepared_alone(pattern: str, space: Space, workunit: Workunit, arguments: Any) -> Any:
     """What runs a call alone that has run so before, and its launchable; None if it has not."""
-    call = Call(pattern, space, workunit, arguments, None, None, _step.__code__, 0)
+    call = Call(pattern, space, workunit, arguments, None, None, _steps.__code__, 0)
     found = eager.known(call)
     if found is None:
         return None
@@ -78,22 +84,53 @@ def raise_divided(launchable: native.Launchable, call: Call) -> None:
         raise
 
 
-def _step(launch: Launch, calls: Sequence[Call]) -> Any:
-    sources: list[tuple[int, int] | None] = list(launch.sources)
+def _steps(program: Program, calls: Sequence[Call]) -> list[Any]:
+    given = program.given
+    sources = [_sources(launch) for launch in program.launches]
+    stored = [_stored(launch, each) for launch, each in zip(program.launches, sources, strict=True)]
+    known = heirs_of(given, program.launches, [[*places.values()] for places in stored])
+    steps = []
+    for launch, each, places in zip(program.launches, sources, stored, strict=True):
+        clusters = {place: cluster_of(given, source) for place, source in places.items()}
+        gets = {place: known[c] for place, c in clusters.items() if c is not None and c in known}
+        steps.append(filled(launch, calls, each, gets))
+    return steps
+
+
+def _sources(launch: Launch) -> list[Source | None]:
+    """Where each argument comes from; None if no call has it."""
+    sources: list[Source | None] = list(launch.sources)
     for place, _ in launch.bounds:
         sources.insert(place, None)
-    return filled(launch, calls, sources)
+    return sources
 
 
-def filled(launch: Launch, calls: Sequence[Call], sources: Sequence[tuple[int, int] | None]) -> Any:
-    """A launch as a step for the extension; sources: what `hot.h` says of a Patch, or None."""
+def _stored(launch: Launch, sources: Sequence[Source | None]) -> dict[int, Source]:
+    """The arguments of a launch that are in memory."""
+    values: Any = getattr(launch.launchable, "filling", ())
+    places = [value.argument for value in values if value.kind == "pointer" and value.argument >= 0]
+    return {place: source for place in places if (source := sources[place]) is not None}
+
+
+def filled(
+    launch: Launch,
+    calls: Sequence[Call],
+    sources: Sequence[Source | None],
+    heirs: Mapping[int, Source] = NO_HEIRS,
+) -> Any:
+    """A launch as a step for the extension; sources: what `hot.h` says of a Patch, or None.
+
+    heirs: by argument, whose memory it gets.
+    """
     launchable = launch.launchable
     results = _results(launch, calls)
     if results is None or not isinstance(launchable, native.Launchable):
         return None
     arguments = arguments_of(launch, calls)
     boxes = boxes_of(launch, arguments)
-    return _filled(launchable, launch.space, arguments, sources, boxes, results, launch.timing)
+    return _filled(
+        launchable, launch.space, arguments, sources, boxes, results, launch.timing, heirs
+    )
 
 
 def _filled(
@@ -104,6 +141,7 @@ def _filled(
     boxes: Mapping[int, Box],
     results: tuple[tuple[int, int], ...],
     timing: Timing | None,
+    heirs: Mapping[int, Source] = NO_HEIRS,
 ) -> Any:
     """A step of `HOT.Prepared`; sources: the call of each argument, and the place there."""
     patches = []
@@ -112,7 +150,8 @@ def _filled(
         source = sources[value.argument] if value.argument >= 0 else (0, 0)
         if value.kind and source is not None:
             box = boxes.get(value.argument) if value.kind == "pointer" else None
-            patches.append((_KINDS[value.kind], slot, *source, _NUMBERS[value.dtype], box))
+            heir = heirs.get(value.argument, NOBODY)
+            patches.append((_KINDS[value.kind], slot, *source, _NUMBERS[value.dtype], box, *heir))
         slot += value.words
     known = [a if type(a) is Region or sources[n] is None else 0 for n, a in enumerate(arguments)]
     slots = launchable.slots(space, known)

@@ -1,0 +1,118 @@
+/* Memory that goes from one launch to a later one, inside a flush: see `runtime.lifetimes`.
+
+It changes hands right before the kernel that needs it: what was there has no reader then, and nothing
+of Python runs before that kernel does. What the kernel does not overwrite is zeroed, as in
+`trace.memory.Region.allocate`.
+*/
+#include "hot.h"
+
+/* A strided box of elements. */
+typedef struct {
+    int64_t low[MAX_RANK], high[MAX_RANK], stride[MAX_RANK];
+    Py_ssize_t rank;
+    int64_t size;  /* of an element */
+} Cells;
+
+static void zero(const Cells *cells, Py_ssize_t axis, char *at)
+{
+    if (axis == cells->rank) {
+        memset(at, 0, cells->size);
+        return;
+    }
+    int64_t low = cells->low[axis], high = cells->high[axis], stride = cells->stride[axis];
+    if (low >= high) return;
+    if (axis == cells->rank - 1 && stride == cells->size) {
+        memset(at + low * stride, 0, (high - low) * stride);
+        return;
+    }
+    for (int64_t n = low; n < high; n++) zero(cells, axis + 1, at + n * stride);
+}
+
+/* Zeroes all elements outside of a box: slabs of one axis after the other. */
+static void zero_around(Cells *cells, const int64_t *begin, const int64_t *end, char *at)
+{
+    for (Py_ssize_t axis = 0; axis < cells->rank; axis++) {
+        int64_t extent = cells->high[axis];
+        cells->high[axis] = begin[axis];
+        zero(cells, 0, at);
+        cells->low[axis] = end[axis];
+        cells->high[axis] = extent;
+        zero(cells, 0, at);
+        cells->low[axis] = begin[axis];
+        cells->high[axis] = end[axis];
+    }
+}
+
+/* Numbers of a tuple. */
+static int numbers_of(PyObject *tuple, Py_ssize_t count, int64_t *numbers)
+{
+    int overflow = 0, any = 0;
+    if (!PyTuple_Check(tuple) || PyTuple_GET_SIZE(tuple) != count) return 0;
+    for (Py_ssize_t n = 0; n < count; n++, any |= overflow)
+        numbers[n] = PyLong_AsLongLongAndOverflow(PyTuple_GET_ITEM(tuple, n), &overflow);
+    return !any;
+}
+
+/* The elements of a region, and the box of it that is overwritten; 0: all has to be zeroed. */
+static int parts(PyObject *region, PyObject *box, int64_t bytes, Cells *cells, int64_t *begin, int64_t *end)
+{
+    PyObject *shape = PyTuple_GET_ITEM(region, SHAPE);
+    int dtype = dtype_number(PyTuple_GET_ITEM(region, DTYPE));
+    cells->rank = PyTuple_GET_SIZE(shape);
+    if (!PyTuple_Check(box) || dtype < 0 || cells->rank > MAX_RANK ||
+        !numbers_of(shape, cells->rank, cells->high) ||
+        !numbers_of(PyTuple_GET_ITEM(region, STRIDES), cells->rank, cells->stride) ||
+        !numbers_of(PyTuple_GET_ITEM(box, 0), cells->rank, begin) ||
+        !numbers_of(PyTuple_GET_ITEM(box, 1), cells->rank, end))
+        return 0;
+    cells->size = L.sizes[dtype];
+    int64_t whole = cells->size;
+    for (Py_ssize_t axis = 0; axis < cells->rank; axis++) {
+        int64_t extent = cells->high[axis];
+        if (begin[axis] < 0 || end[axis] < begin[axis] || end[axis] > extent) return 0;
+        whole *= extent;
+        cells->low[axis] = 0;
+    }
+    return whole == bytes;
+}
+
+static PyObject *buffer_of(const Data *data, int call, int place)
+{
+    return PyTuple_GET_ITEM(argument_of(data, call, place), BUFFER);
+}
+
+/* Whether a buffer that has no memory will get that of another one. */
+int inherits(const Patch *patch, const Data *data)
+{
+    if (patch->heir_call < 0) return 0;
+    PyObject *buffer = buffer_of(data, patch->call, patch->place);
+    PyObject *before = buffer_of(data, patch->heir_call, patch->heir_place);
+    return before != buffer && SLOT(before, L.buffer.external) == Py_False &&
+           SLOT(before, L.buffer.lent) == Py_False &&
+           PyLong_AsLongLong(SLOT(buffer, L.buffer.nbytes)) == PyLong_AsLongLong(SLOT(before, L.buffer.nbytes));
+}
+
+/* Gives a step the memory that it inherits. 0: it is not there, and Python has to see to it. */
+int inherit(const Step *step, const Data *data)
+{
+    for (int rest = 0; rest < 2; rest++)  /* first what the kernel overwrites, as in `allocate` */
+        for (Py_ssize_t k = 0; k < step->patches; k++) {
+            const Patch *patch = &step->patch[k];
+            if (patch->kind != POINTER_SLOT || patch->heir_call < 0 || (patch->box == Py_None) != rest) continue;
+            PyObject *region = argument_of(data, patch->call, patch->place);
+            PyObject *buffer = PyTuple_GET_ITEM(region, BUFFER);
+            if (SLOT(buffer, L.buffer.root) != Py_None) continue;
+            PyObject *before = buffer_of(data, patch->heir_call, patch->heir_place);
+            int64_t begin[MAX_RANK], end[MAX_RANK], bytes = PyLong_AsLongLong(SLOT(buffer, L.buffer.nbytes));
+            Cells cells;
+            if (SLOT(before, L.buffer.root) == Py_None || !inherits(patch, data)) return 0;
+            char *at = (char *)(intptr_t)PyLong_AsLongLong(SLOT(before, L.buffer.address));
+            Py_XSETREF(SLOT(buffer, L.buffer.address), Py_NewRef(SLOT(before, L.buffer.address)));
+            Py_XSETREF(SLOT(buffer, L.buffer.root), Py_NewRef(SLOT(before, L.buffer.root)));
+            if (!parts(region, patch->box, bytes, &cells, begin, end))
+                memset(at, 0, bytes);
+            else
+                zero_around(&cells, begin, end, at + PyLong_AsLongLong(PyTuple_GET_ITEM(region, OFFSET)));
+        }
+    return 1;
+}

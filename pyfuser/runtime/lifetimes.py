@@ -1,0 +1,125 @@
+"""Until when a trace needs memory that nothing outside of it can reach, and who has it then.
+
+A loop that makes a View in each step keeps two or three of them; a trace of ten steps would keep
+ten. So memory goes from launch to launch, as it does from call to call where nothing is recorded.
+Where Python launches, it goes through the pool (`trace.pool`); the extension hands it on by itself
+(`hot/inherit.c`), as nothing of Python may run between its launches.
+
+What is kept of the law: whoever gets memory gets it when all calls that touch what was there have
+run and are forgotten, so that not even an error or a signal handler has them run again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from math import prod
+
+from pyfuser.plan.plan import Plan
+from pyfuser.runtime.launch import Launch, Source
+from pyfuser.trace import pool
+from pyfuser.trace.call import Call
+from pyfuser.trace.memory import Region
+from pyfuser.trace.shape import RegionShape, TraceShape
+
+
+def with_ends(given: TraceShape, plan: Plan, launches: Sequence[Launch]) -> tuple[Launch, ...]:
+    """The launches, each with the memory that nobody needs after it (`Launch.ends`).
+
+    given: the trace as it was recorded.
+    """
+    first: dict[int, Source] = {}
+    for launch in launches:
+        for source in launch.sources:
+            cluster = cluster_of(given, source)
+            if cluster is not None:
+                first.setdefault(cluster, source)
+    ends: list[list[Source]] = [[] for _ in launches]
+    for cluster, last in last_needed(given, plan, launches).items():
+        ends[last].append(first[cluster])
+    return tuple(
+        replace(launch, ends=tuple(sources)) if sources else launch
+        for launch, sources in zip(launches, ends, strict=True)
+    )
+
+
+# law
+def last_needed(given: TraceShape, plan: Plan, launches: Sequence[Launch]) -> dict[int, int]:
+    """By cluster that nothing outside of a trace can reach, the last launch that needs it.
+
+    That is the last one with it among its arguments, and none before its calls may be forgotten
+    (`runtime.launch.forgettable`): until then they may run again. A cluster of a call that no
+    launch runs is needed to the end, and not among them.
+    """
+    never = len(launches)
+    at = {n: place for place, launch in enumerate(launches) for n in launch.calls}
+    kept = [at.get(n, never) for n in range(len(given.calls))]
+    for note in plan.notes:
+        kept[note.call] = max([kept[note.call], *(at.get(n, never) for n in note.until)])
+    found: dict[int, int] = {}
+    for place, launch in enumerate(launches):
+        for source in launch.sources:
+            cluster = cluster_of(given, source)
+            if cluster is not None and given.clusters[cluster].temporary:
+                found[cluster] = place
+    for n, call in enumerate(given.calls):
+        for region in _regions(call.arguments):
+            if region.cluster in found:
+                found[region.cluster] = max(found[region.cluster], kept[n])
+    return {cluster: last for cluster, last in found.items() if last < never}
+
+
+# law
+def heirs(
+    given: TraceShape, launches: Sequence[Launch], stored: Sequence[Sequence[Source]]
+) -> dict[int, Source]:
+    """By cluster that is fresh, whose memory it gets: that of one that ended in a launch before.
+
+    Both have as many bytes, as far as calls touch them. stored: the arguments of each launch that
+    are in memory.
+    """
+    sizes: dict[int, int] = {}
+    for call in given.calls:
+        for region in _regions(call.arguments):
+            size = prod(region.shape) * region.dtype.size
+            sizes[region.cluster] = max(size, sizes.get(region.cluster, 0))
+    free: dict[int, list[Source]] = {}
+    found: dict[int, Source] = {}
+    seen: set[int] = set()
+    for launch, sources in zip(launches, stored, strict=True):
+        for source in sources:
+            cluster = cluster_of(given, source)
+            if cluster is None or cluster in seen:
+                continue
+            seen.add(cluster)
+            left = free.get(sizes[cluster])
+            if left and given.clusters[cluster].fresh:
+                found[cluster] = left.pop()
+        for source in launch.ends:
+            cluster = cluster_of(given, source)
+            if cluster in seen:
+                free.setdefault(sizes[cluster], []).append(source)
+    return found
+
+
+def cluster_of(given: TraceShape, source: Source) -> int | None:
+    """The cluster of an argument; None for a number."""
+    argument = given.calls[source[0]].arguments[source[1]]
+    return argument.cluster if isinstance(argument, RegionShape) else None
+
+
+def _regions(arguments: Iterable[object]) -> Iterator[RegionShape]:
+    return (argument for argument in arguments if isinstance(argument, RegionShape))
+
+
+# law
+def let_go(launch: Launch, calls: Sequence[Call]) -> None:
+    """Give the memory that ended with a launch, which has run, to whoever needs some next."""
+    for call, place in launch.ends:
+        region = calls[call].arguments[place]
+        assert type(region) is Region
+        buffer = region.buffer
+        if buffer.root is None or buffer.image is not None or buffer.lent or buffer.reachable:
+            continue
+        pool.release(buffer.root)
+        buffer.root = None
