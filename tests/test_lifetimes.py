@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pykokkos as pk
 import pytest
 
 import pyfuser
-from pyfuser.plan.plan import Plan
+from pyfuser.ir.dtypes import DType
 from pyfuser.runtime import execute, lifetimes
+from pyfuser.runtime.launch import Launch, Source
 from pyfuser.runtime.program import Program
 from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support.extension import HOT
 from pyfuser.trace import pool
+from pyfuser.trace.memory import Allocation, Buffer, Handle, Region
+from tests.analysis.build import S, View, call, known, region, trace, workunit
 
 N = 1 << 14  # doubles: more than the pool's smallest block
 ROUNDS = 4  # the first runs in Python, the later ones in the extension, if there is one
@@ -362,46 +367,6 @@ def _run(program: list[Step], x: pk.View, n: int, rng: random.Random) -> None:
         np.testing.assert_array_equal(found, values[place], err_msg=f"view {place}")
 
 
-# --------------------------------------------------------------------------- the laws
-
-
-def traced(make: Callable[[], object]) -> Program:
-    """The program of what is recorded; what `make` returns is alive when it is made."""
-    with pyfuser.fusing():
-        alive = make()
-        pyfuser.sync()
-    del alive
-    return latest()
-
-
-def ends(program: Program) -> list[int]:
-    return [len(launch.ends) for launch in program.launches]
-
-
-def test_ends() -> None:
-    x = start()
-    assert ends(traced(lambda: turn(turn(turn(x))))) == [0, 1, 1]
-    assert ends(traced(lambda: (a := turn(x), turn(turn(a))))) == [0, 0, 1]
-    assert TRACER.calls == []
-
-
-def test_a_call_that_may_run_again_keeps_what_it_touches() -> None:
-    """A call that another one computes as well is forgotten with that one."""
-    x = start()
-    program = traced(lambda: turn(turn(turn(turn(x)))))
-    given, launches = program.given, program.launches
-    assert lifetimes.last_needed(given, program.plan, launches) == {0: 1, 3: 2, 4: 3}
-
-    class Waits:
-        call, until = 0, (3,)
-
-    waits = Plan(program.plan.groups, program.plan.rejections, notes=(Waits(),))  # type: ignore[arg-type]
-    assert lifetimes.last_needed(given, waits, launches) == {0: 3, 3: 2, 4: 3}
-    Waits.until = (3, 77)  # which does not run
-    assert lifetimes.last_needed(given, waits, launches) == {3: 2, 4: 3}
-    assert lifetimes.last_needed(given, program.plan, launches[:-1]) == {0: 1, 3: 2}
-
-
 @pytest.mark.skipif(HOT is None, reason="the extension is not compiled")
 def test_the_extension_hands_memory_on() -> None:
     x = start(64)
@@ -416,3 +381,137 @@ def test_the_extension_hands_memory_on() -> None:
             addresses.append(len({call.arguments[0].buffer.address for call in calls}))
             del calls
     assert addresses[-1] <= 2
+
+
+# --------------------------------------------------------------------------- the laws
+
+
+class Waits:
+    """A note: a call that may not be forgotten before others have run."""
+
+    def __init__(self, call: int, until: tuple[int, ...]) -> None:
+        self.call, self.until = call, until
+
+
+def plan(*notes: Waits) -> Any:
+    return SimpleNamespace(notes=notes)
+
+
+def launch(*calls: int, of: Any, ends: Sequence[Source] = ()) -> Any:
+    """A launch of calls that take all of their arguments from the trace."""
+    arguments = [(n, k) for n in calls for k in range(len(of.calls[n].arguments))]
+    return SimpleNamespace(calls=calls, sources=tuple(arguments), ends=tuple(ends))
+
+
+MOVE = workunit("move", [S("i")], [View("y"), View("x")], [View("y")[S("i")] << View("x")[S("i")]])
+
+
+def moves(*pairs: tuple[int, int], temporary: Sequence[int], sizes: Sequence[int] = ()) -> Any:
+    """Calls that move from one cluster to another, (to, from), of so many elements (9)."""
+    size = dict(enumerate(sizes))
+    views = [[region(n, size.get(n, 9)) for n in pair] for pair in pairs]
+    return trace(*(call(MOVE, 9, *pair) for pair in views), temporary=temporary)
+
+
+def test_memory_is_needed_until_the_last_launch_that_touches_it() -> None:
+    given = moves((1, 0), (2, 1), (3, 2), (4, 1), temporary=(1, 2, 3))
+    each = [launch(n, of=given) for n in range(4)]
+    assert lifetimes.last_needed(given, plan(), each) == {1: 3, 2: 2, 3: 2}
+    both = [launch(0, 1, of=given), launch(2, 3, of=given)]
+    assert lifetimes.last_needed(given, plan(), both) == {1: 1, 2: 1, 3: 1}
+
+
+def test_memory_is_needed_by_calls_that_may_run_again() -> None:
+    given = moves((1, 0), (2, 1), (3, 2), (4, 3), temporary=(1, 2, 3))
+    each = [launch(n, of=given) for n in range(4)]
+    assert lifetimes.last_needed(given, plan(), each) == {1: 1, 2: 2, 3: 3}
+    waits = plan(Waits(0, (2, 3)), Waits(0, (1,)))
+    assert lifetimes.last_needed(given, waits, each) == {1: 3, 2: 2, 3: 3}
+    assert lifetimes.last_needed(given, plan(Waits(0, (3, 77))), each) == {2: 2, 3: 3}
+    assert lifetimes.last_needed(given, plan(), each[:-1]) == {1: 1, 2: 2}
+
+
+def test_memory_that_a_launch_takes_from_another_call() -> None:
+    """As where it computes again what the other one does."""
+    given = moves((1, 0), (2, 1), (3, 0), temporary=(1, 2))
+    each = [launch(n, of=given) for n in range(3)]
+    each[2].sources += ((1, 1),)
+    assert lifetimes.last_needed(given, plan(), each) == {1: 2, 2: 1}
+
+
+def test_ends_name_an_argument_of_the_launches() -> None:
+    given = moves((1, 0), (2, 1), (3, 2), temporary=(1, 2))
+    each = [Launch((n,), ((n, 0), (n, 1)), (), (), None, (), ()) for n in range(3)]  # type: ignore[arg-type]
+    ends = [launch.ends for launch in lifetimes.with_ends(given, plan(), each)]
+    assert ends == [(), ((0, 0),), ((1, 0),)]
+
+
+def inherited(given: Any, launches: Sequence[Any], left_out: Sequence[Source] = ()) -> Any:
+    stored = [[s for s in launch.sources if s not in left_out] for launch in launches]
+    return lifetimes.heirs(given, launches, stored)
+
+
+def test_an_heir_comes_after_the_end() -> None:
+    given = moves((1, 0), (2, 1), (3, 2), (4, 3), temporary=(1, 2, 3, 4))
+    ends: list[list[Source]] = [[], [(0, 0)], [(1, 0)], [(2, 0), (3, 0)]]
+    each = [launch(n, of=given, ends=ends[n]) for n in range(4)]
+    assert inherited(given, each) == {3: (0, 0), 4: (1, 0)}
+    assert inherited(given, each, left_out=[(0, 0), (1, 1)]) == {4: (1, 0)}  # it has none to give
+    # what is touched earlier has memory by then
+    given = moves((1, 0), (2, 1), (4, 0), (4, 2), temporary=(1, 2, 4))
+    each = [launch(n, of=given, ends=ends[n][:1]) for n in range(4)]
+    assert inherited(given, each) == {4: (0, 0)}
+
+
+def test_an_heir_has_no_memory_and_is_as_large() -> None:
+    ends: list[list[Source]] = [[], [(0, 0)], [], []]
+    given = moves((1, 0), (2, 1), (3, 2), temporary=(1, 2))  # 3 may have values
+    assert inherited(given, [launch(n, of=given, ends=ends[n]) for n in range(3)]) == {}
+    given = moves((1, 0), (2, 1), (3, 2), temporary=(1, 2, 3), sizes=(9, 8, 9, 9))
+    assert inherited(given, [launch(n, of=given, ends=ends[n]) for n in range(3)]) == {}
+    part = given.calls[2]._replace(arguments=(region(3, 8), region(2, 9)))
+    given = given.with_calls({2: part, 1: call(MOVE, 9, region(2, 9), region(1, 9))})
+    assert inherited(given, [launch(n, of=given, ends=ends[n]) for n in range(3)]) == {}
+
+
+def test_only_numbers_have_no_memory() -> None:
+    i, y, a = S("i"), View("y"), S("a")
+    unit = workunit("put", [i], [y, a], [y[i] << a])
+    calls = [call(unit, 9, region(n, 9), known(None)) for n in range(3)]
+    given = trace(*calls, temporary=(0, 1, 2))
+    each = [launch(n, of=given, ends=[(n, 0)]) for n in range(3)]
+    assert lifetimes.last_needed(given, plan(), each) == {0: 0, 1: 1, 2: 2}
+    assert inherited(given, each) == {1: (0, 0), 2: (1, 0)}
+
+
+def test_only_memory_that_nobody_reaches_is_let_go() -> None:
+    pool.POOL.clear()
+    handle = Handle()
+
+    def let_go(buffer: Buffer) -> bool:
+        """Whether it has gone to the pool."""
+        bytes_ = Region(buffer, 0, (1,), (buffer.nbytes,), DType.UINT8)
+        held, root = pool.POOL.held, buffer.root is not None
+        done: Any = SimpleNamespace(ends=((0, 0),))
+        lifetimes.let_go(done, [SimpleNamespace(arguments=(bytes_,))])  # type: ignore[list-item]
+        gone = root and buffer.root is None
+        assert (pool.POOL.held > held) == gone
+        return gone
+
+    def made(owner: Handle | None = None) -> Allocation:
+        buffer = Allocation(1 << 17, owner or Handle())
+        buffer.allocate()
+        return buffer
+
+    assert let_go(made())
+    assert not let_go(Allocation(1 << 17, Handle()))
+    assert not let_go(made(handle))
+    lent = made()
+    lent.lent = True
+    assert not let_go(lent)
+    shown = made()
+    shown.external = True
+    assert not let_go(shown)
+    on_gpu = made()
+    on_gpu.image = object()  # type: ignore[assignment]
+    assert not let_go(on_gpu)

@@ -147,21 +147,18 @@ def _written(access: Access, axis: int) -> int | None:
 
 
 # law: True
-def _same_element(access: Access, other: Access) -> bool:
-    """Whether two stores of one call store to the same element in each iteration."""
-    exact = access.mode is other.mode is Mode.WRITE and access.exact and other.exact
-    return exact and access.relation.indices == other.relation.indices
-
-
-# law: True
 def _lies_in_what_is_written(use: _Use, writer: _Use) -> bool:
     """Whether every element that is used lies in the box that is written, by an earlier call.
 
-    Or it is the element that the same iteration writes anyway, and is written again.
+    Or by the same one: if that stores to it in the same iteration, before or after.
     """
-    if use.order <= writer.order:
-        return use.order == writer.order and _same_element(use.access, writer.access)
     mine, other = use.access.relation, writer.access.relation
+    if use.order < writer.order:
+        return False
+    if use.order == writer.order and not (
+        use.access.mode is Mode.WRITE and mine.indices == other.indices
+    ):
+        return False
     for index, written in zip(mine.indices, other.indices, strict=True):
         if index is None or written is None:
             return False

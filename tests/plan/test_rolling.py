@@ -132,6 +132,24 @@ def test_what_is_written_again_rolls():
     assert behind == (Rolling(1, 8, oldest=-4, made=0, begun=0, until=3),)
 
 
+def test_what_one_iteration_stores_twice_rolls():
+    """As a stencil that copies all, and overwrites the interior."""
+    window = (Rolling(1, 8, oldest=-3, made=0, begun=0, until=3),)
+
+    def stores(*statements, space=WRITER):
+        unit = workunit("twice", [i], [x, y], statements)
+        return rolling(call(unit, space, X, T), READ)
+
+    i, x, y = S("i"), View("x"), View("y")
+    inside = when(i > 9, [y[i] << x[i + 1]])
+    assert stores(y[i] << x[i], inside) == window
+    assert stores(y[i] << x[i], when(i > 9, [y[i - 1] << x[i]])) == ()
+    assert stores(y[i] << x[i], when(i > 9, [y[i].update("+", x[i])])) == ()
+    assert stores(inside) == ()
+    # what an iteration reads before it stores may be a zero
+    assert stores(y[i] << x[i], when(i > 9, [y[i] << y[i + 1]])) == ()
+
+
 def test_what_is_written_outside_does_not_roll():
     assert rolling(WRITE, updating(0)(T, Space((1,), (N - 3,))), READ) == ()
     assert rolling(WRITE, updating(0)(T, Space((3,), (N - 1,))), READ) == ()
