@@ -42,6 +42,7 @@ from pyfuser.ir.visit import (
     expressions,
     leaves_loop,
     map_body,
+    reads,
     statements,
     substitute_syms,
 )
@@ -129,7 +130,8 @@ def _counted(stmt: Stmt, known: Known) -> Stmt:
     """A short loop (or nest of them), which stays one, with the numbers of its trips as constants.
 
     With them g++ leaves out what handles the rest of other numbers, and takes the outer loop of a
-    nest as the lanes of vectors, the inner one in order.
+    nest as the lanes of vectors, the inner one in order. Other numbers that are known stay as they
+    are, so that one kernel serves all values of them.
     """
     if not isinstance(stmt, For):
         return stmt
@@ -137,10 +139,11 @@ def _counted(stmt: Stmt, known: Known) -> Stmt:
     trips = [_values((loop.start, loop.stop, loop.step), known, {}) for loop in loops]
     if any(values is None or len(values) > DEFAULT.unrolled_trips for values in trips):
         return stmt
-    changing = assigned((stmt,))
+    ends = reads(*(end for loop in loops for end in (loop.start, loop.stop, loop.step)))
+    counts = (ends & known.keys()) - assigned((stmt,))
 
     def constant(expr: Expr) -> Expr:
-        if isinstance(expr, Read) and expr.sym in known and expr.sym not in changing:
+        if isinstance(expr, Read) and expr.sym in counts:
             return Const(known[expr.sym][0], expr.dtype)
         return expr
 

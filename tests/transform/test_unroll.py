@@ -123,3 +123,20 @@ def test_a_short_loop_in_a_long_one_has_them_too():
 def test_a_nest_with_a_long_loop_inside_has_not():
     assert reads_of("m", m=M, n=MAX_TRIPS + 1) == 1
     assert reads_of("n", m=M, n=MAX_TRIPS + 1) == 2
+
+
+def nest_of_a_row(i, y, x, m, n, k):
+    for p in range(m):
+        for q in range(n):
+            y[i] += x[k][p * n + q] * x[i][q]
+
+
+def test_what_bounds_no_loop_stays_a_number_of_the_launch():
+    """So that elimination, where it changes in each step, has one kernel."""
+    program = Program(N)
+    program.call(nest_of_a_row, y=np.zeros(N), x=np.ones((N, 2 * N)), m=M, n=M, k=3)
+    program.check()
+    body = run_passes(C_PASSES, program.kernel()).workunit.body
+    names = {e.sym.name for e in all_expressions(body) if isinstance(e, Read)}
+    assert "k" in names
+    assert not names & {"m", "n"}
