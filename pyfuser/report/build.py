@@ -21,6 +21,7 @@ from pyfuser.report.names import Names, contracted, removed, window_names
 from pyfuser.report.rejections import rejection_report
 from pyfuser.report.vectors import vectors_of
 from pyfuser.runtime.launch import Launch
+from pyfuser.runtime.lifetimes import at_once
 from pyfuser.runtime.program import Flush
 from pyfuser.runtime.session import SESSION
 from pyfuser.support.places import short_path
@@ -62,6 +63,7 @@ def explanation(covered: Sequence[Flush], source: bool = False, earlier: int = 0
         found = flush.program.plan.rejections
         rejections += [rejection_report(flush, told.calls, rejection) for rejection in found]
         ends.append(len(groups))
+    made = [at_once(f.program.given, f.program.launches) for f in covered]
     return Explanation(
         groups=tuple(groups),
         rejections=tuple(rejections),
@@ -85,6 +87,8 @@ def explanation(covered: Sequence[Flush], source: bool = False, earlier: int = 0
         earlier=earlier,
         ends=tuple(ends),
         checked=bool(SETTINGS.check),
+        bytes_at_once=max((fused for fused, _ in made), default=0),
+        bytes_at_once_unfused=max((unfused for _, unfused in made), default=0),
     )
 
 

@@ -221,7 +221,8 @@ class Report:
     copied_to_device, copied_to_host: bytes that the flushes moved between a GPU and the host.
     asked: where the program waited for these calls, and why. covered, earlier: how many flushes
     this is about, and how many came before, of those kept. ends: behind which of `groups` each
-    flush ends. checked: whether PYFUSER_CHECK kept calls from being recorded.
+    flush ends. checked: whether PYFUSER_CHECK kept calls from being recorded. bytes_at_once: what
+    arrays that a flush makes take at once, at the most, and bytes_at_once_unfused without fusion.
     """
 
     groups: tuple[GroupReport, ...] = ()
@@ -238,6 +239,8 @@ class Report:
     earlier: int = 0
     ends: tuple[int, ...] = ()
     checked: bool = False
+    bytes_at_once: int = 0
+    bytes_at_once_unfused: int = 0
 
     @property
     def kernels(self) -> tuple[KernelReport, ...]:

@@ -35,6 +35,9 @@ UNFUSED = (
     "measured to take longer"
 )
 
+LARGE = 1 << 20
+"""Bytes of new arrays that are worth a line."""
+
 Fact = tuple[int, str]
 """How deep a sentence is indented, and the sentence."""
 
@@ -55,6 +58,9 @@ def headline(report: Report) -> list[str]:
     if avoided:
         arrays = sum(len(group.contracted) for group in report.groups)
         lines.append(f"{count(arrays, 'array')} never stored: {size(avoided)} less memory")
+    now, before = report.bytes_at_once, report.bytes_at_once_unfused
+    if now != before and max(now, before) >= LARGE:
+        lines.append(f"new arrays take {size(now)} at once, unfused {size(before)}")
     if report.seconds is not None:
         lines.append(f"measured {seconds(report.seconds)} together, first launches left out")
     copies = (report.copied_to_device, "to the GPU"), (report.copied_to_host, "to the host")

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import prod
+from typing import Any
 
 from pyfuser.plan.plan import Plan
 from pyfuser.runtime.launch import Launch, Source
@@ -78,11 +79,7 @@ def heirs(
     Both have as many bytes, as far as calls touch them. stored: the arguments of each launch that
     are in memory.
     """
-    sizes: dict[int, int] = {}
-    for call in given.calls:
-        for region in _regions(call.arguments):
-            size = prod(region.shape) * region.dtype.size
-            sizes[region.cluster] = max(size, sizes.get(region.cluster, 0))
+    sizes = sizes_of(given)
     free: dict[int, list[Source]] = {}
     found: dict[int, Source] = {}
     seen: set[int] = set()
@@ -102,10 +99,53 @@ def heirs(
     return found
 
 
+def stored(launch: Launch) -> dict[int, Source]:
+    """The arguments of a launch that are in memory of their own, by place among all."""
+    sources: list[Source | None] = list(launch.sources)
+    for place, _ in launch.bounds:
+        sources.insert(place, None)
+    values: Any = getattr(launch.launchable, "filling", ())
+    places = [value.argument for value in values if value.kind == "pointer" and value.argument >= 0]
+    return {place: source for place in places if (source := sources[place]) is not None}
+
+
 def cluster_of(given: TraceShape, source: Source) -> int | None:
     """The cluster of an argument; None for a number."""
     argument = given.calls[source[0]].arguments[source[1]]
     return argument.cluster if isinstance(argument, RegionShape) else None
+
+
+def sizes_of(given: TraceShape) -> dict[int, int]:
+    """The bytes of each cluster, as far as calls touch it: those of its largest region."""
+    sizes: dict[int, int] = {}
+    for call in given.calls:
+        for region in _regions(call.arguments):
+            size = prod(region.shape) * region.dtype.size
+            sizes[region.cluster] = max(size, sizes.get(region.cluster, 0))
+    return sizes
+
+
+def at_once(given: TraceShape, launches: Sequence[Launch]) -> tuple[int, int]:
+    """The bytes of memory that a trace makes and has at once, and those that it would have unfused.
+
+    Unfused, each array would be there from the first call that touches it on, and go after the
+    last one if nothing outside can reach it.
+    """
+    places = [list(stored(launch).values()) for launch in launches]
+    sizes = {c: size for c, size in sizes_of(given).items() if given.clusters[c].fresh}
+    in_memory = {cluster_of(given, source) for sources in places for source in sources}
+    blocks = in_memory - heirs(given, launches, places).keys()
+    lives: dict[int, tuple[int, int]] = {}
+    for place, call in enumerate(given.calls):
+        for region in _regions(call.arguments):
+            cluster = region.cluster
+            last = place if given.clusters[cluster].temporary else len(given.calls)
+            lives[cluster] = lives.get(cluster, (place, last))[0], last
+    alive = (
+        sum(size for c, size in sizes.items() if lives[c][0] <= place <= lives[c][1])
+        for place in {lives[c][0] for c in sizes}
+    )
+    return sum(size for c, size in sizes.items() if c in blocks), max(alive, default=0)
 
 
 def _regions(arguments: Iterable[object]) -> Iterator[RegionShape]:

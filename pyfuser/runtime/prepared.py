@@ -21,7 +21,7 @@ from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Workunit
 from pyfuser.runtime import eager
 from pyfuser.runtime.launch import Launch, Source, Timing, arguments_of, results_of
-from pyfuser.runtime.lifetimes import cluster_of
+from pyfuser.runtime.lifetimes import cluster_of, stored
 from pyfuser.runtime.lifetimes import heirs as heirs_of
 from pyfuser.runtime.program import Program
 from pyfuser.support.caches import CACHES
@@ -87,10 +87,10 @@ def raise_divided(launchable: native.Launchable, call: Call) -> None:
 def _steps(program: Program, calls: Sequence[Call]) -> list[Any]:
     given = program.given
     sources = [_sources(launch) for launch in program.launches]
-    stored = [_stored(launch, each) for launch, each in zip(program.launches, sources, strict=True)]
-    known = heirs_of(given, program.launches, [[*places.values()] for places in stored])
+    in_memory = [stored(launch) for launch in program.launches]
+    known = heirs_of(given, program.launches, [[*places.values()] for places in in_memory])
     steps = []
-    for launch, each, places in zip(program.launches, sources, stored, strict=True):
+    for launch, each, places in zip(program.launches, sources, in_memory, strict=True):
         clusters = {place: cluster_of(given, source) for place, source in places.items()}
         gets = {place: known[c] for place, c in clusters.items() if c is not None and c in known}
         steps.append(filled(launch, calls, each, gets))
@@ -103,13 +103,6 @@ def _sources(launch: Launch) -> list[Source | None]:
     for place, _ in launch.bounds:
         sources.insert(place, None)
     return sources
-
-
-def _stored(launch: Launch, sources: Sequence[Source | None]) -> dict[int, Source]:
-    """The arguments of a launch that are in memory."""
-    values: Any = getattr(launch.launchable, "filling", ())
-    places = [value.argument for value in values if value.kind == "pointer" and value.argument >= 0]
-    return {place: source for place in places if (source := sources[place]) is not None}
 
 
 def filled(

@@ -10,7 +10,7 @@ import pytest
 
 import pyfuser
 from pyfuser.frontends.embedded import pykokkos as pk
-from pyfuser.report import memory
+from pyfuser.report import memory, words
 from pyfuser.report.model import Kept
 
 N = 1000
@@ -145,3 +145,46 @@ def test_another_kernel_that_reads_it(views: tuple[Any, Any], known: bool) -> No
     else:
         assert [(array.name, array.size) for array in found] == [("y", 8 * N)]
         assert found[0].reader is not None and found[0].reader.name == "weighted"
+
+
+@pk.workunit
+def gathered(i, z, y, order):
+    t = 0.0
+    for _ in range(order[i] % 2 + 1):  # so that nobody computes it again where it is read
+        t = y[order[i]] + 1.0
+    z[i] = t
+
+
+@pytest.mark.parametrize("held", [None, 3, 0])
+def test_arrays_at_once(monkeypatch: pytest.MonkeyPatch, held: int | None) -> None:
+    """Seven steps need two or three arrays, as they do unfused, with one that somebody holds."""
+    monkeypatch.setattr(words, "LARGE", 8 * N)
+    x, order = pk.View([N], pk.double), pk.View([N], pk.int64)
+    x[:], order[:] = 0.0, 0
+    with pyfuser.fusing():
+        u, kept = x, []
+        for step in range(7):
+            new = pk.View([N], pk.double)
+            pk.parallel_for(N, gathered, z=new, y=u, order=order)
+            u = new
+            kept += [u] * (step == held)
+        del new
+        pyfuser.sync()
+    report = pyfuser.explain()
+    arrays = 2 if held is None else 3
+    assert (report.bytes_at_once, report.bytes_at_once_unfused) == (arrays * 8 * N,) * 2
+    assert "at once" not in str(report)
+
+
+def test_arrays_that_are_never_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(words, "LARGE", 8 * N)
+    x = pk.View([N], pk.double)
+    with pyfuser.fusing():
+        t = pk.View([N], pk.double)
+        pk.parallel_for(N, scale, y=t, x=x)
+        pk.parallel_for(N, shift, z=x, y=t)
+        del t
+        pyfuser.sync()
+    report = pyfuser.explain()
+    assert (report.bytes_at_once, report.bytes_at_once_unfused) == (8 * N, 2 * 8 * N)  # x is new
+    assert "new arrays take 7.812 KiB at once, unfused 15.62 KiB" in str(report)
