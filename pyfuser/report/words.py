@@ -59,7 +59,7 @@ def headline(report: Report) -> list[str]:
         arrays = sum(len(group.contracted) for group in report.groups)
         lines.append(f"{count(arrays, 'array')} never stored: {size(avoided)} less memory")
     now, before = report.bytes_at_once, report.bytes_at_once_unfused
-    if now != before and max(now, before) >= LARGE:
+    if now not in (0, before) and max(now, before) >= LARGE:  # of none, `avoided` tells
         lines.append(f"new arrays take {size(now)} at once, unfused {size(before)}")
     if report.seconds is not None:
         lines.append(f"measured {seconds(report.seconds)} together, first launches left out")
