@@ -8,7 +8,7 @@ import ctypes
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ from pyfuser.support.errors import CacheError, CompilerError
 from pyfuser.support.progress import listening, noted
 from pyfuser.support.settings import SETTINGS
 from pyfuser.transform.kernel import Kernel
+from pyfuser.tuning.thresholds import DEFAULT
 
 
 class Launchable(OnHost):
@@ -72,13 +73,27 @@ class Launchable(OnHost):
 def _entry_point(library: Path) -> Any:
     """The kernel in a shared library. Raises OSError or AttributeError if there is none."""
     watch()
-    loaded = ctypes.CDLL(str(library))
+    with _short_waits():
+        loaded = ctypes.CDLL(str(library))
     try:
         return loaded.pf_kernel
     except AttributeError:
         with contextlib.suppress(OSError):  # else the next file of this name would not be loaded
             _ctypes.dlclose(loaded._handle)
         raise
+
+
+@contextlib.contextmanager
+def _short_waits() -> Iterator[None]:
+    """libgomp reads how long its threads wait when it is loaded, which the first kernel does."""
+    if any(name in os.environ for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")):
+        yield
+        return
+    os.environ["GOMP_SPINCOUNT"] = str(DEFAULT.spins)
+    try:
+        yield
+    finally:
+        os.environ.pop("GOMP_SPINCOUNT", None)
 
 
 class _Team:

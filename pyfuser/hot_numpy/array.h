@@ -32,6 +32,12 @@ typedef struct {
     int flags;
 } Numpys;
 
+/* The start of NumPy's types. */
+typedef struct {
+    PyObject_HEAD
+    PyTypeObject *scalars;
+} Descr;
+
 enum { WRITEABLE = 0x400 };  /* of the flags */
 
 /* Elements below which nothing is recorded whatever the limits are, but by Python. */

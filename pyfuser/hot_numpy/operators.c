@@ -30,6 +30,7 @@ static PyObject *python[COUNT], *names[COUNT];
 static PyObject *operations[COUNT];  /* what is recorded for a method; NULL: nothing that C knows */
 
 static PyObject *ufuncs;  /* what is recorded for NumPy's ufuncs */
+static PyObject *no_entries;  /* () */
 
 int bind_operations(PyObject *given, PyObject *by_ufunc)
 {
@@ -371,29 +372,47 @@ static PyGetSetDef ATTRIBUTES[] = {
 #undef BINARY
 #undef UNARY
 
+/* An operand of a ufunc; for an array of NumPy's without axes, as which its scalars come where they stand
+   on the left of a comparison, the scalar (a new reference). */
+static PyObject *without_axes(PyObject *x)
+{
+    if (!Py_IS_TYPE(x, K.numpys) || ((Numpys *)x)->nd) return Py_NewRef(x);
+    PyObject *scalar = PyObject_GetItem(x, no_entries);  /* of arrays of objects, anything */
+    if (scalar != NULL && Py_IS_TYPE(scalar, ((Descr *)((Numpys *)x)->descr)->scalars) && is_scalar(scalar)) return scalar;
+    PyErr_Clear();
+    Py_XDECREF(scalar);
+    return Py_NewRef(x);
+}
+
+/* A call of a ufunc, computed at once or recorded; NULL, without an error: neither. */
+static PyObject *ufunc_call(PyObject *ufunc, PyObject *const *inputs, int count)
+{
+    PyObject *given[2] = {NULL, NULL};
+    int once = 1;
+    for (int n = 0; once && n < count; n++) once = (given[n] = operand(inputs[n], limit(1))) != NULL;
+    if (!once) {
+        PyObject *operation = ufuncs == NULL ? NULL : PyDict_GetItemWithError(ufuncs, ufunc);
+        return operation == NULL ? NULL : recorded(operation, inputs, count, NULL);
+    }
+    for (int n = 0; n < count; n++) Py_INCREF(given[n]);
+    PyObject *value = PyObject_Vectorcall(ufunc, given, count, NULL);
+    for (int n = 0; n < count; n++) Py_DECREF(given[n]);
+    if (value == NULL || !PyTuple_Check(value)) return finish(value);
+    Py_DECREF(value);
+    return NULL;
+}
+
 /* __array_ufunc__(self, ufunc, method, *inputs, **kwargs): so NumPy's scalars come, too. */
 static PyObject *array_ufunc(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-    Py_ssize_t count = PyTuple_GET_SIZE(args) - 2, least = limit(1);
-    PyObject *given[2];
-    int once = (kwargs == NULL || !PyDict_GET_SIZE(kwargs)) && (count == 1 || count == 2)
-        && PyUnicode_Check(PyTuple_GET_ITEM(args, 1))
-        && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(args, 1), "__call__") == 0;
-    for (Py_ssize_t n = 0; once && n < count; n++) {
-        given[n] = operand(PyTuple_GET_ITEM(args, 2 + n), least);
-        once = given[n] != NULL;
-    }
-    PyObject *operation = kwargs == NULL && count <= 2 && ufuncs != NULL ? PyDict_GetItemWithError(ufuncs, PyTuple_GET_ITEM(args, 0)) : NULL;
-    if (operation != NULL && !once && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(args, 1), "__call__") == 0) {
-        PyObject *found = recorded(operation, &PyTuple_GET_ITEM(args, 2), (int)count, NULL);
-        if (found != NULL || PyErr_Occurred()) return found;
-    }
-    if (once) {
-        for (Py_ssize_t n = 0; n < count; n++) Py_INCREF(given[n]);
-        PyObject *value = PyObject_Vectorcall(PyTuple_GET_ITEM(args, 0), given, count, NULL);
-        for (Py_ssize_t n = 0; n < count; n++) Py_DECREF(given[n]);
-        if (value == NULL || !PyTuple_Check(value)) return finish(value);
-        Py_DECREF(value);
+    Py_ssize_t count = PyTuple_GET_SIZE(args) - 2;
+    if ((kwargs == NULL || !PyDict_GET_SIZE(kwargs)) && (count == 1 || count == 2) && PyUnicode_Check(PyTuple_GET_ITEM(args, 1))
+        && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(args, 1), "__call__") == 0) {
+        PyObject *inputs[2] = {NULL, NULL};
+        for (Py_ssize_t n = 0; n < count; n++) inputs[n] = without_axes(PyTuple_GET_ITEM(args, 2 + n));
+        PyObject *value = ufunc_call(PyTuple_GET_ITEM(args, 0), inputs, (int)count);
+        for (Py_ssize_t n = 0; n < count; n++) Py_DECREF(inputs[n]);
+        if (value != NULL || PyErr_Occurred()) return value;
     }
     PyObject *method = PyMethod_New(python[m_array_ufunc], self);
     PyObject *value = method == NULL ? NULL : PyObject_Call(method, args, kwargs);
@@ -426,6 +445,7 @@ static PyType_Spec SPEC = {"pyfuser._numpy.FastArray", 0, 0, Py_TPFLAGS_DEFAULT 
 PyObject *make_fast(PyObject *module, PyObject *plain)
 {
     for (int n = 0; n < COUNT; n++) {
+        if (no_entries == NULL && (no_entries = PyTuple_New(0)) == NULL) return NULL;
         names[n] = PyUnicode_InternFromString(NAMES[n]);
         python[n] = names[n] == NULL ? NULL : PyObject_GetAttr(plain, names[n]);
         if (python[n] == NULL) return NULL;

@@ -125,6 +125,14 @@ class Tuning:
         "and more lines meet in one place of the cache",
         "Zen 4: 128 takes 1.03 times as long",
     )
+    spins: int = number(
+        10_000,
+        "trips",
+        "that a thread of libgomp's waits for the next launch before it sleeps; its own 300,000 are "
+        "3 ms in which threads of others, such as NumPy's matrix products, find no core",
+        "Zen 4, two cores: no launch in 0.2 ms takes longer, with 1,000 it takes 20 us more; "
+        "alpha * A @ x of 8 ms takes 37 with 300,000",
+    )
     along_on_intel: int = number(128, "iterations", "the same", "a Xeon: 0.85 times as long as 64")
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import os
 import signal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ from pyfuser.support.caches import Table
 from pyfuser.support.errors import ArgumentError
 from pyfuser.trace.call import Space
 from pyfuser.trace.memory import Buffer, Handle, Region, region_of
+from pyfuser.tuning.thresholds import DEFAULT
 from tests.codegen.build import Case, bound, case
 
 N = 1000
@@ -491,3 +493,27 @@ def test_a_forked_child_does_not_wait_for_its_parents_threads(
         os._exit(int(tested.run(launchable)[0][2][-1]))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 2
     assert native.team.count == 2
+
+
+def test_threads_wait_for_a_short_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the first kernel that is loaded tells libgomp, unless the program does."""
+    seen: list[str | None] = []
+
+    class Loaded:
+        pf_kernel = None
+
+    def load(path: str) -> Loaded:
+        seen.append(os.environ.get("GOMP_SPINCOUNT"))
+        return Loaded()
+
+    monkeypatch.setattr(native.ctypes, "CDLL", load)
+    for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT"):
+        monkeypatch.delenv(name, raising=False)
+    native._entry_point(Path("kernel.so"))
+    assert "GOMP_SPINCOUNT" not in os.environ
+    monkeypatch.setenv("OMP_WAIT_POLICY", "active")
+    native._entry_point(Path("kernel.so"))
+    monkeypatch.setenv("GOMP_SPINCOUNT", "7")
+    native._entry_point(Path("kernel.so"))
+    assert seen == [str(DEFAULT.spins), None, "7"]
+    assert os.environ["GOMP_SPINCOUNT"] == "7"

@@ -97,13 +97,20 @@ def apply(ufunc: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any] | None = N
 
     Raises and warns what NumPy does.
     """
-    inputs = tuple(of_view(x) if isinstance(x, ViewMemory) else x for x in inputs)
+    inputs = tuple(map(_operand, inputs))
     operation = OPERATIONS.get(ufunc)
     if operation is not None and ufunc.nin < 3 and len(inputs) == ufunc.nin:
         found = _recorded(operation, inputs, kwargs or {})
         if found is not None:
             return found
     return compute(ufunc, inputs, kwargs)
+
+
+def _operand(x: Any) -> Any:
+    """NumPy's scalars come as arrays without axes where they stand on the left of a comparison."""
+    if type(x) is np.ndarray and not x.ndim and x.dtype.kind in "biufc":
+        return x[()]
+    return of_view(x) if isinstance(x, ViewMemory) else x
 
 
 def _recorded(operation: Operation, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

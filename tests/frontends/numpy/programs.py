@@ -139,7 +139,8 @@ class Program:
             return self.pick()
         value = self.random.choice(
             [2, 3, 0, -1, 1, 7, 300, True, 0.5, 2.0, -1.5, float("nan"), float("inf"), -0.0,
-             1 + 2j, np.float32(0.1), np.int8(3), np.float64(2.5), np.uint64(5), np.int64(-4), 1e40]
+             1 + 2j, np.float32(0.1), np.int8(3), np.float64(2.5), np.uint64(5), np.int64(-4), 1e40,
+             np.array(2.5), np.array(-3)]
         )  # fmt: skip
         return Both(value, value)
 

@@ -53,12 +53,23 @@ def test_no_line_of_python(monkeypatch: pytest.MonkeyPatch) -> None:
     y[1:-1, 1:-1] = (x[:-2, 1:-1] - 2.0 * x[1:-1, 1:-1] + x[2:, 1:-1]) ** 2
     y += np.where(x < y, np.abs(x), -y)
     y[0] = np.float64(3.0) / (1 + y[1])
-    assert asked == [] and len(TRACER.calls) == 13
+    y *= np.float64(0.25) <= x
+    assert asked == [] and len(TRACER.calls) == 15
     expected = values + 1.0
     expected[1:-1, 1:-1] = (values[:-2, 1:-1] - 2.0 * values[1:-1, 1:-1] + values[2:, 1:-1]) ** 2
     expected += numpy.where(values < expected, numpy.abs(values), -expected)
     expected[0] = 3.0 / (1 + expected[1])
+    expected *= values >= 0.25
     assert numpy.array_equal(numpy.asarray(y), expected)
+
+
+def test_arrays_without_axes_are_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = by_python(monkeypatch)
+    x, number = np.array(numpy.arange(float(SIZE))), numpy.array(2.0)
+    y = number * x
+    number[...] = 5.0  # too late
+    assert asked == [] and len(TRACER.calls) == 1
+    assert y[3] == 6.0 and (numpy.array(1, object) + x).dtype == object
 
 
 def test_parts_of_what_has_no_memory() -> None:
