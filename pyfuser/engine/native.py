@@ -85,7 +85,7 @@ def _entry_point(library: Path) -> Any:
 
 @contextlib.contextmanager
 def _short_waits() -> Iterator[None]:
-    """libgomp reads how long its threads wait when it is loaded, which the first kernel does."""
+    """The first kernel loads libgomp, which reads then how long its threads wait."""
     if any(name in os.environ for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")):
         yield
         return

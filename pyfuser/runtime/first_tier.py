@@ -113,11 +113,11 @@ def runs_here(trace: TraceShape, calls: Sequence[Call]) -> bool:
     needed = PLANNED + PLANNED_CALL * len(calls)
     bytes_now = _bytes(calls)
     ripe = [call for call in calls if getattr(call, "ripe", False)]
-    moved += max(bytes_now, needed // 2) if ripe else bytes_now
-    if ripe and bytes_now < WORTH_FLUSH + WORTH_CALL * len(calls):
-        moved = 0
+    worth = bytes_now >= WORTH_FLUSH + WORTH_CALL * len(calls)
+    moved += max(bytes_now, needed // (2 if worth else TRIES)) if ripe else bytes_now
+    if ripe and not worth:
         _note(ripe, False, LOST)
-    elif moved >= needed:
+    if moved >= needed:  # also of what is given up, and recorded as something else is pending
         moved = -1
     SEEN.keep(trace, moved)
     _note(calls, moved < 0)

@@ -128,8 +128,8 @@ class Tuning:
     spins: int = number(
         10_000,
         "trips",
-        "that a thread of libgomp's waits for the next launch before it sleeps; its own 300,000 are "
-        "3 ms in which threads of others, such as NumPy's matrix products, find no core",
+        "that a thread of libgomp's waits for a launch before it sleeps; its own 300,000 are 3 ms, "
+        "in which threads of others, such as NumPy's matrix products, find no core",
         "Zen 4, two cores: no launch in 0.2 ms takes longer, with 1,000 it takes 20 us more; "
         "alpha * A @ x of 8 ms takes 37 with 300,000",
     )
