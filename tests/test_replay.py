@@ -55,6 +55,16 @@ def scale_none(i, y, x):
     y[i] = 1.0
 
 
+@pk.workunit
+def double_row(member: pk.TeamMember, y, width):
+    row: int = member.league_rank()
+
+    def one(j: int):
+        y[row * width + j] *= 2.0
+
+    pk.parallel_for(pk.TeamThreadRange(member, width), one)
+
+
 @pytest.fixture(autouse=True)
 def session() -> Iterator[None]:
     with sessions.fresh(), pyfuser.fusing():
@@ -101,6 +111,26 @@ def test_a_loop_that_swaps_changes_scalars_and_makes_temporaries_is_replayed() -
             step(0.25 * k)
     assert np.array_equal(np.asarray(x), expected[0])
     assert np.array_equal(np.asarray(y), expected[1])
+
+
+def test_calls_of_teams_are_replayed() -> None:
+    """... whose policies are made anew for each call."""
+    y = view(np.arange(float(N)))
+    for round_ in range(6):
+        with counted(replays=round_ > 0):
+            for size in pk.AUTO, 1, 2:
+                pk.parallel_for(pk.TeamPolicy(N // 10, size), double_row, y=y, width=10)
+            pyfuser.sync()
+    np.testing.assert_array_equal(y.data, np.arange(float(N)) * 2.0**18)
+
+
+def test_other_leagues_and_teams_are_other_traces() -> None:
+    y = view(np.ones(N))
+    for round_, (league, size) in enumerate([(10, 2), (5, 2), (10, 4), (2, 10), (10, 2)]):
+        with counted(replays=round_ == 4):
+            pk.parallel_for(pk.TeamPolicy(league, size), double_row, y=y, width=10)
+            pyfuser.sync()
+    np.testing.assert_array_equal(y.data, [32.0] * 20 + [16.0] * 30 + [8.0] * 50)
 
 
 def test_a_result_that_is_read_is_replayed() -> None:

@@ -18,7 +18,7 @@ void forget_policies(void)
     }
 }
 
-/* What is known of begin, end and space of a policy, borrowed. */
+/* What is known of begin, end and space of a policy, or of sizes of league and team and space; borrowed. */
 static PyObject *known_policy(PyTypeObject *type, PyObject *begin, PyObject *end, PyObject *space)
 {
     size_t hash = ((uintptr_t)begin >> 4) + 31 * ((uintptr_t)end >> 4) + 7 * ((uintptr_t)space >> 4);
@@ -26,7 +26,8 @@ static PyObject *known_policy(PyTypeObject *type, PyObject *begin, PyObject *end
     if (policies[at].found != NULL && policies[at].begin == begin && policies[at].end == end &&
         policies[at].space == space && policies[at].type == type)
         return policies[at].found;
-    PyObject *key = PyTuple_Pack(3, begin, end, space);
+    int teams = (PyObject *)type == R.team_policy;
+    PyObject *key = teams ? PyTuple_Pack(3, begin, space, end) : PyTuple_Pack(3, begin, end, space);
     PyObject *found = key == NULL ? NULL : PyDict_GetItemWithError(R.policies, key);
     Py_XDECREF(key);
     if (found == NULL) return NULL;
@@ -46,8 +47,10 @@ PyObject *space_of(PyObject *policy)
     if (PyLong_CheckExact(policy)) {
         found = PyDict_GetItemWithError(R.policies, policy);
     } else {
-        if ((PyObject *)type != R.range && (PyObject *)type != R.md_range) return NULL;
-        PyObject *begin = PyObject_GetAttr(policy, R.begin), *end = PyObject_GetAttr(policy, R.end);
+        int teams = (PyObject *)type == R.team_policy;
+        if (!teams && (PyObject *)type != R.range && (PyObject *)type != R.md_range) return NULL;
+        PyObject *begin = PyObject_GetAttr(policy, teams ? R.league_size : R.begin);
+        PyObject *end = PyObject_GetAttr(policy, teams ? R.team_size : R.end);
         PyObject *space = PyObject_GetAttr(policy, R.space);
         if (begin != NULL && end != NULL && space != NULL) found = known_policy(type, begin, end, space);
         Py_XDECREF(begin);

@@ -163,9 +163,9 @@ int run_one(const Prepared *self, PyObject *const *arguments, int threads, int *
 /* Classes, objects and names that only recording needs; see `bind_recording`. */
 typedef struct {
     PyObject *tracer, *switches, *block, *owned, *policies, *team, *use, *counters, *session, *harmless;
-    PyObject *view, *subview, *range, *md_range, *state, *ndarray;
+    PyObject *view, *subview, *range, *md_range, *team_policy, *state, *ndarray;
     PyObject *classify, *describe, *prepare_alone, *divided, *compute, *acquire, *release, *run_eagerly;
-    PyObject *begin, *end, *space, *code_name, *region_name, *state_name, *record, *devices, *run_name;
+    PyObject *begin, *end, *league_size, *team_size, *space, *code_name, *region_name, *state_name, *record, *devices, *run_name;
     Py_ssize_t allowed, careful, watched, everywhere, mode, marked, sites, limit, count, launches, flushes_count, replays_count;
     long float64, int32, int64, on_device;  /* codes of arguments */
     int divided_status;  /* of a kernel that ran and divided an integer by 0 */

@@ -192,6 +192,8 @@ def known_space(policy: Any) -> tuple[Space, int] | None:
         return KNOWN_POLICIES.get(policy)
     if type(policy) is RangePolicy or type(policy) is MDRangePolicy:
         return KNOWN_POLICIES.get((policy.begin, policy.end, policy.space))
+    if type(policy) is TeamPolicy:
+        return KNOWN_POLICIES.get((policy.league_size, policy.space, policy.team_size))
     return None
 
 
@@ -266,7 +268,7 @@ def space_of(policy: Any) -> tuple[Space, int]:
     elif isinstance(policy, TeamPolicy):
         begin, end, execution = (0,), (policy.league_size,), policy.space
         team_size = abs(policy.team_size)  # -1, for AUTO, is a team of one
-        key = (policy.league_size, execution, team_size)
+        key = (policy.league_size, execution, policy.team_size)
     elif isinstance(policy, NestedRange):
         return Space((0,) * len(policy.extents), policy.extents), _DEBUG
     elif isinstance(policy, ExecutionPolicy):

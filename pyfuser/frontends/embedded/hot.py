@@ -17,7 +17,7 @@ from pyfuser.frontends import modes
 from pyfuser.frontends.embedded.arguments import FLOAT64, HARMLESS, INT32, INT64, classify
 from pyfuser.frontends.embedded.bindings import described
 from pyfuser.frontends.embedded.decorators import WorkunitState
-from pyfuser.frontends.embedded.policies import MDRangePolicy, RangePolicy
+from pyfuser.frontends.embedded.policies import MDRangePolicy, RangePolicy, TeamPolicy
 from pyfuser.frontends.embedded.spaces import KNOWN_POLICIES
 from pyfuser.frontends.embedded.views import Subview, View
 from pyfuser.runtime import eager
@@ -53,7 +53,10 @@ if HOT is not None:
             TRACER, modes.SWITCHES, modes._BLOCK, modes._OWNED, KNOWN_POLICIES, team, USE, COUNTERS,
             SESSION, HARMLESS,
         ),
-        (View, Subview, RangePolicy, MDRangePolicy, WorkunitState, modes.Entry, np.ndarray),
+        (
+            View, Subview, RangePolicy, MDRangePolicy, TeamPolicy, WorkunitState, modes.Entry,
+            np.ndarray,
+        ),
         (
             classify, described, prepared_alone, raise_divided, TRACER.compute,
             TRACER.lock.acquire, TRACER.lock.release, eager.run,
