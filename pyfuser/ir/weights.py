@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pyfuser.ir.affine import values_of
+from collections.abc import Mapping
+
+from pyfuser.ir.affine import linear, number, values_of
 from pyfuser.ir.maths import FUNCTIONS
 from pyfuser.ir.nodes import (
     AtomicFetch,
@@ -16,6 +18,7 @@ from pyfuser.ir.nodes import (
     If,
     Load,
     Read,
+    Stmt,
     Sym,
     While,
     Workunit,
@@ -47,20 +50,41 @@ def trips(loop: For) -> int:
     return TRIPS if values is None else len(values)
 
 
-@cached(1024)
-def arithmetic(workunit: Workunit) -> int:
+def arithmetic(workunit: Workunit, scalars: Mapping[Sym, int]) -> int:
     """What an iteration computes: equal expressions once, conversions between types as well.
 
-    Subscripts cost nothing: a compiler makes one pointer for neighbours. Nor does what is the same
-    in all iterations.
+    scalars: those of the call that are known, which may bound loops. Subscripts cost nothing: a
+    compiler makes one pointer for neighbours. Nor does what is the same in all iterations.
     """
+    return _arithmetic(workunit, frozenset(scalars.items()))
+
+
+@cached(1024)
+def _arithmetic(workunit: Workunit, scalars: frozenset[tuple[Sym, int]]) -> int:
     given = {param.sym for param in workunit.params if not param.rank} - assigned(workunit.body)
-    return _body(workunit.body, set(), frozenset(given))
+    known = {sym: value for sym, value in scalars if sym in given}
+    return _Counter(frozenset(given), known).count(workunit.body, set())
 
 
-def _body(body: Body, known: set[Expr], given: frozenset[Sym]) -> int:
-    total = 0
-    for stmt in body:
+class _Counter:
+    def __init__(self, given: frozenset[Sym], scalars: Mapping[Sym, int]) -> None:
+        self._given = given
+        self._scalars = scalars
+
+    def count(self, body: Body, known: set[Expr]) -> int:
+        """The cost of a body; to `known` comes what it computes."""
+        total = 0
+        for stmt in body:
+            total += self._statement(stmt, known)
+            if isinstance(stmt, If):
+                total += sum(self.count(side, set(known)) for side in (stmt.then, stmt.orelse))
+            elif isinstance(stmt, For):
+                total += self._trips(stmt) * self.count(stmt.body, set(known))
+            elif isinstance(stmt, While):
+                total += TRIPS * self.count(stmt.body, set(known))
+        return total
+
+    def _statement(self, stmt: Stmt, known: set[Expr]) -> int:
         subscripts: set[Expr] = set()
         for child in child_expressions(stmt):
             for e in expressions(child):
@@ -68,19 +92,29 @@ def _body(body: Body, known: set[Expr], given: frozenset[Sym]) -> int:
                     subscripts.update(part for index in e.indices for part in expressions(index))
         indices = getattr(stmt, "indices", ())
         subscripts.update(part for index in indices for part in expressions(index))
+        total = 0
         for child in child_expressions(stmt):
             for e in expressions(child):
                 if e not in known:
                     known.add(e)
-                    if (e not in subscripts and not _is_given(e, given)) or isinstance(e, Load):
+                    if (e not in subscripts and not _is_given(e, self._given)) or isinstance(
+                        e, Load
+                    ):
                         total += max(weight(e), _converts(e))
-        if isinstance(stmt, If):
-            total += sum(_body(side, set(known), given) for side in (stmt.then, stmt.orelse))
-        elif isinstance(stmt, For):
-            total += trips(stmt) * _body(stmt.body, set(known), given)
-        elif isinstance(stmt, While):
-            total += TRIPS * _body(stmt.body, set(known), given)
-    return total
+        return total
+
+    def _trips(self, loop: For) -> int:
+        start, stop, step = (self._number(e) for e in (loop.start, loop.stop, loop.step))
+        return TRIPS if start is None or stop is None or not step else len(range(start, stop, step))
+
+    def _number(self, e: Expr) -> int | None:
+        form = linear(e, value=self._value)
+        return None if form.terms else form.constant
+
+    def _value(self, e: Expr) -> int | None:
+        while isinstance(e, Cast) and e.operand.dtype.is_integer:
+            e = e.operand
+        return self._scalars.get(e.sym) if isinstance(e, Read) else number(e)
 
 
 def _is_given(e: Expr, given: frozenset[Sym]) -> bool:

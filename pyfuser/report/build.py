@@ -209,7 +209,7 @@ def _operations(kernels: Sequence[Kernel]) -> float | None:
     for stmt in (stmt for kernel in kernels for stmt in statements(kernel.workunit.body)):
         if isinstance(stmt, While) or (isinstance(stmt, For) and not values_of(stmt) is not None):
             return None
-    return float(sum(arithmetic(kernel.workunit) * kernel.space.size for kernel in kernels))
+    return float(sum(arithmetic(kernel.workunit, {}) * kernel.space.size for kernel in kernels))
 
 
 def _registers(launch: Launch) -> str:

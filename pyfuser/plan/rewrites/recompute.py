@@ -38,7 +38,7 @@ from pyfuser.plan.rewrites.recomputed_call import computing
 from pyfuser.support.records import dataclass
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.call import GPU_SPACES
-from pyfuser.trace.shape import CallShape, RegionShape, TraceShape
+from pyfuser.trace.shape import CallShape, RegionShape, TraceShape, known_scalars
 
 OPERATION = 5e-11
 """Seconds of an addition of doubles in vectors, by one thread."""
@@ -234,9 +234,9 @@ class _Rewriter:
         low, high = byte_range(region)
         machine = self._machine
         saved = machine.launch + (1 + machine.stores) * (high - low + 1) / machine.bandwidth
-        more = arithmetic(changed.workunit) - arithmetic(call.workunit)
-        less = arithmetic(source.workunit) if self.trace.clusters[region.cluster].temporary else 0
-        operations = call.space.size * more - source.space.size * less
+        more = _operations(changed) - _operations(call)
+        less = _operations(source) if self.trace.clusters[region.cluster].temporary else 0
+        operations = more - less
         return operations * self._operation < saved
 
 
@@ -264,12 +264,16 @@ def _meet(touch: Touch, cluster: int, low: int, high: int) -> bool:
 def _work(given: TraceShape, changes: Changes) -> float:
     """Seconds of the arithmetic that is done again."""
     operation = _operation(given)
-    more = 0.0
-    for n, change in sorted(changes.items()):
-        after, before = change.call, given.calls[n]
-        operations = after.space.size * arithmetic(after.workunit)
-        more += (operations - before.space.size * arithmetic(before.workunit)) * operation
-    return more
+    return sum(
+        (_operations(change.call) - _operations(given.calls[n])) * operation
+        for n, change in sorted(changes.items())
+    )
+
+
+def _operations(call: CallShape) -> int:
+    """Additions of all iterations."""
+    scalars = known_scalars(call.workunit, call.arguments)
+    return call.space.size * arithmetic(call.workunit, scalars)
 
 
 def _operation(trace: TraceShape) -> float:
