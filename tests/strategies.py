@@ -26,6 +26,7 @@ from tests.fuzz.cxx import WORDS
 from tests.fuzz.host import random_host, random_resize
 from tests.fuzz.inferred import inferred
 from tests.fuzz.loops import LoopMaker
+from tests.fuzz.moving import MovingMaker
 from tests.fuzz.pipelines import PipelineMaker
 from tests.fuzz.prefixes import PrefixMaker
 from tests.fuzz.producers import ProducerMaker
@@ -209,6 +210,7 @@ _Maker = (
     | ProducerMaker
     | ReadsMaker
     | WordMaker
+    | MovingMaker
 )
 _MAKERS: dict[str, Callable[[_ProgramMaker], _Maker]] = {
     "rows": lambda program: RowMaker(program.rng, program.size),
@@ -222,6 +224,7 @@ _MAKERS: dict[str, Callable[[_ProgramMaker], _Maker]] = {
     "recompute": lambda program: ProducerMaker(program.rng, program.size),
     "reads": lambda program: ReadsMaker(program.rng, len(program.steps)),
     "words": lambda program: WordMaker(program.rng),
+    "moving": lambda program: MovingMaker(program.rng),
 }
 _SHARES = (
     ("sums", 0.25),

@@ -77,6 +77,27 @@ def _overlap(
     return _by_sets(first, first_region, second, second_region, shifts)
 
 
+@cached(16384)
+# law: True
+def never_meet(
+    first: Relation,
+    first_region: RegionShape,
+    second: Relation,
+    second_region: RegionShape,
+    where: str,
+) -> bool:
+    """Whether no iterations p and q of two accesses for which `where` holds touch one byte.
+
+    where: in isl's notation, of the indices p0, p1, ... of the first and q0, q1, ... of the second.
+    """
+    variables, constraints = _describe(first, first_region, "p", "a")
+    other_variables, other_constraints = _describe(second, second_region, "q", "b")
+    shifts = shift(first_region, second_region)
+    constraints += other_constraints
+    constraints += _same_cell(first, first_region, second, second_region, shifts)
+    return polyhedra.is_empty([*variables, *other_variables], [*constraints, where]) is True
+
+
 # --------------------------------------------------------------------------- syntax
 
 

@@ -15,7 +15,7 @@ from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.analysis.dependences import DependenceGraph
 from pyfuser.engine.engine import ENGINE, capabilities, graphs_for
 from pyfuser.plan.plan import Plan
-from pyfuser.runtime import families, first_tier, replay, stored
+from pyfuser.runtime import families, first_tier, replay, roll, stored
 from pyfuser.runtime.budget import TooDear, taken
 from pyfuser.runtime.checked import run_all
 from pyfuser.runtime.debug import show_program
@@ -59,12 +59,15 @@ def flush(tracer: Tracer) -> None:
         with signals.handled_later():
             (first_tier.run if first_tier.are_direct(calls) else run_each)(calls, tracer)
         return
+    recorded = calls
+    if roll.roll(calls, tracer):
+        calls = list(tracer.calls)
     if SESSION.budget.closed(calls):
         apart(calls, tracer)
         return
     key, known = replay.find(calls)
     if known is not None:
-        launch(known.program, calls, tracer, known.prepared)
+        launch(known.program, calls, tracer, recorded, known.prepared)
         return
     trace = shape_of(calls, structural_scalars)
     key = replay.agreed(key, trace, calls)
@@ -87,7 +90,7 @@ def flush(tracer: Tracer) -> None:
     except FAILURES as error:
         recover(error, program, calls, tracer)
         return
-    launch(program, calls, tracer)
+    launch(program, calls, tracer, recorded)
     tuned_on(trace, program)
     replay.keep(key, SESSION.programs.get(trace, program), calls)
 
@@ -109,11 +112,15 @@ def launch(
     program: Program,
     calls: Sequence[Call],
     tracer: Tracer,
+    recorded: Sequence[Call],
     prepared: Prepared | None = None,
 ) -> None:
-    """Launch a program on the data of calls. prepared: see `execute`."""
+    """Launch a program on the data of calls.
+
+    recorded: what the program called, if these stand for that. prepared: see `execute`.
+    """
     try:
-        with remember(program, calls), tracer.place or NOWHERE, verifying(calls, SESSION.run):
+        with remember(program, calls), tracer.place or NOWHERE, verifying(recorded, SESSION.run):
             execute(program, calls, tracer, prepared)
     except FAILURES as error:
         recover(error, program, calls, tracer)

@@ -14,7 +14,8 @@ class Counters:
 
     apart: calls that ran unfused, as their plan would have cost more (see `runtime.budget`).
     loaded: plans and kernels that an earlier process left on disk (see `runtime.stored`). resized:
-    traces that run the code of one that differs in sizes (see `runtime.families`). replays: how
+    traces that run the code of one that differs in sizes (see `runtime.families`). rolled: calls
+    for which others ran, of which each does what many do (see `runtime.roll`). replays: how
     many flushes found what they run without a look at the shape of their trace, and misses: how
     many did not, by the reason (see `runtime.replay`). compiled: whether the extension runs
     (docs/hot.md).
@@ -26,6 +27,7 @@ class Counters:
     apart: int = 0
     plans: int = 0
     resized: int = 0
+    rolled: int = 0
     compilations: int = 0
     cache_hits: int = 0
     loaded: int = 0

@@ -23,7 +23,7 @@ from pyfuser.ir.nodes import Workunit
 from pyfuser.trace.call import Call
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Buffer, Region
-from pyfuser.trace.shape import RegionShape, TraceShape, clusters_of
+from pyfuser.trace.shape import ANYBODYS, ClusterShape, RegionShape, TraceShape, clusters_of
 
 
 class Key(NamedTuple):
@@ -44,12 +44,21 @@ class Key(NamedTuple):
             return False
         regions = [word for word in self.words if type(word) is tuple and len(word) > 1]
         shapes = [a for call in trace.calls for a in call.arguments if type(a) is RegionShape]
-        bases = self.facts[:buffers] or [(n, 0) for n in range(len(clusters))]
+        bases = self.facts[:buffers]
+        if not buffers:
+            bases = tuple([(n, -_lowest(regions, n, known)) for n, known in enumerate(clusters)])
         return [(at, offset) for at, offset, *_ in regions] == [
             (at, shape.offset - bases[at][1])
             for (at, *_), shape in zip(regions, shapes, strict=True)
             if shape.cluster == bases[at][0]
         ]
+
+
+def _lowest(regions: Sequence[tuple[Any, ...]], number: int, known: ClusterShape) -> int:
+    """From where the offsets of a cluster count, by the words of all regions."""
+    if known != ANYBODYS:
+        return 0
+    return min(int(offset) for at, offset, *_ in regions if at == number)
 
 
 def key_of(calls: Sequence[Call], structural: Callable[[Workunit], frozenset[int]]) -> Key | None:

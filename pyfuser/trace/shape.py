@@ -2,6 +2,9 @@
 
 Two traces of equal shape have the same plan, so the shape is the key under which plans are kept.
 Buffers are numbered by cluster: a maximal set of arguments whose memory is connected by overlap.
+Offsets count from the lowest region of the cluster, so that a part of an array that moves on from
+trace to trace is one and the same; not so while something depends on where memory begins, as what
+is known of all of it (`ClusterShape`).
 """
 
 from __future__ import annotations
@@ -68,6 +71,9 @@ class ClusterShape(NamedTuple):
 
     temporary: bool
     fresh: bool
+
+
+ANYBODYS = ClusterShape(False, False)
 
 
 class TraceShape:
@@ -184,6 +190,7 @@ class _Clusters:
         self._known: dict[int, RegionShape] = {}  # by id(region): Views pass one region again
         self._shapes: list[ClusterShape] = []
         external: dict[int, tuple[int, int]] = {}  # id(buffer) -> absolute byte range
+        lowest: dict[int, int] = {}  # of memory of ours, known and reachable: the first offset
         seen: set[int] = set()
         for call in calls:
             for argument in call.arguments:
@@ -201,8 +208,15 @@ class _Clusters:
                     external[key] = (low, high)
                     self._base.setdefault(key, (-1, buffer.address))
                 elif key not in self._base:
+                    shape = ClusterShape(not buffer.reachable, not buffer.allocated)
                     self._base[key] = (len(self._shapes), 0)
-                    self._shapes.append(ClusterShape(not buffer.reachable, not buffer.allocated))
+                    self._shapes.append(shape)
+                    if shape == ANYBODYS:
+                        lowest[key] = argument.offset
+                elif key in lowest:
+                    lowest[key] = min(lowest[key], argument.offset)
+        for key, low in lowest.items():
+            self._base[key] = (self._base[key][0], -low)
         self._merge(external)
 
     # law

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from operator import is_
 from typing import Protocol
 
 from pyfuser.support.errors import PyFuserError
@@ -123,14 +124,36 @@ class Tracer:
                         if buffer.external and not buffer.lent:
                             buffer.withdraw()
 
+    def exchange(self, old: Sequence[Call], new: Sequence[Call]) -> bool:
+        """Have other calls in the place of the first ones; whether these were pending as they were.
+
+        A signal handler may have run them, or dropped them.
+        """
+        for call in new:
+            for argument in call.arguments:
+                if type(argument) is Region:
+                    self._count(argument.buffer)
+        while True:
+            calls = self.calls
+            same = len(calls) >= len(old) and all(map(is_, calls, old))
+            made = [*new, *calls[len(old) :]] if same else calls
+            if self.calls is calls:  # no signal handler can come in between this and the next line
+                self.calls = made
+                break
+        self._uncount(list(old if same else new))
+        return same
+
+    def _count(self, buffer: Buffer) -> None:
+        """One more pending argument is of a buffer."""
+        self.raw += buffer.external
+        self._bytes += 0 if buffer.pending else buffer.nbytes
+        buffer.pending += 1
+
     def rebind(self, call: Call, arguments: tuple[Argument, ...]) -> None:
         """Give a pending call other arguments."""
         for argument in arguments:
             if type(argument) is Region:
-                buffer = argument.buffer
-                self.raw += buffer.external
-                self._bytes += 0 if buffer.pending else buffer.nbytes
-                buffer.pending += 1
+                self._count(argument.buffer)
         self._uncount([call])
         call.arguments = arguments
 

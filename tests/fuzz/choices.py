@@ -25,7 +25,7 @@ from pyfuser.plan.plan import Plan, Rejection
 from pyfuser.plan.rewrite import Rewrite
 from pyfuser.plan.rewrites import delinearize, embed_boundary, enlarge_domain, recompute
 from pyfuser.plan.search import Planned, search
-from pyfuser.runtime import stored
+from pyfuser.runtime import roll, stored
 from pyfuser.runtime.autotune import cut_plan
 from pyfuser.support.caches import Table
 from pyfuser.trace import pool
@@ -46,6 +46,8 @@ _COMMON = (0.0, 0.4, enlarge_domain.COMMON)  # of the hulls of boxes, what these
 _MOVED = 3  # one in so many has edges of grids at other rows than is best
 _OF_FAMILY = 4  # one in so many has the plan of larger sizes
 _TILE = 3  # of the scans of compiled programs, which are shorter than a real tile
+
+FEW_ROUNDS = 3  # of calls that move on are one call, where they may be
 
 LARGER = Rejection(0, 1, "planned for larger sizes")  # marks such plans
 edges_parts = embed_boundary._parts
@@ -178,5 +180,6 @@ def forced_for(seed: int, small_tiles: bool = True) -> Iterator[None]:
         patch.setattr(split_conditions, "GAIN", 1000)
         patch.setattr(pool, "allocate", _poisoned)
         patch.setattr(native, "KERNELS", _launchables[small_tiles])
+        patch.setattr(roll, "ROUNDS", FEW_ROUNDS)
         tune(patch, **numbers)
         yield

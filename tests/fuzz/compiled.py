@@ -91,6 +91,7 @@ def run_forced(
     ):
         found = run_compiled(program, place=place)
     counted = steady.counted(before, SESSION.flushes)
+    counted |= {"calls rolled"} if COUNTERS.rolled > before.rolled else set()
     plans = [flush.program.plan for flush in SESSION.flushes]
     groups = [group.calls for plan in plans for group in plan.groups]
     launches = [launch for flush in SESSION.flushes for launch in flush.program.launches]

@@ -25,6 +25,7 @@ from pyfuser.ir.verify import verify
 from pyfuser.lower.lower import ScalarType, ViewType, lower, scalar_dtype
 from pyfuser.pipeline import KERNEL_PASSES, run_passes
 from pyfuser.plan.plan import Plan
+from pyfuser.runtime.roll import rolled
 from pyfuser.support.errors import BoundsError, WorkunitWarning
 from pyfuser.trace.call import Argument, Space
 from pyfuser.trace.call import Call as TraceCall
@@ -35,7 +36,7 @@ from pyfuser.transform.fuse import fuse
 from pyfuser.transform.group import group_shapes
 from pyfuser.transform.kernel import Kernel
 from tests.fuzz import cxx, oracle, wavefront
-from tests.fuzz.choices import planned_for
+from tests.fuzz.choices import FEW_ROUNDS, planned_for
 from tests.fuzz.oracle import Array, Rejected, State
 from tests.fuzz.planning import features_of, guards, inner_loops, windows
 from tests.fuzz.program import Host, Program, Step
@@ -239,12 +240,14 @@ def _run(
     program: Program, calls: list[TraceCall], passes: Passes, order: int
 ) -> tuple[Groups, set[str]]:
     """Run calls; their groups, and features."""
+    calls, count = rolled(calls, FEW_ROUNDS)
     trace = shape_of(calls, structural_scalars)
     before = (calls[:n] for n in range(len(calls)))
     mistaken = set().union(*map(_mistakes, trace.calls, calls, before))
     with wavefront.forced_for(program.seed):
         trace, _, plan = planned_for(program.seed, trace)
     found = {*features_of([plan]), *windows(trace, plan), *mistaken}
+    found |= {"calls rolled"} if count else set()
     found |= _run_plan(trace, plan, passes, calls, order)
     return [group.calls for group in plan.groups], found
 

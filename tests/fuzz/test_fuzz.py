@@ -333,3 +333,18 @@ def test_half_powers_are_roots_to_the_oracle() -> None:
     x = np.nextafter(np.ones(1), 0.0)
     root(0, x)
     assert x[0] == np.nextafter(1.0, 0.0)
+
+
+_moving = partial(random_program, focus="moving")
+
+
+def test_calls_on_parts_that_move_on_compute_what_python_computes() -> None:
+    totals = campaign(range(150), harness.check_interpreted, _raise, _moving)
+    assert totals.failed == 0 and totals.rejected < 50
+    assert totals.features["calls rolled"] > 15
+
+
+@pytest.mark.skipif(shutil.which(SETTINGS.compiler) is None, reason="needs a C++ compiler")
+def test_compiled_calls_on_parts_that_move_on_compute_what_python_computes() -> None:
+    totals = campaign(range(12), compiled.check_compiled, _raise, _moving)
+    assert totals.failed == 0 and totals.features["calls rolled"] > 1
