@@ -632,9 +632,29 @@ def advances(s: Settings, y: pk.View) -> None:
     pk.parallel_for(N, put, y=y, a=s.dt)
 
 
+ITEMS, NEXT = {"a": [0.0]}, iter([1.0] * 2 * LIVES)
+
+
+def sets_items(y: pk.View) -> None:
+    ITEMS["a"][0] += 1.0
+    pk.parallel_for(N, put, y=y, a=ITEMS["a"][0])
+
+
+def takes_the_next(y: pk.View) -> None:
+    pk.parallel_for(N, axpy, y=y, x=y, a=next(NEXT) - 1.0)
+
+
+def sets_items_of_its_own(y: pk.View) -> None:
+    mine = {"a": 2.0}
+    mine["a"] -= 1.0
+    pk.parallel_for(N, put, y=y, a=mine["a"] + next(iter([1.0])))
+
+
 @pytest.mark.parametrize(
     ("function", "arguments", "why"),
     [
+        (sets_items, (), "it sets items of \"ITEMS['a']\""),
+        (takes_the_next, (), "it takes the next item of 'NEXT'"),
         (counts, (), "it sets the global 'A'"),
         (exchanges, (1.0,), "it sets its argument 'y' in the end, which nothing sees"),
         (advances, (Settings(),), "it sets the attribute 'dt'"),
@@ -652,9 +672,16 @@ def test_what_happens_once_only_is_not_captured(
                 y,
                 *(given if function is exchanges else []),
             )
-    assert np.all(
-        np.asarray(y) == {counts: A, exchanges: 1.0 + LIVES, advances: 1.0 + LIVES}[function]
-    )
+    expected = {counts: A, sets_items: ITEMS["a"][0], takes_the_next: 1.0}
+    assert np.all(np.asarray(y) == expected.get(function, 1.0 + LIVES))
+
+
+def test_a_step_may_change_what_it_made() -> None:
+    step, y = pyfuser.capture(sets_items_of_its_own), view(1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        step(y)
+    assert y[0] == 2.0
 
 
 def test_a_part_of_the_arguments_may_be_set_before_it_is_read() -> None:

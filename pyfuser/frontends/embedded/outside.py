@@ -11,6 +11,7 @@ Not seen: what is inside of lists and other containers, properties, and what a l
 
 from __future__ import annotations
 
+import ast
 import dis
 import os
 import re
@@ -21,6 +22,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pyfuser.frontends.embedded.views import ViewType
+from pyfuser.lower.source import source_of
+from pyfuser.support.errors import WorkunitError
 from pyfuser.trace.reason import PACKAGE
 
 Name: TypeAlias = tuple[dict[str, Any] | CellType, str, Any]
@@ -97,7 +100,48 @@ def change_outside(function: Any) -> str | None:
                 f"it sets its argument {name!r} in the end, which nothing sees (`repeat` exchanges "
                 "Views with swap=[(a, b)])"
             )
+    return _changed_inside(function)
+
+
+def _changed_inside(function: FunctionType) -> str | None:
+    """What a function changes inside of objects from outside: their items, or which is next."""
+    try:
+        tree = source_of(function).node
+    except WorkunitError:
+        return None  # a lambda, or text that is not there
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            owner, what = node.value, "sets items of"
+        elif _calls_next(node):
+            owner, what = node.args[0], "takes the next item of"  # type: ignore[attr-defined]
+        else:
+            continue
+        if _is_outside(owner, function):
+            return f"it {what} {ast.unparse(owner)!r}"
     return None
+
+
+def _calls_next(node: ast.AST) -> bool:
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args):
+        return False
+    return node.func.id == "next"
+
+
+def _is_outside(owner: ast.expr, function: FunctionType) -> bool:
+    """Whether an expression names an object that lives on, and that nobody else looks after: Views
+    and arrays are watched while the function runs.
+    """
+    parts = [owner]
+    while isinstance(parts[-1], (ast.Attribute, ast.Subscript)):
+        parts.append(parts[-1].value)
+    root, code = parts[-1], function.__code__
+    if not isinstance(root, ast.Name):
+        return False
+    if root.id in (*code.co_varnames, *code.co_cellvars):
+        return any(isinstance(part, ast.Attribute) for part in parts)
+    cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
+    value = _meaning(cells.get(root.id, function.__globals__), root.id)
+    return not isinstance(value, (ViewType, np.ndarray))
 
 
 def _names(code: CodeType) -> frozenset[str]:
