@@ -23,6 +23,7 @@ from pyfuser.analysis.overflows import overflows
 from pyfuser.analysis.overlap import variables_of
 from pyfuser.analysis.races import certain_races
 from pyfuser.analysis.relation import Relation
+from pyfuser.analysis.totals import Total, lost_totals
 from pyfuser.analysis.zeros import zero_element
 from pyfuser.ir import nodes
 from pyfuser.ir.definitions import stable_locals
@@ -59,6 +60,8 @@ def refuse_mistakes(
         if warns:
             _warn_of_overflows(shape, facts)
             _warn_of_empty_loops(shape.workunit, facts)
+            for total in lost_totals(shape, facts, call, before):
+                _warn_of_total(shape.workunit, total)
     if warns and shape.space.execution != _SERIAL:
         for doubt in _doubts(shape):
             warn(doubt.message, doubt.location.file, doubt.location.line, WorkunitWarning)
@@ -88,7 +91,13 @@ def _warn_of_overflows(shape: CallShape, facts: tuple[Fact, ...]) -> None:
             f"workunit {unit.name!r}: an integer is {value}{where}, which does not fit into "
             f"{dtype.value}, so another number is computed"
         )
-        if isinstance(operation, nodes.Cast) and operation.operand.dtype.is_float:
+        if isinstance(operation, nodes.Compare):
+            message = (
+                f"workunit {unit.name!r}: {value} is compared with unsigned integers{where}, and "
+                f"becomes {value % (1 << 8 * operation.left.dtype.size)} for that, as in C++: give "
+                "the other number a signed type, as a local `wide: pk.int64 = x[i]` has"
+            )
+        elif isinstance(operation, nodes.Cast) and operation.operand.dtype.is_float:
             message = (
                 f"workunit {unit.name!r}: a power is {value}{where}, which {dtype.value} "
                 "cannot hold, so another number is stored; give that a wider type"
@@ -112,6 +121,16 @@ def _warn_of_overflows(shape: CallShape, facts: tuple[Fact, ...]) -> None:
         place = place or unit.location
         if place is not None:
             warn(message, place.file, place.line, WorkunitWarning)
+
+
+def _warn_of_total(unit: Workunit, total: Total) -> None:
+    name, dtype = total.accumulator.name, total.accumulator.dtype.value
+    message = (
+        f"workunit {unit.name!r}: the sum {name!r} is {total.value}, which does not fit into "
+        f"{dtype}, so another number comes back: annotate it pk.Acc[pk.int64]"
+    )
+    if total.location is not None:
+        warn(message, total.location.file, total.location.line, WorkunitWarning)
 
 
 def _warn_of_empty_loops(unit: Workunit, facts: tuple[Fact, ...]) -> None:

@@ -18,9 +18,9 @@ from pyfuser.analysis.evaluate import Fact
 from pyfuser.analysis.intervals import fits
 from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Binary, Body, Cast, Expr, SourceLocation, Stmt, Sym, Workunit
+from pyfuser.ir.nodes import Binary, Body, Cast, Compare, Expr, SourceLocation, Stmt, Sym, Workunit
 from pyfuser.ir.powers import whole_power
-from pyfuser.ir.visit import assigned, child_expressions, reads
+from pyfuser.ir.visit import assigned, child_expressions, expressions, reads
 
 MAX_AXES = 3  # of iteration spaces: each doubles the corners
 _MAX_SHIFT = 256
@@ -31,11 +31,11 @@ class Overflow(NamedTuple):
     """An operation, the value that Python computes, and the iteration that computes another.
 
     iteration: empty if every one does. A Cast is that of a value to its element's type, which it is
-    stored to. Of quotients and
-    remainders the value is of its type, and another than the kernel's.
+    stored to. Of quotients and remainders the value is of its type, and another than the kernel's.
+    A Compare is of unsigned integers, and the value, of one side, is below 0.
     """
 
-    operation: Binary | Cast
+    operation: Binary | Cast | Compare
     value: int
     iteration: tuple[int, ...]
     location: SourceLocation | None
@@ -47,7 +47,7 @@ def overflows(
     """The operations of a workunit that overflow or round for sure, each once."""
     if len(begin) > MAX_AXES or any(b >= e for b, e in zip(begin, end, strict=True)):
         return
-    found: set[tuple[Binary | Cast, SourceLocation | None]] = set()
+    found: set[tuple[Binary | Cast | Compare, SourceLocation | None]] = set()
     for operation, value, location in _Corner(unit, None, facts).overflows(unit.body):
         found.add((operation, location))
         yield Overflow(operation, value, (), location)
@@ -89,6 +89,8 @@ class _Corner:
             else:
                 for sym in reads(*_outside_branches(stmt)):
                     self._found += self._unread.pop(sym, ())
+                if isinstance(stmt, nodes.If):
+                    self._compare(stmt.condition)
                 for sym in assigned((stmt,)):
                     self._values.pop(sym, None)
                     self._unread.pop(sym, None)
@@ -97,6 +99,8 @@ class _Corner:
     def _step(self, stmt: Stmt) -> None:
         before = len(self._found)
         results = [self._value(expr) for expr in child_expressions(stmt)]
+        for expr in child_expressions(stmt):
+            self._compare(expr)
         if isinstance(stmt, (nodes.Store, nodes.Declare, nodes.Assign)):
             self._store(stmt)
         if isinstance(stmt, (nodes.Store, nodes.Update)):
@@ -136,6 +140,21 @@ class _Corner:
         del self._found[before:]  # the same again
         if value is not None and not fits((value, value), cast.dtype):
             self._found.append((cast, value, location))
+
+    def _compare(self, expr: Expr) -> None:
+        """Note numbers below 0 that are compared with unsigned integers, which they become."""
+        for compare in _compares(expr):
+            for side in (compare.left, compare.right):
+                if not isinstance(side, Cast) or side.explicit or side.dtype.is_signed:
+                    continue
+                if not (side.dtype.is_integer and side.operand.dtype.is_integer):
+                    continue
+                before = len(self._found)
+                value = self._value(side.operand)
+                del self._found[before:]  # the same again
+                if value is not None and value < 0:
+                    loads = [e.location for e in expressions(compare) if isinstance(e, nodes.Load)]
+                    self._found.append((compare, value, loads[0] if loads else None))
 
     def _remainder(self, stmt: nodes.Store | nodes.Update) -> None:
         """Note a negative remainder that an element gets, as it is or times something, where
@@ -230,6 +249,16 @@ def _factors(value: Expr) -> Iterator[Expr]:
         yield value
 
 
+def _compares(expr: Expr) -> Iterator[Compare]:
+    """The comparisons that an expression makes whatever happens."""
+    if isinstance(expr, Compare):
+        yield expr
+    first = expr.condition if isinstance(expr, nodes.Select) else None
+    first = expr.left if isinstance(expr, nodes.Logical) else first
+    for child in child_expressions(expr) if first is None else (first,):
+        yield from _compares(child)
+
+
 def _outside_branches(stmt: Stmt) -> Iterator[Expr]:
     """What a statement and those in its loops evaluate, without those in branches."""
     yield from child_expressions(stmt)
@@ -237,5 +266,5 @@ def _outside_branches(stmt: Stmt) -> Iterator[Expr]:
         yield from _outside_branches(inner)
 
 
-_Found: TypeAlias = tuple[Binary | Cast, int, SourceLocation | None]
+_Found: TypeAlias = tuple[Binary | Cast | Compare, int, SourceLocation | None]
 _OPERATIONS = {"+": int.__add__, "-": int.__sub__, "*": int.__mul__}

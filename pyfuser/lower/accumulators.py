@@ -110,8 +110,14 @@ def _check_partial_sums(source: FunctionSource, accumulator: Accumulator, body: 
 def _in_last_pass(body: Body, last: Sym) -> Iterator[nodes.Stmt]:
     """The statements that a scan runs in its last pass only."""
     for stmt in statements(body):
-        if isinstance(stmt, nodes.If) and stmt.condition == nodes.Read(last):
+        if isinstance(stmt, nodes.If) and _implies(stmt.condition, last):
             yield from statements(stmt.then)
+
+
+def _implies(condition: Expr, last: Sym) -> bool:
+    if isinstance(condition, nodes.Logical) and condition.op == "&&":
+        return _implies(condition.left, last) or _implies(condition.right, last)
+    return condition == nodes.Read(last)
 
 
 def check_effect(header: Signature, pattern: str, body: Body) -> None:

@@ -59,6 +59,7 @@ from pyfuser.ir.visit import (
 from pyfuser.lower import convert
 from pyfuser.lower.expand import expanded
 from pyfuser.lower.team import Place, Shared, Team, barrier_mark
+from pyfuser.lower.team_races import warn_of_lost_changes
 
 _ZERO, _ONE = Const(0, DType.INT32), Const(1, DType.INT32)
 
@@ -71,6 +72,7 @@ def in_lockstep(body: Body, team: Team, accumulators: set[Sym]) -> Body:
     body = _by_rank(body, team.rank)
     uniform = _Uniformity(team, accumulators)
     uniform.settle(body)
+    warn_of_lost_changes(body, team, uniform.own)
     fission = _Fission(team, uniform)
     result = expanded(fission.body(body), fission.ranks, uniform.own, team.size)
     return map_body(result, None, lambda stmt: _only_thread(stmt, fission.ranks))

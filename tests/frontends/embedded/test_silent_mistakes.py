@@ -401,6 +401,63 @@ def sums_in_the_last_pass(i, acc, last, v, w):
         w[i] = acc
 
 
+@pk.workunit
+def sums_in_some_last_passes(i, acc, last, v, w):
+    if last and v[i] < 1.0:
+        acc += 1.0  # WRONG
+        w[i] = acc
+
+
+@pk.workunit
+def a_sum_of_elements(i, acc: pk.Acc[pk.int32], k):
+    acc += k[i]  # WRONG
+
+
+@pk.workunit
+def a_sum_of_rows(i, acc: pk.Acc[pk.int32], k):
+    for j in range(3):
+        acc += k[i]  # WRONG
+        acc += j
+
+
+@pk.workunit
+def a_sum_of_indices(i, acc: pk.Acc[pk.int32]):
+    acc += i  # WRONG
+
+
+@pk.workunit
+def below_unsigned(i, v, u):
+    k = -1
+    if k < u[i]:  # WRONG
+        v[i] = 1.0
+
+
+@pk.workunit
+def an_argument_below_unsigned(i, v, u, k):
+    v[i] = 1.0 if u[i] >= k else 0.0  # WRONG
+
+
+@pk.workunit
+def all_threads_add(team: pk.TeamMember, v):
+    v[team.league_rank()] += 1.0  # WRONG
+
+
+@pk.workunit
+def all_threads_add_all(team: pk.TeamMember, v):
+    for k in range(2):
+        v[2 * team.league_rank() + k] += 1.0  # WRONG
+
+
+@pk.workunit
+def all_trips_add(team: pk.TeamMember, v, n):
+    j: int = team.league_rank()
+
+    def add(k: int):
+        v[j] += k  # WRONG
+
+    pk.parallel_for(pk.TeamThreadRange(team, n), add)
+
+
 Run = Callable[[Any], None]
 
 
@@ -446,6 +503,8 @@ def indices(*outside: int) -> Any:
 
 
 LONG = pk.View([N], pk.int64)
+LARGE = pk.View([N], pk.int32)
+LARGE[:] = 1 << 30
 U = pk.View([N], pk.uint32)
 K = {"k": pk.View([N], pk.int32)}
 ZEROS = {"k": pk.View([N], pk.int32)}  # indices: nothing writes them
@@ -490,6 +549,47 @@ MISTAKES: dict[Any, tuple[type[BaseException], str, Run]] = {
     unsigned_below_zero: (WorkunitWarning, "-2, which does not fit into uint32", over(N, u=U)),
     constants_below_zero: (WorkunitWarning, "uint32 cannot hold -2, which it gets, ", over(N, u=U)),
     sums_in_the_last_pass: (WorkunitWarning, "write acc += ... before `if last:`", scanned(**VW)),
+    sums_in_some_last_passes: (
+        WorkunitWarning,
+        "write acc += ... before `if last:`",
+        scanned(**VW),
+    ),
+    a_sum_of_elements: (
+        WorkunitWarning,
+        "the sum 'acc' is 8589934592, which does not fit into int32, so another number comes back",
+        summed(k=LARGE),
+    ),
+    a_sum_of_rows: (WorkunitWarning, "the sum 'acc' is 25769803800, which", summed(k=LARGE)),
+    a_sum_of_indices: (
+        WorkunitWarning,
+        "the sum 'acc' is 4999950000, which",
+        lambda workunit: int(pk.parallel_reduce(100_000, workunit)),
+    ),
+    below_unsigned: (
+        WorkunitWarning,
+        "-1 is compared with unsigned integers, and becomes 4294967295 for that",
+        over(N, u=U, **V),
+    ),
+    an_argument_below_unsigned: (
+        WorkunitWarning,
+        "-3 is compared with unsigned integers where i = 0, and becomes 4294967293",
+        over(N, u=U, k=-3, **V),
+    ),
+    all_threads_add: (
+        WorkunitWarning,
+        "all 4 threads of a team change one element of 'v' at the same time",
+        over(pk.TeamPolicy(N, 4), **V),
+    ),
+    all_threads_add_all: (
+        WorkunitWarning,
+        "all 4 threads of a team change one element of 'v' at the same time",
+        over(pk.TeamPolicy(4, 4), **V),
+    ),
+    all_trips_add: (
+        WorkunitWarning,
+        "threads of a team change one element of 'v' at the same time",
+        over(pk.TeamPolicy(N, 4), n=8, **V),
+    ),
     half_an_index: (WorkunitError, "an index has to be one: write i // 2", over(N, **V)),
     a_float_as_an_index: (WorkunitError, "has to be one: write int(a)", over(N, a=1.0, **V)),
     a_float_as_an_atomics_index: (WorkunitError, "write int(i * 0.5)", over(N, **V)),
@@ -683,6 +783,64 @@ def sums_in_both_passes(i, acc, last, v, w):
 
 
 @pk.workunit
+def sums_of_some(i, acc: pk.Acc[pk.int32], k):
+    if i < 1:
+        acc += k[i]
+    if k[i] < 0:
+        acc += k[i]
+
+
+@pk.workunit
+def sums_that_cancel(i, acc: pk.Acc[pk.int32], k):
+    acc += k[i]
+    acc += -1073741824
+
+
+@pk.workunit
+def sums_of_what_it_writes(i, acc: pk.Acc[pk.int32], k):
+    k[i] = i
+    acc += k[i]
+
+
+@pk.workunit
+def above_unsigned(i, v, u):
+    k = 2
+    if k < u[i]:
+        v[i] = 1.0
+    if i > 8 and u[i] > -1:
+        v[i] = 2.0
+    wide: pk.int64 = u[i]
+    if wide > -1:
+        v[i] = 3.0
+
+
+@pk.workunit
+def threads_add_apart(team: pk.TeamMember, v, w):
+    j: int = team.league_rank()
+    r: int = team.team_rank()
+    v[4 * j + r] += 1.0
+    if r == 0:
+        w[j] += 1.0
+
+    def once():
+        w[j] += 1.0
+
+    def some(k: int, acc: pk.Acc[float]):
+        acc += k
+
+    def each(k: int):
+        t: int = 4 * j
+        v[t + k] += 1.0
+        pk.atomic_add(w, [j], 1.0)
+
+    pk.single(pk.PerTeam(team), once)
+    s: float = pk.parallel_reduce(pk.TeamThreadRange(team, 4), some)
+    s += 1.0
+    pk.parallel_for(pk.TeamThreadRange(team, 4), each)
+    pk.atomic_add(w, [j], s)
+
+
+@pk.workunit
 def long_sum(i, acc: pk.Acc[pk.double], n):
     acc += n[i]
 
@@ -708,6 +866,11 @@ def exact_sum(i, acc: pk.Acc[pk.int64], n):
         (some_gathered, over(N, k=indices(8, -1), **VW)),
         (gathered_by_its_own, over(N, k=indices(8, -1), **VW)),
         (sums_in_both_passes, scanned(**VW)),
+        (sums_of_some, summed(k=LARGE)),
+        (sums_that_cancel, summed(k=LARGE)),
+        (sums_of_what_it_writes, summed(k=indices(1 << 30, 1 << 30))),
+        (above_unsigned, over(N, u=U, **V)),
+        (threads_add_apart, over(pk.TeamPolicy(2, 4), **VW)),
         (long_sum, summed(n=LONG)),
         (exact_sum, summed(n=LONG)),
     ],
