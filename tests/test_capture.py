@@ -955,6 +955,13 @@ def test_repeat_of_three_views_in_turns() -> None:
         assert [float(one[0]) for one in (a, b, c)] == values
 
 
+def test_what_repeat_cannot_exchange_is_told() -> None:
+    step = pyfuser.capture(lambda a: pk.parallel_for(N, scale, y=a, x=a, a=2.0))
+    a, b = view(1.0), view(2.0)
+    with pytest.raises(pyfuser.ArgumentError, match=r"\[16\] of float64 is none of them"):
+        step.repeat(2, a, swap=[(a, b)])
+
+
 def test_repeat_of_what_cannot_be_captured() -> None:
     step = pyfuser.capture(reads_a_result)
     x = view(1.0)

@@ -317,6 +317,7 @@ WRONG = [
     ("compare doubles.py --plot x", "--plot x: a file without a suffix cannot be drawn; use .png"),
     ("compare script.py --plot x.png", "--plot draws programs with SIZES, setup and run"),
     ("compare doubles.py --arguments 3", "--arguments are for scripts; these are programs"),
+    ("compare script.py --size 10", "--size is for programs with SIZES; what scripts are given is"),
     ("compare script.py --arguments '", "--arguments ': no closing quotation"),
     (
         "compare doubles.py --pykokkos no/python",

@@ -25,12 +25,14 @@ from pyfuser.support.settings import SETTINGS
 if TYPE_CHECKING:
     from rich.console import Console, Group
 
+DEFAULT_SIZE = "default"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options; `--help` documents them."""
     parser.add_argument("programs", nargs="+", type=Path, metavar="PROGRAM", help="a Python file")
     parser.add_argument(
-        "--size", default="default", help="small, default (if left out), large, or a number"
+        "--size", default=DEFAULT_SIZE, help="small, default (if left out), large, or a number"
     )
     parser.add_argument(
         "--repeat", type=positive, default=9, help="timed runs of each kind (%(default)s)"
@@ -113,6 +115,8 @@ def _prepared(arguments: argparse.Namespace) -> tuple[list[Program], list[Path]]
             raise UsageError("--plot draws programs with SIZES, setup and run; these are scripts")
     if arguments.arguments and not scripts:
         raise UsageError("--arguments are for scripts; these are programs with setup and run")
+    if not paths and arguments.size != DEFAULT_SIZE:
+        raise UsageError("--size is for programs with SIZES; what scripts are given is --arguments")
     _words(arguments.arguments)
     _check_without(arguments, scripts)
     python = peer.find(arguments.pykokkos)

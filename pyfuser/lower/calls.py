@@ -46,6 +46,8 @@ _TIME = "take the time outside, around a pk.fence()"
 _TEAM = "only the member of a team has it: call the workunit with a pk.TeamPolicy"
 _INSTEAD = {
     "print": "use pk.printf",
+    "sync": "the program calls it, after the launch",
+    "fence": "the program calls it, after the launch",
     "len": "use view.extent(0)",
     "min": "use min(a, b), or fmin of floating-point numbers",
     "max": "use max(a, b), or fmax of floating-point numbers",

@@ -84,6 +84,8 @@ def attribute(ctx: Context, node: ast.Attribute) -> Expr:
         raise ctx.error(node, f"a number has no attribute {node.attr!r} in a workunit")
     if isinstance(base, ast.Name) and ctx.lookup(base.id) is not None:
         hint = f": use {base.id}.extent(axis)" if node.attr in _OF_ARRAYS else ""
+        if isinstance(ctx.lookup(base.id), Team) and node.attr in _OF_TEAMS:
+            raise ctx.error(node, f"{ast.unparse(node)} has to be called: {ast.unparse(node)}()")
         raise ctx.error(node, f"{base.id!r} has no attribute {node.attr!r} in a workunit{hint}")
     if isinstance(base, ast.Name) and base.id == "math" and node.attr in CONSTANTS:
         return Const(CONSTANTS[node.attr], DType.FLOAT64)
@@ -99,6 +101,7 @@ def attribute(ctx: Context, node: ast.Attribute) -> Expr:
 
 
 _OF_ARRAYS = frozenset({"shape", "size", "ndim"})
+_OF_TEAMS = frozenset({"league_rank", "league_size", "team_rank", "team_size"})
 
 
 def outside_object(ctx: Context, node: ast.expr) -> tuple[str, Any]:

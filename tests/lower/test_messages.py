@@ -59,6 +59,7 @@ MESSAGES = {
     f"{W} x.shape = 3  # HERE": "a view keeps its shape and type",
     f"{W} x[i] = zzz  # HERE": "unknown name 'zzz': known are the parameters (i, x, m, a), locals",
     f"{W} x[i] = HEDA  # HERE\nHEAD = 2.0": "unknown name 'HEDA': did you mean 'HEAD'?",
+    f"{W} pyfuser.sync()  # HERE": "'sync' is not supported in a workunit: the program calls it",
     f"{W} yield x[i]  # HERE": "yield is not supported in a workunit: store each value in a view",
     f"{W}\n    with a:  # HERE\n        x[i] = 1": "with is not supported in a workunit: do this "
     "before or after the call",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, Generic, TypeVar
 
+import numpy as np
+
 from pyfuser.frontends.embedded.data_types import resolve
 
 T = TypeVar("T")
@@ -17,19 +19,19 @@ class Acc(Generic[T]):
         self.val = val
 
     def __iadd__(self, other: Any) -> Acc[T]:
-        self.val += other
+        self.val += _number(other)
         return self
 
     def __isub__(self, other: Any) -> Acc[T]:
-        self.val -= other
+        self.val -= _number(other)
         return self
 
     def __imul__(self, other: Any) -> Acc[T]:
-        self.val *= other
+        self.val *= _number(other)
         return self
 
     def __add__(self, other: Any) -> Any:
-        return self.val + other
+        return self.val + _number(other)
 
     __radd__ = __add__
 
@@ -38,6 +40,11 @@ class Acc(Generic[T]):
 
     def __index__(self) -> int:
         return int(self.val)
+
+
+def _number(value: Any) -> Any:
+    """A number as Python's, which grows as sums do; NumPy's have the size of the element."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 class View1D(Generic[T]):
@@ -72,22 +79,31 @@ class View8D(Generic[T]):
     """A View of 8 dimensions."""
 
 
+class ScratchMemory(int):
+    """What `team.team_scratch(level)` is in the Debug space."""
+
+
 class ScratchView:
-    """Memory that a team's threads share; only kernels make such views."""
+    """Memory that a team's threads share; only kernels make such views.
 
-    element = 8  # bytes, where no type is given
+    In the Debug space it is a NumPy array, of Python's numbers where no type is given.
+    """
 
-    def __init__(self, *args: Any) -> None:
-        raise NotImplementedError("a scratch view can only be made in a kernel")
+    dtype: np.dtype[Any] | None = None
+
+    def __new__(cls, *args: Any) -> Any:
+        if not args or type(args[0]) is not ScratchMemory:
+            raise NotImplementedError("a scratch view can only be made in a kernel")
+        return np.zeros(args[1:], object if cls.dtype is None else cls.dtype)
 
     def __class_getitem__(cls, dtype: Any) -> type[ScratchView]:
-        element = resolve(dtype)[1].numpy.itemsize
-        return type(cls.__name__, (cls,), {"element": element})
+        return type(cls.__name__, (cls,), {"dtype": resolve(dtype)[1].numpy})
 
     @classmethod
     def shmem_size(cls, *extents: int) -> int:
         """The bytes that a scratch view of these extents takes, in whole words of 8 bytes."""
-        return -(-math.prod(extents) * cls.element // 8) * 8
+        element = 8 if cls.dtype is None else cls.dtype.itemsize
+        return -(-math.prod(extents) * element // 8) * 8
 
 
 class ScratchView1D(ScratchView):

@@ -243,7 +243,8 @@ def linspace(start: Any, stop: Any, num: int = 50) -> View:
 
 def logspace(start: Any, stop: Any, num: int = 50, base: Any = 10) -> View:
     """`base` to the powers of `linspace(start, stop, num)`."""
-    return power(base, linspace(start, stop, num))
+    made: View = power(base, linspace(start, stop, num))
+    return made
 
 
 # --------------------------------------------------------------------------- by NumPy

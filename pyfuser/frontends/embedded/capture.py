@@ -357,7 +357,7 @@ def _pairs(swap: Iterable[Any]) -> list[tuple[Any, Any]]:
 
 
 def _kind_of(view: Any) -> str:
-    return f"{list(view.shape)} of {view.dtype}"
+    return f"{list(view.shape)} of {view.dtype.__name__}"
 
 
 def _place(view: Any, values: Sequence[Any]) -> int:

@@ -27,7 +27,11 @@ def array(array: Any, space: MemorySpace | None = None, layout: Layout | None = 
         return _on_device(array, space, layout)
     if has_memory(array):
         return _view(as_array("pk.array: the array", array), space, layout)
-    return _view(np.asarray(array), space, layout)
+    try:
+        made = np.asarray(array)
+    except ValueError as error:
+        raise ArgumentError(f"pk.array: {error}") from None
+    return _view(made, space, layout)
 
 
 def from_numpy(array: Any, space: MemorySpace | None = None, layout: Layout | None = None) -> View:

@@ -9,17 +9,23 @@ from __future__ import annotations
 import linecache
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
+
+import numpy as np
 
 from pyfuser.frontends.embedded.creation import array
 from pyfuser.frontends.embedded.data_types import CLASS_OF
 from pyfuser.frontends.embedded.decorators import workunit
 from pyfuser.frontends.embedded.dispatch import dispatch
 from pyfuser.frontends.embedded.policies import MDRangePolicy
+from pyfuser.frontends.embedded.spaces import ExecutionSpace, get_default_space
 from pyfuser.frontends.embedded.views import View, ViewType
+from pyfuser.ir.dtypes import DType
+from pyfuser.ir.maths import FUNCTIONS, evaluate
 from pyfuser.support.caches import cached
 from pyfuser.support.errors import ArgumentError
-from pyfuser.trace.future import Future
+from pyfuser.trace.future import Future, plain
 
 _INDICES = "ijklmnop"
 _OURS = "pyfuser.frontends.embedded"
@@ -36,6 +42,10 @@ def reduction(label: str | None, shape: Sequence[int], function: Any, **argument
 
 
 def _policy(shape: Sequence[int]) -> Any:
+    """A policy over a box; the Debug space is for workunits of the program's."""
+    if get_default_space() is ExecutionSpace.Debug:
+        ends = tuple(shape) or (1,)
+        return MDRangePolicy((0,) * len(ends), ends, space=ExecutionSpace.Serial)
     if len(shape) < 2:
         return shape[0] if shape else 1
     return MDRangePolicy((0,) * len(shape), tuple(shape))
@@ -55,6 +65,19 @@ def view_of(x: Any) -> Any:
     """A View or a number as it is; a View of anything else."""
     scalar = isinstance(x, (bool, int, float, complex, Future))
     return x if scalar or isinstance(x, ViewType) else array(x)
+
+
+def of_numbers(expression: str, *operands: Any) -> Any:
+    """The value of an expression of numbers, as `compute` has it of elements."""
+    given = {key: plain(x) for key, x in zip("abc", operands, strict=False)}
+    numbers = {key: x.item() if isinstance(x, np.generic) else x for key, x in given.items()}
+    functions = {name: partial(_of_numbers, name) for name in FUNCTIONS}
+    value = eval(expression.format(a="a", b="b", c="c"), functions | numbers)
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _of_numbers(name: str, *args: Any) -> Any:
+    return evaluate(name, [np.float64(arg) for arg in args], DType.FLOAT64)
 
 
 def compute(

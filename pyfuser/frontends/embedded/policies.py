@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Any
 
+from pyfuser.frontends.embedded.annotations import ScratchMemory
 from pyfuser.frontends.embedded.spaces import (
     ExecutionSpace,
     ExecutionSpaceInstance,
@@ -122,8 +123,8 @@ class TeamMember:
     def team_size(self) -> int:
         return 1
 
-    def team_scratch(self, level: int) -> int:
-        return level
+    def team_scratch(self, level: int) -> ScratchMemory:
+        return ScratchMemory(level)
 
     def team_barrier(self) -> None:
         """One thread has nobody to wait for."""

@@ -28,4 +28,7 @@ class Random_XorShift1024_Pool(RandomPool):
 
 def rand(dtype: Any) -> Any:
     """A random number of a data type: only in kernels, as in PyKokkos."""
-    raise NotImplementedError("pk.rand can only be called in a kernel")
+    raise NotImplementedError(
+        "pk.rand can only be called in a kernel; the Debug space, where Python runs workunits, has "
+        "no random numbers"
+    )

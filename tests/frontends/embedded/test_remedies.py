@@ -33,6 +33,11 @@ def large_literal(i, y):
     y[i] = y[i] * 18397679294719823053
 
 
+@pk.workunit
+def uncalled(team: pk.TeamMember, v):
+    v[team.league_rank] = 1.0
+
+
 V = pk.View([4])
 REMEDIES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: pk.parallel_for(4, [put, put], y=V, a=1.0), ArgumentError, r"args_0=\{...\}, args_1"),
@@ -41,6 +46,8 @@ REMEDIES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: pk.parallel_for(4, put, y=V, a=Step()), ArgumentError, r"as in dt=a\.dt"),
     (lambda: pk.parallel_for(4, large_literal, y=V), WorkunitError, r"as in k=np\.uint64\("),
     (lambda: pk.MDRangePolicy(3, 4), ArgumentError, r"as in MDRangePolicy\(\[0, 0\], \[n, m\]\)"),
+    (lambda: pk.array([[1, 2], [3]]), ArgumentError, r"pk\.array: setting an array element"),
+    (lambda: pk.parallel_for(pk.TeamPolicy(4, 1), uncalled, v=V), WorkunitError, r"k has to be c"),
     (lambda: pk.MDRangePolicy(3), ArgumentError, r"as in MDRangePolicy\(\[0, 0\], \[n, m\]\)"),
     (lambda: bool(V), TypeError, r"use pk\.any\(v\), pk\.all\(v\) or v\.size"),
     (

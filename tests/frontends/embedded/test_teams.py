@@ -246,7 +246,9 @@ def test_against_threads(workunit, size, cols):
 
 
 @pytest.mark.parametrize("space", [pk.Serial, pk.OpenMP, pk.Debug])
-@pytest.mark.parametrize("workunit", [outer_sum, vectors, every_thread], ids=lambda w: w.__name__)
+@pytest.mark.parametrize(
+    "workunit", [outer_sum, vectors, scratch, every_thread], ids=lambda w: w.__name__
+)
 def test_spaces_and_auto(workunit, space):
     want, got = data(5), data(5)
     total = teams.run(workunit, LEAGUE, 1, True, **want)
