@@ -23,7 +23,12 @@ class Names:
         for param, slot in zip(kernel.workunit.params, kernel.slots, strict=True):
             call = group[slot.call]
             origin, _ = given.of(call, slot.argument) or (call, 0)
-            name = flush.program.trace.calls[call].workunit.params[slot.argument].sym.name
+            made = flush.program.trace.calls[call]
+            region = made.arguments[slot.argument]
+            if made.workunit.location is None and isinstance(region, RegionShape):
+                self._names[param.sym] = cluster_name(flush, region.cluster, group)
+                continue
+            name = made.workunit.params[slot.argument].sym.name
             self._names[param.sym] = given_name(flush, origin, name)
 
     def of(self, syms: Iterable[Sym]) -> tuple[str, ...]:
@@ -44,9 +49,13 @@ def given_name(flush: Flush, call: int, param: str) -> str:
 
 
 def cluster_name(flush: Flush, cluster: int, calls: Iterable[int]) -> str:
-    """What the first of some calls that takes memory calls it; empty if none does."""
-    for position in calls:
-        call = flush.program.trace.calls[position]
+    """What the first of some calls that takes memory calls it; empty if none does.
+
+    Workunits that are nobody's text, as those of `pk.ones`, come last.
+    """
+    trace = flush.program.trace
+    for position in sorted(calls, key=lambda n: trace.calls[n].workunit.location is None):
+        call = trace.calls[position]
         # Arguments may follow that the program did not give (see `plan.Note.source`).
         for param, argument in zip(call.workunit.params, call.arguments, strict=True):
             if isinstance(argument, RegionShape) and argument.cluster == cluster:

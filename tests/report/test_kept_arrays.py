@@ -77,6 +77,16 @@ def test_a_name_that_still_holds_it(views: tuple[Any, Any]) -> None:
     assert "kept in memory: y (7.812 KiB)" in str(pyfuser.explain())
 
 
+def test_a_view_that_was_filled_has_the_programs_name() -> None:
+    """Not that of the parameter of what filled it."""
+    large = 1 << 20  # smaller Views are filled at once
+    with pyfuser.fusing():
+        mine = pk.ones([large])
+        total = pk.parallel_reduce(large, summed, y=mine)
+    assert float(total) == large
+    assert [found.name for found in kept()] == ["mine"]
+
+
 def test_without_the_name_it_needs_none(views: tuple[Any, Any]) -> None:
     x, z = views
 
