@@ -34,6 +34,11 @@ class Tuning:
         "that wait for themselves and run side by side: additions take four cycles, and two start "
         "in each; steps of a wave come in multiples of it, as odd ones would run alone",
     )
+    tried: int = number(
+        128,
+        "iterations, a power of two",
+        "whose conditions are tried together; neighbours that go the same way run as one loop",
+    )
     unrolled_trips: int = number(16, "trips", "of a loop that is unrolled")
     unrolled_nodes: int = number(1500, "expressions", "that one loop may unroll to")
     choices: int = number(

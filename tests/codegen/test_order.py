@@ -3,20 +3,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from pyfuser.codegen.cpu.unit import emit
 from pyfuser.codegen.kernel import spec_of
-from pyfuser.engine import native
 from pyfuser.nest.passes.loop_order import BLOCK, loop_order
-from pyfuser.nest.spec import KernelSpec, LoopOrder
-from tests.codegen.build import Case, bound, case
+from pyfuser.nest.spec import LoopOrder
+from tests.codegen.build import case
 
 ROWS = np.zeros((40, 60))
 GIVEN = LoopOrder((0, 1))
@@ -152,79 +148,3 @@ def test_a_checked_kernel_keeps_the_given_order() -> None:
     kernel = case(add_rows, [60, 40], lambda: [ROWS.T, ROWS.T + 0]).kernel
     assert spec_of(kernel).order == LoopOrder((1, 0))
     assert spec_of(kernel, kernel.workunit).order == GIVEN
-
-
-# --------------------------------------------------------------------------- the code
-
-
-def two_parts(i, j, x, y, z):
-    y[i][j] = math.exp(x[j][i])
-    if y[i][j] > 1.0:
-        z[j][i] = math.lgamma(y[i][j])
-
-
-def numbers(*shape: int) -> np.ndarray[Any, Any]:
-    return np.random.default_rng(5).uniform(-1.0, 1.0, shape)
-
-
-CASES = {
-    "whole blocks": case(
-        add_to_transpose, [2 * BLOCK, BLOCK], lambda: [numbers(2 * BLOCK, BLOCK), numbers(64, 128)]
-    ),
-    "parts of blocks": case(
-        add_to_transpose, [BLOCK + 1, 201], lambda: [numbers(65, 201), numbers(201, 65)]
-    ),
-    "an offset": case(
-        add_to_transpose, [99, 98], lambda: [numbers(99, 98), numbers(98, 99)], begin=[3, 5]
-    ),
-    "many blocks": case(
-        add_to_transpose, [150, 300], lambda: [numbers(150, 300), numbers(300, 150)]
-    ),
-    "three axes": case(corner, [70, 5, 66], lambda: [numbers(66, 5, 70), numbers(70, 5, 66)]),
-    "interchanged": case(turned, [66, 70], lambda: [numbers(70, 66), numbers(70, 66)]),
-    "segments": case(
-        two_parts, [130, 70], lambda: [numbers(70, 130), numbers(130, 70), numbers(70, 130)]
-    ),
-    "nothing": case(add_to_transpose, [0, 66], lambda: [numbers(1, 66), numbers(66, 1)]),
-}
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_every_iteration_runs_once(name: str) -> None:
-    this = CASES[name]
-    (launchable,) = native.prepare([this.kernel])
-    expected, _ = this.interpreted()
-    for _ in range(2):
-        actual, _ = this.run(launchable)
-        for mine, theirs in zip(actual, expected, strict=True):
-            np.testing.assert_allclose(mine, theirs, rtol=1e-14)
-
-
-def test_blocked_and_given_order_give_the_same_bits() -> None:
-    this = CASES["segments"]
-    spec = spec_of(this.kernel)
-    assert spec.order.block
-    results = [_run(this, s) for s in (spec, _with_order(spec, GIVEN), _with_order(spec, TURNED))]
-    for result in results[1:]:
-        for mine, theirs in zip(result, results[0], strict=True):
-            np.testing.assert_array_equal(mine, theirs)
-
-
-TURNED = LoopOrder((1, 0))
-
-
-def _with_order(spec: KernelSpec, order: LoopOrder) -> KernelSpec:
-    return replace(spec, order=order)
-
-
-def _run(this: Case, spec: KernelSpec) -> list[Any]:
-    (launchable,) = native._prepare([spec])
-    arguments = this.arguments()
-    launchable.run(this.kernel.space, bound(arguments))
-    return arguments
-
-
-def test_the_order_is_in_the_code() -> None:
-    text = emit(spec_of(CASES["interchanged"].kernel))
-    assert text.index("for (int64_t i = ") < text.index("int64_t j = ")
-    assert "_block" in emit(spec_of(CASES["whole blocks"].kernel))

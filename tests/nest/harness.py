@@ -7,6 +7,7 @@ with the passes that are left, mostly none.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,24 +15,34 @@ from typing import Any
 import numpy as np
 
 from pyfuser.codegen.kernel import spec_of
-from pyfuser.ir.nodes import Accumulator, Body, Stmt
+from pyfuser.ir.nodes import Accumulator, Body, Load, Stmt
+from pyfuser.ir.printer import show_node
 from pyfuser.ir.visit import assigned, statements, substitute_syms
 from pyfuser.nest.build import nest_of
 from pyfuser.nest.interpret import interpret
 from pyfuser.nest.nodes import Nest, OrderedSum
 from pyfuser.nest.passes.blocks import Blocks, blocks_of, lower_blocks
 from pyfuser.nest.passes.split_accumulators import Groups, groups_of
+from pyfuser.nest.passes.split_conditions import inside_of_sums
 from pyfuser.nest.passes.unroll_and_jam import is_long
-from pyfuser.nest.spec import KernelSpec
+from pyfuser.nest.spec import KernelSpec, given_order
 from pyfuser.nest.verify import verify
 from pyfuser.pipeline import run_nest_passes
-from pyfuser.tuning.target import Target
+from pyfuser.tuning.target import host
 from tests.codegen.build import Case, case
 
 N, M = 40, 21
 LINES = 64  # of what is longer than the space, at least
 SMALL = {"block": 16, "strips": (16, 8), "fewest_columns": 3, "block_bytes": 4096}
+SMALL |= {"tried": 4, "along": 3, "along_on_intel": 3}
 """Blocks that an interpreter sees several of."""
+
+PROCESSORS: dict[str, dict[str, Any]] = {
+    "": {"intel": False},
+    "avx2": {"vector_bytes": 32, "intel": False},
+    "wide": {"vector_bytes": 64, "intel": False},
+    "intel": {"vector_bytes": 64, "intel": True},
+}
 
 
 def numbers(*shape: int, seed: int = 0) -> np.ndarray[Any, Any]:
@@ -57,7 +68,7 @@ def of_many_sizes(n: int) -> np.ndarray[Any, Any]:
 
 ARGUMENTS: dict[str, Callable[[int, int], Any]] = {
     # lines, with room for what is outside of the space
-    "x": lambda n, m: positive(max(n, m, LINES) + 2),
+    "x": lambda n, m: positive(max(n, m, LINES) + 5),
     "v": lambda n, m: positive(max(n, m, LINES) + 2, seed=1),
     "y": lambda n, m: numbers(max(n, m, LINES) + 2, seed=2),
     "z": lambda n, m: np.zeros(max(n, m, LINES) + 2),
@@ -68,7 +79,8 @@ ARGUMENTS: dict[str, Callable[[int, int], Any]] = {
     "b": lambda n, m: numbers(n, max(m, 41), seed=5),
     "c": lambda n, m: numbers(max(m, 30), n, seed=6),
     "o": lambda n, m: numbers(max(m, 30), n, seed=7),
-    "cube": lambda n, m: numbers(max(m, 30), n, n, seed=9),
+    "cube": lambda n, m: numbers(max(m, 30), n + 1, n + 1, seed=9),
+    "solid": lambda n, m: numbers(n, n, n, seed=10),
     "flat": lambda n, m: numbers(max(m, 30), n, seed=6).ravel(),
     "e": lambda n, m: of_many_sizes(n),
     "u": lambda n, m: positive(n, max(m, 41), seed=8),
@@ -91,6 +103,11 @@ ARGUMENTS: dict[str, Callable[[int, int], Any]] = {
     "k": lambda n, m: 3,
     "five": lambda n, m: 5,
     "zero": lambda n, m: 0,
+    # where guards begin and end to hold: of some sizes they hold nowhere, or overlap
+    "low": lambda n, m: m // 7,
+    "high": lambda n, m: n - m // 4,
+    "start": lambda n, m: m - 4,
+    "stop": lambda n, m: n + 5 - m,
     "box": lambda n, m: 2.0,
 }
 
@@ -105,6 +122,8 @@ class Sample:
     ahead of their conditions.
     aliased: names of one array. sums: how many copies of its one sum there are. m: its trips.
     dtype: of its floating-point arrays, if not the usual one. runs: whether it may.
+    on: the processor, one of `PROCESSORS`. parts: loops that a chain is cut into. asked: the
+    elements that blocks ask for ahead.
     """
 
     function: Callable[..., Any]
@@ -122,6 +141,9 @@ class Sample:
     dtype: str = ""
     execution: str = "OpenMP"
     runs: bool = True
+    on: str = ""
+    parts: int | None = None
+    asked: str = ""
 
     @property
     def name(self) -> str:
@@ -129,12 +151,23 @@ class Sample:
         return f"{self.function.__name__} {self.dtype}".strip()
 
     @property
+    def arguments(self) -> tuple[str, ...]:
+        """The names of all of them, indices and sums included."""
+        code = self.function.__code__
+        return code.co_varnames[: code.co_argcount]
+
+    @property
+    def rtol(self) -> float:
+        """Of maths functions for vectors."""
+        return 1e-6 if self.dtype == "float32" else 1e-11
+
+    @property
     def pattern(self) -> str:
-        return "reduce" if "acc" in _arguments(self.function) else "for"
+        return "reduce" if "acc" in self.arguments else "for"
 
     @property
     def rank(self) -> int:
-        return sum(name in ("i", "j", "p") for name in _arguments(self.function))
+        return sum(name in ("i", "j", "p") for name in self.arguments)
 
     def _typed(self, value: Any) -> Any:
         if not self.dtype or not isinstance(value, np.ndarray) or value.dtype.kind != "f":
@@ -144,7 +177,7 @@ class Sample:
     def case(self, n: int = 0, m: int | None = None, begin: int = 0) -> Case:
         """The kernel over the iterations from `begin` to n."""
         n, m = n or self.n, self.m if m is None else m
-        names = [a for a in _arguments(self.function) if a in ARGUMENTS]
+        names = [a for a in self.arguments if a in ARGUMENTS]
 
         def arguments() -> list[Any]:
             made = {name: self._typed(ARGUMENTS[name](n, m)) for name in names}
@@ -154,11 +187,6 @@ class Sample:
         extents, start = [n] * self.rank, [begin] * self.rank
         given = case(self.function, extents, arguments, self.pattern, start, self.execution)
         return given if self.sums == 1 else copied_sum(given, self.sums)
-
-
-def _arguments(function: Callable[..., Any]) -> tuple[str, ...]:
-    code = function.__code__
-    return code.co_varnames[: code.co_argcount]
 
 
 SAMPLES: dict[str, list[Sample]] = {}
@@ -205,11 +233,20 @@ class Decided:
     @property
     def passes(self) -> frozenset[str]:
         found = {*self.nest.passes, *self.blocks.passes} if self.groups is None else set()
+        if self.nest.spec.order != given_order(self.nest.rank):
+            found.add("loop-order")
         return frozenset(found | ({"split-accumulators"} if self.groups else set()))
 
     @property
     def kinds(self) -> str:
         return "".join("v" if s.vector else "s" for s in self.blocks.segments)
+
+    @property
+    def asked(self) -> str:
+        """What blocks ask for ahead."""
+        found = (show_node(Load(*s[:2])) + " stored" * s.written for s in self.blocks.ahead)
+        names = self.nest.spec.names
+        return re.sub(r"\?#(\d+)", lambda number: names[int(number[1])], ", ".join(found))
 
     @property
     def lanes(self) -> bool:
@@ -218,10 +255,13 @@ class Decided:
         return any(part.vector and any(map(is_long, part.body)) for part in parts)
 
 
-def spec_for(given: Case, small: bool = False, target: Target | None = None) -> KernelSpec:
+def spec_for(given: Case, small: bool = False, on: str = "") -> KernelSpec:
     """The spec of a case, with blocks that an interpreter sees several of."""
-    spec = spec_of(given.kernel) if target is None else spec_of(given.kernel, target=target)
-    return replace(spec, tuning=replace(spec.tuning, **SMALL)) if small else spec
+    spec = spec_of(given.kernel, target=replace(host(), **PROCESSORS[on]))
+    if not small:
+        return spec
+    order = spec.order._replace(block=min(spec.order.block, 4))
+    return replace(spec, order=order, tuning=replace(spec.tuning, **SMALL))
 
 
 def decided(spec: KernelSpec) -> Decided:
@@ -230,6 +270,8 @@ def decided(spec: KernelSpec) -> Decided:
     sums = [a.sym for a in spec.workunit.accumulators]
     kept = sum(sym.dtype.size for sym in sums)
     blocks = blocks_of(nest, kept, 32 if sums else 0)
+    if sums and blocks.single and inside_of_sums(nest, nest.rank - 1) is not None:
+        nest = replace(nest, passes=("split-conditions",))
     if sums:
         arrays = {sym: nest.fresh(f"{sym.name}_terms", sym.dtype) for sym in sums}
         return Decided(nest, blocks, groups_of(blocks, arrays))
@@ -239,9 +281,9 @@ def decided(spec: KernelSpec) -> Decided:
 # --------------------------------------------------------------------------- three ways to run
 
 
-def assert_interpreted(given: Case, seed: int = 0) -> frozenset[str]:
+def assert_interpreted(given: Case, seed: int = 0, on: str = "") -> frozenset[str]:
     """The nest does, in any order, what the kernel does; the passes that had something to do."""
-    nest = decided(spec_for(given, small=True)).nest
+    nest = decided(spec_for(given, True, on)).nest
     verify(nest)
     parts = (s for f in nest.functions for s in statements(f.body))
     free = any(isinstance(s, OrderedSum) or getattr(s, "atomic", False) for s in parts)

@@ -33,13 +33,12 @@ LOWER = NestPass("lower-boxes", lower_boxes)
 
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(split_conditions, "BLOCK", BLOCK)
     monkeypatch.setattr(split_conditions, "GAIN", 1000)
 
 
 def built(given: Case, order: LoopOrder | None = None) -> Nest:
     spec = spec_of(given.kernel)
-    tuning = replace(spec.tuning, along=3, along_on_intel=3)
+    tuning = replace(spec.tuning, along=3, along_on_intel=3, tried=BLOCK)
     nest = nest_of(replace(spec, order=order or spec.order, tuning=tuning))
     verify(nest)
     return nest

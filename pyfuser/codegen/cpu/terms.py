@@ -11,22 +11,11 @@ from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Accumulator, Sym
 from pyfuser.nest.passes.blocks import Blocks, allocs, block_loops, blocks_of
 from pyfuser.nest.passes.row_sums import order_sums
-from pyfuser.nest.passes.split_conditions import Interior, inside, interior
+from pyfuser.nest.passes.split_conditions import Interior, inside, inside_of_sums
 from pyfuser.nest.terms import Terms
-from pyfuser.support.passes import left_out
 
 INLINE_SUMS = 8
 """With more accumulators the code for full blocks is not compiled apart from that for others."""
-
-
-def interior_of(context: Context, axis: int) -> Interior | None:
-    """How blocks of the context's body run inside; None where they are to run as they are.
-
-    axis: along which blocks lie.
-    """
-    if context.spec.checked or context.nest.serial or left_out("split-conditions"):
-        return None
-    return interior(context.workunit, axis, context.nest.fresh)
 
 
 def _inside_code(context: Context, found: Interior, axis: int) -> str:
@@ -72,7 +61,7 @@ def block_terms(context: Context, sums: Sequence[SumNames], blocks: Blocks, kept
     kept: bytes of the terms of an iteration.
     """
     last = context.spec.rank - 1
-    found = interior_of(context, last) if blocks.single else None
+    found = inside_of_sums(context.nest, last) if blocks.single else None
     if found is None:
         return _terms_function(context, sums, blocks, "pf_terms")
     code = _inside_code(context, found, last)

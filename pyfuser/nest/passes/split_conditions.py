@@ -59,6 +59,7 @@ from pyfuser.nest.cost.work import body_cost
 from pyfuser.nest.nodes import Ask, Function, Loop, Nest, Run, number
 from pyfuser.nest.passes.split_guards import AROUND, MIDDLE
 from pyfuser.nest.settled import settled
+from pyfuser.support.passes import left_out
 
 FARTHEST = 1 << 30
 """Indices beyond this are never inside: a sum of one and of a few small numbers has 32 bits."""
@@ -68,9 +69,6 @@ _SUMS = 4  # of small numbers in a term: all together less than what FARTHEST le
 
 EDGE = 64
 """Elements that an edge may have: `i < 2` is one, `i < 1000` is not."""
-
-BLOCK = 128
-"""Iterations that are tried together; neighbours that go the same way run as one loop."""
 
 INSIDE = "pf_inside"
 """The function that tells whether the iterations from a first one to a last one all are inside."""
@@ -111,6 +109,13 @@ def split_conditions(nest: Nest) -> Nest:
     return replace(nest, functions=(*functions, Function(LOOP, low, high, body=loop)))
 
 
+def inside_of_sums(nest: Nest, axis: int) -> Interior | None:
+    """How blocks of a sum's terms along an axis run inside; None where they run as they are."""
+    if nest.spec.checked or nest.serial or left_out("split-conditions"):
+        return None
+    return interior(nest.workunit, axis, nest.fresh)
+
+
 def inside(nest: Nest, found: Interior, axis: int) -> Function:
     """The function INSIDE, whose last parameters are the counters of other axes, in order."""
     others = [n for n in range(nest.rank) if n != axis]
@@ -128,7 +133,8 @@ class _Blocks:
     """
 
     def __init__(self, nest: Nest, low: tuple[Expr, ...], high: tuple[Expr, ...]) -> None:
-        fresh = self._fresh = nest.fresh
+        fresh, self._tried = nest.fresh, nest.spec.tuning.tried
+        self._fresh = fresh
         axis = nest.spec.order.axes[-1]
         self._axis, outer = axis, nest.spec.order.axes[:-1]
         self._counters = values([nest.counters[n] for n in sorted(outer)])
@@ -170,13 +176,13 @@ class _Blocks:
         same, whole_block = self._fresh("alike", DType.BOOL), self._fresh("whole", DType.BOOL)
         here, there = Read(at), Read(stop)
         more = (
-            *_end_of(upto, there, end),
+            *self._end_of(upto, there, end),
             self._ask(same, there, Read(upto)),
             If(Compare("!=", Read(same), Read(whole_block)), (Break(),)),
             Assign(stop, Read(upto)),
         )
         block = (
-            *_end_of(stop, here, end),
+            *self._end_of(stop, here, end),
             self._ask(whole_block, here, there),
             While(Compare("<", there, end), more),
             If(
@@ -188,16 +194,15 @@ class _Blocks:
         )
         return (Declare(at, begin), While(Compare("<", here, end), block))
 
+    def _end_of(self, sym: Sym, begin: Expr, end: Expr) -> Body:
+        """Where the block ends that a place is in: all threads cut at the same places."""
+        past = Binary("&", begin, number(self._tried - 1))
+        after = Binary("-", _plus(begin, self._tried), past)
+        return (Declare(sym, after), If(Compare(">", Read(sym), end), (Assign(sym, end),)))
+
 
 def _plus(e: Expr, n: int) -> Expr:
     return Binary("+", e, number(n))
-
-
-def _end_of(sym: Sym, begin: Expr, end: Expr) -> Body:
-    """Where the block ends that a place is in: all threads cut at the same places."""
-    past = Binary("&", begin, number(BLOCK - 1))
-    after = Binary("-", _plus(begin, BLOCK), past)
-    return (Declare(sym, after), If(Compare(">", Read(sym), end), (Assign(sym, end),)))
 
 
 class Interior(NamedTuple):

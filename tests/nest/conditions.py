@@ -1,0 +1,295 @@
+"""Bodies that ask for their index: loops split at guards, blocks that run without conditions."""
+
+from __future__ import annotations
+
+from math import exp, log, sin
+
+import pykokkos as pk
+
+from tests.nest.harness import body
+
+
+@body("split-conditions")
+def neighbours_in_a_row(i, y, x, n, m):
+    column: int = i % m
+    v: float = 4.0 * x[i]
+    if i >= m:
+        v -= x[i - m]
+    if i < n - m:
+        v -= x[i + m]
+    if column > 0:
+        v -= x[i - 1]
+    if column < m - 1:
+        v -= x[i + 1]
+    y[i] = v
+
+
+@body("split-conditions")
+def edges_apart(i, y, x, n):
+    if i > 0 and i < n - 1:
+        y[i] = x[i - 1] + x[i + 1]
+    else:
+        y[i] = x[i]
+
+
+@body("split-conditions")
+def three_cases(i, y, x, n, m):
+    if i == 0:
+        y[i] = 1.0
+    elif i == n - 1 or i == m:
+        y[i] = 2.0
+    else:
+        y[i] = x[i - 1] - x[i + 1]
+
+
+@body("split-conditions")
+def wraps(i, y, x, n):
+    left: int = i - 1 if i > 0 else n - 1
+    right: int = i + 1 if i + 1 < n else 0
+    y[i] = x[left] + x[right]
+
+
+@body("split-conditions")
+def named(i, y, x, n, m):
+    inside: bool = i > 0 and i < n - 1 and not (i % m < 1)
+    if inside:
+        y[i] = x[i - 1] + x[i + 1]
+
+
+@body("split-conditions")
+def of_rows(i, y, x, n, m):
+    if i // m > 0 and i // m < n // m - 1:
+        y[i] = x[i - m] + x[i + m]
+    if i // m > 0 and i // m < 7:
+        y[i] += 1.0
+
+
+@body("split-conditions")
+def data_asked_too(i, y, x):
+    if i > 0 and x[i] > 0.5:
+        y[i] = x[i - 1]
+
+
+@body("split-conditions")
+def first_alone(i, y, x):
+    if i == 0:
+        y[i] = x[i]
+
+
+@body("split-conditions")
+def of_a_divisor(i, y, x, zero):
+    """Nothing is inside, and nothing divides by zero to find that out."""
+    if zero > 0 and i % zero > 0:
+        y[i] = x[i]
+
+
+@body("split-conditions", runs=False)
+def atomic(i, y, n):
+    if i > 0 or pk.atomic_fetch_add(y, [n - 1], 1.0) < 0.5:
+        pk.atomic_add(y, [0], 1.0)
+
+
+@body("split-conditions", n=20)
+def plane(i, j, b, a, n):
+    if i > 0 and i < n - 1 and j > 0 and j < n - 1 and i != j:
+        b[i][j] = a[i - 1][j] + a[i + 1][j] + a[i][j - 1] + a[i][j + 1]
+
+
+@body("split-conditions", n=20)
+def sides(i, j, b, a, n, m):
+    v: float = a[i][j]
+    if i > 0:
+        v -= a[i - 1][j]
+    if i < n - 1:
+        v -= a[i + 1][j]
+    if j != 0:
+        v -= a[i][j - 1]
+    if j < m - 1:
+        v -= a[i][j + 1]
+    b[i][j] = v
+
+
+@body("split-conditions", n=20)
+def rows_alone(i, j, b, a, n):
+    if i > 0 and not (i >= n - 1):
+        b[i][j] = a[i - 1][j] + a[i + 1][j]
+
+
+@body("split-conditions loop-order", n=20)
+def turned_plane(i, j, b, a, n):
+    if j > 0 and i < n - 1 and (i + j) % 2 == 0:
+        b[j][i] = a[j - 1][i] + a[j][i + 1]
+
+
+@body("split-conditions", n=12)
+def solid_inside(i, j, p, solid, cube, n):
+    if i > 0 and j > 0 and j < n - 1 and p < n - 1 and i != p:
+        solid[i][j][p] = cube[i - 1][j][p] + cube[i][j + 1][p] + cube[i][j][p + 1]
+
+
+@body("split-conditions", execution="OpenMP")
+def sum_inside(i, acc, x, m):
+    column: int = i % m
+    if column > 0 and column < m - 1:
+        acc += x[i + 1] - x[i - 1]
+
+
+@body("split-conditions", n=31)
+def sum_of_a_plane(i, j, acc, a, n):
+    if i > 0 and j > 0 and j < n - 1:
+        acc += a[i - 1][j] - a[i][j + 1]
+
+
+# --------------------------------------------------------------------------- what asks nothing
+
+
+@body()
+def of_elements(i, y, x):
+    if x[i] > 0.5:
+        y[i] = x[i]
+
+
+@body()
+def of_scalars(i, y, x, m):
+    if m > 5:
+        y[i] = x[i]
+
+
+@body()
+def changed_index(i, y, x, n):
+    i += 1
+    if i > 1 and i < n:
+        y[i - 1] = x[i - 1]
+
+
+@body()
+def changing_limit(i, y, x, m):
+    limit: int = m
+    limit += int(8.0 * x[i])
+    if i > limit:
+        y[i] = x[i]
+
+
+@body()
+def twice_the_index(i, y, x, m):
+    if 2 * i > m:
+        y[i] = x[i]
+
+
+@body()
+def far_away(i, y, x, m):
+    if i + 2000000 > m:
+        y[i] = x[i]
+
+
+@body()
+def in_a_loop(i, y, x, m):
+    for _k in range(m):
+        if i > 0:
+            y[i] += x[i - 1]
+
+
+@body()
+def dear(i, y, x):
+    if i > 0:
+        y[i] = pow(x[i], x[i - 1]) + exp(x[i]) * log(x[i] + 2.0) + sin(x[i])
+
+
+@body(execution="Serial")
+def asked_in_order(i, y, x, n):
+    if i > 0 and i < n - 1:
+        y[i] = y[i - 1] + x[i + 1]
+    else:
+        y[i] = x[i]
+
+
+# --------------------------------------------------------------------------- guards
+
+
+@body("split-guards", n=20_000)
+def line(i, x, y, z, low, high, start, stop):
+    t: float = 2.0 * x[i]
+    if i >= low and i < high:
+        y[i] = t + x[i]
+    z[i] = t * t
+    if i >= start and i < stop:
+        z[i] += y[i]
+
+
+@body("split-guards")
+def in_front(i, x, y, z, low, high, start, stop):
+    z[i] = 2.0 * x[i]
+    if i < high:
+        y[i] = z[i] + start
+    if i >= low:
+        y[i] += stop
+
+
+@body("split-guards", n=20)
+def guarded_plane(i, j, a, b, u, low, high, start, stop):
+    b[i][j] = 2.0 * a[i][j]
+    if i >= low and i < high and j >= start and j < stop:
+        u[i][j] = b[i][j] + a[i][j]
+
+
+@body("split-guards", n=20)
+def guarded_columns(i, j, a, b, u, low, high, start, stop):
+    b[i][j] = 2.0 * a[i][j]
+    if j >= start and j < stop:
+        u[i][j] = b[i][j] + a[i][j]
+    if j < high:
+        u[i][j] += low
+
+
+@body("split-guards", n=12, m=36)
+def guarded_solid(i, j, p, cube, solid, low, high, start, stop):
+    solid[i][j][p] = 2.0 * cube[i][j][p]
+    if i >= low and j >= start and j < stop and p >= low and p < high:
+        solid[i][j][p] = solid[i][j][p] + cube[i][j][p]
+
+
+@body("split-guards", execution="Serial")
+def guarded_in_order(i, x, y, low, high):
+    """Of one axis the order stays."""
+    if i >= low and i < high:
+        x[i] = x[i - 1] + y[i]
+
+
+@body(execution="Serial", n=20)
+def guarded_plane_in_order(i, j, a, b, low, high):
+    """Slabs of several axes would come out of turn."""
+    if j >= low and j < high:
+        a[i][j] = a[i - 1][j + 1] + b[i][j]
+
+
+@body()
+def moved_index(i, x, y, low, high, start):
+    i += start + 1
+    if i >= low and i < high:
+        y[i] = x[i]
+
+
+@body("split-conditions")
+def otherwise(i, x, y, z, low, high):
+    if i >= low and i < high:
+        y[i] = x[i]
+    else:
+        y[i] = z[i]
+
+
+@body("split-conditions")
+def of_data(i, x, y, low):
+    if i >= low and x[i] < 50.0:
+        y[i] = x[i]
+
+
+@body("split-conditions")
+def either(i, x, y, low, high):
+    if i >= low or i < high:
+        y[i] = x[i]
+
+
+@body("split-conditions")
+def guarded_sum(i, acc, x, low, high):
+    if i >= low and i < high:
+        acc += x[i]

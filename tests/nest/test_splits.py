@@ -1,0 +1,221 @@
+"""What runs where loops are split: bodies without guards or conditions, if that is right."""
+
+from __future__ import annotations
+
+import linecache
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import reduce
+from itertools import count
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyfuser.ir.canonical import all_syms
+from pyfuser.ir.dtypes import DType
+from pyfuser.ir.nodes import (
+    Binary,
+    Cast,
+    Const,
+    If,
+    Logical,
+    Param,
+    Read,
+    Select,
+    Stmt,
+    Store,
+    Sym,
+    Workunit,
+)
+from pyfuser.ir.reference.interpret import UndefinedBehaviour, interpret
+from pyfuser.ir.visit import map_body, statements
+from pyfuser.lower.lower import ScalarType, ViewType, lower
+from pyfuser.nest.passes.split_conditions import Interior, interior
+from tests.nest import conditions  # noqa: F401
+from tests.nest.harness import SAMPLES, decided, spec_for
+
+
+@pytest.mark.parametrize("name", ["line", "guarded_solid", "neighbours_in_a_row", "sides"])
+def test_the_middle_asks_nothing(name: str) -> None:
+    """What is around it asks all."""
+    (sample,) = (s for s in SAMPLES["conditions"] if s.name == name)
+    nest = decided(spec_for(sample.case())).nest
+    asked = {
+        f.name: sum(isinstance(s, If) for s in statements(f.body)) for f in nest.functions[:-1]
+    }
+    assert asked["pf_middle"] == 0
+    assert asked["pf_around"] == sum(isinstance(s, If) for s in statements(nest.workunit.body))
+
+
+def test_loops_that_are_split_serve_all_bounds() -> None:
+    (sample,) = (s for s in SAMPLES["conditions"] if s.name == "in_front")
+    assert spec_for(sample.case(40, 21)) == spec_for(sample.case(40, 3))
+
+
+def test_a_divisor_of_zero_is_not_tried():
+    """The tests divide by it only where another one has ruled that out."""
+    text = (
+        "def asks(o, i, y, n, m, k, base):\n    if m > 0 and i % m > 0:\n        y[i - base] = 1\n"
+    )
+    unit = workunit_of(text)
+    inside = inside_of(unit)
+    assert inside is not None
+    assert not all_hold(unit, inside)(0, 9, 0, 0, 0, 0, 0)
+
+
+# --------------------------------------------------------------------------- the law
+
+
+OTHER = ("o", "o - 1", "2 * o + m")
+VARYING = (
+    "i",
+    "int(i)",
+    "i + 3",
+    "i - 2",
+    "i % m",
+    "(i + 1) % m",
+    "i // m",
+    "i % m + 1",
+    "(i % k)",
+)
+LIMITS = ("0", "1", "70", "n", "n - 1", "m", "m - 1", "-k", "k * m", "k - m", "-2147483647")
+PARAMS = ("n", "m", "k")
+
+
+def condition(rng: random.Random) -> str:
+    kind = rng.random()
+    if kind < 0.6:
+        sides = [rng.choice(VARYING if rng.random() < 0.7 else OTHER), rng.choice(LIMITS)]
+        rng.shuffle(sides)
+        return f"{sides[0]} {rng.choice(('<', '<=', '>', '>=', '==', '!='))} {sides[1]}"
+    if kind < 0.7:
+        return f"not ({condition(rng)})"
+    return f"({condition(rng)} {rng.choice(('and', 'or'))} {condition(rng)})"
+
+
+def program(rng: random.Random) -> str:
+    lines = ["def asks(o, i, y, n, m, k, base):", "    v: int = 0"]
+    for bit in range(rng.randint(1, 3)):
+        one, other = 2 ** (2 * bit), 2 ** (2 * bit + 1)
+        lines.append(
+            rng.choice(
+                (
+                    f"    if {condition(rng)}:\n        v += {one}\n"
+                    f"    elif {condition(rng)}:\n        v += {other}",
+                    f"    v += {one} if {condition(rng)} else {other}",
+                    f"    b{bit}: bool = {condition(rng)}\n    if b{bit}:\n        v += {one}",
+                )
+            )
+        )
+    return "\n".join([*lines, "    y[i - base] = v", ""])
+
+
+def workunit_of(text: str) -> Workunit:
+    linecache.cache["<asks>"] = (len(text), None, text.splitlines(keepends=True), "<asks>")
+    names: dict[str, Any] = {}
+    exec(compile(text, "<asks>", "exec"), names)
+    types = {name: ScalarType(DType.INT32) for name in PARAMS}
+    types |= {"y": ViewType(DType.INT32, 1), "base": ScalarType(DType.INT64)}
+    return lower(names["asks"], "for", 2, types).workunit
+
+
+def wide_of(unit: Workunit) -> Workunit:
+    """With an index of 64 bits, of which conditions ask for 32."""
+    (other, index), (*_, base) = unit.indices, (p.sym for p in unit.params)
+    wide = Sym("wide", 10**6, DType.INT64)
+    narrow = Cast(Read(wide), index.dtype)
+    at = Binary("-", Read(wide), Read(base))
+
+    def stored(stmt: Stmt) -> Stmt:
+        return replace(stmt, indices=(at,)) if isinstance(stmt, Store) else stmt
+
+    body = map_body(unit.body, lambda e: narrow if e == Read(index) else e, stored)
+    return replace(unit, indices=(other, wide), body=body)
+
+
+def inside_of(unit: Workunit) -> Interior | None:
+    uids = count(1 + max(sym.uid for sym in all_syms(unit)))
+    return interior(unit, 1, lambda name, dtype: Sym(name, next(uids), dtype))
+
+
+def all_hold(unit: Workunit, inside: Interior) -> Callable[..., bool]:
+    """The tests of a block, by the reference interpreter."""
+    out, zero = Sym("out", 10**7, DType.INT32), Const(0, DType.INT32)
+    value = Select(
+        reduce(lambda a, b: Logical("&&", a, b), inside.tests), Const(1, DType.INT32), zero
+    )
+    own = (inside.first, inside.last, unit.indices[0])
+    scalars = [*map(Param, own), *(p for p in unit.params if not p.rank)]
+    at = Sym("at", 10**7 + 1, DType.INT32)
+    body = (Store(out, (zero,), value),)
+    tests = Workunit("tests", (at,), (Param(out, 1), *scalars), body)
+
+    def hold(*values: int) -> bool:
+        found = np.zeros(1, np.int32)
+        interpret(tests, "for", (0,), (1,), [found, *values])
+        return bool(found[0])
+
+    return hold
+
+
+def run(unit: Workunit, first: int, last: int, other: int, values: Sequence[int]) -> np.ndarray:
+    y = np.zeros(last - first + 1, np.int32)
+    interpret(unit, "for", (other, first), (other + 1, last + 1), [y, *values, first])
+    return y
+
+
+CENTRES = (0, 0, 0, 40, 1000, 2**20, 2**30, -(2**30), 2**31 - 60, -(2**31) + 60)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_inside_the_body_does_what_it_did(seed):
+    """For random conditions and blocks: where the tests hold, nothing was left out."""
+    rng = random.Random(seed)
+    tried = 0
+    for _ in range(12):
+        unit = workunit_of(program(rng))
+        unit = wide_of(unit) if seed % 2 else unit
+        inside = inside_of(unit)
+        if inside is None:
+            continue
+        hold, short = all_hold(unit, inside), replace(unit, body=inside.body)
+        for _ in range(40):
+            centre = rng.choice(CENTRES)
+            first = centre + rng.randint(-50, 50)
+            last = first + rng.choice((0, 1, 2, 7, 31))
+            values = [rng.choice((1, 5, 70, 2000)), rng.choice((-7, 0, 1, 3, 40, 1000)), 0]
+            values[2] = rng.choice((-1, 1, 6, 50))
+            other = rng.choice((0, 1, 5, 69, 70, 2000))
+            try:
+                if not (seed % 2 or -(2**31) <= first <= last < 2**31 - 1):
+                    continue
+                if not hold(first, last, other, *values, first):
+                    continue
+                expected = run(unit, first, last, other, values)
+            except UndefinedBehaviour:  # of limits: here they wrap
+                continue
+            tried += 1
+            np.testing.assert_array_equal(run(short, first, last, other, values), expected)
+    assert tried or seed % 4
+
+
+def test_where_32_bits_may_wrap_nothing_is_inside():
+    text = "def asks(o, i, y, n, m, k, base):\n    if i != -2147483647:\n        y[i - base] = 1\n"
+    unit = wide_of(workunit_of(text))
+    inside = inside_of(unit)
+    assert inside is not None
+    hold = all_hold(unit, inside)
+    assert hold(0, 9, 0, 0, 0, 0, 0)
+    assert not hold(2**31 - 3, 2**31 + 6, 0, 0, 0, 0, 0)  # 2**31 + 1 has the value that it is not
+
+
+def test_a_quotient_that_falls_may_meet_what_it_is_compared_with():
+    text = "def asks(o, i, y, n, m, k, base):\n    if i // m == -1:\n        y[i - base] = 1\n"
+    unit = workunit_of(text)
+    inside = inside_of(unit)
+    assert inside is not None
+    hold = all_hold(unit, inside)
+    assert hold(0, 20, 0, 0, 7, 0, 0)
+    assert not hold(0, 20, 0, 0, -7, 0, 0)  # from 0 to -2
