@@ -171,6 +171,12 @@ def changing_limit(i, y, x, m):
 
 
 @body()
+def of_reals(i, y, x, box):
+    if i < 3.5 * box:
+        y[i] = x[i]
+
+
+@body()
 def twice_the_index(i, y, x, m):
     if 2 * i > m:
         y[i] = x[i]
