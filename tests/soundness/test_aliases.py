@@ -14,23 +14,9 @@ from numpy.testing import assert_array_equal
 
 import pyfuser
 from tests.soundness.plans import groups, reasons
+from tests.soundness.workunits import copy, count, count2, inc, total
 
 N = 8
-
-
-@pk.workunit
-def count(i, x):
-    x[i] = i + 1.0
-
-
-@pk.workunit
-def inc(i, x):
-    x[i] += 1.0
-
-
-@pk.workunit
-def copy(i, x, y):
-    y[i] = x[i]
 
 
 @pk.workunit
@@ -66,18 +52,8 @@ def copy2(i, j, m, t):
 
 
 @pk.workunit
-def count2(i, j, m):
-    m[i][j] = 10.0 * i + j
-
-
-@pk.workunit
 def to_bits(i, b):
     b[i] += 1
-
-
-@pk.workunit
-def total(i, acc, x):
-    acc += x[i]
 
 
 def run(first, second, size):

@@ -15,6 +15,7 @@ from numpy.testing import assert_array_equal
 
 import pyfuser
 from tests.soundness.plans import groups
+from tests.soundness.workunits import copy, inc
 
 N = 10
 I = np.arange(N, dtype=float)
@@ -42,11 +43,6 @@ def always_return(i, x):
     x[i] += 1.0
     return
     x[i] = 50.0
-
-
-@pk.workunit
-def inc(i, x):
-    x[i] += 1.0
 
 
 @pk.workunit
@@ -145,11 +141,6 @@ def loop_downwards(i, x, y):
 def empty_inner(i, x, n):
     for j in range(n):
         x[i] = 5.0
-
-
-@pk.workunit
-def copy(i, x, y):
-    y[i] = x[i]
 
 
 @pk.workunit

@@ -11,34 +11,10 @@ from numpy.testing import assert_array_equal
 
 import pyfuser
 from tests.soundness.plans import groups
+from tests.soundness.workunits import copy, count, inc, put, reverse
 
 N = 8
 I = np.arange(N, dtype=float)
-
-
-@pk.workunit
-def count(i, x):
-    x[i] = i + 1.0
-
-
-@pk.workunit
-def inc(i, x):
-    x[i] += 1.0
-
-
-@pk.workunit
-def put(i, x, v):
-    x[i] = v
-
-
-@pk.workunit
-def copy(i, x, y):
-    y[i] = x[i]
-
-
-@pk.workunit
-def reverse(i, x, y, n):
-    y[i] = x[n - 1 - i]
 
 
 @pk.workunit

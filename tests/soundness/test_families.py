@@ -20,6 +20,7 @@ from pyfuser.runtime import families
 from pyfuser.runtime.session import SESSION
 from pyfuser.support.counters import COUNTERS
 from pyfuser.trace.shape import RegionShape, TraceShape
+from tests.soundness.workunits import total
 
 
 @pk.workunit
@@ -45,11 +46,6 @@ def look_up(i, x, y, at):
 @pk.workunit
 def tally(i, count, at):
     pk.atomic_add(count, [at[i]], 1)
-
-
-@pk.workunit
-def total(i, acc, x):
-    acc += x[i]
 
 
 @pk.workunit

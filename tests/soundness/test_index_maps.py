@@ -9,18 +9,9 @@ from numpy.testing import assert_array_equal
 
 import pyfuser
 from tests.soundness.plans import groups, reasons
+from tests.soundness.workunits import copy, inc
 
 N = 12
-
-
-@pk.workunit
-def inc(i, x):
-    x[i] += 1.0
-
-
-@pk.workunit
-def copy(i, x, y):
-    y[i] = x[i]
 
 
 @pk.workunit

@@ -14,39 +14,10 @@ from numpy.testing import assert_array_equal
 import pyfuser
 from pyfuser.ir.printer import show
 from tests.soundness.plans import groups
+from tests.soundness.workunits import copy, count, count2, inc, put, reverse, total
 
 N = 8
 I = np.arange(N, dtype=float)
-
-
-@pk.workunit
-def count(i, x):
-    x[i] = i + 1.0
-
-
-@pk.workunit
-def inc(i, x):
-    x[i] += 1.0
-
-
-@pk.workunit
-def put(i, x, v):
-    x[i] = v
-
-
-@pk.workunit
-def copy(i, x, y):
-    y[i] = x[i]
-
-
-@pk.workunit
-def reverse(i, x, y, n):
-    y[i] = x[n - 1 - i]
-
-
-@pk.workunit
-def total(i, acc, x):
-    acc += x[i]
 
 
 @pk.workunit
@@ -94,11 +65,6 @@ def rotate3(i, j, k, m, t):
 @pk.workunit
 def same3(i, j, k, m, t):
     t[i][j][k] = m[i][j][k]
-
-
-@pk.workunit
-def count2(i, j, m):
-    m[i][j] = 10.0 * i + j
 
 
 @pk.workunit

@@ -11,15 +11,11 @@ from numpy.testing import assert_array_equal
 
 import pyfuser
 from tests.soundness.plans import groups
+from tests.soundness.workunits import copy, total
 
 INF, NAN = float("inf"), float("nan")
 SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, INF, -INF, NAN, 5e-324, -5e-324, 1.7e308, 2.2e-308, 0.1])
 N = len(SPECIAL)
-
-
-@pk.workunit
-def copy(i, x, y):
-    y[i] = x[i]
 
 
 @pk.workunit
@@ -112,11 +108,6 @@ def both_sides(i, x, t, v):
         t[i] = x[i]
     else:
         t[i] = v
-
-
-@pk.workunit
-def total(i, acc, x):
-    acc += x[i]
 
 
 @pk.workunit

@@ -11,24 +11,15 @@ from numpy.testing import assert_array_equal
 
 import pyfuser
 from tests.soundness.plans import groups, reasons
+from tests.soundness.workunits import copy, put, total
 
 N = 10
 I = np.arange(N, dtype=float)
 
 
 @pk.workunit
-def put(i, x, v):
-    x[i] = v
-
-
-@pk.workunit
 def inc(i, x, v):
     x[i] += v
-
-
-@pk.workunit
-def copy(i, x, y):
-    y[i] = x[i]
 
 
 @pk.workunit
@@ -61,11 +52,6 @@ def put_at(i, x, k, v):
 @pk.workunit
 def pick(i, x, y, k):
     y[i] = x[k]
-
-
-@pk.workunit
-def total(i, acc, x):
-    acc += x[i]
 
 
 @pk.workunit

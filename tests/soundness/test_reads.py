@@ -13,34 +13,10 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import pyfuser
+from tests.soundness.workunits import copy, count, count2, inc, put, total
 
 N = 6
 WANT = np.arange(N) + 1.0
-
-
-@pk.workunit
-def count(i, x):
-    x[i] = i + 1.0
-
-
-@pk.workunit
-def put(i, x, v):
-    x[i] = v
-
-
-@pk.workunit
-def copy(i, x, y):
-    y[i] = x[i]
-
-
-@pk.workunit
-def count2(i, j, m):
-    m[i][j] = 10.0 * i + j
-
-
-@pk.workunit
-def total(i, acc, x):
-    acc += x[i]
 
 
 def to_file(v):
@@ -313,11 +289,6 @@ def test_other_results_are_right_whichever_is_read_first():
             assert v[first][5] == (first if first < 3 else 6.0)
             for k in range(4):
                 assert_array_equal(np.asarray(v[k]), WANT if k == 3 else np.full(N, float(k)))
-
-
-@pk.workunit
-def inc(i, x):
-    x[i] += 1.0
 
 
 def test_iteration_and_calls_that_alternate():

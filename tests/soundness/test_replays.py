@@ -11,6 +11,7 @@ from numpy.testing import assert_array_equal
 
 import pyfuser
 from tests.soundness.plans import groups
+from tests.soundness.workunits import copy, inc, reverse
 
 N = 9
 I = np.arange(N, dtype=float)
@@ -26,11 +27,6 @@ def moved(i: int, k: int) -> int:
 @pk.workunit
 def count(i, x):
     x[i] = 1.0 * i
-
-
-@pk.workunit
-def copy(i, x, y):
-    y[i] = x[i]
 
 
 @pk.workunit
@@ -138,11 +134,6 @@ def gather(i, x, y, idx):
 
 
 @pk.workunit
-def reverse(i, x, y, n):
-    y[i] = x[n - 1 - i]
-
-
-@pk.workunit
 def total(i, acc: pk.Acc[int], x):
     acc += x[i]
 
@@ -164,11 +155,6 @@ def stencil(i, t, y, n):
         y[i] += t[i - 1]
     if i < n - 1:
         y[i] += t[i + 1]
-
-
-@pk.workunit
-def inc(i, x):
-    x[i] += 1.0
 
 
 def test_an_index_view_with_other_contents():

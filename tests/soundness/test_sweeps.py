@@ -27,6 +27,7 @@ from pyfuser.trace import pool
 from pyfuser.trace.memory import Region
 from pyfuser.trace.reason import SYNC
 from tests.fuzz.wavefront import forced
+from tests.soundness.workunits import copy, total
 
 pytestmark = pytest.mark.skipif(
     shutil.which(SETTINGS.compiler) is None, reason="needs a C++ compiler"
@@ -51,11 +52,6 @@ def smooth_rows(i, j, x, y):
 
 
 @pk.workunit
-def copy(i, x, y):
-    y[i] = x[i]
-
-
-@pk.workunit
 def double(i, x):
     x[i] *= 2.0
 
@@ -63,11 +59,6 @@ def double(i, x):
 @pk.workunit
 def count(i, x, n):
     x[i] = i % n
-
-
-@pk.workunit
-def total(i, acc, x):
-    acc += x[i]
 
 
 @pk.workunit
