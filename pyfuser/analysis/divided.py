@@ -9,14 +9,27 @@ from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
+from pyfuser.analysis.affine import Affine, PointSet
 from pyfuser.analysis.evaluate import Fact
 from pyfuser.analysis.interpret import Interpreter
 from pyfuser.analysis.relation import Relation
 from pyfuser.ir.definitions import loaded
 from pyfuser.ir.divisions import Division, divisor_of, may_fail
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Body, Break, Compare, Const, For, Load, Workunit
-from pyfuser.ir.visit import assigned, contains, reads, statements
+from pyfuser.ir.nodes import (
+    Body,
+    Break,
+    Compare,
+    Const,
+    For,
+    If,
+    Load,
+    Stmt,
+    Store,
+    Sym,
+    Workunit,
+)
+from pyfuser.ir.visit import assigned, contains, reads, statements, written
 
 
 class SureDivision(NamedTuple):
@@ -52,10 +65,23 @@ def has_steps(body: Body) -> bool:
     return any(isinstance(s, For) and not isinstance(s.step, Const) for s in statements(body))
 
 
+class _Element(NamedTuple):
+    view: Sym
+    indices: tuple[Affine | None, ...]
+
+
+class _Stored(NamedTuple):
+    """A number that the same iteration has stored before, and where it has."""
+
+    where: PointSet
+    value: Affine
+
+
 class _Walk(Interpreter):
     def run(self) -> tuple[()]:
         self.sure: list[SureDivision] = []
         self.steps: list[SureStep] = []
+        self._stored: dict[_Element, _Stored] = {}
         super().run()
         return ()
 
@@ -65,6 +91,19 @@ class _Walk(Interpreter):
                 entered = Compare("<", stmt.start, stmt.stop)
                 self._under(entered, True, partial(self._record_step, stmt))
             super().execute((stmt,))
+            self._remember(stmt)
+
+    def _remember(self, stmt: Stmt) -> None:
+        """What elements are after a statement, where it or a branch of it has stored a number."""
+        if not isinstance(stmt, If):  # whose statements came here
+            changed = written((stmt,))
+            self._stored = {e: s for e, s in self._stored.items() if e.view not in changed}
+        if not isinstance(stmt, Store) or not self.exact or self.loops:
+            return
+        value = self.affine(stmt.value)
+        indices = tuple(self.affine(index) for index in stmt.indices)
+        if value is not None and None not in indices and stmt.view in self.views:
+            self._stored[_Element(stmt.view, indices)] = _Stored(self.guard, value)
 
     def _record_step(self, loop: For) -> None:
         if not self.exact or contains(loop.body, Break):
@@ -79,13 +118,19 @@ class _Walk(Interpreter):
         divisor = divisor_of(division)
         if not (self.exact and may_fail(division.op, dtype, divisor)):
             return
-        known = self.affine(divisor)
-        if known is not None:
-            self.sure.append(SureDivision(division, self._relation((known,))))
-            return
+        for points, exact, known in self.cases(divisor) or ():
+            self._where(points, exact, partial(self._divide_by, division, known))
         element = loaded(divisor, self.body) if dtype.size < DType.INT64.size else None
         if element is None or element.view not in self.views:
             return
         indices = tuple(self.affine(index) for index in element.indices)
-        if None not in indices:
-            self.sure.append(SureDivision(division, self._relation(indices), element))
+        if None in indices:
+            return
+        stored = self._stored.get(_Element(element.view, indices))
+        if stored is not None:
+            self._where(stored.where, True, partial(self._divide_by, division, stored.value))
+        self.sure.append(SureDivision(division, self._relation(indices), element))
+
+    def _divide_by(self, division: Division, value: Affine) -> None:
+        if self.exact:
+            self.sure.append(SureDivision(division, self._relation((value,))))

@@ -185,6 +185,8 @@ def _refuse_division(
             continue
         divisor = divisor_of(division)
         what = f"{divisor.sym.name!r}, which" if isinstance(divisor, nodes.Read) else "what"
+        if isinstance(divisor, nodes.Load):
+            what = f"an element of {divisor.view.name!r} that the iteration has set, which"
         raise _divided(unit, division, f"{what} is 0{_where(unit, relation, first)}", call)
 
 

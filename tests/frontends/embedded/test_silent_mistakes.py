@@ -402,6 +402,33 @@ def sums_in_the_last_pass(i, acc, last, v, w):
 
 
 @pk.workunit
+def divided_by_what_a_branch_sets(i, k, n):
+    t = n
+    if i == 3:
+        t = 0
+    k[i] = 7 // t  # WRONG
+
+
+@pk.workunit
+def divided_by_what_is_zero_at_times(i, k, n):
+    t = n if i < 3 else i - 3
+    k[i] = 7 % t  # WRONG
+
+
+@pk.workunit
+def divided_by_an_element_it_cleared(i, k, d):
+    if i > 2:
+        d[i] = 0
+    k[i] = 7 // d[i]  # WRONG
+
+
+@pk.workunit
+def divided_by_an_element_it_counted(i, k, d):
+    d[i] = i - 5
+    k[i] //= d[i]  # WRONG
+
+
+@pk.workunit
 def sums_in_some_last_passes(i, acc, last, v, w):
     if last and v[i] < 1.0:
         acc += 1.0  # WRONG
@@ -549,6 +576,26 @@ MISTAKES: dict[Any, tuple[type[BaseException], str, Run]] = {
     unsigned_below_zero: (WorkunitWarning, "-2, which does not fit into uint32", over(N, u=U)),
     constants_below_zero: (WorkunitWarning, "uint32 cannot hold -2, which it gets, ", over(N, u=U)),
     sums_in_the_last_pass: (WorkunitWarning, "write acc += ... before `if last:`", scanned(**VW)),
+    divided_by_what_a_branch_sets: (
+        DivisionError,
+        "an integer is divided by 't', which is 0",
+        over(N, n=2, **K),
+    ),
+    divided_by_what_is_zero_at_times: (
+        DivisionError,
+        "an integer is divided by 't', which is 0 where i = 3",
+        over(N, n=2, **K),
+    ),
+    divided_by_an_element_it_cleared: (
+        DivisionError,
+        "an integer is divided by an element of 'd' that the iteration has set, which is 0",
+        over(N, d=divisors(), **K),
+    ),
+    divided_by_an_element_it_counted: (
+        DivisionError,
+        "by an element of 'd' that the iteration has set, which is 0 where i = 5",
+        over(N, d=divisors(), **K),
+    ),
     sums_in_some_last_passes: (
         WorkunitWarning,
         "write acc += ... before `if last:`",
@@ -783,6 +830,25 @@ def sums_in_both_passes(i, acc, last, v, w):
 
 
 @pk.workunit
+def divided_by_what_is_set_again(i, k, d, n):
+    t = 0
+    if i >= 0:
+        t = n
+    d[i] = 0
+    d[i] = n
+    k[i] = 7 // t + 7 // d[i]
+    d[i] = 0
+    d[i] += 1
+    k[i] += 7 // d[i]
+    if i > 8:
+        d[i] = 0
+    k[i] += 7 // d[i]
+    d[i] = 0
+    if d[i] != 0:
+        k[i] += 7 // d[i]
+
+
+@pk.workunit
 def sums_of_some(i, acc: pk.Acc[pk.int32], k):
     if i < 1:
         acc += k[i]
@@ -866,6 +932,7 @@ def exact_sum(i, acc: pk.Acc[pk.int64], n):
         (some_gathered, over(N, k=indices(8, -1), **VW)),
         (gathered_by_its_own, over(N, k=indices(8, -1), **VW)),
         (sums_in_both_passes, scanned(**VW)),
+        (divided_by_what_is_set_again, over(N, d=divisors(), n=3, **K)),
         (sums_of_some, summed(k=LARGE)),
         (sums_that_cancel, summed(k=LARGE)),
         (sums_of_what_it_writes, summed(k=indices(1 << 30, 1 << 30))),
