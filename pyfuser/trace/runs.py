@@ -59,14 +59,24 @@ def _run_at(calls: Sequence[Call], kinds: Sequence[int], first: int, least: int)
         end = first + period * least
         if kinds[first : end - period] != kinds[first + period : end]:
             continue
-        steps = tuple(_steps(calls[n], calls[n + period]) for n in range(first, first + period))
-        if not any(any(each) for each in steps if each is not None):
+        steps = _round(calls, first, period)
+        if not any(map(any, steps)):
             continue  # nothing moves: they are what they are
-        known = [each for each in steps if each is not None]
-        rounds = _rounds(calls, first, known) if len(known) == period else 0
+        rounds = _rounds(calls, first, steps)
         if rounds >= least:
-            return Run(first, period, rounds, tuple(known))
+            return Run(first, period, rounds, tuple(steps))
     return None
+
+
+def _round(calls: Sequence[Call], first: int, period: int) -> list[Steps]:
+    """By how much each call of a round moves on; empty if one does not move by steps."""
+    found: list[Steps] = []
+    for n in range(first, first + period):
+        steps = _steps(calls[n], calls[n + period])
+        if steps is None:
+            return []
+        found.append(steps)
+    return found
 
 
 # law
