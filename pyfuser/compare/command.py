@@ -32,7 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options; `--help` documents them."""
     parser.add_argument("programs", nargs="+", type=Path, metavar="PROGRAM", help="a Python file")
     parser.add_argument(
-        "--size", default=DEFAULT_SIZE, help="small, default (if left out), large, or a number"
+        "--size",
+        default=DEFAULT_SIZE,
+        help="small, default (if left out), large, another name of its SIZES, or a number",
     )
     parser.add_argument(
         "--repeat", type=positive, default=9, help="timed runs of each kind (%(default)s)"

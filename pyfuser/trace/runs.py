@@ -11,6 +11,7 @@ What such calls have in common is a run. What may be made of it is for `plan.rew
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
@@ -41,20 +42,27 @@ class Run(NamedTuple):
 
 def runs_of(calls: Sequence[Call], least: int) -> list[Run]:
     """The runs of at least so many rounds, in order; what is in one is in no other."""
-    kinds = [id(call.workunit) for call in calls]
-    if least * len(set(kinds)) > len(kinds):
+    if least * len({id(call.workunit) for call in calls}) > len(calls):
         return []
+    kinds = [_kind(call) for call in calls]
+    often = Counter(kinds)
     found: list[Run] = []
     place = 0
     while place + least <= len(calls):
-        run = _run_at(calls, kinds, place, least)
+        run = _run_at(calls, kinds, place, least) if often[kinds[place]] >= least else None
         if run is not None:
             found.append(run)
         place = place + 1 if run is None else run.last
     return found
 
 
-def _run_at(calls: Sequence[Call], kinds: Sequence[int], first: int, least: int) -> Run | None:
+def _kind(call: Call) -> tuple[int, ...]:
+    """What the calls have in common that stand at one place of all rounds."""
+    buffers = [id(a.buffer) for a in call.arguments if type(a) is Region]
+    return (id(call.workunit), *buffers)
+
+
+def _run_at(calls: Sequence[Call], kinds: Sequence[object], first: int, least: int) -> Run | None:
     for period in range(1, min(LONGEST, (len(calls) - first) // least) + 1):
         end = first + period * least
         if kinds[first : end - period] != kinds[first + period : end]:
