@@ -51,8 +51,8 @@ def lost_totals(
     unit = shape.workunit
     for accumulator in unit.accumulators:
         dtype = accumulator.sym.dtype
-        if not dtype.is_integer or dtype.size == DType.INT64.size:
-            continue
+        if not dtype.is_signed or dtype.is_float or dtype.size == DType.INT64.size:
+            continue  # unsigned sums may mean to wrap
         walk = _Walk(unit, shape.space.begin, shape.space.end, tuple(facts))
         total, known = 0, walk.terms(accumulator)
         for term in known or ():

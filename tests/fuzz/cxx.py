@@ -21,9 +21,9 @@ WORDS = ("int8", "int16", "uint8", "uint16", "uint32", "uint64")
 STORES = {"wrapped": 0}
 """How many stores changed a value so that it fits its element's type."""
 
-UNLIKE_PYTHON = {"overflowed": 0, "rounded": 0}
-"""How many signed results did not fit, and how many quotients Python would have rounded down,
-or remainders it would have made positive."""
+UNLIKE_PYTHON = {"overflowed": 0, "rounded": 0, "compared": 0}
+"""How many signed results did not fit, how many quotients Python would have rounded down, or
+remainders it would have made positive, and how many numbers were others to be compared."""
 
 _BITS = {"bool": 1, **{f"{u}int{bits}": bits for u in ("", "u") for bits in (8, 16, 32, 64)}}
 
@@ -222,7 +222,9 @@ def _add_operators() -> None:
             other = number(other)
             if not isinstance(other, Number):
                 return plain(float(self), other)
-            return plain(*_both(self, other, common(self.kind, other.kind)))
+            both = _both(self, other, common(self.kind, other.kind))
+            UNLIKE_PYTHON["compared"] += both != (self.value, other.value)
+            return plain(*both)
 
         return method
 
@@ -263,6 +265,7 @@ class Sum:
     def _set(self, value: Any) -> Sum:
         integer = self.kind in _BITS
         self.value = Number(converted(value, self.kind), self.kind) if integer else float(value)
+        UNLIKE_PYTHON["overflowed"] += integer and self.value.value != int(value)
         return self
 
     def __iadd__(self, value: Any) -> Sum:

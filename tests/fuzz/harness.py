@@ -52,6 +52,7 @@ MISTAKES = {
     "does not fit into": "overflowed",
     "round quotients": "rounded",
     "cannot hold": "wrapped",
+    "is compared with unsigned": "compared",
 }
 """What warnings of numbers say, and what the oracle has then seen (see `cxx.UNLIKE_PYTHON` and
 `cxx.STORES`)."""

@@ -71,6 +71,7 @@ def test_words_are_stored_modulo_their_size() -> None:
 _ROUNDED = ("-1 // 255", "(i - 5) // 2", "(2 - i) // (0 * i - 3)")
 _AS_PYTHON = ("-510 // 255", "(i + 5) // 2", "-8 // (0 * i - 3)", "(i + 5) % 2")
 _OVERFLOWED = ("(i + 2) * 2000000000", "(i + 3) << 30")
+_COMPARED = ("1 if pk.uint32(i) > i - 2 else 0", "pk.uint64(i + 9) < -3 - i and i == 0")
 _FITTING = ("(i + 2) * 200000000", "(i + 3) << 20", "-(i + 2) * 1000000000")
 
 
@@ -80,15 +81,20 @@ def _of_words(value: str) -> Program:
     return Program((Base("A", (1,), "uint16", False),), (call,), seed=1)
 
 
-@pytest.mark.parametrize("value", [*_ROUNDED, *_AS_PYTHON, *_OVERFLOWED, *_FITTING])
+_SAID = {"rounded": _ROUNDED, "overflowed": _OVERFLOWED, "compared": _COMPARED}
+
+
+@pytest.mark.parametrize("value", [*sum(_SAID.values(), ()), *_AS_PYTHON, *_FITTING])
 def test_the_oracle_has_seen_what_is_said_of_numbers(value: str) -> None:
-    kinds = {"rounded"} if value in _ROUNDED else {"overflowed"} if value in _OVERFLOWED else set()
+    kinds = {kind for kind, values in _SAID.items() if value in values}
     found = harness.check_interpreted(_of_words(value)).features
-    assert found & {"rounded", "overflowed"} == kinds
+    assert found & {*_SAID} == kinds
 
 
 @pytest.mark.parametrize("value", [*_AS_PYTHON, *_FITTING])
-@pytest.mark.parametrize("words", ["does not fit into", "round quotients"])
+@pytest.mark.parametrize(
+    "words", ["does not fit into", "round quotients", "is compared with unsigned"]
+)
 def test_a_false_alarm_about_numbers_is_found(
     value: str, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
