@@ -209,6 +209,17 @@ def test_errors_of_numpy_show_no_lines_of_ours(use: str, tmp_path: Path):
     assert os.path.join("pyfuser", "frontends") not in text
 
 
+def test_an_error_in_the_debug_space_shows_the_programs_lines_only(tmp_path: Path):
+    program = (
+        "import pyfuser\nimport pykokkos as pk\n"
+        "@pk.workunit\ndef f(i, y):\n    y[i] = 1 // (i - 2)\n"
+        "pk.parallel_for(pk.RangePolicy(pk.Debug, 0, 4), f, y=[0] * 4)\n"
+    )
+    text = printed(tmp_path, program)
+    assert "line 5, in f" in text and "line 6, in <module>" in text and "ZeroDivision" in text
+    assert os.path.join("pyfuser", "frontends") not in text
+
+
 def test_an_error_that_a_block_repeats_is_shown_once(tmp_path: Path):
     program = (
         "import pyfuser\nimport pykokkos as pk\n@pk.workunit\ndef f(i, y):\n    y[i] += 1.25\n"

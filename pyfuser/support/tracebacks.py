@@ -32,6 +32,7 @@ _FUNCTIONS = frozenset(
     os.path.join(_PACKAGE, "frontends", "embedded", name)
     for name in ("array_functions.py", "elementwise.py", "pykokkos.py", "ufuncs.py")
 )
+_DEBUG = os.path.join(_PACKAGE, "frontends", "embedded", "debug.py")
 _ARRAYS = os.path.join(_PACKAGE, "frontends", "numpy", "")  # which raise what NumPy does
 _NUMPY = os.path.join(os.path.dirname(np.__file__), "")
 _OF_FUNCTIONS = (AttributeError, NotImplementedError, RuntimeError, ValueError)
@@ -159,7 +160,13 @@ def _is_future(value: object) -> bool:
 def is_users(error: BaseException, traceback: TracebackType | None) -> bool:
     """Whether an error is about the program's lines, not about ours."""
     ours = (PyFuserError, PyFuserWarning)
-    return isinstance(error, ours) or in_a_value(error, traceback)
+    if isinstance(error, ours) or in_a_value(error, traceback):
+        return True
+    while traceback is not None:
+        called, traceback = traceback, traceback.tb_next
+        if called.tb_frame.f_code.co_filename == _DEBUG and traceback is not None:
+            return not is_ours(traceback)  # Python runs a workunit
+    return False
 
 
 def hidden(caught: Any) -> bool:
