@@ -3,15 +3,25 @@
 
 typedef struct {
     PyObject_HEAD
+    vectorcallfunc vectorcall;
     PyObject *numpys, *python;
     PyObject *operation;  /* what is recorded, or NULL */
-    int costly;  /* as in names.h; CREATES: the first argument is the shape of the result */
+    int costly;  /* as in names.h, and as below */
     int first;   /* whether the first argument is an array of ours */
     int ufunc;   /* whether it is a ufunc of one result, whose last argument may take it */
     int arrays;  /* arguments that are arrays, at most: an array after these is one for the result */
 } Direct;
 
-enum { MOST = 8, CREATES = 2 };
+/* KEEPS: the result may refer to arrays in lists. CREATES: the first argument is the shape of the result.
+   NUMBERS: no argument is an array. */
+enum { MOST = 16, KEEPS = 2, CREATES = 3, NUMBERS = 4, NESTED = 8 };
+
+/* The arguments of a call: those by position, then those that are named. */
+typedef struct {
+    PyObject *const *all;
+    Py_ssize_t count, named;
+    PyObject *names;
+} Arguments;
 
 /* Whether NumPy may be given it as it is, as an argument that is named. */
 static int is_plain(PyObject *value)
@@ -24,41 +34,42 @@ static int is_plain(PyObject *value)
     return value == Py_None || PyType_Check(value) || is_scalar(value) || PyObject_TypeCheck(value, K.dtype);
 }
 
-static int are_plain(PyObject *kwargs)
-{
-    PyObject *name, *value;
-    Py_ssize_t at = 0;
-    while (PyDict_Next(kwargs, &at, &name, &value))
-        if (!is_plain(value) || PyUnicode_CompareWithASCIIString(name, "out") == 0) return 0;
-    return 1;
-}
-
-static PyObject *named_out;  /* ("out",) */
+static int is_out(PyObject *name) { return PyUnicode_CompareWithASCIIString(name, "out") == 0; }
 
 /* The array that takes the result of a ufunc (borrowed), if there is one and nothing else is named. */
-static PyObject *out_of(Direct *self, PyObject *args, PyObject *kwargs)
+static PyObject *out_of(Direct *self, const Arguments *given)
 {
-    Py_ssize_t count = PyTuple_GET_SIZE(args), named = kwargs == NULL ? 0 : PyDict_GET_SIZE(kwargs);
     PyObject *out = NULL;
-    if (!self->ufunc) return NULL;
-    if (count == self->arrays && named == 1)
-        out = PyDict_GetItem(kwargs, PyTuple_GET_ITEM(named_out, 0));
-    else if (count == self->arrays + 1 && !named)
-        out = PyTuple_GET_ITEM(args, self->arrays);
+    if (!self->ufunc || given->count + given->named != self->arrays + 1) return NULL;
+    if (given->named == 0 || (given->named == 1 && is_out(PyTuple_GET_ITEM(given->names, 0)))) out = given->all[self->arrays];
     return out != NULL && IS_OURS(out) && SLOT(out, K.x.writeable) != Py_False ? out : NULL;
 }
 
+/* Whether it has numbers, and lists and tuples of them, only. */
+static int has_numbers(PyObject *x, int depth)
+{
+    Py_ssize_t count = PySequence_Fast_GET_SIZE(x);
+    for (Py_ssize_t n = 0; n < count; n++) {
+        PyObject *entry = PySequence_Fast_GET_ITEM(x, n);
+        int nested = PyList_CheckExact(entry) || PyTuple_CheckExact(entry);
+        if (nested ? depth == NESTED || !has_numbers(entry, depth + 1) : !is_scalar(entry)) return 0;
+    }
+    return 1;
+}
+
 /* What NumPy takes for an argument (a new reference); NULL, without an error: it is not to be called. */
-static PyObject *given_for(PyObject *x, Py_ssize_t least, int any)
+static PyObject *given_for(PyObject *x, Py_ssize_t least, int any, int keeps)
 {
     if (IS_OURS(x)) return Py_XNewRef(at_once(x, least));
     if (is_scalar(x) || (any && is_plain(x))) return Py_NewRef(x);
     if (!PyList_CheckExact(x) && !PyTuple_CheckExact(x)) return NULL;
+    if (has_numbers(x, 0)) return Py_NewRef(x);
+    if (keeps) return NULL;
     Py_ssize_t count = PySequence_Fast_GET_SIZE(x);
-    PyObject *list = count > MOST ? NULL : PyList_New(count);
+    PyObject *list = PyList_New(count);
     for (Py_ssize_t n = 0; list != NULL && n < count; n++) {
         PyObject *entry = PySequence_Fast_GET_ITEM(x, n);
-        PyObject *array = IS_OURS(entry) ? at_once(entry, least) : NULL;
+        PyObject *array = IS_OURS(entry) ? at_once(entry, least) : is_scalar(entry) ? entry : NULL;
         if (array != NULL)
             PyList_SET_ITEM(list, n, Py_NewRef(array));
         else
@@ -84,45 +95,32 @@ static int is_small(PyObject *shape)
     return 1;
 }
 
-static int creates(PyObject *args, PyObject **given)
+/* What NumPy takes for the argument at a place; NULL, without an error: it is not to be called. */
+static PyObject *converted_one(Direct *self, const Arguments *given, Py_ssize_t at, Py_ssize_t least)
 {
-    Py_ssize_t count = PyTuple_GET_SIZE(args);
-    if (!count || !is_small(PyTuple_GET_ITEM(args, 0))) return 0;
-    for (Py_ssize_t n = 1; n < count; n++)
-        if (!is_plain(PyTuple_GET_ITEM(args, n))) return 0;
-    for (Py_ssize_t n = 0; n < count; n++) given[n] = Py_NewRef(PyTuple_GET_ITEM(args, n));
-    return 1;
+    PyObject *x = given->all[at];
+    int named = at >= given->count;
+    if (named && is_out(PyTuple_GET_ITEM(given->names, at - given->count))) return NULL;
+    if (self->costly >= CREATES || (!named && at >= self->arrays)) return is_plain(x) ? Py_NewRef(x) : NULL;
+    return given_for(x, least, named || (at && self->first), self->costly == KEEPS);
 }
 
 /* NumPy's arguments (new references) for ours; 0: NumPy is not to be called. */
-static int converted(Direct *self, PyObject *args, PyObject **given)
+static int converted(Direct *self, const Arguments *given, PyObject **numpys)
 {
-    Py_ssize_t count = PyTuple_GET_SIZE(args);
-    if (count > MOST || (self->first && (!count || !IS_OURS(PyTuple_GET_ITEM(args, 0))))) return 0;
-    if (self->costly == CREATES) return creates(args, given);
-    Py_ssize_t least = self->costly < 0 ? PY_SSIZE_T_MAX : limit(self->costly);
-    for (Py_ssize_t n = 0; n < count; n++) {
-        PyObject *x = PyTuple_GET_ITEM(args, n);
-        given[n] = n < self->arrays ? given_for(x, least, n && self->first) : is_plain(x) ? Py_NewRef(x) : NULL;
-        if (given[n] == NULL) {
-            while (n) Py_DECREF(given[--n]);
+    Py_ssize_t all = given->count + given->named;
+    if (all > MOST || (self->first && (!given->count || !IS_OURS(given->all[0])))) return 0;
+    if (self->costly == CREATES && (!given->count || !is_small(given->all[0]))) return 0;
+    Py_ssize_t least = self->costly < 0 ? PY_SSIZE_T_MAX : limit(self->costly == 1);
+    for (Py_ssize_t n = 0; n < all; n++) {
+        numpys[n] = converted_one(self, given, n, least);
+        if (numpys[n] == NULL) {
+            while (n) Py_DECREF(numpys[--n]);
             PyErr_Clear();
             return 0;
         }
     }
     return 1;
-}
-
-static PyObject *called(Direct *self, PyObject *args, PyObject *kwargs, PyObject **given)
-{
-    Py_ssize_t count = PyTuple_GET_SIZE(args);
-    if (kwargs == NULL || !PyDict_GET_SIZE(kwargs)) return PyObject_Vectorcall(self->numpys, given, count, NULL);
-    PyObject *tuple = PyTuple_New(count);
-    if (tuple == NULL) return NULL;
-    for (Py_ssize_t n = 0; n < count; n++) PyTuple_SET_ITEM(tuple, n, Py_NewRef(given[n]));
-    PyObject *value = PyObject_Call(self->numpys, tuple, kwargs);
-    Py_DECREF(tuple);
-    return value;
 }
 
 /* Whether only a view refers to the array that it is a view of. */
@@ -133,37 +131,34 @@ static int is_alone(PyObject *base)
 
 /* Ours for a result (which it steals) that nobody else has, or that is a view of the first argument;
    NULL, without an error: neither. */
-static PyObject *result(Direct *self, PyObject *value, PyObject *args, PyObject *array)
+static PyObject *result(Direct *self, PyObject *value, const Arguments *given, PyObject *const *numpys)
 {
     if (!Py_IS_TYPE(value, K.numpys)) {
         if (!PyTuple_Check(value) && !PyList_Check(value)) return value;
     } else if (Py_REFCNT(value) == 1) {
         Numpys *made = (Numpys *)value;
         if (made->base == NULL || is_alone(made->base)) return adopt(value);
-        int is_view = self->first && (made->base == array || made->base == ((Numpys *)array)->base);
-        if (is_view && made->flags & WRITEABLE) return sliced(PyTuple_GET_ITEM(args, 0), value);
+        int is_view = self->first && (made->base == numpys[0] || made->base == ((Numpys *)numpys[0])->base);
+        if (is_view && made->flags & WRITEABLE) return sliced(given->all[0], value);
     }
     Py_DECREF(value);
     return NULL;
 }
 
 /* A ufunc into an array; NULL, without an error: not at once. */
-static PyObject *call_into(Direct *self, PyObject *args, PyObject *out)
+static PyObject *call_into(Direct *self, const Arguments *given, PyObject *out)
 {
-    PyObject *given[MOST], *value = NULL;
+    PyObject *numpys[MOST], *value = NULL;
     Py_ssize_t least = limit(self->costly > 0), count = self->arrays;
     if (count + 1 > MOST) return NULL;
     for (Py_ssize_t n = 0; n <= count; n++) {
-        PyObject *x = n < count ? PyTuple_GET_ITEM(args, n) : out;
-        given[n] = IS_OURS(x) ? at_once(x, least) : is_scalar(x) ? x : NULL;
-        if (given[n] == NULL) return NULL;
+        PyObject *x = n < count ? given->all[n] : out;
+        numpys[n] = IS_OURS(x) ? at_once(x, least) : is_scalar(x) ? x : NULL;
+        if (numpys[n] == NULL) return NULL;
     }
-    for (Py_ssize_t n = 0; n <= count; n++) Py_INCREF(given[n]);
-    if (PyTuple_GET_SIZE(args) > count)  /* as the program does it: NumPy may warn */
-        value = PyObject_Vectorcall(self->numpys, given, count + 1, NULL);
-    else
-        value = PyObject_Vectorcall(self->numpys, given, count, named_out);
-    for (Py_ssize_t n = 0; n <= count; n++) Py_DECREF(given[n]);
+    for (Py_ssize_t n = 0; n <= count; n++) Py_INCREF(numpys[n]);
+    value = PyObject_Vectorcall(self->numpys, numpys, given->count, given->names);  /* as the program: it may warn */
+    for (Py_ssize_t n = 0; n <= count; n++) Py_DECREF(numpys[n]);
     if (value == NULL) return NULL;
     Py_DECREF(value);
     return Py_NewRef(out);
@@ -176,31 +171,32 @@ static int may_be_recorded(PyObject *x)
 }
 
 /* The operation, recorded; NULL, without an error: not by this. */
-static PyObject *record(Direct *self, PyObject *args, PyObject *kwargs, PyObject *out)
+static PyObject *record(Direct *self, const Arguments *given, PyObject *out)
 {
     int count = self->arrays, large = 0;
-    if (self->operation == NULL || PyTuple_GET_SIZE(args) != count || count > 3) return NULL;
-    if (out == NULL && kwargs != NULL && PyDict_GET_SIZE(kwargs)) return NULL;
-    for (int n = 0; n < count; n++) large |= may_be_recorded(PyTuple_GET_ITEM(args, n));
-    return large ? recorded(self->operation, &PyTuple_GET_ITEM(args, 0), count, out) : NULL;
+    if (self->operation == NULL || count > 3 || given->count + given->named != count + (out != NULL)) return NULL;
+    if (given->named && out == NULL) return NULL;
+    for (int n = 0; n < count; n++) large |= may_be_recorded(given->all[n]);
+    return large ? recorded(self->operation, given->all, count, out) : NULL;
 }
 
-static PyObject *call(PyObject *object, PyObject *args, PyObject *kwargs)
+static PyObject *call(PyObject *object, PyObject *const *args, size_t count, PyObject *names)
 {
     Direct *self = (Direct *)object;
-    PyObject *given[MOST], *out = out_of(self, args, kwargs);
-    PyObject *made = record(self, args, kwargs, out);
+    Arguments given = {args, PyVectorcall_NARGS(count), names == NULL ? 0 : PyTuple_GET_SIZE(names), names};
+    PyObject *numpys[MOST], *out = out_of(self, &given);
+    PyObject *made = record(self, &given, out);
     if (made != NULL || PyErr_Occurred()) return made;
     if (out != NULL) {
-        PyObject *found = call_into(self, args, out);
+        PyObject *found = call_into(self, &given, out);
         if (found != NULL || PyErr_Occurred()) return found;
-    } else if ((kwargs == NULL || are_plain(kwargs)) && converted(self, args, given)) {
-        PyObject *value = called(self, args, kwargs, given);
-        PyObject *found = value == NULL ? NULL : result(self, value, args, given[0]);
-        for (Py_ssize_t n = 0; n < PyTuple_GET_SIZE(args); n++) Py_DECREF(given[n]);
+    } else if (converted(self, &given, numpys)) {
+        PyObject *value = PyObject_Vectorcall(self->numpys, numpys, given.count, names);
+        PyObject *found = value == NULL ? NULL : result(self, value, &given, numpys);
+        for (Py_ssize_t n = 0; n < given.count + given.named; n++) Py_DECREF(numpys[n]);
         if (found != NULL || PyErr_Occurred()) return found;
     }
-    return PyObject_Call(self->python, args, kwargs);
+    return PyObject_Vectorcall(self->python, args, given.count, names);
 }
 
 static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
@@ -213,6 +209,7 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         Py_DECREF(self);
         return NULL;
     }
+    self->vectorcall = call;
     self->ufunc = !self->first && PyObject_HasAttrString(self->numpys, "nin");
     Py_INCREF(self->numpys);
     Py_INCREF(self->python);
@@ -261,21 +258,21 @@ static PyObject *bound(PyObject *object, PyObject *instance, PyObject *type)
 
 static PyTypeObject DIRECT = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "pyfuser._numpy.Function", .tp_basicsize = sizeof(Direct),
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, .tp_new = make, .tp_dealloc = drop, .tp_call = call, .tp_repr = shown,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_VECTORCALL, .tp_new = make, .tp_dealloc = drop,
+    .tp_call = PyVectorcall_Call, .tp_vectorcall_offset = offsetof(Direct, vectorcall), .tp_repr = shown,
     .tp_getattro = of_python, .tp_methods = METHODS, .tp_getset = ATTRIBUTES,
 };
 
 static PyTypeObject METHOD = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "pyfuser._numpy.Method", .tp_basicsize = sizeof(Direct),
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_METHOD_DESCRIPTOR, .tp_new = make, .tp_dealloc = drop,
-    .tp_call = call, .tp_repr = shown, .tp_getattro = of_python, .tp_methods = METHODS, .tp_getset = ATTRIBUTES,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_HAVE_VECTORCALL, .tp_new = make, .tp_dealloc = drop,
+    .tp_call = PyVectorcall_Call, .tp_vectorcall_offset = offsetof(Direct, vectorcall), .tp_repr = shown, .tp_getattro = of_python, .tp_methods = METHODS, .tp_getset = ATTRIBUTES,
     .tp_descr_get = bound,
 };
 
 int add_functions(PyObject *module)
 {
-    named_out = Py_BuildValue("(s)", "out");
-    if (named_out == NULL || PyType_Ready(&DIRECT) < 0 || PyType_Ready(&METHOD) < 0) return -1;
+    if (PyType_Ready(&DIRECT) < 0 || PyType_Ready(&METHOD) < 0) return -1;
     if (PyModule_AddObjectRef(module, "Function", (PyObject *)&DIRECT) < 0) return -1;
     return PyModule_AddObjectRef(module, "Method", (PyObject *)&METHOD);
 }

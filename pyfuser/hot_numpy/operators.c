@@ -11,7 +11,7 @@ enum {
 #undef BINARY
 #undef UNARY
 #undef ATTRIBUTE
-    m_lt, m_le, m_eq, m_ne, m_gt, m_ge, m_pow, m_rpow, m_ipow, m_getitem, m_setitem, m_delitem, m_array_ufunc, a_T, COUNT
+    m_lt, m_le, m_eq, m_ne, m_gt, m_ge, m_pow, m_rpow, m_ipow, m_getitem, m_setitem, m_delitem, m_len, m_array_ufunc, a_T, COUNT
 };
 
 static const char *NAMES[] = {
@@ -23,7 +23,7 @@ static const char *NAMES[] = {
 #undef UNARY
 #undef ATTRIBUTE
     "__lt__", "__le__", "__eq__", "__ne__", "__gt__", "__ge__", "__pow__", "__rpow__", "__ipow__",
-    "__getitem__", "__setitem__", "__delitem__", "__array_ufunc__", "T",
+    "__getitem__", "__setitem__", "__delitem__", "__len__", "__array_ufunc__", "T",
 };
 
 static PyObject *python[COUNT], *names[COUNT];
@@ -267,6 +267,16 @@ static PyObject *selected(PyObject *x, PyObject *key)
     return call2(m_getitem, x, key);
 }
 
+static Py_ssize_t length(PyObject *x)
+{
+    PyObject *array = SLOT(x, K.x.array);
+    if (array != NULL && Py_IS_TYPE(array, K.numpys) && ((Numpys *)array)->nd) return ((Numpys *)array)->dimensions[0];
+    PyObject *found = PyObject_CallOneArg(python[m_len], x);
+    Py_ssize_t count = found == NULL ? -1 : PyLong_AsSsize_t(found);
+    Py_XDECREF(found);
+    return count;
+}
+
 static int on_devices(void) { return SLOT(K.use, K.u.devices) == Py_True; }
 
 static PyObject *get(PyObject *x, PyObject *key)
@@ -372,11 +382,13 @@ static PyGetSetDef ATTRIBUTES[] = {
 #undef BINARY
 #undef UNARY
 
-/* An operand of a ufunc; for an array of NumPy's without axes, as which its scalars come where they stand
-   on the left of a comparison, the scalar (a new reference). */
+static int has_no_axes(PyObject *x) { return Py_IS_TYPE(x, K.numpys) && !((Numpys *)x)->nd; }
+
+/* An operand of a ufunc that is recorded; for an array of NumPy's without axes, as which its scalars come
+   where they stand on the left of a comparison, the scalar (a new reference). */
 static PyObject *without_axes(PyObject *x)
 {
-    if (!Py_IS_TYPE(x, K.numpys) || ((Numpys *)x)->nd) return Py_NewRef(x);
+    if (!has_no_axes(x)) return Py_NewRef(x);
     PyObject *scalar = PyObject_GetItem(x, no_entries);  /* of arrays of objects, anything */
     if (scalar != NULL && Py_IS_TYPE(scalar, ((Descr *)((Numpys *)x)->descr)->scalars) && is_scalar(scalar)) return scalar;
     PyErr_Clear();
@@ -384,15 +396,24 @@ static PyObject *without_axes(PyObject *x)
     return Py_NewRef(x);
 }
 
+/* A call of a ufunc, recorded; NULL, without an error: it is not. */
+static PyObject *recorded_ufunc(PyObject *ufunc, PyObject *const *inputs, int count)
+{
+    PyObject *operation = ufuncs == NULL ? NULL : PyDict_GetItemWithError(ufuncs, ufunc), *given[2] = {NULL, NULL};
+    if (operation == NULL) return NULL;
+    for (int n = 0; n < count; n++) given[n] = without_axes(inputs[n]);
+    PyObject *found = recorded(operation, given, count, NULL);
+    for (int n = 0; n < count; n++) Py_DECREF(given[n]);
+    return found;
+}
+
 /* A call of a ufunc, computed at once or recorded; NULL, without an error: neither. */
 static PyObject *ufunc_call(PyObject *ufunc, PyObject *const *inputs, int count)
 {
     PyObject *given[2] = {NULL, NULL};
-    int once = 1;
-    for (int n = 0; once && n < count; n++) once = (given[n] = operand(inputs[n], limit(1))) != NULL;
-    if (!once) {
-        PyObject *operation = ufuncs == NULL ? NULL : PyDict_GetItemWithError(ufuncs, ufunc);
-        return operation == NULL ? NULL : recorded(operation, inputs, count, NULL);
+    for (int n = 0; n < count; n++) {
+        given[n] = has_no_axes(inputs[n]) ? inputs[n] : operand(inputs[n], limit(1));
+        if (given[n] == NULL) return recorded_ufunc(ufunc, inputs, count);
     }
     for (int n = 0; n < count; n++) Py_INCREF(given[n]);
     PyObject *value = PyObject_Vectorcall(ufunc, given, count, NULL);
@@ -408,10 +429,7 @@ static PyObject *array_ufunc(PyObject *self, PyObject *args, PyObject *kwargs)
     Py_ssize_t count = PyTuple_GET_SIZE(args) - 2;
     if ((kwargs == NULL || !PyDict_GET_SIZE(kwargs)) && (count == 1 || count == 2) && PyUnicode_Check(PyTuple_GET_ITEM(args, 1))
         && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(args, 1), "__call__") == 0) {
-        PyObject *inputs[2] = {NULL, NULL};
-        for (Py_ssize_t n = 0; n < count; n++) inputs[n] = without_axes(PyTuple_GET_ITEM(args, 2 + n));
-        PyObject *value = ufunc_call(PyTuple_GET_ITEM(args, 0), inputs, (int)count);
-        for (Py_ssize_t n = 0; n < count; n++) Py_DECREF(inputs[n]);
+        PyObject *value = ufunc_call(PyTuple_GET_ITEM(args, 0), &PyTuple_GET_ITEM(args, 2), (int)count);
         if (value != NULL || PyErr_Occurred()) return value;
     }
     PyObject *method = PyMethod_New(python[m_array_ufunc], self);
@@ -436,7 +454,7 @@ static PyType_Slot SLOTS[] = {
     {Py_nb_inplace_xor, do_ixor}, {Py_nb_inplace_lshift, do_ilshift}, {Py_nb_inplace_rshift, do_irshift},
     {Py_nb_inplace_power, do_ipower},
     {Py_nb_negative, do_neg}, {Py_nb_positive, do_pos}, {Py_nb_absolute, do_abs}, {Py_nb_invert, do_invert},
-    {Py_tp_richcompare, compare}, {Py_mp_subscript, get}, {Py_mp_ass_subscript, set},
+    {Py_tp_richcompare, compare}, {Py_mp_subscript, get}, {Py_mp_ass_subscript, set}, {Py_mp_length, length},
     {Py_tp_getset, ATTRIBUTES}, {Py_tp_methods, METHODS}, {0},
 };
 

@@ -9,9 +9,10 @@ from typing import Any
 
 from pyfuser.support.extension import NUMPY
 
-MOST, COSTLY, CREATES, ANY = 0, 1, 2, -1
-"""Which limit of `switches.LIMITS` arrays are below: of most, of costly functions, none. CREATES:
-of most, and the first argument is the shape of a new array."""
+MOST, COSTLY, KEEPS, CREATES, NUMBERS, ANY = 0, 1, 2, 3, 4, -1
+"""Which limit of `switches.LIMITS` arrays are below: of most, of costly functions, none. The others
+are of most; KEEPS: the result may refer to arrays in a list; CREATES: the first argument is the
+shape of a new array; NUMBERS: no argument is an array."""
 
 
 def at_once(

@@ -109,7 +109,7 @@ def _operand(value: Any, form: Form | None, dtype: DType | None, result: Form) -
 
 MIDDLE = 1 << 14
 """Elements from which an operation is recorded, as that takes a microsecond, if it has moved enough
-memory by NumPy for a kernel to be worth compiling. Of NPBench's programs, heat_3d at S (14,000
+memory by NumPy for a kernel to be worth compiling. Of NPBench's programs, heat_3d at S (12,000
 elements) loses below it, and jacobi_2d (22,000) gains three times."""
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pyfuser.frontends.numpy import functions, known, rearranged, ufuncs
-from pyfuser.frontends.numpy.at_once import ANY, CREATES, at_once
+from pyfuser.frontends.numpy.at_once import ANY, CREATES, KEEPS, NUMBERS, at_once
 from pyfuser.frontends.numpy.compiled import ndarray
 from pyfuser.frontends.numpy.fallbacks import Module, Subscripted, fallbacks, function_of
 from pyfuser.frontends.numpy.operations import WHERE
@@ -73,6 +73,9 @@ def _own() -> dict[str, Any]:
         names[name] = at_once(getattr(np, name), names[name], first=True)
     for name in ("zeros", "ones", "empty", "full"):
         names[name] = at_once(getattr(np, name), names[name], CREATES)
+    for name in _CREATORS:
+        names[name] = at_once(getattr(np, name), names[name], NUMBERS, arrays=0)
+    names["array"] = at_once(np.array, names["array"], KEEPS, arrays=1)
     names["outer"] = ufuncs.outer
     names["vectorize"] = vectorize
     names |= {name: Subscripted(getattr(np, name)) for name in ("mgrid", "ogrid", "r_", "c_")}

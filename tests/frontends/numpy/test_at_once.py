@@ -53,6 +53,33 @@ def test_what_is_pending_has_run(monkeypatch: pytest.MonkeyPatch) -> None:
     assert part.sum() == 2.0 * (4.0 + 0.0 + 6.0 + 7.0 + 8.0)
 
 
+@extension
+def test_lists_of_numbers_and_named_arrays_are_given_to_numpy() -> None:
+    x, places = np.arange(6.0), np.array([0, 1, 1, 3, 0, 1])
+    before = np.fallbacks()
+    assert np.bincount(places, weights=x, minlength=5).tolist() == [4.0, 8.0, 0.0, 3.0, 0.0]
+    assert np.percentile(x, [0, 100]).tolist() == [0.0, 5.0]
+    assert np.array([[1, 2.5], (3, x[4])]).tolist() == [[1.0, 2.5], [3.0, 4.0]]
+    assert np.append([7.0], x, axis=0).tolist() == [7.0, *range(6)]
+    assert x.sum(where=x > 3.0, initial=1.0) == 10.0
+    assert np.fallbacks() == before
+    assert len(x) == 6 and len(x.reshape(2, 3)) == 2
+    for wrong in (lambda: len(x[0:1].sum(keepdims=False)), lambda: len(np.array(1.0)), np.array):
+        with pytest.raises(TypeError):
+            wrong()
+
+
+def test_arrays_that_a_result_refers_to_are_out_of_reach(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LIMITS, "most", 3)
+    whole = np.array([1.0] * 8)
+    x, other = whole[:2], whole[5:6]
+    kept = np.array([x, other], dtype=object)
+    whole += 1.0
+    assert kept[0].tolist() == [2.0, 2.0] and np.array(x, copy=False).tolist() == [2.0, 2.0]
+    with pytest.raises(ValueError, match="inhomogeneous"):
+        np.array([x, other])
+
+
 def test_an_array_for_the_result_is_given_back() -> None:
     x, y, out = np.arange(4.0), np.ones(4), np.zeros(4)
     assert np.add(x, y, out) is out and np.add(x, y, out=out) is out
