@@ -174,8 +174,7 @@ static int may_be_recorded(PyObject *x)
 static PyObject *record(Direct *self, const Arguments *given, PyObject *out)
 {
     int count = self->arrays, large = 0;
-    if (self->operation == NULL || count > 3 || given->count + given->named != count + (out != NULL)) return NULL;
-    if (given->named && out == NULL) return NULL;
+    if (self->operation == NULL || count > 3 || given->count != count || given->named != (out != NULL)) return NULL;
     for (int n = 0; n < count; n++) large |= may_be_recorded(given->all[n]);
     return large ? recorded(self->operation, given->all, count, out) : NULL;
 }

@@ -1,8 +1,8 @@
-"""Copies whose elements come from elsewhere along one axis: `roll`, `repeat`, `tile`.
+"""Copies whose elements come from elsewhere along one axis: `roll`, `repeat`, `tile`, `pad`.
 
 The law: element i of the result is element `index(i)` of the operand: a remainder or a quotient of
-an affine function of i. What reads the result then reads the operand instead, so that
-`roll(u, 1) - roll(u, -1)` is one kernel, and needs no memory for either.
+an affine function of i, or one of a few such functions. What reads the result then reads the
+operand instead, so that `roll(u, 1) - roll(u, -1)` is one kernel, and needs no memory for either.
 """
 
 from __future__ import annotations
@@ -22,7 +22,21 @@ from pyfuser.frontends.numpy.switches import LIMITS, recording
 from pyfuser.frontends.numpy.workunits import space_of
 from pyfuser.frontends.numpy.wrap import of_region
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Binary, Cast, Expr, Extent, Load, Param, Read, Store, Sym, Workunit
+from pyfuser.ir.nodes import (
+    Binary,
+    Cast,
+    Compare,
+    Const,
+    Expr,
+    Extent,
+    Load,
+    Param,
+    Read,
+    Select,
+    Store,
+    Sym,
+    Workunit,
+)
 from pyfuser.runtime.first_tier import DirectCall, Step
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.caches import cached
@@ -67,6 +81,58 @@ TILE = Map(
     lambda i, n, by: Binary("%", i, n),
     lambda out, x, axis, by: np.copyto(out, np.concatenate([x] * by, axis)),
 )
+
+
+def _outside(i: Expr, n: Expr, by: Expr, below: Expr, above: Expr) -> Expr:
+    """Element i - by, or one of others where there is none."""
+    place = Binary("-", i, by)
+    inside = Select(Compare("<", place, n), place, above)
+    return Select(Compare("<", place, Const(0, DType.INT32)), below, inside)
+
+
+def _twice_less(n: Expr, less: int, place: Expr) -> Expr:
+    whole = Binary("-", Binary("+", n, n), Const(less, DType.INT32))
+    return Binary("-", whole, place)
+
+
+def _edge(i: Expr, n: Expr, by: Expr) -> Expr:
+    return _outside(i, n, by, Const(0, DType.INT32), Binary("-", n, Const(1, DType.INT32)))
+
+
+def _mirrored(less: int) -> Callable[[Expr, Expr, Expr], Expr]:
+    """Around the first and the last element (2), or around where they end (1)."""
+
+    def index(i: Expr, n: Expr, by: Expr) -> Expr:
+        below = Binary("-", by, i)
+        if less == 1:
+            below = Binary("-", below, Const(1, DType.INT32))
+        return _outside(i, n, by, below, _twice_less(n, less, Binary("-", i, by)))
+
+    return index
+
+
+def _padding(mode: Any, index: Callable[[Expr, Expr, Expr], Expr]) -> Map:
+    def copy(out: Array, x: Array, axis: int, by: int) -> None:
+        widths = [(0, 0)] * x.ndim
+        widths[axis] = by, out.shape[axis] - x.shape[axis] - by
+        np.copyto(out, np.pad(x, widths, mode))
+
+    return Map(f"pad_{mode}", index, copy)
+
+
+PADDINGS = {
+    "edge": _padding("edge", _edge),
+    "wrap": _padding("wrap", lambda i, n, by: Binary("%", Binary("+", i, Binary("-", n, by)), n)),
+    "reflect": _padding("reflect", _mirrored(2)),
+    "symmetric": _padding("symmetric", _mirrored(1)),
+}
+"""By mode; `by` elements come before the first one, at most as many as `may_pad` says."""
+
+
+# law: True
+def may_pad(mode: str, extent: int, most: int) -> bool:
+    """Whether the indices of a mode know `most` elements before or after an axis."""
+    return mode == "edge" or most <= extent - (mode == "reflect")
 
 
 class RecordedMap(DirectCall):

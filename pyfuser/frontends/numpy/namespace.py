@@ -28,7 +28,10 @@ _METHODS = (
     "cumprod", "reshape", "ravel",
 )  # fmt: skip
 _ALIASES = {"amin": "min", "amax": "max"}
-_REARRANGED = ("concatenate", "stack", "roll", "diff", "repeat", "tile")
+_REARRANGED = (
+    "concatenate", "stack", "hstack", "vstack", "column_stack", "append", "roll", "diff", "repeat",
+    "tile", "pad",
+)  # fmt: skip
 _FUNCTIONS = (
     "asarray", "array", "zeros", "empty", "ones", "full", "zeros_like", "ones_like", "empty_like",
     "full_like", "where", "clip", "copy", "copyto", "shares_memory",
@@ -39,8 +42,8 @@ _SAFE = (
     "dot", "vdot", "inner", "kron", "cross", "tensordot", "convolve", "correlate",
     "interp", "searchsorted", "digitize", "bincount", "count_nonzero", "allclose", "array_equal",
     "isclose", "nan_to_num", "nansum", "nanmean", "nanmax", "nanmin", "median", "percentile",
-    "ptp", "sort", "argsort", "triu", "tril", "pad", "append", "insert",
-    "delete", "gradient", "vander", "polyval", "hstack", "vstack", "column_stack", "dstack",
+    "ptp", "sort", "argsort", "triu", "tril", "insert",
+    "delete", "gradient", "vander", "polyval", "dstack",
     "round", "around", "trace", "angle", "isin", "nonzero", "cov", "corrcoef", "average",
 )  # fmt: skip
 """Functions that keep nothing of what they are given, nor return it."""
@@ -54,7 +57,8 @@ def _own() -> dict[str, Any]:
     names: dict[str, Any] = {"ndarray": ndarray, "ufunc": ufuncs.ufunc, "fallbacks": fallbacks}
     names |= {name: getattr(functions, name) for name in _FUNCTIONS}
     for name in _REARRANGED:
-        names[name] = at_once(getattr(np, name), getattr(rearranged, name))
+        arrays = 2 if name in ("append", "pad") else 1
+        names[name] = at_once(getattr(np, name), getattr(rearranged, name), arrays=arrays)
     for maker, group in (
         (functions.viewer, _VIEWERS),
         (functions.creator, _CREATORS),

@@ -13,9 +13,9 @@ import numpy as np
 from pyfuser.frontends.numpy import apply
 from pyfuser.frontends.numpy.compiled import ndarray
 from pyfuser.frontends.numpy.fallbacks import count
-from pyfuser.frontends.numpy.functions import empty
+from pyfuser.frontends.numpy.functions import empty, full
 from pyfuser.frontends.numpy.layout import is_c_order
-from pyfuser.frontends.numpy.maps import REPEAT, ROLL, TILE, mapped
+from pyfuser.frontends.numpy.maps import PADDINGS, REPEAT, ROLL, TILE, mapped, may_pad
 from pyfuser.frontends.numpy.memory import is_external, is_pending, kernel_dtype
 from pyfuser.frontends.numpy.switches import LIMITS, recording
 
@@ -82,6 +82,89 @@ def stack(arrays: Any, axis: Any = 0, out: Any = None, **more: Any) -> Any:
             wide = (*shape[:place], 1, *shape[place:])
             return _concatenated([x.reshape(wide) for x in arrays], place)
     return _else("stack", arrays, axis, out, **more)
+
+
+def _joined(arrays: Any, more: dict[str, Any], rank: int, axis: int, wide: Any) -> Any:
+    """`concatenate`, of arrays of fewer axes as `wide` has them; None: NumPy is to do it."""
+    if more or type(arrays) not in (list, tuple) or not _is_lazy(arrays):
+        return None
+    return _concatenated([x.reshape(wide) if len(x.shape) < rank else x for x in arrays], axis)
+
+
+def vstack(tup: Any, **more: Any) -> Any:
+    found = _joined(tup, more, 2, 0, (1, -1))
+    return _else("vstack", tup, **more) if found is None else found
+
+
+def column_stack(tup: Any) -> Any:
+    found = _joined(tup, {}, 2, 1, (-1, 1))
+    return _else("column_stack", tup) if found is None else found
+
+
+def hstack(tup: Any, **more: Any) -> Any:
+    flat = type(tup) in (list, tuple) and tup and getattr(tup[0], "ndim", 0) == 1
+    found = _joined(tup, more, 1, 0 if flat else 1, None)
+    return _else("hstack", tup, **more) if found is None else found
+
+
+def append(arr: Any, values: Any, axis: Any = None) -> Any:
+    found = None
+    if _is_lazy((arr, values)):
+        both = (arr, values) if axis is not None else (arr.reshape(-1), values.reshape(-1))
+        found = _concatenated(both, 0 if axis is None else axis)
+    return _else("append", arr, values, axis) if found is None else found
+
+
+def pad(array: Any, pad_width: Any, mode: Any = "constant", **more: Any) -> Any:
+    found = None
+    if _is_lazy((array,)):
+        widths = _widths(pad_width, array.ndim)
+        if widths is not None and mode == "constant":
+            if not more or more.keys() == {"constant_values"}:
+                found = _surrounded(array, widths, **more)
+        elif widths is not None and not more and type(mode) is str and mode in PADDINGS:
+            found = _padded(array, widths, mode)
+    return _else("pad", array, pad_width, mode, **more) if found is None else found
+
+
+def _widths(given: Any, rank: int) -> list[tuple[int, int]] | None:
+    """Elements before and after each axis; None: NumPy sees to it."""
+    try:
+        widths = np.broadcast_to(np.asarray(given), (rank, 2))
+    except (ValueError, TypeError):
+        return None
+    if widths.dtype.kind != "i" or widths.min() < 0 or not widths.any():
+        return None
+    return [(int(before), int(after)) for before, after in widths]
+
+
+def _surrounded(x: Any, widths: list[tuple[int, int]], constant_values: Any = 0) -> Any:
+    """An array in the middle of equal elements."""
+    kind, value = x.dtype.kind, constant_values
+    low, high = (0, 1) if kind == "b" else (-(2**53), 2**53)
+    if kind in "iu":
+        low, high = int(np.iinfo(x.dtype).min), int(np.iinfo(x.dtype).max)
+    if type(value) is int:
+        if not low <= value <= high:
+            return None
+    elif type(value) is not float or kind != "f":
+        return None
+    pairs = list(zip(x.shape, widths, strict=True))
+    found = full(tuple(n + before + after for n, (before, after) in pairs), value, x.dtype)
+    found[tuple(slice(before, before + n) for n, (before, _) in pairs)] = x
+    return found
+
+
+def _padded(x: Any, widths: list[tuple[int, int]], mode: str) -> Any:
+    """Along one axis at a time."""
+    if not all(may_pad(mode, n, max(both)) for n, both in zip(x.shape, widths, strict=True)):
+        return None
+    for axis, (before, after) in enumerate(widths):
+        if before or after:
+            x = mapped(x, PADDINGS[mode], axis, before, x.shape[axis] + before + after)
+            if x is None:
+                return None
+    return x
 
 
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:

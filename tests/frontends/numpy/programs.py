@@ -50,6 +50,14 @@ IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
     "//=": operator.ifloordiv, "%=": operator.imod, "&=": operator.iand, "|=": operator.ior,
     "^=": operator.ixor, "<<=": operator.ilshift, ">>=": operator.irshift, "**=": operator.ipow,
 }  # fmt: skip
+JOINING = ["hstack", "vstack", "column_stack", "append", "pad", "pad", "pad", "pad"]
+WIDTHS: list[Any] = [1, 2, (1, 2), 3, 0, ((1, 0), (0, 2)), ((2,), (1,)), 7, (-1, 1)]
+PADDING: list[dict[str, Any]] = [
+    {}, {"constant_values": 3}, {"constant_values": -1.5}, {"constant_values": 300},
+    *({"mode": mode} for mode in ("edge", "wrap", "reflect", "symmetric", "mean")),
+    {"mode": "reflect", "reflect_type": "odd"},
+]  # fmt: skip
+
 FUNCTIONS = [
     "clip", "roll", "concatenate", "copy", "zeros_like", "cumsum", "sort", "diff", "stack",
     "ones_like", "tile", "abs", "repeat", "outer", "products",
@@ -121,7 +129,7 @@ class Program:
             (2, self.delete), (2, self.export), (2, self.change_export), (2, self.foreign),
             (2, self.read), (4, self.reduce), (3, self.where), (3, self.into), (1, self.compare),
             (4, self.function), (2, self.convert), (1, self.overlapping), (4, self.fancy),
-            (4, self.workunit), (3, self.reduce_rows),
+            (4, self.joined), (4, self.workunit), (3, self.reduce_rows),
         ]  # fmt: skip
         weights = [weight for weight, _ in kinds]
         (chosen,) = self.random.choices([kind for _, kind in kinds], weights)
@@ -580,6 +588,22 @@ class Program:
 
         text = f"{name}({self.name(x)}, {self.name(y)}, {shift}, {axis})"
         self.keep(text, act, name == "cumsum", x, y)
+
+    def joined(self) -> None:
+        x = self.pick()
+        y = self.pick() if self.random.random() < 0.3 else x
+        name, axis = self.random.choice(JOINING), self.random.choice([None, 0, 1, -1])
+        widths, mode = self.random.choice(WIDTHS), self.random.choice(PADDING)
+
+        def act(module: Any, a: Any, b: Any) -> Any:
+            if name == "append":
+                return module.append(a, b, axis)
+            if name == "pad":
+                return module.pad(a, widths, **mode)
+            return getattr(module, name)([a, b, a])
+
+        text = f"{name}({self.name(x)}, {self.name(y)}, {axis}, {widths}, {mode})"
+        self.keep(text, act, False, x, y)
 
     def convert(self) -> None:
         x = self.pick()

@@ -73,6 +73,14 @@ def test_arrays_without_axes_are_numbers(monkeypatch: pytest.MonkeyPatch) -> Non
     assert y[3] == 6.0 and (numpy.array(1, object) + x).dtype == object
 
 
+def test_warnings_of_calls_that_are_recorded() -> None:
+    x = np.array(numpy.zeros(SIZE))
+    with pytest.warns(DeprecationWarning, match="positional"):
+        np.maximum(x, x, x)
+    np.maximum(x, x, out=x)
+    assert TRACER.calls
+
+
 def test_parts_of_what_has_no_memory() -> None:
     values = numpy.arange(float(4 * SIZE)).reshape(8, -1, 4)
     keys: tuple[Any, ...] = (
