@@ -70,11 +70,11 @@ def flush(tracer: Tracer) -> None:
         launch(known.program, calls, tracer, recorded, known.prepared)
         return
     trace = shape_of(calls, structural_scalars)
-    key = replay.agreed(key, trace, calls)
     program = SESSION.programs.used(trace)
     if program is None and first_tier.runs_here(trace, calls):
         first_tier.run(calls, tracer)
         return
+    key = replay.agreed(key, trace, calls)
     earned = first_tier.are_direct(calls)  # its plan, by what such calls moved without a kernel
     try:
         if program is None:

@@ -106,16 +106,28 @@ class Buffer:
         """Whether any Python object can still read what the buffer holds."""
         return self.external or self._handle() is not None
 
-    def allocate(self, prepare: Callable[[Array], None] | None = None) -> None:
+    # law: True
+    def ends_after(self, uses: int) -> bool:
+        """Whether its memory, on the host alone, is needed by so many pending uses only."""
+        if type(self) is not Allocation or self.external or self.lent or self.image is not None:
+            return False
+        return self.root is not None and self.pending == uses and self._handle() is None
+
+    def allocate(
+        self, prepare: Callable[[Array], None] | None = None, inherited: Array | None = None
+    ) -> None:
         """Make memory on the host, if there is none yet, with the values that the device has.
 
         Without any it is zero-filled, unless `prepare` does what is to be done with fresh memory.
+        inherited: that of a buffer which `ends_after` this use, to take in place of fresh memory.
         Raises MemoryError, as NumPy does.
         """
         if self.root is not None:
             return
         if self.image is not None:
             memory = self.image.fetch(self.nbytes)
+        elif inherited is not None:
+            memory = inherited
         else:
             memory = pool.allocate(self.nbytes, prepare is None)
             if prepare is not None:
@@ -185,9 +197,11 @@ class Unmade(Buffer):
 
     __slots__ = ()
 
-    def allocate(self, prepare: Callable[[Array], None] | None = None) -> None:
+    def allocate(
+        self, prepare: Callable[[Array], None] | None = None, inherited: Array | None = None
+    ) -> None:
         self.__class__ = Allocation  # type: ignore[assignment]
-        self.allocate(prepare)
+        self.allocate(prepare, inherited)
 
 
 Box: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]  # begin <= index < end

@@ -17,7 +17,7 @@ from pyfuser.frontends.numpy.apply import SCALARS
 from pyfuser.frontends.numpy.layout import Form
 from pyfuser.frontends.numpy.memory import READ, Owner, region_of
 from pyfuser.frontends.numpy.operations import COPY, INEXACT, NAMED, OPERATIONS, WHERE, Operation
-from pyfuser.frontends.numpy.record import Recorded
+from pyfuser.frontends.numpy.recorded import Recorded
 from pyfuser.frontends.numpy.resolution import number
 from pyfuser.frontends.numpy.switches import _DEFAULT, _STATE, LIMITS
 from pyfuser.frontends.numpy.wrap import KIND

@@ -8,28 +8,26 @@ an operand that overlaps the result other than element for element is copied fir
 from __future__ import annotations
 
 import sys
-from functools import partial
-from math import prod
 from types import FrameType
 from typing import Any
 
 import numpy as np
 
-from pyfuser.frontends.numpy.floating import WARNER
 from pyfuser.frontends.numpy.layout import Form, Layout, layout_of_call
 from pyfuser.frontends.numpy.memory import Owner, host, region_of
 from pyfuser.frontends.numpy.operations import COPY, INEXACT, Operation
+from pyfuser.frontends.numpy.recorded import Recorded
 from pyfuser.frontends.numpy.resolution import Resolution, number, resolve
 from pyfuser.frontends.numpy.switches import LIMITS, errors, is_loud, recording
 from pyfuser.frontends.numpy.workunits import Recipe, recipe_of
 from pyfuser.frontends.numpy.wrap import KIND, of_region
 from pyfuser.ir.dtypes import DType
-from pyfuser.runtime.first_tier import DirectCall, Step, is_lost
+from pyfuser.runtime.first_tier import is_lost
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.caches import Table
 from pyfuser.support.records import dataclass
 from pyfuser.trace.call import Argument
-from pyfuser.trace.memory import Allocation, Array, Handle, Region
+from pyfuser.trace.memory import Allocation, Handle, Region
 from pyfuser.trace.reason import Reason
 
 _OURS = "pyfuser.frontends.numpy"
@@ -42,44 +40,6 @@ planning a long one takes long. Shorter ones go on for several trips."""
 
 MOST_CALLS = 48
 """Calls after which a trace ends where one of them comes again, wherever the loop begins."""
-
-
-class Recorded(DirectCall):
-    """A recorded operation, which NumPy can compute, too.
-
-    errors: what floating-point errors do, None: they warn. caller: see `caller_of`.
-    """
-
-    __slots__ = ("caller", "errors", "recipe")
-
-    recipe: Recipe
-    caller: tuple[int, int]
-    errors: dict[str, str] | None
-
-    @property
-    def named(self) -> str:
-        """What NumPy's warnings call it."""
-        ufunc = self.recipe.operation.ufunc
-        return "cast" if ufunc is None else str(ufunc.__name__)
-
-    def compute(self, step: Step) -> None:
-        """By NumPy."""
-        recipe = self.recipe
-        first, *others = self.arguments
-        assert type(first) is Region
-        if first.buffer.root is None:
-            read = any(type(a) is Region and a.buffer is first.buffer for a in others)
-            whole = not (read or recipe.masked) and prod(first.shape) * first.dtype.size
-            if whole == first.buffer.nbytes:
-                first.buffer.allocate(_unprepared)
-            else:
-                first.allocate()
-        arguments = tuple(a.array() if type(a) is Region else a for a in self.arguments)
-        WARNER.run(self, partial(step, recipe.prepared(arguments)), self.errors)
-
-
-def _unprepared(memory: Array) -> None:
-    """Memory that is overwritten."""
 
 
 def record(
