@@ -13,7 +13,7 @@ Owner = TypeVar("Owner")
 INTERFACE = 11
 """Of the extension that fits this source: raised whenever either side changes what they share."""
 
-NUMPY_INTERFACE = 2
+NUMPY_INTERFACE = 3
 
 
 def _load(name: str, interface: int) -> Any:
