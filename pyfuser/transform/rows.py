@@ -8,12 +8,16 @@ Loops that must stay apart pass whole rows to each other, which no scalar can ho
 contraction (G. Gao et al., "Collective loop fusion for array contraction", 1992) with what is left
 of the array in the first-level cache: no row travels to memory, and none is allocated.
 
+A few elements are worth it even if they are read afterwards: registers hold them, and all of them
+are stored when the iteration ends.
+
 The law is that of scalar contraction for a range of elements. Nobody may read the view after the
-kernel, nothing may overlap it, the axes that vary within an iteration have known extents whose
-product is small, and every load must follow a store of the same iteration to the same element. The
-elements surely stored so far are kept as a set while the body is walked in order: a loop over known
-trips adds its own (along one axis of a tile, with the others as written, which a loop around
-them resolves), a branch what both sides add, a loop that may end early or make no trip nothing.
+kernel (or all elements are surely stored in it), nothing may overlap it, the axes that vary within
+an iteration have known extents whose product is small, and every load must follow a store of the
+same iteration to the same element. The elements surely stored so far are kept as a set while the
+body is walked in order: a loop over known trips adds its own (along one axis of a tile, with the
+others as written, which a loop around them resolves), a branch what both sides add, a loop that may
+end early or make no trip nothing.
 """
 
 from __future__ import annotations
@@ -57,7 +61,7 @@ from pyfuser.ir.visit import (
 )
 from pyfuser.support.records import dataclass
 from pyfuser.trace.shape import RegionShape
-from pyfuser.transform.cells import is_simple, zero
+from pyfuser.transform.cells import is_simple, is_unread, zero
 from pyfuser.transform.flat import as_rows, flat_row
 from pyfuser.transform.kernel import Kernel
 from pyfuser.tuning.thresholds import DEFAULT
@@ -70,9 +74,7 @@ def contract_rows(kernel: Kernel) -> Kernel:
     body = workunit.body
     if not any(isinstance(stmt, For) for stmt in body):
         return kernel
-    candidates = kernel.dead - {sym for pair in kernel.overlaps for sym in pair}
-    if not candidates:
-        return kernel
+    overlapping = {sym for pair in kernel.overlaps for sym in pair}
     fixed = frozenset((*workunit.indices, *(p.sym for p in workunit.params))) - assigned(body)
     known = kernel.ranges()
     ranges = {**bounded_locals(body, known), **known}
@@ -80,14 +82,15 @@ def contract_rows(kernel: Kernel) -> Kernel:
     left = DEFAULT.row_bytes
     for param, shape in zip(workunit.params, kernel.shapes, strict=True):
         view = param.sym
-        if not isinstance(shape, RegionShape) or view not in candidates:
+        if not isinstance(shape, RegionShape) or view in overlapping:
             continue
         found = _row(body, view, shape, facts)
         if found is None:
             continue
         row, rows = found
-        if row.size <= left and row.pays(rows):
-            body = row.contracted(rows)
+        dead = view in kernel.dead
+        if row.size <= left and (row.pays(rows) if dead else row.pays_kept(rows)):
+            body = row.contracted(rows) if dead else row.kept(rows)
             left -= row.size
     return (
         kernel if body is workunit.body else replace(kernel, workunit=replace(workunit, body=body))
@@ -122,7 +125,7 @@ def _row(body: Body, view: Sym, shape: RegionShape, facts: _Facts) -> tuple[_Row
         return None
     extents = (length,) if length else tuple(shape.shape[axis] for axis in axes)
     fits_in = 0 < prod(extents) <= DEFAULT.row_extent
-    return (_Row(view, axes, extents, facts), body) if fits_in else None
+    return (_Row(view, axes, extents, facts, length > 0), body) if fits_in else None
 
 
 def _moving_axes(body: Body, view: Sym, facts: _Facts) -> tuple[int, ...]:
@@ -158,6 +161,7 @@ class _Row:
     axes: tuple[int, ...]
     extents: tuple[int, ...]
     facts: _Facts
+    flat: bool = False  # rows of a view of one axis, which the body has with two
 
     @property
     def extent(self) -> int:
@@ -180,6 +184,17 @@ class _Row:
             return False
         known = sum(all(isinstance(e, Const) for e in place) for place in stored)
         return 2 * known >= self.extent
+
+    # law
+    def pays_kept(self, body: Body) -> bool:
+        """Whether registers may hold the row, which is stored in any case and loaded again."""
+        if self.flat or self.extent > DEFAULT.row_registers or is_unread(body, self.view):
+            return False
+        try:
+            stored = self._walk(body, frozenset(), self.facts.ranges)
+        except _Uncovered:
+            return False
+        return sum(all(isinstance(e, Const) for e in place) for place in stored) == self.extent
 
     # law
     def _walk(
@@ -315,6 +330,21 @@ class _Row:
 
         body = with_subscripts(body, self.view, lambda at: (self._flat(at),), row)
         return (DeclareArray(row, elements), *body)
+
+    # law
+    def kept(self, body: Body) -> Body:
+        """The body with the row in a local array that is stored at the end."""
+        first = next(iter(accesses(body, self.view))).indices
+        declaration, *rest = self.contracted(body)
+        assert isinstance(declaration, DeclareArray)
+        stores = []
+        for number, place in enumerate(product(*map(range, self.extents))):
+            at = dict(zip(self.axes, map(_number, place), strict=True))
+            subscripts = tuple(
+                at.get(axis, expand(index, self.facts.stable)) for axis, index in enumerate(first)
+            )
+            stores.append(Store(self.view, subscripts, Load(declaration.sym, (_number(number),))))
+        return (declaration, *rest, *stores)
 
     def _flat(self, subscripts: Subscripts) -> Expr:
         """The number of an element: that of its row, then of its column, ..."""

@@ -52,6 +52,7 @@ class Tuning:
         "g++ 12; with -fno-thread-jumps it would not",
     )
     row_extent: int = number(256, "elements", "of a row that is contracted")
+    row_registers: int = number(16, "elements", "of a row that registers hold until it is stored")
     row_bytes: int = number(
         8192,
         "bytes",

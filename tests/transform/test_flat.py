@@ -55,12 +55,12 @@ def counted(i, b, t, c):
     b[i] = t[i * c + place]
 
 
-def rows_of(*steps) -> int:
+def rows_of(*steps, kept: bool = False) -> int:
     """How many local arrays the calls' kernel has, which computes what the calls do."""
     a = np.random.default_rng(3).integers(-5, 9, ROWS * C).astype(float)
     b = np.zeros(ROWS)
     program = Program(ROWS)
-    t = Temporary(ROWS * C)
+    t = np.zeros(ROWS * C) if kept else Temporary(ROWS * C)
     for step in steps:
         views = {"t": t, "a": a} if step.__name__.startswith("fill") else {"b": b, "t": t}
         program.call(step, **views, c=C)
@@ -72,6 +72,10 @@ def rows_of(*steps) -> int:
 @pytest.mark.parametrize("second", [total, best])
 def test_rows_become_local_arrays(first, second):
     assert rows_of(first, second) == 1
+
+
+def test_not_if_they_are_read_afterwards():
+    assert rows_of(fill, total, kept=True) == 0
 
 
 @pytest.mark.parametrize("first", [fill_some, fill_all_but_one])

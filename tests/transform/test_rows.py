@@ -149,12 +149,57 @@ def test_a_row_may_lie_along_any_axis(axis: int):
     assert contracted(contracted_rows) == 1
 
 
-def test_a_row_that_is_read_afterwards_stays():
+def kept(make: Callable[..., None], columns: int = COLUMNS, **first: Any) -> Program:
+    """Calls that fill rows that are read afterwards, too, and sum them up."""
+    b, a = np.full((ROWS, columns), 7.0), data()[:, :1] + np.arange(float(columns))
     program = Program(ROWS)
-    b = data(1)
-    program.call(double, b=b, a=data(), m=COLUMNS)
-    program.call(row_sum, s=np.zeros(ROWS), b=b, m=COLUMNS)
+    program.call(make, b=b, **({"a": a, "m": columns} | first))
+    program.call(row_sum, s=np.zeros(ROWS), b=b, m=columns)
+    return program
+
+
+def test_a_short_row_that_is_read_afterwards_is_stored_at_the_end():
+    assert contracted(kept(double)) == 1
+    assert contracted(kept(double, DEFAULT.row_registers)) == 1
+    program, b = Program(ROWS), data(1)
+    program.call(double_reversed, b=b, a=data(), m=COLUMNS)
+    program.call(square, b=b, m=COLUMNS)
+    program.call(clear_tail, b=b, m=COLUMNS)
+    assert contracted(program) == 1
+
+
+def test_a_long_row_that_is_read_afterwards_stays():
+    assert contracted(kept(double, DEFAULT.row_registers + 1)) == 0
+
+
+def test_a_row_that_is_stored_and_not_loaded_stays():
+    program = Program(ROWS)
+    program.call(double, b=data(1), a=data(), m=COLUMNS)
+    program.call(row_sum, s=np.zeros(ROWS), b=data(2), m=COLUMNS)
     assert contracted(program) == 0
+
+
+def test_a_row_that_is_read_afterwards_and_may_overlap_another_stays():
+    memory = np.zeros((ROWS + 1, COLUMNS))
+    program = Program(ROWS)
+    program.call(double, b=memory[1:], a=memory[:-1], m=COLUMNS)
+    program.call(row_sum, s=np.zeros(ROWS), b=memory[1:], m=COLUMNS)
+    assert not arrays_of(program.kernel())
+
+
+def test_tiles_along_any_axes_that_are_read_afterwards():
+    def turn(i, b, a):
+        for j in range(3):
+            for k in range(2):
+                b[k][i][j] = a[i][j] + k
+
+    def trace(i, s, b):
+        s[i] = b[0][i][0] + b[1][i][1] + b[0][i][2]
+
+    program, b = Program(ROWS), np.zeros((2, ROWS, 3))
+    program.call(turn, b=b, a=data())
+    program.call(trace, s=np.zeros(ROWS), b=b)
+    assert contracted(program) == 1
 
 
 def all_but_the_last(i, b, a, m):
@@ -273,6 +318,58 @@ ILLEGAL = [
 @pytest.mark.parametrize("make", ILLEGAL)
 def test_a_row_of_which_an_element_may_be_older_stays(make: Callable[..., None]):
     assert contracted(centred(Program(ROWS), make)) == 0
+
+
+@pytest.mark.parametrize("make", ILLEGAL)
+def test_a_row_that_is_read_afterwards_and_is_not_stored_whole_stays(make: Callable[..., None]):
+    assert contracted(kept(make, a=data())) == 0
+
+
+def all_but_the_last_and_one(i, b, a, m):
+    for j in range(m - 1):
+        b[i][j] = 2.0 * a[i][j]
+    b[i][i % m] = 1.0
+
+
+def first_two(i, s, b, m):
+    t = 0.0
+    for j in range(2):
+        t += b[i][j]
+    s[i] = t
+
+
+@pytest.mark.parametrize("make", [all_but_the_last, all_but_the_last_and_one])
+def test_what_a_row_holds_beside_what_is_stored_and_loaded_stays(make: Callable[..., None]):
+    b, program = data(1), Program(ROWS)
+    program.call(make, b=b, a=data(), m=COLUMNS)
+    program.call(first_two, s=np.zeros(ROWS), b=b, m=COLUMNS)
+    assert contracted(program) == 0
+
+
+def test_what_a_tile_holds_beside_what_is_stored_and_loaded_stays():
+    def some(i, b, a):
+        for j in range(2):
+            b[i][0][j] = a[i][j]
+        b[i][1][0] = a[i][2]
+        b[i][1][i % 2] = a[i][3]
+
+    def load(i, s, b):
+        s[i] = b[i][0][0] + b[i][0][1]
+
+    program, b = Program(ROWS), np.full((ROWS, 2, 2), 7.0)
+    program.call(some, b=b, a=data())
+    program.call(load, s=np.zeros(ROWS), b=b)
+    assert contracted(program) == 0
+
+
+def test_rows_have_a_bound_together():
+    most = DEFAULT.row_bytes // (8 * DEFAULT.row_extent)
+    a, program = np.ones((ROWS, DEFAULT.row_extent)), Program(ROWS)
+    for _ in range(most + 1):
+        t = Temporary(ROWS, DEFAULT.row_extent)
+        program.call(double, b=t, a=a, m=DEFAULT.row_extent)
+        program.call(row_sum, s=np.zeros(ROWS), b=t, m=DEFAULT.row_extent)
+    assert contracted(program) == most
 
 
 #: Their subscripts may lie outside of the row for all we know.

@@ -53,6 +53,9 @@ WORTH = 12
 _FETCHED_FOR_AN_ADDITION = 10
 """Elements that a loop fetches from the second-level cache, not the first, in that time."""
 
+_PASSED = 6
+"""Additions for an element of a local array that one segment stores and another loads."""
+
 MAX_ROW = 16
 """Elements of a local array of which a block has one for each iteration."""
 
@@ -95,8 +98,12 @@ def distribute(
         for n in poor:
             kinds[n] = False
     result = expanded(parts, [kinds[group[0]] for group in groups], repeated)
-    passed = arrays & {s for part in result for s in part.arriving}
-    return result if passed <= row_lengths(body).keys() else whole
+    passed = [sym for part in result for sym in part.arriving if sym in arrays]
+    lengths = row_lengths(body)
+    if not lengths.keys() >= {*passed}:
+        return whole
+    saved = sum(body_cost(part.body) for part in result if part.vector)
+    return result if _PASSED * sum(lengths[sym] for sym in passed) <= saved else whole
 
 
 def row_lengths(body: Body) -> dict[Sym, int]:
