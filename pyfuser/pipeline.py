@@ -130,6 +130,7 @@ NEST_PASSES = (
 LOOP_PASSES = (
     Step("loop-order", "interchange and tiling, so that neighbours in memory come in turn"),
     Step("strip-mine", "loops along columns run trip by trip for a strip of iterations"),
+    Step("copy-rows", "what a strip reads again along rows is copied, side by side"),
     Step("distribute", "loop distribution over blocks: what cannot be vectors gets its loop"),
     Step("unroll-and-jam", "chains of several iterations run side by side"),
     Step("split-chains", "long chains of operations are distributed, to run side by side"),

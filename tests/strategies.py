@@ -27,6 +27,7 @@ from tests.fuzz.host import random_host, random_resize
 from tests.fuzz.inferred import inferred
 from tests.fuzz.loops import LoopMaker
 from tests.fuzz.moving import MovingMaker
+from tests.fuzz.pairs import PairMaker
 from tests.fuzz.pipelines import PipelineMaker
 from tests.fuzz.prefixes import PrefixMaker
 from tests.fuzz.producers import ProducerMaker
@@ -206,6 +207,7 @@ _Maker = (
     | LoopMaker
     | TableMaker
     | TileMaker
+    | PairMaker
     | ColumnMaker
     | ProducerMaker
     | ReadsMaker
@@ -218,6 +220,7 @@ _MAKERS: dict[str, Callable[[_ProgramMaker], _Maker]] = {
     "sums": lambda program: SumMaker(program.rng),
     "loops": lambda program: LoopMaker(program.rng),
     "columns": lambda program: ColumnMaker(program.rng),
+    "pairs": lambda program: PairMaker(program.rng),
     "tiles": lambda program: TileMaker(program.rng, program.size),
     "tables": lambda program: TableMaker(program.rng, len(program.steps)),
     "boundary": lambda program: BoundaryMaker(program.rng),
@@ -236,6 +239,7 @@ _SHARES = (
     ("reads", 0.1),
     ("words", 0.15),
     ("tiles", 0.1),
+    ("pairs", 0.05),
 )
 """Of all programs, those that have steps of a kind."""
 

@@ -13,6 +13,7 @@ from pyfuser.ir.nodes import (
     Declare,
     Expr,
     If,
+    Logical,
     Select,
     Stmt,
     Sym,
@@ -26,9 +27,10 @@ from pyfuser.nest.nodes import Function, Kind, Loop, Nest, Over, number
 from pyfuser.nest.passes import columns as of_columns
 from pyfuser.nest.passes import prefetch
 from pyfuser.nest.passes import strips as of_strips
-from pyfuser.nest.passes.columns import Columns, column_loops, columns_of
+from pyfuser.nest.passes.columns import Columns, column_loops, columns_of, copying_loops
+from pyfuser.nest.passes.copy_rows import AGAIN
 from pyfuser.nest.passes.distribute import prepare, row_lengths
-from pyfuser.nest.passes.lower_boxes import around, loops
+from pyfuser.nest.passes.lower_boxes import around, axis_loop, loops
 from pyfuser.nest.passes.prefetch import Stream, prefetches, streams_of
 from pyfuser.nest.passes.row_sums import order_sums
 from pyfuser.nest.passes.strips import Strips, strip_loops, strips_of
@@ -73,6 +75,7 @@ class Blocks:
         """What was done to the body."""
         done = {
             "strip-mine": self.columns is not None,
+            "copy-rows": self.columns is not None and self.columns.fits is not None,
             "distribute": len(self.segments) > 1,
             "unroll-and-jam": any(strips is not None for strips in self.strips),
             "split-chains": self.parts is not None,
@@ -108,7 +111,8 @@ def blocks_of(nest: Nest, kept: int = 0, smallest: int = 0) -> Blocks:
     # Where a strip's loops walk along columns, what is too short for one runs one by one: code for
     # neighbours side by side would take as long to compile as that for strips.
     apart = tuple(
-        _strips(nest, segment, between) if columns is None else None for segment in segments
+        _strips(nest, segment, between) if columns is None or columns.fits is not None else None
+        for segment in segments
     )
     sizes = (4 * block,) * (apart == (None,) and _is_long(nest, kept)) + (block, block // 2)
     if columns is not None:
@@ -121,6 +125,8 @@ def blocks_of(nest: Nest, kept: int = 0, smallest: int = 0) -> Blocks:
         room = tuning.rows_bytes
     fitting = (n for n in sizes if n * kept <= room)
     size = max(next(fitting, smallest), smallest)
+    if columns is not None and columns.fits is not None:
+        size = max(tuning.strips[-1], smallest)  # copies stay in the first-level cache
     parts = _cut(nest, kept, size) if apart == (None,) and columns is None else None
     one_loop = apart == (None,) and columns is None and parts is None and size <= block
     ahead = streams_of(nest) if one_loop else ()
@@ -279,7 +285,44 @@ def _in_blocks(blocks: Blocks, box: Over) -> Body:
         body = (Declare(count.sym, fewer), *block_loops(blocks, axis, lambda: as_given))
         return Loop(at.sym, first, last, size, body, not nest.serial)
 
+    if blocks.columns is not None and blocks.columns.outer is not None:
+        return (*allocs(blocks), _after_copies(blocks, blocks.columns, box))
     return (*allocs(blocks), around(nest, box, inner))
+
+
+def _after_copies(blocks: Blocks, columns: Columns, box: Over) -> Stmt:
+    """Loops over a box in which the second innermost axis is run through for each strip."""
+    nest, size = blocks.nest, number(blocks.size)
+    *outer, across, last = nest.spec.order.axes
+    bounds = list(zip(box.low, box.high, strict=True))
+    at, count = local("at"), local("count")
+    left = Binary("-", bounds[last][1], at)
+    low, high = bounds[across]
+
+    def each(body: Body) -> Stmt:
+        return axis_loop(nest, across, (low, high), body)
+
+    strip = column_loops(nest, columns, blocks.size, last, as_given)
+    copying = copying_loops(nest, columns, blocks.size, last)
+    again = Compare(">=", Binary("-", high, low), number(AGAIN))
+    body = (
+        Declare(count.sym, Select(Compare("<", left, size), left, size)),
+        If(
+            Logical("&&", again, _is_strip(nest, columns)),
+            (*copying, each(strip)),
+            (each(segment_loops(blocks, last, as_given)),),
+        ),
+    )
+    stmt: Stmt = Loop(at.sym, *bounds[last], size, body, not nest.serial)
+    for axis in reversed(outer):
+        stmt = axis_loop(nest, axis, bounds[axis], (stmt,))
+    return stmt
+
+
+def _is_strip(nest: Nest, columns: Columns) -> Expr:
+    """Whether so many iterations run column by column."""
+    long = Compare(">=", local("count"), number(nest.spec.tuning.fewest_columns))
+    return long if columns.fits is None else Logical("&&", long, columns.fits)
 
 
 def block_loops(blocks: Blocks, axis: int, terms: Callable[[], Terms]) -> Body:
@@ -291,5 +334,4 @@ def block_loops(blocks: Blocks, axis: int, terms: Callable[[], Terms]) -> Body:
         return usual
     nest = blocks.nest
     strip = column_loops(nest, blocks.columns, blocks.size, axis, terms())
-    long = Compare(">=", local("count"), number(nest.spec.tuning.fewest_columns))
-    return (If(long, strip, usual),)
+    return (If(_is_strip(nest, blocks.columns), strip, usual),)

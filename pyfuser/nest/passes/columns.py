@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
 
@@ -32,6 +32,7 @@ from pyfuser.nest.build import iteration, iterations, local
 from pyfuser.nest.cost.work import body_cost
 from pyfuser.nest.kept import times
 from pyfuser.nest.nodes import Alloc, Clear, Kind, Loop, Nest, Row, Scope, number
+from pyfuser.nest.passes.copy_rows import copied_rows
 from pyfuser.nest.passes.scalar_expansion import (
     Branch,
     Part,
@@ -54,6 +55,8 @@ _APART = 9
 
 Terms = Callable[[Body], Body]
 
+_NONE: Mapping[Sym, Sym] = {}
+
 
 @dataclass(frozen=True, slots=True)
 class Columns:
@@ -61,13 +64,20 @@ class Columns:
 
     lanes: for each total of a loop with sums, the array of the strip's running sums.
     lengths: of those locals that are arrays themselves. The strip has their first elements side by
-    side, then the second ones.
+    side, then the second ones. copies: those of them that are rows of views (see
+    `passes.copy_rows`), which are written before they are read; ahead: the parts that do that,
+    unless they are among the others. fits: what must hold for all that. outer: the axis whose
+    iterations come after the copies; None where each makes its own.
     """
 
     parts: tuple[Part, ...]
     arrays: dict[Sym, Sym]
     lanes: dict[Sym, Sym]
     lengths: dict[Sym, int]
+    copies: frozenset[Sym] = frozenset()
+    ahead: tuple[Part, ...] = ()
+    fits: Expr | None = None
+    outer: int | None = None
 
     @property
     def bytes(self) -> int:
@@ -81,9 +91,32 @@ def columns_of(nest: Nest) -> Columns | None:
     """How strips of a body's iterations run its loops; None for a body without columns."""
     if nest.serial:
         return None
+    index = nest.workunit.indices[nest.spec.order.axes[-1]]
+    found = _columns(nest, index)
+    copied = copied_rows(nest, index) if found is None else None
+    if copied is None:
+        return found
+    found = _columns(nest.of((*copied.ahead, *copied.body)), index, copied.rows)
+    if found is None:
+        return None
+    ahead = len(copied.ahead) if copied.outer is not None else 0
+    first, rest = found.parts[:ahead], found.parts[ahead:]
+    if not all(map(_makes, copied.ahead[:ahead], first)):
+        return None
+    made = replace(found, parts=rest, copies=frozenset(copied.rows), ahead=first)
+    return replace(made, fits=copied.fits, outer=copied.outer)
+
+
+def _makes(stmt: Stmt, part: Part) -> bool:
+    """Whether a part is what became of a statement of its own."""
+    if isinstance(stmt, For):
+        return isinstance(part, Trips) and part.loop.sym == stmt.sym
+    return isinstance(part, Segment) and part.body == (stmt,)
+
+
+def _columns(nest: Nest, index: Sym, rows: Mapping[Sym, Sym] = _NONE) -> Columns | None:
     workunit, fresh, name = nest.workunit, nest.fresh, nest.name
-    index = workunit.indices[nest.spec.order.axes[-1]]
-    parts = columns(workunit, index, nest.views, fresh)
+    parts = columns(workunit, index, nest.views, fresh, rows)
     if parts is None:
         return None
     lengths = {
@@ -134,11 +167,16 @@ def column_loops(nest: Nest, columns: Columns, size: int, axis: int, terms: Term
 
     terms: what becomes of parts that may have accumulators: those outside of loops and conditions.
     """
-    parts = columns.parts
+    parts: Sequence[Part] = columns.parts
     branches = any(isinstance(part, Branch) for part in parts)
     if (columns.lanes or branches) and nest.workunit.accumulators:
         parts = (Segment((), True), *parts)  # from here on accumulators have a value
     return _Loops(nest, columns, size, axis, terms).parts(parts)
+
+
+def copying_loops(nest: Nest, columns: Columns, size: int, axis: int) -> Body:
+    """The loops that copy rows for `count` iterations of an axis from `at`."""
+    return _Loops(nest, columns, size, axis, lambda body: body).parts(columns.ahead)
 
 
 _ZERO = number(0)
@@ -259,15 +297,16 @@ class _Loops:
         """A loop over the strip, for so many trips of the loop around it, if there is one."""
         arrays, lengths, guard = self.columns.arrays, self.columns.lengths, part.guard
         own = [s for s in part.body if isinstance(s, DeclareArray) and s.sym in lengths]
-        cells = ((arrays[s.sym], lengths[s.sym] * _pitch(s.sym, self.size)) for s in own)
+        zeroed = (s.sym for s in own if s.sym not in self.columns.copies)
+        cells = ((arrays[sym], lengths[sym] * _pitch(sym, self.size)) for sym in zeroed)
         zeros = tuple(Clear(array, length) for array, length in cells)
         rest = tuple(stmt for stmt in part.body if stmt not in own)
         body = self._in_columns(rest, lengths.keys() & {*part.arriving})
         arriving = (*part.arriving, *((guard,) if guard is not None else ()))
         before: list[Stmt] = [self._arriving(sym) for sym in dict.fromkeys(arriving)]
         if guard is not None:
-            zeroed, body = _declared_ahead(body, part.leaving)
-            before += zeroed
+            ahead, body = _declared_ahead(body, part.leaving)
+            before += ahead
         if together > 1 and trip is not None:
             inner: Body = tuple(self._trip_again(body, trip, n) for n in range(together))
         elif trip is not None or guard is not None:  # no accumulators under conditions

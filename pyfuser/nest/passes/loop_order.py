@@ -47,12 +47,16 @@ _BLOCK_GAIN = 0.6
 
 
 class Walk(NamedTuple):
-    """How an access of parameter `param` moves: bytes along each axis of the space."""
+    """How an access of parameter `param` moves: bytes along each axis of the space.
+
+    rows: whether a loop of the iteration takes the rest of each line that it brings in.
+    """
 
     param: int
     writes: bool
     size: int
     strides: tuple[int, ...]
+    rows: bool = False
 
     def unit(self, axis: int) -> bool:
         """Whether neighbours along the axis are neighbours in memory."""
@@ -94,9 +98,11 @@ def walks(kernel: Kernel) -> tuple[Walk, ...]:
         if index is not None:
             terms = dict(index.terms)
             strides = tuple(terms.get(axis, 0) for axis in range(rank))
+            size, inner = region.dtype.size, (terms[term] for term in terms if term >= rank)
             key = access.param, strides
             writes = access.mode is not Mode.READ or (key in found and found[key].writes)
-            found[key] = Walk(access.param, writes, region.dtype.size, strides)
+            rows = any(abs(step) == size for step in inner)
+            found[key] = Walk(access.param, writes, size, strides, rows)
     return tuple(found.values())
 
 
@@ -111,7 +117,7 @@ def _short(extents: Sequence[int]) -> frozenset[int]:
 
 def _cost(walk: Walk, axis: int, short: bool) -> int:
     """Bytes an iteration brings in while the loop over an axis is the innermost."""
-    step = min(abs(walk.strides[axis]), walk.size if short else _LINE)
+    step = min(abs(walk.strides[axis]), walk.size if short or walk.rows else _LINE)
     return step * (1 + walk.writes)
 
 

@@ -32,7 +32,7 @@ def loops(nest: Nest, over: Over) -> Stmt:
     body = (*noted(nest), *over.body)
     kind = Kind.SEQ if nest.serial else Kind.VECTOR
     axis = nest.spec.order.axes[-1]
-    return around(nest, over, lambda *bounds: _loop(nest, axis, bounds, body, kind))
+    return around(nest, over, lambda *bounds: axis_loop(nest, axis, bounds, body, kind))
 
 
 def around(nest: Nest, over: Over, inner: Callable[[Expr, Expr], Stmt]) -> Stmt:
@@ -47,17 +47,18 @@ def around(nest: Nest, over: Over, inner: Callable[[Expr, Expr], Stmt]) -> Stmt:
             tiles.append(tile)
     stmt = inner(*bounds[last])
     for axis in reversed(outer[-1:] if tiles else outer):
-        stmt = _loop(nest, axis, bounds[axis], (stmt,))
+        stmt = axis_loop(nest, axis, bounds[axis], (stmt,))
     for tile in reversed(tiles):
         stmt = replace(tile, body=(*tile.body, stmt))
     for axis in reversed(outer[:-1] if tiles else ()):
-        stmt = _loop(nest, axis, bounds[axis], (stmt,))
+        stmt = axis_loop(nest, axis, bounds[axis], (stmt,))
     return stmt
 
 
-def _loop(
+def axis_loop(
     nest: Nest, axis: int, bounds: tuple[Expr, Expr], body: Body, kind: Kind = Kind.SEQ
 ) -> Loop:
+    """The loop over an axis between two bounds."""
     return Loop(nest.counters[axis], *bounds, number(1), body, not nest.serial, kind)
 
 

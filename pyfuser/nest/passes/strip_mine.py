@@ -60,11 +60,16 @@ _CHEAP = 8
 
 
 def columns(
-    workunit: Workunit, index: Sym, views: Mapping[Sym, ViewSpec], fresh: Fresh
+    workunit: Workunit,
+    index: Sym,
+    views: Mapping[Sym, ViewSpec],
+    fresh: Fresh,
+    copies: Mapping[Sym, Sym],
 ) -> tuple[Part, ...] | None:
     """The parts that the iterations of a strip along `index` take in turn; None if none pays.
 
-    `fresh(name, dtype)` makes Syms.
+    `fresh(name, dtype)` makes Syms. copies: local arrays that are copies of views' rows (see
+    `passes.copy_rows`), for whose sake alone loops may do so; such rows are short, and stay near.
     """
     body = workunit.body
     if left_out("strip-mine") or not any(isinstance(stmt, (For, If)) for stmt in body):
@@ -75,24 +80,25 @@ def columns(
     if sum(1 for _ in statements(body)) > MAX_STATEMENTS:
         return None
     fixed = frozenset(param.sym for param in workunit.params) - changing
-    arrays, whole = frozenset[Sym](), frozenset[int]()
+    own = frozenset(stmt.sym for stmt in body if isinstance(stmt, DeclareArray))
+    arrays, whole = own if copies else frozenset[Sym](), frozenset[int]()
+    near = set(copies.values())
     while True:
         found = _Finder(workunit, fixed, changing, index, views, fresh, arrays)
         parts = found.cut_whole(whole)
         if not has_trips(parts):
             return None
-        if not arrays:  # they will have columns as well
-            arrays = frozenset(stmt.sym for stmt in body if isinstance(stmt, DeclareArray))
-            if arrays:
-                continue
+        if own and not arrays:  # they will have columns as well
+            arrays = own
+            continue
         more = whole.union(
             _between(body, unfit(parts), _mentions),
-            _between(body, found.torn(parts), found.rows),
+            _between(body, found.torn(parts) - near, found.rows),
         )
         if more == whole:
             break
         whole = more
-    if unfit(parts) or found.torn(parts):
+    if unfit(parts) or found.torn(parts) - near:
         return None
     return expanded(parts, found.repeated)
 
