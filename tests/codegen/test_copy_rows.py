@@ -23,7 +23,7 @@ from pyfuser.tuning.thresholds import DEFAULT
 from tests.codegen.build import Case, as_interpreted, case
 
 FEWEST = DEFAULT.fewest_columns
-M, D = 5, 19
+M, D = 17, 19
 SIZES = [1, FEWEST - 1, FEWEST, 75]
 
 
@@ -245,7 +245,7 @@ def of_both(i, j, x, y, r, m, d):
 
 
 @pytest.mark.parametrize("n", SIZES)
-@pytest.mark.parametrize("m", [1, AGAIN - 1, AGAIN, 9])
+@pytest.mark.parametrize("m", [1, AGAIN - 1, AGAIN, AGAIN + 5])
 def test_rows_that_another_axis_reads_again(n: int, m: int) -> None:
     for work, rows in ((product, 1), (of_both, 3)):
         given = over(work, n, m)
@@ -275,7 +275,7 @@ def test_rows_of_the_other_axis_are_each_iterations_own() -> None:
         r[i][j] = total
 
     def arguments() -> list[Any]:
-        return [table(30), table(9, D, 1), np.zeros((9, 20)), 9, D]
+        return [table(40), table(M, D, 1), np.zeros((9, 20)), M, D]
 
     assert not copies(case(moved, [9, 20], arguments))
     given = case(in_trips, [9, 20], arguments)
@@ -458,7 +458,7 @@ def rows_of_trips(i, x, y, l, m, d):
     total: float = 0.0
     for j in range(m):
         for c in range(d):
-            total = total * 0.5 + x[(i + j) % 5][c] * y[j][c]
+            total = total * 0.5 + x[(i + j) % 17][c] * y[j][c]
     l[i] = total
 
 
@@ -587,6 +587,20 @@ def test_rows_that_data_or_other_counters_end(work: Callable[..., None]) -> None
     as_interpreted(given)
 
 
+@pytest.mark.parametrize("trips", [AGAIN - 1, AGAIN])
+def test_few_trips_pay_for_no_copies(trips: int) -> None:
+    def known(i, x, y, l, m, d):
+        total: float = 0.0
+        for j in range(trips):
+            for c in range(d):
+                total = total * 0.5 + x[i][c] * y[j][c]
+        l[i] = total
+
+    given = on(known, 20)
+    assert copies(given) == (trips == AGAIN)
+    as_interpreted(given)
+
+
 def test_no_rows_of_views_that_overlap() -> None:
     def given(apart: bool) -> Case:
         def arguments() -> list[Any]:
@@ -635,7 +649,7 @@ def test_nothing_is_read_that_was_not(m: int) -> None:
 
 
 @pytest.mark.parametrize("n", [1, FEWEST, 2 * FEWEST + 3])
-@pytest.mark.parametrize("m", [AGAIN - 1, AGAIN, 7])
+@pytest.mark.parametrize("m", [AGAIN - 1, AGAIN, AGAIN + 3])
 def test_boxes_interpreted(n: int, m: int) -> None:
     for work in (product, of_both):
         given = over(work, n, m)

@@ -47,11 +47,20 @@ def setup(size):
 def run(state):
     n = state["n"]
     far = pk.View([n], pk.double)
-    pk.parallel_for(n, assign, label=state["label"], far=far, x=state["x"], centre=state["centre"],
-                    k=CENTRES, d=FEATURES)
+    pk.parallel_for(
+        n,
+        assign,
+        label=state["label"],
+        far=far,
+        x=state["x"],
+        centre=state["centre"],
+        k=CENTRES,
+        d=FEATURES,
+    )
     total = pk.parallel_reduce(n, inertia, far=far)
-    pk.parallel_for(n, move, x=state["x"], centre=state["centre"], label=state["label"], d=FEATURES,
-                    rate=0.01)
+    pk.parallel_for(
+        n, move, x=state["x"], centre=state["centre"], label=state["label"], d=FEATURES, rate=0.01
+    )
     state["inertia"] = float(total)
 
 

@@ -3,6 +3,8 @@
 Source: A. Vaswani et al., "Attention Is All You Need" (2017).
 """
 
+from math import exp
+
 import numpy as np
 import pykokkos as pk
 

@@ -11,8 +11,14 @@ ROWS, INNER = 16, 24
 
 
 @pk.workunit
-def multiply(team: pk.TeamMember, c: pk.View3D[pk.double], a: pk.View3D[pk.double],
-             b: pk.View3D[pk.double], m: int, p: int):
+def multiply(
+    team: pk.TeamMember,
+    c: pk.View3D[pk.double],
+    a: pk.View3D[pk.double],
+    b: pk.View3D[pk.double],
+    m: int,
+    p: int,
+):
     e: int = team.league_rank()
 
     def row(i: int):

@@ -3,6 +3,8 @@
 Source: R. Mantegna, "Hierarchical structure in financial markets" (1999).
 """
 
+from math import fabs, sqrt
+
 import numpy as np
 import pykokkos as pk
 

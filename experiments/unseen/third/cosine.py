@@ -3,6 +3,8 @@
 Source: G. Salton, A. Wong and C. Yang, "A Vector Space Model for Automatic Indexing" (1975).
 """
 
+from math import sqrt
+
 import numpy as np
 import pykokkos as pk
 
@@ -52,7 +54,9 @@ def run(state):
     cosine, length = pk.View([QUERIES, n], pk.double), pk.View([n], pk.double)
     pairs = pk.MDRangePolicy([0, 0], [QUERIES, n])
     pk.parallel_for(n, lengths, length=length, document=state["document"], d=WEIGHTS)
-    pk.parallel_for(pairs, products, cosine=cosine, document=state["document"], query=state["query"], d=WEIGHTS)
+    pk.parallel_for(
+        pairs, products, cosine=cosine, document=state["document"], query=state["query"], d=WEIGHTS
+    )
     pk.parallel_for(pairs, divide, cosine=cosine, length=length)
     pk.parallel_for(n, choose, best=state["best"], cosine=cosine, m=QUERIES)
 

@@ -3,6 +3,8 @@
 Source: L. Nyland, M. Harris and J. Prins, "Fast N-Body Simulation with CUDA" (2007).
 """
 
+from math import sqrt
+
 import numpy as np
 import pykokkos as pk
 
@@ -54,7 +56,9 @@ def setup(size):
 def run(state):
     n = state["n"]
     force = pk.View([n, 3], pk.double)
-    pk.parallel_for(n, attract, force=force, place=state["place"], mass=state["mass"], n=n, soft=SOFT)
+    pk.parallel_for(
+        n, attract, force=force, place=state["place"], mass=state["mass"], n=n, soft=SOFT
+    )
     pk.parallel_for(n, kick, speed=state["speed"], force=force, step=STEP)
     pk.parallel_for(n, drift, place=state["place"], speed=state["speed"], step=STEP)
 

@@ -3,6 +3,8 @@
 Source: D. Broomhead and D. Lowe, "Radial Basis Functions" (1988).
 """
 
+from math import exp
+
 import numpy as np
 import pykokkos as pk
 
@@ -49,8 +51,16 @@ def setup(size):
 def run(state):
     n = state["n"]
     pk.parallel_for(n, scale, x=state["x"], factor=0.999, d=COORDINATES)
-    pk.parallel_for(n, evaluate, value=state["value"], x=state["x"], place=state["place"],
-                    weight=state["weight"], m=GIVEN, d=COORDINATES)
+    pk.parallel_for(
+        n,
+        evaluate,
+        value=state["value"],
+        x=state["x"],
+        place=state["place"],
+        weight=state["weight"],
+        m=GIVEN,
+        d=COORDINATES,
+    )
     pk.parallel_for(n, clip, value=state["value"], low=0.1, high=0.9)
 
 

@@ -3,6 +3,8 @@
 Source: B. Schoelkopf and A. Smola, "Learning with Kernels" (2002).
 """
 
+from math import exp
+
 import numpy as np
 import pykokkos as pk
 
@@ -34,7 +36,11 @@ def apply(i, y, r, w, n: int):
 
 def setup(size):
     rng = np.random.default_rng(53)
-    x, w, y = pk.View([size, FEATURES], pk.double), pk.View([size], pk.double), pk.View([size], pk.double)
+    x, w, y = (
+        pk.View([size, FEATURES], pk.double),
+        pk.View([size], pk.double),
+        pk.View([size], pk.double),
+    )
     x.data[:] = rng.random((size, FEATURES))
     w.data[:] = rng.random(size)
     return {"n": size, "x": x, "w": w, "y": y}

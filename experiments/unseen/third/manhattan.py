@@ -3,6 +3,8 @@
 Source: C. Barnes et al., "PatchMatch" (2009), without its random search.
 """
 
+from math import fabs
+
 import numpy as np
 import pykokkos as pk
 
@@ -45,14 +47,27 @@ def setup(size):
     patch.data[:] = rng.random((size, PIXELS)) + 0.1
     given.data[:] = rng.random((PATCHES, PIXELS))
     given.data[:] /= given.data.sum(axis=1, keepdims=True)
-    return {"n": size, "patch": patch, "given": given, "place": pk.View([size], pk.int32), "half": 0}
+    return {
+        "n": size,
+        "patch": patch,
+        "given": given,
+        "place": pk.View([size], pk.int32),
+        "half": 0,
+    }
 
 
 def run(state):
     n = state["n"]
     pk.parallel_for(n, normalise, patch=state["patch"], d=PIXELS)
-    pk.parallel_for(n, match, place=state["place"], patch=state["patch"], given=state["given"],
-                    m=PATCHES, d=PIXELS)
+    pk.parallel_for(
+        n,
+        match,
+        place=state["place"],
+        patch=state["patch"],
+        given=state["given"],
+        m=PATCHES,
+        d=PIXELS,
+    )
     state["half"] = int(pk.parallel_reduce(n, first_half, place=state["place"], half=PATCHES // 2))
 
 

@@ -34,22 +34,44 @@ def count_close(i, acc, best, limit):
 
 def setup(size):
     rng = np.random.default_rng(51)
-    query, reference = pk.View([size, FEATURES], pk.double), pk.View([REFERENCES, FEATURES], pk.double)
+    query, reference = (
+        pk.View([size, FEATURES], pk.double),
+        pk.View([REFERENCES, FEATURES], pk.double),
+    )
     query.data[:] = rng.random((size, FEATURES))
     reference.data[:] = rng.random((REFERENCES, FEATURES))
     best, label = pk.View([size], pk.double), pk.View([size], pk.int32)
-    return {"n": size, "query": query, "reference": reference, "best": best, "label": label, "close": 0.0}
+    return {
+        "n": size,
+        "query": query,
+        "reference": reference,
+        "best": best,
+        "label": label,
+        "close": 0.0,
+    }
 
 
 def run(state):
     n = state["n"]
-    pk.parallel_for(n, nearest, best=state["best"], label=state["label"], query=state["query"],
-                    reference=state["reference"], m=REFERENCES, d=FEATURES)
+    pk.parallel_for(
+        n,
+        nearest,
+        best=state["best"],
+        label=state["label"],
+        query=state["query"],
+        reference=state["reference"],
+        m=REFERENCES,
+        d=FEATURES,
+    )
     state["close"] = float(pk.parallel_reduce(n, count_close, best=state["best"], limit=0.5))
 
 
 def outputs(state):
-    return {"best": np.array(state["best"].data), "label": np.array(state["label"].data), "close": state["close"]}
+    return {
+        "best": np.array(state["best"].data),
+        "label": np.array(state["label"].data),
+        "close": state["close"],
+    }
 
 
 def check(state, size, runs):
