@@ -169,7 +169,7 @@ def counted_of_rows(i, a, b, m):
     b[i][1] = total
 
 
-@body()
+@body("strip-mine copy-rows")
 def nested_of_rows(i, a, b, m):
     total: float = 0.0
     for j in range(m):
