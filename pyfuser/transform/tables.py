@@ -20,6 +20,7 @@ from math import prod
 
 from pyfuser.ir.accesses import accesses
 from pyfuser.ir.dtypes import DType
+from pyfuser.ir.effects import is_sum
 from pyfuser.ir.nodes import Body, Sym, Update, Workunit
 from pyfuser.support.caches import cached
 from pyfuser.trace.call import GPU_SPACES
@@ -40,17 +41,18 @@ counters and 8 million updates: 0.6 of the time)."""
 def private_tables(kernel: Kernel) -> Kernel:
     """The kernel with the places of such views, and how many elements they have, in `tables`."""
     space = kernel.space
-    if kernel.pattern != "for" or space.execution in (*GPU_SPACES, "Serial"):
+    unit = kernel.workunit
+    if kernel.pattern not in ("for", "reduce") or space.execution in (*GPU_SPACES, "Serial"):
         return kernel
-    tallied = tallied_views(kernel.workunit)
+    if not all(is_sum(unit.body, accumulator.sym) for accumulator in unit.accumulators):
+        return kernel  # one thread computes it
+    tallied = tallied_views(unit)
     if not tallied:
         return kernel
     tallied -= {sym for pair in kernel.overlaps for sym in pair}
     tables = tuple(
         (place, prod(shape.shape))
-        for place, (param, shape) in enumerate(
-            zip(kernel.workunit.params, kernel.shapes, strict=True)
-        )
+        for place, (param, shape) in enumerate(zip(unit.params, kernel.shapes, strict=True))
         if param.sym in tallied
         and isinstance(shape, RegionShape)
         and shape.strides == contiguous(shape.shape, shape.dtype.size)

@@ -16,6 +16,7 @@ from pyfuser.codegen.cpu.context import Bounds, Context, box_bounds, entry, func
 from pyfuser.codegen.cpu.functions import LOCALS as FUNCTION_LOCALS
 from pyfuser.codegen.cpu.functions import loop_lines, summing
 from pyfuser.codegen.cpu.running_sums import run_function
+from pyfuser.codegen.cpu.tables import copies_of
 from pyfuser.codegen.cpu.terms import INLINE_SUMS, SumNames, arrays_of, block_terms
 from pyfuser.codegen.cpu.tiles import (
     boxes_of_line,
@@ -26,8 +27,7 @@ from pyfuser.codegen.cpu.tiles import (
     tiling_of,
 )
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.effects import only_combines
-from pyfuser.ir.nodes import Sym, Workunit
+from pyfuser.ir.effects import is_sum
 from pyfuser.nest.passes.blocks import LOCALS as BLOCK_LOCALS
 from pyfuser.nest.passes.blocks import blocks_of
 from pyfuser.nest.passes.split_accumulators import LANES, Groups, groups_of
@@ -44,14 +44,9 @@ LOCALS = (
 
 def emit(context: Context) -> str:
     """The loops and the entry point."""
-    if all(is_sum(context.workunit, a.sym) for a in context.workunit.accumulators):
+    if all(is_sum(context.workunit.body, a.sym) for a in context.workunit.accumulators):
         return _tiled(context)
     return _sequential(context)
-
-
-def is_sum(workunit: Workunit, sym: Sym) -> bool:
-    """Whether the body does nothing with an accumulator but add to it (or subtract)."""
-    return sym.dtype is not DType.BOOL and only_combines(workunit.body, (sym,), "+-")
 
 
 # --------------------------------------------------------------------------- sequential
@@ -221,13 +216,16 @@ def _tile_entry(context: Context, sums: Sequence[SumNames]) -> str:
     lines = [
         f"const pf_tiling tiling({tiling});",
         "if (tiling.rows * tiling.columns == 0) return 0;  // the caller zeroed the results",
-        "int64_t row, row_end, column, column_end;",
-        "if (tiling.count == 1) {",
-        f"{INDENT}tiling.box(0, row, row_end, column, column_end);",
-        f"{INDENT}pf_tile({box}{''.join(', ' + r for r in results)}{tail});",
-        f"{INDENT}return 0;",
-        "}",
     ]
+    if not context.spec.tables:
+        lines += [
+            "int64_t row, row_end, column, column_end;",
+            "if (tiling.count == 1) {",
+            f"{INDENT}tiling.box(0, row, row_end, column, column_end);",
+            f"{INDENT}pf_tile({box}{''.join(', ' + r for r in results)}{tail});",
+            f"{INDENT}return 0;",
+            "}",
+        ]
     few = context.spec.tuning.tiles
     for s in sums:
         memory = f"({s.kind}*)__builtin_malloc(tiling.count * sizeof({s.kind}))"
@@ -235,30 +233,8 @@ def _tile_entry(context: Context, sums: Sequence[SumNames]) -> str:
             f"{s.kind} {s.few}[{few}];",
             f"{s.kind}* {s.partial} = tiling.count <= {few} ? {s.few} : {memory};",
         ]
-    partials = "".join(f", {s.partial} + tile" for s in sums)
-    lines += [
-        f"if ({' || '.join('!' + s.partial for s in sums)}) return -1;",
-        "const auto run = [&](int64_t tile) {",
-        f"{INDENT}int64_t row, row_end, column, column_end;",
-        f"{INDENT}tiling.box(tile, row, row_end, column, column_end);",
-        f"{INDENT}pf_tile({box}{partials}{tail});",
-        "};",
-    ]
-    loop = "for (int64_t tile = 0; tile < tiling.count; ++tile) run(tile);"
-    if context.spec.serial:
-        lines.append(loop)
-    else:
-        context.uses("threads")
-        size = "tiling.rows * tiling.columns"
-        lines += [
-            f"const int64_t threads = pf_team(slot[0], {size}, {context.grain()});",
-            "if (threads > 1) {",
-            "#pragma omp parallel for num_threads(threads)",
-            f"{INDENT}{loop}",
-            "} else {",
-            f"{INDENT}{loop}",
-            "}",
-        ]
+    lines.append(f"if ({' || '.join('!' + s.partial for s in sums)}) return -1;")
+    lines += _tile_loop(context, [box, *(f"{s.partial} + tile" for s in sums)])
     for s, result in zip(sums, results, strict=True):
         lines += [
             f"{s.kind} {s.term}{{}};",
@@ -268,3 +244,44 @@ def _tile_entry(context: Context, sums: Sequence[SumNames]) -> str:
         ]
     lines.append("return 0;")
     return entry(context, lines)
+
+
+def _tile_loop(context: Context, given: Sequence[str]) -> list[str]:
+    """All tiles, among threads; given: what each gets beside the arguments."""
+
+    def run(arguments: Sequence[str]) -> list[str]:
+        return [
+            "const auto run = [&](int64_t tile) {",
+            f"{INDENT}int64_t row, row_end, column, column_end;",
+            f"{INDENT}tiling.box(tile, row, row_end, column, column_end);",
+            f"{INDENT}pf_tile({', '.join([*given, *arguments])});",
+            "};",
+        ]
+
+    loop = "for (int64_t tile = 0; tile < tiling.count; ++tile) run(tile);"
+    if context.spec.serial:
+        return [*run(context.arguments), loop]
+    context.uses("threads")
+    size = "tiling.rows * tiling.columns"
+    team = f"const int64_t threads = pf_team(slot[0], {size}, {context.grain()});"
+    if context.spec.tables:
+        copies = copies_of(context)
+        inside = [*copies.begin, *run(copies.arguments), "#pragma omp for nowait", loop]
+        return [
+            team,
+            *copies.before,
+            "#pragma omp parallel if (threads > 1) num_threads(threads)",
+            "{",
+            *(INDENT + line for line in [*inside, *copies.end]),
+            "}",
+        ]
+    return [
+        *run(context.arguments),
+        team,
+        "if (threads > 1) {",
+        "#pragma omp parallel for num_threads(threads)",
+        f"{INDENT}{loop}",
+        "} else {",
+        f"{INDENT}{loop}",
+        "}",
+    ]

@@ -1,4 +1,4 @@
-"""Code for small tables of which each thread has a copy while a map runs (`transform.tables`)."""
+"""Code for small tables of which each thread has its copy meanwhile (`transform.tables`)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Copies(NamedTuple):
 
 
 def copies_of(context: Context) -> Copies:
-    """The copies of a map's tables; there is at least one."""
+    """The copies of a kernel's tables; there is at least one."""
     context.uses("table", "threads")
     arguments, begin, end, place = list(context.arguments), [], [], 0
     for param, count in context.spec.tables:

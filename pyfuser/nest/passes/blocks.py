@@ -18,10 +18,10 @@ from pyfuser.ir.nodes import (
     Stmt,
     Sym,
 )
-from pyfuser.ir.visit import all_expressions, assigned, map_body
+from pyfuser.ir.visit import assigned, map_body
 from pyfuser.nest.build import iteration, iterations, local
 from pyfuser.nest.cost.pipeline import cut
-from pyfuser.nest.cost.vectorisable import is_covered
+from pyfuser.nest.cost.straight import rearranges_branches
 from pyfuser.nest.kept import Kept
 from pyfuser.nest.nodes import Function, Kind, Loop, Nest, Over, number
 from pyfuser.nest.passes import columns as of_columns
@@ -103,7 +103,9 @@ def blocks_of(nest: Nest, kept: int = 0, smallest: int = 0) -> Blocks:
         if smallest * size > tuning.block_bytes:
             segments, size = (Segment(body, True),), 0
         kept += size
-    straight = not nest.serial and any(map(_branches_again, segments))
+    straight = not nest.serial and any(
+        segment.vector and rearranges_branches(segment.body) for segment in segments
+    )
     if len(segments) == 1:
         nest = nest.of(segments[0].body)
     arrays = _arrays(nest, segments)
@@ -185,15 +187,6 @@ def _has_long_trips(nest: Nest) -> bool:
     """Whether loops take vectors of iterations: more than what is around them would gain."""
     parts = _parts(nest, Segment(nest.workunit.body, True)) or ()
     return any(part.vector and any(map(is_long, part.body)) for part in parts)
-
-
-def _branches_again(segment: Segment) -> bool:
-    """Whether g++ has to be kept from rearranging branches (see straight.h)."""
-    branches = sum(isinstance(stmt, If) for stmt in segment.body)
-    found = list(all_expressions(segment.body))
-    calls = any(map(is_covered, found))
-    chosen = any(isinstance(e, Select) for e in found)
-    return segment.vector and (branches > 1 or (calls and (branches > 0 or chosen)))
 
 
 def allocs(blocks: Blocks) -> Body:

@@ -1,0 +1,65 @@
+"""Loops whose branches g++ would rearrange, so that they cannot be masked operations of vectors.
+
+It moves a call into the only branch that uses its value, joins the branches of equal conditions,
+and computes what follows from a constant in the branch that chose the constant:
+
+    if x >= length: x = 0.0
+    c = int(x)                      ->  if x >= length: x = 0.0; c = 0  else: c = int(x)
+
+See straight.h, which keeps it from all three.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyfuser.ir import nodes
+from pyfuser.ir.nodes import Body, Const, Expr, Select, Stmt, Sym
+from pyfuser.ir.visit import all_expressions, child_expressions, expressions, statements
+from pyfuser.nest.cost.vectorisable import is_covered
+
+
+def rearranges_branches(body: Body) -> bool:
+    """Whether branches of a body that could be vectors would stay, if nothing is done about it."""
+    branches = sum(isinstance(stmt, nodes.If) for stmt in body)
+    found = list(all_expressions(body))
+    calls = any(map(is_covered, found))
+    chosen = any(isinstance(e, Select) for e in found)
+    return branches > 1 or (calls and (branches > 0 or chosen)) or _computes_from_choices(body)
+
+
+def _computes_from_choices(body: Body) -> bool:
+    """Whether something is computed from a value that is a constant in one branch."""
+    chosen: set[Sym] = set()
+    for stmt in body:
+        inside = tuple(statements((stmt,)))
+        if any(_is_chosen(e, chosen) for each in inside for e in _operands(each)):
+            return True
+        chosen.update(_choices(inside))
+    return False
+
+
+def _operands(stmt: Stmt) -> Iterator[Expr]:
+    """What the expressions of a statement compute with."""
+    for whole in child_expressions(stmt):
+        for e in expressions(whole):
+            if not isinstance(e, nodes.Compare):
+                yield from child_expressions(e)
+
+
+def _is_chosen(e: Expr, chosen: set[Sym]) -> bool:
+    return _has_constant(e) or (isinstance(e, nodes.Read) and e.sym in chosen)
+
+
+def _has_constant(e: Expr | None) -> bool:
+    return isinstance(e, Select) and any(isinstance(c, Const) for c in (e.then, e.orelse))
+
+
+def _choices(inside: tuple[Stmt, ...]) -> Iterator[Sym]:
+    """Locals that are a constant after one branch of a statement."""
+    branches = isinstance(inside[0], nodes.If)
+    for stmt in inside:
+        if not isinstance(stmt, (nodes.Assign, nodes.Declare)):
+            continue
+        if _has_constant(stmt.value) or (branches and isinstance(stmt.value, Const)):
+            yield stmt.sym
