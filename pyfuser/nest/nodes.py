@@ -150,7 +150,8 @@ class OrderedSum(Extra):
     body: the loop as it was written, which adds in order: for less than so many trips (`fewest`).
     trip: what a trip of a longer one does, with `terms` in place of the sums. bounds: locals for
     those of the loop. rows: the running sums. block: terms that are computed before they are added;
-    0 if each is added at once, to one of several running sums. straight: see Function.
+    0 if each is added at once, to one of several running sums. straight: whether
+    g++ has to be kept from rearranging branches.
     """
 
     body: Body
@@ -218,9 +219,9 @@ class RunningSums(Extra):
 class Function:
     """Code that is compiled once and run over several boxes, or asked several times.
 
-    result: of a function that is asked; the compiler makes it a part of who asks. straight: whether
-    g++ has to be kept from rearranging its branches. segments, passes: what the iterations of its
-    box run in turn, and what was done to that.
+    result: of a function that is asked; the compiler makes it a part of who asks. straight: the
+    headers that keep g++ from rearranging its branches. segments, passes: what the iterations of
+    its box run in turn, and what was done to that.
     """
 
     name: str
@@ -229,7 +230,7 @@ class Function:
     params: tuple[Sym, ...] = ()
     body: Body = ()
     result: Expr | None = None
-    straight: bool = False
+    straight: tuple[str, ...] = ()
     segments: tuple[Segment, ...] = ()
     passes: tuple[str, ...] = ()
 

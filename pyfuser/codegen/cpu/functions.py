@@ -31,8 +31,7 @@ class _Functions(Statements):
 
     def code(self, f: Function) -> str:
         context, names = self.context, self.names
-        if f.straight:
-            context.uses("straight")
+        context.uses(*f.straight)
         lines = self.print(f.body, 1)
         if f.result is not None:
             tests = f"\n{INDENT * 2}&& ".join(f"({self.text(e)})" for e in _conjuncts(f.result))

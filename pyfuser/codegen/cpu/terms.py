@@ -107,8 +107,7 @@ def _terms_function(
     Loops along columns are not: there are many, and they gain nothing.
     """
     last = context.spec.rank - 1
-    if blocks.straight:
-        context.uses("straight")
+    context.uses(*blocks.straight)
     arrays = arrays_of(context, sums)
     loops = block_loops(blocks, last, lambda: Terms(context.nest, arrays).body)
     lines = context.print(order_sums(context.nest, (*allocs(blocks), *loops)), 1)

@@ -92,7 +92,7 @@ def _preamble(title: str, contexts: Sequence[Context]) -> str:
     needed |= maths_scalar.headers(scalar) | maths_vector.headers(vector)
     if any(has_complex(context.workunit) for context in contexts):
         needed.add("complex")
-    names = sorted(needed, key=lambda name: (name != "straight", name))  # for all that follows
+    names = sorted(needed, key=lambda name: (name not in _FIRST, name))
     words = words_of(target, contexts[0].spec.tuning)
     system, texts = assembled(names, FOLDERS, words)
     includes = "".join(f"#include <{name}>\n" for name in sorted({*system, "stdint.h"}))
@@ -101,6 +101,9 @@ def _preamble(title: str, contexts: Sequence[Context]) -> str:
     title = " ".join(title.split()) or "kernel"
     return "\n".join(part for part in [f"// {title}\n{includes}", *texts, *maths] if part) + "\n"
 
+
+_FIRST = ("choices", "straight")
+"""Headers about all that follows them."""
 
 RUNTIME = Path(__file__).parent / "runtime"
 FOLDERS = (RUNTIME, COMMON)

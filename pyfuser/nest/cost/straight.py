@@ -1,13 +1,4 @@
-"""Loops whose branches g++ would rearrange, so that they cannot be masked operations of vectors.
-
-It moves a call into the only branch that uses its value, joins the branches of equal conditions,
-and computes what follows from a constant in the branch that chose the constant:
-
-    if x >= length: x = 0.0
-    c = int(x)                      ->  if x >= length: x = 0.0; c = 0  else: c = int(x)
-
-See straight.h, which keeps it from all three.
-"""
+"""Loops whose branches g++ would rearrange, so that they cannot be masked operations of vectors."""
 
 from __future__ import annotations
 
@@ -19,17 +10,27 @@ from pyfuser.ir.visit import all_expressions, child_expressions, expressions, st
 from pyfuser.nest.cost.vectorisable import is_covered
 
 
-def rearranges_branches(body: Body) -> bool:
-    """Whether branches of a body that could be vectors would stay, if nothing is done about it."""
+def kept_straight(body: Body) -> tuple[str, ...]:
+    """The headers that keep it from that, for a body that could be vectors."""
+    needed = {"straight": _rearranges(body), "choices": _computes_from_choices(body)}
+    return tuple(header for header, is_needed in needed.items() if is_needed)
+
+
+def _rearranges(body: Body) -> bool:
+    """Whether it would move calls into branches, or join these (see straight.h)."""
     branches = sum(isinstance(stmt, nodes.If) for stmt in body)
     found = list(all_expressions(body))
     calls = any(map(is_covered, found))
     chosen = any(isinstance(e, Select) for e in found)
-    return branches > 1 or (calls and (branches > 0 or chosen)) or _computes_from_choices(body)
+    return branches > 1 or (calls and (branches > 0 or chosen))
 
 
 def _computes_from_choices(body: Body) -> bool:
-    """Whether something is computed from a value that is a constant in one branch."""
+    """Whether it would compute from a constant in the branch that chose it (see choices.h).
+
+    if x >= length: x = 0.0
+    c = int(x)                ->    if x >= length: x = 0.0; c = 0    else: c = int(x)
+    """
     chosen: set[Sym] = set()
     for stmt in body:
         inside = tuple(statements((stmt,)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import chain
 
@@ -21,7 +21,7 @@ from pyfuser.ir.nodes import (
 from pyfuser.ir.visit import assigned, map_body
 from pyfuser.nest.build import iteration, iterations, local
 from pyfuser.nest.cost.pipeline import cut
-from pyfuser.nest.cost.straight import rearranges_branches
+from pyfuser.nest.cost.straight import kept_straight
 from pyfuser.nest.kept import Kept
 from pyfuser.nest.nodes import Function, Kind, Loop, Nest, Over, number
 from pyfuser.nest.passes import columns as of_columns
@@ -52,7 +52,7 @@ class Blocks:
     nest: of the body in its one segment, if it has one. size: iterations of a block. strips: how
     those of each segment take turns; None where they do not. columns: how the iterations of a body
     in one segment do, if its loops walk along columns. ahead: what blocks of a body in one loop ask
-    for. straight: whether g++ has to be kept from rearranging branches (see straight.h).
+    for. straight: see Function.
     """
 
     nest: Nest
@@ -63,7 +63,7 @@ class Blocks:
     columns: Columns | None = None
     parts: Blocks | None = None
     ahead: tuple[Stream, ...] = ()
-    straight: bool = False
+    straight: tuple[str, ...] = ()
 
     @property
     def single(self) -> bool:
@@ -103,8 +103,8 @@ def blocks_of(nest: Nest, kept: int = 0, smallest: int = 0) -> Blocks:
         if smallest * size > tuning.block_bytes:
             segments, size = (Segment(body, True),), 0
         kept += size
-    straight = not nest.serial and any(
-        segment.vector and rearranges_branches(segment.body) for segment in segments
+    straight = _headers(
+        kept_straight(part.body) for part in segments if part.vector and not nest.serial
     )
     if len(segments) == 1:
         nest = nest.of(segments[0].body)
@@ -189,6 +189,11 @@ def _has_long_trips(nest: Nest) -> bool:
     return any(part.vector and any(map(is_long, part.body)) for part in parts)
 
 
+def _headers(parts: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    """Each header once."""
+    return tuple(dict.fromkeys(chain.from_iterable(parts)))
+
+
 def allocs(blocks: Blocks) -> Body:
     """The arrays between segments, and those within strips."""
     inside = (strips.own.allocs(STRIP) for strips in blocks.strips if strips is not None)
@@ -257,7 +262,7 @@ def lower_blocks(nest: Nest) -> Nest:
         return replace(
             f,
             body=body,
-            straight=any(blocks.straight for blocks in found),
+            straight=_headers(blocks.straight for blocks in found),
             segments=tuple(segment for blocks in found for segment in blocks.segments),
             passes=tuple(name for blocks in found for name in blocks.passes),
         )
