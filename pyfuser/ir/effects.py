@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from pyfuser.ir import maths, nodes
 from pyfuser.ir.canonical import MAX_WORKUNITS
-from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Body, Expr, Stmt, Sym, Workunit
 from pyfuser.ir.visit import all_expressions, expressions, reads, statements, written
 from pyfuser.support.caches import cached
@@ -137,8 +136,3 @@ def only_combines(body: Body, syms: Collection[Sym], allowed: Collection[str]) -
     if not all(changes.get(sym, set()).issubset(allowed) for sym in syms):
         return False
     return reads(*statements(body)).isdisjoint(syms)
-
-
-def is_sum(body: Body, sym: Sym) -> bool:
-    """Whether a body does nothing with an accumulator but add to it (or subtract)."""
-    return sym.dtype is not DType.BOOL and only_combines(body, (sym,), "+-")

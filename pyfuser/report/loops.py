@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from pyfuser.codegen.cpu.reduce import is_sum
 from pyfuser.codegen.kernel import spec_of
-from pyfuser.ir.effects import is_sum
 from pyfuser.ir.nodes import Sym
 from pyfuser.nest.build import nest_of
 from pyfuser.nest.nodes import Nest
@@ -29,7 +29,7 @@ def loops_of(kernel: Kernel) -> Nest:
 
 def passes_of(kernel: Kernel) -> tuple[str, ...]:
     """What was done to the loops of a kernel of the host; nothing to scans and sequential sums."""
-    in_order = any(not is_sum(kernel.workunit.body, a.sym) for a in kernel.workunit.accumulators)
+    in_order = any(not is_sum(kernel.workunit, a.sym) for a in kernel.workunit.accumulators)
     return () if kernel.pattern == "scan" or in_order else loops_of(kernel).passes
 
 

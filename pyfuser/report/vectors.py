@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from pyfuser.codegen.cpu.reduce import is_sum
 from pyfuser.codegen.kernel import spec_of
 from pyfuser.ir import nodes
-from pyfuser.ir.effects import is_sum, written_views
+from pyfuser.ir.effects import written_views
 from pyfuser.ir.nodes import Body, Expr, SourceLocation, Stmt, Sym
 from pyfuser.ir.visit import child_expressions, expressions
 from pyfuser.nest.cost.vectorisable import (
@@ -38,7 +39,7 @@ def vectors_of(kernel: Kernel) -> Vectors:
     if not (written_views(unit) or unit.accumulators):
         return Vectors("unknown", "as nothing of what it computes is read")
     sums = kernel.workunit.accumulators  # of which the spec's have no names
-    others = [a.sym.name for a in sums if not is_sum(kernel.workunit.body, a.sym)]
+    others = [a.sym.name for a in sums if not is_sum(kernel.workunit, a.sym)]
     if others:
         return Vectors(
             "no", f"{others[0]} is not only added to: one thread runs all iterations in order"

@@ -9,6 +9,8 @@ so they may be made to any table whose elements change nothing at first, and tha
 view afterwards, one atomic update an element (privatization: R. Allen and K. Kennedy, "Optimizing
 Compilers for Modern Architectures", 2001; OpenMP's reductions of arrays).
 
+Beside a reduction that one thread computes, it needs neither locks nor a copy.
+
 The cost is memory for each thread, and two passes over it; the gain is that no update locks a cell.
 """
 
@@ -20,7 +22,6 @@ from math import prod
 
 from pyfuser.ir.accesses import accesses
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.effects import is_sum
 from pyfuser.ir.nodes import Body, Sym, Update, Workunit
 from pyfuser.support.caches import cached
 from pyfuser.trace.call import GPU_SPACES
@@ -41,18 +42,17 @@ counters and 8 million updates: 0.6 of the time)."""
 def private_tables(kernel: Kernel) -> Kernel:
     """The kernel with the places of such views, and how many elements they have, in `tables`."""
     space = kernel.space
-    unit = kernel.workunit
     if kernel.pattern not in ("for", "reduce") or space.execution in (*GPU_SPACES, "Serial"):
         return kernel
-    if not all(is_sum(unit.body, accumulator.sym) for accumulator in unit.accumulators):
-        return kernel  # one thread computes it
-    tallied = tallied_views(unit)
+    tallied = tallied_views(kernel.workunit)
     if not tallied:
         return kernel
     tallied -= {sym for pair in kernel.overlaps for sym in pair}
     tables = tuple(
         (place, prod(shape.shape))
-        for place, (param, shape) in enumerate(zip(unit.params, kernel.shapes, strict=True))
+        for place, (param, shape) in enumerate(
+            zip(kernel.workunit.params, kernel.shapes, strict=True)
+        )
         if param.sym in tallied
         and isinstance(shape, RegionShape)
         and shape.strides == contiguous(shape.shape, shape.dtype.size)

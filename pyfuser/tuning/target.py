@@ -30,6 +30,11 @@ class Target:
     intel: bool = False
     vector_maths: frozenset[Function] = frozenset()
 
+    @property
+    def avx512_of_intel(self) -> bool:
+        """Whether it is one of Intel's with AVX-512: others were measured apart."""
+        return self.intel and self.vector_bytes == 64
+
 
 @once
 def host() -> Target:

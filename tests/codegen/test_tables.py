@@ -160,6 +160,58 @@ def test_tables_without_copies(make: Callable[[], Any], policy: Any) -> None:
     assert run(counted, table(), keys(), 56)
 
 
+@pk.workunit
+def added(i, acc: pk.Acc[pk.double], x):
+    acc += 0.1 * x[i]
+
+
+@pk.workunit
+def counted_and_added(i, acc: pk.Acc[pk.double], t, key):
+    pk.atomic_add(t, [key[i] % 7], 1)
+    acc += 0.1 * key[i]
+
+
+@pk.workunit
+def counted_and_multiplied(i, acc: pk.Acc[pk.double], t, key):
+    pk.atomic_add(t, [key[i] % 7], 1)
+    acc *= 1.0 + 0.1 * key[i]
+
+
+def has_copies() -> bool:
+    (launch,) = SESSION.flushes[-1].program.launches
+    return "pf_tables" in launch.launchable.source
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("n", [64, N, 50 * N])
+@pytest.mark.parametrize("workunit", TALLIES, ids=lambda workunit: workunit.__name__)
+def test_beside_a_sum(workunit: Any, n: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native.team, "count", threads)
+    found, wanted, key = table(), table(), keys(n)
+    with pyfuser.fusing():
+        result = pk.parallel_reduce(n, added, x=key)
+        pk.parallel_for(n, workunit, t=found, key=key)
+        total = float(result)
+    assert has_copies()
+    with pyfuser.unfused():
+        pk.parallel_for(pk.RangePolicy(pk.Serial, 0, n), workunit, t=wanted, key=key)
+        assert total == float(pk.parallel_reduce(n, added, x=key))
+    assert found.tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize(
+    ("workunit", "copied"), [(counted_and_added, True), (counted_and_multiplied, False)]
+)
+def test_beside_what_one_thread_computes_nothing_is_locked(workunit: Any, copied: bool) -> None:
+    t, key = np.zeros(7, np.int32), keys()
+    with pyfuser.fusing():
+        float(pk.parallel_reduce(N, workunit, t=t, key=key))
+    assert has_copies() is copied
+    (launch,) = SESSION.flushes[-1].program.launches
+    assert copied or "__atomic_fetch_add(&t" not in launch.launchable.source
+    assert t.tolist() == np.bincount(key % 7, minlength=7).tolist()
+
+
 def test_a_table_under_two_names() -> None:
     t = table()
     assert not run(over_itself, t, t)

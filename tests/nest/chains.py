@@ -85,7 +85,21 @@ def sum_of_functions(i, acc, x, v):
     acc += v[i]
 
 
-@body(on="wide", dtype="float32")
+@body("split-chains", on="avx2", dtype="float32", parts=2)
+def mostly_one_statement(i, x, v):
+    a: pk.float = sqrt(log(v[i])) * sin(x[i])
+    v[i] = exp(a)
+
+
+@body("split-chains", on="wide", dtype="float32", parts=3)
+def functions_in_wide_vectors(i, x, v):
+    a: pk.float = sin(x[i])
+    b: pk.float = exp(a)
+    v[i] = log(1.0 + b)
+    x[i] = a
+
+
+@body(on="intel", dtype="float32")
 def where_it_was_not_measured(i, x, v):
     a: pk.float = sin(x[i])
     b: pk.float = exp(a)

@@ -205,3 +205,25 @@ def test_edges_do_not_keep_the_interior_from_vectors(
         pk.parallel_for(pk.MDRangePolicy([0, 0], [n, n]), workunit, **views, n=n)
     (kernel,) = pyfuser.explain().kernels
     assert (vector_loops(kernel.generated, tmp_path) > 0) == vectors
+
+
+@pk.workunit
+def wrapped_into_cells(i, x, v, cell, part, length):
+    a: float = x[i] + 0.5 * v[i]
+    a -= length * math.floor(a / length)
+    if a >= length:
+        a = 0.0
+    x[i] = a
+    c: int = int(a)
+    cell[i] = c
+    part[i] = a - c
+
+
+def test_what_follows_from_a_chosen_constant_does_not_keep_it_from_vectors(tmp_path: Path) -> None:
+    SESSION.flushes.clear()
+    views = {name: pk.View([64], pk.double) for name in ("x", "v", "part")}
+    with pyfuser.fusing():
+        cell = pk.View([64], pk.int64)
+        pk.parallel_for(64, wrapped_into_cells, **views, cell=cell, length=8.0)
+    (kernel,) = pyfuser.explain().kernels
+    assert vector_loops(kernel.generated, tmp_path) > 0

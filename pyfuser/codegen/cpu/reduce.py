@@ -27,7 +27,8 @@ from pyfuser.codegen.cpu.tiles import (
     tiling_of,
 )
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.effects import is_sum
+from pyfuser.ir.effects import only_combines
+from pyfuser.ir.nodes import Sym, Workunit
 from pyfuser.nest.passes.blocks import LOCALS as BLOCK_LOCALS
 from pyfuser.nest.passes.blocks import blocks_of
 from pyfuser.nest.passes.split_accumulators import LANES, Groups, groups_of
@@ -44,9 +45,14 @@ LOCALS = (
 
 def emit(context: Context) -> str:
     """The loops and the entry point."""
-    if all(is_sum(context.workunit.body, a.sym) for a in context.workunit.accumulators):
+    if all(is_sum(context.workunit, a.sym) for a in context.workunit.accumulators):
         return _tiled(context)
     return _sequential(context)
+
+
+def is_sum(workunit: Workunit, sym: Sym) -> bool:
+    """Whether the body does nothing with an accumulator but add to it (or subtract)."""
+    return sym.dtype is not DType.BOOL and only_combines(workunit.body, (sym,), "+-")
 
 
 # --------------------------------------------------------------------------- sequential

@@ -86,7 +86,7 @@ def _preamble(title: str, contexts: Sequence[Context]) -> str:
     target = contexts[0].spec.target
     vector = functions & target.vector_maths
     scalar = functions - vector
-    doubled = target.vector_bytes < 64 and _doubled(contexts)
+    doubled = not target.avx512_of_intel and _doubled(contexts)
     maths = [maths_scalar.prelude(scalar), maths_vector.prelude(vector, target, doubled)]
     needed = set[str]().union(*(p.headers for p in printers))
     needed |= maths_scalar.headers(scalar) | maths_vector.headers(vector)

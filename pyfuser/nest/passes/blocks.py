@@ -142,7 +142,7 @@ def _cut(nest: Nest, kept: int, size: int) -> Blocks | None:
     """
     if nest.serial or nest.spec.checked or nest.overlapping:
         return None
-    if nest.spec.target.vector_bytes == 64:  # not measured there
+    if nest.spec.target.avx512_of_intel:  # not measured there
         return None
     segments = cut(nest.workunit.body)
     kept += sum(sym.dtype.size for sym in expansion(segments))

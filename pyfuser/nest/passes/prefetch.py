@@ -95,7 +95,7 @@ def streams(
 def streams_of(nest: Nest) -> tuple[Stream, ...]:
     """What blocks of a nest's body, in one loop, ask for."""
     spec, workunit = nest.spec, nest.workunit
-    if not spec.target.intel or spec.target.vector_bytes < 64:
+    if not spec.target.avx512_of_intel:
         return ()
     if spec.serial or spec.checked or spec.order.block or not spec.long_rows:
         return ()
