@@ -189,10 +189,10 @@ def _parts(
     total, places = before[-1], []
     for n in range(1, count):
         first, last = total * (n - 0.3) / count, total * (n + 0.3) / count
-        near = [k for k in range(1, len(body)) if first <= before[k] <= last]
-        if not near:
-            return ()
         middle = total * n / count
+        near = [k for k in range(1, len(body)) if first <= before[k] <= last]
+        if not near:  # a statement is long
+            near = [min(range(1, len(body)), key=lambda k: abs(before[k] - middle))]
         places.append(min(near, key=lambda k: (passing[k], abs(before[k] - middle))))
     ends = [0, *places, len(body)]
     parts = [body[a:b] for a, b in pairwise(ends)]
