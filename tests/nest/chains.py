@@ -99,7 +99,7 @@ def functions_in_wide_vectors(i, x, v):
     x[i] = a
 
 
-@body(on="intel", dtype="float32")
+@body("prefetch", on="intel", dtype="float32", asked="x[i] stored, v[i] stored")
 def where_it_was_not_measured(i, x, v):
     a: pk.float = sin(x[i])
     b: pk.float = exp(a)
