@@ -23,6 +23,7 @@ from pyfuser.analysis.overflows import overflows
 from pyfuser.analysis.overlap import variables_of
 from pyfuser.analysis.races import certain_races
 from pyfuser.analysis.relation import Relation
+from pyfuser.analysis.repeats import repeats
 from pyfuser.analysis.totals import Total, lost_totals
 from pyfuser.analysis.zeros import zero_element
 from pyfuser.ir import nodes
@@ -63,7 +64,7 @@ def refuse_mistakes(
             for total in lost_totals(shape, facts, call, before):
                 _warn_of_total(shape.workunit, total)
     if warns and shape.space.execution != _SERIAL:
-        for doubt in _doubts(shape):
+        for doubt in (*_doubts(shape), *_repeats(shape, facts, call, before)):
             warn(doubt.message, doubt.location.file, doubt.location.line, WorkunitWarning)
 
 
@@ -254,6 +255,23 @@ def _doubts(call: CallShape) -> Iterator[_Doubt]:
         yield _Doubt(_message(call.workunit, first, second, harmless), location)
 
 
+def _repeats(
+    shape: CallShape, facts: Sequence[Fact], call: Call, before: Sequence[Call]
+) -> Iterator[_Doubt]:
+    """Elements that several iterations store in, as the subscripts in memory say."""
+    unit = _in_last_pass(shape).workunit
+    harmless = _Harmless(unit)
+    for repeat in repeats(shape, facts, call, before):
+        store = repeat.store
+        if store.location is not None and not harmless.meeting(store):
+            message = (
+                f"workunit {unit.name!r}: iterations write one element of {store.view.name!r}, as "
+                f"{repeat.first} and {repeat.second} are both {repeat.subscript}, so chance "
+                "decides whose value stays"
+            )
+            yield _Doubt(message, store.location)
+
+
 def _in_last_pass(call: CallShape) -> CallShape:
     """The same call, where a scan's body is that of the pass that writes."""
     unit = call.workunit
@@ -357,6 +375,10 @@ class _Harmless:
         if isinstance(stmt, Store):
             return self._is_same(stmt.value, ())
         return self.marks(stmt)
+
+    def meeting(self, store: Store) -> bool:
+        """Whether all iterations that store in one element store the same value."""
+        return self._is_same(store.value, store.indices)
 
     def marks(self, stmt: nodes.Update) -> bool:
         """Whether iterations that change one element set the same bits, or clear them."""

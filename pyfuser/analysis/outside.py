@@ -48,14 +48,19 @@ class _Place(NamedTuple):
     location: SourceLocation | None
 
 
-class _Gather(NamedTuple):
-    """A subscript that is an element of a view, for sure; `relation` says of which elements."""
+class Gather(NamedTuple):
+    """A subscript that is an element of a view, for sure; `relation` says of which elements.
+
+    alone: an iteration comes here once at most.
+    """
 
     view: Sym
     axis: int
     element: Load
     relation: Relation
     location: SourceLocation | None
+    mode: Mode
+    alone: bool
 
 
 def refuse_outside(
@@ -72,16 +77,25 @@ def refuse_outside(
             assert isinstance(region, RegionShape)
             name = unit.params[access.param].sym.name
             _refuse(_Place(name, region.shape, access.relation, access.location), call)
-    if not (shape.space.size and _is_worth_a_walk(unit.body)):
+    walk = walked(shape, facts)
+    if walk is None:
         return
-    walk = _Walk(unit, shape.space.begin, shape.space.end, tuple(facts))
-    walk.run()
     for place in walk.places:
         _refuse(place, call)
     for gather in walk.gathers:
         region = shape.arguments[walk.views[gather.view]]
         assert isinstance(region, RegionShape)
         _refuse_element(gather, region.shape[gather.axis], call, before)
+
+
+def walked(shape: CallShape, facts: Sequence[Fact]) -> Walk | None:
+    """A walk over a call's workunit; None where it would find nothing."""
+    unit = shape.workunit
+    if not (shape.space.size and _is_worth_a_walk(unit.body)):
+        return None
+    walk = Walk(unit, shape.space.begin, shape.space.end, tuple(facts))
+    walk.run()
+    return walk
 
 
 def _is_worth_a_walk(body: Body) -> bool:
@@ -101,12 +115,12 @@ def _plain(index: Expr) -> Expr:
     return index
 
 
-class _Walk(Interpreter):
+class Walk(Interpreter):
     """What `accesses` leaves out: memory of an iteration's own, and subscripts from data."""
 
     def run(self) -> tuple[()]:
         self.places: list[_Place] = []
-        self.gathers: list[_Gather] = []
+        self.gathers: list[Gather] = []
         self._extents: dict[Sym, tuple[int, ...]] = {}
         super().run()
         return ()
@@ -146,10 +160,11 @@ class _Walk(Interpreter):
             known = tuple(self.affine(subscript) for subscript in element.indices)
             if None not in known:
                 relation = self._relation(known)
-                self.gathers.append(_Gather(view, axis, element, relation, location))
+                alone = not self.loops
+                self.gathers.append(Gather(view, axis, element, relation, location, mode, alone))
 
 
-def _refuse_element(gather: _Gather, extent: int, call: Call, before: Sequence[Call]) -> None:
+def _refuse_element(gather: Gather, extent: int, call: Call, before: Sequence[Call]) -> None:
     found = known_elements(call, gather.element, gather.relation, before)
     if found is None:
         return

@@ -402,6 +402,18 @@ def sums_in_the_last_pass(i, acc, last, v, w):
 
 
 @pk.workunit
+def stored_where_others_store(i, v, k, w):
+    v[k[i]] = w[i]  # WRONG
+
+
+@pk.workunit
+def stored_where_others_store_by_a_local(i, v, k):
+    if i > 1:
+        j: int = k[i - 1]
+        v[j] = i  # WRONG
+
+
+@pk.workunit
 def divided_by_what_a_branch_sets(i, k, n):
     t = n
     if i == 3:
@@ -576,6 +588,16 @@ MISTAKES: dict[Any, tuple[type[BaseException], str, Run]] = {
     unsigned_below_zero: (WorkunitWarning, "-2, which does not fit into uint32", over(N, u=U)),
     constants_below_zero: (WorkunitWarning, "uint32 cannot hold -2, which it gets, ", over(N, u=U)),
     sums_in_the_last_pass: (WorkunitWarning, "write acc += ... before `if last:`", scanned(**VW)),
+    stored_where_others_store: (
+        WorkunitWarning,
+        "write one element of 'v', as k[0] and k[4] are both 0, so chance decides whose value",
+        over(N, k=indices(), **VW),
+    ),
+    stored_where_others_store_by_a_local: (
+        WorkunitWarning,
+        "write one element of 'v', as k[1] and k[5] are both 1, so chance decides whose value",
+        over(N, k=indices(), **V),
+    ),
     divided_by_what_a_branch_sets: (
         DivisionError,
         "an integer is divided by 't', which is 0",
@@ -830,6 +852,20 @@ def sums_in_both_passes(i, acc, last, v, w):
 
 
 @pk.workunit
+def stored_where_it_is_the_same(i, v, k, w):
+    v[k[i]] = 1.0
+    v[k[i]] = k[i]
+    if w[i] > 0.0:
+        v[k[i]] = w[i]
+
+
+@pk.workunit
+def stored_by_each_iteration_again(i, v, k, w):
+    for j in range(3):
+        v[k[i]] = w[i] + j
+
+
+@pk.workunit
 def divided_by_what_is_set_again(i, k, d, n):
     t = 0
     if i >= 0:
@@ -932,6 +968,10 @@ def exact_sum(i, acc: pk.Acc[pk.int64], n):
         (some_gathered, over(N, k=indices(8, -1), **VW)),
         (gathered_by_its_own, over(N, k=indices(8, -1), **VW)),
         (sums_in_both_passes, scanned(**VW)),
+        (stored_where_others_store, over(N, k=indices(7, 6, 5, 4, 3, 2, 1), **VW)),
+        (stored_where_others_store, over(4, k=indices(), **VW)),
+        (stored_where_it_is_the_same, over(N, k=indices(), **VW)),
+        (stored_by_each_iteration_again, over(N, k=indices(7, 6, 5, 4, 3, 2, 1), **VW)),
         (divided_by_what_is_set_again, over(N, d=divisors(), n=3, **K)),
         (sums_of_some, summed(k=LARGE)),
         (sums_that_cancel, summed(k=LARGE)),
@@ -1325,7 +1365,7 @@ LEGAL: dict[Any, Run] = {
     red_and_black: over(N, **V),
     one_iteration_only: over(N, **V),
     atomically: over(N, **V),
-    by_data: over(N, **V, **ZEROS),
+    by_data: over(N, k=indices(7, 6, 5, 4, 3, 2, 1), **V),
     scattered_by_remainder: over(N, n=N, **V),
     into_rows: over(24, m=VM["m"]),
     division_that_is_guarded: over(N, a=0, **K),

@@ -1,0 +1,70 @@
+"""Stores to one element by several iterations, where the subscripts are elements in memory.
+
+`y[p[i]] = x[i]` is fine if p is a permutation. So p is looked at before the first launch, if
+nothing pending writes it: one pass over it, once a shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+
+from pyfuser.analysis.accesses import Mode
+from pyfuser.analysis.elements import element_at, known_elements
+from pyfuser.analysis.evaluate import Fact
+from pyfuser.analysis.outside import Gather, walked
+from pyfuser.ir.nodes import Store
+from pyfuser.ir.visit import statements
+from pyfuser.trace.call import Call
+from pyfuser.trace.shape import CallShape
+
+
+class Repeat(NamedTuple):
+    """Two elements that are one subscript of a store, which iterations make for sure."""
+
+    store: Store
+    subscript: int
+    first: str
+    second: str
+
+
+def repeats(
+    shape: CallShape, facts: Sequence[Fact], call: Call, before: Sequence[Call]
+) -> Iterator[Repeat]:
+    """The stores that meet. before: calls that run before this one and have not run."""
+    stores = {(s.view, s.location): s for s in statements(shape.workunit.body) if type(s) is Store}
+    if not any(len(store.indices) == 1 for store in stores.values()):
+        return
+    walk = walked(shape, facts)
+    for gather in walk.gathers if walk is not None else ():
+        store = stores.get((gather.view, gather.location))
+        if store is None or len(store.indices) > 1 or gather.mode is not Mode.WRITE:
+            continue
+        found = _met(gather, call, before) if gather.alone else None
+        if found is not None:
+            yield Repeat(store, *found)
+
+
+def _met(gather: Gather, call: Call, before: Sequence[Call]) -> tuple[int, str, str] | None:
+    """A subscript that two iterations have, and which elements these are."""
+    found = known_elements(call, gather.element, gather.relation, before)
+    if found is None:
+        return None
+    box, values = found
+    ranges = gather.relation.ranges[: len(gather.relation.begin)]
+    if values.size < 2 or values.size != prod(high - low + 1 for low, high in ranges):
+        return None  # one element is that of several iterations, or of some
+    counts = np.bincount(values.ravel().astype(np.intp))
+    (often,) = np.nonzero(counts > 1)
+    if not len(often):
+        return None
+    index = int(often[0])
+    name = gather.element.view.name
+    first, second = (
+        f"{name}[{', '.join(map(str, element_at(box, place)))}]"
+        for place in np.argwhere(values == index)[:2]
+    )
+    return index, first, second
