@@ -102,6 +102,8 @@ def test_runs_of_a_call_and_of_two() -> None:
     two = [call(part(8 * (n // 2)), unit=(UNIT, unit)[n % 2]) for n in range(9)]
     assert runs_of(two, 3) == [Run(0, 2, 4, ((8,), (8,)))]
     assert runs_of(two, 3)[0].last == 8
+    apart = [call(part((8, 16)[n % 2] * (n // 2)), unit=(UNIT, unit)[n % 2]) for n in range(9)]
+    assert runs_of([call(OTHER), *apart], 3) == [Run(1, 2, 4, ((8,), (16,)))]
     still = [call(part(0)) for _ in range(6)]
     assert runs_of(still, 3) == []
     faster = [call(part(8 * n * n)) for n in range(6)]
