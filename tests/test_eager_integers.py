@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import random
 import warnings
 from collections.abc import Iterator
 
@@ -48,6 +50,11 @@ def put(i, y, k):
 @pk.workunit
 def wide(i, y, x, k):
     y[i] = i + k + x[k % 4]
+
+
+@pk.workunit
+def crossed(i, a, row, k):
+    a[row][i + k] = row + k
 
 
 @pytest.fixture(autouse=True)
@@ -240,6 +247,120 @@ def test_an_index_that_leaves_its_view_is_an_error_however_late() -> None:
             pk.parallel_for(10, shifted, y=y, x=x, k=k)
         with pytest.raises(IndexError, match="runs from 41 to 50"):
             pk.parallel_for(10, shifted, y=y, x=x, k=41)
+
+
+def entry(workunit: str, space: Space, *arguments: object) -> eager.Served | None:
+    """What serves a call of a workunit that has run."""
+    ready = next(r for r in eager.READY.values() if r.workunit.name == workunit)
+    call = Call("for", space, ready.workunit, arguments, None, None, CODE, 0)  # type: ignore[arg-type]
+    return eager.served(call)
+
+
+def test_an_entry_serves_all_numbers_that_are_inside() -> None:
+    with pyfuser.unfused():
+        shifts(40)
+    x, y = (region_of(np.zeros(100), DType.FLOAT64) for _ in range(2))
+    found = entry("shifted", Space((0,), (10,)), y, x, 30)
+    assert found is not None and found[2] == ((0, 90),)
+    found = entry("shifted", Space((5,), (20,)), y, x, 30)
+    assert found is not None and found[2] == ((0, 80),)  # no proof is for less than 0
+    same = region_of(np.zeros(200), DType.FLOAT64)
+    assert entry("shifted", Space((0,), (10,)), same, same, 30) is None
+    assert entry("shifted", Space((0,), (10,)), y, x, 95) is None
+
+
+def test_a_number_that_does_not_change_is_served_alone() -> None:
+    def runs(numbers: list[tuple[int, int]]) -> None:
+        a = pk.View([9, 100], pk.double)
+        with pyfuser.unfused():
+            for row, k in numbers:
+                pk.parallel_for(10, crossed, a=a, row=row, k=k)
+                assert a.data[row, k + 9] == row + k
+
+    a = region_of(np.zeros((9, 100)), DType.FLOAT64)
+    runs([(2, k) for k in range(30)])
+    for place, ranges in ((3, ((2, 2), (0, 90))), (89, ((2, 2), (0, 90)))):
+        found = entry("crossed", Space((0,), (10,)), a, 2, place)
+        assert found is not None and found[2] == ranges
+    assert entry("crossed", Space((0,), (10,)), a, 3, 3) is None
+    runs([(k % 9, 7 * k % 91) for k in range(30)])
+    found = entry("crossed", Space((0,), (10,)), a, 3, 3)
+    assert found is not None and found[2] == ((0, 8), (0, 90))
+
+
+def test_a_range_needs_both_what_is_inside_and_code_that_is_right(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for inside, serves in itertools.product((False, True), repeat=2):
+        monkeypatch.setattr(eager, "_is_inside", lambda *_, held=inside: held)
+        monkeypatch.setattr(eager, "_serves", lambda *_, held=serves: held)
+        assert eager._holds(None, None, (), None) is (inside and serves)  # type: ignore[arg-type]
+
+
+@pk.workunit
+def line(i, y, x, k, m):
+    y[i] += x[2 * i - k + 20] + x[k + m]
+
+
+@pk.workunit
+def guarded(i, y, x, k, m):
+    if i + k < m:
+        y[i] = x[i + k] - y[i]
+
+
+@pk.workunit
+def looped(i, y, x, k, m):
+    for j in range(m):
+        y[i] += x[i + j] * k + x[k]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_numbers_compute_what_numpy_does_and_leave_no_view(seed: int) -> None:
+    """Beside the calls that run: those that leave a view are refused, whatever served others."""
+    rng = random.Random(seed)
+    workunit = rng.choice((line, guarded, looped))
+    size, end = rng.choice((40, 60)), rng.choice((4, 9))
+    x, y = pk.View([size], pk.double), pk.View([size], pk.double)
+    x.data[:] = np.arange(float(size))
+    expected, refused = np.zeros(size), 0
+    steady = rng.random() < 0.5
+    with pyfuser.unfused(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(150):
+            k, m = rng.randint(-1, 22), 3 if steady else rng.randint(0, 22)
+            inside = _expected(workunit, expected, x.data, end, k, m)
+            if inside:
+                pk.parallel_for(end, workunit, y=y, x=x, k=k, m=m)
+            else:
+                refused += 1
+                with pytest.raises(IndexError):
+                    pk.parallel_for(end, workunit, y=y, x=x, k=k, m=m)
+            np.testing.assert_array_equal(y.data, expected)
+    assert refused or workunit is guarded
+
+
+def _expected(workunit, y, x, end: int, k: int, m: int) -> bool:
+    """Do what the workunit does; whether all subscripts are inside."""
+    if workunit is guarded:
+        places = [i for i in range(end) if i + k < m]
+        if any(not 0 <= i + k < len(x) for i in places):
+            return False
+        for i in places:
+            y[i] = x[i + k] - y[i]
+        return True
+    if workunit is line:
+        reads = [(2 * i - k + 20, k + m) for i in range(end)]
+    else:
+        reads = [(i + j, k) for i in range(end) for j in range(m)]
+    if any(not 0 <= place < len(x) for pair in reads for place in pair):
+        return False
+    for i in range(end):
+        if workunit is line:
+            y[i] += x[2 * i - k + 20] + x[k + m]
+        else:
+            for j in range(m):
+                y[i] += x[i + j] * k + x[k]
+    return True
 
 
 def warned(first: int, count: int) -> list[str]:

@@ -2,8 +2,11 @@
 
 Its key is that of a trace of one call; whether memory is fresh is no part of it, nor is where in its
 memory the first view begins: rows of one View share what runs for them, as in `eager._key`.
+Numbers that matter are beside its words: an entry is right for ranges of them (`eager.served`).
 */
 #include "hot.h"
+
+enum { MOVES = 16 };  /* as `eager.WARNED`: calls of fewer are looked at one by one */
 
 static long age;  /* how often all was forgotten: entries of another age are none */
 
@@ -16,6 +19,12 @@ static uint64_t hash_of(const uint64_t *words, Py_ssize_t count)
 {
     uint64_t hash = count;
     for (Py_ssize_t n = 0; n < count; n++) hash = (hash ^ words[n]) * 0x9E3779B97F4A7C15ull, hash ^= hash >> 29;
+    return hash;
+}
+
+static uint64_t hash_with(uint64_t hash, const Key *key)
+{
+    for (Py_ssize_t n = 0; n < key->numbers; n++) hash = (hash ^ key->number[n]) * 0x9E3779B97F4A7C15ull, hash ^= hash >> 29;
     return hash;
 }
 
@@ -37,6 +46,26 @@ static int was_missed(Site *site, uint64_t hash)
     return 0;
 }
 
+/* Whether a key was missed often with other numbers: then a range of them may be known. Asked seldom. */
+static int moves(Site *site, const Key *key, uint64_t hash)
+{
+    if (!key->numbers) return 0;
+    site->moved = site->moving == hash ? site->moved + 1 : 0;
+    site->moving = hash;
+    return site->moved >= MOVES && (site->moved & (site->moved - 1)) == 0;
+}
+
+/* The bounds of numbers, from pairs of them; 0: an exception. */
+static int bounds_of(PyObject *pairs, int64_t *bounds, Py_ssize_t count)
+{
+    if (!PyTuple_Check(pairs) || PyTuple_GET_SIZE(pairs) != 2 * count) {
+        PyErr_SetString(PyExc_TypeError, "an entry has two bounds for each number");
+        return 0;
+    }
+    for (Py_ssize_t n = 0; n < 2 * count; n++) bounds[n] = PyLong_AsLongLong(PyTuple_GET_ITEM(pairs, n));
+    return !PyErr_Occurred();
+}
+
 /* Has Python prepare what it runs for calls of this key; the place of the entry, or -1. */
 static int prepare(Site *site, Key *key, uint64_t hash, PyObject *pattern, PyObject *space, PyObject *const *arguments)
 {
@@ -53,21 +82,36 @@ static int prepare(Site *site, Key *key, uint64_t hash, PyObject *pattern, PyObj
                memcmp(again.words, key->words, key->count * sizeof *key->words) == 0;
     key_end(&again);
     uint64_t *words = same ? PyMem_Malloc(key->count * sizeof *words) : NULL;
+    int64_t *bounds = same ? PyMem_Malloc((2 * key->numbers + 1) * sizeof *bounds) : NULL;
     int at = site->next_alone;
-    if (words != NULL) {
+    if (words != NULL && bounds != NULL && bounds_of(PyTuple_GET_ITEM(both, 2), bounds, key->numbers)) {
         memcpy(words, key->words, key->count * sizeof *words);
         site->next_alone = (at + 1) % ALONE;
+        site->moved = 0;
         PyMem_Free(site->alone[at].words);
+        PyMem_Free(site->alone[at].bounds);
         site->alone[at].words = words;
+        site->alone[at].bounds = bounds;
         site->alone[at].hash = hash;
         site->alone[at].count = key->count;
         site->alone[at].age = age;
         Py_XSETREF(site->alone[at].space, Py_NewRef(space));
         Py_XSETREF(site->alone[at].prepared, Py_NewRef(PyTuple_GET_ITEM(both, 0)));
         Py_XSETREF(site->alone[at].launchable, Py_NewRef(PyTuple_GET_ITEM(both, 1)));
+    } else {
+        PyMem_Free(words);
+        PyMem_Free(bounds);
+        at = -1;
     }
     Py_DECREF(both);
-    return words == NULL ? -1 : at;
+    return at;
+}
+
+static int within(const int64_t *bounds, const Key *key)
+{
+    for (Py_ssize_t n = 0; n < key->numbers; n++)
+        if (key->number[n] < bounds[2 * n] || key->number[n] > bounds[2 * n + 1]) return 0;
+    return 1;
 }
 
 /* From the latest on: most calls come again at once, or after as many others as before. */
@@ -77,7 +121,8 @@ static int find(Site *site, const Key *key, uint64_t hash)
         int at = (site->next_alone - n + ALONE) % ALONE;
         if (site->alone[at].hash == hash && site->alone[at].words != NULL && site->alone[at].age == age &&
             site->alone[at].count == key->count &&
-            memcmp(site->alone[at].words, key->words, key->count * sizeof *key->words) == 0)
+            memcmp(site->alone[at].words, key->words, key->count * sizeof *key->words) == 0 &&
+            within(site->alone[at].bounds, key))
             return at;
     }
     return -1;
@@ -133,7 +178,7 @@ PyObject *run_alone(Site *site, PyObject *pattern, PyObject *space, PyObject *co
     if (key_one(&key, site, space, arguments) == KEYED) {
         uint64_t hash = hash_of(key.words, key.count);
         at = find(site, &key, hash);
-        if (at < 0 && (was_missed(site, hash) || now == CAREFUL))
+        if (at < 0 && (was_missed(site, hash_with(hash, &key)) | moves(site, &key, hash) || now == CAREFUL))
             at = prepare(site, &key, hash, pattern, space, arguments);
     }
     key_end(&key);

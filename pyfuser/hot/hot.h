@@ -66,7 +66,11 @@ typedef struct {
     Py_ssize_t slots;
     PyObject **results;  /* of calls, borrowed; NULL where a call has none */
     Py_ssize_t calls, result_room;
-    int relative;  /* whether offsets in memory of ours count from its first region */
+    /* Of a call that runs alone: offsets in memory of ours count from its first region, and numbers that
+       matter are beside the words, as a range of them may have one entry. */
+    int relative;
+    Py_ssize_t numbers;
+    int64_t number[MAX_ARGUMENTS];
     uint64_t some_words[512];
     Memory some_memories[24];
     int32_t some_index[64];
@@ -195,11 +199,14 @@ typedef struct {
     struct {
         uint64_t hash, *words;
         Py_ssize_t count;
+        int64_t *bounds;  /* of the numbers that matter: least, greatest, of the next, ... */
         long age;
         PyObject *prepared, *space, *launchable;
     } alone[ALONE];
     int next_alone, next_missed;
     uint64_t missed[ALONE];
+    uint64_t moving;  /* of keys without their numbers the last one that was missed, ... */
+    long moved;       /* ... and how often, with others each time */
 } Site;
 
 extern PyTypeObject DispatcherType, SiteType;

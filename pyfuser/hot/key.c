@@ -23,6 +23,7 @@ void key_begin(Key *key)
     key->calls = 0;
     key->result_room = 32;
     key->relative = 0;
+    key->numbers = 0;
 }
 
 void key_end(Key *key)
@@ -173,7 +174,10 @@ static int key_argument(Key *key, PyObject *argument, int matters)
     int64_t value;
     if (word_of(argument, &value) < 0) return UNKEYABLE;
     key->words[key->count++] = NUMBER;
-    key->words[key->count++] = value;
+    if (key->relative)
+        key->number[key->numbers++] = value;
+    else
+        key->words[key->count++] = value;
     return KEYED;
 }
 

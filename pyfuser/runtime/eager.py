@@ -7,9 +7,10 @@ launching a tiny kernel, so a cheaper key stands in for it while no arguments ov
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from pyfuser.analysis.accesses import structural_scalars
+from pyfuser.analysis.affine import Interval
 from pyfuser.analysis.inside import subscripts_of, surely_inside
 from pyfuser.analysis.layout import is_injective
 from pyfuser.analysis.mistakes import refuse_mistakes
@@ -41,6 +42,9 @@ WARNED = 16
 """Shapes of a workunit's calls that are looked at for what only deserves a warning: where integers
 change with each call there is no end of them."""
 
+
+FARTHEST = 1 << 20
+"""How far from a number of a call others are looked for that its code serves, at first."""
 
 MANY = 4
 """Values of a scalar after which it counts as one that changes."""
@@ -151,6 +155,59 @@ def known(call: Call) -> tuple[Kernel, Launchable] | None:
     return None if ready is None else ready.known.get(_key(call, ready)[0])
 
 
+Served: TypeAlias = tuple[Kernel, Launchable, tuple[Interval, ...]]
+
+
+def served(call: Call) -> Served | None:
+    """What `run` has for a call, and the ranges of scalars that matter for which it is right.
+
+    All else is as in this call; by place.
+    """
+    ready = READY.get(id(call.workunit))
+    if ready is None:
+        return None
+    key, arguments = _key(call, ready)
+    places = sorted(ready.matters)
+    if places and ready.seen >= WARNED and type(key) is not Placed:
+        changing = ready.changing(arguments)
+        family = ready.families.get(_family(call, arguments, ready, changing))
+        if changing and family is not None and _holds(family, call, arguments, ready):
+            facts: list[Any] = [*arguments]
+            for place in sorted(changing):
+                facts[place] = _widest(family, call, facts, ready, place)
+            return family.kernel, family.launchable, tuple([_bounds(facts[n]) for n in places])
+    found = ready.known.get(key)
+    return None if found is None else (*found, tuple([_bounds(arguments[n]) for n in places]))
+
+
+# law: True
+def _holds(family: _Family, call: Call, facts: Sequence[Any], ready: _Ready) -> bool:
+    """Whether calls have no mistake and a family's code is right for them, all of these numbers."""
+    return _is_inside(call, facts, ready) and _serves(family, call, facts)
+
+
+def _widest(
+    family: _Family, call: Call, facts: Sequence[Any], ready: _Ready, place: int
+) -> Interval:
+    """The widest range of a scalar, around its value, for which `_holds`."""
+    trial = list(facts)
+    bounds = [facts[place], facts[place]]
+    for end, way in ((0, -1), (1, 1)):
+        step = FARTHEST
+        while step:
+            wider = [*bounds]
+            wider[end] += way * step
+            trial[place] = tuple(wider)
+            if _holds(family, call, trial, ready):
+                bounds = wider
+            step //= 2
+    return bounds[0], bounds[1]
+
+
+def _bounds(number: Any) -> Interval:
+    return number if isinstance(number, tuple) else (int(number), int(number))
+
+
 def _allocate(region: Argument, launchable: Launchable, call: Call, fresh: list[Buffer]) -> None:
     """Make memory that the call overwrites, if there is none yet, and add it to `fresh`."""
     assert isinstance(region, Region)
@@ -198,7 +255,7 @@ def _prepare_new(
     return kernel, launchable
 
 
-def _is_inside(call: Call, arguments: Sequence[Argument], ready: _Ready) -> bool:
+def _is_inside(call: Call, arguments: Sequence[Any], ready: _Ready) -> bool:
     if ready.subscripts is None:
         return False
     facts = [a.shape if type(a) is Region else a for a in arguments]
@@ -228,9 +285,9 @@ def _family(
 
 
 # law: True
-def _serves(family: _Family, call: Call, arguments: Sequence[Argument]) -> bool:
+def _serves(family: _Family, call: Call, arguments: Sequence[Any]) -> bool:
     """Whether a family's code is right for a call: its proof covers the numbers of the call, and
-    what the code overwrites is inside the views.
+    what the code overwrites is inside the views. A number may be a range of them.
     """
     kernel, space = family.kernel, call.space
     unit = kernel.workunit
@@ -240,8 +297,7 @@ def _serves(family: _Family, call: Call, arguments: Sequence[Argument]) -> bool:
     }
     for param, slot in zip(unit.params, kernel.slots, strict=True):
         if param.sym in family.proof.ranges:
-            value = int(arguments[slot.argument])  # type: ignore[arg-type]
-            ranges[param.sym] = value, value
+            ranges[param.sym] = _bounds(arguments[slot.argument])
     ranges = {sym: known for sym, known in ranges.items() if sym in family.proof.ranges}
     overwritten = [arguments[kernel.slots[place].argument] for place in kernel.overwrites]
     return family.proof.covers(ranges) and all(

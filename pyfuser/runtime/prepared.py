@@ -51,12 +51,15 @@ def prepared(program: Program, calls: Sequence[Call]) -> Any:
 
 
 def prepared_alone(pattern: str, space: Space, workunit: Workunit, arguments: Any) -> Any:
-    """What runs a call alone that has run so before, and its launchable; None if it has not."""
+    """What runs a call alone that has run so before, its launchable, and for which numbers it does.
+
+    These are least, greatest, of all that matter, in order. None if it has not.
+    """
     call = Call(pattern, space, workunit, arguments, None, None, _steps.__code__, 0)
-    found = eager.known(call)
+    found = eager.served(call)
     if found is None:
         return None
-    kernel, launchable = found
+    kernel, launchable, ranges = found
     if not isinstance(launchable, native.Launchable):
         return None
     places = [slot.argument for slot in kernel.slots]
@@ -72,7 +75,7 @@ def prepared_alone(pattern: str, space: Space, workunit: Workunit, arguments: An
         return None
     if step is None or len(results) != (pattern != "for"):
         return None
-    return HOT.Prepared((step,)), launchable
+    return HOT.Prepared((step,)), launchable, tuple([n for bounds in ranges for n in bounds])
 
 
 def raise_divided(launchable: native.Launchable, call: Call) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -73,3 +73,28 @@ def test_parts_that_overlap_in_another_way_are_not_taken_for_the_same() -> None:
         y = expected[place + distance : place + distance + n]
         y[:] = 0.5 * x + y
     assert np.array_equal(np.asarray(a), expected)
+
+
+@pk.workunit
+def shifted(i, y, x, k):
+    y[i] = x[i + k]
+
+
+@pytest.mark.skipif(HOT is None, reason="needs the extension")
+def test_unfused_calls_whose_numbers_move_run_without_python() -> None:
+    n = 300
+    x, y = pk.View([n], pk.double), pk.View([10], pk.double)
+    x[:] = np.arange(float(n))
+
+    def run(numbers: Sequence[int]) -> None:
+        for k in numbers:
+            pk.parallel_for(10, shifted, y=y, x=x, k=k)
+
+    run(range(40))
+    for numbers in (range(40, 291), range(290, -1, -1)):
+        assert python_calls(lambda numbers=numbers: run(numbers)) == []
+        assert np.array_equal(np.asarray(y), np.arange(10.0) + numbers[-1])
+    for k in (291, -1):
+        with pytest.raises(IndexError):
+            run([k])
+        assert python_calls(lambda: run([290, 0])) == []

@@ -62,8 +62,8 @@ def test_a_view_that_overlaps_itself_has_no_family() -> None:
 def serves(
     begin: int,
     end: int,
-    number: int,
-    region: Region = ONE,
+    number: int | tuple[int, int],
+    region: Region | float = ONE,
     overwrites: Any = (),
     bounded: bool = True,
 ) -> bool:
@@ -81,6 +81,12 @@ def test_a_proof_covers_the_indices_and_numbers_of_a_call() -> None:
     for begin, end, number in [(0, 5, 0), (-1, 4, 0), (0, 4, 3), (0, 4, -3), (4, 4, 0)]:
         assert not serves(begin, end, number)
     assert serves(-5, 50, 0, bounded=False)
+    assert serves(0, 4, 0, float("nan"))  # of what the proof does not name anything is right
+
+
+def test_a_proof_covers_a_range_if_both_its_ends() -> None:
+    assert serves(0, 4, (-2, 2)) and serves(0, 4, (1, 1))
+    assert not serves(0, 4, (-3, 2)) and not serves(0, 4, (-2, 3))
 
 
 def test_what_is_overwritten_is_inside_its_view() -> None:
