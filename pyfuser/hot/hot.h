@@ -268,6 +268,10 @@ void turns_reset(void);
 void turns_pause(void);
 int turns_call(const void *site, const void *space);
 
+/* ------------------------------------------------------------------ runs.c */
+
+PyObject *rounds(PyObject *module, PyObject *args);
+
 /* ------------------------------------------------------------------ capture.c */
 
 extern PyTypeObject CapturedType, CaptureType;

@@ -165,6 +165,7 @@ static PyMethodDef functions[] = {
     {"name_kernel", name_kernel, METH_VARARGS, "name_kernel(entry, text): what is said of it if the process dies."},
     {"launching", launching, METH_O, "launching(entry): a kernel is going to be launched."},
     {"key_of", key_of, METH_O, "key_of(calls): (words, facts) as bytes, or None; see `trace.key`."},
+    {"rounds", rounds, METH_VARARGS, "rounds(calls, first, steps): see `trace.runs`."},
     {NULL},
 };
 
@@ -183,7 +184,7 @@ PyMODINIT_FUNC PyInit__hot(void)
     Py_XDECREF(capsule);
     if (added < 0 || PyModule_AddType(module, &PreparedType) < 0 || PyModule_AddType(module, &DispatcherType) < 0 ||
         PyModule_AddType(module, &SiteType) < 0 || PyModule_AddType(module, &CapturedType) < 0 ||
-        PyModule_AddType(module, &CaptureType) < 0 || PyModule_AddIntConstant(module, "INTERFACE", 12) < 0) {
+        PyModule_AddType(module, &CaptureType) < 0 || PyModule_AddIntConstant(module, "INTERFACE", 13) < 0) {
         Py_DECREF(module);
         return NULL;
     }

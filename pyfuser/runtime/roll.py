@@ -28,7 +28,7 @@ ROUNDS = 16
 """Rounds of a run, at the least: fewer calls are planned as they are."""
 
 
-def roll(calls: Sequence[Call], tracer: Tracer) -> bool:
+def roll(calls: list[Call], tracer: Tracer) -> bool:
     """Exchange pending calls of runs for others; whether there are such. calls: all that are."""
     if len(calls) < ROUNDS or USE.devices or SETTINGS.engine != "native" or left_out("roll"):
         return False
@@ -39,7 +39,7 @@ def roll(calls: Sequence[Call], tracer: Tracer) -> bool:
     return True
 
 
-def rolled(calls: Sequence[Call], least: int) -> tuple[list[Call], int]:
+def rolled(calls: list[Call], least: int) -> tuple[list[Call], int]:
     """The calls, with others in the place of runs, and how many calls of the program these are."""
     made: list[Call] = []
     done = count = 0

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
+from pyfuser.support.extension import HOT
 from pyfuser.trace.call import Argument, Call
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Region
@@ -40,7 +41,7 @@ class Run(NamedTuple):
         return self.first + self.period * self.rounds
 
 
-def runs_of(calls: Sequence[Call], least: int) -> list[Run]:
+def runs_of(calls: list[Call], least: int) -> list[Run]:
     """The runs of at least so many rounds, in order; what is in one is in no other."""
     if least * len({id(call.workunit) for call in calls}) > len(calls):
         return []
@@ -62,7 +63,7 @@ def _kind(call: Call) -> tuple[int, ...]:
     return (id(call.workunit), *buffers)
 
 
-def _run_at(calls: Sequence[Call], kinds: Sequence[object], first: int, least: int) -> Run | None:
+def _run_at(calls: list[Call], kinds: Sequence[object], first: int, least: int) -> Run | None:
     for period in range(1, min(LONGEST, (len(calls) - first) // least) + 1):
         end = first + period * least
         if kinds[first : end - period] != kinds[first + period : end]:
@@ -70,7 +71,7 @@ def _run_at(calls: Sequence[Call], kinds: Sequence[object], first: int, least: i
         steps = _round(calls, first, period)
         if not any(map(any, steps)):
             continue  # nothing moves: they are what they are
-        rounds = _rounds(calls, first, steps)
+        rounds = ROUNDS(calls, first, tuple(steps))
         if rounds >= least:
             return Run(first, period, rounds, tuple(steps))
     return None
@@ -97,6 +98,11 @@ def _rounds(calls: Sequence[Call], first: int, steps: Sequence[Steps]) -> int:
     ):
         place += 1
     return (place - first) // period
+
+
+ROUNDS: Callable[[list[Call], int, tuple[Steps, ...]], int]
+ROUNDS = _rounds if HOT is None else HOT.rounds
+"""Counts rounds (see `_rounds`)."""
 
 
 # law: not None

@@ -169,6 +169,7 @@ def forced_for(seed: int, small_tiles: bool = True) -> Iterator[None]:
         "fewest_groups": 2,
         "scan_tile": _TILE if small_tiles else DEFAULT.scan_tile,
         "strips": rng.choice(((32,), DEFAULT.strips)),
+        "tried": 4,
     }
     with pytest.MonkeyPatch.context() as patch:
         emit_as_on(patch, intel=rng.random() < 0.5)
@@ -176,7 +177,6 @@ def forced_for(seed: int, small_tiles: bool = True) -> Iterator[None]:
         patch.setattr(STORE, "off", True)  # plans of other numbers are there
         patch.setattr(stored, "planned", planned)
         patch.setattr(codegen_kernel, "loop_order", ordered)
-        patch.setattr(split_conditions, "BLOCK", 4)
         patch.setattr(split_conditions, "GAIN", 1000)
         patch.setattr(pool, "allocate", _poisoned)
         patch.setattr(native, "KERNELS", _launchables[small_tiles])
