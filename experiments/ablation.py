@@ -24,19 +24,19 @@ from pyfuser.pipeline import NAMES
 
 ROOT = Path(__file__).resolve().parents[1]
 SETS = ("kernels", "experiments/unseen")
-RUNTIME = ("size-generic", "autotune")
+RUNTIME = ("size-generic", "autotune", "turns")
 SERVER = Path(__file__).with_name("serve_timed.py")
 
 
 class Served:
     """A program in a process of its own, with or without some passes; the first run compiles."""
 
-    def __init__(self, program: Path, without: str, cache: str) -> None:
+    def __init__(self, program: Path, without: str, cache: str, size: str) -> None:
         environment = {
             **os.environ, "PYFUSER_WITHOUT": without, "PYFUSER_CACHE_DIR": cache,
             "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT),
         }  # fmt: skip
-        command = [sys.executable, str(SERVER), str(program), "default"]
+        command = [sys.executable, str(SERVER), str(program), size]
         self._process = subprocess.Popen(
             command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
@@ -83,9 +83,9 @@ def digests(programs: Sequence[Path], names: str = "") -> dict[Path, str]:
     return {program: found[program.stem] for program in programs}
 
 
-def ratio(program: Path, name: str, repeat: int, cache: str) -> float:
+def ratio(program: Path, name: str, repeat: int, cache: str, size: str) -> float:
     """The least time without the pass over the least with it; runs alternate."""
-    sides = [Served(program, without, f"{cache}/{bool(without)}") for without in ("", name)]
+    sides = [Served(program, without, f"{cache}/{bool(without)}", size) for without in ("", name)]
     times: list[list[float]] = [[], []]
     for number in range(repeat):
         for side in (0, 1) if number % 2 else (1, 0):
@@ -96,13 +96,13 @@ def ratio(program: Path, name: str, repeat: int, cache: str) -> float:
 
 
 def measured(
-    name: str, programs: Sequence[Path], of: Sequence[Path], repeat: int
+    name: str, programs: Sequence[Path], of: Sequence[Path], repeat: int, size: str
 ) -> dict[str, Any]:
     """One row of the table: programs are those whose code changes, out of all."""
     ratios: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as cache:
         for program in programs:
-            ratios[program.stem] = ratio(program, name, repeat, cache)
+            ratios[program.stem] = ratio(program, name, repeat, cache, size)
     means = []
     for folder in SETS:
         own = [ratios.get(p.stem, 1.0) for p in of if p.parent == ROOT / folder]
@@ -131,6 +131,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("passes", nargs="*", help="all, if left out")
     parser.add_argument("--programs", nargs="+", type=Path, help="both sets, if left out")
+    parser.add_argument("--size", default="default", help="of all programs")
     parser.add_argument("--repeat", type=int, default=7)
     parser.add_argument("--json", type=Path, default=ROOT / "experiments/results/ablation.json")
     given = parser.parse_args()
@@ -141,7 +142,7 @@ def main() -> None:
     for name in given.passes or NAMES:
         after = digests(programs, name) if name not in RUNTIME else {}
         changed = [program for program in programs if before[program] != after.get(program)]
-        row = measured(name, changed, programs, given.repeat)
+        row = measured(name, changed, programs, given.repeat, given.size)
         rows = [*(r for r in rows if r["pass"] != name), row]
         print(table([row]).splitlines()[-1], flush=True)
         given.json.write_text(json.dumps(rows, indent=1) + "\n")

@@ -183,3 +183,17 @@ def both_at_once(i, c, o, m):
     for j in range(m):
         second = 0.5 * second - c[j][i] + first
     o[0][i] = second
+
+
+@body("strip-mine", arrays=2)
+def written_where_another_begins(i, c, o, y, m):
+    """What one leaves there nobody reads, but it is stored all the same."""
+    first: float = 0.0
+    for j in range(m):
+        first += c[j][i]
+    second: float = 0.5 * first
+    first = first + y[i]
+    y[i] = first
+    for j in range(m):
+        second = 0.5 * second - c[j][i]
+    o[0][i] = second

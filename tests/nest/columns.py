@@ -301,3 +301,24 @@ def along_rows(i, b, y, w, m):
 def recurrence_in_order(i, c, m):
     for j in range(1, m):
         c[j][i] = c[j][i] - 0.5 * c[j - 1][i]
+
+
+@body()
+def unsigned_trips(i, c, y, m):
+    last: pk.uint32 = m
+    for j in range(last):
+        y[i] = 0.5 * y[i] + c[j][i]
+
+
+@body()
+def changed_variable(i, c, y, m):
+    """Where an iteration leaves out a trip, others do not."""
+    for j in range(m):
+        y[i] = 0.5 * y[i] + c[j][i]
+        j += i % 2
+
+
+@body()
+def step_of_an_argument(i, c, y, m, k):
+    for j in range(0, m, k):
+        y[i] = 0.5 * y[i] + c[j][i]
