@@ -322,3 +322,24 @@ def changed_variable(i, c, y, m):
 def step_of_an_argument(i, c, y, m, k):
     for j in range(0, m, k):
         y[i] = 0.5 * y[i] + c[j][i]
+
+
+@body()
+def own_start(i, c, y, m):
+    for j in range(i % 3, m):
+        y[i] = 0.5 * y[i] + c[j][i]
+
+
+@body()
+def sum_in_trips(i, acc, c, w, m):
+    for k in range(m):
+        for j in range(m):
+            acc += c[j][i] * w[k]
+
+
+@body()
+def trips_of_an_element(i, a, y, to, m):
+    total: float = 0.0
+    for j in range(to[0]):
+        total = 0.5 * total + a[i][j]
+    y[i] = total

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pyfuser.codegen.kernel import spec_of
 from pyfuser.ir.canonical import all_syms
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import (
@@ -32,7 +33,9 @@ from pyfuser.ir.nodes import (
 from pyfuser.ir.reference.interpret import UndefinedBehaviour, interpret
 from pyfuser.ir.visit import map_body, statements
 from pyfuser.lower.lower import ScalarType, ViewType, lower
+from pyfuser.nest.build import nest_of
 from pyfuser.nest.passes.split_conditions import Interior, interior
+from pyfuser.pipeline import run_nest_passes
 from tests.nest import conditions  # noqa: F401
 from tests.nest.harness import SAMPLES, decided, spec_for
 
@@ -47,6 +50,15 @@ def test_the_middle_asks_nothing(name: str) -> None:
     }
     assert asked["pf_middle"] == 0
     assert asked["pf_around"] == sum(isinstance(s, If) for s in statements(nest.workunit.body))
+
+
+@pytest.mark.parametrize("name", ["line", "neighbours_in_a_row", "guarded_sum"])
+def test_checked_loops_and_sums_stay_as_they_are(name: str) -> None:
+    """The first mistake is that of the program; terms have blocks of their own."""
+    (sample,) = (s for s in SAMPLES["conditions"] if s.name == name)
+    kernel = sample.case().kernel
+    checked = None if sample.pattern == "reduce" else kernel.workunit
+    assert not run_nest_passes(nest_of(spec_of(kernel, checked))).passes
 
 
 def test_loops_that_are_split_serve_all_bounds() -> None:

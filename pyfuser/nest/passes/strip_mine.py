@@ -142,17 +142,16 @@ class _Finder:
 
     def cut_whole(self, whole: frozenset[int]) -> tuple[Part, ...]:
         """The parts of the body; loops in the statements of these places stay as they are."""
-        return self.cut(self.body, (), None, False, whole)
+        return self.cut(self.body, (), None, whole)
 
     def cut(
         self,
         body: Body,
         around: tuple[For, ...],
         guard: Sym | None,
-        under: bool,
         whole: frozenset[int] = frozenset(),
     ) -> tuple[Part, ...]:
-        """The parts of the body of the loops `around`, which a condition may be `under`."""
+        """The parts of the body of the loops `around`; a condition around it adds to no sum."""
         parts: list[Part] = []
         run: list[Stmt] = []
 
@@ -165,9 +164,9 @@ class _Finder:
             if isinstance(stmt, Declare) and self._is_cheap(stmt, around):
                 self.repeated[stmt.sym] = stmt
                 continue
-            if place not in whole and self._pays(stmt, around, under):
+            if place not in whole and self._pays(stmt, around):
                 if isinstance(stmt, For):
-                    inner = self.cut(stmt.body, (*around, stmt), guard, under)
+                    inner = self.cut(stmt.body, (*around, stmt), guard)
                     if around or not self._tears_inside(inner):
                         end_run()
                         parts.append(Trips(self._head(stmt), inner, self._sums(stmt)))
@@ -208,7 +207,7 @@ class _Finder:
         around: tuple[For, ...],
         guard: Sym | None,
     ) -> Part:
-        parts = self.cut(body, around, taken or guard, True)
+        parts = self.cut(body, around, taken or guard)
         if taken is None:
             return Branch(test, None, parts, None)
         if not has_trips(parts) and len(parts) == 1 and isinstance(parts[0], Segment):
@@ -238,13 +237,13 @@ class _Finder:
         """The views along whose rows the loops of some statements walk."""
         return walked(body, self.own, self.views)
 
-    def _pays(self, stmt: Stmt, around: tuple[For, ...], under: bool) -> bool:
+    def _pays(self, stmt: Stmt, around: tuple[For, ...]) -> bool:
         """Whether a statement has loops that had better run trip by trip."""
         if isinstance(stmt, If):
             sums = assigned((stmt,)) & set(self.accumulators)
             inside = (*stmt.then, *stmt.orelse)
-            return not sums and any(self._pays(inner, around, True) for inner in inside)
-        if not isinstance(stmt, For) or not self._is_uniform(stmt, around, under):
+            return not sums and any(self._pays(inner, around) for inner in inside)
+        if not isinstance(stmt, For) or not self._is_uniform(stmt, around):
             return False
         nest = (*around, stmt)
         known = self.fixed | self.own
@@ -253,13 +252,13 @@ class _Finder:
             if isinstance(inner, Declare) and self._is_cheap(inner, nest):
                 self.repeated[inner.sym] = inner
         pays = runs_across(nest, self.index, self.views, self.arrays, known, self.resolved) or any(
-            self._pays(inner, nest, under) for inner in stmt.body
+            self._pays(inner, nest) for inner in stmt.body
         )
         self.repeated = outside
         return pays
 
     # law: True
-    def _is_uniform(self, loop: For, around: tuple[For, ...], under: bool) -> bool:
+    def _is_uniform(self, loop: For, around: tuple[For, ...]) -> bool:
         """Whether all iterations make the same trips, each of them whole."""
         if not isinstance(loop.step, nodes.Const) or not loop.step.value:
             return False
@@ -272,7 +271,7 @@ class _Finder:
             for stmt in statements(loop.body)
             if isinstance(stmt, nodes.Update) and not stmt.indices
         }
-        if free and (around or under or free != set(self._free_sums(loop))):
+        if free and (around or free != set(self._free_sums(loop))):
             return False
         return self._is_known(loop.start, around) and self._is_known(loop.stop, around)
 
