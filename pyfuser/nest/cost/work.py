@@ -17,6 +17,9 @@ what other small kernels stored is in the cache of the core that ran them: with 
 short rows between them, a step of six kernels took 53 us on two threads, 42 us on one.
 """
 
+_UNBOUNDED = 4 * TRIPS
+"""Trips of a loop that nothing bounds: it has no vectors, and is rarely short."""
+
 _CHEAP = 3
 """Additions that are computed again rather than kept."""
 
@@ -96,7 +99,7 @@ def _statement(stmt: nodes.Stmt) -> int:
     if isinstance(stmt, nodes.For):
         return own + trips(stmt) * (1 + body_cost(stmt.body))
     if isinstance(stmt, nodes.While):
-        return TRIPS * (own + body_cost(stmt.body))
+        return _UNBOUNDED * (own + body_cost(stmt.body))
     return own
 
 
