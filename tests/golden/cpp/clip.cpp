@@ -48,7 +48,7 @@ extern "C" int pf_kernel(const int64_t* slot) {
     double* x = (double*)slot[3];
     const double limit = pf_bits<double>(slot[4]);
     if ((uintptr_t)x % alignof(double)) return 1;
-    const int64_t threads = pf_team(slot[0], end[0] - begin[0], 2978);
+    const int64_t threads = pf_team(slot[0], end[0] - begin[0], 11915);
     if (threads == 1) {
         pf_loop(begin[0], end[0], x, limit);
         return 0;

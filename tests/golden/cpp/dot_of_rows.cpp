@@ -192,7 +192,7 @@ extern "C" int pf_kernel(const int64_t* slot, int64_t* results) {
         tiling.box(tile, row, row_end, column, column_end);
         pf_tile(begin, end, row, row_end, column, column_end, acc_partial + tile, x, x_stride0, y);
     };
-    const int64_t threads = pf_team(slot[0], tiling.rows * tiling.columns, 3276);
+    const int64_t threads = pf_team(slot[0], tiling.rows * tiling.columns, 13107);
     if (threads > 1) {
     #pragma omp parallel for num_threads(threads)
         for (int64_t tile = 0; tile < tiling.count; ++tile) run(tile);

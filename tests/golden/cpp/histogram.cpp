@@ -37,7 +37,7 @@ extern "C" int pf_kernel(const int64_t* slot) {
     int64_t* counts = (int64_t*)slot[4];
     if ((uintptr_t)keys % alignof(int32_t)) return 1;
     if ((uintptr_t)counts % alignof(int64_t)) return 2;
-    const int64_t threads = pf_team(slot[0], end[0] - begin[0], 1489);
+    const int64_t threads = pf_team(slot[0], end[0] - begin[0], 5957);
     if (threads == 1) {
         pf_loop(begin[0], end[0], keys, counts);
         return 0;

@@ -114,7 +114,7 @@ extern "C" int pf_kernel(const int64_t* slot, int64_t* results) {
     int64_t begin[] = {slot[1]}, end[] = {slot[2]};
     double* x = (double*)slot[3];
     if ((uintptr_t)x % alignof(double)) return 1;
-    const int64_t threads = pf_team(slot[0], end[0] - begin[0], 4681);
+    const int64_t threads = pf_team(slot[0], end[0] - begin[0], 18724);
     if (end[0] - begin[0] <= 4096) {
         *(double*)results = pf_pass<true>(begin[0], end[0], double(), x);
         return 0;

@@ -68,7 +68,7 @@ extern "C" int pf_kernel(const int64_t* slot) {
     double* new_2 = (double*)slot[8];
     if ((uintptr_t)old % alignof(double)) return 2;
     if ((uintptr_t)new_2 % alignof(double)) return 3;
-    const int64_t threads = pf_team(slot[0], pf_extent(begin[0], end[0]) * pf_extent(begin[1], end[1]), 1310);
+    const int64_t threads = pf_team(slot[0], pf_extent(begin[0], end[0]) * pf_extent(begin[1], end[1]), 5242);
     if (threads == 1) {
         pf_loop(begin, end, c, old, old_stride0, new_2);
         return 0;

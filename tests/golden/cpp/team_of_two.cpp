@@ -281,7 +281,7 @@ extern "C" int pf_kernel(const int64_t* slot, int64_t* results) {
         tiling.box(tile, row, row_end, column, column_end);
         pf_tile(begin[0] + column, begin[0] + column_end, acc_partial + tile, x, x_stride0, n);
     };
-    const int64_t threads = pf_team(slot[0], tiling.rows * tiling.columns, pf_grain(32768, 189 + pf_trips(0, n) * (1 + 4)));
+    const int64_t threads = pf_team(slot[0], tiling.rows * tiling.columns, pf_grain(131072, 189 + pf_trips(0, n) * (1 + 4)));
     if (threads > 1) {
     #pragma omp parallel for num_threads(threads)
         for (int64_t tile = 0; tile < tiling.count; ++tile) run(tile);

@@ -66,7 +66,7 @@ extern "C" int pf_kernel(const int64_t* slot) {
     double* y = (double*)slot[7];
     if ((uintptr_t)x % alignof(double)) return 1;
     if ((uintptr_t)y % alignof(double)) return 2;
-    const int64_t threads = pf_team(slot[0], pf_extent(begin[0], end[0]) * pf_extent(begin[1], end[1]), 6553);
+    const int64_t threads = pf_team(slot[0], pf_extent(begin[0], end[0]) * pf_extent(begin[1], end[1]), 26214);
     if (threads == 1) {
         pf_loop(begin, end, x, x_stride0, y);
         return 0;
