@@ -57,11 +57,11 @@ def _met(gather: Gather, call: Call, before: Sequence[Call]) -> tuple[int, str, 
     ranges = gather.relation.ranges[: len(gather.relation.begin)]
     if values.size < 2 or values.size != prod(high - low + 1 for low, high in ranges):
         return None  # one element is that of several iterations, or of some
-    counts = np.bincount(values.ravel().astype(np.intp))
-    (often,) = np.nonzero(counts > 1)
-    if not len(often):
+    seen = np.zeros(int(values.max()) + 1, bool)
+    seen[values.ravel()] = True
+    if np.count_nonzero(seen) == values.size:
         return None
-    index = int(often[0])
+    index = int(np.argmax(np.bincount(values.ravel().astype(np.intp)) > 1))
     name = gather.element.view.name
     first, second = (
         f"{name}[{', '.join(map(str, element_at(box, place)))}]"
