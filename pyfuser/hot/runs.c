@@ -52,13 +52,14 @@ static int follows(PyObject *one, PyObject *other, PyObject *steps)
     Py_ssize_t count = PyTuple_GET_SIZE(from);
     if (PyTuple_GET_SIZE(to) != count || PyTuple_GET_SIZE(steps) != count) return 0;
     for (Py_ssize_t n = 0; n < count; n++) {
-        int64_t step, wanted = PyLong_AsLongLong(PyTuple_GET_ITEM(steps, n));
-        if (!step_of(PyTuple_GET_ITEM(from, n), PyTuple_GET_ITEM(to, n), &step) || step != wanted) return 0;
+        int large;  /* no number here moves by such a step */
+        int64_t step, wanted = PyLong_AsLongLongAndOverflow(PyTuple_GET_ITEM(steps, n), &large);
+        if (large || !step_of(PyTuple_GET_ITEM(from, n), PyTuple_GET_ITEM(to, n), &step) || step != wanted) return 0;
     }
     return 1;
 }
 
-/* rounds(calls, first, steps): as `_rounds`; steps that are no 64-bit integers are of no round but the first. */
+/* rounds(calls, first, steps): as `_rounds`; steps of more than 64 bits are of no round but the first. */
 PyObject *rounds(PyObject *module, PyObject *args)
 {
     PyObject *calls, *steps;
@@ -73,6 +74,6 @@ PyObject *rounds(PyObject *module, PyObject *args)
            follows(PyList_GET_ITEM(calls, place - period), PyList_GET_ITEM(calls, place),
                    PyTuple_GET_ITEM(steps, (place - first) % period)))
         place++;
-    PyErr_Clear();  /* of a step that has more than 64 bits: no number here moves by it */
+    if (PyErr_Occurred()) return NULL;
     return PyLong_FromSsize_t((place - first) / period);
 }

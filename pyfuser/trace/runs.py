@@ -68,12 +68,12 @@ def _run_at(calls: list[Call], kinds: Sequence[object], first: int, least: int) 
         end = first + period * least
         if kinds[first : end - period] != kinds[first + period : end]:
             continue
-        steps = _round(calls, first, period)
+        steps = tuple(_round(calls, first, period))
         if not any(map(any, steps)):
             continue  # nothing moves: they are what they are
-        rounds = ROUNDS(calls, first, tuple(steps))
+        rounds = ROUNDS(calls, first, steps)
         if rounds >= least:
-            return Run(first, period, rounds, tuple(steps))
+            return Run(first, period, rounds, steps)
     return None
 
 

@@ -54,6 +54,7 @@ PAIRS: list[tuple[Any, Any, int | None]] = [
     (part(0), 8, None),
     (8, part(0), None),
     (3, 5, 2),
+    (3, 2, -1),
     (True, 2, None),
     (2, True, None),
     (True, True, 0),
