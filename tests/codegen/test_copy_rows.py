@@ -149,7 +149,6 @@ def changed_between(i, x, y, l, m, d):
 @pytest.mark.parametrize(
     ("work", "rows"),
     [(made_before, 1), (changed_after, 1), (changed_between, 2)],
-    ids=lambda w: str(w),
 )
 def test_rows_that_the_iteration_changes_elsewhere(
     work: Callable[..., None], rows: int, n: int
@@ -160,9 +159,7 @@ def test_rows_that_the_iteration_changes_elsewhere(
 
 
 @pytest.mark.parametrize("n", SIZES)
-@pytest.mark.parametrize(
-    ("work", "rows"), [(nearest, 1), (two_rows, 2), (deeper, 1), (twice, 2)], ids=lambda w: str(w)
-)
+@pytest.mark.parametrize(("work", "rows"), [(nearest, 1), (two_rows, 2), (deeper, 1), (twice, 2)])
 def test_rows_that_trips_read_again(work: Callable[..., None], rows: int, n: int) -> None:
     given = on(work, n)
     assert copies(given) == rows
