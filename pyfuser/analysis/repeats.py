@@ -57,14 +57,17 @@ def _met(gather: Gather, call: Call, before: Sequence[Call]) -> tuple[int, str, 
     ranges = gather.relation.ranges[: len(gather.relation.begin)]
     if values.size < 2 or values.size != prod(high - low + 1 for low, high in ranges):
         return None  # one element is that of several iterations, or of some
-    seen = np.zeros(int(values.max()) + 1, bool)
-    seen[values.ravel()] = True
-    if np.count_nonzero(seen) == values.size:
+    places = values.astype(np.intp) if values.dtype == bool else values  # no mask is meant
+    if places.min() < 0:
         return None
-    index = int(np.argmax(np.bincount(values.ravel().astype(np.intp)) > 1))
+    seen = np.zeros(int(places.max()) + 1, bool)
+    seen[places.ravel()] = True
+    if np.count_nonzero(seen) == places.size:
+        return None
+    index = int(np.argmax(np.bincount(places.ravel().astype(np.intp)) > 1))
     name = gather.element.view.name
     first, second = (
         f"{name}[{', '.join(map(str, element_at(box, place)))}]"
-        for place in np.argwhere(values == index)[:2]
+        for place in np.argwhere(places == index)[:2]
     )
     return index, first, second

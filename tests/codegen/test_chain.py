@@ -183,13 +183,13 @@ def test_else_all_first_passes_come_before() -> None:
 
 
 def test_first_passes_see_nothing_of_last_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    n = 6 * SCAN_TILE
+    n = 48 * SCAN_TILE  # so many that a second thread is worth it
     x = numbers(n, "int32")
     for threads in (2, 3):
         monkeypatch.setattr(native.team, "count", threads)
         made = case(mirrored, [n], lambda: [x.copy(), n], "scan")
         (launchable,) = prepare([made.kernel])
-        before = x[: 5 * SCAN_TILE].sum()  # of the last tile, only the last pass is made
+        before = x[: n - SCAN_TILE].sum()  # of the last tile, only the last pass is made
         assert launchable.run(made.kernel.space, bound(made.arguments()))[0] == before
 
 

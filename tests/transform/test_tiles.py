@@ -174,11 +174,13 @@ def test_after_the_whole_tile_was_stored_the_same_loops_are_legal(make: Callable
     assert contracted(program(fill, make)) == 1
 
 
-def test_a_tile_that_is_read_afterwards_stays():
-    made, t = Program(TILES), data(1)
-    made.call(fill, t=t, a=data(), m=M)
-    made.call(total, s=np.zeros(TILES), t=t, m=M)
-    assert contracted(made) == 0
+@pytest.mark.parametrize(("m", "expected"), [(M, 1), (5, 0)])
+def test_a_tile_that_is_read_afterwards_is_stored_at_the_end_if_registers_hold_it(m, expected):
+    assert (m * m <= DEFAULT.row_registers) == bool(expected)
+    made, t = Program(TILES), data(1, TILES, m, m)
+    made.call(fill, t=t, a=data(0, TILES, m, m), m=m)
+    made.call(total, s=np.zeros(TILES), t=t, m=m)
+    assert contracted(made) == expected
 
 
 def test_large_tiles_stay():
