@@ -18,7 +18,7 @@ from pyfuser.analysis.divided import has_steps, sure_divisions
 from pyfuser.analysis.evaluate import Fact
 from pyfuser.analysis.intervals import fits
 from pyfuser.analysis.may_race import likely_races
-from pyfuser.analysis.outside import refuse_outside
+from pyfuser.analysis.outside import Walk, refuse_outside, walked
 from pyfuser.analysis.overflows import overflows
 from pyfuser.analysis.overlap import variables_of
 from pyfuser.analysis.races import certain_races
@@ -55,7 +55,8 @@ def refuse_mistakes(
     one element, and of integers that overflow, if it `warns`.
     """
     facts = _facts(shape, call)
-    refuse_outside(shape, facts, call, before)
+    walk = walked(shape, facts)
+    refuse_outside(shape, walk, call, before)
     if call.space.size:
         _refuse_division(shape, facts, call, before)
         if warns:
@@ -64,7 +65,7 @@ def refuse_mistakes(
             for total in lost_totals(shape, facts, call, before):
                 _warn_of_total(shape.workunit, total)
     if warns and shape.space.execution != _SERIAL:
-        for doubt in (*_doubts(shape), *_repeats(shape, facts, call, before)):
+        for doubt in (*_doubts(shape), *_repeats(shape, walk, call, before)):
             warn(doubt.message, doubt.location.file, doubt.location.line, WorkunitWarning)
 
 
@@ -256,12 +257,12 @@ def _doubts(call: CallShape) -> Iterator[_Doubt]:
 
 
 def _repeats(
-    shape: CallShape, facts: Sequence[Fact], call: Call, before: Sequence[Call]
+    shape: CallShape, walk: Walk | None, call: Call, before: Sequence[Call]
 ) -> Iterator[_Doubt]:
     """Elements that several iterations store in, as the subscripts in memory say."""
     unit = _in_last_pass(shape).workunit
     harmless = _Harmless(unit)
-    for repeat in repeats(shape, facts, call, before):
+    for repeat in repeats(walk, call, before) if walk is not None else ():
         store = repeat.store
         if store.location is not None and not harmless.meeting(store):
             message = (

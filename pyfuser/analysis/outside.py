@@ -23,7 +23,6 @@ from pyfuser.analysis.relation import Relation
 from pyfuser.ir.definitions import loaded
 from pyfuser.ir.nodes import (
     Body,
-    Cast,
     DeclareArray,
     Expr,
     Load,
@@ -33,7 +32,7 @@ from pyfuser.ir.nodes import (
     Sym,
     Update,
 )
-from pyfuser.ir.visit import all_expressions, statements
+from pyfuser.ir.visit import all_expressions, as_written, statements
 from pyfuser.support.errors import BoundsError, quoted
 from pyfuser.trace.call import Call
 from pyfuser.trace.shape import CallShape, RegionShape
@@ -63,12 +62,10 @@ class Gather(NamedTuple):
     alone: bool
 
 
-def refuse_outside(
-    shape: CallShape, facts: Sequence[Fact], call: Call, before: Sequence[Call]
-) -> None:
+def refuse_outside(shape: CallShape, walk: Walk | None, call: Call, before: Sequence[Call]) -> None:
     """Raise BoundsError if some iteration, for sure, uses a subscript that is outside.
 
-    before: calls that run before this one and have not run.
+    walk: `walked`. before: calls that run before this one and have not run.
     """
     unit = shape.workunit
     for access in accesses(shape):
@@ -77,7 +74,6 @@ def refuse_outside(
             assert isinstance(region, RegionShape)
             name = unit.params[access.param].sym.name
             _refuse(_Place(name, region.shape, access.relation, access.location), call)
-    walk = walked(shape, facts)
     if walk is None:
         return
     for place in walk.places:
@@ -105,14 +101,10 @@ def _is_worth_a_walk(body: Body) -> bool:
     read = [e.indices for e in all_expressions(body) if isinstance(e, Load)]
     changed = [s.indices for s in statements(body) if isinstance(s, (Store, Update))]
     return bool(read) and any(
-        loaded(_plain(index), body) is not None for indices in read + changed for index in indices
+        loaded(as_written(index), body) is not None
+        for indices in read + changed
+        for index in indices
     )
-
-
-def _plain(index: Expr) -> Expr:
-    while isinstance(index, Cast) and index.operand.dtype.is_integer:
-        index = index.operand
-    return index
 
 
 class Walk(Interpreter):
@@ -154,7 +146,7 @@ class Walk(Interpreter):
         if view not in self.views:
             return
         for axis, index in enumerate(indices):
-            element = loaded(_plain(index), self.body)
+            element = loaded(as_written(index), self.body)
             if element is None or element.view not in self.views:
                 continue
             known = tuple(self.affine(subscript) for subscript in element.indices)

@@ -14,12 +14,10 @@ import numpy as np
 
 from pyfuser.analysis.accesses import Mode
 from pyfuser.analysis.elements import element_at, known_elements
-from pyfuser.analysis.evaluate import Fact
-from pyfuser.analysis.outside import Gather, walked
+from pyfuser.analysis.outside import Gather, Walk
 from pyfuser.ir.nodes import Store
 from pyfuser.ir.visit import statements
 from pyfuser.trace.call import Call
-from pyfuser.trace.shape import CallShape
 
 
 class Repeat(NamedTuple):
@@ -31,15 +29,10 @@ class Repeat(NamedTuple):
     second: str
 
 
-def repeats(
-    shape: CallShape, facts: Sequence[Fact], call: Call, before: Sequence[Call]
-) -> Iterator[Repeat]:
+def repeats(walk: Walk, call: Call, before: Sequence[Call]) -> Iterator[Repeat]:
     """The stores that meet. before: calls that run before this one and have not run."""
-    stores = {(s.view, s.location): s for s in statements(shape.workunit.body) if type(s) is Store}
-    if not any(len(store.indices) == 1 for store in stores.values()):
-        return
-    walk = walked(shape, facts)
-    for gather in walk.gathers if walk is not None else ():
+    stores = {(s.view, s.location): s for s in statements(walk.body) if type(s) is Store}
+    for gather in walk.gathers:
         store = stores.get((gather.view, gather.location))
         if store is None or len(store.indices) > 1 or gather.mode is not Mode.WRITE:
             continue

@@ -21,7 +21,7 @@ from pyfuser.ir import nodes
 from pyfuser.ir.definitions import loaded
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Accumulator, Body, Load, SourceLocation, Sym, Workunit
-from pyfuser.ir.visit import statements
+from pyfuser.ir.visit import as_written, statements
 from pyfuser.trace.call import Call
 from pyfuser.trace.shape import CallShape
 
@@ -91,9 +91,7 @@ class _Walk(Interpreter):
             super().execute((stmt,))
 
     def _add(self, stmt: nodes.Update) -> None:
-        value = stmt.value
-        while isinstance(value, nodes.Cast) and value.operand.dtype.is_integer:
-            value = value.operand
+        value = as_written(stmt.value)
         element = loaded(value, self.body)
         if element is not None and element.view not in self.views:
             element = None

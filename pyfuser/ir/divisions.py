@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import AtomicFetch, Binary, Body, Cast, Const, Expr, Update
-from pyfuser.ir.visit import expressions, statements
+from pyfuser.ir.nodes import AtomicFetch, Binary, Body, Const, Expr, Update
+from pyfuser.ir.visit import as_written, expressions, statements
 
 Division: TypeAlias = Binary | Update | AtomicFetch
 
@@ -16,19 +16,13 @@ def may_fail(op: str, dtype: DType, divisor: Expr) -> bool:
     """Whether an operation on numbers of `dtype` divides integers by what may be 0."""
     if op not in ("/", "%") or not (dtype.is_integer and divisor.dtype.is_integer):
         return False
-    divisor = _as_written(divisor)
+    divisor = as_written(divisor)
     return not (isinstance(divisor, Const) and divisor.value != 0)
 
 
 def divisor_of(division: Division) -> Expr:
     """What a division divides by, as it was before C++ widened it."""
-    return _as_written(division.right if isinstance(division, Binary) else division.value)
-
-
-def _as_written(divisor: Expr) -> Expr:
-    while isinstance(divisor, Cast) and divisor.operand.dtype.is_integer:
-        divisor = divisor.operand
-    return divisor
+    return as_written(division.right if isinstance(division, Binary) else division.value)
 
 
 def divisions(body: Body) -> Iterator[Division]:

@@ -186,6 +186,13 @@ _SYM_FIELD = _ByClass(
 _DECLARING = (nodes.Declare, nodes.DeclareArray, nodes.Scratch, nodes.For, nodes.Extra)
 
 
+def as_written(e: Expr) -> Expr:
+    """An expression without the conversions of integers that stand around it."""
+    while isinstance(e, nodes.Cast) and e.operand.dtype.is_integer:
+        e = e.operand
+    return e
+
+
 def sym_of(node: Expr | Stmt) -> Sym | None:
     """The Sym a node names (read, written, declared or indexed), if it names one."""
     name = _SYM_FIELD[type(node)]

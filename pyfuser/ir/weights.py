@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
+from types import MappingProxyType
 
-from pyfuser.ir.affine import linear, number, values_of
+from pyfuser.ir.affine import linear, number
 from pyfuser.ir.maths import FUNCTIONS
 from pyfuser.ir.nodes import (
     AtomicFetch,
@@ -24,7 +25,7 @@ from pyfuser.ir.nodes import (
     Workunit,
 )
 from pyfuser.ir.powers import power_of
-from pyfuser.ir.visit import assigned, child_expressions, expressions
+from pyfuser.ir.visit import as_written, assigned, child_expressions, expressions
 from pyfuser.support.caches import cached
 
 TRIPS = 8
@@ -44,10 +45,20 @@ def weight(e: Expr) -> int:
     return 0 if isinstance(e, (Const, Read, Cast)) else 1
 
 
-def trips(loop: For) -> int:
-    """How often a loop's body runs."""
-    values = values_of(loop)
-    return TRIPS if values is None else len(values)
+NOTHING: Mapping[Sym, int] = MappingProxyType({})
+
+
+def trips(loop: For, scalars: Mapping[Sym, int] = NOTHING) -> int:
+    """How often a loop's body runs. scalars: those that are known, which may bound it."""
+
+    def value(e: Expr) -> int | None:
+        e = as_written(e)
+        return scalars.get(e.sym) if isinstance(e, Read) else number(e)
+
+    bounds = [linear(e, value=value) for e in (loop.start, loop.stop, loop.step)]
+    start, stop, step = (form.constant for form in bounds)
+    known = step and not any(form.terms for form in bounds)
+    return len(range(start, stop, step)) if known else TRIPS
 
 
 def arithmetic(workunit: Workunit, scalars: Mapping[Sym, int]) -> int:
@@ -62,62 +73,44 @@ def arithmetic(workunit: Workunit, scalars: Mapping[Sym, int]) -> int:
 @cached(1024)
 def _arithmetic(workunit: Workunit, scalars: frozenset[tuple[Sym, int]]) -> int:
     given = {param.sym for param in workunit.params if not param.rank} - assigned(workunit.body)
-    known = {sym: value for sym, value in scalars if sym in given}
-    return _Counter(frozenset(given), known).count(workunit.body, set())
+    return _Arithmetic(given, {s: n for s, n in scalars if s in given}).of(workunit.body, set())
 
 
-class _Counter:
-    def __init__(self, given: frozenset[Sym], scalars: Mapping[Sym, int]) -> None:
-        self._given = given
-        self._scalars = scalars
+class _Arithmetic:
+    """given: arguments that keep their values, and those of them that are known."""
 
-    def count(self, body: Body, known: set[Expr]) -> int:
+    def __init__(self, given: Set[Sym], scalars: Mapping[Sym, int]) -> None:
+        self._given, self._scalars = given, scalars
+
+    def of(self, body: Body, known: set[Expr]) -> int:
         """The cost of a body; to `known` comes what it computes."""
         total = 0
         for stmt in body:
-            total += self._statement(stmt, known)
+            total += self._own(stmt, known)
             if isinstance(stmt, If):
-                total += sum(self.count(side, set(known)) for side in (stmt.then, stmt.orelse))
+                total += sum(self.of(side, set(known)) for side in (stmt.then, stmt.orelse))
             elif isinstance(stmt, For):
-                total += self._trips(stmt) * self.count(stmt.body, set(known))
+                total += trips(stmt, self._scalars) * self.of(stmt.body, set(known))
             elif isinstance(stmt, While):
-                total += TRIPS * self.count(stmt.body, set(known))
+                total += TRIPS * self.of(stmt.body, set(known))
         return total
 
-    def _statement(self, stmt: Stmt, known: set[Expr]) -> int:
-        subscripts: set[Expr] = set()
-        for child in child_expressions(stmt):
-            for e in expressions(child):
-                if isinstance(e, Load):
-                    subscripts.update(part for index in e.indices for part in expressions(index))
-        indices = getattr(stmt, "indices", ())
-        subscripts.update(part for index in indices for part in expressions(index))
+    def _own(self, stmt: Stmt, known: set[Expr]) -> int:
+        found = [e for child in child_expressions(stmt) for e in expressions(child)]
+        loads = [index for e in found if isinstance(e, Load) for index in e.indices]
+        indices = (*loads, *getattr(stmt, "indices", ()))
+        subscripts = {part for index in indices for part in expressions(index)}
         total = 0
-        for child in child_expressions(stmt):
-            for e in expressions(child):
-                if e not in known:
-                    known.add(e)
-                    if (e not in subscripts and not _is_given(e, self._given)) or isinstance(
-                        e, Load
-                    ):
-                        total += max(weight(e), _converts(e))
+        for e in found:
+            if e in known:
+                continue
+            known.add(e)
+            if isinstance(e, Load) or not (e in subscripts or _is_given(e, self._given)):
+                total += max(weight(e), _converts(e))
         return total
 
-    def _trips(self, loop: For) -> int:
-        start, stop, step = (self._number(e) for e in (loop.start, loop.stop, loop.step))
-        return TRIPS if start is None or stop is None or not step else len(range(start, stop, step))
 
-    def _number(self, e: Expr) -> int | None:
-        form = linear(e, value=self._value)
-        return None if form.terms else form.constant
-
-    def _value(self, e: Expr) -> int | None:
-        while isinstance(e, Cast) and e.operand.dtype.is_integer:
-            e = e.operand
-        return self._scalars.get(e.sym) if isinstance(e, Read) else number(e)
-
-
-def _is_given(e: Expr, given: frozenset[Sym]) -> bool:
+def _is_given(e: Expr, given: Set[Sym]) -> bool:
     """Whether an expression is one of scalar arguments and numbers alone."""
     if isinstance(e, Read):
         return e.sym in given

@@ -178,23 +178,24 @@ class _Row:
 
         And whether an iteration surely uses most of the row: all of it is made anew each time.
         """
-        try:
-            stored = self._walk(body, frozenset(), self.facts.ranges)
-        except _Uncovered:
-            return False
-        known = sum(all(isinstance(e, Const) for e in place) for place in stored)
-        return 2 * known >= self.extent
+        known = self._stored(body)
+        return known is not None and 2 * known >= self.extent
 
     # law
     def pays_kept(self, body: Body) -> bool:
         """Whether registers may hold the row, which is stored in any case and loaded again."""
         if self.flat or self.extent > DEFAULT.row_registers or is_unread(body, self.view):
             return False
+        return self._stored(body) == self.extent
+
+    # law: not None
+    def _stored(self, body: Body) -> int | None:
+        """How many elements are surely stored; None if one may be loaded before it is."""
         try:
             stored = self._walk(body, frozenset(), self.facts.ranges)
         except _Uncovered:
-            return False
-        return sum(all(isinstance(e, Const) for e in place) for place in stored) == self.extent
+            return None
+        return sum(all(isinstance(e, Const) for e in place) for place in stored)
 
     # law
     def _walk(
