@@ -12,7 +12,7 @@ import pytest
 import pyfuser
 from pyfuser.frontends.embedded.arguments import classify
 from pyfuser.ir.dtypes import DType
-from pyfuser.runtime import replay
+from pyfuser.runtime import replay, roll
 from pyfuser.runtime.session import SESSION, TRACER
 from tests import sessions
 
@@ -122,6 +122,17 @@ def test_calls_of_teams_are_replayed() -> None:
                 pk.parallel_for(pk.TeamPolicy(N // 10, size), double_row, y=y, width=10)
             pyfuser.sync()
     np.testing.assert_array_equal(y.data, np.arange(float(N)) * 2.0**18)
+
+
+def test_runs_are_not_looked_for_in_traces_that_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[int] = []
+    monkeypatch.setattr(roll, "runs_of", lambda calls, least: looked.append(len(calls)) or [])
+    x, y = view(np.arange(float(N))), view(np.zeros(N))
+    for _ in range(6):
+        for _ in range(roll.ROUNDS):
+            pk.parallel_for(N, scale, y=y, x=x, a=2.0)
+        pyfuser.sync()
+    assert looked == [roll.ROUNDS]
 
 
 def test_other_leagues_and_teams_are_other_traces() -> None:

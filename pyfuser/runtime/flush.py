@@ -60,12 +60,11 @@ def flush(tracer: Tracer) -> None:
             (first_tier.run if first_tier.are_direct(calls) else run_each)(calls, tracer)
         return
     recorded = calls
-    if roll.roll(calls, tracer):
-        calls = list(tracer.calls)
-    if SESSION.budget.closed(calls):
+    calls, looked = _looked_for(calls, tracer)
+    if looked is None:
         apart(calls, tracer)
         return
-    key, known = replay.find(calls)
+    key, known = looked.key, replay.found(looked, calls)
     if known is not None:
         launch(known.program, calls, tracer, recorded, known.prepared)
         return
@@ -93,6 +92,21 @@ def flush(tracer: Tracer) -> None:
     launch(program, calls, tracer, recorded)
     tuned_on(trace, program)
     replay.keep(key, SESSION.programs.get(trace, program), calls)
+
+
+def _looked_for(calls: list[Call], tracer: Tracer) -> tuple[list[Call], replay.Looked | None]:
+    """The calls to run, after runs of them were exchanged, and what is known of such calls.
+
+    None: they run one by one. Runs are looked for only where nothing is known yet: that takes
+    longer than to launch what is.
+    """
+    if SESSION.budget.closed(calls):
+        return calls, None
+    looked = replay.look(calls)
+    if looked.known is not None or not roll.roll(calls, tracer):
+        return calls, looked
+    calls = list(tracer.calls)
+    return calls, None if SESSION.budget.closed(calls) else replay.look(calls)
 
 
 def apart(calls: Sequence[Call], tracer: Tracer) -> None:

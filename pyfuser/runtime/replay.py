@@ -10,7 +10,7 @@ no other program for the shape by now. All else takes the ordinary way, and
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.runtime.prepared import prepared
@@ -66,48 +66,56 @@ def key_now(calls: list[Call]) -> Key | None:
     return None if found is None else Key(*found)
 
 
-def find(calls: list[Call]) -> tuple[Key | None, Replay | None]:
-    """The key of a flush, None if it has none, and what it runs, if that is known."""
-    key, found = _look(calls)
-    if not isinstance(found, str) and found.left != FOREVER:
-        if found.left == 0:
-            found = TRIED
+class Looked(NamedTuple):
+    """The key of a flush, None if it has none, and what is known for it, or why nothing is."""
+
+    key: Key | None
+    known: Replay | None
+    why: str = ""
+
+
+def found(looked: Looked, calls: list[Call]) -> Replay | None:
+    """What a flush runs, if that is known and nothing else is to be tried; it is counted."""
+    known, why = looked.known, looked.why
+    if known is not None and known.left != FOREVER:
+        if known.left == 0:
+            known, why = None, TRIED
         else:
-            found.left -= 1
-    if isinstance(found, str):
-        COUNTERS.misses[found] = COUNTERS.misses.get(found, 0) + 1
-        return key, None
+            known.left -= 1
+    if known is None:
+        COUNTERS.misses[why] = COUNTERS.misses.get(why, 0) + 1
+        return None
     COUNTERS.replays += 1
-    if found.prepared is MISSING:
-        found.prepared = prepared(found.program, calls)
-    return key, found
+    if known.prepared is MISSING:
+        known.prepared = prepared(known.program, calls)
+    return known
 
 
 def known(calls: list[Call]) -> Replay | None:
     """What a flush of all of these calls would find, if all is known by now."""
-    found = _look(calls)[1]
-    return None if isinstance(found, str) or found.left != FOREVER else found
+    replay = look(calls).known
+    return None if replay is None or replay.left != FOREVER else replay
 
 
-def _look(calls: list[Call]) -> tuple[Key | None, Replay | str]:
-    """The key, and the replay or why there is none."""
+def look(calls: list[Call]) -> Looked:
+    """Look for what earlier flushes of such calls ran."""
     if SETTINGS.verify or SETTINGS.debug or SETTINGS.sync or SETTINGS.engine != "native":
-        return None, WATCHED
+        return Looked(None, None, WATCHED)
     if USE.devices:
-        return None, DEVICES
+        return Looked(None, None, DEVICES)
     key = key_now(calls)
     if key is None:
-        return None, EARLIER
+        return Looked(None, None, EARLIER)
     known = SESSION.replays.get(key.words)
     if known is None:
-        return key, NEW
+        return Looked(key, None, NEW)
     replay = known.get(key.facts)
     if replay is None:
-        return key, MEMORY
+        return Looked(key, None, MEMORY)
     program = replay.program
     if SESSION.programs.get(program.given) is not program:
-        return key, NEW
-    return key, replay
+        return Looked(key, None, NEW)
+    return Looked(key, replay)
 
 
 def agreed(key: Key | None, trace: TraceShape, calls: list[Call]) -> Key | None:
