@@ -38,6 +38,25 @@ def chosen_place(i, x, y, t):
     y[i] = x[k]
 
 
+def clamped(i, x, y, t):
+    left: int = i - 1 if i >= 1 else 0
+    y[i] = x[left] + t[left]
+
+
+def clamped_by_branches(i, x, y, t):
+    left: int = i - 1
+    if i == 0:
+        left = 0
+    y[i] = x[left] + t[left]
+
+
+def wrapped_place(i, x, y, t):
+    k: int = int(x[i])
+    if k >= 200:
+        k = 0
+    y[i] = t[k]
+
+
 def assigned_again_inside(i, x, y, t):
     a: float = x[i]
     if a > 0.0:
@@ -88,6 +107,9 @@ def no_branch(i, x, y, t):
         (wrapped_at_once, ("choices",)),
         (within_an_expression, ("choices",)),
         (chosen_place, ("choices",)),
+        (wrapped_place, ("choices",)),
+        (clamped, ()),
+        (clamped_by_branches, ()),
         (assigned_again_inside, ("straight", "choices")),
         (only_stored, ()),
         (only_compared, ()),

@@ -27,7 +27,7 @@ def apart(body: Body) -> Callable[[Stmt], bool]:
     Those that store to places that were loaded and, where the maths have vector versions, those
     with `slow_operands`.
     """
-    loaded, arrays = _loaded(body), local_arrays(body)
+    loaded, arrays = loaded_locals(body), local_arrays(body)
     maths, slow = any(map(is_covered, all_expressions(body))), slow_operands(body)
 
     def belongs(stmt: Stmt) -> bool:
@@ -43,7 +43,7 @@ def apart(body: Body) -> Callable[[Stmt], bool]:
 
 def slow_operands(body: Body) -> Callable[[Expr], bool]:
     """Which expressions of a body load from places that were loaded, or convert 8-byte integers."""
-    loaded, arrays = _loaded(body), local_arrays(body)
+    loaded, arrays = loaded_locals(body), local_arrays(body)
 
     def slow(e: Expr) -> bool:
         if isinstance(e, nodes.Cast):
@@ -51,7 +51,7 @@ def slow_operands(body: Body) -> Callable[[Expr], bool]:
             return any(k.is_float for k in kinds) and any(k in _WIDE for k in kinds)
         if not isinstance(e, nodes.Load) or e.view in arrays:
             return False
-        return any(_depends(index, loaded) for index in e.indices)
+        return any(depends(index, loaded) for index in e.indices)
 
     return slow
 
@@ -60,11 +60,11 @@ def _scatters(stmt: Stmt, loaded: set[Sym], arrays: frozenset[Sym]) -> bool:
     return (
         isinstance(stmt, (nodes.Store, nodes.Update))
         and sym_of(stmt) not in arrays
-        and any(_depends(index, loaded) for index in stmt.indices)
+        and any(depends(index, loaded) for index in stmt.indices)
     )
 
 
-def _loaded(body: Body) -> set[Sym]:
+def loaded_locals(body: Body) -> set[Sym]:
     """The locals whose values depend on what is loaded."""
     found: set[Sym] = set()
     before = -1
@@ -72,11 +72,12 @@ def _loaded(body: Body) -> set[Sym]:
         before = len(found)
         for stmt in statements(body):
             if isinstance(stmt, (nodes.Declare, nodes.Assign)) and stmt.value is not None:
-                found |= {stmt.sym} if _depends(stmt.value, found) else set()
+                found |= {stmt.sym} if depends(stmt.value, found) else set()
     return found
 
 
-def _depends(e: Expr, loaded: set[Sym]) -> bool:
+def depends(e: Expr, loaded: set[Sym]) -> bool:
+    """Whether a value depends on what is loaded; loaded: `loaded_locals`."""
     return any(
         isinstance(part, nodes.Load) or (isinstance(part, nodes.Read) and part.sym in loaded)
         for part in expressions(e)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TypeAlias
 
 from pyfuser.ir import nodes
 from pyfuser.ir.nodes import Body, Const, Expr, Select, Stmt, Sym
 from pyfuser.ir.visit import all_expressions, child_expressions, expressions, statements
+from pyfuser.nest.cost.gathers import depends, loaded_locals
 from pyfuser.nest.cost.vectorisable import is_covered
+
+_Test: TypeAlias = Callable[[Expr], bool]
 
 
 def kept_straight(body: Body) -> tuple[str, ...]:
@@ -30,13 +35,16 @@ def _computes_from_choices(body: Body) -> bool:
 
     if x >= length: x = 0.0
     c = int(x)                ->    if x >= length: x = 0.0; c = 0    else: c = int(x)
+
+    What indices alone choose, as neighbours at the edges, takes its help: it computes each once.
     """
     chosen: set[Sym] = set()
+    by_data = partial(depends, loaded=loaded_locals(body))
     for stmt in body:
         inside = tuple(statements((stmt,)))
-        if any(_is_chosen(e, chosen) for each in inside for e in _operands(each)):
+        if any(_is_chosen(e, chosen, by_data) for each in inside for e in _operands(each)):
             return True
-        chosen.update(_choices(inside))
+        chosen.update(_choices(inside, by_data))
     return False
 
 
@@ -48,19 +56,21 @@ def _operands(stmt: Stmt) -> Iterator[Expr]:
                 yield from child_expressions(e)
 
 
-def _is_chosen(e: Expr, chosen: set[Sym]) -> bool:
-    return _has_constant(e) or (isinstance(e, nodes.Read) and e.sym in chosen)
+def _is_chosen(e: Expr, chosen: set[Sym], by_data: _Test) -> bool:
+    return _has_constant(e, by_data) or (isinstance(e, nodes.Read) and e.sym in chosen)
 
 
-def _has_constant(e: Expr | None) -> bool:
-    return isinstance(e, Select) and any(isinstance(c, Const) for c in (e.then, e.orelse))
+def _has_constant(e: Expr | None, by_data: _Test) -> bool:
+    if not isinstance(e, Select) or not by_data(e.condition):
+        return False
+    return any(isinstance(c, Const) for c in (e.then, e.orelse))
 
 
-def _choices(inside: tuple[Stmt, ...]) -> Iterator[Sym]:
+def _choices(inside: tuple[Stmt, ...], by_data: _Test) -> Iterator[Sym]:
     """Locals that are a constant after one branch of a statement."""
-    branches = isinstance(inside[0], nodes.If)
+    branches = any(isinstance(stmt, nodes.If) and by_data(stmt.condition) for stmt in inside)
     for stmt in inside:
         if not isinstance(stmt, (nodes.Assign, nodes.Declare)):
             continue
-        if _has_constant(stmt.value) or (branches and isinstance(stmt.value, Const)):
+        if _has_constant(stmt.value, by_data) or (branches and isinstance(stmt.value, Const)):
             yield stmt.sym
