@@ -12,7 +12,9 @@ import pykokkos as pk
 import pytest
 
 import pyfuser
+from pyfuser.analysis.conditions import hold
 from pyfuser.ir.dtypes import DType
+from pyfuser.ir.nodes import Sym
 from pyfuser.runtime import eager
 from pyfuser.runtime.session import SESSION
 from pyfuser.trace.call import Call, Space
@@ -50,6 +52,17 @@ def put(i, y, k):
 @pk.workunit
 def wide(i, y, x, k):
     y[i] = i + k + x[k % 4]
+
+
+@pk.workunit
+def squared(i, y, x, k):
+    y[i] = x[k * k + i]
+
+
+@pk.workunit
+def stepped(i, y, x, k):
+    for j in range(0, 5, k):
+        y[i] += x[j]
 
 
 @pk.workunit
@@ -256,14 +269,20 @@ def entry(workunit: str, space: Space, *arguments: object) -> eager.Served | Non
     return eager.served(call)
 
 
+def holds(found: eager.Served | None, begin: int, end: int, *scalars: int) -> bool:
+    assert found is not None
+    return hold(found[2], (begin, end, *scalars))
+
+
 def test_an_entry_serves_all_numbers_that_are_inside() -> None:
     with pyfuser.unfused():
         shifts(40)
     x, y = (region_of(np.zeros(100), DType.FLOAT64) for _ in range(2))
     found = entry("shifted", Space((0,), (10,)), y, x, 30)
-    assert found is not None and found[2] == ((0, 90),)
-    found = entry("shifted", Space((5,), (20,)), y, x, 30)
-    assert found is not None and found[2] == ((0, 80),)  # no proof is for less than 0
+    for begin, end, k in itertools.product((-1, 0, 5, 10), (10, 20, 100, 101), (-1, 0, 80, 90, 91)):
+        inside = 0 <= begin <= end <= 100 and k >= -begin and end + k <= 100
+        # No proof is for a k of less than 0: the least that the code was proved for.
+        assert holds(found, begin, end, k) is (inside and k >= 0)
     same = region_of(np.zeros(200), DType.FLOAT64)
     assert entry("shifted", Space((0,), (10,)), same, same, 30) is None
     assert entry("shifted", Space((0,), (10,)), y, x, 95) is None
@@ -279,22 +298,83 @@ def test_a_number_that_does_not_change_is_served_alone() -> None:
 
     a = region_of(np.zeros((9, 100)), DType.FLOAT64)
     runs([(2, k) for k in range(30)])
-    for place, ranges in ((3, ((2, 2), (0, 90))), (89, ((2, 2), (0, 90)))):
-        found = entry("crossed", Space((0,), (10,)), a, 2, place)
-        assert found is not None and found[2] == ranges
+    found = entry("crossed", Space((0,), (10,)), a, 2, 3)
+    assert holds(found, 0, 10, 2, 90) and holds(found, 3, 5, 2, 0)
+    assert not holds(found, 0, 10, 3, 3) and not holds(found, 0, 10, 1, 3)
+    assert not holds(found, 0, 11, 2, 90)
     assert entry("crossed", Space((0,), (10,)), a, 3, 3) is None
     runs([(k % 9, 7 * k % 91) for k in range(30)])
     found = entry("crossed", Space((0,), (10,)), a, 3, 3)
-    assert found is not None and found[2] == ((0, 8), (0, 90))
+    assert holds(found, 0, 10, 8, 90) and not holds(found, 0, 10, 9, 90)
+    assert not holds(found, 0, 10, -1, 90)
 
 
-def test_a_range_needs_both_what_is_inside_and_code_that_is_right(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    for inside, serves in itertools.product((False, True), repeat=2):
-        monkeypatch.setattr(eager, "_is_inside", lambda *_, held=inside: held)
-        monkeypatch.setattr(eager, "_serves", lambda *_, held=serves: held)
-        assert eager._holds(None, None, (), None) is (inside and serves)  # type: ignore[arg-type]
+def test_a_box_is_served_for_sizes_of_which_the_order_of_loops_is_right() -> None:
+    n = 40
+    a = pk.View([n, n], pk.double)
+    a.data[:] = 1.0
+    with pyfuser.unfused():
+        for k in range(30):
+            pk.parallel_for(pk.MDRangePolicy([k + 1, k + 1], [n, n]), update, a=a, k=k)
+    region = region_of(np.zeros((n, n)), DType.FLOAT64)
+    found = entry("update", Space((20, 20), (n, n)), region, 3)
+    assert found is not None
+    for low, high in itertools.product((20, 24, 25, 30), (32, 35, 40, 41)):
+        sizes = (high - low).bit_length() == 5 and high <= n
+        assert hold(found[2], (20, 40, low, high, 3)) is sizes
+        assert hold(found[2], (low, high, 20, 40, 3)) is sizes
+    assert not hold(found[2], (20, 40, 20, 40, 40))
+
+
+def test_an_empty_range_is_no_less_than_empty() -> None:
+    with pyfuser.unfused():
+        shifts(40)
+    x, y = (region_of(np.zeros(100), DType.FLOAT64) for _ in range(2))
+    found = entry("shifted", Space((0,), (10,)), y, x, 30)
+    assert holds(found, 10, 10, 30) and not holds(found, 10, 9, 30)
+
+
+def test_without_conditions_only_the_same_numbers_are_served() -> None:
+    with pyfuser.unfused():
+        shifts(4)
+    x, y = (region_of(np.zeros(n), DType.FLOAT64) for n in (8, 4))
+    found = entry("shifted", Space((1,), (4,)), y, x, 3)
+    for numbers in itertools.product((0, 1, 2), (3, 4, 5), (2, 3, 4)):
+        assert holds(found, *numbers) is (numbers == (1, 4, 3))
+
+
+@pytest.mark.parametrize("workunit", [squared, stepped])
+def test_what_is_not_affine_is_served_for_numbers_that_were_used(workunit) -> None:
+    x, y = pk.View([2000], pk.double), pk.View([8], pk.double)
+    x.data[:] = np.arange(2000.0)
+    with pyfuser.unfused():
+        for k in range(1, 40):
+            y.data[:] = 0
+            pk.parallel_for(8, workunit, y=y, x=x, k=k)
+            first = k * k if workunit is squared else sum(range(0, 5, k))
+            assert y.data[3] == (first + 3 if workunit is squared else first)
+    given = (region_of(np.zeros(n), DType.FLOAT64) for n in (8, 2000))
+    found = entry(workunit.__name__, Space((0,), (8,)), *given, 7)
+    for numbers in itertools.product((0, 1), (7, 8), (6, 7, 8)):
+        assert holds(found, *numbers) is (numbers == (0, 8, 7))
+
+
+def test_a_proof_of_what_is_no_number_of_the_call_serves_nothing() -> None:
+    with pyfuser.unfused():
+        shifts(40)
+    ready = next(r for r in eager.READY.values() if r.workunit.name == "shifted")
+    (family,) = [f for key, f in ready.families.items() if key[0]]
+    numbers, places = (0, 10, 30), sorted(ready.matters)
+    changing = frozenset(places)
+    assert eager._box(family, places, changing, numbers, 99) == [(0, 99), (0, 99), (0, 99)]
+    assert eager._box(family, places, frozenset(), numbers, 99) == [(0, 99), (0, 99), (30, 30)]
+    other = Sym("other", 77, DType.INT32)
+    strange = family.proof._replace(ranges={**family.proof.ranges, other: (0, 9)})
+    family = family._replace(proof=strange)
+    assert eager._box(family, places, changing, numbers, 99) is None
+    call = Call("for", Space((0,), (10,)), ready.workunit, (30,), None, None, CODE, 0)
+    arguments = [region_of(np.zeros(60), DType.FLOAT64), region_of(np.zeros(60), DType.FLOAT64), 30]
+    assert eager._conditions(family, call, arguments, ready, changing, numbers) is None
 
 
 @pk.workunit
@@ -314,7 +394,7 @@ def looped(i, y, x, k, m):
         y[i] += x[i + j] * k + x[k]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(24))
 def test_random_numbers_compute_what_numpy_does_and_leave_no_view(seed: int) -> None:
     """Beside the calls that run: those that leave a view are refused, whatever served others."""
     rng = random.Random(seed)
@@ -323,38 +403,40 @@ def test_random_numbers_compute_what_numpy_does_and_leave_no_view(seed: int) -> 
     x, y = pk.View([size], pk.double), pk.View([size], pk.double)
     x.data[:] = np.arange(float(size))
     expected, refused = np.zeros(size), 0
-    steady = rng.random() < 0.5
+    steady, moves = rng.random() < 0.5, seed % 2 == 1
     with pyfuser.unfused(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for _ in range(150):
             k, m = rng.randint(-1, 22), 3 if steady else rng.randint(0, 22)
-            inside = _expected(workunit, expected, x.data, end, k, m)
+            begin = rng.randint(0, end - 1) if moves else 0
+            inside = _expected(workunit, expected, x.data, range(begin, end), k, m)
             if inside:
-                pk.parallel_for(end, workunit, y=y, x=x, k=k, m=m)
+                pk.parallel_for(pk.RangePolicy(begin, end), workunit, y=y, x=x, k=k, m=m)
             else:
                 refused += 1
                 with pytest.raises(IndexError):
-                    pk.parallel_for(end, workunit, y=y, x=x, k=k, m=m)
+                    pk.parallel_for(pk.RangePolicy(begin, end), workunit, y=y, x=x, k=k, m=m)
+            end += moves and rng.randint(-1, 1) * (2 < end < 12)
             np.testing.assert_array_equal(y.data, expected)
     assert refused or workunit is guarded
 
 
-def _expected(workunit, y, x, end: int, k: int, m: int) -> bool:
+def _expected(workunit, y, x, places: range, k: int, m: int) -> bool:
     """Do what the workunit does; whether all subscripts are inside."""
     if workunit is guarded:
-        places = [i for i in range(end) if i + k < m]
-        if any(not 0 <= i + k < len(x) for i in places):
+        within = [i for i in places if i + k < m]
+        if any(not 0 <= i + k < len(x) for i in within):
             return False
-        for i in places:
+        for i in within:
             y[i] = x[i + k] - y[i]
         return True
     if workunit is line:
-        reads = [(2 * i - k + 20, k + m) for i in range(end)]
+        reads = [(2 * i - k + 20, k + m) for i in places]
     else:
-        reads = [(i + j, k) for i in range(end) for j in range(m)]
+        reads = [(i + j, k) for i in places for j in range(m)]
     if any(not 0 <= place < len(x) for pair in reads for place in pair):
         return False
-    for i in range(end):
+    for i in places:
         if workunit is line:
             y[i] += x[2 * i - k + 20] + x[k + m]
         else:

@@ -35,8 +35,8 @@ Slots = Callable[[Any, Sequence[Any]], bytes]
 class Value(NamedTuple):
     """What fills slots: `text` computes it, as Python, and it has so many 8-byte words.
 
-    kind: "threads"; "pointer" or "scalar", which belong to an argument; else it follows from the
-    space and the shapes of arguments.
+    kind: "threads"; "begin" or "end" of an axis of the space; "pointer" or "scalar", which belong
+    to an argument; else it follows from the space and the shapes of arguments.
     """
 
     text: str
@@ -44,6 +44,7 @@ class Value(NamedTuple):
     kind: str = ""
     argument: int = -1
     dtype: DType = DType.INT64
+    axis: int = 0
 
 
 CODES = {
@@ -232,8 +233,8 @@ def slot_values(spec: KernelSpec | SweepSpec) -> Iterator[Value]:
     for k, loop in enumerate(loops):
         if isinstance(spec, SweepSpec):
             yield Value(f"l{k}")
-        yield from (Value(f"b{k}_{axis}") for axis in range(loop.rank))
-        yield from (Value(f"e{k}_{axis}") for axis in range(loop.rank))
+        yield from (Value(f"b{k}_{axis}", kind="begin", axis=axis) for axis in range(loop.rank))
+        yield from (Value(f"e{k}_{axis}", kind="end", axis=axis) for axis in range(loop.rank))
         for slot in abi(loop):
             n = first + slot.param
             missing = slot.kind == "pointer" and n in without

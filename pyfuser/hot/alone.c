@@ -2,7 +2,7 @@
 
 Its key is that of a trace of one call; whether memory is fresh is no part of it, nor is where in its
 memory the first view begins: rows of one View share what runs for them, as in `eager._key`.
-Numbers that matter are beside its words: an entry is right for ranges of them (`eager.served`).
+Its numbers are beside its words: an entry is right for all that meet its conditions (`eager.served`).
 */
 #include "hot.h"
 
@@ -55,15 +55,20 @@ static int moves(Site *site, const Key *key, uint64_t hash)
     return site->moved >= MOVES && (site->moved & (site->moved - 1)) == 0;
 }
 
-/* The bounds of numbers, from pairs of them; 0: an exception. */
-static int bounds_of(PyObject *pairs, int64_t *bounds, Py_ssize_t count)
+/* Conditions on numbers, row after row; NULL: an exception. */
+static int64_t *rows_of(PyObject *given, Py_ssize_t numbers, Py_ssize_t *count)
 {
-    if (!PyTuple_Check(pairs) || PyTuple_GET_SIZE(pairs) != 2 * count) {
-        PyErr_SetString(PyExc_TypeError, "an entry has two bounds for each number");
-        return 0;
+    Py_ssize_t size = PyTuple_Check(given) ? PyTuple_GET_SIZE(given) : -1;
+    if (size < 0 || size % (numbers + 1)) {
+        PyErr_SetString(PyExc_TypeError, "a condition has a constant, and a coefficient for each number");
+        return NULL;
     }
-    for (Py_ssize_t n = 0; n < 2 * count; n++) bounds[n] = PyLong_AsLongLong(PyTuple_GET_ITEM(pairs, n));
-    return !PyErr_Occurred();
+    int64_t *rows = PyMem_Malloc((size + 1) * sizeof *rows);
+    for (Py_ssize_t n = 0; rows != NULL && n < size; n++) rows[n] = PyLong_AsLongLong(PyTuple_GET_ITEM(given, n));
+    *count = size / (numbers + 1);
+    if (!PyErr_Occurred()) return rows;
+    PyMem_Free(rows);
+    return NULL;
 }
 
 /* Has Python prepare what it runs for calls of this key; the place of the entry, or -1. */
@@ -82,16 +87,18 @@ static int prepare(Site *site, Key *key, uint64_t hash, PyObject *pattern, PyObj
                memcmp(again.words, key->words, key->count * sizeof *key->words) == 0;
     key_end(&again);
     uint64_t *words = same ? PyMem_Malloc(key->count * sizeof *words) : NULL;
-    int64_t *bounds = same ? PyMem_Malloc((2 * key->numbers + 1) * sizeof *bounds) : NULL;
+    Py_ssize_t count = 0;
+    int64_t *rows = same ? rows_of(PyTuple_GET_ITEM(both, 2), key->numbers, &count) : NULL;
     int at = site->next_alone;
-    if (words != NULL && bounds != NULL && bounds_of(PyTuple_GET_ITEM(both, 2), bounds, key->numbers)) {
+    if (words != NULL && rows != NULL) {
         memcpy(words, key->words, key->count * sizeof *words);
         site->next_alone = (at + 1) % ALONE;
         site->moved = 0;
         PyMem_Free(site->alone[at].words);
-        PyMem_Free(site->alone[at].bounds);
+        PyMem_Free(site->alone[at].rows);
         site->alone[at].words = words;
-        site->alone[at].bounds = bounds;
+        site->alone[at].rows = rows;
+        site->alone[at].row_count = count;
         site->alone[at].hash = hash;
         site->alone[at].count = key->count;
         site->alone[at].age = age;
@@ -100,17 +107,21 @@ static int prepare(Site *site, Key *key, uint64_t hash, PyObject *pattern, PyObj
         Py_XSETREF(site->alone[at].launchable, Py_NewRef(PyTuple_GET_ITEM(both, 1)));
     } else {
         PyMem_Free(words);
-        PyMem_Free(bounds);
+        PyMem_Free(rows);
         at = -1;
     }
     Py_DECREF(both);
     return at;
 }
 
-static int within(const int64_t *bounds, const Key *key)
+/* Whether the numbers of a key meet all conditions of an entry. */
+static int holds(const int64_t *row, Py_ssize_t count, const Key *key)
 {
-    for (Py_ssize_t n = 0; n < key->numbers; n++)
-        if (key->number[n] < bounds[2 * n] || key->number[n] > bounds[2 * n + 1]) return 0;
+    for (; count-- > 0; row += key->numbers + 1) {
+        __int128 value = row[0];
+        for (Py_ssize_t n = 0; n < key->numbers; n++) value += (__int128)row[n + 1] * key->number[n];
+        if (value < 0) return 0;
+    }
     return 1;
 }
 
@@ -122,7 +133,7 @@ static int find(Site *site, const Key *key, uint64_t hash)
         if (site->alone[at].hash == hash && site->alone[at].words != NULL && site->alone[at].age == age &&
             site->alone[at].count == key->count &&
             memcmp(site->alone[at].words, key->words, key->count * sizeof *key->words) == 0 &&
-            within(site->alone[at].bounds, key))
+            holds(site->alone[at].rows, site->alone[at].row_count, key))
             return at;
     }
     return -1;
@@ -146,7 +157,7 @@ static PyObject *divided(const Site *site, PyObject *launchable, PyObject *patte
     return NULL;
 }
 
-/* Python runs the call, which it may compile first; what comes back is a Future. */
+/* Python runs the call, which it may compile first; what comes back is a Future, or None. */
 static PyObject *run_in_python(const Site *site, PyObject *pattern, PyObject *space, PyObject *const *values, PyObject *label)
 {
     PyObject *result = *(char *)PyUnicode_DATA(pattern) == 'f' ? Py_NewRef(Py_None) : new_future(site, Py_None);
@@ -182,13 +193,13 @@ PyObject *run_alone(Site *site, PyObject *pattern, PyObject *space, PyObject *co
             at = prepare(site, &key, hash, pattern, space, arguments);
     }
     key_end(&key);
-    if (at < 0 && now == AT_ONCE) {
+    if (at < 0 && (now == AT_ONCE || (!now && *(char *)PyUnicode_DATA(pattern) == 'f'))) {
         *usual = 1;
         return run_in_python(site, pattern, space, values, label);
     }
     if (at < 0) return NULL;
     PyObject *prepared = Py_NewRef(site->alone[at].prepared), *launchable = Py_NewRef(site->alone[at].launchable);
-    int status = 0, ran = run_one((Prepared *)prepared, arguments, (int)PyLong_AsLong(SLOT(R.team, R.count)), &status, &answer);
+    int status = 0, ran = run_one((Prepared *)prepared, space, arguments, (int)PyLong_AsLong(SLOT(R.team, R.count)), &status, &answer);
     if (ran == 1 && status == 0) {
         *usual = 1;
         count_launch();

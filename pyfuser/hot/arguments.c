@@ -18,6 +18,48 @@ void forget_policies(void)
     }
 }
 
+/* Whether begin and end, numbers or tuples of them, are a range that `dispatch.space_of` has no word about:
+   32 bits, not below 0. Returns its dimensions, or 0. */
+static Py_ssize_t dimensions_of(PyObject *begin, PyObject *end)
+{
+    PyObject **from = &begin, **to = &end;
+    Py_ssize_t count = 1;
+    if (PyTuple_CheckExact(begin) && PyTuple_CheckExact(end)) {
+        count = PyTuple_GET_SIZE(begin);
+        if (PyTuple_GET_SIZE(end) != count) return 0;
+        from = ((PyTupleObject *)begin)->ob_item;
+        to = ((PyTupleObject *)end)->ob_item;
+    }
+    for (Py_ssize_t n = 0; n < count; n++) {
+        int overflow = 0;
+        if (!PyLong_CheckExact(from[n]) || !PyLong_CheckExact(to[n])) return 0;
+        long long low = PyLong_AsLongLongAndOverflow(from[n], &overflow);
+        long long high = overflow ? -1 : PyLong_AsLongLongAndOverflow(to[n], &overflow);
+        if (overflow || low < 0 || high < low || high > INT32_MAX) return 0;
+    }
+    return count;
+}
+
+/* `dispatch.space_of` for a range of the host that is new: (Space, head), which is kept, or NULL. */
+static PyObject *made_policy(PyObject *key, PyObject *begin, PyObject *end, PyObject *space)
+{
+    PyObject *name = PyDict_GetItemWithError(R.hosts, space);
+    Py_ssize_t count = name != NULL ? dimensions_of(begin, end) : 0;
+    PyTypeObject *type = (PyTypeObject *)R.space_class;
+    PyObject *made = count ? type->tp_alloc(type, 3) : NULL;
+    if (made == NULL) return NULL;
+    int single = PyLong_CheckExact(begin);
+    PyTuple_SET_ITEM(made, 0, single ? PyTuple_Pack(1, begin) : Py_NewRef(begin));
+    PyTuple_SET_ITEM(made, 1, single ? PyTuple_Pack(1, end) : Py_NewRef(end));
+    PyTuple_SET_ITEM(made, 2, Py_NewRef(name));
+    int failed = PyTuple_GET_ITEM(made, 0) == NULL || PyTuple_GET_ITEM(made, 1) == NULL;
+    PyObject *found = failed ? NULL : Py_BuildValue("(On)", made, count);
+    Py_DECREF(made);
+    PyObject *kept = found == NULL ? NULL : PyObject_CallMethodObjArgs(R.policies, R.keep, key, found, NULL);
+    Py_XDECREF(found);
+    return kept;
+}
+
 /* What is known of begin, end and space of a policy, or of sizes of league and team and space; borrowed. */
 static PyObject *known_policy(PyTypeObject *type, PyObject *begin, PyObject *end, PyObject *space)
 {
@@ -28,18 +70,19 @@ static PyObject *known_policy(PyTypeObject *type, PyObject *begin, PyObject *end
         return policies[at].found;
     int teams = (PyObject *)type == R.team_policy;
     PyObject *key = teams ? PyTuple_Pack(3, begin, space, end) : PyTuple_Pack(3, begin, end, space);
-    PyObject *found = key == NULL ? NULL : PyDict_GetItemWithError(R.policies, key);
+    PyObject *found = key == NULL ? NULL : Py_XNewRef(PyDict_GetItemWithError(R.policies, key));
+    if (found == NULL && key != NULL && !teams) found = made_policy(key, begin, end, space);
     Py_XDECREF(key);
     if (found == NULL) return NULL;
     policies[at].type = type;
     Py_XSETREF(policies[at].begin, Py_NewRef(begin));
     Py_XSETREF(policies[at].end, Py_NewRef(end));
     Py_XSETREF(policies[at].space, Py_NewRef(space));
-    Py_XSETREF(policies[at].found, Py_NewRef(found));
+    Py_XSETREF(policies[at].found, found);
     return policies[at].found;
 }
 
-/* Space and head of a policy that was used before: (Space, head), borrowed; NULL if it was not. */
+/* Space and head of a policy: (Space, head), borrowed; NULL if Python has to say. */
 PyObject *space_of(PyObject *policy)
 {
     PyObject *found = NULL;

@@ -224,7 +224,7 @@ static int run(PyObject *tracer, PyObject *calls, PyObject *replay, PyObject *ga
     const Prepared *prepared = (const Prepared *)SLOT(replay, F.prepared);
     PyObject *program = SLOT(replay, F.program);
     Py_ssize_t count = PyList_GET_SIZE(calls);
-    Data data = {calls, NULL};
+    Data data = {calls, NULL, NULL};
     Fresh fresh = {0};
     Outcome outcome;
     int answer = 0;

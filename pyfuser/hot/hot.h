@@ -21,7 +21,7 @@ the other at any call. Whatever is not the usual case is left to Python, before 
 /* Fields of a Region, a named tuple. */
 enum { BUFFER, OFFSET, STRIDES, SHAPE, DTYPE };
 
-enum { DTYPES = 13, MAX_ARGUMENTS = 64, MAX_RANK = 8 };
+enum { DTYPES = 13, MAX_ARGUMENTS = 64, MAX_RANK = 8, MAX_NUMBERS = MAX_ARGUMENTS + 2 * MAX_RANK };
 
 /* The order of `ir.dtypes.DType`. */
 enum { BOOL, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, FLOAT32, FLOAT64, COMPLEX64, COMPLEX128 };
@@ -66,11 +66,11 @@ typedef struct {
     Py_ssize_t slots;
     PyObject **results;  /* of calls, borrowed; NULL where a call has none */
     Py_ssize_t calls, result_room;
-    /* Of a call that runs alone: offsets in memory of ours count from its first region, and numbers that
-       matter are beside the words, as a range of them may have one entry. */
+    /* Of a call that runs alone: offsets in memory of ours count from its first region, and its numbers (begin
+       and end of each axis, then arguments that matter) are beside the words, as many may have one entry. */
     int relative;
     Py_ssize_t numbers;
-    int64_t number[MAX_ARGUMENTS];
+    int64_t number[MAX_NUMBERS];
     uint64_t some_words[512];
     Memory some_memories[24];
     int32_t some_index[64];
@@ -83,7 +83,7 @@ int key_call(Key *key, PyObject *workunit, PyObject *space, char pattern, PyObje
 int key_facts(Key *key, int fresh);  /* fresh: whether that is a fact, too */
 int key_calls(Key *key, PyObject *calls);
 int matters_of(PyObject *workunit, uint64_t *matters);
-int take_spare(PyObject *workunit);
+int take_spare(PyObject *workunit, double iterations);
 PyObject *spare(PyObject *module, PyObject *args);
 void forget_workunits(void);
 long known_workunits(void);
@@ -91,11 +91,11 @@ PyObject *key_of(PyObject *module, PyObject *calls);
 
 /* ------------------------------------------------------------------ steps.c and launch.c */
 
-enum { THREADS_SLOT, POINTER_SLOT, SCALAR_SLOT };
+enum { THREADS_SLOT, POINTER_SLOT, SCALAR_SLOT, BEGIN_SLOT, END_SLOT };
 
 /* What differs between runs of a launch: the slot, and where it comes from.
 
-   The argument `place` of the call number `call`; in a captured step of all that the step has, `call`
+   The axis `place` of the space, or the argument `place` of the call number `call`; in a captured step of all that the step has, `call`
    bytes after it, or if `place` is negative the result number ~place. */
 typedef struct {
     int kind, dtype, place;
@@ -128,10 +128,11 @@ PyObject *place_result(const char *result, int dtype);
 typedef struct Prepared Prepared;
 extern PyTypeObject PreparedType;
 
-/* The arguments of the calls: a list of Calls, or of one that is not made, its arguments. */
+/* The arguments of the calls: a list of Calls, or of one that is not made, its arguments and space. */
 typedef struct {
     PyObject *calls;
     PyObject *const *arguments;
+    PyObject *space;
 } Data;
 
 /* Buffers that were made without zeros, and the step that overwrites them. */
@@ -160,16 +161,16 @@ void outcome_end(Outcome *outcome);
 
 /* Runs the one launch of a call that was not made. 1: it ran, with *status, and *answer (NULL with an
    exception) is what it computed if that is 0. 0: it did not, and nothing was changed. -1: an exception. */
-int run_one(const Prepared *self, PyObject *const *arguments, int threads, int *status, PyObject **answer);
+int run_one(const Prepared *self, PyObject *space, PyObject *const *arguments, int threads, int *status, PyObject **answer);
 
 /* ------------------------------------------------------------------ record.c, sites.c, arguments.c, alone.c */
 
 /* Classes, objects and names that only recording needs; see `bind_recording`. */
 typedef struct {
-    PyObject *tracer, *switches, *block, *owned, *policies, *team, *use, *counters, *session, *harmless;
-    PyObject *view, *subview, *range, *md_range, *team_policy, *state, *ndarray;
+    PyObject *tracer, *switches, *block, *owned, *policies, *team, *use, *counters, *session, *harmless, *hosts;
+    PyObject *view, *subview, *range, *md_range, *team_policy, *state, *ndarray, *space_class;
     PyObject *classify, *describe, *prepare_alone, *divided, *compute, *acquire, *release, *run_eagerly;
-    PyObject *begin, *end, *league_size, *team_size, *space, *code_name, *region_name, *state_name, *record, *devices, *run_name;
+    PyObject *begin, *end, *league_size, *team_size, *space, *code_name, *region_name, *state_name, *record, *devices, *run_name, *keep;
     Py_ssize_t allowed, careful, watched, everywhere, mode, marked, sites, limit, count, launches, flushes_count, replays_count;
     long float64, int32, int64, on_device;  /* codes of arguments */
     int divided_status;  /* of a kernel that ran and divided an integer by 0 */
@@ -199,7 +200,9 @@ typedef struct {
     struct {
         uint64_t hash, *words;
         Py_ssize_t count;
-        int64_t *bounds;  /* of the numbers that matter: least, greatest, of the next, ... */
+        /* Functions of its numbers that are at least 0, each a constant and a coefficient for each number. */
+        int64_t *rows;
+        Py_ssize_t row_count;
         long age;
         PyObject *prepared, *space, *launchable;
     } alone[ALONE];

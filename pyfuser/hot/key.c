@@ -181,12 +181,28 @@ static int key_argument(Key *key, PyObject *argument, int matters)
     return KEYED;
 }
 
+/* Begin and end of each axis, which are numbers of the key. */
+static int key_space(Key *key, PyObject *space)
+{
+    PyObject *begin = PyTuple_GET_ITEM(space, 0), *end = PyTuple_GET_ITEM(space, 1);
+    Py_ssize_t rank = PyTuple_GET_SIZE(begin);
+    if (rank > MAX_RANK) return UNKEYABLE;
+    key->words[key->count++] = rank;
+    for (Py_ssize_t axis = 0; axis < rank; axis++)
+        if (word_of(PyTuple_GET_ITEM(begin, axis), &key->number[key->numbers++]) < 0 ||
+            word_of(PyTuple_GET_ITEM(end, axis), &key->number[key->numbers++]) < 0)
+            return UNKEYABLE;
+    return KEYED;
+}
+
 int key_call(Key *key, PyObject *workunit, PyObject *space, char pattern, PyObject *const *arguments,
              Py_ssize_t count, uint64_t matters, PyObject *result)
 {
-    if (reserve(key, 2) < 0) return FAILED;
+    if (reserve(key, 3) < 0) return FAILED;
     key->words[key->count++] = (uintptr_t)workunit;
-    key->words[key->count++] = (uintptr_t)space << 8 | (uint8_t)pattern;  /* addresses have 56 bits */
+    PyObject *same = key->relative ? PyTuple_GET_ITEM(space, 2) : space;
+    key->words[key->count++] = (uintptr_t)same << 8 | (uint8_t)pattern;  /* addresses have 56 bits */
+    if (key->relative && key_space(key, space) < 0) return UNKEYABLE;
     for (Py_ssize_t n = 0; n < count; n++) {
         int failed = key_argument(key, arguments[n], matters >> n & 1);
         if (failed < 0) return failed;
@@ -297,6 +313,7 @@ static struct {
     PyObject *workunit;
     uint64_t matters;
     long spare, given;  /* calls that run at once, and how many were given last */
+    double ran;         /* iterations of these */
 } known[KNOWN];
 
 void forget_workunits(void)
@@ -316,24 +333,30 @@ static size_t place_of(PyObject *workunit)
     return ((uintptr_t)workunit >> 4) * 0x9E3779B97F4A7C15ull >> 32 & (KNOWN - 1);
 }
 
-/* Whether one more call of a workunit runs at once though it could be recorded. */
-int take_spare(PyObject *workunit)
+/* Whether one more call of a workunit, of so many iterations, runs at once though it could be recorded. */
+int take_spare(PyObject *workunit, double iterations)
 {
     size_t at = place_of(workunit);
-    return known[at].workunit == workunit && known[at].spare > 0 && known[at].spare--;
+    if (known[at].workunit != workunit || known[at].spare <= 0) return 0;
+    known[at].spare--;
+    known[at].ran += iterations;
+    return 1;
 }
 
-/* spare(workunit, count): how many more of its calls run at once; returns how many did of the last. */
+/* spare(workunit, count): how many more of its calls run at once; returns how many did of the last, and
+   their iterations. */
 PyObject *spare(PyObject *module, PyObject *args)
 {
     PyObject *workunit;
     long count;
     if (!PyArg_ParseTuple(args, "Ol", &workunit, &count)) return NULL;
     size_t at = place_of(workunit);
-    if (known[at].workunit != workunit) return PyLong_FromLong(0);
+    if (known[at].workunit != workunit) return Py_BuildValue("(ld)", 0L, 0.0);
     long used = known[at].given - known[at].spare;
+    double ran = known[at].ran;
     known[at].spare = known[at].given = count;
-    return PyLong_FromLong(used);
+    known[at].ran = 0.0;
+    return Py_BuildValue("(ld)", used, ran);
 }
 
 int matters_of(PyObject *workunit, uint64_t *matters)
@@ -363,6 +386,7 @@ int matters_of(PyObject *workunit, uint64_t *matters)
     Py_XSETREF(known[at].workunit, workunit);
     known[at].matters = mask;
     known[at].spare = known[at].given = 0;
+    known[at].ran = 0.0;
     *matters = mask;
     return KEYED;
 }

@@ -94,7 +94,10 @@ int allocate(const Prepared *self, const Data *data, Fresh *fresh)
                 if ((!zeroed || inherited) && note_fresh(fresh, buffer, n) < 0) return -1;
                 if (inherited) continue;
                 Py_INCREF(region);
-                PyObject *done = PyObject_CallMethodOneArg(region, L.allocate, patch->box);
+                int moves = patch->box != Py_None && data->space != NULL;  /* what is overwritten is its box */
+                PyObject *box = moves ? PyTuple_GetSlice(data->space, 0, 2) : Py_NewRef(patch->box);
+                PyObject *done = box == NULL ? NULL : PyObject_CallMethodOneArg(region, L.allocate, box);
+                Py_XDECREF(box);
                 Py_DECREF(region);
                 if (done == NULL) return -1;
                 Py_DECREF(done);
@@ -111,6 +114,11 @@ static int fill(const Step *step, const Data *data, int threads, uint64_t *slots
         const Patch *patch = &step->patch[k];
         if (patch->kind == THREADS_SLOT) {
             slots[patch->slot] = threads;
+            continue;
+        }
+        if (patch->kind == BEGIN_SLOT || patch->kind == END_SLOT) {
+            PyObject *ends = PyTuple_GET_ITEM(data->space, patch->kind == END_SLOT);
+            slots[patch->slot] = PyLong_AsLongLong(PyTuple_GET_ITEM(ends, patch->place));
             continue;
         }
         PyObject *argument = argument_of(data, patch->call, patch->place);
@@ -328,7 +336,7 @@ static PyObject *prepared_run(Prepared *self, PyObject *const *args, Py_ssize_t 
     PyObject *tracer = args[0], *calls = args[1], *ran = args[2], *gate = SLOT(tracer, L.tracer.gate);
     int threads = (int)PyLong_AsLong(args[3]);
     if (!PyList_CheckExact(gate)) Py_RETURN_FALSE;
-    Data data = {calls, NULL};
+    Data data = {calls, NULL, NULL};
     Fresh fresh = {0};
     Outcome outcome;
     PyObject *answer = NULL, *empty = PyList_New(0);  /* now: it may run finalizers, which may flush */
@@ -355,9 +363,9 @@ static PyObject *prepared_run(Prepared *self, PyObject *const *args, Py_ssize_t 
     return answer;
 }
 
-int run_one(const Prepared *self, PyObject *const *arguments, int threads, int *status, PyObject **answer)
+int run_one(const Prepared *self, PyObject *space, PyObject *const *arguments, int threads, int *status, PyObject **answer)
 {
-    Data data = {NULL, arguments};
+    Data data = {NULL, arguments, space};
     Fresh fresh = {0};
     const Step *step = &self->steps[0];
     if (allocate(self, &data, &fresh) < 0) {

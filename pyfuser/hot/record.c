@@ -185,15 +185,16 @@ static PyObject *record_call(const Dispatcher *self, const Site *site, PyObject 
     return result;
 }
 
-enum { TINY = 1 << 14 };  /* iterations: recording such a call takes a part of its time that matters */
+/* Iterations: recording such a call takes a part of its time that matters. What runs apart anyway may be larger. */
+enum { TINY = 1 << 14, LIGHT = 1 << 18 };
 
-static int is_tiny(PyObject *space)
+static double iterations_of(PyObject *space)
 {
     PyObject *begin = PyTuple_GET_ITEM(space, 0), *end = PyTuple_GET_ITEM(space, 1);
     double size = 1.0;
     for (Py_ssize_t n = 0; n < PyTuple_GET_SIZE(begin); n++)
         size *= PyLong_AsDouble(PyTuple_GET_ITEM(end, n)) - PyLong_AsDouble(PyTuple_GET_ITEM(begin, n));
-    return size <= TINY;
+    return size;
 }
 
 static int is_raw(PyObject *value)
@@ -208,7 +209,8 @@ static int is_direct(const Dispatcher *self, const Site *site, PyObject *space, 
     if (careful && pattern != 'f') return 1;  /* `careful.record`: numbers, and arrays that nobody looks after */
     for (Py_ssize_t n = 0; careful && !self->watched && n < site->count; n++)
         if (is_raw(values[n])) return 1;
-    return pattern == 'f' && is_tiny(space) && take_spare(site->workunit);
+    double iterations = iterations_of(space);
+    return pattern == 'f' && iterations <= LIGHT && take_spare(site->workunit, iterations);
 }
 
 /* Why a call that may be recorded runs at once; 0 if it does not. */
@@ -216,7 +218,7 @@ static int runs_at_once(const Dispatcher *self, const Site *site, PyObject *spac
 {
     int turn = !careful && turns_call(site, space);
     if (PyList_GET_SIZE(SLOT(R.tracer, L.tracer.calls)) != 0) return 0;
-    if (turn && site->takes_turns && is_tiny(space)) return AT_ONCE;
+    if (turn && site->takes_turns && iterations_of(space) <= TINY) return AT_ONCE;
     return !is_direct(self, site, space, values, careful) ? 0 : careful ? CAREFUL : AT_ONCE;
 }
 

@@ -8,8 +8,8 @@ static void site_clear_entries(Site *site)
     for (int n = 0; n < ALONE; n++) {
         PyMem_Free(site->alone[n].words);
         site->alone[n].words = NULL;
-        PyMem_Free(site->alone[n].bounds);
-        site->alone[n].bounds = NULL;
+        PyMem_Free(site->alone[n].rows);
+        site->alone[n].rows = NULL;
         Py_CLEAR(site->alone[n].prepared);
         Py_CLEAR(site->alone[n].space);
         Py_CLEAR(site->alone[n].launchable);

@@ -197,10 +197,11 @@ class Budget:
             tracer.settle()
 
     def _spare(self, calls: Sequence[Call]) -> None:
-        """Let tiny calls of the same workunits run at once from now on, where nothing is pending.
+        """Let small calls of the same workunits run at once from now on, where nothing is pending.
 
-        To record a tiny call takes longer than to run it. As many are let as ran apart so far, so
-        what that can lose is what was lost before; then some are recorded, to look at the accounts.
+        To record a tiny call takes longer than to run it, and while one is pending others have to
+        wait for it. As many are let as ran apart so far, so what that can lose is what was lost
+        before; then some are recorded, to look at the accounts.
         """
         refusal = self._refused.get(_sequence(calls))
         if HOT is None or refusal is None:
@@ -209,18 +210,17 @@ class Budget:
         counts = Counter([id(call.workunit) for call in calls])
         for workunit in {id(call.workunit): call.workunit for call in calls}.values():
             share = counts[id(workunit)] / len(calls)
-            used = HOT.spare(
-                workunit, int(min(max(refusal.ran, LOOK * len(calls)), MAX_SPARE) * share)
-            )
+            count = int(min(max(refusal.ran, LOOK * len(calls)), MAX_SPARE) * share)
+            used, iterations = HOT.spare(workunit, count)
             refusal.ran += used
-            self.earned += used * LAUNCH
+            self.earned += used * LAUNCH + ELEMENT * iterations * len(workunit.params)
 
     def alone(self, call: Call) -> None:
         """A call was recorded, and ran with no other; where such are many, it had better not be."""
         workunit = call.workunit
         ran = self._alone.keep(id(workunit), self._alone.get(id(workunit), 0) + 1)
         if HOT is not None and ran >= LOOK:
-            used = HOT.spare(workunit, min(ran, MAX_SPARE))
+            used, _ = HOT.spare(workunit, min(ran, MAX_SPARE))
             self._alone.keep(id(workunit), ran + used)
 
 

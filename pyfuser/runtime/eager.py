@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from pyfuser.analysis.accesses import structural_scalars
-from pyfuser.analysis.affine import Interval
+from pyfuser.analysis.affine import Affine, Interval, variable
+from pyfuser.analysis.conditions import conditions, hold, numbers_of
 from pyfuser.analysis.inside import subscripts_of, surely_inside
 from pyfuser.analysis.layout import is_injective
 from pyfuser.analysis.mistakes import refuse_mistakes
@@ -43,8 +44,8 @@ WARNED = 16
 change with each call there is no end of them."""
 
 
-FARTHEST = 1 << 20
-"""How far from a number of a call others are looked for that its code serves, at first."""
+WIDEST = (1 << 30, 1 << 24, 1 << 20, 1 << 15)
+"""Ranges of numbers for which one code is tried to serve: in the first, the least may wrap."""
 
 MANY = 4
 """Values of a scalar after which it counts as one that changes."""
@@ -155,57 +156,98 @@ def known(call: Call) -> tuple[Kernel, Launchable] | None:
     return None if ready is None else ready.known.get(_key(call, ready)[0])
 
 
-Served: TypeAlias = tuple[Kernel, Launchable, tuple[Interval, ...]]
+Served: TypeAlias = tuple[Kernel, Launchable, list[Affine]]
 
 
 def served(call: Call) -> Served | None:
-    """What `run` has for a call, and the ranges of scalars that matter for which it is right.
+    """What `run` has for a call, and conditions on its numbers under which it is right.
 
-    All else is as in this call; by place.
+    These are functions of `conditions.numbers_of` that are at least 0; all else is as in this call.
     """
     ready = READY.get(id(call.workunit))
     if ready is None:
         return None
     key, arguments = _key(call, ready)
-    places = sorted(ready.matters)
-    if places and ready.seen >= WARNED and type(key) is not Placed:
+    numbers = numbers_of(call.space, arguments, sorted(ready.matters))
+    if ready.seen >= WARNED and type(key) is not Placed:
         changing = ready.changing(arguments)
         family = ready.families.get(_family(call, arguments, ready, changing))
-        if changing and family is not None and _holds(family, call, arguments, ready):
-            facts: list[Any] = [*arguments]
-            for place in sorted(changing):
-                facts[place] = _widest(family, call, facts, ready, place)
-            return family.kernel, family.launchable, tuple([_bounds(facts[n]) for n in places])
+        rows = family and _conditions(family, call, arguments, ready, changing, numbers)
+        if family is not None and rows:
+            return family.kernel, family.launchable, rows
     found = ready.known.get(key)
-    return None if found is None else (*found, tuple([_bounds(arguments[n]) for n in places]))
+    return None if found is None else (*found, _only(numbers))
 
 
-# law: True
-def _holds(family: _Family, call: Call, facts: Sequence[Any], ready: _Ready) -> bool:
-    """Whether calls have no mistake and a family's code is right for them, all of these numbers."""
-    return _is_inside(call, facts, ready) and _serves(family, call, facts)
+def _only(numbers: Sequence[int]) -> list[Affine]:
+    """What holds for these numbers alone."""
+    known = [variable(n).shifted(-number) for n, number in enumerate(numbers)]
+    return [row.times(sign) for row in known for sign in (1, -1)]
 
 
-def _widest(
-    family: _Family, call: Call, facts: Sequence[Any], ready: _Ready, place: int
-) -> Interval:
-    """The widest range of a scalar, around its value, for which `_holds`."""
-    trial = list(facts)
-    bounds = [facts[place], facts[place]]
-    for end, way in ((0, -1), (1, 1)):
-        step = FARTHEST
-        while step:
-            wider = [*bounds]
-            wider[end] += way * step
-            trial[place] = tuple(wider)
-            if _holds(family, call, trial, ready):
-                bounds = wider
-            step //= 2
-    return bounds[0], bounds[1]
+# law: not None
+def _conditions(
+    family: _Family,
+    call: Call,
+    arguments: Sequence[Any],
+    ready: _Ready,
+    changing: frozenset[int],
+    numbers: Sequence[int],
+) -> list[Affine] | None:
+    """Conditions under which calls have no mistake and a family's code is right for them.
+
+    What it overwrites is inside, as all subscripts are. None: there are none that this call meets.
+    """
+    if ready.subscripts is None:
+        return None
+    rank, places = len(call.space.begin), sorted(ready.matters)
+    facts = [a.shape if type(a) is Region else a for a in arguments]
+    for widest in WIDEST:
+        box = _box(family, places, changing, numbers, widest)
+        rows = box and conditions(ready.subscripts, rank, facts, places, box)
+        if rows:
+            rows += _sized(call.space)
+            if hold(rows, numbers):
+                return rows
+    return None
 
 
-def _bounds(number: Any) -> Interval:
-    return number if isinstance(number, tuple) else (int(number), int(number))
+# law: not None
+def _box(
+    family: _Family,
+    places: Sequence[int],
+    changing: frozenset[int],
+    numbers: Sequence[int],
+    widest: int,
+) -> list[Interval] | None:
+    """A range of each number of a call; the proof of a family's code covers all of them."""
+    kernel, unit = family.kernel, family.kernel.workunit
+    proof = dict(family.proof.ranges)
+    box = []
+    for sym in unit.indices:
+        low, high = proof.pop(sym, (0, widest))
+        box += [(max(low, 0), min(high, widest))] * 2
+    params = {slot.argument: p.sym for p, slot in zip(unit.params, kernel.slots, strict=True)}
+    for place, number in zip(places, numbers[len(box) :], strict=True):
+        low, high = proof.pop(params[place], (-widest, widest))
+        if place not in changing:
+            low, high = max(low, number), min(high, number)
+        box.append((max(low, -widest), min(high, widest)))
+    return None if proof else box
+
+
+# law
+def _sized(space: Space) -> list[Affine]:
+    """Conditions under which a space is no less than empty and has the `_sizes` of this one."""
+    sizes = _sizes(space) or [None] * len(space.begin)
+    rows = []
+    for axis, bits in enumerate(sizes):
+        extent = variable(2 * axis + 1).plus(variable(2 * axis), -1)
+        least = 0 if not bits else 1 << bits - 1
+        rows.append(extent.shifted(-least))
+        if bits is not None:
+            rows.append(extent.times(-1).shifted((1 << bits) - 1))
+    return rows
 
 
 def _allocate(region: Argument, launchable: Launchable, call: Call, fresh: list[Buffer]) -> None:
@@ -287,7 +329,7 @@ def _family(
 # law: True
 def _serves(family: _Family, call: Call, arguments: Sequence[Any]) -> bool:
     """Whether a family's code is right for a call: its proof covers the numbers of the call, and
-    what the code overwrites is inside the views. A number may be a range of them.
+    what the code overwrites is inside the views.
     """
     kernel, space = family.kernel, call.space
     unit = kernel.workunit
@@ -297,7 +339,7 @@ def _serves(family: _Family, call: Call, arguments: Sequence[Any]) -> bool:
     }
     for param, slot in zip(unit.params, kernel.slots, strict=True):
         if param.sym in family.proof.ranges:
-            ranges[param.sym] = _bounds(arguments[slot.argument])
+            ranges[param.sym] = (int(arguments[slot.argument]),) * 2
     ranges = {sym: known for sym, known in ranges.items() if sym in family.proof.ranges}
     overwritten = [arguments[kernel.slots[place].argument] for place in kernel.overwrites]
     return family.proof.covers(ranges) and all(

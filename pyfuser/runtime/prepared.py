@@ -13,12 +13,14 @@ from types import MappingProxyType
 from typing import Any
 
 from pyfuser.analysis.accesses import structural_scalars
+from pyfuser.analysis.conditions import coefficients
 from pyfuser.codegen.cpu.unit import DIVIDED
 from pyfuser.engine import native
 from pyfuser.engine.bounds import place_division
 from pyfuser.engine.marshal import accumulators_of, loops_of
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Workunit
+from pyfuser.nest.spec import SweepSpec
 from pyfuser.runtime import eager
 from pyfuser.runtime.launch import Launch, Source, Timing, arguments_of, results_of
 from pyfuser.runtime.lifetimes import cluster_of, stored
@@ -32,7 +34,7 @@ from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Box, Buffer, Region
 from pyfuser.trace.tracer import Tracer, nothing_to_settle
 
-_KINDS = {"threads": 0, "pointer": 1, "scalar": 2}
+_KINDS = {"threads": 0, "pointer": 1, "scalar": 2, "begin": 3, "end": 4}
 _NUMBERS = {dtype: n for n, dtype in enumerate(DType)}
 
 NOBODY = (-1, 0)
@@ -53,14 +55,14 @@ def prepared(program: Program, calls: Sequence[Call]) -> Any:
 def prepared_alone(pattern: str, space: Space, workunit: Workunit, arguments: Any) -> Any:
     """What runs a call alone that has run so before, its launchable, and for which numbers it does.
 
-    These are least, greatest, of all that matter, in order. None if it has not.
+    These are rows of `conditions.coefficients`. None if it has not.
     """
     call = Call(pattern, space, workunit, arguments, None, None, _steps.__code__, 0)
     found = eager.served(call)
     if found is None:
         return None
-    kernel, launchable, ranges = found
-    if not isinstance(launchable, native.Launchable):
+    kernel, launchable, rows = found
+    if not isinstance(launchable, native.Launchable) or isinstance(launchable.spec, SweepSpec):
         return None
     places = [slot.argument for slot in kernel.slots]
     if len(places) == len(arguments):
@@ -70,12 +72,14 @@ def prepared_alone(pattern: str, space: Space, workunit: Workunit, arguments: An
     results = tuple((0, _NUMBERS[dtype]) for dtype in dtypes)
     given = [arguments[place] for place in places]
     try:
-        step = _filled(launchable, space, given, [(0, n) for n in places], boxes, results, None)
+        sources: list[Source | None] = [(0, n) for n in places]
+        step = _filled(launchable, space, given, sources, boxes, results, None, moves=True)
     except (struct.error, OverflowError):
         return None
     if step is None or len(results) != (pattern != "for"):
         return None
-    return HOT.Prepared((step,)), launchable, tuple([n for bounds in ranges for n in bounds])
+    count = 2 * len(space.begin) + len(structural_scalars(workunit))
+    return HOT.Prepared((step,)), launchable, tuple(coefficients(rows, count))
 
 
 def raise_divided(launchable: native.Launchable, call: Call) -> None:
@@ -138,12 +142,19 @@ def _filled(
     results: tuple[tuple[int, int], ...],
     timing: Timing | None,
     heirs: Mapping[int, Source] = NO_HEIRS,
+    moves: bool = False,
 ) -> Any:
-    """A step of `HOT.Prepared`; sources: the call of each argument, and the place there."""
+    """A step of `HOT.Prepared`; sources: the call of each argument, and the place there.
+
+    moves: begin and end of the space are filled in, too.
+    """
     patches = []
     slot = 0
     for value in launchable.filling:
-        source = sources[value.argument] if value.argument >= 0 else (0, 0)
+        if value.kind in ("begin", "end"):
+            source = (0, value.axis) if moves else None
+        else:
+            source = sources[value.argument] if value.argument >= 0 else (0, 0)
         if value.kind and source is not None:
             box = boxes.get(value.argument) if value.kind == "pointer" else None
             heir = heirs.get(value.argument, NOBODY)

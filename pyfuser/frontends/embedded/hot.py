@@ -18,7 +18,7 @@ from pyfuser.frontends.embedded.arguments import FLOAT64, HARMLESS, INT32, INT64
 from pyfuser.frontends.embedded.bindings import described
 from pyfuser.frontends.embedded.decorators import WorkunitState
 from pyfuser.frontends.embedded.policies import MDRangePolicy, RangePolicy, TeamPolicy
-from pyfuser.frontends.embedded.spaces import KNOWN_POLICIES
+from pyfuser.frontends.embedded.spaces import HOSTS, KNOWN_POLICIES
 from pyfuser.frontends.embedded.views import Subview, View
 from pyfuser.runtime import eager
 from pyfuser.runtime.prepared import prepared_alone, raise_divided
@@ -27,6 +27,7 @@ from pyfuser.support.counters import COUNTERS
 from pyfuser.support.extension import HOT
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace import reason
+from pyfuser.trace.call import Space
 from pyfuser.trace.images import USE
 
 ON_DEVICE = 1 << 7
@@ -51,11 +52,11 @@ if HOT is not None:
     HOT.bind_recording(
         (
             TRACER, modes.SWITCHES, modes._BLOCK, modes._OWNED, KNOWN_POLICIES, team, USE, COUNTERS,
-            SESSION, HARMLESS,
+            SESSION, HARMLESS, HOSTS,
         ),
         (
             View, Subview, RangePolicy, MDRangePolicy, TeamPolicy, WorkunitState, modes.Entry,
-            np.ndarray,
+            np.ndarray, Space,
         ),
         (
             classify, described, prepared_alone, raise_divided, TRACER.compute,

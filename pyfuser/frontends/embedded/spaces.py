@@ -71,6 +71,7 @@ class Trait(Enum):
 
 AVAILABLE = frozenset({ExecutionSpace.OpenMP, ExecutionSpace.Serial, ExecutionSpace.Debug})
 GPU_SPACES = frozenset({ExecutionSpace.Cuda, ExecutionSpace.HIP})
+HOSTS = {space: space.value for space in AVAILABLE if space is not ExecutionSpace.Debug}
 
 _IN_USE: set[ExecutionSpace] = set()  # of GPU_SPACES: those that have been asked for, and are there
 

@@ -7,8 +7,10 @@ import pytest
 
 import pyfuser
 from pyfuser.frontends.embedded import pykokkos as pk
+from pyfuser.frontends.embedded.dispatch import space_of
+from pyfuser.frontends.embedded.spaces import KNOWN_POLICIES
 from pyfuser.ir.dtypes import DType
-from pyfuser.runtime.session import TRACER
+from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support.errors import ArgumentError, PyFuserError, WorkunitWarning
 from pyfuser.trace.future import Future
 
@@ -366,3 +368,58 @@ def test_atomics_as_functions():
 def test_printf_prints_as_c_does(capsys):
     pk.printf("%d %.1f\n", 3, 2.0)
     assert capsys.readouterr().out == "3 2.0\n"
+
+
+@pk.workunit
+def mark(i, x):
+    x[i] += 1.0
+
+
+@pk.workunit
+def mark_pair(i, j, x):
+    x[i][j] += 1.0
+
+
+RANGES = [
+    pk.RangePolicy(0, 7),
+    pk.RangePolicy(3, 3),
+    pk.RangePolicy(pk.Serial, 2, 9),
+    pk.RangePolicy(True, 5),
+    pk.MDRangePolicy([0, 0], [5, 6]),
+    pk.MDRangePolicy([1, 2], [1, 9]),
+    pk.MDRangePolicy([0, 3], [4, 4], space=pk.Serial),
+]
+
+
+@pytest.mark.parametrize("number", range(len(RANGES)))
+def test_a_new_range_is_read_as_python_reads_it(number: int) -> None:
+    policy = RANGES[number]
+    single = isinstance(policy, pk.RangePolicy)
+    x, workunit = pk.View([9] if single else [9, 9], pk.double), mark if single else mark_pair
+    before = pk.RangePolicy(0, 1) if single else pk.MDRangePolicy([0, 0], [1, 1])
+    pk.parallel_for(before, workunit, x=x)  # now the types of its arguments are known
+    expected = np.array(x.data)
+    KNOWN_POLICIES.clear()
+    SESSION.clear()
+    pk.parallel_for(policy, workunit, x=x)
+    (kept,) = KNOWN_POLICIES.values()
+    KNOWN_POLICIES.clear()
+    found = space_of(policy)
+    assert kept == found and type(kept[0]) is type(found[0])
+    begin, end = found[0][:2]
+    expected[tuple(map(slice, begin, end))] += 1.0
+    np.testing.assert_array_equal(x.data, expected)
+
+
+@pytest.mark.parametrize("begin, end", [(5, 3), (-2, 4), (2**31 - 2, 2**31 + 1), (0, 2**40)])
+def test_an_unusual_range_that_is_new_is_left_to_python(begin: int, end: int) -> None:
+    x = pk.View([9], pk.double)
+    pk.parallel_for(pk.RangePolicy(0, 1), mark, x=x)
+    policy = pk.RangePolicy(begin, end)
+    if begin > end:
+        with pytest.warns(WorkunitWarning, match="is empty"):
+            pk.parallel_for(policy, mark, x=x)
+    else:
+        with pytest.raises(IndexError):
+            pk.parallel_for(policy, mark, x=x)
+    np.testing.assert_array_equal(x.data, [1.0] + 8 * [0.0])

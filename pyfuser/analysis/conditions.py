@@ -1,0 +1,158 @@
+"""For which numbers of a call all its subscripts are inside: linear conditions on them.
+
+`analysis.inside` tells of one call that nothing is wrong with it. Where ranges and integers change
+with each call (an anti-diagonal, the rest of a matrix), the same is told of all of them at once: a
+subscript is an affine function of begin, end and integers of the call wherever nothing wraps, so
+what it must not leave bounds that function, and to test a call is to evaluate a few of them.
+
+The law is that of `inside`: where all conditions hold, each subscript of each access of the code,
+whatever guards it, lies inside its view. The numbers of a call are begin and end of each axis, then
+the integers that can influence a subscript, by place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+from pyfuser.analysis.affine import Affine, Interval, constant, variable
+from pyfuser.analysis.bounds import bounded_locals
+from pyfuser.analysis.inside import Subscripts
+from pyfuser.analysis.intervals import interval
+from pyfuser.ir.definitions import expand, stable_locals
+from pyfuser.ir.dtypes import DType
+from pyfuser.ir.nodes import Binary, Body, Cast, Const, Expr, For, Read, Sym, Unary
+from pyfuser.ir.visit import assigned, statements
+from pyfuser.trace.call import Space
+
+Span: TypeAlias = tuple[Affine, Affine]
+"""The least and the greatest value of an expression, as functions of the numbers of a call."""
+
+
+def numbers_of(space: Space, facts: Sequence[object], scalars: Sequence[int]) -> list[int]:
+    """The numbers of a call; scalars: the places of those that matter, ascending."""
+    ends = [n for axis in zip(space.begin, space.end, strict=True) for n in axis]
+    return ends + [int(facts[place]) for place in scalars]  # type: ignore[call-overload]
+
+
+# law: not None
+def conditions(
+    subscripts: Subscripts,
+    rank: int,
+    facts: Sequence[object],
+    scalars: Sequence[int],
+    box: Sequence[Interval],
+) -> list[Affine] | None:
+    """Functions of the numbers of a call that are at least 0; None: these cannot tell.
+
+    facts: the shapes of views, by place. box: a range of each number, in which it has to stay.
+    """
+    workunit, found, stable, _ = subscripts
+    numbers = [variable(n) for n in range(2 * rank + len(scalars))]
+    spans: dict[Sym, Span] = {}
+    ranges: dict[Sym, Interval] = {}
+    for axis, sym in enumerate(workunit.indices):
+        if sym in stable:
+            spans[sym] = numbers[2 * axis], numbers[2 * axis + 1].shifted(-1)
+            ranges[sym] = box[2 * axis][0], box[2 * axis + 1][1] - 1
+    for n, place in enumerate(scalars, 2 * rank):
+        sym = workunit.params[place].sym
+        if sym in stable:
+            spans[sym] = numbers[n], numbers[n]
+            ranges[sym] = box[n]
+    ranges |= bounded_locals(workunit.body, ranges)
+    values = stable_locals(workunit.body)
+    spans |= _loops(workunit.body, values, spans, ranges)
+    result = [
+        limit
+        for number, (low, high) in zip(numbers, box, strict=True)
+        for limit in (number.shifted(-low), number.times(-1).shifted(high))
+    ]
+    for place, axis, index in found:
+        extent = facts[place][axis]  # type: ignore[index]
+        whole = expand(index, values)
+        known = interval(whole, ranges)
+        if known is not None and known[0] >= 0 and known[1] < extent:
+            continue
+        span = None if known is None else _span(whole, spans)
+        if span is None:
+            return None
+        result += [span[0], span[1].times(-1).shifted(extent - 1)]
+    return list(dict.fromkeys(result))
+
+
+# law
+def _loops(
+    body: Body,
+    values: Mapping[Sym, Expr],
+    given: Mapping[Sym, Span],
+    ranges: Mapping[Sym, Interval],
+) -> dict[Sym, Span]:
+    """The spans of variables of loops, outermost first; without a trip there is no value."""
+    spans: dict[Sym, Span] = {}
+    loops = [stmt for stmt in statements(body) if isinstance(stmt, For)]
+    changed = assigned(body) | _twice(loops)
+    for loop in loops:
+        start, stop = expand(loop.start, values), expand(loop.stop, values)
+        if loop.sym in changed or not _counts_up(loop.step) or loop.sym not in ranges:
+            continue  # it has a range only if start and stop do not wrap
+        first, last = _span(start, {**given, **spans}), _span(stop, {**given, **spans})
+        if first is not None and last is not None:
+            spans[loop.sym] = first[0], last[1].shifted(-1)
+    return spans
+
+
+def _twice(loops: Sequence[For]) -> set[Sym]:
+    seen: set[Sym] = set()
+    return {loop.sym for loop in loops if loop.sym in seen or seen.add(loop.sym)}  # type: ignore[func-returns-value]
+
+
+def _counts_up(step: Expr) -> bool:
+    return isinstance(step, Const) and isinstance(step.value, int) and step.value > 0
+
+
+# law: not None
+def _span(expr: Expr, spans: Mapping[Sym, Span]) -> Span | None:
+    """The span of an expression no part of which wraps; None: it is not affine."""
+    if not expr.dtype.is_integer or expr.dtype is DType.BOOL:
+        return None
+    if isinstance(expr, Const):
+        return (constant(int(expr.value)),) * 2  # type: ignore[arg-type]
+    if isinstance(expr, Read):
+        return spans.get(expr.sym)
+    if isinstance(expr, Cast):
+        return _span(expr.operand, spans)
+    if isinstance(expr, Unary) and expr.op == "-":
+        known = _span(expr.operand, spans)
+        return known and _times(known, -1)
+    if not isinstance(expr, Binary) or expr.op not in ("+", "-", "*"):
+        return None
+    left, right = _span(expr.left, spans), _span(expr.right, spans)
+    if left is None or right is None:
+        return None
+    if expr.op == "*":
+        for one, other in ((left, right), (right, left)):
+            if one[0] == one[1] and not one[0].terms:
+                return _times(other, one[0].constant)
+        return None
+    other = _times(right, -1) if expr.op == "-" else right
+    return left[0].plus(other[0]), left[1].plus(other[1])
+
+
+# law
+def _times(span: Span, factor: int) -> Span:
+    low, high = span[0].times(factor), span[1].times(factor)
+    return (low, high) if factor >= 0 else (high, low)
+
+
+def hold(rows: Sequence[Affine], numbers: Sequence[int]) -> bool:
+    """Whether all functions are at least 0."""
+    return all(row.span([(n, n) for n in numbers])[0] >= 0 for row in rows)
+
+
+def coefficients(rows: Sequence[Affine], count: int) -> Iterator[int]:
+    """The constant and the coefficients of all numbers, row after row."""
+    for row in rows:
+        factors = dict(row.terms)
+        yield row.constant
+        yield from (factors.get(number, 0) for number in range(count))
