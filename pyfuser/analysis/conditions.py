@@ -22,7 +22,7 @@ from pyfuser.analysis.intervals import interval
 from pyfuser.ir.definitions import expand, stable_locals
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Binary, Body, Cast, Const, Expr, For, Read, Sym, Unary
-from pyfuser.ir.visit import assigned, statements
+from pyfuser.ir.visit import statements
 from pyfuser.trace.call import Space
 
 Span: TypeAlias = tuple[Affine, Affine]
@@ -91,11 +91,11 @@ def _loops(
     """The spans of variables of loops, outermost first; without a trip there is no value."""
     spans: dict[Sym, Span] = {}
     loops = [stmt for stmt in statements(body) if isinstance(stmt, For)]
-    changed = assigned(body) | _twice(loops)
+    twice = _twice(loops)
     for loop in loops:
         start, stop = expand(loop.start, values), expand(loop.stop, values)
-        if loop.sym in changed or not _counts_up(loop.step) or loop.sym not in ranges:
-            continue  # it has a range only if start and stop do not wrap
+        if loop.sym in twice or loop.sym not in ranges:
+            continue  # it has a range if it counts up, nothing else sets it, and nothing wraps
         first, last = _span(start, {**given, **spans}), _span(stop, {**given, **spans})
         if first is not None and last is not None:
             spans[loop.sym] = first[0], last[1].shifted(-1)
@@ -105,10 +105,6 @@ def _loops(
 def _twice(loops: Sequence[For]) -> set[Sym]:
     seen: set[Sym] = set()
     return {loop.sym for loop in loops if loop.sym in seen or seen.add(loop.sym)}  # type: ignore[func-returns-value]
-
-
-def _counts_up(step: Expr) -> bool:
-    return isinstance(step, Const) and isinstance(step.value, int) and step.value > 0
 
 
 # law: not None

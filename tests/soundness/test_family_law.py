@@ -84,9 +84,9 @@ def test_a_proof_covers_the_indices_and_numbers_of_a_call() -> None:
     assert serves(0, 4, 0, float("nan"))  # of what the proof does not name anything is right
 
 
-def test_a_proof_covers_a_range_if_both_its_ends() -> None:
-    assert serves(0, 4, (-2, 2)) and serves(0, 4, (1, 1))
-    assert not serves(0, 4, (-3, 2)) and not serves(0, 4, (-2, 3))
+def test_a_proof_covers_numbers_up_to_its_ends() -> None:
+    assert serves(0, 4, -2) and serves(0, 4, 2)
+    assert not serves(0, 4, -3) and not serves(0, 4, 3)
 
 
 def test_what_is_overwritten_is_inside_its_view() -> None:
