@@ -16,7 +16,7 @@ import numpy as np
 from pyfuser.frontends import modes
 from pyfuser.frontends.embedded import spaces
 from pyfuser.frontends.embedded.capture import Capture
-from pyfuser.frontends.embedded.decorators import state_of
+from pyfuser.frontends.embedded.decorators import state_of, warn_of_decorators
 from pyfuser.frontends.embedded.views import ViewType
 from pyfuser.runtime.flush import finish
 from pyfuser.runtime.isolate import FAILURES
@@ -78,6 +78,7 @@ def fuse(workunit: Any = None) -> Any:
             f"pyfuser.fuse: {workunit!r} is not a Python function; decorate a "
             "@pk.workunit function or method"
         )
+    warn_of_decorators(workunit)
     if _launches(state.function):
         warn(
             f"pyfuser.fuse: {state.function.__name__!r} launches workunits, and is none itself, so "
@@ -92,7 +93,7 @@ def fuse(workunit: Any = None) -> Any:
     def traced(*args: Any, **kwargs: Any) -> Any:
         return workunit(*args, **kwargs)
 
-    traced.__pyfuser__ = state.marked()  # type: ignore[attr-defined]
+    traced.__pyfuser__ = state.marked(traced)  # type: ignore[attr-defined,arg-type]
     return traced
 
 

@@ -63,7 +63,7 @@ def array(memory, dtype, offset, shape, strides):
 
 def part(view, offset, shape, strides):
     """A Subview with any strides (in bytes, as the offset)."""
-    result = copy.copy(view)
+    result = view._alias()
     region = view._region._replace(offset=offset, shape=shape, strides=strides)
     result._attach(region, shape, view._handle, None)
     return result
@@ -153,7 +153,7 @@ class Recording:
             for line in self._call(call, copied, workunits)
         ]
         imports = sorted(
-            {"import copy", "import os", "from pathlib import Path", *workunits.imports},
+            {"import os", "from pathlib import Path", *workunits.imports},
             key=lambda line: (line.startswith("from"), line),
         )
         kept = "".join(m.name + ", " for m in self._memory.values() if m.reachable)
@@ -247,7 +247,7 @@ class _Workunits:
         return found
 
 
-_TAKEN = frozenset({"DATA", "array", "copy", "kept", "memory", "np", "os", "part", "record"})
+_TAKEN = frozenset({"DATA", "array", "kept", "memory", "np", "os", "part", "record"})
 
 
 def _policy(space: Space) -> str:

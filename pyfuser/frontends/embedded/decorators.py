@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from enum import Enum
 from functools import partial
 from types import FunctionType
@@ -9,7 +11,8 @@ from typing import Any
 
 from pyfuser.frontends.embedded.spaces import Trait
 from pyfuser.lower.records import CLASSTYPE
-from pyfuser.support.errors import WorkunitWarning, warn
+from pyfuser.lower.source import source_of, unwrap
+from pyfuser.support.errors import ArgumentError, WorkunitError, WorkunitWarning, close, warn
 
 
 class Decorator(Enum):
@@ -32,12 +35,13 @@ class WorkunitState:
     lowered code by argument types; the marked and the unmarked form of a workunit share it.
     objects: classes of the objects it uses, by name. methods: its states as a method, by class.
     sites: what the extension knows of calls. atomic: names of the Views that it updates atomically.
-    changing: names of numbers from outside that are arguments (see `changing`).
+    changing: names of numbers from outside that are arguments (see `changing`). owner: whose
+    attribute it is; what `functools.wraps` made of that has it, too.
     """
 
     __slots__ = (
         "atomic", "bindings", "changing", "function", "marked_by_fuse", "methods", "objects",
-        "sites",
+        "owner", "sites",
     )  # fmt: skip
 
     def __init__(
@@ -49,12 +53,14 @@ class WorkunitState:
         self.changing: list[str] = []
         self.marked_by_fuse = marked_by_fuse
         self.objects: dict[str, type] = {}
+        self.owner = function
         self.methods: dict[type, Any] = {}
         self.sites: Any = None
 
-    def marked(self) -> WorkunitState:
-        """The state of the same workunit, decorated by `fuse`."""
+    def marked(self, owner: FunctionType) -> WorkunitState:
+        """The state of the same workunit, decorated by `fuse`, which made `owner`."""
         state = WorkunitState(self.function, self.bindings, True)
+        state.owner = owner
         state.atomic = self.atomic
         state.changing = self.changing
         return state
@@ -79,8 +85,13 @@ def workunit(func: Any = None, **kwargs: Any) -> Any:
     """
     if func is None:
         return partial(workunit, **kwargs)
+    if not callable(func):
+        raise ArgumentError(
+            f"pk.workunit is given the function that follows, not {func!r}: write @pk.workunit"
+        )
     state = state_of(func)
     if state is not None:
+        warn_of_decorators(func)
         _warn_of_options(state.function, kwargs)
         state.atomic = frozenset(
             name for name, info in kwargs.items() if getattr(info, "trait", None) is Trait.Atomic
@@ -88,16 +99,52 @@ def workunit(func: Any = None, **kwargs: Any) -> Any:
     return func
 
 
+def warn_of_decorators(workunit: Any) -> None:
+    """Warn if a workunit is what another decorator made of a function: of that one it is compiled.
+
+    `fuse` makes a function, too, whose state is its own.
+    """
+    state = workunit.__pyfuser__
+    if state.owner is workunit and (state.marked_by_fuse or not hasattr(workunit, "__wrapped__")):
+        return
+    function = unwrap(workunit)
+    what = _others(function) or f"the {workunit.__code__.co_name!r} around it"
+    message = (
+        f"workunit {function.__name__!r}: {what} has no effect in kernels, which are made of the "
+        "lines of the function alone: write what it does into the workunit, or around the call"
+    )
+    code = function.__code__
+    warn(message, code.co_filename, code.co_firstlineno, WorkunitWarning)
+
+
+def _others(function: FunctionType) -> str:
+    """The decorators of a function that are not ours, as they stand in its source."""
+    try:
+        decorators = source_of(function).node.decorator_list
+    except WorkunitError:
+        return ""
+    texts = map(ast.unparse, decorators)
+    return " and ".join(f"@{t}" for t in texts if not re.match(r"([\w.]+\.)?(workunit|fuse)\b", t))
+
+
 def _warn_of_options(function: FunctionType, options: dict[str, Any]) -> None:
-    """Warn of keyword arguments of `workunit` that describe no View."""
+    """Warn of keyword arguments of `workunit` that describe no View, or none that it has."""
+    code = unwrap(function).__code__
+    known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     for name, info in options.items():
         if not isinstance(info, ViewTypeInfo):
             message = (
                 f"pk.workunit has no option {name!r}, which is ignored: its keyword arguments "
                 "describe Views, as x=pk.ViewTypeInfo(...) does"
             )
-            code = function.__code__
-            warn(message, code.co_filename, code.co_firstlineno, WorkunitWarning)
+        elif name not in (*known, *code.co_freevars, *code.co_names):
+            message = (
+                f"pk.workunit: {code.co_name!r} has no parameter {name!r}, so what is said of it "
+                f"is ignored{close(name, known)}"
+            )
+        else:
+            continue
+        warn(message, code.co_filename, code.co_firstlineno, WorkunitWarning)
 
 
 def function(func: Any) -> Any:

@@ -11,7 +11,7 @@ import reprlib
 import sys
 import warnings
 from collections.abc import Callable
-from types import FrameType, FunctionType
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -136,10 +136,10 @@ def dispatch(
     space, head = known_space(policy) or space_of(policy)
     state = getattr(workunit, "__pyfuser__", None)
     function = workunit
-    if type(workunit) is not FunctionType or state is None:
+    if state is None or state.owner is not workunit:
         if type(workunit) is list:
             return _fused_list(pattern, label, policy, workunit, kwargs, depth + 1)
-        bound = methods.bind(pattern, workunit, view)
+        bound = methods.bind(pattern, workunit, view, head >= 0)
         if bound is None:
             return _nested(pattern, policy, space, workunit)
         state, outer = bound

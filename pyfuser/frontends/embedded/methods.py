@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pyfuser.frontends.embedded.decorators import WorkunitState
+from pyfuser.frontends.embedded.decorators import WorkunitState, warn_of_decorators
 from pyfuser.frontends.embedded.foreign import has_memory
 from pyfuser.frontends.embedded.views import ViewType
 from pyfuser.lower.lambdas import as_workunit
@@ -44,18 +44,26 @@ def _named(owner: str, attributes: tuple[str, ...]) -> tuple[tuple[str, str], ..
     return tuple((f"{owner}.{attribute}", attribute) for attribute in attributes)
 
 
-def bind(pattern: str, workunit: Any, view: Any) -> Bound | None:
+def bind(pattern: str, workunit: Any, view: Any, warns: bool = True) -> Bound | None:
     """The state of a workunit that is no plain function, and the arguments it takes from outside.
 
     view: what a lambda's values are stored to, or None. Returns None for what is no workunit.
+    Unless it runs as Python, it `warns` of decorators that have no effect in kernels.
 
     Raises ArgumentError where an object lacks a member that the workunit uses.
     """
     if type(workunit) is MethodType:
-        return _method(workunit)
-    if type(workunit) is FunctionType and workunit.__name__ == "<lambda>":
+        function, bound = workunit.__func__, _method(workunit)
+    elif type(workunit) is not FunctionType:
+        return None
+    elif workunit.__name__ == "<lambda>":
         return _lambda(pattern, workunit, view)
-    return None
+    else:
+        state = getattr(workunit, "__pyfuser__", None)
+        function, bound = workunit, state and (state, {})
+    if warns and bound is not None:
+        warn_of_decorators(function)
+    return bound
 
 
 def _method(method: MethodType) -> Bound | None:

@@ -25,11 +25,12 @@ from pyfuser.frontends.embedded.spaces import Layout, MemorySpace, Trait
 from pyfuser.frontends.modes import SWITCHES
 from pyfuser.ir.dtypes import DType
 from pyfuser.runtime.session import TRACER
+from pyfuser.support.caches import cached
 from pyfuser.support.errors import ArgumentError
 from pyfuser.support.extension import with_buffer
 from pyfuser.trace.future import Future
 from pyfuser.trace.images import USE, changed_on_host
-from pyfuser.trace.memory import Array, Handle, Region
+from pyfuser.trace.memory import Array, Handle, Region, contiguous, no_memory
 from pyfuser.trace.reason import VIEW
 
 DTYPES = tuple(DType)
@@ -362,3 +363,18 @@ def handed_out(value: Any) -> Any:
     if isinstance(value, ViewMemory):
         return value.data.reshape(()) if value.shape == () else value.data
     return values(value)
+
+
+@cached(4096)
+def laid_out(
+    shape: tuple[int, ...], element: DType, left: bool
+) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    """Shape, strides and bytes of a View's memory. Raises MemoryError beyond all addresses."""
+    held = shape or (1,)
+    span = math.prod(max(extent, 1) for extent in held) * element.size
+    if span > sys.maxsize:
+        raise no_memory(shape, element, span)
+    strides = contiguous(held, element.size)
+    if left:
+        strides = contiguous(held[::-1], element.size)[::-1]
+    return held, strides, math.prod(held) * element.size

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import operator
-import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -32,6 +32,7 @@ from pyfuser.frontends.embedded.view_memory import (
     READ_ONLY,
     ViewMemory,
     element,
+    laid_out,
     number,
     operand,
     refuse_misaligned,
@@ -40,7 +41,6 @@ from pyfuser.frontends.embedded.view_memory import (
 )
 from pyfuser.ir.dtypes import DType
 from pyfuser.runtime.session import TRACER
-from pyfuser.support.caches import cached
 from pyfuser.support.errors import ArgumentError
 from pyfuser.trace.future import Future
 from pyfuser.trace.images import USE
@@ -49,8 +49,6 @@ from pyfuser.trace.memory import (
     Array,
     Handle,
     Region,
-    contiguous,
-    no_memory,
     region_of,
 )
 
@@ -177,14 +175,27 @@ class ViewType(ViewMemory):
 
     # ------------------------------------------------------------------- copies
 
-    def __copy__(self) -> Any:
-        copy = type(self).__new__(type(self))
-        copy.__dict__.update(self.__dict__)
-        return copy
+    def _alias(self) -> Any:
+        """Another object of the same memory."""
+        made = type(self).__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        return made
 
-    def __deepcopy__(self, memo: Any) -> Any:
-        """The View itself: PyKokkos does not copy memory here."""
-        return self
+    def __copy__(self) -> View:
+        """A View of its own memory, as `copy.copy` of a NumPy array is."""
+        made: View = self._alias() if isinstance(self, View) else View.__new__(View)
+        trait = Trait.TraitDefault if self.trait is Trait.Unmanaged else self.trait
+        made._init_view(self.shape, _class_of(self.dtype), self.space, self.layout, trait)
+        made[...] = self
+        return made
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> View:
+        made = memo[id(self)] = self.__copy__()
+        if type(made) is not View:  # a class of the program's may have more
+            usual = vars(View(()))
+            for name in vars(made).keys() - usual.keys():
+                setattr(made, name, copy.deepcopy(getattr(made, name), memo))
+        return made
 
     def __reduce__(self) -> Any:
         return _unpickle, (self._host().copy(), self.shape, self.dtype, self.layout)
@@ -243,7 +254,7 @@ class View(ViewType):
             self._allocate(extents, element)
 
     def _allocate(self, shape: tuple[int, ...], element: DType) -> None:
-        held, strides, size = _laid_out(shape, element, self.layout is Layout.LayoutLeft)
+        held, strides, size = laid_out(shape, element, self.layout is Layout.LayoutLeft)
         handle = Handle()
         buffer = Allocation(size, handle)
         if TRACER.watch is not None:
@@ -400,21 +411,6 @@ class Row(ArrayLike, Subview):
     __hash__ = None  # type: ignore[assignment]  # as for any NumPy array
 
 
-@cached(4096)
-def _laid_out(
-    shape: tuple[int, ...], element: DType, left: bool
-) -> tuple[tuple[int, ...], tuple[int, ...], int]:
-    """Shape, strides and bytes of a View's memory. Raises MemoryError beyond all addresses."""
-    held = shape or (1,)
-    span = math.prod(max(extent, 1) for extent in held) * element.size
-    if span > sys.maxsize:
-        raise no_memory(shape, element, span)
-    strides = contiguous(held, element.size)
-    if left:
-        strides = contiguous(held[::-1], element.size)[::-1]
-    return held, strides, math.prod(held) * element.size
-
-
 def _is_index(key: Any) -> bool:
     if type(key) is int:
         return True
@@ -440,8 +436,11 @@ def _plain_key(key: Any) -> Any:
 
 
 def _unpickle(data: Array, shape: tuple[int, ...], dtype: Any, layout: Layout) -> View:
-    if isinstance(dtype, np.dtype):
-        dtype = data_types.CLASS_OF[DType(dtype.name)]
-    view = View(shape, dtype, layout=layout)
+    view = View(shape, _class_of(dtype), layout=layout)
     view[...] = data
     return view
+
+
+def _class_of(dtype: Any) -> Any:
+    """A data type of PyKokkos, for what a row has as its `dtype`."""
+    return data_types.CLASS_OF[DType(dtype.name)] if isinstance(dtype, np.dtype) else dtype

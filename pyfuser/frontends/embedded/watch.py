@@ -5,7 +5,6 @@ See `frontends.embedded.capture`.
 
 from __future__ import annotations
 
-import copy
 import sys
 import threading
 from collections.abc import Sequence
@@ -94,12 +93,12 @@ class Watch:
         """A View's stand-in, and itself."""
         region, memory = view._region, Memory(view._region.buffer)
         self._owners[id(memory.standin)] = place, region
-        made = copy.copy(view)
+        made = view._alias()
         made._region = Region(memory.standin, *region[1:])
         made._memory = made._array = made._given = None
         made._last_row = None, None
         if made._handle is None:  # or NumPy would make the parts of it
-            made._handle = self  # type: ignore[assignment]
+            made._handle = self
         return made, view, memory
 
     def original(self, value: Any) -> Any:

@@ -361,14 +361,63 @@ def test_set_precision_converts():
 
 def test_copies():
     view = counted(3)
-    assert copy.deepcopy(view) is view  # as in PyKokkos
-    shallow = copy.copy(view)
-    shallow[0] = 5
-    assert view[0] == 5
-    for original in (view, view[1:], pk.View((), pk.int8)):
-        loaded = pickle.loads(pickle.dumps(original))
-        np.testing.assert_array_equal(loaded, original)
-        assert (loaded.shape, loaded.dtype) == (original.shape, original.dtype)
+    unmanaged = pk.View([3], pk.int32, trait=pk.Unmanaged, array=np.arange(3, dtype=np.int32))
+    for original in (view, view[1:], view[::2], unmanaged, pk.View((), pk.int8), pk.View([0])):
+        before = np.array(original)
+        for duplicate in COPIES.values():
+            made = duplicate(original)
+            np.testing.assert_array_equal(made, original)
+            assert (made.shape, made.dtype) == (original.shape, original.dtype)
+            made[...] = 5
+            np.testing.assert_array_equal(original, before)
+
+
+COPIES = {
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda view: pickle.loads(pickle.dumps(view)),
+}
+
+
+@pytest.mark.parametrize("duplicate", COPIES.values(), ids=COPIES)
+def test_copies_are_of_what_is_pending_before_them_only(duplicate):
+    view = counted(3)
+    with pyfuser.fusing():
+        pk.parallel_for(3, increase, x=view)
+        made, part = duplicate(view), duplicate(view[1:])
+        pk.parallel_for(3, increase, x=view)
+        pk.parallel_for(2, increase, x=part)
+        made[0] = 7
+        np.testing.assert_array_equal(view, [2, 3, 4])
+        np.testing.assert_array_equal(made, [7, 2, 3])
+        np.testing.assert_array_equal(part, [3, 4])
+
+
+def test_one_view_that_is_twice_in_an_object_is_one_in_its_deep_copy():
+    view = counted(3)
+    first, second = copy.deepcopy([view, view])
+    assert first is second is not view
+
+
+def test_copies_keep_layouts_and_traits():
+    view = pk.View([2, 3], pk.double, layout=pk.LayoutLeft, trait=pk.Atomic)
+    for made in (copy.copy(view), copy.deepcopy(view), copy.copy(view[:, 1:])):
+        assert (made.layout, made.trait) == (pk.LayoutLeft, pk.Atomic)
+
+
+def test_copies_of_a_users_class_are_of_that_class():
+    class Mine(pk.View):
+        def __init__(self, n):
+            super().__init__([n], pk.double)
+            self.notes = ["mine"]
+
+    view = Mine(3)
+    shallow, deep = copy.copy(view), copy.deepcopy(view)
+    assert type(shallow) is type(deep) is Mine
+    assert shallow.notes is view.notes
+    assert deep.notes == view.notes and deep.notes is not view.notes
+    shallow[0] = deep[0] = 1
+    assert view[0] == 0
 
 
 def test_user_classes_may_derive_from_view(interpreted):
@@ -431,6 +480,8 @@ READS = {
     "resize": lambda v: v.resize(0, 5),
     "set_precision": lambda v: v.set_precision(pk.float),
     "pickle": pickle.dumps,
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
     "assign": lambda v: np.zeros((2, 3)).__setitem__(slice(None), v),
     "astype": lambda v: pk.astype(v, pk.float),
 }
@@ -442,8 +493,6 @@ NO_READS = {
     "subview": lambda v: v[1:, ::2],
     "row": lambda v: v[0],
     "hash": hash,
-    "copy": copy.copy,
-    "deepcopy": copy.deepcopy,
     "zeros_like": pk.zeros_like,
     "is": lambda v: v is None,
 }
