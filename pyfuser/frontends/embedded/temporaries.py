@@ -2,7 +2,8 @@
 
 `y[places]`, `y.astype(...)` and `np.array(y)` are new arrays: what a kernel writes there is lost.
 An array that only the call refers to is such a one. `y.copy()` and `np.zeros(n)` are not mentioned,
-as trials that compile a kernel are made so; nor is what the workunit itself reads.
+as trials that compile a kernel are made so; nor is what the workunit itself reads, as room that it
+works in, if the call has another result.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from pyfuser.ir.nodes import Load, Param, Workunit
+from pyfuser.ir.nodes import Load, Workunit
 from pyfuser.ir.visit import all_expressions, written
 from pyfuser.support.errors import WorkunitWarning, warn
 from pyfuser.support.extension import HOT
@@ -31,24 +32,22 @@ _COPIES = frozenset({
 
 def warn_of_temporaries(workunit: Workunit, names: Iterable[str], values: Iterable[object]) -> None:
     """Look at the arguments of a call that is being made, in the order of the parameters."""
-    outputs: set[Param] | None = None
-    for param, name, value in zip(workunit.params, names, values, strict=True):
-        if not (isinstance(value, Region) and value.buffer.wraps_array):
-            continue
-        if not _only_the_call_refers_to(value.buffer):
-            continue
-        if outputs is None:
-            outputs = _outputs(workunit)
-        if param in outputs:
-            _warn(workunit, name)
-
-
-def _outputs(workunit: Workunit) -> set[Param]:
-    """The parameters that a workunit writes and does not read."""
+    lost = {
+        param.sym: name
+        for param, name, value in zip(workunit.params, names, values, strict=True)
+        if isinstance(value, Region)
+        and value.buffer.wraps_array
+        and _only_the_call_refers_to(value.buffer)
+    }
+    if not lost:
+        return
     body = workunit.body
-    loaded = {e.view for e in all_expressions(body) if isinstance(e, Load)}
-    changed = written(body) - loaded
-    return {param for param in workunit.params if param.sym in changed}
+    changed = written(body) & {param.sym for param in workunit.params}
+    if workunit.accumulators or not changed <= lost.keys():
+        changed -= {e.view for e in all_expressions(body) if isinstance(e, Load)}
+    for sym, name in lost.items():
+        if sym in changed:
+            _warn(workunit, name)
 
 
 def _references(buffer: Buffer) -> int:
@@ -104,5 +103,7 @@ def _looks_shared(given: ast.expr) -> bool:
     if isinstance(given, ast.Call):
         function = given.func
         word = function.attr if isinstance(function, ast.Attribute) else ast.unparse(function)
+        if word == "copy" and isinstance(function, ast.Attribute):  # y.ravel().copy(), say
+            return isinstance(function.value, ast.Call) and _looks_shared(function.value)
         return word in _COPIES
     return isinstance(given, (ast.Subscript, ast.BinOp))

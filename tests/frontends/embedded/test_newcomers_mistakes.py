@@ -542,18 +542,50 @@ def lose_by_a_sum(fill: Any, y: Any, places: Any) -> None:
     pk.parallel_for(2, fill, y=y + 1)
 
 
-@pytest.mark.parametrize("block", [pyfuser.fusing, pyfuser.unfused])
-@pytest.mark.parametrize(
-    "lose", [lose_by_an_index, lose_by_a_conversion, lose_by_a_copy_of_a_list, lose_by_a_sum]
-)
-def test_results_that_are_lost(lose: Any, block: Any) -> None:
+def lose_by_a_chain(fill: Any, y: Any, places: Any) -> None:
+    pk.parallel_for(2, fill, y=y.reshape(2, 2).ravel().copy())
+
+
+def setting() -> Any:
     @pk.workunit
     def fill(i, y):
         y[i] = 1.0
 
+    return fill
+
+
+def doubling() -> Any:
+    @pk.workunit
+    def double(i, y):
+        y[i] = 2.0 * y[i]
+
+    return double
+
+
+def adding() -> Any:
+    @pk.workunit
+    def add(i, y):
+        y[i] += y[i]
+
+    return add
+
+
+@pytest.mark.parametrize("block", [pyfuser.fusing, pyfuser.unfused])
+@pytest.mark.parametrize("fill", [setting, doubling, adding])
+@pytest.mark.parametrize(
+    "lose",
+    [
+        lose_by_an_index,
+        lose_by_a_conversion,
+        lose_by_a_copy_of_a_list,
+        lose_by_a_sum,
+        lose_by_a_chain,
+    ],
+)
+def test_results_that_are_lost(lose: Any, fill: Any, block: Any) -> None:
     y = np.zeros(4)
     with pytest.warns(WorkunitWarning, match="so what it writes is lost") as caught, block():
-        lose(fill, y, [1, 3])
+        lose(fill(), y, [1, 3])
     assert caught[0].filename == __file__
     assert lose.__code__.co_firstlineno < caught[0].lineno <= lose.__code__.co_firstlineno + 5
 
@@ -572,6 +604,11 @@ def test_results_that_somebody_has() -> None:
     def total(i, acc, y):
         acc += y[i]
 
+    @pk.workunit
+    def total_of_room(i, acc, room, y):
+        room[i] = 2.0 * y[i]
+        acc += room[i]
+
     def anew(n: int) -> Any:
         return np.zeros(n)
 
@@ -588,6 +625,7 @@ def test_results_that_somebody_has() -> None:
             lambda: pk.parallel_for(2, fill, y=anew(2)),
             lambda: pk.parallel_for(2, with_room, room=y[[0, 1]], y=y),
             lambda: pk.parallel_reduce(2, total, y=y[[0, 1]]),
+            lambda: pk.parallel_reduce(2, total_of_room, room=y[[0, 1]], y=y),
         ):
             fill.__pyfuser__ = WorkunitState(fill.__pyfuser__.function, {}, False)
             call()
