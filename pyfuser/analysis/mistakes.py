@@ -16,8 +16,9 @@ from pyfuser.analysis import polyhedra
 from pyfuser.analysis.accesses import Access, Mode
 from pyfuser.analysis.divided import has_steps, sure_divisions
 from pyfuser.analysis.evaluate import Fact
+from pyfuser.analysis.harmless import Harmless
 from pyfuser.analysis.intervals import fits
-from pyfuser.analysis.may_race import likely_races
+from pyfuser.analysis.may_race import is_fixed, likely_races
 from pyfuser.analysis.outside import Walk, refuse_outside, walked
 from pyfuser.analysis.overflows import overflows
 from pyfuser.analysis.overlap import variables_of
@@ -27,11 +28,11 @@ from pyfuser.analysis.repeats import repeats
 from pyfuser.analysis.totals import Total, lost_totals
 from pyfuser.analysis.zeros import zero_element
 from pyfuser.ir import nodes
-from pyfuser.ir.definitions import stable_locals
+from pyfuser.ir.definitions import loaded
 from pyfuser.ir.divisions import Division, divisions, divisor_of
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Expr, SourceLocation, Store, Sym, Workunit
-from pyfuser.ir.visit import assigned, child_expressions, statements, written
+from pyfuser.ir.nodes import SourceLocation, Store, Workunit
+from pyfuser.ir.visit import as_written, assigned, statements
 from pyfuser.support.errors import (
     DivisionError,
     StepError,
@@ -65,8 +66,11 @@ def refuse_mistakes(
             for total in lost_totals(shape, facts, call, before):
                 _warn_of_total(shape.workunit, total)
     if warns and shape.space.execution != _SERIAL:
+        told: set[SourceLocation] = set()
         for doubt in (*_doubts(shape), *_repeats(shape, walk, call, before)):
-            warn(doubt.message, doubt.location.file, doubt.location.line, WorkunitWarning)
+            if doubt.location not in told:
+                told.add(doubt.location)
+                warn(doubt.message, doubt.location.file, doubt.location.line, WorkunitWarning)
 
 
 # --------------------------------------------------------------------------- divisions
@@ -237,8 +241,9 @@ def _doubts(call: CallShape) -> Iterator[_Doubt]:
     if call.space.size < 2:
         return
     call = _in_last_pass(call)
-    harmless = _Harmless(call.workunit)
-    crowded = [*_crowded(call, harmless), *_likely(call.workunit, harmless)]
+    harmless = Harmless(call.workunit)
+    unit = call.workunit
+    crowded = [*_crowded(call, harmless), *_likely(unit, harmless), *_mixed(unit)]
     yield from crowded
     told = {doubt.location for doubt in crowded}
     for first, second in certain_races(call):
@@ -259,18 +264,22 @@ def _doubts(call: CallShape) -> Iterator[_Doubt]:
 def _repeats(
     shape: CallShape, walk: Walk | None, call: Call, before: Sequence[Call]
 ) -> Iterator[_Doubt]:
-    """Elements that several iterations store in, as the subscripts in memory say."""
+    """Elements that several iterations change, as the subscripts in memory say."""
     unit = _in_last_pass(shape).workunit
-    harmless = _Harmless(unit)
+    harmless = Harmless(unit)
     for repeat in repeats(walk, call, before) if walk is not None else ():
-        store = repeat.store
-        if store.location is not None and not harmless.meeting(store):
+        change = repeat.change
+        if change.location is None or harmless.meeting(change):
+            continue
+        why = f"as {repeat.first} and {repeat.second} are both {repeat.subscript}, "
+        if isinstance(change, Store):
             message = (
-                f"workunit {unit.name!r}: iterations write one element of {store.view.name!r}, as "
-                f"{repeat.first} and {repeat.second} are both {repeat.subscript}, so chance "
-                "decides whose value stays"
+                f"workunit {unit.name!r}: iterations write one element of {change.view.name!r}, "
+                f"{why}so chance decides whose value stays"
             )
-            yield _Doubt(message, store.location)
+        else:
+            message = _lost(unit, change.target.name, why)
+        yield _Doubt(message, change.location)
 
 
 def _in_last_pass(call: CallShape) -> CallShape:
@@ -294,7 +303,7 @@ def _read_between(unit: Workunit, changed: Access) -> str:
     )
 
 
-def _crowded(call: CallShape, harmless: _Harmless) -> Iterator[_Doubt]:
+def _crowded(call: CallShape, harmless: Harmless) -> Iterator[_Doubt]:
     """Changes of elements of a view that has fewer of them than there are iterations."""
     unit = call.workunit
     places = {param.sym: place for place, param in enumerate(unit.params) if param.rank}
@@ -309,26 +318,62 @@ def _crowded(call: CallShape, harmless: _Harmless) -> Iterator[_Doubt]:
         yield _Doubt(_lost(unit, stmt.target.name), stmt.location)
 
 
-def _likely(unit: Workunit, harmless: _Harmless) -> Iterator[_Doubt]:
-    for stmt in likely_races(unit, harmless.alone):
-        if stmt.location is not None:
-            view = stmt.view if isinstance(stmt, Store) else stmt.target
+def _likely(unit: Workunit, harmless: Harmless) -> Iterator[_Doubt]:
+    for stmt, loses in likely_races(unit, harmless.alone):
+        if stmt.location is None:
+            continue
+        name = stmt.view.name if isinstance(stmt, Store) else stmt.target.name
+        who = f"workunit {unit.name!r}: iterations may"
+        if loses:
             message = (
-                f"workunit {unit.name!r}: iterations may change one element of {view.name!r} at "
-                "the same time, so that changes get lost: use pk.atomic_add, pk.atomic_fetch_max "
-                "and the like, or a parallel_reduce; PYFUSER_CHECK=races finds out whether they do"
+                f"{who} change one element of {name!r} at the same time, so that changes get "
+                "lost: use pk.atomic_add, pk.atomic_fetch_max and the like, or a parallel_reduce"
+            )
+        else:
+            message = (
+                f"{who} write one element of {name!r}, so chance decides whose value stays: "
+                "pk.atomic_fetch_min and pk.atomic_fetch_max keep the least or the greatest"
+            )
+        yield _Doubt(f"{message}; PYFUSER_CHECK=races finds out whether they do", stmt.location)
+
+
+def _mixed(unit: Workunit) -> Iterator[_Doubt]:
+    """Plain changes of elements that the workunit also changes atomically, as iterations share
+    them: those whose subscripts are elements, and single ones.
+    """
+    known = {param.sym for param in unit.params} - assigned(unit.body)
+    atomic = {
+        (stmt.target, stmt.indices)
+        for stmt in statements(unit.body)
+        if isinstance(stmt, nodes.Update) and stmt.atomic and stmt.target in known
+    }
+    for stmt in statements(unit.body):
+        if isinstance(stmt, Store):
+            place = stmt.view, stmt.indices
+        elif isinstance(stmt, nodes.Update) and not stmt.atomic:
+            place = stmt.target, stmt.indices
+        else:
+            continue
+        if place not in atomic or stmt.location is None:
+            continue
+        from_data = any(loaded(as_written(index), unit.body) for index in stmt.indices)
+        if from_data or all(is_fixed(index, known) for index in stmt.indices):
+            message = (
+                f"workunit {unit.name!r}: iterations write elements of {place[0].name!r} that "
+                "others change atomically, so that changes get lost: make all changes atomic, and "
+                "decide by what they give, as in k = pk.atomic_fetch_add(...)"
             )
             yield _Doubt(message, stmt.location)
 
 
-def _lost(unit: Workunit, view: str) -> str:
+def _lost(unit: Workunit, view: str, why: str = "") -> str:
     return (
-        f"workunit {unit.name!r}: iterations change one element of {view!r} at the same time, so "
-        "that changes get lost: use pk.atomic_add and the like, or a parallel_reduce"
+        f"workunit {unit.name!r}: iterations change one element of {view!r} at the same time, "
+        f"{why}so that changes get lost: use pk.atomic_add and the like, or a parallel_reduce"
     )
 
 
-def _message(unit: Workunit, first: Access, second: Access, harmless: _Harmless) -> str:
+def _message(unit: Workunit, first: Access, second: Access, harmless: Harmless) -> str:
     view = unit.params[first.param].sym.name
     other = unit.params[second.param].sym.name
     who = f"workunit {unit.name!r}: iterations"
@@ -349,79 +394,3 @@ def _message(unit: Workunit, first: Access, second: Access, harmless: _Harmless)
 
 def _line(access: Access) -> int:
     return access.location.line if access.location else 0
-
-
-class _Harmless:
-    """Which writes of a workunit are of one value, whichever iteration comes last.
-
-    `v[i] |= c` and `v[i] &= c` set or clear the same bits, however often they do.
-    """
-
-    def __init__(self, unit: Workunit) -> None:
-        self._unit = unit
-        self._written = written(unit.body)
-        self._scalars = {p.sym for p in unit.params if not p.rank} - assigned(unit.body)
-        self._locals = stable_locals(unit.body)
-        self._stores: dict[tuple[Sym, SourceLocation | None], Store] = {
-            (s.view, s.location): s for s in statements(unit.body) if isinstance(s, Store)
-        }
-        self._marks = {
-            (s.target, s.location)
-            for s in statements(unit.body)
-            if isinstance(s, nodes.Update) and self.marks(s)
-        }
-
-    def alone(self, stmt: Store | nodes.Update) -> bool:
-        """Whether all iterations that make a change of one element make the same one."""
-        if isinstance(stmt, Store):
-            return self._is_same(stmt.value, ())
-        return self.marks(stmt)
-
-    def meeting(self, store: Store) -> bool:
-        """Whether all iterations that store in one element store the same value."""
-        return self._is_same(store.value, store.indices)
-
-    def marks(self, stmt: nodes.Update) -> bool:
-        """Whether iterations that change one element set the same bits, or clear them."""
-        return stmt.op in ("|", "&") and self._is_same(stmt.value, stmt.indices)
-
-    def updates(self, access: Access) -> bool:
-        """Whether an access is that of `v[i] op= e`, which reads and writes."""
-        return access.mode is Mode.WRITE and self._store(access) is None
-
-    def pair(self, first: Access, second: Access) -> bool:
-        """Whether it does not matter which of two racing accesses comes first."""
-        one = self._store(first)
-        if one is None:
-            place = (self._unit.params[first.param].sym, first.location)
-            return place in self._marks and second.location == first.location
-        if second.mode is Mode.READ:  # a mark that is set, and looked at
-            return self._is_same(one.value, ())
-        other = self._store(second)
-        if other is None:
-            return False
-        if first == second:
-            return self._is_same(one.value, one.indices)
-        return one.value == other.value and self._is_same(one.value, ())
-
-    def _store(self, access: Access) -> Store | None:
-        return self._stores.get((self._unit.params[access.param].sym, access.location))
-
-    def _is_same(self, value: Expr, subscripts: Sequence[Expr]) -> bool:
-        """Whether iterations whose subscripts are equal compute one value."""
-        if any(value == subscript for subscript in subscripts):
-            return True
-        if isinstance(value, nodes.Read):
-            known = self._locals.get(value.sym)
-            if known is not None:
-                return self._is_same(known, subscripts)
-            return value.sym in self._scalars
-        if isinstance(value, nodes.AtomicFetch):
-            return False
-        if isinstance(value, nodes.Load) and not self._is_constant(value.view):
-            return False
-        return all(self._is_same(child, subscripts) for child in child_expressions(value))
-
-    def _is_constant(self, view: Sym) -> bool:
-        params = {param.sym for param in self._unit.params}
-        return view in params and view not in self._written

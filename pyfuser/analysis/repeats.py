@@ -1,7 +1,7 @@
-"""Stores to one element by several iterations, where the subscripts are elements in memory.
+"""Changes of one element by several iterations, where the subscripts are elements in memory.
 
-`y[p[i]] = x[i]` is fine if p is a permutation. So p is looked at before the first launch, if
-nothing pending writes it: one pass over it, once a shape.
+`y[p[i]] = x[i]` and `y[p[i]] += x[i]` are fine if p is a permutation. So p is looked at before the
+first launch, if nothing pending writes it: one pass over it, once a shape.
 """
 
 from __future__ import annotations
@@ -15,30 +15,35 @@ import numpy as np
 from pyfuser.analysis.accesses import Mode
 from pyfuser.analysis.elements import element_at, known_elements
 from pyfuser.analysis.outside import Gather, Walk
-from pyfuser.ir.nodes import Store
+from pyfuser.ir.nodes import Store, Update
 from pyfuser.ir.visit import statements
 from pyfuser.trace.call import Call
 
 
 class Repeat(NamedTuple):
-    """Two elements that are one subscript of a store, which iterations make for sure."""
+    """Two elements that are one subscript of a change, which iterations make for sure."""
 
-    store: Store
+    change: Store | Update
     subscript: int
     first: str
     second: str
 
 
 def repeats(walk: Walk, call: Call, before: Sequence[Call]) -> Iterator[Repeat]:
-    """The stores that meet. before: calls that run before this one and have not run."""
-    stores = {(s.view, s.location): s for s in statements(walk.body) if type(s) is Store}
+    """The changes that meet. before: calls that run before this one and have not run."""
+    changes: dict[object, Store | Update] = {}
+    for stmt in statements(walk.body):
+        if isinstance(stmt, Store):
+            changes[stmt.view, stmt.location] = stmt
+        elif isinstance(stmt, Update) and not stmt.atomic:
+            changes[stmt.target, stmt.location] = stmt
     for gather in walk.gathers:
-        store = stores.get((gather.view, gather.location))
-        if store is None or len(store.indices) > 1 or gather.mode is not Mode.WRITE:
+        change = changes.get((gather.view, gather.location))
+        if change is None or len(change.indices) > 1 or gather.mode is not Mode.WRITE:
             continue
         found = _met(gather, call, before) if gather.alone else None
         if found is not None:
-            yield Repeat(store, *found)
+            yield Repeat(change, *found)
 
 
 def _met(gather: Gather, call: Call, before: Sequence[Call]) -> tuple[int, str, str] | None:

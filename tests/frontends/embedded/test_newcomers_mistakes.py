@@ -425,11 +425,93 @@ def a_counter_under_a_guard(i, x, narrow):
 
 
 #: Each mistake with what is said of it, and its twin.
+# ----------------------------------------------------------------- one element, under a condition
+
+
+@pk.workunit
+def whichever_is_found_last(i, x, narrow):
+    if x[i] > 1.0:
+        narrow[0] = i  # WRONG
+
+
+@pk.workunit
+def the_least_is_found_and_a_flag_set(i, x, narrow, mask):
+    if x[i] > 1.0:
+        pk.atomic_fetch_min(narrow, [0], i)
+        mask[0] = True
+    if x[i] == 1.5:
+        narrow[1] = i
+    if x[i] > 1.0 and x[i] < 2.0:
+        narrow[2] = i
+
+
+@pk.workunit
+def a_value_of_whichever_comes_last(i, x, y):
+    if x[i] >= 1.0:
+        y[1] = 2.0 * x[i]  # WRONG
+
+
+@pk.workunit
+def a_value_of_all(i, x, y, few):
+    t = 2.0 * few
+    if x[i] >= 1.0:
+        y[1] = t
+    if x[i] > 1.0:
+        y[i] = x[i]
+
+
+@pk.workunit
+def counted_and_reset(i, wide, narrow):
+    pk.atomic_add(wide, [narrow[i]], 1)
+    if wide[narrow[i]] > 5:
+        wide[narrow[i]] = 0  # WRONG
+
+
+@pk.workunit
+def counted_and_reset_by_the_last(i, wide, narrow):
+    before = pk.atomic_fetch_add(wide, [narrow[i]], 1)
+    if before == 5:
+        wide[narrow[i]] = 0
+
+
+@pk.workunit
+def one_counted_and_reset(i, wide, narrow):
+    pk.atomic_add(wide, [0], 1)
+    if narrow[i] == 5:
+        wide[0] = 0  # WRONG
+
+
+@pk.workunit
+def each_counts_its_own(i, wide, narrow):
+    wide[i] = 0
+    pk.atomic_add(wide, [i], narrow[i])
+
+
 PAIRS: dict[Any, tuple[type[Exception], str, Any]] = {
     the_variable_after_its_loop: (
         WorkunitError,
         "the variable of the loop in line",
         the_variable_is_copied,
+    ),
+    whichever_is_found_last: (
+        WorkunitWarning,
+        "may write one element of 'narrow', so chance decides whose value stays: pk.atomic_fetch_m",
+        the_least_is_found_and_a_flag_set,
+    ),
+    a_value_of_whichever_comes_last: (
+        WorkunitWarning,
+        "may write one element of 'y', so chance",
+        a_value_of_all,
+    ),
+    counted_and_reset: (
+        WorkunitWarning,
+        "write elements of 'wide' that others change atomically",
+        counted_and_reset_by_the_last,
+    ),
+    one_counted_and_reset: (
+        WorkunitWarning,
+        "write elements of 'wide' that others change atomically",
+        each_counts_its_own,
     ),
     a_loop_hides_a_local: (WorkunitWarning, "ends with it", a_local_that_starts_again),
     a_loop_hides_the_index: (WorkunitWarning, "ends with it", a_loop_hides_the_index_to_the_end),

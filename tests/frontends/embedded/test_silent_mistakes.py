@@ -414,6 +414,17 @@ def stored_where_others_store_by_a_local(i, v, k):
 
 
 @pk.workunit
+def added_where_others_add(i, v, k, w):
+    v[k[i]] += w[i]  # WRONG
+
+
+@pk.workunit
+def bits_where_others_set_them(i, k, p):
+    j = p[i]
+    k[j] |= 1 << i  # WRONG
+
+
+@pk.workunit
 def divided_by_what_a_branch_sets(i, k, n):
     t = n
     if i == 3:
@@ -597,6 +608,16 @@ MISTAKES: dict[Any, tuple[type[BaseException], str, Run]] = {
         WorkunitWarning,
         "write one element of 'v', as k[1] and k[5] are both 1, so chance decides whose value",
         over(N, k=indices(), **V),
+    ),
+    added_where_others_add: (
+        WorkunitWarning,
+        "element of 'v' at the same time, as k[0] and k[4] are both 0, so that changes get lost",
+        over(N, k=indices(), **VW),
+    ),
+    bits_where_others_set_them: (
+        WorkunitWarning,
+        "element of 'k' at the same time, as p[0] and p[4] are both 0, so that changes get lost",
+        over(N, p=indices(), **K),
     ),
     divided_by_what_a_branch_sets: (
         DivisionError,
@@ -860,6 +881,14 @@ def stored_where_it_is_the_same(i, v, k, w):
 
 
 @pk.workunit
+def added_where_it_may(i, v, k, w, c):
+    pk.atomic_add(v, [k[i]], w[i])
+    c[k[i]] |= 4
+    if w[i] > 0.0:
+        c[k[i]] += 1
+
+
+@pk.workunit
 def stored_by_each_iteration_again(i, v, k, w):
     for j in range(3):
         v[k[i]] = w[i] + j
@@ -971,6 +1000,9 @@ def exact_sum(i, acc: pk.Acc[pk.int64], n):
         (stored_where_others_store, over(N, k=indices(7, 6, 5, 4, 3, 2, 1), **VW)),
         (stored_where_others_store, over(4, k=indices(), **VW)),
         (stored_where_it_is_the_same, over(N, k=indices(), **VW)),
+        (added_where_others_add, over(N, k=indices(7, 6, 5, 4, 3, 2, 1), **VW)),
+        (added_where_others_add, over(4, k=indices(), **VW)),
+        (added_where_it_may, over(N, k=indices(), c=LONG, **VW)),
         (stored_by_each_iteration_again, over(N, k=indices(7, 6, 5, 4, 3, 2, 1), **VW)),
         (divided_by_what_is_set_again, over(N, d=divisors(), n=3, **K)),
         (sums_of_some, summed(k=LARGE)),
