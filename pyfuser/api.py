@@ -121,7 +121,7 @@ def capture(function: Callable[..., Any] | None = None) -> Any:
     Raises ArgumentError for what cannot be called, and for a workunit.
     """
     if function is None:
-        return capture  # @pyfuser.capture()
+        return _captured_next  # @pyfuser.capture()
     if not callable(function):
         raise ArgumentError(f"pyfuser.capture: {function!r} is not a function")
     if hasattr(function, "__pyfuser__"):
@@ -130,6 +130,16 @@ def capture(function: Callable[..., Any] | None = None) -> Any:
             "launches workunits"
         )
     return Capture(function)
+
+
+def _captured_next(*given: Any) -> Capture:
+    """What `capture()` returns, which decorates a function."""
+    if len(given) != 1 or not callable(given[0]):
+        raise ArgumentError(
+            "pyfuser.capture was given None, not a function: give it the function itself, as in "
+            "pyfuser.capture(step), and not what step(...) returns"
+        )
+    return capture(given[0])
 
 
 def fusing() -> modes.Fusing:
@@ -210,8 +220,13 @@ def explain(flushes: int = 1, source: bool = False) -> Explanation:
 
     flushes: how many of the latest flushes to cover (the newest 64 are kept). source: whether the
     text shows each fused kernel as PyKokkos source; `groups[k].source` always has it. Pending
-    calls are flushed first.
+    calls are flushed first. Raises ArgumentError unless `flushes` is an integer.
     """
+    if not isinstance(flushes, int):
+        raise ArgumentError(
+            f"pyfuser.explain: flushes is how many of the latest to show, not {flushes!r}; "
+            "explain(source=True) shows the fused source, too"
+        )
     TRACER.flush(reason.EXPLAIN)
     return report.explain(flushes, source)
 

@@ -312,7 +312,7 @@ _SYNTAX: dict[type[ast.AST], str] = {
     ast.ImportFrom: "import",
     ast.JoinedStr: "an f-string",
     ast.Lambda: "lambda",
-    ast.List: "a list (other than as the value of `name: List[int] = [...]`)",
+    ast.List: "a list (other than as the value of `name: List[float] = [...]`)",
     ast.ListComp: "a comprehension",
     ast.NamedExpr: "`:=`",
     ast.Raise: "raise",

@@ -226,5 +226,11 @@ def expression_statement(ctx: Context, node: ast.Expr) -> None:
     if not isinstance(node.value, ast.Call):
         if isinstance(node.value, ast.Compare) and isinstance(node.value.ops[0], ast.Eq):
             raise ctx.error(node, "`==` compares, which has no effect here: `=` assigns")
-        raise ctx.error(node, "an expression as a statement has no effect: only calls may stand so")
+        why = "an expression as a statement has no effect: only calls may stand so"
+        if ctx.source.name == "lambda_":
+            why = (
+                "the value of this lambda goes nowhere: name the view that it is stored to after "
+                "it, as in parallel_for(n, lambda i: ..., y)"
+            )
+        raise ctx.error(node, why)
     call_statement(ctx, node.value)

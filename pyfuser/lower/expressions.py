@@ -56,8 +56,10 @@ _COMPARE_OPS: dict[type[ast.cmpop], str] = {
 @lowers(ast.BinOp)
 def binary_operation(ctx: Context, node: ast.BinOp) -> Expr:
     """Arithmetic; `/`, `//` and `**` mean what PyKokkos makes of them."""
-    left, right = ctx.ordered((node.left, node.right))
     kind = type(node.op)
+    if kind is ast.MatMult:  # before what is said of its operands, which are whole rows
+        raise ctx.error(node, "'@' is not supported in a workunit: add up products in a loop")
+    left, right = ctx.ordered((node.left, node.right))
     location = ctx.location(node)
     if kind in (ast.FloorDiv, ast.Mod):
         refuse_zero(ctx, node.right, left, right)
@@ -67,9 +69,7 @@ def binary_operation(ctx: Context, node: ast.BinOp) -> Expr:
         return convert.floor_division(left, right, ctx.shared.index_dtype, location)
     if kind is ast.Pow:
         return convert.call("pow", (left, right))
-    op = BINARY_OPS.get(kind)
-    if op is None:
-        raise ctx.error(node, "'@' is not supported in a workunit: add up products in a loop")
+    op = BINARY_OPS[kind]
     return convert.binary(op, left, right, location)
 
 
@@ -271,6 +271,8 @@ def _wrong_rank(node: ast.Subscript, base: ast.expr, rank: int, parts: list[ast.
     wrong = f"{name!r} has {rank} dimension(s) but is indexed with {len(parts)}"
     if len(parts) > rank:
         return wrong
+    if not parts:
+        return f"{name!r} is indexed with nothing: an element is {name}[{', '.join('0' * rank)}]"
     given = ", ".join(map(ast.unparse, parts))
     left = range(rank - len(parts))
     element = ", ".join([given, *"klm"[: len(left)], *["..."] * (len(left) > len("klm"))])

@@ -128,6 +128,7 @@ def _check_annotations(function: FunctionType, arguments: list[Argument], is_met
         )
 
 
+_BOOL = DType.BOOL
 _SPELLED = {DType.FLOAT64: "float", DType.INT32: "int", DType.BOOL: "bool"}
 
 
@@ -193,5 +194,12 @@ def _bind(
     if annotation.kind != "scalar" or annotation.dtype is None:
         what = "an object" if annotation.kind == "object" else "a view"
         raise ctx.error(node, f"parameter {name!r} is annotated as {what} but gets a number")
+    if argument.dtype.is_float and annotation.dtype.is_integer and annotation.dtype is not _BOOL:
+        ctx.warn(
+            node,
+            f"parameter {name!r} of {ast.unparse(node.func)} is of type {annotation.dtype.value}, "
+            f"so what it gets, of type {argument.dtype.value}, loses its fraction: annotate it "
+            "`float`, or give it int(...)",
+        )
     value = convert.cast(argument, annotation.dtype)
     return Variable(ctx.temporary(name, annotation.dtype, value), "local")

@@ -34,7 +34,14 @@ def constant(ctx: Context, node: ast.Constant) -> Expr:
             )
         return Const(value, dtype)
     if isinstance(value, str):
-        raise ctx.error(node, "a text may only be the first argument of pk.printf")
+        raise ctx.error(
+            node,
+            "a text may only be the first argument of pk.printf: indices and choices are numbers",
+        )
+    if value is None:
+        raise ctx.error(
+            node, "None is not a number, and no argument is None: test for a number, as in `k == 0`"
+        )
     raise ctx.error(node, f"{value!r} is not a number")
 
 
@@ -59,7 +66,8 @@ def _read(ctx: Context, node: ast.expr, binding: Binding) -> Expr:
     if isinstance(binding, ViewRef):
         if binding.rank == 0:
             raise ctx.error(node, f"{name!r} is a subview of one element: index the view itself")
-        raise ctx.error(node, f"{name!r} is a view: index it, as in {name}[i]")
+        number = f"; one number is passed as {name}=float(...)" if binding.rank == 1 else ""
+        raise ctx.error(node, f"{name!r} is a view: index it, as in {name}[i]{number}")
     if isinstance(binding, LocalArray):
         raise ctx.error(node, f"{name!r} is a list: index it, as in {name}[0]")
     if isinstance(binding, Team):

@@ -135,7 +135,11 @@ def _subview_declaration(
 
 def _array(ctx: Context, node: ast.AnnAssign, name: str, dtype: DType) -> None:
     if not isinstance(node.value, ast.List) or not node.value.elts:
-        raise ctx.error(node, f"a list is declared with its elements, as in {name} = [0, 0, 0]")
+        raise ctx.error(
+            node,
+            f"a list is declared with its elements written out, as in {name}: List[int] = "
+            "[0, 0, 0], without `*`",
+        )
     values = tuple(convert.cast(ctx.expression(item), dtype) for item in node.value.elts)
     sym = fresh(name, dtype)
     ctx.out.append(DeclareArray(sym, values))
@@ -165,13 +169,30 @@ def assignment(ctx: Context, node: ast.Assign) -> None:
         ctx.scopes[-1][target.id] = subview(ctx, node.value)
         return
     if isinstance(target, (ast.Tuple, ast.List)):
-        raise ctx.error(target, "a tuple is not supported: assign to one name after the other")
+        raise ctx.error(
+            target,
+            "a tuple is not supported: assign to one name after the other; what is exchanged is "
+            "kept first, as in `t = x[i]`",
+        )
+    _warn_of_sign(ctx, node)
     value = value_of(ctx, node.value)
     if len(node.targets) == 1:
         _assign(ctx, target, value)
         return
     for target in reversed(node.targets):  # as C++'s `x = y = e`: x gets what y became
         value = _assign(ctx, target, value, again=True)
+
+
+def _warn_of_sign(ctx: Context, node: ast.Assign) -> None:
+    """Warn of `x =+ e`, which Python reads as `x = +e`, and of `x =- e`."""
+    value = node.value
+    if not (isinstance(value, ast.UnaryOp) and isinstance(value.op, (ast.UAdd, ast.USub))):
+        return
+    place, lines = value.col_offset, ctx.source.lines
+    text = lines[value.lineno - 1].encode() if value.lineno <= len(lines) else b""
+    if text[place - 1 : place + 2] in (b"=+ ", b"=- ") or text[place - 1 : place + 1] == b"=+":
+        sign = text[place : place + 1].decode()
+        ctx.warn(node, f"`={sign}` assigns {ast.unparse(value)}: `{sign}=` is what updates")
 
 
 def _assign(
@@ -296,6 +317,11 @@ def _writable(ctx: Context, target: ast.Name | ast.Attribute) -> Sym:
     if isinstance(binding, Variable):
         what = _READ_ONLY.get(binding.kind, f"the {binding.kind}")
         instead = f"`value = {name}`, and change that"
+        if binding.kind == "scalar":
+            instead += (
+                "; results are elements of views, as in result[i] = ..., or the sum of a "
+                "parallel_reduce, whose workunit has an accumulator after its indices"
+            )
         raise ctx.error(target, f"{name!r} is {what}: it cannot be assigned to; write {instead}")
     if isinstance(binding, (Team, NestedFunction)):
         raise ctx.error(target, f"{name!r} cannot be assigned to")

@@ -159,7 +159,7 @@ def _is_future(value: object) -> bool:
 
 def is_users(error: BaseException, traceback: TracebackType | None) -> bool:
     """Whether an error is about the program's lines, not about ours."""
-    ours = (PyFuserError, PyFuserWarning)
+    ours = (PyFuserError, PyFuserWarning, MemoryError)
     if isinstance(error, ours) or in_a_value(error, traceback):
         return True
     while traceback is not None:

@@ -72,6 +72,16 @@ MESSAGES = {
     f"{W}\n    t = {{1, 2}}  # HERE": "compare with each element",
     f"{W}\n    class A: pass  # HERE": "define it outside, with @pk.classtype",
     f"{W}\n    import math  # HERE": "import at the top of the file",
+    f"{W}\n    c = [1.0, 2.0]  # HERE": "value of `name: List[float] = [...]`",
+    f"{W}\n    c: List[float] = [0.0] * 5  # HERE": "elements written out, as in c: List",
+    f"{W} x[i], x[0] = x[0], x[i]  # HERE": "what is exchanged is kept first, as in `t = x[i]`",
+    f"{W} x[i] = x['a']  # HERE": "of pk.printf: indices and choices are numbers",
+    f"{W}\n    if a == None:  # HERE\n        x[i] = 1": "no argument is None: test for a number",
+    f"{W} x[i] = m[i] @ x  # HERE": "'@' is not supported in a workunit: add up products in a loop",
+    f"{W} x[()] += m[i, 0]  # HERE": "'x' is indexed with nothing: an element is x[0]",
+    f"{W} m[()] = 1.0  # HERE": "'m' is indexed with nothing: an element is m[0, 0]",
+    f"{W} x[i] = 2.0 * x  # HERE": "as in x[i]; one number is passed as x=float(...)",
+    f"{W} a += x[i]  # HERE": "results are elements of views, as in result[i] = ..., or the sum of",
     f"{W}\n    while a > 3:\n        x[i] = 1\n    else:\n        x[i] = 0  # HERE": "set a flag "
     "where the loop is left",
 }  # fmt: skip
@@ -102,6 +112,45 @@ def test_place_mistake_and_remedy(tmp_path: Path, text: str) -> None:
     (line,) = (n for n, row in enumerate((HEAD + text).split("\n"), 1) if "# HERE" in row)
     assert re.match(rf"{re.escape(str(tmp_path / 'user.py'))}:{line}: ", str(caught.value))
     assert MESSAGES[text] in str(caught.value)
+
+
+F = "@pk.function\ndef f(n: int, s: float, b: bool) -> float:\n    return n * s\n"
+WARNED = {
+    f"{W} x[i] =+ m[i, 0]": "`=+` assigns +m[i, 0]: `+=` is what updates",
+    f"{W} x[i] =+m[i, 0]": "`=+` assigns +m[i, 0]: `+=` is what updates",
+    f"{W} x[i] =- m[i, 0]": "`=-` assigns -m[i, 0]: `-=` is what updates",
+    f"{F}{W} x[i] = f(x[i], 1, a)": "'n' of f is of type int32, so what it gets, of type",
+    f"{F}{W} x[i] = f(0.5, 1, a)": "'n' of f is of type int32, so what it gets, of type",
+}
+
+
+@pytest.mark.parametrize("text", WARNED)
+def test_what_is_warned_of(tmp_path: Path, text: str) -> None:
+    work = workunit(tmp_path, text)
+    with pytest.warns(WorkunitWarning, match=re.escape(WARNED[text])) as caught:
+        launch(work)
+    assert (caught[0].filename, caught[0].lineno) == (
+        str(tmp_path / "user.py"),
+        (HEAD + text).count("\n") + 1,
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{W} x[i] = +m[i, 0]",
+        f"{W} x[i] = -m[i, 0]",
+        f"{W} x[i] =-m[i, 0]",
+        f"{W} x[i] = (\n+ m[i, 0])",
+        f"{F}{W} x[i] = f(int(x[i]), 1, x[i])",
+        f"{F}{W} x[i] = f(a, a, a)",
+    ],
+)
+def test_what_is_not_warned_of(tmp_path: Path, text: str) -> None:
+    work = workunit(tmp_path, text)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        launch(work)
 
 
 EMPTY = {

@@ -54,7 +54,7 @@ _HINTS: dict[type, str] = {
     tuple: _ARRAY,
     range: "; make it an array: np.arange(...)",
     bytes: "; make it an array: np.frombuffer(...)",
-    str: "; give a number for each choice",
+    str: "; give a number for each choice, or float({name}) for a text that is one",
     type(None): "; did a function that made it forget to return it?",
     dict: "; pass each entry as an argument of its own",
 }
@@ -96,8 +96,8 @@ def _array(name: str, value: Any) -> Coded:
     dtype = from_numpy(value.dtype)
     if dtype is None:
         raise ArgumentError(
-            f"argument {name!r}: arrays of {value.dtype!r} are not supported; convert it with "
-            "astype, for example to np.float64"
+            f"argument {name!r}: arrays of {value.dtype!r} are not supported; "
+            + _instead(name, value)
         )
     if value.ndim == 0:
         value = value.reshape(1)
@@ -108,6 +108,14 @@ def _array(name: str, value: Any) -> Coded:
     if not flags.aligned:
         refuse_misaligned(f"argument {name!r}", value)
     return code, region_of(value, dtype)
+
+
+def _instead(name: str, array: Any) -> str:
+    """What to give in place of an array whose type kernels do not have."""
+    if array.dtype.names:
+        field = f"{name}[{array.dtype.names[0]!r}]"
+        return f"pass its fields, each as an argument of its own, as in {field}"
+    return "convert it with astype, for example to np.float64"
 
 
 def _future(name: str, value: Future) -> Coded:

@@ -186,7 +186,7 @@ def settle(binding: Binding, values: list[Any]) -> None:
         if not least <= values[place] <= greatest:
             raise ArgumentError(
                 f"argument {name!r}: {values[place]} is not between {least} and {greatest}, the "
-                "range of its type"
+                f"range of its type: annotate it, as in `{name}: pk.int64`"
             )
     if not binding.looked_at:
         binding.looked_at = True

@@ -11,6 +11,7 @@ import reprlib
 import sys
 import warnings
 from collections.abc import Callable
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -365,9 +366,16 @@ def _check_initial(pattern: str, value: Any) -> None:
 
 def _not_a_workunit(workunit: Any) -> PyFuserError:
     if callable(workunit):
+        if isinstance(workunit, partial):
+            return ArgumentError(
+                "a functools.partial is not a workunit: give the workunit, and what the partial "
+                "binds as keyword arguments of the call"
+            )
         name = getattr(workunit, "__name__", repr(workunit))
         return ArgumentError(f"{name} is not a workunit; decorate the function with @pk.workunit")
     called = "; give the function itself, without calling it" if workunit is None else ""
+    if isinstance(workunit, str):
+        called = "; give the function itself, not its name: a label comes before the policy"
     return ArgumentError(f"{workunit!r} is not a valid workunit{called}")
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import operator
 from typing import Any, NoReturn
 
+import numpy as np
+
 from pyfuser.support.errors import ArgumentError, whole
 from pyfuser.trace.memory import Region
 
@@ -22,6 +24,8 @@ def extents_of(shape: Any) -> tuple[int, ...]:
     except TypeError:
         given = shape if isinstance(shape, (list, tuple)) else [shape]
         hint = next(filter(None, map(whole, given)), "")
+        if isinstance(shape, np.ndarray):
+            hint = "; a View of an array's memory is pk.array(a)"
         raise ArgumentError(
             f"the shape of a View is a list of integers, as in pk.View([n, m]), not {shape!r}{hint}"
         ) from None

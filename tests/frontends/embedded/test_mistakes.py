@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import linecache
 import math
 import re
@@ -11,9 +12,10 @@ from typing import List  # noqa: UP035  # as programs write it
 import numpy as np
 import pytest
 
+import pyfuser
 from pyfuser.frontends.embedded import pykokkos as pk
 from pyfuser.support.errors import ArgumentError, PyFuserError, WorkunitError, WorkunitWarning
-from pyfuser.support.tracebacks import users_part
+from pyfuser.support.tracebacks import is_users, users_part
 
 # ruff: noqa: B007, F821, F841, NPY002, PLC3002, SIM105, UP006
 
@@ -503,6 +505,11 @@ def total(i, acc, v):
 
 
 @pk.workunit
+def repeated(i, v, n: int):
+    v[i] = n
+
+
+@pk.workunit
 def of_integers(i: int, v: pk.View1D[int]):
     v[i] = 1
 
@@ -556,6 +563,19 @@ CALLS = {
     "make it an array before the call, as in v = np.array(v)": lambda v: pk.parallel_for(
         N, store, v=[1.0, 2.0]
     ),
+    "or float(a) for a text": lambda v: pk.parallel_for(N, scaled, v=v, a="2.0"),
+    "annotate it, as in `n: pk.int64`": lambda v: pk.parallel_for(N, repeated, v=v, n=1 << 31),
+    "pass its fields, each as an argument of its own, as in v['mass']": lambda v: pk.parallel_for(
+        N, store, v=np.zeros(N, [("mass", float)])
+    ),
+    "give the workunit, and what the partial binds": lambda v: pk.parallel_for(
+        N, functools.partial(scaled, a=1.0), v=v
+    ),
+    "give the function itself, not its name": lambda v: pk.parallel_for(N, "store", v=v),
+    "the value of this lambda goes nowhere": lambda v: pk.parallel_for(N, lambda i: v[i] + 1.0),
+    "a View of an array's memory is pk.array(a)": lambda v: pk.View(np.arange(3.0)),
+    "flushes is how many of the latest to show, not 'full'": lambda v: pyfuser.explain("full"),
+    "give it the function itself, as in pyfuser.capture(step)": lambda v: pyfuser.capture(None)(v),
     "convert it with astype": lambda v: pk.parallel_for(1, store, v=np.zeros(3, np.float16)),
     "use pk.RangePolicy(2, 5)": lambda v: pk.parallel_for(range(2, 5), store, v=v),
     "use pk.MDRangePolicy([0, 0], [2, 3])": lambda v: pk.parallel_for((2, 3), store, v=v),
@@ -595,6 +615,13 @@ def test_in_a_call(message: str) -> None:
     while shown is not None:  # what an uncaught error prints
         assert shown.tb_frame.f_code.co_filename == __file__
         shown = shown.tb_next
+
+
+def test_a_view_that_no_memory_holds_is_an_error_of_the_users() -> None:
+    v = pk.View([10**13], pk.double)
+    with pytest.raises(MemoryError, match="no memory for a View of shape") as caught:
+        v[0] = 1.0
+    assert is_users(caught.value, caught.value.__traceback__)
 
 
 def test_an_execution_space_that_is_not_there() -> None:
