@@ -41,6 +41,9 @@ _FLAGS = (
     "-fno-math-errno",
     "-fno-trapping-math",  # floating-point exceptions are not observed: changes no value
     "-fno-strict-aliasing",  # arrays of two types may share memory
+    # A loop may never end, as `while t != 1.0: t += 0.1` does not: C++ would have it end, with a t
+    # that is 1.0.
+    "-fno-finite-loops",
     "-fwrapv",  # 32-bit index arithmetic wraps, as in the reference interpreter
     # g++ before 12.4, 13.3 and 14 may address the memory of a loop as 0 + index (its bug 110702:
     # one base with steps of two sizes or signs), and drop calls that touch only "invalid" memory.

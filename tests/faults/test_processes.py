@@ -50,6 +50,23 @@ def _await(path: Path) -> None:
     raise AssertionError(f"{path} did not appear")
 
 
+def test_a_loop_that_never_ends_has_no_result(machine: Machine) -> None:
+    """C++ may assume that it ends, and what then would be true."""
+    process = machine.start(
+        "x = np.zeros(1)\n"
+        "for step in 0.25, 0.3:\n"
+        "    pk.parallel_for(1, until_one, x=x, step=step)\n"
+        "    print(x[0], flush=True)"
+    )
+    try:
+        assert process.stdout is not None and process.stdout.readline() == "1.0\n"
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.communicate(timeout=1)
+    finally:
+        process.kill()
+        process.communicate()
+
+
 def test_kill_9_during_a_compilation(machine: Machine) -> None:
     """The next process waits for nobody, and is right; what is left behind is one directory."""
     started = machine.folder / "started"

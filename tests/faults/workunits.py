@@ -24,6 +24,7 @@ __all__ = [
     "spin",
     "sys",
     "total",
+    "until_one",
 ]
 
 SIZE = 100
@@ -74,3 +75,11 @@ def program():
     pk.parallel_for(SIZE, increment, x=x)
     pk.parallel_for(SIZE - 1, shift, x=x, y=y)
     return x, y, pk.parallel_reduce(SIZE, total, x=x)
+
+
+@pk.workunit
+def until_one(i, x, step):
+    t = 0.0
+    while t != 1.0:
+        t += step
+    x[i] = t
