@@ -29,7 +29,7 @@ from pyfuser.lower.annotation import last_name
 from pyfuser.lower.calls import call_statement
 from pyfuser.lower.calls import value as value_of
 from pyfuser.lower.context import Context, Record, Variable, lowers
-from pyfuser.lower.loops import warn_of_loop
+from pyfuser.lower.loops import warn_of_endless, warn_of_loop
 from pyfuser.lower.returns import RETURN
 
 _NO_RESULT = "this returns no value: write to a view, or add to a parallel_reduce's accumulator"
@@ -61,6 +61,7 @@ def while_loop(ctx: Context, node: ast.While) -> None:
         test = ctx.condition(node.test)
     body = ctx.block(node.body)
     if not before:
+        warn_of_endless(ctx, node, test, body)
         ctx.out.append(While(test, body))
         return
     leave = If(test, (), (Break(),))

@@ -2,6 +2,7 @@
 
 In C++ the variable ends with its loop, and hides a local of the same name; the bound is computed
 again before every iteration, and what is assigned to the variable counts for the next one.
+And loops that never end, which no Ctrl-C interrupts.
 """
 
 from __future__ import annotations
@@ -9,9 +10,25 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from pyfuser.ir.nodes import Body, Expr, Load, Read, Store, Sym, Update
-from pyfuser.ir.visit import assigned, expressions, reads, statements
+from pyfuser.ir.nodes import (
+    Assign,
+    AtomicFetch,
+    Binary,
+    Body,
+    Break,
+    Compare,
+    Const,
+    Expr,
+    Load,
+    Read,
+    Stmt,
+    Store,
+    Sym,
+    Update,
+)
+from pyfuser.ir.visit import assigned, contains, expressions, reads, statements
 from pyfuser.lower.context import Context, Variable
+from pyfuser.lower.returns import RETURN
 
 
 def warn_of_loop(ctx: Context, node: ast.For, sym: Sym, bounds: Iterable[Expr], body: Body) -> None:
@@ -41,6 +58,43 @@ def warn_of_loop(ctx: Context, node: ast.For, sym: Sym, bounds: Iterable[Expr], 
         )
     if message:
         ctx.warn(node, message)
+
+
+def warn_of_endless(ctx: Context, node: ast.While, test: Expr, body: Body) -> None:
+    """Warn of a `while` that nothing ends: neither its body nor what else may run changes what it
+    tests; and of one that waits for a float to be what it need not meet.
+    """
+    leaves = contains(body, Break) or any(stmt is RETURN for stmt in statements(body))
+    if leaves or any(isinstance(part, (Load, AtomicFetch)) for part in expressions(test)):
+        return
+    tested = reads(test)
+    if not tested & assigned(body):
+        names = " or ".join(repr(sym.name) for sym in sorted(tested, key=lambda sym: sym.name))
+        what = f"nothing in it changes {names}" if names else "nothing leaves it"
+        ctx.warn(node, f"this loop never ends once it has begun: {what}")
+        return
+    met = isinstance(test, Compare) and test.op == "!=" and test.left.dtype.is_float
+    step = next(filter(None, (_inexact_step(stmt, tested) for stmt in body)), None)
+    if met and step is not None:
+        ctx.warn(
+            node,
+            f"this loop ends where {ast.unparse(node.test)} is false, and no float is exactly "
+            f"{step}, by which it goes: it may pass by and never end; count whole steps, "
+            f"`for k in range(n)`, and compute from k * {step}",
+        )
+
+
+def _inexact_step(stmt: Stmt, tested: set[Sym]) -> float | None:
+    """By what number a statement changes one of some locals, if that has no short binary form."""
+    if not (isinstance(stmt, Assign) and stmt.sym in tested):
+        return None
+    value = stmt.value
+    if not (isinstance(value, Binary) and value.op in ("+", "-")):
+        return None
+    number = value.right.value if isinstance(value.right, Const) else None
+    if not isinstance(number, float) or (number * 2**20).is_integer():
+        return None
+    return number if reads(value.left) == {stmt.sym} else None
 
 
 def _is_index(ctx: Context, name: str) -> bool:
