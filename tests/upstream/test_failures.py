@@ -24,6 +24,8 @@ RUN = "pk.parallel_for(4, NAME, x=x)"
 PASSED_ON = "with pyfuser.fusing():\n    pk.parallel_for(4, NAME, 1.5, x=x)"
 BY_PYKOKKOS = "pk.call_as_its_own_functions_do(4, NAME, x=x)"
 BEHIND = "; all that it said is in "
+#: How a failed compilation ends, and how it ends where CMake calls the compiler.
+CLOSINGS = ("C++ compilation in {folder} failed", "CMake build in {folder} failed")
 
 
 @pytest.fixture
@@ -60,10 +62,12 @@ def test_the_translators_lines_are_one(stand_in: Path, tmp_path: Path) -> None:
     assert "\033" not in done.stderr + done.stdout
 
 
-def test_it_is_told_again(stand_in: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("closing", CLOSINGS)
+def test_it_is_told_again(tmp_path: Path, closing: str) -> None:
     """In the same process, where PyKokkos looks for code that was not made, and in the next."""
     once = f"    try:\n        {RUN}\n    except SystemExit as why:\n        print(why)"
     again = f"for _ in range(2):\n{once}"
+    stand_in = install(tmp_path / "site", (CLOSINGS[0], closing))
     for _ in range(2):
         done = run(stand_in, program("wrong", again), PYFUSER_CACHE_DIR=str(tmp_path / "cache"))
         assert len(re.findall("no operator% for double", done.stdout)) == 2, done.stderr

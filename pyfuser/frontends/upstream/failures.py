@@ -28,7 +28,8 @@ from pyfuser.support.settings import SETTINGS
 #: How the names of files begin that are not the program's own.
 _NOT_THE_USERS = [str(Path(__file__).parents[2]) + os.sep, contextlib.__file__, "<frozen importlib"]
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-_COMPILED = re.compile(r"^C\+\+ compilation in (.+?) failed", re.MULTILINE)
+#: The last line of a failed compilation, by g++ itself or by the CMake of revisions of 2026.
+_COMPILED = re.compile(r"^(?:C\+\+ compilation|CMake \w+) in (.+?) failed", re.MULTILINE)
 _OF_COMPILER = re.compile(r"^([^\s:]+:\d+)(?::\d+)?: (?:fatal )?error: (.+)$", re.MULTILINE)
 _OF_TRANSLATOR = re.compile(r"^Error(?: on (line \d+))?\s*: (.+)$", re.MULTILINE)
 
