@@ -53,6 +53,17 @@ def test_the_compilers_hundred_lines_are_one(
     assert len(Path(kept.strip()).read_text().splitlines()) == 103
 
 
+def test_without_what_cmake_needs_its_error_is_told(tmp_path: Path) -> None:
+    changes = (
+        ("../functor.hpp:5:30: error: no", "CMake Error at a.txt:7 (find_package):\\n  No"),
+        (CLOSINGS[0], "CMake configuration in {folder} failed"),
+    )
+    package = install(tmp_path / "site", *changes)
+    done = run(package, program("wrong"), PYFUSER_CACHE_DIR=str(tmp_path / "cache"))
+    assert "program.py:4: No operator% for double (CMake); all that" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
 def test_the_translators_lines_are_one(stand_in: Path, tmp_path: Path) -> None:
     script = program("wrong_for_the_translator")
     done = run(stand_in, script, PYFUSER_CACHE_DIR=str(tmp_path / "cache"))

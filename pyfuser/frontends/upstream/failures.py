@@ -31,6 +31,7 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 #: The last line of a failed compilation, by g++ itself or by the CMake of revisions of 2026.
 _COMPILED = re.compile(r"^(?:C\+\+ compilation|CMake \w+) in (.+?) failed", re.MULTILINE)
 _OF_COMPILER = re.compile(r"^([^\s:]+:\d+)(?::\d+)?: (?:fatal )?error: (.+)$", re.MULTILINE)
+_OF_CMAKE = re.compile(r"^CMake Error\b.*:\s+(.+)$", re.MULTILINE)
 _OF_TRANSLATOR = re.compile(r"^Error(?: on (line \d+))?\s*: (.+)$", re.MULTILINE)
 
 
@@ -119,7 +120,10 @@ def _why(text: str) -> str:
         return " ".join(line.strip() for line in text.splitlines()[:2])
     _forget(Path(compiled[1]))
     error = _OF_COMPILER.search(text)
-    return f"{error[2]} ({Path(error[1]).name} of its C++)" if error else "its compiler failed"
+    if error:
+        return f"{error[2]} ({Path(error[1]).name} of its C++)"
+    error = _OF_CMAKE.search(text)
+    return f"{error[1]} (CMake)" if error else "its compiler failed"
 
 
 def _kept(what: str, text: str) -> str:
