@@ -44,9 +44,16 @@ def require() -> str:
 
 
 def environment(**settings: str) -> dict[str, str]:
-    """The environment of a script; PyKokkos calls the tools beside its Python."""
+    """The environment of a script; PyKokkos calls the tools beside its Python.
+
+    Every trace is planned: else most of many small programs would run call by call.
+    """
     inherited = {name: text for name, text in os.environ.items() if not name.startswith("PYFUSER")}
-    kept = {"PYFUSER_CACHE_DIR": str(SETTINGS.cache_dir), "PYFUSER_CALIBRATION": "0"}
+    kept = {
+        "PYFUSER_CACHE_DIR": str(SETTINGS.cache_dir),
+        "PYFUSER_CALIBRATION": "0",
+        "PYFUSER_ARBITRATE": "0",
+    }
     tools = str(Path(require()).absolute().parent)
     paths = {"PATH": f"{tools}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
     return {**inherited, **kept, **paths, **settings}

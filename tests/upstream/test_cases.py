@@ -49,4 +49,5 @@ def test_what_is_not_recorded_is_told() -> None:
 def test_random_programs() -> None:
     installed.require()
     found = installed.outputs("random", "native", "0", "150")
-    assert found["launches"] < found["recorded"] > 1000
+    assert found["recorded"] > 1000
+    assert found["launches"] < 0.7 * found["recorded"]
