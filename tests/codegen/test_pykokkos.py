@@ -169,6 +169,16 @@ def test_a_wide_loop_variable_becomes_a_while_loop() -> None:
     assert array.tolist() == [1.0] * 4
 
 
+def test_many_parameters_take_several_lines() -> None:
+    names = [f"a_rather_long_name_{n}" for n in range(9)]
+    params = tuple(Param(fresh(name, DType.FLOAT64)) for name in names)
+    lines = emit(Workunit("much", (fresh("i", DType.INT32),), params, ())).splitlines()
+    assert max(map(len, lines)) <= 72
+    first = lines.index("def much(")
+    assert lines[lines.index("):") + 1] == "    pass"
+    assert "".join(lines[first:]).count(": pk.double,") == 9
+
+
 def test_names_are_kept_and_clashes_resolved() -> None:
     first, second, keyword = (fresh(n, DType.FLOAT64) for n in ("t", "t", "lambda"))
     body = (Declare(first, ONE), Declare(second, Read(first)), Declare(keyword, Read(second)))

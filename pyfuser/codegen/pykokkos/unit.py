@@ -17,7 +17,7 @@ parallel_reduce. Other loops of a team stay loops.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyfuser.codegen.pykokkos.expressions import Expressions
@@ -38,6 +38,9 @@ from pyfuser.ir.dtypes import DType, common_type
 from pyfuser.ir.nodes import Body, For, Sym, Workunit
 from pyfuser.support.errors import PyFuserError
 from pyfuser.transform.kernel import Kernel
+
+COLUMNS = 72
+"""Of a function's first line: beside the workunits as written, there is half a page for it."""
 
 
 def emit(kernel: Kernel | Workunit) -> str:
@@ -68,6 +71,21 @@ def shown(workunit: Workunit) -> str:
     return emit(workunit) if why is None else f"# {why}\n"
 
 
+def _header(function: str, parameters: Sequence[str]) -> list[str]:
+    """The first line of a function, or several where its parameters are many."""
+    line = f"def {function}({', '.join(parameters)}):"
+    if len(line) <= COLUMNS:
+        return [line]
+    rows = [""]
+    for parameter in parameters:
+        longer = f"{rows[-1]} {parameter},".lstrip()
+        if len(longer) + 4 <= COLUMNS or not rows[-1]:
+            rows[-1] = longer
+        else:
+            rows.append(f"{parameter},")
+    return [f"def {function}(", *(f"    {row}" for row in rows), "):"]
+
+
 class _Emitter(Expressions):
     def __init__(self, workunit: Workunit) -> None:
         self.workunit = workunit
@@ -84,7 +102,7 @@ class _Emitter(Expressions):
 
     def module(self) -> str:
         self.body(self.workunit.body)
-        header = [f"def {self.function}({', '.join(self.parameters())}):"]
+        header = _header(self.function, self.parameters())
         imports = ["import pykokkos as pk"]
         if "math" in self.imports:
             imports.insert(0, "import math")
