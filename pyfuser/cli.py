@@ -62,7 +62,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     given, rest = list(sys.argv[1:] if arguments is None else arguments), list[str]()
     if given[:1] == ["run"]:
         given[1:], rest = running.divided(given[1:])
-    elif given[:2] == ["cache", "warm"]:
+    elif given[:2] == ["cache", "warm"] and given[2:] not in (["-h"], ["--help"]):
         given, rest = given[:2], given[2:]
     try:
         options, unknown = parser.parse_known_args(given)
@@ -112,9 +112,13 @@ def _parser() -> Parser:
         description="Runs a program twice (a script once) and prints what was fused, what was not, "
         "and why. Times are those of the second run.",
     )
-    explain.add_argument("program", type=Path, help="a program as for compare, or any script")
     explain.add_argument(
-        "--size", default="small", help="small (default), default, large, or a number"
+        "program", type=Path, metavar="PROGRAM", help="a program as for compare, or any script"
+    )
+    explain.add_argument(
+        "--size",
+        default="small",
+        help="small (if left out), default, large, another name of its SIZES, or a number",
     )
     explain.add_argument("--source", action="store_true", help="show each fused kernel's source")
     explain.add_argument(
@@ -186,15 +190,21 @@ def _explain(options: argparse.Namespace) -> int:
     found = since(before)
     latest = found[-options.flushes :]
     report = explanation(latest, options.source, earlier=len(found) - len(latest))
-    if not _write(options, report):
-        print(report)
+    if not _is_printed(options):
+        print(report, flush=True)
+    _write(options, report)
     return 0
+
+
+def _is_printed(options: argparse.Namespace) -> bool:
+    """Whether stdout is that of a file."""
+    return "-" in map(str, (options.json, options.html))
 
 
 @contextmanager
 def _report_alone(options: argparse.Namespace) -> Iterator[None]:
     """What the program prints goes to stderr, kernels' `printf` too, if stdout is the report's."""
-    if "-" not in map(str, (options.json, options.html)):
+    if not _is_printed(options):
         yield
         return
     sys.stdout.flush()
@@ -215,16 +225,14 @@ def _check_files(options: argparse.Namespace) -> None:
             check_writable(option, path)
 
 
-def _write(options: argparse.Namespace, report: Explanation) -> bool:
-    """Write the files that are asked for; whether stdout has the report already."""
-    texts = ((options.json, partial(_json, report)), (options.html, report.html))
-    wanted = [(path, text) for path, text in texts if path is not None]
-    for path, text in wanted:
+def _write(options: argparse.Namespace, report: Explanation) -> None:
+    """Write the files that are asked for, and say so."""
+    for path, text in ((options.json, partial(_json, report)), (options.html, report.html)):
         if str(path) == "-":
             print(text(), end="")
-        else:
+        elif path is not None:
             path.write_text(text(), encoding="utf-8")
-    return any(str(path) == "-" for path, _ in wanted)
+            print(f"wrote {path}", file=sys.stderr)
 
 
 def _json(report: Explanation) -> str:

@@ -240,6 +240,26 @@ def test_cache(program: Path) -> None:
     assert "compiled 1 kernel; 0 were there" in said(*warm)
 
 
+@pytest.mark.parametrize("given", [["cache"], ["cache", "clear"], ["cache", "warm"]])
+def test_help_of_the_cache(given: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended([*given, "--help"]) == 0
+    assert "usage: pyfuser cache info | clear | warm" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("script", [False, True])
+def test_files_are_named(
+    script: bool, tmp_path: Path, program: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On stderr: stdout has nothing but the report."""
+    if script:
+        program.write_text("print(1)\n")
+    written = tmp_path / "report.html"
+    assert ended(["explain", str(program), "--html", str(written)]) == 0
+    out, errors = capsys.readouterr()
+    assert errors.endswith(f"wrote {written}\n") and "wrote" not in out
+    assert written.read_text().startswith("<!DOCTYPE html>")
+
+
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["--version"])
@@ -340,7 +360,7 @@ WRONG = [
     ),
     ("run --space Threads script.py", "--space Threads: Execution space Threads is not available"),
     ("run --json script.py/x script.py", "--json script.py/x: cannot be written: "),
-    ("explain", "the following arguments are required: program"),
+    ("explain", "the following arguments are required: PROGRAM"),
     ("explain missing.py", "pyfuser: missing.py: no such file"),
     ("explain package", "pyfuser: package: a folder, not a program"),
     ("explain broken.py", "pyfuser: broken.py:2: not valid Python: invalid syntax"),
@@ -520,6 +540,16 @@ def test_a_script_that_fails_does_not_hide_those_before(
     assert "fine" in out
     assert "exits.py: ends with exit status 3" in errors
     assert [made["name"] for made in json.loads(written.read_text())["scripts"]] == ["fine"]
+
+
+def test_what_scripts_say_on_stderr_passes_through(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Through this process, which else overwrites it with its progress."""
+    script = tmp_path / "warns.py"
+    script.write_text("import sys\nsys.exit('too bad')\n")
+    assert main(["compare", str(script), "--repeat", "1"]) == 2
+    assert capsys.readouterr().err.startswith("too bad\npyfuser: ")
 
 
 def pyfuser(*arguments: str, **options: object) -> subprocess.Popen[str]:

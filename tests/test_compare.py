@@ -119,6 +119,14 @@ def test_table_shows_each_program_and_the_mean() -> None:
     assert "PyKokkos" not in text
 
 
+@pytest.mark.parametrize("width", [80, 200])
+def test_the_mean_is_below_the_speedups(width: int) -> None:
+    lines = rendered(of_kernels(), width).splitlines()
+    ends = {line.split("-")[0].rindex("x ") for line in lines if "17.5-17.5" in line}
+    (mean,) = (line.index("x ") for line in lines if line.startswith("geometric mean"))
+    assert ends == {mean}
+
+
 def test_table_names_what_is_wrong() -> None:
     wrong = result("one", 2.0, 1.0, difference=Difference(False, 0.5), check="x is off")
     assert "differ by 5.0e-01" in rendered([wrong])

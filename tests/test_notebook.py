@@ -83,6 +83,19 @@ def test_an_error_is_the_cells(shell: Any) -> None:
     assert isinstance(shell.run_cell("%%fuse\n1 +").error_in_exec, SyntaxError)
 
 
+def test_mistakes_are_in_the_cell_that_has_them(
+    shell: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from IPython import get_ipython
+
+    if get_ipython() is not shell:
+        monkeypatch.setattr("IPython.get_ipython", lambda: shell)
+    run(shell, CHAIN.replace("2 * x[i]", "nothing(x[i])").rsplit("\n", 2)[0])
+    number = len(shell.user_ns["In"]) - 1
+    done = shell.run_cell("pk.parallel_for(1000, double, x=x, y=y)")
+    assert str(done.error_in_exec).startswith(f"In[{number}]:5: function 'nothing'")
+
+
 def test_the_report_is_displayed(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[Any] = []
     monkeypatch.setattr("IPython.display.display", shown.append)

@@ -179,11 +179,13 @@ def _compare_scripts(
     paths: Sequence[Path], options: Options, arguments: argparse.Namespace, console: Console
 ) -> tuple[int, list[ScriptResult]]:
     """Compare scripts that are not programs; 1 if the output of one differs."""
+    from rich.console import Console
+
     given, results = _words(arguments.arguments), []
     code = 0
     try:
         for path in paths:
-            with console.status(path.stem):
+            with Console(stderr=True).status(path.stem):
                 results.append(
                     scripts.compare(path, options.repeat, options.space, given, options.peer_python)
                 )

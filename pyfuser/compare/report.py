@@ -23,7 +23,7 @@ from pyfuser.support.units import seconds
 from pyfuser.tuning.host import processor
 
 if TYPE_CHECKING:
-    from rich.console import Console, Group
+    from rich.console import Console, Group, RenderableType
     from rich.table import Table
 
 TEXTS = ("program", "script", "results", "output", "PyKokkos")
@@ -51,6 +51,14 @@ def with_interval(ratio: float, interval: Interval) -> str:
     if interval.confidence == 0.0:
         return f"[bold]{digits(ratio)}x[/]"
     return f"[bold]{digits(ratio)}x[/] {digits(interval.low)}-{digits(interval.high)}"
+
+
+def _without_interval(ratio: float, above: Sequence[str]) -> RenderableType:
+    """A mean, below the speedups of a column and not below their intervals."""
+    from rich.padding import Padding
+
+    beside = max(len(cell.partition("[/]")[2]) for cell in above)
+    return Padding(f"[bold]{digits(ratio)}x[/]", (0, beside, 0, 0))
 
 
 def explained(interval: Interval, pairs: int) -> str:
@@ -130,15 +138,15 @@ def table(results: Sequence[Result], console: Console, without: str = "") -> Gro
         columns["without"] = [_without(result) for result in results]
     elif any(result.peer is not None for result in results):
         columns["PyKokkos"] = [_peer_time(result) for result in results]
-    last = {}
+    last: dict[str, RenderableType] = {}
     if len(results) > 1:
         last = {
             "program": "geometric mean",
-            "speedup": f"[bold]{digits(mean_speedup(results))}x[/]",
+            "speedup": _without_interval(mean_speedup(results), columns["speedup"]),
         }
         known = [each for each in map(without_over_fused, results) if not math.isnan(each)]
         if without and known:
-            last["without"] = f"[bold]{digits(geometric_mean(known))}x[/]"
+            last["without"] = _without_interval(geometric_mean(known), columns["without"])
     caption = _caption(results)
     if without:
         caption += f"\nwithout: time without {without}, as a multiple of the fused time"
@@ -147,7 +155,7 @@ def table(results: Sequence[Result], console: Console, without: str = "") -> Gro
 
 def fitted(
     columns: Mapping[str, Sequence[str]],
-    last: Mapping[str, str],
+    last: Mapping[str, RenderableType],
     title: str,
     caption: str,
     console: Console,
@@ -171,7 +179,7 @@ def fitted(
 def _drawn(
     names: Sequence[str],
     columns: Mapping[str, Sequence[str]],
-    last: Mapping[str, str],
+    last: Mapping[str, RenderableType],
     padding: int,
 ) -> Table:
     from rich import box

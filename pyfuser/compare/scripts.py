@@ -139,7 +139,10 @@ def compare(
 
 
 def _run(script: Path, arguments: Sequence[str], runs: Runs, timed: bool) -> None:
-    """Run once; what PyKokkos prints while it compiles is not kept."""
+    """Run once; what PyKokkos prints while it compiles is not kept.
+
+    Errors pass through this process, whose progress they would overwrite.
+    """
     ours = runs.environment is None
     with tempfile.TemporaryDirectory() as folder:
         facts = Path(folder) / "facts.json"
@@ -147,13 +150,15 @@ def _run(script: Path, arguments: Sequence[str], runs: Runs, timed: bool) -> Non
         before, start = _children_seconds(), time.perf_counter()
         done = subprocess.run(
             [*runs.command, *options, str(script), *arguments],
-            stdout=subprocess.PIPE,
+            capture_output=True,
             stdin=subprocess.DEVNULL,
             env=runs.environment,
             cwd=runs.folder,
             check=False,
         )
         wall, cpu = time.perf_counter() - start, _children_seconds() - before
+        sys.stderr.write(done.stderr.decode(errors="replace"))
+        sys.stderr.flush()
         found = json.loads(facts.read_text("utf-8")) if facts.exists() else {}
     seconds = float(found.get("seconds", 0.0 if ours else wall))
     if timed or ours:

@@ -61,7 +61,11 @@ class FlushLog:
             why = "the program made none" if SWITCHES.allowed else "fusion is switched off"
             return f"pyfuser: 0 calls were recorded: {why}"
         ran = f"{count(total, 'call')} ran as {count(launches, 'kernel')}"
-        lines = [f"pyfuser: {ran} in {flushes} {'flush' if flushes == 1 else 'flushes'}"]
+        if flushes == len(self.programs) == 1 and not alone:
+            told = report.explanation([seen for seen, _ in self.programs.values()], self.source)
+            if (told.recorded, told.launches) == (total, launches):  # all there is to say
+                return f"pyfuser: {told}"
+        lines = [f"pyfuser: {ran}, waited for {_times(flushes)}:"]
         for (file, line, why), times in sorted(self.flushes.items(), key=lambda e: e[0][:2]):
             where = f"{short_path(file)}:{line}: " if line else ""
             calls = count(self.calls[Place(file, line, why)], "call")

@@ -24,7 +24,7 @@ class WorkunitError(PyFuserError):
 
     def __init__(self, message: str, location: SourceLocation, source_line: str = "") -> None:
         self.location = location
-        text = f"{location.file}:{location.line}: {message}"
+        text = f"{location}: {message}"
         if source_line:
             text += f"\n    {source_line.rstrip()}\n    {' ' * location.column}^"
         super().__init__(text)

@@ -235,8 +235,8 @@ def pyfuser(script: Path, *arguments: str, **variables: str) -> subprocess.Compl
 def test_report(program: Path) -> None:
     done = pyfuser(program, "-m", "pyfuser", "run", "--report", "fused.py")
     assert done.stdout == "1.5\n"
-    assert "2 calls ran as 1 kernel in 1 flush" in done.stderr
-    assert "fused.py:8: a[0] (once, 2 calls)" in done.stderr
+    assert done.stderr.count("2 calls ran as 1 kernel") == 1
+    assert "launched at fused.py:8: a[0]" in done.stderr
     assert "kernel 1: add (steps.py:9), add (:10)" in done.stderr
 
 
@@ -248,7 +248,7 @@ def test_modules_are_fused(name: str, program: Path) -> None:
         (program.parent / "package" / copy).write_text(FUSED)
     done = pyfuser(program, "-m", "pyfuser", "run", "--report", "-m", name)
     assert done.stdout == "1.5\n"
-    assert "2 calls ran as 1 kernel in 1 flush" in done.stderr
+    assert "2 calls ran as 1 kernel\n" in done.stderr
 
 
 def test_no_fusion(program: Path) -> None:
@@ -369,7 +369,7 @@ def test_printing_waits_for_nothing_without_a_buffer(program: Path) -> None:
     for unbuffered in "", "1":
         run = "-m", "pyfuser", "run", "--report", "fused.py"
         done = pyfuser(program, *run, PYTHONUNBUFFERED=unbuffered)
-        assert "4 calls ran as 1 kernel in 1 flush" in done.stderr
+        assert "4 calls ran as 1 kernel\n" in done.stderr
 
 
 SPAWNS = """
