@@ -13,15 +13,17 @@ INSTALLED := .venv/.installed
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make demo         compare fused and unfused kernels: a table, $(OUT)/demo.png, $(OUT)/demo.json"
+	@echo "make demo         fused and unfused kernels: a table, $(OUT)/demo.png and .json"
 	@echo "make test         run the test suite"
-	@echo "make asan         the compiled extension under AddressSanitizer: what records, replays and captures"
-	@echo "make gpu          on a machine with a GPU: tests, sanitizer, timings; WHEELS=folder GPU=options"
-	@echo "make gpu-tests    test GPU kernels and programs: without a GPU by compilers and a stand-in"
+	@echo "make asan         tests of the extension under AddressSanitizer"
+	@echo "make gpu          on a machine with a GPU: tests, sanitizer, timings;"
+	@echo "                    WHEELS=folder GPU=options"
+	@echo "make gpu-tests    test GPU kernels without a GPU: compilers and a stand-in"
 	@echo "make lint         run ruff and mypy"
-	@echo "make fuzz N=500   try N random programs (SEED=0, TIER=compiled, inexact, device, interpret)"
-	@echo "make mutants      break the law of fusion in many ways: the tests must notice each"
-	@echo "make bench        measure at length, large sizes: $(OUT)/bench.png, $(OUT)/*.json"
+	@echo "make fuzz N=500   try N random programs (SEED=0, TIER=compiled, inexact,"
+	@echo "                    device, interpret)"
+	@echo "make mutants      break the law of fusion in many ways: tests must notice"
+	@echo "make bench        measure at length, large sizes: $(OUT)/bench.png, .json"
 	@echo "make clean        remove .venv and $(OUT)"
 
 $(INSTALLED): setup.cfg setup.py pyproject.toml $(wildcard pyfuser/hot/* pyfuser/hot_numpy/*)

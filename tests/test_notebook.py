@@ -184,7 +184,7 @@ def _two_apart() -> None:
 @pytest.mark.parametrize(
     ("cell", "message"),
     [
-        ("pk.parallel_for(10, double, x=x)", "missing argument(s) 'y'"),
+        ("pk.parallel_for(10, double, x=x)", "missing argument 'y'"),
         ("y[1.5]", "an index of a View is an integer"),
         ("y + y", "A View computes in workunits"),
     ],

@@ -56,6 +56,11 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(file), target
 
 
+def test_the_help_of_make_fits_a_terminal() -> None:
+    done = subprocess.run(["make"], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
 def test_the_readme_is_short() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert text.count("\n") <= 141

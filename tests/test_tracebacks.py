@@ -79,7 +79,7 @@ KEYS = {
     "m[..., 0]": "`...` is not supported: index view.data",
     "v[[1, 2]]": "ValueError: not supported: a list, mask or array as the only index of a View",
     "m[np.array([True, False, True])]": "view.data[...] takes it, and makes a copy",
-    "v[0, 0]": "ValueError: 2 indices for a View of 1 dimension(s)",
+    "v[0, 0]": "ValueError: 2 indices for a View of 1 dimension",
     "m[1:]": "ValueError: Please include slices for all dimensions: 1 of 2 are given",
     "m[9]": "IndexError: index 9 is out of bounds for axis 0 of a View with extent 3",
     "m[:, 9]": "IndexError: index 9 is out of bounds for axis 1 of a View with extent 4",

@@ -25,6 +25,7 @@ from pyfuser.lower.context import Context, Variable, lowers
 from pyfuser.lower.free import MISSING
 from pyfuser.lower.names import hint, outside_object
 from pyfuser.lower.views import Axis, LocalArray, ViewRef
+from pyfuser.support.units import count
 
 BINARY_OPS: dict[type[ast.operator], str] = {
     ast.Add: "+",
@@ -268,7 +269,7 @@ def _wrong_rank(node: ast.Subscript, base: ast.expr, rank: int, parts: list[ast.
         if len(parts) == rank:
             return f"{part!r} is a subview: write `s = {part}` first, and index that in a loop"
         return f"{part!r} is a subview: give it a name first, as in s = {name}[i, :]"
-    wrong = f"{name!r} has {rank} dimension(s) but is indexed with {len(parts)}"
+    wrong = f"{name!r} has {count(rank, 'dimension')} but is indexed with {len(parts)}"
     if len(parts) > rank:
         return wrong
     if not parts:

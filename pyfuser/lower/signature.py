@@ -17,6 +17,7 @@ from pyfuser.lower.types import BoundType, RandomPoolType, ScalarType, ViewType
 from pyfuser.support.caches import CodeTable
 from pyfuser.support.errors import ArgumentError, close, quoted
 from pyfuser.support.records import dataclass
+from pyfuser.support.units import count
 
 _INDICES = ("j", "k")
 _POLICY_EXTRA = {"for": 0, "reduce": 1, "scan": 2}
@@ -43,15 +44,15 @@ class Signature:
 
         Raises WorkunitError where the function has too few.
         """
-        count = self.policy_count(pattern, rank)
-        if len(self.names) < count:
+        wanted = self.policy_count(pattern, rank)
+        if len(self.names) < wanted:
             raise self.source.error(
                 self.source.node,
-                f"a workunit of parallel_{pattern} over {rank} dimension(s) needs "
+                f"a workunit of parallel_{pattern} over {count(rank, 'dimension')} needs "
                 f"{_described(pattern, rank)} as first parameters, "
-                f"but {self.source.name!r} has only {len(self.names)} parameter(s)",
+                f"but {self.source.name!r} has only {count(len(self.names), 'parameter')}",
             )
-        return self.names[:count]
+        return self.names[:wanted]
 
     def argument_names(self, pattern: str, rank: int) -> tuple[str, ...]:
         """The parameters that a call binds, in order."""
@@ -83,7 +84,8 @@ class Signature:
         missing = [name for name in names if name not in types]
         if missing:
             hint = self._hint_of_missing(missing, pattern, rank)
-            raise self._misfit(missing[0], f"missing argument(s) {_listed(missing)}{hint}")
+            noun = "argument" if len(missing) == 1 else "arguments"
+            raise self._misfit(missing[0], f"missing {noun} {_listed(missing)}{hint}")
         known = dict(outer) | {name: self.annotations.get(name) for name in names}
         real = real_type(types, known)
         return {

@@ -80,10 +80,8 @@ def _runs(tree: Tree) -> Iterator[str]:
     for start, length, times in folds(looks):
         last = start + length * times
         for place in range(start, start + length):
-            if length == 1:
-                label = f"run {start + 1}" + (f" to {last}" if times > 1 else "")
-            else:
-                label = f"run {place + 1}" + (f" (x{times})" if times > 1 else "")
+            numbers = range(place + 1, last + 1, length)
+            label = f"{'run' if times == 1 else 'runs'} {_numbers(numbers)}"
             kernels = runs[place]
             yield (
                 f'<div class="run"><span class="quiet">{label}</span>'

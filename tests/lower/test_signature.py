@@ -100,7 +100,7 @@ def test_arguments_that_do_not_fit(change: dict[str, BoundType], message: str) -
 
 
 def test_missing_arguments() -> None:
-    with pytest.raises(ArgumentError, match=r"missing argument\(s\) 'x'"):
+    with pytest.raises(ArgumentError, match=r"missing argument 'x'"):
         lower(bare, "scan", 1, {"n": I32})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -87,6 +88,12 @@ def test_calls_come_as_they_were_made_with_their_kernels(gradients: Explanation)
         assert kernel["number"] == call["kernel"] and kernel["run"] == call["run"]
         loops = tree["codes"][kernel["code"]]["loops"]
         assert call["name"] in [each["name"] for loop in loops for each in loop["calls"]]
+
+
+def test_runs_that_look_alike_are_named_on_the_time_line(gradients: Explanation) -> None:
+    labels = re.findall('<div class="run"><span class="quiet">(.*?)</span>', gradients.html())
+    turns = ["runs 2, 4 ... 14 (7 times)", "runs 3, 5 ... 15 (7 times)"]
+    assert labels == ["run 1", *turns, "run 16", "run 17"]
 
 
 def test_equal_kernels_share_their_code(gradients: Explanation) -> None:

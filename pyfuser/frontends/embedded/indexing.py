@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from pyfuser.support.errors import ArgumentError, whole
+from pyfuser.support.units import count
 from pyfuser.trace.memory import Region
 
 FullKey = tuple[int | slice, ...]
@@ -50,7 +51,7 @@ def full_key(key: Any, shape: tuple[int, ...]) -> FullKey:
     """
     entries = key if isinstance(key, tuple) else (key,)
     if len(entries) > len(shape):
-        raise IndexError(f"{len(entries)} indices for a View of {len(shape)} dimension(s)")
+        raise IndexError(f"{len(entries)} indices for a View of {count(len(shape), 'dimension')}")
     full: list[int | slice] = []
     for axis, extent in enumerate(shape):
         entry = entries[axis] if axis < len(entries) else slice(None)
@@ -104,7 +105,7 @@ def refuse_key(key: Any, rank: int) -> NoReturn:
         if not isinstance(entry, slice):
             _integer(entry)
     if len(entries) > rank:
-        raise ValueError(f"{len(entries)} indices for a View of {rank} dimension(s)")
+        raise ValueError(f"{len(entries)} indices for a View of {count(rank, 'dimension')}")
     raise ValueError(
         f"Please include slices for all dimensions: {len(entries)} of {rank} are given"
     )

@@ -15,6 +15,7 @@ from pyfuser.frontends.embedded.spaces import (
     stream_of,
 )
 from pyfuser.support.errors import ArgumentError, ArgumentValueError, whole
+from pyfuser.support.units import count
 
 
 def integer(value: Any, what: str) -> int:
@@ -43,7 +44,7 @@ class RangePolicy(ExecutionPolicy):
             begin, end = args
         else:
             raise ArgumentValueError(
-                f"RangePolicy takes ([space,] begin, end), not {len(args)} argument(s)"
+                f"RangePolicy takes ([space,] begin, end), not {count(len(args), 'argument')}"
             )
         self.space = resolve_space(space)
         self.stream = stream_of(space)

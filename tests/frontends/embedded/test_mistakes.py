@@ -430,7 +430,7 @@ IN_WORKUNITS = {
     a_local_without_a_value: "give it a first value before",
     a_function_that_is_not_there: "did you mean 'floor' or",
     a_name_that_is_not_there: "'vv' is no view of this workunit: did you mean 'v'?",
-    a_matrix_that_is_none: "'v' has 1 dimension(s) but is indexed with 2",
+    a_matrix_that_is_none: "'v' has 1 dimension but is indexed with 2",
     a_text: "a text may only be the first argument of pk.printf",
     a_local_text: "use int, float, bool, pk.int64, ...",
     a_list_that_grows: "a list keeps its length",
@@ -535,7 +535,7 @@ async def asynchronous(i, v):
 
 
 CALLS = {
-    "missing argument(s) 'a'": lambda v: pk.parallel_for(N, scaled, v=v),
+    "missing argument 'a'": lambda v: pk.parallel_for(N, scaled, v=v),
     "not supported: pass a=2.0, b=3.0": lambda v: pk.parallel_for(N, with_default, v=v),
     "not supported: pass b=3.0\n": lambda v: pk.parallel_for(N, with_default, v=v, a=1.0),
     "unknown argument 'vv': did you mean 'v'? It takes 'v', 'a'": (
