@@ -304,7 +304,7 @@ def test_explain_says_how_to_record(monkeypatch: pytest.MonkeyPatch) -> None:
     SESSION.unrecorded.clear()
     text = str(pyfuser.explain())
     assert text.startswith("nothing has been recorded yet")
-    for way in ("@pyfuser.fuse", "pyfuser.fusing()", "`pyfuser run script.py`"):
+    for way in ("@pyfuser.fuse", "pyfuser.fusing()", "`pyfuser run script.py`", "`pyfuser.numpy`"):
         assert way in " ".join(text.split())
     assert max(map(len, text.splitlines())) <= 80
     assert "nothing has been recorded yet" in pyfuser.explain()._repr_html_()

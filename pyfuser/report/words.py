@@ -25,6 +25,7 @@ NOTHING = (
     "calls of workunits that @pyfuser.fuse decorates",
     "every call inside `with pyfuser.fusing():`",
     "every call of a program that `pyfuser run script.py` starts",
+    "operations of `pyfuser.numpy` on large arrays, once they have come often",
 )
 
 CHECKED = "nothing was recorded: with PYFUSER_CHECK every call runs by itself, unfused"
