@@ -171,6 +171,12 @@ def test_views_are_no_arrays(use: str):
     assert "v.data is the NumPy array" in advice(error, traceback)
 
 
+def test_a_view_is_no_output_of_numpys():
+    use = "np.add(1.0, 2.0, out=v)"
+    assert "give out=view.data" in advice(*raised(f"import numpy as np\n{VIEWS}", use))
+    assert not advice(*raised("import numpy as np\nv = []", use))
+
+
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason="fractions take what has a ratio")
 def test_an_error_that_does_not_name_the_future():
     assert advice(*raised(SUM, "fractions.Fraction(total)"))

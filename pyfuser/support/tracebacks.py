@@ -39,6 +39,7 @@ _OF_FUNCTIONS = (AttributeError, NotImplementedError, RuntimeError, ValueError)
 _OF_ARRAYS = re.compile(
     r"(operand|operator|supported|bad).*'(View|Subview)'|^'(View|Subview)' object has no attribute "
 )
+_NO_ARRAY = "return arrays must be of ArrayType"  # what NumPy says of a wrong `out=`
 _BLOCK = "with pyfuser.fusing():"
 _FUTURE = re.compile(r"\bFuture\b")
 _MISSING = re.compile(r"(\w+)\(\) missing \d+ required positional argument")
@@ -136,7 +137,14 @@ def advice(error: BaseException, traceback: TracebackType | None) -> str:
             return f"{uncalled[1]} has to be called: with {uncalled[1]}():"
         if switch is not None:
             return f"{switch[1]} is no block; the one that records calls is `{_BLOCK}`"
-    last = traceback.tb_frame
+    return _of_values(error, frame, traceback.tb_frame)
+
+
+def _of_values(error: BaseException, frame: FrameType, last: FrameType) -> str:
+    """What to do where a View or a Future was given to a library that cannot use it."""
+    known = [*frame.f_locals.values(), *frame.f_globals.values()]
+    if _NO_ARRAY in str(error) and any(type(v).__name__ in ("View", "Subview") for v in known):
+        return "A View is no NumPy array: where a result of NumPy goes to one, give out=view.data."
     around = () if last.f_locals is last.f_globals else last.f_locals.values()
     named = _FUTURE.search(str(error)) is not None
     if not isinstance(error, TypeError) or not (named or any(map(_is_future, around))):

@@ -101,8 +101,9 @@ def full_like(x: Any, /, fill_value: Any, *, dtype: Any = None, device: Any = No
     return full(x.shape, fill_value, dtype=_dtype_of(x) if dtype is None else dtype)
 
 
-def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> View:
-    """A View of zeros, of type double by default."""
+def zeros(shape: Any, *others: Any, dtype: Any = None, device: Any = None) -> View:
+    """A View of zeros, of type double by default. Raises ArgumentError for more than a shape."""
+    _refuse("zeros", shape, others)
     return View(_extents(shape), data_types.float64 if dtype is None else dtype)
 
 
@@ -111,8 +112,9 @@ def zeros_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> View:
     return zeros(x.shape, dtype=_dtype_of(x) if dtype is None else dtype)
 
 
-def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> View:
-    """A View of ones, of type double by default."""
+def ones(shape: Any, *others: Any, dtype: Any = None, device: Any = None) -> View:
+    """A View of ones, of type double by default. Raises ArgumentError for more than a shape."""
+    _refuse("ones", shape, others)
     return full(shape, 1, dtype=data_types.float64 if dtype is None else dtype)
 
 
@@ -126,6 +128,17 @@ def astype(view: Any, dtype: Any) -> View:
     result = View(view.shape, dtype)
     result[...] = view
     return result
+
+
+def _refuse(name: str, shape: Any, others: tuple[Any, ...]) -> None:
+    """Refuse arguments behind a shape."""
+    if others:
+        numbers = [n for n in (shape, *others) if type(n) is int]
+        example = numbers if len(numbers) > len(others) else ["n", "m"]
+        text = f"[{', '.join(map(str, example))}]"
+        raise ArgumentError(
+            f"pk.{name} takes one shape, as in pk.{name}({text}), and the type as dtype=..."
+        )
 
 
 def _extents(shape: Any) -> Any:

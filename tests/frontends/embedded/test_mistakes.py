@@ -573,6 +573,8 @@ CALLS = {
     ),
     "give the function itself, not its name": lambda v: pk.parallel_for(N, "store", v=v),
     "the value of this lambda goes nowhere": lambda v: pk.parallel_for(N, lambda i: v[i] + 1.0),
+    "as in pk.zeros([3, 4]), and the type as dtype=...": lambda v: pk.zeros(3, 4),
+    "as in pk.ones([n, m]), and the type as dtype=...": lambda v: pk.ones((3, 4), pk.float),
     "a View of an array's memory is pk.array(a)": lambda v: pk.View(np.arange(3.0)),
     "flushes is how many of the latest to show, not 'full'": lambda v: pyfuser.explain("full"),
     "give it the function itself, as in pyfuser.capture(step)": lambda v: pyfuser.capture(None)(v),
