@@ -11,6 +11,8 @@ import pytest
 
 import pyfuser
 from pyfuser.engine.store.store import Store
+from pyfuser.frontends.embedded.dispatch import watched_for
+from pyfuser.frontends.modes import SWITCHES
 from pyfuser.runtime import turns
 from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support.counters import COUNTERS
@@ -93,6 +95,22 @@ def test_what_was_found_better_alone_runs_at_once_with_the_same_bits() -> None:
     assert found == expected
     assert launches[-1] == 2
     assert not TRACER.calls
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_programs_that_know_nothing_of_us_take_turns(
+    monkeypatch: pytest.MonkeyPatch, known: bool
+) -> None:
+    monkeypatch.setattr(SWITCHES, "careful", True)
+    monkeypatch.setattr(SWITCHES, "everywhere", True)
+    Told(known=known).bind()
+    x, y = views()
+    for k in range(2 * TRIPS):
+        watched_for(N, scale, y=y, x=x, a=float(k))
+        pending = len(TRACER.calls)
+        number = pk.parallel_reduce(N, total, y=y)
+        assert type(number) is float
+    assert pending == (0 if known else 1)
 
 
 def test_what_was_not_found_better_stays_recorded() -> None:

@@ -163,13 +163,13 @@ void outcome_end(Outcome *outcome);
    exception) is what it computed if that is 0. 0: it did not, and nothing was changed. -1: an exception. */
 int run_one(const Prepared *self, PyObject *space, PyObject *const *arguments, int threads, int *status, PyObject **answer);
 
-/* ------------------------------------------------------------------ record.c, sites.c, arguments.c, alone.c */
+/* ------------------------------------------------------------------ record.c, sites.c, arguments.c, alone.c, careful.c */
 
 /* Classes, objects and names that only recording needs; see `bind_recording`. */
 typedef struct {
     PyObject *tracer, *switches, *block, *owned, *policies, *team, *use, *counters, *session, *harmless, *hosts;
     PyObject *view, *subview, *range, *md_range, *team_policy, *state, *ndarray, *space_class;
-    PyObject *classify, *describe, *prepare_alone, *divided, *compute, *acquire, *release, *run_eagerly;
+    PyObject *classify, *describe, *prepare_alone, *divided, *compute, *acquire, *release, *run_eagerly, *looked_at;
     PyObject *begin, *end, *league_size, *team_size, *space, *code_name, *region_name, *state_name, *record, *devices, *run_name, *keep;
     Py_ssize_t allowed, careful, watched, everywhere, mode, marked, sites, limit, count, launches, flushes_count, replays_count;
     long float64, int32, int64, on_device;  /* codes of arguments */
@@ -196,6 +196,8 @@ typedef struct {
     Range *ranges;
     char pattern;
     int takes_turns;  /* see turns.c: either way gives the same bits */
+    int may_wait;  /* see careful.c: nobody sees when it runs, and it does not fail */
+    PyObject *looked_at;  /* the latest call that was, by `careful._key` */
     /* Calls that ran alone, by key; and what keys were looked for in vain. */
     struct {
         uint64_t hash, *words;
@@ -233,6 +235,7 @@ PyObject *new_future(const Site *site, PyObject *value);
 /* Why a call that could be recorded is not; results are Futures where it is AT_ONCE. */
 enum { CAREFUL = 1, AT_ONCE };
 PyObject *run_alone(Site *site, PyObject *pattern, PyObject *space, PyObject *const *values, PyObject *label, int now, int *usual);
+int may_wait(Site *site, PyObject *space, PyObject *const *values, int watched);
 int dtype_number(PyObject *dtype);
 void forget_alone(void);
 

@@ -76,9 +76,9 @@ static PyObject *bind_recording(PyObject *module, PyObject *args)
     PyObject *entry_class;
     PyObject **objects[] = {&R.tracer, &R.switches, &R.block, &R.owned, &R.policies, &R.team, &R.use, &R.counters, &R.session, &R.harmless, &R.hosts};
     PyObject **classes[] = {&R.view, &R.subview, &R.range, &R.md_range, &R.team_policy, &R.state, &entry_class, &R.ndarray, &R.space_class};
-    PyObject **functions[] = {&R.classify, &R.describe, &R.prepare_alone, &R.divided, &R.compute, &R.acquire, &R.release, &R.run_eagerly};
+    PyObject **functions[] = {&R.classify, &R.describe, &R.prepare_alone, &R.divided, &R.compute, &R.acquire, &R.release, &R.run_eagerly, &R.looked_at};
     PyObject **groups[] = {(PyObject **)objects, (PyObject **)classes, (PyObject **)functions};
-    Py_ssize_t sizes[] = {11, 9, 8};
+    Py_ssize_t sizes[] = {11, 9, 9};
     PyObject *given[3];
     R.ready = 0;
     if (!PyArg_ParseTuple(args, "O!O!O!(lllli)", &PyTuple_Type, &given[0], &PyTuple_Type, &given[1], &PyTuple_Type, &given[2],
@@ -184,7 +184,7 @@ PyMODINIT_FUNC PyInit__hot(void)
     Py_XDECREF(capsule);
     if (added < 0 || PyModule_AddType(module, &PreparedType) < 0 || PyModule_AddType(module, &DispatcherType) < 0 ||
         PyModule_AddType(module, &SiteType) < 0 || PyModule_AddType(module, &CapturedType) < 0 ||
-        PyModule_AddType(module, &CaptureType) < 0 || PyModule_AddIntConstant(module, "INTERFACE", 14) < 0) {
+        PyModule_AddType(module, &CaptureType) < 0 || PyModule_AddIntConstant(module, "INTERFACE", 15) < 0) {
         Py_DECREF(module);
         return NULL;
     }

@@ -216,7 +216,7 @@ static int is_direct(const Dispatcher *self, const Site *site, PyObject *space, 
 /* Why a call that may be recorded runs at once; 0 if it does not. */
 static int runs_at_once(const Dispatcher *self, const Site *site, PyObject *space, PyObject *const *values, int careful)
 {
-    int turn = !careful && turns_call(site, space);
+    int turn = turns_call(site, space) && !(careful && site->pattern != 'f');
     if (PyList_GET_SIZE(SLOT(R.tracer, L.tracer.calls)) != 0) return 0;
     if (turn && site->takes_turns && iterations_of(space) <= TINY) return AT_ONCE;
     return !is_direct(self, site, space, values, careful) ? 0 : careful ? CAREFUL : AT_ONCE;
@@ -240,9 +240,9 @@ static PyObject *dispatch(Dispatcher *self, PyObject *const *args, Py_ssize_t co
     if (state == NULL || (PyObject *)Py_TYPE(state) != R.state) return NULL;
     if (SLOT(R.tracer, L.tracer.watch) != Py_None) return NULL;
     int in_block, mode = fuses_here(SLOT(state, R.marked), &in_block), idle = PyList_GET_SIZE(SLOT(R.tracer, L.tracer.calls)) == 0;
-    int careful = mode == 1 && SLOT(R.switches, R.careful) != Py_False;
-    if (mode < 0 || ((mode == 0 || careful) && !idle)) return NULL;
-    if (careful && (in_block || SLOT(R.switches, R.watched) != Py_False)) return NULL;
+    int careful = mode == 1 && !in_block && SLOT(R.switches, R.careful) != Py_False;
+    if (mode < 0 || (mode == 0 && !idle)) return NULL;
+    if (careful && SLOT(R.switches, R.watched) != Py_False) return NULL;
     PyObject *found = space_of(policy);
     if (found == NULL) return NULL;
     long head = PyLong_AsLong(PyTuple_GET_ITEM(found, 1));
@@ -264,7 +264,7 @@ static PyObject *dispatch(Dispatcher *self, PyObject *const *args, Py_ssize_t co
         PyObject *space = PyTuple_GET_ITEM(found, 0);
         int direct = mode == 1 ? runs_at_once(self, site, space, values, careful) : 0;
         if (mode == 1 && !direct) {
-            *usual = !careful;
+            *usual = !careful || may_wait(site, space, values, self->watched);
             if (*usual) answer = record_call(self, site, space, values, label);
         } else {
             if (mode != 1) turns_pause();

@@ -23,6 +23,7 @@ static int site_clear(Site *self)
     Py_CLEAR(self->workunit);
     Py_CLEAR(self->dtype);
     Py_CLEAR(self->free);
+    Py_CLEAR(self->looked_at);
     site_clear_entries(self);
     return 0;
 }
@@ -34,6 +35,7 @@ static int site_traverse(Site *self, visitproc visit, void *arg)
     Py_VISIT(self->workunit);
     Py_VISIT(self->dtype);
     Py_VISIT(self->free);
+    Py_VISIT(self->looked_at);
     for (int n = 0; n < ALONE; n++) Py_VISIT(self->alone[n].launchable);
     return 0;
 }
@@ -94,9 +96,9 @@ int is_unchanged(PyObject *free)
 static Site *site_new(PyObject *described, char pattern, long head, PyObject *names, const long *codes, Py_ssize_t count)
 {
     PyObject *workunit, *dtype, *order, *ranges, *free;
-    int takes_turns;
-    if (!PyArg_ParseTuple(described, "OOO!O!O!p", &workunit, &dtype, &PyTuple_Type, &order, &PyTuple_Type, &ranges,
-                          &PyTuple_Type, &free, &takes_turns))
+    int takes_turns, waits;
+    if (!PyArg_ParseTuple(described, "OOO!O!O!pp", &workunit, &dtype, &PyTuple_Type, &order, &PyTuple_Type, &ranges,
+                          &PyTuple_Type, &free, &takes_turns, &waits))
         return NULL;
     turns_reset();
     Site *site = PyObject_GC_New(Site, &SiteType);
@@ -104,6 +106,7 @@ static Site *site_new(PyObject *described, char pattern, long head, PyObject *na
     memset((char *)site + offsetof(Site, next), 0, sizeof *site - offsetof(Site, next));
     site->pattern = pattern;
     site->takes_turns = takes_turns;
+    site->may_wait = waits;
     site->head = head;
     site->count = count;
     site->params = PyTuple_GET_SIZE(order);

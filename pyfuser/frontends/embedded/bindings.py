@@ -113,8 +113,8 @@ def described(state: WorkunitState, key: tuple[Any, ...]) -> Any:
     """What the extension must know of a binding that is there; None if Python is to see to calls.
 
     Its workunit, the type of its result, the order of its arguments, ranges of integers, the places
-    of what it took from outside, and whether it gives the same bits where it is fused and where it
-    runs alone.
+    of what it took from outside, whether it gives the same bits where it is fused and where it
+    runs alone, and whether it neither prints nor fails.
     """
     binding: Binding | None = state.bindings.get(key)
     if binding is None or binding.futures or state.changing:
@@ -126,7 +126,9 @@ def described(state: WorkunitState, key: tuple[Any, ...]) -> Any:
     names = key[2::2]
     order = tuple(names.index(name) for name in binding.lowered.names)
     ranges = tuple(r[:3] for r in binding.ranges)
-    return binding.workunit, binding.result, order, ranges, free, takes_turns(binding.workunit)
+    silent = not (binding.prints or binding.divides or binding.divisors)
+    unit = binding.workunit
+    return unit, binding.result, order, ranges, free, takes_turns(unit), silent
 
 
 def _lower(state: WorkunitState, space: Space, key: tuple[Any, ...]) -> Binding:

@@ -21,7 +21,7 @@ from pyfuser.support.caches import Table
 from pyfuser.support.errors import CheckError
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace import reason
-from pyfuser.trace.call import Call, buffers_of
+from pyfuser.trace.call import Argument, Call, Space, buffers_of
 from pyfuser.trace.memory import Region
 from pyfuser.trace.pool import most_memory
 from pyfuser.trace.reason import Reason
@@ -70,13 +70,7 @@ def _refuse_mistakes(call: Call) -> None:
 
     Calls before it have run then. Raises BoundsError and DivisionError.
     """
-    workunit = call.workunit
-    matters = structural_scalars(workunit)
-    key = (
-        id(workunit), call.space,
-        *[a.shape if type(a) is Region else a for n, a in enumerate(call.arguments)
-          if type(a) is Region or n in matters],
-    )  # fmt: skip
+    key = _key(call.workunit, call.space, call.arguments)
     if key in _SEEN:
         return
     try:
@@ -84,7 +78,25 @@ def _refuse_mistakes(call: Call) -> None:
     except CheckError:
         TRACER.flush(reason.MISTAKE)
         raise
-    _SEEN.keep(key, workunit)  # keeps its id from being reused
+    _SEEN.keep(key, call.workunit)  # keeps its id from being reused
+
+
+def _key(workunit: Workunit, space: Space, arguments: tuple[Argument, ...]) -> tuple[Any, ...]:
+    """What decides whether a call has mistakes, as far as they are looked for."""
+    matters = structural_scalars(workunit)
+    return (
+        id(workunit), space,
+        *[a.shape if type(a) is Region else a for n, a in enumerate(arguments)
+          if type(a) is Region or n in matters],
+    )  # fmt: skip
+
+
+def looked_at(
+    workunit: Workunit, space: Space, arguments: tuple[Argument, ...]
+) -> tuple[Any, ...] | None:
+    """The key of a call if such a one was looked at for mistakes and had none."""
+    key = _key(workunit, space, arguments)
+    return key if key in _SEEN else None
 
 
 def _runs_at_once(binding: Binding, call: Call, watched: bool) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 from pyfuser.codegen.cpu.unit import DIVIDED
 from pyfuser.engine.native import team
 from pyfuser.frontends import modes
+from pyfuser.frontends.embedded import careful
 from pyfuser.frontends.embedded.arguments import FLOAT64, HARMLESS, INT32, INT64, classify
 from pyfuser.frontends.embedded.bindings import described
 from pyfuser.frontends.embedded.decorators import WorkunitState
@@ -60,7 +61,7 @@ if HOT is not None:
         ),
         (
             classify, described, prepared_alone, raise_divided, TRACER.compute,
-            TRACER.lock.acquire, TRACER.lock.release, eager.run,
+            TRACER.lock.acquire, TRACER.lock.release, eager.run, careful.looked_at,
         ),
         (FLOAT64, INT32, INT64, ON_DEVICE, DIVIDED),
     )  # fmt: skip
