@@ -37,17 +37,17 @@ class RangePolicy(ExecutionPolicy):
     """`RangePolicy(begin, end)` or `RangePolicy(space, begin, end)`: begin <= index < end."""
 
     def __init__(self, *args: Any) -> None:
-        space: Any = ExecutionSpace.Default
-        if len(args) == 3:
-            space, begin, end = args
-        elif len(args) == 2:
+        if len(args) == 2:
             begin, end = args
+            self.space = resolve_space(ExecutionSpace.Default)
+        elif len(args) == 3:
+            space, begin, end = args
+            self.space = resolve_space(space)
+            self.stream = stream_of(space)
         else:
             raise ArgumentValueError(
                 f"RangePolicy takes ([space,] begin, end), not {count(len(args), 'argument')}"
             )
-        self.space = resolve_space(space)
-        self.stream = stream_of(space)
         self.begin = begin if type(begin) is int else integer(begin, "RangePolicy: begin")
         self.end = end if type(end) is int else integer(end, "RangePolicy: end")
 

@@ -137,6 +137,8 @@ def resolve_space(space: Any) -> ExecutionSpace:
     Raises ArgumentError for other objects, ArgumentValueError for spaces that are not available,
     and DeviceError, a ValueError, too, where CuPy or a GPU is missing.
     """
+    if space is ExecutionSpace.Default and Defaults.space in AVAILABLE:
+        return Defaults.space
     if isinstance(space, ExecutionSpaceInstance):
         space = space.space
     if not isinstance(space, ExecutionSpace):

@@ -58,7 +58,12 @@ _NUMBERS = frozenset(
 
 
 class ViewType(ViewMemory):
-    """What Views, Subviews and rows have in common."""
+    """What Views, Subviews and rows have in common.
+
+    _rows: its region, and what its rows have in common: a region, and all else that they have.
+    """
+
+    _rows: tuple[Region, Region, dict[str, Any]] | None = None
 
     def rank(self) -> int:
         """The number of dimensions."""
@@ -102,19 +107,28 @@ class ViewType(ViewMemory):
         region, memory, extent = self._region, self._memory, self.shape[0]
         if not -extent <= index < extent:
             full_key(index, self.shape)  # raises what it raises for every key
+        kept = self._rows
+        if kept is None or kept[0] is not region:
+            first = Region(region.buffer, 0, region.strides[1:], region.shape[1:], region.dtype)
+            kept = self._rows = region, first, row_of(self, first, None)
+        _, (buffer, _, strides, shape, dtype), common = kept
+        made = common.copy()
         if self._handle is None and memory is not None:  # somebody else's array
-            memory = memory[index]
-            part = region_of(memory, region.dtype)
+            made["_array"] = made["_memory"] = memory = memory[index]
+            made["_region"] = region_of(memory, dtype)
         else:
             offset = region.offset + index % extent * region.strides[0]
-            part = Region(region.buffer, offset, region.strides[1:], region.shape[1:], region.dtype)
+            made["_region"] = tuple.__new__(Region, (buffer, offset, strides, shape, dtype))
             if USE.devices:
                 memory = None
-            elif memory is None and region.buffer.allocated:
+            elif memory is None and buffer.allocated:
                 memory = self._memory = region.array()
-            memory = None if memory is None else memory[index]
+            if memory is not None:
+                made["_memory"] = memory = memory[index]
+                if self._handle is None:
+                    made["_array"] = memory
         row = Row.__new__(Row)
-        row._init_row(self, part, memory)
+        object.__setattr__(row, "__dict__", made)
         self._last_row = index, row
         return row
 
@@ -255,6 +269,7 @@ class View(ViewType):
 
     def _allocate(self, shape: tuple[int, ...], element: DType) -> None:
         held, strides, size = laid_out(shape, element, self.layout is Layout.LayoutLeft)
+        self._rows = None  # of the memory it had
         handle = Handle()
         buffer = Allocation(size, handle)
         if TRACER.watch is not None:
@@ -362,6 +377,26 @@ class Subview(ViewType):
         return operand(self, other) * operand(other, self)
 
 
+def row_of(parent: ViewType, part: Region, memory: Array | None) -> dict[str, Any]:
+    """All that a Row has, in the order of `_attach`."""
+    return {
+        "_memory": memory,
+        "_last_row": NO_ROW,
+        "_region": part,
+        "_handle": parent._handle,
+        "_array": memory if parent._handle is None else None,
+        "_code": view_code(part.dtype, len(part.shape)) | parent._code & FLAGS,
+        "_plain": True,
+        "shape": part.shape,
+        "ndim": len(part.shape),
+        "size": math.prod(part.shape),
+        "space": parent.space,
+        "layout": parent.layout,
+        "trait": parent.trait,
+        "dtype": part.dtype.numpy,
+    }
+
+
 @complete
 class Row(ArrayLike, Subview):
     """What `view[i]` is for a View of 2 or more dimensions: in every use, the NumPy array of it.
@@ -369,24 +404,6 @@ class Row(ArrayLike, Subview):
     It differs from an array in one way only: each use first runs what is pending on its memory.
     A View keeps the latest, so a row must neither change nor hold on to its View.
     """
-
-    def _init_row(self, parent: ViewType, part: Region, memory: Array | None) -> None:
-        self.__dict__ = {  # at once: loops over rows make many; in the order of `_attach`
-            "_memory": memory,
-            "_last_row": NO_ROW,
-            "_region": part,
-            "_handle": parent._handle,
-            "_array": memory if parent._handle is None else None,
-            "_code": view_code(part.dtype, len(part.shape)) | parent._code & FLAGS,
-            "_plain": True,
-            "shape": part.shape,
-            "ndim": len(part.shape),
-            "size": math.prod(part.shape),
-            "space": parent.space,
-            "layout": parent.layout,
-            "trait": parent.trait,
-            "dtype": part.dtype.numpy,
-        }
 
     def __getitem__(self, key: Any) -> Any:
         if type(key) is int:
@@ -405,7 +422,7 @@ class Row(ArrayLike, Subview):
             return self._at(_plain_key(key))
         part, row = Subview.__new__(Subview), Row.__new__(Row)
         part._init_part(self, _plain_key(key))
-        row._init_row(part, part._region, part._array)
+        row.__dict__ = row_of(part, part._region, part._array)
         return row
 
     __hash__ = None  # type: ignore[assignment]  # as for any NumPy array

@@ -4,6 +4,7 @@ import copy
 import gc
 import itertools
 import pickle
+import weakref
 
 import numpy as np
 import pytest
@@ -638,3 +639,33 @@ def test_sums_and_products_of_subviews():
     assert np.array_equal(view, np.arange(6.0).reshape(2, 3) + 1.0)
     assert np.array_equal(view[0, :] * view[1, :], [4.0, 10.0, 18.0])
     assert view[1:, 2:] * view[0:1, 1:2] == 12.0 and view[0, 0:1] + 1 == 2.0
+
+
+def test_rows_of_a_view_that_has_new_memory_are_of_that():
+    view = pk.View([3, 4], pk.double)
+    view[1][2] = 7.0
+    old, handle = view[1], weakref.ref(view._handle)
+    view.resize(0, 5)
+    assert old[2] == 7.0 and handle() is not None
+    del old
+    assert handle() is None  # nothing that the View keeps for rows holds on to what it had
+    view[1][2] = 8.0
+    assert view[1][2] == 8.0 and view[1].shape == (4,)
+    view.resize(1, 6)
+    assert view[1].shape == (6,) and [view[1][k] for k in (2, 5)] == [8.0, 0.0]
+    view.set_precision(pk.float)
+    assert view[1].dtype == np.float32 and view[1][2] == 8.0
+
+
+def test_rows_share_nothing_that_may_change():
+    view = pk.View([3, 4, 2], pk.int32)
+    first, second = view[0], view[1]
+    first[2][1] = 5
+    second[2][1] = 6
+    first.mark = "mine"
+    assert not hasattr(second, "mark") and not hasattr(view[2], "mark")
+    assert [int(view[k][2][1]) for k in range(-3, 3)] == [5, 6, 0, 5, 6, 0]
+    array = np.arange(12.0).reshape(3, 4)
+    other = pk.View([3, 4], pk.double, array=array)
+    rows = [other[k] for k in range(3)]
+    assert [row[1] for row in rows] == [1.0, 5.0, 9.0] and rows[1].data.base is array.base
