@@ -185,3 +185,8 @@ def test_kernels_that_are_missing_are_waited_for_and_choices_kept(
     assert "scale" in str(pyfuser.explain())
     real.decided(False)
     assert not real.known(None)
+    for _ in range(turns.WINDOW):  # other traces are the latest when it is decided
+        loop(1, *views(N + 1))
+    real.decided(True)
+    loop(turns.WINDOW, x, y)
+    assert turns.Turns().known(None)

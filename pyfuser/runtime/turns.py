@@ -50,6 +50,7 @@ class Turns:
 
     def __init__(self) -> None:
         self.paid = 0  # calls that were waited for, as kernels have to be compiled
+        self.asked: list[Entry] = []  # what a later process will ask for
 
     def ready(self, _: None) -> int:
         """How many calls more to wait for until a trial, as it compiles; NEVER: there is none."""
@@ -68,12 +69,12 @@ class Turns:
     def known(self, _: None) -> bool:
         """Whether an earlier process found that all that runs now had better not be recorded."""
         self.paid = 0
-        entries = _entries()
-        return bool(entries) and all(entry.read() is True for entry in entries)
+        self.asked = _entries()
+        return bool(self.asked) and all(entry.read() is True for entry in self.asked)
 
     def decided(self, alone: bool) -> None:
         """Note what a trial found, for `explain` and for later processes."""
-        for entry in _entries():
+        for entry in (*self.asked, *_entries()):
             entry.write(alone)
         if not alone:
             return
