@@ -2,7 +2,7 @@
 
 `python experiments/overhead.py [N]`: microseconds for N elements, 1000 by default. Each of the ways
 runs in a process of its own, twice, in turns (A B A B); a figure is the median of the better run.
-Peers are shown as far as they are installed.
+Peers are shown as far as they are installed. At the end: launches on rows, by `pyfuser run`.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 REPEATS = 400
 WAYS = {"compiled": {}, "python": {"PYFUSER_EXTENSION": "0"}}
 STEPS = 5  # of two kernels each
+ROWS = Path(__file__).with_name("rows.py")
 
 
 def median(function: Callable[[], Any], before: Callable[[], Any] | None = None) -> float:
@@ -140,7 +142,17 @@ def peers(n: int) -> dict[str, float]:
 
 def child(way: str, n: int) -> dict[str, float]:
     """The figures of one way, measured in a new process."""
-    command = [sys.executable, __file__, str(n), way]
+    return output([__file__, str(n), way], way)
+
+
+def rows(*options: str) -> dict[str, float]:
+    """Those of launches on rows, in a program that knows nothing of us."""
+    return output(["-m", "pyfuser", "run", *options, str(ROWS)])
+
+
+def output(arguments: list[str], way: str = "") -> dict[str, float]:
+    """What a process of Python prints last."""
+    command = [sys.executable, *arguments]
     environment = os.environ | WAYS.get(way, {})
     out = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
     return dict(json.loads(out.stdout.splitlines()[-1]))
@@ -152,16 +164,21 @@ def main() -> None:
         print(json.dumps(peers(n) if sys.argv[2] == "peers" else ours(n)))
         return
     ways = [*WAYS, "peers"]
-    runs: dict[str, list[dict[str, float]]] = {way: [] for way in ways}
+    runs: dict[str, list[dict[str, float]]] = {way: [] for way in (*ways, "unfused", "run")}
     for _ in range(2):
         for way in ways:
             runs[way].append(child(way, n))
+        runs["unfused"].append(rows("--no-fusion"))
+        runs["run"].append(rows())
     best = {way: {k: min(r[k] for r in made) for k in made[0]} for way, made in runs.items()}
     print(f"{'microseconds, n = ' + str(n):40}{'compiled':>10}{'Python':>10}")
     for name, value in best["compiled"].items():
         print(f"{name:40}{value:10.2f}{best['python'][name]:10.2f}")
     for name, value in best["peers"].items():
         print(f"{name:40}{value:10.2f}")
+    print(f"{'a launch of 10 elements':40}{'unfused':>10}{'fused':>10}")
+    for name, value in best["unfused"].items():
+        print(f"{name:40}{value:10.2f}{best['run'][name]:10.2f}")
 
 
 if __name__ == "__main__":
