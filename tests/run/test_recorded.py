@@ -213,3 +213,58 @@ def test_rows_of_arrays(tmp_path: Path, thread: bool) -> None:
     assert first == f"1 {row}"
     count, rows = second.split(" ", 1)
     assert rows == last and (int(count) > 0) == thread
+
+
+ODD_ROWS = """\
+import sys
+import numpy as np
+import pykokkos as pk
+
+@pk.workunit
+def add(i, y, x, s):
+    y[i] = y[i] + s * x[i]
+
+def loop(ys, xs, read=False):
+    total = 0.0
+    for k in range(20):
+        pk.parallel_for(4, add, y=ys[k], x=xs[k], s=0.5)
+        if read:
+            total += float(ys[k][1])
+    return total
+
+def owned(k):
+    return np.full((2, 4), float(k))[1]
+
+def numbers(n):
+    return np.arange(float(n))
+
+flat = numbers(80)
+loop([flat[k : k + 4] for k in range(1, 21)], [flat[k : k + 4] for k in range(20)])
+print(flat)
+a = numbers(84).reshape(21, 4)
+loop(a[1:], a)  # a recurrence
+print(a)
+loop(a[::-1], a)  # two arrays over one memory
+print(a)
+print(loop(a, a[1:], True))
+kept = [owned(k) for k in range(20)]  # only the rows hold their memory
+loop(kept, [owned(k + 1) for k in range(20)])
+print(kept)
+wide = numbers(20 * 8).reshape(20, 8)
+loop([row[::2] for row in wide], [row[7:3:-1] for row in wide])
+print(wide)
+mixed = [row if k % 3 else row[::2].astype(np.float32) for k, row in enumerate(wide)]
+loop([row[:4] for row in mixed], [row[::-1][:4] for row in mixed])
+print(mixed)
+"""
+
+
+def test_rows_that_overlap_die_or_differ(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(ODD_ROWS, encoding="utf-8")
+    outputs = []
+    for options in ([], ["--no-fusion"]):
+        command = [sys.executable, "-m", "pyfuser", "run", *options, str(script)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        outputs.append(done.stdout)
+    assert outputs[0] == outputs[1] and "nan" not in outputs[0]
