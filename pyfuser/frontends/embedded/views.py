@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 import operator
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -17,6 +16,7 @@ from pyfuser.frontends.embedded.fills import record_assignment, record_fill
 from pyfuser.frontends.embedded.foreign import given_array
 from pyfuser.frontends.embedded.indexing import basic_index, extents_of, full_key, refuse_key
 from pyfuser.frontends.embedded.policies import TeamMember
+from pyfuser.frontends.embedded.rows import row_of
 from pyfuser.frontends.embedded.spaces import (
     Defaults,
     Layout,
@@ -27,8 +27,6 @@ from pyfuser.frontends.embedded.spaces import (
     gpu,
 )
 from pyfuser.frontends.embedded.view_memory import (
-    FLAGS,
-    NO_ROW,
     READ_ONLY,
     ViewMemory,
     element,
@@ -37,7 +35,6 @@ from pyfuser.frontends.embedded.view_memory import (
     operand,
     refuse_misaligned,
     values,
-    view_code,
 )
 from pyfuser.ir.dtypes import DType
 from pyfuser.runtime.session import TRACER
@@ -375,26 +372,6 @@ class Subview(ViewType):
     def __mul__(self, other: Any) -> Any:
         """As `__add__`."""
         return operand(self, other) * operand(other, self)
-
-
-def row_of(parent: ViewType, part: Region, memory: Array | None) -> dict[str, Any]:
-    """All that a Row has, in the order of `_attach`."""
-    return {
-        "_memory": memory,
-        "_last_row": NO_ROW,
-        "_region": part,
-        "_handle": parent._handle,
-        "_array": memory if parent._handle is None else None,
-        "_code": view_code(part.dtype, len(part.shape)) | parent._code & FLAGS,
-        "_plain": True,
-        "shape": part.shape,
-        "ndim": len(part.shape),
-        "size": math.prod(part.shape),
-        "space": parent.space,
-        "layout": parent.layout,
-        "trait": parent.trait,
-        "dtype": part.dtype.numpy,
-    }
 
 
 @complete
