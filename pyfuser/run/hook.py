@@ -50,6 +50,15 @@ class ProgramFinder:
         return inside and not real.startswith(standard) and not set(parts) & {*_NOT_THE_PROGRAM}
 
 
+def rewritten_modules() -> list[str]:
+    """The names of the main module and of those that were rewritten."""
+    return [
+        name
+        for name, module in [*sys.modules.items()]
+        if name == "__main__" or type(getattr(module, "__loader__", None)) is RewritingLoader
+    ]
+
+
 def install(folder: str) -> None:
     """Rewrite the modules below a folder that are imported from here on."""
     sys.meta_path.insert(0, ProgramFinder(folder))

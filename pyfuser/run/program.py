@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import gc
 import io
 import os
@@ -17,7 +19,7 @@ from pyfuser.frontends.embedded.register import installed
 from pyfuser.run import guards, hook
 from pyfuser.run.rewrite import rewritten
 from pyfuser.runtime.isolate import FAILURES
-from pyfuser.runtime.session import TRACER
+from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support import tracebacks
 from pyfuser.support.errors import CompilerError, KernelError, PyFuserError
 from pyfuser.support.settings import SETTINGS
@@ -116,6 +118,9 @@ def _begin(folder: str, argv: list[str], fuse: bool) -> None:
     if not installed():
         sys.path.append(_SPAWNED)  # for what `multiprocessing` spawns
     sys.argv[:] = argv
+    # What is loaded stays: nobody need look for garbage in it. Not what is the program's own, its
+    # main module first: in the end it is garbage, whose finalisers run.
+    gc.freeze()
     if fuse:
         watch(folder)
     else:
@@ -125,7 +130,7 @@ def _begin(folder: str, argv: list[str], fuse: bool) -> None:
 def _execute(module: ModuleType, code: Callable[[], CodeType]) -> None:
     """Run code as the process's main module, and then what is pending."""
     sys.modules["__main__"] = module
-    gc.freeze()  # what is loaded stays: nobody need look for garbage in it
+    atexit.register(_end)  # the last to run of those that are registered from here on
     try:
         text = code()
         try:
@@ -136,6 +141,26 @@ def _execute(module: ModuleType, code: Callable[[], CodeType]) -> None:
         raise
     except BaseException as error:
         _fail(error)
+
+
+def _end() -> None:
+    """Let the program's modules go, as the interpreter does when all else has ended.
+
+    Before it does: it takes the names that rewritten code uses from `builtins` first. A file in a
+    cycle of garbage may be closed below its buffers, which would be lost.
+    """
+    for found in gc.get_objects():
+        if type(found) in (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom):
+            with contextlib.suppress(OSError, ValueError):
+                found.flush()
+    found = None
+    for name in ("last_type", "last_value", "last_traceback", "last_exc"):
+        if hasattr(sys, name):
+            setattr(sys, name, None)
+    for name in hook.rewritten_modules():
+        sys.modules[name] = None  # type: ignore[assignment]
+    SESSION.clear()
+    gc.collect()
 
 
 def _compiled(source: bytes, path: str, fuse: bool) -> CodeType:

@@ -405,3 +405,68 @@ def test_processes_that_are_spawned_find_pykokkos(tmp_path: Path, options: tuple
         env=os.environ | {"PYTHONPATH": str(ROOT)},
     )
     assert done.stdout == "[4.0, 5.0, 6.0]\n", done.stderr
+
+
+LAST = """
+import atexit, sys
+import module_with_objects as module
+
+def launch():
+    import numpy as np
+    y = np.ones(4)
+    module.parallel_for(4, module.twice, y=y)
+    return y
+
+class Last:
+    def __del__(self):
+        y = launch()
+        print('last', y.sum(), module.double(3))
+
+one = module.End('of the script')
+some = [module.End('in a list'), Last()]
+def function(x=module.End('a default argument')): pass
+text = open('text.txt', 'w')
+text.write('written')
+atexit.register(print, 'at exit', one.name)
+{}
+"""
+MODULE = """
+import pykokkos as pk
+from pykokkos import parallel_for
+
+@pk.workunit
+def twice(i, y):
+    y[i] = 2.0 * y[i]
+
+def double(x):
+    return 2 * x
+
+class End:
+    def __init__(self, name): self.name = name
+    def __del__(self): print('end', self.name, double(2))
+
+in_module = End('of a module')
+class Holder:
+    attribute = End('of a class')
+"""
+
+
+@pytest.mark.parametrize(
+    "ending, more", [("", []), ("", ["--no-fusion"]), ("sys.exit(3)", []), ("1 / 0", [])]
+)
+def test_objects_that_are_left_in_the_end_are_finalised(
+    ending: str, more: list[str], tmp_path: Path
+) -> None:
+    """Files are closed, too. The order of such finalisers is the interpreter's affair."""
+    (tmp_path / "module_with_objects.py").write_text(MODULE)
+    script = tmp_path / "script.py"
+    outputs = []
+    for command, first in ((["-m", "pyfuser", "run", *more], ""), ([], "import pyfuser\n")):
+        script.write_text(first + LAST.format(ending))  # plainly, too, it takes our PyKokkos
+        code, out, _ = ran(command, script)
+        assert (tmp_path / "text.txt").read_text() == "written"
+        (tmp_path / "text.txt").unlink()
+        outputs.append((code, sorted(out.splitlines())))
+    outputs[0][1].remove("last 8.0 6")  # plain Python imports nothing any more by then
+    assert outputs[0] == outputs[1]
+    assert len(outputs[0][1]) == 6
