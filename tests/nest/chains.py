@@ -139,7 +139,7 @@ def short_chain(i, x, v):
     x[i] = a
 
 
-@body(on="avx2", dtype="float32")
+@body("split-chains", on="avx2", dtype="float32", parts=3)
 def chain_and_branch(i, x, v):
     a: pk.float = sin(x[i])
     b: pk.float = exp(a)
@@ -259,6 +259,18 @@ def trips_ahead(i, y, x, five):
     for k in range(five):
         value += x[i] * k
     y[i] = value
+
+
+@body("split-chains", on="wide", parts=4)
+def between_bounds(i, y, x):
+    t: float = log(x[i] + 2.5)
+    p: float = 1.0 / (1.0 + exp(-1.7 * t))
+    if p < 0.25:
+        p = 0.25
+    elif p > 0.75:
+        p = 0.75
+        t = 1.0
+    y[i] = log(p / (1.0 - p)) + t
 
 
 @body(on="wide")

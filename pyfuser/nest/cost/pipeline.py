@@ -21,7 +21,7 @@ from pyfuser.ir import nodes
 from pyfuser.ir.maths import FUNCTIONS
 from pyfuser.ir.nodes import Body, Expr, Stmt, Sym
 from pyfuser.ir.powers import power_of
-from pyfuser.ir.visit import child_expressions, expressions, sym_of
+from pyfuser.ir.visit import child_expressions, expressions, statements, sym_of
 from pyfuser.nest.cost.vectorisable import is_covered, vectorises
 from pyfuser.nest.cost.work import cheap_declarations
 from pyfuser.nest.segments import MAX_STATEMENTS, Segment, expanded, expansion, mentioned
@@ -107,9 +107,14 @@ def cut(body: Body) -> tuple[Segment, ...]:
 
 
 def _is_plain(stmt: Stmt) -> bool:
-    """Whether a statement is straight-line arithmetic of real numbers that vectorises."""
-    if not isinstance(stmt, (nodes.Declare, nodes.Assign, nodes.Store, nodes.Update)):
+    """Whether a statement is arithmetic of real numbers that vectorises, or sides of an If are."""
+    if not isinstance(stmt, (nodes.Declare, nodes.Assign, nodes.Store, nodes.Update, nodes.If)):
         return False
+    if isinstance(stmt, nodes.If):
+        sides = (*stmt.then, *stmt.orelse)
+        calls = any(is_covered(e) for s in statements(sides) for e in expressions(s))
+        if calls or not all(map(_is_plain, sides)):
+            return False
     return vectorises(stmt, frozenset()) and not any(
         e.dtype.is_complex
         or (isinstance(e, nodes.Call) and not (e.name in _TIMED or power_of(e) or is_covered(e)))
@@ -119,7 +124,12 @@ def _is_plain(stmt: Stmt) -> bool:
 
 def _vectors(body: Body) -> int:
     """How many vectors of its widest numbers a loop takes at a time, to fill one of others."""
-    found = [e.dtype.size for stmt in body for child in _values(stmt) for e in _arithmetic(child)]
+    found = [
+        e.dtype.size
+        for stmt in statements(body)
+        for child in _values(stmt)
+        for e in _arithmetic(child)
+    ]
     return max(found) // min(found) if found else 1
 
 
@@ -138,14 +148,25 @@ def _arithmetic(e: Expr) -> list[Expr]:
 def _cost(body: Body) -> _Cost:
     """Of statements that begin with all that they read known."""
     cost = _Cost({})
+    _add(body, 0, cost)
+    return cost
+
+
+def _add(body: Body, known: int, cost: _Cost) -> None:
+    """Count statements; known: when it is that what they run under holds, 0 if they always run."""
     for stmt in body:
+        if isinstance(stmt, nodes.If):
+            holds = max(_ready(stmt.condition, cost), known)
+            _add((*stmt.then, *stmt.orelse), holds, cost)
+            continue
         at = max((_ready(value, cost) for value in _values(stmt)), default=0)
+        if known and not isinstance(stmt, nodes.Declare):  # the old value, or the new one
+            at = max(at, known) + cost.count(_OTHER)
         if isinstance(stmt, nodes.Update):
             at = max(at, cost.ready.get(stmt.target, 0)) + cost.count(_OTHER)
         sym = sym_of(stmt)
         if sym is not None:
             cost.ready[sym] = at
-    return cost
 
 
 def _ready(e: Expr, cost: _Cost) -> int:
