@@ -92,8 +92,8 @@ def arbitrating(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Non
     settings = replace(autotune.SETTINGS, arbitrate=True, cache_dir=tmp_path)
     monkeypatch.setattr(autotune, "SETTINGS", settings)
     monkeypatch.setattr(autotune, "LONG", 0.0)
-    monkeypatch.setattr(autotune, "WORTH", 0.0)
-    monkeypatch.setattr(autotune, "PATIENCE", 1e9)
+    monkeypatch.setattr(autotune, "SOON", 0.0)
+    monkeypatch.setattr(autotune, "KERNEL", 0.0)
     TRACER.flush(SYNC)
     SESSION.programs.clear()
     SESSION.families.clear()
@@ -127,7 +127,7 @@ def test_a_program_that_is_watched_is_found_by_its_key(
     monkeypatch: pytest.MonkeyPatch, clock: Callable[[float, float], Clock]
 ) -> None:
     """... until its launches may have taken long enough, when its referee is asked again."""
-    monkeypatch.setattr(autotune, "WORTH", 1.0)
+    monkeypatch.setattr(autotune, "SOON", 1.0)
     monkeypatch.setattr(autotune, "MOST_FLUSHES", 8)  # as the first are found by true times
     clock(1.0, 0.5)
     loop = Loop()
@@ -258,11 +258,31 @@ def test_the_steady_state_asks_nobody(
 def test_a_short_loop_is_never_tried(
     clock: Callable[..., Clock], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(autotune, "WORTH", 1e6)
+    monkeypatch.setattr(autotune, "SOON", 1e6)
     made = clock(1.0, 0.5)
     loop = Loop()
     assert {loop.step() for _ in range(3 * STEADY)} == {1}
     assert not made.asked
+
+
+def test_a_cut_waits_until_what_it_compiles_pays(
+    clock: Callable[..., Clock], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = clock(1.0, 0.5)
+    monkeypatch.setattr(autotune, "KERNEL", 0.5)
+    monkeypatch.setattr(autotune, "missing_kernels", lambda trace, parts: len(parts))
+
+    def seem_in_all(seconds: float) -> None:
+        for launch in SESSION.flushes[-1].program.launches:
+            launch.timing.mean = seconds / max(launch.timing.runs, 1)
+
+    loop = Loop()
+    for _ in range(3 * STEADY):
+        loop.step()
+        seem_in_all(0.9)  # the next run adds next to nothing
+    assert not made.asked
+    seem_in_all(1.5)
+    assert any(loop.step() == 2 for _ in range(20)) and made.asked
 
 
 def test_no_trial_where_the_model_is_sure(
@@ -276,7 +296,7 @@ def test_no_trial_where_the_model_is_sure(
             pk.parallel_for(N, shift, y=x, a=1.0)
             pk.parallel_reduce(N, total, x=x)
 
-    monkeypatch.setattr(autotune, "WORTH", -math.inf)
+    monkeypatch.setattr(autotune, "SOON", -math.inf)
     for _ in range(2 * STEADY):
         step()
         seem(-1e3)
@@ -355,7 +375,8 @@ def test_what_takes_longer_than_its_parts_should_is_tried_against_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock(1.0, apart)
-    monkeypatch.setattr(autotune, "PATIENCE", 3.9e3)
+    monkeypatch.setattr(autotune, "KERNEL", 1.95e3)
+    monkeypatch.setattr(autotune, "missing_kernels", lambda trace, parts: len(parts))
     loop = Sure(stencil)
     for _ in range(STEADY):
         assert loop.step() == 1
@@ -374,8 +395,7 @@ def test_what_takes_no_longer_than_it_should_is_not_tried(
     clock: Callable[..., Clock], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = clock(1.0, 0.5)
-    for field in ("WORTH", "PATIENCE"):
-        monkeypatch.setattr(autotune, field, -math.inf)
+    monkeypatch.setattr(autotune, "SOON", -math.inf)
     loop = Sure(True)
     for _ in range(2 * STEADY):
         assert loop.step() == 1

@@ -243,3 +243,14 @@ def test_rewrites_for_the_sake_of_others_are_taken_back_together(
 )
 def test_a_broken_file_is_none(text: bytes, places: list[int] | None) -> None:
     assert parsed(text, 3) == places
+
+
+def test_a_launch_that_takes_nearly_as_long_as_its_calls_is_suspect(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    program = Loop().step()
+    monkeypatch.setattr(autotune_apart, "unfused_cost", lambda _, calls: 1.0)
+    for part, expected in ((0.61, FUSED), (0.59, [])):
+        for launch in program.launches:
+            launch.timing.mean = part
+        assert autotune_apart.suspects(program) == expected

@@ -258,7 +258,7 @@ WHY = {
     "opaque": "one prints, and the order of what is printed is kept",
     "unknown-access": "an index cannot be analysed",
     "profit": "one loop for both would not be faster",
-    "measured": "both ways are being timed, and the faster one will be kept",
+    "measured": "both ways are timed, and the faster one is kept",
     "cycle": "a call between them has to run after one and before the other",
     "limit": "the kernel would have too many calls or arguments",
 }

@@ -3,12 +3,12 @@
 A group whose modelled gain over its best cut in two is within DOUBT may well lose by sharing a
 loop: the model knows bytes, not how a processor overlaps them. And a launch that takes longer than
 its parts should is one that the model knows too little of: a sweep is then tried against its loops,
-a loop against its calls, each in a launch of its own. Once such a launch has run for WORTH seconds
-in all, the flushes of its trace run fused and cut in turns, ROUNDS times each. If the cut was
-faster by MARGIN (each side's best run counts), it stays, for this process and, through a small file
-in the cache directory, for those to come. Either side gives the same bits, or there is no trial:
-maps do as their language says, the order of a sum's additions depends on its space alone, and calls
-with atomics are left out.
+a loop against its calls, each in a launch of its own. Once such a launch has run for SOON seconds,
+and for as long as it takes to compile what a cut needs, the flushes of its trace run fused and cut
+in turns, ROUNDS times each. If the cut was faster by MARGIN (each side's best run counts), it
+stays, for this process and, through a small file in the cache directory, for those to come. Either
+side gives the same bits, or there is no trial: maps do as their language says, the order of a sum's
+additions depends on its space alone, and calls with atomics are left out.
 
 A program that runs once never gets here; one whose trials are over pays for the test of an empty
 list in each flush.
@@ -25,10 +25,14 @@ from math import inf
 from pathlib import Path
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
+from pyfuser.engine import native
 from pyfuser.engine.cache import write_own
+from pyfuser.engine.engine import ENGINE
 from pyfuser.ir.effects import effects
+from pyfuser.pipeline import kernel_of
 from pyfuser.plan.cost_model import bytes_moved, group_cost, surely_cheaper
 from pyfuser.plan.plan import Group, Plan, Rejection, Sweep
+from pyfuser.runtime.budget import KERNEL
 from pyfuser.runtime.launch import Launch
 from pyfuser.support.errors import PyFuserError
 from pyfuser.support.passes import left_out
@@ -36,6 +40,7 @@ from pyfuser.support.private_files import read_own
 from pyfuser.support.records import dataclass
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.shape import RegionShape, TraceShape
+from pyfuser.transform.group import group_shapes
 from pyfuser.tuning.host import identity
 
 DOUBT = 0.1
@@ -44,11 +49,8 @@ DOUBT = 0.1
 LONG = 2e-4
 """Seconds, modelled, below which nobody will notice."""
 
-WORTH = 1.0
-"""Seconds that a launch must have taken in all: it will go on, and a cut must be compiled."""
-
-PATIENCE = 5.0
-"""As many seconds if all parts are to be tried apart, which may take several times as long."""
+SOON = 0.05
+"""Seconds that a launch must have taken in all: it will go on."""
 
 STEADY = 4
 """Flushes of a trace before one is measured: memory is warm, and it is a loop."""
@@ -170,7 +172,7 @@ class Referee(Generic[Program]):
         if self._runs == STEADY:
             self._watched = [la for la in program.launches if la.calls in self.open]
         for launch in self._watched:
-            if spent(launch) >= self._worth.get(launch.calls, WORTH):
+            if spent(launch) >= self._worth.get(launch.calls, SOON):
                 return self._begin(program, launch)
         return program
 
@@ -179,17 +181,19 @@ class Referee(Generic[Program]):
         if self._trial is not None or self._runs < STEADY:
             return 0
         return min(
-            [flushes_until(self._worth.get(la.calls, WORTH), (la,)) for la in self._watched],
+            [flushes_until(self._worth.get(la.calls, SOON), (la,)) for la in self._watched],
             default=MOST_FLUSHES,
         )
 
     def _begin(self, program: Program, launch: Launch) -> Program:
         place = doubtful_cut(program, launch)
-        if place == APART and spent(launch) < PATIENCE:
-            self._worth[launch.calls] = PATIENCE
-            return program
         if place is not None:
             with contextlib.suppress(PyFuserError):
+                parts = cut_into(program.plan, launch.calls, place)
+                missing = KERNEL * missing_kernels(program.trace, parts)
+                if spent(launch) < missing:
+                    self._worth[launch.calls] = missing
+                    return program
                 other = self._make(cut_plan(program.plan, launch.calls, place))
                 self._trial = Trial(launch.calls, place, (program, other))
                 return other
@@ -223,6 +227,17 @@ def doubtful_cut(program: Measured, launch: Launch) -> int | None:
             return place
     apart = sum(group_cost(trace, part) for part in parts_of(program.plan, calls))
     return APART if launch.timing.mean > apart else None
+
+
+def cut_into(plan: Plan, calls: Calls, place: int) -> list[Calls]:
+    """What a launch becomes by a cut."""
+    return parts_of(plan, calls) if place == APART else [calls[:place], calls[place:]]
+
+
+def missing_kernels(trace: TraceShape, parts: Sequence[Calls]) -> int:
+    """How many kernels would have to be compiled to run groups of calls."""
+    shapes = group_shapes(trace, parts)
+    return native.missing([ENGINE.final(kernel_of(shape)) for shape in dict.fromkeys(shapes)])
 
 
 def parts_of(plan: Plan, calls: Calls) -> list[Calls]:

@@ -1,11 +1,12 @@
 """Measured arbitration within few runs: launches that arithmetic decides on, against their calls.
 
-The model knows bytes. A trace that takes longer fused than the model gives its calls apart is
-bound by something else, such as arithmetic that lost its vectors, and little is left that fusing
-could gain: it may well lose. Such a trace runs fused and unfused in turns, ROUNDS times each, as
-soon as it has run for SOON seconds, and for as long as it takes to compile what it needs. Each
-launch that was slower than its calls by MARGIN is taken apart, with its calls as they were given:
-`autotune` can but cut what rewrites have made. What lost is remembered on disk, as there.
+The model knows bytes. A trace that takes longer fused than the model gives its calls apart, or
+nearly as long, is bound by something else, such as arithmetic that lost its vectors, and little is
+left that fusing could gain: it may well lose. Such a trace runs fused and unfused in turns, ROUNDS
+times each, as soon as it has run for SOON seconds, and for as long as it takes to compile what it
+needs. Each launch that was slower than its calls by MARGIN is taken apart, with its calls as they
+were given: `autotune` can but cut what rewrites have made. What lost is remembered on disk, as
+there.
 
 Rewrites that change one call for the sake of another are taken back together, or not at all.
 """
@@ -20,14 +21,18 @@ from dataclasses import replace
 from pathlib import Path
 
 from pyfuser.analysis.dependences import DependenceGraph
-from pyfuser.engine import native
 from pyfuser.engine.cache import write_own
-from pyfuser.engine.engine import ENGINE
 from pyfuser.ir.effects import effects
-from pyfuser.pipeline import kernel_of
 from pyfuser.plan.cost_model import group_cost
 from pyfuser.plan.plan import Group, Plan, Rejection
-from pyfuser.runtime.autotune import LONG, MARGIN, Calls, flushes_until
+from pyfuser.runtime.autotune import (
+    LONG,
+    MARGIN,
+    SOON,
+    Calls,
+    flushes_until,
+    missing_kernels,
+)
 from pyfuser.runtime.budget import KERNEL
 from pyfuser.runtime.program import Judge, Program
 from pyfuser.support.errors import PyFuserError
@@ -35,11 +40,10 @@ from pyfuser.support.passes import left_out
 from pyfuser.support.private_files import read_own
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.shape import TraceShape
-from pyfuser.transform.group import group_shapes
 from pyfuser.tuning.host import identity
 
-SOON = 0.05
-"""Seconds that a trace must have taken in all."""
+SUSPECT = 0.6
+"""Of what the model gives calls apart: of 69 programs none that took less lost by being fused."""
 
 STEADY = 3
 """Flushes of a trace before it is looked at: memory is warm, and it is a loop."""
@@ -88,7 +92,8 @@ class Apart:
         if spent < self._worth:
             return program
         with contextlib.suppress(PyFuserError):
-            missing = KERNEL * missing_kernels(program.given, slow)
+            alone = [(n,) for calls in slow for n in calls]
+            missing = KERNEL * missing_kernels(program.given, alone)
             if spent < missing:
                 self._worth = missing
                 return program
@@ -160,22 +165,17 @@ def unfused_cost(trace: TraceShape, calls: Iterable[int]) -> float:
 
 
 def suspects(program: Program) -> list[Calls]:
-    """The launches that take long, and longer than the model gives their calls apart.
+    """The launches that take long, by what the model gives their calls apart.
 
     Where they cannot be taken apart by themselves, all.
     """
     slow = [
         la.calls
         for la in program.launches
-        if len(la.calls) > 1 and la.timing.mean > max(LONG, unfused_cost(program.given, la.calls))
+        if len(la.calls) > 1
+        and la.timing.mean > max(LONG, SUSPECT * unfused_cost(program.given, la.calls))
     ]
     return slow if _separable(program.plan) or not slow else [la.calls for la in program.launches]
-
-
-def missing_kernels(trace: TraceShape, launches: Sequence[Calls]) -> int:
-    """How many kernels would have to be compiled to run the calls of launches one by one."""
-    shapes = group_shapes(trace, [(n,) for calls in launches for n in calls])
-    return native.missing([ENGINE.final(kernel_of(shape)) for shape in dict.fromkeys(shapes)])
 
 
 def _seconds(program: Program) -> list[float]:

@@ -71,9 +71,9 @@ def forced_for(seed: int) -> Iterator[None]:
         if _is_loop(seed) and seed // 90 % _TRIED == 0:
             settings = replace(autotune.SETTINGS, arbitrate=True, cache_dir=Path(folder))
             patch.setattr(autotune, "SETTINGS", settings)
-            for name, value in (("LONG", 0.0), ("DOUBT", 100.0), ("PATIENCE", 0.0)):
+            for name, value in (("LONG", 0.0), ("DOUBT", 100.0), ("KERNEL", 0.0)):
                 patch.setattr(autotune, name, value)
-            for name, count in (("WORTH", 0.0), ("STEADY", 1), ("ROUNDS", 4)):
+            for name, count in (("SOON", 0.0), ("STEADY", 1), ("ROUNDS", 4)):
                 patch.setattr(autotune, name, count)
         yield
 
