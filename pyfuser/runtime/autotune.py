@@ -8,7 +8,7 @@ and for as long as it takes to compile what a cut needs, the flushes of its trac
 in turns, ROUNDS times each. If the cut was faster by MARGIN (each side's best run counts), it
 stays, for this process and, through a small file in the cache directory, for those to come. Either
 side gives the same bits, or there is no trial: maps do as their language says, the order of a sum's
-additions depends on its space alone, and calls with atomics are left out.
+additions depends on its space alone, and calls are left out whose atomics' order may show.
 
 A program that runs once never gets here; one whose trials are over pays for the test of an empty
 list in each flush.
@@ -28,12 +28,12 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 from pyfuser.engine import native
 from pyfuser.engine.cache import write_own
 from pyfuser.engine.engine import ENGINE
-from pyfuser.ir.effects import effects
 from pyfuser.pipeline import kernel_of
 from pyfuser.plan.cost_model import bytes_moved, group_cost, surely_cheaper
 from pyfuser.plan.plan import Group, Plan, Rejection, Sweep
 from pyfuser.runtime.budget import KERNEL
 from pyfuser.runtime.launch import Launch
+from pyfuser.runtime.turns import takes_turns
 from pyfuser.support.errors import PyFuserError
 from pyfuser.support.passes import left_out
 from pyfuser.support.private_files import read_own
@@ -140,7 +140,7 @@ def doubts(program: Measured) -> list[Calls]:
         if len(launch.calls) > 1
         and not surely_cheaper(trace, launch.calls, LONG)
         and sum(group_cost(trace, part) for part in parts_of(program.plan, launch.calls)) >= LONG
-        and not any(effects(trace.calls[n].workunit).atomics for n in launch.calls)
+        and all(takes_turns(trace.calls[n].workunit) for n in launch.calls)
     ]
 
 

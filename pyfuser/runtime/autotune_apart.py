@@ -22,7 +22,6 @@ from pathlib import Path
 
 from pyfuser.analysis.dependences import DependenceGraph
 from pyfuser.engine.cache import write_own
-from pyfuser.ir.effects import effects
 from pyfuser.plan.cost_model import group_cost
 from pyfuser.plan.plan import Group, Plan, Rejection
 from pyfuser.runtime.autotune import (
@@ -35,6 +34,7 @@ from pyfuser.runtime.autotune import (
 )
 from pyfuser.runtime.budget import KERNEL
 from pyfuser.runtime.program import Judge, Program
+from pyfuser.runtime.turns import takes_turns
 from pyfuser.support.errors import PyFuserError
 from pyfuser.support.passes import left_out
 from pyfuser.support.private_files import read_own
@@ -154,7 +154,7 @@ def doubted(program: Program) -> bool:
         return False
     return (
         any(len(launch.calls) > 1 for launch in program.launches)
-        and not any(effects(call.workunit).atomics for call in program.given.calls)
+        and all(takes_turns(call.workunit) for call in program.given.calls)
         and unfused_cost(program.given, range(len(program.given.calls))) >= LONG
     )
 
