@@ -254,3 +254,15 @@ def test_a_launch_that_takes_nearly_as_long_as_its_calls_is_suspect(
         for launch in program.launches:
             launch.timing.mean = part
         assert autotune_apart.suspects(program) == expected
+
+
+def test_what_the_model_takes_for_short_may_be_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arithmetic that it does not know may take all of the time."""
+    monkeypatch.setattr(autotune_apart, "LONG", 2e-4)
+    program = Loop().step()
+    assert autotune_apart.unfused_cost(program.given, range(4)) < 1e-4
+    assert autotune_apart.doubted(program)
+    assert not autotune_apart.suspects(program)
+    for launch in program.launches:
+        launch.timing.mean = 3e-4
+    assert autotune_apart.suspects(program) == FUSED

@@ -152,10 +152,8 @@ def doubted(program: Program) -> bool:
     """Whether a program may be tried against its calls."""
     if not SETTINGS.arbitrate or SETTINGS.verify or left_out("autotune"):
         return False
-    return (
-        any(len(launch.calls) > 1 for launch in program.launches)
-        and all(takes_turns(call.workunit) for call in program.given.calls)
-        and unfused_cost(program.given, range(len(program.given.calls))) >= LONG
+    return any(len(launch.calls) > 1 for launch in program.launches) and all(
+        takes_turns(call.workunit) for call in program.given.calls
     )
 
 
