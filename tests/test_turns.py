@@ -101,10 +101,10 @@ def test_what_was_found_better_alone_runs_at_once_with_the_same_bits() -> None:
 def test_programs_that_know_nothing_of_us_take_turns(
     monkeypatch: pytest.MonkeyPatch, known: bool
 ) -> None:
+    x, y = views()  # before: such a program may keep what `data` gave it
     monkeypatch.setattr(SWITCHES, "careful", True)
     monkeypatch.setattr(SWITCHES, "everywhere", True)
     Told(known=known).bind()
-    x, y = views()
     for k in range(2 * TRIPS):
         watched_for(N, scale, y=y, x=x, a=float(k))
         pending = len(TRACER.calls)
