@@ -34,6 +34,7 @@ pk.parallel_for(1000, double, x=x, y=y)
 def shell() -> Iterator[Any]:
     """An IPython shell of its own, with the extension loaded."""
     interactive = pytest.importorskip("IPython.core.interactiveshell", reason="needs IPython")
+    pyfuser.sync()  # what tests before left pending
     shell = interactive.InteractiveShell()
     shell.run_cell("%load_ext pyfuser").raise_error()
     yield shell
