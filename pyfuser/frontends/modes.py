@@ -146,10 +146,14 @@ class _Block:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        entry = self._own()
+        self._leave()
+
+    def _leave(self) -> None:
+        entry = self._entries.pop() if len(self._entries) == 1 else self._own()
         entry.mode = None
         if entry.owner is None:
-            _BLOCK.set(_open(_BLOCK.get()))
+            inner = _BLOCK.get()
+            _BLOCK.set(_open(entry.outer if inner is entry else inner))
             return
         left = _open(_OWNED.get(entry.owner))
         if left is None:
@@ -159,7 +163,10 @@ class _Block:
 
     def __del__(self) -> None:
         """Warn of a line that makes a block and drops it."""
-        if getattr(self, "_entered", True):
+        try:
+            if self._entered:
+                return
+        except AttributeError:  # it was not made
             return
         file, line = users_line()
         made = _STATEMENT.match(linecache.getline(file, line))
@@ -198,7 +205,8 @@ class Fusing(_Block):
     _mode = True
 
     def __init__(self, why: Reason = reason.FUSING_ENDS) -> None:
-        super().__init__()
+        self._entered = False
+        self._entries: list[Entry] = []
         self._why = why
 
     def __exit__(
@@ -207,7 +215,7 @@ class Fusing(_Block):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        super().__exit__(kind, error, traceback)
+        self._leave()
         TRACER.flush(self._why)
 
 
