@@ -69,8 +69,8 @@ def surely_inside(
 ) -> bool:
     """Whether every subscript is inside its view in every iteration.
 
-    facts: the shapes of views, and the values of integers: one, its bounds, or None if nothing is
-    known of it. scalars: the places of those integers that can influence a subscript.
+    facts: the shapes of views, and the values of integers, None if one is not known. scalars: the
+    places of those integers that can influence a subscript.
     """
     workunit, found, stable, inner = subscripts
     ranges: dict[Sym, Interval] = {}
@@ -82,7 +82,7 @@ def surely_inside(
     for place in scalars:
         sym, value = workunit.params[place].sym, facts[place]
         if sym in stable and value is not None:
-            ranges[sym] = value if isinstance(value, tuple) else (int(value), int(value))
+            ranges[sym] = int(value), int(value)
     if inner:
         ranges |= bounded_locals(workunit.body, ranges)
     for place, axis, index in found:
