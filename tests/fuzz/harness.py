@@ -265,7 +265,7 @@ def _mistakes(shape: CallShape, call: TraceCall, before: list[TraceCall]) -> set
     return {  # what iterations may do depends on the data, and is said to
         next((kind for words, kind in MISTAKES.items() if words in message), MISTAKEN)
         for message in messages
-        if "iterations may change" not in message
+        if "iterations may " not in message
     }
 
 
