@@ -12,6 +12,7 @@ the integers that can influence a subscript, by place.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
@@ -62,7 +63,7 @@ def conditions(
             ranges[sym] = box[n]
     ranges |= bounded_locals(workunit.body, ranges)
     values = stable_locals(workunit.body)
-    spans |= _loops(workunit.body, values, spans, ranges)
+    spans = _with_loops(workunit.body, values, spans, ranges)
     result = [
         limit
         for number, (low, high) in zip(numbers, box, strict=True)
@@ -82,29 +83,23 @@ def conditions(
 
 
 # law
-def _loops(
+def _with_loops(
     body: Body,
     values: Mapping[Sym, Expr],
     given: Mapping[Sym, Span],
     ranges: Mapping[Sym, Interval],
 ) -> dict[Sym, Span]:
-    """The spans of variables of loops, outermost first; without a trip there is no value."""
-    spans: dict[Sym, Span] = {}
-    loops = [stmt for stmt in statements(body) if isinstance(stmt, For)]
-    twice = _twice(loops)
+    """The spans given, and those of variables of loops; without a trip these have no value."""
+    spans = dict(given)
+    loops = [stmt for stmt in statements(body) if isinstance(stmt, For)]  # outermost first
+    uses = Counter(loop.sym for loop in loops)
     for loop in loops:
-        start, stop = expand(loop.start, values), expand(loop.stop, values)
-        if loop.sym in twice or loop.sym not in ranges:
+        if uses[loop.sym] > 1 or loop.sym not in ranges:
             continue  # it has a range if it counts up, nothing else sets it, and nothing wraps
-        first, last = _span(start, {**given, **spans}), _span(stop, {**given, **spans})
+        first, last = (_span(expand(end, values), spans) for end in (loop.start, loop.stop))
         if first is not None and last is not None:
             spans[loop.sym] = first[0], last[1].shifted(-1)
     return spans
-
-
-def _twice(loops: Sequence[For]) -> set[Sym]:
-    seen: set[Sym] = set()
-    return {loop.sym for loop in loops if loop.sym in seen or seen.add(loop.sym)}  # type: ignore[func-returns-value]
 
 
 # law: not None
@@ -143,7 +138,8 @@ def _times(span: Span, factor: int) -> Span:
 
 def hold(rows: Sequence[Affine], numbers: Sequence[int]) -> bool:
     """Whether all functions are at least 0."""
-    return all(row.span([(n, n) for n in numbers])[0] >= 0 for row in rows)
+    points = [(n, n) for n in numbers]
+    return all(row.span(points)[0] >= 0 for row in rows)
 
 
 def coefficients(rows: Sequence[Affine], count: int) -> Iterator[int]:

@@ -205,8 +205,7 @@ class Fusing(_Block):
     _mode = True
 
     def __init__(self, why: Reason = reason.FUSING_ENDS) -> None:
-        self._entered = False
-        self._entries: list[Entry] = []
+        super().__init__()
         self._why = why
 
     def __exit__(

@@ -95,7 +95,8 @@ enum { THREADS_SLOT, POINTER_SLOT, SCALAR_SLOT, BEGIN_SLOT, END_SLOT };
 
 /* What differs between runs of a launch: the slot, and where it comes from.
 
-   The axis `place` of the space, or the argument `place` of the call number `call`; in a captured step of all that the step has, `call`
+   The axis `place` of the space, or the argument `place` of the call number `call`;
+   in a captured step of all that the step has, `call`
    bytes after it, or if `place` is negative the result number ~place. */
 typedef struct {
     int kind, dtype, place;

@@ -45,7 +45,8 @@ change with each call there is no end of them."""
 
 
 WIDEST = (1 << 30, 1 << 24, 1 << 20, 1 << 15)
-"""Ranges of numbers for which one code is tried to serve: in the first, the least may wrap."""
+"""Greatest numbers of a call that an entry is tried to serve. In wide ranges more subscripts may
+wrap, and where one may the next range is tried."""
 
 MANY = 4
 """Values of a scalar after which it counts as one that changes."""
@@ -201,7 +202,7 @@ def _conditions(
     if ready.subscripts is None:
         return None
     rank, places = len(call.space.begin), sorted(ready.matters)
-    facts = [a.shape if type(a) is Region else a for a in arguments]
+    facts = _facts(arguments)
     for widest in WIDEST:
         box = _box(family, places, changing, numbers, widest)
         rows = box and conditions(ready.subscripts, rank, facts, places, box)
@@ -300,8 +301,12 @@ def _prepare_new(
 def _is_inside(call: Call, arguments: Sequence[Any], ready: _Ready) -> bool:
     if ready.subscripts is None:
         return False
-    facts = [a.shape if type(a) is Region else a for a in arguments]
-    return surely_inside(ready.subscripts, call.space, facts, ready.matters)
+    return surely_inside(ready.subscripts, call.space, _facts(arguments), ready.matters)
+
+
+def _facts(arguments: Sequence[Any]) -> list[Any]:
+    """What decides whether subscripts are inside: the shapes of views, and numbers."""
+    return [a.shape if type(a) is Region else a for a in arguments]
 
 
 # law: not None
