@@ -142,19 +142,19 @@ def _captured_next(*given: Any) -> Capture:
     return capture(given[0])
 
 
-def fusing() -> modes.Fusing:
+def fusing() -> modes.Block:
     """`with pyfuser.fusing():` records every call in the block and runs them at its end.
 
     If the block raises, the calls recorded before still run, as they would have without fusion.
     Of nested `fusing` and `unfused` blocks the innermost counts; other threads are not affected. A
     block that a generator or coroutine enters counts while that runs, not while it is suspended.
     """
-    return modes.Fusing()
+    return modes.fusing()
 
 
-def unfused() -> modes.Unfused:
+def unfused() -> modes.Block:
     """`with pyfuser.unfused():` runs what is pending, then every call of the block at once."""
-    return modes.Unfused()
+    return modes.unfused()
 
 
 def enable() -> None:

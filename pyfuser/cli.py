@@ -14,7 +14,7 @@ from pathlib import Path
 import pyfuser
 from pyfuser.compare import command, machine, programs, serve
 from pyfuser.engine.compiler import find_compiler
-from pyfuser.frontends.modes import Fusing
+from pyfuser.frontends.modes import fusing
 from pyfuser.options import INTERRUPTED, Parser, check_space, check_writable, positive, source
 from pyfuser.report import Explanation, explanation, since
 from pyfuser.run import cache_command
@@ -185,7 +185,7 @@ def _explain(options: argparse.Namespace) -> int:
             state = program.module.setup(program.size)
             pyfuser.sync()
             before = SESSION.flushes[-1:]
-            with Fusing(PROGRAM_ENDS):
+            with fusing(PROGRAM_ENDS):
                 program.module.run(state)
     found = since(before)
     latest = found[-options.flushes :]

@@ -18,6 +18,7 @@ from types import FrameType, TracebackType
 
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.errors import WorkunitWarning, warn
+from pyfuser.support.extension import HOT
 from pyfuser.support.settings import SETTINGS
 from pyfuser.support.tracebacks import users_line
 from pyfuser.trace import reason
@@ -120,68 +121,39 @@ def _manages(frame: FrameType) -> bool:
     return False
 
 
-class _Block:
-    """A `with` block that sets the mode; one object may be entered again, also inside itself."""
+def _enter(mode: bool) -> Entry:
+    """The entry of a block that begins here."""
+    owner = _owner()
+    if owner is None:
+        entry = Entry(mode, None, _BLOCK.get())
+        _BLOCK.set(entry)
+    else:
+        entry = _OWNED[owner] = Entry(mode, owner, _OWNED.get(owner))
+    return entry
 
-    __slots__ = ("_entered", "_entries")
-    _mode: bool
 
-    def __init__(self) -> None:
-        self._entered = False
-        self._entries: list[Entry] = []
+def _leave(entry: Entry) -> None:
+    """A block ends."""
+    entry.mode = None
+    if entry.owner is None:
+        inner = _BLOCK.get()
+        _BLOCK.set(_open(entry.outer if inner is entry else inner))
+        return
+    left = _open(_OWNED.get(entry.owner))
+    if left is None:
+        _OWNED.pop(entry.owner, None)
+    else:
+        _OWNED[entry.owner] = left
 
-    def __enter__(self) -> None:
-        self._entered = True
-        owner = _owner()
-        if owner is None:
-            entry = Entry(self._mode, None, _BLOCK.get())
-            _BLOCK.set(entry)
-        else:
-            entry = _OWNED[owner] = Entry(self._mode, owner, _OWNED.get(owner))
-        self._entries.append(entry)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._leave()
-
-    def _leave(self) -> None:
-        entry = self._entries.pop() if len(self._entries) == 1 else self._own()
-        entry.mode = None
-        if entry.owner is None:
-            inner = _BLOCK.get()
-            _BLOCK.set(_open(entry.outer if inner is entry else inner))
-            return
-        left = _open(_OWNED.get(entry.owner))
-        if left is None:
-            _OWNED.pop(entry.owner, None)
-        else:
-            _OWNED[entry.owner] = left
-
-    def __del__(self) -> None:
-        """Warn of a line that makes a block and drops it."""
-        try:
-            if self._entered:
-                return
-        except AttributeError:  # it was not made
-            return
-        file, line = users_line()
-        made = _STATEMENT.match(linecache.getline(file, line))
-        if made is not None:
-            text = f"{made[1]}() is a block, and this line enters none: write `with {made[1]}():`"
-            warn(text, file, line, WorkunitWarning)
-
-    def _own(self) -> Entry:
-        """The latest entry of what leaves the block, removed."""
-        owner, thread = _owner(), threading.get_ident()
-        for n in reversed(range(len(self._entries))):
-            entry = self._entries[n]
-            if entry.owner is owner and (owner is not None or entry.thread == thread):
-                return self._entries.pop(n)
-        return self._entries.pop()
+def _own(entries: list[Entry]) -> Entry:
+    """The latest entry of what leaves a block, removed from those of the block."""
+    owner, thread = _owner(), threading.get_ident()
+    for n in reversed(range(len(entries))):
+        entry = entries[n]
+        if entry.owner is owner and (owner is not None or entry.thread == thread):
+            return entries.pop(n)
+    return entries.pop()
 
 
 def _open(entry: Entry | None) -> Entry | None:
@@ -191,22 +163,37 @@ def _open(entry: Entry | None) -> Entry | None:
     return entry
 
 
-class Recording(_Block):
-    """Every call in the block is recorded, and may stay pending after it."""
+def _dropped() -> None:
+    """Warn of a line that makes a block and enters none."""
+    file, line = users_line()
+    made = _STATEMENT.match(linecache.getline(file, line))
+    if made is not None:
+        text = f"{made[1]}() is a block, and this line enters none: write `with {made[1]}():`"
+        warn(text, file, line, WorkunitWarning)
 
-    __slots__ = ()
-    _mode = True
 
+class Block:
+    """A `with` block that sets the mode; one object may be entered again, also inside itself.
 
-class Fusing(_Block):
-    """Every call in the block is recorded; its end, called `why`, runs them, also if it raised."""
+    mode: whether every call in the block is recorded, or runs at once. begins, ends: what the run
+    of what is pending there is called, also if the block raised; None: it stays pending.
+    `hot/blocks.c` has the same.
+    """
 
-    __slots__ = ("_why",)
-    _mode = True
+    __slots__ = ("_begins", "_ends", "_entered", "_entries", "_mode")
 
-    def __init__(self, why: Reason = reason.FUSING_ENDS) -> None:
-        super().__init__()
-        self._why = why
+    def __init__(
+        self, mode: bool, begins: Reason | None = None, ends: Reason | None = None
+    ) -> None:
+        self._entered = False
+        self._entries: list[Entry] = []
+        self._mode, self._begins, self._ends = mode, begins, ends
+
+    def __enter__(self) -> None:
+        if self._begins is not None:
+            TRACER.flush(self._begins)
+        self._entered = True
+        self._entries.append(_enter(self._mode))
 
     def __exit__(
         self,
@@ -214,16 +201,38 @@ class Fusing(_Block):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._leave()
-        TRACER.flush(self._why)
+        _leave(_own(self._entries))
+        if self._ends is not None:
+            TRACER.flush(self._ends)
+
+    def __del__(self) -> None:
+        try:
+            if self._entered:
+                return
+        except AttributeError:  # it was not made
+            return
+        _dropped()
 
 
-class Unfused(_Block):
-    """Every call in the block runs at once; what is pending runs at its start."""
+if HOT is not None:
+    HOT.bind_blocks((TRACER, _BLOCK, Entry), (_enter, _leave, _own, _dropped))
 
-    __slots__ = ()
-    _mode = False
 
-    def __enter__(self) -> None:
-        TRACER.flush(reason.UNFUSED_BEGINS)
-        super().__enter__()
+def block_of(mode: bool, begins: Reason | None = None, ends: Reason | None = None) -> Block:
+    """A `Block`, of the extension's class if there is one."""
+    return Block(mode, begins, ends) if HOT is None else HOT.Block(mode, begins, ends)
+
+
+def recording() -> Block:
+    """A block in which every call is recorded, and may stay pending after it."""
+    return block_of(True)
+
+
+def fusing(why: Reason = reason.FUSING_ENDS) -> Block:
+    """A block in which every call is recorded; its end, called `why`, runs them."""
+    return block_of(True, None, why)
+
+
+def unfused() -> Block:
+    """A block in which every call runs at once; what is pending runs at its start."""
+    return block_of(False, reason.UNFUSED_BEGINS)

@@ -240,6 +240,11 @@ int may_wait(Site *site, PyObject *space, PyObject *const *values, int watched);
 int dtype_number(PyObject *dtype);
 void forget_alone(void);
 
+/* ------------------------------------------------------------------ blocks.c */
+
+extern PyTypeObject BlockType;
+PyObject *bind_blocks(PyObject *module, PyObject *args);
+
 /* ------------------------------------------------------------------ faults.c */
 
 enum { LAUNCHED = 8 };

@@ -157,6 +157,7 @@ static PyMethodDef functions[] = {
     {"bind_flush", bind_flush, METH_VARARGS, "bind_flush(objects, classes, functions, package)"},
     {"bind_number", bind_number, METH_O, "bind_number(reason): Futures as numbers."},
     {"bind_turns", bind_turns, METH_VARARGS, "bind_turns(ready, known, decided): see turns.c."},
+    {"bind_blocks", bind_blocks, METH_VARARGS, "bind_blocks(objects, functions): see `frontends.modes`."},
     {"flush", (PyCFunction)(void (*)(void))hot_flush, METH_FASTCALL, "flush(why): whether all is done."},
     {"forget", forget, METH_NOARGS, "Forget what is known of workunits, and of calls that run alone."},
     {"known", known, METH_NOARGS, "How many workunits something is known of."},
@@ -184,7 +185,7 @@ PyMODINIT_FUNC PyInit__hot(void)
     Py_XDECREF(capsule);
     if (added < 0 || PyModule_AddType(module, &PreparedType) < 0 || PyModule_AddType(module, &DispatcherType) < 0 ||
         PyModule_AddType(module, &SiteType) < 0 || PyModule_AddType(module, &CapturedType) < 0 ||
-        PyModule_AddType(module, &CaptureType) < 0 || PyModule_AddIntConstant(module, "INTERFACE", 15) < 0) {
+        PyModule_AddType(module, &CaptureType) < 0 || PyModule_AddType(module, &BlockType) < 0 || PyModule_AddIntConstant(module, "INTERFACE", 16) < 0) {
         Py_DECREF(module);
         return NULL;
     }

@@ -7,7 +7,7 @@ import inspect
 from argparse import ArgumentParser
 from typing import Any, NoReturn
 
-from pyfuser.frontends.modes import Fusing
+from pyfuser.frontends.modes import fusing
 from pyfuser.report import Explanation, explanation, since
 from pyfuser.runtime.session import SESSION
 from pyfuser.support import tracebacks
@@ -57,7 +57,7 @@ def _fuse(shell: Any, line: str, cell: str) -> Any:
     """Run a cell fused; its value is that of its last line, as without the magic."""
     options = _parser().parse_args(line.split())
     before = SESSION.flushes[-1:]
-    with Fusing(CELL_ENDS):
+    with fusing(CELL_ENDS):
         value = _run(shell, cell)
     if options.explain or options.source:
         _show(explanation(since(before), options.source))

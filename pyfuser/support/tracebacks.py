@@ -48,8 +48,8 @@ _WITH = re.compile(r"^\s*with\b.*?\b((?:pyfuser\.)?(?:fusing|unfused))\b(?!\s*\(
 _SWITCH = re.compile(
     r"^\s*with\b.*?\b((?:pyfuser\.)?(?:enable|disable|sync|explain|fuse|capture))\b"
 )
-_GIVEN = re.compile(r"^(fusing|unfused)\(\) takes 0 positional arguments")
-_CALLED = re.compile(r"^'(Fusing|Unfused)' object is not callable")
+_GIVEN = re.compile(r"^(?:fusing|unfused)\(\) takes 0 positional arguments")
+_CALLED = re.compile(r"^'(?:pyfuser\._hot\.)?Block' object is not callable")
 _OURS = (_PACKAGE, "<launch of ")  # the latter: see `engine.marshal`
 _OF_PYTHON = ("<frozen importlib", "<frozen runpy")
 
@@ -123,15 +123,15 @@ def advice(error: BaseException, traceback: TracebackType | None) -> str:
             f"{missing[1]} is a workunit: a launch takes it without a call, and calls it for each "
             f"index, as in pk.parallel_for(n, {missing[1]}, x=x)."
         )
-    given = _GIVEN.match(str(error)) or _CALLED.match(str(error))
-    if given is not None:
-        block = f"pyfuser.{given[1].lower()}()"
+    line = linecache.getline(frame.f_code.co_filename, shown.tb_lineno)
+    given = _GIVEN.match(str(error))
+    if given is not None or _CALLED.match(str(error)):
+        block = "pyfuser.unfused()" if "unfused" in line else "pyfuser.fusing()"
         return (
             f"{block} is a block, takes nothing and decorates nothing: with {block}: "
             "The decorator of workunits is @pyfuser.fuse."
         )
     if _NO_BLOCK.search(str(error)):
-        line = linecache.getline(frame.f_code.co_filename, shown.tb_lineno)
         uncalled, switch = _WITH.search(line), _SWITCH.search(line)
         if uncalled is not None:
             return f"{uncalled[1]} has to be called: with {uncalled[1]}():"

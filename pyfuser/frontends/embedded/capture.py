@@ -222,7 +222,7 @@ class Capture(_Base):
         return self._as_usual(args, kwargs)
 
     def _as_usual(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        with modes.Fusing(reason.CAPTURED):
+        with modes.fusing(reason.CAPTURED):
             return self._function(*args, **kwargs)
 
     def _tell(self, refusal: Refusal) -> None:
@@ -244,7 +244,7 @@ class Capture(_Base):
             step: Step | None = None
             try:
                 watch.begin()
-                with modes.Recording():
+                with modes.recording():
                     result = self._function(*positional, **named)
                 watch.end()
                 if COUNTERS.launches != launches:

@@ -45,7 +45,7 @@ from pyfuser.frontends.embedded.spaces import (
     resolve_space,
 )
 from pyfuser.frontends.embedded.views import Subview, View, ViewType
-from pyfuser.frontends.modes import SWITCHES, Recording, block, traced
+from pyfuser.frontends.modes import SWITCHES, block, recording, traced
 from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support import places
 from pyfuser.support.errors import (
@@ -225,7 +225,7 @@ def _fused_list(
             f"parallel_for: the arguments of a list of workunits are args_0={{...}}, "
             f"args_1={{...}}, one dict each, not {unknown[0]}=..."
         )
-    with Recording():
+    with recording():
         for n, workunit in enumerate(workunits):
             arguments = kwargs.get(f"args_{n}", {})
             dispatch(pattern, label, policy, workunit, arguments, None, depth + 1)
