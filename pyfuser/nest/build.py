@@ -9,18 +9,24 @@ from itertools import count
 from pyfuser.ir.canonical import all_syms
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Body, Cast, Declare, Expr, Read, Stmt, Sym
-from pyfuser.nest.nodes import Function, Kind, Loop, Nest, Note, Over, number
+from pyfuser.nest.nodes import Function, Give, Kind, Loop, Nest, Note, Over, Scan, number
 from pyfuser.nest.spec import KernelSpec
+from pyfuser.nest.sums import is_sum
 
 LOOP = "pf_loop"
 """The function that is called from outside."""
+
+PASS = "pf_pass"
+"""A scan's pass over a tile."""
 
 
 def nest_of(spec: KernelSpec, names: Mapping[Sym, str] | None = None) -> Nest:
     """The nest of a kernel before any pass: one function, which does everything over its box."""
     uids = count(1 + max((sym.uid for sym in all_syms(spec.workunit)), default=0))
     names = {} if names is None else names
-    nest = Nest(spec, (), lambda name, dtype: Sym(name, next(uids), dtype), names)
+    sums = all(is_sum(spec.workunit, a.sym) for a in spec.workunit.accumulators)
+    serial = spec.serial or spec.pattern == "scan" or not sums
+    nest = Nest(spec, serial, (), lambda name, dtype: Sym(name, next(uids), dtype), names)
     counters = (
         sym if sym.dtype is DType.INT64 else nest.fresh(f"{nest.name(sym)}_wide", DType.INT64)
         for sym in spec.workunit.indices
@@ -29,8 +35,20 @@ def nest_of(spec: KernelSpec, names: Mapping[Sym, str] | None = None) -> Nest:
 
 
 def with_loop(nest: Nest) -> Nest:
-    """With the function of all loops."""
-    return replace(nest, functions=(over_box(nest, LOOP, nest.workunit.body),))
+    """With the function of all loops, and with that of a scan's passes."""
+    accumulators, body = nest.workunit.accumulators, nest.workunit.body
+    if nest.spec.pattern == "scan":
+        (one,) = accumulators
+        flag = one.last_pass or nest.fresh("is_last", DType.BOOL)
+        one_pass = over_box(nest, PASS, body)
+        one_pass = replace(one_pass, params=(one.sym, flag), result=Read(one.sym))
+        low, high = box(nest)
+        scan = Function(LOOP, low, high, body=(Scan(PASS, Read(low[0]), Read(high[0])),))
+        return replace(nest, functions=(one_pass, scan))
+    loop = over_box(nest, LOOP, body)
+    zeros = (Declare(a.sym, None) for a in accumulators)
+    results = (Give(place, Read(a.sym)) for place, a in enumerate(accumulators))
+    return replace(nest, functions=(replace(loop, body=(*zeros, *loop.body, *results)),))
 
 
 def over_box(nest: Nest, name: str, body: Body) -> Function:
@@ -40,8 +58,9 @@ def over_box(nest: Nest, name: str, body: Body) -> Function:
 
 
 def box(nest: Nest) -> tuple[tuple[Sym, ...], tuple[Sym, ...]]:
-    """The bounds of a function's box."""
-    names = [""] if nest.rank == 1 else [f"{nest.name(sym)}_" for sym in nest.workunit.indices]
+    """The bounds of a function's box; those of a map's or scan's only axis come as numbers."""
+    plain = nest.rank == 1 and nest.spec.pattern != "reduce"
+    names = [""] if plain else [f"{nest.name(sym)}_" for sym in nest.workunit.indices]
     ends = [
         tuple(nest.fresh(name + end, DType.INT64) for name in names) for end in ("begin", "end")
     ]

@@ -1,14 +1,15 @@
 """The interpreter of nests: what they mean, on top of that of the ir (see `ir.reference`).
 
 Whatever may run in any order runs in a shuffled one: the iterations of an Over, the trips of a
-shared Loop. So a pass that is wrong about an order shows.
+shared Loop, the passes over the tiles of a Scan. So a pass that is wrong about an order shows.
 """
 
 from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import reduce
 from typing import Any
 
 from pyfuser.ir import arithmetic
@@ -22,6 +23,7 @@ from pyfuser.nest.nodes import (
     Ask,
     Clear,
     Function,
+    Give,
     Loop,
     Nest,
     Note,
@@ -31,6 +33,7 @@ from pyfuser.nest.nodes import (
     Row,
     Run,
     RunningSums,
+    Scan,
     Scope,
 )
 from pyfuser.support.caches import cached
@@ -42,8 +45,10 @@ def interpret(
     end: Sequence[int],
     arguments: Sequence[Array | Value],
     seed: int = 0,
-) -> None:
-    """Run a nest over a box. `arguments[k]` is bound to `workunit.params[k]`, arrays in place.
+) -> tuple[Value, ...]:
+    """Run a nest over a box, and return its accumulators' values.
+
+    `arguments[k]` is bound to `workunit.params[k]`, arrays in place.
 
     Raises UndefinedBehaviour for what C++ leaves undefined.
     """
@@ -55,14 +60,16 @@ def interpret(
             bound.append((*accessors(argument, name, None), argument.shape))  # type: ignore[union-attr, arg-type]
         else:
             bound.append(_scalar(argument, param.sym.dtype))
-    run(_Orders(random.Random(seed)), begin, end, *bound)
+    results: list[Value] = [0] * len(nest.workunit.accumulators)
+    run(_Orders(random.Random(seed)), begin, end, results, *bound)
+    return tuple(results)
 
 
 class _Orders:
     """Gives iterations and trips their order."""
 
     def __init__(self, rng: random.Random) -> None:
-        self._shuffle = rng.shuffle
+        self._rng, self._shuffle = rng, rng.shuffle
 
     def points(self, low: Sequence[int], high: Sequence[int], shared: bool) -> Iterable[Any]:
         found = list(itertools.product(*map(range, low, high)))
@@ -75,6 +82,50 @@ class _Orders:
         if shared:
             self._shuffle(found)
         return found
+
+    def scan(
+        self,
+        one_pass: Callable[..., Any],
+        add: Callable[[Any, Any], Any],
+        zero: Any,
+        box: tuple[int, int],
+        how: tuple[int, bool, bool],
+    ) -> Any:
+        """The sum of a scan; how: `tile`, `single` and `at_once` of its node."""
+        (low, high), (tile, single, at_once) = box, how
+        if not tile or high - low <= tile or (single and self._rng.random() < 0.2):
+            return one_pass(low, high, zero, True)
+        cuts = [*range(low, high, tile), high]
+        totals: dict[int, Any] = {}
+        for place, last_pass in tiles_in_turn(len(cuts) - 1, at_once, self._rng):
+            first, last = cuts[place : place + 2]
+            if not last_pass:
+                totals[place] = one_pass(first, last, zero, False)
+                continue
+            found = one_pass(first, last, reduce(add, map(totals.get, range(place)), zero), True)
+            if last == high:
+                result = found
+        return result
+
+
+def tiles_in_turn(count: int, at_once: bool, rng: random.Random) -> Iterator[tuple[int, bool]]:
+    """An order in which a scan's passes over its tiles may come: a tile, and whether it is the last
+    pass, which needs the first passes over all tiles before.
+    """
+    waiting, left, done = list(range(count)), list(range(count)), 0
+    rng.shuffle(waiting)
+    first = set(waiting)
+    while left:
+        done = min(first, default=count)
+        ready = [tile for tile in left if tile < done]
+        if waiting and not (ready and at_once and rng.random() < 0.5):
+            tile = waiting.pop()
+            first.discard(tile)
+            yield tile, False
+        else:
+            tile = rng.choice(ready)
+            left.remove(tile)
+            yield tile, True
 
 
 class _Row:
@@ -101,7 +152,10 @@ def _compile(nest: Nest) -> tuple[Callable[..., Any], dict[Sym, str]]:
 
 
 class _Translator(reference.Translator):
-    """A nest -> the source of `run(orders, begin, end, *arguments)`, with its functions inside."""
+    """A nest -> the source of `run(orders, begin, end, results, *arguments)`.
+
+    Its functions are inside.
+    """
 
     def __init__(self, nest: Nest) -> None:
         super().__init__(nest.workunit)
@@ -109,7 +163,7 @@ class _Translator(reference.Translator):
 
     def source(self) -> str:
         params = self.nest.workunit.params
-        given = ["orders", "begin", "end", *(self.name(p.sym) for p in params)]
+        given = ["orders", "begin", "end", "results", *(self.name(p.sym) for p in params)]
         self.emit(0, f"def run({', '.join(given)}):")
         for param in params:
             if param.rank:
@@ -149,6 +203,21 @@ class _Translator(reference.Translator):
         arguments = ", ".join(map(self.expr, s.arguments))
         self.emit(depth, f"{self.name(s.sym)} = {s.function}({arguments})")
 
+    def give(self, s: Give, depth: int) -> None:
+        accumulator = self.nest.workunit.accumulators[s.place].sym
+        self.emit(depth, f"results[{s.place}] = {self.value(s.value, accumulator.dtype)}")
+
+    def scan(self, s: Scan, depth: int) -> None:
+        dtype = self.nest.workunit.accumulators[0].sym.dtype
+        zero, box = (
+            self.convert("0", DType.INT32, dtype),
+            f"({self.expr(s.low)}, {self.expr(s.high)})",
+        )
+        add = f"lambda a, b: {self.binary('+', dtype, 'a', 'b')}"
+        how = (s.tile, s.single, s.at_once)
+        found = f"orders.scan({s.function}, {add}, {zero}, {box}, {how})"
+        self.emit(depth, f"results[0] = {found}")
+
     def inside(self, s: Scope, depth: int) -> None:
         self.body(s.body, depth)
 
@@ -183,6 +252,8 @@ _Translator.statements = {
     Loop: _Translator.counted,
     Run: _Translator.run_function,
     Ask: _Translator.ask,
+    Give: _Translator.give,
+    Scan: _Translator.scan,
     Note: _Translator.nothing,
     Prefetch: _Translator.nothing,
     Scope: _Translator.inside,

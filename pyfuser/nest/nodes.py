@@ -13,6 +13,9 @@ Grammar::
               | Loop(sym, start, stop, step, body, shared, kind)
               | Run(function, low, high)          runs a function over a box
               | Ask(sym, function, arguments)     let sym be the result of a function
+              | Give(place, value)                a result of the kernel
+              | Scan(function, low, high, tile, ..)  the result of a scan, whose passes over a tile
+                                                  a function makes
               | Note(counters)                    a mistake from here on is one of this iteration
               | Scope(body)                       what is declared in the body is seen nowhere else
               | Alloc(sym, length)                an array, which has no values yet
@@ -29,13 +32,14 @@ Rules that `verify` holds, besides those of the ir:
 * The last function is the one that is called from outside, over all of a box of the space. Only a
   function may be run or asked that stands before: there is no recursion.
 * An Over binds the indices of the workunit. Its iterations are unordered, but in a serial nest,
-  where they run in the order of the axes.
+  where they run in the order of the axes. Nests of scans are serial, and those of accumulators that
+  are not only added to.
 * A Loop binds a 64-bit counter. `shared` says, as in the ir, that every order of its trips is
   right.
 * A Declare without a value makes it 0.
 * Scopes are lexical: a Sym may be declared again where its first declaration is not visible.
-* The parameters of the workunit are visible in all functions, its accumulators too. Nothing else is
-  shared between functions.
+* The parameters of the workunit are visible in all functions. Nothing else is shared between them,
+  but accumulators that are the `sums` of a function.
 """
 
 from __future__ import annotations
@@ -102,6 +106,29 @@ class Ask(Extra):
     sym: Sym
     function: str
     arguments: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Give(Extra):
+    place: int
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Scan(Extra):
+    """Two passes over tiles, as Kokkos makes them: their totals, then, from these, the last pass.
+
+    function: of a box, of the sum that it continues, and of whether it makes the last pass. tile:
+    iterations, 0 if one last pass does it all. single: whether that may do it in any case. at_once:
+    whether a tile's last pass may come before the first pass over other tiles.
+    """
+
+    function: str
+    low: Expr
+    high: Expr
+    tile: int = 0
+    single: bool = True
+    at_once: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,9 +246,9 @@ class RunningSums(Extra):
 class Function:
     """Code that is compiled once and run over several boxes, or asked several times.
 
-    result: of a function that is asked; the compiler makes it a part of who asks. straight: the
-    headers that keep g++ from rearranging its branches. segments, passes: what the iterations of
-    its box run in turn, and what was done to that.
+    result: of a function that is asked; the compiler makes it a part of who asks. sums: the
+    accumulators that it adds to. straight: the headers that keep g++ from rearranging its branches.
+    segments, passes: what the iterations of its box run in turn, and what was done to that.
     """
 
     name: str
@@ -230,6 +257,7 @@ class Function:
     params: tuple[Sym, ...] = ()
     body: Body = ()
     result: Expr | None = None
+    sums: tuple[Sym, ...] = ()
     straight: tuple[str, ...] = ()
     segments: tuple[Segment, ...] = ()
     passes: tuple[str, ...] = ()
@@ -239,12 +267,13 @@ class Function:
 class Nest:
     """A kernel with its loops.
 
-    counters: of the loops over the axes, 64 bits wide whatever an index is (which may be its own
-    counter). fresh: makes Syms that no nest of the same kernel has. names: how Syms are called.
-    passes: those that changed something.
+    serial: whether iterations run in order. counters: of the loops over the axes, 64 bits wide
+    whatever an index is (which may be its own counter). fresh: makes Syms that no nest of the same
+    kernel has. names: how Syms are called. passes: those that changed something.
     """
 
     spec: KernelSpec
+    serial: bool
     counters: tuple[Sym, ...]
     fresh: Fresh = field(compare=False, repr=False)
     names: Mapping[Sym, str] = field(compare=False, repr=False)
@@ -260,11 +289,6 @@ class Nest:
     def rank(self) -> int:
         """The number of dimensions of the iteration space."""
         return self.spec.rank
-
-    @property
-    def serial(self) -> bool:
-        """Whether iterations run in order."""
-        return self.spec.serial
 
     @property
     def views(self) -> dict[Sym, ViewSpec]:

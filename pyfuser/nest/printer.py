@@ -15,6 +15,7 @@ from pyfuser.nest.nodes import (
     Ask,
     Clear,
     Function,
+    Give,
     Kind,
     Loop,
     Nest,
@@ -25,6 +26,7 @@ from pyfuser.nest.nodes import (
     Row,
     Run,
     RunningSums,
+    Scan,
     Scope,
 )
 
@@ -58,7 +60,8 @@ class _Printer(printer.Printer):
 
     def _head(self, f: Function) -> str:
         box = [f"{self._sym(a)} .. {self._sym(b)}" for a, b in zip(f.low, f.high, strict=False)]
-        return f"function {f.name}({', '.join([*box, *map(self._typed, f.params)])}):"
+        adds = f" adds to {', '.join(map(self._sym, f.sums))}" if f.sums else ""
+        return f"function {f.name}({', '.join([*box, *map(self._typed, f.params)])}){adds}:"
 
     def _result(self, f: Function) -> Iterator[Line]:
         if f.result is not None:
@@ -88,6 +91,13 @@ class _Printer(printer.Printer):
     def _ask(self, s: Ask, depth: int) -> Iterator[Line]:
         arguments = ", ".join(self.expr(e, outer=True) for e in s.arguments)
         yield depth, f"let {self._typed(s.sym)} = {s.function}({arguments})"
+
+    def _give(self, s: Give, depth: int) -> Iterator[Line]:
+        yield depth, f"result {s.place} = {self.expr(s.value, outer=True)}"
+
+    def _scan(self, s: Scan, depth: int) -> Iterator[Line]:
+        tiles = f" in tiles of {s.tile}{' at once' * s.at_once}{' or one' * s.single}"
+        yield depth, f"scan {s.function}({self._box([s.low], [s.high])}){tiles * bool(s.tile)}"
 
     def _scope(self, s: Scope, depth: int) -> Iterator[Line]:
         yield depth, "scope:"
@@ -128,6 +138,8 @@ _Printer.statements = {
     Loop: _Printer._loop,
     Run: _Printer._run,
     Ask: _Printer._ask,
+    Give: _Printer._give,
+    Scan: _Printer._scan,
     Note: _Printer._note,
     Scope: _Printer._scope,
     OrderedSum: _Printer._ordered,

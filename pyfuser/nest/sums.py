@@ -7,12 +7,17 @@ from collections.abc import Collection, Mapping
 from pyfuser.ir import nodes
 from pyfuser.ir.affine import values_of
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.effects import operations
-from pyfuser.ir.nodes import Body, Expr, For, Stmt, Sym
+from pyfuser.ir.effects import only_combines, operations
+from pyfuser.ir.nodes import Body, Expr, For, Stmt, Sym, Workunit
 from pyfuser.ir.visit import assigned, contains, declared, expressions, reads, statements
 
 SHORTEST = 24
 """Trips of a loop that is run in blocks; unrolled loops are shorter (see `transform.unroll`)."""
+
+
+def is_sum(workunit: Workunit, sym: Sym) -> bool:
+    """Whether the body does nothing with an accumulator but add to it (or subtract)."""
+    return sym.dtype is not DType.BOOL and only_combines(workunit.body, (sym,), "+-")
 
 
 def row_sums(stmt: Stmt, accumulators: Mapping[Sym, object]) -> list[Sym]:

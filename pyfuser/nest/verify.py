@@ -11,6 +11,7 @@ from pyfuser.nest.nodes import (
     Ask,
     Clear,
     Function,
+    Give,
     Kind,
     Loop,
     Nest,
@@ -21,6 +22,7 @@ from pyfuser.nest.nodes import (
     Row,
     Run,
     RunningSums,
+    Scan,
     Scope,
 )
 from pyfuser.nest.printer import show
@@ -45,13 +47,10 @@ class _Verifier(ir_verify.Verifier):
 
     def run(self) -> None:
         w = self.nest.workunit
-        for accumulator in w.accumulators:
-            self.declare(accumulator.sym, 0)
-            if accumulator.last_pass is not None:
-                self.declare(accumulator.last_pass, 0)
+        self.sums = tuple(a.sym for a in w.accumulators)
         for param in w.params:
             self.declare(param.sym, param.rank)
-        self.constant = set(self.ranks) - {a.sym for a in w.accumulators}
+        self.constant = set(self.ranks)
         if not self.nest.functions:
             self.fail("a nest has a function")
         for f in self.nest.functions:
@@ -63,12 +62,15 @@ class _Verifier(ir_verify.Verifier):
         if len(f.low) != len(f.high) or len(f.low) not in (0, self.nest.rank):
             self.fail(f"{f.name} runs over no box of the space")
         given = (*f.low, *f.high, *f.params)
-        for sym in given:
+        scans = bool(f.low) and f.result is not None
+        for sym in given[:-2] if scans else given:
             self.counter(sym, sym.dtype)
+        if (scans and (f.params[0],) != self.sums) or not {*f.sums} <= {*self.sums}:
+            self.fail(f"{f.name} adds to other sums than the kernel's")
         self.scopes.append(set())
-        for sym in given:
+        for sym in (*given, *f.sums):
             self.declare(sym, 0)
-        self.constant |= {*given}
+        self.constant |= {*given} - {*self.sums}
         self.scopes.append(set())
         for stmt in f.body:
             self.statement(stmt)
@@ -126,6 +128,17 @@ class _Verifier(ir_verify.Verifier):
             self.expr(argument, param.dtype)
         self.declare(s.sym, 0)
 
+    def give(self, s: Give) -> None:
+        if s.place not in range(len(self.sums)):
+            self.fail("no result of the kernel", s)
+        self.expr(s.value, self.sums[s.place].dtype)
+
+    def scan(self, s: Scan) -> None:
+        f = self.functions.get(s.function)
+        if f is None or not f.low or f.result is None or not self.nest.serial:
+            self.fail(f"no function {s.function} that sums in order stands before", s)
+        self.box((s.low,), (s.high,), s)
+
     def alloc(self, s: Alloc) -> None:
         if s.length < 1:
             self.fail("an array has elements", s)
@@ -162,6 +175,8 @@ _Verifier.statements = {
     Loop: _Verifier.loop,
     Run: _Verifier.run_function,
     Ask: _Verifier.ask,
+    Give: _Verifier.give,
+    Scan: _Verifier.scan,
     Note: _Verifier.note,
     Scope: lambda v, s: v.body(s.body),
     Alloc: _Verifier.alloc,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from pyfuser.codegen.cpu.reduce import is_sum
 from pyfuser.codegen.kernel import spec_of
 from pyfuser.ir.nodes import Sym
 from pyfuser.nest.build import nest_of
 from pyfuser.nest.nodes import Nest
 from pyfuser.nest.passes.blocks import lower_blocks
 from pyfuser.nest.passes.loop_order import loop_order, walks
+from pyfuser.nest.sums import is_sum
 from pyfuser.pipeline import run_nest_passes
 from pyfuser.transform.kernel import Kernel
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from pyfuser.codegen.cpu.reduce import is_sum
 from pyfuser.codegen.kernel import spec_of
 from pyfuser.ir import nodes
 from pyfuser.ir.effects import written_views
@@ -19,6 +18,7 @@ from pyfuser.nest.cost.vectorisable import (
 )
 from pyfuser.nest.nodes import Function
 from pyfuser.nest.passes.split_guards import MIDDLE
+from pyfuser.nest.sums import is_sum
 from pyfuser.report.loops import loops_of
 from pyfuser.report.model import Vectors
 from pyfuser.transform.kernel import Kernel

@@ -10,15 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyfuser.codegen.cpu.scan import at_once
 from pyfuser.codegen.cpu.unit import emit
-from pyfuser.codegen.kernel import spec_of
 from pyfuser.engine import native
 from pyfuser.engine.native import prepare
 from pyfuser.plan.plan import SCAN_TILE
 from pyfuser.support.settings import SETTINGS
 from tests.codegen.build import bound, case
 from tests.codegen.test_sweep import Loop, Sweep, check, copy, double_in_place, numbers
+from tests.nest.test_scans import mirrored
 from tests.vendors import emit_as_on
 
 pytestmark = pytest.mark.skipif(
@@ -128,58 +127,6 @@ def test_the_code(golden: Callable[[str, str], None], monkeypatch: pytest.Monkey
 
 
 # --------------------------------------------------------------------------- passes at once
-
-
-def in_place(i, acc, last_pass, x):
-    acc += x[i]
-    if last_pass:
-        x[i] = acc
-
-
-def scattered(i, acc: pk.Acc[pk.int32], last_pass, x, out):
-    acc += x[i]
-    if last_pass:
-        out[acc] = x[i]
-
-
-def mirrored(i, acc: pk.Acc[pk.int32], last_pass, x, n):
-    """Legal, though the last pass writes what other iterations' first pass reads."""
-    if last_pass:
-        x[n - 1 - i] = 5
-    else:
-        acc += x[i]
-
-
-def counted(i, acc: pk.Acc[pk.int32], last_pass, x, out):
-    acc += x[i]
-    if last_pass:
-        out[acc // 2] += 1
-
-
-def shifted(i, acc, last_pass, x):
-    acc += x[i]
-    if last_pass:
-        x[i + 1] = acc
-
-
-def spec(function: Any, *arguments: Any) -> Any:
-    return spec_of(case(function, [9], lambda: list(arguments), "scan").kernel)
-
-
-def test_a_tile_is_passed_twice_at_once_if_iterations_are_apart() -> None:
-    x, out, whole = np.zeros(10), np.zeros(10), np.zeros(10, np.int32)
-    assert at_once(spec(prefix, x, out)) == "true"
-    assert at_once(spec(in_place, x)) == "true"
-    assert at_once(spec(scattered, whole, np.zeros(10, np.int32))) == "true"
-
-
-def test_else_all_first_passes_come_before() -> None:
-    whole = np.zeros(10, np.int32)
-    assert at_once(spec(shifted, np.zeros(10))) == "false"
-    assert at_once(spec(mirrored, whole, 9)) == "false"
-    assert at_once(spec(counted, whole, np.zeros(10, np.int32))) == "false"
-    shared = np.zeros(10)
-    assert at_once(spec(prefix, shared[:9], shared[1:])) == "false"
 
 
 def test_first_passes_see_nothing_of_last_ones(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,9 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from pyfuser.codegen.cpu import scan as cpu_scan
 from pyfuser.codegen.kernel import spec_of
 from pyfuser.ir.reference.interpret import interpret
+from pyfuser.nest.build import nest_of
+from pyfuser.nest.interpret import tiles_in_turn
+from pyfuser.nest.passes.scan_tiles import at_once
 from pyfuser.plan import wavefront
 from pyfuser.plan.cost_model import CostModel
 from pyfuser.plan.plan import SCAN_TILE, Rolling, Sweep
@@ -252,25 +254,18 @@ def run_scan(loops: Sequence[Loop], tile: int, seed: int) -> None:
     rng = random.Random(seed)
     place = next(n for n, loop in enumerate(loops) if loop.kernel.pattern == "scan")
     scan, space = loops[place], loops[place].kernel.space
-    at_once = cpu_scan.at_once(spec_of(scan.kernel)) == "true"
     tiles = [
         Piece(0, first, min(first + tile, space.end[0]), 0, 0, 0)
         for first in range(space.begin[0], space.end[0], tile)
     ]
     totals: dict[int, tuple[Any, ...]] = {}
-    waiting = list(range(len(tiles)))
-    left = list(range(len(tiles)))
-    rng.shuffle(waiting)
-    while left:
-        ready = [t for t in left if all(u in totals for u in range(t + 1))]
-        if waiting and not (ready and at_once and rng.random() < 0.5):
-            chosen = waiting.pop()
+    order = tiles_in_turn(len(tiles), at_once(nest_of(spec_of(scan.kernel))), rng)
+    for chosen, last_pass in order:
+        if not last_pass:
             for loop in loops[:place]:
                 loop.run(tiles[chosen], {}, rng)
             totals[chosen] = scan.walk(tiles[chosen], scan.sums, last_pass=False)
             continue
-        chosen = rng.choice(ready)
-        left.remove(chosen)
         start = scan.sums
         with np.errstate(over="ignore"):  # unsigned sums wrap
             for before in range(chosen):

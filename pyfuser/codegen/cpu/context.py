@@ -196,7 +196,7 @@ class Context:
 
     def in_order(self: C) -> C:
         """The same where iterations run one after the other, in ascending order."""
-        return self.of(replace(self.nest, spec=replace(self.nest.spec, serial=True)))
+        return self.of(replace(self.nest, serial=True))
 
     def array(self, name: str, dtype: DType) -> Sym:
         """A new Sym that is called so."""

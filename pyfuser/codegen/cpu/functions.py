@@ -8,10 +8,10 @@ from pyfuser.codegen.c.statements import INDENT, Statements
 from pyfuser.codegen.cpu.context import Bounds, Context, function
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Expr, Logical
+from pyfuser.ir.visit import contains
 from pyfuser.nest.build import values
-from pyfuser.nest.nodes import Ask, Function, Nest, Over, Run
+from pyfuser.nest.nodes import Ask, Function, Give, Nest, Over, Run
 from pyfuser.nest.passes.lower_boxes import loops
-from pyfuser.nest.passes.row_sums import order_sums
 
 LOCALS = frozenset({"at", "stop", "next", "whole", "part", "upto", "low", "high", "piece", "strip"})
 """Names of locals that passes make."""
@@ -33,6 +33,8 @@ class _Functions(Statements):
         context, names = self.context, self.names
         context.uses(*f.straight)
         lines = self.print(f.body, 1)
+        if f.result is not None and f.low:
+            return self._scan_pass(f, lines)
         if f.result is not None:
             tests = f"\n{INDENT * 2}&& ".join(f"({self.text(e)})" for e in _conjuncts(f.result))
             lines.append(f"{INDENT}return {tests};")
@@ -40,14 +42,25 @@ class _Functions(Statements):
             given = [kind + names[sym] for kind, sym in zip(kinds, f.params, strict=True)]
             head = f"{f.result.dtype.cpp} {f.name}"
             return function(head, [*given, *context.signature], lines, inline=True)
-        ends = ["begin", "end"]
-        if self.rank == 1:
+        gives = contains(f.body, Give)
+        if self.rank == 1 and not gives:
             parameters = [f"int64_t {names[sym]}" for sym in (*f.low, *f.high)]
         else:
-            parameters = [f"const int64_t* {end}" for end in ends]
+            parameters = [f"const int64_t* {end}" for end in ("begin", "end")]
+            parameters += ["int64_t* results"] * gives
             lines = [*self._unpacked(f), *lines]
         lines = context.guard() + lines
         return function(f"void {f.name}", [*parameters, *context.signature], lines)
+
+    def _scan_pass(self, f: Function, lines: list[str]) -> str:
+        """Also of whether it is the last pass, which the compiler knows."""
+        (total, last_pass), names = f.params, self.names
+        kind = total.dtype.cpp
+        parameters = [f"int64_t {names[sym]}" for sym in (*f.low, *f.high)]
+        parameters += [f"{kind} {names[total]}", *self.context.signature]
+        lines = [*self.context.guard(f"{kind}()"), *lines, f"{INDENT}return {names[total]};"]
+        code = function(f"{kind} {f.name}", parameters, lines)
+        return f"template <bool {names[last_pass]}>\n{code}"
 
     def _unpacked(self, f: Function) -> list[str]:
         """Locals for the bounds of all axes: behind a pointer a store might change them."""
@@ -68,6 +81,10 @@ class _Functions(Statements):
         self.emit(depth + 1, f"{s.function}(part, upto{tail});")
         self.emit(depth, "}")
 
+    def give(self, s: Give, depth: int) -> None:
+        place = f"*({s.value.dtype.cpp}*)(results + {2 * s.place})"
+        self.emit(depth, f"{place} = {self.text(s.value)};")
+
     def ask(self, s: Ask, depth: int) -> None:
         arguments = ", ".join([*map(self.text, s.arguments), *self.context.arguments])
         self.emit(depth, f"const bool {self.names[s.sym]} = {s.function}({arguments});")
@@ -84,13 +101,8 @@ _Functions.statements = {
     **Statements.statements,
     Run: _Functions.run,
     Ask: _Functions.ask,
+    Give: _Functions.give,
 }
-
-
-def summing(context: Context) -> Context:
-    """The same where loops of the body sum locals in blocks."""
-    nest = context.nest
-    return context.of(nest.of(order_sums(nest, nest.workunit.body)))
 
 
 def loop_lines(context: Context, bounds: list[Bounds]) -> list[str]:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pyfuser.codegen.c.statements import INDENT
 from pyfuser.codegen.cpu.context import Bounds, Context, box_bounds, entry, function
 from pyfuser.codegen.cpu.functions import LOCALS as FUNCTION_LOCALS
-from pyfuser.codegen.cpu.functions import loop_lines, summing
+from pyfuser.codegen.cpu.functions import functions_code
 from pyfuser.codegen.cpu.running_sums import run_function
 from pyfuser.codegen.cpu.tables import copies_of
 from pyfuser.codegen.cpu.terms import INLINE_SUMS, SumNames, arrays_of, block_terms
@@ -27,12 +27,12 @@ from pyfuser.codegen.cpu.tiles import (
     tiling_of,
 )
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.effects import only_combines
-from pyfuser.ir.nodes import Sym, Workunit
 from pyfuser.nest.passes.blocks import LOCALS as BLOCK_LOCALS
 from pyfuser.nest.passes.blocks import blocks_of
 from pyfuser.nest.passes.split_accumulators import LANES, Groups, groups_of
 from pyfuser.nest.passes.split_accumulators import LOCALS as GROUP_LOCALS
+from pyfuser.nest.sums import is_sum
+from pyfuser.pipeline import lowered
 
 LOCALS = (
     BLOCK_LOCALS
@@ -47,30 +47,10 @@ def emit(context: Context) -> str:
     """The loops and the entry point."""
     if all(is_sum(context.workunit, a.sym) for a in context.workunit.accumulators):
         return _tiled(context)
-    return _sequential(context)
-
-
-def is_sum(workunit: Workunit, sym: Sym) -> bool:
-    """Whether the body does nothing with an accumulator but add to it (or subtract)."""
-    return sym.dtype is not DType.BOOL and only_combines(workunit.body, (sym,), "+-")
-
-
-# --------------------------------------------------------------------------- sequential
-
-
-def _sequential(context: Context) -> str:
-    context = summing(context.in_order())
-    accumulators = context.workunit.accumulators
-    lines, bounds = box_bounds(context)
-    lines = context.guard() + lines
-    lines += [f"{INDENT}{a.sym.dtype.cpp} {context.names[a.sym]}{{}};" for a in accumulators]
-    lines += loop_lines(context, bounds)
-    for k, a in enumerate(accumulators):
-        lines.append(f"{INDENT}*({a.sym.dtype.cpp}*)(results + {2 * k}) = {context.names[a.sym]};")
-    parameters = ["const int64_t* begin", "const int64_t* end", "int64_t* results"]
-    code = function("void pf_loop", [*parameters, *context.signature], lines)
+    nest = lowered(context.nest)
     tail = "".join(", " + a for a in context.arguments)
-    return code + entry(context, [f"pf_loop(begin, end, results{tail});", "return 0;"])
+    lines = [f"pf_loop(begin, end, results{tail});", "return 0;"]
+    return functions_code(context, nest, nest.functions) + entry(context, lines)
 
 
 # --------------------------------------------------------------------------- tiled

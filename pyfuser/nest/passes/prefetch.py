@@ -97,7 +97,7 @@ def streams_of(nest: Nest) -> tuple[Stream, ...]:
     spec, workunit = nest.spec, nest.workunit
     if not spec.target.avx512_of_intel:
         return ()
-    if spec.serial or spec.checked or spec.order.block or not spec.long_rows:
+    if nest.serial or spec.checked or spec.order.block or not spec.long_rows:
         return ()
     scalars = {param.sym for param in workunit.params} - nest.views.keys()
     given = frozenset(scalars.union(workunit.indices) - assigned(workunit.body))

@@ -199,7 +199,8 @@ def _run_function(
             body += (_group(nest, segment, kept, group),)
         elif segment.body:
             body += order_sums(nest, (_first_loop(nest, segment, kept),))
-    return Function("pf_run", params=(at.sym, count.sym, *nest.counters[:last]), body=body)
+    params = (at.sym, count.sym, *nest.counters[:last])
+    return Function("pf_run", params=params, body=body, sums=tuple(terms))
 
 
 def _first_loop(nest: Nest, segment: Segment, kept: Kept) -> Stmt:

@@ -14,27 +14,30 @@ from collections.abc import Sequence
 from pyfuser.codegen.cpu import scan as cpu_scan
 from pyfuser.codegen.cpu.context import RESULTS, SLOT, Context, entry_point, function, unpacked
 from pyfuser.codegen.cpu.wavefront.stage import Stage, checks, indented, sections_of
+from pyfuser.nest.nodes import Scan
 from pyfuser.nest.spec import SweepSpec
 
 
 def emit(spec: SweepSpec, loops: Sequence[Context]) -> str:
     """The distinct loops, each in a namespace of its own, and the entry point."""
     distinct = {context.spec: Stage(n, context) for n, context in enumerate(loops)}
-    code = "".join(
-        stage.wrapped(_scan_code(stage.context)) if _is_scan(stage) else stage.map_code()
-        for stage in distinct.values()
-    )
-    return code + _entry(spec, [distinct[stage] for stage in spec.stages])
+    code = ""
+    for stage in distinct.values():
+        if _is_scan(stage):
+            scan, passes = cpu_scan.passes_code(stage.context)
+            code += stage.wrapped(_scan_code(stage.context, passes))
+        else:
+            code += stage.map_code()
+    return code + _entry(spec, scan, [distinct[stage] for stage in spec.stages])
 
 
 def _is_scan(stage: Stage) -> bool:
     return stage.context.spec.pattern == "scan"
 
 
-def _scan_code(context: Context) -> str:
-    """`first_pass` gives the sum of some iterations, `last_pass` continues one over them."""
+def _scan_code(context: Context, code: str) -> str:
+    """The passes, whose code is given, over some iterations; `last_pass` continues a sum."""
     kind, tail = cpu_scan.accumulator_type(context), cpu_scan.arguments(context)
-    code = cpu_scan.pass_code(context)
     box = ["const int64_t* slot", "int64_t first", "int64_t last"]
     for flag, name, start in (("false", "first_pass", f"{kind}()"), ("true", "last_pass", "start")):
         lines = [*unpacked(context), f"return pf_pass<{flag}>(first, last, {start}{tail});"]
@@ -43,7 +46,7 @@ def _scan_code(context: Context) -> str:
     return code
 
 
-def _entry(spec: SweepSpec, stages: Sequence[Stage]) -> str:
+def _entry(spec: SweepSpec, node: Scan, stages: Sequence[Stage]) -> str:
     sections = sections_of(spec)
     stages[0].context.uses("scan", *[] if spec.serial else ["threads"])
     place = next(n for n, stage in enumerate(stages) if _is_scan(stage))
@@ -68,11 +71,11 @@ def _entry(spec: SweepSpec, stages: Sequence[Stage]) -> str:
     else:
         first = f"return {scan.name}::first_pass(slot + {section}, first, last);"
         lines.append("const int64_t threads = slot[0] < chain.tiles ? slot[0] : chain.tiles;")
-        if cpu_scan.is_exact(scan.context):
+        if node.single:
             lines += ["if (threads == 1) {", *indented([*alone, "return 0;"]), "}"]
         lines += [
             "#pragma omp parallel if (threads > 1) num_threads(threads)",
-            f"chain.run({cpu_scan.at_once(scan.context.spec)}, [&]({box}) {{",
+            f"chain.run({cpu_scan.at_once(node)}, [&]({box}) {{",
             *indented(before),
             f"}}, [&]({box}) {{",
             *indented([first]),
