@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import builtins
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -40,14 +41,44 @@ def _unary(name: str, expression: str, view: Any, label: str | None = None) -> A
     return compute(name, expression, View(view.shape, dtype_of(view)), [view], label)
 
 
-def _any_type(
-    name: str, expression: str, view: Any, dtype: Any = None, label: str | None = None
-) -> Any:
-    view = view_of(view)
-    if not isinstance(view, ViewType):
-        return of_numbers(expression, view)
-    out = View(view.shape, dtype_of(view) if dtype is None else dtype)
-    return compute(name, expression, out, [view], label)
+def _named(function: Callable[..., Any], name: str, doc: str) -> Any:
+    """A function that was made here, as if it had a `def` of its own."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+def _of_one(name: str, expression: str, doc: str) -> Any:
+    """A function of a View of floating-point numbers."""
+
+    def function(view: Any, profiler_name: str | None = None) -> Any:
+        return _unary(name, expression, view, profiler_name)
+
+    return _named(function, name, doc)
+
+
+def _of_any(name: str, expression: str, doc: str, dtype: Any = None) -> Any:
+    """A function of a View of any data type. dtype: of the result, if it is another."""
+
+    def function(view: Any, profiler_name: str | None = None) -> Any:
+        view = view_of(view)
+        if not isinstance(view, ViewType):
+            return of_numbers(expression, view)
+        out = View(view.shape, dtype_of(view) if dtype is None else dtype)
+        return compute(name, expression, out, [view], profiler_name)
+
+    return _named(function, name, doc)
+
+
+def _rounded(name: str, doc: str) -> Any:
+    """A function that gives integers: a View of integers itself."""
+
+    def function(view: Any, profiler_name: str | None = None) -> Any:
+        if isinstance(view, ViewType) and view._region.dtype.is_integer:
+            return view
+        return _unary(name, f"{name}({{a}})", view, profiler_name)
+
+    return _named(function, name, doc)
 
 
 def reciprocal(view: Any, profiler_name: str | None = None) -> Any:
@@ -70,115 +101,34 @@ def sqrt(view: Any) -> Any:
     return _unary("sqrt", "sqrt({a})", view)
 
 
-def log2(view: Any) -> Any:
-    """Logarithm to the base of 2."""
-    return _unary("log2", "log2({a})", view)
+log2 = _of_one("log2", "log2({a})", "Logarithm to the base of 2.")
+log10 = _of_one("log10", "log10({a})", "Logarithm to the base of 10.")
+log1p = _of_one("log1p", "log1p({a})", "log(1 + x).")
+negative = _of_one("negative", "-{a}", "-x.")
+sin = _of_one("sin", "sin({a})", "Sine.")
+cos = _of_one("cos", "cos({a})", "Cosine.")
+tan = _of_one("tan", "tan({a})", "Tangent.")
+tanh = _of_one("tanh", "tanh({a})", "Hyperbolic tangent.")
+exp = _of_one("exp", "exp({a})", "The exponential.")
+exp2 = _of_one("exp2", "pow(2, {a})", "2 to the power of x.")
 
+sign = _of_any("sign", "{a} if {a} != {a} else ({a} > 0) - ({a} < 0)", "-1, 0, 1; of NaN, NaN.")
+positive = _of_any("positive", "{a}", "A copy.")
+square = _of_any("square", "{a} * {a}", "The square x * x.")
+logical_not = _of_any("logical_not", "not {a}", "Whether x is 0, as a View of `pk.uint8`.", uint8)
+isnan = _of_any("isnan", "isnan({a})", "Whether x is NaN, as a View of `pk.bool`.", boolean)
+isinf = _of_any("isinf", "isinf({a})", "Whether x is infinite, as a View of `pk.bool`.", boolean)
+isfinite = _of_any(
+    "isfinite",
+    "isfinite({a})",
+    "Whether x is neither infinite nor NaN, as a View of `pk.bool`.",
+    boolean,
+)
 
-def log10(view: Any) -> Any:
-    """Logarithm to the base of 10."""
-    return _unary("log10", "log10({a})", view)
-
-
-def log1p(view: Any) -> Any:
-    """log(1 + x)."""
-    return _unary("log1p", "log1p({a})", view)
-
-
-def sign(view: Any) -> Any:
-    """-1, 0 or 1, and NaN for NaN; of any data type."""
-    return _any_type("sign", "{a} if {a} != {a} else ({a} > 0) - ({a} < 0)", view)
-
-
-def negative(view: Any, profiler_name: str | None = None) -> Any:
-    """-x."""
-    return _unary("negative", "-{a}", view, profiler_name)
-
-
-def positive(view: Any) -> Any:
-    """A copy; of any data type."""
-    return _any_type("positive", "{a}", view)
-
-
-def square(view: Any) -> Any:
-    """The square x * x; of any data type."""
-    return _any_type("square", "{a} * {a}", view)
-
-
-def sin(view: Any, profiler_name: str | None = None) -> Any:
-    """Sine."""
-    return _unary("sin", "sin({a})", view, profiler_name)
-
-
-def cos(view: Any) -> Any:
-    """Cosine."""
-    return _unary("cos", "cos({a})", view)
-
-
-def tan(view: Any, profiler_name: str | None = None) -> Any:
-    """Tangent."""
-    return _unary("tan", "tan({a})", view, profiler_name)
-
-
-def tanh(view: Any, profiler_name: str | None = None) -> Any:
-    """Hyperbolic tangent."""
-    return _unary("tanh", "tanh({a})", view, profiler_name)
-
-
-def exp(view: Any, profiler_name: str | None = None) -> Any:
-    """The exponential."""
-    return _unary("exp", "exp({a})", view, profiler_name)
-
-
-def exp2(view: Any) -> Any:
-    """2 to the power of x."""
-    return _unary("exp2", "pow(2, {a})", view)
-
-
-def logical_not(view: Any) -> Any:
-    """Whether x is 0, as a View of `pk.uint8`."""
-    return _any_type("logical_not", "not {a}", view, uint8)
-
-
-def isnan(view: Any, profiler_name: str | None = None) -> Any:
-    """Whether x is not a number, as a View of `pk.bool`; of any data type."""
-    return _any_type("isnan", "isnan({a})", view, boolean, profiler_name)
-
-
-def isinf(view: Any, profiler_name: str | None = None) -> Any:
-    """Whether x is infinite, as a View of `pk.bool`; of any data type."""
-    return _any_type("isinf", "isinf({a})", view, boolean, profiler_name)
-
-
-def isfinite(view: Any, profiler_name: str | None = None) -> Any:
-    """Whether x is neither infinite nor NaN, as a View of `pk.bool`; of any data type."""
-    return _any_type("isfinite", "isfinite({a})", view, boolean, profiler_name)
-
-
-def _rounded(name: str, view: Any, label: str | None) -> Any:
-    if isinstance(view, ViewType) and view._region.dtype.is_integer:
-        return view
-    return _unary(name, f"{name}({{a}})", view, label)
-
-
-def round(view: Any, profiler_name: str | None = None) -> Any:
-    """The nearest integer, halves away from 0; a View of integers itself."""
-    return _rounded("round", view, profiler_name)
-
-
-def trunc(view: Any, profiler_name: str | None = None) -> Any:
-    """The integer towards 0; a View of integers itself."""
-    return _rounded("trunc", view, profiler_name)
-
-
-def ceil(view: Any, profiler_name: str | None = None) -> Any:
-    """The integer not below x; a View of integers itself."""
-    return _rounded("ceil", view, profiler_name)
-
-
-def floor(view: Any, profiler_name: str | None = None) -> Any:
-    """The integer not above x; a View of integers itself."""
-    return _rounded("floor", view, profiler_name)
+round = _rounded("round", "The nearest integer, halves away from 0; a View of integers itself.")
+trunc = _rounded("trunc", "The integer towards 0; a View of integers itself.")
+ceil = _rounded("ceil", "The integer not below x; a View of integers itself.")
+floor = _rounded("floor", "The integer not above x; a View of integers itself.")
 
 
 # --------------------------------------------------------------------------- two operands
@@ -236,69 +186,47 @@ def subtract(viewA: Any, valB: Any, profiler_name: str | None = None) -> Any:
     return _binary("subtract", "{a} - {b}", viewA, valB, profiler_name)
 
 
-def divide(viewA: Any, viewB: Any, profiler_name: str | None = None) -> Any:
-    """Quotient; a View of rank 1 divides each row of one of rank 2."""
-    return _binary("divide", "{a} / {b}", viewA, viewB, profiler_name)
+def _of_two(name: str, expression: str, doc: str, dtype: Any = None) -> Any:
+    """A function of two operands. dtype: of the result, if it is not theirs."""
+
+    def function(viewA: Any, viewB: Any, profiler_name: str | None = None) -> Any:
+        return _binary(name, expression, viewA, viewB, profiler_name, dtype)
+
+    return _named(function, name, doc)
 
 
-def true_divide(viewA: Any, viewB: Any) -> Any:
-    """The same as `divide`."""
-    return divide(viewA, viewB)
-
-
-def floor_divide(viewA: Any, viewB: Any) -> Any:
-    """`a // b` as workunits have it: the quotient as an int of 32 bits, truncated."""
-    return _binary("floor_divide", "{a} // {b}", viewA, viewB)
-
-
-def power(viewA: Any, viewB: Any) -> Any:
-    """The power a ** b."""
-    return _binary("power", "pow({a}, {b})", viewA, viewB)
-
-
-def fmod(viewA: Any, viewB: Any) -> Any:
-    """C's remainder, with the sign of a."""
-    return _binary("fmod", "fmod({a}, {b})", viewA, viewB)
-
-
-def fmax(viewA: Any, viewB: Any) -> Any:
-    """The greater; a number beside NaN is that number."""
-    return _binary("fmax", "fmax({a}, {b})", viewA, viewB)
-
-
-def fmin(viewA: Any, viewB: Any) -> Any:
-    """The smaller; a number beside NaN is that number."""
-    return _binary("fmin", "fmin({a}, {b})", viewA, viewB)
-
-
-def logaddexp(viewA: Any, viewB: Any) -> Any:
-    """log(exp(a) + exp(b)), computed as it stands."""
-    return _binary("logaddexp", "log(exp({a}) + exp({b}))", viewA, viewB)
-
-
-def logaddexp2(viewA: Any, viewB: Any) -> Any:
-    """log2(2**a + 2**b), computed as it stands."""
-    return _binary("logaddexp2", "log2(pow(2, {a}) + pow(2, {b}))", viewA, viewB)
-
-
-def greater(viewA: Any, viewB: Any) -> Any:
-    """Whether a > b, as a View of `pk.uint8`."""
-    return _binary("greater", "{a} > {b}", viewA, viewB, dtype=uint8)
-
-
-def logical_and(viewA: Any, viewB: Any) -> Any:
-    """Whether neither is 0, as a View of `pk.uint8`."""
-    return _binary("logical_and", "{a} and {b}", viewA, viewB, dtype=uint8)
-
-
-def logical_or(viewA: Any, viewB: Any) -> Any:
-    """Whether one is not 0, as a View of `pk.uint8`."""
-    return _binary("logical_or", "{a} or {b}", viewA, viewB, dtype=uint8)
-
-
-def logical_xor(viewA: Any, viewB: Any) -> Any:
-    """Whether exactly one is not 0, as a View of `pk.uint8`."""
-    return _binary("logical_xor", "bool({a}) ^ bool({b})", viewA, viewB, dtype=uint8)
+divide = _of_two(
+    "divide", "{a} / {b}", "Quotient; a View of rank 1 divides each row of one of rank 2."
+)
+true_divide = divide
+floor_divide = _of_two(
+    "floor_divide",
+    "{a} // {b}",
+    "`a // b` as workunits have it: the quotient as an int of 32 bits, truncated.",
+)
+power = _of_two("power", "pow({a}, {b})", "The power a ** b.")
+fmod = _of_two("fmod", "fmod({a}, {b})", "C's remainder, with the sign of a.")
+fmax = _of_two("fmax", "fmax({a}, {b})", "The greater; a number beside NaN is that number.")
+fmin = _of_two("fmin", "fmin({a}, {b})", "The smaller; a number beside NaN is that number.")
+logaddexp = _of_two(
+    "logaddexp", "log(exp({a}) + exp({b}))", "log(exp(a) + exp(b)), computed as it stands."
+)
+logaddexp2 = _of_two(
+    "logaddexp2", "log2(pow(2, {a}) + pow(2, {b}))", "log2(2**a + 2**b), computed as it stands."
+)
+greater = _of_two("greater", "{a} > {b}", "Whether a > b, as a View of `pk.uint8`.", uint8)
+logical_and = _of_two(
+    "logical_and", "{a} and {b}", "Whether neither is 0, as a View of `pk.uint8`.", uint8
+)
+logical_or = _of_two(
+    "logical_or", "{a} or {b}", "Whether one is not 0, as a View of `pk.uint8`.", uint8
+)
+logical_xor = _of_two(
+    "logical_xor",
+    "bool({a}) ^ bool({b})",
+    "Whether exactly one is not 0, as a View of `pk.uint8`.",
+    uint8,
+)
 
 
 def equal(view1: Any, view2: Any, profiler_name: str | None = None) -> Any:
