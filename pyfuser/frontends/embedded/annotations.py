@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import GenericAlias
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -47,36 +48,15 @@ def _number(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-class View1D(Generic[T]):
-    """A View of 1 dimension."""
+class _View:
+    """A View of as many dimensions as the name of its subclass says."""
+
+    __class_getitem__: Any = classmethod(GenericAlias)
 
 
-class View2D(Generic[T]):
-    """A View of 2 dimensions."""
-
-
-class View3D(Generic[T]):
-    """A View of 3 dimensions."""
-
-
-class View4D(Generic[T]):
-    """A View of 4 dimensions."""
-
-
-class View5D(Generic[T]):
-    """A View of 5 dimensions."""
-
-
-class View6D(Generic[T]):
-    """A View of 6 dimensions."""
-
-
-class View7D(Generic[T]):
-    """A View of 7 dimensions."""
-
-
-class View8D(Generic[T]):
-    """A View of 8 dimensions."""
+View1D, View2D, View3D, View4D, View5D, View6D, View7D, View8D = (
+    type(f"View{rank}D", (_View,), {}) for rank in range(1, 9)
+)
 
 
 class ScratchMemory(int):
@@ -106,33 +86,13 @@ class ScratchView:
         return -(-math.prod(extents) * element // 8) * 8
 
 
-class ScratchView1D(ScratchView):
-    """A ScratchView of 1 dimension."""
-
-
-class ScratchView2D(ScratchView):
-    """A ScratchView of 2 dimensions."""
-
-
-class ScratchView3D(ScratchView):
-    """A ScratchView of 3 dimensions."""
-
-
-class ScratchView4D(ScratchView):
-    """A ScratchView of 4 dimensions."""
-
-
-class ScratchView5D(ScratchView):
-    """A ScratchView of 5 dimensions."""
-
-
-class ScratchView6D(ScratchView):
-    """A ScratchView of 6 dimensions."""
-
-
-class ScratchView7D(ScratchView):
-    """A ScratchView of 7 dimensions."""
-
-
-class ScratchView8D(ScratchView):
-    """A ScratchView of 8 dimensions."""
+(
+    ScratchView1D,
+    ScratchView2D,
+    ScratchView3D,
+    ScratchView4D,
+    ScratchView5D,
+    ScratchView6D,
+    ScratchView7D,
+    ScratchView8D,
+) = (type(f"ScratchView{rank}D", (ScratchView,), {}) for rank in range(1, 9))
