@@ -117,6 +117,12 @@ def test_a_script_shows_its_own_line_of_a_wrong_value(
     assert text.splitlines()[-1].startswith(f"pyfuser.support.errors.SettingError: {name}=")
 
 
+def test_bits_that_may_change_are_not_verified(script: str) -> None:
+    code, text = ended(script, PYFUSER_VERIFY="1", PYFUSER_FASTMATH="1")
+    assert code == 1 and "PYFUSER_VERIFY=1 compares bits" in text
+    assert ended(script, PYFUSER_FASTMATH="1") == (0, "")
+
+
 @pytest.mark.parametrize("variable", [("PYFUSER_VERIFY", "maybe"), ("PYFUSER_ENGINE", "pykokkos")])
 def test_the_command_says_it_in_one_line(variable: tuple[str, str]) -> None:
     name, value = variable

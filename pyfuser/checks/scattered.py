@@ -1,9 +1,14 @@
 """How far elements that are summed by atomic updates may differ: their additions have no order.
 
-The theorem is that of `checks.rounding`, for each element: its terms are its value before and what
-is added to it. It holds where every access of the trace to that memory is such an update, of a term
-made of exact data by +, - and *. The terms' magnitudes and number are found by running the trace on
-copies, with the terms replaced.
+Any order of adding n terms gives a result within gamma(n - 1) * sum |t| of the exact sum, where
+gamma(n) = n u / (1 - n u) and u is the unit roundoff; a term that takes k roundings to compute from
+exact data by +, - and * adds k to n if |t| is computed with absolute values throughout
+(N. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed. 2002, ch. 3.1 and 4.2). Two
+computed sums differ by no more than twice that.
+
+The terms of an element are its value before and what is added to it. The theorem holds where every
+access of the trace to that memory is such an update, of a term made of exact data by +, - and *.
+The terms' magnitudes and number are found by running the trace on copies, with the terms replaced.
 """
 
 from __future__ import annotations
@@ -15,8 +20,8 @@ import numpy as np
 
 from pyfuser.analysis.accesses import Mode, accesses, structural_scalars
 from pyfuser.checks.image import Image
-from pyfuser.checks.rounding import magnitude
 from pyfuser.ir import nodes
+from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Expr, Update, Workunit
 from pyfuser.ir.visit import all_expressions, map_body, statements
 from pyfuser.trace.call import Call
@@ -111,3 +116,27 @@ def _sums(
         copied.workunit = replace(work, body=map_body(work.body, None, statement))
         run(copied)
     return arrays
+
+
+def magnitude(e: Expr) -> Expr | None:
+    """An upper bound of |e| that its roundings are relative to."""
+    if isinstance(e, (nodes.Load, nodes.Const, nodes.Read)) or e.dtype.is_integer:
+        return _absolute(e)
+    if isinstance(e, nodes.Cast) and (e.operand.dtype.is_float or e.operand.dtype.is_integer):
+        operand = magnitude(e.operand)
+        return None if operand is None else replace(e, operand=operand)
+    if isinstance(e, nodes.Unary) and e.op in ("+", "-"):
+        return magnitude(e.operand)
+    if isinstance(e, nodes.Binary) and e.op in ("+", "-", "*"):
+        sides = [magnitude(side) for side in (e.left, e.right)]
+        if sides[0] is None or sides[1] is None:
+            return None
+        return nodes.Binary("*" if e.op == "*" else "+", sides[0], sides[1])
+    return None
+
+
+def _absolute(e: Expr) -> Expr:
+    if e.dtype is DType.BOOL or e.dtype.is_complex:
+        return e
+    zero = nodes.Const(0.0 if e.dtype.is_float else 0, e.dtype)
+    return nodes.Select(nodes.Compare("<", e, zero), nodes.Unary("-", e, e.dtype), e)

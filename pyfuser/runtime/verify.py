@@ -2,11 +2,8 @@
 
 Reductions are compared bit for bit too, as the order of their additions does not depend on what
 they are fused with. Elements that are summed by atomic updates are compared within the bound that
-holds for any order (see `checks.scattered`). With PYFUSER_FASTMATH=1 the compiler may change
-floating-point values as it likes, and what it does depends on the code around: then only sums are
-compared, within the bound that holds for any order of additions (see `checks.rounding`); nothing
-useful can be said of a single element, as one subtraction may turn a rounding error into all of a
-number.
+holds for any order (see `checks.scattered`). With PYFUSER_FASTMATH=1 there is nothing to compare:
+what the compiler makes of floating-point values depends on the code around.
 """
 
 from __future__ import annotations
@@ -18,7 +15,6 @@ from pathlib import Path
 import numpy as np
 
 from pyfuser.checks.image import Image
-from pyfuser.checks.rounding import SumBounds, close
 from pyfuser.checks.scattered import scatter_bounds
 from pyfuser.checks.script import Recording
 from pyfuser.ir.effects import atomics
@@ -45,9 +41,7 @@ _NOTHING = contextlib.nullcontext()
 
 
 @contextlib.contextmanager
-def verified(
-    calls: Sequence[Call], run_unfused: Callable[[Call], None], fastmath: bool = SETTINGS.fastmath
-) -> Iterator[None]:
+def verified(calls: Sequence[Call], run_unfused: Callable[[Call], None]) -> Iterator[None]:
     """Around a fused run: run the calls one by one on copies first, and compare afterwards.
 
     Raises VerificationError at the first argument or result that differs, and writes a script that
@@ -58,20 +52,13 @@ def verified(
     recording = Recording(calls)
     image = Image(calls)
     copies = [image.copy(call) for call in calls]
-    bounds: list[float | None] = []
-    sums = SumBounds(run_unfused)
-    scattered = {} if fastmath else scatter_bounds(calls, run_unfused)
+    scattered = scatter_bounds(calls, run_unfused)
     for copied in copies:
-        if fastmath:
-            bounds.append(sums.of(copied))
         run_unfused(copied)
     yield
     for n, (call, copied) in enumerate(zip(calls, copies, strict=True)):
-        difference = (
-            _sums_differ(call, copied, bounds[n])
-            if fastmath
-            else _bits_differ(call, copied, {k: b for (m, k), b in scattered.items() if m == n})
-        )
+        bounds = {k: b for (m, k), b in scattered.items() if m == n}
+        difference = _bits_differ(call, copied, bounds)
         if difference is not None:
             message = f"{call.location}: {call.name!r} fused gives another {difference}"
             if any(_adds_atomically(other.workunit) for other in calls):
@@ -140,12 +127,3 @@ def _arrays_differ(fused: Array, unfused: Array, bound: Array | None = None) -> 
     where = tuple(int(i) for i in np.argwhere(~np.atleast_1d(same))[0])
     values = np.atleast_1d(fused)[where], np.atleast_1d(unfused)[where]
     return f"element {list(where)} is {values[0]!r}, unfused {values[1]!r}"
-
-
-def _sums_differ(call: Call, copied: Call, bound: float | None) -> str | None:
-    if call.result is None or copied.result is None:
-        return None
-    fused, unfused = call.result.result(), copied.result.result()
-    if close(fused, unfused, bound):
-        return None
-    return f"result: {fused!r}, unfused {unfused!r}; no order of additions explains the difference"

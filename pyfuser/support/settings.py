@@ -136,7 +136,12 @@ def _read() -> Settings:
     threads = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     default_threads = int(threads) if threads.isdigit() and int(threads) > 0 else cores or 1
     engine = _choice("PYFUSER_ENGINE", ("native", "pykokkos"))
-    verify = _switch("PYFUSER_VERIFY", False)
+    verify, fastmath = _switch("PYFUSER_VERIFY", False), _switch("PYFUSER_FASTMATH", False)
+    if verify and fastmath:
+        raise SettingError(
+            "PYFUSER_VERIFY=1 compares bits, which PYFUSER_FASTMATH=1 lets the compiler change: "
+            "verify without it"
+        )
     if verify and engine == "pykokkos":
         raise SettingError(
             "PYFUSER_VERIFY=1 compares bits, and PyKokkos' compiler may round otherwise: verify "
@@ -150,7 +155,7 @@ def _read() -> Settings:
         cache_dir=Path(directory) if directory else Path(platformdirs.user_cache_dir("pyfuser")),
         compiler=os.environ.get("PYFUSER_CXX") or os.environ.get("CXX") or "g++",
         threads=_integer("PYFUSER_THREADS", default_threads, 1, 4096),
-        fastmath=_switch("PYFUSER_FASTMATH", False),
+        fastmath=fastmath,
         fusion=_switch("PYFUSER_FUSION", True),
         calibration=_switch("PYFUSER_CALIBRATION", True),
         arbitrate=_switch("PYFUSER_ARBITRATE", True),
