@@ -21,6 +21,7 @@ from pyfuser.nest.passes.blocks import lower_blocks
 from pyfuser.nest.passes.scan_tiles import scan_tiles
 from pyfuser.nest.passes.split_conditions import split_conditions
 from pyfuser.nest.passes.split_guards import split_guards
+from pyfuser.nest.passes.tile_sums import tile_sums
 from pyfuser.nest.printer import show as show_nest
 from pyfuser.nest.verify import verify as verify_nest
 from pyfuser.plan.capabilities import ALL, Capabilities
@@ -254,7 +255,7 @@ def run_nest_passes(nest: Nest) -> Nest:
 
 def lowered(nest: Nest) -> Nest:
     """The nest after all passes, with loops in place of boxes."""
-    made = lower_blocks(scan_tiles(run_nest_passes(nest)))
+    made = lower_blocks(tile_sums(scan_tiles(run_nest_passes(nest))))
     _check("lower-blocks", made, show_nest, verify_nest)
     return made
 

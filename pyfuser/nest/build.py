@@ -58,8 +58,8 @@ def over_box(nest: Nest, name: str, body: Body) -> Function:
 
 
 def box(nest: Nest) -> tuple[tuple[Sym, ...], tuple[Sym, ...]]:
-    """The bounds of a function's box; those of a map's or scan's only axis come as numbers."""
-    plain = nest.rank == 1 and nest.spec.pattern != "reduce"
+    """The bounds of a function's box; those of an only axis come as numbers, but of sums."""
+    plain = nest.rank == 1 and not (nest.workunit.accumulators and nest.spec.pattern != "scan")
     names = [""] if plain else [f"{nest.name(sym)}_" for sym in nest.workunit.indices]
     ends = [
         tuple(nest.fresh(name + end, DType.INT64) for name in names) for end in ("begin", "end")

@@ -1,7 +1,7 @@
 """The interpreter of nests: what they mean, on top of that of the ir (see `ir.reference`).
 
 Whatever may run in any order runs in a shuffled one: the iterations of an Over, the trips of a
-shared Loop, the passes over the tiles of a Scan. So a pass that is wrong about an order shows.
+shared Loop, the tiles of sums and scans. So a pass that is wrong about an order shows.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pyfuser.ir.reference import interpret as reference
 from pyfuser.ir.reference.interpret import Array, Value, _scalar
 from pyfuser.ir.reference.races import accessors, scratch_accessors
 from pyfuser.nest.nodes import (
+    RUN,
     Alloc,
     Ask,
     Clear,
@@ -35,7 +36,10 @@ from pyfuser.nest.nodes import (
     RunningSums,
     Scan,
     Scope,
+    TiledSums,
+    Trimmed,
 )
+from pyfuser.nest.tiled import tiled_sums
 from pyfuser.support.caches import cached
 
 
@@ -66,21 +70,21 @@ def interpret(
 
 
 class _Orders:
-    """Gives iterations and trips their order."""
+    """Gives iterations, trips and tiles their order."""
 
     def __init__(self, rng: random.Random) -> None:
-        self._rng, self._shuffle = rng, rng.shuffle
+        self._rng, self.shuffle = rng, rng.shuffle
 
     def points(self, low: Sequence[int], high: Sequence[int], shared: bool) -> Iterable[Any]:
         found = list(itertools.product(*map(range, low, high)))
         if shared:
-            self._shuffle(found)
+            self.shuffle(found)
         return found
 
     def trips(self, start: int, stop: int, step: int, shared: bool) -> Iterable[int]:
         found = list(range(start, stop, step))
         if shared:
-            self._shuffle(found)
+            self.shuffle(found)
         return found
 
     def scan(
@@ -134,6 +138,9 @@ class _Row:
     def __init__(self, array: Any, place: int) -> None:
         self._array, self._place = array, place
 
+    def __len__(self) -> int:
+        return len(self._array) - self._place
+
     def __getitem__(self, index: int) -> Any:
         return self._array[self._place + index]
 
@@ -146,7 +153,8 @@ def _compile(nest: Nest) -> tuple[Callable[..., Any], dict[Sym, str]]:
     translator = _Translator(nest)
     code = compile(translator.source(), f"<nest of {nest.workunit.name}>", "exec")
     namespace = {**arithmetic.OPERATIONS, **translator.functions, "scratch": scratch_accessors}
-    namespace["row_of"] = _Row
+    namespace |= {"row_of": _Row, "tiled_sums": tiled_sums, "tuning": nest.spec.tuning}
+    namespace |= translator.nodes
     exec(code, namespace)
     return namespace["run"], translator.names
 
@@ -160,6 +168,7 @@ class _Translator(reference.Translator):
     def __init__(self, nest: Nest) -> None:
         super().__init__(nest.workunit)
         self.nest = nest
+        self.nodes: dict[str, TiledSums] = {}
 
     def source(self) -> str:
         params = self.nest.workunit.params
@@ -175,7 +184,8 @@ class _Translator(reference.Translator):
         return "\n".join(self.lines) + "\n"
 
     def function(self, f: Function) -> None:
-        given = ", ".join(map(self.name, (*f.low, *f.high, *f.params)))
+        given = ", ".join(map(self.name, (*f.sums, *f.low, *f.high, *f.params)))
+        self.lengths |= {array: f"len({self.name(array)})" for array in f.arrays}
         self.emit(1, f"def {f.name}({given}):")
         self.body(f.body, 2)
         if f.result is not None:
@@ -218,10 +228,42 @@ class _Translator(reference.Translator):
         found = f"orders.scan({s.function}, {add}, {zero}, {box}, {how})"
         self.emit(depth, f"results[0] = {found}")
 
+    def tiled(self, s: TiledSums, depth: int) -> None:
+        self.nodes[name := f"node_{len(self.nodes)}"] = s
+        low, high = ("".join(f"{self.expr(e)}, " for e in ends) for ends in (s.low, s.high))
+        run, box = RUN if s.most else None, f"(({low}), ({high}))"
+        how = f"{s.terms}, {run}, {box}, {name}, tuning, orders.shuffle"
+        self.emit(depth, f"results[:] = tiled_sums({how})")
+
+    def trimmed(self, s: Trimmed, depth: int) -> None:
+        first, count = self.expr(s.first), self.expr(s.count)
+        others = "".join(f", {self.expr(e)}" for e in s.others)
+
+        def run(depth: int, function: str, skipped: str, count: str) -> None:
+            rows = "".join(f", row_of({self.name(a)}, {skipped})" for a in s.arrays)
+            self.emit(depth, f"{function}({first} + {skipped}, {count}{rows}{others})")
+
+        self.emit(depth, f"if {s.inside}({first}, {first} + {count} - 1{others}):")
+        run(depth + 1, s.middle, "0", count)
+        middle = f"{s.inside}({first} + 1, {first} + {count} - 2{others})"
+        self.emit(depth, f"elif {count} > 2 and {middle}:")
+        run(depth + 1, s.around, "0", "1")
+        run(depth + 1, s.middle, "1", f"{count} - 2")
+        run(depth + 1, s.around, f"{count} - 1", "1")
+        self.emit(depth, "else:")
+        run(depth + 1, s.around, "0", count)
+
+    def running(self, s: RunningSums, depth: int) -> None:
+        name, count = self.name(s.sym), self.expr(s.count)
+        self.emit(depth, f"for {name} in range(0, {count}, {s.lanes}):")
+        self.body((*s.allocs, *s.body), depth + 1)
+        for sym, array in zip(s.sums, s.terms, strict=True):
+            self.emit(depth + 1, f"{self.name(sym)}.add({self.name(array)})")
+
     def inside(self, s: Scope, depth: int) -> None:
         self.body(s.body, depth)
 
-    def ordered(self, s: OrderedSum | RunningSums, depth: int) -> None:
+    def ordered(self, s: OrderedSum, depth: int) -> None:
         self.body((s.meaning,), depth)
 
     def declare(self, s: Declare, depth: int) -> None:
@@ -258,7 +300,9 @@ _Translator.statements = {
     Prefetch: _Translator.nothing,
     Scope: _Translator.inside,
     OrderedSum: _Translator.ordered,
-    RunningSums: _Translator.ordered,
+    RunningSums: _Translator.running,
+    TiledSums: _Translator.tiled,
+    Trimmed: _Translator.trimmed,
     Alloc: _Translator.alloc,
     Row: _Translator.row,
     Clear: _Translator.clear,

@@ -16,6 +16,10 @@ Grammar::
               | Give(place, value)                a result of the kernel
               | Scan(function, low, high, tile, ..)  the result of a scan, whose passes over a tile
                                                   a function makes
+              | TiledSums(low, high, terms, ..)   the results of sums over a box, whose terms a
+                                                  function computes
+              | Trimmed(first, count, ..)         runs a function for terms over iterations but
+                                                  those at the ends, and another one for these
               | Note(counters)                    a mistake from here on is one of this iteration
               | Scope(body)                       what is declared in the body is seen nowhere else
               | Alloc(sym, length)                an array, which has no values yet
@@ -37,7 +41,8 @@ Rules that `verify` holds, besides those of the ir:
 * A Loop binds a 64-bit counter. `shared` says, as in the ir, that every order of its trips is
   right.
 * A Declare without a value makes it 0.
-* Scopes are lexical: a Sym may be declared again where its first declaration is not visible.
+* Scopes are lexical: a Sym may be declared again where its first declaration is not visible, and by
+  a For, after which the first is not used.
 * The parameters of the workunit are visible in all functions. Nothing else is shared between them,
   but accumulators that are the `sums` of a function.
 """
@@ -60,7 +65,6 @@ from pyfuser.ir.nodes import (
     Extra,
     For,
     If,
-    Load,
     Read,
     Stmt,
     Sym,
@@ -129,6 +133,51 @@ class Scan(Extra):
     tile: int = 0
     single: bool = True
     at_once: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TiledSums(Extra):
+    """The sums over a box, added up in an order that depends on the box alone.
+
+    Each tile has running sums, which take the terms of so many iterations (`block`) at a time; its
+    lanes are added up at its end, and the tiles' sums in turn. terms: the function that computes
+    the terms of some iterations of a row, of each accumulator into one of the `arrays`. most: where
+    it is not 0, RUN runs in place of full blocks, over so many iterations at most. flat: whether
+    tiles are those of one axis: parts of rows, and several rows. inline: whether all code that adds
+    up a block is compiled where it stands.
+    """
+
+    low: tuple[Expr, ...]
+    high: tuple[Expr, ...]
+    terms: str
+    arrays: tuple[Sym, ...]
+    block: int
+    most: int
+    flat: bool
+    inline: bool
+
+
+RUN = "pf_run"
+"""The function that adds the terms of a run of iterations to running sums."""
+
+LANES = 32
+"""Terms of 8 bytes that running sums take in one go: what runs are multiples of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trimmed(Extra):
+    """Terms of iterations that are `inside`, all of them or all but the first and last; else not.
+
+    arrays, others: what the functions take after the first iteration and the number of them.
+    """
+
+    first: Expr
+    count: Expr
+    arrays: tuple[Sym, ...]
+    others: tuple[Expr, ...]
+    inside: str
+    middle: str
+    around: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,24 +280,16 @@ class RunningSums(Extra):
         """The arrays of the terms."""
         return tuple(Alloc(array, self.lanes) for array in self.terms)
 
-    @property
-    def meaning(self) -> Stmt:
-        """The same in other statements, but for the order of additions."""
-        lane = Sym("lane", -1, DType.INT64)
-        pairs = zip(self.sums, self.terms, strict=True)
-        adds = tuple(Update("+", s, (), Load(array, (Read(lane),))) for s, array in pairs)
-        added = Loop(lane, number(0), number(self.lanes), number(1), adds, True)
-        trip = (*self.allocs, *self.body, added)
-        return Loop(self.sym, number(0), self.count, number(self.lanes), trip, False)
-
 
 @dataclass(frozen=True, slots=True)
 class Function:
     """Code that is compiled once and run over several boxes, or asked several times.
 
-    result: of a function that is asked; the compiler makes it a part of who asks. sums: the
-    accumulators that it adds to. straight: the headers that keep g++ from rearranging its branches.
-    segments, passes: what the iterations of its box run in turn, and what was done to that.
+    result: of a function that is asked; the compiler makes it a part of who asks. arrays: which
+    parameters are arrays. sums: the accumulators that it adds to. inline, once: whether it is
+    compiled where it is run, and not apart for arguments that are known. straight: the headers that
+    keep g++ from rearranging its branches. segments, passes: what the iterations of its box run in
+    turn, and what was done to that.
     """
 
     name: str
@@ -257,7 +298,10 @@ class Function:
     params: tuple[Sym, ...] = ()
     body: Body = ()
     result: Expr | None = None
+    arrays: tuple[Sym, ...] = ()
     sums: tuple[Sym, ...] = ()
+    inline: bool = False
+    once: bool = False
     straight: tuple[str, ...] = ()
     segments: tuple[Segment, ...] = ()
     passes: tuple[str, ...] = ()

@@ -28,6 +28,8 @@ from pyfuser.nest.nodes import (
     RunningSums,
     Scan,
     Scope,
+    TiledSums,
+    Trimmed,
 )
 
 _INDENT = "    "
@@ -99,6 +101,16 @@ class _Printer(printer.Printer):
         tiles = f" in tiles of {s.tile}{' at once' * s.at_once}{' or one' * s.single}"
         yield depth, f"scan {s.function}({self._box([s.low], [s.high])}){tiles * bool(s.tile)}"
 
+    def _tiled(self, s: TiledSums, depth: int) -> Iterator[Line]:
+        flat = " flat" * s.flat
+        runs = f", in runs of {s.most}" if s.most else ""
+        text = f"sums of {s.terms}({self._box(s.low, s.high)}) in{flat} tiles"
+        yield depth, f"{text}, blocks of {s.block}{runs}"
+
+    def _trimmed(self, s: Trimmed, depth: int) -> Iterator[Line]:
+        first, count = self.expr(s.first), self.expr(s.count)
+        yield depth, f"{s.middle} of {count} from {first} where {s.inside}, else {s.around}"
+
     def _scope(self, s: Scope, depth: int) -> Iterator[Line]:
         yield depth, "scope:"
         yield from self._body(s.body, depth + 1)
@@ -140,6 +152,8 @@ _Printer.statements = {
     Ask: _Printer._ask,
     Give: _Printer._give,
     Scan: _Printer._scan,
+    TiledSums: _Printer._tiled,
+    Trimmed: _Printer._trimmed,
     Note: _Printer._note,
     Scope: _Printer._scope,
     OrderedSum: _Printer._ordered,

@@ -7,6 +7,8 @@ from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Expr, For, Load, Stmt, Sym
 from pyfuser.ir.verify import IRError
 from pyfuser.nest.nodes import (
+    LANES,
+    RUN,
     Alloc,
     Ask,
     Clear,
@@ -24,6 +26,8 @@ from pyfuser.nest.nodes import (
     RunningSums,
     Scan,
     Scope,
+    TiledSums,
+    Trimmed,
 )
 from pyfuser.nest.printer import show
 
@@ -64,12 +68,13 @@ class _Verifier(ir_verify.Verifier):
         given = (*f.low, *f.high, *f.params)
         scans = bool(f.low) and f.result is not None
         for sym in given[:-2] if scans else given:
-            self.counter(sym, sym.dtype)
+            if sym not in f.arrays:
+                self.counter(sym, sym.dtype)
         if (scans and (f.params[0],) != self.sums) or not {*f.sums} <= {*self.sums}:
             self.fail(f"{f.name} adds to other sums than the kernel's")
         self.scopes.append(set())
         for sym in (*given, *f.sums):
-            self.declare(sym, 0)
+            self.declare(sym, int(sym in f.arrays))
         self.constant |= {*given} - {*self.sums}
         self.scopes.append(set())
         for stmt in f.body:
@@ -102,6 +107,11 @@ class _Verifier(ir_verify.Verifier):
         loops, self.loops = self.loops, 0
         self.body(s.body, *self.nest.workunit.indices)
         self.loops = loops
+
+    def plain_loop(self, s: For) -> None:
+        for scope in self.scopes:
+            scope.discard(s.sym)  # what is called so outside is known no more
+        super().loop(s)
 
     def loop(self, s: Loop) -> None:  # type: ignore[override]
         for end in (s.start, s.stop, s.step):
@@ -139,6 +149,38 @@ class _Verifier(ir_verify.Verifier):
             self.fail(f"no function {s.function} that sums in order stands before", s)
         self.box((s.low,), (s.high,), s)
 
+    def tiled_sums(self, s: TiledSums) -> None:
+        self.box(s.low, s.high, s)
+        self.of_terms(s.terms, s.arrays, s)
+        if [a.dtype for a in s.arrays] != [sym.dtype for sym in self.sums]:
+            self.fail("other terms than the kernel's sums have", s)
+        run = self.functions.get(RUN)
+        if s.most and (run is None or run.sums != self.sums or s.most % LANES or s.block % LANES):
+            self.fail(f"no {RUN} that adds to all sums stands before, for runs of whole lanes", s)
+
+    def of_terms(self, name: str, arrays: tuple[Sym, ...], node: Stmt) -> None:
+        """A function for terms takes the first iteration, their number, arrays and counters."""
+        f = self.functions.get(name)
+        if f is None or f.params[2:] != (*arrays, *self.nest.counters[:-1]) or f.arrays != arrays:
+            self.fail(f"no function {name} of such terms stands before", node)
+
+    def trimmed(self, s: Trimmed) -> None:
+        for name in (s.middle, s.around):
+            self.of_terms(name, s.arrays, s)
+        f = self.functions.get(s.inside)
+        if f is None or f.result is None or len(f.params) != 2 + len(s.others):
+            self.fail(f"no function {s.inside} that tells of them stands before", s)
+        for e in (s.first, s.count, *s.others):
+            self.expr(e, DType.INT64)
+
+    def running(self, s: RunningSums) -> None:
+        self.expr(s.count, DType.INT64)
+        for sym in s.sums:
+            self.variable(sym, s)
+        if [a.dtype for a in s.terms] != [sym.dtype for sym in s.sums]:
+            self.fail("other terms than the sums have", s)
+        self.body((*s.allocs, *s.body), s.sym)
+
     def alloc(self, s: Alloc) -> None:
         if s.length < 1:
             self.fail("an array has elements", s)
@@ -172,6 +214,7 @@ class _Verifier(ir_verify.Verifier):
 _Verifier.statements = {
     **ir_verify.Verifier.statements,
     Over: _Verifier.over,
+    For: _Verifier.plain_loop,
     Loop: _Verifier.loop,
     Run: _Verifier.run_function,
     Ask: _Verifier.ask,
@@ -184,5 +227,7 @@ _Verifier.statements = {
     Clear: _Verifier.clear,
     Prefetch: _Verifier.prefetch,
     OrderedSum: _Verifier.ordered_sum,
-    RunningSums: lambda v, s: v.statement(s.meaning),
+    RunningSums: _Verifier.running,
+    TiledSums: _Verifier.tiled_sums,
+    Trimmed: _Verifier.trimmed,
 }

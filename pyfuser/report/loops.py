@@ -8,10 +8,9 @@ from pyfuser.codegen.kernel import spec_of
 from pyfuser.ir.nodes import Sym
 from pyfuser.nest.build import nest_of
 from pyfuser.nest.nodes import Nest
-from pyfuser.nest.passes.blocks import lower_blocks
 from pyfuser.nest.passes.loop_order import loop_order, walks
 from pyfuser.nest.sums import is_sum
-from pyfuser.pipeline import run_nest_passes
+from pyfuser.pipeline import lowered
 from pyfuser.transform.kernel import Kernel
 
 NamesOf = Callable[[Iterable[Sym]], Iterable[str]]
@@ -24,7 +23,7 @@ SPLITS = frozenset({"split-guards", "split-conditions"})
 
 def loops_of(kernel: Kernel) -> Nest:
     """The loops of a kernel of the host, with all that was decided about them."""
-    return lower_blocks(run_nest_passes(nest_of(spec_of(kernel))))
+    return lowered(nest_of(spec_of(kernel)))
 
 
 def passes_of(kernel: Kernel) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from pyfuser.ir import nodes
 from pyfuser.ir.effects import written_views
 from pyfuser.ir.nodes import Body, Expr, SourceLocation, Stmt, Sym
 from pyfuser.ir.visit import child_expressions, expressions
+from pyfuser.nest.build import LOOP
 from pyfuser.nest.cost.vectorisable import (
     conditional,
     has_vector_form,
@@ -18,6 +19,7 @@ from pyfuser.nest.cost.vectorisable import (
 )
 from pyfuser.nest.nodes import Function
 from pyfuser.nest.passes.split_guards import MIDDLE
+from pyfuser.nest.passes.tile_sums import TERMS
 from pyfuser.nest.sums import is_sum
 from pyfuser.report.loops import loops_of
 from pyfuser.report.model import Vectors
@@ -47,7 +49,9 @@ def vectors_of(kernel: Kernel) -> Vectors:
     nest = loops_of(kernel)
     if nest.overlapping:
         return Vectors("unknown", "as arrays overlap")
-    return _of_loops(next((f for f in nest.functions if f.name == MIDDLE), nest.functions[-1]))
+    found = {f.name: f for f in nest.functions}
+    names = (MIDDLE, TERMS, LOOP)
+    return _of_loops(next(found[name] for name in names if name in found))
 
 
 def _of_loops(function: Function) -> Vectors:

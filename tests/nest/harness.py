@@ -21,13 +21,11 @@ from pyfuser.ir.visit import assigned, statements, substitute_syms
 from pyfuser.nest.build import nest_of
 from pyfuser.nest.interpret import interpret
 from pyfuser.nest.nodes import Nest, OrderedSum
-from pyfuser.nest.passes.blocks import Blocks, blocks_of, lower_blocks
-from pyfuser.nest.passes.split_accumulators import Groups, groups_of
-from pyfuser.nest.passes.split_conditions import inside_of_sums
+from pyfuser.nest.passes.blocks import Blocks, blocks_of
 from pyfuser.nest.passes.unroll_and_jam import is_long
 from pyfuser.nest.spec import KernelSpec, given_order
 from pyfuser.nest.verify import verify
-from pyfuser.pipeline import run_nest_passes
+from pyfuser.pipeline import lowered
 from pyfuser.tuning.target import host
 from tests.codegen.build import Case, case
 
@@ -35,6 +33,7 @@ N, M = 40, 21
 LINES = 64  # of what is longer than the space, at least
 SMALL = {"block": 16, "strips": (16, 8), "fewest_columns": 3, "block_bytes": 4096}
 SMALL |= {"tried": 4, "along": 3, "along_on_intel": 3}
+SMALL |= {"tile": 48, "tiles": 4, "smallest_tile": 5}
 """Blocks that an interpreter sees several of."""
 
 PROCESSORS: dict[str, dict[str, Any]] = {
@@ -228,14 +227,11 @@ class Decided:
 
     nest: Nest
     blocks: Blocks
-    groups: Groups | None
 
     @property
     def passes(self) -> frozenset[str]:
-        found = {*self.nest.passes, *self.blocks.passes} if self.groups is None else set()
-        if self.nest.spec.order != given_order(self.nest.rank):
-            found.add("loop-order")
-        return frozenset(found | ({"split-accumulators"} if self.groups else set()))
+        ordered = self.nest.spec.order != given_order(self.nest.rank)
+        return frozenset({*self.nest.passes, *["loop-order"] * ordered})
 
     @property
     def kinds(self) -> str:
@@ -266,16 +262,9 @@ def spec_for(given: Case, small: bool = False, on: str = "") -> KernelSpec:
 
 def decided(spec: KernelSpec) -> Decided:
     """What passes do for a kernel."""
-    nest = nest_of(spec)
     sums = [a.sym for a in spec.workunit.accumulators]
-    kept = sum(sym.dtype.size for sym in sums)
-    blocks = blocks_of(nest, kept, 32 if sums else 0)
-    if sums and blocks.single and inside_of_sums(nest, nest.rank - 1) is not None:
-        nest = replace(nest, passes=("split-conditions",))
-    if sums:
-        arrays = {sym: nest.fresh(f"{sym.name}_terms", sym.dtype) for sym in sums}
-        return Decided(nest, blocks, groups_of(blocks, arrays))
-    return Decided(lower_blocks(run_nest_passes(nest)), blocks, None)
+    blocks = blocks_of(nest_of(spec), sum(sym.dtype.size for sym in sums), 32 if sums else 0)
+    return Decided(lowered(nest_of(spec)), blocks)
 
 
 # --------------------------------------------------------------------------- three ways to run
@@ -283,18 +272,25 @@ def decided(spec: KernelSpec) -> Decided:
 
 def assert_interpreted(given: Case, seed: int = 0, on: str = "") -> frozenset[str]:
     """The nest does, in any order, what the kernel does; the passes that had something to do."""
-    nest = decided(spec_for(given, True, on)).nest
+    nest = lowered(nest_of(spec_for(given, True, on)))
     verify(nest)
-    parts = (s for f in nest.functions for s in statements(f.body))
-    free = any(isinstance(s, OrderedSum) or getattr(s, "atomic", False) for s in parts)
-    rtol = 1e-11 if free else 0.0
+    rtol = 1e-11 if is_free(nest) else 0.0
     found, space = given.arguments(), given.kernel.space
     with np.errstate(all="ignore"):
-        interpret(nest, space.begin, space.end, found, seed)
-        expected, _ = given.interpreted()
+        results = interpret(nest, space.begin, space.end, found, seed)
+        expected, sums = given.interpreted()
     for got, wanted in zip(found, expected, strict=True):
         np.testing.assert_allclose(got, wanted, rtol, 1e-12 if rtol else 0.0)
+    for array, result, wanted in zip(nest.workunit.accumulators, results, sums, strict=True):
+        rtol = 1e-5 if array.sym.dtype.size == 4 else 1e-11
+        np.testing.assert_allclose(result, wanted, rtol, 1e-12)
     return frozenset(nest.passes)
+
+
+def is_free(nest: Nest) -> bool:
+    """Whether more than accumulators is added up in any order."""
+    parts = (s for f in nest.functions for s in statements(f.body))
+    return any(isinstance(s, OrderedSum) or getattr(s, "atomic", False) for s in parts)
 
 
 def bits(results: tuple[Sequence[Any], Sequence[Any]]) -> tuple[bytes, ...]:

@@ -44,10 +44,17 @@ OTHERS = (
     "i = i // 2 * 2 + i % 2",
     "g{k}: float = 2.0 * x[i]\n    h{k}: float = g{k} - 1.0\n    z[i] = h{k} * g{k}",
 )
+SUMS = (
+    "acc += p", "acc -= q * {v}", "if {v} > 0.5:\n        acc += {v}",
+    "for j in range(m):\n        acc += {v} * w[j]",
+)  # fmt: skip
 
 
-def random_sample(seed: int) -> Sample:
-    """A body with loops, conditions and calls; always the same one for a seed."""
+def random_sample(seed: int, sums: int = 0) -> Sample:
+    """A body with loops, conditions and calls; always the same one for a seed.
+
+    sums: statements that add to an accumulator.
+    """
     rng = random.Random(seed)
     lines = ["p: float = 0.0", "q: float = " + rng.choice(("0.0", "x[i]", "1.0 * i", "y[i]"))]
     lines += ["t: int = m"]
@@ -58,9 +65,12 @@ def random_sample(seed: int) -> Sample:
     for k in range(rng.randint(2, 6)):
         lines.append(_statement(rng, k, trips if rng.random() < 0.7 else rng.choice(TRIPS), walk))
     lines.append("z[i] = p + q")
+    for k in range(sums):
+        lines.insert(len(lines) - k, rng.choice(SUMS).format(v=rng.choice(("x[i]", "y[i]"))))
     text = "\n    ".join(line for line in lines if "d[" not in line or "d: List" in "".join(lines))
     names = [n for n in _NAMES if re.search(rf"\b{n}\b[\[,]", text)]
-    source = f"def random_{seed}(i, {', '.join([*names, 'm', 'n'])}):\n    {text}\n"
+    given = ", ".join([*["acc"] * bool(sums), *names, "m", "n"])
+    source = f"def random_{seed}(i, {given}):\n    {text}\n"
     name = f"<random body {seed}>"
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     scope: dict[str, Any] = {"pk": pk}

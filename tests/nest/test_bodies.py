@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
@@ -16,7 +15,6 @@ from pyfuser.nest.passes import distribute, scalar_expansion
 from pyfuser.nest.passes.columns import columns_of
 from pyfuser.nest.passes.scalar_expansion import Trips
 from pyfuser.nest.segments import expansion
-from pyfuser.nest.verify import verify
 from pyfuser.pipeline import LOOP_PASSES as STEPS
 from pyfuser.pipeline import NEST_PASSES
 from pyfuser.support import passes
@@ -69,9 +67,7 @@ def test_what_has_something_to_do(sample: Sample) -> None:
         trips = sum(isinstance(part, Trips) for part in along.parts)
         assert sample.trips in (None, trips)
         assert sample.arrays in (None, len(set(along.arrays.values())))
-    if found.groups is not None:
-        verify(replace(found.nest, functions=(found.groups.function,)))
-    if sample.pattern == "for" and sample.runs:
+    if sample.runs:
         for n, m in ((9, sample.m), (40, sample.m), (17, 3), (33, 30)):
             if n**sample.rank < 3000:
                 assert_interpreted(sample.case(n, m, n // 9), on=sample.on)
@@ -87,6 +83,15 @@ def test_what_is_kept_has_a_limit(
     (sample,) = (s for s in ALL if s.name == name)
     monkeypatch.setattr(module, limit, 2)
     assert decided(spec_for(sample.case())).passes != sample.passes
+
+
+def test_random_sums() -> None:
+    done: Counter[str] = Counter()
+    for seed in range(120):
+        sample = random_sample(seed, sums=1 + seed % 3)
+        n = (*SIZES, 100)[seed % (len(SIZES) + 1)]
+        done.update(assert_interpreted(sample.case(n, begin=seed % 2 * (n // 3)), seed))
+    assert min(done[name] for name in ("strip-mine", "distribute", "unroll-and-jam")) >= 15
 
 
 def test_random_bodies() -> None:

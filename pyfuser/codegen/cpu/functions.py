@@ -2,46 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pyfuser.codegen.c.statements import INDENT, Statements
 from pyfuser.codegen.cpu.context import Bounds, Context, function
+from pyfuser.codegen.cpu.sums import SumNames, part_of
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Expr, Logical
+from pyfuser.ir.nodes import Expr, Logical, Sym
 from pyfuser.ir.visit import contains
 from pyfuser.nest.build import values
-from pyfuser.nest.nodes import Ask, Function, Give, Nest, Over, Run
+from pyfuser.nest.nodes import Ask, Function, Give, Nest, Over, Run, RunningSums, Trimmed
 from pyfuser.nest.passes.lower_boxes import loops
 
 LOCALS = frozenset({"at", "stop", "next", "whole", "part", "upto", "low", "high", "piece", "strip"})
 """Names of locals that passes make."""
 
+VECTORS = 4
+"""Of a `pf_sum`."""
 
-def functions_code(context: Context, nest: Nest, functions: Sequence[Function]) -> str:
+
+def functions_code(
+    context: Context, nest: Nest, functions: Sequence[Function], sums: Mapping[Sym, SumNames] = {}
+) -> str:
     """Functions of a nest."""
-    printer = _Functions(context, nest)
+    printer = _Functions(context, nest, sums)
     return "".join(map(printer.code, functions))
 
 
 class _Functions(Statements):
-    def __init__(self, context: Context, nest: Nest) -> None:
+    def __init__(self, context: Context, nest: Nest, sums: Mapping[Sym, SumNames]) -> None:
         super().__init__(context.expressions, nest.workunit.body, context.statements.apart)
-        self.context, self.rank = context, nest.rank
+        self.context, self.rank, self.sums = context, nest.rank, sums
         self.counters = nest.counters
 
     def code(self, f: Function) -> str:
-        context, names = self.context, self.names
-        context.uses(*f.straight)
+        names = self.names
+        self.context.uses(*f.straight)
         lines = self.print(f.body, 1)
-        if f.result is not None and f.low:
-            return self._scan_pass(f, lines)
+        if f.low:
+            return self._of_box(f, lines)
+        given = ["pf_running& running"] * bool(f.sums)
+        for sym in f.params:
+            const = "const " * (sym in self.counters)
+            kind = f"{part_of(sym)}*" if sym in f.arrays else f"{const}int64_t"
+            given.append(f"{kind} {names[sym]}")
+        head = f"void {f.name}"
         if f.result is not None:
             tests = f"\n{INDENT * 2}&& ".join(f"({self.text(e)})" for e in _conjuncts(f.result))
             lines.append(f"{INDENT}return {tests};")
-            kinds = ("const " * (sym in self.counters) + "int64_t " for sym in f.params)
-            given = [kind + names[sym] for kind, sym in zip(kinds, f.params, strict=True)]
             head = f"{f.result.dtype.cpp} {f.name}"
-            return function(head, [*given, *context.signature], lines, inline=True)
+        return function(head, [*given, *self.context.signature], lines, f.inline, f.once)
+
+    def _of_box(self, f: Function, lines: list[str]) -> str:
+        context, names = self.context, self.names
         gives = contains(f.body, Give)
         if self.rank == 1 and not gives:
             parameters = [f"int64_t {names[sym]}" for sym in (*f.low, *f.high)]
@@ -49,16 +62,13 @@ class _Functions(Statements):
             parameters = [f"const int64_t* {end}" for end in ("begin", "end")]
             parameters += ["int64_t* results"] * gives
             lines = [*self._unpacked(f), *lines]
-        lines = context.guard() + lines
-        return function(f"void {f.name}", [*parameters, *context.signature], lines)
-
-    def _scan_pass(self, f: Function, lines: list[str]) -> str:
-        """Also of whether it is the last pass, which the compiler knows."""
-        (total, last_pass), names = f.params, self.names
-        kind = total.dtype.cpp
-        parameters = [f"int64_t {names[sym]}" for sym in (*f.low, *f.high)]
-        parameters += [f"{kind} {names[total]}", *self.context.signature]
-        lines = [*self.context.guard(f"{kind}()"), *lines, f"{INDENT}return {names[total]};"]
+        if f.result is None:
+            lines = context.guard() + lines
+            return function(f"void {f.name}", [*parameters, *context.signature], lines)
+        total, last_pass = f.params  # the compiler knows whether it is the last pass
+        kind, name = total.dtype.cpp, names[total]
+        parameters += [f"{kind} {name}", *context.signature]
+        lines = [*context.guard(f"{kind}()"), *lines, f"{INDENT}return {name};"]
         code = function(f"{kind} {f.name}", parameters, lines)
         return f"template <bool {names[last_pass]}>\n{code}"
 
@@ -89,6 +99,55 @@ class _Functions(Statements):
         arguments = ", ".join([*map(self.text, s.arguments), *self.context.arguments])
         self.emit(depth, f"const bool {self.names[s.sym]} = {s.function}({arguments});")
 
+    def trimmed(self, s: Trimmed, depth: int) -> None:
+        names, first, count = self.names, self.text(s.first), self.text(s.count)
+        tail = [*map(self.text, s.others), *self.context.arguments]
+
+        def test(begin: str, end: str) -> str:
+            return f"{s.inside}({', '.join([begin, end, *tail])})"
+
+        def run(name: str, skipped: str, count: str) -> None:
+            places = (f"{names[a]}{by(a, skipped)}" for a in s.arrays)
+            begin = f"{first} + {skipped}" if skipped else first
+            self.emit(depth + 1, f"{name}({', '.join([begin, count, *places, *tail])});")
+
+        def by(array: Sym, skipped: str) -> str:
+            return f" + {'2 * ' * array.dtype.is_complex}{skipped}" if skipped else ""
+
+        self.emit(depth, f"if ({test(first, f'{first} + {count} - 1')}) {{")
+        run(s.middle, "", count)
+        middle = test(f"{first} + 1", f"{first} + {count} - 2")
+        self.emit(depth, f"}} else if ({count} > 2 && {middle}) {{")
+        run(s.around, "", "1")
+        run(s.middle, "1", f"{count} - 2")
+        run(s.around, f"({count} - 1)", "1")
+        self.emit(depth, "} else {")
+        run(s.around, "", count)
+        self.emit(depth, "}")
+
+    def running(self, s: RunningSums, depth: int) -> None:
+        """With the running sums in locals, which stay in registers."""
+        done, names, take = self.names[s.sym], self.names, self.context.unique.take
+        sums = [(array, self.sums[sym]) for sym, array in zip(s.sums, s.terms, strict=True)]
+        vectors = [
+            (array, one.type, f"running.{one.sum}.sum[{v}]", take(f"{one.sum}_{v}"), v)
+            for array, one in sums
+            for v in range(VECTORS)
+        ]
+        self.emit(depth, "{")
+        for _, kind, place, vector, _ in vectors:
+            self.emit(depth + 1, f"{kind}::vector {vector} = {place};")
+        more = f"{done} < {self.text(s.count)}"
+        self.emit(depth + 1, f"for (int64_t {done} = 0; {more}; {done} += {s.lanes}) {{")
+        self.body(s.allocs, depth + 2)
+        self.body(s.body, depth + 2)
+        for array, kind, _, vector, v in vectors:
+            self.emit(depth + 2, f"{vector} += ((const {kind}::vector*){names[array]})[{v}];")
+        self.emit(depth + 1, "}")
+        for _, _, place, vector, _ in vectors:
+            self.emit(depth + 1, f"{place} = {vector};")
+        self.emit(depth, "}")
+
 
 def _conjuncts(e: Expr) -> list[Expr]:
     """What all must hold if an expression does, in order."""
@@ -102,6 +161,8 @@ _Functions.statements = {
     Run: _Functions.run,
     Ask: _Functions.ask,
     Give: _Functions.give,
+    Trimmed: _Functions.trimmed,
+    RunningSums: _Functions.running,
 }
 
 

@@ -1,37 +1,29 @@
 """Code for a parallel_reduce (with the maps that were fused into it).
 
-An accumulator that the body only adds to becomes a term of each iteration. Terms of a block are
-computed first, in a loop that vectorises like a map's, then added up in an order that depends on
-the space alone (`pf_sum`); tiles of the space give partial sums, which are added in order. So a
-reduction's bits do not depend on the number of threads, on the vector length or on what it is
-fused with. An accumulator that is used otherwise is computed by one thread.
+Its sums are tiled (see `nest.passes.tile_sums`), or one thread computes them all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from pyfuser.codegen.c.statements import INDENT
 from pyfuser.codegen.cpu.context import Bounds, Context, box_bounds, entry, function
 from pyfuser.codegen.cpu.functions import LOCALS as FUNCTION_LOCALS
 from pyfuser.codegen.cpu.functions import functions_code
-from pyfuser.codegen.cpu.running_sums import run_function
+from pyfuser.codegen.cpu.sums import SumNames
 from pyfuser.codegen.cpu.tables import copies_of
-from pyfuser.codegen.cpu.terms import INLINE_SUMS, SumNames, arrays_of, block_terms
 from pyfuser.codegen.cpu.tiles import (
     boxes_of_line,
-    is_flat,
     next_row,
     row_loop,
     tile_box,
     tiling_of,
 )
-from pyfuser.ir.dtypes import DType
+from pyfuser.nest.nodes import LANES, RUN, Nest, TiledSums
 from pyfuser.nest.passes.blocks import LOCALS as BLOCK_LOCALS
-from pyfuser.nest.passes.blocks import blocks_of
-from pyfuser.nest.passes.split_accumulators import LANES, Groups, groups_of
 from pyfuser.nest.passes.split_accumulators import LOCALS as GROUP_LOCALS
-from pyfuser.nest.sums import is_sum
 from pyfuser.pipeline import lowered
 
 LOCALS = (
@@ -43,66 +35,69 @@ LOCALS = (
 )
 
 
+class Tiled(NamedTuple):
+    """Tiled sums, the names of the accumulators, and the code that sums up a tile.
+
+    That is `pf_terms`, `pf_running` (the sums of a tile that is not complete) and `pf_more`, which
+    continues it over a box.
+    """
+
+    node: TiledSums
+    sums: Sequence[SumNames]
+    code: str
+
+
 def emit(context: Context) -> str:
     """The loops and the entry point."""
-    if all(is_sum(context.workunit, a.sym) for a in context.workunit.accumulators):
-        return _tiled(context)
     nest = lowered(context.nest)
+    tiled = tile_code(context, nest)
+    if tiled is not None:
+        return tiled.code + _tile_function(context, tiled) + _tile_entry(context, tiled)
     tail = "".join(", " + a for a in context.arguments)
     lines = [f"pf_loop(begin, end, results{tail});", "return 0;"]
     return functions_code(context, nest, nest.functions) + entry(context, lines)
 
 
-# --------------------------------------------------------------------------- tiled
-
-
-def _tiled(context: Context) -> str:
-    sums, _, code = tile_code(context)
-    return code + _tile_function(context, sums) + _tile_entry(context, sums)
-
-
-def tile_code(context: Context) -> tuple[list[SumNames], int, str]:
-    """What computes the terms of a tile and adds them up, also a part of the tile at a time.
-
-    The names of the accumulators, how many terms make a block, and the code of `pf_terms`,
-    `pf_running` (the sums of a tile that is not complete) and `pf_more` (continues it over a box).
-    """
-    accumulators = context.workunit.accumulators
+def tile_code(context: Context, nest: Nest) -> Tiled | None:
+    """What sums up a tile of a nest, also a part of the tile at a time."""
+    *functions, last = nest.functions
+    node = last.body[0]
+    if not isinstance(node, TiledSums):
+        return None
     context.uses("sum")
-    sums = [SumNames(context, a) for a in accumulators]
-    sizes = [a.sym.dtype.size for a in accumulators]
-    single = any(a.sym.dtype is DType.FLOAT32 for a in accumulators)
-    kept = sum(sizes)
-    blocks = blocks_of(context.nest, kept, 64 if single else 32)
-    context = context.of(blocks.nest)
-    code = block_terms(context, sums, blocks, kept) + _running(sums, blocks.size)
-    groups = groups_of(blocks, arrays_of(context, sums))
-    if groups is not None:
-        code += run_function(context, groups.function, sums, blocks.size)
-    code += _more_function(context, sums, blocks.size, groups)
-    return sums, blocks.size, code
+    accumulators = context.workunit.accumulators
+    sums = [
+        SumNames(context, a, terms, node.block)
+        for a, terms in zip(accumulators, node.arrays, strict=True)
+    ]
+    tiled = Tiled(node, sums, "")
+    named = {a.sym: names for a, names in zip(accumulators, sums, strict=True)}
+    terms = [f for f in functions if f.name != RUN]
+    runs = [f for f in functions if f.name == RUN]
+    code = functions_code(context, nest, terms, named) + _running(tiled)
+    code += functions_code(context, nest, runs, named) + _more_function(context, tiled)
+    return tiled._replace(code=code)
 
 
-def _running(sums: Sequence[SumNames], block: int) -> str:
+def _running(tiled: Tiled) -> str:
     """The state of a tile between two boxes."""
+    sums = tiled.sums
     lines = ["struct pf_running {"]
-    lines += [f"{INDENT}{s.sum_type(block)} {s.sum};" for s in sums]
+    lines += [f"{INDENT}{s.type} {s.sum};" for s in sums]
     lines.append(f"{INDENT}int64_t filled = 0;  // terms of the block that is not complete")
     pointers = ", ".join(f"{s.kind}* {s.partial}" for s in sums)
     lines.append(f"{INDENT}__attribute__((always_inline)) inline void done({pointers}) {{")
     for s in sums:
-        lines.append(f"{INDENT * 2}{s.sum}.{_rest(sums)}(filled);")
+        lines.append(f"{INDENT * 2}{s.sum}.{_rest(tiled)}(filled);")
         lines.append(f"{INDENT * 2}*{s.partial} = *(const {s.kind}*){s.sum}.total();")
     return "\n".join([*lines, f"{INDENT}}}", "};", "", ""])
 
 
-def _more_function(
-    context: Context, sums: Sequence[SumNames], block: int, groups: Groups | None
-) -> str:
+def _more_function(context: Context, tiled: Tiled) -> str:
     rank = context.spec.rank
     lines, bounds = box_bounds(context) if rank > 1 else ([], [])
     lines = [*lines, *row_loop(context, bounds)]
-    lines += _columns(context, sums, bounds, block, groups)
+    lines += _columns(context, tiled, bounds)
     if rank > 2:
         lines += next_row(context, bounds)
     if rank > 1:
@@ -111,7 +106,7 @@ def _more_function(
     return function("void pf_more", parameters, lines, inline=True)
 
 
-def _tile_function(context: Context, sums: Sequence[SumNames]) -> str:
+def _tile_function(context: Context, tiled: Tiled) -> str:
     """One tile from its beginning to its end."""
     parameters, box = tile_box(context)
     tail = ", ".join(["running", *box, *context.arguments])
@@ -119,34 +114,29 @@ def _tile_function(context: Context, sums: Sequence[SumNames]) -> str:
         "pf_running running;",
         *(
             boxes_of_line(context, f"pf_more({tail});")
-            if is_flat(context)
+            if tiled.node.flat
             else [f"pf_more({tail});"]
         ),
-        f"running.done({', '.join(s.partial for s in sums)});",
+        f"running.done({', '.join(s.partial for s in tiled.sums)});",
     ]
-    parameters = [*parameters, *(f"{s.kind}* {s.partial}" for s in sums), *context.signature]
+    parameters = [*parameters, *(f"{s.kind}* {s.partial}" for s in tiled.sums), *context.signature]
     lines = context.guard() + [INDENT + line for line in lines]
     return function("void pf_tile", parameters, lines)
 
 
-def _rest(sums: Sequence[SumNames]) -> str:
+def _rest(tiled: Tiled) -> str:
     """The method that adds the terms of a block where that happens once or twice a tile."""
-    return "add" if len(sums) <= INLINE_SUMS else "rest"
+    return "add" if tiled.node.inline else "rest"
 
 
-def _columns(
-    context: Context,
-    sums: Sequence[SumNames],
-    bounds: list[Bounds],
-    size: int,
-    groups: Groups | None,
-) -> list[str]:
+def _columns(context: Context, tiled: Tiled, bounds: list[Bounds]) -> list[str]:
     """The loop over blocks of the innermost axis.
 
     A full block has a constant number of iterations, which vectorises without a remainder; of
     sums in groups so has a run, which takes the place of all full blocks.
     """
-    rank = context.spec.rank
+    rank, sums = context.spec.rank, tiled.sums
+    size, most = tiled.node.block, tiled.node.most
     base = "" if rank == 1 else f"{bounds[-1][0]} + "
     outer = [context.counter(axis) for axis in range(rank - 1)]
     tail = "".join(", " + a for a in [*outer, *context.arguments])
@@ -155,7 +145,7 @@ def _columns(
         terms = "".join(f", running.{s.sum}.term{s.times(filled)}" for s in sums)
         return f"pf_terms(at, {count}{terms}{tail});"
 
-    if groups is None:
+    if not most:
         full = [
             f"    if (left >= {size} && space == {size}) {{",
             f"        {block(str(size), '')}",
@@ -165,8 +155,8 @@ def _columns(
     else:
         full = [
             f"    if (left >= {LANES} && space == {size}) {{",
-            f"        const int64_t run = left < {groups.run} ? left & -{LANES} : {groups.run};",
-            f"        pf_run(running, at, run{tail});",
+            f"        const int64_t run = left < {most} ? left & -{LANES} : {most};",
+            f"        {RUN}(running, at, run{tail});",
             "        at += run;",
         ]
     lines = [
@@ -180,7 +170,7 @@ def _columns(
         "    at += count;",
         "    running.filled += count;",
         f"    if (running.filled == {size}) {{",
-        *(f"        running.{s.sum}.{_rest(sums)}({size});" for s in sums),
+        *(f"        running.{s.sum}.{_rest(tiled)}({size});" for s in sums),
         "        running.filled = 0;",
         "    }",
         "}",
@@ -189,10 +179,11 @@ def _columns(
     return [INDENT * depth + line for line in lines]
 
 
-def _tile_entry(context: Context, sums: Sequence[SumNames]) -> str:
-    rank = context.spec.rank
+def _tile_entry(context: Context, tiled: Tiled) -> str:
+    rank, sums = context.spec.rank, tiled.sums
     context.uses("extent")
-    tiling = tiling_of(context, [f"pf_extent(begin[{axis}], end[{axis}])" for axis in range(rank)])
+    extents = [f"pf_extent(begin[{axis}], end[{axis}])" for axis in range(rank)]
+    tiling = tiling_of(tiled.node.flat, extents)
     box = "begin[0] + column, begin[0] + column_end"
     box = box if rank == 1 else "begin, end, row, row_end, column, column_end"
     tail = "".join(", " + a for a in context.arguments)

@@ -18,11 +18,6 @@ def tile_box(context: Context) -> tuple[list[str], list[str]]:
     return parameters, ["begin", "end", *_BOX]
 
 
-def is_flat(context: Context) -> bool:
-    """Whether tiles are those of one axis: parts of rows, and several rows."""
-    return any(accumulator.flat for accumulator in context.workunit.accumulators)
-
-
 def boxes_of_line(context: Context, run: str) -> list[str]:
     """Statements that run the boxes of a tile of one axis, from `column` to `column_end`.
 
@@ -39,9 +34,9 @@ def boxes_of_line(context: Context, run: str) -> list[str]:
     ]
 
 
-def tiling_of(context: Context, extents: Sequence[str]) -> str:
+def tiling_of(flat: bool, extents: Sequence[str]) -> str:
     """The arguments of the constructor of a space's `pf_tiling`."""
-    if is_flat(context):
+    if flat:
         return f"1, {' * '.join(extents)}"
     return f"{' * '.join(extents[:-1]) or '1'}, {extents[-1]}"
 

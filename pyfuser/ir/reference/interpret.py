@@ -115,7 +115,7 @@ class Translator:
     def __init__(self, workunit: Workunit) -> None:
         self.workunit = workunit
         self.names: dict[Sym, str] = {}
-        self.lengths: dict[Sym, int] = {}  # of local arrays
+        self.lengths: dict[Sym, int | str] = {}  # of local arrays
         self.functions: dict[str, Callable[..., Any]] = {}
         self.lines: list[str] = []
         self.increments: list[str] = []  # what `continue` does first, by enclosing loop

@@ -259,6 +259,8 @@ def lower_blocks(nest: Nest) -> Nest:
             return box_loops(found[-1], stmt)
 
         body = order_sums(nest, map_body(f.body, None, loops_of))
+        if not found:
+            return f
         return replace(
             f,
             body=body,

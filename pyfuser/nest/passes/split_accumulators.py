@@ -30,7 +30,7 @@ from pyfuser.nest.cost.fp_contraction import may_contract
 from pyfuser.nest.cost.vectorisable import local_arrays, vectorises
 from pyfuser.nest.cost.work import cheap_declarations
 from pyfuser.nest.kept import Kept
-from pyfuser.nest.nodes import Function, Kind, Nest, RunningSums, number
+from pyfuser.nest.nodes import LANES, RUN, Function, Kind, Nest, RunningSums, number
 from pyfuser.nest.passes.blocks import Blocks
 from pyfuser.nest.passes.row_sums import order_sums
 from pyfuser.nest.segments import MAX_STATEMENTS, Segment, dependences, expanded, expansion
@@ -40,9 +40,6 @@ from pyfuser.support.passes import left_out
 from pyfuser.support.records import dataclass
 
 LOCALS = frozenset({"done", "run"})
-
-LANES = 32
-"""Terms of 8 bytes that `pf_sum` adds to its vectors in one go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +197,7 @@ def _run_function(
         elif segment.body:
             body += order_sums(nest, (_first_loop(nest, segment, kept),))
     params = (at.sym, count.sym, *nest.counters[:last])
-    return Function("pf_run", params=params, body=body, sums=tuple(terms))
+    return Function(RUN, params=params, body=body, sums=tuple(terms))
 
 
 def _first_loop(nest: Nest, segment: Segment, kept: Kept) -> Stmt:

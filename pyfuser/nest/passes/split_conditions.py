@@ -124,6 +124,7 @@ def inside(nest: Nest, found: Interior, axis: int) -> Function:
         params=(found.first, found.last, *(nest.counters[n] for n in others)),
         body=narrow(nest, others),
         result=reduce(lambda a, b: Logical("&&", a, b), found.tests),
+        inline=True,
     )
 
 

@@ -44,6 +44,7 @@ from pyfuser.codegen.cpu.wavefront.stage import (
     sections_of,
 )
 from pyfuser.nest.spec import SweepSpec
+from pyfuser.pipeline import lowered
 
 LOCALS = cpu_map.LOCALS | cpu_reduce.LOCALS | cpu_scan.LOCALS | {"first", "last", "state", "sum"}
 
@@ -64,9 +65,11 @@ def _code(stage: Stage) -> str:
     context = stage.context
     if not context.workunit.accumulators:
         return stage.map_code()
-    stage.sums, block, loops = tile_code(context)
-    loops += fold_code(context, stage.sums, block)
-    return stage.with_run(loops, "void* state", fold_steps(context, stage.sums))
+    tiled = tile_code(context, lowered(context.nest))
+    assert tiled is not None, "plan.wavefront takes sums only"
+    stage.sums = tiled.sums
+    code = tiled.code + fold_code(context, tiled)
+    return stage.with_run(code, "void* state", fold_steps(context, tiled))
 
 
 # --------------------------------------------------------------------------- the launch

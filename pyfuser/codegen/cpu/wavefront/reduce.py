@@ -7,14 +7,13 @@ lies across two threads' shares every thread keeps its terms, and the end of the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from pyfuser.codegen.c.statements import INDENT
 from pyfuser.codegen.cpu.context import Context, box_bounds, function
-from pyfuser.codegen.cpu.terms import SumNames
+from pyfuser.codegen.cpu.reduce import Tiled
 from pyfuser.codegen.cpu.tiles import (
     boxes_of_line,
-    is_flat,
     next_row,
     row_loop,
     tile_box,
@@ -22,16 +21,16 @@ from pyfuser.codegen.cpu.tiles import (
 )
 
 
-def fold_code(context: Context, sums: Sequence[SumNames], block: int) -> str:
+def fold_code(context: Context, tiled: Tiled) -> str:
     """`pf_spill`, which computes the terms of a box into memory; `pf_fold`, the tiles of a launch,
     and `pf_state`, which a thread has besides.
     """
     state = ["struct pf_state {", f"{INDENT}pf_fold* common;", f"{INDENT}pf_running running;", "};"]
-    return _spill(context, sums, block) + _fold(context, sums, block) + "\n".join([*state, "", ""])
+    return _spill(context, tiled) + _fold(context, tiled) + "\n".join([*state, "", ""])
 
 
-def _spill(context: Context, sums: Sequence[SumNames], block: int) -> str:
-    rank = context.spec.rank
+def _spill(context: Context, tiled: Tiled) -> str:
+    rank, sums, block = context.spec.rank, tiled.sums, tiled.node.block
     lines, bounds = box_bounds(context) if rank > 1 else ([], [])
     lines = [*lines, *row_loop(context, bounds)]
     base = "" if rank == 1 else f"{bounds[-1][0]} + "
@@ -55,11 +54,11 @@ def _spill(context: Context, sums: Sequence[SumNames], block: int) -> str:
     return function("void pf_spill", [*parameters, *context.signature], lines)
 
 
-def _fold(context: Context, sums: Sequence[SumNames], block: int) -> str:
-    rank = context.spec.rank
+def _fold(context: Context, tiled: Tiled) -> str:
+    rank, sums, block = context.spec.rank, tiled.sums, tiled.node.block
     context.uses("extent", "partial_sums")
     extents = [f"pf_extent(slot[{1 + axis}], slot[{1 + rank + axis}])" for axis in range(rank)]
-    flat = is_flat(context)
+    flat = tiled.node.flat
     inner = " * ".join(extents[1:] if flat else extents[1:-1]) or "1"
     parts = [f"pf_parts<{s.part}, {block}, {1 + s.wide}> {s.partial};" for s in sums]
     opened = " && ".join(f"{s.partial}.open(tiling.count)" for s in sums)
@@ -76,7 +75,7 @@ def _fold(context: Context, sums: Sequence[SumNames], block: int) -> str:
         "    pf_tiling tiling{0, 0};",
         *(f"    {part}" for part in parts),
         "    bool open(const int64_t* slot) {",
-        f"        tiling = pf_tiling({tiling_of(context, extents)});",
+        f"        tiling = pf_tiling({tiling_of(flat, extents)});",
         f"        return {opened};",
         "    }",
         "    // Keep the terms of all tiles that the steps from first to last are in, or cut.",
@@ -97,11 +96,11 @@ def _fold(context: Context, sums: Sequence[SumNames], block: int) -> str:
     return "\n".join([*lines, "", ""])
 
 
-def fold_steps(context: Context, sums: Sequence[SumNames]) -> list[str]:
+def fold_steps(context: Context, tiled: Tiled) -> list[str]:
     """Statements that continue the tiles over the steps from first to last."""
     if context.spec.rank == 1:
-        return _columns(context, sums)
-    return _line(context, sums) if is_flat(context) else _rows(context, sums)
+        return _columns(context, tiled)
+    return _line(context, tiled) if tiled.node.flat else _rows(context, tiled)
 
 
 _STATE = [
@@ -111,8 +110,8 @@ _STATE = [
 ]
 
 
-def _columns(context: Context, sums: Sequence[SumNames]) -> list[str]:
-    loops = _part(context, sums, "slot[1] + pf_at, slot[1] + pf_stop", "pf_at - column")
+def _columns(context: Context, tiled: Tiled) -> list[str]:
+    loops = _part(context, tiled, "slot[1] + pf_at, slot[1] + pf_stop", "pf_at - column")
     return [
         *_STATE,
         "int64_t row, row_end, column, column_end;",
@@ -126,12 +125,12 @@ def _columns(context: Context, sums: Sequence[SumNames]) -> list[str]:
     ]
 
 
-def _line(context: Context, sums: Sequence[SumNames]) -> list[str]:
+def _line(context: Context, tiled: Tiled) -> list[str]:
     """Rows, whose tiles are those of one axis."""
     rank = context.spec.rank
     inner = "".join(f" * (end[{axis}] - begin[{axis}])" for axis in range(1, rank))
     before = f"row * (end[{rank - 1}] - begin[{rank - 1}]) + column - pf_first"
-    loops = _part(context, sums, ", ".join(tile_box(context)[1]), before)
+    loops = _part(context, tiled, ", ".join(tile_box(context)[1]), before)
     return [
         *_STATE,
         "const int64_t *const begin = slot + 1, *const end = begin + " + f"{rank};",
@@ -148,11 +147,11 @@ def _line(context: Context, sums: Sequence[SumNames]) -> list[str]:
     ]
 
 
-def _rows(context: Context, sums: Sequence[SumNames]) -> list[str]:
+def _rows(context: Context, tiled: Tiled) -> list[str]:
     rank = context.spec.rank
     inner = "".join(f" * (end[{axis}] - begin[{axis}])" for axis in range(1, rank - 1))
     box = "begin, end, pf_at, pf_stop, column, column_end"
-    loops = _part(context, sums, box, "(pf_at - row) * (column_end - column)")
+    loops = _part(context, tiled, box, "(pf_at - row) * (column_end - column)")
     return [
         *_STATE,
         "const int64_t *const begin = slot + 1, *const end = begin + " + f"{rank};",
@@ -171,20 +170,19 @@ def _rows(context: Context, sums: Sequence[SumNames]) -> list[str]:
     ]
 
 
-def _part(
-    context: Context, sums: Sequence[SumNames], box: str, before: str
-) -> Callable[[str, str], list[str]]:
+def _part(context: Context, tiled: Tiled, box: str, before: str) -> Callable[[str, str], list[str]]:
     """Prints what runs a box of a tile: given the conditions that it begins and ends the tile.
 
     before: how many iterations of the tile come before the box.
     """
+    sums = tiled.sums
     tail = "".join(f", {a}" for a in context.arguments)
     kept = [f"pf_all.{s.partial}.terms[tile]" for s in sums]
     terms = "".join(f", {k}{s.times(f'({before})')}" for k, s in zip(kept, sums, strict=True))
     results = ", ".join(f"({s.kind}*)(pf_all.{s.partial}.sum{s.times('tile')})" for s in sums)
 
     def run(text: str) -> list[str]:
-        parts = boxes_of_line(context, text) if is_flat(context) else [text]
+        parts = boxes_of_line(context, text) if tiled.node.flat else [text]
         return [INDENT + line for line in parts]
 
     def lines(begins: str, ends: str) -> list[str]:

@@ -14,7 +14,7 @@ from pyfuser.codegen.cpu.context import (
     function,
     unpacked,
 )
-from pyfuser.codegen.cpu.terms import SumNames
+from pyfuser.codegen.cpu.sums import SumNames
 from pyfuser.ir.dtypes import DType
 from pyfuser.nest.spec import KernelSpec, SweepSpec
 
@@ -39,7 +39,7 @@ class Stage:
     def __init__(self, number: int, context: Context) -> None:
         self.name = f"pf_stage{number}"
         self.context = context
-        self.sums: list[SumNames] = []
+        self.sums: Sequence[SumNames] = ()
 
     def map_code(self) -> str:
         """The namespace of a map."""

@@ -1,0 +1,170 @@
+"""Nests of sums: the bits of the interpreter's are those of compiled code."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pykokkos as pk
+import pytest
+
+from pyfuser.engine import native
+from pyfuser.ir.dtypes import DType
+from pyfuser.ir.nodes import Const
+from pyfuser.ir.verify import IRError
+from pyfuser.nest.build import LOOP, nest_of
+from pyfuser.nest.interpret import interpret
+from pyfuser.nest.nodes import RUN, Nest, TiledSums, Trimmed
+from pyfuser.nest.passes.tile_sums import TERMS, tile_sums
+from pyfuser.nest.printer import show
+from pyfuser.nest.spec import KernelSpec
+from pyfuser.nest.verify import verify
+from pyfuser.pipeline import lowered
+from tests.codegen.build import Case, case
+from tests.nest.harness import copied_sum, spec_for
+
+TYPES = ("float64", "float32", "int32", "int64", "complex64", "complex128")
+FALSE = Const(False, DType.BOOL)
+SHAPES = ((1,), (31,), (33,), (300,), (7, 9), (5, 40), (2, 3, 50), (40, 3, 2), (3, 0))
+
+
+def total(i, acc, x):
+    acc += x[i]
+
+
+def edges(i, acc, x, n):
+    if i > 0 and i < n - 1:
+        acc += x[i - 1] * x[i + 1]
+    else:
+        acc -= x[i]
+
+
+def wins(i, acc, x):
+    acc = max(acc, x[i])
+
+
+def numbers(dtype: str, *shape: int) -> np.ndarray[Any, Any]:
+    """Values whose sums depend on the order of additions."""
+    found = np.random.default_rng(len(shape)).normal(size=shape) * 1000.0
+    return (found * (1 + 0.1j) if "complex" in dtype else found).astype(dtype)
+
+
+def sums_of(dtype: str, shape: tuple[int, ...], flat: bool = False) -> Case:
+    """The sum of a table from a corner on, of the table's type."""
+    x, begin = numbers(dtype, *shape), [n % 3 if n > 3 else 0 for n in shape]
+    kind = {"float64": "double", "float32": "float"}.get(dtype, dtype)
+    indices = "ijk"[: len(shape)]
+    head = f"def table({', '.join(indices)}, acc: pk.Acc[pk.{kind}], x):"
+    source = f"{head}\n    acc += x{''.join(f'[{i}]' for i in indices)}\n"
+    name = f"<sum of {dtype} over {len(shape)} axes>"
+    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+    scope: dict[str, Any] = {"pk": pk}
+    exec(compile(source, name, "exec"), scope)
+    given = case(scope["table"], shape, lambda: [x], "reduce", begin)
+    unit = given.kernel.workunit
+    (one,) = unit.accumulators
+    unit = replace(unit, accumulators=(replace(one, flat=flat),))
+    return replace(given, kernel=replace(given.kernel, workunit=unit))
+
+
+def of_line(function: Callable[..., Any], n: int, count: int = 1) -> Case:
+    """Over all of a line; count: how many copies of the sum."""
+    arguments = [numbers("float64", n), n][: function.__code__.co_argcount - 2]
+    given = case(function, [n], lambda: [*arguments], "reduce")
+    return given if count == 1 else copied_sum(given, count)
+
+
+def spec_of(given: Case) -> KernelSpec:
+    spec = spec_for(given)
+    return replace(spec, tuning=replace(spec.tuning, tile=56, tiles=4))  # whole blocks, and not
+
+
+def interpreted(given: Case, made: Nest, seed: int = 1) -> tuple[Any, ...]:
+    verify(made)
+    space, arguments = given.kernel.space, given.arguments()
+    return interpret(made, space.begin, space.end, arguments, seed)
+
+
+def same_bits(given: Case, made: Nest, launchable: Any) -> bool:
+    expected = exact(given.run(launchable)[1])
+    return all(exact(interpreted(given, made, seed)) == expected for seed in (1, 2))
+
+
+def exact(values: Sequence[Any]) -> list[str]:
+    return [repr(np.asarray(value).item()) for value in values]
+
+
+def all_cases() -> list[Case]:
+    made = [
+        sums_of(dtype, shape, flat)
+        for dtype in TYPES
+        for shape in SHAPES
+        for flat in (False, True)[: len(shape)]
+    ]
+    lines = [of_line(edges, n) for n in (1, 2, 3, 64, 200)]
+    return [*made, *lines, *(of_line(total, n, 20) for n in (31, 64, 130, 400))]
+
+
+def test_the_order_of_additions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many threads."""
+    monkeypatch.setattr(native.team, "count", 3)
+    cases = all_cases()
+    specs = [spec_of(given) for given in cases]
+    nests = [lowered(nest_of(spec)) for spec in specs]
+    for given, made, launchable in zip(cases, nests, native._prepare(specs), strict=True):
+        assert same_bits(given, made, launchable), show(made)
+    kinds = {type(s) for made in nests for f in made.functions for s in f.body}
+    assert {TiledSums, Trimmed} <= kinds
+    assert any(made.functions[-1].body[0].most for made in nests)  # type: ignore[attr-defined]
+
+
+def test_another_order_shows() -> None:
+    """Which also shows that these tests see a fault."""
+    given = sums_of("float64", (300,))
+    made = lowered(nest_of(spec_of(given)))
+    *functions, last = made.functions
+    (node,) = last.body
+    assert isinstance(node, TiledSums)
+    other = replace(last, body=(replace(node, block=8),))
+    wrong = replace(made, functions=(*functions, other))
+    assert interpreted(given, wrong) != interpreted(given, made)
+
+
+def test_what_is_not_only_added_to_is_summed_in_order() -> None:
+    given = of_line(wins, 40)
+    made = nest_of(spec_of(given))
+    assert made.serial and tile_sums(made) is made
+    assert interpreted(given, made) == given.interpreted()[1]
+    assert interpreted(given, lowered(made)) == given.interpreted()[1]
+    assert not nest_of(spec_of(of_line(total, 40))).serial
+
+
+def test_what_verify_refuses() -> None:
+    made = lowered(nest_of(spec_of(of_line(edges, 200))))
+    *functions, terms, last = made.functions
+    (node,), (trimmed,) = last.body, terms.body
+    assert isinstance(node, TiledSums) and isinstance(trimmed, Trimmed)
+    faults = {
+        "no function pf_other of such terms": (terms, replace(node, terms="pf_other")),
+        "of such terms": (terms, replace(node, arrays=())),
+        f"no {RUN} that adds": (terms, replace(node, most=64)),
+        "that tells of them": (replace(terms, body=(replace(trimmed, inside=LOOP),)), node),
+        "of such terms stands": (replace(terms, body=(replace(trimmed, around=LOOP),)), node),
+        "expected int64": (replace(terms, body=(replace(trimmed, count=FALSE),)), node),
+    }
+    for message, (first, second) in faults.items():
+        wrong = (*functions, first, replace(last, body=(second,)))
+        with pytest.raises(IRError, match=message):
+            verify(replace(made, functions=wrong))
+    runs = lowered(nest_of(spec_of(of_line(total, 130, 20))))
+    no_run = tuple(f for f in runs.functions if f.name != RUN)
+    with pytest.raises(IRError, match=f"no {RUN} that adds"):
+        verify(replace(runs, functions=no_run))
+
+
+def test_text() -> None:
+    text = show(lowered(nest_of(spec_of(of_line(edges, 200)))))
+    assert f"sums of {TERMS}(" in text and "where pf_inside, else pf_around" in text
