@@ -20,9 +20,9 @@ from pyfuser.analysis.affine import Affine, Interval, constant, variable
 from pyfuser.analysis.bounds import bounded_locals
 from pyfuser.analysis.inside import Subscripts
 from pyfuser.analysis.intervals import interval
+from pyfuser.ir.affine import everywhere, linear
 from pyfuser.ir.definitions import expand, stable_locals
-from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Binary, Body, Cast, Const, Expr, For, Read, Sym, Unary
+from pyfuser.ir.nodes import Body, Expr, For, Read, Sym
 from pyfuser.ir.visit import statements
 from pyfuser.trace.call import Space
 
@@ -105,29 +105,15 @@ def _with_loops(
 # law: not None
 def _span(expr: Expr, spans: Mapping[Sym, Span]) -> Span | None:
     """The span of an expression no part of which wraps; None: it is not affine."""
-    if not expr.dtype.is_integer or expr.dtype is DType.BOOL:
-        return None
-    if isinstance(expr, Const):
-        return (constant(int(expr.value)),) * 2  # type: ignore[arg-type]
-    if isinstance(expr, Read):
-        return spans.get(expr.sym)
-    if isinstance(expr, Cast):
-        return _span(expr.operand, spans)
-    if isinstance(expr, Unary) and expr.op == "-":
-        known = _span(expr.operand, spans)
-        return known and _times(known, -1)
-    if not isinstance(expr, Binary) or expr.op not in ("+", "-", "*"):
-        return None
-    left, right = _span(expr.left, spans), _span(expr.right, spans)
-    if left is None or right is None:
-        return None
-    if expr.op == "*":
-        for one, other in ((left, right), (right, left)):
-            if one[0] == one[1] and not one[0].terms:
-                return _times(other, one[0].constant)
-        return None
-    other = _times(right, -1) if expr.op == "-" else right
-    return left[0].plus(other[0]), left[1].plus(other[1])
+    form = linear(expr, everywhere)  # conversions keep what does not wrap
+    low = high = constant(form.constant)
+    for term, factor in form.terms.items():
+        known = spans.get(term.sym) if isinstance(term, Read) else None
+        if known is None:
+            return None
+        least, most = _times(known, factor)
+        low, high = low.plus(least), high.plus(most)
+    return low, high
 
 
 # law

@@ -51,11 +51,6 @@ def all_syms(workunit: Workunit) -> tuple[Sym, ...]:
     return (*syms, *declared(workunit.body))
 
 
-def freshen(workunit: Workunit) -> Workunit:
-    """A copy none of whose Syms is shared with any other workunit."""
-    return rename(workunit, {s: fresh(s.name, s.dtype) for s in all_syms(workunit)})
-
-
 @cached(MAX_WORKUNITS)
 def canonical(workunit: Workunit) -> Workunit:
     """Numbered Syms without the user's names, no name, no location: the structural cache key."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pyfuser.ir.nodes import Binary, Body, Cast, Const, Declare, Expr, Load, Read, Sym, Unary
-from pyfuser.ir.visit import assigned, expressions, map_expression, statements
+from pyfuser.ir.visit import as_written, assigned, expressions, map_expression, reads, statements
 
 
 # law
@@ -48,11 +48,7 @@ def loaded(expr: Expr, body: Body) -> Load | None:
     What the element's subscripts read keeps its value, too.
     """
     if isinstance(expr, Read):
-        expr = stable_locals(body).get(expr.sym, expr)
-        while isinstance(expr, Cast) and expr.dtype.is_integer and expr.operand.dtype.is_integer:
-            expr = expr.operand
+        expr = as_written(stable_locals(body).get(expr.sym, expr))
     if not isinstance(expr, Load):
         return None
-    changed = assigned(body)
-    reads = [e for index in expr.indices for e in expressions(index) if isinstance(e, Read)]
-    return None if any(read.sym in changed for read in reads) else expr
+    return expr if assigned(body).isdisjoint(reads(*expr.indices)) else None

@@ -1,14 +1,13 @@
-"""Text of the ir: `show` for people and golden files, `fingerprint` for cache keys."""
+"""Text of the ir, for people and golden files."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from pyfuser.ir import nodes
-from pyfuser.ir.canonical import all_syms, canonical
+from pyfuser.ir.canonical import all_syms
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Body, Expr, Stmt, Sym, Workunit
 from pyfuser.ir.visit import expressions, statements, sym_of
@@ -25,38 +24,6 @@ def show(workunit: Workunit) -> str:
     nor bool carries its dtype (`1.0:float32`).
     """
     return Printer(workunit).text()
-
-
-def fingerprint(workunit: Workunit) -> str:
-    """Complete, unambiguous text of a workunit up to renaming: equal iff `canonical` is equal.
-
-    Every field of every node is in it (locations and the user's names aside), strings are quoted
-    and sequences bracketed, so that no two workunits share a text.
-    """
-    return "".join(_serialise(canonical(workunit)))
-
-
-def _serialise(value: Any) -> Iterator[str]:
-    kind = type(value)
-    if kind is tuple:
-        yield "["
-        for item in value:
-            yield from _serialise(item)
-            yield ","
-        yield "]"
-    elif kind is Sym:
-        yield f"%{value.uid}{value.name}:{value.dtype.value}"
-    elif kind is DType:
-        yield value.value
-    elif dataclasses.is_dataclass(kind):
-        yield kind.__name__ + "("
-        for field in dataclasses.fields(kind):
-            if field.name != "location":
-                yield from _serialise(getattr(value, field.name))
-                yield ","
-        yield ")"
-    else:
-        yield repr(value)
 
 
 Line = tuple[int, str]

@@ -29,6 +29,7 @@ from pyfuser.ir.nodes import (
     Unary,
     While,
 )
+from pyfuser.ir.visit import breaks_loop, statements
 
 RETURN = Eval(Call("return", (), DType.BOOL))
 
@@ -38,23 +39,15 @@ _FALSE = Const(False, DType.BOOL)
 
 def without_returns(body: Body) -> Body:
     """The body without RETURN marks."""
-    if not _may_return(body):
+    if not _may_return(*body):
         return body
     remover = _Remover()
     result = remover.straight(body)
     return (Declare(remover.flag, _FALSE), *result) if remover.flag_used else result
 
 
-def _may_return(body: Body) -> bool:
-    return any(_stmt_may_return(stmt) for stmt in body)
-
-
-def _stmt_may_return(stmt: Stmt) -> bool:
-    if isinstance(stmt, If):
-        return _may_return(stmt.then) or _may_return(stmt.orelse)
-    if isinstance(stmt, (For, While)):
-        return _may_return(stmt.body)
-    return stmt is RETURN
+def _may_return(*body: Stmt) -> bool:
+    return any(stmt is RETURN for stmt in statements(body))
 
 
 def ends_with_return(body: Body) -> bool:
@@ -62,16 +55,11 @@ def ends_with_return(body: Body) -> bool:
     return any(
         stmt is RETURN
         or (isinstance(stmt, If) and ends_with_return(stmt.then) and ends_with_return(stmt.orelse))
-        or (isinstance(stmt, While) and stmt.condition == _TRUE and not _may_break(stmt.body))
-        for stmt in body
-    )
-
-
-def _may_break(body: Body) -> bool:
-    """Whether a loop's own body leaves it by `break`."""
-    return any(
-        isinstance(stmt, Break)
-        or (isinstance(stmt, If) and (_may_break(stmt.then) or _may_break(stmt.orelse)))
+        or (
+            isinstance(stmt, While)
+            and stmt.condition == _TRUE
+            and not any(map(breaks_loop, stmt.body))
+        )
         for stmt in body
     )
 
@@ -90,7 +78,7 @@ class _Remover:
                 if guarded:
                     result.append(self._set_flag())
                 break
-            if not _stmt_may_return(stmt):
+            if not _may_return(stmt):
                 result.append(stmt)
             elif isinstance(stmt, If):
                 result.extend(self._branch(stmt, rest, guarded))
@@ -127,7 +115,7 @@ class _Remover:
             if stmt is RETURN:
                 result += (self._set_flag(), Break())
                 break
-            if not _stmt_may_return(stmt):
+            if not _may_return(stmt):
                 result.append(stmt)
             elif isinstance(stmt, If):
                 then, orelse = self._inside(stmt.then), self._inside(stmt.orelse)

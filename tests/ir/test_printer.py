@@ -1,18 +1,15 @@
-"""`show` is stable and unambiguous enough to read; `fingerprint` tells all workunits apart."""
+"""`show` is stable, and unambiguous enough to read."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import replace
 
 from pyfuser.ir import nodes
-from pyfuser.ir.canonical import canonical, fresh, freshen
+from pyfuser.ir.canonical import fresh
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Binary, Cast, Const, Declare, Expr, Load, Param, Read, Store, Workunit
-from pyfuser.ir.printer import fingerprint, show, show_node
-from tests.fuzz import harness, oracle
-from tests.strategies import random_program
+from pyfuser.ir.printer import show, show_node
 
 INDEX = fresh("i", DType.INT32)
 X = fresh("x", DType.FLOAT64)
@@ -66,28 +63,4 @@ def test_different_workunits_have_different_texts() -> None:
     ]
     workunits = [store(value) for value in values]
     for first, second in itertools.combinations(workunits, 2):
-        assert fingerprint(first) != fingerprint(second)
         assert show(first) != show(second)
-
-
-def test_a_fingerprint_ignores_names_and_nothing_else() -> None:
-    workunit = store(Load(X, (Read(INDEX),)))
-    renamed = replace(freshen(workunit), name="other")
-    assert fingerprint(workunit) == fingerprint(renamed)
-    rank2 = Workunit("w", workunit.indices, (Param(X, 2),), workunit.body)
-    assert fingerprint(workunit) != fingerprint(rank2)
-
-
-def test_equal_fingerprints_mean_equal_canonical_workunits() -> None:
-    seen: dict[str, Workunit] = {}
-    for seed in range(40):
-        program = random_program(seed)
-        try:
-            results = oracle.run(program)[1]
-        except oracle.Rejected:
-            continue
-        for workunit in harness.lowered(program, results):
-            key = fingerprint(workunit)
-            assert seen.setdefault(key, canonical(workunit)) == canonical(workunit)
-            assert fingerprint(freshen(workunit)) == key
-    assert len(set(seen.values())) == len(seen)

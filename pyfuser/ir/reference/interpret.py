@@ -29,7 +29,7 @@ Point = tuple[int, ...]
 Value = bool | int | float | complex
 Order = int | Iterable[Point] | None
 
-__all__ = ["UndefinedBehaviour", "interpret", "python_source"]
+__all__ = ["UndefinedBehaviour", "interpret"]
 
 
 def interpret(
@@ -91,11 +91,6 @@ def _scalar(value: Any, dtype: DType) -> Value:
     """A number as the workunit's parameter holds it."""
     result: Value = np.asarray(value).astype(dtype.numpy).item()
     return result
-
-
-def python_source(workunit: Workunit) -> str:
-    """The Python function that the interpreter runs for a workunit (for debugging)."""
-    return Translator(workunit).source()
 
 
 @cached(4096)
