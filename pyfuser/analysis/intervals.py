@@ -46,17 +46,8 @@ def interval(expr: Expr, env: Mapping[Sym, Interval]) -> Interval | None:
     return result if result is not None and fits(result, expr.dtype) else None
 
 
-def _const(expr: Const, env: Mapping[Sym, Interval]) -> Interval:
-    value = int(expr.value)  # type: ignore[arg-type]
-    return value, value
-
-
 def _read(expr: Read, env: Mapping[Sym, Interval]) -> Interval:
     return env.get(expr.sym) or expr.dtype.range()
-
-
-def _extent(expr: Extent, env: Mapping[Sym, Interval]) -> Interval:
-    return 0, _GREATEST_EXTENT
 
 
 def _cast(expr: Cast, env: Mapping[Sym, Interval]) -> Interval | None:
@@ -80,10 +71,6 @@ def _unary(expr: Unary, env: Mapping[Sym, Interval]) -> Interval | None:
         return -high, -low
     if expr.op == "~":
         return -high - 1, -low - 1
-    return 0, 1
-
-
-def _truth(expr: Compare | Logical, env: Mapping[Sym, Interval]) -> Interval:
     return 0, 1
 
 
@@ -171,14 +158,14 @@ def _binary(expr: Binary, env: Mapping[Sym, Interval]) -> Interval | None:
 
 
 _RULES: dict[type, Callable[..., Interval | None]] = {
-    Const: _const,
+    Const: lambda expr, env: (int(expr.value), int(expr.value)),
     Read: _read,
-    Extent: _extent,
+    Extent: lambda expr, env: (0, _GREATEST_EXTENT),
     Cast: _cast,
     Unary: _unary,
     Binary: _binary,
-    Compare: _truth,
-    Logical: _truth,
+    Compare: lambda expr, env: (0, 1),
+    Logical: lambda expr, env: (0, 1),
     Select: _select,
     Call: _call,
 }

@@ -135,9 +135,7 @@ class _Corner:
         told = cast.dtype.is_signed or is_argument or self._constants
         if cast.dtype is DType.BOOL or not told:
             return
-        before = len(self._found)
-        value = self._value(operand)
-        del self._found[before:]  # the same again
+        value = self._known(operand)
         if value is not None and not fits((value, value), cast.dtype):
             self._found.append((cast, value, location))
 
@@ -149,9 +147,7 @@ class _Corner:
                     continue
                 if not (side.dtype.is_integer and side.operand.dtype.is_integer):
                     continue
-                before = len(self._found)
-                value = self._value(side.operand)
-                del self._found[before:]  # the same again
+                value = self._known(side.operand)
                 if value is not None and value < 0:
                     loads = [e.location for e in expressions(compare) if isinstance(e, nodes.Load)]
                     self._found.append((compare, value, loads[0] if loads else None))
@@ -167,9 +163,7 @@ class _Corner:
                 self._negative(value, stmt.location)
 
     def _negative(self, value: Binary, location: SourceLocation | None) -> None:
-        before = len(self._found)
-        left, right = self._value(value.left), self._value(value.right)
-        del self._found[before:]  # the same again
+        left, right = self._known(value.left), self._known(value.right)
         if (
             left is not None
             and right
@@ -177,6 +171,13 @@ class _Corner:
             and self._divided(value, left, right) != left % right
         ):
             self._found.append((value, left % right, value.location or location))
+
+    def _known(self, expr: Expr) -> int | None:
+        """`_value` of what was looked at already: nothing is found a second time."""
+        before = len(self._found)
+        value = self._value(expr)
+        del self._found[before:]
+        return value
 
     def _value(self, expr: Expr) -> int | None:
         """An integer's value, if it is known and of its type."""

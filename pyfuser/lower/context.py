@@ -125,21 +125,18 @@ class Context:
 
     def expression(self, node: ast.expr) -> Expr:
         """Lower an expression; what must run before it is appended to `out`."""
-        handler = EXPRESSIONS.get(type(node))
-        if handler is None:
-            raise self.unsupported(node)
-        try:
-            return handler(self, node)  # type: ignore[no-any-return]
-        except convert.TypeMismatch as mismatch:
-            raise self.error(node, str(mismatch)) from None
+        return self._lowered(node, EXPRESSIONS)  # type: ignore[no-any-return]
 
     def statement(self, node: ast.stmt) -> None:
         """Lower a statement into `out`."""
-        handler = STATEMENTS.get(type(node))
+        self._lowered(node, STATEMENTS)
+
+    def _lowered(self, node: Any, handlers: Mapping[Any, Callable[..., Any]]) -> Any:
+        handler = handlers.get(type(node))
         if handler is None:
             raise self.unsupported(node)
         try:
-            handler(self, node)
+            return handler(self, node)
         except convert.TypeMismatch as mismatch:
             raise self.error(node, str(mismatch)) from None
 

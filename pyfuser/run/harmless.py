@@ -80,8 +80,10 @@ class Checks:
         """
         if rule_of(node).before is When.ALWAYS:
             raise Unknown
-        made: Value = _MAKERS[type(node)](self, node)
-        return made
+        make = _MAKERS.get(type(node))
+        if make is None:  # what a call or a display unpacks, and nothing else does
+            raise Unknown
+        return make(self, node)
 
     def scalar(self, node: ast.expr) -> Value:
         """`value` of an operand, which must be a number, a string or None."""
@@ -282,9 +284,6 @@ class Checks:
                     parts.append(self.value(part.format_spec))
         return _each(parts)
 
-    def _starred(self, node: ast.Starred) -> Value:
-        raise Unknown
-
     # --------------------------------------------------------------------------------- calls
 
     def call(self, node: ast.Call) -> Value:
@@ -407,7 +406,6 @@ _MAKERS: dict[type[ast.expr], Callable[[Checks, Any], Value]] = {
     ast.Tuple: Checks._display,
     ast.List: Checks._display,
     ast.Dict: Checks._dict,
-    ast.Starred: Checks._starred,
     ast.Subscript: Checks._subscript,
     ast.BinOp: Checks._binary,
     ast.UnaryOp: Checks._unary,

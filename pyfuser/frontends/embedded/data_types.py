@@ -54,73 +54,28 @@ class DataTypeClass:
             cls.dtype = np.dtype(cls.np_equiv)
 
 
-class int8(DataTypeClass):
-    value = "int8"
-    np_equiv = np.int8
+def _made(name: str, np_equiv: Any, value: str = "") -> type[DataTypeClass]:
+    """The class of a data type; `value` is its name in DataType, if that is another."""
+    return type(name, (DataTypeClass,), {"value": value or name, "np_equiv": np_equiv})
 
 
-class int16(DataTypeClass):
-    value = "int16"
-    np_equiv = np.int16
-
-
-class int32(DataTypeClass):
-    value = "int32"
-    np_equiv = np.int32
-
-
-class int64(DataTypeClass):
-    value = "int64"
-    np_equiv = np.int64
-
-
-class uint8(DataTypeClass):
-    value = "uint8"
-    np_equiv = np.uint8
-
-
-class uint16(DataTypeClass):
-    value = "uint16"
-    np_equiv = np.uint16
-
-
-class uint32(DataTypeClass):
-    value = "uint32"
-    np_equiv = np.uint32
-
-
-class uint64(DataTypeClass):
-    value = "uint64"
-    np_equiv = np.uint64
-
-
-class float(DataTypeClass):
-    value = "float"
-    np_equiv = np.float32
-
-
-class double(DataTypeClass):
-    value = "double"
-    np_equiv = np.float64
+int8 = _made("int8", np.int8)
+int16 = _made("int16", np.int16)
+int32 = _made("int32", np.int32)
+int64 = _made("int64", np.int64)
+uint8 = _made("uint8", np.uint8)
+uint16 = _made("uint16", np.uint16)
+uint32 = _made("uint32", np.uint32)
+uint64 = _made("uint64", np.uint64)
+float = _made("float", np.float32)
+double = _made("double", np.float64)
+float32 = _made("float32", np.float32, "float")
+float64 = _made("float64", np.float64, "double")
+bool = _made("bool", np.bool_)
 
 
 class real(DataTypeClass):
     """The default precision at the time a View is made."""
-
-
-class float32(DataTypeClass):
-    value = "float"
-    np_equiv = np.float32
-
-
-class float64(DataTypeClass):
-    value = "double"
-    np_equiv = np.float64
-
-
-class bool(DataTypeClass):
-    value = "bool"
-    np_equiv = np.bool_
 
 
 class _Complex(DataTypeClass):

@@ -61,8 +61,8 @@ REDUCTIONS = {
         Reduction("prod", e.multiply, np.multiply.reduce, np.multiply),
         Reduction("max", e.maximum, np.maximum.reduce, np.maximum),
         Reduction("min", e.minimum, np.minimum.reduce, np.minimum),
-        Reduction("any", e.bitwise("|"), np.logical_or.reduce, np.logical_or, logical=True),
-        Reduction("all", e.bitwise("&"), np.logical_and.reduce, np.logical_and, logical=True),
+        Reduction("any", e.wrapping("|"), np.logical_or.reduce, np.logical_or, logical=True),
+        Reduction("all", e.wrapping("&"), np.logical_and.reduce, np.logical_and, logical=True),
         Reduction("argmax", e.maximum, np.argmax, place=">"),
         Reduction("argmin", e.minimum, np.argmin, place="<"),
     )

@@ -85,20 +85,12 @@ def arithmetic(op: str, left: Expr, right: Expr) -> Expr:
     return cast(Binary(op, _wide(left), _wide(right)), dtype)
 
 
-def _compare(op: str, left: Expr, right: Expr) -> Expr:
-    return Compare(op, left, right)
-
-
 def is_nan(x: Expr) -> Expr:
     return Compare("!=", x, x)
 
 
 def add(code: Code, x: Expr, y: Expr) -> Expr:
     return Logical("||", x, y) if x.dtype is BOOL else arithmetic("+", x, y)
-
-
-def subtract(code: Code, x: Expr, y: Expr) -> Expr:
-    return arithmetic("-", x, y)
 
 
 def multiply(code: Code, x: Expr, y: Expr) -> Expr:
@@ -247,8 +239,8 @@ def _shift(op: str, code: Code, x: Expr, y: Expr, beyond: Expr) -> Expr:
     return Select(inside, cast(Binary(op, _wide(x), count), x.dtype), beyond)
 
 
-def bitwise(op: str) -> Build:
-    """`&`, `|` or `^`."""
+def wrapping(op: str) -> Build:
+    """`-`, `&`, `|` or `^`; integers wrap."""
 
     def build(code: Code, x: Expr, y: Expr) -> Expr:
         return arithmetic(op, x, y)
@@ -266,7 +258,7 @@ def comparison(op: str) -> Build:
     """`==`, `<` and so on; of bools, too."""
 
     def build(code: Code, x: Expr, y: Expr) -> Expr:
-        return _compare(op, x, y)
+        return Compare(op, x, y)
 
     return build
 

@@ -58,7 +58,7 @@ _SYMBOLS = {
 
 _OPERATIONS = (
     _ufunc("add", e.add, _REALS),
-    _ufunc("subtract", e.subtract, _NUMBERS),
+    _ufunc("subtract", e.wrapping("-"), _NUMBERS),
     _ufunc("multiply", e.multiply, _REALS),
     _ufunc("divide", e.divide, _FLOATS),
     _ufunc("floor_divide", e.floor_divide, _NUMBERS, divides=True),
@@ -74,9 +74,9 @@ _OPERATIONS = (
     _ufunc("reciprocal", e.reciprocal, _FLOATS),
     _ufunc("left_shift", e.left_shift, _INTEGERS - {DType.BOOL}),
     _ufunc("right_shift", e.right_shift, _INTEGERS - {DType.BOOL}),
-    _ufunc("bitwise_and", e.bitwise("&"), _INTEGERS),
-    _ufunc("bitwise_or", e.bitwise("|"), _INTEGERS),
-    _ufunc("bitwise_xor", e.bitwise("^"), _INTEGERS),
+    _ufunc("bitwise_and", e.wrapping("&"), _INTEGERS),
+    _ufunc("bitwise_or", e.wrapping("|"), _INTEGERS),
+    _ufunc("bitwise_xor", e.wrapping("^"), _INTEGERS),
     _ufunc("invert", e.invert, _INTEGERS),
     _ufunc("logical_and", e.logical("&&"), _REALS),
     _ufunc("logical_or", e.logical("||"), _REALS),
