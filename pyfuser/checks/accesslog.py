@@ -12,7 +12,7 @@ import numpy as np
 
 from pyfuser.ir import nodes
 from pyfuser.ir.nodes import Expr, Param, SourceLocation, Stmt, Sym, Workunit
-from pyfuser.ir.reference.races import Array, Note, Point, RaceDetector
+from pyfuser.ir.reference.elements import Array, Note, Point
 from pyfuser.ir.visit import map_body, sym_of
 
 READ, ATOMIC, WRITE = range(3)
@@ -65,14 +65,13 @@ def split_sites(workunit: Workunit, watched: Collection[int]) -> tuple[Workunit,
     return replace(workunit, body=body, params=(*workunit.params, *params)), sites
 
 
-class AccessLog(RaceDetector):
+class AccessLog:
     """Collects (iteration, address) for each access, in 16 bytes.
 
     `skipped`: how many views of the kernel come before those of the sites.
     """
 
     def __init__(self, skipped: int) -> None:
-        super().__init__()
         self._skipped = skipped
         self._iteration = -1
         self._logs: dict[tuple[int, int], IntArray[int]] = {}  # by site and kind

@@ -16,8 +16,8 @@ from pyfuser.ir import arithmetic
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Const, Declare, Sym
 from pyfuser.ir.reference import interpret as reference
+from pyfuser.ir.reference.elements import accessors, scratch_accessors
 from pyfuser.ir.reference.interpret import Array, Value, _scalar
-from pyfuser.ir.reference.races import accessors, scratch_accessors
 from pyfuser.nest.nodes import (
     RUN,
     Alloc,

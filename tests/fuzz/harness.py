@@ -20,7 +20,6 @@ from pyfuser.analysis.mistakes import refuse_mistakes
 from pyfuser.ir.dtypes import from_numpy
 from pyfuser.ir.nodes import Workunit
 from pyfuser.ir.reference.interpret import interpret
-from pyfuser.ir.reference.races import RaceDetector
 from pyfuser.ir.verify import verify
 from pyfuser.lower.lower import ScalarType, ViewType, lower, scalar_dtype
 from pyfuser.pipeline import KERNEL_PASSES, run_passes
@@ -40,6 +39,7 @@ from tests.fuzz.choices import FEW_ROUNDS, planned_for
 from tests.fuzz.oracle import Array, Rejected, State
 from tests.fuzz.planning import features_of, guards, inner_loops, windows
 from tests.fuzz.program import Host, Program, Step
+from tests.races import RaceDetector
 
 Passes = Callable[[Kernel], Kernel]
 Groups = list[tuple[int, ...]]

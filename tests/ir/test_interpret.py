@@ -36,8 +36,8 @@ from pyfuser.ir.nodes import (
     Workunit,
 )
 from pyfuser.ir.reference.interpret import UndefinedBehaviour, interpret
-from pyfuser.ir.reference.races import RaceDetector
 from pyfuser.ir.verify import verify
+from tests.races import RaceDetector
 
 INDEX = fresh("i", DType.INT32)
 HERE = (Read(INDEX),)

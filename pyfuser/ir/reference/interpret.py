@@ -21,7 +21,7 @@ from pyfuser.ir import arithmetic, maths, nodes
 from pyfuser.ir.arithmetic import UndefinedBehaviour
 from pyfuser.ir.dtypes import DType, common_type, integral_promotion
 from pyfuser.ir.nodes import Body, Expr, Sym, Workunit
-from pyfuser.ir.reference.races import Note, RaceDetector, accessors, scratch_accessors
+from pyfuser.ir.reference.elements import Note, Watcher, accessors, scratch_accessors
 from pyfuser.support.caches import cached
 
 Array = np.ndarray[Any, Any]
@@ -39,7 +39,7 @@ def interpret(
     end: Sequence[int],
     arguments: Sequence[Array | Value],
     order: Order = None,
-    races: RaceDetector | None = None,
+    races: Watcher | None = None,
     start: Sequence[Value] | None = None,
     last_pass: bool = True,
 ) -> tuple[Value, ...]:

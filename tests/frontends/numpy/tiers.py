@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyfuser.ir.reference.interpret import interpret
-from pyfuser.ir.reference.races import RaceDetector
 from pyfuser.ir.verify import verify
 from pyfuser.runtime import first_tier
 from pyfuser.runtime.first_tier import DirectCall
@@ -15,6 +14,7 @@ from pyfuser.trace.call import Call
 from pyfuser.trace.memory import Region
 from pyfuser.trace.shape import TraceShape
 from pyfuser.trace.tracer import Tracer
+from tests.races import RaceDetector
 
 
 def by_interpreter(tracer: Tracer) -> None:

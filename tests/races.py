@@ -1,19 +1,12 @@
-"""Element access of the interpreter: bounds, and iterations that collide in a memory cell."""
+"""Iterations of a kernel run that collide in a memory cell."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
-import numpy as np
-
-from pyfuser.ir.arithmetic import UndefinedBehaviour
-from pyfuser.support.records import dataclass
-
-Array = np.ndarray[Any, Any]
-Point = tuple[int, ...]
-Note = Callable[..., None]
+from pyfuser.ir.reference.elements import Array, Note, Point
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,66 +82,3 @@ class RaceDetector:
 
 def _collide(kind: str, other: str) -> bool:
     return kind == "write" or kind != other  # same-kind reads and same-operator atomics commute
-
-
-def accessors(array: Array, name: str, note: Note | None) -> tuple[Callable[..., Any], ...]:
-    """How the interpreter touches an array, bounds checked and noted if somebody watches.
-
-    Gives `load(*index)`, `store(value, *index)` and `atomic(op, change, *index)`, which returns
-    the old value.
-    """
-    shape, item = array.shape, array.item
-
-    def check(index: tuple[int, ...]) -> None:
-        for i, extent in zip(index, shape, strict=True):
-            if not 0 <= i < extent:
-                raise UndefinedBehaviour(f"{name}{list(index)} is outside a view of shape {shape}")
-
-    def load(*index: int) -> Any:
-        check(index)
-        if note:
-            note("read", *index)
-        return item(*index)
-
-    def store(value: Any, *index: int) -> None:
-        check(index)
-        if note:
-            note("write", *index)
-        array[index] = value
-
-    def atomic(op: str, change: Callable[[Any], Any], *index: int) -> Any:
-        check(index)
-        if note:
-            note(f"atomic {op}", *index)
-        old = item(*index)
-        array[index] = change(old)
-        return old
-
-    if note is None and array.ndim == 1:
-        return (*_fast_accessors(array, check), atomic)
-    return load, store, atomic
-
-
-def scratch_accessors(name: str, dtype: str, *extents: int) -> tuple[Any, ...]:
-    """The accessors and the shape of an iteration's own memory; no other iteration can touch it."""
-    array = np.zeros(tuple(max(extent, 0) for extent in extents), dtype)
-    return (*accessors(array, name, None), array.shape)
-
-
-def _fast_accessors(
-    array: Array, check: Callable[[tuple[int, ...]], None]
-) -> tuple[Callable[[int], Any], Callable[[Any, int], None]]:
-    """The common case, which decides how many programs a minute of fuzzing gets through."""
-    (extent,), item = array.shape, array.item
-
-    def load(index: int) -> Any:
-        if not 0 <= index < extent:
-            check((index,))
-        return item(index)
-
-    def store(value: Any, index: int) -> None:
-        if not 0 <= index < extent:
-            check((index,))
-        array[index] = value
-
-    return load, store
