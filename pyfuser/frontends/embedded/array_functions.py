@@ -17,7 +17,7 @@ from pyfuser.frontends.embedded.creation import array
 from pyfuser.frontends.embedded.data_types import double, int8, int32
 from pyfuser.frontends.embedded.elementwise import dtype_of, incompatible, launch, reduction
 from pyfuser.frontends.embedded.ufuncs import power
-from pyfuser.frontends.embedded.views import View
+from pyfuser.frontends.embedded.views import View, holding
 from pyfuser.ir.dtypes import DType
 
 
@@ -220,17 +220,12 @@ def ravel(view: Any, order: str = "C") -> View:
 def reshape(x: Any, /, shape: Any, *, order: str = "C", copy: Any = None) -> View:
     """A copy of a View with another shape."""
     values = np.reshape(np.asarray(x), shape, order=order)  # type: ignore[call-overload]
-    view = View(values.shape, x.dtype)
-    view[...] = values
-    return view
+    return holding(values, x.dtype)
 
 
 def expand_dims(view: Any, axis: int = 0) -> View:
     """A copy of a View with a further axis of extent 1."""
-    values = np.expand_dims(np.asarray(view), axis)
-    out = View(values.shape, dtype_of(view))
-    out[...] = values
-    return out
+    return holding(np.expand_dims(np.asarray(view), axis), dtype_of(view))
 
 
 def linspace(start: Any, stop: Any, num: int = 50) -> View:
@@ -264,18 +259,12 @@ def argmax(view: Any, axis: Any = None) -> View:
     """Where the greatest element is (along an axis), as a View of `pk.int32`."""
     if not isinstance(axis, (int, type(None))):
         raise NotImplementedError("argmax takes one axis")
-    places = np.asarray(np.argmax(np.asarray(view), axis=axis))
-    out = View(places.shape, int32)
-    out[...] = places
-    return out
+    return holding(np.asarray(np.argmax(np.asarray(view), axis=axis)), int32)
 
 
 def unique(view: Any) -> View:
     """The different elements in ascending order, as doubles."""
-    values = np.unique(np.asarray(view))
-    out = View(values.shape, double)
-    out[...] = values
-    return out
+    return holding(np.unique(np.asarray(view)), double)
 
 
 def find_max(viewA: Any) -> Any:

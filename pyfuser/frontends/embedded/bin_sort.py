@@ -14,7 +14,7 @@ import numpy as np
 from pyfuser.frontends.embedded.data_types import int32
 from pyfuser.frontends.embedded.view_memory import handed_out
 from pyfuser.frontends.embedded.view_memory import values as elements
-from pyfuser.frontends.embedded.views import View
+from pyfuser.frontends.embedded.views import View, holding
 from pyfuser.support.errors import ArgumentError
 from pyfuser.trace.memory import Array
 
@@ -111,17 +111,17 @@ class BinSort:
 
     def get_permute_vector(self) -> View:
         """For each sorted place, the place that its element has before."""
-        return _view(self._created())
+        return holding(self._created(), int32)
 
     def get_bin_count(self) -> View:
         """The number of keys in each bin."""
         self._created()
-        return _view(self._counts)
+        return holding(self._counts, int32)
 
     def get_bin_offsets(self) -> View:
         """The first sorted place of each bin."""
         self._created()
-        return _view(np.cumsum(self._counts) - self._counts)
+        return holding(np.cumsum(self._counts) - self._counts, int32)
 
     def sort(self, values: Any) -> None:
         """Permute the first rows of a View in place, as many as there are keys.
@@ -137,9 +137,3 @@ class BinSort:
         if self._permutation is None:
             raise ArgumentError("BinSort: call create_permute_vector first")
         return self._permutation
-
-
-def _view(values: Array) -> View:
-    view = View(values.shape, int32)
-    view[...] = values
-    return view

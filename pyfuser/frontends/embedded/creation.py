@@ -11,7 +11,7 @@ from pyfuser.frontends.embedded import data_types
 from pyfuser.frontends.embedded.data_types import CLASS_OF, resolve
 from pyfuser.frontends.embedded.foreign import as_array, has_memory, kind
 from pyfuser.frontends.embedded.spaces import Layout, MemorySpace, Trait, gpu, gpu_memory_space
-from pyfuser.frontends.embedded.views import View, ViewType
+from pyfuser.frontends.embedded.views import View, ViewType, holding
 from pyfuser.ir.dtypes import from_numpy as element_of
 from pyfuser.support.errors import ArgumentError
 
@@ -125,9 +125,7 @@ def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> View:
 
 def astype(view: Any, dtype: Any) -> View:
     """A copy of a View with another data type."""
-    result = View(view.shape, dtype)
-    result[...] = view
-    return result
+    return holding(view, dtype)
 
 
 def _refuse(name: str, shape: Any, others: tuple[Any, ...]) -> None:

@@ -171,9 +171,7 @@ class ViewType(ViewMemory):
         if not isinstance(other, (ViewType, Future, np.ndarray, np.generic, int, float, complex)):
             return NotImplemented
         result = np.asarray(operation(self._beside(other), values(other)))
-        answer = View(result.shape, data_types.bool)
-        answer[...] = result
-        return answer
+        return holding(result, data_types.bool)
 
     def __eq__(self, other: object) -> Any:
         """Element by element, as a View of `pk.bool`."""
@@ -322,9 +320,14 @@ class View(ViewType):
         np.copyto(self._region.array(), old, casting="unsafe")
 
     def __pos__(self) -> View:
-        result = View(self.shape, self.dtype)
-        result[...] = self
-        return result
+        return holding(self, self.dtype)
+
+
+def holding(values: Any, dtype: Any) -> View:
+    """A View of its own memory that holds the elements of an array, or of a View."""
+    made = View(values.shape, dtype)
+    made[...] = values
+    return made
 
 
 class Subview(ViewType):
