@@ -192,7 +192,7 @@ def sync(*views: Any) -> None:
 def pending() -> tuple[str, ...]:
     """The recorded calls that have not run, in order, each as `name (file:line)`."""
     with TRACER.lock:
-        return _listed(TRACER.calls)
+        return _listed(TRACER.wanted())
 
 
 def _listed(calls: Sequence[Call]) -> tuple[str, ...]:
@@ -274,7 +274,7 @@ def _finish() -> None:
     An uncaught error says enough, and `pyfuser run` reads arrays in time.
     """
     silent = modes.SWITCHES.careful or hasattr(sys, "last_value")
-    late = [] if silent else unread(TRACER.calls)
+    late = [] if silent else unread(TRACER.wanted())
     try:
         finish(reason.PROGRAM_ENDS)
         warn_of_unread(late)

@@ -99,6 +99,7 @@ PLAN_STEPS = (
     Step("size-generic", "plans of larger sizes serve traces whose sizes change"),
     Step("budget", "traces whose plan or kernels would cost more than they take run unfused"),
     Step("autotune", "plans in doubt are tried in turn, and measured"),
+    Step("postpone", "work arrays that the next step overwrites unread are not stored"),
     Step("turns", "tiny calls of a steady loop run at once where recording them was slower"),
     Step("store", "plans and kernels of earlier processes are taken from disk"),
 )

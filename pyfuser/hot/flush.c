@@ -160,11 +160,12 @@ static PyObject *find(PyObject *calls)
     return replay;
 }
 
-/* Whether this flush is of the usual kind: nothing else is under way, nobody looks. */
+/* Whether this flush is of the usual kind: nothing else is under way or postponed, nobody looks. */
 static int is_usual(PyObject *tracer)
 {
     if (SLOT(tracer, L.tracer.gate) != Py_None || SLOT(tracer, L.tracer.settle) != L.nothing_to_settle ||
-        SLOT(tracer, F.function) != F.flush || SLOT(tracer, F.stream) != Py_None)
+        SLOT(tracer, F.function) != F.flush || SLOT(tracer, F.stream) != Py_None ||
+        PyLong_AsLong(SLOT(tracer, L.tracer.postponed)) != 0)
         return 0;
     PyObject *devices = PyObject_GetAttr(R.use, R.devices);
     Py_XDECREF(devices);

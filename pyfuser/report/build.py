@@ -89,6 +89,7 @@ def explanation(covered: Sequence[Flush], source: bool = False, earlier: int = 0
         checked=bool(SETTINGS.check),
         bytes_at_once=max((fused for fused, _ in made), default=0),
         bytes_at_once_unfused=max((unfused for _, unfused in made), default=0),
+        waiting=max((getattr(flush, "waiting", 0) for flush in covered), default=0),
     )
 
 

@@ -77,6 +77,7 @@ def _summary(report: Report) -> Tree:
         "bytes_avoided": report.bytes_avoided,
         "bytes_at_once": report.bytes_at_once,
         "bytes_at_once_unfused": report.bytes_at_once_unfused,
+        "waiting": report.waiting,
         "seconds": report.seconds,
         "copied_to_device": report.copied_to_device,
         "copied_to_host": report.copied_to_host,

@@ -223,6 +223,7 @@ class Report:
     this is about, and how many came before, of those kept. ends: behind which of `groups` each
     flush ends. checked: whether PYFUSER_CHECK kept calls from being recorded. bytes_at_once: what
     arrays that a flush makes take at once, at the most, and bytes_at_once_unfused without fusion.
+    waiting: how many calls of a flush run again for whoever reads what it has left out.
     """
 
     groups: tuple[GroupReport, ...] = ()
@@ -241,6 +242,7 @@ class Report:
     checked: bool = False
     bytes_at_once: int = 0
     bytes_at_once_unfused: int = 0
+    waiting: int = 0
 
     @property
     def kernels(self) -> tuple[KernelReport, ...]:

@@ -59,6 +59,9 @@ def headline(report: Report) -> list[str]:
     if avoided:
         arrays = sum(len(group.contracted) for group in report.groups)
         lines.append(f"{count(arrays, 'array')} never stored: {size(avoided)} less memory")
+    if report.waiting:
+        again = f"{count(report.waiting, 'call')} run{'s' * (report.waiting == 1)} again"
+        lines.append(f"{again} if one is read before the next step overwrites it")
     now, before = report.bytes_at_once, report.bytes_at_once_unfused
     if now not in (0, before) and max(now, before) >= LARGE:  # of none, `avoided` tells
         lines.append(f"new arrays take {size(now)} at once, unfused {size(before)}")

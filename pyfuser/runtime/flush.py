@@ -10,12 +10,13 @@ import contextlib
 import time
 from collections.abc import Sequence
 from functools import partial
+from operator import is_
 
 from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.analysis.dependences import DependenceGraph
 from pyfuser.engine.engine import ENGINE, capabilities, graphs_for
 from pyfuser.plan.plan import Plan
-from pyfuser.runtime import families, first_tier, replay, roll, stored
+from pyfuser.runtime import families, first_tier, postpone, replay, roll, stored
 from pyfuser.runtime.budget import TooDear, taken
 from pyfuser.runtime.checked import run_all
 from pyfuser.runtime.debug import show_program
@@ -59,14 +60,31 @@ def flush(tracer: Tracer) -> None:
         with signals.handled_later():
             (first_tier.run if first_tier.are_direct(calls) else run_each)(calls, tracer)
         return
-    recorded = calls
-    calls, looked = _looked_for(calls, tracer)
+    dropped, due = postpone.settle(tracer)
+    if due:
+        SESSION.budget.run_apart(due, tracer)
+    calls = list(tracer.calls)
+    if not calls:
+        return
+    try:
+        _run(calls, tracer)
+    except BaseException:
+        if len(tracer.calls) >= len(calls) and all(map(is_, calls, tracer.calls)):
+            tracer.postpone(dropped)  # nothing has run
+        raise
+
+
+def _run(recorded: list[Call], tracer: Tracer) -> None:
+    """Run calls by the program of their trace, which is made if there is none."""
+    calls, looked = _looked_for(recorded, tracer)
     if looked is None:
         apart(calls, tracer)
         return
+    if looked.known is not None:
+        postpone.account_of(looked.known)
     key, known = looked.key, replay.found(looked, calls)
     if known is not None:
-        launch(known.program, calls, tracer, recorded, known.prepared)
+        _run_known(known, calls, tracer, recorded)
         return
     trace = shape_of(calls, structural_scalars)
     program = SESSION.programs.used(trace)
@@ -92,6 +110,19 @@ def flush(tracer: Tracer) -> None:
     launch(program, calls, tracer, recorded)
     tuned_on(trace, program)
     replay.keep(key, SESSION.programs.get(trace, program), calls)
+
+
+def _run_known(
+    known: replay.Replay, calls: list[Call], tracer: Tracer, recorded: Sequence[Call]
+) -> None:
+    """Run calls by a program that is known, or by one that leaves stores for later."""
+    arrays = postpone.arrays_of(known, calls, tracer)
+    if arrays:
+        program = postpone.program_of(known, arrays, calls, program_for)
+        with postpone.waiting(calls, tracer):
+            launch(program, calls, tracer, recorded)
+    else:
+        launch(known.program, calls, tracer, recorded, postpone.prepared_of(known, calls))
 
 
 def _looked_for(calls: list[Call], tracer: Tracer) -> tuple[list[Call], replay.Looked | None]:

@@ -57,16 +57,18 @@ class Flush:
 
     Most are never looked at: lines are found when somebody does. made: label, code and `Call.at` of
     one call after the other. why, code, at: as `trace.reason.Asked`. copied: bytes that it copied
-    to GPUs, and back.
+    to GPUs, and back. waiting: how many of its calls run again for whoever reads what it has left
+    out; the extension makes those without.
     """
 
-    __slots__ = ("at", "code", "copied", "made", "program", "why")
+    __slots__ = ("at", "code", "copied", "made", "program", "waiting", "why")
 
     def __init__(self, program: Program, calls: Sequence[Call], asked: Asked) -> None:
         self.program = program
         self.made = tuple([part for call in calls for part in (call.label, call.code, call.at)])
         self.why, self.code, self.at = asked
         self.copied: tuple[int, int] = 0, 0
+        self.waiting = 0
 
     @property
     def calls(self) -> tuple[tuple[str | None, CodeType, int], ...]:

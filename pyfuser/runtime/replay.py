@@ -45,10 +45,11 @@ class Replay:
 
     given: the shape of their trace. held: keeps what the key names by id() alive. prepared: its
     launches, compiled, from the second flush on; None if Python runs them. left: flushes before the
-    program's referee is asked again, what else runs; FOREVER: it has none.
+    program's referee is asked again, what else runs; FOREVER: it has none. account: what
+    `runtime.postpone` knows of it.
     """
 
-    __slots__ = ("given", "held", "left", "prepared", "program")
+    __slots__ = ("account", "given", "held", "left", "prepared", "program")
 
     def __init__(self, program: Program, calls: Sequence[Call], left: int) -> None:
         self.program = program
@@ -56,6 +57,7 @@ class Replay:
         self.given = program.given
         self.held = tuple([(call.workunit, call.space) for call in calls])
         self.prepared: Any = MISSING
+        self.account: Any = None
 
 
 def key_now(calls: list[Call]) -> Key | None:
@@ -86,7 +88,7 @@ def found(looked: Looked, calls: list[Call]) -> Replay | None:
         COUNTERS.misses[why] = COUNTERS.misses.get(why, 0) + 1
         return None
     COUNTERS.replays += 1
-    if known.prepared is MISSING:
+    if known.prepared is MISSING and known.account.hopeless:
         known.prepared = prepared(known.program, calls)
     return known
 

@@ -17,7 +17,8 @@ class Counters:
     traces that run the code of one that differs in sizes (see `runtime.families`). rolled: calls
     for which others ran, of which each does what many do (see `runtime.roll`). replays: how
     many flushes found what they run without a look at the shape of their trace, and misses: how
-    many did not, by the reason (see `runtime.replay`). compiled: whether the extension runs
+    many did not, by the reason (see `runtime.replay`). postponed: calls that ran without storing
+    what nobody may read (see `runtime.postpone`). compiled: whether the extension runs
     (docs/hot.md).
     """
 
@@ -38,6 +39,7 @@ class Counters:
     graph_launches: int = 0
     replays: int = 0
     misses: dict[str, int] = field(default_factory=dict)
+    postponed: int = 0
     compiled: bool = HOT is not None
 
     def reset(self) -> None:

@@ -92,6 +92,15 @@ class Call:
         self.code = code
         self.at = at
 
+    def again(self) -> Call:
+        """Another one that is the same."""
+        made = Call(
+            self.pattern, self.space, self.workunit, self.arguments, self.result, self.label,
+            self.code, self.at,
+        )  # fmt: skip
+        made.position = self.position
+        return made
+
     @property
     def line(self) -> int:
         """The program's line that made the call."""

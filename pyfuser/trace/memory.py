@@ -40,7 +40,7 @@ class Buffer:
 
     __slots__ = (
         "__weakref__", "_exports", "_handle", "address", "external", "image", "lent", "nbytes",
-        "pending", "root",
+        "pending", "root", "seen",
     )  # fmt: skip
     _lock: ClassVar[Any] = LOCK  # there to the end: exports die while the interpreter exits, too
 
@@ -52,6 +52,7 @@ class Buffer:
         self.external = False
         self.lent = False
         self.pending = 0  # how many recorded calls touch it
+        self.seen = False  # there was an array over its memory, which the host may keep
         self._exports: set[int] | None = None  # by id(): the Exports that live
         self._handle = weakref.ref(handle)
 
@@ -88,6 +89,7 @@ class Buffer:
         buffer.image = image
         buffer.external = buffer.lent = True
         buffer.pending = 0
+        buffer.seen = True
         buffer._exports = None
         buffer._handle = None  # type: ignore[assignment]
         return buffer
@@ -151,6 +153,7 @@ class Buffer:
         return export
 
     def _reached_by(self, key: int) -> None:
+        self.seen = True
         with self._lock:
             first = self._exports is None
             if self._exports is None:
@@ -271,6 +274,7 @@ class Region(NamedTuple):
         """
         self.allocate()
         buffer = self.buffer
+        buffer.seen = True
         root = buffer.root
         assert root is not None
         return np.asarray(_Memory(root, self)) if buffer.lent else self._within(root)

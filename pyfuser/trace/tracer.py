@@ -18,6 +18,15 @@ from pyfuser.trace.memory import Buffer, Region
 from pyfuser.trace.period import room_for
 from pyfuser.trace.reason import Reason
 
+POSTPONING = frozenset(
+    {
+        reason.RESULT, reason.SYNC, reason.FULL, reason.FUSING_ENDS, reason.FENCE, reason.FLUSH,
+        reason.EXPLAIN, reason.UNFUSED_BEGINS, reason.DISABLE, reason.CELL_ENDS,
+        reason.FINALIZE, reason.PROGRAM_ENDS,
+    }
+)  # fmt: skip
+"""Flushes for these leave calls that only a reader of their results needs."""
+
 MAX_CALLS = 512
 MAX_BYTES_KEPT = 1 << 30  # of memory that nothing but the trace keeps alive
 
@@ -55,7 +64,7 @@ class Tracer:
 
     __slots__ = (
         "__dict__", "_bytes", "_look_at", "calls", "fast", "flush_function", "gate", "limit",
-        "place", "raw", "recorded", "settle", "watch",
+        "owed", "place", "postponed", "raw", "recorded", "settle", "watch",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -73,6 +82,8 @@ class Tracer:
         self.raw = 0  # pending arguments whose memory other arrays may reach
         self.place: AbstractContextManager[None] | None = None  # stream of pending device calls
         self.watch: Watch | None = None
+        self.postponed = 0  # of `calls` the first ones, which only a reader of their results needs
+        self.owed: frozenset[int] = frozenset()  # id() of buffers: the results
         self._bytes = 0  # of all pending arguments
         self._look_at = MAX_BYTES_KEPT  # ... that give reason to count those kept alive
 
@@ -179,7 +190,7 @@ class Tracer:
             self.settle()
             if self.gate is not None:  # a signal handler does so while a flush runs
                 self.gate.clear()
-            dropped = list(self.calls)
+            dropped = self.wanted()
             self.remove(dropped)
         for call in dropped:
             if call.result is not None:
@@ -199,6 +210,18 @@ class Tracer:
                 call.result.fail(error)
         return dropped
 
+    def wanted(self) -> list[Call]:
+        """The pending calls without those that are postponed (see `runtime.postpone`)."""
+        return self.calls[self.postponed :]
+
+    def postpone(self, calls: Sequence[Call]) -> None:
+        """Have calls before all that are pending."""
+        for call in calls:
+            for argument in call.arguments:
+                if type(argument) is Region:
+                    self._count(argument.buffer)
+        self.calls = [*calls, *self.calls]
+
     def touches(self, buffer: Buffer) -> bool:
         """Whether a pending call may read or write the buffer's memory."""
         return buffer.pending > 0 or (buffer.external and self.raw > 0)
@@ -206,6 +229,15 @@ class Tracer:
     def flush(self, why: Reason) -> None:
         """Run everything that is pending, in an order its dependences allow."""
         self._flush(why)
+
+    def flush_before(self, call: Call, why: Reason) -> None:
+        """Run what is pending before a call that is not recorded.
+
+        What is postponed waits on if the call touches nothing of it.
+        """
+        touched = any(type(a) is Region and self.touches(a.buffer) for a in call.arguments)
+        if touched or self.wanted():
+            self.flush(why)
 
     def compute(self, result: Future) -> None:
         """Run what is pending, for a result."""
@@ -220,7 +252,9 @@ class Tracer:
     def _flush(self, why: Reason) -> None:
         if self.watch is not None:
             self.watch.interrupted(why)
-        if not self.calls or (self.fast is not None and self.fast(why)):
+        if not self.calls or (self.postponed and self._waits(why)):
+            return
+        if not self.postponed and self.fast is not None and self.fast(why):
             return
         inside = self.lock._is_owned()  # type: ignore[attr-defined]
         with self.lock:
@@ -246,19 +280,42 @@ class Tracer:
                     self._look_at = MAX_BYTES_KEPT
                 self.why, self.gate, self.nested = outer
 
-    def flush_for(self, buffer: Buffer, why: Reason) -> None:
-        """Make the buffer's memory safe for the host to read and write.
+    def _is_settled(self, buffer: Buffer) -> bool:
+        """Whether what is postponed reads the buffer at most, and nothing else touches it."""
+        return (
+            self.postponed > 0
+            and id(buffer) not in self.owed
+            and not any(_touches(call, buffer) for call in self.wanted())
+        )
+
+    def _waits(self, why: Reason) -> bool:
+        """Whether all that is pending is postponed, and goes on to be."""
+        with self.lock:
+            if why not in POSTPONING:
+                self.postponed = 0
+            return self.postponed == len(self.calls) and self.postponed > 0
+
+    def flush_for(self, buffer: Buffer, why: Reason, writes: bool = True) -> None:
+        """Make the buffer's memory safe for the host to read, and to write if it `writes`.
 
         Calls that cannot run do not stand in the way of memory that they do not touch.
         """
         if self.watch is not None:
             buffer = self.watch.touched(buffer, why)
+        if not writes and self._is_settled(buffer):
+            return
         if self.calls and self.touches(buffer):
             try:
                 self.flush(why)
             except Exception as error:
                 if error is not self.stuck or self.touches(buffer):
                     raise
+
+
+def _touches(call: Call, buffer: Buffer) -> bool:
+    return any(
+        type(a) is Region and (a.buffer is buffer or a.buffer.external) for a in call.arguments
+    )
 
 
 def nothing_to_settle() -> None:

@@ -180,7 +180,7 @@ def dispatch(
 def _run_alone(call: Call, run: Callable[[Call], None], why: Reason) -> Any:
     """Run a call now, after what is pending; why it is not recorded."""
     if TRACER.calls:
-        TRACER.flush(why)
+        TRACER.flush_before(call, why)
     if TRACER.watch is not None:
         TRACER.watch.recorded(call)
     run(call)

@@ -121,7 +121,7 @@ class ViewMemory:
         writes: whether elements are set. Memory that a device has, too, cannot be written without.
         """
         if TRACER.calls:
-            TRACER.flush_for(self._region.buffer, VIEW)
+            TRACER.flush_for(self._region.buffer, VIEW, writes)
         if USE.devices:
             return self._copied(writes)
         memory = self._memory

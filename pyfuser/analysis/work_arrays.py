@@ -1,0 +1,176 @@
+"""Arrays that a trace overwrites, and whether what it computes in them can be computed again.
+
+The law. Calls may run again, after their trace, and give what they gave, if
+
+- each is a map without effects (`ir.effects`) that divides no integers,
+- whatever they read is written by no call of the trace, or is overwritten whole, before it is read,
+  by calls that run again with them, as do all others that write anything that these touch.
+
+An array is a cluster here: all memory that is connected by overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import NamedTuple
+
+from pyfuser.analysis.accesses import Access, Mode, accesses
+from pyfuser.ir.divisions import divisions
+from pyfuser.ir.effects import effects
+from pyfuser.ir.nodes import Workunit
+from pyfuser.ir.visit import written
+from pyfuser.support.caches import cached
+from pyfuser.trace.shape import CallShape, RegionShape, TraceShape
+
+ALL = -1
+
+
+class Work(NamedTuple):
+    """Of a trace: the arrays that may wait, with the calls that compute each; what it overwrites.
+
+    An array is named by the argument that is the first of it. overwritten: those that nothing reads
+    before all of their elements are written, whatever happens in between.
+    """
+
+    arrays: dict[tuple[int, int], set[int]]
+    overwritten: tuple[tuple[int, int], ...]
+
+
+# law
+def work_of(given: TraceShape) -> Work:
+    """What of a trace may wait for a reader, and what it overwrites."""
+    calls = given.calls
+    touched = [_clusters(call) for call in calls]
+    writers: dict[int, list[int]] = {}
+    first: dict[int, int] = {}
+    for n, call in enumerate(calls):
+        for cluster in touched[n]:
+            first.setdefault(cluster, n)
+        for cluster in _written(call):
+            writers.setdefault(cluster, []).append(n)
+    whole = {c: place for c, n in first.items() if (place := _overwritten(calls[n], c)) is not None}
+    chosen: dict[int, set[int]] = {}
+    for cluster in whole:
+        if given.clusters[cluster].temporary:
+            continue
+        again = _closure(cluster, touched, writers)
+        repeats = all(_may_repeat(calls[n]) for n in again)
+        if repeats and _is_closed(again, touched, writers, whole, first):
+            chosen[cluster] = again
+    fails = any(any(divisions(call.workunit.body)) for call in calls)
+    return Work(
+        {(first[c], whole[c]): again for c, again in chosen.items()},
+        () if fails else tuple((first[c], place) for c, place in whole.items()),
+    )
+
+
+# law
+def _closure(cluster: int, touched: Sequence[set[int]], writers: dict[int, list[int]]) -> set[int]:
+    """The calls that compute a cluster, and all that write anything these touch."""
+    found: set[int] = set()
+    wanted = [*writers[cluster]]
+    while wanted:
+        n = wanted.pop()
+        if n not in found:
+            found.add(n)
+            wanted += [m for other in touched[n] for m in writers.get(other, ())]
+    return found
+
+
+# law
+def _is_closed(
+    again: set[int],
+    touched: Sequence[set[int]],
+    writers: dict[int, list[int]],
+    whole: dict[int, int],
+    first: dict[int, int],
+) -> bool:
+    """Whether calls read nothing that the trace has changed, but what they write again before."""
+    return all(
+        cluster not in writers or (cluster in whole and first[cluster] in again)
+        for n in again
+        for cluster in touched[n]
+    )
+
+
+# law
+def _may_repeat(call: CallShape) -> bool:
+    """Whether running it once more, on the same values, writes what it wrote."""
+    return call.pattern == "for" and _is_plain(call.workunit)
+
+
+@cached(1024)
+# law
+def _is_plain(workunit: Workunit) -> bool:
+    known = effects(workunit)
+    return not (known.observable or known.fetches or any(divisions(workunit.body)))
+
+
+# law
+def _overwritten(call: CallShape, cluster: int) -> int | None:
+    """The argument, if any, all of which a call overwrites, and reads nothing of it."""
+    places = [
+        n for n, a in enumerate(call.arguments) if type(a) is RegionShape and a.cluster == cluster
+    ]
+    if len(places) != 1 or not _may_repeat(call):
+        return None
+    shape = call.arguments[places[0]]
+    assert type(shape) is RegionShape
+    uses = [access for access in accesses(call) if access.param == places[0]]
+    stored = [_stored(access, shape.shape) for access in uses]
+    if any(access.mode is not Mode.WRITE for access in uses):
+        return None
+    return places[0] if _covers({part for part in stored if part}, shape.shape) else None
+
+
+# law
+def _stored(access: Access, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """What a store writes in any case: an index for each axis, ALL for all of it; else ()."""
+    relation = access.relation
+    if not (access.exact and relation.box):
+        return ()
+    found: list[int] = []
+    used: set[int] = set()
+    for index, extent in zip(relation.indices, shape, strict=True):
+        if index is None:
+            return ()
+        if not index.terms:
+            found.append(index.constant)
+            continue
+        ((number, factor), *more) = index.terms
+        low, high = relation.ranges[number]
+        if more or factor != 1 or number in used or low + index.constant != 0:
+            return ()
+        if high + index.constant != extent - 1:
+            return ()
+        used.add(number)
+        found.append(ALL)
+    return tuple(found)
+
+
+# law
+def _covers(parts: set[tuple[int, ...]], shape: tuple[int, ...]) -> bool:
+    """Whether stores write all elements: they differ in some axes, and have all indices there."""
+    if len({tuple(at == ALL for at in part) for part in parts}) != 1:
+        return False
+    example = next(iter(parts))
+    wanted = prod(extent for at, extent in zip(example, shape, strict=True) if at != ALL)
+    return len(parts) == wanted and all(
+        at == ALL or 0 <= at < extent
+        for part in parts
+        for at, extent in zip(part, shape, strict=True)
+    )
+
+
+def _clusters(call: CallShape) -> set[int]:
+    return {a.cluster for a in call.arguments if type(a) is RegionShape}
+
+
+def _written(call: CallShape) -> set[int]:
+    views = written(call.workunit.body)
+    return {
+        a.cluster
+        for param, a in zip(call.workunit.params, call.arguments, strict=True)
+        if type(a) is RegionShape and param.sym in views
+    }

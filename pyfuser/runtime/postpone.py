@@ -1,0 +1,311 @@
+"""Stores of work arrays wait until somebody reads them, which most often nobody does.
+
+A solver that makes its work arrays once, before its time loop, overwrites them in each step unread.
+A name still holds them when a step ends (as it reads a norm), so each step has to leave them in
+memory. Where a trace has come back and so far nobody read some of its arrays in between, it runs as
+if nothing could reach these: they are contracted like any temporary. The calls that compute them
+stay pending, before all others, as if they had not run (`Tracer.postponed`): whoever touches what
+they touch has them run first. When what is recorded next overwrites all of them, they go.
+
+Which calls may run later is the law of `analysis.work_arrays`. Memory that the host can reach
+unseen is no part of it, and arrays that it has had before are stored (`Buffer.seen`). The cost:
+some 0.1 ms a flush, which Python has to see, so there must be LEAST bytes; a plan and kernels, so
+the trace must have run for as long as these take, by the model.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from math import prod
+from operator import is_
+from typing import Any, NamedTuple
+
+from pyfuser.analysis.accesses import structural_scalars
+from pyfuser.analysis.work_arrays import work_of
+from pyfuser.runtime import lifetimes, replay
+from pyfuser.runtime.budget import KERNEL
+from pyfuser.runtime.launch import Source
+from pyfuser.runtime.prepared import prepared
+from pyfuser.runtime.program import Program
+from pyfuser.runtime.replay import FOREVER, Replay
+from pyfuser.runtime.session import SESSION
+from pyfuser.support.counters import COUNTERS
+from pyfuser.support.passes import left_out
+from pyfuser.trace import pool
+from pyfuser.trace.call import Call
+from pyfuser.trace.memory import Allocation, Buffer, Handle, Region, Unmade, contiguous
+from pyfuser.trace.shape import TraceShape, shape_of
+from pyfuser.trace.tracer import POSTPONING, Tracer
+
+LEAST = 4 << 20
+"""Bytes of arrays that need no memory then; below, to see to it takes as long as to store them."""
+
+TRIED = 256
+"""Flushes of a trace after which it is known whether its arrays are read."""
+
+MOST = 128
+"""Calls that may wait: they count among those that a trace may have."""
+
+MISSES = 3
+"""So often calls may have run after all, before those of the trace wait no more."""
+
+_GONE = weakref.ref(Handle())
+
+
+class Account:
+    """What is known of a trace that may postpone stores.
+
+    unread: how often in a row its arrays were overwritten unread. wanted: the seconds that it has
+    to have run for by then, by the model, for a plan.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.work = work_of(program.given)
+        self.seconds = program.seconds
+        self.arrays = tuple(self.work.arrays)
+        self.wanted = KERNEL * len(program.launches)
+        self.flushes = self.unread = self.misses = 0
+        self.program: Program | None = None  # where they wait
+        self.prepared: Any = replay.MISSING
+        self.hopeless = not self.arrays or left_out("postpone")
+
+    def missed(self) -> None:
+        """Somebody read an array, or overwrote what it is computed from."""
+        self.unread = 0
+        self.misses += 1
+        self.hopeless |= self.misses >= MISSES
+
+    def found(self, unread: tuple[Source, ...]) -> None:
+        """These arrays were overwritten unread."""
+        if len(unread) < len(self.arrays):
+            self.arrays = unread
+            self.unread = 0
+        self.unread += 1
+
+    def narrow(self, program: Program) -> None:
+        """Let those wait only that need no memory where they do."""
+        self.program = program
+        given = program.given
+        stored = {
+            lifetimes.cluster_of(given, source)
+            for launch in program.launches
+            for source in lifetimes.stored(launch).values()
+        }
+        sizes = lifetimes.sizes_of(given)
+        gone = [s for s in self.arrays if lifetimes.cluster_of(given, s) not in stored]
+        self.hopeless |= sum(sizes[_cluster(given, source)] for source in gone) < LEAST
+        if len(gone) < len(self.arrays):
+            self.arrays = tuple(gone)
+            self.program = None
+
+
+class Postponing(NamedTuple):
+    """The latest flush that could postpone stores: its arrays by source.
+
+    position: of its last call. again: the calls that wait, if it did.
+    """
+
+    account: Account
+    arrays: dict[Source, Buffer]
+    position: int
+    again: Sequence[Call] = ()
+
+
+class Settled(NamedTuple):
+    """Of the calls that waited: those that are dropped, or those that are to run."""
+
+    dropped: Sequence[Call] = ()
+    due: Sequence[Call] = ()
+
+
+def settle(tracer: Tracer) -> Settled:
+    """Before a flush: drop the calls that wait if it overwrites all that they compute, unread."""
+    wanted = tracer.why in POSTPONING and tracer.postponed > 0  # else somebody reads
+    tracer.postponed = 0
+    latest, SESSION.postponing = SESSION.postponing, None
+    if latest is None:
+        return Settled()
+    waiting = latest.again if _are_first(latest.again, tracer.calls) else ()
+    calls = tracer.calls[len(waiting) :]
+    unread: tuple[Source, ...] = ()
+    if not any(buffer.reachable for buffer in latest.arrays.values()):
+        unread = tuple(latest.arrays)
+    elif wanted or not latest.again:
+        if not calls or calls[0].position != latest.position + 1:
+            return Settled(due=waiting)
+        unread = _unread(calls, latest.arrays)
+    if not latest.again:
+        latest.account.found(unread)
+    elif len(unread) == len(latest.arrays):
+        tracer.remove([*waiting])
+        return Settled(dropped=waiting)
+    else:
+        latest.account.missed()
+    return Settled(due=waiting)
+
+
+def _are_first(some: Sequence[Call], calls: Sequence[Call]) -> bool:
+    return len(calls) >= len(some) and all(map(is_, some, calls))
+
+
+def _unread(calls: list[Call], arrays: dict[Source, Buffer]) -> tuple[Source, ...]:
+    """The arrays that calls overwrite before they read them, or that nobody can read any more."""
+    known = replay.look(calls).known
+    work = (
+        account_of(known).work
+        if known is not None
+        else work_of(shape_of(calls, structural_scalars))
+    )
+    found = {
+        id(region.buffer)
+        for source in work.overwritten
+        if _is_whole(region := _region(calls, source))
+    }
+    return tuple([s for s, b in arrays.items() if id(b) in found or not b.reachable])
+
+
+def account_of(known: Replay) -> Account:
+    account: Account | None = known.account
+    if account is None:
+        account = known.account = Account(known.program)
+    return account
+
+
+def arrays_of(known: Replay, calls: Sequence[Call], tracer: Tracer) -> list[Buffer]:
+    """The arrays of a trace that are to wait for a reader this time."""
+    account = account_of(known)
+    if account.hopeless or known.left != FOREVER or tracer.watch is not None:
+        return []
+    account.flushes += 1
+    account.hopeless = account.flushes > TRIED and not account.unread
+    regions = {source: _region(calls, source) for source in account.arrays}
+    arrays = {source: region.buffer for source, region in regions.items() if _may_wait(region)}
+    again = _again(account, arrays)
+    small = sum(buffer.nbytes for buffer in arrays.values()) < LEAST
+    if small or len(again) > MOST or not all(_is_ours(calls[n]) for n in again):
+        account.hopeless |= account.flushes > MISSES
+        return []
+    ready = account.unread > 0 and account.unread * account.seconds >= account.wanted
+    SESSION.postponing = Postponing(account, arrays, calls[-1].position)
+    return list(arrays.values()) if ready else []
+
+
+def _again(account: Account, arrays: Iterable[Source]) -> list[int]:
+    """The calls that compute arrays, in order."""
+    return sorted(set().union(*(account.work.arrays[source] for source in arrays)))
+
+
+def _is_ours(call: Call) -> bool:
+    """Whether nobody reaches the memory of a call's arguments but by way of Views."""
+    return not any(
+        type(a) is Region and (a.buffer.external or a.buffer.lent or a.buffer.image is not None)
+        for a in call.arguments
+    )
+
+
+def _may_wait(region: Region) -> bool:
+    """Whether the host has never had the memory, and somebody could still read it."""
+    buffer = region.buffer
+    mine = type(buffer) in (Allocation, Unmade) and not buffer.seen
+    return mine and buffer._handle() is not None and _is_whole(region)
+
+
+@contextmanager
+def waiting(calls: Sequence[Call], tracer: Tracer) -> Iterator[None]:
+    """While a trace runs that leaves its arrays: what computes them is pending, before all else."""
+    latest = SESSION.postponing
+    assert latest is not None
+    again = [calls[n].again() for n in _again(latest.account, latest.arrays)]
+    tracer.postpone(again)
+    yield
+    if _are_first(again, tracer.calls):
+        SESSION.postponing = latest._replace(again=again)
+        tracer.owed = frozenset(map(id, latest.arrays.values()))
+        tracer.postponed = len(again)
+        COUNTERS.postponed += len(again)
+        SESSION.flushes[-1].waiting = len(again)
+        _let_go(again)
+
+
+def program_of(
+    known: Replay,
+    arrays: Sequence[Buffer],
+    calls: list[Call],
+    made: Callable[[TraceShape], Program],
+) -> Program:
+    """What runs while arrays wait: the program of their trace if nothing had them."""
+    with _hidden(arrays):
+        looked = replay.look(calls)
+        trace = shape_of(calls, structural_scalars) if looked.known is None else None
+        key = None if trace is None else replay.agreed(looked.key, trace, calls)
+    if trace is None:
+        program: Program = looked.known.program  # type: ignore[union-attr]
+    else:
+        program = replace(made(trace), referee=None)  # what is tried would store the arrays
+        SESSION.programs.keep(trace, program)
+        replay.keep(key, program, calls)
+    account = account_of(known)
+    if account.program is not program:
+        account.narrow(program)
+    return program
+
+
+@contextmanager
+def _hidden(arrays: Sequence[Buffer]) -> Iterator[None]:
+    """As if nothing outside of what is recorded could reach arrays."""
+    handles = [buffer._handle for buffer in arrays]
+    try:
+        for buffer in arrays:
+            buffer._handle = _GONE
+        yield
+    finally:
+        for buffer, handle in zip(arrays, handles, strict=True):
+            buffer._handle = handle
+
+
+def prepared_of(known: Replay, calls: list[Call]) -> Any:
+    """The launches of a program that is known, compiled; see `runtime.prepared`."""
+    account = account_of(known)
+    if known.prepared is not replay.MISSING:
+        return known.prepared
+    if account.prepared is replay.MISSING:
+        account.prepared = prepared(known.program, calls)
+    return account.prepared
+
+
+def _let_go(calls: Sequence[Call]) -> None:
+    """Memory that only the calls need, which compute it again, is free."""
+    for call in calls:
+        for region in call.arguments:
+            if type(region) is not Region:
+                continue
+            buffer = region.buffer
+            if buffer.reachable or buffer.root is None or buffer.lent or buffer.image is not None:
+                continue
+            pool.release(buffer.root)
+            buffer.root = None
+
+
+def _region(calls: Sequence[Call], source: Source) -> Region:
+    region = calls[source[0]].arguments[source[1]]
+    assert type(region) is Region
+    return region
+
+
+def _is_whole(region: Region) -> bool:
+    """Whether it has all elements of its buffer, each once."""
+    size = region.dtype.size
+    if region.offset or prod(region.shape) * size != region.buffer.nbytes:
+        return False
+    return region.strides == contiguous(region.shape, size) or region.strides == tuple(
+        reversed(contiguous(region.shape[::-1], size))
+    )
+
+
+def _cluster(given: TraceShape, source: Source) -> int:
+    cluster = lifetimes.cluster_of(given, source)
+    assert cluster is not None
+    return cluster
