@@ -17,10 +17,13 @@ from pyfuser.ir.printer import show
 from pyfuser.ir.verify import IRError, verify
 from pyfuser.ir.visit import contains
 from pyfuser.nest.nodes import Nest
+from pyfuser.nest.passes.barriers import place_barriers
 from pyfuser.nest.passes.blocks import lower_blocks
+from pyfuser.nest.passes.grid import to_grid
 from pyfuser.nest.passes.scan_tiles import scan_tiles
 from pyfuser.nest.passes.split_conditions import split_conditions
 from pyfuser.nest.passes.split_guards import split_guards
+from pyfuser.nest.passes.teams import share_teams
 from pyfuser.nest.passes.tile_sums import tile_sums
 from pyfuser.nest.printer import show as show_nest
 from pyfuser.nest.verify import verify as verify_nest
@@ -128,6 +131,13 @@ BAKING = 2
 NEST_PASSES = (
     NestPass("split-conditions", split_conditions),
     NestPass("split-guards", split_guards),
+)
+
+#: What makes loops into those of a GPU's threads; none can be left out.
+GPU_PASSES = (
+    NestPass("grid", to_grid),
+    NestPass("teams", share_teams),
+    NestPass("barriers", place_barriers),
 )
 
 LOOP_PASSES = (
@@ -259,6 +269,14 @@ def lowered(nest: Nest) -> Nest:
     made = lower_blocks(tile_sums(scan_tiles(run_nest_passes(nest))))
     _check("lower-blocks", made, show_nest, verify_nest)
     return made
+
+
+def launched(nest: Nest) -> Nest:
+    """The nest as a GPU launches it."""
+    for each in GPU_PASSES:
+        nest = each.run(nest)
+        _check(each.name, nest, show_nest, verify_nest)
+    return nest
 
 
 SHOW_PASSES = 5

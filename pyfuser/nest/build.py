@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 
 from pyfuser.ir.canonical import all_syms
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Body, Cast, Declare, Expr, Read, Stmt, Sym
+from pyfuser.ir.visit import map_body
 from pyfuser.nest.nodes import Function, Give, Kind, Loop, Nest, Note, Over, Scan, number
 from pyfuser.nest.spec import KernelSpec
 from pyfuser.nest.sums import is_sum
@@ -103,6 +104,16 @@ def iterations(nest: Nest, counter: Read, start: Expr, stop: Expr, body: Body, k
     """A loop over iterations, which are independent unless they run in order."""
     kind = Kind.SEQ if nest.serial else kind
     return Loop(counter.sym, start, stop, number(1), body, not nest.serial, kind)
+
+
+def with_loops(nest: Nest, kind: Kind, change: Callable[[Loop], Stmt]) -> Nest:
+    """The nest with others in place of all loops of a kind."""
+
+    def changed(stmt: Stmt) -> Stmt:
+        return change(stmt) if isinstance(stmt, Loop) and stmt.kind is kind else stmt
+
+    functions = [replace(f, body=map_body(f.body, None, changed)) for f in nest.functions]
+    return replace(nest, functions=tuple(functions))
 
 
 def whole(nest: Nest) -> Over | None:

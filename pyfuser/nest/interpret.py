@@ -14,31 +14,12 @@ from typing import Any
 
 from pyfuser.ir import arithmetic
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Const, Declare, Sym
+from pyfuser.ir.nodes import Const, Declare, Sym, While
 from pyfuser.ir.reference import interpret as reference
 from pyfuser.ir.reference.elements import accessors, scratch_accessors
 from pyfuser.ir.reference.interpret import Array, Value, _scalar
-from pyfuser.nest.nodes import (
-    RUN,
-    Alloc,
-    Ask,
-    Clear,
-    Function,
-    Give,
-    Loop,
-    Nest,
-    Note,
-    OrderedSum,
-    Over,
-    Prefetch,
-    Row,
-    Run,
-    RunningSums,
-    Scan,
-    Scope,
-    TiledSums,
-    Trimmed,
-)
+from pyfuser.nest import nodes, threads
+from pyfuser.nest.nodes import RUN, Function, Nest
 from pyfuser.nest.tiled import tiled_sums
 from pyfuser.support.caches import cached
 
@@ -168,7 +149,7 @@ class _Translator(reference.Translator):
     def __init__(self, nest: Nest) -> None:
         super().__init__(nest.workunit)
         self.nest = nest
-        self.nodes: dict[str, TiledSums] = {}
+        self.nodes: dict[str, nodes.TiledSums] = {}
 
     def source(self) -> str:
         params = self.nest.workunit.params
@@ -180,7 +161,8 @@ class _Translator(reference.Translator):
                 self.emit(1, f"{name}_load, {name}_store, {name}_atomic, {name}_shape = {name}")
         for f in self.nest.functions:
             self.function(f)
-        self.emit(1, f"{self.nest.functions[-1].name}(*begin, *end)")
+        for f in self.nest.functions if self.nest.launch else self.nest.functions[-1:]:
+            self.emit(1, f"{f.name}(*begin, *end)")
         return "\n".join(self.lines) + "\n"
 
     def function(self, f: Function) -> None:
@@ -191,33 +173,34 @@ class _Translator(reference.Translator):
         if f.result is not None:
             self.emit(2, f"return {self.expr(f.result)}")
 
-    def over(self, s: Over, depth: int) -> None:
+    def over(self, s: nodes.Over | threads.Walk, depth: int) -> None:
+        syms, shared = self.nest.workunit.indices, not self.nest.serial
+        if isinstance(s, threads.Walk):
+            syms, shared = s.counters, True
         low, high = ("".join(f"{self.expr(e)}, " for e in ends) for ends in (s.low, s.high))
-        indices = "".join(f"{self.name(i)}, " for i in self.nest.workunit.indices)
-        self.emit(
-            depth, f"for {indices}in orders.points(({low}), ({high}), {not self.nest.serial}):"
-        )
+        names = "".join(f"{self.name(sym)}, " for sym in syms)
+        self.emit(depth, f"for {names}in orders.points(({low}), ({high}), {shared}):")
         self.body(s.body, depth + 1)
 
-    def counted(self, s: Loop, depth: int) -> None:
+    def counted(self, s: nodes.Loop, depth: int) -> None:
         ends = ", ".join(self.expr(e) for e in (s.start, s.stop, s.step))
         self.emit(depth, f"for {self.name(s.sym)} in orders.trips({ends}, {s.shared}):")
         self.increments.append("pass")
         self.body(s.body, depth + 1)
         self.increments.pop()
 
-    def run_function(self, s: Run, depth: int) -> None:
+    def run_function(self, s: nodes.Run, depth: int) -> None:
         self.emit(depth, f"{s.function}({', '.join(self.expr(e) for e in (*s.low, *s.high))})")
 
-    def ask(self, s: Ask, depth: int) -> None:
+    def ask(self, s: nodes.Ask, depth: int) -> None:
         arguments = ", ".join(map(self.expr, s.arguments))
         self.emit(depth, f"{self.name(s.sym)} = {s.function}({arguments})")
 
-    def give(self, s: Give, depth: int) -> None:
+    def give(self, s: nodes.Give, depth: int) -> None:
         accumulator = self.nest.workunit.accumulators[s.place].sym
         self.emit(depth, f"results[{s.place}] = {self.value(s.value, accumulator.dtype)}")
 
-    def scan(self, s: Scan, depth: int) -> None:
+    def scan(self, s: nodes.Scan, depth: int) -> None:
         dtype = self.nest.workunit.accumulators[0].sym.dtype
         zero, box = (
             self.convert("0", DType.INT32, dtype),
@@ -228,14 +211,14 @@ class _Translator(reference.Translator):
         found = f"orders.scan({s.function}, {add}, {zero}, {box}, {how})"
         self.emit(depth, f"results[0] = {found}")
 
-    def tiled(self, s: TiledSums, depth: int) -> None:
+    def tiled(self, s: nodes.TiledSums, depth: int) -> None:
         self.nodes[name := f"node_{len(self.nodes)}"] = s
         low, high = ("".join(f"{self.expr(e)}, " for e in ends) for ends in (s.low, s.high))
         run, box = RUN if s.most else None, f"(({low}), ({high}))"
         how = f"{s.terms}, {run}, {box}, {name}, tuning, orders.shuffle"
         self.emit(depth, f"results[:] = tiled_sums({how})")
 
-    def trimmed(self, s: Trimmed, depth: int) -> None:
+    def trimmed(self, s: nodes.Trimmed, depth: int) -> None:
         first, count = self.expr(s.first), self.expr(s.count)
         others = "".join(f", {self.expr(e)}" for e in s.others)
 
@@ -253,57 +236,61 @@ class _Translator(reference.Translator):
         self.emit(depth, "else:")
         run(depth + 1, s.around, "0", count)
 
-    def running(self, s: RunningSums, depth: int) -> None:
+    def running(self, s: nodes.RunningSums, depth: int) -> None:
         name, count = self.name(s.sym), self.expr(s.count)
         self.emit(depth, f"for {name} in range(0, {count}, {s.lanes}):")
         self.body((*s.allocs, *s.body), depth + 1)
         for sym, array in zip(s.sums, s.terms, strict=True):
             self.emit(depth + 1, f"{self.name(sym)}.add({self.name(array)})")
 
-    def inside(self, s: Scope, depth: int) -> None:
+    def inside(self, s: nodes.Scope | threads.Alone | threads.Shared, depth: int) -> None:
         self.body(s.body, depth)
 
-    def ordered(self, s: OrderedSum, depth: int) -> None:
-        self.body((s.meaning,), depth)
+    def repeat(self, s: threads.Repeat, depth: int) -> None:
+        self.while_loop(While(Const(True, DType.BOOL), s.body), depth)
 
-    def declare(self, s: Declare, depth: int) -> None:
+    def declare(self, s: Declare | threads.One, depth: int) -> None:
         start = Const(0, DType.INT32) if s.value is None else s.value
         self.emit(depth, f"{self.name(s.sym)} = {self.value(start, s.sym.dtype)}")
 
-    def alloc(self, s: Alloc, depth: int) -> None:
+    def alloc(self, s: nodes.Alloc, depth: int) -> None:
         self.lengths[s.sym] = s.length
         self.emit(depth, f"{self.name(s.sym)} = [uninitialised] * {s.length}")
 
-    def row(self, s: Row, depth: int) -> None:
+    def row(self, s: nodes.Row, depth: int) -> None:
         self.lengths[s.sym] = s.length
         array, start = self.name(s.array), self.expr(s.start)
         self.emit(depth, f"{self.name(s.sym)} = row_of({array}, {start})")
 
-    def clear(self, s: Clear, depth: int) -> None:
+    def clear(self, s: nodes.Clear, depth: int) -> None:
         zero = self.convert("0", DType.INT32, s.sym.dtype)
         self.emit(depth, f"for cell in range({s.length}): {self.name(s.sym)}[cell] = {zero}")
 
-    def nothing(self, s: Note | Prefetch, depth: int) -> None:
+    def nothing(self, s: nodes.Note | nodes.Prefetch | threads.Barrier, depth: int) -> None:
         self.emit(depth, "pass")
 
 
 _Translator.statements = {
     **reference.Translator.statements,
-    Declare: _Translator.declare,
-    Over: _Translator.over,
-    Loop: _Translator.counted,
-    Run: _Translator.run_function,
-    Ask: _Translator.ask,
-    Give: _Translator.give,
-    Scan: _Translator.scan,
-    Note: _Translator.nothing,
-    Prefetch: _Translator.nothing,
-    Scope: _Translator.inside,
-    OrderedSum: _Translator.ordered,
-    RunningSums: _Translator.running,
-    TiledSums: _Translator.tiled,
-    Trimmed: _Translator.trimmed,
-    Alloc: _Translator.alloc,
-    Row: _Translator.row,
-    Clear: _Translator.clear,
+    **dict.fromkeys((Declare, threads.One), _Translator.declare),
+    **dict.fromkeys((nodes.Over, threads.Walk), _Translator.over),
+    nodes.Loop: _Translator.counted,
+    nodes.Run: _Translator.run_function,
+    nodes.Ask: _Translator.ask,
+    nodes.Give: _Translator.give,
+    nodes.Scan: _Translator.scan,
+    nodes.RunningSums: _Translator.running,
+    nodes.TiledSums: _Translator.tiled,
+    nodes.Trimmed: _Translator.trimmed,
+    nodes.Alloc: _Translator.alloc,
+    nodes.Row: _Translator.row,
+    nodes.Clear: _Translator.clear,
+    **dict.fromkeys((nodes.Note, nodes.Prefetch, threads.Barrier), _Translator.nothing),
+    **dict.fromkeys((nodes.Scope, threads.Alone, threads.Shared), _Translator.inside),
+    **dict.fromkeys(
+        (nodes.OrderedSum, threads.Share, threads.Join, threads.Pass),
+        lambda t, s, depth: t.body((s.meaning,), depth),
+    ),
+    threads.Repeat: _Translator.repeat,
+    threads.Leave: lambda t, s, depth: t.emit(depth, f"if {t.expr(s.condition)}: break"),
 }

@@ -30,11 +30,13 @@ Grammar::
                                                   their own if its trips are many
               | RunningSums(body, sums, terms, ..)  what the body leaves in `terms` is added to
                                                   `sums`, again and again
+              | ...                               those of `nest.threads`
 
 Rules that `verify` holds, besides those of the ir:
 
-* The last function is the one that is called from outside, over all of a box of the space. Only a
-  function may be run or asked that stands before: there is no recursion.
+* The last function is the one that is called from outside, over all of a box of the space; of a
+  GPU's, all are, one after the other. Only a function may be run or asked that stands before: there
+  is no recursion.
 * An Over binds the indices of the workunit. Its iterations are unordered, but in a serial nest,
   where they run in the order of the axes. Nests of scans are serial, and those of accumulators that
   are not only added to.
@@ -71,6 +73,7 @@ from pyfuser.ir.nodes import (
     Update,
     Workunit,
 )
+from pyfuser.nest.launch import Launch
 from pyfuser.nest.segments import Fresh, Segment
 from pyfuser.nest.spec import KernelSpec, ViewSpec
 from pyfuser.support.records import dataclass
@@ -80,10 +83,20 @@ class Kind(Enum):
     """How the trips of a loop run.
 
     SEQ: one after the other. VECTOR: side by side, in the lanes of vectors, if they can be.
+    GRID_X to GRID_Z: by the threads of a GPU's grid along one of its dimensions; BLOCKS: by blocks;
+    BLOCK: by the threads of a block; GROUPS: by groups of them; LANES: by the lanes of a group.
+    Each of them takes trips that are as far apart as there are such.
     """
 
     SEQ = "seq"
     VECTOR = "vector"
+    GRID_X = "grid x"
+    GRID_Y = "grid y"
+    GRID_Z = "grid z"
+    BLOCKS = "blocks"
+    BLOCK = "block"
+    GROUPS = "groups"
+    LANES = "lanes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,10 +265,10 @@ class OrderedSum(Extra):
         """The same in other statements, but for the order of additions."""
         first, last = map(Read, self.bounds)
         loop, zero = self.loop, [Const(0.0 if s.dtype.is_float else 0, s.dtype) for s in self.sums]
-        trip = (*_locals(self.terms, zero), *self.trip, *_sums(self.rows, self.terms))
+        trip = (*_locals(self.terms, zero), *self.trip, *added(self.rows, self.terms))
         of_trips = For(loop.sym, first, last, number(1), trip, shared=True)
-        long = (*_locals(self.rows, zero), of_trips, *_sums(self.sums, self.rows))
-        ends = (Declare(first.sym, _wide(loop.start)), Declare(last.sym, _wide(loop.stop)))
+        long = (*_locals(self.rows, zero), of_trips, *added(self.sums, self.rows))
+        ends = (Declare(first.sym, wide(loop.start)), Declare(last.sym, wide(loop.stop)))
         many = Compare(">=", Binary("-", last, first), number(self.fewest))
         return Scope((*ends, If(many, long, self.body)))
 
@@ -313,7 +326,8 @@ class Nest:
 
     serial: whether iterations run in order. counters: of the loops over the axes, 64 bits wide
     whatever an index is (which may be its own counter). fresh: makes Syms that no nest of the same
-    kernel has. names: how Syms are called. passes: those that changed something.
+    kernel has. names: how Syms are called. passes: those that changed something. launch: how a GPU
+    runs the functions, one after the other.
     """
 
     spec: KernelSpec
@@ -323,6 +337,7 @@ class Nest:
     names: Mapping[Sym, str] = field(compare=False, repr=False)
     functions: tuple[Function, ...] = ()
     passes: tuple[str, ...] = ()
+    launch: Launch | None = None
 
     @property
     def workunit(self) -> Workunit:
@@ -364,9 +379,11 @@ def _locals(syms: Sequence[Sym], values: Sequence[Expr]) -> Body:
     return tuple(Declare(sym, value) for sym, value in zip(syms, values, strict=True))
 
 
-def _sums(syms: Sequence[Sym], terms: Sequence[Sym]) -> Body:
+def added(syms: Sequence[Sym], terms: Sequence[Sym]) -> Body:
+    """Terms are added to sums."""
     return tuple(Update("+", s, (), Read(term)) for s, term in zip(syms, terms, strict=True))
 
 
-def _wide(e: Expr) -> Expr:
+def wide(e: Expr) -> Expr:
+    """An integer in 64 bits."""
     return e if e.dtype is DType.INT64 else Cast(e, DType.INT64)

@@ -3,34 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from pyfuser.ir import printer
 from pyfuser.ir.canonical import all_syms
 from pyfuser.ir.nodes import Expr, Sym
 from pyfuser.ir.printer import Line
 from pyfuser.ir.visit import declared
-from pyfuser.nest.nodes import (
-    Alloc,
-    Ask,
-    Clear,
-    Function,
-    Give,
-    Kind,
-    Loop,
-    Nest,
-    Note,
-    OrderedSum,
-    Over,
-    Prefetch,
-    Row,
-    Run,
-    RunningSums,
-    Scan,
-    Scope,
-    TiledSums,
-    Trimmed,
-)
+from pyfuser.nest import nodes, threads
+from pyfuser.nest.nodes import Function, Nest
 
 _INDENT = "    "
 
@@ -75,91 +57,92 @@ class _Printer(printer.Printer):
             f"{self.expr(a, outer=True)} .. {self.expr(b, outer=True)}" for a, b in ends
         )
 
-    def _over(self, s: Over, depth: int) -> Iterator[Line]:
-        indices = ", ".join(map(self._sym, self.nest.workunit.indices))
-        order = " in order" if self.nest.serial else ""
-        yield depth, f"over {indices} in {self._box(s.low, s.high)}{order}:"
+    def _list(self, syms: Iterable[Sym]) -> str:
+        return ", ".join(map(self._sym, syms))
+
+    def _outer(self, e: Expr) -> str:
+        return self.expr(e, outer=True)
+
+    def _head_of(self, s: Any, depth: int) -> Iterator[Line]:
+        """A statement that holds others."""
+        yield depth, f"{_HEADS[type(s)](self, s)}:"
         yield from self._body(s.body, depth + 1)
 
-    def _loop(self, s: Loop, depth: int) -> Iterator[Line]:
+    def _line(self, s: Any, depth: int) -> Iterator[Line]:
+        yield depth, _LINES[type(s)](self, s)
+
+    def _loop(self, s: nodes.Loop, depth: int) -> Iterator[Line]:
         (_, head), *body = self._for(s, depth)
-        kind = "" if s.kind is Kind.SEQ else f" {s.kind.value}"
+        kind = "" if s.kind is nodes.Kind.SEQ else f" {s.kind.value}"
         yield depth, f"{head[:-1]}{kind}:"
         yield from body
 
-    def _run(self, s: Run, depth: int) -> Iterator[Line]:
-        yield depth, f"run {s.function}({self._box(s.low, s.high)})"
-
-    def _ask(self, s: Ask, depth: int) -> Iterator[Line]:
-        arguments = ", ".join(self.expr(e, outer=True) for e in s.arguments)
-        yield depth, f"let {self._typed(s.sym)} = {s.function}({arguments})"
-
-    def _give(self, s: Give, depth: int) -> Iterator[Line]:
-        yield depth, f"result {s.place} = {self.expr(s.value, outer=True)}"
-
-    def _scan(self, s: Scan, depth: int) -> Iterator[Line]:
-        tiles = f" in tiles of {s.tile}{' at once' * s.at_once}{' or one' * s.single}"
-        yield depth, f"scan {s.function}({self._box([s.low], [s.high])}){tiles * bool(s.tile)}"
-
-    def _tiled(self, s: TiledSums, depth: int) -> Iterator[Line]:
-        flat = " flat" * s.flat
-        runs = f", in runs of {s.most}" if s.most else ""
-        text = f"sums of {s.terms}({self._box(s.low, s.high)}) in{flat} tiles"
-        yield depth, f"{text}, blocks of {s.block}{runs}"
-
-    def _trimmed(self, s: Trimmed, depth: int) -> Iterator[Line]:
-        first, count = self.expr(s.first), self.expr(s.count)
-        yield depth, f"{s.middle} of {count} from {first} where {s.inside}, else {s.around}"
-
-    def _scope(self, s: Scope, depth: int) -> Iterator[Line]:
-        yield depth, "scope:"
+    def _share(self, s: threads.Share, depth: int) -> Iterator[Line]:
+        yield depth, f"share up to {self._sym(s.sym)} = {self._outer(s.stop)}:"
         yield from self._body(s.body, depth + 1)
-
-    def _ordered(self, s: OrderedSum, depth: int) -> Iterator[Line]:
-        how = f"in blocks of {s.block}" if s.block else "in lanes"
-        yield depth, f"ordered sum of {', '.join(map(self._sym, s.sums))} {how}:"
-        yield from self._body(s.body, depth + 1)
-
-    def _running(self, s: RunningSums, depth: int) -> Iterator[Line]:
-        sums = ", ".join(map(self._sym, s.sums))
-        every = f"every {s.lanes} of {self.expr(s.count, outer=True)}"
-        yield depth, f"running sums {sums} of {', '.join(map(self._sym, s.terms))} {every}:"
-        yield from self._body(s.body, depth + 1)
-
-    def _alloc(self, s: Alloc, depth: int) -> Iterator[Line]:
-        yield depth, f"alloc {self._typed(s.sym)}[{s.length}]"
-
-    def _row(self, s: Row, depth: int) -> Iterator[Line]:
-        start = f"{self._sym(s.array)}[{self.expr(s.start)} ...]"
-        yield depth, f"row {self._typed(s.sym)}[{s.length}] = {start}"
-
-    def _clear(self, s: Clear, depth: int) -> Iterator[Line]:
-        yield depth, f"clear {self._sym(s.sym)}[{s.length}]"
-
-    def _prefetch(self, s: Prefetch, depth: int) -> Iterator[Line]:
-        why = "write" if s.writes else "read"
-        yield depth, f"prefetch {self.expr(s.load)} + {s.ahead} to {why}"
-
-    def _note(self, s: Note, depth: int) -> Iterator[Line]:
-        yield depth, f"note {', '.join(map(self._sym, s.counters))}"
+        for total, part in zip(s.sums, s.parts, strict=True):
+            yield depth, f"{self._sym(total)} += {self._sym(part)} of each"
 
 
+_HEADS: dict[type, Callable[[_Printer, Any], str]] = {
+    nodes.Over: lambda p, s: (
+        f"over {p._list(p.nest.workunit.indices)} in {p._box(s.low, s.high)}"
+        + " in order" * p.nest.serial
+    ),
+    nodes.Scope: lambda p, s: "scope",
+    nodes.OrderedSum: lambda p, s: (
+        f"ordered sum of {p._list(s.sums)} "
+        + (f"in blocks of {s.block}" if s.block else "in lanes")
+    ),
+    nodes.RunningSums: lambda p, s: (
+        f"running sums {p._list(s.sums)} of {p._list(s.terms)} "
+        f"every {s.lanes} of {p._outer(s.count)}"
+    ),
+    threads.Walk: lambda p, s: (
+        f"for {p._list(s.counters)} in {p._box(s.low, s.high)} {s.kind.value}"
+    ),
+    threads.Pass: lambda p, s: f"{'last' if s.last else 'first'} pass by {s.items}",
+    threads.Alone: lambda p, s: f"by one of {s.crew.value}",
+    threads.Shared: lambda p, s: "of the block",
+    threads.Repeat: lambda p, s: "repeat",
+}
+_LINES: dict[type, Callable[[_Printer, Any], str]] = {
+    nodes.Run: lambda p, s: f"run {s.function}({p._box(s.low, s.high)})",
+    nodes.Ask: lambda p, s: (
+        f"let {p._typed(s.sym)} = {s.function}({', '.join(map(p._outer, s.arguments))})"
+    ),
+    nodes.Give: lambda p, s: f"result {s.place} = {p._outer(s.value)}",
+    nodes.Scan: lambda p, s: (
+        f"scan {s.function}({p._box([s.low], [s.high])})"
+        + f" in tiles of {s.tile}{' at once' * s.at_once}{' or one' * s.single}" * bool(s.tile)
+    ),
+    nodes.TiledSums: lambda p, s: (
+        f"sums of {s.terms}({p._box(s.low, s.high)}) in{' flat' * s.flat} tiles, "
+        f"blocks of {s.block}" + (f", in runs of {s.most}" if s.most else "")
+    ),
+    nodes.Trimmed: lambda p, s: (
+        f"{s.middle} of {p.expr(s.count)} from {p.expr(s.first)} where {s.inside}, else {s.around}"
+    ),
+    threads.Join: lambda p, s: f"results {p._list(s.sums)} joined by {', '.join(s.joins)}",
+    nodes.Alloc: lambda p, s: f"alloc {p._typed(s.sym)}[{s.length}]",
+    nodes.Row: lambda p, s: (
+        f"row {p._typed(s.sym)}[{s.length}] = {p._sym(s.array)}[{p._outer(s.start)} ...]"
+    ),
+    nodes.Clear: lambda p, s: f"clear {p._sym(s.sym)}[{s.length}]",
+    nodes.Prefetch: lambda p, s: (
+        f"prefetch {p.expr(s.load)} + {s.ahead} to {'write' if s.writes else 'read'}"
+    ),
+    nodes.Note: lambda p, s: f"note {p._list(s.counters)}",
+    threads.One: lambda p, s: (
+        f"let {p._typed(s.sym)} = {p._outer(s.value)} by one of {s.crew.value}"
+    ),
+    threads.Barrier: lambda p, s: f"barrier of {s.crew.value}",
+    threads.Leave: lambda p, s: f"leave if {p._outer(s.condition)}",
+}
 _Printer.statements = {
     **printer.Printer.statements,
-    Over: _Printer._over,
-    Loop: _Printer._loop,
-    Run: _Printer._run,
-    Ask: _Printer._ask,
-    Give: _Printer._give,
-    Scan: _Printer._scan,
-    TiledSums: _Printer._tiled,
-    Trimmed: _Printer._trimmed,
-    Note: _Printer._note,
-    Scope: _Printer._scope,
-    OrderedSum: _Printer._ordered,
-    RunningSums: _Printer._running,
-    Alloc: _Printer._alloc,
-    Row: _Printer._row,
-    Clear: _Printer._clear,
-    Prefetch: _Printer._prefetch,
+    **dict.fromkeys(_HEADS, _Printer._head_of),
+    **dict.fromkeys(_LINES, _Printer._line),
+    nodes.Loop: _Printer._loop,
+    threads.Share: _Printer._share,
 }

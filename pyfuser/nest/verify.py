@@ -4,31 +4,10 @@ from __future__ import annotations
 
 from pyfuser.ir import verify as ir_verify
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Expr, For, Load, Stmt, Sym
+from pyfuser.ir.nodes import Break, Const, Declare, Expr, For, If, Load, Stmt, Sym, While
 from pyfuser.ir.verify import IRError
-from pyfuser.nest.nodes import (
-    LANES,
-    RUN,
-    Alloc,
-    Ask,
-    Clear,
-    Function,
-    Give,
-    Kind,
-    Loop,
-    Nest,
-    Note,
-    OrderedSum,
-    Over,
-    Prefetch,
-    Row,
-    Run,
-    RunningSums,
-    Scan,
-    Scope,
-    TiledSums,
-    Trimmed,
-)
+from pyfuser.nest import nodes, threads
+from pyfuser.nest.nodes import LANES, RUN, Function, Kind, Nest
 from pyfuser.nest.printer import show
 
 
@@ -43,11 +22,20 @@ def verify(nest: Nest) -> None:
         raise IRError(f"{error}\n{show(nest)}") from None
 
 
+_AROUND = {Kind.BLOCK: Kind.BLOCK, Kind.GROUPS: Kind.BLOCK, Kind.LANES: Kind.LANES}
+"""The crew whose trips such a loop's are."""
+_IN_STEP = {Kind.BLOCKS: Kind.BLOCK, Kind.GROUPS: Kind.LANES}
+"""The crew that runs a trip of such a loop in step; of all others, one thread does."""
+
+_TOGETHER = (threads.Share, threads.One, threads.Alone, threads.Barrier)
+
+
 class _Verifier(ir_verify.Verifier):
     def __init__(self, nest: Nest) -> None:
         super().__init__(nest.workunit)
         self.nest = nest
         self.functions: dict[str, Function] = {}
+        self.crew: Kind | None = None  # who runs code in step
 
     def run(self) -> None:
         w = self.nest.workunit
@@ -102,7 +90,7 @@ class _Verifier(ir_verify.Verifier):
         for end in (*low, *high):
             self.expr(end, DType.INT64)
 
-    def over(self, s: Over) -> None:
+    def over(self, s: nodes.Over) -> None:
         self.box(s.low, s.high, s)
         loops, self.loops = self.loops, 0
         self.body(s.body, *self.nest.workunit.indices)
@@ -113,21 +101,25 @@ class _Verifier(ir_verify.Verifier):
             scope.discard(s.sym)  # what is called so outside is known no more
         super().loop(s)
 
-    def loop(self, s: Loop) -> None:  # type: ignore[override]
+    def loop(self, s: nodes.Loop) -> None:  # type: ignore[override]
         for end in (s.start, s.stop, s.step):
             self.expr(end, DType.INT64)
         self.counter(s.sym, s.sym.dtype)
         if s.kind is not Kind.SEQ and not s.shared:
             self.fail("trips that depend on one another are no lanes of vectors", s)
+        if s.kind in _AROUND and _AROUND[s.kind] is not self.crew:
+            self.fail(f"no {s.kind.value} take trips here", s)
+        crew, self.crew = self.crew, _IN_STEP.get(s.kind)
         super().loop(s)
+        self.crew = crew
 
-    def run_function(self, s: Run) -> None:
+    def run_function(self, s: nodes.Run) -> None:
         f = self.functions.get(s.function)
         if f is None or not f.low:
             self.fail(f"no function {s.function} of a box stands before", s)
         self.box(s.low, s.high, s)
 
-    def ask(self, s: Ask) -> None:
+    def ask(self, s: nodes.Ask) -> None:
         f = self.functions.get(s.function)
         if f is None or f.result is None:
             self.fail(f"no function {s.function} with a result stands before", s)
@@ -138,18 +130,18 @@ class _Verifier(ir_verify.Verifier):
             self.expr(argument, param.dtype)
         self.declare(s.sym, 0)
 
-    def give(self, s: Give) -> None:
+    def give(self, s: nodes.Give) -> None:
         if s.place not in range(len(self.sums)):
             self.fail("no result of the kernel", s)
         self.expr(s.value, self.sums[s.place].dtype)
 
-    def scan(self, s: Scan) -> None:
+    def scan(self, s: nodes.Scan) -> None:
         f = self.functions.get(s.function)
         if f is None or not f.low or f.result is None or not self.nest.serial:
             self.fail(f"no function {s.function} that sums in order stands before", s)
         self.box((s.low,), (s.high,), s)
 
-    def tiled_sums(self, s: TiledSums) -> None:
+    def tiled_sums(self, s: nodes.TiledSums) -> None:
         self.box(s.low, s.high, s)
         self.of_terms(s.terms, s.arrays, s)
         if [a.dtype for a in s.arrays] != [sym.dtype for sym in self.sums]:
@@ -164,7 +156,7 @@ class _Verifier(ir_verify.Verifier):
         if f is None or f.params[2:] != (*arrays, *self.nest.counters[:-1]) or f.arrays != arrays:
             self.fail(f"no function {name} of such terms stands before", node)
 
-    def trimmed(self, s: Trimmed) -> None:
+    def trimmed(self, s: nodes.Trimmed) -> None:
         for name in (s.middle, s.around):
             self.of_terms(name, s.arrays, s)
         f = self.functions.get(s.inside)
@@ -173,7 +165,7 @@ class _Verifier(ir_verify.Verifier):
         for e in (s.first, s.count, *s.others):
             self.expr(e, DType.INT64)
 
-    def running(self, s: RunningSums) -> None:
+    def running(self, s: nodes.RunningSums) -> None:
         self.expr(s.count, DType.INT64)
         for sym in s.sums:
             self.variable(sym, s)
@@ -181,53 +173,84 @@ class _Verifier(ir_verify.Verifier):
             self.fail("other terms than the sums have", s)
         self.body((*s.allocs, *s.body), s.sym)
 
-    def alloc(self, s: Alloc) -> None:
+    def alloc(self, s: nodes.Alloc) -> None:
         if s.length < 1:
             self.fail("an array has elements", s)
         self.declare(s.sym, 1)
 
-    def row(self, s: Row) -> None:
+    def row(self, s: nodes.Row) -> None:
         self.element(s.array, (s.start,), s)
         if s.sym.dtype is not s.array.dtype:
             self.fail("a row has the elements of its array", s)
         self.declare(s.sym, 1)
 
-    def clear(self, s: Clear) -> None:
+    def clear(self, s: nodes.Clear) -> None:
         if self.rank(s.sym, s) != 1:
             self.fail("only an array is cleared", s)
 
-    def ordered_sum(self, s: OrderedSum) -> None:
+    def ordered_sum(self, s: nodes.OrderedSum) -> None:
         if len(s.body) != 1 or type(s.body[0]) is not For:
             self.fail("a sum has one loop", s)
         self.statement(s.meaning)
 
-    def prefetch(self, s: Prefetch) -> None:
+    def prefetch(self, s: nodes.Prefetch) -> None:
         if not isinstance(s.load, Load):
             self.fail("only memory is asked for", s)
         self.expr(s.load)
 
-    def note(self, s: Note) -> None:
+    def walk(self, s: threads.Walk) -> None:
+        if not len(s.counters) == len(s.low) == len(s.high):
+            self.fail("each axis has two bounds", s)
+        for end in (*s.low, *s.high):
+            self.expr(end, DType.INT64)
+        self.body(s.body, *s.counters)
+
+    def join(self, s: threads.Join) -> None:
+        if s.sums != self.sums or len(s.joins) != len(self.sums):
+            self.fail("every accumulator is joined by an operation", s)
+        self.statement(s.meaning)
+
+    def in_step(self, s: threads.Share | threads.One | threads.Alone | threads.Barrier) -> None:
+        """What a crew does together stands where all of it comes."""
+        if s.crew is not self.crew:
+            self.fail(f"no {s.crew.value} runs this in step", s)
+        if isinstance(s, threads.Share):
+            self.integer(s.stop)
+            self.statement(s.meaning)
+        elif isinstance(s, threads.One):
+            self.declaration(Declare(s.sym, s.value))
+        elif isinstance(s, threads.Alone):
+            self.body(s.body)
+
+    def note(self, s: nodes.Note) -> None:
         for sym in s.counters:
             self.rank(sym, s)
 
 
 _Verifier.statements = {
     **ir_verify.Verifier.statements,
-    Over: _Verifier.over,
+    nodes.Over: _Verifier.over,
     For: _Verifier.plain_loop,
-    Loop: _Verifier.loop,
-    Run: _Verifier.run_function,
-    Ask: _Verifier.ask,
-    Give: _Verifier.give,
-    Scan: _Verifier.scan,
-    Note: _Verifier.note,
-    Scope: lambda v, s: v.body(s.body),
-    Alloc: _Verifier.alloc,
-    Row: _Verifier.row,
-    Clear: _Verifier.clear,
-    Prefetch: _Verifier.prefetch,
-    OrderedSum: _Verifier.ordered_sum,
-    RunningSums: _Verifier.running,
-    TiledSums: _Verifier.tiled_sums,
-    Trimmed: _Verifier.trimmed,
+    nodes.Loop: _Verifier.loop,
+    nodes.Run: _Verifier.run_function,
+    nodes.Ask: _Verifier.ask,
+    nodes.Give: _Verifier.give,
+    nodes.Scan: _Verifier.scan,
+    nodes.Note: _Verifier.note,
+    nodes.Scope: lambda v, s: v.body(s.body),
+    nodes.Alloc: _Verifier.alloc,
+    nodes.Row: _Verifier.row,
+    nodes.Clear: _Verifier.clear,
+    nodes.Prefetch: _Verifier.prefetch,
+    nodes.OrderedSum: _Verifier.ordered_sum,
+    nodes.RunningSums: _Verifier.running,
+    threads.Pass: lambda v, s: v.statement(s.meaning),
+    threads.Walk: _Verifier.walk,
+    threads.Join: _Verifier.join,
+    **dict.fromkeys(_TOGETHER, _Verifier.in_step),
+    threads.Shared: lambda v, s: v.statement(s.memory),
+    threads.Repeat: lambda v, s: v.while_loop(While(Const(True, DType.BOOL), s.body)),
+    threads.Leave: lambda v, s: v.branch(If(s.condition, (Break(),))),
+    nodes.TiledSums: _Verifier.tiled_sums,
+    nodes.Trimmed: _Verifier.trimmed,
 }

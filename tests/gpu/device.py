@@ -95,12 +95,12 @@ class OnDevice:
                 memory[id(owner)] = Memory(owner)
             return memory[id(owner)].address + array.ctypes.data - owner.ctypes.data
 
-        results = np.zeros(kernel.result_bytes, "uint8")
-        workspace = np.zeros(kernel.workspace_bytes(space.begin, space.end), "uint8")
+        results = np.zeros(kernel.launch.result_bytes, "uint8")
+        workspace = np.zeros(kernel.launch.workspace_bytes(space.begin, space.end), "uint8")
         outputs = {"results": address(results), "workspace": address(workspace)}
         bounds: tuple[Sequence[int], Sequence[int]] = (space.begin, space.end)
         arguments = Arguments(kernel, bounds, values, outputs, address)
-        grid = kernel.grid(*bounds)
+        grid = kernel.launch.grid(*bounds)
         for entry in kernel.entries if grid is not None else ():
             assert grid is not None
             function = ctypes.c_void_p()

@@ -59,13 +59,13 @@ class Emulated:
         tested, kernel = self.cases[name], self.kernels[name]
         values, space = tested.arguments(), tested.kernel.space
         accumulators = tested.kernel.workunit.accumulators
-        results = np.zeros(kernel.result_bytes, "uint8")
-        workspace = np.zeros(kernel.workspace_bytes(space.begin, space.end), "uint8")
+        results = np.zeros(kernel.launch.result_bytes, "uint8")
+        workspace = np.zeros(kernel.launch.workspace_bytes(space.begin, space.end), "uint8")
         workspace[64:] = 0xA5  # only its head is promised to be zero
         outputs = {"results": results.ctypes.data, "workspace": workspace.ctypes.data}
         bounds: tuple[Sequence[int], Sequence[int]] = (space.begin, space.end)
         arguments = Arguments(kernel, bounds, values, outputs, lambda array: array.ctypes.data)
-        grid = kernel.grid(*bounds)
+        grid = kernel.launch.grid(*bounds)
         if grid is not None:
             blocks, threads = ((ctypes.c_uint * 3)(*shape) for shape in (grid.blocks, grid.threads))
             for entry in kernel.entries:

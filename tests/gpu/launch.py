@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from pyfuser.codegen.gpu.scan import TOTALS
-from pyfuser.codegen.gpu.team_analysis import room_for
-from pyfuser.codegen.gpu.unit import ENTRY, NAMESPACE, GpuKernel
+from pyfuser.codegen.gpu.unit import NAMESPACE, GpuKernel
 from pyfuser.codegen.kernel import spec_of
 from pyfuser.ir.dtypes import DType
+from pyfuser.nest.passes.grid import ENTRY, TOTALS
 from tests.codegen.build import Case
 
 PointerTo = Callable[["np.ndarray[Any, Any]"], int]
@@ -34,8 +33,8 @@ def shared_bytes(kernel: GpuKernel, tested: Case, values: Sequence[Any]) -> int:
     pairs = list(zip(params, values, strict=True))
     shapes = {p.sym: value.shape for p, value in pairs if p.rank}
     numbers = {p.sym: int(value) for p, value in pairs if not p.rank and p.sym.dtype.is_integer}
-    size = room_for(kernel.spaces, numbers, shapes)
-    assert size is not None and size <= max(kernel.room, 0)
+    size = kernel.launch.shared_bytes(numbers, shapes)
+    assert size is not None and size <= max(kernel.launch.room, 0)
     return size
 
 

@@ -84,7 +84,7 @@ def test_neighbouring_threads_touch_neighbouring_memory(
         pk.parallel_for(N * M, scaled, m=M, y=y, x=x)
         pk.parallel_for(N * M, shifted, m=M, z=z, y=y)
     (launch,) = SESSION.flushes[-1].program.launches
-    assert launch.launchable.kernel.order == ((0, 1) if by_rows else (1, 0))
+    assert launch.launchable.kernel.launch.order == ((0, 1) if by_rows else (1, 0))
     y_expected = values * 1.1
     assert np.array_equal(np.array(y), y_expected)
     assert np.array_equal(np.array(z)[:, : M - 1], y_expected[:, : M - 1] + 0.5)

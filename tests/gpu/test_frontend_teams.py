@@ -67,7 +67,7 @@ def test_fused_teams_are_blocks(cupy: Any) -> None:
         pk.parallel_for(team, sums, s=s, b=b, n=COLUMNS)
         pk.parallel_for(pk.RangePolicy(0, LEAGUE), halve, s=s, n=COLUMNS)
     (kernel,) = launched()
-    assert kernel.rule == "team"
+    assert kernel.launch.rule == "team"
 
 
 def test_scratch_memory_of_a_size_that_comes_with_the_call(cupy: Any) -> None:
@@ -185,6 +185,9 @@ def test_blocks_as_large_as_teams(cupy: Any) -> None:
                 pk.parallel_for(team, sums, s=result, b=b, n=COLUMNS)
         pyfuser.sync()
         found.append([np.array(view).tobytes() for view in (b, s, t)])
-    assert [kernel.team for kernel in launched() if kernel.rule == "team"] == [128, 512]
+    assert [kernel.launch.threads for kernel in launched() if kernel.launch.rule == "team"] == [
+        128,
+        512,
+    ]
     assert "threads" in {rejection.reason for rejection in pyfuser.explain().rejections}
     assert found[0] == found[1]

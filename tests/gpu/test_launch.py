@@ -5,17 +5,16 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
 
 from pyfuser.codegen.gpu.context import Argument
 from pyfuser.codegen.gpu.dialects import DIALECTS
-from pyfuser.codegen.gpu.grid import GpuKernel, Grid
-from pyfuser.codegen.gpu.unit import CUDA, HIP, declined, emit, refusal
+from pyfuser.codegen.gpu.unit import CUDA, HIP, GpuKernel, declined, emit, refusal
 from pyfuser.codegen.kernel import spec_of
 from pyfuser.ir.dtypes import DType
+from pyfuser.nest.launch import Grid
 from pyfuser.nest.spec import SweepSpec
 from pyfuser.tuning.thresholds import DEFAULT
 from tests.codegen.test_cpp import GOLDEN
@@ -119,17 +118,17 @@ def test_grids(
     name: str, extents: list[int], blocks: tuple[int, ...], threads: tuple[int, ...]
 ) -> None:
     begin = [7] * len(extents)
-    grid = kernel_of(name).grid(begin, [7 + extent for extent in extents])
+    grid = kernel_of(name).launch.grid(begin, [7 + extent for extent in extents])
     assert grid == Grid(blocks, threads)  # type: ignore[arg-type]
 
 
 def test_any_block_is_small_enough_and_any_grid_allowed() -> None:
     rng = np.random.default_rng(0)
     for name, rank in (("clip", 1), ("stencil", 2), ("cube", 3), ("four axes", 4)):
-        kernel = kernel_of(name)
+        launch = kernel_of(name).launch
         for _ in range(300):
             extents = [int(2 ** rng.uniform(0, 40 / rank)) for _ in range(rank)]
-            grid = kernel.grid([0] * rank, extents)
+            grid = launch.grid([0] * rank, extents)
             assert grid is not None
             assert math.prod(grid.threads) <= 256 and grid.threads[2] <= 64
             assert math.prod(grid.threads) >= min(math.prod(extents), 64)
@@ -138,17 +137,17 @@ def test_any_block_is_small_enough_and_any_grid_allowed() -> None:
 
 def test_nothing_is_launched_for_an_empty_box() -> None:
     for name in ("clip", "prefix", "sum of float64", "clip_serial"):
-        kernel = kernel_of(name)
-        assert kernel.grid([3], [3]) is None and kernel.grid([3], [1]) is None
-        assert kernel.workspace_bytes([3], [3]) == 0
+        launch = kernel_of(name).launch
+        assert launch.grid([3], [3]) is None and launch.grid([3], [1]) is None
+        assert launch.workspace_bytes([3], [3]) == 0
 
 
 def test_workspaces() -> None:
-    sums: Any = kernel_of("seven at once")
+    sums = kernel_of("seven at once").launch
     assert sums.results == 7 and sums.result_bytes == 7 * 16
     assert sums.workspace_bytes([0], [4096]) == 64 + 4 * 7 * 16
-    assert kernel_of("prefix").workspace_bytes([0], [4096]) == 64 + 2 * 257 * 16
-    assert kernel_of("clip").workspace_bytes([0], [4096]) == 0
+    assert kernel_of("prefix").launch.workspace_bytes([0], [4096]) == 64 + 2 * 257 * 16
+    assert kernel_of("clip").launch.workspace_bytes([0], [4096]) == 0
 
 
 def test_contraction_is_off_unless_fast_maths_are_asked_for() -> None:

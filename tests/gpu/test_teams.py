@@ -12,9 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pyfuser.codegen.gpu.team_analysis import TEAM, needs_sharing, sharing
 from pyfuser.codegen.gpu.unit import CUDA, declined, emit, refusal
 from pyfuser.codegen.kernel import spec_of
+from pyfuser.ir.visit import statements
+from pyfuser.nest.build import nest_of
+from pyfuser.nest.nodes import Kind, Loop
+from pyfuser.nest.passes.teams import TEAM, needs_sharing
+from pyfuser.pipeline import launched
 from tests.codegen.build import Case, case
 from tests.engine.test_native import values
 from tests.gpu.emulator import Emulated
@@ -40,11 +44,11 @@ def emulated(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 @pytest.mark.parametrize("name", TEAMS)
 def test_a_team_is_a_block(name: str) -> None:
-    kernel = emit(spec_of(TEAMS[name].kernel), CUDA)
-    assert kernel.rule == "team"
-    grid = kernel.grid((2,), (1 << 40,))
+    launch = emit(spec_of(TEAMS[name].kernel), CUDA).launch
+    assert launch.rule == "team"
+    grid = launch.grid((2,), (1 << 40,))
     assert grid is not None and grid.threads == (BLOCKS.get(name, TEAM), 1, 1)
-    assert grid.blocks[0] == (1024 if kernel.results else 1 << 22)
+    assert grid.blocks[0] == (1024 if launch.results else 1 << 22)
 
 
 @pytest.mark.parametrize("name", TEAMS)
@@ -63,8 +67,8 @@ def test_emulated_equals_interpreted(name: str, emulated: Emulated) -> None:
 @pytest.mark.parametrize("name", ONE_THREAD)
 def test_what_stays_one_thread_a_team(name: str) -> None:
     reason, tested = ONE_THREAD[name]
-    kernel = emit(spec_of(tested.kernel), CUDA)
-    assert kernel.rule == "map"
+    launch = emit(spec_of(tested.kernel), CUDA).launch
+    assert launch.rule == "map"
     assert reason in needs_sharing(tested.kernel.workunit)
 
 
@@ -93,7 +97,7 @@ def test_a_plain_loop_is_not_shared() -> None:
     def arguments() -> list[np.ndarray]:
         return [data(LEAGUE), data(LEAGUE, N), N]
 
-    assert emit(spec_of(case(rows, [LEAGUE], arguments).kernel), CUDA).rule == "map"
+    assert emit(spec_of(case(rows, [LEAGUE], arguments).kernel), CUDA).launch.rule == "map"
 
 
 LANES = {
@@ -108,8 +112,9 @@ LANES = {
 
 @pytest.mark.parametrize("name", LANES)
 def test_what_groups_of_lanes_share(name: str) -> None:
-    shared = sharing(spec_of(TEAMS[name].kernel))
-    assert shared is not None and len(shared.by_groups) == LANES[name]
+    body = launched(nest_of(spec_of(TEAMS[name].kernel))).functions[-1].body
+    loops = [s for s in statements(body) if isinstance(s, Loop) and s.kind is Kind.GROUPS]
+    assert len(loops) == LANES[name]
 
 
 # --------------------------------------------------------------------------- the order of sums

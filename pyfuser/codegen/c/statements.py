@@ -33,6 +33,7 @@ class Statements:
         self.names = expressions.names
         self.changing = assigned(body)
         self.apart = apart
+        self.chains = True  # whether there is `else if`
         self.lines: list[str] = []
 
     def print(self, body: Body, depth: int) -> list[str]:
@@ -115,7 +116,7 @@ class Statements:
     def branch(self, s: nodes.If, depth: int, opening: str = "") -> None:
         self.emit(depth, f"{opening}if ({self.text(s.condition)}) {{")
         self.body(s.then, depth + 1)
-        if len(s.orelse) == 1 and isinstance(s.orelse[0], nodes.If):
+        if self.chains and len(s.orelse) == 1 and isinstance(s.orelse[0], nodes.If):
             self.branch(s.orelse[0], depth, "} else ")
             return
         if s.orelse:

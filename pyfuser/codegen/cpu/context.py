@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import TypeVar
 
 from pyfuser.codegen.c.expressions import Expressions
 from pyfuser.codegen.c.names import Names, SymNames
@@ -30,7 +29,6 @@ OUTSIDE = -2
 DIVIDED = -3
 
 Bounds = tuple[str, str]
-C = TypeVar("C", bound="Context")
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,10 +170,6 @@ class Context:
         """The name of the loop variable of an axis, which is 64 bits wide whatever the index is."""
         return self.names[self.nest.counters[axis]]
 
-    def narrowed(self, depth: int) -> list[str]:
-        """What an iteration starts with, see `nest.build.noted`."""
-        return self.print(build.noted(self.nest), depth)
-
     def uses(self, *headers: str) -> None:
         """Note that the unit needs headers, see `c.headers`."""
         self.expressions.headers.update(headers)
@@ -184,17 +178,13 @@ class Context:
         """The lines of a part of a nest."""
         return self.statements.print(body, depth)
 
-    def body(self, depth: int) -> list[str]:
-        """The lines of the workunit's body."""
-        return self.statements.print(self.workunit.body, depth)
-
-    def of(self: C, nest: Nest) -> C:
+    def of(self, nest: Nest) -> Context:
         """The same for a nest of another body, whose Syms are those of the workunit's."""
         other = copy(self)
         other.nest = nest
         return other
 
-    def in_order(self: C) -> C:
+    def in_order(self) -> Context:
         """The same where iterations run one after the other, in ascending order."""
         return self.of(replace(self.nest, serial=True))
 
@@ -274,11 +264,6 @@ def alignment_checks(context: Context) -> list[str]:
             name, kind = context.names[param.sym], param.sym.dtype.cpp
             lines.append(f"if ((uintptr_t){name} % alignof({kind})) return {n + 1};")
     return lines
-
-
-def closed(depth: int) -> list[str]:
-    """The ends of loops, the innermost of which is so deep."""
-    return [f"{INDENT * level}}}" for level in range(depth, 0, -1)]
 
 
 def box_bounds(context: Context) -> tuple[list[str], list[Bounds]]:

@@ -2,37 +2,31 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from pyfuser.codegen.c.expressions import PRIMARY, Expressions, Text
 from pyfuser.codegen.c.maths.scalar import SUFFIXES
-from pyfuser.codegen.c.statements import INDENT, Statements
+from pyfuser.codegen.c.statements import INDENT
 from pyfuser.codegen.cpu.context import Context, abi
-from pyfuser.codegen.gpu.dialect import Dialect
-from pyfuser.codegen.gpu.team_analysis import scratch_lengths
+from pyfuser.codegen.gpu.dialect import BUILTINS, DEVICE, Dialect
 from pyfuser.ir import nodes
-from pyfuser.ir.dtypes import DType, common_type
-from pyfuser.ir.nodes import Body, Expr, Sym
-from pyfuser.ir.visit import all_expressions, expressions
-from pyfuser.nest.spec import KernelSpec, ViewSpec
+from pyfuser.ir.dtypes import DType
+from pyfuser.ir.nodes import Expr
+from pyfuser.ir.visit import expressions
+from pyfuser.nest.spec import KernelSpec
+from pyfuser.pipeline import launched
 from pyfuser.support.records import dataclass
 
-WORKSPACE_HEAD = 64
-"""Bytes at the start of a workspace that hold the ticket of is_last.h."""
-
 _WORKSPACE = "workspace"
-_SIGNED = (DType.INT32, DType.INT64)
-_WRAPPING = {"+": "add", "-": "sub", "*": "mul"}
+SIGNED = (DType.INT32, DType.INT64)
+WRAPPING = {"+": "add", "-": "sub", "*": "mul"}
 _OPERATIONS = {
     "+": "add",
     "-": "sub",
     "&": "and",
     "|": "or",
     "^": "xor",
-    "min": "min",
-    "max": "max",
-    "exchange": "exchange",
+    **{op: op for op in ("min", "max", "exchange")},
 }
 
 
@@ -60,17 +54,8 @@ class GpuExpressions(Expressions):
     traps = False
     vectorised = False
     dialect: Dialect
+    atomics: set[tuple[str, DType]]
     plain = False  # whether sums are printed as operators, see `_term`
-
-    def __init__(
-        self,
-        names: Mapping[Sym, str],
-        views: Mapping[Sym, ViewSpec],
-        strides: Mapping[int, str],
-        serial: bool,
-    ) -> None:
-        super().__init__(names, views, strides, serial)
-        self.atomics: set[tuple[str, DType]] = set()
 
     def not_a_number(self, f: str) -> str:
         return f"pf_nan{f}()"
@@ -86,20 +71,20 @@ class GpuExpressions(Expressions):
         return text
 
     def unary(self, e: nodes.Unary) -> Text:
-        if e.op == "-" and e.dtype in _SIGNED and not isinstance(e.operand, nodes.Const):
+        if e.op == "-" and e.dtype in SIGNED and not isinstance(e.operand, nodes.Const):
             return self.wrapping("-", e.dtype, "0", self.text(e.operand)), PRIMARY
         return super().unary(e)
 
     def binary(self, e: nodes.Binary) -> Text:
         """Signed integers wrap, where CUDA's compiler would rely on their not doing so."""
-        if e.op in _WRAPPING and e.dtype in _SIGNED and not self.plain:
+        if e.op in WRAPPING and e.dtype in SIGNED and not self.plain:
             return self.wrapping(e.op, e.dtype, self.text(e.left), self.text(e.right)), PRIMARY
         return super().binary(e)
 
     def wrapping(self, op: str, dtype: DType, left: str, right: str) -> str:
         """A sum, difference or product modulo 2**32 or 2**64."""
         self.headers.add("wrapping")
-        return f"pf_{_WRAPPING[op]}_{SUFFIXES[dtype]}({left}, {right})"
+        return f"pf_{WRAPPING[op]}_{SUFFIXES[dtype]}({left}, {right})"
 
     def atomic_operation(
         self, op: str, cell: str, dtype: DType, value: str, node: nodes.Update | nodes.AtomicFetch
@@ -121,7 +106,7 @@ class GpuExpressions(Expressions):
 def _keeps_size(e: Expr) -> bool:
     """Whether an expression is part of a sum of products in 64 bits."""
     if isinstance(e, nodes.Binary):
-        return e.op in _WRAPPING and e.dtype is DType.INT64
+        return e.op in WRAPPING and e.dtype is DType.INT64
     if isinstance(e, nodes.Cast):
         return e.dtype is DType.INT64 and e.operand.dtype.is_integer
     return isinstance(e, (nodes.Read, nodes.Const, nodes.Load, nodes.Extent))
@@ -138,65 +123,24 @@ def native_atomics(atomics: Iterable[tuple[str, DType]], dialect: Dialect) -> st
     for op, dtype in sorted(atomics, key=lambda a: (a[0], a[1].value)):
         kind, value = dtype.cpp, dialect.native(op, dtype)
         head = f"{kind} {native_name(op, dtype)}({kind}* cell, {kind} value)"
-        lines.append(f"static {dialect.device} inline {head} {{\n    return {value};\n}}\n")
+        lines.append(f"static {DEVICE} inline {head} {{\n    return {value};\n}}\n")
     return "".join(lines)
 
 
-class GpuStatements(Statements):
-    """Prints statements; scratch memory of known size is a local array."""
-
-    def __init__(self, expressions: Expressions, body: Body) -> None:
-        super().__init__(expressions, body)
-        asked = (e for e in all_expressions(body) if isinstance(e, nodes.Extent))
-        self.extents = {(e.view, e.axis) for e in asked}
-
-    def compound(self, target: str, dtype: DType, s: nodes.Update, depth: int) -> None:
-        e, common = self.expressions, common_type(dtype, s.value.dtype)
-        assert isinstance(e, GpuExpressions)
-        fetches = any(isinstance(x, nodes.AtomicFetch) for i in s.indices for x in expressions(i))
-        if s.op not in _WRAPPING or common not in _SIGNED or fetches:
-            super().compound(target, dtype, s, depth)
-            return
-        cast = "" if common is dtype else f"({dtype.cpp})"
-        total = e.wrapping(s.op, common, target, self.text(s.value))
-        self.emit(depth, f"{target} = {cast}{total};")
-
-    def scratch(self, s: nodes.Scratch, depth: int) -> None:
-        self.emit(depth, f"{self.cells(s, depth)} = {{}};")
-
-    def cells(self, s: nodes.Scratch, depth: int) -> str:
-        """The declaration of scratch memory of known size, after what its subscripts need."""
-        e, lengths = self.expressions, scratch_lengths(s)
-        assert lengths is not None  # see `gpu.unit.declined`
-        for axis, length in enumerate(lengths):
-            if (s.sym, axis) in self.extents:
-                extent = e.extent_name(s.sym, axis)
-                self.emit(depth, f"const int64_t {extent} = {length};")
-        for axis, stride in enumerate(e.views[s.sym].strides[:-1]):
-            product = math.prod(lengths[axis + 1 :])
-            self.emit(depth, f"const int64_t {e.strides[stride]} = {product};")
-        return f"{s.sym.dtype.cpp} {self.names[s.sym]}[{max(math.prod(lengths), 1)}]"
-
-
 class GpuContext(Context):
-    """A context whose parameters are those of the kernel itself.
+    """A context whose parameters are those of the kernel itself, and its nest as it is launched."""
 
-    `begin` and `end` are the names of the bounds of each axis. shares_views: whether threads read
-    what others of their block write, so that no compiler may take a written view for one thread's.
-    """
-
-    shares_views = False
-
-    def __init__(self, spec: KernelSpec, dialect: Dialect, reserved: Iterable[str]) -> None:
-        super().__init__(spec, {_WORKSPACE, *dialect.reserved, *reserved}, GpuExpressions)
+    def __init__(self, spec: KernelSpec, dialect: Dialect) -> None:
+        super().__init__(spec, {_WORKSPACE, *BUILTINS}, GpuExpressions)
         assert isinstance(self.expressions, GpuExpressions)
         self.device = self.expressions
-        self.device.dialect = dialect
+        self.device.dialect, self.device.atomics = dialect, set()
         self.expressions.products_apart = False  # GPU compilers contract only where they are let
-        self.statements = GpuStatements(self.expressions, spec.workunit.body)
-        indices = [self.names[sym] for sym in spec.workunit.indices]
-        self.begin = [self.unique.take(f"{name}_begin") for name in indices]
-        self.end = [self.unique.take(f"{name}_end") for name in indices]
+        self.nest = launched(self.nest)
+        assert self.nest.launch is not None
+        self.launch = self.nest.launch
+        box = self.nest.functions[-1]
+        self.bounds = [self.names[sym] for sym in (*box.low, *box.high)]
         # By name: type, name, and the two parameters that the value comes from.
         self.numbers: dict[str, tuple[str, str, str, str]] = {}
         for param in spec.workunit.params:
@@ -205,23 +149,25 @@ class GpuContext(Context):
                 given, where = (self.unique.take(f"{name}_{end}") for end in ("given", "at"))
                 self.numbers[name] = (param.sym.dtype.cpp, name, given, where)
 
-    def head(self, entry: str, threads: int) -> str:
-        """An entry point, for blocks of at most so many threads, up to what its body does."""
+    def head(self, entry: str) -> str:
+        """An entry point, up to what its body does."""
         text = ",\n".join(INDENT + parameter for parameter in self.kernel_parameters())
-        head = f"{self.device.dialect.kernel(entry, threads)}(\n{text}\n) {{\n"
-        return head + "".join(
+        head = f'extern "C" __global__ void __launch_bounds__({self.launch.threads}) {entry}'
+        return f"{head}(\n{text}\n) {{\n" + "".join(
             f"{INDENT}const {kind} {name} = {where} ? *{where} : {given};\n"
             for kind, name, given, where in self.numbers.values()
         )
 
     def kernel_parameters(self) -> list[str]:
         """The declarations of all parameters, in the order of `gpu_arguments`."""
-        bounds = [f"const int64_t {name}" for name in (*self.begin, *self.end)]
+        bounds = [f"const int64_t {name}" for name in self.bounds]
         slots = []
+        # No compiler may take a written view for one thread's if others of its block read it.
+        shares_views = self.launch.rule == "team"
         for parameter in self.parameters:
             number = self.numbers.get(parameter.name)
             if number is None:
-                own = not (self.shares_views and parameter.written)
+                own = not (shares_views and parameter.written)
                 slots.append(str(parameter) if own else parameter.plain)
             else:
                 kind, _, given, where = number
@@ -230,12 +176,6 @@ class GpuContext(Context):
         if self.workunit.accumulators:
             outputs = [f"void* const {_WORKSPACE}", "int64_t* const results"]
         return [*bounds, *slots, *outputs]
-
-    def result(self, k: int, value: str) -> str:
-        """The statement that stores the value of accumulator `k`."""
-        kind = self.workunit.accumulators[k].sym.dtype.cpp
-        place = f"(results + {2 * k})" if k else "results"
-        return f"*({kind}*){place} = {value};"
 
 
 def gpu_arguments(spec: KernelSpec) -> tuple[Argument, ...]:
@@ -251,8 +191,3 @@ def gpu_arguments(spec: KernelSpec) -> tuple[Argument, ...]:
             slots.append(Argument("address", DType.INT64, slot.param))
     outputs = ["workspace", "results"] if spec.workunit.accumulators else []
     return (*bounds, *slots, *(Argument(kind) for kind in outputs))
-
-
-def indented(lines: Sequence[str], depth: int = 1) -> list[str]:
-    """Lines of code, moved to the right."""
-    return [INDENT * depth + line for line in lines]

@@ -17,37 +17,29 @@ Native = Callable[[str, DType], str]
 Library = Callable[[str, DType], "tuple[str, str]"]
 
 
+DEVICE, SHARED = "__device__", "__shared__"
+"""What marks a function of the GPU, and memory of a block, in all languages."""
+
+BUILTINS = ("threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize")
+"""Names of CUDA's variables, which no local may have."""
+
+
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """One language for GPU kernels.
 
     name: "cuda"; the vocabulary is in the header of that name. globals: what stands before the
-    namespace of a kernel. device: what marks a function of the GPU; shared: memory of a block;
-    kernel(name, threads): how an entry point begins, for blocks of at most so many threads.
-    reserved: names that a local must not have. printf: the declaration that a call of printf
-    needs. native(op, dtype): an expression over `cell` and `value` that applies `op` by
-    an instruction of the processor and returns the old value, or "". library(name, dtype): how a
-    function of the C library is called, and its declaration where it needs one. options: what
-    compilers are told; exact: the same, where floating-point values must be those of other engines.
+    namespace of a kernel. printf: the declaration that a call of printf needs. native(op, dtype):
+    an expression over `cell` and `value` that applies `op` by an instruction of the processor and
+    returns the old value, or "". library(name, dtype): how a function of the C library is called,
+    and its declaration where it needs one. options: what compilers are told; exact: the same, where
+    floating-point values must be those of other engines.
     """
 
     name: str
     globals: str
-    device: str
-    shared: str
-    kernel: Callable[[str, int], str]
-    reserved: tuple[str, ...]
     printf: str
     native: Native
     library: Library
     options: tuple[str, ...]
     exact: tuple[str, ...]
-
-
-def kernel(name: str, threads: int) -> str:
-    """How an entry point begins, as CUDA has it."""
-    return f'extern "C" __global__ void __launch_bounds__({threads}) {name}'
-
-
-BUILTINS = ("threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize")
-"""The names of CUDA's variables."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pyfuser.codegen.c.maths.scalar import formula_of, function_name
 from pyfuser.codegen.c.maths.scalar import headers as scalar_headers
-from pyfuser.codegen.gpu.dialect import Dialect
+from pyfuser.codegen.gpu.dialect import DEVICE, Dialect
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.maths import FUNCTIONS, definition
 
@@ -72,7 +72,7 @@ def _real(name: str, operand: DType, dialect: Dialect) -> list[str]:
     arity = definition(name).arity
     result = "bool" if name.startswith("is") else kind
     parameters = ", ".join(f"{kind} {n}" for n in "xy"[:arity])
-    head = f"static {dialect.device} inline {result} {function_name(name, operand)}({parameters})"
+    head = f"static {DEVICE} inline {result} {function_name(name, operand)}({parameters})"
     if name == "abs" and operand.is_integer:
         unsigned = f"uint{8 * operand.size}_t"
         return [f"{head} {{ return x < 0 ? ({kind})(0 - ({unsigned})x) : x; }}"]
@@ -95,10 +95,10 @@ def _complex(name: str, operand: DType, dialect: Dialect) -> list[str]:
     names = {n: function_name(n, own if n in ("exp", "log") else part) for n in used}
     if name == "sqrt":
         text = function_name(name, operand)
-        facts = {"device": dialect.device, "kind": kind, "name": text, "real": part.cpp}
+        facts = {"device": DEVICE, "kind": kind, "name": text, "real": part.cpp}
         return [_SQUARE_ROOT.format(**facts, **names)]
     formula = _COMPLEX[name][0].format(kind=kind, **names)
     parameters = ", ".join(f"{kind} {n}" for n in "xy"[: FUNCTIONS[name].arity])
     result = part.cpp if name == "abs" else kind
-    head = f"static {dialect.device} inline {result} {function_name(name, operand)}({parameters})"
+    head = f"static {DEVICE} inline {result} {function_name(name, operand)}({parameters})"
     return [f"{head} {{\n    return {formula};\n}}"]

@@ -1,51 +1,59 @@
 """A kernel as a complete CUDA or HIP translation unit: `emit`.
 
-The body of a workunit is printed by the same printers as for other processors; `gpu.map`,
-`gpu.reduce` and `gpu.scan` put it into loops over what a thread does, `gpu.team_block` over what a
-block does for a team, and `gpu.dialects` has all that the languages call differently.
+The body of a workunit is printed by the same printers as for other processors, `gpu.statements`
+has what only GPUs do, and `gpu.dialects` all that the languages call differently. What each thread
+does is decided before (see `pipeline.launched`).
 
 The units include nothing and are namespaces of their own, so several make one.
 """
 
 from __future__ import annotations
 
-from types import ModuleType
+from pathlib import Path
 
-from pyfuser.codegen.c.headers import has_complex
-from pyfuser.codegen.gpu import map as gpu_map
+from pyfuser.codegen.c.headers import COMMON, assembled, has_complex
 from pyfuser.codegen.gpu import maths as gpu_maths
-from pyfuser.codegen.gpu import reduce as gpu_reduce
-from pyfuser.codegen.gpu import scan as gpu_scan
-from pyfuser.codegen.gpu import team_block
-from pyfuser.codegen.gpu.axis import axes_of
-from pyfuser.codegen.gpu.context import (
-    Argument,
-    GpuContext,
-    gpu_arguments,
-    native_atomics,
-)
-from pyfuser.codegen.gpu.dialect import Dialect
+from pyfuser.codegen.gpu.context import Argument, GpuContext, gpu_arguments, native_atomics
+from pyfuser.codegen.gpu.dialect import DEVICE, SHARED, Dialect
 from pyfuser.codegen.gpu.dialects import CUDA, HIP
-from pyfuser.codegen.gpu.grid import GpuKernel, Grid
-from pyfuser.codegen.gpu.headers import headers
-from pyfuser.codegen.gpu.team_analysis import (
-    SHARED_BYTES,
-    Sharing,
-    needs_sharing,
-    scratch_lengths,
-    sharing,
-    team_threads,
-)
+from pyfuser.codegen.gpu.statements import GpuStatements
 from pyfuser.ir import nodes
 from pyfuser.ir.nodes import Workunit
 from pyfuser.ir.visit import statements
+from pyfuser.nest.build import nest_of
+from pyfuser.nest.launch import LANES, Launch
+from pyfuser.nest.passes.grid import to_grid
+from pyfuser.nest.passes.teams import lengths_of, needs_sharing, share_teams
 from pyfuser.nest.spec import KernelSpec, SweepSpec
+from pyfuser.support.records import dataclass
 
-__all__ = ["CUDA", "HIP", "Argument", "Dialect", "GpuKernel", "Grid", "declined", "emit", "refusal"]
+__all__ = ["CUDA", "HIP", "Argument", "Dialect", "GpuKernel", "declined", "emit", "refusal"]
 
-ENTRY = "pf_kernel"
 NAMESPACE = "pf"
 NO_ROOM = "scratch memory whose size is known only when it runs"
+MANY = 4
+"""With more accumulators the code that joins a block's values is not repeated for each."""
+
+_MANY = "__attribute__((noinline))"
+_HERE = Path(__file__).parent
+_FOLDERS = (_HERE / "dialects", _HERE / "runtime", COMMON)
+
+
+@dataclass(frozen=True, slots=True)
+class GpuKernel:
+    """A kernel as source text.
+
+    source: a complete translation unit, in the language of the dialect it was emitted for.
+    entries: the entry points, to be launched one after the other with the same grid and arguments.
+    arguments: their parameters, in order; each pointer is 8 bytes, each scalar an element of its
+    dtype. options: what every compiler must be told. launch: how it is launched.
+    """
+
+    source: str
+    entries: tuple[str, ...]
+    arguments: tuple[Argument, ...]
+    options: tuple[str, ...]
+    launch: Launch
 
 
 def declined(spec: KernelSpec | SweepSpec) -> str:
@@ -57,7 +65,10 @@ def declined(spec: KernelSpec | SweepSpec) -> str:
     if any(view is not None and not view.packed for view in spec.views):
         return "a view whose elements are not aligned"
     why = refusal(spec.workunit)
-    return why or (_unknown_scratch(spec.workunit) and _sharing(spec) is None and NO_ROOM) or ""
+    if why or not _unknown_scratch(spec.workunit):
+        return why
+    launch = share_teams(to_grid(nest_of(spec))).launch
+    return "" if launch is not None and launch.rule == "team" else NO_ROOM
 
 
 def refusal(workunit: Workunit) -> str:
@@ -69,7 +80,7 @@ def refusal(workunit: Workunit) -> str:
 def _unknown_scratch(workunit: Workunit) -> bool:
     """Whether a block of threads has to run a workunit, as no thread could have its memory."""
     return any(
-        isinstance(stmt, nodes.Scratch) and scratch_lengths(stmt) is None
+        isinstance(stmt, nodes.Scratch) and lengths_of(stmt) is None
         for stmt in statements(workunit.body)
     )
 
@@ -80,39 +91,16 @@ def emit(spec: KernelSpec, dialect: Dialect, fastmath: bool = False) -> GpuKerne
     fastmath: let the compiler contract a * b + c.
     """
     assert not declined(spec), declined(spec)
-    context = GpuContext(spec, dialect, ())
-    workunit = spec.workunit
-    pattern: ModuleType = gpu_map
-    rule, parallel = "map", True
-    if spec.pattern == "scan":
-        pattern, rule, parallel = gpu_scan, "scan", gpu_scan.is_parallel(workunit)
-    elif workunit.accumulators:
-        pattern, rule, parallel = gpu_reduce, "reduce", gpu_reduce.is_parallel(workunit)
-    if spec.serial or not parallel:
-        rule = "one"
-    shared = _sharing(spec)
-    if shared is not None:
-        rule, code = "team", team_block.emit(context, ENTRY, shared)
-    else:
-        code = pattern.emit(context, ENTRY)
+    context = GpuContext(spec, dialect)
+    functions = context.nest.functions
+    code = "\n".join(map(GpuStatements(context).function, functions))
     return GpuKernel(
         source=_unit(spec.title, context, code, dialect),
-        entries=(gpu_scan.TOTALS, ENTRY) if rule == "scan" else (ENTRY,),
+        entries=tuple(f.name for f in functions),
         arguments=gpu_arguments(spec),
-        rule=rule,
-        order=tuple(axes_of(spec)),
-        results=len(workunit.accumulators),
-        spaces=shared.spaces if shared is not None else (),
-        room=SHARED_BYTES - shared.fixed if shared is not None else 0,
         options=dialect.options + (() if fastmath else dialect.exact),
-        team=team_threads(workunit),
-        tuning=spec.tuning,
+        launch=context.launch,
     )
-
-
-def _sharing(spec: KernelSpec) -> Sharing | None:
-    """How a block runs an iteration; None if a thread does."""
-    return sharing(spec) if gpu_reduce.is_parallel(spec.workunit) else None
 
 
 def _unit(title: str, context: GpuContext, code: str, dialect: Dialect) -> str:
@@ -126,8 +114,17 @@ def _unit(title: str, context: GpuContext, code: str, dialect: Dialect) -> str:
     needed = (device.headers - {"printf"}) | gpu_maths.headers(frozenset(device.functions))
     if has_complex(context.workunit):
         needed.add("complex")
-    many = len(context.workunit.accumulators) > gpu_reduce.MANY
-    vocabulary, *rest = headers(needed, dialect, many)
+    words = {
+        "PF_ALIGNED": "alignas(2 * sizeof(T))",  # loaded at once, and in reach of 8-byte atomics
+        "PF_DEVICE": DEVICE,
+        "PF_LANES": str(LANES),
+        "PF_SHARED": SHARED,
+        "PF_TOTAL_INLINE": _MANY if len(context.workunit.accumulators) > MANY else "inline",
+    }
+    # A dialect's vocabulary, then what builds on it (see `c.headers`). A header whose functions are
+    # not all used in every unit defines them without `static`: compilers warn of static functions
+    # that nothing calls.
+    _, (vocabulary, *rest) = assembled([dialect.name, *sorted(needed)], _FOLDERS, words)
     pieces = [vocabulary, native_atomics(device.atomics, dialect), *rest, maths, code]
     body = "\n".join(piece for piece in pieces if piece)
     return f"{head}\nnamespace {NAMESPACE} {{\n\n{body}\n}}  // namespace {NAMESPACE}\n"

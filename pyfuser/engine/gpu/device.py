@@ -23,7 +23,7 @@ MAX_STREAMS = 64
 """Streams that are kept in mind."""
 
 RESULT = 16
-"""Bytes of one result (see `GpuKernel.result_bytes`)."""
+"""Bytes of one result (see `Launch.result_bytes`)."""
 
 
 class Device(images.Memory):

@@ -9,7 +9,6 @@ from itertools import chain, compress
 from math import prod
 from typing import Any, NamedTuple
 
-from pyfuser.codegen.gpu.team_analysis import room_for
 from pyfuser.codegen.gpu.unit import declined, emit
 from pyfuser.codegen.kernel import spec_of
 from pyfuser.engine.gpu.arguments import make_pack, result_dtypes
@@ -145,16 +144,16 @@ class Launchable:
             address = results.address
             if working:
                 workspace = device.workspace(stream, working)
-        shared = self._shared(arguments) if self.kernel.spaces else 0
+        shared = self._shared(arguments) if self.kernel.launch.spaces else 0
         packed = self._pack(space, arguments, stream, device, workspace, address)
         return Bound(self, device, device.handles[stream], shape, packed, results, shared=shared)
 
     def _grid(self, box: tuple[Any, Any]) -> tuple[Shape | None, int]:
         """The grid for a box, and the bytes of its workspace."""
-        grid = self.kernel.grid(*box)
+        grid = self.kernel.launch.grid(*box)
         if grid is None:
             return None, 0
-        return (*grid.blocks, *grid.threads), self.kernel.workspace_bytes(*box)
+        return (*grid.blocks, *grid.threads), self.kernel.launch.workspace_bytes(*box)
 
     def _shared(self, arguments: Sequence[Any]) -> int:
         """The bytes of a block's scratch memory whose size the arguments decide."""
@@ -165,12 +164,13 @@ class Launchable:
 
     def scratch(self, numbers: Mapping[Sym, int], views: Mapping[Sym, Sequence[int]]) -> int:
         """The same, for whole numbers and views' shapes. Raises DeclinedError if too many."""
-        size = room_for(self.kernel.spaces, numbers, views)
-        if size is None or size > self.kernel.room:
+        room = self.kernel.launch.room
+        size = self.kernel.launch.shared_bytes(numbers, views)
+        if size is None or size > room:
             takes = "more bytes than can be counted" if size is None else f"{size} bytes"
             raise DeclinedError(
                 f"{self.spec.title or 'kernel'}: the scratch memory of a team takes {takes}, and "
-                f"a block of a GPU has {self.kernel.room}: ask for less, or give its policy the "
+                f"a block of a GPU has {room}: ask for less, or give its policy the "
                 "space pk.OpenMP"
             )
         return size
@@ -264,7 +264,7 @@ def prepare(kernel: Kernel) -> Launchable:
         known.load(current())
         KERNELS.keep(spec, known)
     found = known if names_of(known.spec) == names_of(spec) else known.renamed(spec)
-    if known.kernel.spaces:
+    if known.kernel.launch.spaces:
         _check_scratch(found, kernel)
     return found
 
@@ -274,6 +274,8 @@ def _check_scratch(launchable: Launchable, kernel: Kernel) -> None:
     pairs = list(zip(launchable.spec.workunit.params, kernel.shapes, strict=True))
     views = {p.sym: shape.shape for p, shape in pairs if isinstance(shape, RegionShape)}
     numbers = known_scalars(launchable.spec.workunit, kernel.shapes)
-    asked = reads(*(extent for space in launchable.kernel.spaces for extent in space.extents))
+    asked = reads(
+        *(extent for space in launchable.kernel.launch.spaces for extent in space.extents)
+    )
     if asked <= numbers.keys():
         launchable.scratch(numbers, views)

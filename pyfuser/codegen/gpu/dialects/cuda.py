@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyfuser.codegen.gpu.dialect import BUILTINS, Dialect, kernel
+from pyfuser.codegen.gpu.dialect import Dialect
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.maths import FUNCTIONS
 
@@ -39,10 +39,6 @@ def _library(name: str, dtype: DType) -> tuple[str, str]:
 CUDA = Dialect(
     name="cuda",
     globals="",
-    device="__device__",
-    shared="__shared__",
-    kernel=kernel,
-    reserved=BUILTINS,
     printf="",
     native=_native,
     library=_library,

@@ -6,7 +6,7 @@ compiler links; it is what HIP's own headers call.
 
 from __future__ import annotations
 
-from pyfuser.codegen.gpu.dialect import BUILTINS, Dialect, kernel
+from pyfuser.codegen.gpu.dialect import Dialect
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.maths import FUNCTIONS
 
@@ -51,10 +51,6 @@ def _library(name: str, dtype: DType) -> tuple[str, str]:
 HIP = Dialect(
     name="hip",
     globals=_GLOBALS,
-    device="__device__",
-    shared="__shared__",
-    kernel=kernel,
-    reserved=BUILTINS,
     printf='extern "C" __device__ int printf(const char*, ...);\n',
     native=_native,
     library=_library,
