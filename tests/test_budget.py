@@ -135,6 +135,28 @@ def test_what_runs_earns_plans() -> None:
     assert apart_after(5, lambda k: step(k + 10, n, a, f)) == 10
 
 
+@pytest.mark.parametrize("measured", [1e-9, 10.0])
+def test_what_was_too_dear_waits_until_a_tenth_of_its_runs_covers_it(
+    measured: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """... as measured, whatever the model gives; then it stays fused."""
+    n = 60
+    a, f = pk.View([n, n], pk.double), pk.View([n], pk.double)
+    a.data[:] = matrix(n)
+    SESSION.budget._plans.credit = SESSION.budget._kernels.credit = 0.0, 0.0
+    now = iter(range(10**6))
+    monkeypatch.setattr(budget, "perf_counter", lambda: measured * next(now))
+    monkeypatch.setattr(budget, "LAUNCH", 0.0)
+    monkeypatch.setattr(budget, "ELEMENT", 0.0)
+    assert apart_after(2, lambda _: step(1, n, a, f)) == 4
+    SESSION.budget.earned = 1e6
+    apart = apart_after(3 * budget.LOOK, lambda _: step(1, n, a, f))
+    assert apart_after(3 * budget.LOOK, lambda _: step(1, n, a, f)) == (
+        0 if measured > 1.0 else 6 * budget.LOOK
+    )
+    assert apart <= (2 * budget.LOOK if measured > 1.0 else 6 * budget.LOOK)
+
+
 def test_what_ran_fused_earns_plans() -> None:
     n = 60
     a, f = pk.View([n, n], pk.double), pk.View([n], pk.double)

@@ -49,9 +49,7 @@ def wave_of(trace: TraceShape, loops: Sequence[Group], lag: int, model: CostMode
     else:
         step, fixed, total = _bytes(trace, loops, model)
     if total < BEYOND * cache or not step:
-        raise NoSweep(
-            f"the {size(total)} stay in the cache ({size(cache)}) between the loops anyway"
-        )
+        raise NoSweep(_stay(total, cache))
     if _walks_badly(calls, model):
         raise NoSweep("memory does not run on across the outermost axis")
     wave = int((SHARE * cache - fixed) / step) - lag
@@ -65,6 +63,15 @@ def wave_of(trace: TraceShape, loops: Sequence[Group], lag: int, model: CostMode
         between = size(fixed + (lag + 1) * step)
         raise NoSweep(f"the {between} between the first and the last loop do not fit in cache")
     return wave
+
+
+def _stay(total: float, cache: int) -> str:
+    """Why loops over so many bytes need no sweep."""
+    if total <= cache:
+        return f"the {size(total)} stay in the cache ({size(cache)}) between the loops anyway"
+    if total < BEYOND * cache:
+        return f"the {size(total)} are less than {BEYOND} times the cache ({size(cache)})"
+    return "each step touches the same memory"
 
 
 def _waits(call: CallShape) -> bool:
@@ -96,9 +103,7 @@ def tile_of(trace: TraceShape, loops: Sequence[Group], model: CostModel) -> int:
     step, fixed, _ = _bytes(trace, loops, model, again)
     total = _bytes(trace, loops, model)[2]
     if total < BEYOND * cache:
-        raise NoSweep(
-            f"the {size(total)} stay in the cache ({size(cache)}) between the loops anyway"
-        )
+        raise NoSweep(_stay(total, cache))
     if fixed + SCAN_TILE * step > SHARE * cache:
         between = size(fixed + SCAN_TILE * step)
         raise NoSweep(f"the {between} of a tile do not fit in cache")

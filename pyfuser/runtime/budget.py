@@ -8,7 +8,8 @@ traces so far have taken to run. A trace whose plan, or whose kernels, an accoun
 runs unfused: from kernels that exist, or will serve all its steps.
 
 All amounts are modelled, from sizes and counts. What a program does, and what it runs, follows from
-its calls alone, not from how fast a machine was.
+its calls alone, not from how fast a machine was: but for when a trace that was refused is looked at
+again, which waits until its runs have taken that much, as measured.
 
 The rule that total cost stays within a constant factor of the best, whatever comes, is that of ski
 rental (A. Karlin et al., "Competitive snoopy caching", 1988).
@@ -19,6 +20,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
+from time import perf_counter
 
 from pyfuser.engine import native
 from pyfuser.ir.divisions import divisions
@@ -26,6 +28,7 @@ from pyfuser.ir.nodes import Workunit
 from pyfuser.nest.spec import KernelSpec, SweepSpec
 from pyfuser.runtime import eager
 from pyfuser.support.caches import Table, cached
+from pyfuser.support.counters import COUNTERS
 from pyfuser.support.extension import HOT
 from pyfuser.support.passes import left_out
 from pyfuser.support.settings import SETTINGS
@@ -89,14 +92,22 @@ class _Account:
 
 
 class _Refusal:
-    """What an account lacked for a sequence of workunits; ran: how many of its calls ran apart."""
+    """What an account lacked for a sequence of workunits.
 
-    __slots__ = ("account", "ran", "seconds")
+    ran: how many of its calls ran apart, and took: how long, as measured. What was too dear once
+    has to be earned by that, whatever the credit: the model knows no caches and no threads.
+    """
+
+    __slots__ = ("account", "ran", "seconds", "took")
 
     def __init__(self, account: _Account, seconds: float) -> None:
         self.account = account
         self.seconds = seconds
         self.ran = 0
+        self.took = 0.0
+
+    def earns(self, seconds: float) -> bool:
+        return seconds <= SHARE * self.took
 
 
 class Budget:
@@ -131,9 +142,16 @@ class Budget:
             return False
         found = self._refused.get(_sequence(calls))
         self._looks += 1
-        return found is not None and (
-            self._looks % LOOK > 0 or not self._has(found.account, found.seconds)
+        return found is not None and not (
+            self._looks % LOOK == 0
+            and found.earns(found.seconds)
+            and self._has(found.account, found.seconds)
         )
+
+    def made(self, calls: Sequence[Call]) -> None:
+        """A trace has its program: it was paid for, if it was too dear before."""
+        if self._refused:
+            self._refused.pop(_sequence(calls), None)
 
     def refuses_plan(self, trace: TraceShape, calls: Sequence[Call]) -> bool:
         """Whether a trace is not worth its plan; else that is paid for."""
@@ -150,7 +168,7 @@ class Budget:
         seconds = RESIZE * len(set(trace.kinds))
         if not _applies(calls) or seconds <= SHARE * taken(trace.calls):
             return False
-        self._refused.keep(_sequence(calls), _Refusal(self._plans, seconds))
+        self._refuse(calls, self._plans, seconds)
         return True
 
     def refuses_kernels(
@@ -172,11 +190,21 @@ class Budget:
 
     def _pay(self, account: _Account, seconds: float, calls: Sequence[Call], more: float) -> bool:
         """Whether an account lacks some seconds, where a trace takes `more` to run."""
-        if self._has(account, seconds - SHARE * more):
+        before = self._refused.get(_sequence(calls))
+        if (before is None or before.earns(seconds)) and self._has(account, seconds - SHARE * more):
             account.spent += seconds
+            if before is not None:
+                before.took -= seconds / SHARE
             return False
-        self._refused.keep(_sequence(calls), _Refusal(account, seconds))
+        self._refuse(calls, account, seconds)
         return True
+
+    def _refuse(self, calls: Sequence[Call], account: _Account, seconds: float) -> None:
+        sequence = _sequence(calls)
+        before, refusal = self._refused.get(sequence), _Refusal(account, seconds)
+        if before is not None:
+            refusal.ran, refusal.took = before.ran, before.took
+        self._refused.keep(sequence, refusal)
 
     def _has(self, account: _Account, seconds: float) -> bool:
         return account.has(seconds, self.earned + self._programs(), len(self._workunits))
@@ -190,11 +218,15 @@ class Budget:
         self.earned += taken(calls)
         ran = Ran(tracer.gate)
         tracer.settle = partial(_settle, calls, ran, tracer)
+        start, compilations = perf_counter(), COUNTERS.compilations
         try:
             for call in calls:
                 eager.run(call, False, ran)
         finally:
             tracer.settle()
+        refusal = self._refused.get(_sequence(calls))
+        if refusal is not None and COUNTERS.compilations == compilations:
+            refusal.took += perf_counter() - start
 
     def _spare(self, calls: Sequence[Call]) -> None:
         """Let small calls of the same workunits run at once from now on, where nothing is pending.
@@ -213,7 +245,9 @@ class Budget:
             count = int(min(max(refusal.ran, LOOK * len(calls)), MAX_SPARE) * share)
             used, iterations = HOT.spare(workunit, count)
             refusal.ran += used
-            self.earned += used * LAUNCH + ELEMENT * iterations * len(workunit.params)
+            seconds = used * LAUNCH + ELEMENT * iterations * len(workunit.params)
+            refusal.took += seconds
+            self.earned += seconds
 
     def alone(self, call: Call) -> None:
         """A call was recorded, and ran with no other; where such are many, it had better not be."""

@@ -101,6 +101,7 @@ def _run(recorded: list[Call], tracer: Tracer) -> None:
                 raise TooDear
             refuse(trace, calls, tracer)
             program = program_for(trace, None if earned else calls)
+            SESSION.budget.made(calls)
     except TooDear:
         apart(calls, tracer)
         return

@@ -134,7 +134,7 @@ def dispatch(
 
     depth: how many frames up the program called. watched: `watched_for` was called.
     """
-    space, head = known_space(policy) or space_of(policy)
+    space, head = known_space(policy) or _space_in_call(policy, depth + 1)
     state = getattr(workunit, "__pyfuser__", None)
     function = workunit
     if state is None or state.owner is not workunit:
@@ -198,6 +198,14 @@ def known_space(policy: Any) -> tuple[Space, int] | None:
     return None
 
 
+def _space_in_call(policy: Any, depth: int) -> tuple[Space, int]:
+    """As `space_of`, in a call of the program, so many frames up."""
+    try:
+        return space_of(policy, depth)
+    except PyFuserError as error:
+        raise _at(sys._getframe(depth), error) from None
+
+
 def _nested(pattern: str, policy: Any, space: Space, function: Any) -> Any:
     """A nested pattern of a workunit that runs in the Debug space; raises for all else."""
     if not isinstance(policy, NestedRange):
@@ -256,8 +264,11 @@ def _read_arguments(state: WorkunitState, kwargs: dict[str, Any], key: list[Any]
     return values
 
 
-def space_of(policy: Any) -> tuple[Space, int]:
-    """The space of a policy and the first part of the key; kept for the next call."""
+def space_of(policy: Any, depth: int = 2) -> tuple[Space, int]:
+    """The space of a policy and the first part of the key; kept for the next call.
+
+    depth: as in `dispatch`, of who calls this.
+    """
     key: Any
     team_size = 0
     if isinstance(policy, RangePolicy):
@@ -299,7 +310,7 @@ def space_of(policy: Any) -> tuple[Space, int]:
         warnings.warn(
             f"the range from {low} to {high} is empty: the workunit does not run",
             WorkunitWarning,
-            stacklevel=4,
+            stacklevel=depth + 2,
         )
         return found
     return KNOWN_POLICIES.keep(key, found)
@@ -379,6 +390,6 @@ def _not_a_workunit(workunit: Any) -> PyFuserError:
     return ArgumentError(f"{workunit!r} is not a valid workunit{called}")
 
 
-def _at(frame: FrameType, error: ArgumentError) -> ArgumentError:
+def _at(frame: FrameType, error: PyFuserError) -> PyFuserError:
     """The error with the place of the call in front."""
-    return ArgumentError(f"{places.name(frame.f_code.co_filename)}:{frame.f_lineno}: {error}")
+    return type(error)(f"{places.name(frame.f_code.co_filename)}:{frame.f_lineno}: {error}")

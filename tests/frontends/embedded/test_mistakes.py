@@ -7,7 +7,7 @@ import linecache
 import math
 import re
 import warnings
-from typing import List  # noqa: UP035  # as programs write it
+from typing import Any, List  # noqa: UP035  # as programs write it
 
 import numpy as np
 import pytest
@@ -617,6 +617,14 @@ def test_in_a_call(message: str) -> None:
     while shown is not None:  # what an uncaught error prints
         assert shown.tb_frame.f_code.co_filename == __file__
         shown = shown.tb_next
+
+
+@pytest.mark.parametrize("workunits", [store, [store]])
+def test_a_number_of_indices_that_is_none_is_told_with_its_line(workunits: Any) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        pk.parallel_for(N / 2, workunits, args_0={"v": pk.View([N])})
+    line = test_a_number_of_indices_that_is_none_is_told_with_its_line.__code__.co_firstlineno + 3
+    assert str(caught.value).startswith(f"{__file__}:{line}: {N / 2} is not an execution policy")
 
 
 def test_a_view_that_no_memory_holds_is_an_error_of_the_users() -> None:
