@@ -252,6 +252,22 @@ def test_reading_what_it_is_computed_from_has_nothing_run() -> None:
     assert loop.step(1.0) == 2.0 * N
 
 
+def test_the_read_that_runs_the_step_finds_what_it_reads() -> None:
+    loop = Loop()
+    with pyfuser.fusing():
+        for n in range(16):
+            pk.parallel_for(N, slope, k=loop.k, x=loop.x, a=float(n))
+            pk.parallel_for(N, advance, y=loop.y, x=loop.x, k=loop.k)
+            assert loop.y[3] == n + 1.0
+            if n == 12:
+                assert loop.k[3] == 12.0
+    for n in range(8):
+        with pyfuser.fusing():
+            k = pk.View([N], pk.double)
+            pk.parallel_for(N, slope, k=k, x=loop.x, a=float(n))
+            assert k[3] == float(n)
+
+
 def test_a_trace_that_reads_it() -> None:
     loop = Loop()
     loop.warm()

@@ -123,11 +123,18 @@ class World:
             elif what == "both" and len({x, y, z}) == 3:
                 pk.parallel_for(N, both, y=mine, z=third, x=other)
                 to[:], more[:] = source ^ 5, source & 63
-            elif what == "total":
-                sums.append((pk.parallel_reduce(N, total, x=other), int(source.sum())))
-            elif what == "read":
-                self.read(sums)
+            else:
+                self.look(what, x, sums)
         self.read(sums)
+
+    def look(self, what: str, n: int, sums: list[tuple[Any, int]]) -> None:
+        if what == "total":
+            found = pk.parallel_reduce(N, total, x=self.arrays[n])
+            sums.append((found, int(self.values[n].sum())))
+        elif what == "read":
+            self.read(sums)
+        elif what == "look":
+            assert self.arrays[n][n] == self.values[n][n]
 
     def read(self, sums: list[tuple[Any, int]]) -> None:
         for found, expected in sums:
@@ -253,7 +260,7 @@ DISTURBANCES: tuple[Callable[[World, int, int], None], ...] = (
 
 CALLS = (
     "put", "scaled", "scaled", "mixed", "mixed", "added", "halved", "inner", "mirrored", "both",
-    "total", "total", "read",
+    "total", "total", "read", "look",
 )  # fmt: skip
 
 

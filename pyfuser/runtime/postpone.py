@@ -179,6 +179,8 @@ def arrays_of(known: Replay, calls: Sequence[Call], tracer: Tracer) -> list[Buff
     account = account_of(known)
     if account.hopeless or known.left != FOREVER or tracer.watch is not None:
         return []
+    if tracer.why not in POSTPONING:  # somebody reads what it computes
+        return []
     account.flushes += 1
     account.hopeless = account.flushes > TRIED and not account.unread
     regions = {source: _region(calls, source) for source in account.arrays}
