@@ -16,7 +16,8 @@ from pyfuser.ir.nodes import Extent
 from pyfuser.ir.printer import show
 from pyfuser.ir.verify import IRError, verify
 from pyfuser.ir.visit import contains
-from pyfuser.nest.nodes import Nest
+from pyfuser.nest.build import sweep_of
+from pyfuser.nest.nodes import Nest, SweepNest
 from pyfuser.nest.passes.barriers import place_barriers
 from pyfuser.nest.passes.blocks import lower_blocks
 from pyfuser.nest.passes.grid import to_grid
@@ -26,7 +27,10 @@ from pyfuser.nest.passes.split_guards import split_guards
 from pyfuser.nest.passes.teams import share_teams
 from pyfuser.nest.passes.tile_sums import tile_sums
 from pyfuser.nest.printer import show as show_nest
+from pyfuser.nest.printer import show_sweep
+from pyfuser.nest.spec import SweepSpec
 from pyfuser.nest.verify import verify as verify_nest
+from pyfuser.nest.verify import verify_sweep
 from pyfuser.plan.capabilities import ALL, Capabilities
 from pyfuser.plan.rewrites import (
     coarsen,
@@ -277,6 +281,14 @@ def launched(nest: Nest) -> Nest:
         nest = each.run(nest)
         _check(each.name, nest, show_nest, verify_nest)
     return nest
+
+
+def lowered_sweep(spec: SweepSpec, nests: Sequence[Nest] | None = None) -> SweepNest:
+    """The nest of a sweep after all passes; nests: see `nest.build.sweep_of`."""
+    sweep = sweep_of(spec, nests)
+    made = replace(sweep, nests=tuple(map(lowered, sweep.nests)))
+    _check("lower-sweep", made, show_sweep, verify_sweep)
+    return made
 
 
 SHOW_PASSES = 5

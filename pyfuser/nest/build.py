@@ -10,8 +10,8 @@ from pyfuser.ir.canonical import all_syms
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Body, Cast, Declare, Expr, Read, Stmt, Sym
 from pyfuser.ir.visit import map_body
-from pyfuser.nest.nodes import Function, Give, Kind, Loop, Nest, Note, Over, Scan, number
-from pyfuser.nest.spec import KernelSpec
+from pyfuser.nest.nodes import Function, Give, Kind, Loop, Nest, Note, Over, Scan, SweepNest, number
+from pyfuser.nest.spec import KernelSpec, SweepSpec
 from pyfuser.nest.sums import is_sum
 
 LOOP = "pf_loop"
@@ -33,6 +33,13 @@ def nest_of(spec: KernelSpec, names: Mapping[Sym, str] | None = None) -> Nest:
         for sym in spec.workunit.indices
     )
     return with_loop(replace(nest, counters=tuple(counters)))
+
+
+def sweep_of(spec: SweepSpec, nests: Iterable[Nest] | None = None) -> SweepNest:
+    """The nest of a sweep; nests: of those of its loops that differ, if they are there."""
+    distinct = list(dict.fromkeys(spec.stages))
+    nests = map(nest_of, distinct) if nests is None else nests
+    return SweepNest(spec, tuple(nests), tuple(map(distinct.index, spec.stages)))
 
 
 def with_loop(nest: Nest) -> Nest:

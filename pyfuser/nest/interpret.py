@@ -37,8 +37,18 @@ def interpret(
 
     Raises UndefinedBehaviour for what C++ leaves undefined.
     """
+    functions, results = functions_of(nest, arguments, Orders(random.Random(seed)))
+    for f in nest.functions if nest.launch else nest.functions[-1:]:
+        functions[f.name](*begin, *end)
+    return tuple(results)
+
+
+def functions_of(
+    nest: Nest, arguments: Sequence[Array | Value], orders: Orders
+) -> tuple[dict[str, Callable[..., Any]], list[Value]]:
+    """What a nest's functions do with these arguments, and where its results will be."""
     bound: list[Any] = []
-    run, names = _compile(nest)
+    bind, names = _compile(nest)
     for param, argument in zip(nest.workunit.params, arguments, strict=True):
         if param.rank:
             name = names[param.sym]
@@ -46,15 +56,15 @@ def interpret(
         else:
             bound.append(_scalar(argument, param.sym.dtype))
     results: list[Value] = [0] * len(nest.workunit.accumulators)
-    run(_Orders(random.Random(seed)), begin, end, results, *bound)
-    return tuple(results)
+    return bind(orders, results, *bound), results
 
 
-class _Orders:
-    """Gives iterations, trips and tiles their order."""
+class Orders:
+    """Gives iterations, trips and tiles their order. around: what a scan's passes become."""
 
     def __init__(self, rng: random.Random) -> None:
         self._rng, self.shuffle = rng, rng.shuffle
+        self.around: Callable[[Callable[..., Any]], Callable[..., Any]] = lambda one_pass: one_pass
 
     def points(self, low: Sequence[int], high: Sequence[int], shared: bool) -> Iterable[Any]:
         found = list(itertools.product(*map(range, low, high)))
@@ -78,6 +88,7 @@ class _Orders:
     ) -> Any:
         """The sum of a scan; how: `tile`, `single` and `at_once` of its node."""
         (low, high), (tile, single, at_once) = box, how
+        one_pass = self.around(one_pass)
         if not tile or high - low <= tile or (single and self._rng.random() < 0.2):
             return one_pass(low, high, zero, True)
         cuts = [*range(low, high, tile), high]
@@ -137,14 +148,11 @@ def _compile(nest: Nest) -> tuple[Callable[..., Any], dict[Sym, str]]:
     namespace |= {"row_of": _Row, "tiled_sums": tiled_sums, "tuning": nest.spec.tuning}
     namespace |= translator.nodes
     exec(code, namespace)
-    return namespace["run"], translator.names
+    return namespace["bind"], translator.names
 
 
 class _Translator(reference.Translator):
-    """A nest -> the source of `run(orders, begin, end, results, *arguments)`.
-
-    Its functions are inside.
-    """
+    """A nest -> the source of `bind(orders, results, *arguments)`, which gives its functions."""
 
     def __init__(self, nest: Nest) -> None:
         super().__init__(nest.workunit)
@@ -153,16 +161,16 @@ class _Translator(reference.Translator):
 
     def source(self) -> str:
         params = self.nest.workunit.params
-        given = ["orders", "begin", "end", "results", *(self.name(p.sym) for p in params)]
-        self.emit(0, f"def run({', '.join(given)}):")
+        given = ["orders", "results", *(self.name(p.sym) for p in params)]
+        self.emit(0, f"def bind({', '.join(given)}):")
         for param in params:
             if param.rank:
                 name = self.name(param.sym)
                 self.emit(1, f"{name}_load, {name}_store, {name}_atomic, {name}_shape = {name}")
         for f in self.nest.functions:
             self.function(f)
-        for f in self.nest.functions if self.nest.launch else self.nest.functions[-1:]:
-            self.emit(1, f"{f.name}(*begin, *end)")
+        functions = ", ".join(f"'{f.name}': {f.name}" for f in self.nest.functions)
+        self.emit(1, f"return {{{functions}}}")
         return "\n".join(self.lines) + "\n"
 
     def function(self, f: Function) -> None:

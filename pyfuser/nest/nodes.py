@@ -5,6 +5,7 @@ nests; printers write them down and decide nothing.
 
 Grammar::
 
+    sweep     = SweepNest(spec, nests, stages)
     nest      = Nest(workunit, counters, order, ..., functions)
     function  = Function(name, low, high, params, body, result)
                                                   of a box of the space, of 64-bit integers, or both
@@ -75,7 +76,7 @@ from pyfuser.ir.nodes import (
 )
 from pyfuser.nest.launch import Launch
 from pyfuser.nest.segments import Fresh, Segment
-from pyfuser.nest.spec import KernelSpec, ViewSpec
+from pyfuser.nest.spec import KernelSpec, SweepSpec, ViewSpec
 from pyfuser.support.records import dataclass
 
 
@@ -368,6 +369,27 @@ class Nest:
         """The same for another body, before any pass."""
         spec = replace(self.spec, workunit=replace(self.workunit, body=body))
         return replace(self, spec=spec, functions=(), passes=())
+
+
+@dataclass(frozen=True, slots=True)
+class SweepNest:
+    """Loops that share a launch, each close behind the one before (see `plan.wavefront`).
+
+    nests: of the loops that differ. stages: which of them come, in order. scan: the stage that is a
+    scan, if one is: each of its tiles then goes through the stages before, its first pass, its last
+    pass and the stages after. Else all move on step by step, at distances that the launch is told;
+    a thread has a share of the steps, and keeps the terms of sums' tiles that lie across two.
+    """
+
+    spec: SweepSpec
+    nests: tuple[Nest, ...]
+    stages: tuple[int, ...]
+
+    @property
+    def scan(self) -> int | None:
+        """The place of the scan."""
+        patterns = [self.nests[n].spec.pattern for n in self.stages]
+        return patterns.index("scan") if "scan" in patterns else None
 
 
 def number(value: int) -> Const:

@@ -12,7 +12,7 @@ from pyfuser.ir.nodes import Expr, Sym
 from pyfuser.ir.printer import Line
 from pyfuser.ir.visit import declared
 from pyfuser.nest import nodes, threads
-from pyfuser.nest.nodes import Function, Nest
+from pyfuser.nest.nodes import Function, Nest, SweepNest
 
 _INDENT = "    "
 
@@ -21,6 +21,15 @@ def show(nest: Nest) -> str:
     """A nest as readable, stable text: its functions, one statement a line (see `ir.printer`)."""
     functions = _Printer(nest).functions()
     return "\n".join("".join(f"{_INDENT * depth}{line}\n" for depth, line in f) for f in functions)
+
+
+def show_sweep(sweep: SweepNest) -> str:
+    """A sweep: its stages, and the nests of its loops."""
+    how = "in steps" if sweep.scan is None else f"by the tiles of {sweep.scan}"
+    rolling = f", {len(sweep.spec.rolling)} views rolling" if sweep.spec.rolling else ""
+    head = f"sweep of loops {', '.join(map(str, sweep.stages))} {how}{rolling}\n"
+    loops = (f"\nloop {n}:\n{show(nest)}" for n, nest in enumerate(sweep.nests))
+    return head + "".join(loops)
 
 
 class _Printer(printer.Printer):

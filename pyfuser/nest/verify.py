@@ -7,7 +7,7 @@ from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Break, Const, Declare, Expr, For, If, Load, Stmt, Sym, While
 from pyfuser.ir.verify import IRError
 from pyfuser.nest import nodes, threads
-from pyfuser.nest.nodes import LANES, RUN, Function, Kind, Nest
+from pyfuser.nest.nodes import LANES, RUN, Function, Kind, Nest, SweepNest
 from pyfuser.nest.printer import show
 
 
@@ -28,6 +28,22 @@ _IN_STEP = {Kind.BLOCKS: Kind.BLOCK, Kind.GROUPS: Kind.LANES}
 """The crew that runs a trip of such a loop in step; of all others, one thread does."""
 
 _TOGETHER = (threads.Share, threads.One, threads.Alone, threads.Barrier)
+
+
+def verify_sweep(sweep: SweepNest) -> None:
+    """Check every loop, and that they can share a launch."""
+    for nest in sweep.nests:
+        verify(nest)
+    stages = [sweep.nests[n] for n in sweep.stages]
+    scans = [nest for nest in stages if nest.spec.pattern == "scan"]
+    sums = [nest for nest in stages if nest not in scans and nest.workunit.accumulators]
+    if scans and (len(scans) > 1 or sums or sweep.spec.rolling):
+        raise IRError("only maps go with a scan, of which views are kept whole")
+    if not all(isinstance(nest.functions[-1].body[0], nodes.TiledSums) for nest in sums):
+        raise IRError("sums of a sweep are tiled")
+    for loop, param in (at for view in sweep.spec.rolling for at in view):
+        if not stages[loop].workunit.params[param].rank:
+            raise IRError("only a view rolls")
 
 
 class _Verifier(ir_verify.Verifier):

@@ -1,7 +1,6 @@
 """Sweeps for tests: planned wherever they are legal, and interpreted step by step.
 
-`schedule` says again, independently of the C++ that runs it, in which order a sweep's iterations
-come; the threads' shares are interleaved at random, so that an illegal sweep shows. Rolling views
+The order is that of the interpreter of sweeps. Rolling views
 are as large as ever here, but of each thread's copy all is poisoned that its window does not hold.
 Beside a scan, `run_scan` takes tiles in any order, and walks over each of them twice.
 """
@@ -12,7 +11,7 @@ import contextlib
 import itertools
 import random
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,11 +21,12 @@ from pyfuser.ir.reference.interpret import interpret
 from pyfuser.nest.build import nest_of
 from pyfuser.nest.interpret import tiles_in_turn
 from pyfuser.nest.passes.scan_tiles import at_once
+from pyfuser.nest.sweeps import Piece, cuts_of, schedule
 from pyfuser.plan import wavefront
 from pyfuser.plan.cost_model import CostModel
 from pyfuser.plan.plan import SCAN_TILE, Rolling, Sweep
 from pyfuser.plan.rewrites import embed_boundary
-from pyfuser.trace.call import Call, Space
+from pyfuser.trace.call import Call
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Region
 from pyfuser.trace.shape import RegionShape, ScalarShape, TraceShape
@@ -59,98 +59,6 @@ def forced_for(seed: int) -> contextlib.AbstractContextManager[None]:
     if seed % 2 == 0:
         return contextlib.nullcontext()
     return forced((1, 1, 2, 3, 5)[seed // 2 % 5], (0, 2)[seed // 20 % 2])
-
-
-# --------------------------------------------------------------------------- the order
-
-
-class Piece(NamedTuple):
-    """Steps first <= outermost index < last of one loop of a sweep.
-
-    A thread runs it (number `part`) while its front moves from `before` to `front`; or it lies
-    around the beginning of the share of `part`, which is then negative, and both are that cut.
-    """
-
-    stage: int
-    first: int
-    last: int
-    part: int
-    before: int
-    front: int
-
-
-def cuts_of(sweep: Sweep, spaces: Sequence[Space], parts: int) -> list[int]:
-    """Where the shares of at most `parts` threads begin, and the end of the last."""
-    low, high = min(s.begin[0] for s in spaces), max(s.end[0] for s in spaces)
-    furthest = max(s.lag for s in sweep.stages) + max(s.ahead for s in sweep.stages)
-    parts = max(1, min(parts, (high - low) // (2 * furthest + 1)))
-    return [low + (high - low) * part // parts for part in range(parts + 1)]
-
-
-def schedule(sweep: Sweep, spaces: Sequence[Space], cuts: list[int], seed: int) -> list[Piece]:
-    """The pieces that the threads run, in one order that they may come in.
-
-    spaces[k] is that of the sweep's loop k.
-    """
-    rng = random.Random(seed)
-    shares = [_share(sweep, spaces, cuts, part) for part in range(len(cuts) - 1)]
-    between = [_between(sweep, spaces, cuts, part) for part in range(1, len(cuts) - 1)]
-    if sweep.ring:
-        between.append(_around_the_end(sweep, cuts))
-    return [*_interleaved(shares, rng), *_interleaved(between, rng)]
-
-
-def _share(sweep: Sweep, spaces: Sequence[Space], cuts: list[int], part: int) -> list[Piece]:
-    """What one thread runs before the barrier."""
-    pieces = []
-    start, stop = cuts[part], cuts[part + 1]
-    done = [
-        space.begin[0] if part == 0 and not sweep.ring else max(space.begin[0], start + stage.ahead)
-        for stage, space in zip(sweep.stages, spaces, strict=True)
-    ]
-    front = start
-    while front < stop + max(stage.lag for stage in sweep.stages):
-        before, front = front, front + sweep.wave
-        for k, (stage, space) in enumerate(zip(sweep.stages, spaces, strict=True)):
-            last = stop == cuts[-1] and not sweep.ring
-            limit = space.end[0] if last else min(space.end[0], stop - stage.lag)
-            until = min(limit, front - stage.lag)
-            if done[k] < until:
-                pieces.append(Piece(k, done[k], until, part, before, front))
-                done[k] = until
-    return pieces
-
-
-def _between(sweep: Sweep, spaces: Sequence[Space], cuts: list[int], part: int) -> list[Piece]:
-    """What remains around the beginning of a share."""
-    pieces, cut = [], cuts[part]
-    for k, (stage, space) in enumerate(zip(sweep.stages, spaces, strict=True)):
-        first, last = max(space.begin[0], cut - stage.lag), min(space.end[0], cut + stage.ahead)
-        if first < last:
-            pieces.append(Piece(k, first, last, -part, cut, cut))
-    return pieces
-
-
-def _around_the_end(sweep: Sweep, cuts: list[int]) -> list[Piece]:
-    """What remains where the end of a ring meets its beginning."""
-    low, high = cuts[0], cuts[-1]
-    return [
-        Piece(k, first, last, 1 - len(cuts), high, high)
-        for k, stage in enumerate(sweep.stages)
-        for first, last in ((high - stage.lag, high), (low, low + stage.ahead))
-        if first < last
-    ]
-
-
-def _interleaved(lists: Sequence[list[Piece]], rng: random.Random) -> list[Piece]:
-    """The lists merged at random, each in its order."""
-    waiting = [list(reversed(pieces)) for pieces in lists if pieces]
-    merged = []
-    while waiting:
-        chosen = rng.choice(waiting)
-        merged.append(chosen.pop())
-        waiting = [pieces for pieces in waiting if pieces]
-    return merged
 
 
 # --------------------------------------------------------------------------- running it

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyfuser.codegen.cpu.context import Context, entry
 from pyfuser.codegen.cpu.functions import functions_code
-from pyfuser.nest.nodes import Scan
+from pyfuser.nest.nodes import Nest, Scan
 from pyfuser.pipeline import lowered
 
 LOCALS = frozenset({"threads", "chain", "first", "last", "start", "is_last"})
@@ -12,7 +12,7 @@ LOCALS = frozenset({"threads", "chain", "first", "last", "start", "is_last"})
 
 def emit(context: Context) -> str:
     """The pass over a tile and the entry point."""
-    scan, code = passes_code(context)
+    scan, code = passes_code(context, lowered(context.nest))
     kind, tail = accumulator_type(context), arguments(context)
     whole = [f"*({kind}*)results = pf_pass<true>(begin[0], end[0], {kind}(){tail});", "return 0;"]
     if not scan.tile:
@@ -39,9 +39,8 @@ def emit(context: Context) -> str:
     return code + entry(context, lines)
 
 
-def passes_code(context: Context) -> tuple[Scan, str]:
+def passes_code(context: Context, nest: Nest) -> tuple[Scan, str]:
     """How the passes come, and `pf_pass<last_pass>`: a sum after some iterations, continued."""
-    nest = lowered(context.nest)
     (scan,) = nest.functions[-1].body
     assert isinstance(scan, Scan)
     return scan, functions_code(context, nest, nest.functions[:-1])

@@ -37,6 +37,7 @@ from pyfuser.ir.visit import all_expressions, statements
 from pyfuser.nest.cost.gathers import apart
 from pyfuser.nest.segments import mentioned
 from pyfuser.nest.spec import KernelSpec, SweepSpec
+from pyfuser.pipeline import lowered_sweep
 from pyfuser.tuning.target import Target
 from pyfuser.tuning.thresholds import Tuning
 
@@ -47,8 +48,9 @@ def emit(spec: KernelSpec | SweepSpec) -> str:
     """The source of a kernel."""
     if isinstance(spec, SweepSpec):
         loops = wavefront_loops.contexts(spec)
-        has_scan = any(stage.pattern == "scan" for stage in spec.stages)
-        text = wavefront_scan.emit(spec, loops) if has_scan else wavefront_loops.emit(spec, loops)
+        sweep = lowered_sweep(spec, [context.nest for context in loops])
+        entry = wavefront_loops.emit if sweep.scan is None else wavefront_scan.emit
+        text = entry(sweep, loops)
         return _preamble(spec.title, loops) + text
     pattern: ModuleType = cpu_map
     if spec.pattern == "scan":

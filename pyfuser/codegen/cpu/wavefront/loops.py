@@ -32,8 +32,6 @@ from pyfuser.codegen.cpu.context import (
     abi,
     entry_point,
 )
-from pyfuser.codegen.cpu.reduce import tile_code
-from pyfuser.codegen.cpu.wavefront.reduce import fold_code, fold_steps
 from pyfuser.codegen.cpu.wavefront.stage import (
     ROLLING_WORDS,
     Stage,
@@ -42,9 +40,10 @@ from pyfuser.codegen.cpu.wavefront.stage import (
     is_wide,
     section_words,
     sections_of,
+    stages_of,
 )
+from pyfuser.nest.nodes import SweepNest
 from pyfuser.nest.spec import SweepSpec
-from pyfuser.pipeline import lowered
 
 LOCALS = cpu_map.LOCALS | cpu_reduce.LOCALS | cpu_scan.LOCALS | {"first", "last", "state", "sum"}
 
@@ -54,22 +53,10 @@ def contexts(spec: SweepSpec) -> list[Context]:
     return [Context(stage, LOCALS) for stage in dict.fromkeys(spec.stages)]
 
 
-def emit(spec: SweepSpec, loops: Sequence[Context]) -> str:
+def emit(sweep: SweepNest, loops: Sequence[Context]) -> str:
     """The distinct loops, each in a namespace of its own, and the entry point."""
-    distinct = {context.spec: Stage(n, context) for n, context in enumerate(loops)}
-    code = "".join(map(_code, distinct.values()))
-    return code + _entry(spec, [distinct[stage] for stage in spec.stages])
-
-
-def _code(stage: Stage) -> str:
-    context = stage.context
-    if not context.workunit.accumulators:
-        return stage.map_code()
-    tiled = tile_code(context, lowered(context.nest))
-    assert tiled is not None, "plan.wavefront takes sums only"
-    stage.sums = tiled.sums
-    code = tiled.code + fold_code(context, tiled)
-    return stage.with_run(code, "void* state", fold_steps(context, tiled))
+    code, stages = stages_of(sweep, loops)
+    return code + _entry(sweep.spec, stages)
 
 
 # --------------------------------------------------------------------------- the launch

@@ -12,45 +12,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyfuser.codegen.cpu import scan as cpu_scan
-from pyfuser.codegen.cpu.context import RESULTS, SLOT, Context, entry_point, function, unpacked
-from pyfuser.codegen.cpu.wavefront.stage import Stage, checks, indented, sections_of
-from pyfuser.nest.nodes import Scan
+from pyfuser.codegen.cpu.context import RESULTS, SLOT, Context, entry_point
+from pyfuser.codegen.cpu.wavefront.stage import Stage, checks, indented, sections_of, stages_of
+from pyfuser.nest.nodes import SweepNest
 from pyfuser.nest.spec import SweepSpec
 
 
-def emit(spec: SweepSpec, loops: Sequence[Context]) -> str:
+def emit(sweep: SweepNest, loops: Sequence[Context]) -> str:
     """The distinct loops, each in a namespace of its own, and the entry point."""
-    distinct = {context.spec: Stage(n, context) for n, context in enumerate(loops)}
-    code = ""
-    for stage in distinct.values():
-        if _is_scan(stage):
-            scan, passes = cpu_scan.passes_code(stage.context)
-            code += stage.wrapped(_scan_code(stage.context, passes))
-        else:
-            code += stage.map_code()
-    return code + _entry(spec, scan, [distinct[stage] for stage in spec.stages])
+    code, stages = stages_of(sweep, loops)
+    assert sweep.scan is not None
+    return code + _entry(sweep.spec, stages, sweep.scan)
 
 
-def _is_scan(stage: Stage) -> bool:
-    return stage.context.spec.pattern == "scan"
-
-
-def _scan_code(context: Context, code: str) -> str:
-    """The passes, whose code is given, over some iterations; `last_pass` continues a sum."""
-    kind, tail = cpu_scan.accumulator_type(context), cpu_scan.arguments(context)
-    box = ["const int64_t* slot", "int64_t first", "int64_t last"]
-    for flag, name, start in (("false", "first_pass", f"{kind}()"), ("true", "last_pass", "start")):
-        lines = [*unpacked(context), f"return pf_pass<{flag}>(first, last, {start}{tail});"]
-        given = box if flag == "false" else [*box, f"{kind} start"]
-        code += function(f"{kind} {name}", given, indented(lines))
-    return code
-
-
-def _entry(spec: SweepSpec, node: Scan, stages: Sequence[Stage]) -> str:
+def _entry(spec: SweepSpec, stages: Sequence[Stage], place: int) -> str:
     sections = sections_of(spec)
     stages[0].context.uses("scan", *[] if spec.serial else ["threads"])
-    place = next(n for n, stage in enumerate(stages) if _is_scan(stage))
     scan, section = stages[place], sections[place]
+    node = scan.scan
+    assert node is not None
     kind = cpu_scan.accumulator_type(scan.context)
     runs = [
         f"{stage.name}::run(slot + {at}, 0, first, last);"

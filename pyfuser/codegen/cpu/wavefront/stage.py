@@ -1,11 +1,11 @@
-"""One loop of a wavefront: its namespace, its section of the slots, and how a map continues."""
+"""One loop of a wavefront: its namespace, its section of the slots, and how it continues."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from pyfuser.codegen.c.statements import INDENT
-from pyfuser.codegen.cpu import map as cpu_map
+from pyfuser.codegen.cpu import scan as cpu_scan
 from pyfuser.codegen.cpu.context import (
     Context,
     Slot,
@@ -14,8 +14,12 @@ from pyfuser.codegen.cpu.context import (
     function,
     unpacked,
 )
+from pyfuser.codegen.cpu.functions import functions_code
+from pyfuser.codegen.cpu.reduce import tile_code
 from pyfuser.codegen.cpu.sums import SumNames
+from pyfuser.codegen.cpu.wavefront.reduce import fold_code, fold_steps
 from pyfuser.ir.dtypes import DType
+from pyfuser.nest.nodes import Nest, Scan, SweepNest
 from pyfuser.nest.spec import KernelSpec, SweepSpec
 
 ROLLING_WORDS = 5  # of a rolling view, see `pf_rolling`
@@ -34,16 +38,31 @@ def is_wide(spec: KernelSpec, slot: Slot) -> bool:
 
 
 class Stage:
-    """One loop of a sweep."""
+    """One loop of a sweep.
 
-    def __init__(self, number: int, context: Context) -> None:
+    sums: the names of its sums. scan: how its passes come, if it is a scan.
+    """
+
+    def __init__(self, number: int, context: Context, nest: Nest) -> None:
         self.name = f"pf_stage{number}"
         self.context = context
+        self.nest = nest
         self.sums: Sequence[SumNames] = ()
+        self.scan: Scan | None = None
 
-    def map_code(self) -> str:
-        """The namespace of a map."""
-        return self.with_run(cpu_map.loop_code(self.context), "void*", _map_steps(self.context))
+    def code(self) -> str:
+        """The namespace of the loop."""
+        context, nest = self.context, self.nest
+        if nest.spec.pattern == "scan":
+            self.scan, code = cpu_scan.passes_code(context, nest)
+            return self.wrapped(code + _passes(context))
+        tiled = tile_code(context, nest)
+        if tiled is None:
+            code = functions_code(context, nest, nest.functions)
+            return self.with_run(code, "void*", _map_steps(context))
+        self.sums = tiled.sums
+        code = tiled.code + fold_code(context, tiled)
+        return self.with_run(code, "void* state", fold_steps(context, tiled))
 
     def with_run(self, code: str, state: str, body: Sequence[str]) -> str:
         """The namespace of a loop with this code, and `run`, which continues it over some steps.
@@ -59,6 +78,13 @@ class Stage:
         lines = [*unpacked(self.context), *alignment_checks(self.context), "return 0;"]
         code += function("int misaligned", ["const int64_t* slot"], indented(lines))
         return f"namespace {self.name} {{\n\n{code}}}  // namespace {self.name}\n\n"
+
+
+def stages_of(sweep: SweepNest, loops: Sequence[Context]) -> tuple[str, list[Stage]]:
+    """The code of the loops that differ, and all stages in order."""
+    distinct = [Stage(n, *pair) for n, pair in enumerate(zip(loops, sweep.nests, strict=True))]
+    code = "".join(stage.code() for stage in distinct)
+    return code, [distinct[n] for n in sweep.stages]
 
 
 def indented(lines: Sequence[str]) -> list[str]:
@@ -77,6 +103,17 @@ def _map_steps(context: Context) -> list[str]:
         f"const int64_t begin[] = {{{', '.join(begins)}}}, end[] = {{{', '.join(ends)}}};",
         f"pf_loop({', '.join(['begin, end', *context.arguments])});",
     ]
+
+
+def _passes(context: Context) -> str:
+    """`first_pass` gives a scan's sum of some iterations, `last_pass` continues one over them."""
+    kind, tail = cpu_scan.accumulator_type(context), cpu_scan.arguments(context)
+    box, code = ["const int64_t* slot", "int64_t first", "int64_t last"], ""
+    for flag, name, start in (("false", "first_pass", f"{kind}()"), ("true", "last_pass", "start")):
+        lines = [*unpacked(context), f"return pf_pass<{flag}>(first, last, {start}{tail});"]
+        given = box if flag == "false" else [*box, f"{kind} start"]
+        code += function(f"{kind} {name}", given, indented(lines))
+    return code
 
 
 def sections_of(spec: SweepSpec) -> list[int]:
