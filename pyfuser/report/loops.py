@@ -9,7 +9,6 @@ from pyfuser.ir.nodes import Sym
 from pyfuser.nest.build import nest_of
 from pyfuser.nest.nodes import Nest
 from pyfuser.nest.passes.loop_order import loop_order, walks
-from pyfuser.nest.sums import is_sum
 from pyfuser.pipeline import lowered
 from pyfuser.transform.kernel import Kernel
 
@@ -27,9 +26,8 @@ def loops_of(kernel: Kernel) -> Nest:
 
 
 def passes_of(kernel: Kernel) -> tuple[str, ...]:
-    """What was done to the loops of a kernel of the host; nothing to scans and sequential sums."""
-    in_order = any(not is_sum(kernel.workunit, a.sym) for a in kernel.workunit.accumulators)
-    return () if kernel.pattern == "scan" or in_order else loops_of(kernel).passes
+    """What was done to the loops of a kernel of the host."""
+    return loops_of(kernel).passes
 
 
 def order_text(kernel: Kernel, before: Kernel, names: NamesOf, passes: tuple[str, ...]) -> str:

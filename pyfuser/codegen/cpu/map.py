@@ -22,14 +22,9 @@ LOCALS = (
 
 def emit(context: Context) -> str:
     """The loops and the entry point."""
-    code = loop_code(context)
-    return code + (_line(context) if context.spec.rank == 1 else _box(context))
-
-
-def loop_code(context: Context) -> str:
-    """`pf_loop`, which runs a box of the space; in 1-D its begin and end are plain numbers."""
     nest = lowered(context.nest)
-    return functions_code(context, nest, nest.functions)
+    code = functions_code(context, nest, nest.functions)
+    return code + (_line(context) if context.spec.rank == 1 else _box(context))
 
 
 def _line(context: Context) -> str:
