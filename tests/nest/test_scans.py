@@ -66,6 +66,19 @@ def shifted(i, acc, last_pass, x):
         x[i + 1] = acc
 
 
+def changed(i, acc, last_pass, x, y):
+    acc += y[i]
+    if last_pass:
+        x[i] = acc - x[i]
+
+
+def halved(i, acc, last_pass, x):
+    i = i // 2
+    acc += x[i]
+    if last_pass:
+        x[i] = acc
+
+
 def read_behind(i, acc: pk.Acc[pk.int32], last_pass, x, w, n):
     if last_pass:
         acc += w[i]
@@ -108,9 +121,12 @@ def test_else_all_first_passes_come_before() -> None:
     assert not at_once(mirrored, whole, 9)
     assert not at_once(counted, whole, np.zeros(10, np.int32))
     assert not at_once(read_behind, whole, whole.copy(), 9)
+    assert not at_once(halved, np.zeros(10))
     shared = np.zeros(10)
-    apart = case(prefix, [9], lambda: [shared[:9], shared[1:]], "scan")
-    assert not scan_of(lowered(nest(apart))).at_once
+    for function in (prefix, changed):
+        assert at_once(function, np.zeros(10), np.zeros(10))
+        overlapping = case(function, [9], lambda: [shared[:9], shared[1:]], "scan")
+        assert not scan_of(lowered(nest(overlapping))).at_once
 
 
 def test_only_sums_that_are_exact_may_run_on_from_tile_to_tile() -> None:

@@ -13,11 +13,14 @@ import pytest
 
 from pyfuser.engine import native
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Const
+from pyfuser.ir.nodes import Const, If
 from pyfuser.ir.verify import IRError
+from pyfuser.ir.visit import contains
 from pyfuser.nest.build import LOOP, nest_of
 from pyfuser.nest.interpret import interpret
 from pyfuser.nest.nodes import RUN, Nest, TiledSums, Trimmed
+from pyfuser.nest.passes.split_conditions import INSIDE
+from pyfuser.nest.passes.split_guards import AROUND, MIDDLE
 from pyfuser.nest.passes.tile_sums import TERMS, tile_sums
 from pyfuser.nest.printer import show
 from pyfuser.nest.spec import KernelSpec
@@ -121,6 +124,22 @@ def test_the_order_of_additions(monkeypatch: pytest.MonkeyPatch) -> None:
     assert any(made.functions[-1].body[0].most for made in nests)  # type: ignore[attr-defined]
 
 
+def test_flat_sums_are_those_of_a_line() -> None:
+    apart = 0
+    for shape in ((12, 9), (6, 39), (3, 3, 51)):
+        found = []
+        for flat in (True, False):
+            table = sums_of("float64", shape, flat)
+            found.append(interpreted(table, lowered(nest_of(spec_of(table)))))
+        (x,) = table.arguments()
+        values = [x.ravel()]
+        line = case(total, [x.size], lambda v=values: v, "reduce")
+        assert not any(table.kernel.space.begin)
+        assert found[0] == interpreted(line, lowered(nest_of(spec_of(line))))
+        apart += found[0] != found[1]
+    assert apart
+
+
 def test_another_order_shows() -> None:
     """Which also shows that these tests see a fault."""
     given = sums_of("float64", (300,))
@@ -145,6 +164,8 @@ def test_what_is_not_only_added_to_is_summed_in_order() -> None:
 def test_what_verify_refuses() -> None:
     made = lowered(nest_of(spec_of(of_line(edges, 200))))
     *functions, terms, last = made.functions
+    conditions = {f.name: contains(f.body, If) for f in functions}
+    assert conditions == {INSIDE: False, AROUND: True, MIDDLE: False}
     (node,), (trimmed,) = last.body, terms.body
     assert isinstance(node, TiledSums) and isinstance(trimmed, Trimmed)
     faults = {
