@@ -7,16 +7,11 @@ the other at any call. Whatever is not the usual case is left to Python, before 
 #ifndef PYFUSER_HOT_H
 #define PYFUSER_HOT_H
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-#include <structmember.h>
+#include "slots.h"
 #if PY_VERSION_HEX < 0x030B0000
 #include <frameobject.h>
 #endif
 #include <stdint.h>
-
-/* A slot of an object of a class with __slots__. */
-#define SLOT(object, place) (*(PyObject **)((char *)(object) + (place)))
 
 /* Fields of a Region, a named tuple. */
 enum { BUFFER, OFFSET, STRIDES, SHAPE, DTYPE };
@@ -287,6 +282,5 @@ PyObject *rounds(PyObject *module, PyObject *args);
 /* ------------------------------------------------------------------ capture.c */
 
 extern PyTypeObject CapturedType, CaptureType;
-int place(PyObject *type, const char *name, Py_ssize_t *place);
 
 #endif

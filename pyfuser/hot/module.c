@@ -4,20 +4,6 @@
 
 Layout L;
 
-/* Where a class has a slot. */
-int place(PyObject *type, const char *name, Py_ssize_t *place)
-{
-    PyObject *slot = PyObject_GetAttrString(type, name);
-    if (slot == NULL) return -1;
-    int right = Py_IS_TYPE(slot, &PyMemberDescr_Type);
-    if (right)
-        *place = ((PyMemberDescrObject *)slot)->d_member->offset;
-    else
-        PyErr_Format(PyExc_TypeError, "%R has no slot %s", type, name);
-    Py_DECREF(slot);
-    return right ? 0 : -1;
-}
-
 static int places(PyObject *given)
 {
     PyObject *call = PyTuple_GET_ITEM(given, 0), *future = PyTuple_GET_ITEM(given, 1);

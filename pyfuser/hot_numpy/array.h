@@ -1,7 +1,5 @@
 /* What NumPy computes at once, without a line of Python. See docs/numpy.md, "Small arrays". */
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-#include <structmember.h>
+#include "../hot/slots.h"
 
 typedef struct {
     PyTypeObject *ours, *numpys;  /* the classes of arrays */
@@ -19,7 +17,6 @@ typedef struct {
 
 extern Known K;
 
-#define SLOT(x, place) (*(PyObject **)((char *)(x) + (place)))
 #define IS_OURS(x) Py_IS_TYPE(x, K.ours)
 
 /* The start of NumPy's arrays, which its ABI keeps; `bind` looks whether it fits. */
@@ -64,7 +61,6 @@ PyObject *finish(PyObject *value);  /* steals: our array of a new one of NumPy's
 PyObject *sliced(PyObject *x, PyObject *part);  /* steals part */
 PyObject *make_fast(PyObject *module, PyObject *plain);
 int add_functions(PyObject *module);
-int place(PyObject *of, const char *name, Py_ssize_t *place);
 PyObject *recorded(PyObject *operation, PyObject *const *operands, int given, PyObject *out);
 PyObject *part_of_region(PyObject *x, PyObject *key);
 PyObject *new_region(PyObject *buffer, Py_ssize_t offset, PyObject *strides, PyObject *shape, PyObject *dtype);

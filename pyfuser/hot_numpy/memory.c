@@ -90,19 +90,6 @@ failed:
     return NULL;
 }
 
-int place(PyObject *of, const char *name, Py_ssize_t *place)
-{
-    PyObject *slot = PyObject_GetAttrString(of, name);
-    if (slot == NULL) return -1;
-    int right = Py_IS_TYPE(slot, &PyMemberDescr_Type);
-    if (right)
-        *place = ((PyMemberDescrObject *)slot)->d_member->offset;
-    else
-        PyErr_Format(PyExc_TypeError, "%R has no slot %s", of, name);
-    Py_DECREF(slot);
-    return right ? 0 : -1;
-}
-
 static int is_known(PyObject *probe)  /* 3 by 5 */
 {
     Numpys *a = (Numpys *)probe;

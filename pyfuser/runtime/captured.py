@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from math import prod
 from typing import Any, NamedTuple, TypeAlias
@@ -158,62 +159,41 @@ def compiled(
     if found is None or any(region.buffer.root is None for region in regions):
         return None
     program = found.program
-    try:
-        return _compiled(
-            template, kinds, names, arguments, fresh, wanted, make, build, program, calls, bases
+    with suppress(ValueError, struct.error, OverflowError):  # not one for the extension
+        touched = _touched(program, calls)
+        kept = [n for n, base in enumerate(bases) if id(base.buffer) in touched and n not in fresh]
+        first = len(arguments) + len(template.outside)
+        places = {n: first + place for place, n in enumerate((*kept, *fresh))}
+        outside = {id(region): len(arguments) + n for n, region in enumerate(template.outside)}
+        results: dict[int, int] = {}  # by call: its place among the results of all launches
+        steps = []
+        for launch in program.launches:
+            sources = [_source(template, s, places, outside, results) for s in launch.sources]
+            steps.append(_step(launch, calls, sources))
+            for call in launch.results:
+                results[call] = len(results)
+        whole_first = [touched.get(id(bases[n].buffer), False) for n in fresh]
+        for n in kept:
+            bases[n].buffer.allocate()
+        return HOT.Captured(
+            kinds.kinds,
+            kinds.names,
+            names,
+            tuple(
+                a if kind[0] == VIEW else None for a, kind in zip(arguments, kinds[0], strict=True)
+            ),
+            template.outside,
+            (*(bases[n] for n in kept), *(None for _ in fresh)),
+            len(fresh),
+            tuple(bases[n] for n in kept if not touched[id(bases[n].buffer)]),
+            tuple(steps),
+            tuple((results[call], _result(calls[call]).dtype) for call in wanted),
+            partial(make, whole_first),
+            build,
+            partial(_fail, template, program, bases),
+            Flush(program, calls, asked(reason.CAPTURED)),
         )
-    except (_Unusual, ValueError, struct.error, OverflowError):
-        return None
-
-
-class _Unusual(Exception):
-    """A program that the extension cannot run by itself."""
-
-
-def _compiled(
-    template: Template,
-    kinds: Kinds,
-    names: tuple[Any, ...],
-    arguments: Sequence[Any],
-    fresh: Sequence[int],
-    wanted: Sequence[int],
-    make: Callable[[Sequence[bool]], Any],
-    build: Any,
-    program: Program,
-    calls: list[Call],
-    bases: list[Region],
-) -> Any:
-    touched = _touched(program, calls)
-    kept = [n for n, base in enumerate(bases) if id(base.buffer) in touched and n not in fresh]
-    first = len(arguments) + len(template.outside)
-    places = {n: first + place for place, n in enumerate((*kept, *fresh))}
-    outside = {id(region): len(arguments) + n for n, region in enumerate(template.outside)}
-    results: dict[int, int] = {}  # by call: its place among the results of all launches
-    steps = []
-    for launch in program.launches:
-        sources = [_source(template, s, places, outside, results) for s in launch.sources]
-        steps.append(_step(launch, calls, sources))
-        for call in launch.results:
-            results[call] = len(results)
-    whole_first = [touched.get(id(bases[n].buffer), False) for n in fresh]
-    for n in kept:
-        bases[n].buffer.allocate()
-    return HOT.Captured(
-        kinds.kinds,
-        kinds.names,
-        names,
-        tuple(a if kind[0] == VIEW else None for a, kind in zip(arguments, kinds[0], strict=True)),
-        template.outside,
-        (*(bases[n] for n in kept), *(None for _ in fresh)),
-        len(fresh),
-        tuple(bases[n] for n in kept if not touched[id(bases[n].buffer)]),
-        tuple(steps),
-        tuple((results[call], _result(calls[call]).dtype) for call in wanted),
-        partial(make, whole_first),
-        build,
-        partial(_fail, template, program, bases),
-        Flush(program, calls, asked(reason.CAPTURED)),
-    )
+    return None
 
 
 def _result(call: Call) -> Future:
@@ -258,7 +238,7 @@ def _source(
         return 0, found.place
     if kind is Computed:
         if found.call not in results:
-            raise _Unusual
+            raise ValueError("a result that is no launch's")
         return 0, ~results[found.call]
     return (0, outside[id(found)]) if kind is Region else None
 
@@ -269,7 +249,7 @@ def _step(launch: Launch, calls: Sequence[Call], sources: list[tuple[int, int] |
         sources.insert(place, None)
     step = filled(launch, calls, sources)
     if step is None:
-        raise _Unusual
+        raise ValueError("a launch that the extension cannot make")
     return step
 
 

@@ -139,28 +139,23 @@ def cpu_identity() -> str:
 
 def is_intel() -> bool:
     """Whether the processor is one of Intel's: some code has been found faster on these only."""
-    return any(
-        name.strip() == "vendor_id" and value.strip() == "GenuineIntel"
-        for name, _, value in (line.partition(":") for line in _cpu_lines())
-    )
+    return _cpu_field("vendor_id") == "GenuineIntel"
 
 
 def cpu_flags() -> frozenset[str]:
     """The instruction sets of the processor that the system lets programs use."""
-    return frozenset(
-        flag
-        for line in _cpu_lines()
-        if line.partition(":")[0].strip() == "flags"
-        for flag in line.partition(":")[2].split()
-    )
+    return frozenset(_cpu_field("flags").split())
 
 
 def processor() -> str:
     """The processor's name."""
-    for line in _cpu_lines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
+    return _cpu_field("model name") or platform.processor() or platform.machine()
+
+
+def _cpu_field(name: str) -> str:
+    """What the system tells of the first processor by this name; "" if nothing."""
+    told = (line.partition(":") for line in _cpu_lines())
+    return next((value.strip() for key, _, value in told if key.strip() == name), "")
 
 
 def _cpu_lines() -> list[str]:

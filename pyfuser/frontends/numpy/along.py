@@ -233,7 +233,9 @@ def _record(
         region.buffer, region.offset, (*steps, region.strides[axis]), (*axes, count), region.dtype
     )
     terms = rows.class_of(count) if inner and kind.is_float and reduction.name == "sum" else 0
-    unit = _workunit(reduction, region.dtype, kind, form, layout, terms)
+    unit = _workunit(
+        reduction, region.dtype, kind, form.axes, layout.result.axes, len(layout.extents), terms
+    )
     call = RecordedReduction(
         "for", space_of(layout.extents), unit, (formed(target, layout.result), operand), None,
         None, frame.f_code, ~frame.f_lasti,
@@ -246,15 +248,8 @@ def _record(
     return of_region(target, owner)
 
 
-def _workunit(
-    reduction: Reduction, own: DType, kind: DType, form: Form, layout: Layout, terms: int
-) -> Workunit:
-    rank = len(layout.extents)
-    return _made(reduction, own, kind, form.axes, layout.result.axes, rank, terms)
-
-
 @cached(1024)
-def _made(
+def _workunit(
     reduction: Reduction,
     own: DType,
     kind: DType,
