@@ -345,10 +345,8 @@ def update(ctx: Context, node: ast.AugAssign) -> None:
         refuse_zero(ctx, node.value, value)
     if isinstance(node.target, ast.Subscript):
         sym = _update_element(ctx, node.target, op, value)
-    elif isinstance(node.target, (ast.Name, ast.Attribute)):
-        sym = _update_name(ctx, node.target, op, value)
     else:
-        raise ctx.error(node.target, "only a name or an element of a view can be updated")
+        sym = _update_name(ctx, node.target, op, value)
     if kind is ast.Div and sym.dtype.is_integer:
         ctx.warn(
             node,
