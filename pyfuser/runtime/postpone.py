@@ -70,7 +70,9 @@ class Account:
         self.flushes = self.unread = self.misses = 0
         self.program: Program | None = None  # where they wait
         self.prepared: Any = replay.MISSING
-        self.hopeless = not self.arrays or left_out("postpone")
+        sizes = lifetimes.sizes_of(program.given)
+        most = sum(sizes[_cluster(program.given, source)] for source in self.arrays)
+        self.hopeless = most < LEAST or left_out("postpone")
 
     def missed(self) -> None:
         """Somebody read an array, or overwrote what it is computed from."""

@@ -88,7 +88,7 @@ def found(looked: Looked, calls: list[Call]) -> Replay | None:
         COUNTERS.misses[why] = COUNTERS.misses.get(why, 0) + 1
         return None
     COUNTERS.replays += 1
-    if known.prepared is MISSING and known.account.hopeless:
+    if known.prepared is MISSING and (known.account.hopeless or known.left != FOREVER):
         known.prepared = prepared(known.program, calls)
     return known
 
@@ -143,5 +143,7 @@ def keep(key: Key | None, program: Program, calls: Sequence[Call]) -> None:
         if len(known) >= MAX_FACTS:
             del known[next(iter(known))]
         known[key.facts] = Replay(program, calls, left)
-    else:
+    elif left != replay.left:
         replay.left = left
+        if left == FOREVER and replay.account is not None and not replay.account.hopeless:
+            replay.prepared = MISSING  # Python runs it: it may leave stores
