@@ -327,6 +327,39 @@ def test_those_that_nobody_has_any_more() -> None:
     assert COUNTERS.launches == launches + 1 and TRACER.calls == []
 
 
+@pytest.mark.parametrize("before", [False, True])
+def test_a_recorded_call_reads_one_that_the_program_has_no_more(before: bool) -> None:
+    loop, kept = Loop(), pk.View([N], pk.double)
+    loop.warm()
+    with pyfuser.fusing():
+        if before:
+            pk.parallel_for(N, slope, k=kept, x=loop.k, a=1.0)
+            del loop.k
+        else:
+            k = loop.k
+            del loop.k
+            pk.parallel_for(N, slope, k=kept, x=k, a=1.0)
+            del k
+        assert float(pk.parallel_reduce(N, total, y=kept)) == 15.0 * N
+    assert kept[3] == 15.0
+
+
+def test_what_it_is_computed_from_is_made_anew_and_dropped_in_each_step() -> None:
+    y, k = (pk.View([N], pk.double) for _ in range(2))
+    y[0] = 0.0
+    for n in range(16):
+        x = pk.View([N], pk.double)
+        x.fill(float(n))
+        with pyfuser.fusing():
+            pk.parallel_for(N, slope, k=k, x=x, a=2.0)
+            pk.parallel_for(N, advance, y=y, x=x, k=k)
+            found = pk.parallel_reduce(N, total, y=y)
+            del x
+            assert float(found) == 3.0 * n * N
+        if n > 12:
+            assert k[5] == 2.0 * n
+
+
 def test_a_loop_that_reads_it_each_time_stops_to_postpone() -> None:
     loop = Loop()
     for n in range(12):

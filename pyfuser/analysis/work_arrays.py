@@ -30,11 +30,13 @@ class Work(NamedTuple):
     """Of a trace: the arrays that may wait, with the calls that compute each; what it overwrites.
 
     An array is named by the argument that is the first of it. overwritten: those that nothing reads
-    before all of their elements are written, whatever happens in between.
+    before all of their elements are written, whatever happens in between. written: the places of
+    the arguments that each of those calls writes.
     """
 
     arrays: dict[tuple[int, int], set[int]]
     overwritten: tuple[tuple[int, int], ...]
+    written: dict[int, tuple[int, ...]]
 
 
 # law
@@ -62,6 +64,7 @@ def work_of(given: TraceShape) -> Work:
     return Work(
         {(first[c], whole[c]): again for c, again in chosen.items()},
         () if fails else tuple((first[c], place) for c, place in whole.items()),
+        {n: _places_written(calls[n]) for n in set().union(*chosen.values())},
     )
 
 
@@ -168,9 +171,11 @@ def _clusters(call: CallShape) -> set[int]:
 
 
 def _written(call: CallShape) -> set[int]:
+    arguments = [call.arguments[place] for place in _places_written(call)]
+    return {a.cluster for a in arguments if type(a) is RegionShape}
+
+
+def _places_written(call: CallShape) -> tuple[int, ...]:
     views = written(call.workunit.body)
-    return {
-        a.cluster
-        for param, a in zip(call.workunit.params, call.arguments, strict=True)
-        if type(a) is RegionShape and param.sym in views
-    }
+    params = enumerate(zip(call.workunit.params, call.arguments, strict=True))
+    return tuple([n for n, (p, a) in params if type(a) is RegionShape and p.sym in views])

@@ -132,10 +132,8 @@ def settle(tracer: Tracer) -> Settled:
         return Settled()
     waiting = latest.again if _are_first(latest.again, tracer.calls) else ()
     calls = tracer.calls[len(waiting) :]
-    unread: tuple[Source, ...] = ()
-    if not any(buffer.reachable for buffer in latest.arrays.values()):
-        unread = tuple(latest.arrays)
-    elif wanted or not latest.again:
+    unread = _unreachable(calls, latest.arrays)
+    if len(unread) < len(latest.arrays) and (wanted or not latest.again):
         if not calls or calls[0].position != latest.position + 1:
             return Settled(due=waiting)
         unread = _unread(calls, latest.arrays)
@@ -153,6 +151,12 @@ def _are_first(some: Sequence[Call], calls: Sequence[Call]) -> bool:
     return len(calls) >= len(some) and all(map(is_, some, calls))
 
 
+def _unreachable(calls: Sequence[Call], arrays: dict[Source, Buffer]) -> tuple[Source, ...]:
+    """The arrays that nobody can read any more: neither the program, nor what it has recorded."""
+    touched = {id(a.buffer) for call in calls for a in call.arguments if type(a) is Region}
+    return tuple([s for s, b in arrays.items() if not b.reachable and id(b) not in touched])
+
+
 def _unread(calls: list[Call], arrays: dict[Source, Buffer]) -> tuple[Source, ...]:
     """The arrays that calls overwrite before they read them, or that nobody can read any more."""
     known = replay.look(calls).known
@@ -166,7 +170,8 @@ def _unread(calls: list[Call], arrays: dict[Source, Buffer]) -> tuple[Source, ..
         for source in work.overwritten
         if _is_whole(region := _region(calls, source))
     }
-    return tuple([s for s, b in arrays.items() if id(b) in found or not b.reachable])
+    gone = _unreachable(calls, arrays)
+    return tuple([s for s, b in arrays.items() if id(b) in found or s in gone])
 
 
 def account_of(known: Replay) -> Account:
@@ -189,7 +194,7 @@ def arrays_of(known: Replay, calls: Sequence[Call], tracer: Tracer) -> list[Buff
     arrays = {source: region.buffer for source, region in regions.items() if _may_wait(region)}
     again = _again(account, arrays)
     small = sum(buffer.nbytes for buffer in arrays.values()) < LEAST
-    if small or len(again) > MOST or not all(_is_ours(calls[n]) for n in again):
+    if small or len(again) > MOST or not _are_ours(account, calls, again):
         account.hopeless |= account.flushes > MISSES
         return []
     ready = account.unread > 0 and account.unread * account.seconds >= account.wanted
@@ -202,12 +207,19 @@ def _again(account: Account, arrays: Iterable[Source]) -> list[int]:
     return sorted(set().union(*(account.work.arrays[source] for source in arrays)))
 
 
-def _is_ours(call: Call) -> bool:
-    """Whether nobody reaches the memory of a call's arguments but by way of Views."""
+def _are_ours(account: Account, calls: Sequence[Call], again: Sequence[int]) -> bool:
+    """Whether Views alone reach what calls touch, and what they read stays: somebody has it."""
+    mine = {id(buffer) for buffer in _written(account, calls, again)}
+    buffers = [a.buffer for n in again for a in calls[n].arguments if type(a) is Region]
     return not any(
-        type(a) is Region and (a.buffer.external or a.buffer.lent or a.buffer.image is not None)
-        for a in call.arguments
+        b.external or b.lent or b.image is not None or not (id(b) in mine or b.reachable)
+        for b in buffers
     )
+
+
+def _written(account: Account, calls: Sequence[Call], again: Sequence[int]) -> Iterator[Buffer]:
+    """The memory that calls of a trace write."""
+    return (_region(calls, (n, place)).buffer for n in again for place in account.work.written[n])
 
 
 def _may_wait(region: Region) -> bool:
@@ -222,7 +234,8 @@ def waiting(calls: Sequence[Call], tracer: Tracer) -> Iterator[None]:
     """While a trace runs that leaves its arrays: what computes them is pending, before all else."""
     latest = SESSION.postponing
     assert latest is not None
-    again = [calls[n].again() for n in _again(latest.account, latest.arrays)]
+    numbers = _again(latest.account, latest.arrays)
+    again = [calls[n].again() for n in numbers]
     tracer.postpone(again)
     yield
     if _are_first(again, tracer.calls):
@@ -231,7 +244,7 @@ def waiting(calls: Sequence[Call], tracer: Tracer) -> Iterator[None]:
         tracer.postponed = len(again)
         COUNTERS.postponed += len(again)
         SESSION.flushes[-1].waiting = len(again)
-        _let_go(again)
+        _let_go(_written(latest.account, calls, numbers))
 
 
 def program_of(
@@ -280,15 +293,10 @@ def prepared_of(known: Replay, calls: list[Call]) -> Any:
     return account.prepared
 
 
-def _let_go(calls: Sequence[Call]) -> None:
-    """Memory that only the calls need, which compute it again, is free."""
-    for call in calls:
-        for region in call.arguments:
-            if type(region) is not Region:
-                continue
-            buffer = region.buffer
-            if buffer.reachable or buffer.root is None or buffer.lent or buffer.image is not None:
-                continue
+def _let_go(buffers: Iterable[Buffer]) -> None:
+    """Memory that only the calls need which compute it again is free."""
+    for buffer in buffers:
+        if buffer.root is not None and not buffer.reachable:
             pool.release(buffer.root)
             buffer.root = None
 
