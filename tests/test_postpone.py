@@ -146,6 +146,22 @@ def test_what_is_not_overwritten_whole_does_not_wait(first: Any, shape: tuple[in
         assert loop.k[1] == sum(range(16))
 
 
+def test_results_that_no_call_reads_do_not_wait() -> None:
+    k, x, y = (pk.View([N], pk.double) for _ in range(3))
+    before = COUNTERS.postponed
+    for n in range(12):
+        with pyfuser.fusing():
+            pk.parallel_for(N, slope, k=k, x=x, a=float(n))
+            assert float(pk.parallel_reduce(N, total, y=x)) == 0.0
+    assert COUNTERS.postponed == before
+    for n in range(12):  # the twin
+        with pyfuser.fusing():
+            pk.parallel_for(N, slope, k=k, x=x, a=float(n))
+            pk.parallel_for(N, advance, y=y, x=x, k=k)
+            assert float(pk.parallel_reduce(N, total, y=x)) == 0.0
+    assert COUNTERS.postponed > before and TRACER.owed == {id(k._region.buffer)}
+
+
 def test_integers_that_divide_do_not_wait() -> None:
     k, x, y = (pk.View([N], pk.int64) for _ in range(3))
     for a in range(1, 12):

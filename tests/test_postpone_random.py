@@ -277,6 +277,20 @@ def at_once() -> Iterator[None]:
         yield
 
 
+def plan_of(rng: random.Random, count: int) -> list[tuple[str, int, int, int]]:
+    """Calls of a step: some of them compute a work array, and read it at once or later."""
+    plan = [
+        (rng.choice(CALLS), *(rng.randrange(count) for _ in range(3)))
+        for _ in range(rng.randint(0, 5))
+    ]
+    for _ in range(rng.randint(0, 2)):
+        work, other = rng.sample(range(2, count), 2)
+        at = rng.randint(0, len(plan))
+        plan.insert(at, ("mixed", other, work, rng.randrange(count)))
+        plan.insert(rng.randint(0, at), ("scaled", work, rng.randrange(count), 0))
+    return [*plan, ("total", 0, rng.randrange(count), 0)]
+
+
 def run(seed: int) -> int:
     """Run a random program; how many calls it postponed. Raises AssertionError if it is wrong."""
     rng = random.Random(seed)
@@ -284,14 +298,7 @@ def run(seed: int) -> int:
     with at_once():
         world = World(rng)
         count = len(world.arrays)
-        plans = [
-            [
-                (rng.choice(CALLS), *(rng.randrange(count) for _ in range(3)))
-                for _ in range(rng.randint(2, 7))
-            ]
-            + [("total", 0, rng.randrange(count), 0)]
-            for _ in range(rng.choice([1, 1, 1, 2]))
-        ]
+        plans = [plan_of(rng, count) for _ in range(rng.choice([1, 1, 1, 2]))]
         for n in range(rng.randint(16, 40)):
             with pyfuser.fusing():
                 world.step(plans[n % len(plans)], n % 8)

@@ -29,6 +29,9 @@ ALL = -1
 class Work(NamedTuple):
     """Of a trace: the arrays that may wait, with the calls that compute each; what it overwrites.
 
+    An array that may wait is one that the trace reads when it is complete: what no call reads is a
+    result, which the program wants though it reads it only now and then.
+
     An array is named by the argument that is the first of it. overwritten: those that nothing reads
     before all of their elements are written, whatever happens in between. written: the places of
     the arguments that each of those calls writes.
@@ -46,15 +49,17 @@ def work_of(given: TraceShape) -> Work:
     touched = [_clusters(call) for call in calls]
     writers: dict[int, list[int]] = {}
     first: dict[int, int] = {}
+    last: dict[int, int] = {}
     for n, call in enumerate(calls):
         for cluster in touched[n]:
             first.setdefault(cluster, n)
+            last[cluster] = n
         for cluster in _written(call):
             writers.setdefault(cluster, []).append(n)
     whole = {c: place for c, n in first.items() if (place := _overwritten(calls[n], c)) is not None}
     chosen: dict[int, set[int]] = {}
     for cluster in whole:
-        if given.clusters[cluster].temporary:
+        if given.clusters[cluster].temporary or writers[cluster][-1] == last[cluster]:
             continue
         again = _closure(cluster, touched, writers)
         repeats = all(_may_repeat(calls[n]) for n in again)
