@@ -256,9 +256,9 @@ def _check(name: str, made: T, show: Callable[[T], str], verify: Callable[[T], N
             raise IRError(f"after {name}: {error}") from None
 
 
-def run_nest_passes(nest: Nest) -> Nest:
+def run_nest_passes(nest: Nest, passes: Sequence[NestPass] = NEST_PASSES) -> Nest:
     """The nest after all passes."""
-    for each in NEST_PASSES:
+    for each in passes:
         if left_out(each.name):
             continue
         made = each.run(nest)
@@ -277,10 +277,7 @@ def lowered(nest: Nest) -> Nest:
 
 def launched(nest: Nest) -> Nest:
     """The nest as a GPU launches it."""
-    for each in GPU_PASSES:
-        nest = each.run(nest)
-        _check(each.name, nest, show_nest, verify_nest)
-    return nest
+    return run_nest_passes(nest, GPU_PASSES)
 
 
 def lowered_sweep(spec: SweepSpec, nests: Sequence[Nest] | None = None) -> SweepNest:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from copy import copy
-from dataclasses import replace
 
 from pyfuser.codegen.c.expressions import Expressions
 from pyfuser.codegen.c.names import Names, SymNames
@@ -20,7 +18,6 @@ from pyfuser.ir.visit import all_expressions
 from pyfuser.nest import build
 from pyfuser.nest.cost.fp_contraction import may_contract
 from pyfuser.nest.cost.work import grain, grain_text, varies
-from pyfuser.nest.nodes import Nest
 from pyfuser.nest.spec import UNIT, KernelSpec, ViewSpec
 from pyfuser.support.records import dataclass
 
@@ -177,22 +174,6 @@ class Context:
     def print(self, body: nodes.Body, depth: int) -> list[str]:
         """The lines of a part of a nest."""
         return self.statements.print(body, depth)
-
-    def of(self, nest: Nest) -> Context:
-        """The same for a nest of another body, whose Syms are those of the workunit's."""
-        other = copy(self)
-        other.nest = nest
-        return other
-
-    def in_order(self) -> Context:
-        """The same where iterations run one after the other, in ascending order."""
-        return self.of(replace(self.nest, serial=True))
-
-    def array(self, name: str, dtype: DType) -> Sym:
-        """A new Sym that is called so."""
-        sym = self.nest.fresh(name, dtype)
-        self.names[sym] = name
-        return sym
 
     def guard(self, nothing: str = "") -> list[str]:
         """What a function that holds loops starts with; it returns `nothing` after a mistake."""

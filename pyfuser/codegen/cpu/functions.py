@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from pyfuser.codegen.c.statements import INDENT, Statements
-from pyfuser.codegen.cpu.context import Bounds, Context, function
+from pyfuser.codegen.cpu.context import Context, function
 from pyfuser.codegen.cpu.sums import SumNames, part_of
-from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Expr, Logical, Sym
 from pyfuser.ir.visit import contains
-from pyfuser.nest.build import values
-from pyfuser.nest.nodes import Ask, Function, Give, Nest, Over, Run, RunningSums, Trimmed
-from pyfuser.nest.passes.lower_boxes import loops
+from pyfuser.nest.nodes import Ask, Function, Give, Nest, Run, RunningSums, Trimmed
 
 LOCALS = frozenset({"at", "stop", "next", "whole", "part", "upto", "low", "high", "piece", "strip"})
 """Names of locals that passes make."""
@@ -164,11 +161,3 @@ _Functions.statements = {
     Trimmed: _Functions.trimmed,
     RunningSums: _Functions.running,
 }
-
-
-def loop_lines(context: Context, bounds: list[Bounds]) -> list[str]:
-    """Loops around the body, between named bounds."""
-    ends = [[context.array(name, DType.INT64) for name in pair] for pair in bounds]
-    low, high = zip(*ends, strict=True)
-    over = Over(values(low), values(high), context.workunit.body)
-    return context.print((loops(context.nest, over),), 1)

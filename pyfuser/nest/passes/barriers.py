@@ -21,6 +21,8 @@ from pyfuser.nest.threads import Alone, Barrier, One, Repeat, Share, Shared
 
 def place_barriers(nest: Nest) -> Nest:
     """The nest with the barriers that it needs, and has not yet."""
+    if nest.launch is None or nest.launch.rule != "team":
+        return nest
     return with_loops(nest, Kind.BLOCKS, lambda loop: _Placer(nest, loop.body).loop(loop))
 
 
