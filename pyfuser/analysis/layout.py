@@ -68,15 +68,11 @@ def shift(first: RegionShape, second: RegionShape) -> tuple[int, ...] | None:
         return None
     rest = second.offset - first.offset
     shifts = [0] * len(first.strides)
-    by_stride = sorted(range(len(shifts)), key=lambda axis: -abs(first.strides[axis]))
-    for axis in by_stride:
+    for axis in sorted(range(len(shifts)), key=lambda axis: -abs(first.strides[axis])):
         stride = first.strides[axis]
-        if not stride or not rest:
-            continue
-        # The next smaller strides must be able to make up for the remainder.
-        steps = _nearest(rest, stride) if axis != by_stride[-1] else rest // stride
-        shifts[axis] = steps
-        rest -= steps * stride
+        if stride:  # the next smaller ones must be able to make up for the remainder
+            shifts[axis] = _nearest(rest, stride)
+            rest -= shifts[axis] * stride
     if rest:
         return None
     hull = tuple(

@@ -148,11 +148,12 @@ def liveness(trace: TraceShape) -> Liveness:
 
 # law: True
 def _overwrites(later: Access, earlier: Access) -> bool:
-    """Whether one access to a region certainly writes every element that the other touched."""
+    """Whether one access to a region certainly writes every element that the other touched.
+
+    Subscripts of one form, over ranges that hold those of the other: whatever the variables count.
+    """
     mine, other = later.relation, earlier.relation
     if not (later.exact and mine.box) or mine.indices != other.indices:
-        return False
-    if len(mine.begin) != len(other.begin):
         return False
     used = {number for index in mine.indices if index is not None for number, _ in index.terms}
     return all(

@@ -169,15 +169,15 @@ def _pinned(
 ) -> dict[int, int] | None:
     """For iteration indices that some pair of subscripts fixes, p - q; None: contradictory.
 
-    In c p + f = c q + g, p - q is (g - f) / c; rows of length c are those of one iteration.
+    In c p + f = c q + g, p - q is (g - f) / c; rows of length c are those of one iteration. What f
+    and g are made of does not matter, but for their bounds.
     """
     distances: dict[int, int] = {}
     for axis in axes:
         if axis.first is None or axis.second is None:
             continue
-        others = dict(axis.second.terms)
         for number, coefficient in axis.first.terms:
-            if number >= rank or others.get(number) != coefficient:
+            if number >= rank:
                 continue  # an inner variable: each call has its own
             term = Affine(((number, coefficient),), 0)
             low, high = axis.first.plus(term, -1).span(first.ranges)

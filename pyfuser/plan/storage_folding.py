@@ -80,23 +80,21 @@ def _rolling(cluster: int, region: RegionShape, uses: Sequence[_Use]) -> Rolling
     made = _written(writer.access, axis)
     if made is None or len({use.loop for use in uses}) == 1:
         return None
-    oldest = made - writer.stage.lag
-    until = made + writer.stage.ahead
+    reaches: list[Interval] = []
     for use in uses:
         reach = _reach(use.access.relation, axis)
         if reach is None:
             return None
         if use is not writer and not _lies_in_what_is_written(use, writer):
             return None
-        oldest = min(oldest, reach[0] - use.stage.lag)
-        until = max(until, reach[1] + use.stage.ahead)
+        reaches.append((reach[0] - use.stage.lag, reach[1] + use.stage.ahead))
     return Rolling(
         cluster,
         region.strides[axis],
-        oldest,
+        min(first for first, _ in reaches),
         made - writer.stage.lag,
         made + writer.stage.ahead,
-        until,
+        max(last for _, last in reaches),
     )
 
 
@@ -126,12 +124,12 @@ def _reach(relation: Relation, axis: int) -> Interval | None:
 
 # law: not None
 def _written(access: Access, axis: int) -> int | None:
-    """The constant between the outermost index and the subscript of a write, if it is one.
+    """The constant of a write's subscript along an axis; `_reach` asks what it is added to.
 
     The write must happen in every iteration and cover a whole box of elements.
     """
     relation = access.relation
-    if access.mode is not Mode.WRITE or not (access.exact and relation.everywhere):
+    if access.mode is not Mode.WRITE or not relation.everywhere:
         return None
     seen: set[int] = set()
     for index in relation.indices:
@@ -143,7 +141,7 @@ def _written(access: Access, axis: int) -> int | None:
             seen.add(number)
     index = relation.indices[axis]
     assert index is not None
-    return index.constant if index.terms == ((0, 1),) else None
+    return index.constant
 
 
 # law: True

@@ -312,13 +312,13 @@ class _Row:
 
     # law: not None
     def _exact_trips(self, loop: For, ranges: dict[Sym, Interval]) -> range | None:
-        """The values of the variable, if they are known and not too many."""
+        """Values that the variable surely takes, if those are known and not too many."""
         if self._trips(loop, ranges) is None:
             return None
         start, stop, step = (interval(expr, ranges) for expr in (loop.start, loop.stop, loop.step))
         if start is None or stop is None or step is None:
             return None
-        if start[0] != start[1] or stop[0] != stop[1] or stop[0] - start[0] > DEFAULT.row_extent:
+        if start[0] != start[1] or stop[0] - start[0] > DEFAULT.row_extent:
             return None
         return range(start[0], stop[0], step[0])
 

@@ -211,7 +211,7 @@ class _Cell:
                 and self._stores_first(next(filter(self._touches, side)))
                 for side in (stmt.then, stmt.orelse)
             )
-        return isinstance(stmt, Store) and self._writes(stmt)
+        return isinstance(stmt, Store)  # of the cell, which it touches
 
     def _loads_always(self, stmt: Stmt) -> bool:
         """Whether executing the statement always loads the cell, before it can be written."""

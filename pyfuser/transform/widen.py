@@ -233,9 +233,8 @@ class _Widener:
 
     # law: True
     def _exact(self, expr: Expr) -> bool:
-        """Whether the expression's value never leaves 32 bits."""
-        known = interval(expr, self.ranges)
-        self.decisions.append(known is not None and _inside(known))
+        """Whether the value of an expression of 32 bits never leaves these."""
+        self.decisions.append(interval(expr, self.ranges) is not None)
         return self.decisions[-1]
 
 

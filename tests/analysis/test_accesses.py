@@ -122,3 +122,12 @@ def test_a_loop_that_never_runs_hides_nothing_behind_it():
         (1, Mode.WRITE, (0, 2)),
         (0, Mode.WRITE, (0, 1)),
     ]
+
+
+def test_what_bounds_say_of_one_subscript_is_not_known_of_the_next():
+    """A local of which only bounds are known may be one element, but is surely none."""
+    i, q, x, y, t = S("i"), View("q", dtype=DType.INT32), View("x"), View("y"), S("t")
+    body = [let(t, q[i] & 7), x[t] << 1.0, y[t] << 1.0, y[i + t] << 2.0]
+    arguments = region(2, N, dtype=DType.INT32), X, region(1, N)
+    stores = [a for a in found([i], [q, x, y], body, *arguments) if a.mode is Mode.WRITE]
+    assert [(a.exact, a.relation.vague) for a in stores] == [(False, True)] * 3

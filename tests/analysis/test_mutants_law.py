@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pyfuser.analysis import polyhedra
+from pyfuser.analysis.accesses import accesses
 from pyfuser.analysis.dependences import Kind
 from pyfuser.analysis.distances import call_distance
+from pyfuser.analysis.overlap import Verdict, overlap
 from pyfuser.ir.dtypes import DType
+from pyfuser.trace.call import Space
 from tests.analysis.build import (
     S,
     View,
@@ -205,3 +208,70 @@ def test_a_loop_down_to_an_unsigned_bound():
     first = reads(lambda i: expr(0))(X, n=1)
     assert verdict(every_other(DType.INT32), first) == "none"
     assert verdict(every_other(DType.UINT32), first) != "none"
+
+
+def on_box(index, store):
+    """`x[index(i, j)] = 1.0`, or `y[i] = x[index(i, j)]`; a call-maker of a space."""
+    i, j, x, y = S("i"), S("j"), View("x"), View("y", 2)
+    cell = x[index(i, j)]
+    unit = workunit("w", [i, j], [x, y], [cell << 1.0 if store else y[i, j] << cell])
+    out = region(1, (N, N))
+    return lambda space: call(unit, space, region(0, 9 * N), out)
+
+
+def test_what_is_plain_is_told_without_sets(monkeypatch):
+    monkeypatch.setattr(polyhedra, "is_empty", None)
+    column = on_box(lambda i, j: i, True), on_box(lambda i, j: i, False)
+    for space, answer in (((N, 5), "cross"), ((N, 1), "same")):
+        assert verdict(*(make(space) for make in column)) == answer
+    skewed = on_box(lambda i, j: 2 * i + 3 * j, True), on_box(lambda i, j: 2 * i + 3 * j + 1, False)
+    assert verdict(*(make((N, 1)) for make in skewed)) == "none"
+
+
+def test_spaces_below_zero():
+    low = Space((-5,), (1,))
+    wide = region(0, 4 * N)
+    for index, answer in ((lambda i: i + 6, "cross"), (lambda i: i + 11, "none")):
+        first, second = writes(lambda i: i + 5), reads(index)
+        assert verdict(first(wide, n=low), second(wide, n=low)) == answer
+    cell = writes(lambda i: expr(3))
+    assert verdict(cell(wide, n=low), cell(wide, n=low)) == "cross"
+
+
+def test_iterations_of_other_spaces_are_others():
+    """Where only the sets of integers know that an iteration has its own element."""
+
+    def split(i):
+        return 2 * (i >> 1) + (i & 1)
+
+    spaces = [Space((begin,), (end,)) for begin in (0, 2) for end in (40, 42)]
+    for first in spaces:
+        for second in spaces:
+            found = overlapping(writes(split)(X, n=first), reads(split)(X, n=second))
+            assert found is (Verdict.SAME if first == second else Verdict.CROSS)
+
+
+def overlapping(first, second):
+    """The verdict on the first accesses of two calls."""
+    one, other = accesses(first)[0], accesses(second)[0]
+    return overlap(one.relation, first.arguments[0], other.relation, second.arguments[0])
+
+
+def test_what_is_read_under_either_of_two_guards():
+    def ends(i):
+        return any_of(i.eq(0), i.eq(7))
+
+    inner = writes(at, guard=lambda i: both(i >= 3, i < 7))(X)
+    assert verdict(inner, reads(lambda i: i + 1, guard=ends)(X)) == "none"
+    assert verdict(inner, reads(lambda i: i - 1, guard=ends)(X)) == "cross"
+
+
+def test_unknown_elements_of_other_columns():
+    whole = (8 * N, 8)
+    left, right = region(0, (N, N // 2), 0, whole), region(0, (N, N // 2), 4 * N, whole)
+    i, q, x, y = S("i"), View("q", dtype=DType.INT32), View("x", 2), View("y")
+    put = workunit("put", [i], [x, q], [x[q[i], q[i + 1]] << 1.0])
+    take = workunit("take", [i], [x, q, y], [y[i] << x[q[i], q[i + 1]]])
+    places = region(3, N + 1, dtype=DType.INT32)
+    assert verdict(call(put, N, left, places), call(take, N, right, places, Y)) == "none"
+    assert verdict(call(put, N, left, places), call(take, N, left, places, Y)) == "unknown"

@@ -98,3 +98,11 @@ def test_a_loop_whose_step_differs_between_iterations():
 
     assert overwritten(lambda i: 1)
     assert not overwritten(lambda i: i + 1)
+
+
+def test_elements_that_nobody_knows_are_not_overwritten():
+    i, x, q = S("i"), View("x"), View("q", dtype=DType.INT32)
+    scatter = workunit("scatter", [i], [x, q], [x[q[i]] << 1.0])
+    places = region(1, N, dtype=DType.INT32)
+    twice = trace(call(scatter, N, X, places), call(scatter, N, X, places))
+    assert Liveness(twice).lifetime(0, 0).escapes

@@ -148,3 +148,14 @@ def test_forms_have_the_value_of_the_expression_whatever_overflows() -> None:
         assert wrapped(total + form.constant) == value_of(e, values)
         taken_apart += e not in form.terms
     assert taken_apart > 1000
+
+
+def test_a_number_is_an_integer() -> None:
+    """Also one that conversions keep; of other types none is, even if it is whole."""
+    assert number(c(2)) == number(Cast(c(2), DType.INT64)) == 2
+    assert number(Cast(c(1000), DType.INT8)) is None
+    assert number(Cast(c(2), DType.BOOL)) is None
+    for whole in (Cast(c(2), DType.FLOAT64), c(2, DType.FLOAT64)):
+        assert number(whole) is None
+        assert number(Cast(whole, DType.INT32)) is None
+        assert linear(Cast(whole, DType.INT32), everywhere).terms

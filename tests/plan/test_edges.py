@@ -9,10 +9,27 @@ from pyfuser.ir.nodes import Accumulator, Assign, Call, Eval, Update
 from pyfuser.ir.verify import verify
 from pyfuser.plan.capabilities import ALL, Capabilities
 from pyfuser.plan.plan import Declined
-from pyfuser.plan.rewrites.embed_boundary import Placed, placed_call, targets
-from pyfuser.plan.single_rows import far_rows
+from pyfuser.plan.rewrites.embed_boundary import (
+    MAX_RANK,
+    Placed,
+    may_place,
+    placed_call,
+    targets,
+)
+from pyfuser.plan.single_rows import REACH, far_rows
 from pyfuser.trace.call import Space
-from tests.analysis.build import S, View, call, known, let, loop, region, trace, when, workunit
+from tests.analysis.build import (
+    S,
+    View,
+    call,
+    known,
+    let,
+    loop,
+    region,
+    trace,
+    when,
+    workunit,
+)
 from tests.rewrites import searching
 
 N, M = 2000, 1600
@@ -145,6 +162,71 @@ def test_slices_of_one_buffer_are_aligned():
 
 
 # --------------------------------------------------------------------------- not so
+
+
+def test_rows_far_from_those_that_others_walk_over_have_no_place():
+    def place(first, *calls):
+        space = Space((first, 1), (N - 1, M - 1))
+        return targets(trace(step(space=space), *calls))
+
+    zero = edge(make=lambda j, x: [x[0, j] << 1.5])
+    assert place(REACH, zero) == {1: ((REACH, (0,)),)}
+    assert not place(REACH + 1, zero)
+
+
+def test_a_place_is_where_the_row_is_written():
+    i, j, x, y = S("i"), S("j"), View("x", 2), View("y", 2)
+    later = workunit("later", [i, j], [x, y], [y[i + 5, j] << x[i, j]])
+    row = edge(make=lambda j, x: [x[100, j] << 1.5])
+    assert targets(trace(call(later, Space((1, 1), (N - 5, M)), U, V), row)) == {1: ((95, (0,)),)}
+
+
+def test_rows_of_other_memory_or_another_order_of_axes_have_no_place():
+    assert not targets(trace(step(), edge((0, 1), where=region(2, (N, M)))))
+    turned = region(1, (M, N), strides=(8, 8 * M))
+    row = edge(make=lambda j, x: [x[j, 0] << 1.5], where=turned)
+    assert not targets(trace(step(), row))
+    calls = [step(sink=turned, space=Space((1, 1), (M - 1, N - 1))), row]
+    assert targets(trace(*calls)) == {}  # the first index walks over columns
+
+
+def test_statements_that_store_nothing_go_where_they_are_used():
+    t = S("t", V.dtype)
+
+    def make(j, x):
+        add = Update("+", t.sym, (), x[1, j].node)
+        return [let(t, 2.0), add, x[0, j] << t, x[N - 1, j] << x[N - 2, j]]
+
+    assert targets(trace(step(), edge(make=make))) == {1: ((1, (2,)), (N - 2, (3,)))}
+
+
+def test_a_call_over_a_row_and_a_line_walks_over_the_line():
+    j, x, y = S("j"), View("x", 2), View("y")
+    both = workunit("both", [j], [x, y], [x[0, j] << 1.0, y[j] << 2.0])
+    i, y = S("i"), View("y")
+    one = workunit("one", [i], [y], [y[3] << 4.0])
+    line = region(2, M)
+    assert targets(trace(call(both, M, V, line), call(one, 1, line))) == {1: ((3, (0,)),)}
+
+
+def test_one_statement_that_has_no_place_keeps_the_others():
+    i, x = S("i"), View("x", 2)
+    either = [when(i < 5, [x[0, i] << 1.0], [x[N - 1, i] << 2.0]), x[0, i] << 1.0]
+    assert not targets(trace(step(), call(workunit("either", [i], [x], either), M, V)))
+
+
+def test_what_may_be_named_by_another_index_too():
+    def line(space, pattern="for", extra=()):
+        indices = [S(name) for name in "hijklm"][: len(space.begin)]
+        x = View("x", len(indices))
+        body = [x[tuple(indices)] << 1.0, *extra]
+        return call(workunit("line", indices, [x], body), space, region(1, space.end))
+
+    def cube(rank):
+        return Space((0,) * rank, (2,) * rank)
+
+    assert may_place(line(cube(MAX_RANK - 1))) and not may_place(line(cube(MAX_RANK)))
+    assert may_place(line(Space((3,), (4,)))) and not may_place(line(Space((3,), (3,))))
 
 
 def test_periodic_copies_end_sweeps_and_are_told():

@@ -180,6 +180,21 @@ def test_a_chain():
     assert again(PRODUCER, second, third) == ({2: {0: 4, 1: 2}}, (0, 1))
 
 
+def test_a_call_computes_two_others():
+    """Each as often as it is named, whatever of it another one names."""
+    second = over("u[i] = 3.0 * x[i] - 1.0", u="U", x="C")
+    both = over("y[i] = t[i - 1] - u[i + 1]", 1, N - 1, y="B", t="T", u="U")
+    assert again(PRODUCER, second, both) == ({2: {0: 1, 1: 1}}, (0, 1))
+    second = over("u[i] = t[i] + t[i - 1]", 1, N, u="U", t="T")
+    twice = over("y[i] = t[i - 2] + u[i - 1] - u[i]", 2, N, y="B", t="T", u="U")
+    assert again(PRODUCER, second, twice) == ({2: {0: 5, 1: 2}}, (0, 1))
+
+
+def test_a_producer_that_reads_what_it_stores_by_another_name():
+    update = over("t[i] = u[i] + 1.0", 0, N - 1, t="T", u="T[:11]")
+    assert again(update, over("y[i] = t[i + 1]", 0, N - 2, y="B", t="T")) == NOTHING
+
+
 def test_a_view_of_another_shape():
     """Its elements have other subscripts."""
     assert again(PRODUCER, over("y[i] = t[i + 1]", 0, 8, y="B", t="T[2:]")) == NOTHING

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from pyfuser.analysis.accesses import structural_scalars
+from pyfuser.ir.dtypes import DType
 from pyfuser.ir.reference.interpret import interpret
 from pyfuser.pipeline import KERNEL_PASSES, run_passes
 from pyfuser.plan import wavefront as plan_wavefront
 from pyfuser.plan.cost_model import CostModel
-from pyfuser.plan.plan import Group, Plan, Rolling
+from pyfuser.plan.plan import Group, Plan, Rolling, Stage
 from pyfuser.plan.storage_folding import rolling_views
 from pyfuser.plan.wavefront import sweeps
 from pyfuser.trace.call import Call, Space
@@ -55,6 +56,75 @@ def test_the_numbers_of_a_window():
     assert rolling(further, READ) == (Rolling(1, 8, oldest=-2, made=1, begun=1, until=4),)
     again = moving([-3], 0)(T, region(3, N), READER)
     assert rolling(WRITE, READ, again) == (Rolling(1, 8, oldest=-3, made=0, begun=0, until=3),)
+
+
+def windows(*calls, stages, loops=None):
+    """What loops, each behind the front as its stage says, may keep a window of."""
+    made = trace(*calls, temporary=(1,))
+    groups = tuple(map(Group, loops or [(n,) for n in range(len(calls))]))
+    return rolling_views(made, groups, tuple(Stage(*stage) for stage in stages))
+
+
+def test_a_window_reaches_from_the_last_reader_to_the_front():
+    stages = (1, 2), (4, 8)
+    assert windows(WRITE, READ, stages=stages) == (Rolling(1, 8, -5, -1, 2, 10),)
+    ahead = moving([3, 5], 0)(T, Z, Space((0,), (N - 13,)))
+    behind = moving([0], -7)(X, T, Space((7,), (N,)))
+    assert windows(behind, ahead, stages=((1, 2), (0, 0))) == (Rolling(1, 8, -8, -8, -5, 5),)
+
+
+def test_what_is_only_written_only_read_or_of_one_loop_has_no_window():
+    stages = (0, 0), (1, 1)
+    assert windows(WRITE, READ, stages=stages)
+    assert windows(WRITE, READ, stages=stages[:1], loops=[(0, 1)]) == ()
+    assert windows(WRITE, WRITE, stages=stages) == () == windows(READ, READ, stages=stages)
+
+
+def test_only_whole_temporaries_have_windows():
+    part = region(1, N - 1, offset=8)
+    calls = moving([0], 0)(X, part, WRITER), moving([0], 0)(part, Z, READER)
+    assert windows(*calls, stages=((0, 0), (1, 1))) == ()
+
+
+def grid(write, read):
+    """The windows of a grid that a loop writes with `write(i, j, k, t, x)`, and another reads."""
+    shapes = (60, 30), (80, 80), (60, 30)
+    m = [region(n, shape) for n, shape in enumerate(shapes)]
+    i, j, k, q = S("i"), S("j"), S("k"), View("q", dtype=DType.INT32)
+    x, t, z = View("x", 2), View("t", 2), View("z", 2)
+    first = workunit("first", [i, j], [x, t, q], [write(i, j, k, t, x[i, j])])
+    second = workunit("second", [i, j], [t, z, q], [z[i, j] << read(i, j, q, t)])
+    places = region(3, 80, dtype=DType.INT32)
+    calls = call(first, (50, 20), m[0], m[1], places), call(second, (40, 15), m[1], m[2], places)
+    return windows(*calls, stages=((0, 0), (1, 1)))
+
+
+def own(i, j, k, t, value):
+    return t[i, j] << value
+
+
+def of_own(i, j, q, t):
+    return t[i, j]
+
+
+def test_a_grid_has_a_window_where_a_box_is_written():
+    whole = (Rolling(1, 640, -1, 0, 0, 1),)
+    assert grid(own, of_own) == whole
+    assert grid(lambda i, j, k, t, v: t[i, 20 - j] << v, of_own) == ()  # but not column 0
+    assert grid(lambda i, j, k, t, v: t[i, 19 - j] << v, of_own) == whole
+    assert grid(lambda i, j, k, t, v: loop(k, 0, 3, [t[i, j + k] << v]), of_own) == ()
+    assert grid(lambda i, j, k, t, v: t[i, 2 * j] << v, of_own) == ()
+    assert grid(lambda i, j, k, t, v: t[i, i] << v, of_own) == ()
+    assert grid(lambda i, j, k, t, v: t[i, j].update("+", v, atomic=True), of_own) == ()
+    assert grid(lambda i, j, k, t, v: when(i < 45, [t[i, j] << v]), of_own) == ()
+    assert grid(lambda i, j, k, t, v: t[49 - i, j] << v, of_own) == ()
+    assert grid(lambda i, j, k, t, v: t[j, i] << v, lambda i, j, q, t: t[j, i]) == ()
+
+
+def test_what_is_written_or_read_anywhere_has_no_window():
+    assert grid(own, lambda i, j, q, t: t[i, q[j]]) == ()
+    assert grid(lambda i, j, k, t, v: t[i, v.cast(DType.INT32)] << v, of_own) == ()
+    assert grid(own, lambda i, j, q, t: t[q[j], j]) == ()
 
 
 def test_loops_that_follow_at_once():

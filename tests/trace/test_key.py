@@ -17,6 +17,7 @@ from pyfuser.runtime.session import TRACER
 from pyfuser.support.extension import HOT
 from pyfuser.trace.key import Key, key_of
 from pyfuser.trace.shape import TraceShape, shape_of
+from tests.analysis.build import S, View, call, region, trace, workunit
 
 SIZE = 24
 DTYPES = (pk.double, pk.float, pk.int32)
@@ -195,3 +196,15 @@ def test_a_shape_of_other_facts_does_not_fit() -> None:
     key, _, _ = recorded(moved)
     _, _, shape = recorded(apart)
     assert key is not None and not key.fits(shape)
+
+
+def test_a_key_fits_only_where_the_same_memory_is_together() -> None:
+    """Two of three arrays are parts of one; which two decides what overlaps."""
+    i, *views = S("i"), *map(View, "xyz")
+    unit = workunit("w", [i], views, [views[0][i] << views[1][i] + views[2][i]])
+    regions = region(0, 8), region(0, 8, offset=64), region(1, 8)
+    shape = trace(call(unit, 8, *regions))
+    words = tuple((number, 0, "word") for number in range(3))
+    assert Key(words, ((0, 0), (0, 64), (1, 0), *shape.clusters)).fits(shape)
+    assert not Key(words, ((0, 0), (1, 64), (1, 0), *shape.clusters)).fits(shape)
+    assert not Key(words, ((0, 0), (0, 32), (1, 0), *shape.clusters)).fits(shape)

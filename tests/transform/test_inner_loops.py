@@ -11,10 +11,12 @@ import numpy as np
 import pykokkos as pk
 import pytest
 
-from pyfuser.ir.nodes import For, Load
+from pyfuser.ir.dtypes import DType
+from pyfuser.ir.nodes import For, Load, Update
 from pyfuser.ir.visit import all_expressions, statements
 from pyfuser.transform.inner_loops import fuse_inner_loops
 from pyfuser.transform.kernel import Kernel
+from tests.analysis.build import S, View, let, loop, workunit
 from tests.codegen.build import case
 from tests.transform.build import Program, Temporary
 
@@ -308,6 +310,65 @@ def test_overlapping_rows_keep_loops_apart():
     program.call(scale, b=base[:, 1:], a=a, m=COLUMNS)
     program.call(add, c=base[:, :-1], a=a, b=a, m=COLUMNS)
     assert loops(program.check()) == 2
+
+
+def test_other_rows_that_overlap_do_not_matter():
+    base, a = np.zeros((ROWS, COLUMNS + 1)), data()
+    program = Program(ROWS)
+    program.call(scale, b=data(1), a=a, m=COLUMNS)
+    program.call(scale, b=data(2), a=a, m=COLUMNS)
+    program.call(first_column, c=base[:, 1:], m=COLUMNS)
+    program.call(read_first, d=data(3), c=base[:, :-1], m=COLUMNS)
+    assert loops(program.check()) == 3
+
+
+@pytest.mark.parametrize(("first", "left"), [(True, 2), (False, 3)])
+def test_one_of_two_rows_that_overlaps_a_third_keeps_loops_apart(first: bool, left: int):
+    """The loop that reads the third may join that of the other row, if it is the next one."""
+    base, a = np.zeros((ROWS, COLUMNS + 1)), data()
+    rows = [base[:, 1:], data(1)] if first else [data(1), base[:, 1:]]
+    program = Program(ROWS)
+    for row in rows:
+        program.call(scale, b=row, a=a, m=COLUMNS)
+    program.call(read_first, d=data(2), c=base[:, :-1], m=COLUMNS)
+    assert loops(program.check()) == left
+
+
+def test_a_value_that_one_loop_adds_to():
+    """What another one reads or adds to, or adds up in another order, keeps them apart."""
+    i, m, x, y = S("i"), S("m"), View("x", 2), View("y", 2)
+    s, t = S("s", DType.FLOAT64), S("t", DType.FLOAT64)
+
+    def adds(j: S) -> Any:
+        return Update("+", s.sym, (), x[i, j].node)
+
+    def adds_more(j: S) -> Any:
+        return Update("+", s.sym, (), y[i, j].node)
+
+    def adds_elsewhere(j: S) -> Any:
+        return Update("+", t.sym, (), x[i, j].node)
+
+    def scales(j: S) -> Any:
+        return y[i, j] << 2.0 * x[i, j]
+
+    def uses(j: S) -> Any:
+        return y[i, j] << s * x[i, j]
+
+    def loops_inside(j: S) -> Any:
+        return loop(S("k"), 0, 3, [scales(j)])
+
+    def left(*parts: Callable[[S], Any]) -> int:
+        variables = [S("j") for _ in parts]
+        loops = [loop(j, 0, m, [part(j)]) for j, part in zip(variables, parts, strict=True)]
+        body = [let(s, 1.0), let(t, 1.0), *loops, y[i, 0] << s + t]
+        unit = workunit("w", [i], [x, y, m], body)
+        kernel = case(unit, [ROWS], lambda: [data(), data(1), COLUMNS], widened=False).kernel
+        return sum(isinstance(stmt, For) for stmt in fuse_inner_loops(kernel).workunit.body)
+
+    assert left(adds, adds_elsewhere) == left(adds, scales) == left(scales, adds) == 1
+    assert left(adds, uses) == left(uses, adds) == left(adds, adds_more) == 2
+    assert left(adds, loops_inside) == left(loops_inside, adds) == 2
+    assert left(scales, loops_inside) == 1
 
 
 SUBSCRIPTS = ["j", "j", "j", "j", "(j + 1) % m", "m - 1 - j", "0", "i"]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from pyfuser.frontends.embedded import pykokkos as pk
+from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Update
 from pyfuser.ir.reference.interpret import interpret
 from pyfuser.ir.visit import statements
+from pyfuser.transform.cells import cells_of
 from pyfuser.transform.fuse import fuse
 from pyfuser.transform.group import GroupShape, group_shapes
 from tests.analysis.build import S, View, assign, call, region, workunit
@@ -249,3 +251,46 @@ def test_a_local_that_changes_has_no_range():
     program.call(wrapping_local, y=y, x=x, m=1)
     program.check()
     np.testing.assert_array_equal(y, x[0])
+
+
+def some_sides(i, y, x):
+    if x[i] > 0.0:
+        if x[i] > 2.0:
+            y[i] = 1.0
+    else:
+        y[i] = 2.0
+    y[i] = y[i] + x[i]
+
+
+def updated_side(i, y, x):
+    if x[i] > 0.0:
+        y[i] += 1.0
+    else:
+        y[i] = 2.0
+    y[i] = y[i] + x[i]
+
+
+def test_a_side_that_may_not_store_loads_before():
+    for work in (some_sides, updated_side):
+        program = Program(N)
+        program.call(work, y=data(), x=data() - 1.0)
+        program.check()
+
+
+def test_elements_that_are_not_one_or_not_known_are_no_cells():
+    i, k, x, m, q = S("i"), S("k"), View("x"), View("m", 2), View("q", dtype=DType.INT32)
+    fixed = frozenset((i.sym, k.sym))
+
+    def cells(view, *body):
+        found = cells_of(body, view.sym, {}, fixed)
+        return None if found is None else len(found)
+
+    assert cells(x, x[i] << 1.0, x[i + 1] << 2.0) == 2
+    assert cells(x, x[i + 1] << 1.0, x[1 + i] << 2.0) is None  # one cell by two names
+    assert cells(x, x[i] << 1.0, x[k] << 2.0) is None
+    assert cells(x, x[i].update("+", 1.0)) == 1
+    assert cells(x, x[i].update("max", 1.0)) is None
+    assert cells(x, x[i].update("+", 1.0, atomic=True)) is None
+    assert cells(x, x[q[0]] << 1.0) is None
+    assert cells(m, m[i, k] << 1.0) == 1
+    assert cells(m, m[i, q[0]] << 1.0) is None and cells(m, m[q[0], i] << 1.0) is None

@@ -11,13 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyfuser.ir.nodes import Const, DeclareArray, Stmt
+from pyfuser.ir.dtypes import DType
+from pyfuser.ir.nodes import Const, DeclareArray, For, Stmt
 from pyfuser.ir.reference.interpret import interpret
 from pyfuser.ir.visit import map_body, statements
 from pyfuser.trace.memory import Region
 from pyfuser.transform.kernel import Kernel
+from pyfuser.transform.rows import _Facts, _Row
 from pyfuser.transform.unroll import unroll
 from pyfuser.tuning.thresholds import DEFAULT
+from tests.analysis.build import S, View, expr
 from tests.transform.build import Program, Temporary
 
 ROWS, COLUMNS = 5, 6
@@ -385,6 +388,61 @@ def test_after_a_whole_row_was_stored_the_same_loops_are_legal(make: Callable[..
     program.call(row_sum, s=s, b=t, m=COLUMNS)
     program.call(subtract, c=c, b=t, s=s, m=COLUMNS)
     assert contracted(program) == (make not in UNBOUNDED)
+
+
+def at_least_four(i, b, a):
+    for j in range(4 + i % 2):
+        b[i][j] = a[i][j]
+
+
+def by_what_changes(i, b, a, q):
+    b[i][q[i] & 3] = a[i][0]
+    q[i] += 1
+    b[i][0] = b[i][q[i] & 3]
+    for j in range(1, 4):
+        b[i][j] = a[i][j]
+
+
+def of_four(i, s, b):
+    s[i] = b[i][0] + b[i][1] - b[i][2] * b[i][3]
+
+
+@pytest.mark.parametrize(("make", "rows"), [(at_least_four, 1), (by_what_changes, 0)])
+def test_trips_and_places_that_differ_from_iteration_to_iteration(
+    make: Callable[..., None], rows: int
+):
+    program, t = Program(ROWS), Temporary(ROWS, 5)
+    more = {"q": np.arange(ROWS, dtype=np.int32)} if make is by_what_changes else {}
+    program.call(make, b=t, a=data(), **more)
+    program.call(of_four, s=np.zeros(ROWS), b=t)
+    assert contracted(program) == rows
+
+
+def test_values_that_a_loop_surely_takes():
+    j, k, m = S("j"), S("k"), S("m")
+    facts = _Facts((), {}, set(), frozenset(), {})
+    row = _Row(View("x").sym, (0,), (9,), facts)
+    ranges = {k.sym: (1, 2), m.sym: (5, 9)}
+    most = DEFAULT.row_extent
+
+    def values(start: Any, stop: Any, step: Any = 1) -> range | None:
+        return row._exact_trips(
+            For(j.sym, *(expr(e).node for e in (start, stop, step)), ()), ranges
+        )
+
+    assert values(0, 4) == range(4) and values(1, 9, 2) == range(1, 9, 2)
+    assert values(0, m) == range(5)
+    assert values(k, 4) is None and values(0, 4, k) is None and values(4, 0, -1) is None
+    assert values(most, most + 2) == range(most, most + 2)
+    assert values(0, most) == range(most) and values(0, most + 1) is None
+
+
+def test_a_place_by_an_element_is_not_one_for_long():
+    i, q = S("i"), View("q", dtype=DType.INT32)
+    row = _Row(View("x").sym, (0,), (9,), _Facts((i.sym,), {}, set(), frozenset({i.sym}), {}))
+    own, other = ((i & 3).node,), ((q[i] & 3).node,)
+    assert row._with_store(own, frozenset(), {}) == {own}
+    assert row._with_store(other, frozenset(), {}) == frozenset()
 
 
 def test_both_sides_of_a_branch_store():

@@ -218,4 +218,4 @@ def _may_follow(
     if last[before] != first[sym]:
         return last[before] < first[sym]
     part = parts[first[sym]]
-    return isinstance(part, Segment) and sym not in part.arriving and before not in part.leaving
+    return isinstance(part, Segment) and before not in part.leaving

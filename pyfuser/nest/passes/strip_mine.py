@@ -271,7 +271,7 @@ class _Finder:
             for stmt in statements(loop.body)
             if isinstance(stmt, nodes.Update) and not stmt.indices
         }
-        if free and (around or free != set(self._free_sums(loop))):
+        if free and free != set(self._free_sums(loop)):  # a loop around others has none
             return False
         return self._is_known(loop.start, around) and self._is_known(loop.stop, around)
 

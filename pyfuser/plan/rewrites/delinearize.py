@@ -136,7 +136,6 @@ def _fits(call: CallShape) -> bool:
     workunit, space = call.workunit, call.space
     return (
         space.begin == (0,)  # and one index
-        and space.end[0] > 0
         and workunit.indices[0].dtype is DType.INT32
         and workunit.indices[0] not in assigned(workunit.body)
         and mergeable(call)

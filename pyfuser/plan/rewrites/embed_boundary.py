@@ -130,10 +130,9 @@ def _edges(call: CallShape) -> tuple[_Edge, ...]:
     if rows:
         return (_Edge(rows, tuple(range(len(unit.body)))),)
     places = [n for n, stmt in enumerate(unit.body) if written((stmt,)) & written_views(unit)]
-    if len(places) < 2 or not may_coarsen(call):
+    if not may_coarsen(call):
         return ()
-    found = [_Edge(_rows(_part(call, (n,))), (n,)) for n in places]
-    return tuple(found) if all(edge.rows for edge in found) else ()
+    return tuple(_Edge(_rows(_part(call, (n,))), (n,)) for n in places)
 
 
 def _part(call: CallShape, places: Sequence[int]) -> CallShape:
@@ -211,9 +210,9 @@ class _Walk(NamedTuple):
     # law: not None
     def iteration(self, row: Row) -> int | None:
         """That which touches the row of some region, or comes close to; None if none does."""
-        if self.region.cluster != row.region.cluster or self.axis != row.axis:
+        if self.region.cluster != row.region.cluster:
             return None
-        shifts = shift(row.region, self.region)
+        shifts = shift(row.region, self.region)  # whose strides are equal, and so the axes
         if shifts is None:
             return None
         wanted = row.number - shifts[row.axis] - self.constant

@@ -12,7 +12,6 @@ from pyfuser.analysis.affine import Interval
 from pyfuser.analysis.layout import is_injective
 from pyfuser.ir.nodes import Sym
 from pyfuser.plan.cost_model import region_of
-from pyfuser.plan.legality import mergeable
 from pyfuser.plan.rewrites.recomputed_body import Axis, Made, made_by, recomputed
 from pyfuser.support.caches import cached
 from pyfuser.trace.shape import ArgumentShape, CallShape, RegionShape
@@ -34,7 +33,7 @@ class _Stored(NamedTuple):
 def stored_by(call: CallShape, region: RegionShape) -> _Stored | None:
     """What a call stores to a region, if that can be computed again; None if not."""
     places = [n for n, argument in enumerate(call.arguments) if argument == region]
-    if call.pattern != "for" or len(places) != 1 or not mergeable(call):
+    if len(places) != 1:
         return None
     made = made_by(call.workunit).get(call.workunit.params[places[0]].sym)
     if made is None or not is_injective(region.strides, region.shape, region.dtype.size):
@@ -49,7 +48,7 @@ def stored_by(call: CallShape, region: RegionShape) -> _Stored | None:
         return None
     ranges = [(begin, end - 1) for begin, end in zip(relation.begin, relation.end, strict=True)]
     if not made.always:
-        if len(mine) > 1 or not (mine[0].exact and relation.box):
+        if not relation.box:
             return None
         ranges = list(relation.ranges)
     axes: dict[int, Axis] = {}
@@ -74,8 +73,11 @@ def _inside(access: Access, region: RegionShape, bounds: tuple[Interval, ...]) -
         return False
     relation = access.relation
     for index, extent, (low, high) in zip(relation.indices, region.shape, bounds, strict=True):
-        first, last = (0, extent - 1) if index is None else index.span(relation.ranges)
-        if max(first, 0) < low or min(last, extent - 1) > high:
+        first, last = 0, extent - 1
+        if index is not None:
+            least, greatest = index.span(relation.ranges)
+            first, last = max(first, least), min(last, greatest)
+        if first < low or last > high:
             return False
     return True
 
