@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -159,7 +160,7 @@ def test_results_that_no_call_reads_do_not_wait() -> None:
             pk.parallel_for(N, slope, k=k, x=x, a=float(n))
             pk.parallel_for(N, advance, y=y, x=x, k=k)
             assert float(pk.parallel_reduce(N, total, y=x)) == 0.0
-    assert COUNTERS.postponed > before and TRACER.owed == {id(k._region.buffer)}
+    assert COUNTERS.postponed > before and [*TRACER.owed] == [id(k._region.buffer)]
 
 
 def test_integers_that_divide_do_not_wait() -> None:
@@ -330,6 +331,28 @@ def test_a_step_that_cannot_run_does_not_take_it_along() -> None:
         float(pk.parallel_reduce(N, total, y=loop.k))
     pyfuser.discard()
     assert loop.k[1] in (15.0, 99.0)
+
+
+def test_a_step_of_which_a_part_cannot_run_does_not_take_it_along() -> None:
+    loop = Loop()
+    loop.warm()
+    with pytest.raises(MemoryError), pyfuser.fusing():
+        pk.parallel_for(N, slope, k=loop.x, x=loop.y, a=0.5)
+        huge = pk.View([1 << 58], pk.double)
+        pk.parallel_for(N, slope, k=huge, x=loop.x, a=1.0)
+        pk.parallel_for(N, advance, y=loop.k, x=huge, k=loop.x)
+        float(pk.parallel_reduce(N, total, y=loop.x))
+    pyfuser.discard()
+    assert loop.k[1] == 15.0
+
+
+def test_what_waits_goes_with_the_last_that_could_read_it() -> None:
+    loop = Loop()
+    loop.warm()
+    buffer = weakref.ref(loop.k._region.buffer)
+    del loop
+    pyfuser.sync()
+    assert TRACER.calls == [] and buffer() is None
 
 
 def test_those_that_nobody_has_any_more() -> None:

@@ -49,7 +49,7 @@ TRIED = 256
 MOST = 128
 """Calls that may wait: they count among those that a trace may have."""
 
-MISSES = 3
+MISSES = 6
 """So often calls may have run after all, before those of the trace wait no more."""
 
 _GONE = weakref.ref(Handle())
@@ -127,7 +127,7 @@ def settle(tracer: Tracer) -> Settled:
     """Before a flush: drop the calls that wait if it overwrites all that they compute, unread."""
     wanted = tracer.why in POSTPONING and tracer.postponed > 0  # else somebody reads
     tracer.postponed = 0
-    latest, SESSION.postponing = SESSION.postponing, None
+    latest, tracer.postponing = tracer.postponing, None
     if latest is None:
         return Settled()
     waiting = latest.again if _are_first(latest.again, tracer.calls) else ()
@@ -136,7 +136,11 @@ def settle(tracer: Tracer) -> Settled:
     if len(unread) < len(latest.arrays) and (wanted or not latest.again):
         if not calls or calls[0].position != latest.position + 1:
             return Settled(due=waiting)
-        unread = _unread(calls, latest.arrays)
+        known = replay.look(calls).known
+        if known is None and latest.again:  # it may fail, when a part of it has run
+            latest.account.missed()
+            return Settled(due=waiting)
+        unread = _unread(known, calls, latest.arrays)
     if not latest.again:
         latest.account.found(unread)
     elif len(unread) == len(latest.arrays):
@@ -157,14 +161,14 @@ def _unreachable(calls: Sequence[Call], arrays: dict[Source, Buffer]) -> tuple[S
     return tuple([s for s, b in arrays.items() if not b.reachable and id(b) not in touched])
 
 
-def _unread(calls: list[Call], arrays: dict[Source, Buffer]) -> tuple[Source, ...]:
+def _unread(
+    known: Replay | None, calls: list[Call], arrays: dict[Source, Buffer]
+) -> tuple[Source, ...]:
     """The arrays that calls overwrite before they read them, or that nobody can read any more."""
-    known = replay.look(calls).known
-    work = (
-        account_of(known).work
-        if known is not None
-        else work_of(shape_of(calls, structural_scalars))
-    )
+    if known is not None:
+        work = account_of(known).work
+    else:
+        work = work_of(shape_of(calls, structural_scalars))
     found = {
         id(region.buffer)
         for source in work.overwritten
@@ -198,7 +202,7 @@ def arrays_of(known: Replay, calls: Sequence[Call], tracer: Tracer) -> list[Buff
         account.hopeless |= account.flushes > MISSES
         return []
     ready = account.unread > 0 and account.unread * account.seconds >= account.wanted
-    SESSION.postponing = Postponing(account, arrays, calls[-1].position)
+    tracer.postponing = Postponing(account, arrays, calls[-1].position)
     return list(arrays.values()) if ready else []
 
 
@@ -232,15 +236,15 @@ def _may_wait(region: Region) -> bool:
 @contextmanager
 def waiting(calls: Sequence[Call], tracer: Tracer) -> Iterator[None]:
     """While a trace runs that leaves its arrays: what computes them is pending, before all else."""
-    latest = SESSION.postponing
+    latest = tracer.postponing
     assert latest is not None
     numbers = _again(latest.account, latest.arrays)
     again = [calls[n].again() for n in numbers]
     tracer.postpone(again)
     yield
     if _are_first(again, tracer.calls):
-        SESSION.postponing = latest._replace(again=again)
-        tracer.owed = frozenset(map(id, latest.arrays.values()))
+        tracer.postponing = latest._replace(again=again)
+        tracer.owed = {id(buffer): buffer for buffer in latest.arrays.values()}
         tracer.postponed = len(again)
         COUNTERS.postponed += len(again)
         SESSION.flushes[-1].waiting = len(again)

@@ -78,7 +78,6 @@ from pyfuser.transform.kernel import Kernel
 
 if TYPE_CHECKING:
     from pyfuser.runtime.families import Family
-    from pyfuser.runtime.postpone import Postponing
     from pyfuser.runtime.program import Flush, Program
     from pyfuser.runtime.replay import Replay
 
@@ -86,13 +85,12 @@ if TYPE_CHECKING:
 class Session:
     """One a process; used under its tracer's lock.
 
-    run: launches one call now and alone. postponing: the latest flush that could postpone stores.
+    run: launches one call now and alone.
     """
 
     def __init__(self) -> None:
         self.tracer = Tracer()
         self.budget = Budget(self._taken)
-        self.postponing: Postponing | None = None
         self.run: Callable[[Call], None] = checked.run if SETTINGS.check else eager.run
         self.programs: Table[TraceShape, Program] = Table("programs", 512)
         self.replays: Table[tuple[Any, ...], dict[Any, Replay]] = Table("replays", 512)
@@ -112,7 +110,7 @@ class Session:
         """Forget everything but what is recorded and has not run: as in a new process."""
         with self.tracer.lock:
             clear_caches()
-            self.postponing = None
+            self.tracer.postponing = None
             self.budget.forget()
 
 

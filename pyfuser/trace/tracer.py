@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from operator import is_
-from typing import Protocol
+from typing import Any, Protocol
 
 from pyfuser.support.errors import PyFuserError
 from pyfuser.trace import reason
@@ -64,7 +64,7 @@ class Tracer:
 
     __slots__ = (
         "__dict__", "_bytes", "_look_at", "calls", "fast", "flush_function", "gate", "limit",
-        "owed", "place", "postponed", "raw", "recorded", "settle", "watch",
+        "owed", "place", "postponed", "postponing", "raw", "recorded", "settle", "watch",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -83,7 +83,8 @@ class Tracer:
         self.place: AbstractContextManager[None] | None = None  # stream of pending device calls
         self.watch: Watch | None = None
         self.postponed = 0  # of `calls` the first ones, which only a reader of their results needs
-        self.owed: frozenset[int] = frozenset()  # id() of buffers: the results
+        self.owed: dict[int, Buffer] = {}  # by id(): the results
+        self.postponing: Any = None  # see `runtime.postpone`
         self._bytes = 0  # of all pending arguments
         self._look_at = MAX_BYTES_KEPT  # ... that give reason to count those kept alive
 
@@ -291,9 +292,14 @@ class Tracer:
     def _waits(self, why: Reason) -> bool:
         """Whether all that is pending is postponed, and goes on to be."""
         with self.lock:
+            if not any(buffer.reachable for buffer in self.owed.values()) and not self.wanted():
+                dropped, self.postponed, self.postponing = list(self.calls), 0, None
+                self.remove(dropped)  # nobody can read what they compute
             if why not in POSTPONING:
                 self.postponed = 0
-            return self.postponed == len(self.calls) and self.postponed > 0
+            if not self.postponed:
+                self.owed = {}
+            return self.postponed == len(self.calls)
 
     def flush_for(self, buffer: Buffer, why: Reason, writes: bool = True) -> None:
         """Make the buffer's memory safe for the host to read, and to write if it `writes`.
