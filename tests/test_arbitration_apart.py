@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pykokkos as pk
@@ -13,7 +14,8 @@ import pytest
 import pyfuser
 from pyfuser.plan.rewrites.coarsen import Coarsened
 from pyfuser.runtime import autotune, autotune_apart
-from pyfuser.runtime.autotune_apart import FEWEST, ROUNDS, STEADY, parsed
+from pyfuser.runtime.autotune_apart import STEADY, parsed
+from pyfuser.runtime.partial import FEWEST, ROUNDS, Duel
 from pyfuser.runtime.program import Program
 from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.trace.reason import SYNC
@@ -229,20 +231,25 @@ def test_rewrites_for_the_sake_of_others_are_taken_back_together(
 @pytest.mark.parametrize(
     ("text", "places"),
     [
-        (b"(1, [0, 2])", [0, 2]),
-        (b"(1, [])", []),
-        (b"(1, [3])", None),
-        (b"(1, [-1])", None),
-        (b"(1, [True])", None),
-        (b"(1, (0,))", None),
-        (b"(0, [0])", None),
-        (b"(1, [0], 2)", None),
+        (b"(2, [(0, [0, 1]), (2, [1])])", [(0, [0, 1]), (2, [1])]),
+        (b"(2, [])", []),
+        (b"(2, [(3, [0])])", None),
+        (b"(2, [(-1, [0])])", None),
+        (b"(2, [(True, [0])])", None),
+        (b"(2, [(0, [2])])", None),
+        (b"(2, [(0, [-1])])", None),
+        (b"(2, [(0, [True])])", None),
+        (b"(2, [(0, 1)])", None),
+        (b"(2, [0])", None),
+        (b"(2, ((0, [0]),))", None),
+        (b"(1, [(0, [0])])", None),
+        (b"(2, [], 2)", None),
         (b"", None),
         (b"\xff", None),
     ],
 )
-def test_a_broken_file_is_none(text: bytes, places: list[int] | None) -> None:
-    assert parsed(text, 3) == places
+def test_a_broken_file_is_none(text: bytes, places: list[Any] | None) -> None:
+    assert parsed(text, [2, 1, 2]) == places
 
 
 def test_a_launch_that_takes_nearly_as_long_as_its_calls_is_suspect(
@@ -262,7 +269,128 @@ def test_what_the_model_takes_for_short_may_be_tried(monkeypatch: pytest.MonkeyP
     program = Loop().step()
     assert autotune_apart.unfused_cost(program.given, range(4)) < 1e-4
     assert autotune_apart.doubted(program)
-    assert not autotune_apart.suspects(program)
-    for launch in program.launches:
-        launch.timing.mean = 3e-4
-    assert autotune_apart.suspects(program) == FUSED
+    for mean, expected in ((1e-4, []), (3e-4, FUSED)):
+        for launch in program.launches:
+            launch.timing.mean = mean
+        assert autotune_apart.suspects(program) == expected
+
+
+# --------------------------------------------------------------------------- in part
+
+
+class Chain:
+    """A launch of four maps, or a wavefront of two loops, of two maps and a stencil."""
+
+    def __init__(self, stencil: bool = False) -> None:
+        self.n = 1_600_000 if stencil else N
+        self.stencil = stencil
+        self.y, self.z = (pk.View([self.n], pk.double) for _ in range(2))
+        self.y.data[:] = self.z.data[:] = 0.0
+
+    def step(self) -> Program:
+        n, y, z = self.n, self.y, self.z
+        with pyfuser.fusing():
+            pk.parallel_for(n, shift, y=y, a=0.5)
+            pk.parallel_for(n, double, y=y)
+            if self.stencil:
+                pk.parallel_for(pk.RangePolicy(1, n - 1), smooth, y=z, x=y)
+            else:
+                pk.parallel_for(n, shift, y=z, a=0.25)
+                pk.parallel_for(n, double, y=z)
+        return SESSION.flushes[-1].program
+
+    def check(self, steps: int) -> None:
+        y = z = 0.0
+        for _ in range(steps):
+            y, z = 2.0 * (y + 0.5), 2.0 * (z + 0.25)
+        np.testing.assert_array_equal(self.y.data, y)
+        np.testing.assert_array_equal(self.z.data[1:-1], 2.0 * y if self.stencil else z)
+
+
+def times(monkeypatch: pytest.MonkeyPatch, seconds: dict[tuple[int, ...], float]) -> None:
+    """What launches of these calls take; else a second, or more if there are several."""
+
+    def latest(program: Program) -> list[float]:
+        return [seconds.get(la.calls, 7.0 ** (len(la.calls) > 1)) for la in program.launches]
+
+    def several(program: Program) -> list[tuple[int, ...]]:
+        return [la.calls for la in program.launches if len(la.calls) > 1]
+
+    monkeypatch.setattr(autotune_apart, "_seconds", latest)
+    monkeypatch.setattr(autotune_apart, "suspects", several)
+
+
+ALL = (0, 1, 2, 3)
+IN_PART = [(0,), (1, 2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        ({ALL: 10.0, (0,): 4.0, (1, 2, 3): 1.5}, IN_PART),
+        ({ALL: 10.0, (0,): 4.0, (1, 2, 3): 3.0}, IN_PART),  # as long: it moves less memory
+        ({ALL: 10.0, (0,): 4.0, (1, 2, 3): 3.1}, APART),
+        ({ALL: 10.0, (0,): 4.0, (1, 2, 3): 9.0}, APART),
+        ({ALL: 7.0, (0,): 4.0, (1, 2, 3): 1.5}, IN_PART),  # where it nearly lost, too
+        ({ALL: 7.0, (0,): 4.0, (1, 2, 3): 2.9}, [ALL]),  # not by enough
+        ({ALL: 6.0, (0,): 4.0, (1, 2, 3): 1.5}, [ALL]),  # it was better than its calls
+        ({ALL: 10.0, (0,): 4.0, (3,): 3.0, (1, 2, 3): 4.0, (1, 2): 0.5}, [(0,), (1, 2), (3,)]),
+        ({ALL: 10.0, (0,): 4.0, (3,): 3.0, (1, 2, 3): 4.0, (1, 2): 1.5}, IN_PART),
+    ],
+)
+def test_the_call_that_takes_long_is_split_off(
+    seconds: dict[tuple[int, ...], float],
+    expected: list[tuple[int, ...]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    times(monkeypatch, seconds)
+    count = STEADY + 6 * 2 * ROUNDS
+    loop = Chain()
+    for step in range(count):
+        program = loop.step()
+        loop.check(step + 1)
+    assert launches(program) == expected
+    SESSION.programs.clear()  # as in another process
+    SESSION.families.clear()
+    assert launches(Chain().step()) == expected
+
+
+def test_no_part_is_tried_before_it_is_paid_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    times(monkeypatch, {ALL: 10.0, (0,): 4.0, (1, 2, 3): 1.5})
+    monkeypatch.setattr(autotune_apart, "LATER", 2)
+    paid = False
+    monkeypatch.setattr(SESSION.budget, "pays_trial", lambda *_: paid)
+    loop = Chain()
+    count = STEADY + 4 * ROUNDS
+    seen = [launches(loop.step()) for _ in range(count)]
+    assert IN_PART not in seen and seen[-1] == APART
+    assert SESSION.flushes[-1].program.referee.idle  # so stores may wait (`runtime.postpone`)
+    paid = True
+    assert not steps(loop, 5).referee.idle
+    assert launches(steps(loop, 4 * ROUNDS)) == IN_PART
+    loop.check(count + 4 * ROUNDS + 5)
+
+
+@pytest.mark.parametrize(("loops", "expected"), [(2.0, [(0, 1), (2,)]), (8.0, [(0,), (1,), (2,)])])
+def test_a_wavefront_becomes_its_loops(
+    loops: float, expected: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times(monkeypatch, {(0, 1, 2): 10.0, (0, 1): loops, (0,): 2.0})
+    loop = Chain(stencil=True)
+    program = loop.step()
+    assert launches(program) == [(0, 1, 2)] and program.plan.sweeps
+    count = STEADY + 4 * ROUNDS
+    assert launches(steps(loop, count)) == expected
+    loop.check(count + 1)
+
+
+@pytest.mark.parametrize(("second", "rounds"), [(0.95, 2 * ROUNDS), (0.8, ROUNDS)])
+def test_a_close_trial_takes_as_long_again(second: float, rounds: int) -> None:
+    programs: Any = [Chain().step(), None]
+    programs[1] = replace(programs[0])
+    duel = Duel(tuple(programs), [ALL])
+    following, ran = programs[1], 0
+    while following is not None:
+        following = duel.add(following, [second if following is programs[1] else 1.0])
+        ran += 1
+    assert ran == 2 * rounds and duel.lost() == [ALL]

@@ -157,6 +157,13 @@ def test_what_was_too_dear_waits_until_a_tenth_of_its_runs_covers_it(
     assert apart <= (2 * budget.LOOK if measured > 1.0 else 6 * budget.LOOK)
 
 
+def test_trials_cost_a_tenth_of_what_the_program_ran_for() -> None:
+    assert not SESSION.budget.pays_trial(1.0, 9.9)
+    assert SESSION.budget.pays_trial(1.0, 10.0)
+    assert not SESSION.budget.pays_trial(1.0, 19.9)
+    assert SESSION.budget.pays_trial(1.0, 20.0)
+
+
 def test_what_ran_fused_earns_plans() -> None:
     n = 60
     a, f = pk.View([n, n], pk.double), pk.View([n], pk.double)

@@ -13,7 +13,7 @@ import pytest
 import pyfuser
 from pyfuser.frontends.embedded import pykokkos as pk
 from pyfuser.runtime import postpone
-from pyfuser.runtime.session import TRACER
+from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support.counters import COUNTERS
 from pyfuser.trace.memory import Allocation
 from tests.sessions import fresh
@@ -73,6 +73,7 @@ def sum_of_rows(i, y, x, k):
 def at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As soon as a trace has come back, however small it is; nothing is known from before."""
     monkeypatch.setattr(postpone, "LEAST", 1)
+    monkeypatch.setattr(postpone, "_seconds", lambda program: 1.0)  # so small, any may win
     monkeypatch.setattr(postpone, "KERNEL", 0.0)
     with fresh():
         yield
@@ -108,6 +109,20 @@ class Loop:
 def stored(view: Any) -> bool:
     buffer = view._region.buffer
     return type(buffer) is Allocation and buffer.root is not None
+
+
+@pytest.mark.parametrize("waiting", [0.9, 1.1])
+def test_what_is_slower_than_with_stores_waits_no_more(
+    waiting: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Launches that store may have been tried, and taken apart."""
+    loop = Loop()
+    assert loop.warm() > 0
+    programs = {id(flush.program): flush.program for flush in SESSION.flushes if flush.waiting}
+    monkeypatch.setattr(postpone, "_seconds", lambda p: waiting if id(p) in programs else 1.0)
+    monkeypatch.setattr(postpone, "REMEMBERED", 3)
+    loop.warm()
+    assert bool(loop.warm()) == (waiting < 1.0)
 
 
 def test_a_work_array_is_not_stored_until_it_is_read() -> None:

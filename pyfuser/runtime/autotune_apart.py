@@ -5,8 +5,9 @@ nearly as long, is bound by something else, such as arithmetic that lost its vec
 left that fusing could gain: it may well lose. Such a trace runs fused and unfused in turns, ROUNDS
 times each, as soon as it has run for SOON seconds, and for as long as it takes to compile what it
 needs. Each launch that was slower than its calls by MARGIN is taken apart, with its calls as they
-were given: `autotune` can but cut what rewrites have made. What lost is remembered on disk, as
-there.
+were given: `autotune` can but cut what rewrites have made. Often one of them is to blame, and the
+others gain: so some are then tried apart and the others fused. What was found is remembered on
+disk, as there.
 
 Rewrites that change one call for the sake of another are taken back together, or not at all.
 """
@@ -18,6 +19,7 @@ import contextlib
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 from pyfuser.analysis.dependences import DependenceGraph
@@ -26,14 +28,16 @@ from pyfuser.plan.cost_model import group_cost
 from pyfuser.plan.plan import Group, Plan, Rejection
 from pyfuser.runtime.autotune import (
     LONG,
-    MARGIN,
     SOON,
     Calls,
     flushes_until,
     missing_kernels,
+    spent,
 )
 from pyfuser.runtime.budget import KERNEL
+from pyfuser.runtime.partial import Duel, Partial, Parts, cut_before
 from pyfuser.runtime.program import Judge, Program
+from pyfuser.runtime.session import SESSION
 from pyfuser.runtime.turns import takes_turns
 from pyfuser.support.errors import PyFuserError
 from pyfuser.support.passes import left_out
@@ -49,21 +53,19 @@ lost by being fused."""
 STEADY = 3
 """Flushes of a trace before it is looked at: memory is warm, and it is a loop."""
 
-ROUNDS = 5
-"""Runs of each side, of which the first pays for new memory."""
+LATER = 16
+"""Flushes after which it is asked again whether a trial is paid for."""
 
-HOPELESS = 2.0
-"""Calls that take so many times as long as what is fused, in the first FEWEST runs, get no more."""
-
-FEWEST = 3
-
-SCHEMA = 1
+SCHEMA = 2
 
 Make = Callable[[TraceShape, DependenceGraph, Plan], Program]
 
 
 class Apart:
-    """Sees to the trial of one trace, before other referees do.
+    """Sees to the trials of one trace, before other referees do.
+
+    First all suspects against their calls; then those that lost, or nearly did, taken apart in part
+    (see `runtime.partial`) against the best so far, SPLITS times.
 
     open: not empty, until it is over. make: see `runtime.flush.compiled`, for the trace as it was
     given. others: the referee that is asked then.
@@ -75,77 +77,96 @@ class Apart:
         self._others = others
         self._runs = 0
         self._worth = SOON
-        self._other: Program | None = None
-        self._fused: Program | None = None
-        self._times: tuple[list[list[float]], list[list[float]]] = ([], [])
+        self._first: Program | None = None  # all fused
+        self._duel: Duel | None = None
+        self._partial: Partial | None = None
+        self._parts: Parts = {}  # what is best so far
+        self._tried: Parts = {}  # what else is tried
+        self._ran = 0.0  # seconds, by programs that do not run any more
 
     def after(self, program: Program) -> Program:
         """The program that the next flush of the trace runs, after this one ran."""
-        if self._fused is not None:
-            return self._judged(program)
+        if self._duel is not None:
+            following = self._duel.add(program, _seconds(program))
+            return self._judged(self._duel) if following is None else following
+        if self._partial is not None:
+            return self._in_part(program) or program
         self._runs += 1
-        spent = sum(launch.timing.runs * launch.timing.mean for launch in program.launches)
         if self._runs < STEADY:
             return program
-        slow = suspects(program)
-        if not slow:
+        self._tried = {calls: tuple((n,) for n in calls) for calls in suspects(program)}
+        if not self._tried:
             return self._over(program)
-        if spent < self._worth:
+        taken = _taken(program)
+        if taken < self._worth:
             return program
         with contextlib.suppress(PyFuserError):
-            alone = [(n,) for calls in slow for n in calls]
+            alone = [part for parts in self._tried.values() for part in parts]
             missing = KERNEL * missing_kernels(program.given, alone)
-            if spent < missing:
+            if taken < missing:
                 self._worth = missing
                 return program
-            other = self._make(*taken_apart(program, slow))
-            self._fused, self._other = program, replace(other, referee=program.referee)
-            return self._other
+            self._first = program
+            return self._against(program)
         return self._over(program)
 
     def wait(self, program: Program) -> int:
         """As `autotune.Referee.wait`."""
-        if self._fused is not None or self._runs < STEADY:
+        if self._duel is not None or self._runs < STEADY:
             return 0
-        return flushes_until(self._worth, program.launches)
+        return flushes_until(self._worth, program.launches) if self._partial is None else LATER
 
-    def _judged(self, program: Program) -> Program:
-        fused, other = self._fused, self._other
-        assert fused is not None and other is not None
-        self._times[program is other].append(_seconds(program))
-        rounds = min(map(len, self._times))
-        if rounds == ROUNDS or (rounds == FEWEST and self._hopeless()):
-            slower = self.slower(fused, other)
-            if slower:
-                with contextlib.suppress(PyFuserError, OSError):
-                    remember(fused, slower)
-            with contextlib.suppress(PyFuserError):
-                fused = self._without(fused, slower)
-            return self._over(fused)
-        return other if len(self._times[1]) < len(self._times[0]) else fused
+    @property
+    def idle(self) -> bool:
+        """Whether a trial waits until it is paid for."""
+        return self._partial is not None and self._duel is None
 
-    def _hopeless(self) -> bool:
-        fused, other = (min(map(sum, times[1:])) for times in self._times)
-        return other > HOPELESS * fused
+    def _against(self, best: Program) -> Program:
+        """Let another program take turns with the best so far, as the next one. Raises."""
+        other = self._made({**self._parts, **self._tried})
+        calls = tuple(range(len(best.given.calls)))
+        self._duel = Duel((best, other), list(self._tried) if _separable(best.plan) else [calls])
+        return other
 
-    def slower(self, fused: Program, other: Program) -> list[Calls]:
-        """The launches, by their calls, that took longer than these apart."""
-        first, second = ([min(t) for t in zip(*times[1:], strict=True)] for times in self._times)
-        alone = {la.calls: seconds for la, seconds in zip(other.launches, second, strict=True)}
-        if not _separable(fused.plan):
-            return [la.calls for la in fused.launches] if sum(second) <= MARGIN * sum(first) else []
-        return [
-            la.calls
-            for la, seconds in zip(fused.launches, first, strict=True)
-            if la.calls not in alone and sum(alone[(n,)] for n in la.calls) <= MARGIN * seconds
-        ]
+    def _in_part(self, best: Program) -> Program | None:
+        """What takes turns with the best so far, if the program ran for long enough; raises."""
+        assert self._partial is not None
+        ran = self._ran + sum(map(_taken, SESSION.programs.values()))
+        paid = SESSION.budget.pays_trial(KERNEL * self._partial.missing, ran)
+        return self._against(best) if paid else None
 
-    def _without(self, fused: Program, slower: Sequence[Calls]) -> Program:
-        return without(fused, slower, self._make)
+    def _judged(self, duel: Duel) -> Program:
+        """What runs after a trial: for good, or until the next one."""
+        first, best = self._first, duel.programs[0]
+        assert first is not None
+        self._duel = None
+        with contextlib.suppress(PyFuserError):
+            if self._partial is not None:
+                self._parts = {**self._parts, **self._partial.better(self._parts, duel)}
+            elif not _separable(first.plan):
+                self._parts = self._tried if duel.lost() else {}
+            else:
+                self._parts = {calls: self._tried[calls] for calls in duel.lost()}
+                self._partial = Partial(first, duel)
+            self._ran += sum(map(_taken, duel.programs))
+            best = self._made(self._parts)
+            self._ran -= _taken(best)
+            self._tried = self._partial.following(self._parts) if self._partial else {}
+            following = self._in_part(best) if self._tried else None
+            if following is not None or (self._tried and self._parts):
+                return following or best
+        with contextlib.suppress(PyFuserError, OSError):
+            remember(first, self._parts)
+        return self._over(best)
+
+    def _made(self, parts: Parts) -> Program:
+        first = self._first
+        assert first is not None
+        return replace(without(first, parts, self._make), referee=self) if parts else first
 
     def _over(self, program: Program) -> Program:
         self.open.clear()
-        same = self._fused is None or program is self._fused
+        same = self._first is None or program is self._first
         return replace(program, referee=self._others if same else None)
 
 
@@ -182,66 +203,80 @@ def _seconds(program: Program) -> list[float]:
     return [launch.timing.latest for launch in program.launches]
 
 
+def _taken(program: Program) -> float:
+    return sum(map(spent, program.launches))
+
+
 def _separable(plan: Plan) -> bool:
     """Whether each launch may be taken apart by itself."""
     return all(note.alone for note in plan.notes)
 
 
 # law
-def taken_apart(
-    program: Program, slower: Iterable[Calls]
-) -> tuple[TraceShape, DependenceGraph, Plan]:
-    """The trace and the plan in which some launches are calls as they were given.
+def taken_apart(program: Program, parts: Parts) -> tuple[TraceShape, DependenceGraph, Plan]:
+    """The trace and the plan in which some launches are in parts, of one call as it was given.
 
-    All launches, unless what was done to each call was done for its own launch alone. Calls of a
-    launch are in an order that respects their dependences, loop by loop and in a loop ascending.
+    Launches, unless what was done to each call was done for its own launch alone, are all apart.
+    Calls of a launch are in an order that respects their dependences, loop by loop and in a loop
+    ascending, and are cut where a part begins (see `autotune.cut_plan`).
     """
     plan, given = program.plan, program.given
-    chosen = {n for calls in slower for n in calls}
-    if chosen >= {n for group in plan.groups for n in group.calls}:
+    chosen = {n for calls in parts for n in calls}
+    starts = {part[0] for each in parts.values() for part in each}
+    if starts >= {n for group in plan.groups for n in group.calls}:
         groups = tuple(Group((n,)) for n in range(len(given.calls)))
         apart = tuple(Rejection(n, n + 1, "measured") for n in range(min(len(groups) - 1, 16)))
         return given, DependenceGraph(len(groups), ()), Plan(groups, apart)
     places: dict[int, int] = {}
     groups, rejections = (), list(plan.rejections)
+    alone: set[int] = set()
     for place, group in enumerate(plan.groups):
         places[place] = len(groups)
-        if chosen.issuperset(group.calls):
-            groups += tuple(Group((n,)) for n in group.calls)
-            pairs = zip(group.calls, group.calls[1:], strict=False)
-            rejections += [Rejection(a, b, "measured") for a, b in pairs]
-        else:
+        if chosen.isdisjoint(group.calls):
             groups += (group,)
+            continue
+        pieces = cut_before(group.calls, starts)
+        groups += tuple(map(Group, pieces))
+        alone |= {piece[0] for piece in pieces if len(piece) == 1}
+        rejections += [Rejection(a[-1], b[0], "measured") for a, b in pairwise(pieces)]
     kept = [s for s in plan.sweeps if chosen.isdisjoint(plan.groups[s.groups[0]].calls)]
     made = replace(
         plan,
         groups=groups,
         rejections=tuple(rejections),
         sweeps=tuple(replace(s, groups=tuple(places[p] for p in s.groups)) for s in kept),
-        notes=tuple(note for note in plan.notes if note.call not in chosen),
+        notes=tuple(note for note in plan.notes if note.call not in alone),
     )
-    trace = program.trace.with_calls({n: given.calls[n] for n in chosen})
+    trace = program.trace.with_calls({n: given.calls[n] for n in alone})
     return trace, program.graph, made
 
 
-def without(program: Program, slower: Sequence[Calls], make: Make) -> Program:
+def without(program: Program, parts: Parts, make: Make) -> Program:
     """The program with some launches taken apart. Raises PyFuserError."""
-    return make(*taken_apart(program, slower)) if slower else program
+    return make(*taken_apart(program, parts)) if parts else program
 
 
 # --------------------------------------------------------------------------- what is remembered
 
 
-def settled(program: Program) -> list[Calls] | None:
+def settled(program: Program) -> Parts | None:
     """What an earlier trial, of this process or another, found; None if there was none."""
     launches = [launch.calls for launch in program.launches]
-    places = parsed(read_own(choice_file(program)) or b"", len(launches))
-    return None if places is None else [launches[n] for n in places]
+    found = parsed(read_own(choice_file(program)) or b"", [len(calls) for calls in launches])
+    if found is None:
+        return None
+    parts = {launches[n]: cut_before(launches[n], [launches[n][k] for k in at]) for n, at in found}
+    whole = all(len(parts.get(calls, ())) == len(calls) for calls in launches)
+    return parts if not parts or whole or _separable(program.plan) else None
 
 
-def remember(program: Program, slower: Sequence[Calls]) -> None:
+def remember(program: Program, parts: Parts) -> None:
     """Keep what a trial found. Raises OSError or CacheError if that cannot be."""
-    places = [n for n, launch in enumerate(program.launches) if launch.calls in slower]
+    places = []
+    for n, launch in enumerate(program.launches):
+        starts = [part[0] for part in parts.get(launch.calls, ())]
+        if starts:
+            places.append((n, [launch.calls.index(call) for call in starts]))
     write_own(choice_file(program), f"{(SCHEMA, places)}\n")
 
 
@@ -254,11 +289,16 @@ def choice_file(program: Program) -> Path:
 
 
 # law: not None
-def parsed(text: bytes, launches: int) -> list[int] | None:
-    """The places in a file, of a program of so many launches; None if it is broken."""
+def parsed(text: bytes, sizes: Sequence[int]) -> list[tuple[int, list[int]]] | None:
+    """The launches, of so many calls, in a file, and where their parts begin; None if broken."""
     try:
         schema, places = ast.literal_eval(text.decode())
-        right = schema == SCHEMA and all(type(n) is int and 0 <= n < launches for n in places)
+        right = (
+            schema == SCHEMA
+            and type(places) is list
+            and all(type(n) is int and 0 <= n < len(sizes) for n, _ in places)
+            and all(type(k) is int and 0 <= k < sizes[n] for n, starts in places for k in starts)
+        )
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return None
-    return list(places) if right and type(places) is list else None
+    return places if right else None

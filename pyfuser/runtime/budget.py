@@ -128,6 +128,7 @@ class Budget:
     def forget(self) -> None:
         """As in a new process."""
         self.earned = 0.0
+        self._trials = 0.0  # seconds of compiling what was tried
         self._looks = 1
         self._workunits: set[int] = set()  # id(); one that is used again gives no new credit
         self._plans, self._kernels = _Account(PLAN_CREDIT), _Account(KERNEL_CREDIT)
@@ -147,6 +148,13 @@ class Budget:
             and found.earns(found.seconds)
             and self._has(found.account, found.seconds)
         )
+
+    def pays_trial(self, seconds: float, ran: float) -> bool:
+        """Whether a program that ran for so long, as measured, may compile what it tries."""
+        if self._trials + seconds > SHARE * ran:
+            return False
+        self._trials += seconds
+        return True
 
     def made(self, calls: Sequence[Call]) -> None:
         """A trace has its program: it was paid for, if it was too dear before."""

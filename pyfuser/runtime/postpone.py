@@ -10,7 +10,8 @@ they touch has them run first. When what is recorded next overwrites all of them
 Which calls may run later is the law of `analysis.work_arrays`. Memory that the host can reach
 unseen is no part of it, and arrays that it has had before are stored (`Buffer.seen`). The cost:
 some 0.1 ms a flush, which Python has to see, so there must be LEAST bytes; a plan and kernels, so
-the trace must have run for as long as these take, by the model.
+the trace must have run for as long as these take, by the model. If it then was slower than before,
+as what is stored had been taken apart by a trial, it is as before again.
 """
 
 from __future__ import annotations
@@ -26,11 +27,12 @@ from typing import Any, NamedTuple
 from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.analysis.work_arrays import work_of
 from pyfuser.runtime import lifetimes, replay
+from pyfuser.runtime.autotune import MARGIN
 from pyfuser.runtime.budget import KERNEL
-from pyfuser.runtime.launch import Source
+from pyfuser.runtime.launch import REMEMBERED, Source
 from pyfuser.runtime.prepared import prepared
 from pyfuser.runtime.program import Program
-from pyfuser.runtime.replay import FOREVER, Replay
+from pyfuser.runtime.replay import Replay
 from pyfuser.runtime.session import SESSION
 from pyfuser.support.counters import COUNTERS
 from pyfuser.support.passes import left_out
@@ -188,7 +190,7 @@ def account_of(known: Replay) -> Account:
 def arrays_of(known: Replay, calls: Sequence[Call], tracer: Tracer) -> list[Buffer]:
     """The arrays of a trace that are to wait for a reader this time."""
     account = account_of(known)
-    if account.hopeless or known.left != FOREVER or tracer.watch is not None:
+    if account.hopeless or not known.settled or tracer.watch is not None:
         return []
     if tracer.why not in POSTPONING:  # somebody reads what it computes
         return []
@@ -202,8 +204,24 @@ def arrays_of(known: Replay, calls: Sequence[Call], tracer: Tracer) -> list[Buff
         account.hopeless |= account.flushes > MISSES
         return []
     ready = account.unread > 0 and account.unread * account.seconds >= account.wanted
+    if ready and account.program is not None and _loses(account.program, known.program):
+        account.hopeless = True
+        return []
     tracer.postponing = Postponing(account, arrays, calls[-1].position)
     return list(arrays.values()) if ready else []
+
+
+def _loses(program: Program, other: Program) -> bool:
+    """Whether a program was slower than the one that stores, which may have been tried (`tune`)."""
+    return (
+        min([la.timing.runs for la in program.launches], default=0) > REMEMBERED
+        and min([la.timing.runs for la in other.launches], default=0) > 1  # see `Timing`
+        and MARGIN * _seconds(program) > _seconds(other)
+    )
+
+
+def _seconds(program: Program) -> float:
+    return sum([launch.timing.mean for launch in program.launches])
 
 
 def _again(account: Account, arrays: Iterable[Source]) -> list[int]:

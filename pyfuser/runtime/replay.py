@@ -59,6 +59,11 @@ class Replay:
         self.prepared: Any = MISSING
         self.account: Any = None
 
+    @property
+    def settled(self) -> bool:
+        """Whether no other plan is tried, nor will be soon."""
+        return self.left == FOREVER or getattr(self.program.referee, "idle", False)
+
 
 def key_now(calls: list[Call]) -> Key | None:
     """The key of recorded calls, as the table has it."""
@@ -88,7 +93,7 @@ def found(looked: Looked, calls: list[Call]) -> Replay | None:
         COUNTERS.misses[why] = COUNTERS.misses.get(why, 0) + 1
         return None
     COUNTERS.replays += 1
-    if known.prepared is MISSING and (known.account.hopeless or known.left != FOREVER):
+    if known.prepared is MISSING and (known.account.hopeless or not known.settled):
         known.prepared = prepared(known.program, calls)
     return known
 
@@ -145,5 +150,5 @@ def keep(key: Key | None, program: Program, calls: Sequence[Call]) -> None:
         known[key.facts] = Replay(program, calls, left)
     elif left != replay.left:
         replay.left = left
-        if left == FOREVER and replay.account is not None and not replay.account.hopeless:
+        if replay.settled and replay.account is not None and not replay.account.hopeless:
             replay.prepared = MISSING  # Python runs it: it may leave stores

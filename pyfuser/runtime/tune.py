@@ -28,9 +28,10 @@ def tuned(program: Program, anew: Make) -> Program:
         return program
     doubtful = autotune_apart.doubted(program)
     if doubtful:
-        slower = autotune_apart.settled(program)
-        if slower:
-            return autotune_apart.without(program, slower, anew)
+        parts = autotune_apart.settled(program)
+        if parts:
+            return autotune_apart.without(program, parts, anew)
+        doubtful = parts is None
     program = _refereed(program, make)
     if doubtful:
         return replace(program, referee=autotune_apart.Apart(anew, program.referee))
