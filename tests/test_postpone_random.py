@@ -19,7 +19,7 @@ import pytest
 import pyfuser
 from pyfuser.frontends.embedded import pykokkos as pk
 from pyfuser.runtime import budget, postpone
-from pyfuser.runtime.session import TRACER
+from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support.counters import COUNTERS
 from tests.sessions import fresh
 
@@ -250,7 +250,7 @@ def _part(world: World, n: int, other: int) -> None:
 
 
 def _forget(world: World, n: int, other: int) -> None:
-    pyfuser.runtime.session.SESSION.clear()  # type: ignore[attr-defined]
+    SESSION.clear()
 
 
 DISTURBANCES: tuple[Callable[[World, int, int], None], ...] = (
@@ -275,7 +275,9 @@ def at_once() -> Iterator[None]:
         patch.object(budget, "KERNEL_CREDIT", (1e9, 1e9)),
         fresh(),
     ):
+        SESSION.budget.forget()
         yield
+    SESSION.budget.forget()
 
 
 def plan_of(rng: random.Random, count: int) -> list[tuple[str, int, int, int]]:
