@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import pyfuser
+import pyfuser.numpy as lazy
 from pyfuser.frontends.embedded import pykokkos as pk
 from pyfuser.runtime import postpone
 from pyfuser.runtime.session import SESSION, TRACER
@@ -412,6 +413,19 @@ def test_what_it_is_computed_from_is_made_anew_and_dropped_in_each_step() -> Non
             assert float(found) == 3.0 * n * N
         if n > 12:
             assert k[5] == 2.0 * n
+
+
+def test_arrays_of_lazy_numpy_do_not_wait() -> None:
+    size = 100_000
+    x = lazy.ones(size)
+    y, k = x + 1.0, x + 2.0
+    before = COUNTERS.postponed
+    for n in range(16):
+        with pyfuser.fusing():
+            pk.parallel_for(size, slope, k=k, x=x, a=float(n))
+            pk.parallel_for(size, advance, y=y, x=x, k=k)
+            assert float(pk.parallel_reduce(size, total, y=y)) == size * (n + 1.0)
+    assert COUNTERS.postponed == before and k[3] == 15.0
 
 
 def test_a_loop_that_reads_it_each_time_stops_to_postpone() -> None:

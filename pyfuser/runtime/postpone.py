@@ -245,10 +245,13 @@ def _written(account: Account, calls: Sequence[Call], again: Sequence[int]) -> I
 
 
 def _may_wait(region: Region) -> bool:
-    """Whether the host has never had the memory, and somebody could still read it."""
+    """Whether it is a View's that the host has never had, and somebody could still read it.
+
+    Arrays of lazy NumPy have other handles.
+    """
     buffer = region.buffer
-    mine = type(buffer) in (Allocation, Unmade) and not buffer.seen
-    return mine and buffer._handle() is not None and _is_whole(region)
+    mine = type(buffer) in (Allocation, Unmade) and type(buffer._handle()) is Handle
+    return mine and not buffer.seen and _is_whole(region)
 
 
 @contextmanager
