@@ -15,7 +15,7 @@ import pytest
 import pyfuser
 from pyfuser.frontends.embedded import careful
 from pyfuser.frontends.embedded.dispatch import watched_for
-from pyfuser.frontends.modes import SWITCHES, Recording
+from pyfuser.frontends.modes import SWITCHES, recording
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.errors import BoundsError
 from pyfuser.support.extension import HOT
@@ -148,7 +148,7 @@ def test_calls_that_nobody_looks_after_run_what_is_pending(in_python: list[str])
     x, y, a = view(10), view(10), np.zeros(10)
     for first, second in ((x, y), (x, a), (a, y)):
         for _ in range(3):
-            with Recording():
+            with recording():
                 pk.parallel_for(10, add, x=first, s=1.0)
             pk.parallel_for(10, add, x=second, s=1.0)
         assert len(TRACER.calls) == (6 if a is not first and a is not second else 0)
