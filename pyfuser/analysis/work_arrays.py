@@ -11,7 +11,7 @@ An array is a cluster here: all memory that is connected by overlap.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import prod
 from typing import NamedTuple
 
@@ -23,7 +23,8 @@ from pyfuser.ir.visit import written
 from pyfuser.support.caches import cached
 from pyfuser.trace.shape import CallShape, RegionShape, TraceShape
 
-ALL = -1
+ALL = None
+"""In place of an index: all along its axis."""
 
 
 class Work(NamedTuple):
@@ -63,7 +64,7 @@ def work_of(given: TraceShape) -> Work:
             continue
         again = _closure(cluster, touched, writers)
         repeats = all(_may_repeat(calls[n]) for n in again)
-        if repeats and _is_closed(again, touched, writers, whole, first):
+        if repeats and _is_closed(again, touched, writers, whole):
             chosen[cluster] = again
     fails = any(any(divisions(call.workunit.body)) for call in calls)
     return Work(
@@ -86,33 +87,31 @@ def _closure(cluster: int, touched: Sequence[set[int]], writers: dict[int, list[
     return found
 
 
-# law
+# law: True
 def _is_closed(
     again: set[int],
     touched: Sequence[set[int]],
     writers: dict[int, list[int]],
-    whole: dict[int, int],
-    first: dict[int, int],
+    whole: Collection[int],
 ) -> bool:
-    """Whether calls read nothing that the trace has changed, but what they write again before."""
-    return all(
-        cluster not in writers or (cluster in whole and first[cluster] in again)
-        for n in again
-        for cluster in touched[n]
-    )
+    """Whether calls read nothing that the trace has changed, but what they write again before.
+
+    Whoever writes what they touch is among them, so also who overwrites it first.
+    """
+    return all(c not in writers or c in whole for n in again for c in touched[n])
 
 
-# law
+# law: True
 def _may_repeat(call: CallShape) -> bool:
     """Whether running it once more, on the same values, writes what it wrote."""
     return call.pattern == "for" and _is_plain(call.workunit)
 
 
 @cached(1024)
-# law
+# law: True
 def _is_plain(workunit: Workunit) -> bool:
     known = effects(workunit)
-    return not (known.observable or known.fetches or any(divisions(workunit.body)))
+    return not (known.observable or any(divisions(workunit.body)))
 
 
 # law
@@ -133,12 +132,12 @@ def _overwritten(call: CallShape, cluster: int) -> int | None:
 
 
 # law
-def _stored(access: Access, shape: tuple[int, ...]) -> tuple[int, ...]:
+def _stored(access: Access, shape: tuple[int, ...]) -> tuple[int | None, ...]:
     """What a store writes in any case: an index for each axis, ALL for all of it; else ()."""
     relation = access.relation
     if not (access.exact and relation.box):
         return ()
-    found: list[int] = []
+    found: list[int | None] = []
     used: set[int] = set()
     for index, extent in zip(relation.indices, shape, strict=True):
         if index is None:
@@ -157,15 +156,15 @@ def _stored(access: Access, shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(found)
 
 
-# law
-def _covers(parts: set[tuple[int, ...]], shape: tuple[int, ...]) -> bool:
+# law: True
+def _covers(parts: set[tuple[int | None, ...]], shape: tuple[int, ...]) -> bool:
     """Whether stores write all elements: they differ in some axes, and have all indices there."""
-    if len({tuple(at == ALL for at in part) for part in parts}) != 1:
+    if len({tuple(at is ALL for at in part) for part in parts}) != 1:
         return False
     example = next(iter(parts))
-    wanted = prod(extent for at, extent in zip(example, shape, strict=True) if at != ALL)
+    wanted = prod(extent for at, extent in zip(example, shape, strict=True) if at is not ALL)
     return len(parts) == wanted and all(
-        at == ALL or 0 <= at < extent
+        at is ALL or 0 <= at < extent
         for part in parts
         for at, extent in zip(part, shape, strict=True)
     )

@@ -1,0 +1,366 @@
+"""Which arrays of a trace may wait for a reader, and which it overwrites, by hand-made traces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import pyfuser
+from pyfuser.analysis.accesses import structural_scalars
+from pyfuser.analysis.work_arrays import ALL, _covers, work_of
+from pyfuser.frontends.embedded import pykokkos as pk
+from pyfuser.runtime.session import TRACER
+from pyfuser.trace.shape import shape_of
+
+N = 6
+
+
+@pk.workunit
+def make(i, k, x):
+    k[i] = 2.0 * x[i]
+
+
+@pk.workunit
+def use(i, y, k):
+    y[i] = k[i] + 1.0
+
+
+@pk.workunit
+def total(i, acc, k):
+    acc += k[i]
+
+
+@pk.workunit
+def grow(i, k, x):
+    k[i] = k[i] + x[i]
+
+
+@pk.workunit
+def reads_before(i, k, x):
+    x[i] = k[i]
+    k[i] = 0.0
+
+
+@pk.workunit
+def some(i, k, x):
+    if x[i] > 0.0:
+        k[i] = x[i]
+
+
+@pk.workunit
+def all_but_one(i, k, x):
+    k[i + 1] = x[i]
+
+
+@pk.workunit
+def twice_as_far(i, k, x):
+    k[2 * i] = x[i]
+
+
+@pk.workunit
+def mirrored(i, k, x):
+    k[5 - i] = x[i]
+
+
+@pk.workunit
+def again_in_parts(i, k, x):
+    k[i] = 0.0
+    if x[i] > 0.0:
+        k[i] = x[i]
+
+
+@pk.workunit
+def atomic(i, k, x):
+    pk.atomic_add(k, [i], x[i])
+
+
+@pk.workunit
+def shown(i, k, x):
+    k[i] = x[i]
+    pk.printf("%d", i)
+
+
+@pk.workunit
+def divided(i, k: pk.View1D[pk.int64], n: int):
+    k[i] = 7 // n
+
+
+@pk.workunit
+def shares(i, k: pk.View1D[pk.int64], x, n: int):
+    k[i] = 7 // n
+
+
+@pk.workunit
+def makes_and_adds(i, acc, k, x):
+    k[i] = x[i]
+    acc += x[i]
+
+
+@pk.workunit
+def rows(i, t, x):
+    for j in range(3):
+        t[i][j] = x[i] + j
+
+
+@pk.workunit
+def two_rows(i, t, x):
+    for j in range(2):
+        t[i][j] = x[i] + j
+
+
+@pk.workunit
+def columns(i, t, x):
+    t[i][0] = x[i]
+    t[i][1] = x[i]
+    t[i][2] = x[i]
+
+
+@pk.workunit
+def two_columns(i, t, x):
+    t[i][0] = x[i]
+    t[i][2] = x[i]
+
+
+@pk.workunit
+def diagonal(i, t, x):
+    t[i][i] = x[i]
+
+
+@pk.workunit
+def use_rows(i, y, t):
+    y[i] = t[i][0] + t[i][1] + t[i][2]
+
+
+@pk.workunit
+def cells(i, j, t, x):
+    t[i][j] = x[i]
+
+
+@pk.workunit
+def two(i, k, y, x):
+    k[i] = x[i]
+    y[i] = x[i]
+
+
+class Arrays:
+    """Views by name, that have memory; r and s have three columns."""
+
+    def __init__(self) -> None:
+        self.views = {name: pk.View([N], pk.double) for name in "abkxyz"}
+        self.views |= {name: pk.View([N, 3], pk.double) for name in "rs"}
+        self.views["n"] = pk.View([N], pk.int64)
+        for view in self.views.values():
+            view.fill(0)
+            view._host()
+
+    def __getattr__(self, name: str) -> Any:
+        return self.views[name]
+
+
+def found(program: Callable[[Arrays], None]) -> tuple[str, str, list[set[int]]]:
+    """The arrays that may wait, those that are overwritten, and the calls for each of the first."""
+    pyfuser.sync()
+    arrays = Arrays()
+    with pyfuser.fusing():
+        program(arrays)
+        calls = list(TRACER.calls)
+        pyfuser.discard()
+    work = work_of(shape_of(calls, structural_scalars))
+    names = {id(view._region.buffer): name for name, view in arrays.views.items()}
+
+    def named(sources: Any) -> str:
+        return "".join(sorted(names[id(calls[c].arguments[a].buffer)] for c, a in sources))  # type: ignore[union-attr]
+
+    return named(work.arrays), named(work.overwritten), list(work.arrays.values())
+
+
+def step(a: Arrays, *, space: Any = N, first: Any = make, x: str = "x") -> None:
+    pk.parallel_for(space, first, k=a.k, x=a.views[x])
+    pk.parallel_for(N, use, y=a.y, k=a.k)
+
+
+def in_place(a: Arrays) -> None:
+    step(a)
+    pk.parallel_for(N, make, k=a.x, x=a.y)  # k is computed from x
+
+
+def from_what_is_computed(a: Arrays) -> None:
+    pk.parallel_for(N, make, k=a.a, x=a.x)
+    pk.parallel_for(N, make, k=a.k, x=a.a)
+    pk.parallel_for(N, use, y=a.y, k=a.k)
+
+
+def from_what_changed_before(a: Arrays) -> None:
+    pk.parallel_for(N, grow, k=a.x, x=a.z)
+    step(a)
+
+
+def from_what_is_computed_and_changed(a: Arrays) -> None:
+    pk.parallel_for(N, make, k=a.a, x=a.z)
+    pk.parallel_for(N, make, k=a.k, x=a.a)
+    pk.parallel_for(N, grow, k=a.a, x=a.z)
+    pk.parallel_for(N, use, y=a.y, k=a.k)
+
+
+def read_first(a: Arrays) -> None:
+    pk.parallel_for(N, use, y=a.y, k=a.k)
+    step(a)
+
+
+def not_read(a: Arrays) -> None:
+    pk.parallel_for(N, make, k=a.k, x=a.x)
+
+
+def read_then_written(a: Arrays) -> None:
+    step(a)
+    pk.parallel_for(N, make, k=a.k, x=a.z)
+
+
+def part(a: Arrays) -> None:
+    pk.parallel_for(3, make, k=a.k[:3], x=a.x[:3])
+    pk.parallel_for(3, use, y=a.y[:3], k=a.k[:3])
+
+
+def twice_given(a: Arrays) -> None:
+    pk.parallel_for(N, two, k=a.k, y=a.k, x=a.x)
+    pk.parallel_for(N, use, y=a.y, k=a.k)
+
+
+def summed(a: Arrays) -> None:
+    pk.parallel_for(N, make, k=a.k, x=a.x)
+    pk.parallel_reduce(N, total, k=a.k)
+
+
+def divisions(a: Arrays) -> None:
+    step(a)
+    pk.parallel_for(N, divided, k=a.n, n=3)
+
+
+def by_dividing(a: Arrays) -> None:
+    pk.parallel_for(N, shares, k=a.n, x=a.x, n=3)
+    pk.parallel_for(N, use, y=a.y, k=a.n)
+
+
+def by_a_sum(a: Arrays) -> None:
+    pk.parallel_reduce(N, makes_and_adds, k=a.k, x=a.x)
+    pk.parallel_for(N, use, y=a.y, k=a.k)
+
+
+def made_and_used(a: Arrays) -> None:
+    k = pk.View([N], pk.double)  # nobody has it when it runs
+    pk.parallel_for(N, make, k=k, x=a.x)
+    pk.parallel_for(N, use, y=a.y, k=k)
+
+
+def with_table(first: Any) -> Callable[[Arrays], None]:
+    def program(a: Arrays) -> None:
+        pk.parallel_for(N, first, t=a.r, x=a.x)
+        pk.parallel_for(N, use_rows, y=a.y, t=a.r)
+
+    return program
+
+
+def in_two_dimensions(begin: int, end: int) -> Callable[[Arrays], None]:
+    def program(a: Arrays) -> None:
+        pk.parallel_for(pk.MDRangePolicy([begin, 0], [end, 3]), cells, t=a.r, x=a.x)
+        pk.parallel_for(N, use_rows, y=a.y, t=a.r)
+
+    return program
+
+
+def by(first: Any, space: Any = N) -> Callable[[Arrays], None]:
+    return lambda a: step(a, first=first, space=space)
+
+
+@pytest.mark.parametrize(
+    "parts, shape, whole",
+    [
+        ({(ALL, ALL)}, (4, 3), True),
+        ({(ALL, 0), (ALL, 1), (ALL, 2)}, (4, 3), True),
+        ({(0, 0), (0, 1), (1, 0), (1, 1)}, (2, 2), True),
+        ({(0,)}, (1,), True),
+        ({(ALL, 0), (ALL, 1)}, (4, 3), False),
+        ({(ALL, 0), (ALL, 1), (ALL, 3)}, (4, 3), False),
+        ({(ALL, -1), (ALL, 1), (ALL, 2)}, (4, 3), False),
+        ({(ALL, 0), (1, ALL)}, (2, 2), False),
+        ({(ALL, 0), (0, ALL)}, (2, 1), False),
+        (set(), (4,), False),
+    ],
+)
+def test_stores_that_cover_a_view(
+    parts: set[tuple[int | None, ...]], shape: tuple[int, ...], whole: bool
+) -> None:
+    assert _covers(parts, shape) is whole
+
+
+@pytest.mark.parametrize(
+    "program, waits, overwritten",
+    [
+        (step, "k", "ky"),
+        (summed, "k", "k"),
+        (from_what_is_computed, "ak", "aky"),
+        (from_what_is_computed_and_changed, "k", "aky"),
+        (by(mirrored), "", "y"),  # the whole of it, but not found so
+        (by(again_in_parts), "k", "ky"),
+        (with_table(rows), "r", "ry"),
+        (with_table(columns), "r", "ry"),
+        (in_two_dimensions(0, N), "r", "ry"),
+        # twins
+        (in_place, "", "ky"),
+        (from_what_changed_before, "", "ky"),
+        (read_first, "", "y"),
+        (not_read, "", "k"),
+        (read_then_written, "", "ky"),
+        (twice_given, "", "y"),
+        (by_dividing, "", ""),
+        (by_a_sum, "", "y"),
+        (divisions, "k", ""),
+        (by(grow), "", "y"),
+        (by(reads_before), "", "xy"),
+        (by(some), "", "y"),
+        (by(all_but_one, N - 1), "", "y"),
+        (by(twice_as_far, N // 2), "", "y"),
+        (by(atomic), "", "y"),
+        (by(shown), "", "y"),
+        (by(make, pk.RangePolicy(1, N)), "", "y"),
+        (by(make, N - 1), "", "y"),
+        (with_table(two_rows), "", "y"),
+        (with_table(two_columns), "", "y"),
+        (with_table(diagonal), "", "y"),
+        (in_two_dimensions(1, N), "", "y"),
+        (in_two_dimensions(0, N - 1), "", "y"),
+    ],
+)
+def test_what_waits_and_what_is_overwritten(
+    program: Callable[[Arrays], None], waits: str, overwritten: str
+) -> None:
+    assert found(program)[:2] == (waits, overwritten)
+
+
+def test_temporaries_do_not_wait() -> None:
+    pyfuser.sync()
+    with pyfuser.fusing():
+        made_and_used(Arrays())
+        trace = shape_of(list(TRACER.calls), structural_scalars)
+        pyfuser.discard()
+    assert work_of(trace).arrays == {} and len(work_of(trace).overwritten) == 2
+
+
+def test_parts_are_overwritten_whole() -> None:
+    """As arrays they are: whether a part is all of its memory is seen when it runs."""
+    assert found(part)[:2] == ("k", "ky")
+
+
+def test_calls_that_compute_an_array() -> None:
+    assert found(step)[2] == [{0}]
+    assert found(from_what_is_computed)[2] == [{0}, {0, 1}]
+    assert found(from_what_is_computed_and_changed)[2] == [{0, 1, 2}]
+
+    def shared(a: Arrays) -> None:
+        pk.parallel_for(N, two, k=a.k, y=a.a, x=a.x)
+        pk.parallel_for(N, make, k=a.a, x=a.k)  # writes what the first writes, too
+        pk.parallel_for(N, use, y=a.y, k=a.k)
+
+    assert found(shared)[2] == [{0, 1}]
