@@ -10,7 +10,6 @@ import contextlib
 import time
 from collections.abc import Sequence
 from functools import partial
-from operator import is_
 
 from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.analysis.dependences import DependenceGraph
@@ -39,7 +38,7 @@ from pyfuser.trace.gate import Ran
 from pyfuser.trace.images import USE
 from pyfuser.trace.reason import PACKAGE, Reason
 from pyfuser.trace.shape import TraceShape, shape_of
-from pyfuser.trace.tracer import Tracer
+from pyfuser.trace.tracer import Tracer, are_first
 from pyfuser.transform.group import group_shapes
 
 
@@ -69,7 +68,7 @@ def flush(tracer: Tracer) -> None:
     try:
         _run(calls, tracer)
     except BaseException:
-        if len(tracer.calls) >= len(calls) and all(map(is_, calls, tracer.calls)):
+        if are_first(calls, tracer.calls):
             tracer.postpone(dropped)  # nothing has run
         raise
 

@@ -20,7 +20,7 @@ from pyfuser.plan.plan import Plan
 from pyfuser.runtime.launch import Launch, Source
 from pyfuser.trace import pool
 from pyfuser.trace.call import Call
-from pyfuser.trace.memory import Region
+from pyfuser.trace.memory import Buffer, Region
 from pyfuser.trace.shape import RegionShape, TraceShape
 
 
@@ -158,8 +158,12 @@ def let_go(launch: Launch, calls: Sequence[Call]) -> None:
     for call, place in launch.ends:
         region = calls[call].arguments[place]
         assert type(region) is Region
-        buffer = region.buffer
-        if buffer.root is None or buffer.image is not None or buffer.lent or buffer.reachable:
-            continue
-        pool.release(buffer.root)
-        buffer.root = None
+        release(region.buffer)
+
+
+def release(buffer: Buffer) -> None:
+    """Give up memory on the host alone that nothing outside of calls can reach."""
+    if buffer.root is None or buffer.image is not None or buffer.lent or buffer.reachable:
+        return
+    pool.release(buffer.root)
+    buffer.root = None

@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from math import prod
-from operator import is_
 from typing import Any, NamedTuple
 
 from pyfuser.analysis.accesses import structural_scalars
@@ -36,11 +35,10 @@ from pyfuser.runtime.replay import Replay
 from pyfuser.runtime.session import SESSION
 from pyfuser.support.counters import COUNTERS
 from pyfuser.support.passes import left_out
-from pyfuser.trace import pool
 from pyfuser.trace.call import Call
 from pyfuser.trace.memory import Allocation, Buffer, Handle, Region, Unmade, contiguous
 from pyfuser.trace.shape import TraceShape, shape_of
-from pyfuser.trace.tracer import POSTPONING, Tracer
+from pyfuser.trace.tracer import POSTPONING, Tracer, are_first
 
 LEAST = 4 << 20
 """Bytes of arrays that need no memory then; below, to see to it takes as long as to store them."""
@@ -132,7 +130,7 @@ def settle(tracer: Tracer) -> Settled:
     latest, tracer.postponing = tracer.postponing, None
     if latest is None:
         return Settled()
-    waiting = latest.again if _are_first(latest.again, tracer.calls) else ()
+    waiting = latest.again if are_first(latest.again, tracer.calls) else ()
     calls = tracer.calls[len(waiting) :]
     unread = _unreachable(calls, latest.arrays)
     if len(unread) < len(latest.arrays) and (wanted or not latest.again):
@@ -151,10 +149,6 @@ def settle(tracer: Tracer) -> Settled:
     else:
         latest.account.missed()
     return Settled(due=waiting)
-
-
-def _are_first(some: Sequence[Call], calls: Sequence[Call]) -> bool:
-    return len(calls) >= len(some) and all(map(is_, some, calls))
 
 
 def _unreachable(calls: Sequence[Call], arrays: dict[Source, Buffer]) -> tuple[Source, ...]:
@@ -263,13 +257,14 @@ def waiting(calls: Sequence[Call], tracer: Tracer) -> Iterator[None]:
     again = [calls[n].again() for n in numbers]
     tracer.postpone(again)
     yield
-    if _are_first(again, tracer.calls):
+    if are_first(again, tracer.calls):
         tracer.postponing = latest._replace(again=again)
         tracer.owed = {id(buffer): buffer for buffer in latest.arrays.values()}
         tracer.postponed = len(again)
         COUNTERS.postponed += len(again)
         SESSION.flushes[-1].waiting = len(again)
-        _let_go(_written(latest.account, calls, numbers))
+        for buffer in _written(latest.account, calls, numbers):
+            lifetimes.release(buffer)  # they are computed again
 
 
 def program_of(
@@ -316,14 +311,6 @@ def prepared_of(known: Replay, calls: list[Call]) -> Any:
     if account.prepared is replay.MISSING:
         account.prepared = prepared(known.program, calls)
     return account.prepared
-
-
-def _let_go(buffers: Iterable[Buffer]) -> None:
-    """Memory that only the calls need which compute it again is free."""
-    for buffer in buffers:
-        if buffer.root is not None and not buffer.reachable:
-            pool.release(buffer.root)
-            buffer.root = None
 
 
 def _region(calls: Sequence[Call], source: Source) -> Region:

@@ -147,7 +147,7 @@ class Tracer:
                     self._count(argument.buffer)
         while True:
             calls = self.calls
-            same = len(calls) >= len(old) and all(map(is_, calls, old))
+            same = are_first(old, calls)
             made = [*new, *calls[len(old) :]] if same else calls
             if self.calls is calls:  # no signal handler can come in between this and the next line
                 self.calls = made
@@ -322,6 +322,11 @@ def _touches(call: Call, buffer: Buffer) -> bool:
     return any(
         type(a) is Region and (a.buffer is buffer or a.buffer.external) for a in call.arguments
     )
+
+
+def are_first(some: Sequence[Call], calls: Sequence[Call]) -> bool:
+    """Whether these are the first of some calls, and not others that are equal."""
+    return len(calls) >= len(some) and all(map(is_, some, calls))
 
 
 def nothing_to_settle() -> None:
