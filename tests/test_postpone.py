@@ -13,9 +13,10 @@ import pytest
 import pyfuser
 import pyfuser.numpy as lazy
 from pyfuser.frontends.embedded import pykokkos as pk
-from pyfuser.runtime import postpone
+from pyfuser.runtime import flush, postpone
 from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support.counters import COUNTERS
+from pyfuser.support.errors import KernelError
 from pyfuser.trace.memory import Allocation
 from tests.sessions import fresh
 
@@ -435,6 +436,20 @@ def test_a_loop_that_reads_it_each_time_stops_to_postpone() -> None:
         assert loop.k[1] == float(n)
     before = COUNTERS.postponed
     assert loop.warm(4) == 0 and COUNTERS.postponed == before
+
+
+def test_a_program_that_cannot_be_made_leaves_the_one_that_stores(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loop, plans = Loop(), COUNTERS.plans
+    loop.warm(2)
+
+    def refuse(*_: Any) -> None:
+        raise KernelError("the compiler ended")
+
+    monkeypatch.setattr(flush, "program_for", refuse)
+    assert COUNTERS.plans > plans and loop.warm(12) == 0
+    assert loop.k[3] == 11.0
 
 
 def test_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

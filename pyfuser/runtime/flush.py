@@ -118,11 +118,15 @@ def _run_known(
     """Run calls by a program that is known, or by one that leaves stores for later."""
     arrays = postpone.arrays_of(known, calls, tracer)
     if arrays:
-        program = postpone.program_of(known, arrays, calls, program_for)
-        with postpone.waiting(calls, tracer):
-            launch(program, calls, tracer, recorded)
-    else:
-        launch(known.program, calls, tracer, recorded, postpone.prepared_of(known, calls))
+        try:
+            program = postpone.program_of(known, arrays, calls, program_for)
+        except FAILURES:  # what is known still runs
+            postpone.account_of(known).hopeless = True
+        else:
+            with postpone.waiting(calls, tracer):
+                launch(program, calls, tracer, recorded)
+            return
+    launch(known.program, calls, tracer, recorded, postpone.prepared_of(known, calls))
 
 
 def _looked_for(calls: list[Call], tracer: Tracer) -> tuple[list[Call], replay.Looked | None]:
