@@ -259,7 +259,6 @@ def waiting(calls: Sequence[Call], tracer: Tracer) -> Iterator[None]:
     yield
     if are_first(again, tracer.calls):
         tracer.postponing = latest._replace(again=again)
-        tracer.owed = {id(buffer): buffer for buffer in latest.arrays.values()}
         tracer.postponed = len(again)
         COUNTERS.postponed += len(again)
         SESSION.flushes[-1].waiting = len(again)

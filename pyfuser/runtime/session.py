@@ -110,7 +110,7 @@ class Session:
         """Forget everything but what is recorded and has not run: as in a new process."""
         with self.tracer.lock:
             clear_caches()
-            self.tracer.postponing = None
+            self.tracer.postponed, self.tracer.postponing = 0, None
             self.budget.forget()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from operator import is_
 from typing import Any, Protocol
@@ -64,7 +64,7 @@ class Tracer:
 
     __slots__ = (
         "__dict__", "_bytes", "_look_at", "calls", "fast", "flush_function", "gate", "limit",
-        "owed", "place", "postponed", "postponing", "raw", "recorded", "settle", "watch",
+        "place", "postponed", "postponing", "raw", "recorded", "settle", "watch",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -83,8 +83,7 @@ class Tracer:
         self.place: AbstractContextManager[None] | None = None  # stream of pending device calls
         self.watch: Watch | None = None
         self.postponed = 0  # of `calls` the first ones, which only a reader of their results needs
-        self.owed: dict[int, Buffer] = {}  # by id(): the results
-        self.postponing: Any = None  # see `runtime.postpone`
+        self.postponing: Any = None  # see `runtime.postpone`; there while calls are postponed
         self._bytes = 0  # of all pending arguments
         self._look_at = MAX_BYTES_KEPT  # ... that give reason to count those kept alive
 
@@ -285,20 +284,23 @@ class Tracer:
         """Whether what is postponed reads the buffer at most, and nothing else touches it."""
         return (
             self.postponed > 0
-            and id(buffer) not in self.owed
+            and not any(buffer is owed for owed in self._owed())
             and not any(_touches(call, buffer) for call in self.wanted())
         )
+
+    def _owed(self) -> Iterable[Buffer]:
+        """What the calls that are postponed compute."""
+        found: Iterable[Buffer] = self.postponing.arrays.values()
+        return found
 
     def _waits(self, why: Reason) -> bool:
         """Whether all that is pending is postponed, and goes on to be."""
         with self.lock:
-            if not any(buffer.reachable for buffer in self.owed.values()) and not self.wanted():
+            if not any(buffer.reachable for buffer in self._owed()) and not self.wanted():
                 dropped, self.postponed, self.postponing = list(self.calls), 0, None
                 self.remove(dropped)  # nobody can read what they compute
             if why not in POSTPONING:
                 self.postponed = 0
-            if not self.postponed:
-                self.owed = {}
             return self.postponed == len(self.calls)
 
     def flush_for(self, buffer: Buffer, why: Reason, writes: bool = True) -> None:
