@@ -21,7 +21,10 @@ from pyfuser.nest.nodes import Nest, SweepNest
 from pyfuser.nest.passes.barriers import place_barriers
 from pyfuser.nest.passes.blocks import lower_blocks
 from pyfuser.nest.passes.grid import to_grid
+from pyfuser.nest.passes.maths import double_vectors, round_products
+from pyfuser.nest.passes.scalar_loops import scalar_loops
 from pyfuser.nest.passes.scan_tiles import scan_tiles
+from pyfuser.nest.passes.share_threads import share_threads
 from pyfuser.nest.passes.split_conditions import split_conditions
 from pyfuser.nest.passes.split_guards import split_guards
 from pyfuser.nest.passes.teams import share_teams
@@ -74,10 +77,14 @@ class KernelPass(NamedTuple):
 
 
 class NestPass(NamedTuple):
-    """A pass from loop nest to loop nest; what it has nothing to do for it returns as it is."""
+    """A pass from loop nest to loop nest; what it has nothing to do for it returns as it is.
+
+    told: whether reports say that it was done.
+    """
 
     name: str
     run: Callable[[Nest], Nest]
+    told: bool = True
 
 
 class Step(NamedTuple):
@@ -137,6 +144,21 @@ NEST_PASSES = (
     NestPass("split-guards", split_guards),
 )
 
+#: What makes boxes into the loops of a processor, after NEST_PASSES; none can be left out.
+CPU_PASSES = (
+    NestPass("scan-tiles", scan_tiles, told=False),
+    NestPass("tile-sums", tile_sums, told=False),
+    NestPass("lower-blocks", lower_blocks, told=False),
+    NestPass("scalar-loops", scalar_loops, told=False),
+    NestPass("round-products", round_products, told=False),
+)
+
+#: Of the loops of one kernel, which share their maths and their launch with no others.
+LONE_PASSES = (
+    NestPass("double-vectors", double_vectors, told=False),
+    NestPass("share-threads", share_threads, told=False),
+)
+
 #: What makes loops into those of a GPU's threads; none can be left out.
 GPU_PASSES = (
     NestPass("grid", to_grid),
@@ -154,6 +176,7 @@ LOOP_PASSES = (
     Step("split-accumulators", "sums with many accumulators are distributed"),
     Step("hoist-calls", "calls of maths functions under conditions are made for all"),
     Step("prefetch", "memory is asked for ahead"),
+    Step("share-threads", "threads share the iterations, where there are enough"),
 )
 
 NAMES = (
@@ -264,15 +287,13 @@ def run_nest_passes(nest: Nest, passes: Sequence[NestPass] = NEST_PASSES) -> Nes
         made = each.run(nest)
         if made is not nest:
             _check(each.name, made, show_nest, verify_nest)
-            nest = replace(made, passes=(*made.passes, each.name))
+            nest = replace(made, passes=(*made.passes, each.name)) if each.told else made
     return nest
 
 
 def lowered(nest: Nest) -> Nest:
     """The nest after all passes, with loops in place of boxes."""
-    made = lower_blocks(tile_sums(scan_tiles(run_nest_passes(nest))))
-    _check("lower-blocks", made, show_nest, verify_nest)
-    return made
+    return run_nest_passes(nest, (*NEST_PASSES, *CPU_PASSES, *LONE_PASSES))
 
 
 def launched(nest: Nest) -> Nest:
@@ -283,7 +304,8 @@ def launched(nest: Nest) -> Nest:
 def lowered_sweep(spec: SweepSpec, nests: Sequence[Nest] | None = None) -> SweepNest:
     """The nest of a sweep after all passes; nests: see `nest.build.sweep_of`."""
     sweep = sweep_of(spec, nests)
-    made = replace(sweep, nests=tuple(map(lowered, sweep.nests)))
+    passes = (*NEST_PASSES, *CPU_PASSES, *LONE_PASSES[: len(sweep.nests) == 1])
+    made = replace(sweep, nests=tuple(run_nest_passes(nest, passes) for nest in sweep.nests))
     _check("lower-sweep", made, show_sweep, verify_sweep)
     return made
 

@@ -109,7 +109,7 @@ def iteration(nest: Nest, axis: int, counter: Expr) -> Body:
 
 def iterations(nest: Nest, counter: Read, start: Expr, stop: Expr, body: Body, kind: Kind) -> Loop:
     """A loop over iterations, which are independent unless they run in order."""
-    kind = Kind.SEQ if nest.serial else kind
+    kind = Kind.SEQ if nest.serial or nest.overlapping else kind
     return Loop(counter.sym, start, stop, number(1), body, not nest.serial, kind)
 
 

@@ -21,6 +21,7 @@ Grammar::
                                                   function computes
               | Trimmed(first, count, ..)         runs a function for terms over iterations but
                                                   those at the ends, and another one for these
+              | NoVectors()                       the loop around it makes none
               | Note(counters)                    a mistake from here on is one of this iteration
               | Scope(body)                       what is declared in the body is seen nowhere else
               | Alloc(sym, length)                an array, which has no values yet
@@ -76,6 +77,7 @@ from pyfuser.ir.nodes import (
 )
 from pyfuser.nest.launch import Launch
 from pyfuser.nest.segments import Fresh, Segment
+from pyfuser.nest.shares import Shares
 from pyfuser.nest.spec import KernelSpec, SweepSpec, ViewSpec
 from pyfuser.support.records import dataclass
 
@@ -83,7 +85,8 @@ from pyfuser.support.records import dataclass
 class Kind(Enum):
     """How the trips of a loop run.
 
-    SEQ: one after the other. VECTOR: side by side, in the lanes of vectors, if they can be.
+    SEQ: one after the other. VECTOR: side by side, in the lanes of vectors, if they can be: no two
+    of their views overlap, of which compilers know nothing else.
     GRID_X to GRID_Z: by the threads of a GPU's grid along one of its dimensions; BLOCKS: by blocks;
     BLOCK: by the threads of a block; GROUPS: by groups of them; LANES: by the lanes of a group.
     Each of them takes trips that are as far apart as there are such.
@@ -192,6 +195,11 @@ class Trimmed(Extra):
     inside: str
     middle: str
     around: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoVectors(Extra):
+    """Changes nothing, and is the last statement of a loop's body."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,7 +336,9 @@ class Nest:
     serial: whether iterations run in order. counters: of the loops over the axes, 64 bits wide
     whatever an index is (which may be its own counter). fresh: makes Syms that no nest of the same
     kernel has. names: how Syms are called. passes: those that changed something. launch: how a GPU
-    runs the functions, one after the other.
+    runs the functions, one after the other. shares: how a processor's threads share iterations,
+    None if one thread runs all. rounded: whether products are rounded before they are added to,
+    which g++ has to be told. doubled: whether exp and log take two vectors at a time.
     """
 
     spec: KernelSpec
@@ -339,6 +349,9 @@ class Nest:
     functions: tuple[Function, ...] = ()
     passes: tuple[str, ...] = ()
     launch: Launch | None = None
+    shares: Shares | None = None
+    rounded: bool = False
+    doubled: bool = False
 
     @property
     def workunit(self) -> Workunit:

@@ -13,14 +13,16 @@ from pyfuser.ir.printer import Line
 from pyfuser.ir.visit import declared
 from pyfuser.nest import nodes, threads
 from pyfuser.nest.nodes import Function, Nest, SweepNest
+from pyfuser.nest.shares import Trips, Varying, Work
 
 _INDENT = "    "
 
 
 def show(nest: Nest) -> str:
     """A nest as readable, stable text: its functions, one statement a line (see `ir.printer`)."""
-    functions = _Printer(nest).functions()
-    return "\n".join("".join(f"{_INDENT * depth}{line}\n" for depth, line in f) for f in functions)
+    printer = _Printer(nest)
+    parts = [*printer.functions(), [(0, line) for line in printer.facts()]]
+    return "\n".join("".join(f"{_INDENT * depth}{line}\n" for depth, line in p) for p in parts if p)
 
 
 def show_sweep(sweep: SweepNest) -> str:
@@ -50,6 +52,31 @@ class _Printer(printer.Printer):
         for f in self.nest.functions:
             self.take((*f.low, *f.high, *f.params, *declared(f.body)))
             yield [(0, self._head(f)), *self._body(f.body, 1), *self._result(f)]
+
+    def facts(self) -> Iterator[str]:
+        """What holds for all loops."""
+        if self.nest.rounded:
+            yield "products are rounded"
+        if self.nest.doubled:
+            yield "exp and log of two vectors at a time"
+        shares = self.nest.shares
+        if shares is not None and shares.least:
+            many, near = self._iterations(shares.least), shares.together
+            yield f"threads share {many} iterations or more each" + f", {near} neighbours" * (
+                near > 1
+            )
+        for table in shares.tables if shares is not None and shares.least else ():
+            yield f"each has a copy of {self._sym(table.view)}[{table.count}], joined by {table.op}"
+
+    def _iterations(self, least: int | Varying) -> str:
+        return str(least) if isinstance(least, int) else f"{least.worth} / {self._work(least.work)}"
+
+    def _work(self, work: Work) -> str:
+        terms = (str(t) if isinstance(t, int) else self._trips(t) for t in work)
+        return f"({' + '.join(terms)})"
+
+    def _trips(self, t: Trips) -> str:
+        return f"({self._outer(t.start)} .. {self._outer(t.stop)}) * {self._work(t.work)}"
 
     def _head(self, f: Function) -> str:
         box = [f"{self._sym(a)} .. {self._sym(b)}" for a, b in zip(f.low, f.high, strict=False)]
@@ -141,6 +168,7 @@ _LINES: dict[type, Callable[[_Printer, Any], str]] = {
     nodes.Prefetch: lambda p, s: (
         f"prefetch {p.expr(s.load)} + {s.ahead} to {'write' if s.writes else 'read'}"
     ),
+    nodes.NoVectors: lambda p, s: "no vectors",
     nodes.Note: lambda p, s: f"note {p._list(s.counters)}",
     threads.One: lambda p, s: (
         f"let {p._typed(s.sym)} = {p._outer(s.value)} by one of {s.crew.value}"

@@ -4,8 +4,22 @@ from __future__ import annotations
 
 from pyfuser.ir import verify as ir_verify
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Break, Const, Declare, Expr, For, If, Load, Stmt, Sym, While
+from pyfuser.ir.nodes import (
+    AtomicFetch,
+    Break,
+    Const,
+    Declare,
+    Expr,
+    For,
+    If,
+    Load,
+    Stmt,
+    Sym,
+    Update,
+    While,
+)
 from pyfuser.ir.verify import IRError
+from pyfuser.ir.visit import expressions, statements, sym_of
 from pyfuser.nest import nodes, threads
 from pyfuser.nest.nodes import LANES, RUN, Function, Kind, Nest, SweepNest
 from pyfuser.nest.printer import show
@@ -63,6 +77,22 @@ class _Verifier(ir_verify.Verifier):
             self.fail("a nest has a function")
         for f in self.nest.functions:
             self.function(f)
+        self.shares()
+
+    def shares(self) -> None:
+        """Threads have copies of views that they only update."""
+        shares = self.nest.shares
+        updates = (s for f in self.nest.functions for s in statements(f.body))
+        own = {table.view for table in (shares.tables if shares is not None else ())}
+        if shares is not None and self.nest.spec.serial:
+            self.fail("threads share what runs in order")
+        if own - {param.sym for param in self.nest.workunit.params if param.rank}:
+            self.fail("only a view has copies")
+        for s in updates:
+            if sym_of(s) in own and not (isinstance(s, Update) and s.atomic):
+                self.fail("a view that threads have copies of is only updated", s)
+            if any(isinstance(e, (AtomicFetch, Load)) and e.view in own for e in expressions(s)):
+                self.fail("a view that threads have copies of is not read", s)
 
     def function(self, f: Function) -> None:
         if f.name in self.functions:
@@ -238,6 +268,10 @@ class _Verifier(ir_verify.Verifier):
         elif isinstance(s, threads.Alone):
             self.body(s.body)
 
+    def no_vectors(self, s: nodes.NoVectors) -> None:
+        if not self.loops:
+            self.fail("only a loop can make no vectors", s)
+
     def note(self, s: nodes.Note) -> None:
         for sym in s.counters:
             self.rank(sym, s)
@@ -253,6 +287,7 @@ _Verifier.statements = {
     nodes.Give: _Verifier.give,
     nodes.Scan: _Verifier.scan,
     nodes.Note: _Verifier.note,
+    nodes.NoVectors: lambda v, s: v.no_vectors(s),
     nodes.Scope: lambda v, s: v.body(s.body),
     nodes.Alloc: _Verifier.alloc,
     nodes.Row: _Verifier.row,

@@ -12,7 +12,6 @@ import pytest
 
 from pyfuser.codegen.kernel import spec_of
 from pyfuser.nest.build import nest_of
-from pyfuser.nest.interpret import interpret
 from pyfuser.nest.nodes import Nest
 from pyfuser.nest.passes.blocks import lower_blocks
 from pyfuser.nest.passes.columns import columns_of
@@ -21,6 +20,7 @@ from pyfuser.nest.spec import LoopOrder
 from pyfuser.nest.verify import verify
 from pyfuser.tuning.thresholds import DEFAULT
 from tests.codegen.build import Case, as_interpreted, case
+from tests.nest.interpret import interpret
 
 FEWEST = DEFAULT.fewest_columns
 M, D = 17, 19

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyfuser.codegen.c.gcc_inorder_reductions import SCALAR
+from pyfuser.codegen.c.statements import SCALAR
 from pyfuser.codegen.cpu.unit import emit
 from pyfuser.codegen.kernel import spec_of
 from tests.codegen.build import Case, as_interpreted, case

@@ -29,13 +29,13 @@ from pyfuser.ir.nodes import (
     Update,
     Workunit,
 )
-from pyfuser.nest.cost import work as cost_work
 from pyfuser.support.caches import Table
 from pyfuser.support.errors import ArgumentError
 from pyfuser.trace.call import Space
 from pyfuser.trace.memory import Buffer, Handle, Region, region_of
 from pyfuser.tuning.thresholds import DEFAULT
 from tests.codegen.build import Case, bound, case
+from tests.vendors import tune
 
 N = 1000
 
@@ -297,7 +297,7 @@ def launchables() -> dict[str, Any]:
     """All kernels of the tables, compiled at once; a thread is worth while for any iteration."""
     cases = {**MAPS, **EXACT_REDUCTIONS}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cost_work, "WORTH_A_THREAD", 1)
+        tune(patch, worth_a_thread=1)
         patch.setattr(native, "KERNELS", Table("of a test", 999))
         return dict(zip(cases, native.prepare([c.kernel for c in cases.values()]), strict=True))
 

@@ -19,9 +19,7 @@ import pytest
 from pyfuser.codegen.kernel import spec_of
 from pyfuser.ir.reference.interpret import interpret
 from pyfuser.nest.build import nest_of
-from pyfuser.nest.interpret import tiles_in_turn
 from pyfuser.nest.passes.scan_tiles import at_once
-from pyfuser.nest.sweeps import Piece, cuts_of, schedule
 from pyfuser.plan import wavefront
 from pyfuser.plan.cost_model import CostModel
 from pyfuser.plan.plan import SCAN_TILE, Rolling, Sweep
@@ -31,6 +29,8 @@ from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Region
 from pyfuser.trace.shape import RegionShape, ScalarShape, TraceShape
 from pyfuser.transform.kernel import Kernel
+from tests.nest.interpret import tiles_in_turn
+from tests.nest.sweeps import Piece, cuts_of, schedule
 from tests.rewrites import kept_whatever_it_costs
 
 Array = np.ndarray[Any, Any]

@@ -19,7 +19,6 @@ from pyfuser.ir.nodes import Accumulator, Body, Load, Stmt
 from pyfuser.ir.printer import show_node
 from pyfuser.ir.visit import assigned, statements, substitute_syms
 from pyfuser.nest.build import nest_of
-from pyfuser.nest.interpret import interpret
 from pyfuser.nest.nodes import Nest, OrderedSum
 from pyfuser.nest.passes.blocks import Blocks, blocks_of
 from pyfuser.nest.passes.unroll_and_jam import is_long
@@ -28,6 +27,7 @@ from pyfuser.nest.verify import verify
 from pyfuser.pipeline import lowered
 from pyfuser.tuning.target import host
 from tests.codegen.build import Case, case
+from tests.nest.interpret import interpret
 
 N, M = 40, 21
 LINES = 64  # of what is longer than the space, at least

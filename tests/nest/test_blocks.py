@@ -16,7 +16,6 @@ from pyfuser.ir.nodes import Assign, Binary, Read, Stmt, Store, Update, While
 from pyfuser.ir.verify import IRError
 from pyfuser.ir.visit import map_body, statements
 from pyfuser.nest.build import nest_of
-from pyfuser.nest.interpret import interpret
 from pyfuser.nest.nodes import Alloc, Clear, Function, Nest, OrderedSum, Over, Row, Scope
 from pyfuser.nest.passes.blocks import lower_blocks
 from pyfuser.nest.sums import SHORTEST
@@ -25,6 +24,7 @@ from pyfuser.pipeline import run_nest_passes
 from pyfuser.plan.plan import STRIP
 from pyfuser.tuning.thresholds import DEFAULT
 from tests.codegen.build import Case, case
+from tests.nest.interpret import interpret
 from tests.vendors import decide_with_maths
 
 BLOCK = 128

@@ -13,7 +13,6 @@ from pyfuser.ir.nodes import Body, Stmt
 from pyfuser.ir.verify import IRError
 from pyfuser.ir.visit import map_body, statements
 from pyfuser.nest.build import nest_of, with_loops
-from pyfuser.nest.interpret import interpret
 from pyfuser.nest.nodes import Kind, Loop, Nest
 from pyfuser.nest.passes.barriers import place_barriers
 from pyfuser.nest.printer import show
@@ -25,6 +24,7 @@ from tests.codegen.test_cpp import GOLDEN
 from tests.engine.test_native import EXACT_REDUCTIONS, MAPS
 from tests.gpu.cases import CASES, CLOSE
 from tests.gpu.team_cases import ONE_THREAD, TEAMS
+from tests.nest.interpret import interpret
 
 ALONE = {name: tested for name, (_, tested) in ONE_THREAD.items()}
 LAUNCHED = {**GOLDEN, **MAPS, **EXACT_REDUCTIONS, **CASES, **CLOSE, **TEAMS, **ALONE}

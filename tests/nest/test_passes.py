@@ -15,7 +15,6 @@ from pyfuser.ir.nodes import Body, Const, Stmt
 from pyfuser.ir.verify import IRError
 from pyfuser.ir.visit import map_body, statements
 from pyfuser.nest.build import nest_of
-from pyfuser.nest.interpret import interpret
 from pyfuser.nest.nodes import Function, Nest, Run
 from pyfuser.nest.passes import split_conditions
 from pyfuser.nest.passes.lower_boxes import lower_boxes
@@ -25,6 +24,7 @@ from pyfuser.nest.verify import verify
 from pyfuser.pipeline import NEST_PASSES, NestPass, run_nest_passes
 from tests.codegen.build import Case
 from tests.nest.bodies import random_case
+from tests.nest.interpret import interpret
 
 BLOCK = 4  # of conditions, in these tests
 SIZES = (1, BLOCK - 1, BLOCK, BLOCK + 1, 4 * BLOCK + 3)

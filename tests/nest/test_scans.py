@@ -17,13 +17,13 @@ from pyfuser.codegen.kernel import spec_of
 from pyfuser.ir.nodes import Const
 from pyfuser.ir.verify import IRError
 from pyfuser.nest.build import nest_of
-from pyfuser.nest.interpret import interpret, tiles_in_turn
 from pyfuser.nest.nodes import Give, Nest, Scan
 from pyfuser.nest.passes.scan_tiles import scan_tiles
 from pyfuser.nest.printer import show
 from pyfuser.nest.verify import verify
 from pyfuser.pipeline import lowered
 from tests.codegen.build import Case, case
+from tests.nest.interpret import interpret, tiles_in_turn
 
 N, TILE = 19, 4
 

@@ -17,7 +17,6 @@ from pyfuser.ir.nodes import Const, If
 from pyfuser.ir.verify import IRError
 from pyfuser.ir.visit import contains
 from pyfuser.nest.build import LOOP, nest_of
-from pyfuser.nest.interpret import interpret
 from pyfuser.nest.nodes import RUN, Nest, TiledSums, Trimmed
 from pyfuser.nest.passes.split_conditions import INSIDE
 from pyfuser.nest.passes.split_guards import AROUND, MIDDLE
@@ -28,6 +27,7 @@ from pyfuser.nest.verify import verify
 from pyfuser.pipeline import lowered
 from tests.codegen.build import Case, case
 from tests.nest.harness import copied_sum, spec_for
+from tests.nest.interpret import interpret
 
 TYPES = ("float64", "float32", "int32", "int64", "complex64", "complex128")
 FALSE = Const(False, DType.BOOL)

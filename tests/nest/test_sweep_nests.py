@@ -14,11 +14,9 @@ import pytest
 from pyfuser.engine import native
 from pyfuser.ir.verify import IRError
 from pyfuser.nest.build import nest_of, sweep_of
-from pyfuser.nest.interpret import interpret
 from pyfuser.nest.nodes import SweepNest
 from pyfuser.nest.printer import show_sweep
 from pyfuser.nest.spec import KernelSpec, SweepSpec
-from pyfuser.nest.sweeps import interpret_sweep
 from pyfuser.nest.verify import verify_sweep
 from pyfuser.pipeline import lowered, lowered_sweep
 from pyfuser.plan.plan import Stage
@@ -26,6 +24,8 @@ from pyfuser.plan.plan import Sweep as PlannedSweep
 from pyfuser.tuning.thresholds import DEFAULT
 from tests.codegen.test_chain import PREFIXES
 from tests.codegen.test_sweep import TOTALS, Loop, Sweep, copy, double_in_place, line, numbers
+from tests.nest.interpret import interpret
+from tests.nest.sweeps import interpret_sweep
 
 RIM = 2
 SIZES = (6, 9, 23, 40)

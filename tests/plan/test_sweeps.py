@@ -9,7 +9,6 @@ import pytest
 from pyfuser.analysis.distances import call_distance
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Accumulator, Assign, Call, Const, Declare, Eval, Update
-from pyfuser.nest.sweeps import cuts_of, schedule
 from pyfuser.plan.cost_model import CostModel
 from pyfuser.plan.plan import STRIP, Group, Plan, Stage, Sweep
 from pyfuser.plan.wavefront import MAX_CALLS, SHARES, search, sweeps
@@ -18,6 +17,7 @@ from pyfuser.trace.shape import FutureShape
 from pyfuser.tuning.host import Machine
 from tests.analysis.build import S, View, call, expr, known, loop, region, trace, workunit
 from tests.fuzz.wavefront import forced
+from tests.nest.sweeps import cuts_of, schedule
 
 N = 1_000_000
 X, Y, Z, W = (region(k, N) for k in range(4))

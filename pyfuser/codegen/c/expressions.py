@@ -48,7 +48,6 @@ class Expressions:
 
     by_doubles: Mapping[str, str] = _BY_DOUBLES
     traps = True  # whether a division of integers by 0 ends the process
-    vectorised = True  # whether the compiler makes loops into ones of vectors
 
     def __init__(
         self,
@@ -61,7 +60,7 @@ class Expressions:
         self.views = views
         self.strides = strides
         self.serial = serial
-        self.products_apart = False  # see `nest.cost.fp_contraction`
+        self.rounded = False  # see `nest.nodes.Nest`
         self.own: set[Sym] = set()  # tables of which each thread has a copy
         self.made: set[Sym] = set()  # arrays that passes made, which no program can miss
         self.pairs: set[Sym] = set()  # of them, complex numbers that are arrays of their parts
@@ -175,7 +174,7 @@ class Expressions:
         if self.traps and may_fail(e.op, e.dtype, e.right):
             return self.division(e.op, e.dtype, self.text(e.left), self.text(e.right), e), PRIMARY
         left, right = self._operands(e, precedence)
-        if e.op == "*" and self.products_apart and e.dtype.is_float:
+        if e.op == "*" and self.rounded and e.dtype.is_float:
             self.headers.add("rounded")
             return f"pf_rounded({left} * {right})", PRIMARY
         return f"{left} {e.op} {right}", precedence
@@ -232,7 +231,7 @@ class Expressions:
         power = power_of(e)
         if power:
             base = self.text(args[0], UNARY)
-            if power == "square" and isinstance(args[0], nodes.Read) and not self.products_apart:
+            if power == "square" and isinstance(args[0], nodes.Read) and not self.rounded:
                 return f"{base} * {base}", PRODUCT
             name, args = power, args[:1]
         operand = args[0].dtype

@@ -6,33 +6,39 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from pyfuser.codegen.c.expressions import SUM, Expressions, short
-from pyfuser.codegen.c.gcc_inorder_reductions import SCALAR, miscompiled
 from pyfuser.ir import nodes
 from pyfuser.ir.divisions import may_fail
 from pyfuser.ir.dtypes import DType, common_type
 from pyfuser.ir.nodes import Body, Stmt, Sym
 from pyfuser.ir.visit import assigned
-from pyfuser.nest.nodes import Alloc, Clear, Kind, Loop, Note, OrderedSum, Prefetch, Row, Scope
+from pyfuser.nest.nodes import (
+    Alloc,
+    Clear,
+    Kind,
+    Loop,
+    Note,
+    NoVectors,
+    OrderedSum,
+    Prefetch,
+    Row,
+    Scope,
+)
 from pyfuser.nest.segments import is_zero
 
 INDENT = "    "
+SCALAR = '__asm__ volatile("");  // no vectors, which g++ 12 makes wrong here'
 
 
 class Statements:
-    """Prints a body; `constant` locals (assigned once) are declared const.
-
-    `apart`: whether no two views overlap, so that the compiler may rely on iterations' being
-    independent (else it has to keep the order of accesses through two names within one, too).
-    """
+    """Prints a body; `constant` locals (assigned once) are declared const."""
 
     statements: ClassVar[Mapping[type, Callable[..., None]]]
 
-    def __init__(self, expressions: Expressions, body: Body, apart: bool = False) -> None:
+    def __init__(self, expressions: Expressions, body: Body) -> None:
         self.expressions = expressions
         self.text = expressions.text
         self.names = expressions.names
         self.changing = assigned(body)
-        self.apart = apart
         self.chains = True  # whether there is `else if`
         self.lines: list[str] = []
 
@@ -131,22 +137,19 @@ class Statements:
         condition = f"{k} {'>' if down else '<'} {self.text(s.stop, SUM)}"
         step = f"++{k}" if one else f"{k} += {self.text(s.step)}"
         self.emit(depth, f"for ({kind} {k} = {self.text(s.start)}; {condition}; {step}) {{")
-        self.trip(s.body, depth + 1, (s.sym,))
+        self.body(s.body, depth + 1)
         self.emit(depth, "}")
 
     def counted(self, s: Loop, depth: int) -> None:
         """A loop of a nest."""
         k = self.names[s.sym]
         start, stop, step = (self.text(short(e), SUM) for e in (s.start, s.stop, s.step))
-        if s.kind is not Kind.SEQ and self.apart:
+        if s.kind is Kind.VECTOR:
             self.emit(depth, "#pragma GCC ivdep")
         by = f"++{k}" if step == "1" else f"{k} += {step}"
         self.emit(depth, f"for (int64_t {k} = {start}; {k} < {stop}; {by}) {{")
         changing, self.changing = self.changing, self.changing - self._kept(s.body)
-        if s.shared or any(isinstance(inner, Loop) for inner in s.body):
-            self.body(s.body, depth + 1)
-        else:
-            self.trip(s.body, depth + 1, (s.sym,))
+        self.body(s.body, depth + 1)
         self.emit(depth, "}")
         self.changing = changing
 
@@ -241,19 +244,9 @@ class Statements:
         for axis, counter in enumerate(s.counters):
             self.emit(depth, f"pf_iteration({axis}, {self.names[counter]});")
 
-    def trip(self, body: Body, depth: int, counters: tuple[Sym, ...] = ()) -> None:
-        """The body of a loop."""
-        self.body(body, depth)
-        self.lines += self.scalar(body, depth, counters)
-
-    def scalar(self, body: Body, depth: int, counters: tuple[Sym, ...]) -> list[str]:
-        """What keeps the loop around a body from vectors, where these may be wrong."""
-        wrong = self.expressions.vectorised and miscompiled(body, counters)
-        return [INDENT * depth + SCALAR] if wrong else []
-
     def while_loop(self, s: nodes.While, depth: int) -> None:
         self.emit(depth, f"while ({self.text(s.condition)}) {{")
-        self.trip(s.body, depth + 1)
+        self.body(s.body, depth + 1)
         self.emit(depth, "}")
 
     def effect(self, s: nodes.Eval, depth: int) -> None:
@@ -281,6 +274,7 @@ _STATEMENTS: dict[type[Stmt], Callable[[Statements, Any, int], None]] = {
     nodes.Eval: Statements.effect,
     Loop: Statements.counted,
     Note: Statements.note,
+    NoVectors: lambda p, s, depth: p.emit(depth, SCALAR),
     Scope: Statements.scope,
     Alloc: Statements.alloc,
     Row: Statements.row,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from pyfuser.codegen.c.expressions import Expressions
 from pyfuser.codegen.c.names import Names, SymNames
-from pyfuser.codegen.c.statements import INDENT, Statements
+from pyfuser.codegen.c.statements import INDENT
 from pyfuser.codegen.cpu import checked as cpu_checked
 from pyfuser.codegen.cpu.checked import CheckedExpressions, Declared
 from pyfuser.codegen.cpu.scratch import scratch_views
@@ -15,9 +15,9 @@ from pyfuser.ir.canonical import all_syms
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Sym, Workunit
 from pyfuser.ir.visit import all_expressions
-from pyfuser.nest import build
-from pyfuser.nest.cost.fp_contraction import may_contract
-from pyfuser.nest.cost.work import grain, grain_text, varies
+from pyfuser.nest.build import nest_of
+from pyfuser.nest.nodes import Nest
+from pyfuser.nest.shares import Shares, Varying, Work
 from pyfuser.nest.spec import UNIT, KernelSpec, ViewSpec
 from pyfuser.support.records import dataclass
 
@@ -99,7 +99,7 @@ class Context:
         self.unique = Names(literal)
         known = self.unique.take_all(all_syms(spec.workunit), spec.names)
         self.names = SymNames(known, self.unique, literal)
-        self.nest = build.nest_of(spec, self.names)
+        self.nest = nest_of(spec, self.names)
         views = self.nest.views
         views |= scratch_views(spec.workunit.body, views)
         self.strides = self._name_strides(views)
@@ -108,11 +108,14 @@ class Context:
             self.expressions = CheckedExpressions(
                 self.names, views, self.strides, spec.workunit.body
             )
-        self.expressions.own = {spec.workunit.params[place].sym for place, _ in spec.tables}
-        self.expressions.products_apart = may_contract(spec.workunit.body)
-        apart = all(view is None or view.restrict for view in spec.views)
-        self.statements = Statements(self.expressions, spec.workunit.body, apart)
         self.parameters = self._parameters()
+
+    def take(self, nest: Nest) -> None:
+        """Print this nest, which passes have made of the context's."""
+        self.nest, self.expressions.rounded = nest, nest.rounded
+        self.expressions.own = (
+            set() if nest.shares is None else {t.view for t in nest.shares.tables}
+        )
 
     def _name_strides(self, views: dict[Sym, ViewSpec]) -> dict[int, str]:
         names: dict[int, str] = {}
@@ -161,7 +164,7 @@ class Context:
     @property
     def workunit(self) -> Workunit:
         """What is printed."""
-        return self.nest.workunit
+        return self.spec.workunit
 
     def counter(self, axis: int) -> str:
         """The name of the loop variable of an axis, which is 64 bits wide whatever the index is."""
@@ -171,20 +174,30 @@ class Context:
         """Note that the unit needs headers, see `c.headers`."""
         self.expressions.headers.update(headers)
 
-    def print(self, body: nodes.Body, depth: int) -> list[str]:
-        """The lines of a part of a nest."""
-        return self.statements.print(body, depth)
-
     def guard(self, nothing: str = "") -> list[str]:
         """What a function that holds loops starts with; it returns `nothing` after a mistake."""
         return [INDENT + cpu_checked.guard(nothing)] if self.spec.checked else []
 
-    def grain(self) -> str:
+    def team(self, shares: Shares, size: str) -> str:
+        """The declaration of `threads`, those that share so many iterations."""
+        self.uses("threads")
+        return f"const int64_t threads = pf_team(slot[0], {size}, {self.least(shares)});"
+
+    def least(self, shares: Shares) -> str:
         """The number of iterations that is worth another thread."""
-        if not varies(self.spec.workunit):
-            return str(grain(self.spec.workunit))
+        if not isinstance(shares.least, Varying):
+            return str(shares.least)
         self.uses("grain")
-        return grain_text(self.spec.workunit, self.expressions.text)
+        return f"pf_grain({shares.least.worth}, {self._work(shares.least.work)})"
+
+    def _work(self, work: Work) -> str:
+        text = self.expressions.text
+        return " + ".join(
+            str(term)
+            if isinstance(term, int)
+            else f"pf_trips({text(term.start)}, {text(term.stop)}) * (1 + {self._work(term.work)})"
+            for term in work
+        )
 
 
 def entry(context: Context, lines: list[str]) -> str:

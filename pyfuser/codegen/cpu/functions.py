@@ -28,7 +28,7 @@ def functions_code(
 
 class _Functions(Statements):
     def __init__(self, context: Context, nest: Nest, sums: Mapping[Sym, SumNames]) -> None:
-        super().__init__(context.expressions, nest.workunit.body, context.statements.apart)
+        super().__init__(context.expressions, nest.workunit.body)
         self.context, self.rank, self.sums = context, nest.rank, sums
         self.counters = nest.counters
 

@@ -8,10 +8,7 @@ from pyfuser.codegen.cpu.functions import LOCALS as FUNCTION_LOCALS
 from pyfuser.codegen.cpu.functions import functions_code
 from pyfuser.codegen.cpu.tables import copies_of
 from pyfuser.nest.passes.blocks import LOCALS as BLOCK_LOCALS
-from pyfuser.pipeline import lowered
-
-CACHE_LINE = 64
-"""Elements of an innermost axis that stay with one thread (a cache line of the smallest type)."""
+from pyfuser.nest.shares import Shares, Varying
 
 LOCALS = (
     BLOCK_LOCALS
@@ -22,32 +19,30 @@ LOCALS = (
 
 def emit(context: Context) -> str:
     """The loops and the entry point."""
-    nest = lowered(context.nest)
+    nest, line = context.nest, context.spec.rank == 1
     code = functions_code(context, nest, nest.functions)
-    return code + (_line(context) if context.spec.rank == 1 else _box(context))
+    if nest.shares is None:
+        run = ", ".join(["begin[0], end[0]" if line else "begin, end", *context.arguments])
+        return code + entry(context, [f"pf_loop({run});", "return 0;"])
+    return code + entry(context, (_line if line else _box)(context, nest.shares))
 
 
-def _line(context: Context) -> str:
+def _line(context: Context, shares: Shares) -> list[str]:
     """The entry point for one axis."""
-    tail = "".join(", " + a for a in context.arguments)
-    if context.spec.serial:
-        return entry(context, [f"pf_loop(begin[0], end[0]{tail});", "return 0;"])
-    context.uses("threads")
     share = [
         "int64_t my_begin = begin[0], my_end = end[0];",
-        f"pf_share(my_begin, my_end, {_unit(context)});",
+        f"pf_share(my_begin, my_end, {_together(context, shares)});",
     ]
-    lines = [
-        f"const int64_t threads = pf_team(slot[0], end[0] - begin[0], {context.grain()});",
-        *_parallel(context, "begin[0], end[0]", [], share),
-    ]
-    return entry(context, lines)
+    team = context.team(shares, "end[0] - begin[0]")
+    return [team, *_parallel(context, shares, "begin[0], end[0]", [], share)]
 
 
-def _parallel(context: Context, box: str, before: list[str], share: list[str]) -> list[str]:
+def _parallel(
+    context: Context, shares: Shares, box: str, before: list[str], share: list[str]
+) -> list[str]:
     """Each thread runs its share, or one thread the box."""
-    if context.spec.tables:
-        copies = copies_of(context)
+    if shares.tables:
+        copies = copies_of(context, shares)
         head = [
             *before,
             *copies.before,
@@ -64,19 +59,16 @@ def _parallel(context: Context, box: str, before: list[str], share: list[str]) -
     return [*head, "{", *(INDENT + line for line in inside), "}", "return 0;"]
 
 
-def _box(context: Context) -> str:
+def _box(context: Context, shares: Shares) -> list[str]:
     """The entry point for several axes: each thread gets a slice of the box."""
     order = context.spec.order.axes
     rank = len(order)
-    tail = "".join(", " + a for a in context.arguments)
-    if context.spec.serial:
-        return entry(context, [f"pf_loop(begin, end{tail});", "return 0;"])
-    context.uses("extent", "threads", "axis")
+    context.uses("extent", "axis")
     size = " * ".join(f"pf_extent(begin[{axis}], end[{axis}])" for axis in range(rank))
     before = [
         f"static const int order[] = {{{', '.join(map(str, order))}}};",
         f"const int axis = pf_axis(begin, end, order, {rank}, threads);",
-        f"const int64_t unit = axis == {order[-1]} ? {_unit(context)} : 1;",
+        f"const int64_t unit = axis == {order[-1]} ? {_together(context, shares)} : 1;",
     ]
     share = [
         f"int64_t my_begin[{rank}], my_end[{rank}];",
@@ -86,16 +78,12 @@ def _box(context: Context) -> str:
         "}",
         "pf_share(my_begin[axis], my_end[axis], unit);",
     ]
-    lines = [
-        f"const int64_t threads = pf_team(slot[0], {size}, {context.grain()});",
-        *_parallel(context, "begin, end", before, share),
-    ]
-    return entry(context, lines)
+    team = context.team(shares, size)
+    return [team, *_parallel(context, shares, "begin, end", before, share)]
 
 
-def _unit(context: Context) -> str:
-    """How many neighbouring iterations stay together: few long ones have to be shared evenly."""
-    grain = context.grain()
-    if grain.isdecimal():
-        return str(CACHE_LINE if int(grain) >= CACHE_LINE else 1)
-    return f"({grain} < {CACHE_LINE} ? 1 : {CACHE_LINE})"
+def _together(context: Context, shares: Shares) -> str:
+    """How many neighbouring iterations stay together."""
+    if not isinstance(shares.least, Varying):
+        return str(shares.together)
+    return f"({context.least(shares)} < {shares.together} ? 1 : {shares.together})"

@@ -24,7 +24,6 @@ from pyfuser.codegen.cpu.tiles import (
 from pyfuser.nest.nodes import LANES, RUN, Nest, TiledSums
 from pyfuser.nest.passes.blocks import LOCALS as BLOCK_LOCALS
 from pyfuser.nest.passes.split_accumulators import LOCALS as GROUP_LOCALS
-from pyfuser.pipeline import lowered
 
 LOCALS = (
     BLOCK_LOCALS
@@ -49,7 +48,7 @@ class Tiled(NamedTuple):
 
 def emit(context: Context) -> str:
     """The loops and the entry point."""
-    nest = lowered(context.nest)
+    nest = context.nest
     tiled = tile_code(context, nest)
     if tiled is not None:
         return tiled.code + _tile_function(context, tiled) + _tile_entry(context, tiled)
@@ -194,7 +193,8 @@ def _tile_entry(context: Context, tiled: Tiled) -> str:
         f"const pf_tiling tiling({tiling});",
         "if (tiling.rows * tiling.columns == 0) return 0;  // the caller zeroed the results",
     ]
-    if not context.spec.tables:
+    shares = context.nest.shares
+    if shares is None or not shares.tables:
         lines += [
             "int64_t row, row_end, column, column_end;",
             "if (tiling.count == 1) {",
@@ -236,13 +236,12 @@ def _tile_loop(context: Context, given: Sequence[str]) -> list[str]:
         ]
 
     loop = "for (int64_t tile = 0; tile < tiling.count; ++tile) run(tile);"
-    if context.spec.serial:
+    shares = context.nest.shares
+    if shares is None:
         return [*run(context.arguments), loop]
-    context.uses("threads")
-    size = "tiling.rows * tiling.columns"
-    team = f"const int64_t threads = pf_team(slot[0], {size}, {context.grain()});"
-    if context.spec.tables:
-        copies = copies_of(context)
+    team = context.team(shares, "tiling.rows * tiling.columns")
+    if shares.tables:
+        copies = copies_of(context, shares)
         inside = [*copies.begin, *run(copies.arguments), "#pragma omp for nowait", loop]
         return [
             team,

@@ -5,22 +5,22 @@ from __future__ import annotations
 from pyfuser.codegen.cpu.context import Context, entry
 from pyfuser.codegen.cpu.functions import functions_code
 from pyfuser.nest.nodes import Nest, Scan
-from pyfuser.pipeline import lowered
 
 LOCALS = frozenset({"threads", "chain", "first", "last", "start", "is_last"})
 
 
 def emit(context: Context) -> str:
     """The pass over a tile and the entry point."""
-    scan, code = passes_code(context, lowered(context.nest))
+    scan, code = passes_code(context, context.nest)
+    shares = context.nest.shares
     kind, tail = accumulator_type(context), arguments(context)
     whole = [f"*({kind}*)results = pf_pass<true>(begin[0], end[0], {kind}(){tail});", "return 0;"]
-    if not scan.tile:
+    if shares is None or not scan.tile:
         return code + entry(context, whole)
     single = f"end[0] - begin[0] <= {scan.tile}{' || threads == 1' if scan.single else ''}"
-    context.uses("scan", "threads")
+    context.uses("scan")
     lines = [
-        f"const int64_t threads = pf_team(slot[0], end[0] - begin[0], {context.grain()});",
+        context.team(shares, "end[0] - begin[0]"),
         f"if ({single}) {{",
         *("    " + line for line in whole),
         "}",

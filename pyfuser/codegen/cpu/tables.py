@@ -6,13 +6,9 @@ from typing import NamedTuple
 
 from pyfuser.codegen.c.expressions import integer
 from pyfuser.codegen.c.statements import INDENT
-from pyfuser.codegen.cpu.context import Context
-from pyfuser.ir.dtypes import DType
+from pyfuser.codegen.cpu.context import NO_MEMORY, Context
 from pyfuser.ir.nodes import Update
-from pyfuser.ir.visit import statements
-
-_NO_MEMORY = -1
-_LINE = 64  # bytes of a cache line
+from pyfuser.nest.shares import Shares
 
 
 class Copies(NamedTuple):
@@ -27,18 +23,17 @@ class Copies(NamedTuple):
     arguments: tuple[str, ...]
 
 
-def copies_of(context: Context) -> Copies:
+def copies_of(context: Context, shares: Shares) -> Copies:
     """The copies of a kernel's tables; there is at least one."""
-    context.uses("table", "threads")
-    arguments, begin, end, place = list(context.arguments), [], [], 0
-    for param, count in context.spec.tables:
-        sym = context.spec.workunit.params[param].sym
+    context.uses("table")
+    arguments, begin, end = list(context.arguments), [], []
+    for table in shares.tables:
+        sym, op, count, place = table.view, table.op, table.count, table.place
         name, kind = context.names[sym], sym.dtype.cpp
         own = context.unique.take(f"{name}_own")
-        body = statements(context.spec.workunit.body)
-        update = next(s for s in body if isinstance(s, Update) and s.target == sym)
-        op = "+" if update.op == "-" else update.op
-        nothing = _nothing(op, sym.dtype)
+        assert isinstance(table.nothing.value, int)
+        nothing = f"({kind}){integer(table.nothing.value, sym.dtype)}"
+        update = Update(op, sym, (), table.nothing, atomic=True)
         made = f"pf_tables.own<{kind}>(omp_get_thread_num(), {place}, {count}, {nothing})"
         begin.append(f"{kind}* const {own} = {made};")
         change = context.expressions.change(op, sym.dtype)
@@ -50,16 +45,8 @@ def copies_of(context: Context) -> Copies:
             f"{INDENT}[&](int64_t pf_cell, {kind} pf_total) {{ {apply}; }});",
         ]
         arguments[arguments.index(name)] = own
-        place += -(-count * sym.dtype.size // _LINE) * _LINE
     before = (
-        f"const pf_copies pf_tables(threads, {place});",
-        f"if (!pf_tables.memory) return {_NO_MEMORY};",
+        f"const pf_copies pf_tables(threads, {shares.bytes});",
+        f"if (!pf_tables.memory) return {NO_MEMORY};",
     )
     return Copies(before, tuple(begin), ("#pragma omp barrier", *end), tuple(arguments))
-
-
-def _nothing(op: str, dtype: DType) -> str:
-    """The operand that changes nothing."""
-    low, high = dtype.range()
-    value = {"min": high, "max": low, "&": high if low == 0 else -1}.get(op, 0)
-    return f"({dtype.cpp}){integer(int(value), dtype)}"

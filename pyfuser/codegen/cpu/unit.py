@@ -21,7 +21,6 @@ from pathlib import Path
 from types import ModuleType
 
 from pyfuser.codegen.c.headers import COMMON, assembled, has_complex
-from pyfuser.codegen.c.maths import inline as maths_inline
 from pyfuser.codegen.c.maths import scalar as maths_scalar
 from pyfuser.codegen.c.maths import vector as maths_vector
 from pyfuser.codegen.cpu import map as cpu_map
@@ -32,12 +31,8 @@ from pyfuser.codegen.cpu.context import DIVIDED, NO_MEMORY, OUTSIDE, Context, Sl
 from pyfuser.codegen.cpu.wavefront import loops as wavefront_loops
 from pyfuser.codegen.cpu.wavefront import scan as wavefront_scan
 from pyfuser.ir.dtypes import DType
-from pyfuser.ir.nodes import Call, For, While
-from pyfuser.ir.visit import all_expressions, statements
-from pyfuser.nest.cost.gathers import apart
-from pyfuser.nest.segments import mentioned
 from pyfuser.nest.spec import KernelSpec, SweepSpec
-from pyfuser.pipeline import lowered_sweep
+from pyfuser.pipeline import lowered, lowered_sweep
 from pyfuser.tuning.target import Target
 from pyfuser.tuning.thresholds import Tuning
 
@@ -49,6 +44,8 @@ def emit(spec: KernelSpec | SweepSpec) -> str:
     if isinstance(spec, SweepSpec):
         loops = wavefront_loops.contexts(spec)
         sweep = lowered_sweep(spec, [context.nest for context in loops])
+        for context, nest in zip(loops, sweep.nests, strict=True):
+            context.take(nest)
         entry = wavefront_loops.emit if sweep.scan is None else wavefront_scan.emit
         text = entry(sweep, loops)
         return _preamble(spec.title, loops) + text
@@ -58,27 +55,9 @@ def emit(spec: KernelSpec | SweepSpec) -> str:
     elif spec.workunit.accumulators:
         pattern = cpu_reduce
     context = Context(spec, pattern.LOCALS)
+    context.take(lowered(context.nest))
     code: str = pattern.emit(context)
     return _preamble(spec.title, [context]) + code
-
-
-def _doubled(contexts: Sequence[Context]) -> bool:
-    """Whether exp and log may take two vectors at a time, see `maths.inline.prelude`.
-
-    Where they may stand in a loop of few trips, these would be trips of its remainder. Loops over
-    4-byte elements take two vectors of doubles anyway, without converting exponents.
-    """
-    if len(contexts) > 1 or contexts[0].spec.rank > 1:
-        return False
-    unit = contexts[0].spec.workunit
-    elsewhere = apart(unit.body)  # in another loop of a block
-    reads, writes = mentioned(tuple(stmt for stmt in unit.body if not elsewhere(stmt)))
-    views = {param.sym for param in unit.params if param.rank}
-    if any(view.dtype.size < 8 for view in (reads | writes) & views):
-        return False
-    loops = (stmt for stmt in statements(unit.body) if isinstance(stmt, (For, While)))
-    called = (expr for loop in loops for expr in all_expressions(loop.body))
-    return not any(isinstance(e, Call) and e.name in maths_inline.NAMES for e in called)
 
 
 def _preamble(title: str, contexts: Sequence[Context]) -> str:
@@ -88,7 +67,7 @@ def _preamble(title: str, contexts: Sequence[Context]) -> str:
     target = contexts[0].spec.target
     vector = functions & target.vector_maths
     scalar = functions - vector
-    doubled = not target.avx512_of_intel and _doubled(contexts)
+    doubled = any(context.nest.doubled for context in contexts)
     maths = [maths_scalar.prelude(scalar), maths_vector.prelude(vector, target, doubled)]
     needed = set[str]().union(*(p.headers for p in printers))
     needed |= maths_scalar.headers(scalar) | maths_vector.headers(vector)

@@ -52,7 +52,6 @@ class GpuExpressions(Expressions):
 
     by_doubles: Mapping[str, str] = {}  # a GPU gains nothing by dividing integers as doubles
     traps = False
-    vectorised = False
     dialect: Dialect
     atomics: set[tuple[str, DType]]
     plain = False  # whether sums are printed as operators, see `_term`
@@ -135,8 +134,7 @@ class GpuContext(Context):
         assert isinstance(self.expressions, GpuExpressions)
         self.device = self.expressions
         self.device.dialect, self.device.atomics = dialect, set()
-        self.expressions.products_apart = False  # GPU compilers contract only where they are let
-        self.nest = launched(self.nest)
+        self.take(launched(self.nest))
         assert self.nest.launch is not None
         self.launch = self.nest.launch
         box = self.nest.functions[-1]

@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from pyfuser.ir import nodes
 from pyfuser.ir.nodes import Body, Declare, Expr, Sym, Workunit
 from pyfuser.ir.visit import assigned, child_expressions, declared, expressions
 from pyfuser.ir.weights import TRIPS, trips, weight
-
-WORTH_A_THREAD = 131072
-"""Additions per thread: 4 us, as vectors do several at a time and compilers drop some.
-
-Two threads that wait for work are level with one at a quarter of that, measured on an EPYC. But
-what other small kernels stored is in the cache of the core that ran them: with a sum over 1,000
-short rows between them, a step of six kernels took 53 us on two threads, 42 us on one.
-"""
+from pyfuser.nest.shares import Trips, Work
 
 _UNBOUNDED = 4 * TRIPS
 """Trips of a loop that nothing bounds: it has no vectors, and is rarely short."""
 
 _CHEAP = 3
 """Additions that are computed again rather than kept."""
-
-
-def grain(workunit: Workunit) -> int:
-    """The number of iterations that is worth another thread."""
-    return max(WORTH_A_THREAD // max(body_cost(workunit.body), 1), 1)
 
 
 def varies(workunit: Workunit) -> bool:
@@ -42,27 +30,27 @@ def _varies(body: Body, arguments: frozenset[Sym]) -> bool:
     )
 
 
-def grain_text(workunit: Workunit, text: Callable[[Expr], str]) -> str:
-    """`grain` as C++ that computes it at a launch; `text` prints expressions."""
-    arguments = frozenset(param.sym for param in workunit.params)
-    return f"pf_grain({WORTH_A_THREAD}, {_sum(workunit.body, arguments, text)})"
+def work_of(workunit: Workunit) -> Work:
+    """The cost of an iteration, where arguments bound loops."""
+    return _work(workunit.body, frozenset(param.sym for param in workunit.params))
 
 
-def _sum(body: Body, arguments: frozenset[Sym], text: Callable[[Expr], str]) -> str:
+def _work(body: Body, arguments: frozenset[Sym]) -> Work:
     """The cost of a body as a sum, with the trips of loops bounded by arguments."""
-    constant, parts = 0, []
+    constant, parts = 0, list[int | Trips]()
     for stmt in body:
         if isinstance(stmt, nodes.If):
             constant += _all(child_expressions(stmt))
-            parts.append(_sum((*stmt.then, *stmt.orelse), arguments, text))
+            first, *rest = _work((*stmt.then, *stmt.orelse), arguments)
+            if rest or isinstance(first, Trips):
+                parts += [first, *rest]
+            else:
+                constant += first
         elif isinstance(stmt, nodes.For) and _is_bounded(stmt, arguments):
-            trips = f"pf_trips({text(stmt.start)}, {text(stmt.stop)})"
-            parts.append(f"{trips} * (1 + {_sum(stmt.body, arguments, text)})")
+            parts.append(Trips(stmt.start, stmt.stop, _work(stmt.body, arguments)))
         else:
             constant += _statement(stmt)
-    numbers = [int(part) for part in parts if part.isdecimal()]
-    parts = [part for part in parts if not part.isdecimal()]
-    return " + ".join([str(constant + sum(numbers)), *parts])
+    return (constant, *parts)
 
 
 def _is_bounded(loop: nodes.For, arguments: frozenset[Sym]) -> bool:

@@ -30,7 +30,7 @@ def lower_boxes(nest: Nest) -> Nest:
 def loops(nest: Nest, over: Over) -> Stmt:
     """The loops over a box."""
     body = (*noted(nest), *over.body)
-    kind = Kind.SEQ if nest.serial else Kind.VECTOR
+    kind = Kind.SEQ if nest.serial or nest.overlapping else Kind.VECTOR
     axis = nest.spec.order.axes[-1]
     return around(nest, over, lambda *bounds: axis_loop(nest, axis, bounds, body, kind))
 

@@ -155,8 +155,6 @@ _DEFINITIONS = {
 FUNCTIONS = frozenset(_DEFINITIONS)
 """The functions that are computed here, each for arguments of a dtype."""
 
-NAMES = frozenset(name for name, _ in FUNCTIONS)
-
 
 def prelude(functions: frozenset[tuple[str, DType]], doubled: bool) -> str:
     """C++ definitions of `pf_<name>_f64` and `pf_<name>_f32` for some of FUNCTIONS.

@@ -19,7 +19,7 @@ from pyfuser.codegen.cpu.reduce import tile_code
 from pyfuser.codegen.cpu.sums import SumNames
 from pyfuser.codegen.cpu.wavefront.reduce import fold_code, fold_steps
 from pyfuser.ir.dtypes import DType
-from pyfuser.nest.nodes import Nest, Scan, SweepNest
+from pyfuser.nest.nodes import Scan, SweepNest
 from pyfuser.nest.spec import KernelSpec, SweepSpec
 
 ROLLING_WORDS = 5  # of a rolling view, see `pf_rolling`
@@ -43,16 +43,15 @@ class Stage:
     sums: the names of its sums. scan: how its passes come, if it is a scan.
     """
 
-    def __init__(self, number: int, context: Context, nest: Nest) -> None:
+    def __init__(self, number: int, context: Context) -> None:
         self.name = f"pf_stage{number}"
         self.context = context
-        self.nest = nest
         self.sums: Sequence[SumNames] = ()
         self.scan: Scan | None = None
 
     def code(self) -> str:
         """The namespace of the loop."""
-        context, nest = self.context, self.nest
+        context, nest = self.context, self.context.nest
         if nest.spec.pattern == "scan":
             self.scan, code = cpu_scan.passes_code(context, nest)
             return self.wrapped(code + _passes(context))
@@ -82,7 +81,7 @@ class Stage:
 
 def stages_of(sweep: SweepNest, loops: Sequence[Context]) -> tuple[str, list[Stage]]:
     """The code of the loops that differ, and all stages in order."""
-    distinct = [Stage(n, *pair) for n, pair in enumerate(zip(loops, sweep.nests, strict=True))]
+    distinct = [Stage(n, context) for n, context in enumerate(loops)]
     code = "".join(stage.code() for stage in distinct)
     return code, [distinct[n] for n in sweep.stages]
 

@@ -14,11 +14,11 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from pyfuser.ir.reference.interpret import Array, Value
-from pyfuser.nest.interpret import Orders, functions_of
 from pyfuser.nest.nodes import Nest, SweepNest, TiledSums
-from pyfuser.nest.tiled import tiled_sums
 from pyfuser.plan.plan import Sweep
 from pyfuser.trace.call import Space
+from tests.nest.interpret import Orders, functions_of
+from tests.nest.tiled import tiled_sums
 
 
 def interpret_sweep(

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
 from typing import Any
 
+import numpy as np
+
 from pyfuser.ir import arithmetic
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Const, Declare, Sym, While
@@ -20,8 +22,9 @@ from pyfuser.ir.reference.elements import accessors, scratch_accessors
 from pyfuser.ir.reference.interpret import Array, Value, _scalar
 from pyfuser.nest import nodes, threads
 from pyfuser.nest.nodes import RUN, Function, Nest
-from pyfuser.nest.tiled import tiled_sums
+from pyfuser.nest.shares import Shares
 from pyfuser.support.caches import cached
+from tests.nest.tiled import tiled_sums
 
 
 def interpret(
@@ -37,10 +40,55 @@ def interpret(
 
     Raises UndefinedBehaviour for what C++ leaves undefined.
     """
-    functions, results = functions_of(nest, arguments, Orders(random.Random(seed)))
+    rng = random.Random(seed)
+    if nest.shares is not None and nest.shares.least and nest.shares.tables:
+        return _with_copies(nest, nest.shares, begin, end, arguments, rng)
+    functions, results = functions_of(nest, arguments, Orders(rng))
     for f in nest.functions if nest.launch else nest.functions[-1:]:
         functions[f.name](*begin, *end)
     return tuple(results)
+
+
+def _with_copies(
+    nest: Nest,
+    shares: Shares,
+    begin: Sequence[int],
+    end: Sequence[int],
+    arguments: Sequence[Array | Value],
+    rng: random.Random,
+) -> tuple[Value, ...]:
+    """The same by several threads, each with copies of tables, which are joined in the end.
+
+    Sums are those of one thread, as it may run all tiles.
+    """
+    axis = rng.randrange(len(begin))
+    cuts = sorted(rng.randint(begin[axis], max(begin[axis], end[axis])) for _ in "12")
+    cuts = [] if nest.workunit.accumulators else cuts
+    places = {param.sym: n for n, param in enumerate(nest.workunit.params)}
+    copies = list[list[Any]]()
+    for low, high in itertools.pairwise([begin[axis], *cuts, end[axis]]):
+        given: list[Any] = [*arguments]
+        for table in shares.tables:
+            place = places[table.view]
+            assert given[place].size == table.count
+            given[place] = np.full_like(given[place], table.nothing.value)
+        functions, results = functions_of(nest, given, Orders(rng))
+        functions[nest.functions[-1].name](
+            *begin[:axis], low, *begin[axis + 1 :], *end[:axis], high, *end[axis + 1 :]
+        )
+        copies.append(given)
+    for own in copies:
+        for table in shares.tables:
+            place = places[table.view]
+            whole: Any = arguments[place]
+            whole[...] = _JOINS[table.op](whole, own[place])
+    return tuple(results)
+
+
+_JOINS: dict[str, Any] = {
+    "+": np.add, "&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor,
+    "min": np.minimum, "max": np.maximum,
+}  # fmt: skip
 
 
 def functions_of(
@@ -274,7 +322,9 @@ class _Translator(reference.Translator):
         zero = self.convert("0", DType.INT32, s.sym.dtype)
         self.emit(depth, f"for cell in range({s.length}): {self.name(s.sym)}[cell] = {zero}")
 
-    def nothing(self, s: nodes.Note | nodes.Prefetch | threads.Barrier, depth: int) -> None:
+    def nothing(
+        self, s: nodes.Note | nodes.NoVectors | nodes.Prefetch | threads.Barrier, depth: int
+    ) -> None:
         self.emit(depth, "pass")
 
 
@@ -293,7 +343,9 @@ _Translator.statements = {
     nodes.Alloc: _Translator.alloc,
     nodes.Row: _Translator.row,
     nodes.Clear: _Translator.clear,
-    **dict.fromkeys((nodes.Note, nodes.Prefetch, threads.Barrier), _Translator.nothing),
+    **dict.fromkeys(
+        (nodes.Note, nodes.NoVectors, nodes.Prefetch, threads.Barrier), _Translator.nothing
+    ),
     **dict.fromkeys((nodes.Scope, threads.Alone, threads.Shared), _Translator.inside),
     **dict.fromkeys(
         (nodes.OrderedSum, threads.Share, threads.Join, threads.Pass),

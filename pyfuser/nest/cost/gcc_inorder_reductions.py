@@ -33,8 +33,6 @@ from pyfuser.ir.visit import (
     statements,
 )
 
-SCALAR = '__asm__ volatile("");  // no vectors, which g++ 12 makes wrong here'
-
 _ADDS = ("+", "-")
 
 
