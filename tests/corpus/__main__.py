@@ -2,7 +2,7 @@
 
 Without options it says which programs' texts differ from those that golden/corpus.txt has the
 digests of. `--update` writes that file, `--against` shows the differences to another revision,
-`--texts` writes all texts, `--digests` prints their digests.
+`--texts` writes them, `--digests` prints their digests.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ def changes(patterns: Sequence[str] = ("*",)) -> list[str]:
     return found + [f"{name}: gone" for name in sorted(kept.keys() - {*names()})]
 
 
-def write(folder: Path) -> None:
-    """All texts, a file for each program and kind."""
+def write(folder: Path, programs: Sequence[str]) -> None:
+    """The texts of some programs, a file for each program and kind."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name in names():
+    for name in programs:
         for kind, texts in texts_of(name).items():
             (folder / f"{name}.{kind}").write_text("\n\f\n".join(texts))
 
@@ -110,7 +110,7 @@ def main() -> int:
     if given.against:
         return against(given.against)
     if given.texts:
-        write(given.texts)
+        write(given.texts, matching(given.programs, names()))
     elif given.digests:
         for name in matching(given.programs, [*names(), *unseen()]):
             print(name, digests(texts_of(name)))

@@ -18,7 +18,7 @@ MISSING_NVRTC = "no NVRTC: pip install nvidia-cuda-nvrtc-cu12"
 MISSING_CLANG = "no clang of version 15 or later with AMD's GPUs: apt-get install clang-16"
 CLANGS = ("clang", *(f"clang-{version}" for version in range(22, 14, -1)))
 CLANG_FLAGS = (
-    *("-x", "hip", "--cuda-device-only", "-nogpuinc", "-nogpulib", "-std=c++17", "-O1", "-S"),
+    *("-x", "hip", "--cuda-device-only", "-nogpuinc", "-nogpulib", "-std=c++17", "-S"),
     *("-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", "-o", "/dev/null", "-"),
 )
 OLDEST_CLANG = 15
@@ -58,17 +58,18 @@ def _text(library: Any, program: ctypes.c_void_p, what: str) -> bytes:
     return text.raw
 
 
-def compile_cuda(source: str, arch: str, options: Sequence[str] = CUDA.exact) -> bytes:
+def compile_cuda(source: str, arch: str, code: bool = True) -> bytes:
     """The machine code (cubin) of a source for "sm_90" and the like, PTX for "compute_90".
 
-    Raises Rejected for an error or a warning.
+    Raises Rejected for an error or a warning. Without `code`, only what is wrong is found.
     """
     library, program = nvrtc(), ctypes.c_void_p()
     text = ctypes.c_char_p(source.encode())
     status = library.nvrtcCreateProgram(ctypes.byref(program), text, b"kernel.cu", 0, None, None)
     assert status == 0, status
+    options = [f"-arch={arch}", "-std=c++17", *CUDA.exact, *["-fdevice-syntax-only"][code:]]
     try:
-        given = [option.encode() for option in (f"-arch={arch}", "-std=c++17", *options)]
+        given = [option.encode() for option in options]
         array = (ctypes.c_char_p * len(given))(*given)
         status = library.nvrtcCompileProgram(program, len(given), array)
         log = _text(library, program, "ProgramLog").rstrip(b"\0").strip()
@@ -94,11 +95,13 @@ def clang() -> str | None:
     return None
 
 
-def compile_hip(source: str, arch: str, options: Sequence[str] = HIP.options + HIP.exact) -> None:
+def compile_hip(source: str, arch: str, code: bool = True) -> None:
     """Compile a source to assembly, for "gfx90a" and the like.
 
-    Raises Rejected for an error or a warning.
+    Raises Rejected for an error or a warning. Without `code`, only what is wrong is found.
     """
+    made = ("-O1",) if code else ("-O0", "-emit-llvm")
+    options = (*HIP.options, *HIP.exact, *made)
     command = [str(clang()), f"--offload-arch={arch}", *options, *CLANG_FLAGS]
     done = _run(command, source)
     if done.returncode or done.stderr:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import subprocess
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -15,10 +14,8 @@ from filelock import FileLock
 from pyfuser.codegen.gpu.unit import CUDA, GpuKernel, emit
 from pyfuser.codegen.kernel import spec_of
 from tests.codegen.build import Case
+from tests.gpu.conftest import fake_modules
 from tests.gpu.launch import Arguments, renamed, shared_bytes, unpacked
-
-SHIM = Path(__file__).with_name("cuda_on_host.h")
-FLAGS = ("-O1", "-std=c++17", "-fPIC", "-shared", "-ffp-contract=off", "-w")
 
 
 class Emulated:
@@ -39,20 +36,11 @@ class Emulated:
             name: renamed(emit(spec_of(tested.kernel), CUDA), n)
             for n, (name, tested) in enumerate(cases.items())
         }
-        text = "".join(self._source(kernel) for kernel in self.kernels.values())
-        text = change(text.replace("pf_warp = 32", f"pf_warp = {warp}"))
-        text = f'#define HOST_WARP {warp}\n#include "{SHIM}"\n{text}'
-        self.library = ctypes.CDLL(str(_compiled(text, _shared(folder))))
-
-    @staticmethod
-    def _source(kernel: GpuKernel) -> str:
-        launchers = "".join(
-            f'extern "C" void launch_{entry}(void** arguments, const unsigned* blocks, '
-            f"const unsigned* threads, int seed, unsigned shared) {{\n"
-            f"    host::launch({entry}, arguments, blocks, threads, seed, shared);\n}}\n"
-            for entry in kernel.entries
-        )
-        return kernel.source.replace("}  // namespace", f"{launchers}}}  // namespace")
+        host = fake_modules()["cupy.cuda._kernels"]
+        sources = (host.with_launchers(k.source, warp=warp) for k in self.kernels.values())
+        text = change("".join(sources).replace("pf_warp = 32", f"pf_warp = {warp}"))
+        host.load_threads()
+        self.library = ctypes.CDLL(str(_compiled(text, shared(folder))))
 
     def run(self, name: str, seed: int = 0) -> tuple[list[Any], tuple[Any, ...]]:
         """The arguments after a launch on them, and its results."""
@@ -77,17 +65,15 @@ class Emulated:
         return values, unpacked(results, [a.sym.dtype for a in accumulators])
 
 
-def _shared(folder: Path) -> Path:
+def shared(folder: Path) -> Path:
     """The folder above those of the workers that run tests, if it is below one of them."""
     return next((p.parent for p in folder.parents if p.name.startswith("popen-")), folder)
 
 
 def _compiled(text: str, folder: Path) -> Path:
     """The library of a source, which one worker compiles for all."""
-    stem = sha256(text.encode()).hexdigest()[:16]
-    source, target = folder / f"{stem}.cpp", folder / f"{stem}.so"
-    with FileLock(folder / f"{stem}.lock"):
-        if not target.exists():
-            source.write_text(text)
-            subprocess.run(["g++", *FLAGS, "-o", target, source], check=True)
-    return target
+    place = folder / sha256(text.encode()).hexdigest()[:16]
+    place.mkdir(exist_ok=True)
+    made = place / "kernel.so"
+    with FileLock(place / "lock"):
+        return made if made.exists() else fake_modules()["cupy.cuda._kernels"].compiled(text, place)

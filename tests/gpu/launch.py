@@ -21,10 +21,13 @@ PointerTo = Callable[["np.ndarray[Any, Any]"], int]
 
 def renamed(kernel: GpuKernel, n: int) -> GpuKernel:
     """The kernel with names of its own, so that one source can hold several."""
-    source = kernel.source.replace(f"namespace {NAMESPACE} {{", f"namespace {NAMESPACE}_{n} {{")
-    source = re.sub(rf"\b({ENTRY}|{TOTALS})\b", rf"\1_{n}", source)
     entries = tuple(f"{e}_{n}" for e in kernel.entries)
-    return replace(kernel, source=source, entries=entries)
+    return replace(kernel, source=renamed_source(kernel.source, n), entries=entries)
+
+
+def renamed_source(source: str, n: int) -> str:
+    source = source.replace(f"namespace {NAMESPACE} {{", f"namespace {NAMESPACE}_{n} {{")
+    return re.sub(rf"\b({ENTRY}|{TOTALS})\b", rf"\1_{n}", source)
 
 
 def shared_bytes(kernel: GpuKernel, tested: Case, values: Sequence[Any]) -> int:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 from pyfuser.codegen.gpu.unit import CUDA, HIP, Dialect, declined, emit
 from pyfuser.codegen.kernel import spec_of
-from pyfuser.nest.spec import KernelSpec
 from tests.codegen.test_cpp import GOLDEN
 from tests.engine.test_native import EXACT_REDUCTIONS, MAPS
 from tests.gpu.cases import CASES, CLOSE, PRINTING
@@ -25,12 +26,12 @@ from tests.gpu.compilers import (
     compile_hip,
     nvrtc,
 )
-from tests.gpu.launch import renamed
-from tests.gpu.sources import PROGRAMS, specs_of_program
+from tests.gpu.emulator import shared
+from tests.gpu.launch import renamed_source
 from tests.gpu.team_cases import TEAMS
+from tests.programs import KERNELS
 
 TESTED = {**GOLDEN, **MAPS, **EXACT_REDUCTIONS, **CASES, **CLOSE, **PRINTING, **TEAMS}
-BATCHES = 6
 
 needs_nvrtc = [pytest.mark.nvrtc, pytest.mark.skipif(nvrtc() is None, reason=MISSING_NVRTC)]
 needs_clang = [pytest.mark.hip, pytest.mark.skipif(clang() is None, reason=MISSING_CLANG)]
@@ -42,47 +43,64 @@ def target(arch: str) -> Any:
     return pytest.param(CUDA, compile_cuda, arch, marks=needs_nvrtc, id=arch)
 
 
-# Machine code (sm_) takes twice as long as PTX (compute_), whose text is checked as strictly: it is
-# made of kernels of the tests, which have every kind of those of the programs.
-OF_PROGRAMS = [target(arch) for arch in ("compute_90", "gfx90a")]
-OF_TESTS = [target(arch) for arch in ("compute_80", "sm_90", "gfx90a", "gfx1100")]
-Compile = Callable[[str, str], object]
-
-specs_of = cache(specs_of_program)
+# To make code takes nearly all of the time. It is made of kernels of the tests, which have every
+# kind of those of the programs, and for one processor of each maker.
+TARGETS = [target(arch) for arch in ("compute_80", "sm_90", "gfx90a", "gfx1100")]
+MAKES_CODE = {"sm_90", "gfx90a"}
+Compile = Callable[..., object]
 
 
-def batch(specs: list[KernelSpec], dialect: Dialect) -> str:
-    """One source with the kernels of all specs."""
-    return "".join(renamed(emit(spec, dialect), n).source for n, spec in enumerate(specs))
+def batch(sources: dict[str, str]) -> str:
+    """One source with all kernels, of which what compilers say has the names."""
+    return "".join(
+        f'#line 1 "{name}"\n{renamed_source(source, n)}'
+        for n, (name, source) in enumerate(sources.items())
+    )
 
 
-@pytest.mark.parametrize(("dialect", "compile_source", "arch"), OF_PROGRAMS)
-@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
-def test_programs(path: Path, dialect: Dialect, compile_source: Compile, arch: str) -> None:
-    specs = specs_of(path)
-    assert specs and not any(map(declined, specs))
-    compile_source(batch(specs, dialect), arch)
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the kernels of the programs."""
+    folder = shared(tmp_path_factory.mktemp("texts"))
+    made = folder / "texts-of-programs"
+    with FileLock(folder / "texts.lock"):
+        if not made.exists():
+            command = [sys.executable, "-m", "tests.corpus", "*-small", "--texts", str(made)]
+            subprocess.run(command, cwd=Path(__file__).parents[2], check=True)
+    return made
 
 
-@pytest.mark.parametrize(("dialect", "compile_source", "arch"), OF_TESTS)
-@pytest.mark.parametrize("part", range(BATCHES))
-def test_kernels_of_the_tests(
-    part: int, dialect: Dialect, compile_source: Compile, arch: str
-) -> None:
-    specs = [spec_of(tested.kernel) for tested in TESTED.values()][part::BATCHES]
-    compile_source(batch([spec for spec in specs if not declined(spec)], dialect), arch)
+@pytest.mark.parametrize(("dialect", "compile_source", "arch"), [TARGETS[0], TARGETS[-1]])
+def test_programs(texts: Path, dialect: Dialect, compile_source: Compile, arch: str) -> None:
+    kind = "cuda" if dialect is CUDA else "hip"
+    sources: dict[str, str] = {}
+    for path in KERNELS:
+        found = (texts / f"{path.stem}-small.{kind}").read_text().split("\n\f\n")
+        assert all(found)
+        sources |= {f"{path.stem}:{n}": source for n, source in enumerate(found)}
+    compile_source(batch(sources), arch, code=False)
 
 
-@pytest.mark.parametrize(("dialect", "compile_source", "arch"), OF_TESTS)
+@pytest.mark.parametrize(("dialect", "compile_source", "arch"), TARGETS)
+def test_kernels_of_the_tests(dialect: Dialect, compile_source: Compile, arch: str) -> None:
+    specs = {name: spec_of(tested.kernel) for name, tested in TESTED.items()}
+    sources = {
+        name: emit(spec, dialect).source for name, spec in specs.items() if not declined(spec)
+    }
+    compile_source(batch(sources), arch, code=arch in MAKES_CODE)
+
+
+@pytest.mark.parametrize("code", [True, False])
+@pytest.mark.parametrize(("dialect", "compile_source", "arch"), TARGETS)
 @pytest.mark.parametrize("fault", ["int unused", "missing()"])
 def test_a_warning_is_an_error(
-    fault: str, dialect: Dialect, compile_source: Compile, arch: str
+    fault: str, dialect: Dialect, compile_source: Compile, arch: str, code: bool
 ) -> None:
     source = emit(spec_of(GOLDEN["clip"].kernel), dialect).source
     broken = source.replace("        double value", f"        {fault};\n        double value")
     assert broken != source
-    with pytest.raises(Rejected):
-        compile_source(broken, arch)
+    with pytest.raises(Rejected, match="the broken one"):
+        compile_source(batch({"another": source, "the broken one": broken}), arch, code=code)
 
 
 OCML = sorted(Path("/").glob("usr/lib/*/amdgcn/bitcode/ocml.bc")) + sorted(

@@ -17,35 +17,13 @@ SHIM = Path(__file__).parents[3] / "cuda_on_host.h"
 FLAGS = ("-O1", "-std=c++17", "-fPIC", "-shared", "-ffp-contract=off", "-w")
 OPTIONS = re.compile(r"-std=c\+\+17|--fmad=(false|true)|-arch=(sm|compute)_\d+|--device-as-.*")
 ENTRY = re.compile(r'extern "C" __global__ void __launch_bounds__\((\d+)\) (\w+)\(')
-HEADER = """
-#include "{shim}"
-namespace host {{
-template <typename... A> static int sizes(void (*)(A...), int* out) {{
-    int n = 0;
-    ((out[n++] = sizeof(A)), ...);
-    return n;
-}}
-// Threads that never wait for each other need no coroutines.
-template <typename... A>
-static void plain(void (*function)(A...), void** arguments, const unsigned* b, const unsigned* t) {{
-    blocks_shape = {{b[0], b[1], b[2]}};
-    threads_shape = {{t[0], t[1], t[2]}};
-    for (unsigned z = b[2]; z--;) for (unsigned y = b[1]; y--;) for (unsigned x = b[0]; x--;) {{
-        block_place = {{x, y, z}};
-        for (unsigned k = 0; k < t[2]; ++k) for (unsigned j = 0; j < t[1]; ++j)
-            for (unsigned i = 0; i < t[0]; ++i) {{
-                thread_place = {{i, j, k}};
-                call(function, arguments, std::index_sequence_for<A...>());
-            }}
-    }}
-}}
-}}
-"""
+WAITS = re.compile(r"pf_(lanes_)?barrier\(\);|(?<!int )pf_(lane_)?word_\w+\(")
+"""Where threads wait for each other, outside of what defines these words."""
 LAUNCHER = """
-extern "C" int sizes_{entry}(int* out) {{ return host::sizes({entry}, out); }}
+extern "C" int sizes_{entry}(int* out) {{ return host::entry<{entry}>::sizes(out); }}
 extern "C" void launch_{entry}(void** a, const unsigned* b, const unsigned* t, int seed,
                                unsigned bytes) {{
-    {run};
+    host::{run}(host::entry<{entry}>::call, a, b, t, seed, bytes, {warp});
 }}
 """
 
@@ -55,22 +33,39 @@ class CompilerFailure(Exception):
 
 
 @cache
-def _header() -> str:
-    """A compiled header, shared by all compilations of this process's temporary directory."""
-    folder = Path(tempfile.gettempdir()) / f"fake-cupy-{os.getuid()}-{SHIM.stat().st_mtime_ns}"
+def load_threads() -> None:
+    """Load what all kernels call; compiled once for a temporary directory."""
+    source = SHIM.with_suffix(".cpp")
+    stamp = max(path.stat().st_mtime_ns for path in (source, SHIM))
+    folder = Path(tempfile.gettempdir()) / f"fake-cupy-{os.getuid()}-{stamp}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    header = folder / "shim.h"
-    compiled = header.with_name(header.name + ".gch")
-    if not compiled.exists():
-        text = HEADER.format(shim=SHIM)
-        part = folder / f"{os.getpid()}.h"
-        part.write_text(text)
-        made = folder / f"{os.getpid()}.gch"
-        kept = [flag for flag in FLAGS if flag != "-shared"]
-        subprocess.run(["g++", *kept, "-x", "c++-header", "-o", made, part], check=True)
-        header.write_text(text)
-        os.replace(made, compiled)
-    return str(header)
+    library = folder / "threads.so"
+    if not library.exists():
+        made = folder / f"{os.getpid()}.so"
+        # Fortified, longjmp would take a change of stacks for a mistake.
+        subprocess.run(["g++", *FLAGS, "-U_FORTIFY_SOURCE", "-o", made, source], check=True)
+        os.replace(made, library)
+    ctypes.CDLL(str(library), ctypes.RTLD_GLOBAL)
+
+
+def with_launchers(source: str, run: str = "run", warp: int = 32) -> str:
+    """A source of CUDA as C++, with a function that launches each of its kernels."""
+    launchers = "".join(
+        LAUNCHER.format(entry=entry, run=run, warp=warp) for _, entry in ENTRY.findall(source)
+    )
+    return source.replace("}  // namespace", launchers + "}  // namespace")
+
+
+def compiled(text: str, folder: Path) -> Path:
+    """The library of a source `with_launchers`."""
+    path, target = folder / "kernel.cpp", folder / "kernel.so"
+    path.write_text(text)
+    # Not g++, which would link C++'s library.
+    command = ["gcc", *FLAGS, "-include", SHIM, "-o", target, path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise CompilerFailure(done.stderr)
+    return target
 
 
 def compile_source(source: str, options: tuple[str, ...]) -> bytes:
@@ -78,23 +73,9 @@ def compile_source(source: str, options: tuple[str, ...]) -> bytes:
     unknown = [option for option in options if not OPTIONS.fullmatch(option)]
     if unknown:
         raise CompilerFailure(f"unknown option {unknown[0]!r}")
-    waits = any(word in source for word in ("__syncthreads", "__syncwarp", "__shfl_"))
-    run = (
-        "host::launch({entry}, a, b, t, seed, bytes)" if waits else "host::plain({entry}, a, b, t)"
-    )
-    launchers = "".join(
-        LAUNCHER.format(entry=entry, run=run.format(entry=entry))
-        for _, entry in ENTRY.findall(source)
-    )
-    text = source.replace("}  // namespace", launchers + "}  // namespace")
     with tempfile.TemporaryDirectory() as folder:
-        path, target = Path(folder, "kernel.cpp"), Path(folder, "kernel.so")
-        path.write_text(text)
-        command = ["g++", *FLAGS, "-include", _header(), "-o", target, path]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise CompilerFailure(done.stderr)
-        return target.read_bytes()
+        run = "run" if WAITS.search(source) else "run_plain"
+        return compiled(with_launchers(source, run), Path(folder)).read_bytes()
 
 
 class Entry:
@@ -135,6 +116,7 @@ ENTRIES: dict[int, Entry] = {}
 
 def load(code: bytes) -> Any:
     """The library of a 'cubin'."""
+    load_threads()
     with tempfile.NamedTemporaryFile(suffix=".so") as file:
         file.write(code)
         file.flush()
