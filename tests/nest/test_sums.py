@@ -29,7 +29,7 @@ from tests.codegen.build import Case, case
 from tests.nest.harness import copied_sum, spec_for
 from tests.nest.interpret import interpret
 
-TYPES = ("float64", "float32", "int32", "int64", "complex64", "complex128")
+TYPES = ("float64", "float32", "int64", "complex64")
 FALSE = Const(False, DType.BOOL)
 SHAPES = ((1,), (31,), (33,), (300,), (7, 9), (5, 40), (2, 3, 50), (40, 3, 2), (3, 0))
 
