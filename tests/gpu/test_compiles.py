@@ -29,6 +29,7 @@ from tests.gpu.compilers import (
 from tests.gpu.emulator import shared
 from tests.gpu.launch import renamed_source
 from tests.gpu.team_cases import TEAMS
+from tests.gpu.test_programs import ON_STAND_IN
 from tests.programs import KERNELS
 
 TESTED = {**GOLDEN, **MAPS, **EXACT_REDUCTIONS, **CASES, **CLOSE, **PRINTING, **TEAMS}
@@ -43,10 +44,7 @@ def target(arch: str) -> Any:
     return pytest.param(CUDA, compile_cuda, arch, marks=needs_nvrtc, id=arch)
 
 
-# To make code takes nearly all of the time. It is made of kernels of the tests, which have every
-# kind of those of the programs, and for one processor of each maker.
 TARGETS = [target(arch) for arch in ("compute_80", "sm_90", "gfx90a", "gfx1100")]
-MAKES_CODE = {"sm_90", "gfx90a"}
 Compile = Callable[..., object]
 
 
@@ -70,15 +68,32 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+def kernels_of(path: Path, texts: Path, kind: str) -> list[str]:
+    found = (texts / f"{path.stem}-small.{kind}").read_text().split("\n\f\n")
+    assert all(found)
+    return found
+
+
 @pytest.mark.parametrize(("dialect", "compile_source", "arch"), [TARGETS[0], TARGETS[-1]])
 def test_programs(texts: Path, dialect: Dialect, compile_source: Compile, arch: str) -> None:
     kind = "cuda" if dialect is CUDA else "hip"
-    sources: dict[str, str] = {}
-    for path in KERNELS:
-        found = (texts / f"{path.stem}-small.{kind}").read_text().split("\n\f\n")
-        assert all(found)
-        sources |= {f"{path.stem}:{n}": source for n, source in enumerate(found)}
+    sources = {
+        f"{path.stem}:{n}": source
+        for path in KERNELS
+        for n, source in enumerate(kernels_of(path, texts, kind))
+    }
     compile_source(batch(sources), arch, code=False)
+
+
+def words(*sources: str) -> set[str]:
+    """What kernels are made of: our run time, types, the shapes of blocks, statements."""
+    found = r"\b(?:pf_\w+|u?int\d+_t|float|double|if|for|while|break|continue)\b|\(\d+\)"
+    return set(re.findall(found, "".join(sources)))
+
+
+def test_the_stand_in_runs_whatever_kernels_are_made_of(texts: Path) -> None:
+    have = {path.stem: words(*kernels_of(path, texts, "cuda")) for path in KERNELS}
+    assert set().union(*have.values()) == set().union(*(have[name] for name in ON_STAND_IN))
 
 
 @pytest.mark.parametrize(("dialect", "compile_source", "arch"), TARGETS)
@@ -87,7 +102,21 @@ def test_kernels_of_the_tests(dialect: Dialect, compile_source: Compile, arch: s
     sources = {
         name: emit(spec, dialect).source for name, spec in specs.items() if not declined(spec)
     }
-    compile_source(batch(sources), arch, code=arch in MAKES_CODE)
+    compile_source(batch(sources), arch, code=False)
+
+
+@pytest.mark.parametrize(("dialect", "compile_source", "arch"), TARGETS[1:3])
+def test_code_is_made(dialect: Dialect, compile_source: Compile, arch: str) -> None:
+    """Of kernels that have all that the others are made of: it takes much longer."""
+    sources: dict[str, str] = {}
+    made: set[str] = set()
+    for name, tested in TESTED.items():
+        spec = spec_of(tested.kernel)
+        source = "" if declined(spec) else emit(spec, dialect).source
+        if words(source) - made:
+            sources[name] = source
+            made |= words(source)
+    compile_source(batch(sources), arch)
 
 
 @pytest.mark.parametrize("code", [True, False])

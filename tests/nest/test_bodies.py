@@ -9,11 +9,11 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
+from pyfuser.nest.interpret import interpret
 
 from pyfuser.engine import native
 from pyfuser.engine.native import Launchable
 from pyfuser.nest.build import nest_of
-from pyfuser.nest.interpret import interpret
 from pyfuser.nest.passes import distribute, scalar_expansion
 from pyfuser.nest.passes.columns import columns_of
 from pyfuser.nest.passes.scalar_expansion import Trips
