@@ -9,7 +9,6 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
-from pyfuser.nest.interpret import interpret
 
 from pyfuser.engine import native
 from pyfuser.engine.native import Launchable
@@ -35,6 +34,7 @@ from tests.nest.harness import (
     decided,
     spec_for,
 )  # fmt: skip
+from tests.nest.interpret import interpret
 from tests.nest.random_bodies import random_sample
 from tests.vendors import decide_with_maths, emit_as_on, tune
 
