@@ -36,6 +36,8 @@ from pyfuser.runtime.program import Program
 from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support.errors import KernelError
 from pyfuser.trace.reason import SYNC
+from pyfuser.tuning.thresholds import NOW
+from tests.vendors import tune
 
 N = 200_000
 
@@ -91,9 +93,9 @@ def arbitrating(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Non
     """Trials begin as soon as a loop is steady; what they find is kept in a folder of the test."""
     settings = replace(autotune.SETTINGS, arbitrate=True, cache_dir=tmp_path)
     monkeypatch.setattr(autotune, "SETTINGS", settings)
-    monkeypatch.setattr(autotune, "LONG", 0.0)
-    monkeypatch.setattr(autotune, "SOON", 0.0)
-    monkeypatch.setattr(autotune, "KERNEL", 0.0)
+    tune(monkeypatch, long=0.0)
+    tune(monkeypatch, soon=0.0)
+    tune(monkeypatch, trial_kernel=0.0)
     TRACER.flush(SYNC)
     SESSION.programs.clear()
     SESSION.families.clear()
@@ -127,8 +129,8 @@ def test_a_program_that_is_watched_is_found_by_its_key(
     monkeypatch: pytest.MonkeyPatch, clock: Callable[[float, float], Clock]
 ) -> None:
     """... until its launches may have taken long enough, when its referee is asked again."""
-    monkeypatch.setattr(autotune, "SOON", 1.0)
-    monkeypatch.setattr(autotune, "MOST_FLUSHES", 8)  # as the first are found by true times
+    tune(monkeypatch, soon=1.0)
+    tune(monkeypatch, most_flushes=8)  # as the first are found by true times
     clock(1.0, 0.5)
     loop = Loop()
     for _ in range(STEADY):
@@ -168,7 +170,7 @@ def test_flushes_until_launches_have_taken_so_long() -> None:
     launches: Any = (Run(), Run())
     assert autotune.flushes_until(1.0, launches) == 4
     assert autotune.flushes_until(0.5, launches) == autotune.flushes_until(0.1, launches) == 0
-    assert autotune.flushes_until(1e9, launches) == autotune.MOST_FLUSHES
+    assert autotune.flushes_until(1e9, launches) == NOW.running.most_flushes
     assert autotune.flushes_until(1.0, ()) == 0
 
 
@@ -258,7 +260,7 @@ def test_the_steady_state_asks_nobody(
 def test_a_short_loop_is_never_tried(
     clock: Callable[..., Clock], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(autotune, "SOON", 1e6)
+    tune(monkeypatch, soon=1e6)
     made = clock(1.0, 0.5)
     loop = Loop()
     assert {loop.step() for _ in range(3 * STEADY)} == {1}
@@ -269,7 +271,7 @@ def test_a_cut_waits_until_what_it_compiles_pays(
     clock: Callable[..., Clock], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = clock(1.0, 0.5)
-    monkeypatch.setattr(autotune, "KERNEL", 0.5)
+    tune(monkeypatch, trial_kernel=0.5)
     monkeypatch.setattr(autotune, "missing_kernels", lambda trace, parts: len(parts))
 
     def seem_in_all(seconds: float) -> None:
@@ -296,7 +298,7 @@ def test_no_trial_where_the_model_is_sure(
             pk.parallel_for(N, shift, y=x, a=1.0)
             pk.parallel_reduce(N, total, x=x)
 
-    monkeypatch.setattr(autotune, "SOON", -math.inf)
+    tune(monkeypatch, soon=-math.inf)
     for _ in range(2 * STEADY):
         step()
         seem(-1e3)
@@ -378,7 +380,7 @@ def test_what_takes_longer_than_its_parts_should_is_tried_against_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock(1.0, apart)
-    monkeypatch.setattr(autotune, "KERNEL", 1.95e3)
+    tune(monkeypatch, trial_kernel=1.95e3)
     monkeypatch.setattr(autotune, "missing_kernels", lambda trace, parts: len(parts))
     loop = Sure(stencil)
     for _ in range(STEADY):
@@ -398,7 +400,7 @@ def test_what_takes_no_longer_than_it_should_is_not_tried(
     clock: Callable[..., Clock], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = clock(1.0, 0.5)
-    monkeypatch.setattr(autotune, "SOON", -math.inf)
+    tune(monkeypatch, soon=-math.inf)
     loop = Sure(True)
     for _ in range(2 * STEADY):
         assert loop.step() == 1

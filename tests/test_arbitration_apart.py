@@ -19,6 +19,7 @@ from pyfuser.runtime.partial import FEWEST, ROUNDS, Duel
 from pyfuser.runtime.program import Program
 from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.trace.reason import SYNC
+from tests.vendors import tune
 
 N, C = 3000, 4
 TRIED = STEADY + 2 * ROUNDS + 2
@@ -77,9 +78,9 @@ class Loop:
 def arbitrating(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     settings = replace(autotune.SETTINGS, arbitrate=True, cache_dir=tmp_path)
     monkeypatch.setattr(autotune_apart, "SETTINGS", settings)
-    monkeypatch.setattr(autotune_apart, "LONG", 0.0)
-    monkeypatch.setattr(autotune_apart, "SOON", 0.0)
-    monkeypatch.setattr(autotune_apart, "KERNEL", 0.0)
+    tune(monkeypatch, long=0.0)
+    tune(monkeypatch, soon=0.0)
+    tune(monkeypatch, trial_kernel=0.0)
     TRACER.flush(SYNC)
     SESSION.programs.clear()
     SESSION.families.clear()
@@ -186,7 +187,7 @@ def test_settings(field: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_compiling_waits_until_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(autotune_apart, "KERNEL", 1e12)
+    tune(monkeypatch, trial_kernel=1e12)
     monkeypatch.setattr(autotune_apart, "missing_kernels", lambda *_: 1)
     clock(monkeypatch, {0: 5.0, 2: 5.0}, frozenset({0, 2}))
     assert launches(steps(Loop(), TRIED)) == FUSED
@@ -265,7 +266,7 @@ def test_a_launch_that_takes_nearly_as_long_as_its_calls_is_suspect(
 
 def test_what_the_model_takes_for_short_may_be_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Arithmetic that it does not know may take all of the time."""
-    monkeypatch.setattr(autotune_apart, "LONG", 2e-4)
+    tune(monkeypatch, long=2e-4)
     program = Loop().step()
     assert autotune_apart.unfused_cost(program.given, range(4)) < 1e-4
     assert autotune_apart.doubted(program)
@@ -357,7 +358,7 @@ def test_the_call_that_takes_long_is_split_off(
 
 def test_no_part_is_tried_before_it_is_paid_for(monkeypatch: pytest.MonkeyPatch) -> None:
     times(monkeypatch, {ALL: 10.0, (0,): 4.0, (1, 2, 3): 1.5})
-    monkeypatch.setattr(autotune_apart, "LATER", 2)
+    tune(monkeypatch, later=2)
     paid = False
     monkeypatch.setattr(SESSION.budget, "pays_trial", lambda *_: paid)
     loop = Chain()

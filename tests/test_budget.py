@@ -15,6 +15,7 @@ from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support.counters import COUNTERS
 from pyfuser.support.extension import HOT
 from pyfuser.trace.reason import SYNC
+from tests.vendors import tune
 
 
 @pk.workunit
@@ -146,8 +147,8 @@ def test_what_was_too_dear_waits_until_a_tenth_of_its_runs_covers_it(
     SESSION.budget._plans.credit = SESSION.budget._kernels.credit = 0.0, 0.0
     now = iter(range(10**6))
     monkeypatch.setattr(budget, "perf_counter", lambda: measured * next(now))
-    monkeypatch.setattr(budget, "LAUNCH", 0.0)
-    monkeypatch.setattr(budget, "ELEMENT", 0.0)
+    tune(monkeypatch, launch=0.0)
+    tune(monkeypatch, element=0.0)
     assert apart_after(2, lambda _: step(1, n, a, f)) == 4
     SESSION.budget.earned = 1e6
     apart = apart_after(3 * budget.LOOK, lambda _: step(1, n, a, f))
@@ -182,7 +183,7 @@ def test_sizes_count(monkeypatch: pytest.MonkeyPatch) -> None:
     a, f = pk.View([n, n], pk.double), pk.View([n], pk.double)
     a.data[:] = matrix(n)
     SESSION.budget._plans.credit = SESSION.budget._kernels.credit = 0.0, 0.0
-    monkeypatch.setattr(budget, "ELEMENT", 1.0)
+    tune(monkeypatch, element=1.0)
     assert apart_after(5, lambda k: step(k, n, a, f)) == 0
 
 

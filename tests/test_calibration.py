@@ -19,6 +19,7 @@ from pyfuser.support.settings import SETTINGS
 from pyfuser.tuning import host as tuning_host
 from pyfuser.tuning.cache_sizes import Level, caches
 from pyfuser.tuning.host import DEFAULT, LIMITS, known, text_of
+from tests.vendors import tune
 
 # --------------------------------------------------------------------------- streams
 
@@ -147,10 +148,9 @@ def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         ("ROUNDS", 4),
         ("LAUNCHES", 5),
         ("LARGEST", 1 << 20),
-        ("AGREE", 1e9),
-        ("ALONE", 0.0),
     ):
         monkeypatch.setattr(measure_host, name, value)
+    tune(monkeypatch, agree=1e9, alone=0.0)
     known.cache_clear()
     yield tmp_path / "cache"
     known.cache_clear()
@@ -171,7 +171,7 @@ def test_a_calibration_measures_everything_and_is_kept(quick: Path) -> None:
 def test_what_rounds_disagree_about_stays(quick: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = {"launch": 1e-6, "bandwidth": 1e11, "streams": 9, "crowding": 0.5}
     measure_host.write(tuning_host.calibration_file(), text_of(before))
-    monkeypatch.setattr(measure_host, "AGREE", 0.0)
+    tune(monkeypatch, agree=0.0)
     after = pyfuser.calibrate()
     assert {name: getattr(after.machine, name) for name in before} == before
 
@@ -190,7 +190,7 @@ def test_command(quick: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_command_on_a_busy_machine(
     quick: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(measure_host, "AGREE", 0.0)
+    tune(monkeypatch, agree=0.0)
     assert main(["calibrate"]) == 1
     shown = capsys.readouterr()
     assert "too busy to measure launch, bandwidth, streams, crowding" in shown.err
@@ -200,7 +200,7 @@ def test_command_on_a_busy_machine(
 def test_processors_that_others_use_are_noticed(
     quick: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(measure_host, "ALONE", 2.0)  # more than all of the time
+    tune(monkeypatch, alone=2.0)  # more than all of the time
     assert pyfuser.calibrate().measured <= {"cache"}  # as the system tells it
 
 

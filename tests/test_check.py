@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import pyfuser
-from pyfuser.checks import races
 from pyfuser.checks.accesslog import ATOMIC, READ, WRITE, AccessLog
 from pyfuser.compare import serve
 from pyfuser.runtime import checked as runtime_checked
@@ -28,6 +27,7 @@ from pyfuser.support.errors import (
 )
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.reason import SYNC
+from tests.vendors import tune
 
 pk = pytest.importorskip("pykokkos")
 pytestmark = pytest.mark.skipif(
@@ -366,7 +366,7 @@ def test_large_spaces_are_proved_or_warned_of(
     check: Check, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     check("races")
-    monkeypatch.setattr(races, "MAX_ITERATIONS", 3)
+    tune(monkeypatch, race_iterations=3)
     x = np.zeros(8)
     pk.parallel_for(4, shift, x=x, y=x[:4], k=4)
     with pytest.raises(RaceError, match="write of 'y'") as caught:

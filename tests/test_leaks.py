@@ -31,6 +31,7 @@ from pyfuser.runtime.session import SESSION
 from pyfuser.support.caches import CACHES
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.memory import Buffer
+from tests.vendors import tune
 
 CALLS = 20_000
 SIZES = 3_000
@@ -213,7 +214,7 @@ def test_changing_sizes_fill_no_cache_beyond_its_limit(monkeypatch: pytest.Monke
     monkeypatch.setattr(SESSION.kernels, "limit", 30)
     monkeypatch.setattr(SESSION.launchables, "limit", 30)
     monkeypatch.setattr(dispatch.KNOWN_POLICIES, "limit", 40)
-    monkeypatch.setattr(eager, "MAX_SHAPES", 10)
+    tune(monkeypatch, shapes_of_workunit=10)
     eager.READY.clear()  # what other tests compiled
     shared = np.zeros(400)
     for n in range(100, 180):

@@ -19,6 +19,7 @@ from pyfuser.support.counters import COUNTERS
 from pyfuser.support.errors import KernelError
 from pyfuser.trace.memory import Allocation
 from tests.sessions import fresh
+from tests.vendors import tune
 
 N = 16
 
@@ -74,9 +75,9 @@ def sum_of_rows(i, y, x, k):
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As soon as a trace has come back, however small it is; nothing is known from before."""
-    monkeypatch.setattr(postpone, "LEAST", 1)
+    tune(monkeypatch, postponed_bytes=1)
     monkeypatch.setattr(postpone, "_seconds", lambda program: 1.0)  # so small, any may win
-    monkeypatch.setattr(postpone, "KERNEL", 0.0)
+    tune(monkeypatch, trial_kernel=0.0)
     with fresh():
         yield
 
@@ -122,7 +123,7 @@ def test_what_is_slower_than_with_stores_waits_no_more(
     assert loop.warm() > 0
     programs = {id(flush.program): flush.program for flush in SESSION.flushes if flush.waiting}
     monkeypatch.setattr(postpone, "_seconds", lambda p: waiting if id(p) in programs else 1.0)
-    monkeypatch.setattr(postpone, "REMEMBERED", 3)
+    tune(monkeypatch, timed_runs=3)
     loop.warm()
     assert bool(loop.warm()) == (waiting < 1.0)
 

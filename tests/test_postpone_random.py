@@ -21,6 +21,7 @@ from pyfuser.frontends.embedded import pykokkos as pk
 from pyfuser.runtime import budget, postpone
 from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support.counters import COUNTERS
+from pyfuser.tuning.thresholds import tuned
 from tests.sessions import fresh
 
 N = 8
@@ -267,8 +268,7 @@ CALLS = (
 @contextmanager
 def at_once() -> Iterator[None]:
     with (
-        patch.object(postpone, "LEAST", 1),
-        patch.object(postpone, "KERNEL", 0.0),
+        tuned(postponed_bytes=1, trial_kernel=0.0),
         patch.object(postpone, "MISSES", 50),
         patch.object(postpone, "_seconds", lambda program: 1.0),  # so small, any may win
         patch.object(budget, "PLAN_CREDIT", (1e9, 1e9)),

@@ -28,6 +28,7 @@ STATE = {
     "support.caches": {"CACHES"},
     "trace.pool": {"POOL"},
     "trace.images": {"USE", "_OWNERS"},
+    "tuning.thresholds": {"NOW"},
     "lower.source": {"REWRITTEN"},
     "engine.native": {"team", "_FLIGHTS"},
     "engine.store.store": {"STORE"},

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from pyfuser.engine import compiler
 from pyfuser.ir.dtypes import DType
 from pyfuser.nest.cost import vectorisable
 from pyfuser.tuning.target import Target, host
-from pyfuser.tuning.thresholds import Tuning
+from pyfuser.tuning.thresholds import NOW, tuned
 
 
 def emit_as_on(patch: pytest.MonkeyPatch, **facts: Any) -> None:
@@ -26,14 +25,13 @@ def emit_as_on(patch: pytest.MonkeyPatch, **facts: Any) -> None:
 
 
 def tune(patch: pytest.MonkeyPatch, **numbers: Any) -> None:
-    """From here on kernels are emitted with other numbers of `Tuning`."""
-    patch.setattr(kernel, "DEFAULT", _tuned(kernel.DEFAULT, tuple(sorted(numbers.items()))))
-
-
-@cache
-def _tuned(tuning: Tuning, numbers: tuple[tuple[str, Any], ...]) -> Tuning:
-    """The same one again for the same numbers, so that kernels are found again."""
-    return replace(tuning, **dict(numbers))
+    """From here on with other numbers of `tuning.thresholds`, until the patch is undone."""
+    before = NOW.tuning, NOW.running
+    with tuned(**numbers):
+        tables = NOW.tuning, NOW.running
+    for name, old, new in zip(("tuning", "running"), before, tables, strict=True):
+        if new is not old:
+            patch.setattr(NOW, name, new)
 
 
 def decide_with_maths(patch: pytest.MonkeyPatch, *names: str) -> None:

@@ -43,6 +43,7 @@ from pyfuser.tuning.host import (
     parsed,
     text_of,
 )
+from pyfuser.tuning.thresholds import NOW
 
 ROUNDS = 16
 PATIENCE = 3.0  # seconds for one quantity
@@ -60,8 +61,6 @@ CHUNK = 4096  # elements of a block that one iteration updates
 PASSES = 6
 CHUNKS = 128  # that it updates at least
 
-AGREE = 1.2  # by so much the best of half the rounds may differ from that of the others
-ALONE = 0.75  # of the time, by all threads, is spent on a processor if nothing else runs
 VISIBLE = 0.05  # crowding that costs less than this part, at the most arrays, may be noise
 STEP = 1.4  # what lies outside a cache takes so many times as long
 
@@ -150,11 +149,11 @@ def _best(loops: Sequence[_Timed], units: Sequence[float], threads: int = 1) -> 
     rounds: list[list[float]] = []
     while len(rounds) < 2 or (len(rounds) < ROUNDS and time.perf_counter() < deadline):
         rounds.append([loop.seconds() for loop in loops])
-    if time.process_time() - used < ALONE * threads * (time.perf_counter() - start):
+    if time.process_time() - used < NOW.running.alone * threads * (time.perf_counter() - start):
         return None
     halves = [[min(times) for times in zip(*rounds[k::2], strict=True)] for k in range(2)]
     best = [min(pair) for pair in zip(*halves, strict=True)]
-    if any(max(pair) > AGREE * min(pair) for pair in zip(*halves, strict=True)):
+    if any(max(pair) > NOW.running.agree * min(pair) for pair in zip(*halves, strict=True)):
         return None
     return [seconds / unit for seconds, unit in zip(best, units, strict=True)]
 

@@ -26,9 +26,7 @@ from pyfuser.trace.call import Call, Space
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Region
 from pyfuser.trace.shape import CallShape, RegionShape, TraceShape, shape_of
-
-MAX_ITERATIONS = 1_000_000
-"""A larger space is not run by the interpreter, which takes some microseconds an iteration."""
+from pyfuser.tuning.thresholds import NOW
 
 _SERIAL = "Serial"
 _VERBS = {READ: "read", ATOMIC: "atomic update", WRITE: "write"}
@@ -42,13 +40,14 @@ def check_races(call: Call) -> None:
     trace = shape_of((call,), structural_scalars)
     if _independent(trace):
         return
-    if call.space.size <= MAX_ITERATIONS:
+    if call.space.size <= NOW.running.race_iterations:
         _check_by_running(call, _shared(trace.calls[0]))
         return
     proof = next(certain_races(trace.calls[0]), None)
     if proof is not None:
         raise _proved(call, *proof)
-    _warn(call, f"more than {MAX_ITERATIONS} iterations, and an access is too irregular to analyse")
+    most = NOW.running.race_iterations
+    _warn(call, f"more than {most} iterations, and an access is too irregular to analyse")
 
 
 @cached(1024)

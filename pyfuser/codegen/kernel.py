@@ -12,7 +12,7 @@ from pyfuser.nest.spec import UNIT, KernelSpec, Site, ViewSpec, given_order
 from pyfuser.trace.shape import RegionShape
 from pyfuser.transform.kernel import Kernel
 from pyfuser.tuning.target import Target, host
-from pyfuser.tuning.thresholds import DEFAULT, Tuning
+from pyfuser.tuning.thresholds import NOW, Tuning
 
 LONG_ROW = 64
 """Iterations of an innermost loop that asks for memory ahead (see `passes.prefetch`): loops over
@@ -68,7 +68,7 @@ def spec_of(
         sites=_sites(checked.body) if checked is not None else None,
         tables=() if serial else kernel.tables,
         target=target or host(),
-        tuning=tuning or DEFAULT,
+        tuning=tuning or NOW.tuning,
         long_rows=len(workunit.indices) == 1 or kernel.space.shape[order.axes[-1]] >= LONG_ROW,
     )
 

@@ -31,8 +31,8 @@ from pyfuser.support.counters import COUNTERS
 from pyfuser.support.errors import CacheError, CompilerError, PyFuserWarning, warn
 from pyfuser.support.private_files import read_own
 from pyfuser.support.tracebacks import users_line
+from pyfuser.tuning.thresholds import NOW
 
-LOCK_LIMIT = 330.0  # seconds to wait for another process that compiles the same kernel
 FRESH = 3600.0  # seconds for which a file is not dated anew
 STALE = 3600.0  # seconds after which a build that left its directory behind is surely dead
 _LOCK_POLL = 0.02
@@ -202,7 +202,7 @@ def _locked(path: Path, cancelled: threading.Event | None) -> Iterator[None]:
 
 
 def _acquire(file: int, cancelled: threading.Event | None) -> None:
-    deadline = time.monotonic() + LOCK_LIMIT
+    deadline = time.monotonic() + NOW.running.lock_seconds
     while time.monotonic() < deadline:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

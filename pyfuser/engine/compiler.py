@@ -23,11 +23,11 @@ from pyfuser.support.errors import CompilerError, KernelError
 from pyfuser.support.records import dataclass
 from pyfuser.support.settings import SETTINGS
 from pyfuser.tuning.host import cpu_identity
+from pyfuser.tuning.thresholds import NOW
 
 if TYPE_CHECKING:
     import subprocess
 
-TIME_LIMIT = 300.0  # seconds for one kernel
 _POLL = 0.1  # seconds between looks at whether to give up
 
 _FLAGS = (
@@ -130,8 +130,8 @@ def compile_library(
 ) -> None:
     """Compile a C++ file to a shared library, with further `options`.
 
-    Raises CompilerError with what the compiler said if it fails, writes nothing or exceeds
-    TIME_LIMIT, or once `cancelled` is set. No process of the compiler outlives the call.
+    Raises CompilerError with what the compiler said if it fails, writes nothing, when
+    its time is up, or once `cancelled` is set. No process of the compiler outlives the call.
     """
     import subprocess  # loaded only when something must be compiled
 
@@ -175,7 +175,7 @@ def _wait(process: subprocess.Popen[bytes], shown: str, cancelled: threading.Eve
     """What the compiler writes to stderr until it ends."""
     import subprocess
 
-    deadline = time.monotonic() + TIME_LIMIT
+    deadline = time.monotonic() + NOW.running.compile_seconds
     while True:
         left = deadline - time.monotonic()
         try:
@@ -185,7 +185,7 @@ def _wait(process: subprocess.Popen[bytes], shown: str, cancelled: threading.Eve
                 raise CompilerError("compilation was interrupted") from None
             if left <= _POLL:
                 raise CompilerError(
-                    f"{shown}: no result after {TIME_LIMIT:.0f} s; gave up"
+                    f"{shown}: no result after {NOW.running.compile_seconds:.0f} s; gave up"
                 ) from None
 
 

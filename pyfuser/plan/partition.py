@@ -22,11 +22,11 @@ from pyfuser.plan.refine_partition import moved
 from pyfuser.plan.wavefront import search
 from pyfuser.support.records import dataclass
 from pyfuser.trace.shape import ArgumentShape, RegionShape, TraceShape
+from pyfuser.tuning.thresholds import NOW
 
 MAX_CALLS = 64  # of a group: compile time grows with it
 MAX_VIEWS = 40  # of a kernel, without those that only its own calls use
 MAX_SCALARS = 96  # arithmetic takes them from memory; a GPU has room for 4 KiB of arguments
-MAX_EXACT = 12  # calls of a segment that is solved exactly, ...
 MAX_STEPS = 400  # ... if it does not take more groups than this to try
 MAX_CANDIDATES = 8  # groups that the greedy tries for a call
 MAX_REJECTIONS = 64
@@ -117,7 +117,7 @@ class _Planner:
     def solve(self, segment: tuple[int, ...]) -> list[tuple[int, ...]]:
         if len(segment) == 1 or self._all_together(segment):
             return [segment]
-        if len(segment) <= MAX_EXACT:
+        if len(segment) <= NOW.tuning.exact_calls:
             exact = _Exact(self, segment).solve()
             if exact is not None:
                 return exact

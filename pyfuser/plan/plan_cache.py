@@ -66,9 +66,11 @@ class _Proof(NamedTuple):
 _Proofs = OrderedDict[Sizes, _Proof | None]
 
 #: By structure: the proofs by the sizes of the larger trace; None where its plan is another one.
-FAMILIES: Table[Hashable, _Proofs] = Table("plans for many sizes", MAX_PLANS)
+FAMILIES: Table[Hashable, _Proofs] = Table("plans for many sizes", MAX_PLANS, tuned=True)
 #: By structure with rounded sizes.
-ALIKE: Table[Hashable, tuple[DependenceGraph, Plan]] = Table("plans of long traces", MAX_PLANS)
+ALIKE: Table[Hashable, tuple[DependenceGraph, Plan]] = Table(
+    "plans of long traces", MAX_PLANS, tuned=True
+)
 
 
 def plan_of(trace: TraceShape, capabilities: Capabilities) -> tuple[DependenceGraph, Plan]:

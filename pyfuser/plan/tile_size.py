@@ -13,6 +13,7 @@ from pyfuser.plan.cost_model import CostModel, region_of, touched_bytes
 from pyfuser.plan.plan import SCAN_TILE, STRIP, Group
 from pyfuser.support.units import size
 from pyfuser.trace.shape import CallShape, RegionShape, TraceShape
+from pyfuser.tuning.thresholds import NOW
 
 SHARE = 0.6
 """The part of the cache that may be filled; the rest is for what the loops walk through once."""
@@ -26,9 +27,6 @@ BEYOND = 4
 VECTOR = 64
 """Steps of a wave over an innermost axis come in multiples of this."""
 
-
-COLUMNS = 512
-"""Steps of a wave over loops along columns, at least: a strip (see `nest.passes.strip_mine`)."""
 
 _LINE = 64  # bytes
 
@@ -57,7 +55,7 @@ def wave_of(trace: TraceShape, loops: Sequence[Group], lag: int, model: CostMode
     unit = VECTOR if lines and wave > VECTOR else STRIP if any(map(_waits, calls)) else 1
     if wave > unit:
         wave -= wave % unit
-    if 0 < wave < COLUMNS and _walks_columns(calls, model):
+    if 0 < wave < NOW.tuning.wave_columns and _walks_columns(calls, model):
         raise NoSweep(f"loops walk along columns, for which waves of {wave} steps are too few")
     if wave <= 0 or wave * step < SMALLEST:
         between = size(fixed + (lag + 1) * step)

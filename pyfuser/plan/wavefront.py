@@ -40,11 +40,10 @@ from pyfuser.plan.storage_folding import rolling_views
 from pyfuser.plan.tile_size import NoSweep, tile_of, wave_of
 from pyfuser.support.passes import left_out
 from pyfuser.trace.shape import CallShape, FutureShape, TraceShape
+from pyfuser.tuning.thresholds import NOW
 
 CLEARLY = 1.01  # how much more one choice saves than another, to be taken for it
 MAX_CALLS = 64  # of a sweep: compile time grows with it
-SHARES = 32
-"""The outermost axis must be so many times as long as what runs between two threads' shares."""
 
 
 def search(
@@ -263,7 +262,7 @@ class _Open:
         spaces = [self._trace.calls[loop.calls[0]].space for loop in loops]
         length = max(s.end[0] for s in spaces) - min(s.begin[0] for s in spaces)
         lag, ahead = max(s.lag for s in stages), max(s.ahead for s in stages)
-        if length < SHARES * (lag + ahead) or 0 < ring < 2 * (lag + ahead) + 1:
+        if length < NOW.tuning.sweep_shares * (lag + ahead) or 0 < ring < 2 * (lag + ahead) + 1:
             self._refuse_far_rows((loops[-1], loops[-2]))
             if lag + ahead >= length:
                 raise _TooFar("dependences reach over any distance along the outermost axis")

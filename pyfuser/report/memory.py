@@ -13,9 +13,7 @@ from pyfuser.report.names import cluster_name
 from pyfuser.runtime.program import Flush
 from pyfuser.support.caches import cached
 from pyfuser.trace.shape import RegionShape, TraceShape
-
-SMALL = 1 << 20
-"""Bytes that are not worth a word: they stay in a cache."""
+from pyfuser.tuning.thresholds import NOW
 
 
 def bytes_of(trace: TraceShape, cluster: int) -> int:
@@ -37,7 +35,7 @@ def kept(
     written = _written(trace, group)
     for cluster in sorted(written):
         size = bytes_of(trace, cluster)
-        if size < SMALL:
+        if size < NOW.running.told_bytes:
             continue
         if trace.clusters[cluster].temporary:
             reader = _reader(trace, cluster, group, together)

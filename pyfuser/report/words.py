@@ -19,6 +19,7 @@ from pyfuser.report.model import (
 )
 from pyfuser.support.places import short_path
 from pyfuser.support.units import count, seconds, size
+from pyfuser.tuning.thresholds import NOW
 
 NOTHING = (
     "nothing has been recorded yet. PyFuser records, and then runs fused:",
@@ -35,9 +36,6 @@ UNFUSED = (
     "or its kernels, would take longer than they do; or they are tiny, and to record them was "
     "measured to take longer"
 )
-
-LARGE = 1 << 20
-"""Bytes of new arrays that are worth a line."""
 
 Fact = tuple[int, str]
 """How deep a sentence is indented, and the sentence."""
@@ -63,7 +61,9 @@ def headline(report: Report) -> list[str]:
         again = f"{count(report.waiting, 'call')} run{'s' * (report.waiting == 1)} again"
         lines.append(f"{again} if one is read before the next step overwrites it")
     now, before = report.bytes_at_once, report.bytes_at_once_unfused
-    if now not in (0, before) and max(now, before) >= LARGE:  # of none, `avoided` tells
+    if (
+        now not in (0, before) and max(now, before) >= NOW.running.told_bytes
+    ):  # of none, `avoided` tells
         lines.append(f"new arrays take {size(now)} at once, unfused {size(before)}")
     if report.seconds is not None:
         lines.append(f"measured {seconds(report.seconds)} together, first launches left out")

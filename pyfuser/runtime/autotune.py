@@ -3,12 +3,13 @@
 A group whose modelled gain over its best cut in two is within DOUBT may well lose by sharing a
 loop: the model knows bytes, not how a processor overlaps them. And a launch that takes longer than
 its parts should is one that the model knows too little of: a sweep is then tried against its loops,
-a loop against its calls, each in a launch of its own. Once such a launch has run for SOON seconds,
-and for as long as it takes to compile what a cut needs, the flushes of its trace run fused and cut
-in turns, ROUNDS times each. If the cut was faster by MARGIN (each side's best run counts), it
-stays, for this process and, through a small file in the cache directory, for those to come. Either
-side gives the same bits, or there is no trial: maps do as their language says, the order of a sum's
-additions depends on its space alone, and calls are left out whose atomics' order may show.
+a loop against its calls, each in a launch of its own. Once such a launch has run long enough
+(`soon`), and for as long as it takes to compile what a cut needs, the flushes of its trace run
+fused and cut in turns, ROUNDS times each. If the cut was faster by MARGIN (each side's best run
+counts), it stays, for this process and, through a small file in the cache directory, for those to
+come. Either side gives the same bits, or there is no trial: maps do as their language says, the
+order of a sum's additions depends on its space alone, and calls are left out whose atomics' order
+may show.
 
 A program that runs once never gets here; one whose trials are over pays for the test of an empty
 list in each flush.
@@ -31,7 +32,6 @@ from pyfuser.engine.engine import ENGINE
 from pyfuser.pipeline import kernel_of
 from pyfuser.plan.cost_model import bytes_moved, group_cost, surely_cheaper
 from pyfuser.plan.plan import Group, Plan, Rejection, Sweep
-from pyfuser.runtime.budget import KERNEL
 from pyfuser.runtime.launch import Launch
 from pyfuser.runtime.turns import takes_turns
 from pyfuser.support.errors import PyFuserError
@@ -42,15 +42,10 @@ from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.shape import RegionShape, TraceShape
 from pyfuser.transform.group import group_shapes
 from pyfuser.tuning.host import identity
+from pyfuser.tuning.thresholds import NOW
 
 DOUBT = 0.1
 """Modelled gains, as a part of the fused time, that may turn out to be losses."""
-
-LONG = 2e-4
-"""Seconds, modelled, below which nobody will notice."""
-
-SOON = 0.05
-"""Seconds that a launch must have taken in all: it will go on."""
 
 STEADY = 4
 """Flushes of a trace before one is measured: memory is warm, and it is a loop."""
@@ -138,8 +133,9 @@ def doubts(program: Measured) -> list[Calls]:
         launch.calls
         for launch in program.launches
         if len(launch.calls) > 1
-        and not surely_cheaper(trace, launch.calls, LONG)
-        and sum(group_cost(trace, part) for part in parts_of(program.plan, launch.calls)) >= LONG
+        and not surely_cheaper(trace, launch.calls, NOW.running.long)
+        and sum(group_cost(trace, part) for part in parts_of(program.plan, launch.calls))
+        >= NOW.running.long
         and all(takes_turns(trace.calls[n].workunit) for n in launch.calls)
     ]
 
@@ -172,7 +168,7 @@ class Referee(Generic[Program]):
         if self._runs == STEADY:
             self._watched = [la for la in program.launches if la.calls in self.open]
         for launch in self._watched:
-            if spent(launch) >= self._worth.get(launch.calls, SOON):
+            if spent(launch) >= self._worth.get(launch.calls, NOW.running.soon):
                 return self._begin(program, launch)
         return program
 
@@ -181,8 +177,11 @@ class Referee(Generic[Program]):
         if self._trial is not None or self._runs < STEADY:
             return 0
         return min(
-            [flushes_until(self._worth.get(la.calls, SOON), (la,)) for la in self._watched],
-            default=MOST_FLUSHES,
+            [
+                flushes_until(self._worth.get(la.calls, NOW.running.soon), (la,))
+                for la in self._watched
+            ],
+            default=NOW.running.most_flushes,
         )
 
     def _begin(self, program: Program, launch: Launch) -> Program:
@@ -190,7 +189,7 @@ class Referee(Generic[Program]):
         if place is not None:
             with contextlib.suppress(PyFuserError):
                 parts = cut_into(program.plan, launch.calls, place)
-                missing = KERNEL * missing_kernels(program.trace, parts)
+                missing = NOW.running.trial_kernel * missing_kernels(program.trace, parts)
                 if spent(launch) < missing:
                     self._worth[launch.calls] = missing
                     return program
@@ -310,15 +309,11 @@ def _moved(places: Sequence[int], at: int, more: int) -> Iterator[int]:
     return (place + more * (place > at) for place in places)
 
 
-MOST_FLUSHES = 256
-"""Of a program whose launches are not looked at in between: their times may change."""
-
-
 def flushes_until(worth: float, launches: Sequence[Launch]) -> int:
     """In how many flushes launches will have taken `worth` seconds in all, about."""
     missing = worth - sum(map(spent, launches))
     each = sum(launch.timing.mean for launch in launches)
-    return int(min(max(missing, 0.0), MOST_FLUSHES * each) / each) if each > 0.0 else 0
+    return int(min(max(missing, 0.0), NOW.running.most_flushes * each) / each) if each > 0.0 else 0
 
 
 def spent(launch: Launch) -> float:

@@ -3,10 +3,10 @@
 The model knows bytes. A trace that takes longer fused than the model gives its calls apart, or
 nearly as long, is bound by something else, such as arithmetic that lost its vectors, and little is
 left that fusing could gain: it may well lose. Such a trace runs fused and unfused in turns, ROUNDS
-times each, as soon as it has run for SOON seconds, and for as long as it takes to compile what it
-needs. Each launch that was slower than its calls by MARGIN is taken apart, with its calls as they
-were given: `autotune` can but cut what rewrites have made. Often one of them is to blame, and the
-others gain: so some are then tried apart and the others fused. What was found is remembered on
+times each, as soon as it has run long enough (`soon`), and for as long as it takes to compile what
+it needs. Each launch that was slower than its calls by MARGIN is taken apart, with its calls as
+they were given: `autotune` can but cut what rewrites have made. Often one of them is to blame, and
+the others gain: so some are then tried apart and the others fused. What was found is remembered on
 disk, as there.
 
 Rewrites that change one call for the sake of another are taken back together, or not at all.
@@ -27,14 +27,11 @@ from pyfuser.engine.cache import write_own
 from pyfuser.plan.cost_model import group_cost
 from pyfuser.plan.plan import Group, Plan, Rejection
 from pyfuser.runtime.autotune import (
-    LONG,
-    SOON,
     Calls,
     flushes_until,
     missing_kernels,
     spent,
 )
-from pyfuser.runtime.budget import KERNEL
 from pyfuser.runtime.partial import Duel, Partial, Parts, cut_before
 from pyfuser.runtime.program import Judge, Program
 from pyfuser.runtime.session import SESSION
@@ -45,6 +42,7 @@ from pyfuser.support.private_files import read_own
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.shape import TraceShape
 from pyfuser.tuning.host import identity
+from pyfuser.tuning.thresholds import NOW
 
 SUSPECT = 0.3
 """Of what the model gives calls apart: of 69 programs, on one and two threads, none that took less
@@ -52,9 +50,6 @@ lost by being fused."""
 
 STEADY = 3
 """Flushes of a trace before it is looked at: memory is warm, and it is a loop."""
-
-LATER = 16
-"""Flushes after which it is asked again whether a trial is paid for."""
 
 SCHEMA = 2
 
@@ -76,7 +71,7 @@ class Apart:
         self._make = make
         self._others = others
         self._runs = 0
-        self._worth = SOON
+        self._worth = NOW.running.soon
         self._first: Program | None = None  # all fused
         self._duel: Duel | None = None
         self._partial: Partial | None = None
@@ -102,7 +97,7 @@ class Apart:
             return program
         with contextlib.suppress(PyFuserError):
             alone = [part for parts in self._tried.values() for part in parts]
-            missing = KERNEL * missing_kernels(program.given, alone)
+            missing = NOW.running.trial_kernel * missing_kernels(program.given, alone)
             if taken < missing:
                 self._worth = missing
                 return program
@@ -114,7 +109,11 @@ class Apart:
         """As `autotune.Referee.wait`."""
         if self._duel is not None or self._runs < STEADY:
             return 0
-        return flushes_until(self._worth, program.launches) if self._partial is None else LATER
+        return (
+            flushes_until(self._worth, program.launches)
+            if self._partial is None
+            else NOW.running.later
+        )
 
     @property
     def idle(self) -> bool:
@@ -132,7 +131,7 @@ class Apart:
         """What takes turns with the best so far, if the program ran for long enough; raises."""
         assert self._partial is not None
         ran = self._ran + sum(map(_taken, SESSION.programs.values()))
-        paid = SESSION.budget.pays_trial(KERNEL * self._partial.missing, ran)
+        paid = SESSION.budget.pays_trial(NOW.running.trial_kernel * self._partial.missing, ran)
         return self._against(best) if paid else None
 
     def _judged(self, duel: Duel) -> Program:
@@ -193,7 +192,7 @@ def suspects(program: Program) -> list[Calls]:
         la.calls
         for la in program.launches
         if len(la.calls) > 1
-        and la.timing.mean > max(LONG, SUSPECT * unfused_cost(program.given, la.calls))
+        and la.timing.mean > max(NOW.running.long, SUSPECT * unfused_cost(program.given, la.calls))
     ]
     return slow if _separable(program.plan) or not slow else [la.calls for la in program.launches]
 

@@ -38,6 +38,7 @@ from pyfuser.trace.images import USE
 from pyfuser.trace.shape import CallShape, TraceShape
 from pyfuser.trace.tracer import Tracer, nothing_to_settle
 from pyfuser.transform.kernel import Kernel
+from pyfuser.tuning.thresholds import NOW
 
 SHARE = 0.1
 """Of what traces take to run."""
@@ -59,12 +60,6 @@ PLAN_CREDIT = (0.1, 0.05)
 
 KERNEL_CREDIT = (2 * KERNEL, 3 * KERNEL)
 """The same of compiling: none of these takes more."""
-
-LAUNCH = 5e-6
-"""Seconds that a launch takes, ..."""
-
-ELEMENT = 8e-10
-"""... and an argument of an iteration: 8 bytes from memory."""
 
 LOOK = 32
 """Flushes that run unfused between two looks at the accounts."""
@@ -253,7 +248,9 @@ class Budget:
             count = int(min(max(refusal.ran, LOOK * len(calls)), MAX_SPARE) * share)
             used, iterations = HOT.spare(workunit, count)
             refusal.ran += used
-            seconds = used * LAUNCH + ELEMENT * iterations * len(workunit.params)
+            seconds = used * NOW.running.launch + NOW.running.element * iterations * len(
+                workunit.params
+            )
             refusal.took += seconds
             self.earned += seconds
 
@@ -305,4 +302,9 @@ def _divides(workunit: Workunit) -> bool:
 
 def taken(calls: Sequence[Call] | Sequence[CallShape]) -> float:
     """Seconds that calls take to run one by one, modelled."""
-    return sum([LAUNCH + ELEMENT * call.space.size * len(call.arguments) for call in calls])
+    return sum(
+        [
+            NOW.running.launch + NOW.running.element * call.space.size * len(call.arguments)
+            for call in calls
+        ]
+    )

@@ -35,10 +35,9 @@ from pyfuser.transform.group import GroupShape
 from pyfuser.transform.kernel import Kernel
 from pyfuser.transform.overwrites import holds_box, mark_overwrites
 from pyfuser.transform.widen import Proof
+from pyfuser.tuning.thresholds import NOW
 
 MAX_KERNELS = 1024
-MAX_SHAPES = 8192  # of a workunit's calls: one a step where integers change, about 1 KiB each
-
 WARNED = 16
 """Shapes of a workunit's calls that are looked at for what only deserves a warning: where integers
 change with each call there is no end of them."""
@@ -100,8 +99,10 @@ class Placed(NamedTuple):
 
 
 #: By id() of the workunit.
-READY: Table[int, _Ready] = Table("calls that run alone", MAX_KERNELS)
-CHECKED: Table[int, _Ready] = Table("calls that run alone, with bounds checks", MAX_KERNELS)
+READY: Table[int, _Ready] = Table("calls that run alone", MAX_KERNELS, tuned=True)
+CHECKED: Table[int, _Ready] = Table(
+    "calls that run alone, with bounds checks", MAX_KERNELS, tuned=True
+)
 
 
 def run(call: Call, checked: bool = False, ran: Ran | None = None) -> None:
@@ -262,7 +263,7 @@ def _allocate(region: Argument, launchable: Launchable, call: Call, fresh: list[
 def _prepare(
     call: Call, arguments: list[Argument], ready: _Ready, key: Any, checked: bool
 ) -> tuple[Kernel, Launchable]:
-    if len(ready.known) >= MAX_SHAPES:
+    if len(ready.known) >= NOW.running.shapes_of_workunit:
         ready.known.clear()
     if checked:  # as it was written: what `specialise` proves presumes that indices are inside
         kernel = fuse(GroupShape(shape_of((call,), structural_scalars).calls))

@@ -20,13 +20,7 @@ from pyfuser.trace.gate import Overtaken
 from pyfuser.trace.memory import Region
 from pyfuser.trace.shape import TraceShape
 from pyfuser.trace.tracer import Tracer, nothing_to_settle
-
-PLANNED = 1 << 30
-"""Bytes that are moved while a trace is planned and compiled, ..."""
-
-PLANNED_CALL = 1 << 28
-"""... and as many again for each of its calls."""
-
+from pyfuser.tuning.thresholds import NOW
 
 Step: TypeAlias = Callable[[Callable[[], object]], None]
 
@@ -34,7 +28,7 @@ Step: TypeAlias = Callable[[Callable[[], object]], None]
 class DirectCall(Call):
     """A call that can run without a kernel.
 
-    ripe: such operations have moved RIPE bytes before one was recorded.
+    ripe: such operations have moved `ripe_bytes` before one was recorded.
     """
 
     __slots__ = ("ripe",)
@@ -52,10 +46,6 @@ class DirectCall(Call):
 
 SEEN: Table[TraceShape, int] = Table("bytes that traces moved", 1024)
 
-
-LOST = 1 << 31
-"""Bytes that calls of one instruction on one shape move without a kernel until such calls are given
-up: had their traces come again, they would have been compiled with half of that."""
 
 _KEPT = -(1 << 62)
 """Of calls that a kernel is made for: they are never given up."""
@@ -82,12 +72,10 @@ def _note(calls: Sequence[Call], compiled: bool, moved: int = 0) -> None:
         if type(first) is Region and call.code is not None:
             site = call.code, call.at, first.shape
             total = SITES.get(site, 0) + (moved or _bytes((call,)))
-            SITES.keep(site, _KEPT if compiled else GIVEN_UP if total >= LOST else total)
+            SITES.keep(
+                site, _KEPT if compiled else GIVEN_UP if total >= NOW.running.lost_bytes else total
+            )
 
-
-RIPE = 1 << 31
-"""Bytes that operations of one kind, on few elements, move in cache while a call is planned and
-compiled; before that none is recorded."""
 
 WORTH_CALL = 120_000
 """Bytes that NumPy moves in cache while a call is recorded and its part of a kernel runs, ..."""
@@ -110,18 +98,18 @@ def runs_here(trace: TraceShape, calls: Sequence[Call]) -> bool:
     moved = SEEN.get(trace, 0)
     if moved < 0:
         return False
-    needed = PLANNED + PLANNED_CALL * len(calls)
+    needed = NOW.running.planned_bytes + NOW.running.planned_call_bytes * len(calls)
     bytes_now = _bytes(calls)
     ripe = [call for call in calls if getattr(call, "ripe", False)]
     worth = bytes_now >= WORTH_FLUSH + WORTH_CALL * len(calls)
     moved += max(bytes_now, needed // (2 if worth else TRIES)) if ripe else bytes_now
     if ripe and not worth:
-        _note(ripe, False, LOST)
+        _note(ripe, False, NOW.running.lost_bytes)
     if moved >= needed:  # also of what is given up, and recorded as something else is pending
         moved = -1
     SEEN.keep(trace, moved)
     _note(calls, moved < 0)
-    _note(ripe, moved < 0, LOST // TRIES)
+    _note(ripe, moved < 0, NOW.running.lost_bytes // TRIES)
     return moved >= 0
 
 

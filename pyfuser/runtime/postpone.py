@@ -9,9 +9,9 @@ they touch has them run first. When what is recorded next overwrites all of them
 
 Which calls may run later is the law of `analysis.work_arrays`. Memory that the host can reach
 unseen is no part of it, and arrays that it has had before are stored (`Buffer.seen`). The cost:
-some 0.1 ms a flush, which Python has to see, so there must be LEAST bytes; a plan and kernels, so
-the trace must have run for as long as these take, by the model. If it then was slower than before,
-as what is stored had been taken apart by a trial, it is as before again.
+some 0.1 ms a flush, which Python has to see, so there must be `postponed_bytes`; a plan and
+kernels, so the trace must have run for as long as these take, by the model. If it then was slower
+than before, as what is stored had been taken apart by a trial, it is as before again.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.analysis.work_arrays import work_of
 from pyfuser.runtime import lifetimes, replay
 from pyfuser.runtime.autotune import MARGIN
-from pyfuser.runtime.budget import KERNEL
-from pyfuser.runtime.launch import REMEMBERED, Source
+from pyfuser.runtime.launch import Source
 from pyfuser.runtime.prepared import prepared
 from pyfuser.runtime.program import Program
 from pyfuser.runtime.replay import Replay
@@ -39,9 +38,7 @@ from pyfuser.trace.call import Call
 from pyfuser.trace.memory import Allocation, Buffer, Handle, Region, Unmade, contiguous
 from pyfuser.trace.shape import TraceShape, shape_of
 from pyfuser.trace.tracer import POSTPONING, Tracer, are_first
-
-LEAST = 4 << 20
-"""Bytes of arrays that need no memory then; below, to see to it takes as long as to store them."""
+from pyfuser.tuning.thresholds import NOW
 
 TRIED = 256
 """Flushes of a trace after which it is known whether its arrays are read."""
@@ -66,13 +63,13 @@ class Account:
         self.work = work_of(program.given)
         self.seconds = program.seconds
         self.arrays = tuple(self.work.arrays)
-        self.wanted = KERNEL * len(program.launches)
+        self.wanted = NOW.running.trial_kernel * len(program.launches)
         self.flushes = self.unread = self.misses = 0
         self.program: Program | None = None  # where they wait
         self.prepared: Any = replay.MISSING
         sizes = lifetimes.sizes_of(program.given)
         most = sum(sizes[_cluster(program.given, source)] for source in self.arrays)
-        self.hopeless = most < LEAST or left_out("postpone")
+        self.hopeless = most < NOW.running.postponed_bytes or left_out("postpone")
 
     def missed(self) -> None:
         """Somebody read an array, or overwrote what it is computed from."""
@@ -98,7 +95,9 @@ class Account:
         }
         sizes = lifetimes.sizes_of(given)
         gone = [s for s in self.arrays if lifetimes.cluster_of(given, s) not in stored]
-        self.hopeless |= sum(sizes[_cluster(given, source)] for source in gone) < LEAST
+        self.hopeless |= (
+            sum(sizes[_cluster(given, source)] for source in gone) < NOW.running.postponed_bytes
+        )
         if len(gone) < len(self.arrays):
             self.arrays = tuple(gone)
             self.program = None
@@ -193,7 +192,7 @@ def arrays_of(known: Replay, calls: Sequence[Call], tracer: Tracer) -> list[Buff
     regions = {source: _region(calls, source) for source in account.arrays}
     arrays = {source: region.buffer for source, region in regions.items() if _may_wait(region)}
     again = _again(account, arrays)
-    small = sum(buffer.nbytes for buffer in arrays.values()) < LEAST
+    small = sum(buffer.nbytes for buffer in arrays.values()) < NOW.running.postponed_bytes
     if small or len(again) > MOST or not _are_ours(account, calls, again):
         account.hopeless |= account.flushes > MISSES
         return []
@@ -208,7 +207,7 @@ def arrays_of(known: Replay, calls: Sequence[Call], tracer: Tracer) -> list[Buff
 def _loses(program: Program, other: Program) -> bool:
     """Whether a program was slower than the one that stores, which may have been tried (`tune`)."""
     return (
-        min([la.timing.runs for la in program.launches], default=0) > REMEMBERED
+        min([la.timing.runs for la in program.launches], default=0) > NOW.running.timed_runs
         and min([la.timing.runs for la in other.launches], default=0) > 1  # see `Timing`
         and MARGIN * _seconds(program) > _seconds(other)
     )

@@ -45,7 +45,7 @@ between plans (`runtime.autotune`).
 What is no cache, as it cannot be made again, is a module's own:
 
 - `support.counters`, what was said already in `support.progress` and `frontends.upstream.failures`,
-  and `support.caches`, the list itself;
+  and `support.caches`, the list itself; `tuning.thresholds`: the numbers in force;
 - `frontends.modes`: the switches and blocks; `frontends.embedded.spaces`: the default space, and
   which GPUs were found; `frontends.embedded.careful`: what ran at once;
 - `frontends.numpy.fallbacks`: what NumPy computed; `frontends.numpy.floating`: which lines warned;
@@ -92,11 +92,11 @@ class Session:
         self.tracer = Tracer()
         self.budget = Budget(self._taken)
         self.run: Callable[[Call], None] = checked.run if SETTINGS.check else eager.run
-        self.programs: Table[TraceShape, Program] = Table("programs", 512)
+        self.programs: Table[TraceShape, Program] = Table("programs", 512, tuned=True)
         self.replays: Table[tuple[Any, ...], dict[Any, Replay]] = Table("replays", 512)
-        self.families: Table[Hashable, Family] = Table("programs for many sizes", 256)
-        self.kernels: Table[GroupShape, Kernel] = Table("kernels of groups", 2048)
-        self.launchables: Table[LaunchKey, Ready] = Table("compiled launches", 2048)
+        self.families: Table[Hashable, Family] = Table("programs for many sizes", 256, tuned=True)
+        self.kernels: Table[GroupShape, Kernel] = Table("kernels of groups", 2048, tuned=True)
+        self.launchables: Table[LaunchKey, Ready] = Table("compiled launches", 2048, tuned=True)
         self.flushes: Latest[Flush] = Latest("flushes", 64)
         self.unrecorded: Table[tuple[str, CodeType, int], str] = Table("calls not recorded", 64)
         self.apart: Table[tuple[str, CodeType], int] = Table("calls that ran unfused", 64)

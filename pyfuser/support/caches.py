@@ -43,12 +43,17 @@ CACHES: list[Cache] = []
 
 
 class Table(OrderedDict[Key, Value]):
-    """A dictionary of at most `limit` entries: the first that was put in, or `used`, goes first."""
+    """A dictionary of at most `limit` entries: the first that was put in, or `used`, goes first.
 
-    def __init__(self, name: str, limit: int) -> None:
+    tuned: whether what is kept depends on the numbers in force (see `renumber`).
+    """
+
+    def __init__(self, name: str, limit: int, tuned: bool = False) -> None:
         super().__init__()
         self.name = name
         self.limit = limit
+        self.tuned = tuned
+        self.others: OrderedDict[object, dict[Key, Value]] = OrderedDict()
         CACHES.append(self)
 
     def used(self, key: Key) -> Value | None:
@@ -64,6 +69,21 @@ class Table(OrderedDict[Key, Value]):
         while len(self) > self.limit:
             self.popitem(last=False)
         return value
+
+
+MAX_NUMBERS = 8
+"""So many numbers besides those in force have entries."""
+
+
+def renumber(before: object, now: object) -> None:
+    """Other numbers are in force: they are a part of all keys of tables that depend on them."""
+    for table in CACHES:
+        if isinstance(table, Table) and table.tuned:
+            table.others[before] = dict(table)
+            table.clear()
+            table.update(table.others.pop(now, {}))
+            while len(table.others) > MAX_NUMBERS:
+                table.others.popitem(last=False)
 
 
 class Latest(list[Value]):

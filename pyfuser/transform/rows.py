@@ -64,7 +64,7 @@ from pyfuser.trace.shape import RegionShape
 from pyfuser.transform.cells import is_simple, is_unread, zero
 from pyfuser.transform.flat import as_rows, flat_row
 from pyfuser.transform.kernel import Kernel
-from pyfuser.tuning.thresholds import DEFAULT
+from pyfuser.tuning.thresholds import NOW
 
 
 # law
@@ -79,7 +79,7 @@ def contract_rows(kernel: Kernel) -> Kernel:
     known = kernel.ranges()
     ranges = {**bounded_locals(body, known), **known}
     facts = _Facts(workunit.indices, stable_locals(body), assigned(body), fixed, ranges)
-    left = DEFAULT.row_bytes
+    left = NOW.tuning.row_bytes
     for param, shape in zip(workunit.params, kernel.shapes, strict=True):
         view = param.sym
         if not isinstance(shape, RegionShape) or view in overlapping:
@@ -124,7 +124,7 @@ def _row(body: Body, view: Sym, shape: RegionShape, facts: _Facts) -> tuple[_Row
     if not axes:
         return None
     extents = (length,) if length else tuple(shape.shape[axis] for axis in axes)
-    fits_in = 0 < prod(extents) <= DEFAULT.row_extent
+    fits_in = 0 < prod(extents) <= NOW.tuning.row_extent
     return (_Row(view, axes, extents, facts, length > 0), body) if fits_in else None
 
 
@@ -184,7 +184,7 @@ class _Row:
     # law
     def pays_kept(self, body: Body) -> bool:
         """Whether registers may hold the row, which is stored in any case and loaded again."""
-        if self.flat or self.extent > DEFAULT.row_registers or is_unread(body, self.view):
+        if self.flat or self.extent > NOW.tuning.row_registers or is_unread(body, self.view):
             return False
         return self._stored(body) == self.extent
 
@@ -318,7 +318,7 @@ class _Row:
         start, stop, step = (interval(expr, ranges) for expr in (loop.start, loop.stop, loop.step))
         if start is None or stop is None or step is None:
             return None
-        if start[0] != start[1] or stop[0] - start[0] > DEFAULT.row_extent:
+        if start[0] != start[1] or stop[0] - start[0] > NOW.tuning.row_extent:
             return None
         return range(start[0], stop[0], step[0])
 

@@ -64,7 +64,7 @@ from pyfuser.support.caches import cached
 from pyfuser.trace.call import GPU_SPACES
 from pyfuser.trace.shape import RegionShape
 from pyfuser.transform.kernel import Kernel
-from pyfuser.tuning.thresholds import DEFAULT
+from pyfuser.tuning.thresholds import NOW
 
 Values = dict[Sym, frozenset[int]]
 Views = dict[Sym, tuple[int, ...]]
@@ -133,7 +133,7 @@ class _Follower:
                 orelse = self.body(stmt.orelse, sides[1])
                 result.append(replace(stmt, condition=condition, then=then, orelse=orelse))
                 _join(values, *sides)
-                if _leaves(stmt) > DEFAULT.paths:
+                if _leaves(stmt) > NOW.tuning.paths:
                     self.threaded |= assigned((stmt,))
                 continue
             if isinstance(stmt, (For, While)):
@@ -174,7 +174,7 @@ class _Follower:
         if isinstance(index, Const):
             return expr
         found = _values(index, values)
-        if found is None or len(found) > DEFAULT.choices:
+        if found is None or len(found) > NOW.tuning.choices:
             return expr
         if not all(0 <= value < self.lengths[expr.view] for value in found):
             return expr
@@ -189,7 +189,7 @@ class _Follower:
         """The element of a view: chosen among those that locals of few values may choose."""
         choosers = [sym for sym in reads(*load.indices) if len(values.get(sym, ())) > 1]
         count = prod(len(values[sym]) for sym in choosers)
-        if not (self.may_load_early and 1 < count <= DEFAULT.neighbours):
+        if not (self.may_load_early and 1 < count <= NOW.tuning.neighbours):
             return load
         if not self.threaded.isdisjoint(choosers):
             return load
@@ -270,7 +270,7 @@ def _values(expr: Expr, values: Values) -> frozenset[int] | None:
         found = None if known is None else frozenset(-value for value in known)
     elif isinstance(expr, Binary) and expr.op in ARITHMETIC:
         left, right = _values(expr.left, values), _values(expr.right, values)
-        if left is not None and right is not None and len(left) * len(right) <= DEFAULT.choices:
+        if left is not None and right is not None and len(left) * len(right) <= NOW.tuning.choices:
             found = frozenset(ARITHMETIC[expr.op](a, b) for a in left for b in right)
     low, high = expr.dtype.range()
     return found if found is not None and all(low <= v <= high for v in found) else None

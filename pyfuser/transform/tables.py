@@ -28,14 +28,12 @@ from pyfuser.trace.call import GPU_SPACES
 from pyfuser.trace.memory import contiguous
 from pyfuser.trace.shape import RegionShape
 from pyfuser.transform.kernel import Kernel
+from pyfuser.tuning.thresholds import NOW
 
 KINDS = {"+": "+", "-": "+", "&": "&", "|": "|", "^": "^", "min": "min", "max": "max"}
 """The operators whose updates may be made in any order, with those that they may be mixed with."""
 
 MOST_BYTES = 4 << 20  # of a table
-LEAST_SHARE = 8
-"""So many iterations an element at least: the copy is written and read once more (1 million int32
-counters and 8 million updates: 0.6 of the time)."""
 
 
 # law
@@ -57,7 +55,7 @@ def private_tables(kernel: Kernel) -> Kernel:
         and isinstance(shape, RegionShape)
         and shape.strides == contiguous(shape.shape, shape.dtype.size)
         and 0 < prod(shape.shape) * shape.dtype.size <= MOST_BYTES
-        and space.size >= LEAST_SHARE * prod(shape.shape)
+        and space.size >= NOW.tuning.table_share * prod(shape.shape)
     )
     return replace(kernel, tables=tables) if tables else kernel
 

@@ -51,7 +51,7 @@ from pyfuser.support.records import dataclass
 from pyfuser.trace.shape import RegionShape, known_scalars
 from pyfuser.transform.fuse import MAX_FORMS
 from pyfuser.transform.kernel import Kernel
-from pyfuser.tuning.thresholds import DEFAULT
+from pyfuser.tuning.thresholds import NOW, Tuning
 
 Bounds = tuple[Expr, Expr, Expr]
 """Start, stop and step of a loop."""
@@ -74,9 +74,8 @@ def unroll(kernel: Kernel) -> Kernel:
     if not trips:
         return kernel
     strides = tuple((sym, shape.strides) for sym, shape in views.items())
-    return replace(
-        kernel, workunit=_unrolled(kernel.workunit, trips, strides, tuple(known.items()))
-    )
+    pairs = tuple(known.items())
+    return replace(kernel, workunit=_unrolled(kernel.workunit, trips, strides, pairs, NOW.tuning))
 
 
 def _short_loops(body: Body, known: Known, views: dict[Sym, RegionShape]) -> dict[Bounds, range]:
@@ -86,7 +85,7 @@ def _short_loops(body: Body, known: Known, views: dict[Sym, RegionShape]) -> dic
         if isinstance(loop, For):
             bounds = loop.start, loop.stop, loop.step
             values = _values(bounds, known, views)
-            if values is not None and len(values) <= DEFAULT.unrolled_trips:
+            if values is not None and len(values) <= NOW.tuning.unrolled_trips:
                 found[bounds] = values
     return found
 
@@ -97,6 +96,7 @@ def _unrolled(
     trips: Trips,
     strides: tuple[tuple[Sym, tuple[int, ...]], ...],
     known: tuple[tuple[Sym, tuple[int, int]], ...],
+    tuning: Tuning,
 ) -> Workunit:
     """The workunit with the loops of these bounds unrolled: all that is known of sizes."""
     values = dict(trips)
@@ -104,20 +104,20 @@ def _unrolled(
     body = map_body(
         workunit.body,
         None,
-        lambda stmt: stmt if lanes.gathered(stmt) else _trips(stmt, values),
+        lambda stmt: stmt if lanes.gathered(stmt) else _trips(stmt, values, tuning),
     )
-    body = map_body(body, None, lambda stmt: _counted(stmt, dict(known)))
+    body = map_body(body, None, lambda stmt: _counted(stmt, dict(known), tuning))
     return replace(workunit, body=body)
 
 
-def _trips(stmt: Stmt, values: dict[Bounds, range]) -> Stmt | Body:
+def _trips(stmt: Stmt, values: dict[Bounds, range], tuning: Tuning) -> Stmt | Body:
     """The trips of a loop one after the other, or the statement itself."""
     if not isinstance(stmt, For):
         return stmt
     trips = values.get((stmt.start, stmt.stop, stmt.step))
     if trips is None or not _may_unroll(stmt):
         return stmt
-    if len(trips) * sum(1 for _ in all_expressions(stmt.body)) > DEFAULT.unrolled_nodes:
+    if len(trips) * sum(1 for _ in all_expressions(stmt.body)) > tuning.unrolled_nodes:
         return stmt
     result: list[Stmt] = []
     for value in trips:
@@ -126,7 +126,7 @@ def _trips(stmt: Stmt, values: dict[Bounds, range]) -> Stmt | Body:
     return tuple(result)
 
 
-def _counted(stmt: Stmt, known: Known) -> Stmt:
+def _counted(stmt: Stmt, known: Known, tuning: Tuning) -> Stmt:
     """A short loop (or nest of them), which stays one, with the numbers of its trips as constants.
 
     With them g++ leaves out what handles the rest of other numbers, and takes the outer loop of a
@@ -137,7 +137,7 @@ def _counted(stmt: Stmt, known: Known) -> Stmt:
         return stmt
     loops = [stmt, *(s for s in statements(stmt.body) if isinstance(s, For))]
     trips = [_values((loop.start, loop.stop, loop.step), known, {}) for loop in loops]
-    if any(values is None or len(values) > DEFAULT.unrolled_trips for values in trips):
+    if any(values is None or len(values) > tuning.unrolled_trips for values in trips):
         return stmt
     ends = reads(*(end for loop in loops for end in (loop.start, loop.stop, loop.step)))
     counts = (ends & known.keys()) - assigned((stmt,))

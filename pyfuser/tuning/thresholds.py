@@ -1,15 +1,20 @@
-"""The numbers that kernels are tuned by: `Tuning`, a value that a kernel's spec carries.
+"""The numbers that are chosen: `Tuning`, of plans and kernels; `Running`, of what runs them.
 
-Passes over kernels, which come before there is a spec, take those of DEFAULT.
+`NOW` has those in force. A kernel's spec carries its Tuning, and what is kept of plans and programs
+is that of the Tuning in force: other numbers (`tuned`) are other keys. What `Running` has is asked
+for whenever it counts.
 
 Each has a unit, a meaning, and where it was measured; "" means that it was chosen, not measured.
 """
 
 from __future__ import annotations
 
-from dataclasses import field
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import field, fields, replace
 from typing import Any
 
+from pyfuser.support.caches import cached, renumber
 from pyfuser.support.records import dataclass
 from pyfuser.tuning.target import Target
 
@@ -148,9 +153,134 @@ class Tuning:
         "alpha * A @ x of 8 ms takes 37 with 300,000",
     )
     along_on_intel: int = number(128, "iterations", "the same", "a Xeon: 0.85 times as long as 64")
+    condition_gain: int = number(
+        8, "parts", "of an iteration's cost, one of which conditions have to be worth to be split"
+    )
+    table_share: int = number(
+        8,
+        "iterations",
+        "for each element of a table that threads have copies of, which is written and read again",
+        "1 million int32 counters and 8 million updates: 0.6 of the time",
+    )
+    coarse_rows: int = number(
+        1024, "iterations", "that coarsening leaves, so that threads and vectors have enough to do"
+    )
+    coarse_bytes: int = number(
+        16384, "bytes", "that calls move for which launches are all that counts: none are left then"
+    )
+    common: float = number(0.75, "of a hull", "what boxes that share a loop have in common")
+    exact_calls: int = number(12, "calls", "of a segment whose groups are found exactly")
+    wave_columns: int = number(
+        512, "steps", "of a wave over loops along columns, at least: a strip"
+    )
+    sweep_shares: int = number(
+        32, "times", "that the outermost axis is as long as what runs between two threads' shares"
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Running:
+    """The numbers of what runs kernels, and waits, tries, keeps and tells."""
+
+    long: float = number(2e-4, "seconds, modelled", "below which nobody will notice a launch")
+    soon: float = number(0.05, "seconds", "that a launch must have taken in all: it will go on")
+    most_flushes: int = number(
+        256, "flushes", "in which launches are not looked at: their times may change"
+    )
+    later: int = number(
+        16, "flushes", "after which it is asked again whether a trial of calls apart is paid for"
+    )
+    trial_kernel: float = number(0.15, "seconds", "of compiling, that a trial is charged for")
+    launch: float = number(5e-6, "seconds", "that a launch of one of many calls takes")
+    element: float = number(
+        8e-10, "seconds", "the same of an argument of an iteration: 8 bytes from memory"
+    )
+    postponed_bytes: int = number(
+        4 << 20,
+        "bytes",
+        "of arrays that need no memory then; below, to see to it takes as long as to store them",
+    )
+    timed_runs: int = number(8, "runs", "of each launch before work arrays may wait for readers")
+    planned_bytes: int = number(
+        1 << 30, "bytes", "that NumPy moves while a trace is planned and compiled"
+    )
+    planned_call_bytes: int = number(1 << 28, "bytes", "and as many again for each of its calls")
+    lost_bytes: int = number(
+        1 << 31,
+        "bytes",
+        "that calls of one instruction on one shape move without a kernel until they are given up: "
+        "had their traces come again, they would have been compiled with half of that",
+    )
+    ripe_bytes: int = number(
+        1 << 31,
+        "bytes",
+        "that operations of one kind, on few elements, move in cache before a call is recorded",
+    )
+    shapes_of_workunit: int = number(
+        8192, "shapes", "of its calls: one a step where integers change, about 1 KiB each"
+    )
+    race_iterations: int = number(
+        1_000_000, "iterations", "that the interpreter runs, each in some microseconds"
+    )
+    graph_launches: int = number(
+        3, "launches", "with the same arguments before a graph of them is made, which costs some"
+    )
+    told_bytes: int = number(1 << 20, "bytes", "of arrays that are worth a line in reports")
+    compile_seconds: float = number(300.0, "seconds", "that a compiler has for one kernel")
+    lock_seconds: float = number(
+        330.0, "seconds", "to wait for another process that compiles the same kernel"
+    )
+    agree: float = number(
+        1.2, "times", "that the best of half the rounds of a calibration may take of the others'"
+    )
+    alone: float = number(
+        0.75, "of the time, by all threads", "spent on a processor if nothing else runs"
+    )
 
 
 DEFAULT = Tuning()
+
+
+class _Now:
+    """The numbers in force."""
+
+    __slots__ = ("_tuning", "running")
+
+    def __init__(self) -> None:
+        self._tuning, self.running = DEFAULT, Running()
+
+    @property
+    def tuning(self) -> Tuning:
+        return self._tuning
+
+    @tuning.setter
+    def tuning(self, tuning: Tuning) -> None:
+        if tuning is not self._tuning:
+            renumber(self._tuning, tuning)
+            self._tuning = tuning
+
+
+NOW = _Now()
+
+
+@contextmanager
+def tuned(**numbers: Any) -> Iterator[None]:
+    """With other numbers in force, by their names in either table."""
+    before = NOW.tuning, NOW.running
+    own = {each.name for each in fields(Tuning)}
+    plans = {n: numbers[n] for n in sorted(numbers) if n in own}
+    runs = {n: numbers[n] for n in sorted(numbers) if n not in own}
+    NOW.tuning, NOW.running = _replaced(NOW.tuning, **plans), _replaced(NOW.running, **runs)
+    try:
+        yield
+    finally:
+        NOW.tuning, NOW.running = before
+
+
+@cached(256)
+def _replaced(table: Any, **numbers: Any) -> Any:
+    """The same table again for the same numbers, so that what was made under it is found again."""
+    return replace(table, **numbers) if numbers else table
 
 
 def along(target: Target, tuning: Tuning) -> int:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from pyfuser.engine import cache
 from pyfuser.engine.cache import KernelCache, intact, key_of
 from pyfuser.support.counters import COUNTERS
 from pyfuser.support.errors import CacheError, PyFuserWarning
+from tests.vendors import tune
 
 KEY = key_of("source", "identity")
 
@@ -133,7 +133,7 @@ def test_a_lock_that_is_never_released_does_not_stop_us(
 ) -> None:
     from filelock import FileLock
 
-    monkeypatch.setattr(cache, "LOCK_LIMIT", 0.05)
+    tune(monkeypatch, lock_seconds=0.05)
     kept = KernelCache(tmp_path)
     with FileLock(kept.directory / f"{KEY[:3]}.lock"):
         assert intact(kept.obtain(KEY, "source", build))

@@ -15,7 +15,7 @@ import pytest
 from pyfuser.codegen.c.headers import header
 from pyfuser.codegen.c.maths import vector as maths_vector
 from pyfuser.codegen.cpu.unit import FOLDERS
-from pyfuser.engine import compiler, native
+from pyfuser.engine import native
 from pyfuser.engine.cache import KernelCache
 from pyfuser.engine.compiler import build_identity, compile_library, find_compiler, flags
 from pyfuser.ir.dtypes import DType
@@ -25,6 +25,7 @@ from pyfuser.support.errors import CompilerError
 from pyfuser.support.settings import SETTINGS
 from pyfuser.tuning.target import host
 from tests.codegen.build import case
+from tests.vendors import tune
 
 ROUNDED = header("rounded", FOLDERS).text
 
@@ -158,7 +159,7 @@ def test_a_compiler_that_fails(
 
 
 def test_a_compiler_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiler, "TIME_LIMIT", 0.1)
+    tune(monkeypatch, compile_seconds=0.1)
     program = script(tmp_path / "c++", "sleep 60")
     source = tmp_path / "kernel.cpp"
     source.write_text("")

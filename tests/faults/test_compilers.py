@@ -16,6 +16,7 @@ from pyfuser.support.counters import COUNTERS
 from pyfuser.support.errors import CacheError, CompilerError, KernelError, PyFuserError
 from tests.faults.conftest import Machine, Program, children
 from tests.faults.workunits import SIZE, increment, scaled, total
+from tests.vendors import tune
 
 FAULTS = {
     "fails": ("echo 'kernel.cpp:7: no such luck' >&2; exit 1", "status 1\nkernel.cpp:7: no such"),
@@ -136,7 +137,7 @@ def test_a_compiler_that_chatters(machine: Machine, program: Program) -> None:
     before = machine.compilations
     machine.restart()
     hits = COUNTERS.cache_hits
-    machine.patch.setattr(compiler, "TIME_LIMIT", -1.0)
+    tune(machine.patch, compile_seconds=-1.0)
     Program().check_done()
     assert machine.compilations == before
     assert COUNTERS.cache_hits > hits

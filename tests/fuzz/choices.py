@@ -16,23 +16,22 @@ from pyfuser.codegen import kernel as codegen_kernel
 from pyfuser.engine import native
 from pyfuser.engine.native import MAX_KERNELS, Launchable
 from pyfuser.engine.store.store import STORE
-from pyfuser.nest.passes import loop_order, split_conditions
+from pyfuser.nest.passes import loop_order
 from pyfuser.nest.spec import KernelSpec, LoopOrder, SweepSpec
 from pyfuser.pipeline import TRACE_REWRITES
-from pyfuser.plan import partition, plan_cache
+from pyfuser.plan import plan_cache
 from pyfuser.plan.capabilities import ALL, Capabilities
 from pyfuser.plan.plan import Plan, Rejection
 from pyfuser.plan.rewrite import Rewrite
-from pyfuser.plan.rewrites import delinearize, embed_boundary, enlarge_domain, recompute
+from pyfuser.plan.rewrites import delinearize, embed_boundary, recompute
 from pyfuser.plan.search import Planned, search
 from pyfuser.runtime import roll, stored
 from pyfuser.runtime.autotune import cut_plan
 from pyfuser.support.caches import Table
 from pyfuser.trace import pool
 from pyfuser.trace.shape import TraceShape
-from pyfuser.transform import tables as small_tables
 from pyfuser.transform.kernel import Kernel
-from pyfuser.tuning.thresholds import DEFAULT
+from pyfuser.tuning.thresholds import DEFAULT, NOW
 from tests.rewrites import kept_whatever_it_costs
 from tests.vendors import emit_as_on, tune
 
@@ -42,7 +41,7 @@ _AS_GIVEN = 6  # one in so many has calls over one index only as they are
 _NEVER_AGAIN = 4  # one in so many has no calls that compute again what others store
 _OWN_AGAIN = 5  # one in so many of those even computes again what the same iteration stored
 _GREEDY = 4  # one in so many has its groups chosen greedily, and calls moved between them
-_COMMON = (0.0, 0.4, enlarge_domain.COMMON)  # of the hulls of boxes, what these have in common
+_COMMON = (0.0, 0.4, NOW.tuning.common)  # of the hulls of boxes, what these have in common
 _MOVED = 3  # one in so many has edges of grids at other rows than is best
 _OF_FAMILY = 4  # one in so many has the plan of larger sizes
 _TILE = 3  # of the scans of compiled programs, which are shorter than a real tile
@@ -89,9 +88,9 @@ def planned_for(seed: int, trace: TraceShape, capabilities: Capabilities = ALL) 
     with pytest.MonkeyPatch.context() as patch:
         if seed % _AS_PAYS:
             kept_whatever_it_costs(patch, "coarsen", "enlarge-domain")
-        patch.setattr(enlarge_domain, "COMMON", _COMMON[seed % len(_COMMON)])
+        tune(patch, common=_COMMON[seed % len(_COMMON)])
         if seed // 12 % _GREEDY == 0:
-            patch.setattr(partition, "MAX_EXACT", 0)
+            tune(patch, exact_calls=0)
         if seed % _MOVED == 0:
             patch.setattr(
                 embed_boundary, "_parts", lambda *found: _moved(edges_parts(*found), seed)
@@ -173,11 +172,11 @@ def forced_for(seed: int, small_tiles: bool = True) -> Iterator[None]:
     }
     with pytest.MonkeyPatch.context() as patch:
         emit_as_on(patch, intel=rng.random() < 0.5)
-        patch.setattr(small_tables, "LEAST_SHARE", rng.choice((0, 0, small_tables.LEAST_SHARE)))
+        tune(patch, table_share=rng.choice((0, 0, NOW.tuning.table_share)))
         patch.setattr(STORE, "off", True)  # plans of other numbers are there
         patch.setattr(stored, "planned", planned)
         patch.setattr(codegen_kernel, "loop_order", ordered)
-        patch.setattr(split_conditions, "GAIN", 1000)
+        tune(patch, condition_gain=1000)
         patch.setattr(pool, "allocate", _poisoned)
         patch.setattr(native, "KERNELS", _launchables[small_tiles])
         patch.setattr(roll, "ROUNDS", FEW_ROUNDS)

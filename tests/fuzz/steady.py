@@ -19,11 +19,11 @@ from string import ascii_uppercase
 
 import pytest
 
-from pyfuser.engine.gpu import graphs
 from pyfuser.runtime import autotune
 from pyfuser.runtime.program import Flush
 from pyfuser.support.counters import COUNTERS, Counters
 from tests.fuzz.program import Base, Host, Program, Step
+from tests.vendors import tune
 
 ROUNDS = 6
 
@@ -67,14 +67,13 @@ def forced_for(seed: int) -> Iterator[None]:
     in turns: which of them stays is the clock's choice.
     """
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
-        patch.setattr(graphs, "SEEN", 0)
+        tune(patch, graph_launches=0)
         if _is_loop(seed) and seed // 90 % _TRIED == 0:
             settings = replace(autotune.SETTINGS, arbitrate=True, cache_dir=Path(folder))
             patch.setattr(autotune, "SETTINGS", settings)
-            for name, value in (("LONG", 0.0), ("DOUBT", 100.0), ("KERNEL", 0.0)):
+            tune(patch, long=0.0, soon=0.0, trial_kernel=0.0)
+            for name, value in (("DOUBT", 100.0), ("STEADY", 1), ("ROUNDS", 4)):
                 patch.setattr(autotune, name, value)
-            for name, count in (("SOON", 0.0), ("STEADY", 1), ("ROUNDS", 4)):
-                patch.setattr(autotune, name, count)
         yield
 
 

@@ -32,6 +32,7 @@ from pyfuser.transform.kernel import Kernel
 from tests.nest.interpret import tiles_in_turn
 from tests.nest.sweeps import Piece, cuts_of, schedule
 from tests.rewrites import kept_whatever_it_costs
+from tests.vendors import tune
 
 Array = np.ndarray[Any, Any]
 _TILES = (1, 2, 3, 5)
@@ -47,7 +48,7 @@ def forced(wave: int, shares: int = 0) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(wavefront, "wave_of", lambda *_: wave)
         patch.setattr(wavefront, "tile_of", lambda *_: SCAN_TILE)
-        patch.setattr(wavefront, "SHARES", shares)
+        tune(patch, sweep_shares=shares)
         patch.setattr(embed_boundary, "_may_sweep", lambda _: True)
         kept_whatever_it_costs(patch, "embed-boundary")
         patch.setattr(CostModel, "sweep_cost", lambda *_: -1.0)

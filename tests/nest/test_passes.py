@@ -16,7 +16,6 @@ from pyfuser.ir.verify import IRError
 from pyfuser.ir.visit import map_body, statements
 from pyfuser.nest.build import nest_of
 from pyfuser.nest.nodes import Function, Nest, Run
-from pyfuser.nest.passes import split_conditions
 from pyfuser.nest.passes.lower_boxes import lower_boxes
 from pyfuser.nest.printer import show
 from pyfuser.nest.spec import LoopOrder
@@ -25,6 +24,7 @@ from pyfuser.pipeline import NEST_PASSES, NestPass, run_nest_passes
 from tests.codegen.build import Case
 from tests.nest.bodies import random_case
 from tests.nest.interpret import interpret
+from tests.vendors import tune
 
 BLOCK = 4  # of conditions, in these tests
 SIZES = (1, BLOCK - 1, BLOCK, BLOCK + 1, 4 * BLOCK + 3)
@@ -33,7 +33,7 @@ LOWER = NestPass("lower-boxes", lower_boxes)
 
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(split_conditions, "GAIN", 1000)
+    tune(monkeypatch, condition_gain=1000)
 
 
 def built(given: Case, order: LoopOrder | None = None) -> Nest:

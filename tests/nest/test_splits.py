@@ -36,6 +36,7 @@ from pyfuser.lower.lower import ScalarType, ViewType, lower
 from pyfuser.nest.build import nest_of
 from pyfuser.nest.passes.split_conditions import Interior, interior
 from pyfuser.pipeline import run_nest_passes
+from pyfuser.tuning.thresholds import DEFAULT
 from tests.nest import conditions  # noqa: F401
 from tests.nest.harness import SAMPLES, decided, spec_for
 
@@ -149,7 +150,8 @@ def wide_of(unit: Workunit) -> Workunit:
 
 def inside_of(unit: Workunit) -> Interior | None:
     uids = count(1 + max(sym.uid for sym in all_syms(unit)))
-    return interior(unit, 1, lambda name, dtype: Sym(name, next(uids), dtype))
+    gain = DEFAULT.condition_gain
+    return interior(unit, 1, lambda name, dtype: Sym(name, next(uids), dtype), gain)
 
 
 def all_hold(unit: Workunit, inside: Interior) -> Callable[..., bool]:

@@ -21,6 +21,7 @@ from tests.fuzz.harness import _Memory, check_interpreted, lowered
 from tests.fuzz.oracle import run
 from tests.fuzz.program import Base, Call, Program, Statement
 from tests.rewrites import kept_whatever_it_costs, searching
+from tests.vendors import tune
 
 N, C = 6, 4
 FORCED = 2  # a seed whose program is coarsened wherever it may be, with no cut and no sweep
@@ -217,9 +218,9 @@ def test_few_rows_of_much_data_are_left_to_threads_and_vectors(monkeypatch):
     program = Program(BASES, (per_element("x[i] = 0.5 * y[i]", x="T", y="A"), SUMMED), FORCED)
     trace = trace_of(program)
     assert planned(trace).plan.of(Coarsened)
-    monkeypatch.setattr(coarsen, "LITTLE", 0)
+    tune(monkeypatch, coarse_bytes=0)
     assert not planned(trace).plan.of(Coarsened)
-    monkeypatch.setattr(coarsen, "ROWS", N)
+    tune(monkeypatch, coarse_rows=N)
     assert planned(trace).plan.of(Coarsened)
 
 

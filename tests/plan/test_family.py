@@ -17,7 +17,6 @@ from pyfuser.plan import cost_model, plan_cache
 from pyfuser.plan.capabilities import ALL, Capabilities
 from pyfuser.plan.legality import reasons
 from pyfuser.plan.plan import Plan
-from pyfuser.plan.rewrites import enlarge_domain
 from pyfuser.support.caches import Table
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import (
@@ -29,6 +28,7 @@ from tests.analysis.build import S, View, call, call_on, known, region, trace, w
 from tests.plan.test_scans import scan
 from tests.plan.test_sweeps import COPY, NEAR, X, Y
 from tests.rewrites import searching
+from tests.vendors import tune
 
 planned = searching("coarsen", "enlarge-domain")
 
@@ -170,7 +170,7 @@ def two_spaces(n: int, m: int) -> TraceShape:
     "pairs", [[(9, 9), (10, 10), (11, 11), (11, 12)], [(9, 10), (10, 11), (12, 12), (13, 14)]]
 )
 def test_spaces_that_differ_share_a_loop_with_guards_alone(pairs, monkeypatch):
-    monkeypatch.setattr(enlarge_domain, "COMMON", 1.0)
+    tune(monkeypatch, common=1.0)
     for n, m in pairs:
         assert (groups(two_spaces(n, m)) == [(0, 1)]) == (n == m)
     monkeypatch.undo()

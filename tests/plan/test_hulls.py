@@ -11,7 +11,6 @@ from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Assign, While
 from pyfuser.plan.capabilities import ALL
 from pyfuser.plan.plan import Plan
-from pyfuser.plan.rewrites import enlarge_domain
 from pyfuser.plan.rewrites.enlarge_domain import Guarded, guarded_call, may_guard
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import CallShape, TraceShape, shape_of
@@ -20,6 +19,7 @@ from tests.fuzz.harness import _Memory, check_interpreted, lowered
 from tests.fuzz.oracle import run
 from tests.fuzz.program import Base, Call, Program, Statement
 from tests.rewrites import kept_whatever_it_costs, searching
+from tests.vendors import tune
 
 N, M = 12, 5
 SEEDS = range(1, 9)  # some have groups cut, the plan of larger sizes, or boxes that differ a lot
@@ -65,7 +65,7 @@ def plan_of(*calls: Call, common: float = 0.5) -> Plan:
         check_interpreted(Program(BASES, calls, seed))
     with pytest.MonkeyPatch.context() as patch:
         kept_whatever_it_costs(patch, "enlarge-domain")
-        patch.setattr(enlarge_domain, "COMMON", common)
+        tune(patch, common=common)
         return planned(trace_of(Program(BASES, calls, 1)), replace(ALL, sweeps=False))[2]
 
 

@@ -16,6 +16,7 @@ from pyfuser.plan.refine_partition import moved
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import FutureShape, TraceShape
 from tests.analysis.build import S, View, call, known, loop, region, trace, workunit
+from tests.vendors import tune
 
 N = 100_000
 V = [region(k, N) for k in range(60)]
@@ -306,7 +307,7 @@ def test_exact_search_finds_the_best(seed):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_greedy_is_legal(seed, monkeypatch):
-    monkeypatch.setattr(partition_module, "MAX_EXACT", 0)
+    tune(monkeypatch, exact_calls=0)
     shape = random_trace(random.Random(seed), 24)
     chosen = [g.calls for g in plan(shape).groups]
     assert sorted(c for part in chosen for c in part) == list(range(24))
@@ -346,7 +347,7 @@ def test_a_call_moves_to_where_its_data_is_used(monkeypatch):
     """Behind a sum of which only the last call needs the result."""
     shape = solver_step()
     assert regrouped(shape, [(0, 1, 2), (3,)]) == [(1, 2), (0, 3)]
-    monkeypatch.setattr(partition_module, "MAX_EXACT", 0)
+    tune(monkeypatch, exact_calls=0)
     assert [g.calls for g in plan(shape).groups] == [(1, 2), (0, 3)]
 
 
@@ -380,7 +381,7 @@ def test_some_moves_save(monkeypatch):
     gains = []
     for seed in range(15):
         shape = random_trace(random.Random(seed), 20)
-        monkeypatch.setattr(partition_module, "MAX_EXACT", 0)
+        tune(monkeypatch, exact_calls=0)
         better = cost(shape, [g.calls for g in plan(shape).groups])
         with monkeypatch.context() as patch:
             patch.setattr(partition_module, "moved", lambda groups, *_: groups)

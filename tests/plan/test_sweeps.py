@@ -11,13 +11,15 @@ from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Accumulator, Assign, Call, Const, Declare, Eval, Update
 from pyfuser.plan.cost_model import CostModel
 from pyfuser.plan.plan import STRIP, Group, Plan, Stage, Sweep
-from pyfuser.plan.wavefront import MAX_CALLS, SHARES, search, sweeps
+from pyfuser.plan.wavefront import MAX_CALLS, search, sweeps
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import FutureShape
 from pyfuser.tuning.host import Machine
+from pyfuser.tuning.thresholds import DEFAULT
 from tests.analysis.build import S, View, call, expr, known, loop, region, trace, workunit
 from tests.fuzz.wavefront import forced
 from tests.nest.sweeps import cuts_of, schedule
+from tests.vendors import tune
 
 N = 1_000_000
 X, Y, Z, W = (region(k, N) for k in range(4))
@@ -165,7 +167,7 @@ def test_a_line_of_rows_follows_a_grid():
 def short(*calls, **options):
     """`stages` where all but a few steps between the shares are forbidden."""
     with forced(4), pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pyfuser.plan.wavefront.SHARES", SHARES)
+        tune(patch, sweep_shares=DEFAULT.sweep_shares)
         return bool(planned(*calls, **options))
 
 
@@ -285,7 +287,7 @@ def test_a_short_axis_does_not_sweep():
 
     big = Machine(cache=1 << 23)
     assert sweeps_for_real(rows(0)(*flat[:2]), rows(0)(*flat[1:]), machine=big) == [(0, 1)]
-    assert SHARES < 39 < 2 * SHARES
+    assert DEFAULT.sweep_shares < 39 < 2 * DEFAULT.sweep_shares
     assert sweeps_for_real(rows(0)(*flat[:2]), rows(1)(*flat[1:]), machine=big) == [(0, 1)]
     i, j, x, y = S("i"), S("j"), View("x", 2), View("y", 2)
     both_ways = workunit("both", [i, j], [x, y], [y[i, j] << x[i + 1, j] + x[i - 1, j]])

@@ -10,8 +10,8 @@ import pytest
 
 import pyfuser
 from pyfuser.frontends.embedded import pykokkos as pk
-from pyfuser.report import memory, words
 from pyfuser.report.model import Kept
+from tests.vendors import tune
 
 N = 1000
 
@@ -49,7 +49,7 @@ def turned(i, z, y):
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "SMALL", 8 * N)
+    tune(monkeypatch, told_bytes=8 * N)
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def test_without_the_name_it_needs_none(views: tuple[Any, Any]) -> None:
 def test_small_arrays_are_not_worth_a_word(
     views: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(memory, "SMALL", 8 * N + 1)
+    tune(monkeypatch, told_bytes=8 * N + 1)
     x, z = views
     y = pk.View([N], pk.double)
     with pyfuser.fusing():
@@ -168,7 +168,7 @@ def gathered(i, z, y, order):
 @pytest.mark.parametrize("held", [None, 3, 0])
 def test_arrays_at_once(monkeypatch: pytest.MonkeyPatch, held: int | None) -> None:
     """Seven steps need two or three arrays, as they do unfused, with one that somebody holds."""
-    monkeypatch.setattr(words, "LARGE", 8 * N)
+    tune(monkeypatch, told_bytes=8 * N)
     x, order = pk.View([N], pk.double), pk.View([N], pk.int64)
     x[:], order[:] = 0.0, 0
     with pyfuser.fusing():
@@ -187,7 +187,7 @@ def test_arrays_at_once(monkeypatch: pytest.MonkeyPatch, held: int | None) -> No
 
 
 def test_arrays_that_are_never_stored(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(words, "LARGE", 8 * N)
+    tune(monkeypatch, told_bytes=8 * N)
     x = pk.View([N], pk.double)
     with pyfuser.fusing():
         t = pk.View([N], pk.double)

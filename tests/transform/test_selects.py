@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from pyfuser.ir.nodes import Const, DeclareArray, Load, Select
 from pyfuser.ir.visit import all_expressions, statements
-from pyfuser.transform import selects as selects_module
 from pyfuser.transform.kernel import Kernel
 from pyfuser.transform.selects import select_elements
 from pyfuser.transform.unroll import unroll
 from pyfuser.tuning.thresholds import DEFAULT
 from tests.transform.build import Program
 from tests.transform.test_rows import outcome
+from tests.vendors import tune
 
 N = 7
 
@@ -156,7 +154,7 @@ def test_not_where_a_value_would_leave_the_view():
 
 def test_not_among_many_or_unknown_values(monkeypatch):
     assert selects(views_kernel(summed)) == 0
-    monkeypatch.setattr(selects_module, "DEFAULT", replace(DEFAULT, neighbours=3))
+    tune(monkeypatch, neighbours=3)
     assert selects(views_kernel(corner)) == 0
 
 

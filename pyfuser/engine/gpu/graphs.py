@@ -1,11 +1,11 @@
 """Launches that come back with the same arguments, replayed as one CUDA graph.
 
-A steady loop launches the same kernels on the same memory again and again. Once it has done so
-SEEN times, the launches are captured, on a stream of our own, and from then on one call of the
-driver stands for all of them. Nothing has to be known of the arguments: a graph belongs to the
-bytes of all parameters, so it is replayed if and only if plain launches would have had the same.
-(Loops that swap two arrays have two graphs.) Where capturing fails, as on ROCm, launches stay
-plain.
+A steady loop launches the same kernels on the same memory again and again. Once it has done so a
+few times (`graph_launches`), the launches are captured, on a stream of our own, and from then on
+one call of the driver stands for all of them. Nothing has to be known of the arguments: a graph
+belongs to the bytes of all parameters, so it is replayed if and only if plain launches would have
+had the same. (Loops that swap two arrays have two graphs.) Where capturing fails, as on ROCm,
+launches stay plain.
 """
 
 from __future__ import annotations
@@ -19,9 +19,7 @@ from pyfuser.engine.gpu.device import Device
 from pyfuser.engine.gpu.launchable import Bound, launch
 from pyfuser.support.counters import COUNTERS
 from pyfuser.trace.gate import Ran
-
-SEEN = 3
-"""Launches with the same arguments before they are captured: instantiating costs some of them."""
+from pyfuser.tuning.thresholds import NOW
 
 MAX_KEYS = 64
 LEAST = 2
@@ -59,7 +57,7 @@ class Graphs:
         if len(self._known) > MAX_KEYS:
             self._known.popitem(last=False)
         known.times += 1
-        if known.times > SEEN and known.graph is None:
+        if known.times > NOW.running.graph_launches and known.graph is None:
             known.times = 0
             try:
                 known.graph = captured(first.device, bounds)

@@ -28,6 +28,7 @@ from pyfuser.support.private_files import read_own
 from pyfuser.support.progress import listening
 from pyfuser.support.settings import SETTINGS
 from pyfuser.tuning.host import known
+from pyfuser.tuning.thresholds import DEFAULT, NOW
 
 MAX_WRITTEN = 256
 """Entries that a process writes: where each step has other sizes, they cost more than they save."""
@@ -46,7 +47,7 @@ class Store:
 
     def entry(self, kind: str, *key: Any) -> Entry | None:
         """The place of an entry; None if there can be none with such a key."""
-        if self.off:
+        if self.off or NOW.tuning is not DEFAULT:
             return None
         table = Table()
         try:

@@ -22,11 +22,12 @@ from pyfuser.frontends.numpy.resolution import number
 from pyfuser.frontends.numpy.switches import _DEFAULT, _STATE, LIMITS
 from pyfuser.frontends.numpy.wrap import KIND
 from pyfuser.ir.dtypes import DType
-from pyfuser.runtime.first_tier import GIVEN_UP, RIPE, SITES
+from pyfuser.runtime.first_tier import GIVEN_UP, SITES
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.caches import CACHES
 from pyfuser.support.extension import HOT, NUMPY
 from pyfuser.trace.memory import Region, Unmade
+from pyfuser.tuning.thresholds import NOW
 
 _OPERATORS = {
     "__add__": "add", "__sub__": "subtract", "__mul__": "multiply", "__truediv__": "divide",
@@ -136,7 +137,7 @@ def bind() -> None:
     NUMPY.bind_recording(
         HOT.API, Recorded, Owner, Unmade, Region, operations, _UFUNCS, _STATE, _DEFAULT, SITES,
         (plan, number, region_of, TRACER.flush), (READ, record.LOOP),
-        (GIVEN_UP, MIDDLE, RIPE),
+        (GIVEN_UP, MIDDLE, NOW.running.ripe_bytes),
         (DType.FLOAT64, np.float64),
     )  # fmt: skip
     if not any(type(cache) is _Plans for cache in CACHES):

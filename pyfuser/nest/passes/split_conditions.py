@@ -73,9 +73,6 @@ EDGE = 64
 INSIDE = "pf_inside"
 """The function that tells whether the iterations from a first one to a last one all are inside."""
 
-GAIN = 8
-"""The conditions must be worth a part of an iteration's cost, one in so many."""
-
 _WHOLE = (DType.INT32, DType.INT64)
 _SWAPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
@@ -89,12 +86,14 @@ def split_conditions(nest: Nest) -> Nest:
     axis = spec.order.axes[-1]
     if over is None or spec.checked or spec.serial or spec.pattern != "for" or spec.order.block:
         return nest
-    fresh = nest.fresh
+    fresh, gain = nest.fresh, spec.tuning.condition_gain
     workunit = replace(nest.workunit, body=over.body)
     split = unguarded(workunit)
-    if split is not None and interior(replace(workunit, body=split.body), axis, fresh) is None:
-        return nest
-    found = interior(workunit, axis, fresh)
+    if split is not None:
+        rest = replace(workunit, body=split.body)
+        if interior(rest, axis, fresh, gain) is None:
+            return nest
+    found = interior(workunit, axis, fresh, gain)
     if found is None:
         return nest
     functions = (
@@ -113,7 +112,7 @@ def inside_of_sums(nest: Nest, axis: int) -> Interior | None:
     """How blocks of a sum's terms along an axis run inside; None where they run as they are."""
     if nest.spec.checked or nest.serial or left_out("split-conditions"):
         return None
-    return interior(nest.workunit, axis, nest.fresh)
+    return interior(nest.workunit, axis, nest.fresh, nest.spec.tuning.condition_gain)
 
 
 def inside(nest: Nest, found: Interior, axis: int) -> Function:
@@ -218,10 +217,13 @@ class Interior(NamedTuple):
     last: Sym
 
 
-def interior(workunit: Workunit, axis: int, fresh: Callable[[str, DType], Sym]) -> Interior | None:
+def interior(
+    workunit: Workunit, axis: int, fresh: Callable[[str, DType], Sym], gain: int
+) -> Interior | None:
     """How a block of iterations along an axis runs inside; None if little is asked of indices.
 
-    `fresh(name, dtype)` makes the Syms for the first and the last iteration.
+    `fresh(name, dtype)` makes the Syms for the first and the last iteration. gain: what conditions
+    are worth, see `Tuning.condition_gain`.
     """
     body, indices = workunit.body, workunit.indices
     if not assigned(body).isdisjoint(indices) or any(map(_is_loop, statements(body))):
@@ -229,7 +231,7 @@ def interior(workunit: Workunit, axis: int, fresh: Callable[[str, DType], Sym]) 
     found = _Conditions(workunit, axis)
     inside_body = settled(body, found.verdict)
     cost = body_cost(inside_body)
-    if not found.conditions or (body_cost(body) - cost) * GAIN < cost:
+    if not found.conditions or (body_cost(body) - cost) * gain < cost:
         return None
     first, last = fresh("first", DType.INT64), fresh("last", DType.INT64)
     return Interior(inside_body, tuple(found.tests(first, last)), first, last)

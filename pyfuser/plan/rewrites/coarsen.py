@@ -32,15 +32,10 @@ from pyfuser.support.caches import cached
 from pyfuser.support.records import dataclass
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import CallShape, RegionShape, TraceShape, known_scalars
+from pyfuser.tuning.thresholds import NOW
 
 MAX_FACTOR = 256
 """Iterations that one may stand for; longer rows are loops worth threads of their own."""
-
-ROWS = 1024
-"""Iterations that are left, at the least, so that threads and vectors have enough to do ..."""
-
-LITTLE = 16384
-"""... unless calls move no more bytes than this: then launches are all that counts."""
 
 
 @cached(1024)
@@ -124,7 +119,10 @@ def _targets(trace: TraceShape, best: Option) -> Changes:
         factor = factor_to(call, target)
         if factor is None:
             continue
-        if target.size >= ROWS or cost_model(trace).traffic((place,))[0] <= LITTLE:
+        if (
+            target.size >= NOW.tuning.coarse_rows
+            or cost_model(trace).traffic((place,))[0] <= NOW.tuning.coarse_bytes
+        ):
             found[place] = factor
         else:
             large.add(call.space)

@@ -33,9 +33,7 @@ from pyfuser.support.caches import cached
 from pyfuser.support.records import dataclass
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import CallShape, RegionShape, ScalarShape, TraceShape
-
-COMMON = 0.75
-"""What of the hull all boxes must have in common."""
+from pyfuser.tuning.thresholds import NOW
 
 
 def _hull(spaces: Sequence[Space]) -> Space:
@@ -135,7 +133,9 @@ class _Class:
             self.hull.execution,
         )
         spaces = [*self.spaces, *other.spaces]
-        if common.size < COMMON * hull.size or any(s in fixed and s != hull for s in spaces):
+        if common.size < NOW.tuning.common * hull.size or any(
+            s in fixed and s != hull for s in spaces
+        ):
             return None
         return _Class(spaces, types, self.users | other.users, hull, common)
 

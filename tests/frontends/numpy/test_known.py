@@ -18,6 +18,8 @@ from pyfuser.runtime import first_tier
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.extension import NUMPY
 from pyfuser.trace.memory import Unmade
+from pyfuser.tuning.thresholds import NOW
+from tests.vendors import tune
 
 pytestmark = pytest.mark.skipif(NUMPY is None, reason="needs the compiled extension")
 
@@ -184,7 +186,7 @@ def test_numbers_are_those_of_the_call() -> None:
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Operations are ripe after 20 MiB."""
-    monkeypatch.setattr(known, "RIPE", 20 << 20)
+    tune(monkeypatch, ripe_bytes=20 << 20)
     known.bind()
     first_tier.SITES.clear()
     yield
@@ -196,7 +198,7 @@ def recorded_in_the_end(size: int, length: int) -> int:
     """How many calls of a chain on few elements are recorded after many trips."""
     values = numpy.arange(float(size))
     x, recorded = np.array(values), 0
-    for _ in range(known.RIPE // (16 * size) + 50):
+    for _ in range(NOW.running.ripe_bytes // (16 * size) + 50):
         before, y = TRACER.recorded, x
         for _ in range(length):
             y = y + 1.0

@@ -11,6 +11,7 @@ import pyfuser.numpy as np
 from pyfuser.frontends.numpy.switches import LIMITS
 from pyfuser.runtime import first_tier
 from pyfuser.runtime.session import TRACER
+from tests.vendors import tune
 
 SIZE = 100
 
@@ -18,9 +19,9 @@ SIZE = 100
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LIMITS, "most", SIZE)
-    monkeypatch.setattr(first_tier, "LOST", 10 * 3 * SIZE * 8)
-    monkeypatch.setattr(first_tier, "PLANNED", 0)
-    monkeypatch.setattr(first_tier, "PLANNED_CALL", 5 * 3 * SIZE * 8)
+    tune(monkeypatch, lost_bytes=10 * 3 * SIZE * 8)
+    tune(monkeypatch, planned_bytes=0)
+    tune(monkeypatch, planned_call_bytes=5 * 3 * SIZE * 8)
     first_tier.SITES.clear()
     first_tier.SEEN.clear()
 
