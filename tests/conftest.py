@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import tempfile
 
@@ -19,12 +20,15 @@ from pathlib import Path
 import pytest
 
 from pyfuser import pipeline
+from pyfuser.engine import native
 from pyfuser.engine.store.store import STORE
 from pyfuser.ir.arithmetic import UndefinedBehaviour
 from pyfuser.ir.reference.interpret import interpret
 from pyfuser.ir.verify import IRError, verify
 from pyfuser.plan.rewrites import recompute
+from pyfuser.runtime.prepared import Workunits
 from pyfuser.runtime.session import SESSION, TRACER
+from pyfuser.support.caches import CACHES, Table
 from pyfuser.trace.call import Call
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Region
@@ -93,6 +97,30 @@ class Interpreted:
                 tracer.give_up(error, call.position)
                 raise
             tracer.remove([call])
+
+
+@pytest.fixture
+def idle_kernels(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Kernels do nothing, and none is compiled: for tests of what is said before they run."""
+
+    def forget() -> None:
+        TRACER.flush(SYNC)
+        for cache in CACHES:
+            if isinstance(cache, Table | Workunits) and cache.name != "definitions by file":
+                cache.clear()
+
+    forget()
+    monkeypatch.setattr(native, "emit", lambda _: 'extern "C" int pf_kernel() { return 0; }')
+    yield
+    forget()
+
+
+@pytest.fixture
+def quick_collections() -> Iterator[None]:
+    """What is there already is passed over by `gc.collect`, which takes 0.1 s late in a run."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture

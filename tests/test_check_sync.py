@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import subprocess
@@ -16,6 +15,7 @@ from pyfuser.checks import sync
 from pyfuser.support import settings
 from pyfuser.support.errors import SettingError
 from pyfuser.support.settings import SETTINGS
+from tests.processes import python
 
 pytestmark = [
     pytest.mark.skipif(shutil.which(SETTINGS.compiler) is None, reason="needs a C++ compiler"),
@@ -62,16 +62,7 @@ def ran(tmp_path: Path, body: str, *options: str, code: int | None = 0, **more: 
     """The warnings of a program, without the lines of source that Python shows."""
     file = tmp_path / "program.py"
     file.write_text(HEAD + body)
-    root = str(Path(__file__).parents[1])
-    environment = os.environ | {"PYTHONPATH": root, "PYFUSER_CHECK": "sync"} | more
-    done = subprocess.run(
-        [sys.executable, *options, file],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=240,
-        env=environment,
-    )
+    done = python(*options, file, **{"PYFUSER_CHECK": "sync", **more})
     assert code is None or done.returncode == code, done.stderr
     return [line for line in done.stderr.splitlines() if line[:1] not in ("", " ")]
 

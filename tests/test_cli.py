@@ -19,6 +19,7 @@ from pyfuser.compare import command, peer, serve
 from pyfuser.compare.measure import Result
 from pyfuser.compare.programs import Program
 from pyfuser.run import program as program_runner
+from tests.processes import python
 
 PROGRAM = '''
 """Doubles, then adds one: two launches that fuse into one."""
@@ -191,8 +192,7 @@ def test_the_report_alone_is_on_stdout(program: Path, script: bool, option: str)
     if script:
         text = text.replace("SIZES =", "sizes =") + "\nrun(setup(10))\n"
     program.write_text(text)
-    command = [sys.executable, "-m", "pyfuser", "explain", str(program), option, "-"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = python("-m", "pyfuser", "explain", program, option, "-", check=True)
     assert "hello" in done.stderr and "k\n" in done.stderr
     if option == "--json":
         assert json.loads(done.stdout)["summary"]["calls"] == 2
@@ -252,8 +252,7 @@ def test_files_are_named(script: bool, tmp_path: Path, program: Path) -> None:
     if script:
         program.write_text("print(1)\n")
     written = tmp_path / "report.html"
-    line = [sys.executable, "-m", "pyfuser", "explain", str(program), "--html", str(written)]
-    done = subprocess.run(line, capture_output=True, text=True, check=True)
+    done = python("-m", "pyfuser", "explain", program, "--html", written, check=True)
     assert done.stderr.endswith(f"wrote {written}\n") and "wrote" not in done.stdout
     assert written.read_text().startswith("<!DOCTYPE html>")
 
@@ -424,8 +423,7 @@ def test_mistakes_are_one_line_with_status_2(
 def test_an_option_behind_the_script_is_noted(text: str, noted: bool, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(f"import sys\nprint(sys.argv[1:], {text})\n")
-    command = [sys.executable, "-m", "pyfuser", "run", str(script), "--report", "x"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = python("-m", "pyfuser", "run", script, "--report", "x", check=True)
     assert done.stdout.startswith("['--report', 'x'] ")
     assert ("the script gets it; options of pyfuser come before" in done.stderr) is noted
 

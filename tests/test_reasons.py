@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +15,7 @@ from pyfuser.frontends.modes import SWITCHES
 from pyfuser.runtime.session import SESSION
 from pyfuser.trace import reason
 from pyfuser.trace.reason import Reason
+from tests.processes import python
 
 N = 10
 
@@ -166,7 +165,7 @@ def test_the_end_of_the_program(tmp_path: Any) -> None:
         "@pyfuser.fuse\n@pk.workunit\ndef fill(i, x):\n    x[i] = 1.0\n"
         "pk.parallel_for(9, fill, x=pk.View([9], pk.double))\n"
     )
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
+    done = python(script, check=True)
     assert done.stdout.strip() == str(("", 0, reason.PROGRAM_ENDS.text)), done.stderr
 
 

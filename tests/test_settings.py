@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +10,7 @@ import pytest
 from pyfuser.support import settings
 from pyfuser.support.errors import SettingError
 from pyfuser.support.settings import KNOWN, Settings
+from tests.processes import real
 
 PACKAGE = Path(settings.__file__).parent
 SWITCHES = ["VERIFY", "FASTMATH", "FUSION", "CALIBRATION", "ARBITRATE"]
@@ -66,13 +64,7 @@ def test_every_name_that_is_read_is_known() -> None:
 
 def ended(*command: str, **environment: str) -> tuple[int, str]:
     """The exit code of a command, and what it prints as errors."""
-    done = subprocess.run(
-        [sys.executable, *command],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYFUSER_FRONTEND": "embedded", **environment},
-        check=False,
-    )
+    done = real(*command, PYFUSER_FRONTEND="embedded", **environment)
     return done.returncode, done.stderr
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from pyfuser.support.tracebacks import advice, in_a_value, users_part
+from tests.processes import python
 
 PROGRAM = """
 import pyfuser
@@ -36,13 +37,7 @@ simulate(pk.View([4], pk.double))
 def printed(tmp_path: Path, program: str = PROGRAM, **environment: str) -> str:
     script = tmp_path / "program.py"
     script.write_text(program)
-    done = subprocess.run(
-        [sys.executable, str(script)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYFUSER_FRONTEND": "embedded", **environment},
-        check=False,
-    )
+    done = python(script, PYFUSER_FRONTEND="embedded", **environment)
     assert done.returncode == 1
     return done.stderr
 

@@ -22,7 +22,7 @@ def test_texts_are_those_that_were_last_found_right() -> None:
 
     Other sizes: `python -m tests.corpus`.
     """
-    command = [sys.executable, "-m", "tests.corpus", "*-small", "seed-?", "seed-??"]
+    command = [sys.executable, "-m", "tests.corpus", "*-small", "seed-?", "seed-1?"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     advice = "python -m tests.corpus --against HEAD shows how, and --update keeps them"
     assert done.returncode == 0, f"{done.stdout}{done.stderr}\n{advice}"

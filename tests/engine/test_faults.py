@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,6 +11,7 @@ import pytest
 
 from pyfuser.support.extension import HOT
 from pyfuser.support.settings import SETTINGS
+from tests.processes import python
 
 pytestmark = [
     pytest.mark.skipif(shutil.which(SETTINGS.compiler) is None, reason="needs a C++ compiler"),
@@ -46,9 +45,7 @@ FAR = 10**12
 def ran(tmp_path: Path, place: int, n: int = 100, before: str = "") -> tuple[int, str, str]:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM.format(place=place, n=n, before=before))
-    done = subprocess.run(
-        [sys.executable, str(program)], capture_output=True, text=True, timeout=120, check=False
-    )
+    done = python(program)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -113,10 +110,7 @@ PLACES = (("scatter", 9), ("fine", 14))
 def died(tmp_path: Path, end: str, before: str = "", **settings: str) -> tuple[int, list[str]]:
     program = tmp_path / "program.py"
     program.write_text(LAUNCHES.format(before=before, end=end))
-    done = subprocess.run(
-        [sys.executable, str(program)],
-        capture_output=True, text=True, timeout=120, check=False, env={**os.environ, **settings},
-    )  # fmt: skip
+    done = python(program, **settings)
     lines = [line for line in done.stderr.splitlines() if line.startswith("PyFuser: ")]
     return done.returncode, lines
 

@@ -39,9 +39,9 @@ from tests.strategies import random_program
 # Random programs race, and compute what they do not keep.
 pytestmark = pytest.mark.filterwarnings("ignore::pyfuser.WorkunitWarning")
 
-PROGRAMS = 200
-COMPILED = range(27, 35)  # three loops, and five programs that run once
-TEAMS = range(6)
+PROGRAMS = 100
+COMPILED = range(29, 33)  # a loop, and three programs that run once
+TEAMS = range(3)
 
 
 def _raise(program: Any, error: Exception) -> None:
@@ -62,9 +62,9 @@ _words = partial(random_program, focus="words")
 
 
 def test_words_are_stored_modulo_their_size() -> None:
-    totals = campaign(range(60), harness.check_interpreted, _raise, _words)
-    assert totals.failed == 0 and totals.rejected < 6
-    assert totals.features["store of a number that wraps"] > 20
+    totals = campaign(range(40), harness.check_interpreted, _raise, _words)
+    assert totals.failed == 0 and totals.rejected < 4
+    assert totals.features["store of a number that wraps"] > 12
     assert all(totals.features[kind] for kind in cxx.WORDS)
 
 
@@ -109,7 +109,7 @@ def test_a_false_alarm_about_numbers_is_found(
 @pytest.mark.skipif(shutil.which(SETTINGS.compiler) is None, reason="needs a C++ compiler")
 def test_compiled_words_are_stored_modulo_their_size() -> None:
     totals = campaign(COMPILED, compiled.check_compiled, _raise, _words)
-    assert totals.failed == 0 and totals.features["store of a number that wraps"] > 2
+    assert totals.failed == 0 and totals.features["store of a number that wraps"] > 1
 
 
 class _WithoutNarrowing(scalars_pass._CellRewriter):
@@ -184,13 +184,13 @@ def test_fused_programs_have_the_bits_that_they_have_unfused() -> None:
 
 @pytest.mark.skipif(shutil.which(SETTINGS.compiler) is None, reason="needs a C++ compiler")
 def test_programs_on_a_gpu_compute_what_python_computes() -> None:
-    totals = campaign(COMPILED[1:6], on_device.check_on_device, _raise)
+    totals = campaign(COMPILED[:2], on_device.check_on_device, _raise)
     assert totals.failed == 0 and totals.fused > 0
 
 
 @pytest.mark.skipif(shutil.which(SETTINGS.compiler) is None, reason="needs a C++ compiler")
 @pytest.mark.parametrize(
-    ("where", "seeds"), [(nullcontext, TEAMS), (on_gpu, TEAMS[:3])], ids=["host", "GPU"]
+    ("where", "seeds"), [(nullcontext, TEAMS), (on_gpu, TEAMS[:1])], ids=["host", "GPU"]
 )
 def test_random_teams_compute_what_threads_compute(where: Any, seeds: range) -> None:
     with where():
@@ -345,12 +345,12 @@ _moving = partial(random_program, focus="moving")
 
 
 def test_calls_on_parts_that_move_on_compute_what_python_computes() -> None:
-    totals = campaign(range(150), harness.check_interpreted, _raise, _moving)
-    assert totals.failed == 0 and totals.rejected < 50
-    assert totals.features["calls rolled"] > 15
+    totals = campaign(range(60), harness.check_interpreted, _raise, _moving)
+    assert totals.failed == 0 and totals.rejected < 20
+    assert totals.features["calls rolled"] > 5
 
 
 @pytest.mark.skipif(shutil.which(SETTINGS.compiler) is None, reason="needs a C++ compiler")
 def test_compiled_calls_on_parts_that_move_on_compute_what_python_computes() -> None:
-    totals = campaign(range(12), compiled.check_compiled, _raise, _moving)
+    totals = campaign(range(10, 23, 6), compiled.check_compiled, _raise, _moving)
     assert totals.failed == 0 and totals.features["calls rolled"] > 1

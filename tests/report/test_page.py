@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ from pyfuser.compare import serve
 from pyfuser.report import Explanation, data, explanation, since
 from pyfuser.report.model import CallReport, GroupReport
 from pyfuser.runtime.session import SESSION
+from tests.processes import python
 
 ROOT = Path(__file__).parents[2]
 
@@ -212,10 +211,8 @@ def test_a_file_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFix
 def test_a_script_s_report_has_each_kind_of_flush(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
-    command = [sys.executable, "-m", "pyfuser", "explain", "script.py", "--json", "r.json"]
-    done = subprocess.run(
-        [*command, "--html", "r.html"], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
+    command = "-m", "pyfuser", "explain", "script.py", "--json", "r.json", "--html", "r.html"
+    done = python(*command, cwd=tmp_path, check=True)
     assert done.stdout == "0.0\n0.0\n0.0\n" and "kernel 1" in done.stderr
     tree = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
     assert {call["name"] for call in tree["calls"]} == {"double", "total"}

@@ -65,7 +65,10 @@ class Engine(Protocol):
 
 @pytest.fixture
 def run(
-    tmp_path: Path, interpreted: Interpreted, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    interpreted: Interpreted,
+    monkeypatch: pytest.MonkeyPatch,
+    quick_collections: None,
 ) -> Iterator[Runner]:
     """`run(text, fuse)`: run a script, of which PREAMBLE is the beginning."""
     yield runner(tmp_path, interpreted, monkeypatch)

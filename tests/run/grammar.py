@@ -449,11 +449,11 @@ CONTEXTS: dict[str, str] = {
 
 
 def placed(piece: str, context: str) -> str:
-    """A whole script with a piece in a context."""
+    """What comes behind SETUP in a script: a piece in a context."""
     template = CONTEXTS[context]
     line = next(line for line in template.split("\n") if "{body}" in line)
     indent = line[: len(line) - len(line.lstrip())]
-    return SETUP + template.replace("{body}", piece.replace("\n", "\n" + indent))
+    return template.replace("{body}", piece.replace("\n", "\n" + indent))
 
 
 def pieces(context: str) -> list[tuple[str, str]]:

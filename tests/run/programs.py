@@ -126,7 +126,7 @@ def program(rng: random.Random) -> str:
     for _ in range(rng.randint(1, 3)):
         part = block(rng, 2, context)
         lines += guarded(part) if rng.random() < 0.8 and "return" not in "".join(part) else part
-    text = grammar.placed("\n".join(lines), context)
+    text = grammar.SETUP + grammar.placed("\n".join(lines), context)
     return text.replace("def nothing(): return 0\n", "def nothing(): return 0\n" + HELPERS)
 
 

@@ -4,15 +4,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.processes import python, real
 
 SCRIPTS = {
     "arguments": "import sys\nprint(sys.argv, __name__, __file__, sys.path[0])",
@@ -51,12 +49,9 @@ HELPER = "def double(x):\n    return 2 * x\n\ndef fail():\n    return double(Non
 
 
 def ran(command: list[str], script: Path) -> tuple[int, str, str]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, *command, script.name, "--verbose", "-x", "1"],
-        input="one\ntwo\n", capture_output=True, text=True, cwd=script.parent, env=environment,
-        check=False,
-    )  # fmt: skip
+    start = python if command else real
+    given = *command, script.name, "--verbose", "-x", "1"
+    done = start(*given, cwd=script.parent, stdin="one\ntwo\n")
     return done.returncode, done.stdout, done.stderr
 
 
@@ -103,11 +98,8 @@ def ran_module(
     command: list[str], *given: str, folder: Path, joined: str = "-m"
 ) -> tuple[int, str, list[str]]:
     """Exit status, stdout, and of stderr what is not a line of a traceback through runpy."""
-    done = subprocess.run(
-        [sys.executable, *command, joined, *given],
-        input="one\ntwo\n", capture_output=True, text=True, cwd=folder, check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    start = python if command else real
+    done = start(*command, joined, *given, cwd=folder, stdin="one\ntwo\n")
     errors = re.sub(RUNPY, "", plain(done.stderr)).splitlines()
     return done.returncode, done.stdout.replace(RewritingLoader, PlainLoader), errors
 
@@ -225,11 +217,7 @@ def program(tmp_path: Path) -> Path:
 
 
 def pyfuser(script: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
-    return subprocess.run(
-        [sys.executable, *arguments],
-        capture_output=True, text=True, cwd=script.parent, env=environment, check=True,
-    )  # fmt: skip
+    return python(*arguments, cwd=script.parent, check=True, **variables)
 
 
 def test_report(program: Path) -> None:
@@ -343,11 +331,7 @@ main()
 @pytest.mark.parametrize("command", ["-m pyfuser run", "-m pyfuser run --no-fusion"])
 def test_a_view_without_memory_is_told_once_and_where(program: Path, command: str) -> None:
     program.write_text(NO_MEMORY)
-    done = subprocess.run(
-        [sys.executable, *command.split(), "fused.py"],
-        capture_output=True, text=True, cwd=program.parent, check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    done = python(*command.split(), "fused.py", cwd=program.parent)
     assert done.returncode == 1
     assert done.stderr.count("MemoryError") == 1
     assert re.findall("line [0-9]+", done.stderr) == ["line 17", "line 14"]
@@ -396,14 +380,7 @@ if __name__ == "__main__":
 def test_processes_that_are_spawned_find_pykokkos(tmp_path: Path, options: tuple[str, ...]) -> None:
     script = tmp_path / "script.py"
     script.write_text(SPAWNS)
-    done = subprocess.run(
-        [sys.executable, "-m", "pyfuser", "run", *options, script],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-    )
+    done = real("-m", "pyfuser", "run", *options, script)
     assert done.stdout == "[4.0, 5.0, 6.0]\n", done.stderr
 
 

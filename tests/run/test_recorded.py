@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +18,7 @@ from pyfuser.runtime.session import TRACER
 from pyfuser.support.errors import BoundsError
 from pyfuser.support.extension import HOT
 from pyfuser.trace.reason import SYNC
+from tests.processes import python
 
 pytestmark = pytest.mark.skipif(HOT is None, reason="needs the extension")
 
@@ -206,8 +205,7 @@ def test_rows_of_arrays(tmp_path: Path, thread: bool) -> None:
     """The twin: while another thread may read them, each runs at once."""
     script = tmp_path / "script.py"
     script.write_text(SCRIPT, encoding="utf-8")
-    command = [sys.executable, "-m", "pyfuser", "run", str(script), *(["thread"] * thread)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = python("-m", "pyfuser", "run", script, *(["thread"] * thread), check=True)
     row, last = "[29. 29. 29. 29.]", "[58. 58. 58. 58.] [59. 59. 59. 59.]"
     first, second = done.stdout.splitlines()
     assert first == f"1 {row}"
@@ -264,7 +262,6 @@ def test_rows_that_overlap_die_or_differ(tmp_path: Path) -> None:
     script.write_text(ODD_ROWS, encoding="utf-8")
     outputs = []
     for options in ([], ["--no-fusion"]):
-        command = [sys.executable, "-m", "pyfuser", "run", *options, str(script)]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        done = python("-m", "pyfuser", "run", *options, script, check=True)
         outputs.append(done.stdout)
     assert outputs[0] == outputs[1] and "nan" not in outputs[0]

@@ -120,7 +120,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(eager, "_is_inside", watched)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(10))
 def test_calls_do_what_their_python_does(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)
     module = module_of(tmp_path, "\n\n".join(workunit(rng, n) for n in range(2)))

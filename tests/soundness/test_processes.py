@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import textwrap
 import threading
 from pathlib import Path
@@ -14,6 +12,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import pyfuser
+from tests.processes import python
 
 ROOT = Path(__file__).parents[2]
 N = 16
@@ -44,14 +43,7 @@ def run(tmp_path, body, status=0, name="program.py"):
     program = tmp_path / name
     program.write_text(HEAD + textwrap.dedent(body))
     file = tmp_path / "memory"
-    done = subprocess.run(
-        [sys.executable, program, file],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    done = python(program, file)
     assert done.returncode == status, done.stderr
     return np.fromfile(file).reshape(2, 8), done
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.processes import python
 
 PROGRAM = """
 import sys
@@ -34,15 +33,7 @@ def ended(tmp_path: Path, program: str, *command: str) -> str:
     """What a program whose end differs writes to stderr."""
     file = tmp_path / "program.py"
     file.write_text(PROGRAM + program)
-    done = subprocess.run(
-        [sys.executable, *command, file],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONWARNINGS": ""},
-    )
-    return done.stderr
+    return python(*command, file, PYTHONWARNINGS="").stderr
 
 
 @pytest.mark.parametrize(

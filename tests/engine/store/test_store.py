@@ -7,6 +7,7 @@ import json
 import os
 import random
 import re
+import shutil
 import stat
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from pyfuser.engine.cache import KernelCache
 from pyfuser.engine.store.store import Store
 from pyfuser.engine.store.trim import trim
 from pyfuser.support.settings import SETTINGS
+from tests.processes import python
 
 PROGRAM = """
 import json, sys
@@ -66,16 +68,9 @@ class Program:
     def write(self, n: int = 1000, shift: str = "1.5") -> None:
         self.script.write_text(PROGRAM.format(n=n, shift=shift))
 
-    def run(self, *arguments: str, **settings: str) -> tuple[float, int, int, str, str]:
+    def run(self, **settings: str) -> tuple[float, int, int, str, str]:
         """The result, kernels compiled, entries loaded, the report, and stderr."""
-        environment = {**os.environ, "PYFUSER_CACHE_DIR": str(self.cache), **settings}
-        done = subprocess.run(  # noqa: PLW1510
-            [sys.executable, *arguments, str(self.script)],
-            env=environment,
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 0, done.stderr
+        done = python(self.script, check=True, PYFUSER_CACHE_DIR=str(self.cache), **settings)
         first, second = done.stdout.splitlines()
         compiled, loaded, _, report = json.loads(second)
         return float(first), compiled, loaded, re.sub("measured .*", "", report), done.stderr
@@ -85,13 +80,37 @@ class Program:
         return sorted((self.cache / "plans").iterdir())
 
 
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Program, tuple[Any, ...]]:
+    """A program, and what its first process printed, which has filled the cache."""
+    program = Program(tmp_path_factory.mktemp("store"))
+    first = program.run()
+    shutil.copytree(program.cache, program.folder / "whole")
+    return program, first
+
+
 @pytest.fixture
-def program(tmp_path: Path) -> Program:
-    return Program(tmp_path)
+def ran(filled: tuple[Program, tuple[Any, ...]]) -> tuple[Program, tuple[Any, ...]]:
+    """The same: nothing has changed since."""
+    program, _ = filled
+    shutil.rmtree(program.cache)
+    shutil.copytree(program.folder / "whole", program.cache)
+    program.write()
+    return filled
 
 
-def test_a_second_process_plans_and_compiles_nothing(program: Program) -> None:
-    result, compiled, loaded, report, _ = program.run()
+@pytest.fixture
+def program(ran: tuple[Program, tuple[Any, ...]]) -> Program:
+    return ran[0]
+
+
+@pytest.fixture
+def result(ran: tuple[Program, tuple[Any, ...]]) -> float:
+    return float(ran[1][0])
+
+
+def test_a_second_process_plans_and_compiles_nothing(ran: tuple[Program, tuple[Any, ...]]) -> None:
+    program, (result, compiled, loaded, report, _) = ran
     assert compiled == KERNELS and loaded == 0 and program.entries
     again = program.run()
     assert again[:3] == (result, 0, len(program.entries))
@@ -99,7 +118,6 @@ def test_a_second_process_plans_and_compiles_nothing(program: Program) -> None:
 
 
 def test_it_does_without_what_plans(program: Program) -> None:
-    program.run()
     text = program.script.read_text()
     spoiled = (
         "import pyfuser.plan.search as s, pyfuser.codegen.cpu.unit as u; s._best = u.emit = 0; "
@@ -114,16 +132,13 @@ def test_it_does_without_what_plans(program: Program) -> None:
     "change", [{"n": 1001}, {"shift": "2.5"}, {"shift": "1.5  # a comment"}], ids=str
 )
 def test_what_a_plan_depends_on(program: Program, change: dict[str, Any]) -> None:
-    program.run()
     program.write(**change)
-    (program.folder / "fresh").mkdir()
-    fresh = Program(program.folder / "fresh")
-    fresh.write(**change)
-    assert program.run()[0] == fresh.run()[0]
+    again = program.run()[0]
+    shutil.rmtree(program.cache)
+    assert program.run()[0] == again
 
 
 def test_settings_have_plans_of_their_own(program: Program) -> None:
-    program.run()
     count = len(program.entries)
     assert program.run(PYFUSER_WITHOUT="wavefront")[2] == 0
     assert len(program.entries) > count
@@ -169,8 +184,10 @@ DAMAGE: dict[str, Callable[[Path], Any]] = {
 
 
 @pytest.mark.parametrize("kind", DAMAGE)
-def test_an_entry_that_is_not_ours_is_ignored(kind: str, program: Program) -> None:
-    result, _, _, report, _ = program.run()
+def test_an_entry_that_is_not_ours_is_ignored(
+    kind: str, ran: tuple[Program, tuple[Any, ...]]
+) -> None:
+    program, (result, _, _, report, _) = ran
     whole = {path: path.read_bytes() for path in program.entries}
     for path in program.entries:
         DAMAGE[kind](path)
@@ -184,7 +201,6 @@ def test_one_line_of_the_log_says_what_is_ignored(program: Program) -> None:
     program.script.write_text(
         "import logging; logging.basicConfig(level=10)" + program.script.read_text()
     )
-    program.run()
     for path in program.entries:
         flip(path)
     said = program.run()[4].splitlines()
@@ -193,9 +209,8 @@ def test_one_line_of_the_log_says_what_is_ignored(program: Program) -> None:
     )
 
 
-def test_many_kinds_of_damage(program: Program) -> None:
+def test_many_kinds_of_damage(program: Program, result: float) -> None:
     """Whatever byte is changed: the result is right, and no process dies."""
-    result = program.run()[0]
     rng = random.Random(3)
     for _ in range(6):
         for path in program.entries:
@@ -206,22 +221,19 @@ def test_many_kinds_of_damage(program: Program) -> None:
         assert program.run()[0] == result
 
 
-def test_a_folder_that_others_can_write_is_not_read(program: Program) -> None:
-    result = program.run()[0]
+def test_a_folder_that_others_can_write_is_not_read(program: Program, result: float) -> None:
     (program.cache / "plans").chmod(0o777)
     assert program.run()[:3] == (result, 0, 0)
 
 
-def test_a_library_that_is_gone_is_compiled_again(program: Program) -> None:
-    result = program.run()[0]
+def test_a_library_that_is_gone_is_compiled_again(program: Program, result: float) -> None:
     for path in (program.cache / "kernels").glob("*.so"):
         path.unlink()
     assert program.run()[:2] == (result, KERNELS)
     assert program.run()[:2] == (result, 0)
 
 
-def test_a_folder_that_cannot_be_written_is_read(program: Program) -> None:
-    result, _, _, _, _ = program.run()
+def test_a_folder_that_cannot_be_written_is_read(program: Program, result: float) -> None:
     count = len(program.entries)
     folders = [program.cache, *(path for path in program.cache.rglob("*") if path.is_dir())]
     for path in folders:
@@ -234,20 +246,14 @@ def test_a_folder_that_cannot_be_written_is_read(program: Program) -> None:
             path.chmod(stat.S_IRWXU)
 
 
-def test_a_folder_is_of_use_without_a_compiler(program: Program) -> None:
-    result, _, _, report, _ = program.run()
+def test_a_folder_is_of_use_without_a_compiler(program: Program, result: float) -> None:
     bare = program.folder / "bin"
     bare.mkdir()
-    settings = {"PATH": str(bare)}
-    assert program.run(**settings)[:2] == (result, 0)
-    assert program.run(**settings, PYFUSER_WITHOUT="store")[:2] == (result, 0)  # kernels alone
+    assert program.run(PATH=str(bare))[:2] == (result, 0)
+    assert program.run(PATH=str(bare), PYFUSER_WITHOUT="store")[:2] == (result, 0)  # kernels alone
     program.write(shift="7.25 * 3")
-    environment = {**os.environ, "PYFUSER_CACHE_DIR": str(program.cache), **settings}
-    done = subprocess.run(  # noqa: PLW1510
-        [sys.executable, str(program.script)], env=environment, capture_output=True, text=True
-    )
-    assert done.returncode and "no C++ compiler found" in done.stderr
-    assert report
+    with pytest.raises(AssertionError, match=r"no C\+\+ compiler found"):
+        program.run(PATH=str(bare))
 
 
 def test_what_was_not_used_for_longest_goes_first(tmp_path: Path) -> None:
@@ -265,7 +271,6 @@ def test_what_was_not_used_for_longest_goes_first(tmp_path: Path) -> None:
 
 
 def test_a_process_that_writes_trims(program: Program) -> None:
-    program.run()
     path = program.cache / "plans" / "old"
     path.write_bytes(bytes(3 << 20))
     os.utime(path, (1, 1))
@@ -274,7 +279,6 @@ def test_a_process_that_writes_trims(program: Program) -> None:
 
 
 def test_an_entry_that_is_used_is_dated(program: Program) -> None:
-    program.run()
     for path in (*program.entries, *(program.cache / "kernels").glob("*.so")):
         os.utime(path, (1000, 1000))
     program.run()
@@ -297,6 +301,7 @@ def test_a_process_writes_so_many_entries(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_processes_that_start_together(program: Program) -> None:
+    shutil.rmtree(program.cache)
     environment = {**os.environ, "PYFUSER_CACHE_DIR": str(program.cache)}
     running = [
         subprocess.Popen(

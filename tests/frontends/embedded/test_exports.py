@@ -27,6 +27,8 @@ from pyfuser.support.errors import ArgumentError
 from pyfuser.support.extension import HOT
 from pyfuser.trace.shape import shape_of
 
+pytestmark = pytest.mark.usefixtures("quick_collections")
+
 
 @pyfuser.fuse
 @pk.workunit

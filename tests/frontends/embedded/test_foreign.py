@@ -222,6 +222,8 @@ REFUSED = {
     "halves": (Tensor(np.zeros(2, np.float16)), "convert it with astype"),
 }
 
+pytestmark = pytest.mark.usefixtures("quick_collections")
+
 
 @pytest.mark.parametrize("value, message", REFUSED.values(), ids=REFUSED)
 def test_what_is_refused_and_what_to_do(value, message):

@@ -579,9 +579,10 @@ def run(workunit: Any) -> None:
 
 
 @pytest.mark.parametrize("workunit", PAIRS, ids=lambda workunit: workunit.__name__)
-def test_a_mistake_is_told(workunit: Any) -> None:
+def test_a_mistake_is_told(workunit: Any, request: pytest.FixtureRequest) -> None:
     kind, message, _ = PAIRS[workunit]
     if kind is WorkunitWarning:
+        request.getfixturevalue("idle_kernels")
         with pytest.warns(kind, match=re.escape(message)) as caught:
             run(workunit)
         (warning,) = caught
@@ -595,7 +596,7 @@ def test_a_mistake_is_told(workunit: Any) -> None:
 
 
 @pytest.mark.parametrize("workunit", PAIRS, ids=lambda workunit: workunit.__name__)
-def test_nothing_is_said_of_its_twin(workunit: Any) -> None:
+def test_nothing_is_said_of_its_twin(workunit: Any, idle_kernels: None) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         run(PAIRS[workunit][2])
