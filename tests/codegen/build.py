@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 import numpy as np
+import pykokkos as pk
 
 from pyfuser.engine.native import prepare as compile_kernels
 from pyfuser.ir.dtypes import DType, from_numpy
@@ -43,6 +45,17 @@ class Case:
         """The same by compiled code."""
         arguments = self.arguments()
         return arguments, launchable.run(self.kernel.space, bound(arguments))
+
+
+def from_text(source: str) -> Callable[..., Any]:
+    """The function that a text defines, whose source can be found."""
+    name = f"<{source}>"
+    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+    scope: dict[str, Any] = {"pk": pk}
+    exec(compile(source, name, "exec"), scope)
+    *_, function = scope.values()
+    assert callable(function)
+    return function
 
 
 def as_interpreted(given: Case, rtol: float = 1e-13) -> None:

@@ -40,12 +40,6 @@ def prefix_int32(i, acc: pk.Acc[pk.int32], last_pass, x, out):
         out[i] = acc
 
 
-def prefix_complex64(i, acc: pk.Acc[pk.complex64], last_pass, x, out):
-    acc += x[i]
-    if last_pass:
-        out[i] = acc
-
-
 def prefix_complex128(i, acc: pk.Acc[pk.complex128], last_pass, x, out):
     acc += x[i]
     if last_pass:
@@ -55,7 +49,6 @@ def prefix_complex128(i, acc: pk.Acc[pk.complex128], last_pass, x, out):
 PREFIXES = {
     "float64": prefix,
     "int32": prefix_int32,
-    "complex64": prefix_complex64,
     "complex128": prefix_complex128,
 }
 
@@ -116,7 +109,7 @@ def test_one_thread_passes_once_where_bits_allow() -> None:
 
 def test_the_order_of_additions_shows_in_the_bits() -> None:
     """The test of the tests: these numbers tell tiles from one sum that runs on."""
-    for dtype in ("float64", "complex64", "complex128"):
+    for dtype in ("float64", "complex128"):
         x = numbers(9 * SCAN_TILE + 77, dtype)
         assert by_tiles(x)[-1] != np.cumsum(x, dtype=x.dtype)[-1]
 

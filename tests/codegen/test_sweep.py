@@ -169,19 +169,7 @@ def total(i, acc, x):
     acc += x[i]
 
 
-def total_float32(i, acc: pk.Acc[pk.float], x):
-    acc += x[i]
-
-
-def total_int32(i, acc: pk.Acc[pk.int32], x):
-    acc += x[i]
-
-
 def total_int64(i, acc: pk.Acc[pk.int64], x):
-    acc += x[i]
-
-
-def total_complex64(i, acc: pk.Acc[pk.complex64], x):
     acc += x[i]
 
 
@@ -191,10 +179,7 @@ def total_complex128(i, acc: pk.Acc[pk.complex128], x):
 
 TOTALS = {
     "float64": total,
-    "float32": total_float32,
-    "int32": total_int32,
     "int64": total_int64,
-    "complex64": total_complex64,
     "complex128": total_complex128,
 }
 
@@ -224,7 +209,7 @@ def test_lines(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
         check(line(n, dtype), monkeypatch)
 
 
-@pytest.mark.parametrize("dtype", ["float64", "complex64"])
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
 def test_long_lines(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     check(line(270_001, dtype), monkeypatch, waves=(1000, 4096, 300_000))
 
@@ -329,15 +314,13 @@ def test_a_store_that_is_not_saved_at_a_cut_shows(
     """The test of the tests: a window that ends, or begins, a step before the store does."""
     monkeypatch.setattr(native.team, "count", 2)
     sweep = overwritten(100, *window)
-    other = overwritten(100, *window)  # leaves its values in the memory that windows get next
-    other.arrays = {name: array + 1.0 for name, array in other.arrays.items()}
     apart = sweep.apart()
-
-    def shows() -> bool:  # what is not saved is what the memory had
-        other.together(64)
-        return sweep.together(64) != apart
-
-    assert any(shows() for _ in range(20))
+    perturb = -6  # M_PERTURB of glibc: what is not saved is what the memory has
+    ctypes.CDLL(None).mallopt(perturb, 0x5A)
+    try:
+        assert sweep.together(64) != apart
+    finally:
+        ctypes.CDLL(None).mallopt(perturb, 0)
 
 
 def test_a_window_that_is_too_small_shows(monkeypatch: pytest.MonkeyPatch) -> None:

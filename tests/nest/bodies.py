@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import linecache
 import random
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from tests.codegen.build import Case, case
+from tests.codegen.build import Case, case, from_text
 
 _ONE_AXIS = (
     "y[{i}] = 2.0 * x[{i}] + z[{i}]",
@@ -50,10 +49,6 @@ def random_case(seed: int, extents: Sequence[int], **options: Any) -> Case:
     lines = [line.format(i="i", c=n + 2) for n, line in enumerate(chosen)]
     indices = "i, j" if rank == 2 else "i"
     source = f"def body({indices}, x, y, z, low, high, m, n):\n    " + "\n    ".join(lines) + "\n"
-    name = f"<nest body {seed} of {rank}>"
-    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
-    namespace: dict[str, Any] = {}
-    exec(compile(source, name, "exec"), namespace)
     size = max(*extents, 5) + 1
     numbers = [rng.randint(-2, size + 1), rng.randint(-2, size + 1), rng.randint(1, 5), size]
 
@@ -63,4 +58,4 @@ def random_case(seed: int, extents: Sequence[int], **options: Any) -> Case:
         arrays = [(np.arange(count, dtype=float) * k % 7.0).reshape(shape) for k in (3, 5, 2)]
         return [*arrays, *numbers]
 
-    return case(namespace["body"], extents, arguments, **options)
+    return case(from_text(source), extents, arguments, **options)

@@ -26,7 +26,7 @@ from pyfuser.nest.spec import KernelSpec, given_order
 from pyfuser.nest.verify import verify
 from pyfuser.pipeline import lowered
 from pyfuser.tuning.target import host
-from tests.codegen.build import Case, case
+from tests.codegen.build import Case, case, from_text
 from tests.nest.interpret import interpret
 
 N, M = 40, 21
@@ -84,6 +84,11 @@ ARGUMENTS: dict[str, Callable[[int, int], Any]] = {
     "e": lambda n, m: of_many_sizes(n),
     "u": lambda n, m: positive(n, max(m, 41), seed=8),
     # places, labels, counts
+    # a table whose rows all iterations read; how much of them: more than there is, without trips
+    "t": lambda n, m: numbers(max(n, m, 30), max(m, 41), seed=11),
+    "d": lambda n, m: m - 2,
+    "wide": lambda n, m: 19 if m else 60,
+    "seen": lambda n, m: whole(2, n, max(m, 41)) > 0,
     "to": lambda n, m: np.random.default_rng(n).permutation(n).astype(np.int32),
     "near": lambda n, m: whole(n, n, max(m, 30)),
     "skips": lambda n, m: of_many_sizes(2 * n)[::2],
@@ -139,6 +144,7 @@ class Sample:
     n: int = N
     dtype: str = ""
     execution: str = "OpenMP"
+    copies: int | None = None
     runs: bool = True
     on: str = ""
     parts: int | None = None
@@ -200,6 +206,35 @@ def body(passes: str = "", **options: Any) -> Callable[[Callable[..., Any]], Cal
         return function
 
     return note
+
+
+def function_of(name: str, text: str, first: str = "i") -> Callable[..., Any]:
+    """A body from its text; arguments are those that it names, after `first`."""
+    pairs = re.findall(r"\bfor (\w+) in|\b(\w+): |\b(\w+) =", text)
+    own = {name for names in pairs for name in names}
+    names = [n for n in ARGUMENTS if re.search(rf"\b{n}\b", text) and n not in own]
+    lines = text.strip("\n").replace("\n", "\n    ")
+    source = f"def {name}({', '.join([first, *names])}):\n    {lines}\n"
+    return from_text(source)
+
+
+def variants(
+    table: str,
+    passes: str,
+    text: str,
+    changes: dict[str, tuple[str, ...]],
+    first: str = "i",
+    **options: Any,
+) -> None:
+    """Note bodies that differ from a text in a few words: what is replaced, and by what."""
+    for name, words in changes.items():
+        other = text
+        for old, new in zip(words[::2], words[1::2], strict=True):
+            assert old in other, (name, old)
+            other = other.replace(old, new)
+        function = function_of(name, other, first + ", acc" * ("acc +=" in other))
+        function.__module__ = table
+        body(passes, **options)(function)
 
 
 def copied_sum(given: Case, count: int) -> Case:

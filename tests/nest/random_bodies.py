@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import linecache
 import random
 import re
-from typing import Any
 
-import pykokkos as pk
-
+from tests.codegen.build import from_text
 from tests.nest.harness import Sample
 
 VALUES = (
@@ -25,6 +22,7 @@ STEPS = (
     "if {v} > 1.5:\n            continue\n        q += {u}",
     "for l in range(4):\n            p = 0.5 * p + c[l][i] * {v}",
     "for l in range(i % 3):\n            q += c[l][i]",
+    "for l in range(five):\n            p = 0.5 * p + a[i][l] * {v}",
     "r{k}: float = {v} - x[i]\n        p = p * 0.5 + 1.0 / (1.0 + r{k} * r{k})"
     " + {u} / (2.0 + r{k} * r{k}) + q\n        q = q / (2.0 + r{k} * r{k}) - p / (3.0 + q * q)",
 )  # fmt: skip
@@ -69,15 +67,11 @@ def random_sample(seed: int, sums: int = 0) -> Sample:
         lines.insert(len(lines) - k, rng.choice(SUMS).format(v=rng.choice(("x[i]", "y[i]"))))
     text = "\n    ".join(line for line in lines if "d[" not in line or "d: List" in "".join(lines))
     names = [n for n in _NAMES if re.search(rf"\b{n}\b[\[,]", text)]
-    given = ", ".join([*["acc"] * bool(sums), *names, "m", "n"])
+    given = ", ".join([*["acc"] * bool(sums), *names, "m", "n", "five"])
     source = f"def random_{seed}(i, {given}):\n    {text}\n"
-    name = f"<random body {seed}>"
-    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
-    scope: dict[str, Any] = {"pk": pk}
-    exec(compile(source, name, "exec"), scope)
     pair = rng.choice(("c o", "a b"))
     aliased = pair if rng.random() < 0.2 and {*pair.split()} <= {*names} else ""
-    return Sample(scope[f"random_{seed}"], frozenset(), aliased=aliased, m=rng.choice((1, 5, 21)))
+    return Sample(from_text(source), frozenset(), aliased=aliased, m=rng.choice((1, 5, 21)))
 
 
 _NAMES = ("a", "b", "c", "o", "w", "x", "y", "v", "z", "far", "to", "near", "hit", "few")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
@@ -15,8 +16,10 @@ from pyfuser.engine.native import Launchable
 from pyfuser.nest.build import nest_of
 from pyfuser.nest.passes import distribute, scalar_expansion
 from pyfuser.nest.passes.columns import columns_of
+from pyfuser.nest.passes.copy_rows import AGAIN, ROW, copied_rows
 from pyfuser.nest.passes.scalar_expansion import Trips
 from pyfuser.nest.segments import expansion
+from pyfuser.nest.spec import LoopOrder
 from pyfuser.pipeline import LOOP_PASSES as STEPS
 from pyfuser.pipeline import NEST_PASSES, lowered
 from pyfuser.support import passes
@@ -24,7 +27,7 @@ from pyfuser.support.caches import Table
 from pyfuser.tuning.target import host
 from pyfuser.tuning.thresholds import DEFAULT
 from tests.codegen.build import Case
-from tests.nest import branches, chains, columns, conditions, many_sums, segments, strips
+from tests.nest import branches, chains, columns, conditions, many_sums, rows, segments, strips
 from tests.nest.harness import (
     PROCESSORS,
     SAMPLES,
@@ -38,7 +41,7 @@ from tests.nest.interpret import interpret
 from tests.nest.random_bodies import random_sample
 from tests.vendors import decide_with_maths, emit_as_on, tune
 
-FILES = (columns, branches, strips, segments, conditions, chains, many_sums)
+FILES = (columns, rows, branches, strips, segments, conditions, chains, many_sums)
 ALL = [sample for file in FILES for sample in SAMPLES[file.__name__.rpartition(".")[2]]]
 LOOP_PASSES = [each.name for each in (*NEST_PASSES, *STEPS)]
 SIZES = (1, 3, 7, 8, 9, 16, 17, 40)
@@ -66,12 +69,17 @@ def test_what_has_something_to_do(sample: Sample) -> None:
         assert (parts[0].body != spec.workunit.body) is sample.hoisted
     if found.blocks.parts is not None:
         assert len(found.blocks.parts.segments) == sample.parts
+    if sample.copies is not None:
+        copied = copied_rows(made := nest_of(spec), made.workunit.indices[-1])
+        assert len(copied.rows if copied else ()) == sample.copies
+        assert not copied or (along is not None and along.fits == copied.fits)
     if along is not None:
         trips = sum(isinstance(part, Trips) for part in along.parts)
         assert sample.trips in (None, trips)
         assert sample.arrays in (None, len(set(along.arrays.values())))
     if sample.runs:
-        for n, m in ((9, sample.m), (40, sample.m), (17, 3), (33, 30)):
+        sizes = [(17, 3), (9, sample.m), (40, sample.m), (33, 30)]
+        for n, m in sizes[: 2 if sample.copies else 4 if sample.passes else 1]:
             if n**sample.rank < 3000:
                 assert_interpreted(sample.case(n, m, n // 9), on=sample.on)
 
@@ -86,6 +94,25 @@ def test_what_is_kept_has_a_limit(
     (sample,) = (s for s in ALL if s.name == name)
     monkeypatch.setattr(module, limit, 2)
     assert decided(spec_for(sample.case())).passes != sample.passes
+
+
+COPIED = [s for s in ALL if s.copies and not s.dtype]
+
+
+@pytest.mark.parametrize("m", [0, 2, AGAIN - 1, AGAIN, ROW + 2, ROW + 3])
+def test_copied_rows_of_any_length(m: int) -> None:
+    """Of m trips and rows of m - 2 elements: where none fit, none are read."""
+    for sample in COPIED:
+        for n in range(1, 5) if m <= AGAIN else (3,):
+            assert_interpreted(sample.case(n, m))
+
+
+def test_tiled_loops_copy_no_rows_of_an_axis() -> None:
+    (sample,) = (s for s in ALL if s.name == "product_of_rows")
+    spec = spec_for(sample.case())
+    for block in (0, 8):
+        made = nest_of(replace(spec, order=LoopOrder((0, 1), block)))
+        assert bool(copied_rows(made, made.workunit.indices[-1])) is not bool(block)
 
 
 def test_random_sums() -> None:
@@ -104,6 +131,7 @@ def test_random_bodies() -> None:
         n = SIZES[seed % len(SIZES)]
         done.update(assert_interpreted(sample.case(n, begin=seed % 2 * (n // 3)), seed))
     assert min(done[name] for name in ("strip-mine", "distribute", "unroll-and-jam")) >= 30
+    assert done["copy-rows"] >= 5
 
 
 # --------------------------------------------------------------------------- compiled

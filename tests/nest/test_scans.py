@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import linecache
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -22,7 +21,7 @@ from pyfuser.nest.passes.scan_tiles import scan_tiles
 from pyfuser.nest.printer import show
 from pyfuser.nest.verify import verify
 from pyfuser.pipeline import lowered
-from tests.codegen.build import Case, case
+from tests.codegen.build import Case, case, from_text
 from tests.nest.interpret import interpret, tiles_in_turn
 
 N, TILE = 19, 4
@@ -161,15 +160,11 @@ def random_scan(seed: int) -> Case:
     dtype = ("int32", "double", "int64")[seed % 3]
     head = f"def scan(i, acc: pk.Acc[pk.{dtype}], last_pass, x, y, z, w, v, u, to, n):"
     source = "\n    ".join([head, *dict.fromkeys(lines)]) + "\n"
-    name = f"<random scan {seed}>"
-    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
-    scope: dict[str, Any] = {"pk": pk}
-    exec(compile(source, name, "exec"), scope)
     kind = {"double": "float64"}.get(dtype, dtype)
     arrays = [np.arange(N, dtype=kind) * k % 7 for k in (3, 5, 2, 1, 4, 6)]
     to = np.random.default_rng(seed).permutation(N).astype(np.int32)
     n = rng.choice((1, TILE, TILE + 1, N))
-    return of(scope["scan"], *arrays, to, N, n=n, begin=[rng.randint(0, n - 1)])
+    return of(from_text(source), *arrays, to, N, n=n, begin=[rng.randint(0, n - 1)])
 
 
 def assert_same(given: Case, made: Nest, seed: int = 0) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import linecache
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pykokkos as pk
 import pytest
 
 from pyfuser.engine import native
@@ -25,7 +23,7 @@ from pyfuser.nest.printer import show
 from pyfuser.nest.spec import KernelSpec
 from pyfuser.nest.verify import verify
 from pyfuser.pipeline import lowered
-from tests.codegen.build import Case, case
+from tests.codegen.build import Case, case, from_text
 from tests.nest.harness import copied_sum, spec_for
 from tests.nest.interpret import interpret
 
@@ -62,11 +60,7 @@ def sums_of(dtype: str, shape: tuple[int, ...], flat: bool = False) -> Case:
     indices = "ijk"[: len(shape)]
     head = f"def table({', '.join(indices)}, acc: pk.Acc[pk.{kind}], x):"
     source = f"{head}\n    acc += x{''.join(f'[{i}]' for i in indices)}\n"
-    name = f"<sum of {dtype} over {len(shape)} axes>"
-    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
-    scope: dict[str, Any] = {"pk": pk}
-    exec(compile(source, name, "exec"), scope)
-    given = case(scope["table"], shape, lambda: [x], "reduce", begin)
+    given = case(from_text(source), shape, lambda: [x], "reduce", begin)
     unit = given.kernel.workunit
     (one,) = unit.accumulators
     unit = replace(unit, accumulators=(replace(one, flat=flat),))

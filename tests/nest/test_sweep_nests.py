@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import linecache
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import pykokkos as pk
 import pytest
 
 from pyfuser.engine import native
@@ -22,6 +20,7 @@ from pyfuser.pipeline import lowered, lowered_sweep
 from pyfuser.plan.plan import Stage
 from pyfuser.plan.plan import Sweep as PlannedSweep
 from pyfuser.tuning.thresholds import DEFAULT
+from tests.codegen.build import from_text
 from tests.codegen.test_chain import PREFIXES
 from tests.codegen.test_sweep import TOTALS, Loop, Sweep, copy, double_in_place, line, numbers
 from tests.nest.interpret import interpret
@@ -67,14 +66,6 @@ def apart(sweep: Sweep) -> list[bytes]:
     return sweep._bits(memory, values)
 
 
-def made(source: str, name: str) -> Callable[..., Any]:
-    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
-    scope: dict[str, Any] = {"pk": pk}
-    exec(compile(source, name, "exec"), scope)
-    found: Callable[..., Any] = scope["body"]
-    return found
-
-
 def random_sweep(seed: int, rank: int, later: int = 0) -> Sweep:
     """Stencils on what loops before made, and sums of that.
 
@@ -94,12 +85,12 @@ def random_sweep(seed: int, rank: int, later: int = 0) -> Sweep:
         given = [*dict.fromkeys(name for name, _ in reads), f"v{n}"]
         head = f"def body({', '.join('ij'[:rank])}, {', '.join(given)}):"
         source = f"{head}\n    {text.format(v=f'v{n}{place}', t=terms)}\n"
-        function = made(source, f"<sweep {seed} {rank} {n}>")
+        function = from_text(source)
         loops.append(Loop(function, " ".join(given), max(lag - later, 0), ahead, RIM))
         if rng.random() < 0.5:
             name = rng.choice(given)
             head = f"def body({', '.join('ij'[:rank])}, acc, {name}):"
-            function = made(f"{head}\n    acc += {name}{place}\n", f"<sum {seed} {rank} {n}>")
+            function = from_text(f"{head}\n    acc += {name}{place}\n")
             own = lags[name]
             loops.append(Loop(function, name, *own, RIM, "reduce"))
     size = rng.choice(SIZES)

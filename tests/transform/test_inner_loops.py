@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 import random
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +16,7 @@ from pyfuser.ir.visit import all_expressions, statements
 from pyfuser.transform.inner_loops import fuse_inner_loops
 from pyfuser.transform.kernel import Kernel
 from tests.analysis.build import S, View, let, loop, workunit
-from tests.codegen.build import case
+from tests.codegen.build import case, from_text
 from tests.transform.build import Program, Temporary
 
 ROWS, COLUMNS = 3, 5
@@ -120,138 +119,74 @@ def by_row_total(i, c, s, a, m):
         c[i][j] = a[i][j] + whole
 
 
-def test_equal_loops_are_joined_and_the_row_between_them_contracted():
-    a, c, t = data(), data(1), Temporary(ROWS, COLUMNS)
-    program = Program(ROWS)
-    program.call(scale, b=t, a=a, m=COLUMNS)
-    program.call(add, c=c, a=a, b=t, m=COLUMNS)
-    kernel = program.check()
-    assert loops(kernel) == 1
-    assert {param.sym.name for param in kernel.workunit.params} == {"a", "m", "c"}
-
-
-def test_a_live_row_is_stored_and_not_loaded_again():
-    a, b, c = data(), data(1), data(2)
-    program = Program(ROWS)
-    program.call(scale, b=b, a=a, m=COLUMNS)
-    program.call(add, c=c, a=a, b=b, m=COLUMNS)
-    kernel = program.check()
-    assert loops(kernel) == 1
-    loaded = {e.view.name for e in all_expressions(kernel.workunit.body) if isinstance(e, Load)}
-    assert loaded == {"a"}
-
-
-@pytest.mark.parametrize("reader", [previous, following, reverse])
-def test_another_element_of_the_row_keeps_loops_apart(reader: Callable[..., None]):
-    a, b, c = data(), data(1), data(2)
-    program = Program(ROWS)
-    program.call(scale, b=b, a=a, m=COLUMNS)
-    program.call(reader, c=c, b=b, m=COLUMNS)
-    assert loops(program.check()) == 2
-
-
-def test_other_bounds_keep_loops_apart():
-    a, b, c = data(), data(1), data(2)
-    program = Program(ROWS)
-    program.call(scale, b=b, a=a, m=COLUMNS)
-    program.call(shifted, c=c, b=b, m=COLUMNS)
-    assert loops(program.check()) == 2
-
-
-def test_one_element_for_all_trips_keeps_loops_apart():
-    c, d = data(1), data(2)
-    program = Program(ROWS)
-    program.call(first_column, c=c, m=COLUMNS)
-    program.call(read_first, d=d, c=c, m=COLUMNS)
-    assert loops(program.check()) == 2
-
-
-def test_a_later_write_of_what_the_first_loop_reads_at_another_place():
-    b, c = data(), data(1)
-    program = Program(ROWS)
-    program.call(following, c=c, b=b, m=COLUMNS)
-    program.call(scale, b=b, a=c, m=COLUMNS)
-    assert loops(program.check()) == 2
-
-
-def test_a_sum_shares_the_loop_of_a_map():
-    a, b = data(), data(1)
-    program = Program(ROWS)
-    program.call(scale, b=b, a=a, m=COLUMNS)
-    program.call(total, "reduce", c=b, m=COLUMNS)
-    kernel = program.check()
-    assert loops(kernel) == 1
-    loaded = {e.view.name for e in all_expressions(kernel.workunit.body) if isinstance(e, Load)}
-    assert loaded == {"a"}
-
-
-def test_a_sum_of_other_elements_keeps_to_itself():
-    a, b = data(), data(1)
-    program = Program(ROWS)
-    program.call(scale, b=b, a=a, m=COLUMNS)
-    program.call(total_of_first, "reduce", c=b, m=COLUMNS)
-    assert loops(program.check()) == 2
-
-
-@pytest.mark.parametrize("reader", [total_in_order, total_of_some, row_total])
-def test_a_value_that_passes_from_trip_to_trip_keeps_to_itself(reader: Callable[..., None]):
-    a, b, s = data(), data(1), data(2)
-    program = Program(ROWS)
-    program.call(scale, b=b, a=a, m=COLUMNS)
-    if reader is row_total:
-        program.call(reader, s=s, a=b, m=COLUMNS)
-    else:
-        program.call(reader, "reduce", c=b, m=COLUMNS)
-    assert loops(program.check()) == 2
-
-
-def test_a_sum_keeps_apart_from_a_value_that_passes_from_trip_to_trip():
-    a, b, s = data(), data(1), data(2)
-    program = Program(ROWS)
-    program.call(total, "reduce", c=b, m=COLUMNS)
-    program.call(row_total, s=s, a=a, m=COLUMNS)
-    assert loops(program.check()) == 2
-
-
-def test_a_sum_of_complex_numbers_keeps_to_itself():
-    a, b = data().astype(complex), data(1).astype(complex)
-    program = Program(ROWS)
-    program.call(scale, b=b, a=a, m=COLUMNS)
-    program.call(complex_total, "reduce", c=b, m=COLUMNS)
-    assert loops(program.check()) == 2
-
-
-def test_a_loop_that_may_end_early_keeps_to_itself():
-    a, b, c = data(), data(1), data(2)
-    program = Program(ROWS)
-    program.call(stop_early, c=c, b=b, m=COLUMNS)
-    program.call(scale, b=a, a=b, m=COLUMNS)
-    assert loops(program.check()) == 2
-
-
 def counted(i, s, a, m):
     for j in range(m):
         pk.atomic_add(s, [i, 0], a[i][j])
 
 
-@pytest.mark.parametrize("first", [True, False])
-def test_a_loop_with_atomics_keeps_to_itself(first: bool):
-    a, b, s = data(), data(1), data(2)
-    program = Program(ROWS)
-    if first:
-        program.call(counted, s=s, a=a, m=COLUMNS)
-    program.call(scale, b=b, a=a, m=COLUMNS)
-    if not first:
-        program.call(counted, s=s, a=a, m=COLUMNS)
-    assert loops(program.check()) == 2
+MEMORY = np.arange(ROWS * (COLUMNS + 1.0)).reshape(ROWS, COLUMNS + 1)
 
 
-def test_a_value_of_the_first_loop_that_the_second_needs_keeps_them_apart():
-    a, s, c = data(), data(1), data(2)
-    program = Program(ROWS)
-    program.call(row_total, s=s, a=a, m=COLUMNS)
-    program.call(by_row_total, c=c, s=s, a=a, m=COLUMNS)
-    assert loops(program.check()) == 2
+def program(*calls: tuple[Callable[..., None], str]) -> Program:
+    """Calls with arrays for their parameters; "t" is a temporary, "low" and "high" overlap."""
+    arrays = {name: data(n) for n, name in enumerate("abcdes")}
+    arrays |= {"t": Temporary(ROWS, COLUMNS), "low": MEMORY[:, :-1], "high": MEMORY[:, 1:]}
+    arrays |= {"z": data().astype(complex), "w": data(1).astype(complex)}
+    made = Program(ROWS)
+    for function, given in calls:
+        names = function.__code__.co_varnames[1 : function.__code__.co_argcount - 1]
+        views = [name for name in names if name != "acc"]
+        bound = dict(zip(views, map(arrays.__getitem__, given.split()), strict=True))
+        made.call(function, "reduce" if "acc" in names else "for", **bound, m=COLUMNS)
+    return made
+
+
+SCALED = (scale, "b a")
+LOOPS = {
+    "equal": ([SCALED, (add, "c a b")], 1),
+    "the element before": ([SCALED, (previous, "c b")], 2),
+    "the next element": ([SCALED, (following, "c b")], 2),
+    "the other way round": ([SCALED, (reverse, "c b")], 2),
+    "other bounds": ([SCALED, (shifted, "c b")], 2),
+    "one element for all trips": ([(first_column, "c"), (read_first, "d c")], 2),
+    "read at another place before": ([(following, "c b"), (scale, "b c")], 2),
+    "a sum": ([SCALED, (total, "b")], 1),
+    "a sum of other elements": ([SCALED, (total_of_first, "b")], 2),
+    "a sum in order": ([SCALED, (total_in_order, "b")], 2),
+    "a sum of some": ([SCALED, (total_of_some, "b")], 2),
+    "a sum of a row": ([SCALED, (row_total, "s b")], 2),
+    "a sum and one of a row": ([(total, "b"), (row_total, "s a")], 2),
+    "a complex sum": ([(scale, "w z"), (complex_total, "w")], 2),
+    "may end early": ([(stop_early, "c b"), (scale, "a b")], 2),
+    "atomics first": ([(counted, "s a"), SCALED], 2),
+    "atomics": ([SCALED, (counted, "s a")], 2),
+    "needs what the first adds up": ([(row_total, "s a"), (by_row_total, "c s a")], 2),
+    "overlapping rows": ([(scale, "high a"), (add, "low a a")], 2),
+    "other rows that overlap": (
+        [SCALED, (scale, "c a"), (first_column, "high"), (read_first, "d low")], 3,
+    ),
+    "the first of two rows overlaps": ([(scale, "high a"), SCALED, (read_first, "c low")], 2),
+    "the second of two rows overlaps": ([SCALED, (scale, "high a"), (read_first, "c low")], 3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_loops_that_are_left(name: str) -> None:
+    """A loop that may not join its neighbour may still be joined by the next one."""
+    calls, left = LOOPS[name]
+    assert loops(program(*calls).check()) == left
+
+
+@pytest.mark.parametrize("calls", [[SCALED, (add, "c a b")], [SCALED, (total, "b")]])
+def test_a_live_row_is_stored_and_not_loaded_again(calls: Any) -> None:
+    kernel = program(*calls).check()
+    loaded = {e.view.name for e in all_expressions(kernel.workunit.body) if isinstance(e, Load)}
+    assert loaded == {"a"}
+
+
+def test_the_row_between_joined_loops_is_contracted() -> None:
+    kernel = program((scale, "t a"), (add, "c a t")).check()
+    assert {param.sym.name for param in kernel.workunit.params} == {"a", "m", "c"}
 
 
 def shared_by_a_team(team: pk.TeamMember, c, b, a, m):
@@ -301,37 +236,6 @@ def test_a_loop_is_shared_if_both_were(function: Callable[..., None], shared: bo
         s for s in statements(fuse_inner_loops(team.kernel).workunit.body) if isinstance(s, For)
     ]
     assert [loop.shared for loop in joined] == [shared]
-
-
-def test_overlapping_rows_keep_loops_apart():
-    base, a = np.zeros((ROWS, COLUMNS + 1)), data()
-    base[:] = np.arange(base.size).reshape(base.shape)
-    program = Program(ROWS)
-    program.call(scale, b=base[:, 1:], a=a, m=COLUMNS)
-    program.call(add, c=base[:, :-1], a=a, b=a, m=COLUMNS)
-    assert loops(program.check()) == 2
-
-
-def test_other_rows_that_overlap_do_not_matter():
-    base, a = np.zeros((ROWS, COLUMNS + 1)), data()
-    program = Program(ROWS)
-    program.call(scale, b=data(1), a=a, m=COLUMNS)
-    program.call(scale, b=data(2), a=a, m=COLUMNS)
-    program.call(first_column, c=base[:, 1:], m=COLUMNS)
-    program.call(read_first, d=data(3), c=base[:, :-1], m=COLUMNS)
-    assert loops(program.check()) == 3
-
-
-@pytest.mark.parametrize(("first", "left"), [(True, 2), (False, 3)])
-def test_one_of_two_rows_that_overlaps_a_third_keeps_loops_apart(first: bool, left: int):
-    """The loop that reads the third may join that of the other row, if it is the next one."""
-    base, a = np.zeros((ROWS, COLUMNS + 1)), data()
-    rows = [base[:, 1:], data(1)] if first else [data(1), base[:, 1:]]
-    program = Program(ROWS)
-    for row in rows:
-        program.call(scale, b=row, a=a, m=COLUMNS)
-    program.call(read_first, d=data(2), c=base[:, :-1], m=COLUMNS)
-    assert loops(program.check()) == left
 
 
 def test_a_value_that_one_loop_adds_to():
@@ -386,12 +290,7 @@ def random_workunit(rng: random.Random, number: int, reduces: bool = False) -> C
                 lines.append(f"        acc += {left}[i][{b}] + 0.5 * {right}[i][{c}]")
                 continue
             lines.append(f"        {target}[i][{a}] {op} {left}[i][{b}] + 0.5 * {right}[i][{c}]")
-    text = "\n".join(lines) + "\n"
-    name = f"<inner loops {number} {reduces}>"
-    linecache.cache[name] = (len(text), None, text.splitlines(True), name)
-    scope: dict[str, Any] = {}
-    exec(compile(text, name, "exec"), scope)
-    return scope[f"work{number}"]
+    return from_text("\n".join([*lines, ""]))
 
 
 def test_random_loops_compute_what_they_did():

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import linecache
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from textwrap import indent
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from pyfuser.transform.rows import _Facts, _Row
 from pyfuser.transform.unroll import unroll
 from pyfuser.tuning.thresholds import DEFAULT
 from tests.analysis.build import S, View, expr
+from tests.codegen.build import from_text
 from tests.transform.build import Program, Temporary
 
 ROWS, COLUMNS = 5, 6
@@ -205,133 +206,68 @@ def test_tiles_along_any_axes_that_are_read_afterwards():
     assert contracted(program) == 1
 
 
-def all_but_the_last(i, b, a, m):
-    for j in range(m - 1):
-        b[i][j] = 2.0 * a[i][j]
+#: Bodies that do not store a whole row before they, or others, load of it.
+ILLEGAL = {
+    "all but the last": "for j in range(m - 1): b[i][j] = 2.0 * a[i][j]",
+    "all but the last and one": "for j in range(m - 1): b[i][j] = a[i][j]\nb[i][i % m] = 1.0",
+    "all but the first and one": "for j in range(1, m): b[i][j] = a[i][j]\nb[i][i % m] = 1.0",
+    "every other": "for j in range(0, m, 2): b[i][j] = a[i][j]",
+    "from its number": "for j in range(i % m, m): b[i][j] = a[i][j]",
+    "some trips": "for j in range(i + 1): b[i][j] = a[i][j]",
+    "if positive": "for j in range(m):\n    if a[i][j] > 0.0: b[i][j] = a[i][j]",
+    "until negative": "for j in range(m):\n    if a[i][j] < 0.0: break\n    b[i][j] = a[i][j]",
+    "but negative": "for j in range(m):\n    if a[i][j] < 0.0: continue\n    b[i][j] = a[i][j]",
+    "adds up": "for j in range(m): b[i][j] += a[i][j]",
+    "in the middle": "for j in range(1, m): b[i][j] = a[i][j]\nb[i][1] = b[i][0]",
+    "from the right": "for j in range(m): b[i][j] = a[i][j] + b[i][m - 1 - j]",
+    "another row": "for j in range(m): b[i][j] = a[i][j] + b[(i + 1) % 5][j]",
+    "by a local that moves": """for j in range(1, m): b[i][j] = a[i][j]
+at: int = 1
+b[i][at & 3] = 1.0
+at = 4
+b[i][1] = b[i][at & 3]
+b[i][0] = 2.0""",
+}
+#: And some whose subscripts may lie outside of the row for all we know.
+UNBOUNDED = {
+    "indirectly": "for j in range(m):\n    b[i][int(a[i][j] + 9.0) % m] = a[i][j]",
+    "while positive": """j: int = 0
+while j < m and a[i][j] > -9.0:
+    b[i][j] = a[i][j]
+    j += 1""",
+    "by a counter": """at: int = 0
+for j in range(m):
+    b[i][at] = a[i][j]
+    if a[i][j] > 0.0 and at < m - 1: at += 1""",
+    "from the left": """for j in range(m):
+    b[i][j] = a[i][j]
+    if j > 0: b[i][j] = b[i][j - 1] + a[i][j]""",
+}
+EITHER = {
+    name: from_text(f"def work(i, b, a, m):\n{indent(text, '    ')}\n")
+    for name, text in {**ILLEGAL, **UNBOUNDED}.items()
+}
 
 
-def every_other(i, b, a, m):
-    for j in range(0, m, 2):
-        b[i][j] = a[i][j]
+@pytest.mark.parametrize("name", EITHER)
+def test_a_row_of_which_an_element_may_be_older_stays(name: str):
+    assert contracted(centred(Program(ROWS), EITHER[name])) == 0
 
 
-def some_trips(i, b, a, m):
-    for j in range(i + 1):
-        b[i][j] = a[i][j]
+@pytest.mark.parametrize("name", EITHER)
+def test_a_row_that_is_read_afterwards_and_is_not_stored_whole_stays(name: str):
+    assert contracted(kept(EITHER[name], a=data())) == 0
 
 
-def if_positive(i, b, a, m):
-    for j in range(m):
-        if a[i][j] > 0.0:
-            b[i][j] = a[i][j]
-
-
-def until_negative(i, b, a, m):
-    for j in range(m):
-        if a[i][j] < 0.0:
-            break
-        b[i][j] = a[i][j]
-
-
-def but_negative(i, b, a, m):
-    for j in range(m):
-        if a[i][j] < 0.0:
-            continue
-        b[i][j] = a[i][j]
-
-
-def while_positive(i, b, a, m):
-    j: int = 0
-    while j < m and a[i][j] > -9.0:
-        b[i][j] = a[i][j]
-        j += 1
-
-
-def by_a_counter(i, b, a, m):
-    at: int = 0
-    for j in range(m):
-        b[i][at] = a[i][j]
-        if a[i][j] > 0.0 and at < m - 1:
-            at += 1
-
-
-def from_the_left(i, b, a, m):
-    for j in range(m):
-        b[i][j] = a[i][j]
-        if j > 0:
-            b[i][j] = b[i][j - 1] + a[i][j]
-
-
-def from_the_right(i, b, a, m):
-    for j in range(m):
-        b[i][j] = a[i][j] + b[i][m - 1 - j]
-
-
-def adds_up(i, b, a, m):
-    for j in range(m):
-        b[i][j] += a[i][j]
-
-
-def in_the_middle(i, b, a, m):
-    for j in range(1, m):
-        b[i][j] = a[i][j]
-    b[i][1] = b[i][0]
-
-
-def another_row(i, b, a, m):
-    for j in range(m):
-        b[i][j] = a[i][j] + b[(i + 1) % 5][j]
-
-
-def indirectly(i, b, a, m):
-    for j in range(m):
-        at: int = int(a[i][j] + 9.0) % m
-        b[i][at] = a[i][j]
-
-
-def from_its_number(i, b, a, m):
-    for j in range(i % m, m):
-        b[i][j] = a[i][j]
-
-
-def all_but_the_first_and_one(i, b, a, m):
-    for j in range(1, m):
-        b[i][j] = a[i][j]
-    b[i][i % m] = 1.0
-
-
-def by_a_local_that_moves(i, b, a, m):
-    for j in range(1, m):
-        b[i][j] = a[i][j]
-    at: int = 1
-    b[i][at & 3] = 1.0
-    at = 4
-    b[i][1] = b[i][at & 3]
-    b[i][0] = 2.0
-
-
-ILLEGAL = [
-    from_its_number, all_but_the_first_and_one, by_a_local_that_moves,
-    all_but_the_last, every_other, some_trips, if_positive, until_negative, but_negative,
-    while_positive, by_a_counter, from_the_left, from_the_right, adds_up, in_the_middle,
-    another_row, indirectly,
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("make", ILLEGAL)
-def test_a_row_of_which_an_element_may_be_older_stays(make: Callable[..., None]):
-    assert contracted(centred(Program(ROWS), make)) == 0
-
-
-@pytest.mark.parametrize("make", ILLEGAL)
-def test_a_row_that_is_read_afterwards_and_is_not_stored_whole_stays(make: Callable[..., None]):
-    assert contracted(kept(make, a=data())) == 0
-
-
-def all_but_the_last_and_one(i, b, a, m):
-    for j in range(m - 1):
-        b[i][j] = 2.0 * a[i][j]
-    b[i][i % m] = 1.0
+@pytest.mark.parametrize("name", EITHER.keys() - {"another row"})
+def test_after_a_whole_row_was_stored_the_same_loops_are_legal(name: str):
+    t, s, c = Temporary(ROWS, COLUMNS), np.zeros(ROWS), data(2)
+    program = Program(ROWS)
+    program.call(double, b=t, a=data(1), m=COLUMNS)
+    program.call(EITHER[name], b=t, a=data(), m=COLUMNS)
+    program.call(row_sum, s=s, b=t, m=COLUMNS)
+    program.call(subtract, c=c, b=t, s=s, m=COLUMNS)
+    assert contracted(program) == (name not in UNBOUNDED)
 
 
 def first_two(i, s, b, m):
@@ -341,10 +277,10 @@ def first_two(i, s, b, m):
     s[i] = t
 
 
-@pytest.mark.parametrize("make", [all_but_the_last, all_but_the_last_and_one])
-def test_what_a_row_holds_beside_what_is_stored_and_loaded_stays(make: Callable[..., None]):
+@pytest.mark.parametrize("name", ["all but the last", "all but the last and one"])
+def test_what_a_row_holds_beside_what_is_stored_and_loaded_stays(name: str):
     b, program = data(1), Program(ROWS)
-    program.call(make, b=b, a=data(), m=COLUMNS)
+    program.call(EITHER[name], b=b, a=data(), m=COLUMNS)
     program.call(first_two, s=np.zeros(ROWS), b=b, m=COLUMNS)
     assert contracted(program) == 0
 
@@ -373,21 +309,6 @@ def test_rows_have_a_bound_together():
         program.call(double, b=t, a=a, m=DEFAULT.row_extent)
         program.call(row_sum, s=np.zeros(ROWS), b=t, m=DEFAULT.row_extent)
     assert contracted(program) == most
-
-
-#: Their subscripts may lie outside of the row for all we know.
-UNBOUNDED = (while_positive, by_a_counter, from_the_left, indirectly)
-
-
-@pytest.mark.parametrize("make", [make for make in ILLEGAL if make is not another_row])
-def test_after_a_whole_row_was_stored_the_same_loops_are_legal(make: Callable[..., None]):
-    t, s, c = Temporary(ROWS, COLUMNS), np.zeros(ROWS), data(2)
-    program = Program(ROWS)
-    program.call(double, b=t, a=data(1), m=COLUMNS)
-    program.call(make, b=t, a=data(), m=COLUMNS)
-    program.call(row_sum, s=s, b=t, m=COLUMNS)
-    program.call(subtract, c=c, b=t, s=s, m=COLUMNS)
-    assert contracted(program) == (make not in UNBOUNDED)
 
 
 def at_least_four(i, b, a):
@@ -497,19 +418,7 @@ def test_long_rows_and_rows_hardly_used_stay():
         assert contracted(program) == expected
 
 
-SUBSCRIPTS = [
-    "j",
-    "j",
-    "j",
-    "j",
-    "j + 1",
-    "j - 1",
-    "m - 1 - j",
-    "0",
-    "m - 1",
-    "i % m",
-    "(i + j) % m",
-]
+SUBSCRIPTS = ["j"] * 4 + ["j + 1", "j - 1", "m - 1 - j", "0", "m - 1", "i % m", "(i + j) % m"]
 RANGES = ["m", "m", "m", "m", "m", "1, m", "m - 1", "0, m, 2", "i % m", "i % m, m"]
 GUARDS = ["", "", "", "", "j > 0", "w[i][j] > 0.0"]
 
@@ -519,26 +428,21 @@ def random_workunit(rng: random.Random, number: int) -> Callable[..., Any]:
     for _ in range(rng.randint(1, 2)):
         lines.append(f"    for j in range({rng.choice(RANGES)}):")
         for _ in range(rng.randint(1, 2)):
-            indent = " " * 8
+            inside = " " * 8
             guard = rng.choice(GUARDS)
             if guard:
-                lines.append(f"{indent}if {guard}:")
-                indent += " " * 4
+                lines.append(f"{inside}if {guard}:")
+                inside += " " * 4
             target, source = rng.choice("xxy"), rng.choice("xyw")
             a, b = (rng.choice(SUBSCRIPTS) for _ in range(2))
             op = rng.choice(["=", "=", "=", "+="])
             if rng.random() < 0.1:
-                lines.append(f"{indent}if w[i][j] > 3.0:")
-                lines.append(f"{indent}    {rng.choice(['break', 'continue'])}")
+                lines.append(f"{inside}if w[i][j] > 3.0:")
+                lines.append(f"{inside}    {rng.choice(['break', 'continue'])}")
             lines.append(
-                f"{indent}{target}[i + 1][{a} + 1] {op} 0.5 * {source}[i + 1][{b} + 1] + j"
+                f"{inside}{target}[i + 1][{a} + 1] {op} 0.5 * {source}[i + 1][{b} + 1] + j"
             )
-    text = "\n".join(lines) + "\n"
-    name = f"<rows {number}>"
-    linecache.cache[name] = (len(text), None, text.splitlines(True), name)
-    scope: dict[str, Any] = {}
-    exec(compile(text, name, "exec"), scope)
-    return scope[f"work{number}"]
+    return from_text("\n".join([*lines, ""]))
 
 
 def test_random_rows_hold_what_they_did():

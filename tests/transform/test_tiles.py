@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 import random
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 
 from pyfuser.tuning.thresholds import DEFAULT
+from tests.codegen.build import from_text
 from tests.transform.build import Program, Temporary
 from tests.transform.test_rows import arrays_of, contracted
 
@@ -241,12 +241,7 @@ def random_workunit(rng: random.Random, number: int) -> Callable[..., Any]:
             lines.append(f"{indent}{target}[e][{into}] {op} 0.5 * {source}[e][{of}] + j")
         if rng.random() < 0.3:
             lines.append(f"        t[e][{rng.choice(('i][i', 'i][0', '0][i'))}] += 1.0")
-    text = "\n".join(lines) + "\n"
-    name = f"<tiles {number}>"
-    linecache.cache[name] = (len(text), None, text.splitlines(True), name)
-    scope: dict[str, Any] = {}
-    exec(compile(text, name, "exec"), scope)
-    return scope[f"work{number}"]
+    return from_text("\n".join([*lines, ""]))
 
 
 def test_random_tiles_hold_what_they_did():
