@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "pyfuser"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 MAX_LINES = 450
+MAX_CHAIN = 9  # of imports, from loops to their C++
 
 # The order of the data's way: a folder (or a module at the top) imports itself and what is before.
 ORDER = (
@@ -96,6 +97,27 @@ KNOWN = {dotted(file) for file in MODULES}
 def test_imports_go_upwards() -> None:
     texts = {file: file.read_text(encoding="utf-8") for file in MODULES}
     assert [line for file in MODULES for line in violations(file, texts[file], KNOWN)] == []
+
+
+def longest_chain(needs: Mapping[str, set[str]]) -> list[str]:
+    """The longest way along imports that lead to no module twice."""
+    known: dict[str, list[str]] = {}
+
+    def below(name: str) -> list[str]:
+        if name not in known:
+            known[name] = [name, *max(map(below, needs[name]), key=len, default=())]
+        return known[name]
+
+    return max(map(below, needs), key=len)
+
+
+def test_what_prints_loops_is_not_far_from_what_they_are() -> None:
+    own = {name: file for file in MODULES if layer(name := dotted(file)) in ("nest", "codegen")}
+    trees = {name: ast.parse(file.read_text(encoding="utf-8")) for name, file in own.items()}
+    found = {name: {to for _, to in imports(tree, KNOWN)} for name, tree in trees.items()}
+    needs = {name: (to & own.keys()) - {name} for name, to in found.items()}
+    assert len(longest_chain(needs)) <= MAX_CHAIN, "\n".join(longest_chain(needs))
+    assert longest_chain({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == ["a", "b", "c"]
 
 
 def test_files_are_short() -> None:

@@ -59,7 +59,8 @@ class Launch:
     rule: "map", "reduce", "scan", "team" or "one" (one thread). order: the axes of the space,
     slowest first. results: the number of accumulators; each value takes 16 bytes of the memory at
     "results". threads: of a block, at most. spaces: what is in the dynamic shared memory of a
-    block; room: how many bytes it may have.
+    block; room: how many bytes it may have. inline: whether the code that joins a block's values is
+    repeated for each accumulator.
 
     The memory at "workspace" has to be zero when it is allocated; every launch leaves its head so.
     Launches that may overlap in time need one each.
@@ -72,6 +73,7 @@ class Launch:
     tuning: Tuning
     spaces: tuple[Space, ...] = ()
     room: int = 0
+    inline: bool = True
 
     def grid(self, begin: Sequence[int], end: Sequence[int]) -> Grid | None:
         """The grid for the box `begin <= index < end`.

@@ -366,8 +366,7 @@ class Nest:
     @property
     def views(self) -> dict[Sym, ViewSpec]:
         """How each view is addressed."""
-        pairs = zip(self.workunit.params, self.spec.views, strict=True)
-        return {param.sym: view for param, view in pairs if view is not None}
+        return self.spec.views_by_name
 
     @property
     def overlapping(self) -> frozenset[Sym]:

@@ -10,7 +10,7 @@ from dataclasses import field
 from typing import NamedTuple
 
 from pyfuser.ir.canonical import all_syms
-from pyfuser.ir.nodes import SourceLocation, Workunit
+from pyfuser.ir.nodes import SourceLocation, Sym, Workunit
 from pyfuser.support.records import dataclass
 from pyfuser.tuning.target import Target, host
 from pyfuser.tuning.thresholds import DEFAULT, Tuning
@@ -103,6 +103,12 @@ class KernelSpec:
     def rank(self) -> int:
         """The number of dimensions of the iteration space."""
         return len(self.workunit.indices)
+
+    @property
+    def views_by_name(self) -> dict[Sym, ViewSpec]:
+        """How each view is addressed."""
+        pairs = zip(self.workunit.params, self.views, strict=True)
+        return {param.sym: view for param, view in pairs if view is not None}
 
     @property
     def checked(self) -> bool:

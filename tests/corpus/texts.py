@@ -30,6 +30,7 @@ from pyfuser.engine import marshal, native
 from pyfuser.engine.engine import ON_DEVICE
 from pyfuser.engine.store.store import STORE
 from pyfuser.ir.printer import show
+from pyfuser.nest.declined import declined
 from pyfuser.nest.spec import KernelSpec, SweepSpec
 from pyfuser.pipeline import C_PASSES, kernel_of, planned, run_passes
 from pyfuser.plan.plan import Plan
@@ -135,7 +136,7 @@ def _add_device_texts(found: Texts, trace: TraceShape) -> None:
     found["plan"].append("on a GPU\n" + _plan_text(plan))
     for kernel in _kernels(trace, plan):
         spec = spec_of(run_passes(C_PASSES, kernel))
-        if not gpu_unit.declined(spec):
+        if not declined(spec):
             for kind, dialect in (("cuda", gpu_unit.CUDA), ("hip", gpu_unit.HIP)):
                 found[kind].append(gpu_unit.emit(spec, dialect).source)
 

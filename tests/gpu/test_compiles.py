@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
-from pyfuser.codegen.gpu.unit import CUDA, HIP, Dialect, declined, emit
+from pyfuser.codegen.gpu.unit import CUDA, HIP, Dialect, emit
 from pyfuser.codegen.kernel import spec_of
+from pyfuser.nest.declined import declined
 from tests.codegen.test_cpp import GOLDEN
 from tests.engine.test_native import EXACT_REDUCTIONS, MAPS
 from tests.gpu.cases import CASES, CLOSE, PRINTING

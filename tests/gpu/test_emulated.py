@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pyfuser.codegen.gpu.unit import declined
 from pyfuser.codegen.kernel import spec_of
+from pyfuser.nest.declined import declined
 from tests.codegen.build import case
 from tests.engine.test_native import EXACT_REDUCTIONS, MAPS, values
 from tests.gpu.cases import CASES, CLOSE, PRINTING

@@ -11,9 +11,10 @@ import pytest
 
 from pyfuser.codegen.gpu.context import Argument
 from pyfuser.codegen.gpu.dialects import DIALECTS
-from pyfuser.codegen.gpu.unit import CUDA, HIP, GpuKernel, declined, emit, refusal
+from pyfuser.codegen.gpu.unit import CUDA, HIP, GpuKernel, emit
 from pyfuser.codegen.kernel import spec_of
 from pyfuser.ir.dtypes import DType
+from pyfuser.nest.declined import declined, refusal
 from pyfuser.nest.launch import Grid
 from pyfuser.nest.spec import SweepSpec
 from pyfuser.tuning.thresholds import DEFAULT

@@ -12,10 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pyfuser.codegen.gpu.unit import CUDA, declined, emit, refusal
+from pyfuser.codegen.gpu.unit import CUDA, emit
 from pyfuser.codegen.kernel import spec_of
 from pyfuser.ir.visit import statements
 from pyfuser.nest.build import nest_of
+from pyfuser.nest.declined import declined, refusal
 from pyfuser.nest.nodes import Kind, Loop
 from pyfuser.nest.passes.teams import TEAM, needs_sharing
 from pyfuser.pipeline import launched

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pyfuser.codegen.gpu.unit import declined
 from pyfuser.codegen.kernel import spec_of
 from pyfuser.ir.nodes import Body, Stmt
 from pyfuser.ir.verify import IRError
 from pyfuser.ir.visit import map_body, statements
 from pyfuser.nest.build import nest_of, with_loops
+from pyfuser.nest.declined import declined
 from pyfuser.nest.nodes import Kind, Loop, Nest
 from pyfuser.nest.passes.barriers import place_barriers
 from pyfuser.nest.printer import show

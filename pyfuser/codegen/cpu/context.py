@@ -15,7 +15,6 @@ from pyfuser.ir.canonical import all_syms
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Sym, Workunit
 from pyfuser.ir.visit import all_expressions
-from pyfuser.nest.build import nest_of
 from pyfuser.nest.nodes import Nest
 from pyfuser.nest.shares import Shares, Varying, Work
 from pyfuser.nest.spec import UNIT, KernelSpec, ViewSpec
@@ -82,11 +81,13 @@ class Parameter:
 
 
 class Context:
-    """What the parts of one translation unit share: names, printers and parameters.
+    """What the parts of one translation unit share: the nest, names, printers and parameters.
 
     `reserved` are the names of the code around the body, which user's names must not meet.
     `printer`: how expressions are printed for the target.
     """
+
+    nest: Nest
 
     def __init__(
         self,
@@ -99,8 +100,7 @@ class Context:
         self.unique = Names(literal)
         known = self.unique.take_all(all_syms(spec.workunit), spec.names)
         self.names = SymNames(known, self.unique, literal)
-        self.nest = nest_of(spec, self.names)
-        views = self.nest.views
+        views = spec.views_by_name
         views |= scratch_views(spec.workunit.body, views)
         self.strides = self._name_strides(views)
         self.expressions = printer(self.names, views, self.strides, spec.serial)
@@ -111,7 +111,7 @@ class Context:
         self.parameters = self._parameters()
 
     def take(self, nest: Nest) -> None:
-        """Print this nest, which passes have made of the context's."""
+        """Print this nest: that of the spec after all passes, with `names`."""
         self.nest, self.expressions.rounded = nest, nest.rounded
         self.expressions.own = (
             set() if nest.shares is None else {t.view for t in nest.shares.tables}

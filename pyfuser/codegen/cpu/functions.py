@@ -3,19 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from pyfuser.codegen.c.statements import INDENT, Statements
 from pyfuser.codegen.cpu.context import Context, function
-from pyfuser.codegen.cpu.sums import SumNames, part_of
-from pyfuser.ir.nodes import Expr, Logical, Sym
+from pyfuser.ir.dtypes import DType
+from pyfuser.ir.nodes import Accumulator, Expr, Logical, Sym
 from pyfuser.ir.visit import contains
-from pyfuser.nest.nodes import Ask, Function, Give, Nest, Run, RunningSums, Trimmed
+from pyfuser.nest.nodes import Ask, Function, Give, Nest, Run, RunningSums, TiledSums, Trimmed
 
 LOCALS = frozenset({"at", "stop", "next", "whole", "part", "upto", "low", "high", "piece", "strip"})
 """Names of locals that passes make."""
 
 VECTORS = 4
 """Of a `pf_sum`."""
+
+
+_PARTS = {DType.COMPLEX64: "float", DType.COMPLEX128: "double"}
+
+
+def part_of(sym: Sym) -> str:
+    """The C++ type of a term's parts."""
+    return _PARTS.get(sym.dtype, sym.dtype.cpp)
+
+
+class SumNames:
+    """Its names, and the types of its sums and terms."""
+
+    def __init__(self, context: Context, accumulator: Accumulator, terms: Sym, block: int) -> None:
+        """terms: the array for those of a block, which has so many."""
+        dtype, take = accumulator.sym.dtype, context.unique.take
+        self.kind, self.part, self.wide = dtype.cpp, part_of(terms), dtype.is_complex
+        self.term, self.terms = context.names[accumulator.sym], context.names[terms]
+        self.sum, self.partial, self.few = (
+            take(f"{self.term}_{what}") for what in ("sum", "partial", "few")
+        )
+        self.type = f"pf_sum<{self.part}, {block}{', 2' * self.wide}>"
+        context.expressions.made.add(terms)
+        if self.wide:
+            context.expressions.pairs.add(terms)
+
+    def times(self, count: str) -> str:
+        """The offset of so many terms; a complex one is two numbers."""
+        return f" + {'2 * ' * self.wide}{count}" if count else ""
+
+
+class Tiled(NamedTuple):
+    """Tiled sums, the names of the accumulators, and the code that sums up a tile.
+
+    That is `pf_terms`, `pf_running` (the sums of a tile that is not complete) and `pf_more`, which
+    continues it over a box.
+    """
+
+    node: TiledSums
+    sums: Sequence[SumNames]
+    code: str
 
 
 def functions_code(

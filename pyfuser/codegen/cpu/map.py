@@ -7,13 +7,11 @@ from pyfuser.codegen.cpu.context import Context, entry
 from pyfuser.codegen.cpu.functions import LOCALS as FUNCTION_LOCALS
 from pyfuser.codegen.cpu.functions import functions_code
 from pyfuser.codegen.cpu.tables import copies_of
-from pyfuser.nest.passes.blocks import LOCALS as BLOCK_LOCALS
+from pyfuser.nest.locals import OF_BLOCKS
 from pyfuser.nest.shares import Shares, Varying
 
 LOCALS = (
-    BLOCK_LOCALS
-    | FUNCTION_LOCALS
-    | {"threads", "my_begin", "my_end", "order", "axis", "unit", "dim"}
+    OF_BLOCKS | FUNCTION_LOCALS | {"threads", "my_begin", "my_end", "order", "axis", "unit", "dim"}
 )
 
 

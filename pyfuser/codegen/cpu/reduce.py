@@ -6,13 +6,11 @@ Its sums are tiled (see `nest.passes.tile_sums`), or one thread computes them al
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from pyfuser.codegen.c.statements import INDENT
 from pyfuser.codegen.cpu.context import Bounds, Context, box_bounds, entry, function
 from pyfuser.codegen.cpu.functions import LOCALS as FUNCTION_LOCALS
-from pyfuser.codegen.cpu.functions import functions_code
-from pyfuser.codegen.cpu.sums import SumNames
+from pyfuser.codegen.cpu.functions import SumNames, Tiled, functions_code
 from pyfuser.codegen.cpu.tables import copies_of
 from pyfuser.codegen.cpu.tiles import (
     boxes_of_line,
@@ -21,29 +19,16 @@ from pyfuser.codegen.cpu.tiles import (
     tile_box,
     tiling_of,
 )
+from pyfuser.nest.locals import OF_BLOCKS, OF_GROUPS
 from pyfuser.nest.nodes import LANES, RUN, Nest, TiledSums
-from pyfuser.nest.passes.blocks import LOCALS as BLOCK_LOCALS
-from pyfuser.nest.passes.split_accumulators import LOCALS as GROUP_LOCALS
 
 LOCALS = (
-    BLOCK_LOCALS
-    | GROUP_LOCALS
+    OF_BLOCKS
+    | OF_GROUPS
     | FUNCTION_LOCALS
     | {"row", "row_end", "column", "column_end", "running", "left", "space"}
     | {"rest", "run", "tiling", "threads", "tile"}
 )
-
-
-class Tiled(NamedTuple):
-    """Tiled sums, the names of the accumulators, and the code that sums up a tile.
-
-    That is `pf_terms`, `pf_running` (the sums of a tile that is not complete) and `pf_more`, which
-    continues it over a box.
-    """
-
-    node: TiledSums
-    sums: Sequence[SumNames]
-    code: str
 
 
 def emit(context: Context) -> str:

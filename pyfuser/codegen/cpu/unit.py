@@ -31,6 +31,7 @@ from pyfuser.codegen.cpu.context import DIVIDED, NO_MEMORY, OUTSIDE, Context, Sl
 from pyfuser.codegen.cpu.wavefront import loops as wavefront_loops
 from pyfuser.codegen.cpu.wavefront import scan as wavefront_scan
 from pyfuser.ir.dtypes import DType
+from pyfuser.nest.build import nest_of
 from pyfuser.nest.spec import KernelSpec, SweepSpec
 from pyfuser.pipeline import lowered, lowered_sweep
 from pyfuser.tuning.target import Target
@@ -43,7 +44,7 @@ def emit(spec: KernelSpec | SweepSpec) -> str:
     """The source of a kernel."""
     if isinstance(spec, SweepSpec):
         loops = wavefront_loops.contexts(spec)
-        sweep = lowered_sweep(spec, [context.nest for context in loops])
+        sweep = lowered_sweep(spec, [nest_of(c.spec, c.names) for c in loops])
         for context, nest in zip(loops, sweep.nests, strict=True):
             context.take(nest)
         entry = wavefront_loops.emit if sweep.scan is None else wavefront_scan.emit
@@ -55,7 +56,7 @@ def emit(spec: KernelSpec | SweepSpec) -> str:
     elif spec.workunit.accumulators:
         pattern = cpu_reduce
     context = Context(spec, pattern.LOCALS)
-    context.take(lowered(context.nest))
+    context.take(lowered(nest_of(spec, context.names)))
     code: str = pattern.emit(context)
     return _preamble(spec.title, [context]) + code
 

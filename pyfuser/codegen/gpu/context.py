@@ -13,6 +13,7 @@ from pyfuser.ir import nodes
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Expr
 from pyfuser.ir.visit import expressions
+from pyfuser.nest.build import nest_of
 from pyfuser.nest.spec import KernelSpec
 from pyfuser.pipeline import launched
 from pyfuser.support.records import dataclass
@@ -134,7 +135,7 @@ class GpuContext(Context):
         assert isinstance(self.expressions, GpuExpressions)
         self.device = self.expressions
         self.device.dialect, self.device.atomics = dialect, set()
-        self.take(launched(self.nest))
+        self.take(launched(nest_of(spec, self.names)))
         assert self.nest.launch is not None
         self.launch = self.nest.launch
         box = self.nest.functions[-1]

@@ -17,24 +17,16 @@ from pyfuser.codegen.gpu.context import Argument, GpuContext, gpu_arguments, nat
 from pyfuser.codegen.gpu.dialect import DEVICE, SHARED, Dialect
 from pyfuser.codegen.gpu.dialects import CUDA, HIP
 from pyfuser.codegen.gpu.statements import GpuStatements
-from pyfuser.ir import nodes
-from pyfuser.ir.nodes import Workunit
-from pyfuser.ir.visit import statements
-from pyfuser.nest.build import nest_of
+from pyfuser.nest.declined import declined
 from pyfuser.nest.launch import LANES, Launch
-from pyfuser.nest.passes.grid import to_grid
-from pyfuser.nest.passes.teams import lengths_of, needs_sharing, share_teams
-from pyfuser.nest.spec import KernelSpec, SweepSpec
+from pyfuser.nest.spec import KernelSpec
 from pyfuser.support.records import dataclass
 
-__all__ = ["CUDA", "HIP", "Argument", "Dialect", "GpuKernel", "declined", "emit", "refusal"]
+__all__ = ["CUDA", "HIP", "Argument", "Dialect", "GpuKernel", "emit"]
 
 NAMESPACE = "pf"
-NO_ROOM = "scratch memory whose size is known only when it runs"
-MANY = 4
-"""With more accumulators the code that joins a block's values is not repeated for each."""
 
-_MANY = "__attribute__((noinline))"
+_APART = "__attribute__((noinline))"
 _HERE = Path(__file__).parent
 _FOLDERS = (_HERE / "dialects", _HERE / "runtime", COMMON)
 
@@ -54,35 +46,6 @@ class GpuKernel:
     arguments: tuple[Argument, ...]
     options: tuple[str, ...]
     launch: Launch
-
-
-def declined(spec: KernelSpec | SweepSpec) -> str:
-    """Why there is no GPU kernel for a spec; "" where there is one."""
-    if isinstance(spec, SweepSpec):
-        return "a sweep: its loops wait for each other, and blocks of a grid cannot"
-    if spec.checked:
-        return "subscripts are checked on the host"
-    if any(view is not None and not view.packed for view in spec.views):
-        return "a view whose elements are not aligned"
-    why = refusal(spec.workunit)
-    if why or not _unknown_scratch(spec.workunit):
-        return why
-    launch = share_teams(to_grid(nest_of(spec))).launch
-    return "" if launch is not None and launch.rule == "team" else NO_ROOM
-
-
-def refusal(workunit: Workunit) -> str:
-    """Why no kernel can have the code of a workunit, whatever its arguments; "" if one can."""
-    why = needs_sharing(workunit) if _unknown_scratch(workunit) else ""
-    return f"{NO_ROOM}: {why}" if why else ""
-
-
-def _unknown_scratch(workunit: Workunit) -> bool:
-    """Whether a block of threads has to run a workunit, as no thread could have its memory."""
-    return any(
-        isinstance(stmt, nodes.Scratch) and lengths_of(stmt) is None
-        for stmt in statements(workunit.body)
-    )
 
 
 def emit(spec: KernelSpec, dialect: Dialect, fastmath: bool = False) -> GpuKernel:
@@ -119,7 +82,7 @@ def _unit(title: str, context: GpuContext, code: str, dialect: Dialect) -> str:
         "PF_DEVICE": DEVICE,
         "PF_LANES": str(LANES),
         "PF_SHARED": SHARED,
-        "PF_TOTAL_INLINE": _MANY if len(context.workunit.accumulators) > MANY else "inline",
+        "PF_TOTAL_INLINE": "inline" if context.launch.inline else _APART,
     }
     # A dialect's vocabulary, then what builds on it (see `c.headers`). A header whose functions are
     # not all used in every unit defines them without `static`: compilers warn of static functions

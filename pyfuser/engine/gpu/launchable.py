@@ -9,7 +9,7 @@ from itertools import chain, compress
 from math import prod
 from typing import Any, NamedTuple
 
-from pyfuser.codegen.gpu.unit import declined, emit
+from pyfuser.codegen.gpu.unit import emit
 from pyfuser.codegen.kernel import spec_of
 from pyfuser.engine.gpu.arguments import make_pack, result_dtypes
 from pyfuser.engine.gpu.compiler import machine_code
@@ -19,6 +19,7 @@ from pyfuser.engine.gpu.registers import Registers, registers_of
 from pyfuser.engine.gpu.results import Number, Results
 from pyfuser.ir.nodes import Sym
 from pyfuser.ir.visit import reads
+from pyfuser.nest.declined import declined
 from pyfuser.nest.spec import KernelSpec, names_of
 from pyfuser.support.caches import Table
 from pyfuser.support.errors import DeclinedError

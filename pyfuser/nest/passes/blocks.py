@@ -25,8 +25,6 @@ from pyfuser.nest.cost.straight import kept_straight
 from pyfuser.nest.kept import Kept
 from pyfuser.nest.nodes import Function, Kind, Loop, Nest, Over, number
 from pyfuser.nest.passes import columns as of_columns
-from pyfuser.nest.passes import prefetch
-from pyfuser.nest.passes import strips as of_strips
 from pyfuser.nest.passes.columns import Columns, column_loops, columns_of, copying_loops
 from pyfuser.nest.passes.copy_rows import AGAIN
 from pyfuser.nest.passes.distribute import prepare, row_lengths
@@ -39,8 +37,6 @@ from pyfuser.nest.passes.unroll_and_jam import strips as strip_parts
 from pyfuser.nest.segments import Segment, expansion
 from pyfuser.plan.plan import STRIP
 from pyfuser.support.records import dataclass
-
-LOCALS = of_strips.LOCALS | of_columns.LOCALS | prefetch.LOCALS | {"at", "count", "left", "step"}
 
 Terms = Callable[[Body], Body]
 

@@ -47,8 +47,6 @@ from pyfuser.nest.segments import Segment
 from pyfuser.nest.sums import SHORTEST
 from pyfuser.support.records import dataclass
 
-LOCALS = frozenset({"step", "lane", "half", "cell", "taking"})
-
 _APART = 9
 """Cache lines between the arrays of iterations: rows of two would else begin at one place of a page
 (4 KiB), and a load has to wait for earlier stores to the same place of any page."""

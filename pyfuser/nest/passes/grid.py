@@ -35,6 +35,9 @@ ENTRY = "pf_kernel"
 TOTALS = "pf_totals"
 """The first pass of a scan."""
 
+INLINE_JOINS = 4
+"""With more accumulators the code that joins a block's values is not repeated for each."""
+
 _JOINS = (("+", "-"), ("|",), ("^",), ("min",), ("max",))
 
 
@@ -87,7 +90,8 @@ def to_grid(nest: Nest) -> Nest:
             stmt = line(axis, Kind.GRID_Y, (stmt,))
         made[ENTRY] = (walk(outer[:-1], Kind.GRID_Z, (stmt,)) if outer[1:] else stmt,)
     functions = tuple(Function(name, begin, end, body=body) for name, body in made.items())
-    launch = Launch(rule, tuple(order), len(joins), threads, spec.tuning)
+    inline = len(joins) <= INLINE_JOINS
+    launch = Launch(rule, tuple(order), len(joins), threads, spec.tuning, inline=inline)
     return replace(nest, functions=functions, launch=launch)
 
 

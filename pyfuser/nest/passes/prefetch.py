@@ -38,8 +38,6 @@ DISTANCE = 4096
 LINE = 64
 """Bytes that come from memory at once."""
 
-LOCALS = frozenset({"line"})
-
 _KNOWN = (nodes.Const, nodes.Extent, nodes.Cast, nodes.Binary)
 
 _SIZE = 1000

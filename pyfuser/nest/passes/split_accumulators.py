@@ -39,8 +39,6 @@ from pyfuser.nest.terms import Terms
 from pyfuser.support.passes import left_out
 from pyfuser.support.records import dataclass
 
-LOCALS = frozenset({"done", "run"})
-
 
 @dataclass(frozen=True, slots=True)
 class Groups:

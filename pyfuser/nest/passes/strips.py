@@ -30,8 +30,6 @@ from pyfuser.nest.segments import Segment, expansion
 from pyfuser.plan.plan import STRIP
 from pyfuser.support.records import dataclass
 
-LOCALS = frozenset({"strip", "lanes", "lane", "cell"})
-
 Terms = Callable[[Body], Body]
 
 

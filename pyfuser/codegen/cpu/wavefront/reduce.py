@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from pyfuser.codegen.c.statements import INDENT
 from pyfuser.codegen.cpu.context import Context, box_bounds, function
-from pyfuser.codegen.cpu.reduce import Tiled
+from pyfuser.codegen.cpu.functions import Tiled
 from pyfuser.codegen.cpu.tiles import (
     boxes_of_line,
     next_row,

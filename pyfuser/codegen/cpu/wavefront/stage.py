@@ -14,9 +14,8 @@ from pyfuser.codegen.cpu.context import (
     function,
     unpacked,
 )
-from pyfuser.codegen.cpu.functions import functions_code
+from pyfuser.codegen.cpu.functions import SumNames, functions_code
 from pyfuser.codegen.cpu.reduce import tile_code
-from pyfuser.codegen.cpu.sums import SumNames
 from pyfuser.codegen.cpu.wavefront.reduce import fold_code, fold_steps
 from pyfuser.ir.dtypes import DType
 from pyfuser.nest.nodes import Scan, SweepNest
