@@ -18,7 +18,7 @@ import pytest
 
 import pyfuser
 from pyfuser.frontends.embedded import pykokkos as pk
-from pyfuser.runtime import budget, postpone
+from pyfuser.runtime import postpone
 from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support.counters import COUNTERS
 from pyfuser.tuning.thresholds import tuned
@@ -265,14 +265,14 @@ CALLS = (
 )  # fmt: skip
 
 
+CREDITS = {"plan_credit": (1e9, 1e9), "kernel_credit": (1e9, 1e9)}
+
+
 @contextmanager
 def at_once() -> Iterator[None]:
     with (
-        tuned(postponed_bytes=1, trial_kernel=0.0),
-        patch.object(postpone, "MISSES", 50),
+        tuned(postponed_bytes=1, trial_kernel=0.0, misses=50, **CREDITS),
         patch.object(postpone, "_seconds", lambda program: 1.0),  # so small, any may win
-        patch.object(budget, "PLAN_CREDIT", (1e9, 1e9)),
-        patch.object(budget, "KERNEL_CREDIT", (1e9, 1e9)),
         fresh(),
     ):
         SESSION.budget.forget()

@@ -14,6 +14,7 @@ from pyfuser.frontends.embedded.arguments import classify
 from pyfuser.ir.dtypes import DType
 from pyfuser.runtime import replay, roll
 from pyfuser.runtime.session import SESSION, TRACER
+from pyfuser.tuning.thresholds import NOW
 from tests import sessions
 
 N = 100
@@ -129,10 +130,10 @@ def test_runs_are_not_looked_for_in_traces_that_are_known(monkeypatch: pytest.Mo
     monkeypatch.setattr(roll, "runs_of", lambda calls, least: looked.append(len(calls)) or [])
     x, y = view(np.arange(float(N))), view(np.zeros(N))
     for _ in range(6):
-        for _ in range(roll.ROUNDS):
+        for _ in range(NOW.running.rolled_rounds):
             pk.parallel_for(N, scale, y=y, x=x, a=2.0)
         pyfuser.sync()
-    assert looked == [roll.ROUNDS]
+    assert looked == [NOW.running.rolled_rounds]
 
 
 def test_other_leagues_and_teams_are_other_traces() -> None:

@@ -14,10 +14,6 @@ from pyfuser.transform.kernel import Kernel
 from pyfuser.tuning.target import Target, host
 from pyfuser.tuning.thresholds import NOW, Tuning
 
-LONG_ROW = 64
-"""Iterations of an innermost loop that asks for memory ahead (see `passes.prefetch`): loops over
-rows of 3 took 1.3 times as long, over rows of 20 0.95 times."""
-
 
 def spec_of(
     kernel: Kernel,
@@ -31,7 +27,7 @@ def spec_of(
     iterations of such a kernel run in ascending order on one thread, so that the first mistake is
     found, and the same one every time. target: this machine's processor by default.
     """
-    workunit = kernel.workunit
+    workunit, tuning = kernel.workunit, tuning or NOW.tuning
     written = written_views(workunit)
     aliased = {
         sym for pair in kernel.overlaps if pair & written for sym in pair
@@ -68,8 +64,9 @@ def spec_of(
         sites=_sites(checked.body) if checked is not None else None,
         tables=() if serial else kernel.tables,
         target=target or host(),
-        tuning=tuning or NOW.tuning,
-        long_rows=len(workunit.indices) == 1 or kernel.space.shape[order.axes[-1]] >= LONG_ROW,
+        tuning=tuning,
+        long_rows=len(workunit.indices) == 1
+        or kernel.space.shape[order.axes[-1]] >= tuning.long_row,
     )
 
 

@@ -78,7 +78,7 @@ class KernelSpec:
     """A kernel without its data.
 
     `views[k]` belongs to `workunit.params[k]` and is None for scalars. `order` is that of a map's
-    loops; long_rows: whether the innermost has LONG_ROW iterations, or is the only one. `title`,
+    loops; long_rows: whether the innermost is long, or is the only one. `title`,
     `place` (of the user's first workunit) and `names` (of `all_syms(workunit)`) are for readers
     only. `sites` has the `accesses` and then the `divisions` of a checked kernel, which tests their
     subscripts and divisors; it is None for all others. tables: see `Kernel.tables`. target: the

@@ -55,12 +55,6 @@ RESIZE = 1.5e-4
 KERNEL = 0.15
 """Seconds that compiling a kernel takes."""
 
-PLAN_CREDIT = (0.1, 0.05)
-"""Seconds of planning that a program has, and for each workunit: twice what 84 programs take."""
-
-KERNEL_CREDIT = (2 * KERNEL, 3 * KERNEL)
-"""The same of compiling: none of these takes more."""
-
 LOOK = 32
 """Flushes that run unfused between two looks at the accounts."""
 
@@ -126,7 +120,8 @@ class Budget:
         self._trials = 0.0  # seconds of compiling what was tried
         self._looks = 1
         self._workunits: set[int] = set()  # id(); one that is used again gives no new credit
-        self._plans, self._kernels = _Account(PLAN_CREDIT), _Account(KERNEL_CREDIT)
+        credits = NOW.running.plan_credit, NOW.running.kernel_credit
+        self._plans, self._kernels = map(_Account, credits)
         self._refused.clear()
         self._alone.clear()
         if HOT is not None:

@@ -46,9 +46,6 @@ TRIED = 256
 MOST = 128
 """Calls that may wait: they count among those that a trace may have."""
 
-MISSES = 6
-"""So often calls may have run after all, before those of the trace wait no more."""
-
 _GONE = weakref.ref(Handle())
 
 
@@ -75,7 +72,7 @@ class Account:
         """Somebody read an array, or overwrote what it is computed from."""
         self.unread = 0
         self.misses += 1
-        self.hopeless |= self.misses >= MISSES
+        self.hopeless |= self.misses >= NOW.running.misses
 
     def found(self, unread: tuple[Source, ...]) -> None:
         """These arrays were overwritten unread."""
@@ -194,7 +191,7 @@ def arrays_of(known: Replay, calls: Sequence[Call], tracer: Tracer) -> list[Buff
     again = _again(account, arrays)
     small = sum(buffer.nbytes for buffer in arrays.values()) < NOW.running.postponed_bytes
     if small or len(again) > MOST or not _are_ours(account, calls, again):
-        account.hopeless |= account.flushes > MISSES
+        account.hopeless |= account.flushes > NOW.running.misses
         return []
     ready = account.unread > 0 and account.unread * account.seconds >= account.wanted
     if ready and account.program is not None and _loses(account.program, known.program):

@@ -23,16 +23,15 @@ from pyfuser.trace.memory import Region
 from pyfuser.trace.runs import Run, runs_of
 from pyfuser.trace.shape import shape_of
 from pyfuser.trace.tracer import Tracer
-
-ROUNDS = 16
-"""Rounds of a run, at the least: fewer calls are planned as they are."""
+from pyfuser.tuning.thresholds import NOW
 
 
 def roll(calls: list[Call], tracer: Tracer) -> bool:
     """Exchange pending calls of runs for others; whether there are such. calls: all that are."""
-    if len(calls) < ROUNDS or USE.devices or SETTINGS.engine != "native" or left_out("roll"):
+    rounds = NOW.running.rolled_rounds
+    if len(calls) < rounds or USE.devices or SETTINGS.engine != "native" or left_out("roll"):
         return False
-    made, count = rolled(calls, ROUNDS)
+    made, count = rolled(calls, rounds)
     if not count or not tracer.exchange(calls, made):
         return False
     COUNTERS.rolled += count

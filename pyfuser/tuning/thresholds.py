@@ -137,6 +137,12 @@ class Tuning:
         "1,000 short rows between them, six kernels took 53 us on two threads, 42 us on one",
     )
     scan_tile: int = number(4096, "iterations", "of a tile of a scan")
+    long_row: int = number(
+        64,
+        "iterations",
+        "of an innermost loop that asks for memory ahead",
+        "loops over rows of 3 took 1.3 times as long, over rows of 20 0.95 times",
+    )
     along: int = number(
         64,
         "iterations",
@@ -191,6 +197,14 @@ class Running:
         16, "flushes", "after which it is asked again whether a trial of calls apart is paid for"
     )
     trial_kernel: float = number(0.15, "seconds", "of compiling, that a trial is charged for")
+    plan_credit: tuple[float, float] = number(
+        (0.1, 0.05),
+        "seconds",
+        "of planning that a program has, and for each workunit: twice what 84 programs take",
+    )
+    kernel_credit: tuple[float, float] = number(
+        (0.3, 0.45), "seconds", "the same of compiling, two and three kernels: none takes more"
+    )
     launch: float = number(5e-6, "seconds", "that a launch of one of many calls takes")
     element: float = number(
         8e-10, "seconds", "the same of an argument of an iteration: 8 bytes from memory"
@@ -199,6 +213,11 @@ class Running:
         4 << 20,
         "bytes",
         "of arrays that need no memory then; below, to see to it takes as long as to store them",
+    )
+    misses: int = number(
+        6,
+        "times",
+        "that postponed calls may have run after all, before those of a trace wait no more",
     )
     timed_runs: int = number(8, "runs", "of each launch before work arrays may wait for readers")
     planned_bytes: int = number(
@@ -215,6 +234,14 @@ class Running:
         1 << 31,
         "bytes",
         "that operations of one kind, on few elements, move in cache before a call is recorded",
+    )
+    rolled_rounds: int = number(
+        16, "rounds", "of calls that move on, at the least: fewer are planned as they are"
+    )
+    written_plans: int = number(
+        256,
+        "entries",
+        "that a process writes: where each step has other sizes, they cost more than they save",
     )
     shapes_of_workunit: int = number(
         8192, "shapes", "of its calls: one a step where integers change, about 1 KiB each"

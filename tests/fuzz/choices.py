@@ -25,7 +25,7 @@ from pyfuser.plan.plan import Plan, Rejection
 from pyfuser.plan.rewrite import Rewrite
 from pyfuser.plan.rewrites import delinearize, embed_boundary, recompute
 from pyfuser.plan.search import Planned, search
-from pyfuser.runtime import roll, stored
+from pyfuser.runtime import stored
 from pyfuser.runtime.autotune import cut_plan
 from pyfuser.support.caches import Table
 from pyfuser.trace import pool
@@ -179,6 +179,5 @@ def forced_for(seed: int, small_tiles: bool = True) -> Iterator[None]:
         tune(patch, condition_gain=1000)
         patch.setattr(pool, "allocate", _poisoned)
         patch.setattr(native, "KERNELS", _launchables[small_tiles])
-        patch.setattr(roll, "ROUNDS", FEW_ROUNDS)
-        tune(patch, **numbers)
+        tune(patch, rolled_rounds=FEW_ROUNDS, **numbers)
         yield

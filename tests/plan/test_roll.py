@@ -33,6 +33,7 @@ from pyfuser.runtime.session import TRACER
 from pyfuser.support.errors import VerificationError
 from pyfuser.trace.shape import shape_of
 from tests import sessions
+from tests.vendors import tune
 
 ROWS, N = 9, 6
 ROUNDS = 3
@@ -108,7 +109,7 @@ def box(i, j, x, y):
 
 @pytest.fixture(autouse=True)
 def session(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(roll, "ROUNDS", ROUNDS)
+    tune(monkeypatch, rolled_rounds=ROUNDS)
     with sessions.fresh():
         yield
     pyfuser.discard()

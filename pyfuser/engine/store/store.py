@@ -30,9 +30,6 @@ from pyfuser.support.settings import SETTINGS
 from pyfuser.tuning.host import known
 from pyfuser.tuning.thresholds import DEFAULT, NOW
 
-MAX_WRITTEN = 256
-"""Entries that a process writes: where each step has other sizes, they cost more than they save."""
-
 _DIGEST = 64
 
 
@@ -99,7 +96,7 @@ class Entry:
         """Keep a value, if that can be done."""
         store = self._store
         directory = store.directory()
-        if directory is None or store.written >= MAX_WRITTEN:
+        if directory is None or store.written >= NOW.running.written_plans:
             return
         if not store.written:
             trim(SETTINGS.cache_dir, SETTINGS.cache_size << 20)
@@ -111,7 +108,7 @@ class Entry:
         except (Unstorable, RecursionError) as error:
             note(f"{self._name} is not kept: {error}")
         except (OSError, CacheError) as error:
-            store.written = MAX_WRITTEN  # read-only, or full
+            store.written = NOW.running.written_plans  # read-only, or full
             note(f"plans are not kept: {error}")
 
 

@@ -22,6 +22,7 @@ from pyfuser.engine.store.store import Store
 from pyfuser.engine.store.trim import trim
 from pyfuser.support.settings import SETTINGS
 from tests.processes import python
+from tests.vendors import tune
 
 PROGRAM = """
 import json, sys
@@ -287,7 +288,7 @@ def test_an_entry_that_is_used_is_dated(program: Program) -> None:
 
 
 def test_a_process_writes_so_many_entries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pyfuser.engine.store.store.MAX_WRITTEN", 3)
+    tune(monkeypatch, written_plans=3)
     store = Store(tmp_path / "plans")
     for number in range(5):
         entry = store.entry("kind", number)
