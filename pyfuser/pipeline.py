@@ -24,7 +24,7 @@ from pyfuser.nest.passes.grid import to_grid
 from pyfuser.nest.passes.maths import double_vectors, round_products
 from pyfuser.nest.passes.scalar_loops import scalar_loops
 from pyfuser.nest.passes.scan_tiles import scan_tiles
-from pyfuser.nest.passes.share_threads import share_threads
+from pyfuser.nest.passes.share_threads import may_share, share_threads
 from pyfuser.nest.passes.split_conditions import split_conditions
 from pyfuser.nest.passes.split_guards import split_guards
 from pyfuser.nest.passes.teams import share_teams
@@ -305,7 +305,8 @@ def lowered_sweep(spec: SweepSpec, nests: Sequence[Nest] | None = None) -> Sweep
     """The nest of a sweep after all passes; nests: see `nest.build.sweep_of`."""
     sweep = sweep_of(spec, nests)
     passes = (*NEST_PASSES, *CPU_PASSES, *LONE_PASSES[: len(sweep.nests) == 1])
-    made = replace(sweep, nests=tuple(run_nest_passes(nest, passes) for nest in sweep.nests))
+    nests = tuple(run_nest_passes(nest, passes) for nest in sweep.nests)
+    made = replace(sweep, nests=nests, shared=may_share(spec))
     _check("lower-sweep", made, show_sweep, verify_sweep)
     return made
 

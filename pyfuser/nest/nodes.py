@@ -391,11 +391,13 @@ class SweepNest:
     scan, if one is: each of its tiles then goes through the stages before, its first pass, its last
     pass and the stages after. Else all move on step by step, at distances that the launch is told;
     a thread has a share of the steps, and keeps the terms of sums' tiles that lie across two.
+    shared: whether there are several threads, if one is not enough.
     """
 
     spec: SweepSpec
     nests: tuple[Nest, ...]
     stages: tuple[int, ...]
+    shared: bool = False
 
     @property
     def scan(self) -> int | None:

@@ -29,7 +29,8 @@ def show_sweep(sweep: SweepNest) -> str:
     """A sweep: its stages, and the nests of its loops."""
     how = "in steps" if sweep.scan is None else f"by the tiles of {sweep.scan}"
     rolling = f", {len(sweep.spec.rolling)} views rolling" if sweep.spec.rolling else ""
-    head = f"sweep of loops {', '.join(map(str, sweep.stages))} {how}{rolling}\n"
+    shared = ", shared by threads" * sweep.shared
+    head = f"sweep of loops {', '.join(map(str, sweep.stages))} {how}{rolling}{shared}\n"
     loops = (f"\nloop {n}:\n{show(nest)}" for n, nest in enumerate(sweep.nests))
     return head + "".join(loops)
 

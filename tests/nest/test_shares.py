@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pyfuser.codegen.cpu.unit import emit
 from pyfuser.codegen.kernel import spec_of
 from pyfuser.frontends.embedded import pykokkos as pk
 from pyfuser.ir.verify import IRError
@@ -15,8 +16,9 @@ from pyfuser.nest.build import nest_of
 from pyfuser.nest.nodes import Nest
 from pyfuser.nest.printer import show
 from pyfuser.nest.shares import Shares, Varying
+from pyfuser.nest.spec import SweepSpec
 from pyfuser.nest.verify import verify
-from pyfuser.pipeline import for_c, lowered
+from pyfuser.pipeline import for_c, lowered, lowered_sweep
 from pyfuser.support import passes
 from pyfuser.tuning.thresholds import DEFAULT
 from tests.codegen.build import Case, case
@@ -134,3 +136,11 @@ def test_without_the_pass_one_thread_runs_all(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("pyfuser.nest.passes.share_threads.left_out", passes.left_out)
     given = case(halves, [N], lambda: [np.zeros(N)])
     assert lowered(nest_of(spec_of(given.kernel))).shares is None
+
+
+def test_without_it_a_sweep_runs_on_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = case(halves, [N], lambda: [np.zeros(N)])
+    sweep = SweepSpec((spec_of(given.kernel),) * 2)
+    assert lowered_sweep(sweep).shared and "threads = schedule.parts" in emit(sweep)
+    monkeypatch.setattr("pyfuser.nest.passes.share_threads.left_out", lambda name: True)
+    assert not lowered_sweep(sweep).shared and "threads = 1;" in emit(sweep)

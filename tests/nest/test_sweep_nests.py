@@ -156,9 +156,9 @@ def test_equal_loops_share_a_nest() -> None:
     nest = nest_for(around("int32", 9))
     assert nest.stages == (0, 1, 2, 1, 0)
     text = show_sweep(nest)
-    assert text.startswith("sweep of loops 0, 1, 2, 1, 0 by the tiles of 2\n")
+    assert text.startswith("sweep of loops 0, 1, 2, 1, 0 by the tiles of 2, shared by threads\n")
     assert "\nloop 1:\n" in text
-    assert "in steps\n" in show_sweep(nest_for(line(100)))
+    assert "in steps, shared by threads\n" in show_sweep(nest_for(line(100)))
 
 
 def test_what_verify_refuses() -> None:

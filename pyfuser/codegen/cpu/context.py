@@ -178,9 +178,11 @@ class Context:
         """What a function that holds loops starts with; it returns `nothing` after a mistake."""
         return [INDENT + cpu_checked.guard(nothing)] if self.spec.checked else []
 
-    def team(self, shares: Shares, size: str) -> str:
+    def team(self, shares: Shares | None, size: str) -> str:
         """The declaration of `threads`, those that share so many iterations."""
         self.uses("threads")
+        if shares is None:
+            return "const int64_t threads = 1;"
         return f"const int64_t threads = pf_team(slot[0], {size}, {self.least(shares)});"
 
     def least(self, shares: Shares) -> str:

@@ -15,7 +15,7 @@ def emit(context: Context) -> str:
     shares = context.nest.shares
     kind, tail = accumulator_type(context), arguments(context)
     whole = [f"*({kind}*)results = pf_pass<true>(begin[0], end[0], {kind}(){tail});", "return 0;"]
-    if shares is None or not scan.tile:
+    if not scan.tile:
         return code + entry(context, whole)
     single = f"end[0] - begin[0] <= {scan.tile}{' || threads == 1' if scan.single else ''}"
     context.uses("scan")

@@ -14,6 +14,7 @@ from pyfuser.ir.visit import statements
 from pyfuser.nest.cost.work import body_cost, varies, work_of
 from pyfuser.nest.nodes import Nest
 from pyfuser.nest.shares import OwnTable, Shares, Varying
+from pyfuser.nest.spec import KernelSpec, SweepSpec
 from pyfuser.support.passes import left_out
 from pyfuser.transform.tables import KINDS
 
@@ -21,10 +22,15 @@ CACHE_LINE = 64
 """Bytes, and neighbours of the smallest type in them."""
 
 
+def may_share(spec: KernelSpec | SweepSpec) -> bool:
+    """Whether several threads may run a kernel."""
+    return not (spec.serial or left_out("share-threads"))
+
+
 def share_threads(nest: Nest) -> Nest:
     """The nest with the way in which threads share it, unless one thread runs it."""
     spec = nest.spec
-    if spec.serial or left_out("share-threads"):
+    if not may_share(spec):
         return nest
     worth, unit = spec.tuning.worth_a_thread, spec.workunit
     count = max(worth // max(body_cost(unit.body), 1), 1)

@@ -56,13 +56,14 @@ def contexts(spec: SweepSpec) -> list[Context]:
 def emit(sweep: SweepNest, loops: Sequence[Context]) -> str:
     """The distinct loops, each in a namespace of its own, and the entry point."""
     code, stages = stages_of(sweep, loops)
-    return code + _entry(sweep.spec, stages)
+    return code + _entry(sweep, stages)
 
 
 # --------------------------------------------------------------------------- the launch
 
 
-def _entry(spec: SweepSpec, stages: Sequence[Stage]) -> str:
+def _entry(sweep: SweepNest, stages: Sequence[Stage]) -> str:
+    spec = sweep.spec
     sums = [(n, stage) for n, stage in enumerate(stages) if stage.sums]
     sections = sections_of(spec)
     size = sections[-1] + section_words(spec.stages[-1])
@@ -72,7 +73,7 @@ def _entry(spec: SweepSpec, stages: Sequence[Stage]) -> str:
     context = stages[0].context
     context.uses("wavefront", *[] if spec.serial else ["threads"])
     lines.append(f"const pf_schedule schedule(stages, {len(stages)}, slot[1]);")
-    lines.append(f"const int64_t threads = {'1' if spec.serial else 'schedule.parts(slot[0])'};")
+    lines.append(f"const int64_t threads = {'schedule.parts(slot[0])' if sweep.shared else '1'};")
     if guarded:
         lines.append("bool memory = true;")
     for n, stage in sums:

@@ -15,17 +15,17 @@ from pyfuser.codegen.cpu import scan as cpu_scan
 from pyfuser.codegen.cpu.context import RESULTS, SLOT, Context, entry_point
 from pyfuser.codegen.cpu.wavefront.stage import Stage, checks, indented, sections_of, stages_of
 from pyfuser.nest.nodes import SweepNest
-from pyfuser.nest.spec import SweepSpec
 
 
 def emit(sweep: SweepNest, loops: Sequence[Context]) -> str:
     """The distinct loops, each in a namespace of its own, and the entry point."""
     code, stages = stages_of(sweep, loops)
     assert sweep.scan is not None
-    return code + _entry(sweep.spec, stages, sweep.scan)
+    return code + _entry(sweep, stages, sweep.scan)
 
 
-def _entry(spec: SweepSpec, stages: Sequence[Stage], place: int) -> str:
+def _entry(sweep: SweepNest, stages: Sequence[Stage], place: int) -> str:
+    spec = sweep.spec
     sections = sections_of(spec)
     stages[0].context.uses("scan", *[] if spec.serial else ["threads"])
     scan, section = stages[place], sections[place]
@@ -50,7 +50,8 @@ def _entry(spec: SweepSpec, stages: Sequence[Stage], place: int) -> str:
         lines += alone
     else:
         first = f"return {scan.name}::first_pass(slot + {section}, first, last);"
-        lines.append("const int64_t threads = slot[0] < chain.tiles ? slot[0] : chain.tiles;")
+        threads = "slot[0] < chain.tiles ? slot[0] : chain.tiles" if sweep.shared else "1"
+        lines.append(f"const int64_t threads = {threads};")
         if node.single:
             lines += ["if (threads == 1) {", *indented([*alone, "return 0;"]), "}"]
         lines += [
