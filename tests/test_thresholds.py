@@ -56,3 +56,6 @@ def test_kernels_and_programs_of_other_numbers_are_others() -> None:
             assert STORE.entry("kernel", 1) is None
             assert program() is not first
         assert program() is first
+        with tuned(common=0.5):
+            SESSION.clear()
+        assert program() is not first

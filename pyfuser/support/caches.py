@@ -56,6 +56,11 @@ class Table(OrderedDict[Key, Value]):
         self.others: OrderedDict[object, dict[Key, Value]] = OrderedDict()
         CACHES.append(self)
 
+    def clear(self) -> None:
+        """Forget all entries, those of other numbers, too."""
+        super().clear()
+        self.others.clear()
+
     def used(self, key: Key) -> Value | None:
         """What is kept, which is not forgotten before what was used less recently."""
         value = self.get(key)
@@ -80,7 +85,7 @@ def renumber(before: object, now: object) -> None:
     for table in CACHES:
         if isinstance(table, Table) and table.tuned:
             table.others[before] = dict(table)
-            table.clear()
+            OrderedDict.clear(table)
             table.update(table.others.pop(now, {}))
             while len(table.others) > MAX_NUMBERS:
                 table.others.popitem(last=False)
