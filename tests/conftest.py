@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 import tempfile
 
 # Plans must not depend on the machine. Before pyfuser reads it, and for processes that tests start.
@@ -12,7 +13,9 @@ os.environ["PYFUSER_ARBITRATE"] = "0"
 
 # Hundreds of tests start Python: with bytecode, as after an installation, each takes half the time.
 if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
-    os.environ["PYTHONPYCACHEPREFIX"] = f"{tempfile.gettempdir()}/pyfuser-bytecode-{os.getuid()}"
+    sys.pycache_prefix = f"{tempfile.gettempdir()}/pyfuser-bytecode-{os.getuid()}"
+    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
+    sys.dont_write_bytecode = False
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -211,7 +211,7 @@ def run(seed: int, rounds: int) -> int:
 
 
 @pytest.mark.filterwarnings("ignore::pyfuser.WorkunitWarning")
-@pytest.mark.parametrize("seed", [0, 2, 3, 7, 9])
+@pytest.mark.parametrize("seed", [2, 3, 7, 9])
 def test_captured_steps(seed: int) -> None:
     before = pyfuser.stats().replays
     found = run(seed, 50)

@@ -222,13 +222,12 @@ def test_cache(program: Path) -> None:
     script = program.with_name("runs.py")
     text = "import sys\nassert sys.argv[1:] == ['--clear', 'info']\nstate = setup(10)\nrun(state)\n"
     script.write_text(PROGRAM + text)
-    environment = {**os.environ, "PYFUSER_CACHE_DIR": str(program.parent / "cache")}
+    folder = program.parent
 
     def said(*arguments: str) -> str:
-        process = pyfuser("cache", *arguments, cwd=program.parent, env=environment)
-        out, errors = process.communicate(timeout=60)
-        assert process.returncode == 0, errors
-        return out + errors
+        command = "-m", "pyfuser", "cache", *arguments
+        done = python(*command, cwd=folder, check=True, PYFUSER_CACHE_DIR=str(folder / "cache"))
+        return done.stdout + done.stderr
 
     assert "removed 0 files" in said("clear")
     warm = "warm", "runs.py", "--clear", "info"

@@ -1,4 +1,4 @@
-"""A million calls, recorded, flushed and launched alone: memory and references stay as they are."""
+"""Very many calls, recorded, flushed and launched alone: memory and references stay as they are."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pyfuser.support.extension import HOT
 pytestmark = pytest.mark.skipif(HOT is None, reason="needs the compiled extension")
 
 N = 16
-CALLS = 250_000
+CALLS = 125_000
 
 
 @pk.workunit

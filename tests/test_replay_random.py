@@ -167,7 +167,7 @@ def recording() -> Iterator[None]:
     assert not TRACER.raw and not TRACER._bytes and TRACER.gate is None
 
 
-@pytest.mark.parametrize("seed", [0, 2, 6, 9, 10])
+@pytest.mark.parametrize("seed", [0, 2, 5, 7, 9])
 def test_rounds_that_repeat_but_for_one_thing(seed: int) -> None:
     before = pyfuser.stats()
     run(seed, 60)
