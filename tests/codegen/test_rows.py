@@ -44,7 +44,7 @@ def rows(n: int, m: int) -> np.ndarray:
     return np.random.default_rng(m).normal(size=(n, m))
 
 
-@pytest.mark.parametrize("m", [1, 7, 23, 24, 25, 63, 64, 65, 200])
+@pytest.mark.parametrize("m", [1, 23, 24, 64, 65, 200])
 def test_sums_are_right_and_do_not_depend_on_fusion(m):
     n = 37
     a, b = rows(n, m), np.zeros((n, m))

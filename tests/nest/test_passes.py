@@ -128,7 +128,8 @@ def test_every_run_of_a_split_loop_is_needed(each: NestPass) -> None:
             continue
         runs = [s for s in statements(nest.functions[-1].body) if isinstance(s, Run)]
         for number in range(len(runs)):
-            missing.setdefault((len(runs), number), 0)
+            if missing.setdefault((len(runs), number), 0):
+                continue
             try:
                 assert_same(given, without(nest, number), seed)
             except AssertionError:
