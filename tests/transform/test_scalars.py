@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 import numpy as np
+import pytest
 
 from pyfuser.ir.nodes import Load, Store, Update
 from pyfuser.ir.visit import all_expressions, statements
@@ -74,159 +76,23 @@ def data(*shape: int) -> np.ndarray:
     return np.random.default_rng(len(shape)).integers(-5, 9, shape or (N,)).astype(float)
 
 
-def test_store_is_forwarded_and_kept_for_a_live_view():
-    x, y, z = data(), data(), data()
-    program = Program(N)
-    program.call(double, y=y, x=x)
-    program.call(add, z=z, x=x, y=y)
-    loads, stores = accesses(program.check())
-    assert loads == {"x": 2}
-    assert stores == {"y": 1, "z": 1}
-
-
-def test_temporary_is_contracted():
-    x, z, t = data(), data(), Temporary(N)
-    program = Program(N)
-    program.call(double, y=t, x=x)
-    program.call(add, z=z, x=x, y=t)
-    kernel = program.check()
-    assert params(kernel) == {"x", "z"}
-
-
-def test_chain_of_updates_stores_once():
-    x, y = data(), data()
-    program = Program(N)
-    program.call(double, y=y, x=x)
-    for _ in range(3):
-        program.call(increment, x=y)
-    loads, stores = accesses(program.check())
-    assert loads == {"x": 1}
-    assert stores == {"y": 1}
-
-
-def test_conditional_store_stays_where_it_is():
-    x, y, z = data(), data(), data()
-    program = Program(N)
-    program.call(positive, y=y, x=x)
-    program.call(add, z=z, x=x, y=y)
-    kernel = program.check()
-    loads, stores = accesses(kernel)
-    assert loads["y"] == 1, "an iteration that did not store must load what was there"
-    assert stores["y"] == 1
-
-
-def test_conditional_store_to_a_fresh_temporary_starts_at_zero():
-    x, z, t = data(), data(), Temporary(N)
-    program = Program(N)
-    program.call(positive, y=t, x=x)
-    program.call(add, z=z, x=x, y=t)
-    assert params(program.check()) == {"x", "z"}
-
-
-def test_conditional_store_to_an_old_temporary_is_not_contracted():
-    x, z, t = data(), data(), Temporary(N)
-    t.region.buffer.allocate()
-    assert t.region.buffer.root is not None
-    t.region.array()[:] = 7.0
-    program = Program(N)
-    program.call(positive, y=t, x=x)
-    program.call(add, z=z, x=x, y=t)
-    assert "y" in params(program.check())
-
-
-def test_early_return_does_not_skip_the_next_call():
-    x, y, z = data(), data(), data()
-    program = Program(N)
-    program.call(skip_negative, y=y, x=x)
-    program.call(add, z=z, x=x, y=y)
-    program.check()
-
-
-def test_store_on_both_sides_of_an_if():
-    x, z, t = data(), data(), Temporary(N)
-    t.region.buffer.allocate()
-    program = Program(N)
-    program.call(both_sides, y=t, x=x)
-    program.call(add, z=z, x=x, y=t)
-    assert params(program.check()) == {"x", "z"}
-
-
-def test_map_into_reduction():
-    x, t = data(), Temporary(N)
-    program = Program(N)
-    program.call(double, y=t, x=x)
-    program.call(dot, "reduce", x=t, y=x)
-    assert params(program.check()) == {"x"}
-
-
-def test_overlapping_views_are_left_alone():
-    base = data(N + 1)
-    x, z = data(), data()
-    program = Program(N)
-    program.call(double, y=base[:-1], x=x)
-    program.call(add, z=z, x=x, y=base[:-1])
-    program.call(increment, x=base[1:])
-    kernel = program.kernel()
-    loads, _ = accesses(kernel)
-    assert loads["y"] == 1
-    assert len(kernel.overlaps) == 1
-
-
 def left_of_right(i, x, y):
     x[i, 1] = 1.0
     y[i] = x[i + 1, 0]
     x[i, 1] = 2.0
 
 
-def test_a_view_that_overlaps_itself_is_left_alone():
-    """Windows of an array: the end of one is the start of the next."""
-    base = data(9)
-    windows = np.lib.stride_tricks.as_strided(base, (8, 2), (8, 8))
-    program = Program(7)
-    program.call(left_of_right, x=windows, y=data(7))
-    loads, stores = accesses(program.check())
-    assert loads["x"] == 1 and stores["x"] == 2
-    program = Program(7)
-    program.call(left_of_right, x=data(8, 2), y=data(7))
-    loads, stores = accesses(program.check())
-    assert stores["x"] == 1, "elsewhere the second store makes the first needless"
-
-
-def test_update_in_an_inner_loop_keeps_its_value_in_a_local():
-    a, y = data(N, 4), data()
-    program = Program(N)
-    program.call(row_sum, y=y, a=a, m=4)
-    program.call(increment, x=y)
-    loads, stores = accesses(program.check())
-    assert loads == {"a": 1}
-    assert stores == {"y": 1}
-
-
-def neighbours_in_row(i, y, t, m):
+def neighbours_in_row(i, y, x, m):
     for k in range(m):
-        t[i][k] = y[i] + k
+        x[i][k] = y[i] + k
         if k > 0:
-            y[i] += t[i][k - 1] * t[i][k]
+            y[i] += x[i][k - 1] * x[i][k]
 
 
-def test_values_that_come_back_in_a_later_trip_are_not_dropped():
-    y, t = data(), Temporary(N, 4)
-    program = Program(N)
-    program.call(neighbours_in_row, y=y, t=t, m=4)
-    assert "t" in params(program.check())
-
-
-def count_up(i, y, t, m):
+def count_up(i, y, x, m):
     for _k in range(m):
-        y[i] += t[i]
-        t[i] = t[i] + 1.0
-
-
-def test_load_before_store_in_a_loop_goes_around_the_loop():
-    y, t = data(), Temporary(N)
-    program = Program(N)
-    program.call(count_up, y=y, t=t, m=3)
-    program.check()
+        y[i] += x[i]
+        x[i] = x[i] + 1.0
 
 
 def shared_cell(i, y, x):
@@ -235,27 +101,10 @@ def shared_cell(i, y, x):
         y[i] = x[0] + 1.0
 
 
-def test_guarded_store_to_one_cell_is_not_hoisted():
-    x, y = data(), data()
-    program = Program(N)
-    program.call(shared_cell, y=y, x=x)
-    _, stores = accesses(program.check())
-    assert stores == {"x": 1, "y": 1}
-
-
 def even_and_odd(i, x):
     x[2 * i] = 1.0
     x[2 * i + 1] = x[2 * i] + 1.0
     x[2 * i] = x[2 * i + 1] + 2.0
-
-
-def test_cells_that_differ_by_a_constant_are_told_apart():
-    x = data(2 * N)
-    program = Program(N)
-    program.call(even_and_odd, x=x)
-    loads, stores = accesses(program.check())
-    assert not loads
-    assert stores == {"x": 2}
 
 
 def unknown_pair(i, x, p):
@@ -264,13 +113,109 @@ def unknown_pair(i, x, p):
     x[i] = x[i] + x[p[i]]
 
 
-def test_cells_that_may_coincide_are_left_alone():
-    x = data()
-    p = np.arange(N, dtype=np.int32)
-    program = Program(N)
-    program.call(unknown_pair, x=x, p=p)
-    _, stores = accesses(program.check())
-    assert stores == {"x": 3}
+def shifted(i, x):
+    i = i + 1
+    x[i - 1] = 4.0
+
+
+def old() -> Temporary:
+    """A temporary that something has written to."""
+    t = Temporary(N)
+    t.region.buffer.allocate()
+    t.region.array()[:] = 7.0
+    return t
+
+
+def program(*calls: tuple[Callable[..., None], str]) -> Program:
+    """Calls with arrays for their parameters; "t", "o" and "rows" are temporaries."""
+    arrays = {name: data() for name in "xyz"}
+    arrays |= {"t": Temporary(N), "o": old(), "rows": Temporary(N, 4), "a": data(N, 4)}
+    arrays |= {"p": np.arange(N, dtype=np.int32)}
+    arrays |= {"f": np.zeros(N, dtype=np.float32), "thirds": data() / 3.0, "long": data(2 * N)}
+    made = Program(N)
+    for function, given in calls:
+        names = function.__code__.co_varnames[1 : function.__code__.co_argcount]
+        views = [name for name in names if name not in ("acc", "m")]
+        bound = dict(zip(views, map(arrays.__getitem__, given.split()), strict=True))
+        more = {"m": 4} if "m" in names else {}
+        made.call(function, "reduce" if "acc" in names else "for", **bound, **more)
+    return made
+
+
+STORED = (double, "y x"), (add, "z x y")
+LEFT = {
+    "a store is forwarded, and kept for a live view": (STORED, {"x": 2}, {"y": 1, "z": 1}),
+    "a chain of updates stores once": (
+        [(double, "y x"), *[(increment, "y")] * 3], {"x": 1}, {"y": 1}
+    ),
+    "an iteration that did not store loads what was there": (
+        [(positive, "y x"), (add, "z x y")], {"x": 3, "y": 1}, {"y": 1, "z": 1}
+    ),
+    "an update in an inner loop has a local": (
+        [(row_sum, "y a"), (increment, "y")], {"a": 1}, {"y": 1}
+    ),
+    "a guarded store to one cell is not hoisted": ([(shared_cell, "y x")], {}, {"x": 1, "y": 1}),
+    "cells a constant apart": ([(even_and_odd, "long")], {}, {"x": 2}),
+    "cells that may coincide": ([(unknown_pair, "x p")], None, {"x": 3}),
+    "a dead store": ([(double, "y x"), (both_sides, "y x")], None, {"y": 1}),
+    "a rounded store": ([(double, "f thirds"), (add, "z thirds f")], {"x": 2}, {"y": 1, "z": 1}),
+    "an early return skips no other call": ([(skip_negative, "y x"), (add, "z x y")], None, None),
+    "a load before a store goes around the loop": ([(count_up, "y t")], None, None),
+    "an index that changes": ([(shifted, "x"), (double, "y x")], None, None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_loads_and_stores_that_are_left(name: str) -> None:
+    calls, loads, stores = LEFT[name]
+    found = accesses(program(*calls).check())
+    assert loads in (None, found[0]) and stores in (None, found[1])
+
+
+PARAMS = {
+    "a temporary": ([(double, "t x"), (add, "z x t")], {"x", "z"}),
+    "a map into a sum": ([(double, "t x"), (dot, "t x")], {"x"}),
+    "a store under a condition, over zeros": ([(positive, "t x"), (add, "z x t")], {"x", "z"}),
+    "a store under a condition, over others": (
+        [(positive, "o x"), (add, "z x o")],
+        {"x", "y", "z"},
+    ),
+    "stores on both sides": ([(both_sides, "o x"), (add, "z x o")], {"x", "z"}),
+    "what comes back in a later trip": ([(neighbours_in_row, "y rows")], {"y", "x", "m"}),
+}
+
+
+@pytest.mark.parametrize("name", PARAMS)
+def test_arrays_that_are_left(name: str) -> None:
+    calls, left = PARAMS[name]
+    assert params(program(*calls).check()) == left
+
+
+def test_overlapping_views_are_left_alone():
+    base = data(N + 1)
+    x, z = data(), data()
+    made = Program(N)
+    made.call(double, y=base[:-1], x=x)
+    made.call(add, z=z, x=x, y=base[:-1])
+    made.call(increment, x=base[1:])
+    kernel = made.kernel()
+    loads, _ = accesses(kernel)
+    assert loads["y"] == 1
+    assert len(kernel.overlaps) == 1
+
+
+def test_a_view_that_overlaps_itself_is_left_alone():
+    """Windows of an array: the end of one is the start of the next."""
+    base = data(9)
+    windows = np.lib.stride_tricks.as_strided(base, (8, 2), (8, 8))
+    made = Program(7)
+    made.call(left_of_right, x=windows, y=data(7))
+    loads, stores = accesses(made.check())
+    assert loads["x"] == 1 and stores["x"] == 2
+    made = Program(7)
+    made.call(left_of_right, x=data(8, 2), y=data(7))
+    loads, stores = accesses(made.check())
+    assert stores["x"] == 1, "elsewhere the second store makes the first needless"
 
 
 def moving(i, x, y):
@@ -282,29 +227,10 @@ def moving(i, x, y):
 
 def test_subscript_that_changes_is_left_alone():
     x, y = data(), data()
-    program = Program(1)
-    program.call(moving, x=x, y=y)
-    loads, _ = accesses(program.check())
+    made = Program(1)
+    made.call(moving, x=x, y=y)
+    loads, _ = accesses(made.check())
     assert loads == {"x": 1}
-
-
-def test_float32_store_rounds():
-    x, z = data() / 3.0, data()
-    y = np.zeros(N, dtype=np.float32)
-    program = Program(N)
-    program.call(double, y=y, x=x)
-    program.call(add, z=z, x=x, y=y)
-    loads, _ = accesses(program.check())
-    assert "y" not in loads
-
-
-def test_dead_store_is_removed():
-    x, y = data(), data()
-    program = Program(N)
-    program.call(double, y=y, x=x)
-    program.call(both_sides, y=y, x=x)
-    _, stores = accesses(program.check())
-    assert stores == {"y": 1}
 
 
 def test_two_dimensions():
@@ -315,10 +241,10 @@ def test_two_dimensions():
         c[i][j] = a[i][j] + b[i][j]
 
     a, c, t = data(3, 4), data(3, 4), Temporary(3, 4)
-    program = Program(3, 4)
-    program.call(scale2, b=t, a=a)
-    program.call(add2, c=c, a=a, b=t)
-    assert params(program.check()) == {"a", "c"}
+    made = Program(3, 4)
+    made.call(scale2, b=t, a=a)
+    made.call(add2, c=c, a=a, b=t)
+    assert params(made.check()) == {"a", "c"}
 
 
 def test_transposed_access_is_left_alone():
@@ -327,20 +253,8 @@ def test_transposed_access_is_left_alone():
         a[i][j] = b[j][i]
 
     a, b = data(3, 3), data(3, 3)
-    program = Program(3, 3)
-    program.call(scale2, b=b, a=a)
-    loads, stores = accesses(program.kernel())
+    made = Program(3, 3)
+    made.call(scale2, b=b, a=a)
+    loads, stores = accesses(made.kernel())
     assert loads["b"] == 1
     assert stores["b"] == 1
-
-
-def test_index_that_the_workunit_changes():
-    def shifted(i, x):
-        i = i + 1
-        x[i - 1] = 4.0
-
-    x, y = data(), data()
-    program = Program(N)
-    program.call(shifted, x=x)
-    program.call(double, y=y, x=x)
-    program.check()
