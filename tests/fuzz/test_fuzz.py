@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from pyfuser.analysis import mistakes
-from pyfuser.codegen import kernel
 from pyfuser.engine import compiler
 from pyfuser.engine.gpu import graphs, launchable
 from pyfuser.ir.dtypes import integral_promotion
@@ -27,6 +26,7 @@ from pyfuser.support.caches import Table
 from pyfuser.support.errors import WorkunitWarning
 from pyfuser.support.settings import SETTINGS
 from pyfuser.transform import scalars as scalars_pass
+from pyfuser.tuning.thresholds import NOW
 from tests import conftest
 from tests.fuzz import choices, compiled, cxx, harness, inexact, on_device, oracle, teams
 from tests.fuzz.__main__ import campaign, same_failure
@@ -286,8 +286,8 @@ def test_a_product_that_is_not_rounded_shows_in_inexact_numbers_alone(
 
 def test_compiled_scans_have_small_tiles() -> None:
     with choices.forced_for(0):
-        assert kernel.DEFAULT.scan_tile == 3
-    assert kernel.DEFAULT.scan_tile == SCAN_TILE
+        assert NOW.tuning.scan_tile == 3
+    assert NOW.tuning.scan_tile == SCAN_TILE
 
 
 def test_the_same_seed_makes_the_same_program() -> None:

@@ -580,7 +580,7 @@ def test_a_replay_compiles_and_plans_nothing(monkeypatch: pytest.MonkeyPatch) ->
     expected = bits(swept(temporaries, 100, 5))
     plans = COUNTERS.plans
     for _ in range(3):
-        with pyfuser.fusing():
+        with forced(5), pyfuser.fusing():
             found = temporaries(100)
         assert bits(found) == expected
     assert COUNTERS.plans == plans
