@@ -2,13 +2,15 @@
 
     left = (j + n - 1) % n       ->      left = j - 1 >= 0 ? j - 1 : j - 1 + n
     right = (j + 1) % n          ->      right = j + 1 < n ? j + 1 : j + 1 - n
+    near = (j + k + n) % n       ->      both
 
 A remainder takes a division, and its subscripts are no neighbours for a compiler: each is fetched
 by itself. The selections are what `nest.passes.split_conditions` splits loops at, so that all but
 the edge runs with `j - 1` and `j + 1`.
 
-The law. For 0 <= x < 2 m, `x % m` is x or x - m; for -m < x < m it is x, as the language rounds
-quotients to zero. Interval arithmetic shows it for the bounds and scalars of one trace.
+The law. For 0 <= x < 2 m, `x % m` is x or x - m; for 0 <= x < 3 m it is that or x - 2 m; for
+-m < x < m it is x, as the language rounds quotients to zero. Interval arithmetic shows it for the
+bounds and scalars of one trace.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from pyfuser.analysis.bounds import bounded_locals
 from pyfuser.analysis.intervals import Interval, interval
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import (
@@ -23,7 +26,6 @@ from pyfuser.ir.nodes import (
     Cast,
     Compare,
     Const,
-    Declare,
     Expr,
     Extent,
     Read,
@@ -32,11 +34,9 @@ from pyfuser.ir.nodes import (
 )
 from pyfuser.ir.visit import (
     all_expressions,
-    assigned,
     expressions,
     map_body,
     map_expression,
-    statements,
 )
 from pyfuser.support.caches import cached
 from pyfuser.trace.shape import RegionShape
@@ -50,21 +50,18 @@ def reduce_remainders(kernel: Kernel) -> Kernel:
     workunit = kernel.workunit
     if not has_remainders(workunit):
         return kernel
-    ranges, changing = kernel.ranges(), assigned(workunit.body)
     pairs = zip(workunit.params, kernel.shapes, strict=True)
     sizes = {p.sym: shape.shape for p, shape in pairs if isinstance(shape, RegionShape)}
 
     def sized(e: Expr) -> Expr:
         return Const(sizes[e.view][e.axis], e.dtype) if isinstance(e, Extent) else e
 
+    known = kernel.ranges()
+    ranges = {**known, **bounded_locals(map_body(workunit.body, sized), known)}
+
     def bounds(e: Expr) -> Interval | None:
         return interval(map_expression(e, sized), ranges)
 
-    for stmt in statements(workunit.body):
-        if isinstance(stmt, Declare) and stmt.sym not in changing and stmt.value is not None:
-            known = bounds(stmt.value)
-            if known is not None:
-                ranges[stmt.sym] = known
     body = map_body(workunit.body, lambda e: _reduced(e, bounds))
     return replace(kernel, workunit=replace(workunit, body=body))
 
@@ -90,13 +87,17 @@ def _reduced(e: Expr, bounds: Callable[[Expr], Interval | None]) -> Expr:
         return e
     if -least[0] < known[0] and known[1] < least[0]:
         return x
-    if known[0] < 0 or known[1] >= 2 * least[0]:
-        return e
     below = _without(x, m)
-    if below is not None and bounds(below) is not None:
-        zero = Const(0, e.dtype)
-        return Select(Compare(">=", below, zero), below, Binary("+", below, m))
-    return Select(Compare("<", x, m), x, Binary("-", x, m))
+    if below is None or bounds(below) is None:
+        if known[0] < 0 or known[1] >= 2 * least[0]:
+            return e
+        return Select(Compare("<", x, m), x, Binary("-", x, m))
+    if known[0] < 0 or known[1] >= 3 * least[0]:
+        return e
+    inside: Expr = below
+    if known[1] >= 2 * least[0]:
+        inside = Select(Compare("<", below, m), below, Binary("-", below, m))
+    return Select(Compare(">=", below, Const(0, e.dtype)), inside, Binary("+", below, m))
 
 
 def _is_cheap(e: Expr) -> bool:

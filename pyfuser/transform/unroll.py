@@ -29,6 +29,7 @@ from pyfuser.ir.nodes import (
     Extent,
     For,
     Read,
+    Select,
     Stmt,
     Sym,
     While,
@@ -228,16 +229,40 @@ class _Lanes:
         return abs(step) <= view.dtype.size
 
     def _factor(self, expr: Expr, moving: set[Sym]) -> int | None:
-        """What an integer grows by from one iteration to the next, if always the same."""
+        """What an integer grows by from one iteration to the next, if always the same.
+
+        Of two that are selected (`min(i + 1, n - 1)`) the one that moves counts: there are more.
+        """
         assert self.index is not None
         form = linear(expr, everywhere, lambda e: _only_value(e, self.known))
-        fixed = self.fixed | moving | {self.index}
-        for part in (part for term in form.terms for part in expressions(term)):
-            if not isinstance(part, (Const, Extent, Cast, Binary, Read)):
+        total = 0
+        for term, count in form.terms.items():
+            step = self._step(term, moving)
+            if step is None:
                 return None
-            if isinstance(part, Read) and part.sym not in fixed:
-                return None
-        return form.coefficient(self.index)
+            total += count * step
+        return total
+
+    def _step(self, term: Expr, moving: set[Sym]) -> int | None:
+        match term:
+            case Read() if term.sym == self.index:
+                return 1
+            case Read() if term.sym in self.stable:
+                return self._factor(self.stable[term.sym], moving)
+            case Binary(op="%"):
+                return self._factor(term.left, moving)  # most neighbours wrap together
+            case Select():
+                then, orelse = (self._factor(e, moving) for e in (term.then, term.orelse))
+                return None if then is None or orelse is None else max(then, orelse, key=abs)
+        return 0 if self._is_even(term, moving) else None
+
+    def _is_even(self, term: Expr, moving: set[Sym]) -> bool:
+        """Whether a term is made of numbers that neighbouring iterations have in common."""
+        return all(
+            isinstance(part, (Const, Extent, Cast, Binary))
+            or (isinstance(part, Read) and part.sym in self.fixed | moving)
+            for part in expressions(term)
+        )
 
 
 def _only_value(expr: Expr, known: Known) -> int | None:

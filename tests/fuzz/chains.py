@@ -69,9 +69,15 @@ class ChainMaker:
                     if rng.random() < 0.85
                 ]
         before: list[Statement] = []
+        if self.ends[0] and rng.random() < 0.3:
+            window = self.window(before)
+            offsets = offsets[:1]
+        else:
+            window = ""
         terms: list[Expr] = [
             (f"({rng.choice(_WEIGHTS)} * {self.neighbour(offset, before)})",) for offset in offsets
         ]
+        terms += [(window,)] * bool(window)
         views = ["x", "y"]
         if len(self.bases) > 2 and rng.random() < 0.3:
             views.append("z")
@@ -120,6 +126,32 @@ class ChainMaker:
                 text = f"k{len(before) - 1}"
             parts.append(text)
         return f"x[{', '.join(parts)}]"
+
+    def window(self, before: list[Statement]) -> str:
+        """A local with the sum over a window along an axis, for which `before` gets a loop."""
+        rng, axis = self.rng, self.rng.choice(self.axes)
+        index, extent, low = "ij"[axis], self.extents[axis], rng.randint(0, 1)
+        moved = rng.choice(
+            (f"{index} + k", f"k + {index}", f"{index} - k", f"{index} + (k - {low})")
+        )
+        inside = f"{moved} >= 0 and {moved} < {extent}"
+        around = extent * (1 + (self.width + low) // extent)
+        found = {
+            "modulo": f"({moved} + {around}) % {extent}",
+            "chosen": f"({moved} if {inside} else {index})",
+            "clamped": rng.choice(("min(max({0}, 0), {1})", "max(min({0}, {1}), 0)")).format(
+                f"({moved})", extent - 1
+            ),
+            "branch": moved,
+        }[self.ends[axis]]
+        at = [found if other == axis else "ij"[other] for other in range(self.rank)]
+        add = Statement(f"w += 0.25 * x[{', '.join(at)}]")
+        if self.ends[axis] == "branch":
+            add = Statement(f"if {inside}:", (), ((add,),))
+        reach = self.width + rng.choice((0, 0, 1))
+        loop = Statement(f"for k in range({-self.width}, {reach}):", (), ((add,),))
+        before += [Statement("w: float = 0.0"), loop]
+        return "w"
 
     def store(self, target: str, value: Expr) -> Statement:
         if self.mixed:

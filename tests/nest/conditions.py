@@ -184,15 +184,42 @@ def twice_the_index(i, y, x, m):
 
 @body()
 def far_away(i, y, x, m):
-    if i + 2000000 > m:
+    if i + 200000000 > m:
         y[i] = x[i]
 
 
-@body()
+@body("split-conditions")
 def in_a_loop(i, y, x, m):
     for _k in range(m):
         if i > 0:
             y[i] += x[i - 1]
+
+
+@body("split-conditions strip-mine")
+def clamped_window(i, y, x, n, m):
+    total: float = 0.0
+    for k in range(-m, m + 1):
+        total += x[min(max(i + k, 0), n - 1)]
+    y[i] = total
+
+
+@body("split-conditions strip-mine")
+def guarded_window(i, y, x, n, m):
+    total: float = 0.0
+    for k in range(2 * m + 1):
+        if i + k - m >= 0 and i + k - m < n:
+            total += x[i + k - m]
+    y[i] = total
+
+
+@body()
+def window_of_data(i, y, x, n, m):
+    """How far it reaches no iteration knows of another."""
+    total: float = 0.0
+    for k in range(int(x[i]) % 3):
+        if i + k < n:
+            total += x[i + k]
+    y[i] = total
 
 
 @body()

@@ -93,19 +93,47 @@ VARYING = (
     "i % m + 1",
     "(i % k)",
 )
+IN_LOOPS = (
+    "i + t",
+    "t + i",
+    "i - t",
+    "i + 2 * t - 1",
+    "i - (3 - t)",
+    "int(i) + u",
+    "i + t + u",
+    "o + t",
+    "t - u + o",
+    "min(max(i + t, 0), n - 1)",
+    "t * u + i",
+    "i % m + t",
+    "i % m + m",
+    "i + k - t",
+    "i - n",
+    "(i + t) % m",
+    "t",
+)
+LOOPS = (
+    "range(-2, 3)",
+    "range(k)",
+    "range(3, -2, -2)",
+    "range(m, m + 3)",
+    "range(n - 2, n + 2)",
+    "range(-k, k + 1)",
+)
 LIMITS = ("0", "1", "70", "n", "n - 1", "m", "m - 1", "-k", "k * m", "k - m", "-2147483647")
 PARAMS = ("n", "m", "k")
 
 
-def condition(rng: random.Random) -> str:
+def condition(rng: random.Random, loops: bool = False) -> str:
     kind = rng.random()
     if kind < 0.6:
-        sides = [rng.choice(VARYING if rng.random() < 0.7 else OTHER), rng.choice(LIMITS)]
+        varying = IN_LOOPS if loops and rng.random() < 0.7 else VARYING
+        sides = [rng.choice(varying if rng.random() < 0.7 else OTHER), rng.choice(LIMITS)]
         rng.shuffle(sides)
         return f"{sides[0]} {rng.choice(('<', '<=', '>', '>=', '==', '!='))} {sides[1]}"
     if kind < 0.7:
-        return f"not ({condition(rng)})"
-    return f"({condition(rng)} {rng.choice(('and', 'or'))} {condition(rng)})"
+        return f"not ({condition(rng, loops)})"
+    return f"({condition(rng, loops)} {rng.choice(('and', 'or'))} {condition(rng, loops)})"
 
 
 def program(rng: random.Random) -> str:
@@ -118,9 +146,23 @@ def program(rng: random.Random) -> str:
                     f"    if {condition(rng)}:\n        v += {one}\n"
                     f"    elif {condition(rng)}:\n        v += {other}",
                     f"    v += {one} if {condition(rng)} else {other}",
+                    f"    if {condition(rng)}:\n        for t in {rng.choice(LOOPS)}:\n"
+                    f"            v += {one} if {condition(rng, True).replace('u', 't')} else t",
+                    "".join(
+                        f"    v += {one} if i {way} {limit} else {other}\n"
+                        for limit in [rng.choice(LIMITS)]
+                        for op in [rng.choice(("<", "<=", ">", ">="))]
+                        for way in (f"+ {rng.randint(-9, 9)} {op}", f"- {rng.randint(-9, 9)} {op}")
+                    ),
                     f"    b{bit}: bool = {condition(rng)}\n    if b{bit}:\n        v += {one}",
                 )
             )
+        )
+    if rng.random() < 0.5:
+        t, u = rng.choice(LOOPS), rng.choice(LOOPS)
+        lines.append(
+            f"    for t in {t}:\n        for u in {u}:\n            if {condition(rng, True)}:\n"
+            f"                v += 100 + t\n        if {condition(rng)}:\n            v += 1000"
         )
     return "\n".join([*lines, "    y[i - base] = v", ""])
 
@@ -233,3 +275,31 @@ def test_a_quotient_that_falls_may_meet_what_it_is_compared_with():
     hold = all_hold(unit, inside)
     assert hold(0, 20, 0, 0, 7, 0, 0)
     assert not hold(0, 20, 0, 0, -7, 0, 0)  # from 0 to -2
+
+
+def test_in_loops_what_is_added_to_an_index_must_be_little():
+    """What is tried are the ends of the loop: 32 bits must not wrap between them."""
+    text = (
+        "def asks(o, i, y, n, m, k, base):\n    for t in range(n, m):\n"
+        "        if i + t >= 0:\n            y[i - base] += 1\n"
+    )
+    unit = workunit_of(text)
+    inside = inside_of(unit)
+    assert inside is not None
+    hold = all_hold(unit, inside)
+    assert hold(10, 20, 0, -3, 4, 0, 0)
+    assert not hold(10, 20, 0, -11, 4, 0, 0)
+    assert not hold(10, 20, 0, 0, 2**31 - 1, 0, 0)
+
+
+def test_in_loops_an_index_of_another_axis_must_not_wrap():
+    text = (
+        "def asks(o, i, y, n, m, k, base):\n    for t in range(0, 9):\n"
+        "        if o + t != -2147483646:\n            y[i - base] += 1\n"
+    )
+    unit = workunit_of(text)
+    inside = inside_of(unit)
+    assert inside is not None
+    hold = all_hold(unit, inside)
+    assert hold(0, 9, 5, 0, 0, 0, 0)
+    assert not hold(0, 9, 2**31 - 3, 0, 0, 0, 0)

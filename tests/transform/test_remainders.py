@@ -49,8 +49,15 @@ def constant(i, b, a, n):
     b[i] = a[n - 1 - (i + 2) % 7]
 
 
-def twice(i, b, a, n):
-    b[i] = a[(i + n + 1) % n]
+def either_way(i, b, a, n):
+    total: float = 0.0
+    for k in range(-2, 3):
+        total += a[(i + k + n) % n]
+    b[i] = total
+
+
+def thrice(i, b, a, n):
+    b[i] = a[(i + n + n + 1) % n]
 
 
 def negative(i, b, a, n):
@@ -96,8 +103,8 @@ def test_what_never_wraps_stays_itself() -> None:
     assert not any(isinstance(e, Select) for e in all_expressions(kernel.workunit.body))
 
 
-@pytest.mark.parametrize("function", [twice, negative, changing, divisor_of_data])
-def test_what_may_wrap_twice_or_is_not_known_stays(function: Callable[..., Any]) -> None:
+@pytest.mark.parametrize("function", [thrice, negative, changing, divisor_of_data])
+def test_what_may_wrap_thrice_or_is_not_known_stays(function: Callable[..., Any]) -> None:
     assert kernel_of(function)[1] == 1
 
 
@@ -110,7 +117,13 @@ def test_the_space_decides_how_often(extent: int, left: int) -> None:
     assert sum(isinstance(e, Binary) and e.op == "%" for e in parts) == left
 
 
-@pytest.mark.parametrize("function", [before, after])
+def test_in_a_loop_either_end_may_be_passed() -> None:
+    kernel, remainders = kernel_of(either_way)
+    assert remainders == 0
+    assert sum(isinstance(e, Select) for e in all_expressions(kernel.workunit.body)) == 2
+
+
+@pytest.mark.parametrize("function", [before, after, either_way])
 @pytest.mark.parametrize("extent", [1, 2, 3, 300])
 def test_compiled_rings(function: Callable[..., Any], extent: int) -> None:
     rng = np.random.default_rng(2)
