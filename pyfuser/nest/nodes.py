@@ -183,9 +183,10 @@ LANES = 32
 
 @dataclass(frozen=True, slots=True)
 class Trimmed(Extra):
-    """Terms of iterations that are `inside`, all of them or all but the first and last; else not.
+    """Terms of iterations that are `inside`, all of them or all but 1, 2, 4 ... at either end.
 
     arrays, others: what the functions take after the first iteration and the number of them.
+    widest: the most at an end; beyond that all run as those around.
     """
 
     first: Expr
@@ -195,6 +196,7 @@ class Trimmed(Extra):
     inside: str
     middle: str
     around: str
+    widest: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,9 +194,17 @@ def _compile(nest: Nest) -> tuple[Callable[..., Any], dict[Sym, str]]:
     code = compile(translator.source(), f"<nest of {nest.workunit.name}>", "exec")
     namespace = {**arithmetic.OPERATIONS, **translator.functions, "scratch": scratch_accessors}
     namespace |= {"row_of": _Row, "tiled_sums": tiled_sums, "tuning": nest.spec.tuning}
+    namespace["edges"] = _edges
     namespace |= translator.nodes
     exec(code, namespace)
     return namespace["bind"], translator.names
+
+
+def _edges(widest: int, count: int) -> Iterator[int]:
+    edge = 1
+    while edge <= widest and count > 2 * edge:
+        yield edge
+        edge *= 2
 
 
 class _Translator(reference.Translator):
@@ -284,13 +292,17 @@ class _Translator(reference.Translator):
 
         self.emit(depth, f"if {s.inside}({first}, {first} + {count} - 1{others}):")
         run(depth + 1, s.middle, "0", count)
-        middle = f"{s.inside}({first} + 1, {first} + {count} - 2{others})"
-        self.emit(depth, f"elif {count} > 2 and {middle}:")
-        run(depth + 1, s.around, "0", "1")
-        run(depth + 1, s.middle, "1", f"{count} - 2")
-        run(depth + 1, s.around, f"{count} - 1", "1")
         self.emit(depth, "else:")
-        run(depth + 1, s.around, "0", count)
+        self.emit(depth + 1, f"for edge in edges({s.widest}, {count}):")
+        self.emit(
+            depth + 2, f"if {s.inside}({first} + edge, {first} + {count} - edge - 1{others}):"
+        )
+        run(depth + 3, s.around, "0", "edge")
+        run(depth + 3, s.middle, "edge", f"{count} - 2 * edge")
+        run(depth + 3, s.around, f"{count} - edge", "edge")
+        self.emit(depth + 3, "break")
+        self.emit(depth + 1, "else:")
+        run(depth + 2, s.around, "0", count)
 
     def running(self, s: nodes.RunningSums, depth: int) -> None:
         name, count = self.name(s.sym), self.expr(s.count)

@@ -210,6 +210,11 @@ class Expressions:
     def cast(self, e: nodes.Cast) -> Text:
         if e.dtype.is_complex:
             return f"{e.dtype.cpp}({self.text(e.operand)})", PRIMARY
+        if e.operand.dtype is DType.BOOL and e.dtype is not DType.BOOL:
+            # g++ makes no vectors of bools that become numbers.
+            return self.select(
+                nodes.Select(e.operand, nodes.Const(1, e.dtype), nodes.Const(0, e.dtype))
+            )
         return f"({e.dtype.cpp}){self.text(e.operand, UNARY)}", UNARY
 
     def select(self, e: nodes.Select) -> Text:

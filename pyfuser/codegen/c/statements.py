@@ -87,7 +87,10 @@ class Statements:
         self.emit(depth, f"{self.names[s.sym]} = {self.text(s.value)};")
 
     def store(self, s: nodes.Store, depth: int) -> None:
-        self.emit(depth, f"{self.expressions.element(s)} = {self.text(s.value)};")
+        cell = self.expressions.element(s)
+        if isinstance(s.value, nodes.Logical):  # of bools in memory g++ makes no vectors
+            cell = f"(uint8_t&){cell}"
+        self.emit(depth, f"{cell} = {self.text(s.value)};")
 
     def update(self, s: nodes.Update, depth: int) -> None:
         e, dtype = self.expressions, s.target.dtype

@@ -146,23 +146,30 @@ class _Functions(Statements):
         def test(begin: str, end: str) -> str:
             return f"{s.inside}({', '.join([begin, end, *tail])})"
 
-        def run(name: str, skipped: str, count: str) -> None:
+        def run(name: str, skipped: str, count: str, deeper: int = 1) -> None:
             places = (f"{names[a]}{by(a, skipped)}" for a in s.arrays)
             begin = f"{first} + {skipped}" if skipped else first
-            self.emit(depth + 1, f"{name}({', '.join([begin, count, *places, *tail])});")
+            self.emit(depth + deeper, f"{name}({', '.join([begin, count, *places, *tail])});")
 
         def by(array: Sym, skipped: str) -> str:
             return f" + {'2 * ' * array.dtype.is_complex}{skipped}" if skipped else ""
 
         self.emit(depth, f"if ({test(first, f'{first} + {count} - 1')}) {{")
         run(s.middle, "", count)
-        middle = test(f"{first} + 1", f"{first} + {count} - 2")
-        self.emit(depth, f"}} else if ({count} > 2 && {middle}) {{")
-        run(s.around, "", "1")
-        run(s.middle, "1", f"{count} - 2")
-        run(s.around, f"({count} - 1)", "1")
         self.emit(depth, "} else {")
-        run(s.around, "", count)
+        inside, edge = map(self.context.unique.take, ("inside", "edge"))
+        self.emit(depth + 1, f"bool {inside} = false;")
+        self.emit(depth + 1, f"int64_t {edge} = 1;")
+        head = f"for (; {edge} <= {s.widest} && {count} > 2 * {edge}; {edge} *= 2)"
+        middle = test(f"{first} + {edge}", f"{first} + {count} - {edge} - 1")
+        self.emit(depth + 1, f"{head} if (({inside} = {middle})) break;")
+        self.emit(depth + 1, f"if ({inside}) {{")
+        run(s.around, "", edge, 2)
+        run(s.middle, edge, f"{count} - 2 * {edge}", 2)
+        run(s.around, f"({count} - {edge})", edge, 2)
+        self.emit(depth + 1, "} else {")
+        run(s.around, "", count, 2)
+        self.emit(depth + 1, "}")
         self.emit(depth, "}")
 
     def running(self, s: RunningSums, depth: int) -> None:

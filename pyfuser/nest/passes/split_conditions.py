@@ -43,6 +43,7 @@ from pyfuser.ir.nodes import (
     If,
     Logical,
     Read,
+    Select,
     Stmt,
     Sym,
     Unary,
@@ -76,6 +77,9 @@ LITTLE = 1 << 28
 
 EDGE = 64
 """Elements that an edge may have: `i < 2` is one, `i < 1000` is not; a row has more."""
+
+WIDEST = 16
+"""Iterations at either end of a row that are taken off, at the most, before it is cut to blocks."""
 
 INSIDE = "pf_inside"
 """The function that tells whether the iterations from a first one to a last one all are inside."""
@@ -135,7 +139,7 @@ def inside(nest: Nest, found: Interior, axis: int) -> Function:
 
 
 class _Blocks:
-    """Runs the innermost axis of a box, with all but its first and last iteration inside, or in
+    """Runs the innermost axis of a box, with all but a few iterations at its ends inside, or in
     blocks.
     """
 
@@ -150,17 +154,25 @@ class _Blocks:
             low, high = at_axis(low, n, here), at_axis(high, n, _plus(here, 1))
         self._low, self._high = low, high
         begin, end = low[axis], high[axis]
-        inner, held = fresh("within", DType.BOOL), fresh("inner", DType.BOOL)
-        second, last = _plus(begin, 1), Binary("-", end, number(1))
-        ask = self._ask(inner, second, last)
+        inner, tried = fresh("inner", DType.BOOL), fresh("within", DType.BOOL)
+        edge = fresh("edge", DType.INT64)
+        width = Read(edge)
+        second, last = Binary("+", begin, width), Binary("-", end, width)
+        whole_row = Compare("==", width, number(0))
+        wider = Select(whole_row, number(1), Binary("*", width, number(2)))
+        room = Compare(">", Binary("-", last, second), number(0))
+        more = (
+            self._ask(tried, second, last),
+            Assign(inner, Read(tried)),
+            If(Read(inner), (Break(),)),
+            Assign(edge, wider),
+        )
         self.body: Body = (
-            Declare(held, Const(False, DType.BOOL)),
+            Declare(inner, Const(False, DType.BOOL)),
+            Declare(edge, number(0)),
+            While(_both(room, Compare("<=", width, number(WIDEST))), more),
             If(
-                Compare(">", Binary("-", end, begin), number(2)),
-                (ask, Assign(held, Read(inner))),
-            ),
-            If(
-                Read(held),
+                Read(inner),
                 (
                     self._run(AROUND, begin, second),
                     self._run(MIDDLE, second, last),

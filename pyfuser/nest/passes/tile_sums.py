@@ -18,7 +18,7 @@ from pyfuser.nest.nodes import Function, Nest, TiledSums, Trimmed
 from pyfuser.nest.passes.blocks import Blocks, allocs, block_loops, blocks_of
 from pyfuser.nest.passes.row_sums import order_sums
 from pyfuser.nest.passes.split_accumulators import groups_of
-from pyfuser.nest.passes.split_conditions import inside, inside_of_sums
+from pyfuser.nest.passes.split_conditions import WIDEST, inside, inside_of_sums
 from pyfuser.nest.passes.split_guards import AROUND, MIDDLE
 from pyfuser.nest.sums import is_sum
 from pyfuser.nest.terms import Terms
@@ -71,7 +71,7 @@ def _terms_functions(blocks: Blocks, arrays: Mapping[Sym, Sym], kept: int) -> tu
     names, given = (MIDDLE, AROUND), tuple(arrays.values())
     others = nest.counters[:last]
     test = inside(nest, found, last)
-    trimmed = Trimmed(at, count, given, values(others), test.name, *names)
+    trimmed = Trimmed(at, count, given, values(others), test.name, *names, WIDEST)
     params = (at.sym, count.sym, *given, *others)
     return (
         test,
