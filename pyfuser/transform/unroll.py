@@ -86,7 +86,7 @@ def _short_loops(body: Body, known: Known, views: dict[Sym, RegionShape]) -> dic
         if isinstance(loop, For):
             bounds = loop.start, loop.stop, loop.step
             values = _values(bounds, known, views)
-            if values is not None and len(values) <= NOW.tuning.unrolled_trips:
+            if values is not None and len(values) <= NOW.tuning.counted_trips:
                 found[bounds] = values
     return found
 
@@ -116,7 +116,7 @@ def _trips(stmt: Stmt, values: dict[Bounds, range], tuning: Tuning) -> Stmt | Bo
     if not isinstance(stmt, For):
         return stmt
     trips = values.get((stmt.start, stmt.stop, stmt.step))
-    if trips is None or not _may_unroll(stmt):
+    if trips is None or len(trips) > tuning.unrolled_trips or not _may_unroll(stmt):
         return stmt
     if len(trips) * sum(1 for _ in all_expressions(stmt.body)) > tuning.unrolled_nodes:
         return stmt
@@ -138,7 +138,7 @@ def _counted(stmt: Stmt, known: Known, tuning: Tuning) -> Stmt:
         return stmt
     loops = [stmt, *(s for s in statements(stmt.body) if isinstance(s, For))]
     trips = [_values((loop.start, loop.stop, loop.step), known, {}) for loop in loops]
-    if any(values is None or len(values) > tuning.unrolled_trips for values in trips):
+    if any(values is None or len(values) > tuning.counted_trips for values in trips):
         return stmt
     ends = reads(*(end for loop in loops for end in (loop.start, loop.stop, loop.step)))
     counts = (ends & known.keys()) - assigned((stmt,))

@@ -45,6 +45,9 @@ class Tuning:
         "whose conditions are tried together; neighbours that go the same way run as one loop",
     )
     unrolled_trips: int = number(16, "trips", "of a loop that is unrolled")
+    counted_trips: int = number(
+        64, "trips", "of a loop that stays one and whose number of trips becomes a constant"
+    )
     unrolled_nodes: int = number(1500, "expressions", "that one loop may unroll to")
     choices: int = number(
         8, "elements", "of which one is selected; each costs a compare and a select"

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 
 from pyfuser.ir import nodes
+from pyfuser.ir.affine import everywhere, linear
+from pyfuser.ir.definitions import expand, stable_locals
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.maths import FUNCTIONS
-from pyfuser.ir.nodes import Body, Expr, Stmt, Sym
+from pyfuser.ir.nodes import Body, Expr, For, Stmt, Sym
 from pyfuser.ir.powers import power_of
-from pyfuser.ir.visit import child_expressions, expressions, statements
+from pyfuser.ir.visit import (
+    all_expressions,
+    child_expressions,
+    expressions,
+    reads,
+    statements,
+)
 from pyfuser.tuning.target import host
 
 _INLINES = frozenset(name for name, f in FUNCTIONS.items() if f.inlines)
 _WORDS = (DType.INT32, DType.UINT32)
 """Integers that are divided by way of doubles: processors have no other division of vectors."""
+
+_NUMBERS = (nodes.Const, nodes.Unary, nodes.Binary, nodes.Cast)
+"""What compilers compute."""
 
 _SIMPLE = (nodes.Declare, nodes.DeclareArray, nodes.Assign, nodes.Store, nodes.Update)
 
@@ -53,6 +65,49 @@ def vectorises(stmt: Stmt, arrays: frozenset[Sym]) -> bool:
     if isinstance(stmt, nodes.Store) and stmt.view in arrays and _moves(stmt.indices):
         return False
     return all(_computable(e, arrays) for e in child_expressions(stmt))
+
+
+def takes_lanes(loop: For, lane: Sym, given: AbstractSet[Sym], arrays: frozenset[Sym]) -> bool:
+    """Whether g++ runs the iterations around a loop in the lanes of vectors, trip by trip.
+
+    It does where it knows the number of trips, none stores, and neighbours load neighbouring
+    elements or one. lane: the index of the iterations, of the axis along which memory lies. given:
+    other indices, and parameters that nothing changes. arrays: local arrays.
+    """
+    bounds = [part for bound in (loop.start, loop.stop) for part in expressions(bound)]
+    if not all(isinstance(part, _NUMBERS) for part in bounds):
+        return False
+    parts = list(statements(loop.body))
+    if any(
+        isinstance(s, nodes.Store) or (isinstance(s, nodes.Update) and s.indices) for s in parts
+    ):
+        return False
+    known, stable = {loop.sym, lane, *given}, stable_locals(loop.body)
+    loads = [e for e in all_expressions(loop.body) if isinstance(e, nodes.Load)]
+    return all(vectorises(stmt, arrays) for stmt in loop.body) and all(
+        e.view not in arrays and _is_near(e, lane, known, stable) for e in loads
+    )
+
+
+def _is_near(e: nodes.Load, lane: Sym, known: set[Sym], stable: Mapping[Sym, Expr]) -> bool:
+    """Whether neighbours load neighbouring elements, or one."""
+    *others, last = (linear(expand(index, stable), everywhere) for index in e.indices)
+    return (
+        all(reads(*form.terms) <= known for form in (*others, last))
+        and all(lane not in reads(*form.terms) for form in others)
+        and last.coefficient(lane) in (0, 1)
+    )
+
+
+def is_window(loop: For) -> bool:
+    """Whether the trips of a loop are in one row of what they load: they walk along memory."""
+    stable = stable_locals(loop.body)
+    return not any(
+        loop.sym in reads(expand(index, stable))
+        for e in all_expressions(loop.body)
+        if isinstance(e, nodes.Load)
+        for index in e.indices[:-1]
+    )
 
 
 def _computable(e: Expr, arrays: frozenset[Sym]) -> bool:

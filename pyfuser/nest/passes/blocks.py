@@ -176,7 +176,9 @@ def _parts(nest: Nest, segment: Segment) -> tuple[Segment, ...] | None:
     workunit = nest.workunit
     given = frozenset(param.sym for param in workunit.params) - assigned(workunit.body)
     sums = (accumulator.sym for accumulator in workunit.accumulators)
-    return strip_parts(segment, nest.overlapping, given, sums)
+    others = [n for n in range(nest.rank) if n != nest.spec.order.axes[-1]]
+    indices = [workunit.indices[n] for n in (*others, nest.spec.order.axes[-1])]
+    return strip_parts(segment, nest.overlapping, given, sums, tuple(indices))
 
 
 def _has_long_trips(nest: Nest) -> bool:

@@ -39,6 +39,7 @@ from pyfuser.ir.effects import effects
 from pyfuser.ir.nodes import Body, Declare, DeclareArray, Expr, For, If, Stmt, Sym, Workunit
 from pyfuser.ir.visit import assigned, expressions, leaves_loop, map_expression, statements
 from pyfuser.nest.cost.cache_lines import runs_across, walked
+from pyfuser.nest.cost.vectorisable import is_window, takes_lanes
 from pyfuser.nest.cost.work import body_cost
 from pyfuser.nest.passes.scalar_expansion import (
     Branch,
@@ -247,6 +248,8 @@ class _Finder:
             return False
         nest = (*around, stmt)
         known = self.fixed | self.own
+        if not around and is_window(stmt) and takes_lanes(stmt, self.index, known, self.arrays):
+            return False
         outside, self.repeated = self.repeated, dict(self.repeated)
         for inner in stmt.body:  # `k = m - 1 - j` is as good a subscript as j
             if isinstance(inner, Declare) and self._is_cheap(inner, nest):

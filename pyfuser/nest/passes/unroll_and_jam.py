@@ -28,7 +28,7 @@ from pyfuser.ir import nodes
 from pyfuser.ir.effects import effects_of
 from pyfuser.ir.nodes import DeclareArray, Expr, For, Stmt, Sym
 from pyfuser.ir.visit import all_expressions, assigned, contains, declared, expressions, statements
-from pyfuser.nest.cost.vectorisable import vectorises
+from pyfuser.nest.cost.vectorisable import takes_lanes, vectorises
 from pyfuser.nest.cost.work import body_cost, cheap_declarations
 from pyfuser.nest.segments import MAX_STATEMENTS, Segment, dependences, expanded, grouped
 from pyfuser.plan.plan import STRIP
@@ -53,25 +53,33 @@ _SKIPPED = 2
 
 @dataclass(frozen=True, slots=True)
 class _Syms:
-    """Of a body: the locals, those that change, arguments that do not, the sums, local arrays."""
+    """Of a body: the locals, those that change, arguments that do not, the sums, local arrays.
+
+    indices: the last one is the one that neighbours in the lanes of a vector differ by.
+    """
 
     local: frozenset[Sym]
     changing: frozenset[Sym]
     fixed: frozenset[Sym]
     sums: frozenset[Sym]
     arrays: frozenset[Sym]
+    indices: tuple[Sym, ...]
 
 
 _STRAIGHT = (nodes.Declare, nodes.Assign, nodes.Store, nodes.Update, nodes.If)
 
 
 def strips(
-    segment: Segment, aliased: frozenset[Sym], given: frozenset[Sym], sums: Iterable[Sym]
+    segment: Segment,
+    aliased: frozenset[Sym],
+    given: frozenset[Sym],
+    sums: Iterable[Sym],
+    indices: tuple[Sym, ...],
 ) -> tuple[Segment, ...] | None:
     """The parts that the iterations of a strip take in turn; None if none of their loops waits.
 
     `aliased` are the views that may overlap one another, `given` the parameters that no segment
-    changes (but not the indices), `sums` the accumulators.
+    changes (but not the indices), `sums` the accumulators. indices: the last one is the lanes'.
     """
     body = segment.body
     if (
@@ -94,6 +102,7 @@ def strips(
         given - changing,
         frozenset(sums),
         frozenset((*segment.arriving, *(stmt.sym for stmt in local))),
+        indices,
     )
     kinds = [_waits(stmt, syms) for stmt in units]
     if not any(kinds):
@@ -153,7 +162,7 @@ def _waits(stmt: Stmt, syms: _Syms) -> bool:
         if not all(_is_fixed(e, syms.fixed) for e in expressions(bound)):
             return False
     parts = list(statements(stmt.body))
-    if not all(isinstance(s, _STRAIGHT) for s in parts):
+    if not all(isinstance(s, _STRAIGHT) for s in parts) or _takes_lanes(stmt, syms):
         return False
     if any(isinstance(s, nodes.Update) and (s.atomic or not s.indices) for s in parts):
         return False  # a sum of free order does not wait (see `passes.row_sums`)
@@ -167,6 +176,11 @@ def _waits(stmt: Stmt, syms: _Syms) -> bool:
     read = {e.sym for e in found if isinstance(e, nodes.Read)}
     read |= {s.target for s in parts if isinstance(s, nodes.Update)}
     return bool(outer & read) and not outer & syms.sums
+
+
+def _takes_lanes(loop: For, syms: _Syms) -> bool:
+    """Whether g++ does better: its lanes take whole iterations, with no copies between."""
+    return takes_lanes(loop, syms.indices[-1], syms.fixed.union(syms.indices), syms.arrays)
 
 
 def _is_step(step: Expr) -> bool:
