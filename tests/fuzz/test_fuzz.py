@@ -55,7 +55,7 @@ def test_fused_programs_compute_what_python_computes() -> None:
     assert totals.rejected < PROGRAMS / 2
     assert totals.fused > totals.calls / 4
     assert totals.features["scan beside maps"] >= PROGRAMS / 100
-    assert totals.features["flattened call beside MDRange"] > PROGRAMS / 100
+    assert totals.features["flattened call beside MDRange"] >= PROGRAMS / 100
 
 
 _words = partial(random_program, focus="words")

@@ -306,3 +306,37 @@ def two_parts_turned(i, j, a, b, u):
 @body(n=70, m=70, execution="Serial")
 def turned_in_order(j, i, a, b):
     b[i][j] = a[i][j]
+
+
+@body()
+def known_trips(i, y, x):
+    """g++ takes iterations in the lanes of vectors, where it knows how many trips there are."""
+    t: float = x[i]
+    for _ in range(20):
+        t = 2.0 - 2.0 * t if t > 0.5 else 1.9 * t
+    y[i] = t
+
+
+@body()
+def known_window(i, y, x):
+    total: float = 0.0
+    for k in range(20):
+        total += 0.5 * x[i + k]
+    y[i] = total
+
+
+@body("unroll-and-jam")
+def known_trips_along_rows(i, y, a):
+    """Neighbours would fetch from rows apart."""
+    total: float = 0.0
+    for k in range(20):
+        total = 0.5 * total + a[i][k]
+    y[i] = total
+
+
+@body("unroll-and-jam")
+def trips_of_the_launch(i, y, x, m):
+    t: float = x[i]
+    for _ in range(m):
+        t = 2.0 - 2.0 * t if t > 0.5 else 1.9 * t
+    y[i] = t

@@ -34,7 +34,7 @@ from pyfuser.ir.reference.interpret import UndefinedBehaviour, interpret
 from pyfuser.ir.visit import map_body, statements
 from pyfuser.lower.lower import ScalarType, ViewType, lower
 from pyfuser.nest.build import nest_of
-from pyfuser.nest.passes.split_conditions import Interior, interior
+from pyfuser.nest.interior import Interior, interior
 from pyfuser.pipeline import run_nest_passes
 from pyfuser.tuning.thresholds import DEFAULT
 from tests.nest import conditions  # noqa: F401

@@ -259,7 +259,7 @@ def test_a_row_that_is_read_afterwards_and_is_not_stored_whole_stays(name: str):
     assert contracted(kept(EITHER[name], a=data())) == 0
 
 
-@pytest.mark.parametrize("name", EITHER.keys() - {"another row"})
+@pytest.mark.parametrize("name", sorted(EITHER.keys() - {"another row"}))
 def test_after_a_whole_row_was_stored_the_same_loops_are_legal(name: str):
     t, s, c = Temporary(ROWS, COLUMNS), np.zeros(ROWS), data(2)
     program = Program(ROWS)
