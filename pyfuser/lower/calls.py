@@ -200,7 +200,15 @@ def _conversion(ctx: Context, node: ast.Call, name: str, args: tuple[Expr, ...])
     value, dtype = args[0], _CONVERSIONS[name]
     if value.dtype.is_complex:
         raise ctx.error(node, f"a complex number cannot become {dtype.value}")
+    if name == "float" and isinstance(node.func, ast.Name) and _is_wide(value.dtype):
+        text = ast.unparse(node.args[0])
+        ctx.warn(node, f"`float({text})` has 32 bits, as in C++, not 64: write pk.double({text})")
     return value if value.dtype is dtype else Cast(value, dtype, explicit=True)
+
+
+def _is_wide(dtype: DType) -> bool:
+    """Whether 32 bits of a float may not hold a number."""
+    return dtype is DType.FLOAT64 or (dtype.is_integer and dtype.size >= 4)
 
 
 def _is_builtin(ctx: Context, function: ast.expr, name: str) -> bool:

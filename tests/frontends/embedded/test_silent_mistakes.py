@@ -390,6 +390,11 @@ def unsigned_below_zero(i, u):
 
 
 @pk.workunit
+def short_float(i, v, k):
+    v[i] = float(k[i])  # WRONG
+
+
+@pk.workunit
 def constants_below_zero(i, u):
     u[i] = 3 - 5  # WRONG
 
@@ -597,6 +602,11 @@ MISTAKES: dict[Any, tuple[type[BaseException], str, Run]] = {
     ),
     a_negative_factor: (WorkunitWarning, "is 1 in Python where i = 0, and not here", over(N, **V)),
     unsigned_below_zero: (WorkunitWarning, "-2, which does not fit into uint32", over(N, u=U)),
+    short_float: (
+        WorkunitWarning,
+        "`float(k[i])` has 32 bits, as in C++, not 64: write pk.double(k[i])",
+        over(N, k=indices(), **V),
+    ),
     constants_below_zero: (WorkunitWarning, "uint32 cannot hold -2, which it gets, ", over(N, u=U)),
     sums_in_the_last_pass: (WorkunitWarning, "write acc += ... before `if last:`", scanned(**VW)),
     stored_where_others_store: (
@@ -981,9 +991,15 @@ def exact_sum(i, acc: pk.Acc[pk.int64], n):
     acc += n[i]
 
 
+@pk.workunit
+def meant_to_be_short(i, v, k):
+    v[i] = pk.float(k[i]) + float(pk.float(v[i])) + pk.double(k[i])
+
+
 @pytest.mark.parametrize(
     ("workunit", "run"),
     [
+        (meant_to_be_short, over(N, k=indices(), **V)),
         (own_count, over(N, c=LONG, **V)),
         (number_of_each, over(N, c=LONG, **V)),
         (own_sum, scanned(**V)),
