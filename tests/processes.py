@@ -91,7 +91,7 @@ class _Server:
         self.connection.settimeout(TIME_LIMIT)
         self.answers = self.connection.makefile()
         with other:
-            process = subprocess.Popen(
+            self.process = process = subprocess.Popen(
                 [sys.executable, "-c", _SERVER, str(other.fileno())],
                 env=environment, cwd=ROOT, pass_fds=[other.fileno()], start_new_session=True,
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -104,6 +104,11 @@ class _Server:
 
 
 _came: dict[frozenset[tuple[str, str]], _Server | None] = {}
+
+
+def servers() -> set[int]:
+    """The ids of the processes that fork others; they stay."""
+    return {server.process.pid for server in _came.values() if server is not None}
 
 
 def python(

@@ -149,6 +149,9 @@ def compile_library(
     try:
         with subprocess.Popen(
             command,
+            # Without a path it is looked for with other filters of warnings, upon which Python
+            # forgets which of ours it has shown.
+            executable=shutil.which(command[0]),
             cwd=source.parent,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

@@ -23,6 +23,7 @@ from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.reason import SYNC
 from tests.faults.workunits import SIZE, increment, shift, total
+from tests.processes import servers
 
 ROOT = Path(__file__).parents[2]
 REAL = shutil.which(shlex.split(SETTINGS.compiler)[0])
@@ -157,4 +158,4 @@ def program(machine: Machine) -> Program:
 def children() -> list[str]:
     """The processes this one has started and not waited for, zombies included."""
     lists = Path("/proc/self/task").glob("*/children")
-    return [pid for file in lists for pid in file.read_text().split()]
+    return [pid for file in lists for pid in file.read_text().split() if int(pid) not in servers()]

@@ -68,7 +68,6 @@ def run(
     tmp_path: Path,
     interpreted: Interpreted,
     monkeypatch: pytest.MonkeyPatch,
-    quick_collections: None,
 ) -> Iterator[Runner]:
     """`run(text, fuse)`: run a script, of which PREAMBLE is the beginning."""
     yield runner(tmp_path, interpreted, monkeypatch)
