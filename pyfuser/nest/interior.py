@@ -32,13 +32,14 @@ from pyfuser.ir.nodes import (
 )
 from pyfuser.ir.visit import assigned, contains, expressions, map_expression, reads, statements
 from pyfuser.nest.cost.work import body_cost
+from pyfuser.nest.nodes import wide
 from pyfuser.nest.settled import settled
 
 FARTHEST = 1 << 30
 """Indices beyond this are never inside: a sum of one and of a few small numbers has 32 bits."""
 
 _SMALL = 1 << 26
-"""The most that is little: a constant, a scalar, or the counter of a loop."""
+"""The most that is little: a constant, a scalar, or the variable of a loop."""
 
 LITTLE = 1 << 28
 """The most that all that is little may be together: less than what FARTHEST leaves."""
@@ -107,14 +108,14 @@ class _Conditions:
         self._scalars -= changing
         self._given = self._scalars | self._others
         loops = [s for s in statements(workunit.body) if isinstance(s, For)]
-        self._turns = {
-            loop.sym: turns
+        self._ranges = {
+            loop.sym: known
             for loop in loops
-            if loop.sym not in changing and (turns := self._turns_of(loop)) is not None
+            if loop.sym not in changing and (known := self._range_of(loop)) is not None
         }
         self.conditions: dict[_Condition, None] = {}
 
-    def _turns_of(self, loop: For) -> tuple[Expr, Expr] | None:
+    def _range_of(self, loop: For) -> tuple[Expr, Expr] | None:
         """Between which values a loop's variable stays, if no iteration changes them."""
         step = value_of(loop.step)
         ends = loop.start, loop.stop
@@ -175,10 +176,10 @@ class _Conditions:
         if self._is_index(core):
             return core
         other = isinstance(core, Read) and core.sym in self._others
-        return core if other and self._turning(e) else None
+        return core if other and self._loop_variables(e) else None
 
     def _parts(self, e: Expr) -> tuple[Expr, int | None]:
-        """An integer without casts and what is little, and the sum of that: None in loops."""
+        """An integer without casts and what is little, and the sum of that; None: no constant."""
         room, added = LITTLE, cast(int | None, 0)
         while True:
             if isinstance(e, Cast) and e.dtype in _WHOLE and e.operand.dtype in _WHOLE:
@@ -200,12 +201,12 @@ class _Conditions:
                 return e, added
 
     def _size(self, e: Expr) -> int | None:
-        """How large a sum of small numbers and counters of loops may be; None: it is no such."""
+        """How large what is made of constants, scalars and loops' variables may be; else None."""
         value = value_of(e)
         if value is not None:
             return abs(value) if abs(value) <= _SMALL else None
         match e:
-            case Read() if e.sym in self._turns or e.sym in self._scalars:
+            case Read() if e.sym in self._ranges or e.sym in self._scalars:
                 return _SMALL  # which is tested
             case Cast() if e.dtype in _WHOLE and e.operand.dtype in _WHOLE:
                 return self._size(e.operand)
@@ -237,7 +238,7 @@ class _Conditions:
             yield Compare(">", core.right, Const(0, core.dtype))  # below, quotients fall
             if core.op == "%":  # i - i % m never falls: where it is the same, i % m rises with i
                 steps = Binary("-", at(last, core), at(first, core))
-                yield Compare("==", _wide(steps), Binary("-", Read(last), Read(first)))
+                yield Compare("==", wide(steps), Binary("-", Read(last), Read(first)))
         for varying, op, limit, inside, _ in self._strictest():
             ends = [at(end, corner) for corner in self._corners(varying) for end in (first, last)]
             ends = list(dict.fromkeys(ends))
@@ -252,15 +253,15 @@ class _Conditions:
                 test = Compare(op, end, limit)
                 yield test if inside else Unary("!", test, DType.BOOL)
 
-    def _turning(self, e: Expr) -> list[Sym]:
-        return [sym for sym in self._turns if sym in reads(e)]
+    def _loop_variables(self, e: Expr) -> list[Sym]:
+        return [sym for sym in self._ranges if sym in reads(e)]
 
     def _corners(self, varying: Expr) -> Iterator[Expr]:
         """What is compared, with the least and the largest values of the loops' variables."""
-        turning = self._turning(varying)
-        for ends in product(*(self._turns[sym] for sym in turning)):
+        variables = self._loop_variables(varying)
+        for ends in product(*(self._ranges[sym] for sym in variables)):
             corner = varying
-            for sym, bound in zip(turning, ends, strict=True):
+            for sym, bound in zip(variables, ends, strict=True):
                 corner = _with(corner, sym, _like(bound, sym.dtype))
             yield corner
 
@@ -272,31 +273,30 @@ class _Conditions:
         added = {sym: None for varying, core in cores.items() for sym in _added(varying, core)}
         for bound in dict.fromkeys(end for sym in added for end in self._ends(sym)):
             if not _is_small(bound):
-                yield Compare(">=", _wide(bound), Const(-_SMALL, DType.INT64))
-                yield Compare("<=", _wide(bound), Const(_SMALL, DType.INT64))
+                yield Compare(">=", wide(bound), Const(-_SMALL, DType.INT64))
+                yield Compare("<=", wide(bound), Const(_SMALL, DType.INT64))
         for core in dict.fromkeys(cores.values()):
             if isinstance(core, Read) and core.sym in self._others:
-                yield Compare(">=", _wide(core), Const(-FARTHEST, DType.INT64))
-                yield Compare("<=", _wide(core), Const(FARTHEST, DType.INT64))
+                yield Compare(">=", wide(core), Const(-FARTHEST, DType.INT64))
+                yield Compare("<=", wide(core), Const(FARTHEST, DType.INT64))
 
     def _ends(self, sym: Sym) -> tuple[Expr, ...]:
-        return (Read(sym),) if sym in self._scalars else self._turns.get(sym, ())
+        return (Read(sym),) if sym in self._scalars else self._ranges.get(sym, ())
 
     def _strictest(self) -> list[_Condition]:
         """The conditions that imply the others: of `i - 1 >= 0` and `i - 2 >= 0` the second."""
-        found: dict[object, _Condition] = {}
+        found: dict[object, tuple[int, _Condition]] = {}
         for condition in self.conditions:
             varying, op, limit, inside, core = condition
-            after = self._parts(varying)[1]
-            if core is None or after is None or op in ("==", "!="):
-                found[condition] = condition
+            added = self._parts(varying)[1]
+            if core is None or added is None or op in ("==", "!="):
+                found[condition] = 0, condition
                 continue
             key = (core, op, limit, inside)
-            other = found.get(key)
             below = (op in ("<", "<=")) == inside  # it holds below the limit
-            if other is None or (after > (self._parts(other.varying)[1] or 0)) == below:
-                found[key] = condition
-        return list(found.values())
+            if key not in found or (added > found[key][0]) == below:
+                found[key] = added, condition
+        return [condition for _, condition in found.values()]
 
 
 def both(one: Expr, other: Expr) -> Expr:
@@ -317,10 +317,6 @@ def _with(e: Expr, sym: Sym, value: Expr) -> Expr:
 
 def _like(e: Expr, dtype: DType) -> Expr:
     return e if e.dtype is dtype else Cast(e, dtype)
-
-
-def _wide(e: Expr) -> Expr:
-    return e if e.dtype is DType.INT64 else Cast(e, DType.INT64)
 
 
 def _is_small(e: Expr) -> bool:

@@ -49,7 +49,7 @@ from pyfuser.ir.visit import (
 )
 from pyfuser.nest.cost.cache_lines import growth
 from pyfuser.nest.cost.vectorisable import unconditional
-from pyfuser.nest.nodes import Nest, number
+from pyfuser.nest.nodes import Nest, number, wide
 from pyfuser.support.passes import left_out
 from pyfuser.support.records import dataclass
 
@@ -240,7 +240,7 @@ class _Rows:
 
     def trips(self, op: str, loop: For, number_of: int) -> Expr:
         """The trips of a loop, compared."""
-        start, stop = (_wide(self._expanded(e)) for e in (loop.start, loop.stop))
+        start, stop = (wide(self._expanded(e)) for e in (loop.start, loop.stop))
         return Compare(op, nodes.Binary("-", stop, start), number(number_of))
 
 
@@ -252,7 +252,3 @@ def _updated(body: Body) -> set[Sym]:
 def _has_zero(dtype: DType) -> bool:
     """Whether rows of a type may begin as zeros, as local arrays do: not pairs and bools."""
     return not dtype.is_complex and dtype is not DType.BOOL
-
-
-def _wide(e: Expr) -> Expr:
-    return e if e.dtype is DType.INT64 else nodes.Cast(e, DType.INT64)

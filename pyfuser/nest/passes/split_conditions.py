@@ -9,7 +9,8 @@ monotone, of a remainder within one row: if it holds in the first and in the las
 block, then in all between. The indices of other axes are the same in all of a block. So a block is
 tried at its ends, and where it lies inside, as most do, runs without the conditions: index set
 splitting (M. Wolfe, "High Performance Compilers for Parallel Computing", 1996) at places that are
-known when the loop runs.
+known when the loop runs. First the whole row is tried, then without 1, 2, 4 ... iterations at
+either end. Of loops that have the same trips in all iterations the first and the last are tried.
 
 Which way is inside is a guess from the condition's form: `i > 0`, `i < n - 1` hold there, `i == 0`,
 `i < 1`, `i >= n - 1` do not. A wrong one costs no more than the tests.

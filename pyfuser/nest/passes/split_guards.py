@@ -31,7 +31,7 @@ from pyfuser.ir.nodes import (
     Sym,
 )
 from pyfuser.nest.build import LOOP, at_axis, box, over_box, values, whole
-from pyfuser.nest.nodes import Function, Loop, Nest, Run, number
+from pyfuser.nest.nodes import Function, Loop, Nest, Run, number, wide
 from pyfuser.support.records import dataclass
 
 ALIGNED = 8
@@ -97,7 +97,7 @@ def _held(limits: _Limits, begin: Expr, end: Expr, aligned: bool, ends: tuple[Sy
     low, high = ends
     body: list[Stmt] = [Declare(low, begin), Declare(high, end)]
     body += [
-        If(Compare("<", Read(low), _wide(limit)), (Assign(low, _wide(limit)),))
+        If(Compare("<", Read(low), wide(Read(limit))), (Assign(low, wide(Read(limit))),))
         for limit in limits.lower
     ]
     if aligned and limits.lower:
@@ -105,7 +105,7 @@ def _held(limits: _Limits, begin: Expr, end: Expr, aligned: bool, ends: tuple[Sy
         lines = Binary("*", Binary("/", steps, number(ALIGNED)), number(ALIGNED))
         body.append(Assign(low, Binary("+", begin, lines)))
     body += [
-        If(Compare(">", Read(high), _wide(limit)), (Assign(high, _wide(limit)),))
+        If(Compare(">", Read(high), wide(Read(limit))), (Assign(high, wide(Read(limit))),))
         for limit in limits.upper
     ]
     if limits.narrow:
@@ -163,11 +163,6 @@ def _slabs(
         If(Compare("<", low[axis], first), (Run(AROUND, low, at_axis(high, axis, first)),)),
         If(Compare("<", last, high[axis]), (Run(AROUND, at_axis(low, axis, last), high),)),
     )
-
-
-def _wide(sym: Sym) -> Expr:
-    """A scalar as counters are."""
-    return Read(sym) if sym.dtype is DType.INT64 else Cast(Read(sym), DType.INT64)
 
 
 def _needs_64_bits(begin: Expr, end: Expr) -> Expr:
