@@ -5,8 +5,8 @@ with each call (an anti-diagonal, the rest of a matrix), the same is told of all
 subscript is an affine function of begin, end and integers of the call wherever nothing wraps, so
 what it must not leave bounds that function, and to test a call is to evaluate a few of them.
 
-The law is that of `inside`: where all conditions hold, each subscript of each access of the code,
-whatever guards it, lies inside its view. The numbers of a call are begin and end of each axis, then
+The law is that of `inside`: where all conditions hold, each subscript of each access of the code
+lies inside its view. The numbers of a call are begin and end of each axis, then
 the integers that can influence a subscript, by place.
 """
 
@@ -18,8 +18,8 @@ from typing import TypeAlias
 
 from pyfuser.analysis.affine import Affine, Interval, constant, variable
 from pyfuser.analysis.bounds import bounded_locals
+from pyfuser.analysis.guards import bounds
 from pyfuser.analysis.inside import Subscripts
-from pyfuser.analysis.intervals import interval
 from pyfuser.ir.affine import everywhere, linear
 from pyfuser.ir.definitions import expand, stable_locals
 from pyfuser.ir.nodes import Body, Expr, For, Read, Sym
@@ -69,13 +69,12 @@ def conditions(
         for number, (low, high) in zip(numbers, box, strict=True)
         for limit in (number.shifted(-low), number.times(-1).shifted(high))
     ]
-    for place, axis, index in found:
+    for place, axis, index, guards in found:
         extent = facts[place][axis]  # type: ignore[index]
-        whole = expand(index, values)
-        known = interval(whole, ranges)
+        known = bounds(index, guards, ranges, extent)
         if known is not None and known[0] >= 0 and known[1] < extent:
             continue
-        span = None if known is None else _span(whole, spans)
+        span = None if known is None else _span(index, spans)
         if span is None:
             return None
         result += [span[0], span[1].times(-1).shifted(extent - 1)]

@@ -2,9 +2,10 @@
 
 `analysis.mistakes` looks for what is wrong for sure, with sets of integers. Here is the other half:
 a test that is cheap, and that nearly all calls pass which have nothing wrong. The law: each
-subscript of each access of the code, whatever guards it, lies inside its view by interval
-arithmetic; and nothing divides integers, and no loop has a step that is no number. What elements of
-views decide is left out: of such an access nothing is ever proved.
+subscript of each access of the code lies inside its view by interval arithmetic, where the branches
+and loops around it hold (`analysis.guards`); and nothing divides integers, and no loop has a step
+that is no number. What elements of views decide is left out: of such an access nothing is ever
+proved.
 """
 
 from __future__ import annotations
@@ -15,8 +16,7 @@ from typing import Any, NamedTuple
 from pyfuser.analysis.affine import Interval
 from pyfuser.analysis.bounds import bounded_locals
 from pyfuser.analysis.divided import has_steps
-from pyfuser.analysis.intervals import interval
-from pyfuser.ir.accesses import accesses
+from pyfuser.analysis.guards import Guards, bounds, guarded_accesses
 from pyfuser.ir.definitions import expand, stable_locals
 from pyfuser.ir.divisions import divisions
 from pyfuser.ir.nodes import AtomicFetch, Declare, Expr, For, Load, Sym, Workunit
@@ -25,13 +25,14 @@ from pyfuser.trace.call import Space
 
 
 class Subscripts(NamedTuple):
-    """The subscripts of a workunit: for each the place of the view, the axis and the code.
+    """The subscripts of a workunit: for each the place of the view, the axis, the code and guards.
 
-    stable: parameters and indices that nothing changes. locals: whether it has locals to look at.
+    Locals that keep their value are replaced by it. stable: parameters and indices that nothing
+    changes. locals: whether it has locals to look at.
     """
 
     workunit: Workunit
-    found: tuple[tuple[int, int, Expr], ...]
+    found: tuple[tuple[int, int, Expr, Guards], ...]
     stable: frozenset[Sym]
     locals: bool
 
@@ -44,15 +45,14 @@ def subscripts_of(workunit: Workunit) -> Subscripts | None:
         return None
     places = {param.sym: place for place, param in enumerate(workunit.params)}
     values = stable_locals(body)
-    found = {
-        (places[access.view], axis, index): None
-        for access in accesses(body)
-        if access.view in places
-        and not any(_looks_up(expand(index, values)) for index in access.indices)
-        for axis, index in enumerate(access.indices)
-    }
     scalars = (param.sym for param in workunit.params if not param.rank)
     stable = frozenset((*workunit.indices, *scalars)) - assigned(body)
+    found: dict[tuple[int, int, Expr, Guards], None] = {}
+    for access, guards in guarded_accesses(body, stable):
+        indices = [expand(index, values) for index in access.indices]
+        if access.view in places and not any(map(_looks_up, indices)):
+            for axis, index in enumerate(indices):
+                found[places[access.view], axis, index, guards] = None
     inner = any(isinstance(stmt, (Declare, For)) for stmt in statements(body))
     return Subscripts(workunit, tuple(found), stable, inner)
 
@@ -85,8 +85,9 @@ def surely_inside(
             ranges[sym] = int(value), int(value)
     if inner:
         ranges |= bounded_locals(workunit.body, ranges)
-    for place, axis, index in found:
-        known = interval(index, ranges)
-        if known is None or known[0] < 0 or known[1] >= facts[place][axis]:
+    for place, axis, index, guards in found:
+        extent = facts[place][axis]
+        known = bounds(index, guards, ranges, extent)
+        if known is None or known[0] < 0 or known[1] >= extent:
             return False
     return True

@@ -43,7 +43,7 @@ class Run(NamedTuple):
 
 def runs_of(calls: list[Call], least: int) -> list[Run]:
     """The runs of at least so many rounds, in order; what is in one is in no other."""
-    if least * len({id(call.workunit) for call in calls}) > len(calls):
+    if max(Counter([id(call.workunit) for call in calls]).values(), default=0) < least:
         return []
     kinds = [_kind(call) for call in calls]
     often = Counter(kinds)

@@ -93,9 +93,9 @@ def test_locals_and_loops_are_followed() -> None:
     assert not inside(local, 0, 1, -1)
 
 
-def test_what_a_guard_keeps_inside_is_not_sure() -> None:
-    assert not inside(guarded, 0, 5, 0)
-    assert inside(guarded, 1, 5, 0)
+def test_what_a_guard_keeps_inside_is_sure() -> None:
+    assert inside(guarded, 0, 10, 0) and inside(guarded, -1, 5, 0)
+    assert not inside(guarded, 0, 11, 0)
 
 
 def test_an_element_as_a_subscript_is_never_proved_wrong() -> None:

@@ -73,6 +73,10 @@ class MovingMaker:
         body = (store,)
         if rng.random() < 0.2:
             body = (Statement(f"if y[i] > {rng.randint(0, 2)}:", (), (body,)),)
+        if rng.random() < 0.2:  # a neighbour that a branch keeps inside
+            guard, near = rng.choice((("i > 0", "i - 1"), (f"i < {self.columns} - 1", "i + 1")))
+            inside = (Statement(f"x[i] += y[{near}]"),)
+            body = (*body, Statement(f"if {guard}:", (), (inside,)))
         return body, parts, rng.choice(("", "", "k", "-k", "c"))
 
     def part(self, name: str) -> _Part:

@@ -88,8 +88,17 @@ def divide(i, x, k):
 
 @pk.workunit
 def beyond(i, x, y):
-    if i + 1 < 6:
+    if x[i] > 1e300:
         y[i] = x[i + 1]
+
+
+@pk.workunit
+def edges(i, x, y, n):
+    y[i] = x[i]
+    if i > 0:
+        y[i] += x[i - 1]
+    if i + 1 < n:
+        y[i] += x[i + 1]
 
 
 @pk.workunit
@@ -347,6 +356,25 @@ def test_one_that_is_not_like_the_others_ends_a_run() -> None:
 
     assert ways(ranges, table(), table()) == ["wide", "own", "wide"]
     assert agrees(ranges, table, table) == ROWS - 1
+
+
+def test_branches_keep_neighbours_inside() -> None:
+    def apart(a: Any, b: Any) -> None:
+        for k in range(ROWS):
+            pk.parallel_for(N, edges, x=a[k], y=b[k], n=N)
+
+    def beyond_the_end(a: Any, b: Any) -> None:
+        for k in range(ROWS):
+            pk.parallel_for(N, edges, x=a[k], y=b[k], n=N + 1)
+
+    def across(a: Any) -> None:
+        for k in range(1, ROWS):
+            pk.parallel_for(N, edges, x=a[k - 1], y=a[k], n=N)
+
+    assert ways(apart, table(), table()) == ["wide"]
+    assert ways(across, table()) == ["own"] * (ROWS - 1)
+    assert set(ways(beyond_the_end, table(), table())) == {"own"}
+    assert agrees(apart, table, table) == ROWS
 
 
 def test_atomics_divisions_reductions_and_what_may_leave_its_view_stay() -> None:
