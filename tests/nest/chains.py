@@ -308,12 +308,42 @@ def turned_in_order(j, i, a, b):
     b[i][j] = a[i][j]
 
 
-@body()
+@body("strip-mine")
 def known_trips(i, y, x):
-    """g++ takes iterations in the lanes of vectors, where it knows how many trips there are."""
+    """g++ would take iterations in the lanes of one vector, which waits for itself."""
     t: float = x[i]
     for _ in range(20):
         t = 2.0 - 2.0 * t if t > 0.5 else 1.9 * t
+    y[i] = t
+
+
+@body()
+def known_trips_without_waiting(i, whole, hit):
+    v: int = hit[i]
+    r: int = 0
+    for _ in range(20):
+        r = (r << 1) | (v & 1)
+        v = v >> 1
+    whole[i] = r
+
+
+@body("unroll-and-jam")
+def other_loops_along_rows(i, y, x, a, m):
+    """What stays a loop of each iteration would run alone in a strip."""
+    t: float = x[i]
+    for _ in range(m):
+        t = 2.0 - 2.0 * t if t > 0.5 else 1.9 * t
+    for k in range(m):
+        t = 0.5 * t + a[i][k]
+    y[i] = t
+
+
+@body("strip-mine")
+def polynomial(i, y, x, v, m):
+    at: float = x[i]
+    t: float = 0.0
+    for k in range(m):
+        t = t * at + v[k]
     y[i] = t
 
 
@@ -334,7 +364,7 @@ def known_trips_along_rows(i, y, a):
     y[i] = total
 
 
-@body("unroll-and-jam")
+@body("strip-mine")
 def trips_of_the_launch(i, y, x, m):
     t: float = x[i]
     for _ in range(m):

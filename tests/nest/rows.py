@@ -99,7 +99,6 @@ OTHERS = {
     "rows_that_change": (FIRST, f"at: int = i\n{FIRST}", "a[i]", "a[at]",
                          LAST, f"    at = i - at\n{LAST}"),
     "one_element": ("a[i][c]", "a[i][3]"),
-    "same_row": ("a[i][c]", "t[29][c]"),
     "rows_of_bools": (STEP, "if seen[i][c]:\n            total += t[j][c]"),
     "of_few_trips": ("range(m)", "range(15)"),
     "read_once": ("range(m)", "range(1)"),
@@ -109,6 +108,7 @@ variants(__name__, "strip-mine copy-rows", LOOPS, COPIES_ONE, copies=1)
 variants(__name__, "strip-mine copy-rows", LOOPS, COPIES_TWO, copies=2)
 variants(__name__, "", LOOPS, {"overlapping": COPIES_ONE["written_apart"]}, aliased="a b", copies=0)
 variants(__name__, "", LOOPS, OTHERS, copies=0)
+variants(__name__, "strip-mine", LOOPS, {"same_row": ("a[i][c]", "t[29][c]")}, copies=0)
 
 BOX = """
 total: float = 0.0

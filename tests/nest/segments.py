@@ -73,7 +73,7 @@ def own_array(i, u, b, v, m):
     for j in range(m):
         parts[j % 3] = parts[j % 3] + u[i][j]
     for j in range(m):
-        total = 0.5 * total + parts[j % 3]
+        total = 0.5 * total + parts[j % 3] * u[i][j]
     b[i][0] = math.exp(-0.01 * parts[0]) * math.sin(parts[1]) + total
 
 
@@ -153,11 +153,11 @@ def deposit_twice_to_one(i, x, v, few, other):
 
 
 @body("distribute unroll-and-jam", kinds="vsv", kept=2)
-def before_and_after(i, x, y, five):
+def before_and_after(i, x, y, u, five):
     scaled: float = math.exp(x[i])
     total: float = 0.0
     for k in range(five):
-        total += scaled / (k + 1)
+        total += scaled / (u[i][k] + 2.0)
     y[i] = math.log(total) + scaled
 
 

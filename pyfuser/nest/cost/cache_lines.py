@@ -101,6 +101,8 @@ def runs_across(
     arrays: frozenset[Sym],
     known: frozenset[Sym],
     resolved: Callable[[Expr], Expr],
+    *,
+    beside: bool,
 ) -> bool:
     """Whether the trips of the innermost loop had better run for many iterations at once.
 
@@ -111,12 +113,13 @@ def runs_across(
     `known`, indices and arguments, and in loop variables, as far as that is possible.
 
     A loop that waits runs across as well if iterations are lanes: of each array they share an
-    element, or have neighbours.
+    element, or have neighbours. beside: they have neighbours of one at least.
     """
     *_, loop = nest
     moving = assigned(loop.body) | set(declared(loop.body))
     trips = iterations = 0
-    column = beside = False
+    column = False
+    beside = not beside
     lanes = waits(loop)
     for (view, subscripts), writes in _straight(loop.body).items():
         at = [resolved(e) for e in subscripts]

@@ -52,6 +52,7 @@ class _Kind(NamedTuple):
 
 _SQRT, _DIVISION = _Kind(18, 8.0, True), _Kind(13, 6.0, True)
 _CAST, _OTHER = _Kind(5, 1.0), _Kind(4, 0.5)
+_INTEGER = _Kind(1, 0.5)  # but for products
 _TIMED = frozenset(name for name, f in FUNCTIONS.items() if f.timed)
 _MATHS = _Kind(80, 20.0, operations=40)  # a vector maths function: about what exp is
 
@@ -104,6 +105,12 @@ def cut(body: Body) -> tuple[Segment, ...]:
         if time < best:
             best, found = time, segments
     return found
+
+
+def keeps_busy(trip: Body) -> bool:
+    """Whether trips of a loop need their units for as long as they wait for the trip before."""
+    cost = _cost(trip)
+    return cost.chain <= max(cost.divider, cost.others)
 
 
 def _is_plain(stmt: Stmt) -> bool:
@@ -177,7 +184,7 @@ def _ready(e: Expr, cost: _Cost) -> int:
     if isinstance(e, (nodes.Const, nodes.Extent)):
         return 0
     if isinstance(e, nodes.Cast):
-        if e.dtype is e.operand.dtype:
+        if e.dtype is e.operand.dtype or isinstance(e.operand, nodes.Const):
             return below
         return below + cost.count(_CAST)
     if is_covered(e):
@@ -186,7 +193,8 @@ def _ready(e: Expr, cost: _Cost) -> int:
         return below + cost.count(_SQRT)
     if isinstance(e, nodes.Binary) and e.op in ("/", "%"):
         return below + cost.count(_DIVISION)
-    return below + cost.count(_OTHER)
+    integer = e.dtype.is_integer and not (isinstance(e, nodes.Binary) and e.op == "*")
+    return below + cost.count(_INTEGER if integer else _OTHER)
 
 
 def _time(parts: Sequence[Body], kept: int, width: int) -> float:

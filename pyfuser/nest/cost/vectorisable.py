@@ -100,14 +100,14 @@ def _is_near(e: nodes.Load, lane: Sym, known: set[Sym], stable: Mapping[Sym, Exp
 
 
 def is_window(loop: For) -> bool:
-    """Whether the trips of a loop are in one row of what they load: they walk along memory."""
+    """Whether the trips of a loop walk along memory: each is in one row of what they load."""
     stable = stable_locals(loop.body)
-    return not any(
-        loop.sym in reads(expand(index, stable))
+    moves = [
+        [loop.sym in reads(expand(index, stable)) for index in e.indices]
         for e in all_expressions(loop.body)
         if isinstance(e, nodes.Load)
-        for index in e.indices[:-1]
-    )
+    ]
+    return any(map(any, moves)) and not any(any(rows) for *rows, _ in moves)
 
 
 def _computable(e: Expr, arrays: frozenset[Sym]) -> bool:

@@ -39,7 +39,8 @@ from pyfuser.ir.effects import effects
 from pyfuser.ir.nodes import Body, Declare, DeclareArray, Expr, For, If, Stmt, Sym, Workunit
 from pyfuser.ir.visit import assigned, expressions, leaves_loop, map_expression, statements
 from pyfuser.nest.cost.cache_lines import runs_across, walked
-from pyfuser.nest.cost.vectorisable import is_window, takes_lanes
+from pyfuser.nest.cost.pipeline import keeps_busy
+from pyfuser.nest.cost.vectorisable import is_window, local_arrays, takes_lanes, vectorises
 from pyfuser.nest.cost.work import body_cost
 from pyfuser.nest.passes.scalar_expansion import (
     Branch,
@@ -49,6 +50,7 @@ from pyfuser.nest.passes.scalar_expansion import (
     expanded,
     has_trips,
     segments_of,
+    sums_of,
     unfit,
 )
 from pyfuser.nest.segments import MAX_STATEMENTS, Fresh, Segment, mentioned
@@ -72,6 +74,31 @@ def columns(
     `fresh(name, dtype)` makes Syms. copies: local arrays that are copies of views' rows (see
     `passes.copy_rows`), for whose sake alone loops may do so; such rows are short, and stay near.
     """
+    found = _columns(workunit, index, views, fresh, copies, alone=True)
+    if found is None or _has_vectors(found):
+        return found
+    return _columns(workunit, index, views, fresh, copies, alone=False)
+
+
+def _has_vectors(parts: Sequence[Part]) -> bool:
+    """Whether all loops over a strip make vectors, and no sum has an order of its own."""
+    return not any(sums_of(parts)) and all(
+        vectorises(stmt, local_arrays(segment.body))
+        for segment in segments_of(parts, plain=False)
+        for stmt in segment.body
+    )
+
+
+def _columns(
+    workunit: Workunit,
+    index: Sym,
+    views: Mapping[Sym, ViewSpec],
+    fresh: Fresh,
+    copies: Mapping[Sym, Sym],
+    *,
+    alone: bool,
+) -> tuple[Part, ...] | None:
+    """See `columns`; alone: loops pay, too, that load what iterations share, or nothing."""
     body = workunit.body
     if left_out("strip-mine") or not any(isinstance(stmt, (For, If)) for stmt in body):
         return None
@@ -85,7 +112,7 @@ def columns(
     arrays, whole = own if copies else frozenset[Sym](), frozenset[int]()
     near = set(copies.values())
     while True:
-        found = _Finder(workunit, fixed, changing, index, views, fresh, arrays)
+        found = _Finder(workunit, fixed, changing, index, views, fresh, arrays, alone=alone)
         parts = found.cut_whole(whole)
         if not has_trips(parts):
             return None
@@ -129,7 +156,10 @@ class _Finder:
         views: Mapping[Sym, ViewSpec],
         fresh: Fresh,
         arrays: frozenset[Sym] = frozenset(),
+        *,
+        alone: bool,
     ) -> None:
+        self.alone = alone
         self.arrays = arrays
         self.own = frozenset(workunit.indices)
         self.accumulators = [accumulator.sym for accumulator in workunit.accumulators]
@@ -248,13 +278,15 @@ class _Finder:
             return False
         nest = (*around, stmt)
         known = self.fixed | self.own
-        if not around and is_window(stmt) and takes_lanes(stmt, self.index, known, self.arrays):
+        lanes = not around and takes_lanes(stmt, self.index, known, self.arrays)
+        if lanes and (is_window(stmt) or keeps_busy(stmt.body)):
             return False
         outside, self.repeated = self.repeated, dict(self.repeated)
         for inner in stmt.body:  # `k = m - 1 - j` is as good a subscript as j
             if isinstance(inner, Declare) and self._is_cheap(inner, nest):
                 self.repeated[inner.sym] = inner
-        pays = runs_across(nest, self.index, self.views, self.arrays, known, self.resolved) or any(
+        what = nest, self.index, self.views, self.arrays, known, self.resolved
+        pays = runs_across(*what, beside=not self.alone) or any(
             self._pays(inner, nest) for inner in stmt.body
         )
         self.repeated = outside
