@@ -44,6 +44,12 @@ class Tuning:
         "iterations, a power of two",
         "whose conditions are tried together; neighbours that go the same way run as one loop",
     )
+    together: int = number(
+        1024,
+        "iterations",
+        "of short rows that run at a time, as what is asked of their index is asked once for all",
+        "Zen 4: rows of 40 doubles take 0.45 of the time, rows of 1,000 the same",
+    )
     unrolled_trips: int = number(16, "trips", "of a loop that is unrolled")
     counted_trips: int = number(
         64, "trips", "of a loop that stays one and whose number of trips becomes a constant"

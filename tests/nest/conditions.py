@@ -115,6 +115,35 @@ def rows_alone(i, j, b, a, n):
         b[i][j] = a[i - 1][j] + a[i + 1][j]
 
 
+@body("split-conditions", n=20)
+def columns_alone(i, j, b, a, n, m):
+    left: int = j - 1 if j > 0 else n - 1
+    b[i][j] = a[i][left] - a[i][min(j + 2, n - 1)]
+    if i != m:
+        b[i][j] += 1.0
+
+
+@body("split-conditions", n=20)
+def beside_a_diagonal(i, j, b, a, n):
+    if j > i - 2:
+        b[i][j] = a[i][j]
+    if j < i + 30:
+        b[i][j] += 2.0
+
+
+@body("split-conditions", n=12)
+def lines_of_a_solid(i, j, p, solid, cube, n):
+    solid[i][j][p] = cube[i][j][max(p - 1, 0)] - cube[i][j][min(p + 1, n - 1)]
+
+
+@body("split-conditions", n=12)
+def planes_apart(i, j, p, solid, cube, n):
+    if i > 0:
+        solid[i][j][p] = cube[i - 1][j][max(p - 1, 0)]
+    else:
+        solid[i][j][p] = cube[i][j][min(p + 1, n - 1)]
+
+
 @body("split-conditions loop-order", n=20)
 def turned_plane(i, j, b, a, n):
     if j > 0 and i < n - 1 and (i + j) % 2 == 0:

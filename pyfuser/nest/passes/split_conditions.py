@@ -10,7 +10,8 @@ block, then in all between. The indices of other axes are the same in all of a b
 tried at its ends, and where it lies inside, as most do, runs without the conditions: index set
 splitting (M. Wolfe, "High Performance Compilers for Parallel Computing", 1996) at places that are
 known when the loop runs. First the whole row is tried, then without 1, 2, 4 ... iterations at
-either end. Of loops that have the same trips in all iterations the first and the last are tried.
+either end; once for all rows of which the same is asked, and if these are short some of them run at
+a time. Of loops that have the same trips in all iterations the first and the last are tried.
 
 Which way is inside is a guess from the condition's form: `i > 0`, `i < n - 1` hold there, `i == 0`,
 `i < 1`, `i >= n - 1` do not. A wrong one costs no more than the tests.
@@ -18,8 +19,10 @@ Which way is inside is a guess from the condition's form: `i > 0`, `i < n - 1` h
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import reduce
+from typing import TypeAlias
 
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.guarded import unguarded
@@ -39,6 +42,7 @@ from pyfuser.ir.nodes import (
     Sym,
     While,
 )
+from pyfuser.ir.visit import reads
 from pyfuser.nest.build import (
     LOOP,
     at_axis,
@@ -85,10 +89,8 @@ def split_conditions(nest: Nest) -> Nest:
         over_box(nest, MIDDLE, found.body),
     )
     low, high = box(nest)
-    loop = _Blocks(nest, values(low), values(high)).body
-    for outer in reversed(nest.spec.order.axes[:-1]):
-        loop = (Loop(nest.counters[outer], Read(low[outer]), Read(high[outer]), number(1), loop),)
-    return replace(nest, functions=(*functions, Function(LOOP, low, high, body=loop)))
+    body = _Blocks(nest, found).body((values(low), values(high)))
+    return replace(nest, functions=(*functions, Function(LOOP, low, high, body=body)))
 
 
 def inside_of_sums(nest: Nest, axis: int) -> Interior | None:
@@ -110,76 +112,119 @@ def inside(nest: Nest, found: Interior, axis: int) -> Function:
     )
 
 
+Box: TypeAlias = tuple[tuple[Expr, ...], tuple[Expr, ...]]
+
+
 class _Blocks:
     """Runs the innermost axis of a box, with all but a few iterations at its ends inside, or in
     blocks.
+
+    What is the same of all rows is asked once, and short rows run some at a time.
     """
 
-    def __init__(self, nest: Nest, low: tuple[Expr, ...], high: tuple[Expr, ...]) -> None:
-        fresh, self._tried = nest.fresh, nest.spec.tuning.tried
-        self._fresh = fresh
-        axis = nest.spec.order.axes[-1]
-        self._axis, outer = axis, nest.spec.order.axes[:-1]
-        self._counters = values([nest.counters[n] for n in sorted(outer)])
-        for n in outer:
-            here = Read(nest.counters[n])
-            low, high = at_axis(low, n, here), at_axis(high, n, _plus(here, 1))
-        self._low, self._high = low, high
-        begin, end = low[axis], high[axis]
-        inner, tried = fresh("inner", DType.BOOL), fresh("within", DType.BOOL)
-        edge = fresh("edge", DType.INT64)
+    def __init__(self, nest: Nest, found: Interior) -> None:
+        self._nest, self._fresh, self._tuning = nest, nest.fresh, nest.spec.tuning
+        *outer, self._axis = nest.spec.order.axes
+        asked = reads(*found.tests)
+        syms = [{nest.counters[n], nest.workunit.indices[n]} for n in outer]
+        first = max((k + 1 for k, own in enumerate(syms) if own & asked), default=0)
+        self._differ, self._alike = outer[:first], outer[first:]
+
+    def body(self, box: Box) -> Body:
+        """Runs a box."""
+        return self._over(self._differ, box, self._rows)
+
+    def _over(self, axes: Sequence[int], box: Box, body: Callable[[Box], Body]) -> Body:
+        """Runs the rows of a box along some axes one by one."""
+        if not axes:
+            return body(box)
+        axis, *others = axes
+        counter = self._nest.counters[axis]
+        row = _part(box, axis, Read(counter), _plus(Read(counter), 1))
+        inner = self._over(others, row, body)
+        return (Loop(counter, box[0][axis], box[1][axis], number(1), inner),)
+
+    def _rows(self, box: Box) -> Body:
+        """Runs rows that are alike."""
+        begin, end = (bound[self._axis] for bound in box)
+        inner, tried = self._fresh("inner", DType.BOOL), self._fresh("within", DType.BOOL)
+        edge = self._fresh("edge", DType.INT64)
         width = Read(edge)
         second, last = Binary("+", begin, width), Binary("-", end, width)
         whole_row = Compare("==", width, number(0))
         wider = Select(whole_row, number(1), Binary("*", width, number(2)))
         room = Compare(">", Binary("-", last, second), number(0))
         more = (
-            self._ask(tried, second, last),
+            self._ask(tried, box, second, last),
             Assign(inner, Read(tried)),
             If(Read(inner), (Break(),)),
             Assign(edge, wider),
         )
-        self.body: Body = (
+
+        def trimmed(rows: Box) -> Body:
+            return (
+                self._run(AROUND, rows, begin, second),
+                self._run(MIDDLE, rows, second, last),
+                self._run(AROUND, rows, last, end),
+            )
+
+        return (
             Declare(inner, Const(False, DType.BOOL)),
             Declare(edge, number(0)),
             While(both(room, Compare("<=", width, number(WIDEST))), more),
             If(
                 Read(inner),
-                (
-                    self._run(AROUND, begin, second),
-                    self._run(MIDDLE, second, last),
-                    self._run(AROUND, last, end),
-                ),
-                self._blocks(begin, end),
+                self._over(self._alike[:-1], box, lambda rows: self._some(rows, trimmed)),
+                self._over(self._alike, box, self._blocks),
             ),
         )
 
-    def _ask(self, sym: Sym, begin: Expr, end: Expr) -> Stmt:
-        return Ask(sym, INSIDE, (begin, Binary("-", end, number(1)), *self._counters))
+    def _some(self, box: Box, body: Callable[[Box], Body]) -> Body:
+        """Runs short rows that are neighbours some at a time."""
+        if not self._alike:
+            return body(box)
+        axis = self._alike[-1]
+        here, (low, high) = self._nest.counters[axis], (bound[axis] for bound in box)
+        step, until = self._fresh("step", DType.INT64), self._fresh("until", DType.INT64)
+        length = Binary("-", box[1][self._axis], box[0][self._axis])
+        past = Binary("+", Read(here), Read(step))
+        some = (
+            Declare(until, Select(Compare("<", past, high), past, high)),
+            *body(_part(box, axis, Read(here), Read(until))),
+        )
+        return (
+            Declare(step, _plus(Binary("/", number(self._tuning.together), length), 1)),
+            Loop(here, low, high, Read(step), some),
+        )
 
-    def _run(self, function: str, begin: Expr, end: Expr) -> Stmt:
-        low, high = (at_axis(b, self._axis, e) for b, e in ((self._low, begin), (self._high, end)))
-        return Run(function, low, high)
+    def _ask(self, sym: Sym, box: Box, begin: Expr, end: Expr) -> Stmt:
+        others = (bound for n, bound in enumerate(box[0]) if n != self._axis)
+        return Ask(sym, INSIDE, (begin, Binary("-", end, number(1)), *others))
 
-    def _blocks(self, begin: Expr, end: Expr) -> Body:
+    def _run(self, function: str, box: Box, begin: Expr, end: Expr) -> Stmt:
+        return Run(function, *_part(box, self._axis, begin, end))
+
+    def _blocks(self, box: Box) -> Body:
+        """Runs a row."""
+        begin, end = (bound[self._axis] for bound in box)
         names = ("at", "stop", "next")
         at, stop, upto = (self._fresh(name, DType.INT64) for name in names)
         same, whole_block = self._fresh("alike", DType.BOOL), self._fresh("whole", DType.BOOL)
         here, there = Read(at), Read(stop)
         more = (
             *self._end_of(upto, there, end),
-            self._ask(same, there, Read(upto)),
+            self._ask(same, box, there, Read(upto)),
             If(Compare("!=", Read(same), Read(whole_block)), (Break(),)),
             Assign(stop, Read(upto)),
         )
         block = (
             *self._end_of(stop, here, end),
-            self._ask(whole_block, here, there),
+            self._ask(whole_block, box, here, there),
             While(Compare("<", there, end), more),
             If(
                 Read(whole_block),
-                (self._run(MIDDLE, here, there),),
-                (self._run(AROUND, here, there),),
+                (self._run(MIDDLE, box, here, there),),
+                (self._run(AROUND, box, here, there),),
             ),
             Assign(at, there),
         )
@@ -187,10 +232,15 @@ class _Blocks:
 
     def _end_of(self, sym: Sym, begin: Expr, end: Expr) -> Body:
         """Where the block ends that a place is in: all threads cut at the same places."""
-        past = Binary("&", begin, number(self._tried - 1))
-        after = Binary("-", _plus(begin, self._tried), past)
+        past = Binary("&", begin, number(self._tuning.tried - 1))
+        after = Binary("-", _plus(begin, self._tuning.tried), past)
         return (Declare(sym, after), If(Compare(">", Read(sym), end), (Assign(sym, end),)))
 
 
 def _plus(e: Expr, n: int) -> Expr:
     return Binary("+", e, number(n))
+
+
+def _part(box: Box, axis: int, begin: Expr, end: Expr) -> Box:
+    """A box with other bounds along an axis."""
+    return at_axis(box[0], axis, begin), at_axis(box[1], axis, end)
