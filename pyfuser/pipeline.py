@@ -27,6 +27,7 @@ from pyfuser.nest.passes.scan_tiles import scan_tiles
 from pyfuser.nest.passes.share_threads import may_share, share_threads
 from pyfuser.nest.passes.split_conditions import split_conditions
 from pyfuser.nest.passes.split_guards import split_guards
+from pyfuser.nest.passes.split_rows import split_rows
 from pyfuser.nest.passes.teams import share_teams
 from pyfuser.nest.passes.tile_sums import tile_sums
 from pyfuser.nest.printer import show as show_nest
@@ -142,6 +143,7 @@ BAKING = 2
 NEST_PASSES = (
     NestPass("split-conditions", split_conditions),
     NestPass("split-guards", split_guards),
+    NestPass("split-rows", split_rows),
 )
 
 #: What makes boxes into the loops of a processor, after NEST_PASSES; none can be left out.

@@ -97,8 +97,8 @@ class _Verifier(ir_verify.Verifier):
     def function(self, f: Function) -> None:
         if f.name in self.functions:
             self.fail(f"{f.name} is there twice")
-        if len(f.low) != len(f.high) or len(f.low) not in (0, self.nest.rank):
-            self.fail(f"{f.name} runs over no box of the space")
+        if len(f.low) != len(f.high):
+            self.fail(f"{f.name} runs over no box")
         given = (*f.low, *f.high, *f.params)
         scans = bool(f.low) and f.result is not None
         for sym in given[:-2] if scans else given:
@@ -130,14 +130,14 @@ class _Verifier(ir_verify.Verifier):
         if dtype is not DType.INT64:
             self.fail(f"{what} has 64 bits, not {dtype.value}")
 
-    def box(self, low: tuple[Expr, ...], high: tuple[Expr, ...], node: Stmt) -> None:
-        if len(low) != self.nest.rank or len(high) != self.nest.rank:
-            self.fail("no box of the space", node)
+    def box(self, low: tuple[Expr, ...], high: tuple[Expr, ...], node: Stmt, rank: int) -> None:
+        if len(low) != rank or len(high) != rank:
+            self.fail(f"no box of {rank} axes", node)
         for end in (*low, *high):
             self.expr(end, DType.INT64)
 
     def over(self, s: nodes.Over) -> None:
-        self.box(s.low, s.high, s)
+        self.box(s.low, s.high, s, self.nest.rank)
         loops, self.loops = self.loops, 0
         self.body(s.body, *self.nest.workunit.indices)
         self.loops = loops
@@ -163,7 +163,8 @@ class _Verifier(ir_verify.Verifier):
         f = self.functions.get(s.function)
         if f is None or not f.low:
             self.fail(f"no function {s.function} of a box stands before", s)
-        self.box(s.low, s.high, s)
+            return
+        self.box(s.low, s.high, s, len(f.low))
 
     def ask(self, s: nodes.Ask) -> None:
         f = self.functions.get(s.function)
@@ -185,10 +186,10 @@ class _Verifier(ir_verify.Verifier):
         f = self.functions.get(s.function)
         if f is None or not f.low or f.result is None or not self.nest.serial:
             self.fail(f"no function {s.function} that sums in order stands before", s)
-        self.box((s.low,), (s.high,), s)
+        self.box((s.low,), (s.high,), s, 1)
 
     def tiled_sums(self, s: nodes.TiledSums) -> None:
-        self.box(s.low, s.high, s)
+        self.box(s.low, s.high, s, self.nest.rank)
         self.of_terms(s.terms, s.arrays, s)
         if [a.dtype for a in s.arrays] != [sym.dtype for sym in self.sums]:
             self.fail("other terms than the kernel's sums have", s)

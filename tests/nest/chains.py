@@ -248,7 +248,7 @@ def backwards(i, y, x, n):
     y[i] = x[n - 1 - i]
 
 
-@body(on="intel")
+@body("split-rows", on="intel")
 def quotient(i, y, x, k):
     y[i] = x[i // k]
 

@@ -9,7 +9,7 @@ import pykokkos as pk
 from tests.nest.harness import body
 
 
-@body("split-conditions")
+@body("split-conditions split-rows")
 def neighbours_in_a_row(i, y, x, n, m):
     column: int = i % m
     v: float = 4.0 * x[i]
@@ -49,14 +49,14 @@ def wraps(i, y, x, n):
     y[i] = x[left] + x[right]
 
 
-@body("split-conditions")
+@body("split-conditions split-rows")
 def named(i, y, x, n, m):
     inside: bool = i > 0 and i < n - 1 and not (i % m < 1)
     if inside:
         y[i] = x[i - 1] + x[i + 1]
 
 
-@body("split-conditions")
+@body("split-conditions split-rows")
 def of_rows(i, y, x, n, m):
     if i // m > 0 and i // m < n // m - 1:
         y[i] = x[i - m] + x[i + m]
@@ -76,7 +76,7 @@ def first_alone(i, y, x):
         y[i] = x[i]
 
 
-@body("split-conditions")
+@body("split-conditions split-rows")
 def of_a_divisor(i, y, x, zero):
     """Nothing is inside, and nothing divides by zero to find that out."""
     if zero > 0 and i % zero > 0:

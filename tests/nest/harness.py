@@ -32,7 +32,7 @@ from tests.nest.interpret import interpret
 N, M = 40, 21
 LINES = 64  # of what is longer than the space, at least
 SMALL = {"block": 16, "strips": (16, 8), "fewest_columns": 3, "block_bytes": 4096}
-SMALL |= {"tried": 4, "together": 45, "along": 3, "along_on_intel": 3}
+SMALL |= {"tried": 4, "together": 45, "shortest_row": 4, "along": 3, "along_on_intel": 3}
 SMALL |= {"tile": 48, "tiles": 4, "smallest_tile": 5}
 """Blocks that an interpreter sees several of."""
 

@@ -89,7 +89,7 @@ def split_conditions(nest: Nest) -> Nest:
         over_box(nest, MIDDLE, found.body),
     )
     low, high = box(nest)
-    body = _Blocks(nest, found).body((values(low), values(high)))
+    body = Blocks(nest, found, (INSIDE, AROUND, MIDDLE)).body((values(low), values(high)))
     return replace(nest, functions=(*functions, Function(LOOP, low, high, body=body)))
 
 
@@ -100,11 +100,11 @@ def inside_of_sums(nest: Nest, axis: int) -> Interior | None:
     return interior(nest.workunit, axis, nest.fresh, nest.spec.tuning.condition_gain)
 
 
-def inside(nest: Nest, found: Interior, axis: int) -> Function:
+def inside(nest: Nest, found: Interior, axis: int, name: str = INSIDE) -> Function:
     """The function INSIDE, whose last parameters are the counters of other axes, in order."""
     others = [n for n in range(nest.rank) if n != axis]
     return Function(
-        INSIDE,
+        name,
         params=(found.first, found.last, *(nest.counters[n] for n in others)),
         body=narrow(nest, others),
         result=reduce(both, found.tests),
@@ -115,14 +115,16 @@ def inside(nest: Nest, found: Interior, axis: int) -> Function:
 Box: TypeAlias = tuple[tuple[Expr, ...], tuple[Expr, ...]]
 
 
-class _Blocks:
+class Blocks:
     """Runs the innermost axis of a box, with all but a few iterations at its ends inside, or in
     blocks.
 
     What is the same of all rows is asked once, and short rows run some at a time.
     """
 
-    def __init__(self, nest: Nest, found: Interior) -> None:
+    def __init__(self, nest: Nest, found: Interior, names: tuple[str, str, str]) -> None:
+        """names: of the functions that tell what is inside, that run all else, and that."""
+        self._inside, self._around, self._middle = names
         self._nest, self._fresh, self._tuning = nest, nest.fresh, nest.spec.tuning
         *outer, self._axis = nest.spec.order.axes
         asked = reads(*found.tests)
@@ -163,9 +165,9 @@ class _Blocks:
 
         def trimmed(rows: Box) -> Body:
             return (
-                self._run(AROUND, rows, begin, second),
-                self._run(MIDDLE, rows, second, last),
-                self._run(AROUND, rows, last, end),
+                self._run(self._around, rows, begin, second),
+                self._run(self._middle, rows, second, last),
+                self._run(self._around, rows, last, end),
             )
 
         return (
@@ -199,7 +201,7 @@ class _Blocks:
 
     def _ask(self, sym: Sym, box: Box, begin: Expr, end: Expr) -> Stmt:
         others = (bound for n, bound in enumerate(box[0]) if n != self._axis)
-        return Ask(sym, INSIDE, (begin, Binary("-", end, number(1)), *others))
+        return Ask(sym, self._inside, (begin, Binary("-", end, number(1)), *others))
 
     def _run(self, function: str, box: Box, begin: Expr, end: Expr) -> Stmt:
         return Run(function, *_part(box, self._axis, begin, end))
@@ -223,8 +225,8 @@ class _Blocks:
             While(Compare("<", there, end), more),
             If(
                 Read(whole_block),
-                (self._run(MIDDLE, box, here, there),),
-                (self._run(AROUND, box, here, there),),
+                (self._run(self._middle, box, here, there),),
+                (self._run(self._around, box, here, there),),
             ),
             Assign(at, there),
         )
