@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import reduce
 from itertools import product
 from typing import NamedTuple, cast
 
 from pyfuser.ir import nodes
+from pyfuser.ir.affine import Linear, linear
 from pyfuser.ir.affine import number as value_of
 from pyfuser.ir.definitions import expand, stable_locals
 from pyfuser.ir.dtypes import DType
@@ -25,15 +27,27 @@ from pyfuser.ir.nodes import (
     For,
     Logical,
     Read,
+    Stmt,
     Sym,
     Unary,
     While,
     Workunit,
 )
-from pyfuser.ir.visit import assigned, contains, expressions, map_expression, reads, statements
+from pyfuser.ir.visit import (
+    assigned,
+    contains,
+    expressions,
+    map_body,
+    map_expression,
+    reads,
+    statements,
+)
 from pyfuser.nest.cost.work import body_cost
 from pyfuser.nest.nodes import wide
 from pyfuser.nest.settled import settled
+from pyfuser.transform.unroll import written_out
+from pyfuser.transform.unused import without_unread_locals
+from pyfuser.tuning.thresholds import Tuning
 
 FARTHEST = 1 << 30
 """Indices beyond this are never inside: a sum of one and of a few small numbers has 32 bits."""
@@ -64,20 +78,20 @@ class Interior(NamedTuple):
 
 
 def interior(
-    workunit: Workunit, axis: int, fresh: Callable[[str, DType], Sym], gain: int
+    workunit: Workunit, axis: int, fresh: Callable[[str, DType], Sym], tuning: Tuning
 ) -> Interior | None:
     """How a block of iterations along an axis runs inside; None if little is asked of indices.
 
-    `fresh(name, dtype)` makes the Syms for the first and the last iteration. gain: what conditions
-    are worth, see `Tuning.condition_gain`.
+    `fresh(name, dtype)` makes the Syms for the first and the last iteration, and in loops.
     """
     body, indices = workunit.body, workunit.indices
     if not assigned(body).isdisjoint(indices) or contains(body, While):
         return None
     found = _Conditions(workunit, axis)
-    inside_body = found.settle(body)
+    inside_body = found.count(found.settle(body), fresh, tuning)
     cost = body_cost(inside_body)
-    if not found.conditions or (body_cost(body) - cost) * gain < cost:
+    less = found.conditions and (body_cost(body) - cost) * tuning.condition_gain >= cost
+    if not less and not found.counted:
         return None
     first, last = fresh("first", DType.INT64), fresh("last", DType.INT64)
     return Interior(inside_body, tuple(found.tests(first, last)), first, last)
@@ -102,6 +116,7 @@ class _Conditions:
     def __init__(self, workunit: Workunit, axis: int) -> None:
         changing = assigned(workunit.body)
         self._index = workunit.indices[axis]
+        self._sums = {accumulator.sym for accumulator in workunit.accumulators}
         self._others = {sym for sym in workunit.indices if sym != self._index}
         self._stable = stable_locals(workunit.body)
         self._scalars = {p.sym for p in workunit.params if not p.rank and p.sym.dtype in _WHOLE}
@@ -114,6 +129,7 @@ class _Conditions:
             if loop.sym not in changing and (known := self._range_of(loop)) is not None
         }
         self.conditions: dict[_Condition, None] = {}
+        self.counted: dict[Expr, Expr] = {}
 
     def _range_of(self, loop: For) -> tuple[Expr, Expr] | None:
         """Between which values a loop's variable stays, if no iteration changes them."""
@@ -145,9 +161,42 @@ class _Conditions:
         core = self._core(left)
         if core is None and not (self._is_given(left) and self._asks_others(left)):
             return None
-        condition = _Condition(left, op, right, _holds(op, right), core)
+        shift = 0
+        if core is not None:
+            form = linear(left, _keeps)
+            shift = sum(form.terms.values()) - 1 + form.constant
+        condition = _Condition(left, op, right, _holds(op, right, shift), core)
         self.conditions[condition] = None
         return condition.inside
+
+    def count(self, body: Body, fresh: Callable[[str, DType], Sym], tuning: Tuning) -> Body:
+        """The body as it runs inside, with loops whose bounds grow alike counted from 0: they make
+        the same trips in all iterations (`range(i - r, i + r + 1)`).
+        """
+
+        def change(stmt: Stmt) -> Stmt | Body:
+            if not isinstance(stmt, For) or value_of(stmt.step) != 1:
+                return stmt
+            if stmt.sym.dtype not in _WHOLE or stmt.sym in assigned(stmt.body):
+                return stmt
+            start, stop = (expand(e, self._stable) for e in (stmt.start, stmt.stop))
+            cores = [self._parts(e)[0] for e in (start, stop)]
+            own = [Read(sym) for sym in (self._index, *self._others)]
+            if cores[0] != cores[1] or cores[0] not in own:
+                return stmt
+            trips = linear(stop, _keeps).plus(linear(start, _keeps), -1)
+            self.counted |= {start: cores[0], stop: cores[1]}
+            made = _counted(stmt, start, trips, fresh)
+            if trips.terms or self._adds_freely(stmt.body):
+                return made
+            return written_out(made, range(trips.constant), tuning, fresh)
+
+        return without_unread_locals(map_body(body, None, change))
+
+    def _adds_freely(self, body: Body) -> bool:
+        """Whether the order of a sum depends on which loops are loops (see `nest.sums`)."""
+        free = (s for s in statements(body) if isinstance(s, nodes.Update) and not s.indices)
+        return not assigned(body).isdisjoint(self._sums) or any(free)
 
     def _asks_others(self, e: Expr) -> bool:
         return not reads(e).isdisjoint(self._others)
@@ -269,7 +318,7 @@ class _Conditions:
         """Tests that what is added to indices is as little as `_parts` has it, and indices of other
         axes are no larger than this one's.
         """
-        cores = {c.varying: c.core for c in self.conditions if c.core is not None}
+        cores = self.counted | {c.varying: c.core for c in self.conditions if c.core is not None}
         added = {sym: None for varying, core in cores.items() for sym in _added(varying, core)}
         for bound in dict.fromkeys(end for sym in added for end in self._ends(sym)):
             if not _is_small(bound):
@@ -324,13 +373,35 @@ def _is_small(e: Expr) -> bool:
     return value is not None and abs(value) <= _SMALL
 
 
-def _holds(op: str, limit: Expr) -> bool:
-    """Whether an index is so inside: at neither end."""
+def _counted(loop: For, start: Expr, trips: Linear, fresh: Callable[[str, DType], Sym]) -> For:
+    """A loop counted from 0."""
+    k = loop.sym
+    turn = fresh(k.name, k.dtype)
+    value = Binary("+", _like(start, k.dtype), Read(turn))
+    count: Expr = Const(trips.constant, k.dtype)
+    for term, factor in trips.terms.items():
+        part: Expr = _like(term, k.dtype)
+        part = part if factor == 1 else Binary("*", part, Const(factor, k.dtype))
+        count = Binary("+", part, count)
+    body = map_body(loop.body, lambda e: value if e == Read(k) else e)
+    return replace(loop, sym=turn, start=Const(0, k.dtype), stop=count, body=body)
+
+
+def _keeps(e: Cast) -> bool:
+    """Whether a conversion keeps the values of places inside."""
+    return e.dtype in _WHOLE and e.operand.dtype in _WHOLE
+
+
+def _holds(op: str, limit: Expr, shift: int) -> bool:
+    """Whether an index is so inside: at neither end. shift: beyond the index if it is positive."""
     while isinstance(limit, Cast):
         limit = limit.operand
     if op in ("==", "!="):
         return op == "!="
     if op in ("<", "<="):
-        return not (isinstance(limit, Const) and type(limit.value) is int and limit.value <= EDGE)
+        if isinstance(limit, Const) and type(limit.value) is int:
+            return limit.value > EDGE
+        return shift >= 0
     near_end = isinstance(limit, Binary) and limit.op == "-" and _is_small(limit.right)
-    return not (near_end or isinstance(limit, nodes.Extent))
+    beyond = shift > 0 and not isinstance(limit, Const)
+    return not (near_end or beyond or isinstance(limit, nodes.Extent))

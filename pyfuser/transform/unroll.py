@@ -20,6 +20,7 @@ from pyfuser.ir.accesses import accesses
 from pyfuser.ir.affine import everywhere, linear
 from pyfuser.ir.canonical import fresh
 from pyfuser.ir.definitions import expand, stable_locals
+from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import (
     Binary,
     Body,
@@ -59,6 +60,7 @@ Bounds = tuple[Expr, Expr, Expr]
 
 Known = dict[Sym, tuple[int, int]]
 Trips = tuple[tuple[Bounds, range], ...]
+Fresh = Callable[[str, DType], Sym]
 
 
 # law
@@ -116,14 +118,22 @@ def _trips(stmt: Stmt, values: dict[Bounds, range], tuning: Tuning) -> Stmt | Bo
     if not isinstance(stmt, For):
         return stmt
     trips = values.get((stmt.start, stmt.stop, stmt.step))
-    if trips is None or len(trips) > tuning.unrolled_trips or not _may_unroll(stmt):
-        return stmt
-    if len(trips) * sum(1 for _ in all_expressions(stmt.body)) > tuning.unrolled_nodes:
-        return stmt
+    return stmt if trips is None else written_out(stmt, trips, tuning)
+
+
+def written_out(loop: For, trips: range, tuning: Tuning, make: Fresh = fresh) -> Stmt | Body:
+    """The trips of a loop, its variable's values, one after the other, if they are few.
+
+    `make(name, dtype)` makes the Syms of what a trip declares.
+    """
+    if len(trips) > tuning.unrolled_trips or not _may_unroll(loop):
+        return loop
+    if len(trips) * sum(1 for _ in all_expressions(loop.body)) > tuning.unrolled_nodes:
+        return loop
     result: list[Stmt] = []
     for value in trips:
-        trip = substitute_syms(stmt.body, {s: fresh(s.name, s.dtype) for s in declared(stmt.body)})
-        result += map_body(trip, _setter(stmt.sym, value))
+        trip = substitute_syms(loop.body, {s: make(s.name, s.dtype) for s in declared(loop.body)})
+        result += map_body(trip, _setter(loop.sym, value))
     return tuple(result)
 
 

@@ -241,6 +241,91 @@ def guarded_window(i, y, x, n, m):
     y[i] = total
 
 
+@body("split-conditions")
+def short_range_at_the_ends(i, y, x, n):
+    total: float = 0.0
+    for k in range(max(i - 2, 0), min(i + 3, n)):
+        total += x[k]
+    y[i] = total
+
+
+@body("split-conditions strip-mine")
+def range_at_the_ends(i, y, x, n, m):
+    low: int = max(i - m, 0)
+    high: int = min(i + m + 1, n)
+    total: float = 0.0
+    for k in range(low, high):
+        total += x[k]
+    y[i] = total / (high - low)
+
+
+@body("split-conditions strip-mine")
+def range_of_the_index(i, y, x, m):
+    """There is nothing to ask for but that it is little."""
+    total: float = 0.0
+    for k in range(i, i + m):
+        total += x[k]
+    y[i] = total
+
+
+@body("split-conditions", n=20)
+def square_at_the_ends(i, j, b, a, n):
+    total: float = 0.0
+    for k in range(max(i - 1, 0), min(i + 2, n)):
+        for c in range(max(j - 1, 0), min(j + 2, n)):
+            total += a[k][c]
+    b[i][j] = total
+
+
+@body("split-conditions", n=31)
+def sum_of_short_ranges(i, acc, a, n, m):
+    """The order of a long loop's additions is that of all iterations: the short one stays."""
+    for k in range(m):
+        for c in range(max(i - 1, 0), min(i + 2, n)):
+            acc += a[c][k] * 0.1
+
+
+@body("split-conditions strip-mine", n=31)
+def sum_of_ranges(i, acc, x, n, m):
+    for c in range(max(i - m, 0), min(i + m + 1, n)):
+        acc += x[c] * 0.1
+
+
+@body()
+def range_to_the_end(i, y, x, n):
+    total: float = 0.0
+    for k in range(i, n):
+        total += x[k]
+    y[i] = total
+
+
+@body()
+def range_of_twice_the_index(i, y, x, n):
+    total: float = 0.0
+    for k in range(2 * i, 2 * i + 3):
+        total += x[k % n]
+    y[i] = total
+
+
+@body()
+def range_that_moves_on(i, y, x, m):
+    total: float = 0.0
+    for k in range(i, i + m):
+        total += x[k]
+        k += 1
+    y[i] = total
+
+
+@body()
+def range_that_changes(i, y, x, n):
+    total: float = 0.0
+    low: int = i
+    for k in range(low, i + 3):
+        low += 1
+        total += x[k % n]
+    y[i] = total + low
+
+
 @body()
 def window_of_data(i, y, x, n, m):
     """How far it reaches no iteration knows of another."""

@@ -20,6 +20,7 @@ from pyfuser.ir.nodes import (
     Binary,
     Cast,
     Const,
+    For,
     If,
     Logical,
     Param,
@@ -120,6 +121,19 @@ LOOPS = (
     "range(n - 2, n + 2)",
     "range(-k, k + 1)",
 )
+OF_INDICES = (
+    "range(i - 2, i + 3)",
+    "range(i - 12, i + 13)",
+    "range(max(i - 3, 0), min(i + 4, n))",
+    "range(max(k, i - 3), min(i + 2 * k, n))",
+    "range(max(i - k, 0), min(i + k + 1, n))",
+    "range(i, i + k)",
+    "range(i - m, i - m + k * 2)",
+    "range(o - 1, min(o + 2, n))",
+    "range(2 * i, 2 * i + 3)",
+    "range(i - 1, i + 4, 2)",
+    "range(i, o + 3 if o > i and o < i + 9 else i)",
+)
 LIMITS = ("0", "1", "70", "n", "n - 1", "m", "m - 1", "-k", "k * m", "k - m", "-2147483647")
 PARAMS = ("n", "m", "k")
 
@@ -164,16 +178,22 @@ def program(rng: random.Random) -> str:
             f"    for t in {t}:\n        for u in {u}:\n            if {condition(rng, True)}:\n"
             f"                v += 100 + t\n        if {condition(rng)}:\n            v += 1000"
         )
+    if rng.random() < 0.4:
+        inner = rng.choice((LOOPS[0], OF_INDICES[0]))
+        lines.append(
+            f"    for t in {rng.choice(OF_INDICES)}:\n        v += t % 7 + 1\n"
+            f"        for u in {inner}:\n            v += (u - t) % 5"
+        )
     return "\n".join([*lines, "    y[i - base] = v", ""])
 
 
-def workunit_of(text: str) -> Workunit:
+def workunit_of(text: str, pattern: str = "for") -> Workunit:
     linecache.cache["<asks>"] = (len(text), None, text.splitlines(keepends=True), "<asks>")
     names: dict[str, Any] = {}
     exec(compile(text, "<asks>", "exec"), names)
     types = {name: ScalarType(DType.INT32) for name in PARAMS}
     types |= {"y": ViewType(DType.INT32, 1), "base": ScalarType(DType.INT64)}
-    return lower(names["asks"], "for", 2, types).workunit
+    return lower(names["asks"], pattern, 2, types).workunit
 
 
 def wide_of(unit: Workunit) -> Workunit:
@@ -192,8 +212,7 @@ def wide_of(unit: Workunit) -> Workunit:
 
 def inside_of(unit: Workunit) -> Interior | None:
     uids = count(1 + max(sym.uid for sym in all_syms(unit)))
-    gain = DEFAULT.condition_gain
-    return interior(unit, 1, lambda name, dtype: Sym(name, next(uids), dtype), gain)
+    return interior(unit, 1, lambda name, dtype: Sym(name, next(uids), dtype), DEFAULT)
 
 
 def all_hold(unit: Workunit, inside: Interior) -> Callable[..., bool]:
@@ -290,6 +309,36 @@ def test_in_loops_what_is_added_to_an_index_must_be_little():
     assert hold(10, 20, 0, -3, 4, 0, 0)
     assert not hold(10, 20, 0, -11, 4, 0, 0)
     assert not hold(10, 20, 0, 0, 2**31 - 1, 0, 0)
+
+
+def test_what_bounds_loops_must_be_little():
+    """Trips are counted without the index: 32 bits must not wrap at either end."""
+    text = (
+        "def asks(o, i, y, n, m, k, base):\n    for t in range(i - m, i + k):\n"
+        "        y[i - base] += t\n"
+    )
+    unit = workunit_of(text)
+    inside = inside_of(unit)
+    assert inside is not None
+    hold = all_hold(unit, inside)
+    assert hold(10, 20, 0, 0, 4, 5, 0)
+    assert not hold(10, 20, 0, 0, 2**31 - 1, 5, 0)
+    assert not hold(10, 20, 0, 0, 4, 2**30, 0)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "first", "loops"), [("for", "v: int = 0", 1), ("reduce", "", 2)]
+)
+def test_short_loops_stay_where_sums_have_an_order(pattern, first, loops):
+    """The order of a long loop's additions depends on whether there is one in it."""
+    text = (
+        f"def asks(o, i, {'y' if first else 'v, y'}, n, m, k, base):\n    {first or 'pass'}\n"
+        "    for t in range(m):\n        for u in range(i, i + 3):\n            v += u * t\n"
+        f"    {'y[0] = v' if first else 'pass'}\n"
+    )
+    inside = inside_of(workunit_of(text, pattern))
+    assert inside is not None
+    assert sum(isinstance(s, For) for s in statements(inside.body)) == loops
 
 
 def test_in_loops_an_index_of_another_axis_must_not_wrap():

@@ -73,14 +73,14 @@ def split_conditions(nest: Nest) -> Nest:
     axis = spec.order.axes[-1]
     if over is None or spec.checked or spec.serial or spec.pattern != "for" or spec.order.block:
         return nest
-    fresh, gain = nest.fresh, spec.tuning.condition_gain
+    fresh, tuning = nest.fresh, spec.tuning
     workunit = replace(nest.workunit, body=over.body)
     split = unguarded(workunit)
     if split is not None:
         rest = replace(workunit, body=split.body)
-        if interior(rest, axis, fresh, gain) is None:
+        if interior(rest, axis, fresh, tuning) is None:
             return nest
-    found = interior(workunit, axis, fresh, gain)
+    found = interior(workunit, axis, fresh, tuning)
     if found is None:
         return nest
     functions = (
@@ -97,7 +97,7 @@ def inside_of_sums(nest: Nest, axis: int) -> Interior | None:
     """How blocks of a sum's terms along an axis run inside; None where they run as they are."""
     if nest.spec.checked or nest.serial or left_out("split-conditions"):
         return None
-    return interior(nest.workunit, axis, nest.fresh, nest.spec.tuning.condition_gain)
+    return interior(nest.workunit, axis, nest.fresh, nest.spec.tuning)
 
 
 def inside(nest: Nest, found: Interior, axis: int, name: str = INSIDE) -> Function:

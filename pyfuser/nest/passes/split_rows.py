@@ -81,7 +81,7 @@ def split_rows(nest: Nest) -> Nest:
     if lengths.length is None:
         return nest
     table = lengths.table()
-    found = interior(table.workunit, 1, nest.fresh, spec.tuning.condition_gain)
+    found = interior(table.workunit, 1, nest.fresh, spec.tuning)
     cost = body_cost(table.workunit.body if found is None else found.body)
     gain = (body_cost(nest.workunit.body) - cost) * spec.tuning.condition_gain
     if gain < cost or (found is None and _has_long_loops(nest.workunit.body)):
