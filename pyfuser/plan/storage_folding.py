@@ -7,7 +7,8 @@ cache (the storage folding of J. Ragan-Kelley et al., "Halide", 2013).
 The law: nobody but the sweep sees the view; the first call that writes it does so in exactly one
 element an iteration (once or more often), at the outermost index plus a constant; whatever later
 calls read, update or write again lies in what that one wrote (there is no memory that would be
-zero); and all accesses keep a bounded distance from the outermost index.
+zero); and all accesses keep a bounded distance from the outermost index. What is read at a place
+that stands still, as a clamped neighbour is by the iterations at the end, is as near as the rest.
 
 A kernel may lack that first store, where later ones overwrite it before anybody reads. The window
 is right for those, too: by the output dependence they stay at least as far behind the front and
@@ -19,11 +20,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from pyfuser.analysis.accesses import Access, Mode, Relation, accesses
+from pyfuser.analysis.accesses import Access, Mode, accesses
 from pyfuser.analysis.affine import Affine, Interval
 from pyfuser.plan.cost_model import region_of
 from pyfuser.plan.plan import Group, Rolling, Stage
 from pyfuser.trace.shape import CallShape, RegionShape, TraceShape
+
+_OUTERMOST = Affine(((0, 1),), 0)
 
 
 class _Use(NamedTuple):
@@ -80,22 +83,22 @@ def _rolling(cluster: int, region: RegionShape, uses: Sequence[_Use]) -> Rolling
     made = _written(writer.access, axis)
     if made is None or len({use.loop for use in uses}) == 1:
         return None
-    reaches: list[Interval] = []
+    moving, still = list[Interval](), list[Interval]()
     for use in uses:
-        reach = _reach(use.access.relation, axis)
-        if reach is None:
+        index = use.access.relation.indices[axis]
+        if index is None or (use is not writer and not _lies_in_what_is_written(use, writer)):
             return None
-        if use is not writer and not _lies_in_what_is_written(use, writer):
+        moves = dict(index.terms).get(0) == 1
+        if not moves and use.access.mode is not Mode.READ:
             return None
-        reaches.append((reach[0] - use.stage.lag, reach[1] + use.stage.ahead))
-    return Rolling(
-        cluster,
-        region.strides[axis],
-        min(first for first, _ in reaches),
-        made - writer.stage.lag,
-        made + writer.stage.ahead,
-        max(last for _, last in reaches),
-    )
+        low, high = index.plus(_OUTERMOST, -1).span(use.access.relation.ranges)
+        reaches = moving if moves else still
+        reaches.append((low - use.stage.lag, high + use.stage.ahead))
+    oldest, until = min(low for low, _ in moving), max(high for _, high in moving)
+    if any(low < oldest or high > until for low, high in still):
+        return None
+    begun = made + writer.stage.ahead
+    return Rolling(cluster, region.strides[axis], oldest, made - writer.stage.lag, begun, until)
 
 
 def _outermost(region: RegionShape) -> int | None:
@@ -111,20 +114,9 @@ def _outermost(region: RegionShape) -> int | None:
     return axis if rest <= region.strides[axis] else None
 
 
-def _reach(relation: Relation, axis: int) -> Interval | None:
-    """Bounds of the subscript along an axis, relative to the outermost iteration index."""
-    index = relation.indices[axis]
-    if index is None:
-        return None
-    terms = dict(index.terms)
-    if terms.pop(0, 0) != 1:
-        return None
-    return Affine(tuple(terms.items()), index.constant).span(relation.ranges)
-
-
 # law: not None
 def _written(access: Access, axis: int) -> int | None:
-    """The constant of a write's subscript along an axis; `_reach` asks what it is added to.
+    """The constant of a write's subscript along an axis, which is added to the outermost index.
 
     The write must happen in every iteration and cover a whole box of elements.
     """
@@ -141,7 +133,7 @@ def _written(access: Access, axis: int) -> int | None:
             seen.add(number)
     index = relation.indices[axis]
     assert index is not None
-    return index.constant
+    return index.constant if index.terms == _OUTERMOST.terms else None
 
 
 # law: True

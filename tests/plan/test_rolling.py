@@ -21,7 +21,7 @@ from pyfuser.trace.memory import Buffer, Handle, Region
 from pyfuser.trace.shape import shape_of
 from pyfuser.transform.fuse import fuse
 from pyfuser.transform.group import group_shapes
-from tests.analysis.build import S, View, call, loop, region, trace, when, workunit
+from tests.analysis.build import S, View, call, loop, region, select, trace, when, workunit
 from tests.fuzz import wavefront
 
 N = 1000
@@ -242,6 +242,31 @@ def test_what_is_read_elsewhere_does_not_roll():
     assert rolling(WRITE, call(first, READER, T, Z)) == ()
 
 
+@pytest.mark.parametrize(
+    ("place", "rolls"),
+    [
+        (lambda i: select(i > 5, i - 1, 5), True),
+        (lambda i: select(i < N - 8, i + 2, N - 6), True),
+        (lambda i: select(select(i > 5, i - 1, 5) > 9, i, 9), False),  # further than neighbours
+        (lambda i: select(i > 5, i - 1, N - 6), False),  # around the end
+        (lambda i: select(i > 5, i - 1, 1), False),  # not written
+    ],
+)
+def test_clamped_neighbours(place, rolls):
+    """They are read in the window of the others; the numbers are those without the clamps."""
+    i, x, y = S("i"), View("x"), View("y")
+    clamped = workunit("clamped", [i], [x, y], [y[i] << x[place(i)] + x[i - 1] + x[i + 2]])
+    found = rolling(WRITE, call(clamped, READER, T, Z))
+    assert found == ((Rolling(1, 8, oldest=-3, made=0, begun=0, until=3),) if rolls else ())
+
+
+def test_a_clamped_store_does_not_roll():
+    """Iterations at the end would store it in a step that other threads keep."""
+    i, x, y = S("i"), View("x"), View("y")
+    unit = workunit("stores", [i], [x, y], [when(i < 6, [y[5] << x[i]])])
+    assert rolling(WRITE, call(unit, READER, X, T), READ) == ()
+
+
 def test_slices_do_not_roll():
     tail = region(1, N - 1, offset=8)
     assert rolling(WRITE, READ._replace(arguments=(tail, Z))) == ()
@@ -259,14 +284,17 @@ def random_loop(rng, source, target, space, rank):
 
     def near(*inner):
         steps = [rng.randint(-2, 2) for _ in indices]
-        return x[
-            tuple(
-                i + s
-                for i, s in zip(
-                    (indices[0] + k if inner else indices[0], *indices[1:]), steps, strict=True
-                )
+        first = indices[0] + k if inner else indices[0]
+        places = [i + s for i, s in zip((first, *indices[1:]), steps, strict=True)]
+        if rng.random() < 0.4:  # clamped
+            low, high = space.begin[0], space.end[0] - 1
+            places[0] = rng.choice(
+                [
+                    select(places[0] < low, low, places[0]),
+                    select(places[0] > high, high, places[0]),
+                ]
             )
-        ]
+        return x[tuple(places)]
 
     body = [y[own] << near() + near()]
     if rng.random() < 0.2:
