@@ -113,6 +113,9 @@ PLAN_STEPS = (
     Step("fuse-into-scan", "maps behind a scan run in its last pass"),
     Step("size-generic", "plans of larger sizes serve traces whose sizes change"),
     Step("budget", "traces whose plan or kernels would cost more than they take run unfused"),
+    Step(
+        "bands", "long traces that are not planned run for one part of an axis, then for the next"
+    ),
     Step("autotune", "plans in doubt are tried in turn, and measured"),
     Step("postpone", "work arrays that the next step overwrites unread are not stored"),
     Step("turns", "tiny calls of a steady loop run at once where recording them was slower"),

@@ -114,6 +114,13 @@ typedef struct {
     PyObject *timing;
 } Step;
 
+/* Launches [first, last) that run band by band: see bands.c. ends: slots of begin and end, of each launch. */
+typedef struct {
+    Py_ssize_t first, last, *ends;
+    int64_t begin, end, size;
+    int threads;
+} Band;
+
 enum { RESULT_BYTES = 16 };
 
 int steps_of(PyObject *given, Step **steps, Py_ssize_t *count);
@@ -145,6 +152,10 @@ typedef struct {
     uint64_t some[64];
 } Outcome;
 
+int bands_of(PyObject *given, const Step *steps, Py_ssize_t count, Band **bands, Py_ssize_t *found);
+void bands_end(Band *bands, Py_ssize_t count);
+int run_band(const Step *steps, const Band *band, const Data *data, int threads,
+             int (*fill)(const Step *, const Data *, int, uint64_t *));
 PyObject *argument_of(const Data *data, int call, int place);
 int inherits(const Patch *patch, const Data *data);
 int inherit(const Step *step, const Data *data);

@@ -13,23 +13,33 @@ struct Prepared {
     PyObject_HEAD
     Py_ssize_t count, runs;
     Step *steps;
+    Band *bands;
+    Py_ssize_t band_count;
+    /* Which is faster, all launches one after the other or in bands, is measured in turns. */
+    int turns;       /* so far; WARM at first, in bands, then one of each */
+    double took[2];  /* the best of each */
 };
+
+enum { WARM = 1, TURNS = 7 };
 
 enum { REMEMBERED = 8 };
 
 static void prepared_dealloc(Prepared *self)
 {
     steps_end(self->steps, self->count);
+    bands_end(self->bands, self->band_count);
     Py_TYPE(self)->tp_free((PyObject *)self);
 }
 
-/* Prepared(((entry, slots, patches, results, timing), ...)) */
+/* Prepared(((entry, slots, patches, results, timing), ...), (bands, ...)) */
 static PyObject *prepared_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    PyObject *steps;
-    if (!PyArg_ParseTuple(args, "O!", &PyTuple_Type, &steps)) return NULL;
+    PyObject *steps, *bands = NULL;
+    if (!PyArg_ParseTuple(args, "O!|O!", &PyTuple_Type, &steps, &PyTuple_Type, &bands)) return NULL;
     Prepared *self = (Prepared *)type->tp_alloc(type, 0);
-    if (self != NULL && steps_of(steps, &self->steps, &self->count) < 0) Py_CLEAR(self);
+    if (self != NULL && (steps_of(steps, &self->steps, &self->count) < 0 ||
+                         (bands != NULL && bands_of(bands, self->steps, self->count, &self->bands, &self->band_count) < 0)))
+        Py_CLEAR(self);
     return (PyObject *)self;
 }
 
@@ -179,6 +189,21 @@ static int give(const Step *step, const Data *data, const char *results)
     return 0;
 }
 
+static int add_to(PyObject **slot, long long change)
+{
+    PyObject *changed = PyLong_FromLongLong(PyLong_AsLongLong(*slot) + change);
+    if (changed == NULL) return -1;
+    Py_XSETREF(*slot, changed);
+    return 0;
+}
+
+/* What a launch took, if this run is timed, or that there was one. */
+static void note_run(const Step *step, int timed, double seconds)
+{
+    if (timed) note_time(step->timing, seconds);
+    else if (step->timing != Py_None) add_to(&SLOT(step->timing, L.timing.runs), 1);
+}
+
 static int call_kernel(const Step *step, const uint64_t *slots, char *results)
 {
     int status;
@@ -210,20 +235,30 @@ void outcome_end(Outcome *outcome)
     if (outcome->results != (char *)outcome->some) PyMem_Free(outcome->results);
 }
 
-static int add_to(PyObject **slot, long long change)
-{
-    PyObject *changed = PyLong_FromLongLong(PyLong_AsLongLong(*slot) + change);
-    if (changed == NULL) return -1;
-    Py_XSETREF(*slot, changed);
-    return 0;
-}
-
 /* Whether this run is timed: the first ones are, then each sixteenth, as that takes as long as a launch. */
 static int is_timed(const Prepared *self)
 {
     if (self->count == 0 || self->steps[0].timing == Py_None) return 0;
     Prepared *counted = (Prepared *)self;
     return counted->runs++ < 2 * REMEMBERED || counted->runs % 16 == 0;
+}
+
+/* Whether this run is in bands. */
+static int in_bands(const Prepared *self)
+{
+    if (self->band_count == 0) return 0;
+    if (self->turns < TURNS) return (self->turns + WARM) % 2;
+    return self->took[1] <= self->took[0];
+}
+
+/* What a run took: turns end as soon as one way is clearly faster. */
+static void note_turn(const Prepared *given, int banded, double seconds)
+{
+    Prepared *self = (Prepared *)given;
+    int turn = self->turns++ - WARM;
+    if (turn < 0) return;
+    if (turn < 2 || seconds < self->took[banded]) self->took[banded] = seconds;
+    if (turn % 2 && (self->took[0] * 1.25 < self->took[1] || self->took[1] * 1.25 < self->took[0])) self->turns = TURNS;
 }
 
 /* Runs steps until one cannot be filled in, fails, or the gate is closed. 0, or -1 with MemoryError. */
@@ -246,8 +281,22 @@ int run_all(const Prepared *self, const Data *data, PyObject *gate, int threads,
     char *results = outcome->results;
     int timed = is_timed(self);
     double before = timed ? now() : 0.0;
+    const int banded = in_bands(self), turn = self->band_count && self->turns < TURNS;
+    const Band *band = self->bands, *last = band + (banded ? self->band_count : 0);
+    const double start = turn ? now() : 0.0;
     while (outcome->done < self->count && outcome->status == 0) {
         const Step *step = &self->steps[outcome->done];
+        if (band < last && band->first == outcome->done) {
+            int ran = PyList_GET_SIZE(gate) == 0 ? 0 : run_band(self->steps, band, data, threads, fill);
+            if (ran < 0) PyErr_Clear();
+            if (ran <= 0) break;  /* Python runs the launches one after the other */
+            double after = timed ? now() : 0.0;
+            for (; outcome->done < band->last; outcome->done++)
+                note_run(&self->steps[outcome->done], timed, (after - before) / (band->last - band->first));
+            before = after;
+            band++;
+            continue;
+        }
         if (PyList_GET_SIZE(gate) == 0 || !inherit(step, data) || !fill(step, data, threads, slots)) break;
         memset(results, 0, step->results * RESULT_BYTES);
         outcome->status = call_kernel(step, slots, results);
@@ -255,13 +304,13 @@ int run_all(const Prepared *self, const Data *data, PyObject *gate, int threads,
         double after = timed ? now() : 0.0;
         if (outcome->status == 0) {
             if (give(step, data, results) < 0) PyErr_Clear();  /* `_settle` sees to it */
-            if (timed) note_time(step->timing, after - before);
-            else if (step->timing != Py_None) add_to(&SLOT(step->timing, L.timing.runs), 1);
+            note_run(step, timed, after - before);
         }
         before = after;
         results += step->results * RESULT_BYTES;
     }
     if (slots != some) PyMem_Free(slots);
+    if (turn && outcome->done == self->count) note_turn(self, banded, now() - start);
     return 0;
 }
 

@@ -90,6 +90,7 @@ def explanation(covered: Sequence[Flush], source: bool = False, earlier: int = 0
         bytes_at_once=max((fused for fused, _ in made), default=0),
         bytes_at_once_unfused=max((unfused for _, unfused in made), default=0),
         waiting=max((getattr(flush, "waiting", 0) for flush in covered), default=0),
+        banded=sum(cut.last - cut.first for flush in covered for cut in flush.program.cuts),
     )
 
 

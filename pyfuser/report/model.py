@@ -223,7 +223,8 @@ class Report:
     this is about, and how many came before, of those kept. ends: behind which of `groups` each
     flush ends. checked: whether PYFUSER_CHECK kept calls from being recorded. bytes_at_once: what
     arrays that a flush makes take at once, at the most, and bytes_at_once_unfused without fusion.
-    waiting: how many calls of a flush run again for whoever reads what it has left out.
+    waiting: how many calls of a flush run again for whoever reads what it has left out. banded: how
+    many calls ran band by band, unfused.
     """
 
     groups: tuple[GroupReport, ...] = ()
@@ -243,6 +244,7 @@ class Report:
     bytes_at_once: int = 0
     bytes_at_once_unfused: int = 0
     waiting: int = 0
+    banded: int = 0
 
     @property
     def kernels(self) -> tuple[KernelReport, ...]:

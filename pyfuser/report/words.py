@@ -57,6 +57,11 @@ def headline(report: Report) -> list[str]:
     if avoided:
         arrays = sum(len(group.contracted) for group in report.groups)
         lines.append(f"{count(arrays, 'array')} never stored: {size(avoided)} less memory")
+    if report.banded:
+        lines.append(
+            f"{count(report.banded, 'call')} ran unfused, but band by band: all of them for a part "
+            "of an axis that they share, then for the next one"
+        )
     if report.waiting:
         again = f"{count(report.waiting, 'call')} run{'s' * (report.waiting == 1)} again"
         lines.append(f"{again} if one is read before the next step overwrites it")

@@ -112,15 +112,7 @@ def run(call: Call, checked: bool = False, ran: Ran | None = None) -> None:
     DivisionError for an integer that is divided by 0 (if it is not checked, in the end). ran: see
     `make_run`.
     """
-    workunits = CHECKED if checked else READY
-    ready = workunits.get(id(call.workunit)) or workunits.keep(
-        id(call.workunit), _Ready(call.workunit)
-    )
-    key, arguments = _key(call, ready)
-    found = ready.known.get(key)
-    if found is None:
-        found = _prepare(call, arguments, ready, key, checked)
-    kernel, launchable = found
+    kernel, launchable, arguments = _code_for(call, checked)
     if len(kernel.slots) != len(arguments):
         arguments = [arguments[slot.argument] for slot in kernel.slots]
     fresh: list[Buffer] = []
@@ -144,6 +136,22 @@ def run(call: Call, checked: bool = False, ran: Ran | None = None) -> None:
         if not launchable.on_device:
             changed_on_host(*buffers)
         give_to_host(buffers)
+
+
+def _code_for(call: Call, checked: bool) -> tuple[Kernel, Launchable, list[Argument]]:
+    """What runs a call, prepared if need be, and its arguments with Futures known."""
+    workunits = CHECKED if checked else READY
+    ready = workunits.get(id(call.workunit)) or workunits.keep(
+        id(call.workunit), _Ready(call.workunit)
+    )
+    key, arguments = _key(call, ready)
+    found = ready.known.get(key) or _prepare(call, arguments, ready, key, checked)
+    return *found, arguments
+
+
+def code_for(call: Call) -> tuple[Kernel, Launchable]:
+    """What `run` would launch for a call, none of whose arguments is a Future that has to run."""
+    return _code_for(call, False)[:2]
 
 
 def has_code(workunit: Workunit) -> bool:

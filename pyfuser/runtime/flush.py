@@ -15,7 +15,7 @@ from pyfuser.analysis.accesses import structural_scalars
 from pyfuser.analysis.dependences import DependenceGraph
 from pyfuser.engine.engine import ENGINE, capabilities, graphs_for
 from pyfuser.plan.plan import Plan
-from pyfuser.runtime import families, first_tier, postpone, replay, roll, stored
+from pyfuser.runtime import bands, families, first_tier, postpone, replay, roll, stored
 from pyfuser.runtime.budget import TooDear, taken
 from pyfuser.runtime.checked import run_all
 from pyfuser.runtime.debug import show_program
@@ -96,8 +96,8 @@ def _run(recorded: list[Call], tracer: Tracer) -> None:
         if program is None:
             program = resized(trace, None if earned else calls)
         if program is None:
-            if not earned and SESSION.budget.refuses_plan(trace, calls):
-                raise TooDear
+            program = banded(trace, calls, earned)
+        if program is None:
             refuse(trace, calls, tracer)
             program = program_for(trace, None if earned else calls)
             SESSION.budget.made(calls)
@@ -173,6 +173,23 @@ def launch(
             execute(program, calls, tracer, prepared)
     except FAILURES as error:
         recover(error, program, calls, tracer)
+
+
+def banded(trace: TraceShape, calls: Sequence[Call], earned: bool) -> Program | None:
+    """A program that runs its calls in bands; None if the trace had better be planned.
+
+    Raises TooDear if they had better run apart. earned: whether a plan is paid for.
+    """
+    better = bands.beat_plans(trace)
+    if not better and (earned or not SESSION.budget.refuses_plan(trace, calls)):
+        return None
+    program = bands.program_of(trace, calls)
+    if program is not None:
+        SESSION.programs.keep(trace, program)
+        SESSION.budget.made(calls)
+    elif not better or (not earned and SESSION.budget.refuses_plan(trace, calls)):
+        raise TooDear
+    return program
 
 
 def resized(trace: TraceShape, calls: Sequence[Call] | None) -> Program | None:

@@ -24,7 +24,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from pyfuser.analysis.accesses import structural_scalars
-from pyfuser.analysis.work_arrays import work_of
+from pyfuser.analysis.work_arrays import Work, work_of
 from pyfuser.runtime import lifetimes, replay
 from pyfuser.runtime.autotune import MARGIN
 from pyfuser.runtime.launch import Source
@@ -57,7 +57,7 @@ class Account:
     """
 
     def __init__(self, program: Program) -> None:
-        self.work = work_of(program.given)
+        self.work = Work({}, (), {}) if program.cuts else work_of(program.given)
         self.seconds = program.seconds
         self.arrays = tuple(self.work.arrays)
         self.wanted = NOW.running.trial_kernel * len(program.launches)

@@ -49,7 +49,22 @@ def prepared(program: Program, calls: Sequence[Call]) -> Any:
         steps = _steps(program, calls)
     except (struct.error, OverflowError):  # a number that does not fit: as an error later
         return None
-    return None if None in steps else HOT.Prepared(tuple(steps))
+    if None in steps:
+        return None
+    return HOT.Prepared(tuple(steps), tuple([_band(program, cut) for cut in program.cuts]))
+
+
+def _band(program: Program, cut: Any) -> tuple[Any, ...]:
+    """A `bands.Cut` with the slots where each launch has begin and end of its lanes."""
+    ends = []
+    for launch, axis in zip(program.launches[cut.first : cut.last], cut.axes, strict=True):
+        slot, found = 0, {}
+        for value in launch.launchable.filling:  # type: ignore[attr-defined]
+            if value.kind in ("begin", "end") and value.axis == axis:
+                found[value.kind] = slot
+            slot += value.words
+        ends.append((found["begin"], found["end"]))
+    return (*cut[:2], *cut[3:], tuple(ends))
 
 
 def prepared_alone(pattern: str, space: Space, workunit: Workunit, arguments: Any) -> Any:

@@ -38,7 +38,7 @@ class Program:
     given: the trace as it was recorded, and trace: as it was planned, with the calls that rewrites
     made (see `plan.rewrite`). referee: what tries other plans in its place, until nothing is in
     doubt. graphs: what launches all kernels together, if a device runs them. seconds: what its
-    calls take unfused, modelled.
+    calls take unfused, modelled. cuts: launches that run in bands, see `runtime.bands`.
     """
 
     given: TraceShape
@@ -50,6 +50,7 @@ class Program:
     referee: Judge | None = None
     graphs: Any = None
     seconds: float = 0.0
+    cuts: tuple[Any, ...] = ()
 
 
 class Flush:

@@ -10,7 +10,7 @@ from pyfuser.support.settings import SETTINGS
 
 Owner = TypeVar("Owner")
 
-INTERFACE = 17
+INTERFACE = 18
 """Of the extension that fits this source: raised whenever either side changes what they share."""
 
 NUMPY_INTERFACE = 3

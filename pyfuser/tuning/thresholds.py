@@ -229,6 +229,20 @@ class Running:
         "bytes",
         "of arrays that need no memory then; below, to see to it takes as long as to store them",
     )
+    band_calls: int = number(8, "calls", "that are worth bands, see `plan.bands`")
+    band_kinds: int = number(
+        8,
+        "calls",
+        "that are unlike of each workunit, from which bands are better than a plan",
+        "79 diagonals of 5 calls: 81 fused kernels take 3 times as long",
+    )
+    band_share: float = number(0.5, "of the calls", "that are unlike in their numbers then")
+    band_caches: float = number(
+        1.0, "caches", "whose size a trace's arrays have then, at least: smaller ones stay there"
+    )
+    band_work: int = number(
+        131072, "additions", "of calls that run in bands, from twice which on threads share them"
+    )
     misses: int = number(
         6,
         "times",

@@ -83,7 +83,7 @@ PLANNED = (
     "tallies in copies",
     "recomputed", "recomputed, and not stored", "recomputed, and stored",
     "several calls recomputed", "recomputed beside others",
-    "steady loop", "graph of a GPU", "trial of a cut", "calls rolled",
+    "steady loop", "graph of a GPU", "trial of a cut", "calls rolled", "calls in bands",
 )  # fmt: skip
 NAMES = (
     *_IN_SOURCE, *_IN_VIEWS, *_IN_HOST, *_DTYPES, "reduce", "scan", "MDRange", "MDRange sub-box",

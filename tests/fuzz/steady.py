@@ -19,7 +19,7 @@ from string import ascii_uppercase
 
 import pytest
 
-from pyfuser.runtime import autotune
+from pyfuser.runtime import autotune, bands
 from pyfuser.runtime.program import Flush
 from pyfuser.support.counters import COUNTERS, Counters
 from tests.fuzz.program import Base, Host, Program, Step
@@ -64,7 +64,8 @@ def forced_for(seed: int) -> Iterator[None]:
     """Inside, a loop of a few rounds is treated as one of many thousands.
 
     Launches on a GPU are captured when they come for the first time. Some loops try fused and cut
-    in turns: which of them stays is the clock's choice.
+    in turns: which of them stays is the clock's choice. Half of the others run in bands where they
+    can, which the extension does when a trace comes back.
     """
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
         tune(patch, graph_launches=0)
@@ -74,6 +75,11 @@ def forced_for(seed: int) -> Iterator[None]:
             tune(patch, long=0.0, soon=0.0, trial_kernel=0.0)
             for name, value in (("DOUBT", 100.0), ("STEADY", 1), ("ROUNDS", 4)):
                 patch.setattr(autotune, name, value)
+        elif _is_loop(seed) and seed % 2:
+            settings = replace(bands.SETTINGS, arbitrate=True)
+            patch.setattr(bands, "SETTINGS", settings)
+            patch.setattr(bands, "NEIGHBOURS", 2)
+            tune(patch, band_calls=2, band_kinds=0, band_share=0.0, band_caches=0.0, band_work=0)
         yield
 
 
@@ -87,6 +93,8 @@ def counted(before: Counters, flushes: Sequence[Flush]) -> frozenset[str]:
         found.add("steady loop")
     if any(len(set(ran)) > 1 for ran in plans.values()):
         found.add("trial of a cut")
+    if any(flush.program.cuts for flush in flushes):
+        found.add("calls in bands")
     if COUNTERS.graph_launches > before.graph_launches:
         found.add("graph of a GPU")
     return frozenset(found)
