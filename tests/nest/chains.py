@@ -248,7 +248,7 @@ def backwards(i, y, x, n):
     y[i] = x[n - 1 - i]
 
 
-@body("split-rows", on="intel")
+@body("split-rows prefetch", on="intel")
 def quotient(i, y, x, k):
     y[i] = x[i // k]
 

@@ -6,12 +6,17 @@ import random
 from collections import Counter
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from pyfuser.ir.visit import map_body, statements
 from pyfuser.nest.build import nest_of
+from pyfuser.nest.nodes import Run
+from pyfuser.nest.passes.split_conditions import split_conditions
 from pyfuser.nest.passes.split_rows import ENDS, split_rows
 from pyfuser.pipeline import lowered
 from tests.nest.harness import Sample, assert_interpreted, function_of, spec_for
+from tests.nest.interpret import interpret
 
 PARTS = (
     "i % m",
@@ -90,6 +95,34 @@ def test_what_stays_as_it_is() -> None:
     spec = spec_for(Sample(function_of("given", text), frozenset()).case())
     checked = nest_of(replace(spec, sites=()))
     assert split_rows(checked) is checked
+
+
+def test_every_run_is_needed() -> None:
+    """Of bodies that ask for nothing, for the column, and for the row as well."""
+    missing = Counter[tuple[int, int]]()
+    for text in (
+        "y[i] = x[i] * w[i % m]",
+        "y[i] = x[i - 1 if i % m > 0 else i] + x[i + 1 if i % m < m - 1 else i]",
+        "y[i] = x[i - 1 if i % m > 20 else i]",  # inside, but for more than an end
+        "y[i] = x[i - m if i // m > 1 else i] + x[i - 1 if i % m > 0 else i]",
+        "y[i] = x[i - m if i // m > 1 else i] + x[i - 1 if i % m > 20 else i]",
+    ):
+        sample = Sample(function_of("given", text), frozenset())
+        for n, m, begin in ((100, 7, 3), (9, 20, 0), (190, 45, 2)):
+            given = sample.case(n, m, begin)
+            made = split_rows(split_conditions(nest_of(spec_for(given, small=True))))
+            *others, loop = made.functions
+            runs = [s for s in statements(loop.body) if isinstance(s, Run)]
+            expected = given.interpreted()[0]
+            for number, run in enumerate(runs):
+                body = map_body(loop.body, None, lambda s, run=run: () if s is run else s)
+                less = replace(made, functions=(*others, replace(loop, body=body)))
+                space, found = given.kernel.space, given.arguments()
+                interpret(less, space.begin, space.end, found, number)
+                pairs = zip(found, expected, strict=True)
+                missing[len(runs), number] += not all(np.array_equal(a, b) for a, b in pairs)
+    assert {count for count, _ in missing} == {4, 8, 9}
+    assert all(missing.values()), missing
 
 
 def test_columns_are_split_off() -> None:

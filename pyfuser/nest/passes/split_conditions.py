@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import reduce
+from itertools import chain
 from typing import TypeAlias
 
 from pyfuser.ir.dtypes import DType
@@ -83,14 +84,11 @@ def split_conditions(nest: Nest) -> Nest:
     found = interior(workunit, axis, fresh, tuning)
     if found is None:
         return nest
-    functions = (
-        inside(nest, found, axis),
-        over_box(nest, AROUND, over.body),
-        over_box(nest, MIDDLE, found.body),
-    )
+    blocks = Blocks(nest, found, (INSIDE, AROUND, MIDDLE))
+    parts = over_box(nest, AROUND, over.body), over_box(nest, MIDDLE, found.body)
     low, high = box(nest)
-    body = Blocks(nest, found, (INSIDE, AROUND, MIDDLE)).body((values(low), values(high)))
-    return replace(nest, functions=(*functions, Function(LOOP, low, high, body=body)))
+    loop = Function(LOOP, low, high, body=blocks.body((values(low), values(high))))
+    return replace(nest, functions=(*blocks.functions, *parts, loop))
 
 
 def inside_of_sums(nest: Nest, axis: int) -> Interior | None:
@@ -119,7 +117,10 @@ class Blocks:
     """Runs the innermost axis of a box, with all but a few iterations at its ends inside, or in
     blocks.
 
-    What is the same of all rows is asked once, and short rows run some at a time.
+    What is the same of all rows is asked once, and short rows run some at a time. Where tests are
+    either of rows or of places in them, the first tell which rows run as the others say.
+
+    functions: those that tell what is inside.
     """
 
     def __init__(self, nest: Nest, found: Interior, names: tuple[str, str, str]) -> None:
@@ -127,8 +128,18 @@ class Blocks:
         self._inside, self._around, self._middle = names
         self._nest, self._fresh, self._tuning = nest, nest.fresh, nest.spec.tuning
         *outer, self._axis = nest.spec.order.axes
-        asked = reads(*found.tests)
         syms = [{nest.counters[n], nest.workunit.indices[n]} for n in outer]
+        of_rows = [test for test in found.tests if reads(test) & {*chain.from_iterable(syms)}]
+        of_places = tuple(test for test in found.tests if test not in of_rows)
+        self.functions: tuple[Function, ...] = (inside(nest, found, self._axis, self._inside),)
+        self._lines = self._places = self._inside
+        if of_rows and not reads(*of_rows) & {found.first, found.last}:
+            self._lines, self._places = f"{self._inside}_lines", f"{self._inside}_places"
+            places = inside(nest, found._replace(tests=of_places), self._axis, self._places)
+            lines = replace(places, name=self._lines, params=places.params[2:])
+            self.functions += places, replace(lines, result=reduce(both, of_rows))
+            of_rows = []
+        asked = reads(*of_rows)
         first = max((k + 1 for k, own in enumerate(syms) if own & asked), default=0)
         self._differ, self._alike = outer[:first], outer[first:]
 
@@ -157,7 +168,7 @@ class Blocks:
         wider = Select(whole_row, number(1), Binary("*", width, number(2)))
         room = Compare(">", Binary("-", last, second), number(0))
         more = (
-            self._ask(tried, box, second, last),
+            self._ask(tried, box, second, last, self._places),
             Assign(inner, Read(tried)),
             If(Read(inner), (Break(),)),
             Assign(edge, wider),
@@ -186,6 +197,8 @@ class Blocks:
         if not self._alike:
             return body(box)
         axis = self._alike[-1]
+        if self._lines != self._inside:
+            return self._some_lines(box, axis, body)
         here, (low, high) = self._nest.counters[axis], (bound[axis] for bound in box)
         step, until = self._fresh("step", DType.INT64), self._fresh("until", DType.INT64)
         length = Binary("-", box[1][self._axis], box[0][self._axis])
@@ -199,9 +212,42 @@ class Blocks:
             Loop(here, low, high, Read(step), some),
         )
 
-    def _ask(self, sym: Sym, box: Box, begin: Expr, end: Expr) -> Stmt:
+    def _some_lines(self, box: Box, axis: int, body: Callable[[Box], Body]) -> Body:
+        """The same of rows that the tests of rows say the same of."""
+        low, high = (bound[axis] for bound in box)
+        line, until, step = (self._fresh(name, DType.INT64) for name in ("line", "until", "step"))
+        yes, same = self._fresh("lined", DType.BOOL), self._fresh("also", DType.BOOL)
+        here, there = Read(line), Read(until)
+        length = Binary("-", box[1][self._axis], box[0][self._axis])
+        few = Compare("<=", Binary("-", there, here), Read(step))
+        rows = _part(box, axis, here, there)
+
+        def ask(sym: Sym, place: Expr) -> Stmt:
+            at = at_axis(box[0], axis, place)
+            return Ask(sym, self._lines, tuple(e for n, e in enumerate(at) if n != self._axis))
+
+        more = (
+            ask(same, there),
+            If(Compare("!=", Read(same), Read(yes)), (Break(),)),
+            Assign(until, _plus(there, 1)),
+        )
+        lines = (
+            ask(yes, here),
+            Declare(until, _plus(here, 1)),
+            While(both(Compare("<", there, high), few), more),
+            If(Read(yes), body(rows), (Run(self._around, *rows),)),
+            Assign(line, there),
+        )
+        return (
+            Declare(step, Binary("/", number(self._tuning.together), length)),
+            Declare(line, low),
+            While(Compare("<", here, high), lines),
+        )
+
+    def _ask(self, sym: Sym, box: Box, begin: Expr, end: Expr, function: str = "") -> Stmt:
         others = (bound for n, bound in enumerate(box[0]) if n != self._axis)
-        return Ask(sym, self._inside, (begin, Binary("-", end, number(1)), *others))
+        ends = begin, Binary("-", end, number(1))
+        return Ask(sym, function or self._inside, (*ends, *others))
 
     def _run(self, function: str, box: Box, begin: Expr, end: Expr) -> Stmt:
         return Run(function, *_part(box, self._axis, begin, end))

@@ -57,7 +57,7 @@ from pyfuser.nest.build import LOOP, box
 from pyfuser.nest.cost.work import body_cost
 from pyfuser.nest.interior import both, interior
 from pyfuser.nest.nodes import Function, Loop, Nest, Over, Run, number, wide
-from pyfuser.nest.passes.split_conditions import Blocks, inside
+from pyfuser.nest.passes.split_conditions import Blocks
 from pyfuser.nest.spec import given_order
 
 FLAT = "pf_flat"
@@ -93,12 +93,10 @@ def split_rows(nest: Nest) -> Nest:
         functions: tuple[Function, ...] = (lengths.rows(ROWS, table.workunit.body),)
         run: Body = (Run(ROWS, *rows),)
     else:
-        functions = (
-            inside(table, found, 1, INSIDE),
-            lengths.rows(ENDS, table.workunit.body),
-            lengths.rows(ROWS, found.body),
-        )
-        run = Blocks(table, found, (INSIDE, ENDS, ROWS)).body(rows)
+        blocks = Blocks(table, found, (INSIDE, ENDS, ROWS))
+        parts = lengths.rows(ENDS, table.workunit.body), lengths.rows(ROWS, found.body)
+        functions = (*blocks.functions, *parts)
+        run = blocks.body(rows)
     *others, flat = nest.functions
     begin, end, width = Read(low), Read(high), Read(lengths.width)
     up = Binary("-", Binary("+", begin, width), number(1))
