@@ -6,6 +6,7 @@ import itertools
 import random
 import warnings
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pykokkos as pk
@@ -231,6 +232,49 @@ def test_what_is_left_around_an_overwritten_box_is_zero(new: list[int]) -> None:
             pk.parallel_for(pk.RangePolicy(k, 45), put, y=y, k=k)
             np.testing.assert_array_equal(y.data, [k * (k <= i < 45) for i in range(50)])
     assert len(new) <= eager.WARNED + 1
+
+
+@pk.workunit
+def put_row(i, y, k):
+    for j in range(k):
+        y[i][j] = k
+
+
+@pk.workunit
+def put_column(j, y, k):
+    for i in range(k):
+        y[i][j] = k
+
+
+def dirty(shape: list[int], layout: pk.Layout) -> None:
+    """Leave numbers in the memory that the next View of this shape gets."""
+    dead = pk.View(shape, pk.double, layout=layout)
+    dead.fill(np.nan)
+    pyfuser.sync()
+
+
+@pytest.mark.parametrize("fused", [False, True])
+@pytest.mark.parametrize("layout", [pk.LayoutRight, pk.LayoutLeft])
+@pytest.mark.parametrize("put", [put_row, put_column])
+def test_what_loops_leave_of_new_memory_is_zero(put: Any, layout: pk.Layout, fused: bool) -> None:
+    """Loops over a whole extent need no zeros before; numbers, extents and spaces change."""
+    by_row = put is put_row
+    cases = [(n, 110, 110) for n in range(100, 111)]
+    cases += [(110, 120, 110), (110, 119, 110), (110, 110, 110)]  # the strides may be the same
+    cases += [(110, 110, k) for k in range(100, 111)]  # from now on it changes
+    cases += [(110, 111, k) for k in (111, 110, 109)]
+    with pyfuser.fusing() if fused else pyfuser.unfused():
+        for n, width, k in cases:
+            for there in (n, 110):
+                shape = [110, width] if by_row else [width, 110]
+                dirty(shape, layout)
+                y = pk.View(shape, pk.double, layout=layout)
+                pk.parallel_for(pk.RangePolicy(110 - n, there), put, y=y, k=k)
+                expected = np.zeros(shape)
+                part = slice(110 - n, max(110 - n, there))
+                expected[(part, slice(k)) if by_row else (slice(k), part)] = k
+                np.testing.assert_array_equal(y.data, expected)
+                del y
 
 
 def test_a_proof_ends_where_a_sum_would_wrap() -> None:

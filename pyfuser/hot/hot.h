@@ -96,7 +96,7 @@ enum { THREADS_SLOT, POINTER_SLOT, SCALAR_SLOT, BEGIN_SLOT, END_SLOT };
 typedef struct {
     int kind, dtype, place;
     Py_ssize_t slot, call;
-    PyObject *box;  /* of a pointer: what is overwritten before it is read, or None */
+    PyObject *box;  /* of a pointer: what is overwritten before it is read, as axes if the space changes, or None */
     int heir_call, heir_place;  /* of a pointer: whose memory it gets, if call >= 0 (see inherit.c) */
 } Patch;
 

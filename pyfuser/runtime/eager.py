@@ -32,8 +32,8 @@ from pyfuser.trace.memory import Buffer, Region
 from pyfuser.trace.shape import ArgumentShape, ClusterShape, RegionShape, shape_of
 from pyfuser.transform.fuse import fuse
 from pyfuser.transform.group import GroupShape
-from pyfuser.transform.kernel import Kernel
-from pyfuser.transform.overwrites import holds_box, mark_overwrites
+from pyfuser.transform.kernel import Axes, Kernel
+from pyfuser.transform.overwrites import box_of, holds_box, mark_overwrites
 from pyfuser.transform.widen import Proof
 from pyfuser.tuning.thresholds import NOW
 
@@ -116,8 +116,8 @@ def run(call: Call, checked: bool = False, ran: Ran | None = None) -> None:
     if len(kernel.slots) != len(arguments):
         arguments = [arguments[slot.argument] for slot in kernel.slots]
     fresh: list[Buffer] = []
-    for place in kernel.overwrites:
-        _allocate(arguments[place], launchable, call, fresh)
+    for place, axes in zip(kernel.overwrites, kernel.along, strict=True):
+        _allocate(arguments[place], axes, launchable, call, fresh)
     try:
         values = launchable.run(call.space, arguments, ran)
     except DivisionError as error:
@@ -208,7 +208,7 @@ def _conditions(
 
     What it overwrites is inside, as all subscripts are. None: there are none that this call meets.
     """
-    if ready.subscripts is None:
+    if ready.subscripts is None or not _is_as_long(family.kernel, arguments):
         return None
     rank, places = len(call.space.begin), sorted(ready.matters)
     facts = _facts(arguments)
@@ -260,11 +260,13 @@ def _sized(space: Space) -> list[Affine]:
     return rows
 
 
-def _allocate(region: Argument, launchable: Launchable, call: Call, fresh: list[Buffer]) -> None:
+def _allocate(
+    region: Argument, axes: Axes, launchable: Launchable, call: Call, fresh: list[Buffer]
+) -> None:
     """Make memory that the call overwrites, if there is none yet, and add it to `fresh`."""
     assert isinstance(region, Region)
     if not region.buffer.allocated:
-        launchable.allocate(region, call.space[:2])
+        launchable.allocate(region, box_of(axes, call.space, region.shape))
         fresh.append(region.buffer)
 
 
@@ -297,7 +299,7 @@ def _prepare_new(
     if not inside:
         refuse_mistakes(shape.calls[0], call, warns=ready.seen < WARNED)
     ready.seen += 1
-    kernel = mark_overwrites(fuse(GroupShape(shape.calls)))
+    kernel = mark_overwrites(fuse(GroupShape(shape.calls)), changing)
     if call.space.execution in GPU_SPACES:
         return kernel, prepare_one(for_c(kernel))
     final, proof = for_changing(kernel, changing)
@@ -355,10 +357,25 @@ def _serves(family: _Family, call: Call, arguments: Sequence[Any]) -> bool:
         if param.sym in family.proof.ranges:
             ranges[param.sym] = (int(arguments[slot.argument]),) * 2
     ranges = {sym: known for sym, known in ranges.items() if sym in family.proof.ranges}
-    overwritten = [arguments[kernel.slots[place].argument] for place in kernel.overwrites]
-    return family.proof.covers(ranges) and all(
-        isinstance(region, Region) and holds_box(region.shape, space) for region in overwritten
+    return (
+        family.proof.covers(ranges)
+        and _is_as_long(kernel, arguments)
+        and all(
+            holds_box(arguments[kernel.slots[place].argument].shape, space, axes)
+            for place, axes in zip(kernel.overwrites, kernel.along, strict=True)
+        )
     )
+
+
+# law: True
+def _is_as_long(kernel: Kernel, arguments: Sequence[Any]) -> bool:
+    """Whether views have the extents that a kernel, made for others, overwrites all along."""
+    for place, axes in zip(kernel.overwrites, kernel.along, strict=True):
+        extents, made = arguments[kernel.slots[place].argument].shape, kernel.shapes[place]
+        assert isinstance(made, RegionShape)
+        if any(a < 0 and n != m for a, n, m in zip(axes, extents, made.shape, strict=True)):
+            return False
+    return True
 
 
 def _sizes(space: Space) -> tuple[int, ...]:

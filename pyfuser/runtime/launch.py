@@ -23,6 +23,7 @@ from pyfuser.trace.memory import Box, Buffer, Region
 from pyfuser.trace.shape import RegionShape, ScalarShape, TraceShape
 from pyfuser.transform.group import GroupShape
 from pyfuser.transform.kernel import Kernel
+from pyfuser.transform.overwrites import boxes_of
 
 REMEMBERED = 8  # runs that weigh in a launch's time
 
@@ -117,8 +118,8 @@ def launch_of(
         sources += [(group[slot.call], slot.argument) for slot in kernel.slots]
         results += [group[place] for place in kernel.results]
         overwrites += [
-            Overwrite(first + place, first, kernel.space[:2])
-            for place in kernel.overwrites
+            Overwrite(first + place, first, box)
+            for place, box in boxes_of(kernel)
             if (loop, place) not in without
         ]
     calls = tuple(n for group in groups for n in group)

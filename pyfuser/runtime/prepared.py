@@ -33,6 +33,7 @@ from pyfuser.trace.call import Call, Space
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Box, Buffer, Region
 from pyfuser.trace.tracer import Tracer, nothing_to_settle
+from pyfuser.transform.kernel import Axes
 
 _KINDS = {"threads": 0, "pointer": 1, "scalar": 2, "begin": 3, "end": 4}
 _NUMBERS = {dtype: n for n, dtype in enumerate(DType)}
@@ -82,7 +83,7 @@ def prepared_alone(pattern: str, space: Space, workunit: Workunit, arguments: An
     places = [slot.argument for slot in kernel.slots]
     if len(places) == len(arguments):
         places = list(range(len(places)))
-    boxes = dict.fromkeys(kernel.overwrites, space[:2])
+    boxes = dict(zip(kernel.overwrites, kernel.along, strict=True))
     dtypes = [accumulator.sym.dtype for accumulator in accumulators_of(loops_of(launchable.spec))]
     results = tuple((0, _NUMBERS[dtype]) for dtype in dtypes)
     given = [arguments[place] for place in places]
@@ -153,7 +154,7 @@ def _filled(
     space: Any,
     arguments: Sequence[Any],
     sources: Sequence[tuple[int, int] | None],
-    boxes: Mapping[int, Box],
+    boxes: Mapping[int, Box | Axes],
     results: tuple[tuple[int, int], ...],
     timing: Timing | None,
     heirs: Mapping[int, Source] = NO_HEIRS,
@@ -161,7 +162,7 @@ def _filled(
 ) -> Any:
     """A step of `HOT.Prepared`; sources: the call of each argument, and the place there.
 
-    moves: begin and end of the space are filled in, too.
+    moves: begin and end of the space are filled in, too, and `boxes` has axes (see `Kernel.along`).
     """
     patches = []
     slot = 0

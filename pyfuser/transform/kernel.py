@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from pyfuser.analysis.affine import Interval
 from pyfuser.ir.nodes import Sym, Workunit
 from pyfuser.ir.visit import assigned
 from pyfuser.support.records import dataclass
 from pyfuser.trace.call import Space
 from pyfuser.trace.shape import ArgumentShape, known_scalars
+
+Axes: TypeAlias = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +31,10 @@ class Kernel:
     of different view parameters whose memory may overlap, and each one that may overlap itself.
     `dead` are views whose contents nobody reads afterwards; `fresh` are views of zeros only when
     the kernel starts. `overwrites` are places of views that are written at the indices in every
-    iteration and not read. `tables` are places of views that threads tally in copies of their own,
-    with the numbers of their elements (see `transform.tables`). `passes` are the names of those
-    that changed the code.
+    iteration and not read; `along` has for each of them the index that is the subscript of each
+    axis, -1 where it is written all along the axis. `tables` are places of views that threads tally
+    in copies of their own, with the numbers of their elements (see `transform.tables`). `passes`
+    are the names of those that changed the code.
     """
 
     pattern: str
@@ -42,6 +47,7 @@ class Kernel:
     dead: frozenset[Sym] = frozenset()
     fresh: frozenset[Sym] = frozenset()
     overwrites: tuple[int, ...] = ()
+    along: tuple[Axes, ...] = ()
     tables: tuple[tuple[int, int], ...] = ()
     passes: tuple[str, ...] = ()
 

@@ -44,6 +44,7 @@ def remove_unused(kernel: Kernel) -> Kernel:
         dead=kernel.dead & syms,
         fresh=kernel.fresh & syms,
         overwrites=(),
+        along=(),
     )
 
 

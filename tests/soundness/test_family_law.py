@@ -64,13 +64,17 @@ def serves(
     end: int,
     number: int | tuple[int, int],
     region: Region | float = ONE,
-    overwrites: Any = (),
+    along: Any = (),
     bounded: bool = True,
 ) -> bool:
     i, x, n = Sym("i", 0, DType.INT32), Sym("x", 1, DType.FLOAT64), Sym("n", 2, DType.INT32)
     unit = Workunit("unit", (i,), (Param(n), Param(x, 1)), ())
     slots = [SimpleNamespace(argument=1), SimpleNamespace(argument=0)]  # the order of the call
-    kernel: Any = SimpleNamespace(workunit=unit, slots=slots, overwrites=overwrites)
+    overwrites = tuple(1 for _ in along)
+    made: Any = (None, SimpleNamespace(shape=(4,)))
+    kernel: Any = SimpleNamespace(
+        workunit=unit, slots=slots, overwrites=overwrites, along=along, shapes=made
+    )
     proof = Proof({i: (0, 3), n: (-2, 2)} if bounded else {n: (-2, 2)}, unit)
     call: Any = SimpleNamespace(space=Space((begin,), (end,)))
     return _serves(_Family(kernel, None, proof), call, (region, number))  # type: ignore[arg-type]
@@ -90,7 +94,9 @@ def test_a_proof_covers_numbers_up_to_its_ends() -> None:
 
 
 def test_what_is_overwritten_is_inside_its_view() -> None:
-    assert serves(0, 4, 0, ONE, (1,))
+    assert serves(0, 4, 0, ONE, ((0,),))
     small = pk.View([3])._region
-    assert not serves(0, 4, 0, small, (1,)) and serves(0, 3, 0, small, (1,))
+    assert not serves(0, 4, 0, small, ((0,),)) and serves(0, 3, 0, small, ((0,),))
     assert serves(0, 4, 0, small)
+    assert serves(0, 4, 0, ONE, ((-1,),))  # a loop that was made for 4 elements
+    assert not serves(0, 3, 0, small, ((-1,),))

@@ -9,7 +9,7 @@ from pyfuser.lower.lower import ScalarType, ViewType, lower
 from pyfuser.pipeline import kernel_of
 from pyfuser.trace.call import Space
 from pyfuser.transform.group import GroupShape
-from pyfuser.transform.overwrites import holds_box
+from pyfuser.transform.overwrites import boxes_of, holds_box, mark_overwrites
 from tests.analysis.build import call_on, region
 
 DOUBLES, TABLE = ViewType(DType.FLOAT64, 1), ViewType(DType.FLOAT64, 2)
@@ -74,7 +74,7 @@ def updated(i, x):
         (moved, (8,), False),  # it does; that is not found out
         (by_a_local_that_changes, (8,), False),
         (by_an_index_that_changes, (8,), False),
-        (crossed, (8, 8), False),
+        (crossed, (8, 8), True),
         (under_a_condition, (8,), False),
         (of_what_it_reads, (8,), False),
         (updated, (8,), False),
@@ -150,9 +150,194 @@ def test_indices_of_more_than_32_bits():
     ],
 )
 def test_boxes_that_lie_in_a_view(begin: tuple[int, int], end: tuple[int, int], held: bool) -> None:
-    assert holds_box((4, 6), Space(begin, end)) is held
+    assert holds_box((4, 6), Space(begin, end), (0, 1)) is held
 
 
 def test_indices_that_are_no_32_bit_numbers_lie_in_no_box() -> None:
-    assert holds_box((1 << 40,), Space((0,), (1 << 31,)))
-    assert not holds_box((1 << 40,), Space((0,), ((1 << 31) + 1,)))
+    assert holds_box((1 << 40,), Space((0,), (1 << 31,)), (0,))
+    assert not holds_box((1 << 40,), Space((0,), ((1 << 31) + 1,)), (0,))
+
+
+def row(i, x, w):
+    for j in range(w):
+        x[i, j] = 1.0
+
+
+def row_by_extent(i, x, w):
+    for j in range(x.extent(1)):
+        k: int = j
+        x[i, k] = 1.0
+
+
+def column(i, x, w):
+    for j in range(w):
+        x[j, i] = 1.0
+
+
+def one_by_one(i, x, w):
+    x[i, 1] = 1.0
+    for _ in range(2):
+        x[i, 0] = 1.0
+        x[i, 2] = 1.0
+
+
+def never(i, x, w):
+    for _ in range(0):
+        for j in range(w):
+            x[i, j] = 1.0
+
+
+def twice(i, x, w):
+    for _ in range(2):
+        for k in range(w):
+            x[i, k] = 1.0
+
+
+def row_left(i, x, w):
+    for j in range(w):
+        x[i, j] = 1.0
+        if j == i:
+            break
+
+
+def row_after_continue(i, x, w):
+    for j in range(w):
+        if j == i:
+            continue
+        x[i, j] = 1.0
+
+
+def guarded(i, x, w):
+    for j in range(w):
+        if j != i:
+            x[i, j] = 1.0
+
+
+def guarded_whole(i, x, w):
+    if i < w:
+        for j in range(w):
+            x[i, j] = 1.0
+
+
+def short(i, x, w):
+    for j in range(w - 1):
+        x[i, j] = 1.0
+
+
+def from_one(i, x, w):
+    for j in range(1, w):
+        x[i, j] = 1.0
+
+
+def every_other(i, x, w):
+    for j in range(0, w, 2):
+        x[i, j] = 1.0
+
+
+def backwards(i, x, w):
+    for j in range(w, 0, -1):
+        x[i, j - 1] = 1.0
+
+
+def by_the_index(i, x, w):
+    for j in range(i):
+        x[i, j] = 1.0
+
+
+def changed_end(i, x, w):
+    n: int = w
+    n -= 1
+    for j in range(n):
+        x[i, j] = 1.0
+
+
+def changed_variable(i, x, w):
+    for j in range(w):
+        j = 0
+        x[i, j] = 1.0
+
+
+def diagonal(i, x, w):
+    for j in range(w):
+        x[j, j] = 1.0
+
+
+def one_row(i, x, w):
+    for j in range(w):
+        x[0, j] = 1.0
+
+
+def all_but_one(i, x, w):
+    x[i, 0] = 1.0
+    x[i, 1] = 1.0
+    x[i, 1] = 2.0
+
+
+def while_it_lasts(i, x, w):
+    k: int = 0
+    while k < 1:
+        k += 1
+        for j in range(w):
+            x[i, j] = 1.0
+
+
+def reads_first(i, x, w):
+    s: float = x[i, 0]
+    for j in range(w):
+        x[i, j] = s
+
+
+def reads_another_row(i, x, w):
+    for j in range(w):
+        x[i, j] = 1.0
+    x[i, 0] = x[7 - i, 1]
+
+
+def overwritten_by(function, shape, n=8, w=None):
+    w = shape[1] if w is None else w
+    unit = lower(function, "for", 1, {"x": TABLE, "w": INT}).workunit
+    kernel = kernel_of(GroupShape((call_on(unit, n, region(0, shape), w),)))
+    return dict(boxes_of(kernel)).get(0)
+
+
+@pytest.mark.parametrize(
+    ("function", "shape", "box"),
+    [
+        (row, (8, 5), ((0, 0), (8, 5))),
+        (row, (9, 5), ((0, 0), (8, 5))),  # the last row stays what it is
+        (row_by_extent, (8, 5), ((0, 0), (8, 5))),
+        (column, (8, 8), ((0, 0), (8, 8))),
+        (one_by_one, (8, 3), ((0, 0), (8, 3))),
+        (twice, (8, 5), ((0, 0), (8, 5))),
+    ],
+)
+def test_what_loops_over_whole_extents_store(function, shape, box):
+    assert overwritten_by(function, shape) == box
+
+
+@pytest.mark.filterwarnings("ignore:'j' is assigned to")
+@pytest.mark.parametrize(
+    "function",
+    [
+        row_left, row_after_continue, guarded, guarded_whole, short, from_one, every_other,
+        backwards, by_the_index, changed_end, changed_variable, diagonal, one_row, all_but_one,
+        while_it_lasts, reads_first, reads_another_row, never,
+    ],
+)  # fmt: skip
+def test_loops_that_may_leave_something(function):
+    assert overwritten_by(function, (8, 8) if function is diagonal else (8, 3)) is None
+
+
+@pytest.mark.parametrize(
+    ("function", "shape", "w"),
+    [(row, (8, 5), 4), (row, (8, 5), 0), (column, (8, 8), 7), (column, (9, 8), 8)],
+)
+def test_extents_that_loops_do_not_have(function, shape, w):
+    assert overwritten_by(function, shape, w=w) is None
+
+
+def test_numbers_that_change_are_the_end_of_no_loop() -> None:
+    unit = lower(row, "for", 1, {"x": TABLE, "w": INT}).workunit
+    kernel = kernel_of(GroupShape((call_on(unit, 8, region(0, (8, 5)), 5),)))
+    assert mark_overwrites(kernel).overwrites == mark_overwrites(kernel, {0}).overwrites == (0,)
+    assert mark_overwrites(kernel, {1}).overwrites == ()
