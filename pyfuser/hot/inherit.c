@@ -116,3 +116,29 @@ int inherit(const Step *step, const Data *data)
         }
     return 1;
 }
+
+/* zero_around(memory, region, box): zeroes what a box leaves of a region, all of a buffer; False: left to Python. */
+PyObject *hot_zero_around(PyObject *module, PyObject *args)
+{
+    PyObject *memory, *region, *box;
+    Py_buffer view;
+    Cells cells;
+    int64_t begin[MAX_RANK], end[MAX_RANK];
+    if (!PyArg_ParseTuple(args, "OO!O!", &memory, &PyTuple_Type, &region, &PyTuple_Type, &box)) return NULL;
+    if (!L.bound || PyTuple_GET_SIZE(region) != 5 || PyTuple_GET_SIZE(box) != 2) Py_RETURN_FALSE;
+    if (PyLong_AsLongLong(PyTuple_GET_ITEM(region, OFFSET)) != 0) {
+        PyErr_Clear();
+        Py_RETURN_FALSE;
+    }
+    if (PyObject_GetBuffer(memory, &view, PyBUF_WRITABLE) < 0) return NULL;
+    int known = parts(region, box, view.len, &cells, begin, end);
+    int64_t room = cells.size;
+    for (Py_ssize_t axis = 0; known && axis < cells.rank; axis++) {  /* from the first element to behind the last */
+        known = cells.stride[axis] >= 0;
+        room += (cells.high[axis] - 1) * cells.stride[axis];
+    }
+    if (known && view.len) known = room <= view.len;
+    if (known) zero_around(&cells, begin, end, view.buf);
+    PyBuffer_Release(&view);
+    return PyBool_FromLong(known);
+}

@@ -152,6 +152,7 @@ static PyMethodDef functions[] = {
     {"name_kernel", name_kernel, METH_VARARGS, "name_kernel(entry, text): what is said of it if the process dies."},
     {"launching", launching, METH_O, "launching(entry): a kernel is going to be launched."},
     {"key_of", key_of, METH_O, "key_of(calls): (words, facts) as bytes, or None; see `trace.key`."},
+    {"zero_around", hot_zero_around, METH_VARARGS, "zero_around(memory, region, box): whether it did it; see `trace.memory`."},
     {"rounds", rounds, METH_VARARGS, "rounds(calls, first, steps): see `trace.runs`."},
     {NULL},
 };

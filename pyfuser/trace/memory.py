@@ -16,6 +16,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 
 from pyfuser.ir.dtypes import DType
+from pyfuser.support.extension import HOT
 from pyfuser.trace import images, pool
 from pyfuser.trace.exports import FOR_GOOD, LOCK, Export
 from pyfuser.trace.images import USE, Image
@@ -248,6 +249,8 @@ class Region(NamedTuple):
 
     def _zero_around(self, box: Box, memory: Array) -> None:
         """Zero the elements outside of a box, in memory that the buffer is about to have."""
+        if HOT is not None and HOT.zero_around(memory, self, box):
+            return
         rest = self._within(memory)
         for axis, (begin, end) in enumerate(zip(*box, strict=True)):
             part = np.moveaxis(rest, axis, 0)

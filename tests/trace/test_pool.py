@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import random
+from math import prod
+
 import numpy as np
 import pytest
 
 from pyfuser.ir.dtypes import DType
-from pyfuser.trace import pool
-from pyfuser.trace.memory import Allocation, Handle, Region
+from pyfuser.trace import memory, pool
+from pyfuser.trace.memory import Allocation, Handle, Region, contiguous
 
 SIZE = 1 << 17
 
@@ -66,6 +69,31 @@ def test_what_lies_around_an_overwritten_box_is_zeroed():
     array = region.array()
     assert (array[1 : rows - 2, 3 : columns - 5] == 7).all()
     assert array.sum(dtype=int) == 7 * (rows - 3) * (columns - 8)
+
+
+@pytest.mark.parametrize("extension", [True, False])
+@pytest.mark.parametrize("seed", range(30))
+def test_what_lies_around_any_box_is_zeroed(seed, extension, monkeypatch):
+    """By the extension and without it: boxes of any place, empty ones too; any order of axes."""
+    if not extension:
+        monkeypatch.setattr(memory, "HOT", None)
+    rng = random.Random(seed)
+    dtype = rng.choice([DType.UINT8, DType.FLOAT32, DType.FLOAT64])
+    shape = tuple(rng.randrange(1, 7) for _ in range(rng.randrange(1, 5)))
+    order = rng.sample(range(len(shape)), len(shape))
+    strides = dict(zip(order, contiguous(tuple(shape[n] for n in order), dtype.size), strict=True))
+    buffer = Allocation(prod(shape) * dtype.size, Handle())
+    region = Region(buffer, 0, tuple(strides[n] for n in range(len(shape))), shape, dtype)
+    root = np.full(buffer.nbytes, 1, np.uint8)
+    begin = tuple(rng.randrange(n + 1) for n in shape)
+    end = tuple(rng.randrange(n + 1) for n in shape)
+    expected = region._within(root.copy())
+    inside = tuple(map(slice, begin, end))
+    kept = expected[inside].copy()
+    expected[...] = 0
+    expected[inside] = kept
+    region._zero_around((begin, end), root)
+    assert (region._within(root) == expected).all()
 
 
 def test_memory_that_an_array_still_shows_is_left_alone():

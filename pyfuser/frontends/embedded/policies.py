@@ -26,6 +26,15 @@ def integer(value: Any, what: str) -> int:
         raise ArgumentError(f"{what} must be an integer, not {value!r}{whole(value)}") from None
 
 
+def integers(values: Sequence[Any], what: str) -> tuple[int, ...]:
+    """Each of them as an int."""
+    made = tuple(values)
+    return made if {*map(type, made)} == _INT else tuple([integer(value, what) for value in made])
+
+
+_INT = {int}
+
+
 class ExecutionPolicy:
     """The base of all policies."""
 
@@ -101,9 +110,10 @@ class MDRangePolicy(ExecutionPolicy):
                 )
             iter_outer, iter_inner = rank.iter_outer, rank.iter_inner
         self.space = resolve_space(space)
-        self.stream = stream_of(space)
-        self.begin = tuple(integer(b, "MDRangePolicy: begin") for b in begin)
-        self.end = tuple(integer(e, "MDRangePolicy: end") for e in end)
+        if space is not ExecutionSpace.Default:
+            self.stream = stream_of(space)
+        self.begin = integers(begin, "MDRangePolicy: begin")
+        self.end = integers(end, "MDRangePolicy: end")
         self.tiling = tiling
         self.iter_outer = iter_outer
         self.iter_inner = iter_inner

@@ -669,3 +669,34 @@ def test_rows_share_nothing_that_may_change():
     other = pk.View([3, 4], pk.double, array=array)
     rows = [other[k] for k in range(3)]
     assert [row[1] for row in rows] == [1.0, 5.0, 9.0] and rows[1].data.base is array.base
+
+
+def test_views_of_a_known_shape_are_made_as_the_first_one() -> None:
+    """What they have in common is kept by shape, type and defaults."""
+    made = [pk.View([3, 4], pk.int16) for _ in range(2)]
+    left = pk.View([3, 4], pk.int16, layout=pk.LayoutLeft)
+    names = vars(made[0]).keys() - {"_rows"}
+    assert names == vars(made[1]).keys()
+    for name in names - {"_region", "_handle"}:
+        assert getattr(made[0], name) == getattr(made[1], name)
+    assert made[0]._region[1:] == made[1]._region[1:] != left._region[1:]
+    assert made[0]._region.buffer is not made[1]._region.buffer
+    made[0][1][2] = 5
+    assert not made[1].data.any() and made[0].trait is made[1].trait
+    for shape in ((3, 4), [np.int64(3), 4], [True + 2, 4]):
+        assert pk.View(shape, pk.int16).shape == (3, 4)
+        assert all(type(n) is int for n in pk.View(shape, pk.int16).shape)
+    for _ in range(2):
+        assert type(pk.View([True, 2], pk.int16).shape[0]) is int
+        with pytest.raises(ArgumentError, match="is a list of integers"):
+            pk.View([3.0, 4], pk.int16)
+
+
+def test_the_default_precision_is_no_part_of_a_known_view() -> None:
+    first = pk.View([5])
+    pk.set_default_precision(pk.float)
+    try:
+        second = pk.View([5])
+    finally:
+        pk.set_default_precision(pk.double)
+    assert [view.data.dtype for view in (first, second)] == [np.float64, np.float32]
