@@ -83,6 +83,7 @@ PyObject *spare(PyObject *module, PyObject *args);
 void forget_workunits(void);
 long known_workunits(void);
 PyObject *key_of(PyObject *module, PyObject *calls);
+PyObject *box_of(PyObject *axes, PyObject *space, PyObject *region);
 PyObject *hot_zero_around(PyObject *module, PyObject *args);
 
 /* ------------------------------------------------------------------ steps.c and launch.c */

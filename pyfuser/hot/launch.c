@@ -87,25 +87,6 @@ static int note_fresh(Fresh *fresh, PyObject *buffer, Py_ssize_t step)
     return 0;
 }
 
-/* `transform.overwrites.box_of`. */
-static PyObject *box_of(PyObject *axes, PyObject *space, PyObject *region)
-{
-    Py_ssize_t rank = PyTuple_GET_SIZE(axes);
-    PyObject *begin = PyTuple_New(rank), *end = PyTuple_New(rank), *box = NULL;
-    for (Py_ssize_t k = 0; begin != NULL && end != NULL && k < rank; k++) {
-        Py_ssize_t axis = PyLong_AsSsize_t(PyTuple_GET_ITEM(axes, k));
-        PyObject *low = axis < 0 ? PyLong_FromLong(0) : Py_NewRef(PyTuple_GET_ITEM(PyTuple_GET_ITEM(space, 0), axis));
-        PyObject *high = PyTuple_GET_ITEM(axis < 0 ? PyTuple_GET_ITEM(region, SHAPE) : PyTuple_GET_ITEM(space, 1),
-                                          axis < 0 ? k : axis);
-        PyTuple_SET_ITEM(begin, k, low);
-        PyTuple_SET_ITEM(end, k, Py_NewRef(high));
-    }
-    if (begin != NULL && end != NULL) box = PyTuple_Pack(2, begin, end);
-    Py_XDECREF(begin);
-    Py_XDECREF(end);
-    return box;
-}
-
 /* Makes memory that steps need, first what they overwrite, but for what is inherited.
 
    -1: it failed, with an exception. */

@@ -33,7 +33,7 @@ from pyfuser.trace.shape import ArgumentShape, ClusterShape, RegionShape, shape_
 from pyfuser.transform.fuse import fuse
 from pyfuser.transform.group import GroupShape
 from pyfuser.transform.kernel import Axes, Kernel
-from pyfuser.transform.overwrites import box_of, holds_box, mark_overwrites
+from pyfuser.transform.overwrites import box_of, holds_box, is_as_long, mark_overwrites
 from pyfuser.transform.widen import Proof
 from pyfuser.tuning.thresholds import NOW
 
@@ -208,7 +208,7 @@ def _conditions(
 
     What it overwrites is inside, as all subscripts are. None: there are none that this call meets.
     """
-    if ready.subscripts is None or not _is_as_long(family.kernel, arguments):
+    if ready.subscripts is None or not is_as_long(family.kernel, arguments):
         return None
     rank, places = len(call.space.begin), sorted(ready.matters)
     facts = _facts(arguments)
@@ -359,23 +359,12 @@ def _serves(family: _Family, call: Call, arguments: Sequence[Any]) -> bool:
     ranges = {sym: known for sym, known in ranges.items() if sym in family.proof.ranges}
     return (
         family.proof.covers(ranges)
-        and _is_as_long(kernel, arguments)
+        and is_as_long(kernel, arguments)
         and all(
             holds_box(arguments[kernel.slots[place].argument].shape, space, axes)
             for place, axes in zip(kernel.overwrites, kernel.along, strict=True)
         )
     )
-
-
-# law: True
-def _is_as_long(kernel: Kernel, arguments: Sequence[Any]) -> bool:
-    """Whether views have the extents that a kernel, made for others, overwrites all along."""
-    for place, axes in zip(kernel.overwrites, kernel.along, strict=True):
-        extents, made = arguments[kernel.slots[place].argument].shape, kernel.shapes[place]
-        assert isinstance(made, RegionShape)
-        if any(a < 0 and n != m for a, n, m in zip(axes, extents, made.shape, strict=True)):
-            return False
-    return True
 
 
 def _sizes(space: Space) -> tuple[int, ...]:

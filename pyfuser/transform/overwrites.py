@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from pyfuser.ir.accesses import accesses
 from pyfuser.ir.definitions import expand, stable_locals
@@ -82,6 +82,17 @@ def holds_box(shape: tuple[int, ...], space: Space, axes: Axes) -> bool:
     return all(begin >= 0 for begin in space.begin) and all(
         axis < 0 or space.end[axis] <= min(n, _NARROW) for axis, n in zip(axes, shape, strict=True)
     )
+
+
+# law: True
+def is_as_long(kernel: Kernel, arguments: Sequence[Any]) -> bool:
+    """Whether views have the extents that a kernel, made for others, overwrites all along."""
+    for place, axes in zip(kernel.overwrites, kernel.along, strict=True):
+        extents, made = arguments[kernel.slots[place].argument].shape, kernel.shapes[place]
+        assert isinstance(made, RegionShape)
+        if any(a < 0 and n != m for a, n, m in zip(axes, extents, made.shape, strict=True)):
+            return False
+    return True
 
 
 def box_of(axes: Axes, space: Space, shape: tuple[int, ...]) -> Box:

@@ -14,6 +14,7 @@ from pyfuser.runtime.eager import _Family, _family, _serves
 from pyfuser.trace.call import Space
 from pyfuser.trace.memory import Region
 from pyfuser.transform.widen import Proof
+from tests.analysis.build import region as region_shape
 
 LINE = Space((0,), (4,))
 ONE, OTHER, TABLE = pk.View([4])._region, pk.View([4])._region, pk.View([4, 8])._region
@@ -71,7 +72,7 @@ def serves(
     unit = Workunit("unit", (i,), (Param(n), Param(x, 1)), ())
     slots = [SimpleNamespace(argument=1), SimpleNamespace(argument=0)]  # the order of the call
     overwrites = tuple(1 for _ in along)
-    made: Any = (None, SimpleNamespace(shape=(4,)))
+    made: Any = (None, region_shape(0, 4))
     kernel: Any = SimpleNamespace(
         workunit=unit, slots=slots, overwrites=overwrites, along=along, shapes=made
     )

@@ -26,8 +26,8 @@ from pyfuser.frontends.embedded.spaces import (
     get_default_memory_space,
     gpu,
 )
+from pyfuser.frontends.embedded.usual_views import LAYOUT, SPACE, TRAIT, init_usual, new_memory
 from pyfuser.frontends.embedded.view_memory import (
-    NO_ROW,
     READ_ONLY,
     ViewMemory,
     element,
@@ -39,14 +39,11 @@ from pyfuser.frontends.embedded.view_memory import (
 )
 from pyfuser.ir.dtypes import DType
 from pyfuser.runtime.session import TRACER
-from pyfuser.support.caches import Table
 from pyfuser.support.errors import ArgumentError
 from pyfuser.trace.future import Future
 from pyfuser.trace.images import USE
 from pyfuser.trace.memory import (
-    Allocation,
     Array,
-    Handle,
     Region,
     region_of,
 )
@@ -212,24 +209,6 @@ class ViewType(ViewMemory):
         return _unpickle, (self._host().copy(), self.shape, self.dtype, self.layout)
 
 
-_SPACE, _LAYOUT, _TRAIT = MemorySpace.MemorySpaceDefault, Layout.LayoutDefault, Trait.TraitDefault
-_LISTS, _INT = (list, tuple), {int}
-
-_KNOWN: Table[Any, tuple[Any, ...]] = Table("views", 4096)
-"""Of Views that were made: what Views of the same shape, type and defaults have in common."""
-
-
-def _new(
-    size: int, strides: tuple[int, ...], shape: tuple[int, ...], element: DType
-) -> tuple[Region, Handle]:
-    """A region of new memory, and what is shared by all who can reach it."""
-    handle = Handle()
-    buffer = Allocation(size, handle)
-    if TRACER.watch is not None:
-        TRACER.watch.made(buffer)
-    return Region(buffer, 0, strides, shape, element), handle
-
-
 class View(ViewType):
     """An array of numbers, zero when made. With `array=`, somebody else's memory."""
 
@@ -251,13 +230,9 @@ class View(ViewType):
         Raises ArgumentError for an unknown type or an impossible shape, and MemoryError for one
         that no machine has the addresses for. (Memory comes later, when it is first needed.)
         """
-        usual = array is None and space is _SPACE and layout is _LAYOUT and trait is _TRAIT
-        if usual and type(dtype) is type and dtype is not real and type(shape) in _LISTS:
-            extents = tuple(shape)
-            if {*map(type, extents)} == _INT:  # True is 1, and no extent
-                self._init_usual(extents, dtype)
-                return
-        self._init_view(shape, dtype, space, layout, trait, array)
+        usual = array is None and space is SPACE and layout is LAYOUT and trait is TRAIT
+        if not (usual and init_usual(self, shape, dtype)):
+            self._init_view(shape, dtype, space, layout, trait, array)
 
     def _init_view(
         self,
@@ -288,38 +263,10 @@ class View(ViewType):
         else:
             self._allocate(extents, element)
 
-    def _init_usual(self, shape: tuple[int, ...], dtype: Any) -> None:
-        """`_init_view` for what is known by shape, type and execution space, mostly."""
-        key = shape, dtype, Defaults.space, Defaults.uvm
-        known = _KNOWN.get(key)
-        if known is None:
-            self._init_view(shape, dtype, _SPACE, _LAYOUT, _TRAIT)
-            _, _, strides, held, element = self._region
-            _KNOWN.keep(
-                key,
-                (
-                    self.dtype, self.layout, self.space, self._code, self._plain, self.size,
-                    self._region.buffer.nbytes, strides, held, element,
-                ),
-            )  # fmt: skip
-            return
-        self.dtype, self.layout, self.space, code, plain, elements, size, *of_region = known
-        self.trait = _TRAIT
-        region, handle = _new(size, *of_region)
-        self._memory = self._array = self._given = None  # as in `_attach`
-        self._last_row = NO_ROW
-        self._region = region
-        self._handle = handle
-        self._code = code
-        self._plain = plain
-        self.shape = shape
-        self.ndim = len(shape)
-        self.size = elements
-
     def _allocate(self, shape: tuple[int, ...], element: DType) -> None:
         held, strides, size = laid_out(shape, element, self.layout is Layout.LayoutLeft)
         self._rows = None  # of the memory it had
-        region, handle = _new(size, strides, held, element)
+        region, handle = new_memory(size, strides, held, element)
         self._attach(region, shape, handle, None)
 
     def _wrap(self, shape: tuple[int, ...], element: DType, array: Any) -> None:
