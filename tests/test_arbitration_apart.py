@@ -13,7 +13,7 @@ import pytest
 
 import pyfuser
 from pyfuser.plan.rewrites.coarsen import Coarsened
-from pyfuser.runtime import autotune, autotune_apart
+from pyfuser.runtime import autotune, autotune_apart, rivals
 from pyfuser.runtime.autotune_apart import STEADY, parsed
 from pyfuser.runtime.partial import FEWEST, ROUNDS, Duel
 from pyfuser.runtime.program import Program
@@ -78,6 +78,7 @@ class Loop:
 def arbitrating(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     settings = replace(autotune.SETTINGS, arbitrate=True, cache_dir=tmp_path)
     monkeypatch.setattr(autotune_apart, "SETTINGS", settings)
+    monkeypatch.setattr(rivals, "NAMES", ())  # they have a file of their own: test_rivals
     tune(monkeypatch, long=0.0)
     tune(monkeypatch, soon=0.0)
     tune(monkeypatch, trial_kernel=0.0)

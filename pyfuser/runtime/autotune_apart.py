@@ -279,11 +279,11 @@ def remember(program: Program, parts: Parts) -> None:
     write_own(choice_file(program), f"{(SCHEMA, places)}\n")
 
 
-def choice_file(program: Program) -> Path:
+def choice_file(program: Program, kind: str = "apart") -> Path:
     """Where the choice for a program is: named by its code, its sizes and the machine."""
     sizes = [n.bit_length() for call in program.given.calls for n in call.space.shape]
     sources = "\0".join(launch.launchable.source for launch in program.launches)
-    text = f"apart {SCHEMA}\0{identity()}\0{sizes}\0{sources}"
+    text = f"{kind} {SCHEMA}\0{identity()}\0{sizes}\0{sources}"
     return SETTINGS.cache_dir / "choices" / hashlib.sha256(text.encode()).hexdigest()[:32]
 
 

@@ -107,7 +107,9 @@ def _run(recorded: list[Call], tracer: Tracer) -> None:
     except FAILURES as error:
         recover(error, program, calls, tracer)
         return
+    start = time.perf_counter()
     launch(program, calls, tracer, recorded)
+    SESSION.took = time.perf_counter() - start
     tuned_on(trace, program)
     replay.keep(key, SESSION.programs.get(trace, program), calls)
 

@@ -48,11 +48,20 @@ Parts = dict[Calls, tuple[Calls, ...]]
 
 
 class Duel:
-    """Two programs of a trace that take turns; subjects: calls whose times are compared."""
+    """Two programs of a trace that take turns; subjects: calls whose times are compared.
 
-    def __init__(self, programs: tuple[Program, Program], subjects: Sequence[Calls]) -> None:
+    doubting: whether the second has to win over as many rounds as if it were close.
+    """
+
+    def __init__(
+        self,
+        programs: tuple[Program, Program],
+        subjects: Sequence[Calls],
+        doubting: bool = False,
+    ) -> None:
         self.programs = programs
         self.subjects = subjects
+        self._doubting = doubting
         self._times: tuple[list[list[float]], list[list[float]]] = ([], [])
 
     def add(self, program: Program, seconds: list[float]) -> Program | None:
@@ -70,7 +79,8 @@ class Duel:
         return other > HOPELESS * best
 
     def _close(self) -> bool:
-        return any(abs(self.ratio(calls) - MARGIN) <= CLOSE for calls in self.subjects)
+        close = any(abs(self.ratio(calls) - MARGIN) <= CLOSE for calls in self.subjects)
+        return close or (self._doubting and bool(self.lost()))
 
     def seconds(self, side: int) -> dict[Calls, float]:
         """What each launch of a side took at best, the first runs apart."""

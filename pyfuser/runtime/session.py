@@ -85,12 +85,14 @@ if TYPE_CHECKING:
 class Session:
     """One a process; used under its tracer's lock.
 
-    run: launches one call now and alone.
+    run: launches one call now and alone. took: seconds of the latest flush that looked for its
+    program, from then on.
     """
 
     def __init__(self) -> None:
         self.tracer = Tracer()
         self.budget = Budget(self._taken)
+        self.took = 0.0
         self.run: Callable[[Call], None] = checked.run if SETTINGS.check else eager.run
         self.programs: Table[TraceShape, Program] = Table("programs", 512, tuned=True)
         self.replays: Table[tuple[Any, ...], dict[Any, Replay]] = Table("replays", 512)

@@ -12,6 +12,7 @@ from pyfuser.runtime import autotune_apart
 from pyfuser.runtime.autotune import Referee, cut_plan, doubts, settled
 from pyfuser.runtime.autotune_apart import Make
 from pyfuser.runtime.program import Program
+from pyfuser.runtime.rivals import tried
 from pyfuser.runtime.session import SESSION
 from pyfuser.trace.shape import TraceShape
 
@@ -22,10 +23,13 @@ def tuned(program: Program, anew: Make) -> Program:
     anew: the program of the same trace as it was recorded, for another trace as it is planned, with
     its dependences and its plan.
     """
-    make = partial(anew, program.trace, program.graph)
     able = capabilities(call.space.execution for call in program.trace.calls)
-    if not able.timed:
-        return program
+    return tried(program, anew, able, partial(_cut, anew)) if able.timed else program
+
+
+def _cut(anew: Make, program: Program) -> Program:
+    """The program with what earlier trials have cut, and with a referee for others."""
+    make = partial(anew, program.trace, program.graph)
     doubtful = autotune_apart.doubted(program)
     if doubtful:
         parts = autotune_apart.settled(program)

@@ -204,6 +204,9 @@ class Running:
     """The numbers of what runs kernels, and waits, tries, keeps and tells."""
 
     long: float = number(2e-4, "seconds, modelled", "below which nobody will notice a launch")
+    briefest: float = number(
+        2e-5, "seconds", "that a program takes at least if another plan for it is tried"
+    )
     soon: float = number(0.05, "seconds", "that a launch must have taken in all: it will go on")
     most_flushes: int = number(
         256, "flushes", "in which launches are not looked at: their times may change"
