@@ -79,6 +79,14 @@ def only_compared(i, x, y, t):
     y[i] = 2.0 if a > y[i] else 3.0
 
 
+def clamped_values(i, x, y, t):
+    y[i] = min(max(x[i], y[i]), t[i])
+
+
+def clamped_once(i, x, y, t):
+    y[i] = max(x[i], t[i])
+
+
 def of_no_constant(i, x, y, t):
     a: float = x[i]
     if a >= 4.0:
@@ -112,7 +120,9 @@ def no_branch(i, x, y, t):
         (clamped_by_branches, ()),
         (assigned_again_inside, ("straight", "choices")),
         (only_stored, ()),
-        (only_compared, ()),
+        (only_compared, ("straight",)),
+        (clamped_values, ("straight",)),
+        (clamped_once, ()),
         (of_no_constant, ()),
         (computed_before, ()),
         (no_branch, ()),

@@ -23,8 +23,10 @@ def kept_straight(body: Body) -> tuple[str, ...]:
 
 def _rearranges(body: Body) -> bool:
     """Whether it would move calls into branches, or join these (see straight.h)."""
-    branches = sum(isinstance(stmt, nodes.If) for stmt in body)
     found = list(all_expressions(body))
+    by_data = partial(depends, loaded=loaded_locals(body))
+    branches = sum(isinstance(stmt, nodes.If) for stmt in body)
+    branches += sum(isinstance(e, Select) and by_data(e.condition) for e in found)
     calls = any(map(is_covered, found))
     chosen = any(isinstance(e, Select) for e in found)
     return branches > 1 or (calls and (branches > 0 or chosen))
