@@ -42,6 +42,7 @@ from pyfuser.ir.visit import (
     reads,
     statements,
 )
+from pyfuser.nest.corrections import kept_first
 from pyfuser.nest.cost.work import body_cost
 from pyfuser.nest.nodes import wide
 from pyfuser.nest.settled import settled
@@ -130,6 +131,7 @@ class _Conditions:
         }
         self.conditions: dict[_Condition, None] = {}
         self.counted: dict[Expr, Expr] = {}
+        self._kept: set[Expr] = set()  # comparisons that hold inside, see `corrections`
 
     def _range_of(self, loop: For) -> tuple[Expr, Expr] | None:
         """Between which values a loop's variable stays, if no iteration changes them."""
@@ -146,6 +148,7 @@ class _Conditions:
         """The body as it runs inside: where a condition chose a local's value, that value is known
         to the next (`min(max(i - 1, 0), n - 1)`).
         """
+        body, self._kept = kept_first(body, lambda e: self._is_given(expand(e, self._stable)))
         while (inside_body := settled(body, self._verdict)) != body:
             body, self._stable = inside_body, stable_locals(inside_body)
         return body
@@ -165,7 +168,8 @@ class _Conditions:
         if core is not None:
             form = linear(left, _keeps)
             shift = sum(form.terms.values()) - 1 + form.constant
-        condition = _Condition(left, op, right, _holds(op, right, shift), core)
+        inside = e in self._kept or _holds(op, right, shift)
+        condition = _Condition(left, op, right, inside, core)
         self.conditions[condition] = None
         return condition.inside
 

@@ -49,6 +49,12 @@ def wraps(i, y, x, n):
     y[i] = x[left] + x[right]
 
 
+@body("split-conditions")
+def wraps_by_itself(i, y, x, n):
+    right: int = i + 3
+    y[i] = x[right - n if right >= n else right]
+
+
 @body("split-conditions split-rows")
 def named(i, y, x, n, m):
     inside: bool = i > 0 and i < n - 1 and not (i % m < 1)

@@ -32,7 +32,7 @@ from pyfuser.ir.nodes import (
     Workunit,
 )
 from pyfuser.ir.reference.interpret import UndefinedBehaviour, interpret
-from pyfuser.ir.visit import map_body, statements
+from pyfuser.ir.visit import all_expressions, map_body, statements
 from pyfuser.lower.lower import ScalarType, ViewType, lower
 from pyfuser.nest.build import nest_of
 from pyfuser.nest.interior import Interior, interior
@@ -150,6 +150,17 @@ def condition(rng: random.Random, loops: bool = False) -> str:
     return f"({condition(rng, loops)} {rng.choice(('and', 'or'))} {condition(rng, loops)})"
 
 
+def correction(rng: random.Random, bit: int) -> str:
+    """An index, or another one in its place."""
+    own, limit, other = f"p{bit}", rng.choice(LIMITS), f"p{bit} * 3 - n"
+    sides = [own, limit]
+    rng.shuffle(sides)
+    test = f"{sides[0]} {rng.choice(('<', '<=', '>', '>=', '==', '!='))} {sides[1]}"
+    results = [own, rng.choice((limit, other, f"({other} if n < {own} else {own})"))]
+    rng.shuffle(results)
+    return f"{results[0]} if {test} else {results[1]}"
+
+
 def program(rng: random.Random) -> str:
     lines = ["def asks(o, i, y, n, m, k, base):", "    v: int = 0"]
     for bit in range(rng.randint(1, 3)):
@@ -169,6 +180,7 @@ def program(rng: random.Random) -> str:
                         for way in (f"+ {rng.randint(-9, 9)} {op}", f"- {rng.randint(-9, 9)} {op}")
                     ),
                     f"    b{bit}: bool = {condition(rng)}\n    if b{bit}:\n        v += {one}",
+                    f"    p{bit}: int = {rng.choice(VARYING)}\n    v += {correction(rng, bit)}",
                 )
             )
         )
@@ -284,6 +296,45 @@ def test_where_32_bits_may_wrap_nothing_is_inside():
     hold = all_hold(unit, inside)
     assert hold(0, 9, 0, 0, 0, 0, 0)
     assert not hold(2**31 - 3, 2**31 + 6, 0, 0, 0, 0, 0)  # 2**31 + 1 has the value that it is not
+
+
+@pytest.mark.parametrize(
+    "selected",
+    [
+        "p - n if p >= n else p",
+        "p if p < n else p - n",
+        "n if p > n else p",
+        "n if n < p else p",
+        "-1 if p == n else p",
+        "m if p < m else (0 if p >= n else p)",
+    ],
+)
+def test_inside_an_index_stays_what_it_is(selected: str) -> None:
+    """Which way the condition stands in the text does not matter."""
+    text = f"def asks(o, i, y, n, m, k, base):\n    p: int = i + 3\n    y[i - base] = {selected}\n"
+    unit = workunit_of(text)
+    inside = inside_of(unit)
+    assert inside is not None
+    hold, short = all_hold(unit, inside), replace(unit, body=inside.body)
+    assert not any(isinstance(e, Select) for e in all_expressions(inside.body))
+    np.testing.assert_array_equal(run(short, 5, 9, 0, [40, 2, 0]), range(8, 13))
+    assert hold(0, 36, 0, 40, 2, 0, 0)
+    assert not hold(0, 37, 0, 40, 2, 0, 0) or "n else p - n" not in selected
+    assert not hold(30, 50, 0, 40, 2, 0, 0)
+
+
+def test_of_numbers_that_are_none_nothing_is_turned() -> None:
+    """`not x >= nan` is not `x < nan`."""
+    text = (
+        "def asks(o, i, y, n, m, k, base):\n    r: float = i\n    v: int = 0\n"
+        "    if i > 0:\n        v = 1\n"
+        "    v += int(1.0 if r >= m else r)\n    y[i - base] = v\n"
+    )
+    unit = workunit_of(text)
+    inside = inside_of(unit)
+    assert inside is not None
+    chosen = [e for e in all_expressions(unit.body) if isinstance(e, Select)]
+    assert chosen == [e for e in all_expressions(inside.body) if isinstance(e, Select)]
 
 
 def test_a_quotient_that_falls_may_meet_what_it_is_compared_with():
