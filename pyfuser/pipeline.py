@@ -49,6 +49,7 @@ from pyfuser.support.errors import SettingError
 from pyfuser.support.passes import left_out
 from pyfuser.support.settings import SETTINGS, refuse
 from pyfuser.trace.shape import ScalarShape, TraceShape
+from pyfuser.transform.branches import convert_branches
 from pyfuser.transform.fuse import MAX_FORMS, Form, form_of, merged, with_sizes
 from pyfuser.transform.group import GroupShape
 from pyfuser.transform.inner_loops import fuse_inner_loops
@@ -132,6 +133,7 @@ KERNEL_PASSES = (
 
 #: Of kernels that are printed as C++, CUDA or HIP: for known bounds.
 C_PASSES = (
+    KernelPass("convert-branches", convert_branches),
     KernelPass("unroll", unroll, sized=True),
     KernelPass("select-elements", select_elements, sized=True),
     KernelPass("reduce-remainders", reduce_remainders, sized=True),
@@ -139,7 +141,7 @@ C_PASSES = (
     KernelPass("private-tables", private_tables, sized=True),
 )
 
-BAKING = 2
+BAKING = 3
 """So many of these, the first ones, may put the values of scalars into the code."""
 
 #: Of the loops of maps on a CPU, over the boxes that threads get.
