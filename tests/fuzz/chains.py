@@ -116,7 +116,10 @@ class ChainMaker:
                 "chosen": f"({moved} if {inside} else {around})",
                 "clamped": f"({moved} if {inside} else {last})",
             }.get(end, "")
-            if not text:
+            if not text and self.rng.random() < 0.5:
+                text = f"k{len(before)}"
+                before += self.corrected(text, moved, extent, abs(step))
+            elif not text:
                 text = f"k{len(before)}"
                 change = Statement(f"{text} = {last if self.rng.random() < 0.5 else around}")
                 before.append(Statement(f"{text}: int = {moved}"))
@@ -126,6 +129,26 @@ class ChainMaker:
                 text = f"k{len(before) - 1}"
             parts.append(text)
         return f"x[{', '.join(parts)}]"
+
+    def corrected(
+        self, name: str, moved: str, extent: int, reach: int, declared: bool = False
+    ) -> tuple[Statement, ...]:
+        """A local with an index that statements bring back, which leaves by up to `reach`."""
+        rng = self.rng
+        below, above = ["0"], [f"{extent - 1}"]
+        if reach < extent:
+            below += [f"{name} + {extent}", f"-{name}"]
+            above += [f"{name} - {extent}", f"{2 * extent - 2} - {name}"]
+        first = Statement(f"{name} = {moved}" if declared else f"{name}: int = {moved}")
+        tests = [f"if {name} < 0:", f"if {name} {rng.choice((f'>= {extent}', f'> {extent - 1}'))}:"]
+        changes = [Statement(f"{name} = {rng.choice(values)}") for values in (below, above)]
+        if rng.random() < 0.2:
+            text = f"{name} = min(max({name}, 0), {extent - 1})"
+            return (first, Statement(text))
+        if rng.random() < 0.3:
+            return (first, Statement("\nel".join(tests), (), tuple((c,) for c in changes)))
+        ways = [Statement(t, (), ((c,),)) for t, c in zip(tests, changes, strict=True)]
+        return (first, *(ways if rng.random() < 0.5 else ways[::-1]))
 
     def window(self, before: list[Statement]) -> str:
         """A local with the sum over a window along an axis, for which `before` gets a loop."""
@@ -145,11 +168,17 @@ class ChainMaker:
             "branch": moved,
         }[self.ends[axis]]
         at = [found if other == axis else "ij"[other] for other in range(self.rank)]
+        body: tuple[Statement, ...] = ()
+        if self.ends[axis] == "branch" and rng.random() < 0.5:
+            early = rng.random() < 0.5
+            body = self.corrected("p", moved, extent, self.width + 2, early)
+            before += [Statement("p: int = 0")] * early
+            at[axis] = "p"
         add = Statement(f"w += 0.25 * x[{', '.join(at)}]")
-        if self.ends[axis] == "branch":
+        if self.ends[axis] == "branch" and not body:
             add = Statement(f"if {inside}:", (), ((add,),))
         reach = self.width + rng.choice((0, 0, 1))
-        loop = Statement(f"for k in range({-self.width}, {reach}):", (), ((add,),))
+        loop = Statement(f"for k in range({-self.width}, {reach}):", (), ((*body, add),))
         before += [Statement("w: float = 0.0"), loop]
         return "w"
 

@@ -20,6 +20,7 @@ _IN_SOURCE = {
     "(3 * i) % n": r"\[[^\]]*\(3 \* i\)",
     "neighbour around the end": r"\(?[ij] \+ \d+\) % \d|if [ij] (<|>=) \d+ else [ij]",
     "neighbour that stays inside": r"if [ij] (<|>=) \d+ else \d",
+    "neighbour that a branch corrects": r"if (p|k\d+) [<>]",
     "x[idx[i]]": r"\[[^\]]*[xyzwv]\[",
     "x[idx[i] & 7]": r"\[\(+[xyzwv]\[[^\]]*\] [&%]",
     "x[j, i]": r"\[j(, |\]\[)i",
