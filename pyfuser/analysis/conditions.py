@@ -75,9 +75,12 @@ def conditions(
         if known is not None and known[0] >= 0 and known[1] < extent:
             continue
         span = None if known is None else _span(index, spans)
-        if span is None:
+        if span is None or known is None:
             return None
-        result += [span[0], span[1].times(-1).shifted(extent - 1)]
+        if known[0] < 0:
+            result.append(span[0])
+        if known[1] >= extent:
+            result.append(span[1].times(-1).shifted(extent - 1))
     return list(dict.fromkeys(result))
 
 

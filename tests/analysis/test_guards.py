@@ -283,3 +283,16 @@ def test_trips_of_loops_that_count_up_by_one() -> None:
     local = Sym("top", 9, I32)
     grows = [store(Binary("-", Read(J), Read(local))), Assign(local, number(50))]
     assert not sure(Declare(local, Read(N)), loop(number(60), body=grows))
+
+
+def test_numbers_that_change_need_no_condition_where_a_guard_is_one() -> None:
+    """`if i >= k: y[i] = x[i - k]` for whatever k: one entry serves all of them."""
+
+    subscripts = subscripts_of(Workunit("unit", (I,), (Param(N), Param(X, 1)), (
+        If(Compare(">=", Read(I), Read(N)), (store(Binary("-", Read(I), Read(N))),)),
+    )))  # fmt: skip
+    assert subscripts is not None
+    rows = conditions(subscripts, 1, (0, (10,)), [0], [(0, 99), (0, 99), (0, 99)])
+    assert rows is not None
+    for k in range(12):
+        assert hold(rows, (0, 10, k)) and not hold(rows, (0, 11 + k, k))
