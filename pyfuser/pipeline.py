@@ -54,6 +54,7 @@ from pyfuser.transform.fuse import MAX_FORMS, Form, form_of, merged, with_sizes
 from pyfuser.transform.group import GroupShape
 from pyfuser.transform.inner_loops import fuse_inner_loops
 from pyfuser.transform.kernel import Kernel
+from pyfuser.transform.narrow import narrow
 from pyfuser.transform.overwrites import mark_overwrites
 from pyfuser.transform.remainders import has_remainders, reduce_remainders
 from pyfuser.transform.rows import contract_rows
@@ -136,13 +137,14 @@ C_PASSES = (
     KernelPass("convert-branches", convert_branches),
     KernelPass("unroll", unroll, sized=True),
     KernelPass("select-elements", select_elements, sized=True),
+    KernelPass("narrow", narrow, sized=True),
     KernelPass("reduce-remainders", reduce_remainders, sized=True),
     KernelPass("widen", widen, sized=True),
     KernelPass("private-tables", private_tables, sized=True),
 )
 
-BAKING = 3
-"""So many of these, the first ones, may put the values of scalars into the code."""
+BAKING = 4
+"""So many of these, the first ones, may put scalars' values into the code, or look at none."""
 
 #: Of the loops of maps on a CPU, over the boxes that threads get.
 NEST_PASSES = (

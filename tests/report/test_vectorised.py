@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import re
 import shutil
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import pyfuser
@@ -203,6 +205,67 @@ def test_edges_do_not_keep_the_interior_from_vectors(
     views = {name: pk.View([n, n], dtype) for name in names}
     with pyfuser.fusing():
         pk.parallel_for(pk.MDRangePolicy([0, 0], [n, n]), workunit, **views, n=n)
+    (kernel,) = pyfuser.explain().kernels
+    assert (vector_loops(kernel.generated, tmp_path) > 0) == vectors
+
+
+@pk.workunit
+def masked(i, y, x, m, s):
+    y[i] = x[i] if m[i] else s
+
+
+@pk.workunit
+def masked_twice(i, y, x, m, other):
+    if m[i] or not other[i]:
+        y[i] = x[i]
+
+
+@pk.workunit
+def changed(i, x, m, other):
+    if m[i]:
+        m[i] = other[i] if x[i] > 0.5 else x[i] < 0.25
+
+
+@pk.workunit
+def copied(i, y, x, m, s):
+    marked: bool = m[i]
+    y[i] = x[i] if marked else s
+
+
+@pk.workunit
+def chosen_before(i, x, m, other, s):
+    marked: bool = m[i]
+    if x[i] > s:
+        marked = other[i]
+    m[i] = marked
+
+
+@pk.workunit
+def chosen_elsewhere(i, y, x, m, p, s):
+    y[i] = x[i] if m[(p[i] * p[i]) % 64] else s
+
+
+@pytest.mark.parametrize(
+    ("workunit", "vectors"),
+    [
+        (masked, True),
+        (masked_twice, True),
+        (changed, True),
+        (copied, True),
+        (chosen_before, True),
+        (chosen_elsewhere, False),
+    ],
+)
+def test_bools_in_memory_do_not_keep_a_loop_from_vectors(
+    workunit: Any, vectors: bool, tmp_path: Path
+) -> None:
+    SESSION.flushes.clear()
+    rng = np.random.default_rng(1)
+    given = {"y": rng.random(64), "x": rng.random(64), "p": np.arange(64), "s": 0.5}
+    given |= {"m": rng.random(64) < 0.5, "other": rng.random(64) < 0.5}
+    given = {name: given[name] for name in inspect.signature(workunit).parameters if name != "i"}
+    with pyfuser.fusing():
+        pk.parallel_for(64, workunit, **given)
     (kernel,) = pyfuser.explain().kernels
     assert (vector_loops(kernel.generated, tmp_path) > 0) == vectors
 

@@ -146,6 +146,8 @@ class Expressions:
 
     def load(self, e: nodes.Load) -> Text:
         text = self.element(e)
+        if e.dtype is DType.BOOL:  # of bools in memory g++ makes no vectors
+            return f"*(const uint8_t*)&{text}", UNARY
         return text, UNARY if text[0] == "*" else PRIMARY
 
     def extent(self, e: nodes.Extent) -> Text:

@@ -59,6 +59,10 @@ class Statements:
 
     def declare(self, s: nodes.Declare, depth: int) -> None:
         kind, name = s.sym.dtype.cpp, self.names[s.sym]
+        if (
+            s.sym.dtype is DType.BOOL and s.sym in self.changing
+        ):  # nor of bools that branches change
+            kind = "uint8_t"
         if s.value is None:
             # A read of it before any assignment would otherwise depend on what else is fused.
             self.emit(depth, f"{kind} {name}{{}};")
@@ -88,14 +92,15 @@ class Statements:
 
     def store(self, s: nodes.Store, depth: int) -> None:
         cell = self.expressions.element(s)
-        if isinstance(s.value, nodes.Logical):  # of bools in memory g++ makes no vectors
+        if s.view.dtype is DType.BOOL:  # of bools in memory g++ makes no vectors
             cell = f"(uint8_t&){cell}"
         self.emit(depth, f"{cell} = {self.text(s.value)};")
 
     def update(self, s: nodes.Update, depth: int) -> None:
         e, dtype = self.expressions, s.target.dtype
         if not s.indices:
-            self.compound(self.names[s.target], dtype, s, depth)
+            cast = "(bool&)" if dtype is DType.BOOL else ""  # see `declare`
+            self.compound(cast + self.names[s.target], dtype, s, depth)
         elif s.target in e.own:
             self.emit(depth, f"{e.own_operation(s)};")
         elif s.atomic and not e.serial:
