@@ -151,9 +151,9 @@ def _declares(stmt: Stmt, syms: set[Sym]) -> bool:
 def _declared_later(body: Body, sym: Sym) -> Body | None:
     """The body with a local declared where it is first set; None: it may be read before."""
     uses = [n for n, s in enumerate(body) if sym in assigned((s,)) | reads(*statements((s,)))]
-    if not uses or sym in reads(body[uses[0]]):
-        return None
     stmt = body[uses[0]]
+    if sym in reads(stmt):
+        return None
     new: Stmt | None = None
     match stmt:
         case Assign():
@@ -262,6 +262,5 @@ def _renamable(body: Body, choosing: set[Sym]) -> set[Sym]:
     """Locals all of whose assignments are statements of the body that declares them."""
     inside = [inner for stmt in body for inner in bodies(stmt)]
     found = {s.sym for s in body if isinstance(s, Declare)} & choosing
-    found &= {s.sym for s in body if isinstance(s, Assign)}
     found -= assigned(tuple(s for s in body if not isinstance(s, Assign)))
     return found.union(*(_renamable(inner, choosing) for inner in inside))

@@ -177,7 +177,39 @@ def maybe_read(i, b, a, n):
         b[i] += a[p]
 
 
-STAYING = [counted, carried, read_behind, maybe_read]
+def moved_on(i, b, a, n):
+    """Assigned where it is declared, and in a loop."""
+    p = i
+    p = max(p - 1, 0)
+    for k in range(2):
+        p = (p + k) % n
+        b[i] += a[p]
+
+
+def copied(i, b, a, n):
+    """What it is a copy of changes."""
+    p = 0
+    q = 1
+    b[i] = a[q]
+    for _ in range(i):
+        p = (p + 1) % n
+    q = p
+    for _ in range(2):
+        p = (p + 1) % n
+    b[i] += 10.0 * a[q] + 100.0 * a[p]
+
+
+def counter(i, b, a, n):
+    """A loop's variable is declared by its loop."""
+    p = 0
+    for k in range(4):
+        if k == 2:
+            k += n - 6
+        p = p + k
+    b[i] = a[p % n]
+
+
+STAYING = [counted, carried, read_behind, maybe_read, moved_on, copied, counter]
 """Their locals stay ones that change."""
 
 
@@ -226,7 +258,58 @@ def never_a_subscript(i, b, a, n):
     b[i] = p
 
 
-LEFT = [by_data, of_data, stores_too, loads, divides, never_a_subscript]
+def stores_else(i, b, a, n):
+    p = i
+    if p > 3:
+        p = 0
+    else:
+        b[i] = 5.0
+    b[i] += a[p]
+
+
+def takes_remainders(i, b, a, n):
+    p = i
+    if i > 0:
+        p = n % i
+    b[i] = a[p]
+
+
+def takes_long(i, b, a, n):
+    p = i
+    if i > 2:
+        p = i - 1 + n - i + 1 - n + i - 1 + n - i + 2 - n
+    b[i] = a[p]
+
+
+def declares_more(i, b, a, n):
+    p = i
+    if i > 2:
+        q: int
+        if a[i] > 3.0:
+            q = 1
+            b[i] = 5.0
+        else:
+            q = 2
+        p = q
+    b[i] = a[p]
+
+
+def another_number(i, b, a, n):
+    p = i - 3
+    if p < 0:
+        p = 0
+    w = 1.0
+    if i < 3:
+        w = 0.5
+    v = 3.0
+    v = v * w
+    b[i] = v * a[p]
+
+
+LEFT = [
+    by_data, of_data, stores_too, loads, divides, never_a_subscript, stores_else,
+    takes_remainders, takes_long, declares_more, another_number,
+]  # fmt: skip
 """Their branches stay."""
 
 
@@ -301,6 +384,26 @@ def test_a_local_that_has_no_value_on_one_way_stays() -> None:
 
     assert left()
     assert not left(Assign(p, Const(0, DType.INT32)))
+
+
+def test_of_two_locals_both_need_a_value() -> None:
+    i, p, q = (Sym(name, n, DType.INT32) for n, name in enumerate("ipq"))
+    a, b = (Sym(name, n, DType.FLOAT64) for n, name in enumerate("ab", 3))
+    early = Compare("<", Read(i), Const(3, DType.INT32))
+    copied = Store(b, (Read(q),), Load(a, (Read(p),)))
+    zero = Const(0, DType.INT32)
+    for sides in (((Assign(p, zero), Assign(q, zero)), ()), ((), (Assign(p, zero),))):
+        body = (Declare(p, None), Declare(q, Read(i)), If(early, *sides), If(early, (copied,)))
+        workunit = Workunit("one", (i,), (Param(a, 1), Param(b, 1)), body)
+        program = Program(N)
+        program.call(wrapped, b=np.zeros(N), a=np.zeros(N), n=N)
+        kernel = replace(program.check(), workunit=workunit)
+        assert convert_branches(kernel).workunit == workunit
+
+
+def test_other_numbers_keep_their_names() -> None:
+    body = kernel_of(another_number, convert_branches).workunit.body
+    assert {sym.name for sym in assigned(body)} == {"v", "w"}
 
 
 def test_a_sum_is_none_of_the_locals() -> None:
