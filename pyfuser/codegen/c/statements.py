@@ -33,6 +33,8 @@ class Statements:
     """Prints a body; `constant` locals (assigned once) are declared const."""
 
     statements: ClassVar[Mapping[type, Callable[..., None]]]
+    changing_bool: ClassVar[str] = "uint8_t"
+    """The type of bools that branches change: of `bool` g++ makes no vectors."""
 
     def __init__(self, expressions: Expressions, body: Body) -> None:
         self.expressions = expressions
@@ -59,10 +61,8 @@ class Statements:
 
     def declare(self, s: nodes.Declare, depth: int) -> None:
         kind, name = s.sym.dtype.cpp, self.names[s.sym]
-        if (
-            s.sym.dtype is DType.BOOL and s.sym in self.changing
-        ):  # nor of bools that branches change
-            kind = "uint8_t"
+        if s.sym.dtype is DType.BOOL and s.sym in self.changing:
+            kind = self.changing_bool
         if s.value is None:
             # A read of it before any assignment would otherwise depend on what else is fused.
             self.emit(depth, f"{kind} {name}{{}};")

@@ -23,6 +23,8 @@ _JOINS = {"+": "pf_plus", "|": "pf_or", "^": "pf_xor", "min": "pf_least", "max":
 class GpuStatements(Statements):
     """Prints statements for one of many threads; its memory of known size is a local array."""
 
+    changing_bool = "bool"
+
     def __init__(self, context: GpuContext) -> None:
         body = context.spec.workunit.body
         super().__init__(context.expressions, body)
