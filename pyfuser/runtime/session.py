@@ -27,7 +27,7 @@ All of them are in `support.caches.CACHES` by name, and `Session.clear` forgets 
 | `lower.lambdas` _MADE | a lambda's code object | a function | - | with the code |
 | `frontends.embedded.methods` _LAMBDAS | a lambda's code | lowered code | - | with the code |
 | `frontends.embedded.spaces` KNOWN_POLICIES | a policy | its space | 4096 | first in |
-| `frontends.embedded.usual_views` _KNOWN | a View's arguments | what Views share | 4096 | first in |
+| `frontends.embedded.usual_views` _KNOWN | a View's shape | what Views share | 4096 | first in |
 | `frontends.embedded.careful` _SEEN | a workunit, shapes | without mistakes | 4096 | first in |
 | `run.endings` _WRITTEN_IN_PYTHON | id() of a class | whether it has no C | 1024 | first in |
 | `runtime.first_tier` SEEN | a trace's shape | bytes it moved | 1024 | first in |
