@@ -87,6 +87,17 @@ def clamped_once(i, x, y, t):
     y[i] = max(x[i], t[i])
 
 
+def clamped_inside(i, x, y, t):
+    if x[i] > 0.5:
+        y[i] = min(max(x[i], y[i]), t[i])
+
+
+def clamped_numbers(i, x, y, t):
+    k: int = int(x[i])
+    m: int = int(y[i])
+    y[i] = t[min(max(k, m), k + m)]
+
+
 def of_no_constant(i, x, y, t):
     a: float = x[i]
     if a >= 4.0:
@@ -120,9 +131,11 @@ def no_branch(i, x, y, t):
         (clamped_by_branches, ()),
         (assigned_again_inside, ("straight", "choices")),
         (only_stored, ()),
-        (only_compared, ("straight",)),
+        (only_compared, ()),
         (clamped_values, ("straight",)),
         (clamped_once, ()),
+        (clamped_inside, ()),
+        (clamped_numbers, ()),
         (of_no_constant, ()),
         (computed_before, ()),
         (no_branch, ()),

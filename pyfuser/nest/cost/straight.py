@@ -26,10 +26,11 @@ def _rearranges(body: Body) -> bool:
     found = list(all_expressions(body))
     by_data = partial(depends, loaded=loaded_locals(body))
     branches = sum(isinstance(stmt, nodes.If) for stmt in body)
-    branches += sum(isinstance(e, Select) and by_data(e.condition) for e in found)
+    reals = [e for s in body for e in expressions(s) if isinstance(e, Select) and e.dtype.is_float]
+    choices = sum(by_data(e.condition) for e in reals)  # of integers g++ makes minima at once
     calls = any(map(is_covered, found))
     chosen = any(isinstance(e, Select) for e in found)
-    return branches > 1 or (calls and (branches > 0 or chosen))
+    return max(branches, choices) > 1 or (calls and (branches > 0 or chosen))
 
 
 def _computes_from_choices(body: Body) -> bool:
