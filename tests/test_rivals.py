@@ -19,7 +19,7 @@ from pyfuser.runtime import autotune, autotune_apart, rivals
 from pyfuser.runtime.autotune_apart import STEADY, Apart
 from pyfuser.runtime.partial import ROUNDS
 from pyfuser.runtime.program import Program
-from pyfuser.runtime.rivals import Rivals, less, parsed
+from pyfuser.runtime.rivals import NAMES, Rivals, less, parsed
 from pyfuser.runtime.session import SESSION, TRACER
 from pyfuser.support.errors import PyFuserError
 from pyfuser.trace.reason import SYNC
@@ -272,6 +272,7 @@ def test_less() -> None:
     [
         (b"(1, ())", ()),
         (b"(1, ('wavefront', 'recompute'))", ("wavefront", "recompute")),
+        (repr((1, NAMES)).encode(), NAMES),
         (b"(1, ('wave',))", None),
         (b"(1, (1,))", None),
         (b"(1, ['wavefront'])", None),

@@ -85,9 +85,10 @@ def _rolling(cluster: int, region: RegionShape, uses: Sequence[_Use]) -> Rolling
         return None
     moving, still = list[Interval](), list[Interval]()
     for use in uses:
-        index = use.access.relation.indices[axis]
-        if index is None or (use is not writer and not _lies_in_what_is_written(use, writer)):
+        if use is not writer and not _lies_in_what_is_written(use, writer):
             return None
+        index = use.access.relation.indices[axis]
+        assert index is not None  # it lies there
         moves = dict(index.terms).get(0) == 1
         if not moves and use.access.mode is not Mode.READ:
             return None
@@ -116,7 +117,7 @@ def _outermost(region: RegionShape) -> int | None:
 
 # law: not None
 def _written(access: Access, axis: int) -> int | None:
-    """The constant of a write's subscript along an axis, which is added to the outermost index.
+    """The constant of a write's subscript along an axis; `_rolling` asks what it is added to.
 
     The write must happen in every iteration and cover a whole box of elements.
     """
@@ -133,7 +134,7 @@ def _written(access: Access, axis: int) -> int | None:
             seen.add(number)
     index = relation.indices[axis]
     assert index is not None
-    return index.constant if index.terms == _OUTERMOST.terms else None
+    return index.constant
 
 
 # law: True

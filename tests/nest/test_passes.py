@@ -120,7 +120,7 @@ def _with(f: Function, change: Any) -> Function:
 
 @pytest.mark.parametrize("each", NEST_PASSES[:2], ids=lambda each: each.name)
 def test_every_run_of_a_split_loop_is_needed(each: NestPass) -> None:
-    """Which also shows that these tests see a fault. Rows: see test_rows."""
+    """Which also shows that these tests see a fault. Rows: see test_split_rows."""
     missing: dict[tuple[int, int], int] = {}
     for seed, given in cases(1, range(120)):
         before = built(given)

@@ -46,7 +46,6 @@ from pyfuser.ir.nodes import (
 )
 from pyfuser.ir.visit import (
     all_expressions,
-    as_written,
     assigned,
     expressions,
     map_body,
@@ -171,18 +170,16 @@ class _Lengths:
         """What a division is by, if it is the same in all iterations and not of a row's number."""
         if not (isinstance(e, Binary) and e.op in ("/", "%") and e.dtype in _WHOLE):
             return None
-        by = as_written(expand(e.right, self._stable))
+        by = expand(e.right, self._stable)
+        while isinstance(by, Cast) and by.dtype in _WHOLE and by.operand.dtype in _WHOLE:
+            by = by.operand  # `fit` sees that it keeps the value
         for part in expressions(by):
             given = isinstance(part, (Const, Extent, Cast)) or (
                 isinstance(part, Read) and part.sym in self._scalars
             )
-            if not (given or (isinstance(part, Binary) and part.op == "*")):
+            if not (given or (isinstance(part, Binary) and part.op in "+-*")):  # no trap
                 return None
-            if part.dtype not in _WHOLE:
-                return None
-        if isinstance(by, Const):
-            by = Const(by.value, DType.INT64)
-        return by
+        return Const(by.value, DType.INT64) if isinstance(by, Const) else by
 
     def _depth(self, e: Expr) -> int | None:
         """Of how many remainders of the index an expression is one; 0: it is the index."""
@@ -285,7 +282,11 @@ class _Lengths:
         ]
         for divisor in self._ratios:
             rest = Binary("%", wide(divisor), Read(self.width))
-            tests += [Compare(">", wide(divisor), number(0)), Compare("==", rest, number(0))]
+            tests += [
+                Compare(">", wide(divisor), number(0)),
+                Compare("<=", wide(divisor), number(LAST)),
+                Compare("==", rest, number(0)),
+            ]
         return reduce(both, tests)
 
     @property

@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import replace
 
 import numpy as np
+import pykokkos as pk
 import pytest
 
 from pyfuser.ir.visit import map_body, statements
@@ -80,12 +81,23 @@ def nest(text: str, **options: object) -> object:
         ("q: int = x[i] * 9\ny[i] = x[i] * w[(q + i) % m]", False),  # not of the index
         ("q: int = m + x[i] * 3\ny[i] = x[i] * w[i % q]", False),  # another in each iteration
         ("i += 1\ny[i] = x[i % m]", False),
+        ("y[i] = x[i] * w[i % (m + 1)]", True),
+        ("y[i] = x[i] * w[i % (n // m)]", False),  # may trap
+        ("y[i] = x[i] * w[i % label[i]]", False),
         ("s: float = 0.0\nfor t in range(i % m):\n    s += x[t]\ny[i] = s", False),
         ("y[i] = x[i] * x[i] + x[i] * x[i + 1] + sqrt(x[i + (i % m > 90)])", True),
     ],
 )
 def test_what_runs_as_rows(text: str, splits: bool) -> None:
     assert ("split-rows" in nest(text).passes) is splits  # type: ignore[attr-defined]
+
+
+def test_a_divisor_that_is_cut_to_fewer_bits() -> None:
+    """Its value is not that of the scalar."""
+    text = "y[i] = x[i] * w[i % pk.uint8(m)]"
+    found = function_of("given", text)
+    found.__globals__["pk"] = pk
+    assert_interpreted(Sample(found, frozenset()).case(700, 256 + 40))
 
 
 def test_what_stays_as_it_is() -> None:
