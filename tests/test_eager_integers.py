@@ -277,6 +277,22 @@ def test_what_loops_leave_of_new_memory_is_zero(put: Any, layout: pk.Layout, fus
                 del y
 
 
+def test_extents_that_loops_overwrite_are_those_of_an_entry() -> None:
+    """The code that was found last is for another extent, though all strides are the same."""
+    with pyfuser.unfused():
+        for height in (60, 50):
+            pk.parallel_for(110, put_column, y=np.zeros([height, 110]), k=50)
+        for n in range(80, 100):
+            pk.parallel_for(n, put_column, y=np.zeros([50, 111]), k=50)
+    ready = next(r for r in eager.READY.values() if r.workunit.name == "put_column")
+    for height in (60, 50):
+        given = region_of(np.zeros([height, 110]), DType.FLOAT64), 50
+        call = Call("for", Space((0,), (110,)), ready.workunit, given, None, None, CODE, 0)
+        found = eager.served(call)
+        assert found is not None
+        assert found[0].overwrites == ((0,) if height == 50 else ())
+
+
 def test_a_proof_ends_where_a_sum_would_wrap() -> None:
     """i + k in 32 bits: proved for k up to 2^24; where it may wrap nothing is served."""
     with pyfuser.unfused():

@@ -107,6 +107,6 @@ def _trips(loop: For, env: Mapping[Sym, Interval]) -> Interval | None:
     step = loop.step.value if isinstance(loop.step, Const) else None
     if start is None or stop is None or not isinstance(step, int) or step <= 0:
         return None
-    if not fits((start[0], stop[1] + step), loop.sym.dtype):
+    if not (fits(start, loop.sym.dtype) and fits((start[0], stop[1] + step), loop.sym.dtype)):
         return None
     return start[0], max(start[0], stop[1] - 1)

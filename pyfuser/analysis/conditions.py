@@ -72,10 +72,12 @@ def conditions(
     for place, axis, index, guards in found:
         extent = facts[place][axis]  # type: ignore[index]
         known = bounds(index, guards, ranges, extent)
-        if known is not None and known[0] >= 0 and known[1] < extent:
+        if known is None:
+            return None
+        if known[0] >= 0 and known[1] < extent:
             continue
-        span = None if known is None else _span(index, spans)
-        if span is None or known is None:
+        span = _span(index, spans)
+        if span is None:
             return None
         if known[0] < 0:
             result.append(span[0])

@@ -21,7 +21,7 @@ from pyfuser.analysis.affine import Interval
 from pyfuser.analysis.intervals import fits, interval
 from pyfuser.ir.accesses import ElementAccess, own_accesses
 from pyfuser.ir.affine import Linear, everywhere, linear
-from pyfuser.ir.definitions import expand, of_scalars, stable_locals
+from pyfuser.ir.definitions import expand, stable_locals
 from pyfuser.ir.dtypes import common_type
 from pyfuser.ir.nodes import (
     Body,
@@ -64,7 +64,11 @@ def guarded_accesses(body: Body, given: frozenset[Sym]) -> Iterator[tuple[Elemen
 
 
 class _Walk:
-    """Gathers guards on the way down. fixed: what keeps its value between a guard and an access."""
+    """Gathers guards on the way down. fixed: what keeps its value between a guard and an access.
+
+    Elements of views may change in between; no subscript that is judged is one, and of an element
+    in a guard counts only what its type holds.
+    """
 
     def __init__(self, body: Body, given: frozenset[Sym]) -> None:
         loops = Counter(stmt.sym for stmt in statements(body) if isinstance(stmt, For))
@@ -114,17 +118,13 @@ class _Walk:
     # law: ()
     def _compared(self, op: str, left: Expr, right: Expr) -> Guards:
         left, right = expand(left, self._values), expand(right, self._values)
-        if not (self._keeps(left) and self._keeps(right)):
+        if not reads(left, right) <= self._fixed:
             return ()
         if op == "==":
             return Guard(left, right, 0), Guard(right, left, 0)
         if op in ("<", "<="):
             return (Guard(left, right, int(op == "<")),)
         return (Guard(right, left, int(op == ">")),) if op in (">", ">=") else ()
-
-    # law: True
-    def _keeps(self, e: Expr) -> bool:
-        return e.dtype.is_integer and of_scalars(e) and reads(e) <= self._fixed
 
     # law: ()
     def _trips(self, loop: For) -> Guards:
@@ -165,8 +165,8 @@ def _distance(guard: Guard, ranges: Mapping[Sym, Interval]) -> Linear | None:
     """What is at least 0 where a guard holds; None: its values may wrap or be converted."""
     least, most = interval(guard.least, ranges), interval(guard.most, ranges)
     common = common_type(guard.least.dtype, guard.most.dtype)
-    if least is None or most is None or not (fits(least, common) and fits(most, common)):
-        return None
+    if least is None or most is None or not fits(most, common):
+        return None  # a negative `least` that is compared as unsigned is more than it is
     form = linear(guard.most, everywhere).plus(linear(guard.least, everywhere), -1)
     return Linear(form.terms, form.constant - guard.gap)
 

@@ -127,7 +127,7 @@ def _axes(
     written: dict[Axes, set[tuple[int, ...]]] = {}
     for loops, subscripts in parts:
         trips: dict[Expr, int] = {Read(sym): _value(stop, known) for sym, stop in loops}
-        if not all(0 < n < _NARROW for n in trips.values()):
+        if not all(0 < n <= _NARROW for n in trips.values()):
             continue
         axes, single = [], []
         for index, extent in zip(subscripts, shape, strict=True):

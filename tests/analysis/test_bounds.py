@@ -82,3 +82,10 @@ def test_a_place_without_bounds_is_unknown():
     (*_, last, _) = accesses(call(argmin(counts=True)[0], 8, region(0, 32), region(1, 8)))
     assert last.relation.indices == (None,)
     assert not last.relation.vague
+
+
+def test_a_loop_that_may_begin_beyond_its_type_has_no_bounds():
+    start, c = S("start", dtype=DType.INT64), S("c")
+    counting = For(c.sym, start.node, const(10), const(1), ())
+    assert bounded_locals((counting,), {start.sym: (0, 2**31 - 1)}) == {c.sym: (0, 9)}
+    assert bounded_locals((counting,), {start.sym: (0, 2**31)}) == {}

@@ -19,6 +19,8 @@ from pyfuser.ir.nodes import (
     Declare,
     For,
     If,
+    Load,
+    Logical,
     Param,
     Read,
     Store,
@@ -247,10 +249,38 @@ def test_comparisons_of_values_that_are_converted_say_nothing() -> None:
     """-1 as an unsigned number is not less than 0."""
     at = Binary("-", Read(I), Read(N))  # from -5 on
     assert sure(If(Compare(">=", at, number(0)), (store(at),)))
+    assert not sure(If(Compare("<", number(0, U32), at), (store(at),)))
+    assert sure(If(Compare("<", at, number(1, U32)), (), (store(at),)), n=0)
     wide = Compare(">=", at, number(0, I64))
     assert sure(If(wide, (store(at),)))
     unsigned = Compare(">=", at, number(0, U32))
     assert not sure(If(unsigned, (store(at),)))
+
+
+def test_both_sides_of_a_conjunction_say_something() -> None:
+    """And of neither side of a disjunction that holds one knows that it does."""
+    at = Binary("+", Read(I), Read(N))
+    low, high = Compare(">=", at, number(0)), Compare("<", at, number(10))
+    for n in (-5, 5):  # from -5 to 4, from 5 to 14
+        assert sure(If(Logical("&&", low, high), (store(at),)), n=n)
+        assert sure(If(Logical("&&", high, low), (store(at),)), n=n)
+        assert not sure(If(Logical("||", low, high), (store(at),)), n=n)
+        outside = Logical("||", Compare("<", at, number(0)), Compare(">", at, number(9)))
+        assert sure(If(outside, (), (store(at),)), n=n)
+
+
+def test_elements_say_what_their_types_do() -> None:
+    """`if i > t[i]` for a byte means i > 0, whatever becomes of t[i] in between."""
+    for dtype in (DType.UINT8, DType.INT8, DType.FLOAT64):
+        t = Sym("t", 4, dtype)
+        element = Load(t, (Read(I),), dtype)
+        zeroed = Store(t, (Read(I),), number(0, dtype))
+        guarded = If(Compare(">", Read(I), element), (zeroed, store(LESS)))
+        unit = Workunit("unit", (I,), (Param(t, 1), Param(X, 1)), (guarded,))
+        subscripts = subscripts_of(unit)
+        assert subscripts is not None
+        inside = surely_inside(subscripts, Space((0,), (10,)), ((10,), (10,)), frozenset())
+        assert inside is (dtype is DType.UINT8)
 
 
 def test_what_may_wrap_says_nothing() -> None:
@@ -265,7 +295,14 @@ def test_what_may_wrap_says_nothing() -> None:
 
 def test_a_truth_value_of_a_number_is_no_comparison() -> None:
     assert not sure(If(Cast(Read(I), DType.BOOL), (store(LESS),)))
-    assert sure(If(Unary("!", Compare("<=", Read(I), number(0)), DType.BOOL), (store(LESS),)))
+    for op, parts in (("<=", ((store(LESS),),)), (">", ((), (store(LESS),)))):
+        assert sure(If(Unary("!", Compare(op, Read(I), number(0)), DType.BOOL), *parts))
+
+
+def test_what_is_no_less_may_be_equal() -> None:
+    left = Binary("-", Binary("-", Read(N), Read(I)), number(1))
+    assert sure(If(Compare("<", Read(I), Read(N)), (store(left),)))
+    assert not sure(If(Compare("<=", Read(I), Read(N)), (store(left),)))
 
 
 def loop(stop, step: int = 1, body=(), start=None) -> For:
@@ -279,10 +316,24 @@ def test_trips_of_loops_that_count_up_by_one() -> None:
     assert sure(loop(Binary("+", Read(I), number(1)), body=[store(most)]), n=0)
     assert not sure(loop(Binary("+", Read(I), number(2)), body=[store(most)]), n=0)
     assert not sure(loop(Read(I), body=[Assign(J, number(0)), store(most)]), n=0)
+    from_index = Binary("-", Read(J), Read(I))
+    assert sure(loop(number(10), body=[store(from_index)], start=Read(I)))
     assert not sure(loop(Read(I), body=[store(most)]), loop(number(50)), n=0)
     local = Sym("top", 9, I32)
     grows = [store(Binary("-", Read(J), Read(local))), Assign(local, number(50))]
     assert not sure(Declare(local, Read(N)), loop(number(60), body=grows))
+
+
+def test_trips_from_what_is_converted() -> None:
+    """From 2**32 - 1 without a sign, they begin at -1."""
+    for dtype in (DType.UINT8, U32):
+        t = Sym("t", 4, dtype)
+        start = Cast(Load(t, (Read(I),), dtype), I64)
+        trips = loop(number(10), body=[store(Read(J))], start=start)
+        subscripts = subscripts_of(Workunit("unit", (I,), (Param(t, 1), Param(X, 1)), (trips,)))
+        assert subscripts is not None
+        inside = surely_inside(subscripts, Space((0,), (10,)), ((10,), (10,)), frozenset())
+        assert not inside or dtype is DType.UINT8
 
 
 def test_numbers_that_change_need_no_condition_where_a_guard_is_one() -> None:
@@ -296,3 +347,23 @@ def test_numbers_that_change_need_no_condition_where_a_guard_is_one() -> None:
     assert rows is not None
     for k in range(12):
         assert hold(rows, (0, 10, k)) and not hold(rows, (0, 11 + k, k))
+
+    last = Binary("+", Binary("-", Read(I), Read(N)), number(10))
+    subscripts = subscripts_of(Workunit("unit", (I,), (Param(N), Param(X, 1)), (
+        If(Compare("<", Read(I), Read(N)), (store(last),)),
+    )))  # fmt: skip
+    assert subscripts is not None
+    rows = conditions(subscripts, 1, (0, (10,)), [0], [(0, 99), (0, 99), (0, 99)])
+    assert rows is not None
+    for k in range(11):
+        assert hold(rows, (0, 99, k)) and not hold(rows, (0, 99, 11 + k))
+
+
+def test_subscripts_that_may_wrap_have_no_conditions() -> None:
+    at = Binary("+", Read(I), Read(N))
+    subscripts = subscripts_of(Workunit("unit", (I,), (Param(N), Param(X, 1)), (store(at),)))
+    assert subscripts is not None
+    most = (1 << 31) - 1
+    for top, known in ((most - 98, True), (most - 97, False)):
+        rows = conditions(subscripts, 1, (0, (10,)), [0], [(0, 99), (0, 99), (0, top)])
+        assert (rows is not None) is known

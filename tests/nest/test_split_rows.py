@@ -81,6 +81,8 @@ def nest(text: str, **options: object) -> object:
         ("q: int = x[i] * 9\ny[i] = x[i] * w[(q + i) % m]", False),  # not of the index
         ("q: int = m + x[i] * 3\ny[i] = x[i] * w[i % q]", False),  # another in each iteration
         ("i += 1\ny[i] = x[i % m]", False),
+        ("y[i] = x[i] * w[int(i / 20.0)]", False),
+        ("y[i] = x[i] * w[i % int(box * 10.0)]", True),
         ("y[i] = x[i] * w[i % (m + 1)]", True),
         ("y[i] = x[i] * w[i % (n // m)]", False),  # may trap
         ("y[i] = x[i] * w[i % label[i]]", False),

@@ -65,6 +65,18 @@ def updated(i, x):
     x[i] += 1.0
 
 
+def whatever_the_column(i, j, x):
+    x[i] = 1.0
+
+
+def twice_the_index(i, x):
+    x[i, i] = 1.0
+
+
+def beyond(i, x):
+    x[i, 1] = 1.0
+
+
 @pytest.mark.parametrize(
     ("function", "shape", "overwritten"),
     [
@@ -91,6 +103,21 @@ def test_what_is_stored_at_the_index_in_every_iteration(function, shape, overwri
         GroupShape((call_on(unit, shape[0] if len(shape) == 1 else shape, *arguments),))
     )
     assert kernel.overwrites == ((0,) if overwritten else ())
+
+
+@pytest.mark.parametrize(
+    ("function", "space", "shape"),
+    [
+        (whatever_the_column, (8, 8), (8,)),  # it does, if there are columns
+        (twice_the_index, 8, (8, 8)),
+        (beyond, 8, (8, 1)),  # an error
+    ],
+)
+def test_subscripts_that_are_not_an_index_each(function, space, shape):
+    rank = len(space) if isinstance(space, tuple) else 1
+    unit = lower(function, "for", rank, {"x": ViewType(DType.FLOAT64, len(shape))}).workunit
+    kernel = kernel_of(GroupShape((call_on(unit, space, region(0, shape)),)))
+    assert kernel.overwrites == ()
 
 
 def sums(i, acc, last, s, x):
@@ -234,6 +261,11 @@ def every_other(i, x, w):
         x[i, j] = 1.0
 
 
+def by_a_step(i, x, w):
+    for j in range(0, 3, w):
+        x[i, j] = 1.0
+
+
 def backwards(i, x, w):
     for j in range(w, 0, -1):
         x[i, j - 1] = 1.0
@@ -320,8 +352,8 @@ def test_what_loops_over_whole_extents_store(function, shape, box):
     "function",
     [
         row_left, row_after_continue, guarded, guarded_whole, short, from_one, every_other,
-        backwards, by_the_index, changed_end, changed_variable, diagonal, one_row, all_but_one,
-        while_it_lasts, reads_first, reads_another_row, never,
+        by_a_step, backwards, by_the_index, changed_end, changed_variable, diagonal, one_row,
+        all_but_one, while_it_lasts, reads_first, reads_another_row, never,
     ],
 )  # fmt: skip
 def test_loops_that_may_leave_something(function):
@@ -334,6 +366,11 @@ def test_loops_that_may_leave_something(function):
 )
 def test_extents_that_loops_do_not_have(function, shape, w):
     assert overwritten_by(function, shape, w=w) is None
+
+
+def test_loops_of_more_than_32_bits():
+    for width, box in ((2**31, ((0, 0), (8, 2**31))), (2**31 + 1, None)):
+        assert overwritten_by(row_by_extent, (8, width), w=1) == box
 
 
 def test_numbers_that_change_are_the_end_of_no_loop() -> None:

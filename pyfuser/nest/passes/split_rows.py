@@ -168,10 +168,10 @@ class _Lengths:
     # law: not None
     def _divisor(self, e: Expr) -> Expr | None:
         """What a division is by, if it is the same in all iterations and not of a row's number."""
-        if not (isinstance(e, Binary) and e.op in ("/", "%") and e.dtype in _WHOLE):
+        if not (isinstance(e, Binary) and e.op in ("/", "%")):
             return None
         by = expand(e.right, self._stable)
-        while isinstance(by, Cast) and by.dtype in _WHOLE and by.operand.dtype in _WHOLE:
+        while isinstance(by, Cast) and by.operand.dtype in _WHOLE:
             by = by.operand  # `fit` sees that it keeps the value
         for part in expressions(by):
             given = isinstance(part, (Const, Extent, Cast)) or (
