@@ -159,7 +159,8 @@ class TiledSums(Extra):
     Each tile has running sums, which take the terms of so many iterations (`block`) at a time; its
     lanes are added up at its end, and the tiles' sums in turn. terms: the function that computes
     the terms of some iterations of a row, of each accumulator into one of the `arrays`. most: where
-    it is not 0, RUN runs in place of full blocks, over so many iterations at most. flat: whether
+    it is not 0, RUN runs in place of full blocks, over so many iterations at most, a multiple of
+    `lanes`. flat: whether
     tiles are those of one axis: parts of rows, and several rows. inline: whether all code that adds
     up a block is compiled where it stands.
     """
@@ -170,6 +171,7 @@ class TiledSums(Extra):
     arrays: tuple[Sym, ...]
     block: int
     most: int
+    lanes: int
     flat: bool
     inline: bool
 
@@ -178,7 +180,7 @@ RUN = "pf_run"
 """The function that adds the terms of a run of iterations to running sums."""
 
 LANES = 32
-"""Terms of 8 bytes that running sums take in one go: what runs are multiples of."""
+"""Terms of 8 bytes that running sums take in one go."""
 
 
 @dataclass(frozen=True, slots=True)

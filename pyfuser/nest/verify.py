@@ -21,7 +21,7 @@ from pyfuser.ir.nodes import (
 from pyfuser.ir.verify import IRError
 from pyfuser.ir.visit import expressions, statements, sym_of
 from pyfuser.nest import nodes, threads
-from pyfuser.nest.nodes import LANES, RUN, Function, Kind, Nest, SweepNest
+from pyfuser.nest.nodes import RUN, Function, Kind, Nest, SweepNest
 from pyfuser.nest.printer import show
 
 
@@ -194,7 +194,9 @@ class _Verifier(ir_verify.Verifier):
         if [a.dtype for a in s.arrays] != [sym.dtype for sym in self.sums]:
             self.fail("other terms than the kernel's sums have", s)
         run = self.functions.get(RUN)
-        if s.most and (run is None or run.sums != self.sums or s.most % LANES or s.block % LANES):
+        if s.most and (
+            run is None or run.sums != self.sums or s.most % s.lanes or s.block % s.lanes
+        ):
             self.fail(f"no {RUN} that adds to all sums stands before, for runs of whole lanes", s)
 
     def of_terms(self, name: str, arrays: tuple[Sym, ...], node: Stmt) -> None:

@@ -119,12 +119,15 @@ class Tuning:
     fewest_groups: int = number(
         16,
         "sums",
-        "that groups are faster for",
+        "that groups are faster for where registers have no room for a few",
         "logistic_regression: nine sums gain nothing",
     )
-    group: int = number(
-        2, "sums", "that share a loop: of doubles, each takes four vectors of 64 bytes"
+    light_sums: int = number(
+        60,
+        "expressions",
+        "of a body whose terms g++ keeps in registers: it unrolls a loop of four vectors",
     )
+    group: int = number(2, "sums", "that share a loop where registers have no room for more")
     gpu_threads: int = number(256, "threads", "of a block of a GPU; a guess")
     gpu_row: int = number(
         64, "threads", "that a block has along the last axis, where there are others; a guess"

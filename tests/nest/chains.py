@@ -201,7 +201,7 @@ def plane_ahead(i, j, b, a):
     b[i, j] = a[i, j] + a[i, j + 1]
 
 
-@body("prefetch", on="intel", asked="x[i]")
+@body("prefetch promote-sums", on="intel", asked="x[i]")
 def total(i, acc, x):
     acc += x[i] * x[i]
 

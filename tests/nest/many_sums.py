@@ -1,4 +1,4 @@
-"""Bodies with many sums: which are computed a few at a time."""
+"""Bodies with sums: few that stay in registers, and many, which are computed a few at a time."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def all_negative_zeros(i, acc, e, z, k):
     acc += -0.0 * (e[i] * e[i])
 
 
-@body(sums=15)
+@body(sums=15, on="avx2")
 def too_few(i, acc, e, z, label, k):
     nearest: int = 0
     if e[i] > 0.001:
@@ -150,3 +150,72 @@ def of_four_bytes(i, acc: pk.Acc[pk.float], e):
 def skipping_terms(i, acc, skips, z):
     z[i] = 2.0 * skips[i]
     acc += skips[i] * z[i]
+
+
+@body("promote-sums", sums=2)
+def squares(i, acc, e, z):
+    acc += e[i] * e[i] - z[i]
+
+
+@body("promote-sums")
+def stored_and_added(i, acc, e, z, k):
+    value: float = e[i] * 0.5 + k
+    z[i] = value
+    if value > 0.0:
+        acc += value
+
+
+@body("promote-sums")
+def of_rows(i, j, acc, a, b):
+    b[i][j] = abs(a[i][j])
+    acc += b[i][j] * a[i][j]
+
+
+@body("promote-sums")
+def of_places(i, acc, e, to):
+    acc += e[to[i]]
+
+
+@body("split-accumulators", sums=6)
+def six(i, acc, e, z):
+    acc += abs(e[i] - z[i])
+
+
+@body(sums=2, on="avx2")
+def more_than_registers(i, acc, e):
+    acc += e[i]
+
+
+@body(aliased="e z")
+def overlapping_sum(i, acc, e, z):
+    z[i] = e[i] * 0.5
+    acc += e[i]
+
+
+@body()
+def rounded_in_order(i, acc: pk.Acc[pk.float], e):
+    acc += e[i]
+
+
+@body()
+def called_for_a_sum(i, acc, e):
+    acc += math.exp(e[i])
+
+
+@body(execution="Serial")
+def in_order(i, acc, e):
+    acc += e[i] * e[i]
+
+
+@body("split-conditions")
+def sum_of_neighbours(i, acc, x, n):
+    if i > 0 and i < n - 1:
+        acc += x[i - 1] * x[i + 1]
+
+
+@body()
+def heavy(i, acc, e, z, k):
+    acc += (
+        (e[i] * z[i] + k) * (e[i] * z[i] - k) + (e[i] + z[i] * k) * (e[i] - z[i] * k)
+        + (e[i] * 2.0 + k) * (z[i] * 2.0 - k) + (e[i] * 3.0 + k) * (z[i] * 3.0 - k)
+    )  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pyfuser.ir.arithmetic import OPERATIONS
-from pyfuser.nest.nodes import LANES, TiledSums
+from pyfuser.nest.nodes import TiledSums
 from pyfuser.tuning.thresholds import Tuning
 
 _BYTES = 256  # of all lanes
@@ -70,9 +70,9 @@ def tiled_sums(
         for row, first, last in pieces:
             at = first
             while at < last:
-                if node.most and last - at >= LANES and space == node.block:
+                if node.most and last - at >= node.lanes and space == node.block:
                     assert run is not None
-                    count = min((last - at) // LANES * LANES, node.most)
+                    count = min((last - at) // node.lanes * node.lanes, node.most)
                     run(*sums, at, count, *row)
                 else:
                     count = min(last - at, space)

@@ -188,8 +188,11 @@ class _Functions(Statements):
         self.emit(depth + 1, f"for (int64_t {done} = 0; {more}; {done} += {s.lanes}) {{")
         self.body(s.allocs, depth + 2)
         self.body(s.body, depth + 2)
-        for array, kind, _, vector, v in vectors:
-            self.emit(depth + 2, f"{vector} += ((const {kind}::vector*){names[array]})[{v}];")
+        for turn in range(0, s.lanes * max(a.dtype.size for a in s.terms), VECTORS * 64):
+            for array, kind, _, vector, v in vectors:
+                if turn < s.lanes * array.dtype.size:
+                    place = f"((const {kind}::vector*){names[array]})[{turn // 64 + v}]"
+                    self.emit(depth + 2, f"{vector} += {place};")
         self.emit(depth + 1, "}")
         for _, _, place, vector, _ in vectors:
             self.emit(depth + 1, f"{place} = {vector};")

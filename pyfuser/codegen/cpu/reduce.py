@@ -20,7 +20,7 @@ from pyfuser.codegen.cpu.tiles import (
     tiling_of,
 )
 from pyfuser.nest.locals import OF_BLOCKS, OF_GROUPS
-from pyfuser.nest.nodes import LANES, RUN, Nest, TiledSums
+from pyfuser.nest.nodes import RUN, Nest, TiledSums
 
 LOCALS = (
     OF_BLOCKS
@@ -120,7 +120,7 @@ def _columns(context: Context, tiled: Tiled, bounds: list[Bounds]) -> list[str]:
     sums in groups so has a run, which takes the place of all full blocks.
     """
     rank, sums = context.spec.rank, tiled.sums
-    size, most = tiled.node.block, tiled.node.most
+    size, most, lanes = tiled.node.block, tiled.node.most, tiled.node.lanes
     base = "" if rank == 1 else f"{bounds[-1][0]} + "
     outer = [context.counter(axis) for axis in range(rank - 1)]
     tail = "".join(", " + a for a in [*outer, *context.arguments])
@@ -138,8 +138,8 @@ def _columns(context: Context, tiled: Tiled, bounds: list[Bounds]) -> list[str]:
         ]
     else:
         full = [
-            f"    if (left >= {LANES} && space == {size}) {{",
-            f"        const int64_t run = left < {most} ? left & -{LANES} : {most};",
+            f"    if (left >= {lanes} && space == {size}) {{",
+            f"        const int64_t run = left < {most} ? left & -{lanes} : {most};",
             f"        {RUN}(running, at, run{tail});",
             "        at += run;",
         ]

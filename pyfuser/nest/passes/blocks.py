@@ -206,7 +206,7 @@ def segment_loops(blocks: Blocks, axis: int, terms: Terms) -> Body:
     """
     nest = blocks.nest
     at, count, step = map(local, ("at", "count", "step"))
-    body: Body = prefetches(nest, blocks.ahead, axis)
+    body: Body = prefetches(nest, blocks.ahead, axis, at, count)
     for segment, apart in zip(blocks.segments, blocks.strips, strict=True):
         if apart is not None:
             body += strip_loops(nest, apart, axis, terms)

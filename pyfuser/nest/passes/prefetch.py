@@ -104,9 +104,9 @@ def streams_of(nest: Nest) -> tuple[Stream, ...]:
     return streams(workunit.body, workunit.indices[spec.order.axes[-1]], given, nest.views)
 
 
-def prefetches(nest: Nest, found: tuple[Stream, ...], axis: int) -> Body:
+def prefetches(nest: Nest, found: tuple[Stream, ...], axis: int, at: Expr, count: Expr) -> Body:
     """Before a loop over `count` iterations of an axis from `at`: loops that ask for its lines."""
-    at, count, line = map(local, ("at", "count", "line"))
+    line = local("line")
     body: list[nodes.Stmt] = []
     for size in dict.fromkeys(stream.view.dtype.size for stream in found):
         asked = (

@@ -27,7 +27,7 @@ from pyfuser.ir.visit import (
 )
 from pyfuser.nest.build import iteration, iterations, local
 from pyfuser.nest.cost.fp_contraction import may_contract
-from pyfuser.nest.cost.vectorisable import local_arrays, vectorises
+from pyfuser.nest.cost.vectorisable import is_covered, local_arrays, vectorises
 from pyfuser.nest.cost.work import cheap_declarations
 from pyfuser.nest.kept import Kept
 from pyfuser.nest.nodes import LANES, RUN, Function, Kind, Nest, RunningSums, number
@@ -38,6 +38,10 @@ from pyfuser.nest.spec import UNIT
 from pyfuser.nest.terms import Terms
 from pyfuser.support.passes import left_out
 from pyfuser.support.records import dataclass
+from pyfuser.tuning.target import Target
+
+SUM_BYTES = 256
+"""Of the running sums of an accumulator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +49,19 @@ class Groups:
     """How a run of iterations, which stands for so many full blocks, computes its sums.
 
     run: iterations, at most. function: of the first iteration of a run, how many there are (a
-    multiple of LANES), and the indices of the axes but the last.
+    multiple of `lanes`), and the indices of the axes but the last. block: iterations of a block.
     """
 
     run: int
     function: Function
+    block: int
+    lanes: int = LANES
+
+
+def in_registers(target: Target) -> int:
+    """How many accumulators have their running sums in half of the vector registers."""
+    registers = 32 if target.vector_bytes == 64 else 16
+    return registers * target.vector_bytes // (2 * SUM_BYTES)
 
 
 def groups_of(blocks: Blocks, terms: Mapping[Sym, Sym]) -> Groups | None:
@@ -62,9 +74,9 @@ def groups_of(blocks: Blocks, terms: Mapping[Sym, Sym]) -> Groups | None:
     sums = [a.sym for a in nest.workunit.accumulators]
     if left_out("split-accumulators"):
         return None
-    if len(sums) < tuning.fewest_groups or any(
-        s.dtype.size != 8 or s.dtype.is_complex for s in sums
-    ):
+    fitting = in_registers(spec.target)
+    fewest = min(tuning.fewest_groups, fitting + 1) if fitting > 1 else tuning.fewest_groups
+    if len(sums) < fewest or any(s.dtype.size != 8 or s.dtype.is_complex for s in sums):
         return None
     if nest.serial or spec.checked or not blocks.single:
         return None
@@ -77,7 +89,9 @@ def groups_of(blocks: Blocks, terms: Mapping[Sym, Sym]) -> Groups | None:
         return None
     before, adding, repeated = parts
     segments = expanded(
-        [before, *_grouped(adding, sums, tuning.group)], [True] * (1 + len(adding)), repeated
+        [before, *_grouped(adding, sums, max(tuning.group, fitting))],
+        [True] * (1 + len(adding)),
+        repeated,
     )
     kept = expansion(segments)
     if local_arrays(before) & set(kept):
@@ -88,7 +102,7 @@ def groups_of(blocks: Blocks, terms: Mapping[Sym, Sym]) -> Groups | None:
     if run is None:
         return None
     arrays = Kept({s: nest.fresh(f"{nest.name(s)}_run", s.dtype) for s in kept}, {})
-    return Groups(run, _run_function(nest, segments, arrays, run, terms))
+    return Groups(run, _run_function(nest, segments, arrays, run, terms), blocks.size)
 
 
 def _parts(nest: Nest, sums: Sequence[Sym]) -> tuple[Body, list[Stmt], dict[Sym, Declare]] | None:
@@ -120,7 +134,7 @@ def _added(stmt: Stmt, sums: Sequence[Sym]) -> set[Sym]:
 def _only_adds(stmt: Stmt) -> bool:
     """Whether a statement does nothing but add, perhaps under conditions."""
     parts = list(statements((stmt,)))
-    if contains((stmt,), nodes.Call, nodes.AtomicFetch):
+    if contains((stmt,), nodes.AtomicFetch) or any(map(is_covered, all_expressions((stmt,)))):
         return False
     updates = [s for s in parts if not isinstance(s, nodes.If)]
     return all(isinstance(s, nodes.Update) and not s.indices for s in updates)

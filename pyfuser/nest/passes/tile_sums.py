@@ -14,8 +14,9 @@ from dataclasses import replace
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Sym
 from pyfuser.nest.build import LOOP, box, local, values
-from pyfuser.nest.nodes import Function, Nest, TiledSums, Trimmed
+from pyfuser.nest.nodes import LANES, Function, Nest, TiledSums, Trimmed
 from pyfuser.nest.passes.blocks import Blocks, allocs, block_loops, blocks_of
+from pyfuser.nest.passes.promote_sums import promoted
 from pyfuser.nest.passes.row_sums import order_sums
 from pyfuser.nest.passes.split_accumulators import groups_of
 from pyfuser.nest.passes.split_conditions import WIDEST, inside, inside_of_sums
@@ -40,17 +41,20 @@ def tile_sums(nest: Nest) -> Nest:
     kept = sum(sym.dtype.size for sym in sums)
     blocks = blocks_of(nest, kept, 64 if DType.FLOAT32 in {sym.dtype for sym in sums} else 32)
     functions = _terms_functions(blocks, arrays, kept)
-    groups = groups_of(blocks, arrays)
+    groups, how = groups_of(blocks, arrays), "split-accumulators"
+    if groups is None and len(functions) == 1:
+        groups, how = promoted(blocks, arrays), "promote-sums"
     passes = [*blocks.passes, *["split-conditions"] * (len(functions) > 1)]
-    most = 0
+    size, most, lanes = blocks.size, 0, LANES
     if groups is not None:
-        functions, most = (*functions, groups.function), groups.run
-        passes.append("split-accumulators")
+        functions, size, lanes = (*functions, groups.function), groups.block, groups.lanes
+        most = groups.run
+        passes.append(how)
     low, high = box(nest)
     flat = any(a.flat for a in unit.accumulators)
     inline = len(sums) <= INLINE_SUMS
     ends = values(low), values(high)
-    tiled = TiledSums(*ends, TERMS, tuple(arrays.values()), blocks.size, most, flat, inline)
+    tiled = TiledSums(*ends, TERMS, tuple(arrays.values()), size, most, lanes, flat, inline)
     functions = (*functions, Function(LOOP, low, high, body=(tiled,)))
     return replace(blocks.nest, functions=functions, passes=(*nest.passes, *passes))
 
