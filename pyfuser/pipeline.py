@@ -184,6 +184,7 @@ LOOP_PASSES = (
     Step("split-chains", "long chains of operations are distributed, to run side by side"),
     Step("split-accumulators", "sums with many accumulators are distributed"),
     Step("promote-sums", "terms go to running sums in registers, not through memory"),
+    Step("constant-strides", "the length of short rows is a constant of the code"),
     Step("hoist-calls", "calls of maths functions under conditions are made for all"),
     Step("prefetch", "memory is asked for ahead"),
     Step("share-threads", "threads share the iterations, where there are enough"),

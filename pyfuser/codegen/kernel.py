@@ -8,6 +8,7 @@ from pyfuser.ir.divisions import divisions
 from pyfuser.ir.effects import written_views
 from pyfuser.ir.nodes import Body, Workunit
 from pyfuser.nest.passes.loop_order import SERIAL_SPACES, loop_order
+from pyfuser.nest.short_rows import short_rows
 from pyfuser.nest.spec import UNIT, KernelSpec, Site, ViewSpec, given_order
 from pyfuser.trace.shape import RegionShape
 from pyfuser.transform.kernel import Kernel
@@ -43,7 +44,8 @@ def spec_of(
         assert isinstance(shape, RegionShape)
         size = shape.dtype.size
         packed = all(stride % size == 0 for stride in shape.strides)
-        strides, restrict = _stride_classes(shape, packed, classes), param.sym not in aliased
+        short = short_rows(workunit.body, param.sym, shape) if packed else frozenset[int]()
+        strides, restrict = _stride_classes(shape, packed, short, classes), param.sym not in aliased
         views.append(
             ViewSpec(
                 strides=strides,
@@ -78,12 +80,15 @@ def _sites(body: Body) -> tuple[Site, ...]:
 
 
 def _stride_classes(
-    shape: RegionShape, packed: bool, classes: dict[tuple[int, bool], int]
+    shape: RegionShape, packed: bool, short: frozenset[int], classes: dict[tuple[int, bool], int]
 ) -> tuple[int, ...]:
     size = shape.dtype.size
     result = []
-    for stride in shape.strides:
+    for axis, stride in enumerate(shape.strides):
         key = (stride // size if packed else stride, packed)
+        if axis in short:
+            result.append(-key[0])
+            continue
         result.append(UNIT if key == (1, True) else classes.setdefault(key, len(classes)))
     if result.count(UNIT) > 1:  # an axis of extent 1 beside the contiguous one: prefer the last
         last = len(result) - 1 - result[::-1].index(UNIT)

@@ -45,8 +45,9 @@ UNIT = -1
 class ViewSpec:
     """How a view parameter is addressed.
 
-    strides: a stride class for each axis: UNIT, or a number; axes (of all views of the kernel) of
-    one number have the same stride, so that the code computes with one variable.
+    strides: a stride class for each axis: a number from 0 on, or a constant, which is the negated
+    stride in elements, as UNIT is. Axes (of all views of the kernel) of one number have the same
+    stride, so that the code computes with one variable.
     restrict: no other view that overlaps it is written, and nor is it itself if any overlaps.
     packed: strides are multiples of the element; if not, the strides are in bytes.
     """

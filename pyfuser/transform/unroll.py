@@ -55,6 +55,11 @@ from pyfuser.transform.fuse import MAX_FORMS
 from pyfuser.transform.kernel import Kernel
 from pyfuser.tuning.thresholds import NOW, Tuning
 
+NEAR = 4
+"""Elements from what one iteration accesses to what the next one does: vectors are loaded whole and
+shuffled (see `nest.short_rows`). Loops over the elements of points in space took half of the time
+of those that stayed loops."""
+
 Bounds = tuple[Expr, Expr, Expr]
 """Start, stop and step of a loop."""
 
@@ -229,14 +234,14 @@ class _Lanes:
         return bool(found) and 2 * far >= len(found)
 
     def _near(self, view: Sym, indices: tuple[Expr, ...], moving: set[Sym]) -> bool:
-        """Whether neighbouring iterations access one element, or neighbouring ones."""
+        """Whether neighbouring iterations access one element, or ones with few between."""
         step = 0
         for index, stride in zip(indices, self.strides[view], strict=True):
             factor = self._factor(index, moving)
             if factor is None:
                 return False
             step += factor * stride
-        return abs(step) <= view.dtype.size
+        return abs(step) <= NEAR * view.dtype.size
 
     def _factor(self, expr: Expr, moving: set[Sym]) -> int | None:
         """What an integer grows by from one iteration to the next, if always the same.

@@ -11,6 +11,7 @@ import pytest
 from pyfuser.ir.nodes import For, Read
 from pyfuser.ir.visit import all_expressions, statements
 from pyfuser.pipeline import C_PASSES, run_passes
+from pyfuser.transform.unroll import NEAR
 from pyfuser.tuning.thresholds import DEFAULT
 from tests.transform.build import Program
 
@@ -64,7 +65,7 @@ def indirectly(i, y, x, m):
 
 def in_strides(i, y, x, m):
     for f in range(m):
-        y[i] += x[f][2 * i]
+        y[i] += x[f][(NEAR + 1) * i]
 
 
 def by_a_local(i, y, x, m):
@@ -81,15 +82,16 @@ def test_loops_over_what_neighbours_share_or_have_side_by_side_are_written_out(w
 
 @pytest.mark.parametrize("work", [rows_of_pairs, in_strides, by_a_local, indirectly])
 def test_loops_over_what_is_far_apart_stay(work):
-    assert loops(work, y=np.zeros(N), x=np.ones((N, 2 * N)), m=M) == 1
+    assert loops(work, y=np.zeros(N), x=np.ones((N, (NEAR + 1) * N)), m=M) == 1
 
 
 def test_what_is_far_apart_depends_on_the_layout():
-    x = np.ones((N, M))
+    assert loops(rows, y=np.zeros(N), x=np.ones((N, NEAR)), m=M) == 0
+    x = np.ones((N, NEAR + 1))
     assert loops(rows, y=np.zeros(N), x=x, m=M) == 1
     assert loops(rows, y=np.zeros(N), x=np.asfortranarray(x), m=M) == 0
     assert loops(columns, y=np.zeros(N), x=np.ones((M, N)), m=M) == 0
-    assert loops(columns, y=np.zeros(N), x=np.asfortranarray(np.ones((M, N))), m=M) == 1
+    assert loops(columns, y=np.zeros(N), x=np.asfortranarray(np.ones((NEAR + 1, N))), m=M) == 1
 
 
 def test_long_loops_stay():

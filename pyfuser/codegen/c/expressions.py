@@ -100,7 +100,8 @@ class Expressions:
     def _term(self, index: Expr, stride: int) -> str:
         if stride == UNIT:
             return self.text(index, SUM)
-        return f"{self.text(index, PRODUCT)} * {self.strides[stride]}"
+        step = self.strides[stride] if stride >= 0 else integer(-stride, DType.INT64)
+        return f"{self.text(index, PRODUCT)} * {step}"
 
     # ----------------------------------------------------------------- leaves
 

@@ -19,7 +19,7 @@ from pyfuser.ir.divisions import Division, divisions
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Body, Sym
 from pyfuser.ir.visit import statements, sym_of
-from pyfuser.nest.spec import UNIT, ViewSpec
+from pyfuser.nest.spec import ViewSpec
 
 REPORT_HEAD = 4
 """The numbers of a report before the iteration's indices."""
@@ -92,7 +92,9 @@ class CheckedExpressions(Expressions):
         if spec is None:
             return [str(self._lengths[view])], [size]
         steps = [
-            size if s == UNIT else self.strides[s] + (f" * {size}" if spec.packed else "")
+            str(-s * int(size))
+            if s < 0
+            else self.strides[s] + (f" * {size}" if spec.packed else "")
             for s in spec.strides
         ]
         return [self.extent_name(view, axis) for axis in range(len(steps))], steps

@@ -17,7 +17,7 @@ from pyfuser.ir.nodes import Sym, Workunit
 from pyfuser.ir.visit import all_expressions
 from pyfuser.nest.nodes import Nest
 from pyfuser.nest.shares import Shares, Varying, Work
-from pyfuser.nest.spec import UNIT, KernelSpec, ViewSpec
+from pyfuser.nest.spec import KernelSpec, ViewSpec
 from pyfuser.support.records import dataclass
 
 NO_MEMORY = -1
@@ -53,7 +53,7 @@ def abi(spec: KernelSpec) -> tuple[Slot, ...]:
             continue
         slots.append(Slot("pointer", n))
         for axis, stride in enumerate(view.strides):
-            if stride != UNIT and stride not in seen:
+            if stride >= 0 and stride not in seen:
                 seen.add(stride)
                 slots.append(Slot("stride", n, axis))
             if spec.checked or (param.sym, axis) in used:
@@ -121,7 +121,7 @@ class Context:
         names: dict[int, str] = {}
         for sym, view in views.items():
             for axis, stride in enumerate(view.strides):
-                if stride != UNIT and stride not in names:
+                if stride >= 0 and stride not in names:
                     names[stride] = self.unique.take(f"{self.names[sym]}_stride{axis}")
         return names
 

@@ -1,0 +1,49 @@
+"""Strides that are constants of the code: of arrays of short vectors, and of slices.
+
+    r[i] = x[i][0] * x[i][0] + x[i][1] * x[i][1] + x[i][2] * x[i][2]
+
+An element's place is 3 * i + 0, 1 or 2. Where g++ knows the 3, it loads whole vectors and shuffles
+them; where it does not, it gathers element by element. That costs a kernel for each length of
+rows, so rows are short ones whose elements the code names by constants, or in loops with a constant
+number of trips.
+"""
+
+from __future__ import annotations
+
+from pyfuser.ir.accesses import accesses
+from pyfuser.ir.nodes import Body, Cast, Const, Expr, For, Sym
+from pyfuser.ir.visit import reads, statements
+from pyfuser.support.passes import left_out
+from pyfuser.trace.shape import RegionShape
+
+LONGEST = 16
+"""Elements of a row whose length is a constant."""
+
+SLICE = 4
+"""The greatest step of a slice that is one."""
+
+
+def short_rows(body: Body, view: Sym, shape: RegionShape) -> frozenset[int]:
+    """The axes of a view whose stride the code should know."""
+    steps = [stride // shape.dtype.size for stride in shape.strides]
+    if left_out("constant-strides") or not any(1 < step <= LONGEST for step in steps):
+        return frozenset()
+    subscripts = [access.indices for access in accesses(body, view)]
+    counted = {
+        stmt.sym
+        for stmt in statements(body)
+        if isinstance(stmt, For) and _is_constant(stmt.start) and _is_constant(stmt.stop)
+    }
+    found = set()
+    for axis, step in enumerate(steps):
+        inner = [n for n, other in enumerate(steps) if abs(other) < step]
+        named = all(reads(at[n]) <= counted for at in subscripts for n in inner)
+        if named and 1 < step <= (LONGEST if inner else SLICE):
+            found.add(axis)
+    return frozenset(found)
+
+
+def _is_constant(e: Expr) -> bool:
+    while isinstance(e, Cast):
+        e = e.operand
+    return isinstance(e, Const)
