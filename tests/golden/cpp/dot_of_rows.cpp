@@ -111,13 +111,46 @@ static inline __attribute__((always_inline)) void pf_terms(
 }
 
 struct pf_running {
-    pf_sum<double, 128> acc_sum;
+    pf_sum<double, 32> acc_sum;
     int64_t filled = 0;  // terms of the block that is not complete
     __attribute__((always_inline)) inline void done(double* acc_partial) {
         acc_sum.add(filled);
         *acc_partial = *(const double*)acc_sum.total();
     }
 };
+
+static __attribute__((noinline)) void pf_run(
+    pf_running& running,
+    int64_t at,
+    int64_t count,
+    const int64_t i,
+    const double* __restrict__ x,
+    const int64_t x_stride0,
+    double* __restrict__ y) {
+    {
+        pf_sum<double, 32>::vector acc_sum_0 = running.acc_sum.sum[0];
+        pf_sum<double, 32>::vector acc_sum_1 = running.acc_sum.sum[1];
+        pf_sum<double, 32>::vector acc_sum_2 = running.acc_sum.sum[2];
+        pf_sum<double, 32>::vector acc_sum_3 = running.acc_sum.sum[3];
+        for (int64_t done = 0; done < count; done += 32) {
+            alignas(64) double acc_terms[32];
+            #pragma GCC ivdep
+            for (int64_t step = 0; step < 32; ++step) {
+                const int64_t j = at + done + step;
+                y[i * x_stride0 + j] = 0.0;
+                acc_terms[step] = x[i * x_stride0 + j] * x[i * x_stride0 + j];
+            }
+            acc_sum_0 += ((const pf_sum<double, 32>::vector*)acc_terms)[0];
+            acc_sum_1 += ((const pf_sum<double, 32>::vector*)acc_terms)[1];
+            acc_sum_2 += ((const pf_sum<double, 32>::vector*)acc_terms)[2];
+            acc_sum_3 += ((const pf_sum<double, 32>::vector*)acc_terms)[3];
+        }
+        running.acc_sum.sum[0] = acc_sum_0;
+        running.acc_sum.sum[1] = acc_sum_1;
+        running.acc_sum.sum[2] = acc_sum_2;
+        running.acc_sum.sum[3] = acc_sum_3;
+    }
+}
 
 static inline __attribute__((always_inline)) void pf_more(
     pf_running& running,
@@ -134,19 +167,19 @@ static inline __attribute__((always_inline)) void pf_more(
     const int64_t j_begin = begin[1], j_end = end[1];
     for (int64_t i = i_begin + row; i < i_begin + row_end; ++i) {
         for (int64_t at = j_begin + column; at < j_begin + column_end;) {
-            const int64_t left = j_begin + column_end - at, space = 128 - running.filled;
-            if (left >= 128 && space == 128) {
-                pf_terms(at, 128, running.acc_sum.term, i, x, x_stride0, y);
-                running.acc_sum.add(128);
-                at += 128;
+            const int64_t left = j_begin + column_end - at, space = 32 - running.filled;
+            if (left >= 32 && space == 32) {
+                const int64_t run = left < 4096 ? left & -32 : 4096;
+                pf_run(running, at, run, i, x, x_stride0, y);
+                at += run;
                 continue;
             }
             const int64_t count = left < space ? left : space;
             pf_terms(at, count, running.acc_sum.term + running.filled, i, x, x_stride0, y);
             at += count;
             running.filled += count;
-            if (running.filled == 128) {
-                running.acc_sum.add(128);
+            if (running.filled == 32) {
+                running.acc_sum.add(32);
                 running.filled = 0;
             }
         }

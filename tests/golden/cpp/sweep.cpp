@@ -318,13 +318,43 @@ static inline __attribute__((always_inline)) void pf_terms(
 }
 
 struct pf_running {
-    pf_sum<double, 128> acc_sum;
+    pf_sum<double, 32> acc_sum;
     int64_t filled = 0;  // terms of the block that is not complete
     __attribute__((always_inline)) inline void done(double* acc_partial) {
         acc_sum.add(filled);
         *acc_partial = *(const double*)acc_sum.total();
     }
 };
+
+static __attribute__((noinline)) void pf_run(
+    pf_running& running,
+    int64_t at,
+    int64_t count,
+    const double* __restrict__ y,
+    const double* __restrict__ z) {
+    {
+        pf_sum<double, 32>::vector acc_sum_0 = running.acc_sum.sum[0];
+        pf_sum<double, 32>::vector acc_sum_1 = running.acc_sum.sum[1];
+        pf_sum<double, 32>::vector acc_sum_2 = running.acc_sum.sum[2];
+        pf_sum<double, 32>::vector acc_sum_3 = running.acc_sum.sum[3];
+        for (int64_t done = 0; done < count; done += 32) {
+            alignas(64) double acc_terms[32];
+            #pragma GCC ivdep
+            for (int64_t step = 0; step < 32; ++step) {
+                const int64_t i = at + done + step;
+                acc_terms[step] = y[i - 1] * z[i + 1];
+            }
+            acc_sum_0 += ((const pf_sum<double, 32>::vector*)acc_terms)[0];
+            acc_sum_1 += ((const pf_sum<double, 32>::vector*)acc_terms)[1];
+            acc_sum_2 += ((const pf_sum<double, 32>::vector*)acc_terms)[2];
+            acc_sum_3 += ((const pf_sum<double, 32>::vector*)acc_terms)[3];
+        }
+        running.acc_sum.sum[0] = acc_sum_0;
+        running.acc_sum.sum[1] = acc_sum_1;
+        running.acc_sum.sum[2] = acc_sum_2;
+        running.acc_sum.sum[3] = acc_sum_3;
+    }
+}
 
 static inline __attribute__((always_inline)) void pf_more(
     pf_running& running,
@@ -333,19 +363,19 @@ static inline __attribute__((always_inline)) void pf_more(
     const double* __restrict__ y,
     const double* __restrict__ z) {
     for (int64_t at = column; at < column_end;) {
-        const int64_t left = column_end - at, space = 128 - running.filled;
-        if (left >= 128 && space == 128) {
-            pf_terms(at, 128, running.acc_sum.term, y, z);
-            running.acc_sum.add(128);
-            at += 128;
+        const int64_t left = column_end - at, space = 32 - running.filled;
+        if (left >= 32 && space == 32) {
+            const int64_t run = left < 4096 ? left & -32 : 4096;
+            pf_run(running, at, run, y, z);
+            at += run;
             continue;
         }
         const int64_t count = left < space ? left : space;
         pf_terms(at, count, running.acc_sum.term + running.filled, y, z);
         at += count;
         running.filled += count;
-        if (running.filled == 128) {
-            running.acc_sum.add(128);
+        if (running.filled == 32) {
+            running.acc_sum.add(32);
             running.filled = 0;
         }
     }
@@ -359,7 +389,7 @@ static __attribute__((noinline)) void pf_spill(
     const double* __restrict__ z) {
     for (int64_t at = column; at < column_end;) {
         const int64_t left = column_end - at;
-        const int64_t count = left < 128 ? left : 128;
+        const int64_t count = left < 32 ? left : 32;
         pf_terms(at, count, acc_terms, y, z);
         acc_terms += count;
         at += count;
@@ -368,7 +398,7 @@ static __attribute__((noinline)) void pf_spill(
 
 struct pf_fold {
     pf_tiling tiling{0, 0};
-    pf_parts<double, 128, 1> acc_partial;
+    pf_parts<double, 32, 1> acc_partial;
     bool open(const int64_t* slot) {
         tiling = pf_tiling(1, pf_extent(slot[1], slot[2]));
         return acc_partial.open(tiling.count);
