@@ -165,8 +165,8 @@ def stored_and_added(i, acc, e, z, k):
         acc += value
 
 
-@body("promote-sums")
-def of_rows(i, j, acc, a, b):
+@body()
+def of_short_rows(i, j, acc, a, b):
     b[i][j] = abs(a[i][j])
     acc += b[i][j] * a[i][j]
 

@@ -29,7 +29,19 @@ from tests.nest.interpret import interpret
 
 TYPES = ("float64", "float32", "int64", "complex64")
 FALSE = Const(False, DType.BOOL)
-SHAPES = ((1,), (31,), (33,), (300,), (7, 9), (5, 40), (2, 3, 50), (40, 3, 2), (3, 0))
+SHAPES = (
+    (1,),
+    (31,),
+    (33,),
+    (300,),
+    (7, 9),
+    (5, 40),
+    (2, 3, 50),
+    (40, 3, 2),
+    (3, 70),
+    (2, 130),
+    (3, 0),
+)
 
 
 def total(i, acc, x):
