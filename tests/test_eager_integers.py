@@ -312,6 +312,25 @@ def test_a_proof_ends_where_a_sum_would_wrap() -> None:
     assert not served(50, 0, 101)
 
 
+def test_numbers_stay_where_a_proof_holds() -> None:
+    with pyfuser.unfused():
+        shifts(40)
+    ready = next(r for r in eager.READY.values() if r.workunit.name == "shifted")
+    (family,) = [f for key, f in ready.families.items() if key[0]]
+    (index,), k = family.kernel.workunit.indices, ready.workunit.params[2].sym
+    (place,) = ready.matters
+
+    def box(least: int, most: int, changing: frozenset[int], widest: int = 50) -> Any:
+        ranges = {sym: (least, most) for sym in (index, k) if sym in family.proof.ranges}
+        assert index in ranges
+        limited = family._replace(proof=family.proof._replace(ranges=ranges))
+        return eager._box(limited, [place], changing, [0, 10, 7], widest)
+
+    assert box(3, 20, frozenset({place}))[:2] == [(3, 20)] * 2
+    assert box(-3, 99, frozenset({place}))[:2] == [(0, 50)] * 2
+    assert box(3, 20, frozenset())[2] == (7, 7)
+
+
 def test_an_index_that_leaves_its_view_is_an_error_however_late() -> None:
     n = 50
     x, y = pk.View([n], pk.double), pk.View([n], pk.double)
