@@ -50,6 +50,7 @@ from pyfuser.support.passes import left_out
 from pyfuser.support.settings import SETTINGS, refuse
 from pyfuser.trace.shape import ScalarShape, TraceShape
 from pyfuser.transform.branches import convert_branches
+from pyfuser.transform.count_loops import count_loops
 from pyfuser.transform.fuse import MAX_FORMS, Form, form_of, merged, with_sizes
 from pyfuser.transform.group import GroupShape
 from pyfuser.transform.inner_loops import fuse_inner_loops
@@ -134,6 +135,7 @@ KERNEL_PASSES = (
 
 #: Of kernels that are printed as C++, CUDA or HIP: for known bounds.
 C_PASSES = (
+    KernelPass("count-loops", count_loops),
     KernelPass("convert-branches", convert_branches),
     KernelPass("unroll", unroll, sized=True),
     KernelPass("select-elements", select_elements, sized=True),
@@ -143,7 +145,7 @@ C_PASSES = (
     KernelPass("private-tables", private_tables, sized=True),
 )
 
-BAKING = 4
+BAKING = 5
 """So many of these, the first ones, may put scalars' values into the code, or look at none."""
 
 #: Of the loops of maps on a CPU, over the boxes that threads get.

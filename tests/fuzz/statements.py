@@ -10,7 +10,8 @@ from tests.fuzz.program import Base, Call, Expr, Statement
 from tests.fuzz.slices import part
 
 STEPS = 0.03
-"""The share of statements that choose a step for an index; those of `tests.corpus` have none."""
+"""The share of statements that choose a step for an index. Those of `tests.corpus` have none, and
+no ranges around an index."""
 
 
 class CallMaker(ExpressionMaker):
@@ -222,6 +223,11 @@ class CallMaker(ExpressionMaker):
         self.loops += 1
         total, variable = f"sum{self.loops}", f"q{self.loops}"
         inner = scope.inner()
+        if STEPS and rng.random() < 0.2:
+            add = Statement(f"{total} += {{}}", (self.whole(self.floating(inner, 1)),))
+            around = Statement(f"for {variable} in range({self.around()}):", (), ((add,),))
+            scope.floats.append(total)
+            return [Statement(f"{total}: float = 0.0"), around]
         inner.ints.append(variable)
         step: Statement | None = None
         value = self.whole(self.floating(inner, 1))
@@ -245,6 +251,16 @@ class CallMaker(ExpressionMaker):
             start = [Statement(f"{total}: float = 0.0"), Statement(f"{variable}: int = 0")]
         scope.floats.append(total)
         return [*start, loop]
+
+    def around(self) -> str:
+        """A range around the first index, or a part of it."""
+        rng = self.rng
+        low, high = f"i - {rng.randint(0, 2)}", f"i + {rng.randint(1, 3)}"
+        if rng.random() < 0.7:
+            low = f"max({low}, {rng.randint(0, 2)})"
+        if rng.random() < 0.7:
+            high = f"min({high}, {rng.randint(2, 12)})"
+        return f"{low}, {high}"
 
     def bound(self, constant: int) -> str:
         """Of a loop: a constant, or a result that is not negative."""
