@@ -238,7 +238,8 @@ def for_changing(kernel: Kernel, changing: frozenset[int]) -> tuple[Kernel, Proo
     made = replace(made, shapes=kernel.shapes)
     unit, ranges = made.workunit, made.ranges()
     final = run_passes(C_PASSES[BAKING:], made)
-    if has_remainders(unit) or contains(unit.body, Extent) or tallied_views(unit):
+    counted = final.tables or any(view.dtype.is_integer for view in tallied_views(unit))
+    if has_remainders(unit) or contains(unit.body, Extent) or counted:
         return final, None
     proof = proof_of(unit, ranges)
     return final, proof if proof.widened is final.workunit else None

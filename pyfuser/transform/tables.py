@@ -3,11 +3,13 @@
     pk.atomic_add(count, [key[i]], 1)
 
 The law. A view is changed by atomic updates alone, of one kind that commutes and associates, whose
-old values nobody sees; nothing else in the kernel reads, writes or overlaps it. Of integers the
-order of such updates does not show in a single bit (floating-point sums would round differently),
-so they may be made to any table whose elements change nothing at first, and that be applied to the
-view afterwards, one atomic update an element (privatization: R. Allen and K. Kennedy, "Optimizing
-Compilers for Modern Architectures", 2001; OpenMP's reductions of arrays).
+old values nobody sees; nothing else in the kernel reads, writes or overlaps it. Of integers, and of
+extremes, the order of such updates does not show in a single bit, so they may be made to any table
+whose elements change nothing at first, and that be applied to the view afterwards, one atomic
+update an element (privatization: R. Allen and K. Kennedy, "Optimizing Compilers for Modern
+Architectures", 2001; OpenMP's reductions of arrays). Sums of real numbers round in another way in
+another order, but several threads have no order: copies are one that they may take. One thread
+makes its updates in the view itself, in order.
 
 Beside a reduction that one thread computes, it needs neither locks nor a copy.
 
@@ -68,7 +70,7 @@ def tallied_views(workunit: Workunit) -> frozenset[Sym]:
 
 # law
 def _tallied(body: Body) -> Iterator[Sym]:
-    """Views of integers that atomic updates of one kind alone touch; nobody sees old values."""
+    """Views of numbers that atomic updates of one kind alone touch; nobody sees old values."""
     kinds: dict[Sym, set[str]] = {}
     others: set[Sym] = set()
     for access in accesses(body):
@@ -79,5 +81,6 @@ def _tallied(body: Body) -> Iterator[Sym]:
             others.add(access.view)
     for view, ops in kinds.items():
         whole = view.dtype.is_integer and view.dtype is not DType.BOOL
-        if whole and len(ops) == 1 and view not in others:
+        real = view.dtype.is_float and ops <= {"+", "min", "max"}
+        if (whole or real) and len(ops) == 1 and view not in others:
             yield view

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 from collections.abc import Callable
 from typing import Any
@@ -119,8 +120,13 @@ TALLIES = [counted, highest, lowest, bits_set, bits_kept, bits_turned]
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
-@pytest.mark.parametrize("dtype", [np.int32, np.uint8])
-@pytest.mark.parametrize("workunit", TALLIES, ids=lambda workunit: workunit.__name__)
+@pytest.mark.parametrize(
+    ("workunit", "dtype"),
+    [
+        *itertools.product(TALLIES, (np.int32, np.uint8)),
+        *itertools.product((counted, highest, lowest), (np.float64, np.float32)),
+    ],
+)
 def test_tallies(workunit: Any, dtype: Any, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native.team, "count", threads)
     found, wanted = table(dtype), table(dtype)
@@ -154,15 +160,44 @@ def twice_as_long() -> Any:
     [
         (twice_as_long, N),  # not contiguous
         (table, 55),  # few iterations: 7 * 8 would do
-        (lambda: table(np.float64), N),  # the order of additions shows
+        (lambda: table(np.complex128), N),
         (table, pk.RangePolicy(pk.Serial, 0, N)),  # nobody is there to lock out
     ],
-    ids=["strided", "few", "float", "serial"],
+    ids=["strided", "few", "complex", "serial"],
 )
 def test_tables_without_copies(make: Callable[[], Any], policy: Any) -> None:
     t = make()
     assert not run(counted, t, keys(), policy)
     assert run(counted, table(), keys(), 56)
+
+
+@pk.workunit
+def weighted(i, t, key):
+    pk.atomic_add(t, [key[i] % 7], 0.1 * key[i])
+
+
+@pytest.mark.parametrize("n", [64, N])
+def test_one_thread_adds_in_order(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several have no order; what they add up is as near."""
+    wanted = np.linspace(0.1, 0.7, 7)
+    np.add.at(wanted, keys(n) % 7, 0.1 * keys(n))
+    for threads in (1, 3):
+        monkeypatch.setattr(native.team, "count", threads)
+        found = np.linspace(0.1, 0.7, 7)
+        assert run(weighted, found, keys(n), n)
+        np.testing.assert_allclose(found, wanted, rtol=1e-12)
+        assert (found == wanted).all() or threads > 1
+
+
+@pytest.mark.parametrize("workunit", [highest, lowest, counted])
+def test_values_that_change_nothing(workunit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not-a-numbers stay, and so does what nobody adds to, with its sign."""
+    monkeypatch.setattr(native.team, "count", 3)
+    key = np.full(N, 8, np.int32)
+    found, wanted = (np.array([-0.0, np.nan, np.inf, -np.inf, -0.0, 1.0, 2.0]) for _ in "12")
+    assert run(workunit, found, key)
+    by_hand(workunit, wanted, key)
+    assert found.tobytes() == wanted.tobytes()
 
 
 @pk.workunit

@@ -39,21 +39,17 @@ def _parallel(
     context: Context, shares: Shares, box: str, before: list[str], share: list[str]
 ) -> list[str]:
     """Each thread runs its share, or one thread the box."""
+    tail = "".join(", " + a for a in context.arguments)
+    alone = [f"pf_loop({box}{tail});", "return 0;"]
+    head = ["if (threads == 1) {", *(INDENT + line for line in alone), "}", *before]
     if shares.tables:
         copies = copies_of(context, shares)
-        head = [
-            *before,
-            *copies.before,
-            "#pragma omp parallel if (threads > 1) num_threads(threads)",
-        ]
+        head += copies.before
         run = f"pf_loop({', '.join(['my_begin, my_end', *copies.arguments])});"
         inside = [*share, *copies.begin, run, *copies.end]
     else:
-        tail = "".join(", " + a for a in context.arguments)
-        alone = [f"pf_loop({box}{tail});", "return 0;"]
-        head = ["if (threads == 1) {", *(INDENT + line for line in alone), "}", *before]
-        head.append("#pragma omp parallel num_threads(threads)")
         inside = [*share, f"pf_loop(my_begin, my_end{tail});"]
+    head.append("#pragma omp parallel num_threads(threads)")
     return [*head, "{", *(INDENT + line for line in inside), "}", "return 0;"]
 
 

@@ -177,17 +177,13 @@ def _tile_entry(context: Context, tiled: Tiled) -> str:
     lines = [
         f"const pf_tiling tiling({tiling});",
         "if (tiling.rows * tiling.columns == 0) return 0;  // the caller zeroed the results",
+        "int64_t row, row_end, column, column_end;",
+        "if (tiling.count == 1) {",
+        f"{INDENT}tiling.box(0, row, row_end, column, column_end);",
+        f"{INDENT}pf_tile({box}{''.join(', ' + r for r in results)}{tail});",
+        f"{INDENT}return 0;",
+        "}",
     ]
-    shares = context.nest.shares
-    if shares is None or not shares.tables:
-        lines += [
-            "int64_t row, row_end, column, column_end;",
-            "if (tiling.count == 1) {",
-            f"{INDENT}tiling.box(0, row, row_end, column, column_end);",
-            f"{INDENT}pf_tile({box}{''.join(', ' + r for r in results)}{tail});",
-            f"{INDENT}return 0;",
-            "}",
-        ]
     few = context.spec.tuning.tiles
     for s in sums:
         memory = f"({s.kind}*)__builtin_malloc(tiling.count * sizeof({s.kind}))"
@@ -228,12 +224,14 @@ def _tile_loop(context: Context, given: Sequence[str]) -> list[str]:
     if shares.tables:
         copies = copies_of(context, shares)
         inside = [*copies.begin, *run(copies.arguments), "#pragma omp for nowait", loop]
+        region = [INDENT + line for line in [*inside, *copies.end]]
+        head = [*copies.before, "#pragma omp parallel num_threads(threads)"]
         return [
             team,
-            *copies.before,
-            "#pragma omp parallel if (threads > 1) num_threads(threads)",
-            "{",
-            *(INDENT + line for line in [*inside, *copies.end]),
+            "if (threads > 1) {",
+            *(INDENT + line for line in [*head, "{", *region, "}"]),
+            "} else {",
+            *(INDENT + line for line in [*run(context.arguments), loop]),
             "}",
         ]
     return [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from pyfuser.codegen.c.expressions import integer
+from pyfuser.codegen.c.expressions import PRIMARY
 from pyfuser.codegen.c.statements import INDENT
 from pyfuser.codegen.cpu.context import NO_MEMORY, Context
 from pyfuser.ir.nodes import Update
@@ -31,8 +31,7 @@ def copies_of(context: Context, shares: Shares) -> Copies:
         sym, op, count, place = table.view, table.op, table.count, table.place
         name, kind = context.names[sym], sym.dtype.cpp
         own = context.unique.take(f"{name}_own")
-        assert isinstance(table.nothing.value, int)
-        nothing = f"({kind}){integer(table.nothing.value, sym.dtype)}"
+        nothing = f"({kind}){context.expressions.text(table.nothing, PRIMARY)}"
         update = Update(op, sym, (), table.nothing, atomic=True)
         made = f"pf_tables.own<{kind}>(omp_get_thread_num(), {place}, {count}, {nothing})"
         begin.append(f"{kind}* const {own} = {made};")

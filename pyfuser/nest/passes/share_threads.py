@@ -6,6 +6,7 @@ shared evenly. Of small tables each thread has a copy meanwhile (see `transform.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from pyfuser.ir.dtypes import DType
@@ -50,6 +51,8 @@ def share_threads(nest: Nest) -> Nest:
 
 def _nothing(op: str, dtype: DType) -> Const:
     """The operand that changes nothing."""
+    if dtype.is_float:
+        return Const({"min": math.inf, "max": -math.inf}.get(op, -0.0), dtype)
     low, high = dtype.range()
     found = {"min": high, "max": low, "&": high if low == 0 else -1}.get(op, 0)
     return Const(int(found), dtype)

@@ -30,7 +30,7 @@ struct pf_copies {
             T total = nothing;
             for (int64_t n = 0; n < parts; ++n)
                 total = change(total, ((const T*)(memory + n * bytes + place))[k]);
-            if (total != nothing) update(k, total);
+            if (__builtin_memcmp(&total, &nothing, sizeof(T))) update(k, total);
         }
     }
 };
@@ -41,5 +41,5 @@ template <typename T, typename F> static inline void pf_own(T* cell, T value, F 
     T old;
     __atomic_load(cell, &old, __ATOMIC_RELAXED);
     T next = change(old, value);
-    if (next != old) __atomic_store(cell, &next, __ATOMIC_RELAXED);
+    if (__builtin_memcmp(&next, &old, sizeof(T))) __atomic_store(cell, &next, __ATOMIC_RELAXED);
 }
