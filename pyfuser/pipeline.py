@@ -59,7 +59,7 @@ from pyfuser.transform.narrow import narrow
 from pyfuser.transform.overwrites import mark_overwrites
 from pyfuser.transform.remainders import has_remainders, reduce_remainders
 from pyfuser.transform.rows import contract_rows
-from pyfuser.transform.scalars import replace_scalars
+from pyfuser.transform.scalars import forward_elements, replace_scalars
 from pyfuser.transform.selects import select_elements
 from pyfuser.transform.tables import private_tables, tallied_views
 from pyfuser.transform.unroll import unroll
@@ -138,6 +138,7 @@ C_PASSES = (
     KernelPass("count-loops", count_loops),
     KernelPass("convert-branches", convert_branches),
     KernelPass("unroll", unroll, sized=True),
+    KernelPass("forward-elements", forward_elements),
     KernelPass("select-elements", select_elements, sized=True),
     KernelPass("narrow", narrow, sized=True),
     KernelPass("reduce-remainders", reduce_remainders, sized=True),
@@ -145,7 +146,7 @@ C_PASSES = (
     KernelPass("private-tables", private_tables, sized=True),
 )
 
-BAKING = 5
+BAKING = 6
 """So many of these, the first ones, may put scalars' values into the code, or look at none."""
 
 #: Of the loops of maps on a CPU, over the boxes that threads get.

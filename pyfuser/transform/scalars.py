@@ -76,6 +76,15 @@ def replace_scalars(kernel: Kernel) -> Kernel:
     return replace(kernel, workunit=replace(workunit, body=body))
 
 
+def forward_elements(kernel: Kernel) -> Kernel:
+    """The same of elements that are known by a number since their loops were written out."""
+    numbered = (
+        a.writes and any(isinstance(index, Const) for index in a.indices)
+        for a in accesses(kernel.workunit.body)
+    )
+    return replace_scalars(kernel) if any(numbered) else kernel
+
+
 def _replace_view(body: Body, view: Sym, fixed: frozenset[Sym], dead: bool, zero: bool) -> Body:
     if dead and is_unread(body, view):
         return without_writes(body, view)

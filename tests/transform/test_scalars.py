@@ -10,6 +10,7 @@ import pytest
 
 from pyfuser.ir.nodes import Load, Store, Update
 from pyfuser.ir.visit import all_expressions, statements
+from pyfuser.pipeline import C_PASSES, run_passes
 from pyfuser.transform.kernel import Kernel
 from tests.transform.build import Program, Temporary
 
@@ -258,3 +259,44 @@ def test_transposed_access_is_left_alone():
     loads, stores = accesses(made.kernel())
     assert loads["b"] == 1
     assert stores["b"] == 1
+
+
+def scale_pixel(i, x):
+    for c in range(3):
+        x[i, c] = x[i, c] * 0.5
+
+
+def grey(i, y, x):
+    y[i] = x[i, 0] + x[i, 1] + x[i, 2]
+
+
+def shade(i, x, y):
+    for c in range(3):
+        x[i, c] -= y[i]
+
+
+def shade_one(i, x, y, k):
+    x[i, k] -= y[i]
+
+
+def pixels(*more: Callable[..., None], aliased: bool = False, **others: int) -> Counter[str]:
+    """The loads and stores of `x` in code for calls on points of three."""
+    program, x, y = Program(N), np.arange(3.0 * N).reshape(N, 3), np.zeros(N)
+    program.call(scale_pixel, x=x)
+    program.call(grey, x=x, y=x[:, 0] if aliased else y)
+    for function in more:
+        program.call(function, x=x, y=y, **others)
+    program.check()
+    loads, stores = accesses(run_passes(C_PASSES, program.kernel()))
+    return Counter(loads=loads["x"], stores=stores["x"])
+
+
+def test_elements_of_points_stay_in_registers() -> None:
+    assert pixels() == Counter(loads=3, stores=3)
+    assert pixels(shade) == Counter(loads=3, stores=3)
+
+
+def test_elements_that_may_be_others_are_loaded_again() -> None:
+    """One is chosen by a number that changes from call to call; one has another name."""
+    assert pixels(shade_one, k=1)["stores"] == 4
+    assert pixels(aliased=True)["loads"] == 6
