@@ -279,7 +279,8 @@ int note_again(PyObject *flush);
 
 /* ------------------------------------------------------------------ number.c */
 
-PyObject *bind_number(PyObject *module, PyObject *why);
+PyObject *bind_number(PyObject *module, PyObject *args);
+long long number_of(PyObject *number);
 
 /* ------------------------------------------------------------------ turns.c */
 

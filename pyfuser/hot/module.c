@@ -141,7 +141,7 @@ static PyMethodDef functions[] = {
     {"bind", bind, METH_VARARGS, "bind(types, dtypes, structural, nothing_to_settle)"},
     {"bind_recording", bind_recording, METH_VARARGS, "bind_recording(objects, classes, functions, numbers)"},
     {"bind_flush", bind_flush, METH_VARARGS, "bind_flush(objects, classes, functions, package)"},
-    {"bind_number", bind_number, METH_O, "bind_number(reason): Futures as numbers."},
+    {"bind_number", bind_number, METH_VARARGS, "bind_number(reason, large): Futures as numbers."},
     {"bind_turns", bind_turns, METH_VARARGS, "bind_turns(ready, known, decided): see turns.c."},
     {"bind_blocks", bind_blocks, METH_VARARGS, "bind_blocks(objects, functions): see `frontends.modes`."},
     {"flush", (PyCFunction)(void (*)(void))hot_flush, METH_FASTCALL, "flush(why): whether all is done."},
@@ -172,7 +172,7 @@ PyMODINIT_FUNC PyInit__hot(void)
     Py_XDECREF(capsule);
     if (added < 0 || PyModule_AddType(module, &PreparedType) < 0 || PyModule_AddType(module, &DispatcherType) < 0 ||
         PyModule_AddType(module, &SiteType) < 0 || PyModule_AddType(module, &CapturedType) < 0 ||
-        PyModule_AddType(module, &CaptureType) < 0 || PyModule_AddType(module, &BlockType) < 0 || PyModule_AddIntConstant(module, "INTERFACE", 18) < 0) {
+        PyModule_AddType(module, &CaptureType) < 0 || PyModule_AddType(module, &BlockType) < 0 || PyModule_AddIntConstant(module, "INTERFACE", 19) < 0) {
         Py_DECREF(module);
         return NULL;
     }

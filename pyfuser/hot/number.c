@@ -10,6 +10,7 @@ static struct {
     PyObject *read, *why, *stuck;  /* Future.result, the reason of a flush, a name */
     PyObject *method[OPERATIONS], *reflected[OPERATIONS];
     Py_ssize_t fast;
+    long long large;  /* bytes of pending arguments with which arithmetic is recorded */
 } N;
 
 static int is_there(PyObject *value)
@@ -105,10 +106,16 @@ COMPARISON(greater_equal, Py_GE)
 
 static const binaryfunc FUNCTIONS[] = {PyNumber_Add, PyNumber_Subtract, PyNumber_Multiply, PyNumber_TrueDivide};
 
-/* In a captured step Python may record it. */
+static int is_pending(PyObject *value)
+{
+    return Py_TYPE(value) == L.Future && !is_there(SLOT(value, L.future.value));
+}
+
+/* In a captured step, and where much is to be computed before, Python may record it. */
 static PyObject *operate(PyObject *self, PyObject *other, int which, int swapped)
 {
-    if (!R.ready || SLOT(R.tracer, L.tracer.watch) != Py_None)
+    if (!R.ready || SLOT(R.tracer, L.tracer.watch) != Py_None ||
+        (number_of(SLOT(R.tracer, L.tracer.bytes)) >= N.large && (is_pending(self) || is_pending(other))))
         return PyObject_CallFunctionObjArgs((swapped ? N.reflected : N.method)[which], self, other, NULL);
     PyObject *mine = result(self, NULL), *its = mine == NULL ? NULL : plain(other), *answer = NULL;
     if (its != NULL) answer = swapped ? FUNCTIONS[which](its, mine) : FUNCTIONS[which](mine, its);
@@ -157,9 +164,11 @@ static int replace(PyMethodDef *method, PyObject **before)
     return failed ? -1 : 0;
 }
 
-/* bind_number(why): the methods of Futures are these; after `bind_recording`, once. */
-PyObject *bind_number(PyObject *module, PyObject *why)
+/* bind_number(why, large): the methods of Futures are these; after `bind_recording`, once. */
+PyObject *bind_number(PyObject *module, PyObject *args)
 {
+    PyObject *why;
+    if (!PyArg_ParseTuple(args, "OL", &why, &N.large)) return NULL;
     if (N.read != NULL) Py_RETURN_NONE;
     if (place((PyObject *)Py_TYPE(R.tracer), "fast", &N.fast) < 0) return NULL;
     N.stuck = PyUnicode_InternFromString("stuck");

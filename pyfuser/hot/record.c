@@ -105,7 +105,7 @@ void leave(int entered)
     PyErr_Restore(kind, error, traceback);
 }
 
-static long long number_of(PyObject *number)
+long long number_of(PyObject *number)
 {
     return PyLong_AsLongLong(number);
 }

@@ -13,7 +13,7 @@ import numpy as np
 
 from pyfuser.codegen.cpu.unit import DIVIDED
 from pyfuser.engine.native import team
-from pyfuser.frontends import modes
+from pyfuser.frontends import modes, scalar_work
 from pyfuser.frontends.embedded import careful
 from pyfuser.frontends.embedded.arguments import FLOAT64, HARMLESS, INT32, INT64, classify
 from pyfuser.frontends.embedded.bindings import described
@@ -66,4 +66,4 @@ if HOT is not None:
         (FLOAT64, INT32, INT64, ON_DEVICE, DIVIDED),
     )  # fmt: skip
     if not SETTINGS.sync:  # which looks at each flush
-        HOT.bind_number(reason.RESULT)
+        HOT.bind_number(reason.RESULT, scalar_work.LARGE)
