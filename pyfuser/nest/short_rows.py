@@ -3,7 +3,8 @@
     r[i] = x[i][0] * x[i][0] + x[i][1] * x[i][1] + x[i][2] * x[i][2]
 
 An element's place is 3 * i + 0, 1 or 2. Where g++ knows the 3, it loads whole vectors and shuffles
-them; where it does not, it gathers element by element. That costs a kernel for each length of
+them; where it does not, it gathers element by element. It has no way to shuffle rows of 5, 6 or 7,
+and of 8 to 16 elements that was no faster than to gather them. It costs a kernel for each length of
 rows, so rows are short ones whose elements the code names by constants, or in loops with a constant
 number of trips.
 """
@@ -16,11 +17,8 @@ from pyfuser.ir.visit import reads, statements
 from pyfuser.support.passes import left_out
 from pyfuser.trace.shape import RegionShape
 
-LONGEST = 16
-"""Elements of a row whose length is a constant."""
-
-SLICE = 4
-"""The greatest step of a slice that is one."""
+LONGEST = 4
+"""Elements of a row whose length is a constant, and the greatest step of a slice that is one."""
 
 
 def short_rows(body: Body, view: Sym, shape: RegionShape) -> frozenset[int]:
@@ -38,7 +36,7 @@ def short_rows(body: Body, view: Sym, shape: RegionShape) -> frozenset[int]:
     for axis, step in enumerate(steps):
         inner = [n for n, other in enumerate(steps) if abs(other) < step]
         named = all(reads(at[n]) <= counted for at in subscripts for n in inner)
-        if named and 1 < step <= (LONGEST if inner else SLICE):
+        if named and 1 < step <= LONGEST:
             found.add(axis)
     return frozenset(found)
 

@@ -64,8 +64,8 @@ def strides(function: Callable[..., Any], space: list[int], x: Any, *more: int) 
     [
         (dots, (9, 2), (-2, UNIT)),
         (dots, (9, 3), (-3, UNIT)),
-        (dots, (9, 16), (-16, UNIT)),
-        (dots, (9, 17), (0, UNIT)),
+        (dots, (9, 4), (-4, UNIT)),
+        (dots, (9, 5), (0, UNIT)),
         (added, (9, 3), (-3, UNIT)),
         (of_the_index, (9, 3), (0, UNIT)),  # code for each length that a program has
         (pixels, (9, 5, 3), (0, -3, UNIT)),
