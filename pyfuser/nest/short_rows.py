@@ -12,36 +12,29 @@ number of trips.
 from __future__ import annotations
 
 from pyfuser.ir.accesses import accesses
-from pyfuser.ir.nodes import Body, Cast, Const, Expr, For, Sym
+from pyfuser.ir.affine import number
+from pyfuser.ir.nodes import Body, For, Sym
 from pyfuser.ir.visit import reads, statements
 from pyfuser.support.passes import left_out
 from pyfuser.trace.shape import RegionShape
-
-LONGEST = 4
-"""Elements of a row whose length is a constant, and the greatest step of a slice that is one."""
+from pyfuser.transform.unroll import NEAR
 
 
 def short_rows(body: Body, view: Sym, shape: RegionShape) -> frozenset[int]:
     """The axes of a view whose stride the code should know."""
     steps = [stride // shape.dtype.size for stride in shape.strides]
-    if left_out("constant-strides") or not any(1 < step <= LONGEST for step in steps):
+    if left_out("constant-strides") or not any(1 < step <= NEAR for step in steps):
         return frozenset()
     subscripts = [access.indices for access in accesses(body, view)]
     counted = {
         stmt.sym
         for stmt in statements(body)
-        if isinstance(stmt, For) and _is_constant(stmt.start) and _is_constant(stmt.stop)
+        if isinstance(stmt, For) and None not in map(number, (stmt.start, stmt.stop))
     }
     found = set()
     for axis, step in enumerate(steps):
         inner = [n for n, other in enumerate(steps) if abs(other) < step]
         named = all(reads(at[n]) <= counted for at in subscripts for n in inner)
-        if named and 1 < step <= LONGEST:
+        if named and 1 < step <= NEAR:
             found.add(axis)
     return frozenset(found)
-
-
-def _is_constant(e: Expr) -> bool:
-    while isinstance(e, Cast):
-        e = e.operand
-    return isinstance(e, Const)

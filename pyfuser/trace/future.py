@@ -1,8 +1,9 @@
 """The value of a reduction or scan that may not have run yet: a number in every respect.
 
-A `Future` is passed to later kernels without being computed, and in a captured step `+ - * /` of
-floating-point ones are calls themselves (`frontends.scalar_work`). Any other use (comparison,
-formatting, NumPy, `math`, indexing) first runs what is pending and then acts on the plain number.
+A `Future` is passed to later kernels without being computed, and in a captured step, or where much
+is pending, `+ - * /` of floating-point ones are calls themselves (`frontends.scalar_work`). Any
+other use (comparison, formatting, NumPy, `math`, indexing) first runs what is pending and then acts
+on the plain number.
 """
 
 from __future__ import annotations
