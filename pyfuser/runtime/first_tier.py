@@ -3,16 +3,21 @@
 Planning and compiling take some tenths of a second, which a trace that comes a few times does not
 earn. The rule looks at traces alone, never at a clock: calls that can `compute` without a kernel do
 so until traces of their shape have moved as much memory as could be moved while it is compiled.
+Traces that differ in sizes alone share kernels (`runtime.families`): once all of them have moved as
+much, each needs to earn no more than what it costs to give it the code of another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from itertools import compress, starmap
 from math import prod
 from typing import Any, TypeAlias
 
+from pyfuser.plan.plan_cache import family_of
+from pyfuser.runtime.families import LOOKED
+from pyfuser.runtime.session import SESSION
 from pyfuser.support.caches import Table
 from pyfuser.support.settings import SETTINGS
 from pyfuser.trace.call import Call
@@ -44,7 +49,7 @@ class DirectCall(Call):
         raise NotImplementedError
 
 
-SEEN: Table[TraceShape, int] = Table("bytes that traces moved", 1024)
+SEEN: Table[Hashable, int] = Table("bytes that traces and their families moved", 1024)
 
 
 _KEPT = -(1 << 62)
@@ -66,7 +71,10 @@ def is_lost(site: Any) -> bool:
 
 
 def _note(calls: Sequence[Call], compiled: bool, moved: int = 0) -> None:
-    """moved: bytes that count for each call, if they are not those that it moves."""
+    """Count what calls moved whose trace is new, or that a kernel is made for.
+
+    moved: bytes that count for each call, if they are not those that it moves.
+    """
     for call in calls:
         first = call.arguments[0]
         if type(first) is Region and call.code is not None:
@@ -98,8 +106,9 @@ def runs_here(trace: TraceShape, calls: Sequence[Call]) -> bool:
     moved = SEEN.get(trace, 0)
     if moved < 0:
         return False
-    needed = NOW.running.planned_bytes + NOW.running.planned_call_bytes * len(calls)
+    new = not moved
     bytes_now = _bytes(calls)
+    needed = _needed(trace, bytes_now)
     ripe = [call for call in calls if getattr(call, "ripe", False)]
     worth = bytes_now >= WORTH_FLUSH + WORTH_CALL * len(calls)
     moved += max(bytes_now, needed // (2 if worth else TRIES)) if ripe else bytes_now
@@ -108,9 +117,25 @@ def runs_here(trace: TraceShape, calls: Sequence[Call]) -> bool:
     if moved >= needed:  # also of what is given up, and recorded as something else is pending
         moved = -1
     SEEN.keep(trace, moved)
-    _note(calls, moved < 0)
-    _note(ripe, moved < 0, NOW.running.lost_bytes // TRIES)
+    if new or moved < 0:
+        _note(calls, moved < 0)
+        _note(ripe, moved < 0, NOW.running.lost_bytes // TRIES)
     return moved >= 0
+
+
+def _needed(trace: TraceShape, moved: int) -> int:
+    """What a trace has to move before it is compiled. moved: by this run, which is counted."""
+    number = len(trace.calls)
+    needed = NOW.running.planned_bytes + NOW.running.planned_call_bytes * number
+    key = family_of(trace)
+    if key is None:
+        return needed
+    together = SEEN.keep(key, (SEEN.used(key) or 0) + moved)
+    if together < needed:
+        return needed
+    family = SESSION.families.get(key)
+    again = 0 if family is None else max(0, family.seen - LOOKED)  # that had code of their own
+    return min(needed, NOW.running.resized_call_bytes * number << again)
 
 
 def _bytes(calls: Sequence[Call]) -> int:

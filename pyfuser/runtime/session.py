@@ -30,7 +30,7 @@ All of them are in `support.caches.CACHES` by name, and `Session.clear` forgets 
 | `frontends.embedded.usual_views` _KNOWN | a View's shape | what Views share | 4096 | first in |
 | `frontends.embedded.careful` _SEEN | a workunit, shapes | without mistakes | 4096 | first in |
 | `run.endings` _WRITTEN_IN_PYTHON | id() of a class | whether it has no C | 1024 | first in |
-| `runtime.first_tier` SEEN | a trace's shape | bytes it moved | 1024 | first in |
+| `runtime.first_tier` SEEN | a trace's shape, or its family | bytes it moved | 1024 | first in |
 | `runtime.first_tier` SITES | an instruction and a shape | bytes it moved | 4096 | first in |
 | `frontends.numpy.resolution` _KNOWN | an operation, dtypes | its loop's types | 4096 | first in |
 | `frontends.numpy.record` _ENTRIES | an operation, operands | its call | 4096 | first in |

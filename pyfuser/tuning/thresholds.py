@@ -259,11 +259,14 @@ class Running:
         1 << 30, "bytes", "that NumPy moves while a trace is planned and compiled"
     )
     planned_call_bytes: int = number(1 << 28, "bytes", "and as many again for each of its calls")
+    resized_call_bytes: int = number(
+        1 << 22, "bytes", "that NumPy moves while each call is given the code of one of other sizes"
+    )
     lost_bytes: int = number(
         1 << 31,
         "bytes",
-        "that calls of one instruction on one shape move without a kernel until they are given up: "
-        "had their traces come again, they would have been compiled with half of that",
+        "that calls of one instruction on one shape move without a kernel, in traces that are all "
+        "new, until they are given up",
     )
     ripe_bytes: int = number(
         1 << 31,

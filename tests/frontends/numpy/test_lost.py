@@ -11,6 +11,7 @@ import pyfuser.numpy as np
 from pyfuser.frontends.numpy.switches import LIMITS
 from pyfuser.runtime import first_tier
 from pyfuser.runtime.session import TRACER
+from pyfuser.support.counters import COUNTERS
 from tests.vendors import tune
 
 SIZE = 100
@@ -30,10 +31,10 @@ def added(x: Any, start: int) -> Any:
     return x[start : start + SIZE] + x[:SIZE]
 
 
-def recorded(step: int, trips: int) -> int:
+def recorded(step: int, trips: int, dtype: Any = float) -> int:
     """How often a part of an array, which moves by `step`, is added to its beginning."""
-    x = np.arange(4 * SIZE, dtype=float)
-    before, count = numpy.arange(4 * SIZE, dtype=float), TRACER.recorded
+    x = np.arange(4 * SIZE, dtype=dtype)
+    before, count = numpy.arange(4 * SIZE, dtype=dtype), TRACER.recorded
     for trip in range(trips):
         start = trip * step
         y = added(x, start)
@@ -48,6 +49,41 @@ def test_what_moves_on_is_computed_at_once_in_the_end() -> None:
 def test_what_comes_again_is_compiled_and_stays_recorded() -> None:
     assert recorded(0, 40) == 40
     assert recorded(2, 40) == 40  # the same instruction: a kernel was worth it
+
+
+def test_what_comes_again_slowly_is_not_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    tune(monkeypatch, planned_call_bytes=60 * 3 * SIZE * 8)
+    assert recorded(0, 60, int) == 60
+
+
+def halves(size: int) -> Any:
+    """Of `size` elements: another range with each size."""
+    x = np.full(size, 2.0)
+    return float(((x + 1.0) * 0.5)[0])
+
+
+def test_sizes_earn_a_kernel_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    tune(monkeypatch, planned_call_bytes=4 * 2 * SIZE * 8, resized_call_bytes=0)
+    compiled = COUNTERS.launches
+    for size in range(2 * SIZE, 2 * SIZE + 20):
+        assert halves(size) == 1.5
+    assert COUNTERS.launches >= compiled + 10
+
+
+def test_sizes_that_earn_nothing_together_run_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    tune(monkeypatch, planned_call_bytes=1 << 30, resized_call_bytes=0)
+    compiled = COUNTERS.launches
+    for size in range(3 * SIZE, 3 * SIZE + 20):
+        assert halves(size) == 1.5
+    assert COUNTERS.launches == compiled
+
+
+def test_a_size_has_a_kernel_only_once_it_has_earned_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    tune(monkeypatch, planned_call_bytes=10 * 6 * SIZE * 8, resized_call_bytes=1 << 30)
+    compiled = COUNTERS.launches
+    for size in range(6 * SIZE, 6 * SIZE + 20):
+        assert halves(size) == 1.5
+    assert COUNTERS.launches == compiled
 
 
 def test_what_is_pending_keeps_it_recorded() -> None:
