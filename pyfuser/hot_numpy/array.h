@@ -53,6 +53,18 @@ static inline Py_ssize_t limit(int costly)
     return PyLong_AsSsize_t(SLOT(K.limits, costly ? K.l.costly : K.l.most));
 }
 
+/* What `few` computes. */
+enum {
+    FEW_ADD, FEW_SUB, FEW_MUL, FEW_DIV, FEW_COPY, FEW_NEG, FEW_SQUARE, FEW_ABS, FEW_SQRT,
+    FEW_LT, FEW_LE, FEW_EQ, FEW_NE, FEW_GT, FEW_GE, FEW_OPERATIONS
+};
+
+int few_of(PyObject *ufunc);
+
+PyObject *few(int operation, PyObject *one, PyObject *other);
+int few_into(int operation, PyObject *one, PyObject *other);
+PyObject *bind_few(PyObject *module, PyObject *args);
+PyObject *few_for_tests(PyObject *module, PyObject *args);
 int is_pending(PyObject *x);
 PyObject *at_once(PyObject *x, Py_ssize_t least);  /* borrowed; NULL, without an error: it is not */
 int is_scalar(PyObject *x);

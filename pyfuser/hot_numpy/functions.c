@@ -10,6 +10,7 @@ typedef struct {
     int first;   /* whether the first argument is an array of ours */
     int ufunc;   /* whether it is a ufunc of one result, whose last argument may take it */
     int arrays;  /* arguments that are arrays, at most: an array after these is one for the result */
+    int few;     /* what `few` computes; -1: not looked for yet */
 } Direct;
 
 /* KEEPS: the result may refer to arrays in lists. CREATES: the first argument is the shape of the result.
@@ -179,6 +180,14 @@ static PyObject *record(Direct *self, const Arguments *given, PyObject *out)
     return large ? recorded(self->operation, given->all, count, out) : NULL;
 }
 
+/* NumPy's array of what `few` computes; NULL, without an error: it does not. */
+static PyObject *by_few(Direct *self, const Arguments *given, PyObject *const *numpys)
+{
+    if (self->few < 0) self->few = few_of(self->numpys);
+    if (self->few == FEW_OPERATIONS || given->named || given->count != self->arrays) return NULL;
+    return few(self->few, numpys[0], numpys[given->count - 1]);
+}
+
 static PyObject *call(PyObject *object, PyObject *const *args, size_t count, PyObject *names)
 {
     Direct *self = (Direct *)object;
@@ -190,7 +199,8 @@ static PyObject *call(PyObject *object, PyObject *const *args, size_t count, PyO
         PyObject *found = call_into(self, &given, out);
         if (found != NULL || PyErr_Occurred()) return found;
     } else if (converted(self, &given, numpys)) {
-        PyObject *value = PyObject_Vectorcall(self->numpys, numpys, given.count, names);
+        PyObject *value = by_few(self, &given, numpys);
+        if (value == NULL && !PyErr_Occurred()) value = PyObject_Vectorcall(self->numpys, numpys, given.count, names);
         PyObject *found = value == NULL ? NULL : result(self, value, &given, numpys);
         for (Py_ssize_t n = 0; n < given.count + given.named; n++) Py_DECREF(numpys[n]);
         if (found != NULL || PyErr_Occurred()) return found;
@@ -209,6 +219,7 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         return NULL;
     }
     self->vectorcall = call;
+    self->few = -1;
     self->ufunc = !self->first && PyObject_HasAttrString(self->numpys, "nin");
     Py_INCREF(self->numpys);
     Py_INCREF(self->python);

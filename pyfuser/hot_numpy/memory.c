@@ -129,6 +129,8 @@ static PyObject *bind(PyObject *module, PyObject *args)
 
 static PyMethodDef METHODS[] = {
     {"bind", bind, METH_VARARGS, "Tell the module the classes that it works on."},
+    {"bind_few", bind_few, METH_VARARGS, "Tell it NumPy's C API, the types that it computes with, and float64's scalars."},
+    {"few", few_for_tests, METH_VARARGS, "What the ufunc gives for two arrays of NumPy's, or numbers; None: it is NumPy's to compute."},
     {"fast", make_fast, METH_O, "A subclass of the class of arrays that computes small ones at once."},
     {NULL},
 };
@@ -139,7 +141,7 @@ PyMODINIT_FUNC PyInit__numpy(void)
 {
     PyObject *module = PyModule_Create(&MODULE);
     if (module == NULL || add_functions(module) < 0 || PyModule_AddFunctions(module, RECORDING) < 0
-        || PyModule_AddIntConstant(module, "INTERFACE", 3) < 0) {
+        || PyModule_AddIntConstant(module, "INTERFACE", 4) < 0) {
         Py_XDECREF(module);
         return NULL;
     }

@@ -85,6 +85,26 @@ static int spread(PyObject *one, PyObject *other)
     return a->nd != b->nd || memcmp(a->dimensions, b->dimensions, a->nd * sizeof *a->dimensions) != 0;
 }
 
+static int few_of_method(int method)
+{
+    switch (method) {
+    case m_add: return FEW_ADD;
+    case m_sub: return FEW_SUB;
+    case m_mul: return FEW_MUL;
+    case m_truediv: return FEW_DIV;
+    case m_neg: return FEW_NEG;
+    case m_abs: return FEW_ABS;
+    default: return FEW_OPERATIONS;
+    }
+}
+
+/* Our array of a result, if `few` computes it; NULL, without an error: it does not. */
+static PyObject *of_few(int operation, PyObject *one, PyObject *other)
+{
+    PyObject *made = operation == FEW_OPERATIONS ? NULL : few(operation, one, other);
+    return made == NULL ? NULL : adopt(made);
+}
+
 static PyObject *binary(PyObject *a, PyObject *b, Binary function, int method, Py_ssize_t least)
 {
     PyObject *one = operand(a, least), *other = one == NULL ? NULL : operand(b, least);
@@ -94,8 +114,9 @@ static PyObject *binary(PyObject *a, PyObject *b, Binary function, int method, P
         one = operand(a, least);  /* what was pending may have run */
         other = one == NULL ? NULL : operand(b, least);
     }
-    if (other != NULL) return finish(numpys(function, one, other));
-    return by_python(a, b, method);
+    if (other == NULL) return by_python(a, b, method);
+    PyObject *made = of_few(few_of_method(method), one, other);
+    return made != NULL || PyErr_Occurred() ? made : finish(numpys(function, one, other));
 }
 
 static PyObject *in_place(PyObject *a, PyObject *b, Binary function, int method)
@@ -109,6 +130,8 @@ static PyObject *in_place(PyObject *a, PyObject *b, Binary function, int method)
             other = one == NULL ? NULL : operand(b, limit(0));
         }
         if (other != NULL) {
+            int fast = few_of_method(method);
+            if (fast != FEW_OPERATIONS && few_into(fast, one, other)) return Py_NewRef(a);
             PyObject *value = numpys(function, one, other);
             if (value != one) return finish(value);
             Py_DECREF(value);
@@ -134,6 +157,8 @@ static PyObject *in_place(PyObject *a, PyObject *b, Binary function, int method)
             one = IS_OURS(x) ? at_once(x, limit(0)) : NULL; \
         } \
         if (one == NULL) return PyObject_CallOneArg(python[m_##name], x); \
+        PyObject *made = of_few(few_of_method(m_##name), one, one); \
+        if (made != NULL || PyErr_Occurred()) return made; \
         Py_INCREF(one); \
         PyObject *value = finish(PyNumber_##function(one)); \
         Py_DECREF(one); \
@@ -187,6 +212,8 @@ static PyObject *do_power(PyObject *a, PyObject *b, PyObject *modulus)
         other = one == NULL ? NULL : operand(b, least);
     }
     if (other == NULL) return by_python(a, b, m_pow);
+    PyObject *made = square ? of_few(FEW_SQUARE, one, one) : NULL;
+    if (made != NULL || PyErr_Occurred()) return made;
     Py_INCREF(one);
     Py_INCREF(other);
     PyObject *value = finish(PyNumber_Power(one, other, Py_None));
@@ -208,6 +235,8 @@ static PyObject *compare(PyObject *a, PyObject *b, int op)
         other = one == NULL ? NULL : operand(b, least);
     }
     if (other == NULL || PyUnicode_Check(other) || PyBytes_Check(other)) return call2(m_lt + op, a, b);
+    PyObject *made = of_few(FEW_LT + op, one, other);
+    if (made != NULL || PyErr_Occurred()) return made;
     Py_INCREF(one);
     Py_INCREF(other);
     PyObject *value = finish(PyObject_RichCompare(one, other, op));
@@ -415,6 +444,8 @@ static PyObject *ufunc_call(PyObject *ufunc, PyObject *const *inputs, int count)
         given[n] = has_no_axes(inputs[n]) ? inputs[n] : operand(inputs[n], limit(1));
         if (given[n] == NULL) return recorded_ufunc(ufunc, inputs, count);
     }
+    PyObject *made = of_few(few_of(ufunc), given[0], given[count - 1]);
+    if (made != NULL || PyErr_Occurred()) return made;
     for (int n = 0; n < count; n++) Py_INCREF(given[n]);
     PyObject *value = PyObject_Vectorcall(ufunc, given, count, NULL);
     for (int n = 0; n < count; n++) Py_DECREF(given[n]);

@@ -50,6 +50,16 @@ if NUMPY is not None:
         ndarray, Owner, Buffer, np.integer, np.dtype, FRESH, apply.SCALARS, TRACER, USE,
         LIMITS, view, np.zeros((3, 5)),
     )  # fmt: skip
+    NUMPY.bind_few(
+        np._core._multiarray_umath._ARRAY_API,  # type: ignore[attr-defined]
+        tuple(map(np.dtype, (np.float64, np.float32, np.int64, np.bool_))),
+        np.float64,
+        (
+            np.add, np.subtract, np.multiply, np.true_divide,
+            np.ndarray.copy, np.negative, np.square, np.absolute, np.sqrt,
+            np.less, np.less_equal, np.equal, np.not_equal, np.greater, np.greater_equal,
+        ),
+    )  # fmt: skip
 
 np.empty(1 << 24, np.uint8)
 """Freed at once: from now on the C library (glibc; see M_MMAP_THRESHOLD in mallopt(3)) keeps freed
