@@ -122,6 +122,7 @@ PLAN_STEPS = (
     Step("autotune", "plans in doubt are tried in turn, and measured"),
     Step("postpone", "work arrays that the next step overwrites unread are not stored"),
     Step("turns", "tiny calls of a steady loop run at once where recording them was slower"),
+    Step("team-turns", "one thread runs what all of them take longer for, as others want them"),
     Step("store", "plans and kernels of earlier processes are taken from disk"),
 )
 

@@ -12,6 +12,7 @@ the other at any call. Whatever is not the usual case is left to Python, before 
 #include <frameobject.h>
 #endif
 #include <stdint.h>
+#include <time.h>
 
 /* Fields of a Region, a named tuple. */
 enum { BUFFER, OFFSET, STRIDES, SHAPE, DTYPE };
@@ -281,6 +282,26 @@ int note_again(PyObject *flush);
 
 PyObject *bind_number(PyObject *module, PyObject *args);
 long long number_of(PyObject *number);
+
+static inline double seconds_of(clockid_t clock)
+{
+    struct timespec time;
+    clock_gettime(clock, &time);
+    return time.tv_sec + 1e-9 * time.tv_nsec;
+}
+
+/* ------------------------------------------------------------------ team.c */
+
+typedef struct {
+    int either, alone;
+    long long runs, begin;  /* begin: the run with which the next trial begins */
+    double sum[2], most[2];          /* seconds of a trial's runs by all threads, by one */
+} Team;
+
+void team_begin(Team *team, int either);
+int team_threads(const Team *team, int threads);
+int team_tries(const Team *team, int threads);
+void team_note(Team *team, int threads, double seconds);
 
 /* ------------------------------------------------------------------ turns.c */
 

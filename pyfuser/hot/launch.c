@@ -7,8 +7,6 @@ The GIL is released around each kernel, as ctypes does it.
 */
 #include "hot.h"
 
-#include <time.h>
-
 struct Prepared {
     PyObject_HEAD
     Py_ssize_t count, runs;
@@ -18,6 +16,7 @@ struct Prepared {
     /* Which is faster, all launches one after the other or in bands, is measured in turns. */
     int turns;       /* so far; WARM at first, in bands, then one of each */
     double took[2];  /* the best of each */
+    Team team;
 };
 
 enum { WARM = 1, TURNS = 7 };
@@ -31,12 +30,15 @@ static void prepared_dealloc(Prepared *self)
     Py_TYPE(self)->tp_free((PyObject *)self);
 }
 
-/* Prepared(((entry, slots, patches, results, timing), ...), (bands, ...)) */
+/* Prepared(((entry, slots, patches, results, timing), ...), (bands, ...), either): either: whether any number of
+   threads gives the same bits. */
 static PyObject *prepared_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     PyObject *steps, *bands = NULL;
-    if (!PyArg_ParseTuple(args, "O!|O!", &PyTuple_Type, &steps, &PyTuple_Type, &bands)) return NULL;
+    int either = 0;
+    if (!PyArg_ParseTuple(args, "O!|O!p", &PyTuple_Type, &steps, &PyTuple_Type, &bands, &either)) return NULL;
     Prepared *self = (Prepared *)type->tp_alloc(type, 0);
+    if (self != NULL) team_begin(&self->team, either);
     if (self != NULL && (steps_of(steps, &self->steps, &self->count) < 0 ||
                          (bands != NULL && bands_of(bands, self->steps, self->count, &self->bands, &self->band_count) < 0)))
         Py_CLEAR(self);
@@ -144,13 +146,6 @@ static int fill(const Step *step, const Data *data, int threads, uint64_t *slots
             PyLong_AsLongLongAndOverflow(PyTuple_GET_ITEM(argument, OFFSET), &overflow);
     }
     return 1;
-}
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return time.tv_sec + 1e-9 * time.tv_nsec;
 }
 
 /* `runtime.launch.Timing.add`. */
@@ -280,17 +275,19 @@ int run_all(const Prepared *self, const Data *data, PyObject *gate, int threads,
     }
     char *results = outcome->results;
     int timed = is_timed(self);
-    double before = timed ? now() : 0.0;
+    double before = timed ? seconds_of(CLOCK_MONOTONIC) : 0.0;
     const int banded = in_bands(self), turn = self->band_count && self->turns < TURNS;
     const Band *band = self->bands, *last = band + (banded ? self->band_count : 0);
-    const double start = turn ? now() : 0.0;
+    const int all = threads, tried = team_tries(&self->team, all);
+    const double start = turn || tried ? seconds_of(CLOCK_MONOTONIC) : 0.0;
+    threads = team_threads(&self->team, all);
     while (outcome->done < self->count && outcome->status == 0) {
         const Step *step = &self->steps[outcome->done];
         if (band < last && band->first == outcome->done) {
             int ran = PyList_GET_SIZE(gate) == 0 ? 0 : run_band(self->steps, band, data, threads, fill);
             if (ran < 0) PyErr_Clear();
             if (ran <= 0) break;  /* Python runs the launches one after the other */
-            double after = timed ? now() : 0.0;
+            double after = timed ? seconds_of(CLOCK_MONOTONIC) : 0.0;
             for (; outcome->done < band->last; outcome->done++)
                 note_run(&self->steps[outcome->done], timed, (after - before) / (band->last - band->first));
             before = after;
@@ -301,7 +298,7 @@ int run_all(const Prepared *self, const Data *data, PyObject *gate, int threads,
         memset(results, 0, step->results * RESULT_BYTES);
         outcome->status = call_kernel(step, slots, results);
         outcome->done++;
-        double after = timed ? now() : 0.0;
+        double after = timed ? seconds_of(CLOCK_MONOTONIC) : 0.0;
         if (outcome->status == 0) {
             if (give(step, data, results) < 0) PyErr_Clear();  /* `_settle` sees to it */
             note_run(step, timed, after - before);
@@ -310,7 +307,8 @@ int run_all(const Prepared *self, const Data *data, PyObject *gate, int threads,
         results += step->results * RESULT_BYTES;
     }
     if (slots != some) PyMem_Free(slots);
-    if (turn && outcome->done == self->count) note_turn(self, banded, now() - start);
+    if (turn && outcome->done == self->count) note_turn(self, banded, seconds_of(CLOCK_MONOTONIC) - start);
+    team_note(&((Prepared *)self)->team, all, tried ? seconds_of(CLOCK_MONOTONIC) - start : 0.0);
     return 0;
 }
 

@@ -34,12 +34,7 @@ static struct {
 
 enum { OFF, CHECKING, WAITING, TRIAL, RESTING };
 
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return time.tv_sec + 1e-9 * time.tv_nsec;
-}
+static double now(void) { return seconds_of(CLOCK_THREAD_CPUTIME_ID); }
 
 /* bind_turns(ready, known, decided): functions of Python; None three times: there are no turns. */
 PyObject *bind_turns(PyObject *module, PyObject *args)

@@ -11,7 +11,7 @@ typedef struct {
     struct { Py_ssize_t pending, external; } b;  /* of a Buffer */
     struct { Py_ssize_t calls, raw; } t;  /* of the Tracer */
     struct { Py_ssize_t devices; } u;
-    struct { Py_ssize_t most, costly; } l;
+    struct { Py_ssize_t most, costly, sure; } l;
     Py_ssize_t middle;  /* elements from which operations that come often are recorded */
 } Known;
 
@@ -35,10 +35,17 @@ typedef struct {
     PyTypeObject *scalars;
 } Descr;
 
-enum { WRITEABLE = 0x400 };  /* of the flags */
+enum { WRITEABLE = 0x400, ALIGNED = 0x100 };  /* of the flags */
+
+/* Clones for wider vectors; GCC chooses one when the module is loaded. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__GLIBC__)
+#define CLONES __attribute__((target_clones("avx2", "default"), optimize("O3")))
+#else
+#define CLONES
+#endif
 
 /* Elements below which nothing is recorded whatever the limits are, but by Python. */
-#define MIDDLE (K.middle < limit(0) ? K.middle : limit(0))
+#define MIDDLE (K.middle < lazy_from(0) ? K.middle : lazy_from(0))
 
 static inline Py_ssize_t size_of(PyObject *array)
 {
@@ -48,9 +55,17 @@ static inline Py_ssize_t size_of(PyObject *array)
     return size;
 }
 
-static inline Py_ssize_t limit(int costly)
+/* From how many elements something may be recorded. */
+static inline Py_ssize_t lazy_from(int costly)
 {
     return PyLong_AsSsize_t(SLOT(K.limits, costly ? K.l.costly : K.l.most));
+}
+
+/* As LIMITS.first. */
+static inline Py_ssize_t limit(int costly)
+{
+    Py_ssize_t least = lazy_from(costly), sure = PyLong_AsSsize_t(SLOT(K.limits, K.l.sure));
+    return least < sure ? sure : least;
 }
 
 /* What `few` computes. */
@@ -60,11 +75,21 @@ enum {
 };
 
 int few_of(PyObject *ufunc);
+/* Types of elements; BOOLEAN: of results. */
+enum { REAL64, REAL32, INTEGER64, TYPES, BOOLEAN = TYPES };
+
+extern const Py_ssize_t BYTES[TYPES + 1];
+int type_of(const Numpys *array);  /* more than BOOLEAN: another one */
+PyObject *tree_sum(PyObject *module, PyObject *args);
 
 PyObject *few(int operation, PyObject *one, PyObject *other);
 int few_into(int operation, PyObject *one, PyObject *other);
 PyObject *bind_few(PyObject *module, PyObject *args);
 PyObject *few_for_tests(PyObject *module, PyObject *args);
+extern long long ripe_from;  /* bytes */
+void forget_functions(void);
+int is_ripe(PyObject *code, long long bytes);  /* count bytes; whether the function is ripe */
+PyObject *ripe(PyObject *module, PyObject *args);
 int is_pending(PyObject *x);
 PyObject *at_once(PyObject *x, Py_ssize_t least);  /* borrowed; NULL, without an error: it is not */
 int is_scalar(PyObject *x);

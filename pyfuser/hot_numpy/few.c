@@ -11,8 +11,7 @@
 #include <fenv.h>
 #endif
 
-enum { AXES = 4, MOST_ELEMENTS = 2048, WIDEST = 8, C_CONTIGUOUS = 1, ALIGNED = 0x100 };
-enum { REAL64, REAL32, INTEGER64, TYPES };
+enum { AXES = 4, MOST_ELEMENTS = 2048, WIDEST = 8 };
 
 /* One operand, or the result: of an axis along which it has one element, the stride is 0. */
 typedef struct {
@@ -25,13 +24,6 @@ typedef struct {
     Py_ssize_t extents[AXES];
     Operand a, b;
 } Loops;
-
-/* Clones for wider vectors; GCC chooses one when the module is loaded. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__GLIBC__)
-#define CLONES __attribute__((target_clones("avx2", "default"), optimize("O3")))
-#else
-#define CLONES
-#endif
 
 typedef void (*Row)(const char *a, Py_ssize_t sa, const char *b, Py_ssize_t sb, char *out, Py_ssize_t count);
 
@@ -97,9 +89,9 @@ static const Row ROW_OF[FEW_OPERATIONS][TYPES] = {
     [FEW_COPY] = THREE(copy), [FEW_NEG] = THREE(neg), [FEW_SQUARE] = THREE(square), [FEW_ABS] = {abs_f8, abs_f4, NULL}, [FEW_SQRT] = {sqrt_f8, sqrt_f4, NULL},
     [FEW_LT] = THREE(lt), [FEW_LE] = THREE(le), [FEW_EQ] = THREE(eq), [FEW_NE] = THREE(ne), [FEW_GT] = THREE(gt), [FEW_GE] = THREE(ge),
 };
-static const Py_ssize_t BYTES[TYPES + 1] = {8, 4, 8, 1};
+const Py_ssize_t BYTES[TYPES + 1] = {8, 4, 8, 1};
 
-static PyObject *descrs[TYPES + 1];  /* NumPy's one object for each type, and for bool */
+static PyObject *descrs[TYPES + 1];  /* NumPy's one object for each type */
 static PyObject *ufuncs[FEW_OPERATIONS];
 static PyTypeObject *float64;    /* its scalars */
 static PyObject *(*new_array)(PyTypeObject *, PyObject *, int, const Py_ssize_t *, const Py_ssize_t *, void *, int, PyObject *);
@@ -128,11 +120,11 @@ int few_of(PyObject *ufunc)
     return n;
 }
 
-static int type_of(const Numpys *array)
+int type_of(const Numpys *array)
 {
-    for (int n = 0; n < TYPES; n++)
-        if (array->descr == descrs[n]) return n;
-    return TYPES;
+    int n = 0;
+    while (n <= TYPES && array->descr != descrs[n]) n++;
+    return n;
 }
 
 /* A number as an element of an array's type, if that is what NumPy makes of it and it is exact. */
@@ -233,7 +225,7 @@ static int prepare(Loops *loops, PyObject *one, PyObject *other, char *number, P
     const Numpys *first = a != NULL ? a : b, *wider = a != NULL && b != NULL && b->nd > a->nd ? b : first;
     if (new_array == NULL || first == NULL || wider->nd < 1 || wider->nd > AXES) return TYPES;
     int type = type_of(first);
-    if (type == TYPES || (a != NULL && b != NULL && a->descr != b->descr)) return TYPES;
+    if (type >= TYPES || (a != NULL && b != NULL && a->descr != b->descr)) return TYPES;
     if ((a != NULL && !(a->flags & ALIGNED)) || (b != NULL && !(b->flags & ALIGNED))) return TYPES;
     loops->rank = wider->nd;
     *size = 1;

@@ -112,7 +112,8 @@ static int converted(Direct *self, const Arguments *given, PyObject **numpys)
     Py_ssize_t all = given->count + given->named;
     if (all > MOST || (self->first && (!given->count || !IS_OURS(given->all[0])))) return 0;
     if (self->costly == CREATES && (!given->count || !is_small(given->all[0]))) return 0;
-    Py_ssize_t least = self->costly < 0 ? PY_SSIZE_T_MAX : limit(self->costly == 1);
+    int own = self->ufunc || self->operation != NULL;
+    Py_ssize_t least = self->costly < 0 ? PY_SSIZE_T_MAX : own ? limit(self->costly == 1) : lazy_from(self->costly == 1);
     for (Py_ssize_t n = 0; n < all; n++) {
         numpys[n] = converted_one(self, given, n, least);
         if (numpys[n] == NULL) {
@@ -165,10 +166,10 @@ static PyObject *call_into(Direct *self, const Arguments *given, PyObject *out)
     return Py_NewRef(out);
 }
 
-static int may_be_recorded(PyObject *x)
+static int may_be_recorded(PyObject *x, Py_ssize_t middle)
 {
     PyObject *array = IS_OURS(x) ? SLOT(x, K.x.array) : NULL;
-    return IS_OURS(x) && (array == NULL || array == Py_None || size_of(array) >= MIDDLE || is_pending(x));
+    return IS_OURS(x) && (array == NULL || array == Py_None || size_of(array) >= middle || is_pending(x));
 }
 
 /* The operation, recorded; NULL, without an error: not by this. */
@@ -176,7 +177,8 @@ static PyObject *record(Direct *self, const Arguments *given, PyObject *out)
 {
     int count = self->arrays, large = 0;
     if (self->operation == NULL || count > 3 || given->count != count || given->named != (out != NULL)) return NULL;
-    for (int n = 0; n < count; n++) large |= may_be_recorded(given->all[n]);
+    const Py_ssize_t middle = self->costly == 1 ? MIDDLE / 4 : MIDDLE;
+    for (int n = 0; n < count; n++) large |= may_be_recorded(given->all[n], middle);
     return large ? recorded(self->operation, given->all, count, out) : NULL;
 }
 

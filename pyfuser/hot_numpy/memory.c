@@ -122,7 +122,7 @@ static PyObject *bind(PyObject *module, PyObject *args)
         || place(buffer, "pending", &K.b.pending) < 0 || place(buffer, "external", &K.b.external) < 0
         || place(tracer, "calls", &K.t.calls) < 0 || place(tracer, "raw", &K.t.raw) < 0
         || place(use, "devices", &K.u.devices) < 0 || place(limits, "most", &K.l.most) < 0
-        || place(limits, "costly", &K.l.costly) < 0)
+        || place(limits, "costly", &K.l.costly) < 0 || place(limits, "sure", &K.l.sure) < 0)
         return NULL;
     Py_RETURN_NONE;
 }
@@ -131,6 +131,7 @@ static PyMethodDef METHODS[] = {
     {"bind", bind, METH_VARARGS, "Tell the module the classes that it works on."},
     {"bind_few", bind_few, METH_VARARGS, "Tell it NumPy's C API, the types that it computes with, and float64's scalars."},
     {"few", few_for_tests, METH_VARARGS, "What the ufunc gives for two arrays of NumPy's, or numbers; None: it is NumPy's to compute."},
+    {"tree_sum", tree_sum, METH_VARARGS, "tree_sum(array, tile): the sum as doubles; None: of another array."},
     {"fast", make_fast, METH_O, "A subclass of the class of arrays that computes small ones at once."},
     {NULL},
 };

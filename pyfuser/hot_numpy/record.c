@@ -7,7 +7,7 @@
 #endif
 #include <stdint.h>
 
-enum { OPERANDS = 3, MOST_WORDS = 64, ROOM = 1024, SLOTS = 4096, LOOP_CALLS = 16, MOST_CALLS = 48, SMALL_CALLS = 8 };
+enum { OPERANDS = 3, MOST_WORDS = 64, ROOM = 4096, SLOTS = 16384, MOST_AXES = 8, LOOP_CALLS = 16, MOST_CALLS = 48, SMALL_CALLS = 8 };
 
 static const HotApi *hot;
 
@@ -16,7 +16,8 @@ static struct {
     PyObject *plan, *number, *region_of, *flush;  /* functions of Python's */
     PyObject *why_read, *why_loop;
     PyObject *state, *state_default, *sites, *float64, *pattern;
-    long long lost, ripe;
+    long long lost, kind;
+    PyObject *costly_name;
     struct { Py_ssize_t arguments, at, code, label, pattern, position, result, space, workunit, caller, errors, recipe, ripe; } call;
     struct { Py_ssize_t exports, handle, address, external, image, lent, nbytes, pending, root; } buffer;
     struct { Py_ssize_t after, eager, exact, small; } limits;
@@ -34,13 +35,14 @@ typedef struct {
 typedef struct {
     uint64_t hash, *words;
     Py_ssize_t count;
+    int looked;      /* whether `known.plan` was asked: only once it may be recorded */
     PyObject *plan;  /* NULL: Python sees to it */
     PyObject *recipe, *workunit, *space, *shape, *strides, *dtype, *nbytes;
     PyObject *form_shape, *form_strides;
     Operand operands[OPERANDS];
     Py_ssize_t size, itemsize, bytes;  /* bytes: that it moves */
     long long moved;  /* bytes that such operations moved at once */
-    int costly;
+    int costly, ripe; /* ripe: whether those of the function have moved enough */
 } Plan;
 
 static Plan *plans[SLOTS];
@@ -67,6 +69,7 @@ static void forget(void)
 static PyObject *forget_plans(PyObject *module, PyObject *unused)
 {
     forget();
+    forget_functions();
     Py_RETURN_NONE;
 }
 
@@ -191,40 +194,77 @@ static int read_plan(Plan *plan, PyObject *told)  /* steals */
         plan->form_shape = PyTuple_GET_ITEM(form, 0);
         plan->form_strides = PyTuple_GET_ITEM(form, 1);
     }
-    plan->bytes = plan->size * plan->itemsize;
-    for (Py_ssize_t n = 0; n < PyTuple_GET_SIZE(operands); n++) {
-        read_operand(PyTuple_GET_ITEM(operands, n), &plan->operands[n]);
-        plan->bytes += plan->size * plan->operands[n].itemsize;
-    }
+    for (Py_ssize_t n = 0; n < PyTuple_GET_SIZE(operands); n++) read_operand(PyTuple_GET_ITEM(operands, n), &plan->operands[n]);
     plan->costly = (int)PyLong_AsLong(PyTuple_GET_ITEM(told, 10));
     return 0;
 }
 
-static Plan *make_plan(uint64_t hash, const uint64_t *words, int count, PyObject *operation, PyObject *const *operands, int given,
-                       PyObject *out)
+/* Ask Python how the operation is recorded. It may forget plans: the answer is for those that are there. */
+static PyObject *ask(PyObject *operation, PyObject *const *operands, int given, PyObject *out)
 {
     PyObject *tuple = PyTuple_New(given);
     for (int n = 0; tuple != NULL && n < given; n++) PyTuple_SET_ITEM(tuple, n, Py_NewRef(operands[n]));
     PyObject *told = tuple == NULL ? NULL : PyObject_CallFunctionObjArgs(P.plan, operation, tuple, out == NULL ? Py_None : out, NULL);
     Py_XDECREF(tuple);
-    Plan *plan = told == NULL ? NULL : PyMem_Calloc(1, sizeof *plan);
+    return told;
+}
+
+/* A plan that Python was not asked for yet. */
+static Plan *new_plan(uint64_t hash, const uint64_t *words, int count, PyObject *operation)
+{
+    PyObject *costly = PyObject_GetAttr(operation, P.costly_name);
+    Plan *plan = costly == NULL ? NULL : PyMem_Calloc(1, sizeof *plan);
     if (plan != NULL) plan->words = PyMem_Malloc(count * sizeof *words);
     if (plan == NULL || plan->words == NULL) {
-        Py_XDECREF(told);
+        Py_XDECREF(costly);
         PyMem_Free(plan);
         return NULL;
     }
     memcpy(plan->words, words, count * sizeof *words);
     plan->count = count;
     plan->hash = hash;
-    if (told == Py_None)
-        Py_DECREF(told);
-    else
-        read_plan(plan, told);
+    plan->costly = costly == Py_True;
+    Py_DECREF(costly);
     return plan;
 }
 
-static Plan *plan_for(PyObject *operation, PyObject *const *operands, int given, const Place *places, PyObject *out, const Place *target)
+static Py_ssize_t extent_of(const Place *place, int axis)
+{
+    return place->array != NULL ? place->array->dimensions[axis] : PyLong_AsSsize_t(PyTuple_GET_ITEM(PyTuple_GET_ITEM(place->region, 3), axis));
+}
+
+static int rank_of(const Place *place)
+{
+    return place->array != NULL ? place->array->nd : (int)PyTuple_GET_SIZE(PyTuple_GET_ITEM(place->region, 3));
+}
+
+/* Find the number of elements of the result and, roughly, the bytes that it moves; 0: it has none. */
+static int measure(Plan *plan, const Place *places, int given, const Place *target)
+{
+    Py_ssize_t extents[MOST_AXES] = {0}, size = 1;
+    int rank = 0, arrays = 1;
+    for (int n = 0; n <= given; n++) {
+        const Place *place = n < given ? &places[n] : target;
+        if (place->x == NULL) continue;
+        int own = rank_of(place);
+        if (own > MOST_AXES) return 0;
+        rank = own > rank ? own : rank;
+        arrays += n < given;
+        for (int axis = 0; axis < own; axis++) {
+            Py_ssize_t extent = extent_of(place, own - 1 - axis), *most = &extents[axis];
+            if (*most > 1 && extent > 1 && extent != *most) return 0;
+            if (extent == 0) return 0;
+            *most = extent > *most ? extent : *most;
+        }
+    }
+    for (int axis = 0; axis < rank; axis++)
+        if (__builtin_mul_overflow(size, extents[axis], &size)) return 0;
+    plan->size = size;
+    plan->bytes = size * 8 * arrays * (plan->costly ? 4 : 1);  /* such a function takes NumPy that much longer */
+    return rank > 0;
+}
+
+static Plan *plan_for(PyObject *operation, int given, PyObject *const *operands, const Place *places, PyObject *out, const Place *target)
 {
     uint64_t words[MOST_WORDS], hash = 1469598103934665603u;
     int at = 0;
@@ -249,8 +289,12 @@ static Plan *plan_for(PyObject *operation, PyObject *const *operands, int given,
         Plan *plan = plans[slot];
         if (plan->hash == hash && plan->count == at && memcmp(plan->words, words, at * sizeof *words) == 0) return plan;
     }
-    Plan *plan = make_plan(hash, words, at, operation, operands, given, out);
+    Plan *plan = new_plan(hash, words, at, operation);
     if (plan == NULL) return NULL;
+    if (!measure(plan, places, given, target)) {
+        drop_plan(plan);
+        return NULL;
+    }
     if (plan_count >= ROOM) forget();
     for (slot = (Py_ssize_t)(hash % SLOTS); plans[slot] != NULL; slot = (slot + 1) % SLOTS);
     plans[slot] = plan;
@@ -424,7 +468,7 @@ static PyObject *new_call(const Plan *plan, PyObject *arguments, PyObject *code,
     SLOT(call, P.call.caller) = Py_NewRef(caller);
     SLOT(call, P.call.errors) = Py_NewRef(Py_None);
     SLOT(call, P.call.recipe) = Py_NewRef(plan->recipe);
-    SLOT(call, P.call.ripe) = Py_NewRef(plan->moved >= P.ripe ? Py_True : Py_False);
+    SLOT(call, P.call.ripe) = Py_NewRef(plan->ripe ? Py_True : Py_False);
     PyObject_GC_UnTrack(call);  /* no cycle leads through them but that of the tracer itself */
     PyObject_GC_UnTrack(arguments);
     return call;
@@ -511,27 +555,23 @@ static int may_follow(void)
 }
 
 /* Whether it is recorded, as far as the numbers of elements and of calls decide it. */
-static int is_worth(Plan *plan, int pending, PyObject *code, PyObject *at)
+static int is_worth(Plan *plan, int pending, PyObject *code)
 {
-    Py_ssize_t least = limit(plan->costly), middle = K.middle < least ? K.middle : least;
-    int early = plan->size < least && plan->moved < P.ripe;
-    if (plan->size < middle) return pending && may_follow();
-    if (early) plan->moved += plan->bytes;
-    if (pending || early) return pending;
-    return !is_lost(code, at, plan->shape);
+    Py_ssize_t least = limit(plan->costly), middle = plan->costly ? K.middle / 4 : K.middle;
+    plan->ripe = 0;
+    if (plan->size >= least) return 1;
+    if (plan->size < middle && plan->size < lazy_from(plan->costly)) return pending && may_follow();
+    plan->moved += plan->bytes;
+    plan->ripe = is_ripe(code, plan->bytes);
+    if (pending) return 1;
+    return plan->moved >= P.kind && (plan->ripe || PyList_GET_SIZE(SLOT(K.tracer, K.t.calls)));
 }
 
 static PyObject *made_of(Plan *found, PyObject *operation, PyObject *const *operands, int given, Place *places, PyObject *out, Place *target,
-                         PyFrameObject *frame, PyObject *code, PyObject *at)
+                         PyFrameObject *frame, PyObject *code, PyObject *at, int pending)
 {
-    int pending = out != NULL && is_touched(target);
-    for (int n = 0; n < given && !pending; n++) pending = places[n].x != NULL && is_touched(&places[n]);
-    if (!is_worth(found, pending, code, at)) {
-        PyObject *done = pending ? PyObject_CallOneArg(P.flush, P.why_read) : NULL;  /* NumPy computes it now */
-        Py_XDECREF(done);
-        return NULL;
-    }
     const Plan known = *found, *plan = &known;  /* Python may forget plans */
+    if (!pending && is_lost(code, at, plan->shape)) return NULL;
     int settled = out == NULL || settle(target);
     for (int n = 0; n < given; n++) settled = settled && settle(&places[n]);
     if (!settled) return NULL;
@@ -579,11 +619,32 @@ PyObject *recorded(PyObject *operation, PyObject *const *operands, int given, Py
         }
     }
     if (!arrays || (out != NULL && (SLOT(out, K.x.writeable) == Py_False || !locate(out, &target)))) goto unknown;
-    Plan *plan = plan_for(operation, operands, given, places, out, &target);
-    if (plan == NULL || plan->plan == NULL) goto unknown;
-    PyObject *kept = Py_NewRef(plan->plan), *code = (PyObject *)PyFrame_GetCode(frame), *at = PyLong_FromLong(~(long)last_instruction(frame));
+    Plan *plan = plan_for(operation, given, operands, places, out, &target);
+    if (plan == NULL || (plan->looked && plan->plan == NULL)) goto unknown;
+    int pending = out != NULL && is_touched(&target);
+    for (int n = 0; n < given && !pending; n++) pending = places[n].x != NULL && is_touched(&places[n]);
+    PyObject *code = (PyObject *)PyFrame_GetCode(frame);
+    if (!is_worth(plan, pending, code)) {
+        PyObject *done = pending ? PyObject_CallOneArg(P.flush, P.why_read) : NULL;  /* NumPy computes it now */
+        Py_XDECREF(done);
+        Py_DECREF(code);
+        return NULL;
+    }
+    if (!plan->looked) {
+        PyObject *told = ask(operation, operands, given, out);
+        plan = told == NULL ? NULL : plan_for(operation, given, operands, places, out, &target);
+        if (plan == NULL || plan->looked || told == Py_None) {
+            if (plan != NULL && told == Py_None) plan->looked = 1;
+            Py_XDECREF(told);
+            Py_DECREF(code);
+            goto unknown;
+        }
+        plan->looked = 1;
+        read_plan(plan, told);
+    }
+    PyObject *kept = Py_NewRef(plan->plan), *at = PyLong_FromLong(~(long)last_instruction(frame));
     Py_INCREF(frame);
-    PyObject *result = at == NULL ? NULL : made_of(plan, operation, operands, given, places, out, &target, frame, code, at);
+    PyObject *result = at == NULL ? NULL : made_of(plan, operation, operands, given, places, out, &target, frame, code, at, pending);
     Py_DECREF(frame);
     Py_XDECREF(at);
     Py_DECREF(code);
@@ -620,13 +681,15 @@ static PyObject *bind_recording(PyObject *module, PyObject *args)
 {
     PyObject *api, *owner, *operations, *by_ufunc, *numpys_float;
     hot = NULL;
-    if (!PyArg_ParseTuple(args, "OOOOOO!O!OOO(OOOO)(OO)(LnL)(OO)", &api, &P.recorded, &owner, &P.allocation, &P.region, &PyDict_Type, &operations, &PyDict_Type, &by_ufunc,
-                          &P.state, &P.state_default, &P.sites, &P.plan, &P.number, &P.region_of, &P.flush, &P.why_read, &P.why_loop, &P.lost, &K.middle, &P.ripe,
+    if (!PyArg_ParseTuple(args, "OOOOOO!O!OOO(OOOO)(OO)(LnLL)(OO)", &api, &P.recorded, &owner, &P.allocation, &P.region, &PyDict_Type, &operations, &PyDict_Type, &by_ufunc,
+                          &P.state, &P.state_default, &P.sites, &P.plan, &P.number, &P.region_of, &P.flush, &P.why_read, &P.why_loop, &P.lost, &K.middle, &ripe_from, &P.kind,
                           &P.float64, &numpys_float))
         return NULL;
     Py_INCREF(args);  /* for good */
     P.numpys_float = (PyTypeObject *)numpys_float;
     P.pattern = PyUnicode_InternFromString("for");
+    P.costly_name = PyUnicode_InternFromString("costly");
+    forget_functions();
     if (slots() < 0 || bind_operations(operations, by_ufunc) < 0) return NULL;
     hot = PyCapsule_GetPointer(api, HOT_API);
     if (hot == NULL) return NULL;
@@ -636,6 +699,7 @@ static PyObject *bind_recording(PyObject *module, PyObject *args)
 PyMethodDef RECORDING[] = {
     {"bind_recording", bind_recording, METH_VARARGS, "Tell the module what it needs to record operations."},
     {"plans", count_plans, METH_NOARGS, "How many kinds of operands are known."},
+    {"ripe", ripe, METH_VARARGS, "ripe(code, bytes): count bytes that moved in a function; whether they are many."},
     {"forget_plans", forget_plans, METH_NOARGS, "Forget them."},
     {NULL},
 };

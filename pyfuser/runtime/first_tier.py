@@ -111,7 +111,8 @@ def runs_here(trace: TraceShape, calls: Sequence[Call]) -> bool:
     needed = _needed(trace, bytes_now)
     ripe = [call for call in calls if getattr(call, "ripe", False)]
     worth = bytes_now >= WORTH_FLUSH + WORTH_CALL * len(calls)
-    moved += max(bytes_now, needed // (2 if worth else TRIES)) if ripe else bytes_now
+    earned = min(needed, NOW.running.ripe_bytes) // 2 if worth else needed // TRIES
+    moved += max(bytes_now, earned) if ripe else bytes_now
     if ripe and not worth:
         _note(ripe, False, NOW.running.lost_bytes)
     if moved >= needed:  # also of what is given up, and recorded as something else is pending
@@ -130,12 +131,14 @@ def _needed(trace: TraceShape, moved: int) -> int:
     key = family_of(trace)
     if key is None:
         return needed
-    together = SEEN.keep(key, (SEEN.used(key) or 0) + moved)
-    if together < needed:
-        return needed
     family = SESSION.families.get(key)
-    again = 0 if family is None else max(0, family.seen - LOOKED)  # that had code of their own
-    return min(needed, NOW.running.resized_call_bytes * number << again)
+    if family is not None and family.seen >= LOOKED:
+        again = family.seen - LOOKED  # so many had code of their own nevertheless
+        return min(needed, NOW.running.resized_call_bytes * number << again)
+    together = (SEEN.used(key) or 0) + moved
+    is_paid = together >= needed
+    SEEN.keep(key, 0 if is_paid else together)
+    return 0 if is_paid else needed
 
 
 def _bytes(calls: Sequence[Call]) -> int:

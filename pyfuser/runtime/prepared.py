@@ -26,9 +26,11 @@ from pyfuser.runtime.launch import Launch, Source, Timing, arguments_of, results
 from pyfuser.runtime.lifetimes import cluster_of, stored
 from pyfuser.runtime.lifetimes import heirs as heirs_of
 from pyfuser.runtime.program import Program
+from pyfuser.runtime.turns import takes_turns
 from pyfuser.support.caches import CACHES
 from pyfuser.support.errors import DivisionError
 from pyfuser.support.extension import HOT
+from pyfuser.support.passes import left_out
 from pyfuser.trace.call import Call, Space
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Box, Buffer, Region
@@ -52,7 +54,9 @@ def prepared(program: Program, calls: Sequence[Call]) -> Any:
         return None
     if None in steps:
         return None
-    return HOT.Prepared(tuple(steps), tuple([_band(program, cut) for cut in program.cuts]))
+    bands = tuple([_band(program, cut) for cut in program.cuts])
+    either = not left_out("team-turns") and all(takes_turns(call.workunit) for call in calls)
+    return HOT.Prepared(tuple(steps), bands, either)
 
 
 def _band(program: Program, cut: Any) -> tuple[Any, ...]:

@@ -269,9 +269,10 @@ class Running:
         "new, until they are given up",
     )
     ripe_bytes: int = number(
-        1 << 31,
+        1 << 32,
         "bytes",
-        "that operations of one kind, on few elements, move in cache before a call is recorded",
+        "that operations on few elements in one function of the program move before one is "
+        "recorded: NumPy takes as long as compiling some kernels does",
     )
     rolled_rounds: int = number(
         16, "rounds", "of calls that move on, at the least: fewer are planned as they are"

@@ -23,7 +23,7 @@ from pyfuser.frontends.numpy.expressions import Build, Code, cast
 from pyfuser.frontends.numpy.floating import WARNER
 from pyfuser.frontends.numpy.layout import Form, Layout, c_strides, is_c_order, layout_of_call
 from pyfuser.frontends.numpy.memory import Owner, region_of
-from pyfuser.frontends.numpy.record import caller_of, end_trip, formed, program_frame
+from pyfuser.frontends.numpy.record import caller_of, end_trip, formed, is_due, program_frame
 from pyfuser.frontends.numpy.switches import LIMITS, errors, is_loud, recording
 from pyfuser.frontends.numpy.workunits import space_of, spread, spreading, subscripts
 from pyfuser.frontends.numpy.wrap import of_region
@@ -168,7 +168,7 @@ def _reduce(x: Any, reduction: Reduction, axis: int) -> Any:
         kind = kind_of(reduction, region.dtype, inner)
         if kind is None or not is_c_order(region.shape, region.strides) or 0 in region.shape:
             return None
-        if x.size < LIMITS.most and not region.buffer.pending:
+        if not is_due(x.size, region.buffer.pending > 0):
             return None
         shape, strides = region.shape, region.strides
         rest = shape[:axis] + shape[axis + 1 :], strides[:axis] + strides[axis + 1 :]

@@ -45,7 +45,7 @@ def small(x: Any, least: int) -> Any:
 def binary(operation: Operation, x: Any, y: Any) -> Any:
     """An operation on two operands, each an array of ours or a number."""
     ours = KIND.array
-    least = LIMITS.costly if operation.costly else LIMITS.most
+    least = LIMITS.first(operation.costly)
     if TRACER.calls:
         one = small(x, least) if type(x) is ours else x
         other = small(y, least) if type(y) is ours else y
@@ -72,7 +72,7 @@ _make: Any = object.__new__
 
 def unary(operation: Operation, x: Any) -> Any:
     """An operation on an array of ours."""
-    one = small(x, LIMITS.costly if operation.costly else LIMITS.most)
+    one = small(x, LIMITS.first(operation.costly))
     if one is not None:
         value = operation.ufunc(one)
         return adopt(value) if type(value) is np.ndarray else value
@@ -82,9 +82,10 @@ def unary(operation: Operation, x: Any) -> Any:
 
 def in_place(operation: Operation, x: Any, y: Any) -> Any:
     """`x op= y`, for an array of ours and another one or a number."""
-    one = small(x, LIMITS.most)
+    least = LIMITS.first(False)
+    one = small(x, least)
     if one is not None and x._writeable:
-        other = small(y, LIMITS.most) if type(y) is KIND.array else y
+        other = small(y, least) if type(y) is KIND.array else y
         if other is not None:
             operation.ufunc(one, other, one)
             return x

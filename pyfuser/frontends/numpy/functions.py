@@ -88,7 +88,7 @@ def _large(shape: Any, dtype: Any, order: Any, more: dict[str, Any]) -> Any:
     size = 1
     for extent in extents:
         size *= extent
-    if size < LIMITS.most or size * element.size >= 1 << 62:
+    if size < LIMITS.first(False) or size * element.size >= 1 << 62:
         return None
     owner = Owner()
     owner.buffer = buffer = Allocation(size * element.size, owner)

@@ -12,8 +12,8 @@ from typing import Any
 
 from pyfuser.frontends.numpy.layout import c_strides, is_c_order
 from pyfuser.frontends.numpy.memory import Owner, host, region_of
-from pyfuser.frontends.numpy.record import caller_of, end_trip, program_frame
-from pyfuser.frontends.numpy.switches import LIMITS, recording
+from pyfuser.frontends.numpy.record import caller_of, end_trip, is_due, program_frame
+from pyfuser.frontends.numpy.switches import recording
 from pyfuser.frontends.numpy.workunits import COPYTO, space_of
 from pyfuser.frontends.numpy.wrap import of_region
 from pyfuser.ir.dtypes import DType
@@ -64,7 +64,7 @@ def gathered(x: Any, indices: Any) -> Any:
         if source is None or places is None or not _fits(source, places):
             return None
         size = chosen.size * (source.shape[1] if len(source.shape) > 1 else 1)
-        if size < LIMITS.most and not source.buffer.pending:
+        if not is_due(size, source.buffer.pending > 0):
             return None
         least, most = int(chosen.min()), int(chosen.max())
         if least < -source.shape[0] or most >= source.shape[0]:

@@ -87,11 +87,12 @@ class Indexing(ArrayMemory):
             if type(key) is not KIND.array or not _guarded(self, key, value):
                 _assigned(self, key, value)
             return
-        array = apply.small(self, LIMITS.most)
+        least = LIMITS.first(False)
+        array = apply.small(self, least)
         if array is not None:
             kind = type(value)
             source = value if kind in apply.SCALARS else None
-            source = apply.small(value, LIMITS.most) if kind is KIND.array else source
+            source = apply.small(value, least) if kind is KIND.array else source
             if source is not None:
                 array[key] = source
                 return

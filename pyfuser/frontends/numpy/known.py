@@ -109,16 +109,21 @@ def _operand(value: Any, form: Form | None, dtype: DType | None, result: Form) -
 
 
 MIDDLE = 1 << 14
-"""Elements from which an operation is recorded, as that takes a microsecond, if it has moved enough
-memory by NumPy for a kernel to be worth compiling. Of NPBench's programs, heat_3d at S (12,000
-elements) loses below it, and jacobi_2d (22,000) gains three times."""
+"""Elements from which an operation is recorded, as that takes a microsecond, if what is called in
+its function has moved enough memory by NumPy for kernels to be worth compiling. Of NPBench's
+programs, heat_3d at S (12,000 elements) loses below it, jacobi_2d (22,000) gains three times."""
+
+
+KINDS = 64
+"""Operations on operands of one kind are looked at once they have moved this part of what makes a
+function ripe: of what has another shape in each trip of a loop, each would take 70 microseconds."""
 
 
 class _Plans:
     """What the extension knows, in the list of caches."""
 
     name = "recorded NumPy operations of the extension"
-    limit = 1024
+    limit = 4096
 
     def __len__(self) -> int:
         return int(NUMPY.plans())
@@ -137,7 +142,7 @@ def bind() -> None:
     NUMPY.bind_recording(
         HOT.API, Recorded, Owner, Unmade, Region, operations, _UFUNCS, _STATE, _DEFAULT, SITES,
         (plan, number, region_of, TRACER.flush), (READ, record.LOOP),
-        (GIVEN_UP, MIDDLE, NOW.running.ripe_bytes),
+        (GIVEN_UP, MIDDLE, NOW.running.ripe_bytes, NOW.running.ripe_bytes // KINDS),
         (DType.FLOAT64, np.float64),
     )  # fmt: skip
     if not any(type(cache) is _Plans for cache in CACHES):

@@ -17,8 +17,14 @@ import numpy as np
 
 from pyfuser.frontends.numpy.layout import c_strides, is_c_order
 from pyfuser.frontends.numpy.memory import Owner, region_of
-from pyfuser.frontends.numpy.record import caller_of, end_trip, may_follow, program_frame
-from pyfuser.frontends.numpy.switches import LIMITS, recording
+from pyfuser.frontends.numpy.record import (
+    caller_of,
+    end_trip,
+    is_due,
+    joins,
+    program_frame,
+)
+from pyfuser.frontends.numpy.switches import recording
 from pyfuser.frontends.numpy.workunits import space_of
 from pyfuser.frontends.numpy.wrap import of_region
 from pyfuser.ir.dtypes import DType
@@ -166,7 +172,8 @@ def mapped(x: Any, how: Map, axis: int, by: int, extent: int) -> Any:
             return None
         if not is_c_order(region.shape, region.strides):
             return None
-        if prod(shape) < LIMITS.most and not (region.buffer.pending and may_follow()):
+        size, pending = prod(shape), region.buffer.pending > 0
+        if not is_due(size, joins(size, pending)):
             return None
         frame = program_frame(sys._getframe(2))
         end_trip(frame)

@@ -17,7 +17,8 @@ from pyfuser.frontends.numpy.functions import empty, full
 from pyfuser.frontends.numpy.layout import is_c_order
 from pyfuser.frontends.numpy.maps import PADDINGS, REPEAT, ROLL, TILE, mapped, may_pad
 from pyfuser.frontends.numpy.memory import is_external, is_pending, kernel_dtype
-from pyfuser.frontends.numpy.switches import LIMITS, recording
+from pyfuser.frontends.numpy.record import is_due
+from pyfuser.frontends.numpy.switches import recording
 
 
 def _is_lazy(arrays: Sequence[Any]) -> bool:
@@ -30,7 +31,7 @@ def _is_lazy(arrays: Sequence[Any]) -> bool:
             return False
     if not arrays or not recording():
         return False
-    return sum(x.size for x in arrays) >= LIMITS.most or any(map(is_pending, arrays))
+    return is_due(sum(x.size for x in arrays), any(map(is_pending, arrays)))
 
 
 def _axis(axis: Any, rank: int) -> int | None:

@@ -25,6 +25,7 @@ from pyfuser.ir.dtypes import DType
 from pyfuser.runtime.first_tier import is_lost
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.caches import Table
+from pyfuser.support.extension import NUMPY
 from pyfuser.support.records import dataclass
 from pyfuser.trace.call import Argument
 from pyfuser.trace.memory import Allocation, Handle, Region
@@ -78,13 +79,14 @@ def record(
         entry = _ENTRIES.get(whole, _UNKNOWN)
         if entry is _UNKNOWN:
             entry = _ENTRIES.keep(whole, _entry(operation, values, key, target, signature, casting))
-        least = LIMITS.costly if operation.costly else LIMITS.most
-        if entry is None or not (entry.layout.size >= least or (pending and may_follow())):
+        least = LIMITS.first(operation.costly)
+        size = 0 if entry is None else entry.layout.size
+        if entry is None or (size < least and not joins(size, pending)):
             return None
         if entry.numbers and not _numbers(entry, values):
             return None
         frame = program_frame(sys._getframe(2))
-        if entry.layout.size >= least:
+        if size >= least:
             LIMITS.small = 0
             result = entry.layout.result
             if not pending and is_lost((frame.f_code, ~frame.f_lasti, result.shape)):
@@ -94,6 +96,11 @@ def record(
             return _fresh(entry, values, frame, state)
         _into(entry, values, target, frame, state)
         return out
+
+
+def joins(size: int, pending: bool) -> bool:
+    """Whether a call on less than is recorded the first time is, as something is pending."""
+    return pending and (size >= LIMITS.most or may_follow())
 
 
 SMALL_CALLS = 8
@@ -109,6 +116,18 @@ def may_follow() -> bool:
         LIMITS.small, LIMITS.after = 0, first
     LIMITS.small += 1
     return LIMITS.small <= SMALL_CALLS
+
+
+def is_due(size: int, pending: bool) -> bool:
+    """Whether a call on so many elements is recorded, which the extension knows nothing of.
+
+    Called by what an array's method or function of the program's calls.
+    """
+    if pending or size >= max(LIMITS.most, LIMITS.sure):
+        return True
+    if size < LIMITS.most or NUMPY is None:
+        return False
+    return bool(NUMPY.ripe(program_frame(sys._getframe(2)).f_code, 16 * size))
 
 
 def _read(operands: tuple[Any, ...], key: list[Any], values: list[Any]) -> bool | None:

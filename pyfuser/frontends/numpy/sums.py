@@ -24,6 +24,7 @@ from pyfuser.ir.nodes import Accumulator, Cast, Expr, Load, Param, Sym, Update, 
 from pyfuser.runtime.first_tier import DirectCall, Step
 from pyfuser.runtime.session import TRACER
 from pyfuser.support.caches import cached
+from pyfuser.support.extension import NUMPY
 from pyfuser.trace.future import Future
 from pyfuser.trace.memory import Array, Region
 from pyfuser.tuning.thresholds import Tuning
@@ -116,6 +117,10 @@ def tree_sum(array: Array, kind: DType) -> Any:
         return int(np.add.reduce(terms, dtype=kind.numpy))
     lanes = 256 // kind.size
     size = _tile(terms.size)
+    if NUMPY is not None and kind is DType.FLOAT64:
+        found = NUMPY.tree_sum(terms, size)
+        if found is not None:
+            return found
     whole = terms.size // size * size
     with np.errstate(all="ignore"):
         parts = _added(terms[:whole].reshape(-1, size), lanes, kind)

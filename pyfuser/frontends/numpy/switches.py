@@ -18,6 +18,11 @@ Operations on what is pending are recorded whatever their size."""
 COSTLY_FROM = 1 << 12
 """The same of functions that take NumPy some nanoseconds an element, as `sin` does."""
 
+SURE_FROM = 1 << 20
+"""Elements from which that is so the first time. Of fewer, the operations of a function of the
+program are recorded once they have moved enough memory for kernels to be worth compiling: until
+then NumPy computes them, and to record them would only slow them down."""
+
 
 ROWS_FROM = 16
 """Rows from which their reductions are recorded, ..."""
@@ -29,22 +34,28 @@ COLUMNS_FROM = 1 << 12
 class Limits:
     """The numbers of elements from which operations are recorded: of most, of costly functions.
 
+    sure: from which they are without more ado (see `SURE_FROM`).
     rows, columns: the numbers of results from which reductions are recorded. small: calls on fewer
     elements that were recorded one after the other. after: the first call of their trace. exact:
     what kernels compute with other bits than NumPy is not recorded. eager: nothing is.
     """
 
-    __slots__ = ("after", "columns", "costly", "eager", "exact", "most", "rows", "small")
+    __slots__ = ("after", "columns", "costly", "eager", "exact", "most", "rows", "small", "sure")
 
     def __init__(self, always: bool, exact: bool) -> None:
         self.exact = exact
         self.eager = SETTINGS.numpy_eager
         self.most = 1 if always else LAZY_FROM
         self.costly = 1 if always else COSTLY_FROM
+        self.sure = 1 if always else SURE_FROM
         self.rows = 1 if always else ROWS_FROM
         self.columns = 1 if always else COLUMNS_FROM
         self.small = 0
         self.after = -1
+
+    def first(self, costly: bool) -> int:
+        """From how many elements an operation is recorded the first time that it comes."""
+        return max(self.costly if costly else self.most, self.sure)
 
 
 LIMITS = Limits(SETTINGS.numpy_lazy, SETTINGS.numpy_exact)

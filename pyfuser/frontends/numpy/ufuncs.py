@@ -79,7 +79,7 @@ def _method(function: np.ufunc, name: str) -> Any:
 
 def _outer(operation: Operation, one: Any, other: Any) -> Any:
     """An operation on each pair of elements of two arrays."""
-    if one.size * other.size < LIMITS.most:
+    if one.size * other.size < LIMITS.first(False):
         return apply.compute(operation.ufunc.outer, (one, other))
     one, other = _apart(one, other.size), _apart(other, one.size)
     pair = one.reshape(*one.shape, *(1,) * other.ndim), other

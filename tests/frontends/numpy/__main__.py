@@ -32,9 +32,10 @@ def main() -> int:
     tiers.use(given.tier)
     programs.WARNINGS[0] = given.tier in ("numpy", "eager")
     if given.tier == "mixed":
-        LIMITS.most = LIMITS.costly = LIMITS.rows = LIMITS.columns = 1
+        LIMITS.most = LIMITS.costly = LIMITS.sure = LIMITS.rows = LIMITS.columns = 1
     if given.lazy_from is not None:
         LIMITS.most, LIMITS.costly = given.lazy_from, max(given.lazy_from // 2, 1)
+        LIMITS.sure = 1
     LIMITS.exact = programs.EXACT[0] = given.exact
     if given.large:
         programs.SHAPES[:] = programs.LARGE

@@ -11,6 +11,12 @@ from pyfuser.runtime.session import TRACER
 from tests.frontends.numpy import tiers
 
 
+@pytest.fixture(autouse=True)
+def at_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is large enough is recorded the first time that it comes."""
+    monkeypatch.setattr(switches.LIMITS, "sure", 1)
+
+
 @pytest.fixture
 def lazily(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
     """`lazily(tier)`: also the smallest operations are recorded, and run by who is named."""

@@ -83,7 +83,7 @@ def test_a_size_has_a_kernel_only_once_it_has_earned_that(monkeypatch: pytest.Mo
     compiled = COUNTERS.launches
     for size in range(6 * SIZE, 6 * SIZE + 20):
         assert halves(size) == 1.5
-    assert COUNTERS.launches == compiled
+    assert compiled < COUNTERS.launches <= compiled + 4  # what they earn together
 
 
 def test_what_is_pending_keeps_it_recorded() -> None:

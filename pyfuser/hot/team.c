@@ -1,0 +1,58 @@
+/* One thread or all: which is faster where others want the processors, too, is measured in turns.
+
+A kernel waits for all its threads. Where another program, or another library's threads that wait busily
+(OpenBLAS's do for a while), have a processor, each launch waits until the scheduler gives it back: then
+one thread is several times as fast. That comes and goes, so it is looked at again now and then. Only where
+the bits are the same either way (`Prepared`'s `either`). */
+#include "hot.h"
+
+enum {
+    BEGIN = 4,     /* runs before the first trial: memory and code are new */
+    ROUNDS = 4,    /* pairs of a trial */
+    AGAIN = 1024,  /* runs from one trial to the next */
+};
+
+#define CLEARLY 0.8  /* of the time of all threads, that one has to take less than */
+#define SURELY 1.25  /* times as long by one: the trial ends */
+
+/* How many threads the next run gets. */
+int team_threads(const Team *team, int threads)
+{
+    if (threads < 2 || !team->either) return threads;
+    long long turn = team->runs - team->begin;
+    if (turn >= 0) return turn % 2 ? 1 : threads;
+    return team->alone ? 1 : threads;
+}
+
+/* Whether the next run is to be timed. */
+int team_tries(const Team *team, int threads) { return threads > 1 && team->either && team->runs >= team->begin; }
+
+/* The mean of a trial's runs but the longest, which something else may have held up. */
+static double usual(const double *sum, const double *most, int alone, int count)
+{
+    return count > 1 ? (sum[alone] - most[alone]) / (count - 1) : sum[alone];
+}
+
+/* Note that there was a run, and what it took if it was one of a trial. */
+void team_note(Team *team, int threads, double seconds)
+{
+    if (!team_tries(team, threads)) {
+        team->runs++;
+        return;
+    }
+    int turn = (int)(team->runs++ - team->begin), alone = turn % 2;
+    if (turn < 2) team->sum[alone] = team->most[alone] = 0.0;
+    team->sum[alone] += seconds;
+    if (seconds > team->most[alone]) team->most[alone] = seconds;
+    if (!alone) return;
+    int count = turn / 2 + 1;
+    double one = usual(team->sum, team->most, 1, count), all = usual(team->sum, team->most, 0, count);
+    if (count < ROUNDS && (count < 2 || one < SURELY * all)) return;
+    team->alone = one < CLEARLY * all;
+    team->begin = team->runs + AGAIN;
+}
+
+void team_begin(Team *team, int either)
+{
+    *team = (Team){.either = either, .begin = BEGIN};
+}
