@@ -283,7 +283,7 @@ static PyObject *advanced(PyObject *key, Py_ssize_t least)
 /* By indices or masks: a copy. */
 static PyObject *selected(PyObject *x, PyObject *key)
 {
-    Py_ssize_t least = limit(0);
+    Py_ssize_t least = lazy_from(0);
     PyObject *array = IS_OURS(x) ? at_once(x, least) : NULL, *plain = array == NULL ? NULL : advanced(key, least);
     if (plain == NULL) return call2(m_getitem, x, key);
     Py_INCREF(array);

@@ -225,6 +225,69 @@ def test_what_stays_pending_with_a_few_elements_is_compiled(soon: None) -> None:
     assert launches < pyfuser.stats().launches
 
 
+def middling(x: Any) -> int:
+    """How many of three calls are recorded, one of them of another kind."""
+    before = TRACER.recorded
+    y = (x + 1.0) * 2.0
+    z = x[1:] - 3.0
+    assert (y[0], z[0]) == (4.0, -2.0)
+    return TRACER.recorded - before
+
+
+def test_functions_ripen_as_a_whole(soon: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LIMITS, "sure", 4 * SIZE)
+    x = np.ones(2 * SIZE)
+    moved = 3 * 16 * 2 * SIZE
+    trips = NOW.running.ripe_bytes // moved
+    assert sum(middling(x) for _ in range(trips)) == 0
+    middling(x)
+    assert [middling(x) for _ in range(3)] == [3, 3, 3]
+
+
+def test_what_is_large_is_recorded_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LIMITS, "sure", 2 * SIZE)
+    before = TRACER.recorded
+    np.ones(2 * SIZE) + 1.0
+    assert TRACER.recorded == before + 2
+    np.ones(2 * SIZE - 1) + 1.0
+    assert TRACER.recorded == before + 2
+
+
+def test_each_kind_of_operands_is_asked_for_once_it_came_often(
+    soon: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a loop over parts of an array that shrink."""
+    monkeypatch.setattr(LIMITS, "sure", 4 * SIZE)
+    tune(monkeypatch, ripe_bytes=1 << 30)
+    asked: list[int] = []
+    plan = known.plan
+    monkeypatch.setattr(known, "plan", lambda *args: asked.append(1) or plan(*args))
+    known.bind()
+    x = np.ones(2 * SIZE)
+    for trip in range(2 * NOW.running.ripe_bytes // (32 * SIZE)):
+        assert (x[: 2 * SIZE - trip] + 1.0)[0] == 2.0
+    assert asked == []
+    for _ in range(known.KINDS):
+        assert (x + 1.0)[0] == 2.0
+    assert asked == [1]
+
+
+def test_moved_maps_and_gathers_wait_too(soon: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LIMITS, "sure", 4 * SIZE)
+    x, places = np.arange(float(2 * SIZE)), np.arange(2 * SIZE)
+
+    def calls() -> int:
+        before = TRACER.recorded
+        found = np.roll(x, 1), x[places], np.concatenate((x, x))[0]
+        assert (found[0][0], found[1][5], found[2]) == (2.0 * SIZE - 1, 5.0, 0.0)
+        return TRACER.recorded - before
+
+    assert calls() == 0
+    for _ in range(NOW.running.ripe_bytes // (16 * 2 * SIZE)):
+        calls()
+    assert calls() == 4
+
+
 def test_few_elements_are_never_recorded(soon: None) -> None:
     assert recorded_in_the_end(known.MIDDLE - 1, 12) == 0
 

@@ -116,3 +116,28 @@ def test_masks_guard_stores() -> None:
     assert numpy.array_equal(x, array)
     with pytest.raises(IndexError):
         x[np.ones(3, dtype=bool)] = 1
+
+
+@pytest.mark.skipif(sums.NUMPY is None, reason="needs the compiled extension")
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "?"])
+def test_the_extension_adds_up_in_the_same_order(
+    dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = numpy.random.default_rng(0)
+    for size in (1, 31, 33, LARGE, LARGE + 1, 99_991, 1 << 20):
+        terms = rng.standard_normal(size) * 10.0 ** rng.integers(-8, 9, size)
+        terms = terms > 0 if dtype == "?" else (terms * 1e6).astype(dtype)
+        found = sums.tree_sum(terms, DType.FLOAT64)
+        with monkeypatch.context() as patch:
+            patch.setattr(sums, "NUMPY", None)
+            assert float(found).hex() == float(sums.tree_sum(terms, DType.FLOAT64)).hex()
+    assert str(sums.tree_sum(numpy.full(LARGE, -0.0), DType.FLOAT64)) == "0.0"
+
+
+@pytest.mark.skipif(sums.NUMPY is None, reason="needs the compiled extension")
+def test_the_extension_leaves_other_arrays_alone() -> None:
+    for array in (
+        numpy.ones(8, "i4"), numpy.ones(8, ">f8"), numpy.ones((2, 4)), numpy.ones(8)[::2],
+        numpy.zeros(65, numpy.uint8)[1:].view(float), numpy.ma.ones(8),
+    ):  # fmt: skip
+        assert sums.NUMPY.tree_sum(array, 4) is None
