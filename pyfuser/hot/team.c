@@ -14,6 +14,7 @@ enum {
 
 #define CLEARLY 0.8  /* of the time of all threads, that one has to take less than */
 #define SURELY 1.25  /* times as long by one: the trial ends */
+#define HOPELESS 2.0 /* times as long by all, where one was faster before: likewise */
 
 /* How many threads the next run gets. */
 int team_threads(const Team *team, int threads)
@@ -47,7 +48,8 @@ void team_note(Team *team, int threads, double seconds)
     if (!alone) return;
     int count = turn / 2 + 1;
     double one = usual(team->sum, team->most, 1, count), all = usual(team->sum, team->most, 0, count);
-    if (count < ROUNDS && (count < 2 || one < SURELY * all)) return;
+    int clear = count > 1 ? one > SURELY * all : team->alone && all > HOPELESS * one;
+    if (count < ROUNDS && !clear) return;
     team->alone = one < CLEARLY * all;
     team->begin = team->runs + AGAIN;
 }

@@ -4,7 +4,7 @@ Planning and compiling take some tenths of a second, which a trace that comes a 
 earn. The rule looks at traces alone, never at a clock: calls that can `compute` without a kernel do
 so until traces of their shape have moved as much memory as could be moved while it is compiled.
 Traces that differ in sizes alone share kernels (`runtime.families`): once all of them have moved as
-much, each needs to earn no more than what it costs to give it the code of another.
+much, each needs to earn no more than its plan, or what it costs to give it the code of another.
 """
 
 from __future__ import annotations
@@ -70,19 +70,22 @@ def is_lost(site: Any) -> bool:
     return SITES.get(site, 0) >= GIVEN_UP
 
 
-def _note(calls: Sequence[Call], compiled: bool, moved: int = 0) -> None:
+def _note(calls: Sequence[Call], compiled: bool, each: int = 0) -> None:
     """Count what calls moved whose trace is new, or that a kernel is made for.
 
-    moved: bytes that count for each call, if they are not those that it moves.
+    each: bytes that count for each instruction, if they are not those that its calls move.
     """
+    moved: dict[Any, int] = {}  # by site
     for call in calls:
         first = call.arguments[0]
         if type(first) is Region and call.code is not None:
             site = call.code, call.at, first.shape
-            total = SITES.get(site, 0) + (moved or _bytes((call,)))
-            SITES.keep(
-                site, _KEPT if compiled else GIVEN_UP if total >= NOW.running.lost_bytes else total
-            )
+            moved[site] = each or moved.get(site, 0) + _bytes((call,))
+    for site, count in moved.items():
+        total = SITES.get(site, 0) + count
+        SITES.keep(
+            site, _KEPT if compiled else GIVEN_UP if total >= NOW.running.lost_bytes else total
+        )
 
 
 WORTH_CALL = 120_000
@@ -97,6 +100,11 @@ TRIES = 32
 such a call takes NumPy some microseconds, and several times as many to get there."""
 
 
+PAID = 16
+"""Traces of a function that are compiled as it is ripe. Where each trip of a loop makes another one,
+the others cost more than they gain, and their calls run at once from then on."""
+
+
 def runs_here(trace: TraceShape, calls: Sequence[Call]) -> bool:
     """Whether these calls run without a kernel this time."""
     if SETTINGS.numpy_lazy or SETTINGS.verify or SETTINGS.debug:  # or somebody looks at kernels
@@ -106,39 +114,47 @@ def runs_here(trace: TraceShape, calls: Sequence[Call]) -> bool:
     moved = SEEN.get(trace, 0)
     if moved < 0:
         return False
-    new = not moved
-    bytes_now = _bytes(calls)
-    needed = _needed(trace, bytes_now)
+    new, bytes_now = not moved, _bytes(calls)
+    needed, alike = _needed(trace, bytes_now)
     ripe = [call for call in calls if getattr(call, "ripe", False)]
     worth = bytes_now >= WORTH_FLUSH + WORTH_CALL * len(calls)
-    earned = min(needed, NOW.running.ripe_bytes) // 2 if worth else needed // TRIES
-    moved += max(bytes_now, earned) if ripe else bytes_now
-    if ripe and not worth:
+    place = ("ripe", calls[0].code)
+    hopeless = not worth or (not alike and SEEN.get(place, 0) >= PAID)
+    if not ripe or (worth and alike):
+        moved += bytes_now
+    else:
+        moved += max(bytes_now, needed // (TRIES if hopeless else 2 + len(calls) // 16))
+    if ripe and hopeless:
         _note(ripe, False, NOW.running.lost_bytes)
-    if moved >= needed:  # also of what is given up, and recorded as something else is pending
-        moved = -1
-    SEEN.keep(trace, moved)
-    if new or moved < 0:
-        _note(calls, moved < 0)
-        _note(ripe, moved < 0, NOW.running.lost_bytes // TRIES)
-    return moved >= 0
+    compiled = moved >= needed  # also what is given up, and recorded as something else is pending
+    SEEN.keep(trace, -1 if compiled else moved)
+    if compiled:
+        for key in (("family", family_of(trace)), place):
+            SEEN.keep(key, (SEEN.used(key) or 0) + 1)
+    if new or compiled:
+        _note(calls, compiled)
+    _note(ripe, compiled, NOW.running.lost_bytes // TRIES)
+    return not compiled
 
 
-def _needed(trace: TraceShape, moved: int) -> int:
-    """What a trace has to move before it is compiled. moved: by this run, which is counted."""
-    number = len(trace.calls)
-    needed = NOW.running.planned_bytes + NOW.running.planned_call_bytes * number
+def _needed(trace: TraceShape, moved: int) -> tuple[int, int]:
+    """What a trace has to move before it is compiled, and how many were that differ in sizes alone.
+
+    moved: by this run, which is counted. The first of them have to move as much together as one alone.
+    """
+    running = NOW.running
+    needed = running.planned_bytes + running.planned_call_bytes * len(trace.calls)
     key = family_of(trace)
     if key is None:
-        return needed
+        return needed, 0
+    planned = SEEN.get(("family", key), 0)
+    if not planned:
+        together = SEEN.keep(key, (SEEN.used(key) or 0) + moved)
+        return (needed if together < needed else 0), 0
     family = SESSION.families.get(key)
-    if family is not None and family.seen >= LOOKED:
-        again = family.seen - LOOKED  # so many had code of their own nevertheless
-        return min(needed, NOW.running.resized_call_bytes * number << again)
-    together = (SEEN.used(key) or 0) + moved
-    is_paid = together >= needed
-    SEEN.keep(key, 0 if is_paid else together)
-    return 0 if is_paid else needed
+    has_code = family is not None and LOOKED <= family.seen < 2 * LOOKED
+    each = running.resized_call_bytes if has_code else running.planned_again_bytes
+    return min(needed, each * len(trace.calls)), planned
 
 
 def _bytes(calls: Sequence[Call]) -> int:

@@ -262,6 +262,11 @@ class Running:
     resized_call_bytes: int = number(
         1 << 22, "bytes", "that NumPy moves while each call is given the code of one of other sizes"
     )
+    planned_again_bytes: int = number(
+        20 << 20,
+        "bytes",
+        "and while each call is planned, whose kernel is that of one of other sizes",
+    )
     lost_bytes: int = number(
         1 << 31,
         "bytes",
