@@ -14,8 +14,9 @@ typedef struct {
 } Direct;
 
 /* KEEPS: the result may refer to arrays in lists. CREATES: the first argument is the shape of the result.
-   NUMBERS: no argument is an array. */
-enum { MOST = 16, KEEPS = 2, CREATES = 3, NUMBERS = 4, NESTED = 8 };
+   NUMBERS: no argument is an array. RIPENS: Python may record it in functions of the program that are ripe.
+   SUMS: likewise; of all elements, from that many on it adds up in an order of its own. */
+enum { MOST = 16, KEEPS = 2, CREATES = 3, NUMBERS = 4, RIPENS = 5, SUMS = 6, NESTED = 8 };
 
 /* The arguments of a call: those by position, then those that are named. */
 typedef struct {
@@ -96,13 +97,38 @@ static int is_small(PyObject *shape)
     return 1;
 }
 
+/* Count what a call moves; whether the function that makes it is ripe. */
+static int ripens(const Arguments *given)
+{
+    PyFrameObject *frame = PyEval_GetFrame();
+    PyObject *x = given->count ? given->all[0] : NULL;
+    if (x != NULL && (PyList_CheckExact(x) || PyTuple_CheckExact(x)) && PySequence_Fast_GET_SIZE(x)) x = PySequence_Fast_GET_ITEM(x, 0);
+    PyObject *array = x != NULL && IS_OURS(x) ? SLOT(x, K.x.array) : NULL;
+    if (frame == NULL || array == NULL || array == Py_None) return 1;
+    Py_ssize_t size = size_of(array);
+    if (size < lazy_from(0)) return 0;
+    PyObject *code = (PyObject *)PyFrame_GetCode(frame);
+    int ripe = is_ripe(code, 16 * size);
+    Py_DECREF(code);
+    return ripe;
+}
+
+/* Below how many elements arrays are NumPy's. */
+static Py_ssize_t least_of(const Direct *self, const Arguments *given)
+{
+    if (self->costly < 0) return PY_SSIZE_T_MAX;
+    if (self->costly == SUMS && given->count + given->named == 1) return lazy_from(0);
+    if (self->costly >= RIPENS && ripens(given)) return lazy_from(0);
+    return limit(self->costly == 1);
+}
+
 /* What NumPy takes for the argument at a place; NULL, without an error: it is not to be called. */
 static PyObject *converted_one(Direct *self, const Arguments *given, Py_ssize_t at, Py_ssize_t least)
 {
     PyObject *x = given->all[at];
     int named = at >= given->count;
     if (named && is_out(PyTuple_GET_ITEM(given->names, at - given->count))) return NULL;
-    if (self->costly >= CREATES || (!named && at >= self->arrays)) return is_plain(x) ? Py_NewRef(x) : NULL;
+    if (self->costly == CREATES || self->costly == NUMBERS || (!named && at >= self->arrays)) return is_plain(x) ? Py_NewRef(x) : NULL;
     return given_for(x, least, named || (at && self->first), self->costly == KEEPS);
 }
 
@@ -112,8 +138,7 @@ static int converted(Direct *self, const Arguments *given, PyObject **numpys)
     Py_ssize_t all = given->count + given->named;
     if (all > MOST || (self->first && (!given->count || !IS_OURS(given->all[0])))) return 0;
     if (self->costly == CREATES && (!given->count || !is_small(given->all[0]))) return 0;
-    int own = self->ufunc || self->operation != NULL;
-    Py_ssize_t least = self->costly < 0 ? PY_SSIZE_T_MAX : own ? limit(self->costly == 1) : lazy_from(self->costly == 1);
+    Py_ssize_t least = least_of(self, given);
     for (Py_ssize_t n = 0; n < all; n++) {
         numpys[n] = converted_one(self, given, n, least);
         if (numpys[n] == NULL) {

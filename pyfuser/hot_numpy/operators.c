@@ -280,10 +280,23 @@ static PyObject *advanced(PyObject *key, Py_ssize_t least)
     return found;
 }
 
+/* Whether a key is a mask, or Python does not record what it selects. */
+static int is_few_or_unripe(PyObject *key)
+{
+    PyObject *array = IS_OURS(key) ? SLOT(key, K.x.array) : NULL;
+    PyFrameObject *frame = PyEval_GetFrame();
+    if (array == NULL || array == Py_None || frame == NULL) return 0;
+    if (type_of((Numpys *)array) == BOOLEAN || size_of(array) < lazy_from(0)) return 1;
+    PyObject *code = (PyObject *)PyFrame_GetCode(frame);
+    int ripe = is_ripe(code, 16 * size_of(array));
+    Py_DECREF(code);
+    return !ripe;
+}
+
 /* By indices or masks: a copy. */
 static PyObject *selected(PyObject *x, PyObject *key)
 {
-    Py_ssize_t least = lazy_from(0);
+    Py_ssize_t least = is_few_or_unripe(key) ? limit(0) : lazy_from(0);
     PyObject *array = IS_OURS(x) ? at_once(x, least) : NULL, *plain = array == NULL ? NULL : advanced(key, least);
     if (plain == NULL) return call2(m_getitem, x, key);
     Py_INCREF(array);

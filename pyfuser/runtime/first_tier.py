@@ -101,8 +101,8 @@ such a call takes NumPy some microseconds, and several times as many to get ther
 
 
 PAID = 16
-"""Traces of a function that are compiled as it is ripe. Where each trip of a loop makes another one,
-the others cost more than they gain, and their calls run at once from then on."""
+"""Traces of a function that are compiled as it is ripe. Where each trip of a loop makes another
+one, the others cost more than they gain, and their calls run at once from then on."""
 
 
 def runs_here(trace: TraceShape, calls: Sequence[Call]) -> bool:
@@ -140,7 +140,8 @@ def runs_here(trace: TraceShape, calls: Sequence[Call]) -> bool:
 def _needed(trace: TraceShape, moved: int) -> tuple[int, int]:
     """What a trace has to move before it is compiled, and how many were that differ in sizes alone.
 
-    moved: by this run, which is counted. The first of them have to move as much together as one alone.
+    moved: by this run, which is counted. The first of them have to move as much together as one
+    alone.
     """
     running = NOW.running
     needed = running.planned_bytes + running.planned_call_bytes * len(trace.calls)

@@ -265,7 +265,7 @@ class Running:
     planned_again_bytes: int = number(
         20 << 20,
         "bytes",
-        "and while each call is planned, whose kernel is that of one of other sizes",
+        "and while each call is planned that shares a kernel with other sizes",
     )
     lost_bytes: int = number(
         1 << 31,

@@ -9,7 +9,7 @@ import numpy as np
 
 from pyfuser.frontends.numpy import apply
 from pyfuser.frontends.numpy.along import REDUCTIONS, along_axis
-from pyfuser.frontends.numpy.at_once import ANY, at_once
+from pyfuser.frontends.numpy.at_once import ANY, at_once, kind_of
 from pyfuser.frontends.numpy.fallbacks import method_of
 from pyfuser.frontends.numpy.flags import Flags
 from pyfuser.frontends.numpy.indexing import Indexing
@@ -318,7 +318,7 @@ def _computed(name: str) -> Callable[..., Any]:
     numpys = getattr(np.ndarray, name)
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        array = apply.small(self, LIMITS.most)
+        array = apply.small(self, LIMITS.most if name in _RECORDED else LIMITS.first(False))
         if array is None and name in _RECORDED:
             found = full_reduction(self, name, args, kwargs)
             if found is None:
@@ -345,7 +345,7 @@ def _computed(name: str) -> Callable[..., Any]:
 for _name in _REDUCTIONS:
     if hasattr(np.ndarray, _name):
         _numpys, _arrays = getattr(np.ndarray, _name), _ARRAYS.get(_name, 1)
-        _method = at_once(_numpys, _computed(_name), arrays=_arrays, method=True)
+        _method = at_once(_numpys, _computed(_name), kind_of(_name), _arrays, method=True)
         setattr(Array, _name, _method)
 
 for _name in ("astype", "copy", "reshape", "transpose", "swapaxes", "squeeze", "ravel", "flatten"):

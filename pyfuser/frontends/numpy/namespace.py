@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pyfuser.frontends.numpy import functions, known, rearranged, ufuncs
-from pyfuser.frontends.numpy.at_once import ANY, CREATES, KEEPS, NUMBERS, at_once
+from pyfuser.frontends.numpy.at_once import ANY, CREATES, KEEPS, NUMBERS, RIPENS, at_once, kind_of
 from pyfuser.frontends.numpy.compiled import ndarray
 from pyfuser.frontends.numpy.fallbacks import Module, Subscripted, fallbacks, function_of
 from pyfuser.frontends.numpy.operations import WHERE
@@ -58,7 +58,7 @@ def _own() -> dict[str, Any]:
     names |= {name: getattr(functions, name) for name in _FUNCTIONS}
     for name in _REARRANGED:
         arrays = 2 if name in ("append", "pad") else 1
-        names[name] = at_once(getattr(np, name), getattr(rearranged, name), arrays=arrays)
+        names[name] = at_once(getattr(np, name), getattr(rearranged, name), RIPENS, arrays)
     for maker, group in (
         (functions.viewer, _VIEWERS),
         (functions.creator, _CREATORS),
@@ -70,7 +70,8 @@ def _own() -> dict[str, Any]:
         names[name] = at_once(getattr(np, name), names[name], ANY, first=True)
     for name in _METHODS:
         if hasattr(np, name):
-            names[name] = at_once(getattr(np.ndarray, name), names[name], first=True)
+            numpys = getattr(np.ndarray, name)
+            names[name] = at_once(numpys, names[name], kind_of(name), first=True)
     names["where"] = at_once(np.where, names["where"], arrays=3, operation=WHERE)
     names["clip"] = at_once(np.clip, names["clip"], arrays=3)
     for name in ("zeros_like", "ones_like", "empty_like", "full_like", "copy"):
