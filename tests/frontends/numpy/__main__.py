@@ -17,6 +17,7 @@ def main() -> int:
     )
     parser.add_argument("--large", action="store_true", help="arrays as large as what is recorded")
     parser.add_argument("--lazy-from", type=int, help="elements from which operations are recorded")
+    parser.add_argument("--ripe", type=int, help="bytes that make functions ripe; --lazy-from, too")
     parser.add_argument("--exact", action="store_true", help="as PYFUSER_NUMPY_EXACT=1")
     parser.add_argument("--statements", type=int, default=14)
     given = parser.parse_args()
@@ -35,7 +36,14 @@ def main() -> int:
         LIMITS.most = LIMITS.costly = LIMITS.sure = LIMITS.rows = LIMITS.columns = 1
     if given.lazy_from is not None:
         LIMITS.most, LIMITS.costly = given.lazy_from, max(given.lazy_from // 2, 1)
-        LIMITS.sure = 1
+        LIMITS.sure = 1 << 30 if given.ripe else 1
+    if given.ripe:
+        from pyfuser.frontends.numpy import known
+        from pyfuser.tuning.thresholds import tuned
+
+        known.MIDDLE = LIMITS.most
+        with tuned(ripe_bytes=given.ripe):
+            known.bind()
     LIMITS.exact = programs.EXACT[0] = given.exact
     if given.large:
         programs.SHAPES[:] = programs.LARGE
