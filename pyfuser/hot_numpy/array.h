@@ -35,7 +35,7 @@ typedef struct {
     PyTypeObject *scalars;
 } Descr;
 
-enum { WRITEABLE = 0x400, ALIGNED = 0x100 };  /* of the flags */
+enum { WRITEABLE = 0x400, ALIGNED = 0x100, C_CONTIGUOUS = 1 };  /* of the flags */
 
 /* Clones for wider vectors; GCC chooses one when the module is loaded. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__GLIBC__)
@@ -71,15 +71,18 @@ static inline Py_ssize_t limit(int costly)
 /* What `few` computes. */
 enum {
     FEW_ADD, FEW_SUB, FEW_MUL, FEW_DIV, FEW_COPY, FEW_NEG, FEW_SQUARE, FEW_ABS, FEW_SQRT,
+    FEW_AND, FEW_OR, FEW_XOR, FEW_INVERT, FEW_SHL, FEW_SHR, FEW_MAX, FEW_MIN,
     FEW_LT, FEW_LE, FEW_EQ, FEW_NE, FEW_GT, FEW_GE, FEW_OPERATIONS
 };
 
 int few_of(PyObject *ufunc);
-/* Types of elements; BOOLEAN: of results. */
-enum { REAL64, REAL32, INTEGER64, TYPES, BOOLEAN = TYPES };
+/* Types of elements. */
+enum { REAL64, REAL32, INTEGER64, INTEGER32, UNSIGNED64, UNSIGNED32, UNSIGNED8, BOOLEAN, TYPES };
 
-extern const Py_ssize_t BYTES[TYPES + 1];
-int type_of(const Numpys *array);  /* more than BOOLEAN: another one */
+extern const Py_ssize_t BYTES[TYPES];
+int type_of(const Numpys *array);  /* TYPES: another one */
+int is_where(PyObject *function);
+PyObject *few_where(PyObject *mask, PyObject *one, PyObject *other);
 PyObject *tree_sum(PyObject *module, PyObject *args);
 
 PyObject *few(int operation, PyObject *one, PyObject *other);

@@ -1,7 +1,7 @@
 /* Arithmetic of few elements, without what NumPy does to find out how. The law: types, shapes, bits,
-   strides and warnings are NumPy's. So only its commonest cases are here: arrays of float64, float32 or
-   int64, all of one type, and numbers that it takes for that type; elements in C's order. Whatever raises
-   a floating-point flag is NumPy's to compute once more, and to warn of. */
+   strides and warnings are NumPy's. So only its commonest cases are here: arrays of one of eight types, and
+   numbers that it takes for that type; elements in C's order. Whatever raises a floating-point flag is
+   NumPy's to compute once more, and to warn of. */
 #include "array.h"
 #include <math.h>
 #include <stdint.h>
@@ -25,26 +25,33 @@ typedef struct {
     Operand a, b;
 } Loops;
 
-typedef void (*Row)(const char *a, Py_ssize_t sa, const char *b, Py_ssize_t sb, char *out, Py_ssize_t count);
+/* Whether an element is NumPy's to decide: see EXTREME. */
+typedef int (*Row)(const char *a, Py_ssize_t sa, const char *b, Py_ssize_t sb, char *out, Py_ssize_t count);
 
-/* f: of an element of each operand; of one operand, that is both. */
-#define ROW(name, type, made, f) \
-    CLONES static void name(const char *a, Py_ssize_t sa, const char *b, Py_ssize_t sb, char *out, Py_ssize_t count) \
+/* f: of an element of each operand; of one operand, that is both. odd: whether it is NumPy's to decide. */
+#define ROW_OR(name, type, made, f, odd) \
+    CLONES static int name(const char *a, Py_ssize_t sa, const char *b, Py_ssize_t sb, char *out, Py_ssize_t count) \
     { \
         const Py_ssize_t step = sizeof(type); \
         const type *x = (const type *)a, *y = (const type *)b; \
         made *restrict z = (made *)out; \
+        int found = 0; \
         if (sa == step && sb == step) { \
-            for (Py_ssize_t n = 0; n < count; n++) z[n] = (made)f(x[n], y[n]); \
+            for (Py_ssize_t n = 0; n < count; n++) z[n] = (made)f(x[n], y[n]), found |= odd(x[n], y[n]); \
         } else if (sa == step && sb == 0) { \
-            for (Py_ssize_t n = 0; n < count; n++) z[n] = (made)f(x[n], y[0]); \
+            for (Py_ssize_t n = 0; n < count; n++) z[n] = (made)f(x[n], y[0]), found |= odd(x[n], y[0]); \
         } else if (sa == 0 && sb == step) { \
-            for (Py_ssize_t n = 0; n < count; n++) z[n] = (made)f(x[0], y[n]); \
+            for (Py_ssize_t n = 0; n < count; n++) z[n] = (made)f(x[0], y[n]), found |= odd(x[0], y[n]); \
         } else { \
-            for (Py_ssize_t n = 0; n < count; n++, a += sa, b += sb) \
-                z[n] = (made)f(*(const type *)a, *(const type *)b); \
+            for (Py_ssize_t n = 0; n < count; n++, a += sa, b += sb) { \
+                const type u = *(const type *)a, v = *(const type *)b; \
+                z[n] = (made)f(u, v), found |= odd(u, v); \
+            } \
         } \
+        return found; \
     }
+#define NEVER(x, y) 0
+#define ROW(name, type, made, f) ROW_OR(name, type, made, f, NEVER)
 #define ADD(x, y) (x + y)
 #define SUB(x, y) (x - y)
 #define MUL(x, y) (x * y)
@@ -56,26 +63,65 @@ typedef void (*Row)(const char *a, Py_ssize_t sa, const char *b, Py_ssize_t sb, 
 #define ABS_F(x, y) (fabsf(x))
 #define SQRT(x, y) (sqrt(x))
 #define SQRT_F(x, y) (sqrtf(x))
+#define AND(x, y) (x & y)
+#define OR(x, y) (x | y)
+#define XOR(x, y) (x ^ y)
+#define INVERT(x, y) (~x)
+#define NOT(x, y) (!x)
+#define BITS(x) (8 * sizeof(x))
+#define SHL(x, y) ((uint64_t)y < BITS(x) ? x << y : 0)
+#define SHR(x, y) ((uint64_t)y < BITS(x) ? x >> y : 0)
+#define SHR_S(x, y) ((uint64_t)y < BITS(x) ? x >> y : x < 0 ? -1 : 0)
+#define MAX(x, y) (x > y ? x : y)
+#define MIN(x, y) (x < y ? x : y)
 #define LT(x, y) (x < y)
 #define LE(x, y) (x <= y)
 #define EQ(x, y) (x == y)
 #define NE(x, y) (x != y)
 #define GT(x, y) (x > y)
 #define GE(x, y) (x >= y)
-#define ARITHMETIC(name, f) ROW(name##_f8, double, double, f) ROW(name##_f4, float, float, f) ROW(name##_i8, uint64_t, uint64_t, f)
-#define COMPARISON(name, f) ROW(name##_f8, double, char, f) ROW(name##_f4, float, char, f) ROW(name##_i8, int64_t, char, f)
-ARITHMETIC(add, ADD)  /* integers wrap, so without a sign */
-ARITHMETIC(sub, SUB)
-ARITHMETIC(mul, MUL)
-ARITHMETIC(copy, COPY)
-ARITHMETIC(neg, NEG)
-ARITHMETIC(square, SQUARE)
-ROW(div_f8, double, double, DIV)
-ROW(div_f4, float, float, DIV)
+
+/* NaNs and zeros of either sign, of which NumPy's vectors and the rest of a loop give one or the other. */
+static inline int differ_f8(double x, double y) { return memcmp(&x, &y, sizeof x) != 0; }
+static inline int differ_f4(float x, float y) { return memcmp(&x, &y, sizeof x) != 0; }
+#define UNLIKE_F8(x, y) (!(x < y) & !(x > y) & differ_f8(x, y))
+#define UNLIKE_F4(x, y) (!(x < y) & !(x > y) & differ_f4(x, y))
+
+/* f of all integers, by their width: they wrap, so without a sign. */
+#define WRAPPING(name, f) \
+    ROW(name##_u8, uint64_t, uint64_t, f) ROW(name##_u4, uint32_t, uint32_t, f) ROW(name##_u1, uint8_t, uint8_t, f)
+#define INTEGERS(name, made8, made4, made1, f) \
+    ROW(name##_i8, int64_t, made8, f) ROW(name##_i4, int32_t, made4, f) \
+    ROW(name##_u8, uint64_t, u##made8, f) ROW(name##_u4, uint32_t, u##made4, f) ROW(name##_u1, uint8_t, u##made1, f)
+#define FLOATS(name, f) ROW(name##_f8, double, double, f) ROW(name##_f4, float, float, f)
+typedef unsigned char uchar;
+#define COMPARISON(name, f) INTEGERS(name, char, char, char, f) ROW(name##_f8, double, char, f) ROW(name##_f4, float, char, f)
+FLOATS(add, ADD) WRAPPING(add, ADD)
+FLOATS(sub, SUB) WRAPPING(sub, SUB)
+FLOATS(mul, MUL) WRAPPING(mul, MUL)
+FLOATS(copy, COPY) WRAPPING(copy, COPY)
+FLOATS(neg, NEG) WRAPPING(neg, NEG)
+FLOATS(square, SQUARE) WRAPPING(square, SQUARE)
+FLOATS(div, DIV)
 ROW(abs_f8, double, double, ABS)
 ROW(abs_f4, float, float, ABS_F)
 ROW(sqrt_f8, double, double, SQRT)
 ROW(sqrt_f4, float, float, SQRT_F)
+WRAPPING(and, AND)
+WRAPPING(or, OR)
+WRAPPING(xor, XOR)
+WRAPPING(invert, INVERT)
+ROW(not_b1, uint8_t, uint8_t, NOT)
+WRAPPING(shl, SHL)
+WRAPPING(shr, SHR)
+ROW(shr_i8, int64_t, int64_t, SHR_S)
+ROW(shr_i4, int32_t, int32_t, SHR_S)
+INTEGERS(max, int64_t, int32_t, int8_t, MAX)
+INTEGERS(min, int64_t, int32_t, int8_t, MIN)
+ROW_OR(max_f8, double, double, MAX, UNLIKE_F8)
+ROW_OR(max_f4, float, float, MAX, UNLIKE_F4)
+ROW_OR(min_f8, double, double, MIN, UNLIKE_F8)
+ROW_OR(min_f4, float, float, MIN, UNLIKE_F4)
 COMPARISON(lt, LT)
 COMPARISON(le, LE)
 COMPARISON(eq, EQ)
@@ -83,17 +129,26 @@ COMPARISON(ne, NE)
 COMPARISON(gt, GT)
 COMPARISON(ge, GE)
 
-#define THREE(name) {name##_f8, name##_f4, name##_i8}
+/* In the order of the types: float64, float32, int64, int32, uint64, uint32, uint8, bool. */
+#define WIDTHS(name) name##_u8, name##_u4, name##_u8, name##_u4, name##_u1
+#define OWN(name) name##_i8, name##_i4, name##_u8, name##_u4, name##_u1
+#define ALL(name) {name##_f8, name##_f4, WIDTHS(name), NULL}
+#define COMPARED(name) {name##_f8, name##_f4, OWN(name), name##_u1}
 static const Row ROW_OF[FEW_OPERATIONS][TYPES] = {
-    [FEW_ADD] = THREE(add), [FEW_SUB] = THREE(sub), [FEW_MUL] = THREE(mul), [FEW_DIV] = {div_f8, div_f4, NULL},
-    [FEW_COPY] = THREE(copy), [FEW_NEG] = THREE(neg), [FEW_SQUARE] = THREE(square), [FEW_ABS] = {abs_f8, abs_f4, NULL}, [FEW_SQRT] = {sqrt_f8, sqrt_f4, NULL},
-    [FEW_LT] = THREE(lt), [FEW_LE] = THREE(le), [FEW_EQ] = THREE(eq), [FEW_NE] = THREE(ne), [FEW_GT] = THREE(gt), [FEW_GE] = THREE(ge),
+    [FEW_ADD] = ALL(add), [FEW_SUB] = ALL(sub), [FEW_MUL] = ALL(mul), [FEW_DIV] = {div_f8, div_f4},
+    [FEW_COPY] = {copy_f8, copy_f4, WIDTHS(copy), copy_u1}, [FEW_NEG] = ALL(neg), [FEW_SQUARE] = ALL(square),
+    [FEW_ABS] = {abs_f8, abs_f4}, [FEW_SQRT] = {sqrt_f8, sqrt_f4},
+    [FEW_AND] = {NULL, NULL, WIDTHS(and), and_u1}, [FEW_OR] = {NULL, NULL, WIDTHS(or), or_u1},
+    [FEW_XOR] = {NULL, NULL, WIDTHS(xor), xor_u1}, [FEW_INVERT] = {NULL, NULL, WIDTHS(invert), not_b1},
+    [FEW_SHL] = {NULL, NULL, WIDTHS(shl)}, [FEW_SHR] = {NULL, NULL, OWN(shr)},
+    [FEW_MAX] = {max_f8, max_f4, OWN(max)}, [FEW_MIN] = {min_f8, min_f4, OWN(min)},
+    [FEW_LT] = COMPARED(lt), [FEW_LE] = COMPARED(le), [FEW_EQ] = COMPARED(eq), [FEW_NE] = COMPARED(ne),
+    [FEW_GT] = COMPARED(gt), [FEW_GE] = COMPARED(ge),
 };
-const Py_ssize_t BYTES[TYPES + 1] = {8, 4, 8, 1};
+const Py_ssize_t BYTES[TYPES] = {8, 4, 8, 4, 8, 4, 1, 1};
 
-static PyObject *descrs[TYPES + 1];  /* NumPy's one object for each type */
-static PyObject *ufuncs[FEW_OPERATIONS];
-static PyTypeObject *float64;    /* its scalars */
+static PyObject *descrs[TYPES];  /* NumPy's one object for each type */
+static PyObject *ufuncs[FEW_OPERATIONS], *where;
 static PyObject *(*new_array)(PyTypeObject *, PyObject *, int, const Py_ssize_t *, const Py_ssize_t *, void *, int, PyObject *);
 
 /* PyArray_NewFromDescr, by its place in the table of NumPy's C API, which never changes. */
@@ -101,13 +156,13 @@ enum { NEW_FROM_DESCR = 94 };
 
 PyObject *bind_few(PyObject *module, PyObject *args)
 {
-    PyObject *api, *known, *scalars, *functions;
-    if (!PyArg_ParseTuple(args, "OOOO", &api, &known, &scalars, &functions)) return NULL;
+    PyObject *api, *known, *functions;
+    if (!PyArg_ParseTuple(args, "OOOO", &api, &known, &functions, &where)) return NULL;
+    Py_INCREF(where);
     void **table = PyCapsule_GetPointer(api, NULL);
     if (table == NULL) return NULL;
-    for (int n = 0; n <= TYPES; n++) descrs[n] = Py_NewRef(PyTuple_GET_ITEM(known, n));
+    for (int n = 0; n < TYPES; n++) descrs[n] = Py_NewRef(PyTuple_GET_ITEM(known, n));
     for (int n = 0; n < FEW_OPERATIONS; n++) ufuncs[n] = Py_NewRef(PyTuple_GET_ITEM(functions, n));
-    float64 = (PyTypeObject *)Py_NewRef(scalars);
     *(void **)&new_array = table[NEW_FROM_DESCR];
     Py_RETURN_NONE;
 }
@@ -123,36 +178,48 @@ int few_of(PyObject *ufunc)
 int type_of(const Numpys *array)
 {
     int n = 0;
-    while (n <= TYPES && array->descr != descrs[n]) n++;
+    while (n < TYPES && array->descr != descrs[n]) n++;
     return n;
 }
 
-/* A number as an element of an array's type, if that is what NumPy makes of it and it is exact. */
+/* A number of Python's that is no integer. */
+static int put_real(double value, int type, char *to)
+{
+    float rounded = (float)value;
+    if (type == REAL64) *(double *)to = value;
+    if (type == REAL32) *(float *)to = rounded;
+    /* exact enough that NumPy does not warn of it */
+    return type == REAL64 || (type == REAL32 && rounded - rounded == 0 && (fabsf(rounded) >= 1e-37f || value == 0));
+}
+
+/* An integer of Python's, if it fits; as a float, if it is exact. */
+static int put_integer(PyObject *x, int type, char *to)
+{
+    int overflow;
+    long long value = PyLong_AsLongLongAndOverflow(x, &overflow);
+    if (overflow) return 0;
+    switch (type) {
+    case REAL64: *(double *)to = (double)value; return -(1LL << 53) <= value && value <= 1LL << 53;
+    case REAL32: *(float *)to = (float)value; return -(1LL << 24) <= value && value <= 1LL << 24;
+    case INTEGER64: *(int64_t *)to = value; return 1;
+    case INTEGER32: *(int32_t *)to = (int32_t)value; return value == (int32_t)value;
+    case UNSIGNED64: *(uint64_t *)to = (uint64_t)value; return value >= 0;
+    case UNSIGNED32: *(uint32_t *)to = (uint32_t)value; return value == (uint32_t)value;
+    case UNSIGNED8: *(uint8_t *)to = (uint8_t)value; return value == (uint8_t)value;
+    default: return 0;
+    }
+}
+
+/* A number as an element of an array's type, if that is what NumPy makes of it. NumPy's scalars have their
+   value behind the head of the object. */
 static int put_number(PyObject *x, int type, char *to)
 {
-    if (PyFloat_CheckExact(x) || Py_IS_TYPE(x, float64)) {
-        double value = PyFloat_AS_DOUBLE(x);
-        if (type == REAL32 && PyFloat_CheckExact(x)) {
-            float rounded = (float)value;
-            *(float *)to = rounded;
-            return rounded == rounded && rounded - rounded == 0 && (fabsf(rounded) >= 1e-37f || value == 0);
-        }
-        *(double *)to = value;
-        return type == REAL64;
+    if (Py_IS_TYPE(x, ((Descr *)descrs[type])->scalars)) {
+        memcpy(to, (char *)x + sizeof(PyObject), BYTES[type]);
+        return 1;
     }
-    if (!PyLong_CheckExact(x)) return 0;
-    int overflow;
-    long long value = PyLong_AsLongLongAndOverflow(x, &overflow), most = type == REAL32 ? 1 << 24 : 1LL << 53;
-    if (overflow) return 0;
-    if (type == INTEGER64)
-        *(int64_t *)to = value;
-    else if (value < -most || value > most)
-        return 0;
-    else if (type == REAL64)
-        *(double *)to = (double)value;
-    else
-        *(float *)to = (float)value;
-    return 1;
+    if (PyFloat_CheckExact(x)) return put_real(PyFloat_AS_DOUBLE(x), type, to);
+    return PyLong_CheckExact(x) && put_integer(x, type, to);
 }
 
 /* Lay an array along the axes of the result; 0: NumPy has to, or its elements are in another order. */
@@ -190,29 +257,32 @@ static void coalesce(Loops *loops)
     loops->rank = rank + 1;
 }
 
-static void run_axis(const Loops *loops, int axis, Row row, const char *a, const char *b, char **out, Py_ssize_t size)
+static int run_axis(const Loops *loops, int axis, Row row, const char *a, const char *b, char **out, Py_ssize_t size)
 {
     Py_ssize_t extent = loops->extents[axis], sa = loops->a.strides[axis], sb = loops->b.strides[axis];
+    int odd = 0;
     if (axis == loops->rank - 1) {
-        row(a, sa, b, sb, *out, extent);
+        odd = row(a, sa, b, sb, *out, extent);
         *out += extent * size;
-        return;
+        return odd;
     }
-    for (Py_ssize_t n = 0; n < extent; n++, a += sa, b += sb) run_axis(loops, axis + 1, row, a, b, out, size);
+    for (Py_ssize_t n = 0; n < extent; n++, a += sa, b += sb) odd |= run_axis(loops, axis + 1, row, a, b, out, size);
+    return odd;
 }
 
-/* Compute all elements, row after row. Whether no flag was raised but that of inexact results. */
+/* Compute all elements, row after row. Whether none is NumPy's to decide, and no flag was raised but that of
+   inexact results. */
 static int run(const Loops *loops, Row row, char *out, Py_ssize_t size)
 {
 #ifdef __SSE2__
     unsigned before = _mm_getcsr();
     _mm_setcsr(before & ~_MM_EXCEPT_MASK);
-    run_axis(loops, 0, row, loops->a.data, loops->b.data, &out, size);
-    return !(_mm_getcsr() & (_MM_EXCEPT_INVALID | _MM_EXCEPT_DIV_ZERO | _MM_EXCEPT_OVERFLOW | _MM_EXCEPT_UNDERFLOW));
+    int odd = run_axis(loops, 0, row, loops->a.data, loops->b.data, &out, size);
+    return !odd && !(_mm_getcsr() & (_MM_EXCEPT_INVALID | _MM_EXCEPT_DIV_ZERO | _MM_EXCEPT_OVERFLOW | _MM_EXCEPT_UNDERFLOW));
 #else
     feclearexcept(FE_ALL_EXCEPT);
-    run_axis(loops, 0, row, loops->a.data, loops->b.data, &out, size);
-    return !fetestexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW);
+    int odd = run_axis(loops, 0, row, loops->a.data, loops->b.data, &out, size);
+    return !odd && !fetestexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW);
 #endif
 }
 
@@ -254,7 +324,7 @@ PyObject *few(int operation, PyObject *one, PyObject *other)
     int type = prepare(&loops, one, other, number, &size);
     Row row = type == TYPES ? NULL : ROW_OF[operation][type];
     if (row == NULL) return NULL;
-    int made_of = operation >= FEW_LT ? TYPES : type;
+    int made_of = operation >= FEW_LT ? BOOLEAN : type;
     Py_INCREF(descrs[made_of]);  /* stolen */
     PyObject *made = new_array(K.numpys, descrs[made_of], loops.rank, loops.extents, NULL, NULL, 0, NULL);
     if (made == NULL) return NULL;
@@ -264,12 +334,59 @@ PyObject *few(int operation, PyObject *one, PyObject *other)
     return NULL;
 }
 
+/* Whether elements lie one after the other in the shape of another array. */
+static int is_along(const Numpys *array, const Numpys *other)
+{
+    const int behaved = ALIGNED | C_CONTIGUOUS;
+    return array->nd == other->nd && (array->flags & behaved) == behaved
+        && memcmp(array->dimensions, other->dimensions, array->nd * sizeof *array->dimensions) == 0;
+}
+
+/* By bytes: what is chosen is copied. */
+#define CHOOSE(name, type) \
+    CLONES static void name(const char *mask, const char *a, Py_ssize_t sa, const char *b, Py_ssize_t sb, char *out, Py_ssize_t count) \
+    { \
+        const type *x = (const type *)a, *y = (const type *)b; \
+        type *restrict z = (type *)out; \
+        if (sa && sb) for (Py_ssize_t n = 0; n < count; n++) z[n] = mask[n] ? x[n] : y[n]; \
+        else if (sa) for (Py_ssize_t n = 0; n < count; n++) z[n] = mask[n] ? x[n] : y[0]; \
+        else if (sb) for (Py_ssize_t n = 0; n < count; n++) z[n] = mask[n] ? x[0] : y[n]; \
+    }
+CHOOSE(choose_8, uint64_t)
+CHOOSE(choose_4, uint32_t)
+CHOOSE(choose_1, uint8_t)
+
+int is_where(PyObject *function) { return function == where; }
+
+/* `where(mask, one, other)`: of arrays of one shape and type, or a number; NULL, without an error: NumPy's. */
+PyObject *few_where(PyObject *mask, PyObject *one, PyObject *other)
+{
+    char number[WIDEST] __attribute__((aligned(WIDEST)));
+    if (new_array == NULL || !Py_IS_TYPE(mask, K.numpys)) return NULL;
+    const Numpys *chosen = (Numpys *)mask;
+    const Numpys *a = Py_IS_TYPE(one, K.numpys) ? (Numpys *)one : NULL, *b = Py_IS_TYPE(other, K.numpys) ? (Numpys *)other : NULL;
+    const Numpys *first = a != NULL ? a : b;
+    const Py_ssize_t size = size_of(mask);
+    if (first == NULL || type_of(chosen) != BOOLEAN || !chosen->nd || size > MOST_ELEMENTS || !is_along(chosen, chosen)) return NULL;
+    const int type = type_of(first);
+    if (type == TYPES || !is_along(first, chosen)) return NULL;
+    if (a != NULL && b != NULL && (a->descr != b->descr || !is_along(b, chosen))) return NULL;
+    if ((a == NULL || b == NULL) && !put_number(a == NULL ? one : other, type, number)) return NULL;
+    Py_INCREF(descrs[type]);  /* stolen */
+    PyObject *made = new_array(K.numpys, descrs[type], chosen->nd, chosen->dimensions, NULL, NULL, 0, NULL);
+    if (made == NULL) return NULL;
+    void (*choose)(const char *, const char *, Py_ssize_t, const char *, Py_ssize_t, char *, Py_ssize_t)
+        = BYTES[type] == 8 ? choose_8 : BYTES[type] == 4 ? choose_4 : choose_1;
+    choose(chosen->data, a != NULL ? a->data : number, a != NULL, b != NULL ? b->data : number, b != NULL, ((Numpys *)made)->data, size);
+    return made;
+}
+
 PyObject *few_for_tests(PyObject *module, PyObject *args)
 {
-    PyObject *ufunc, *one, *other;
-    if (!PyArg_ParseTuple(args, "OOO", &ufunc, &one, &other)) return NULL;
+    PyObject *ufunc, *one, *other, *third = NULL;
+    if (!PyArg_ParseTuple(args, "OOO|O", &ufunc, &one, &other, &third)) return NULL;
     int operation = few_of(ufunc);
-    PyObject *made = operation == FEW_OPERATIONS ? NULL : few(operation, one, other);
+    PyObject *made = third != NULL ? few_where(one, other, third) : operation == FEW_OPERATIONS ? NULL : few(operation, one, other);
     return made != NULL || PyErr_Occurred() ? made : Py_NewRef(Py_None);
 }
 

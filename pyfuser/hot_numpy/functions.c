@@ -211,6 +211,8 @@ static PyObject *record(Direct *self, const Arguments *given, PyObject *out)
 static PyObject *by_few(Direct *self, const Arguments *given, PyObject *const *numpys)
 {
     if (self->few < 0) self->few = few_of(self->numpys);
+    if (self->few == FEW_OPERATIONS && given->count == 3 && !given->named && is_where(self->numpys))
+        return few_where(numpys[0], numpys[1], numpys[2]);
     if (self->few == FEW_OPERATIONS || given->named || given->count != self->arrays) return NULL;
     return few(self->few, numpys[0], numpys[given->count - 1]);
 }

@@ -94,6 +94,12 @@ static int few_of_method(int method)
     case m_truediv: return FEW_DIV;
     case m_neg: return FEW_NEG;
     case m_abs: return FEW_ABS;
+    case m_and: return FEW_AND;
+    case m_or: return FEW_OR;
+    case m_xor: return FEW_XOR;
+    case m_invert: return FEW_INVERT;
+    case m_lshift: return FEW_SHL;
+    case m_rshift: return FEW_SHR;
     default: return FEW_OPERATIONS;
     }
 }

@@ -27,7 +27,9 @@ TILE(tile_f4, float)
 TILE(tile_i8, int64_t)
 TILE(tile_b1, int8_t)
 
-static double (*const TILE_OF[TYPES + 1])(const char *, Py_ssize_t) = {tile_f8, tile_f4, tile_i8, tile_b1};
+static double (*const TILE_OF[TYPES])(const char *, Py_ssize_t) = {
+    [REAL64] = tile_f8, [REAL32] = tile_f4, [INTEGER64] = tile_i8, [BOOLEAN] = tile_b1,
+};
 
 /* tree_sum(array, tile): as doubles, of an array in one row without gaps; None: of elements of other types. */
 PyObject *tree_sum(PyObject *module, PyObject *args)
@@ -38,7 +40,7 @@ PyObject *tree_sum(PyObject *module, PyObject *args)
     const Numpys *array = (Numpys *)given;
     if (!Py_IS_TYPE(given, K.numpys) || array->nd != 1 || !(array->flags & ALIGNED) || tile < 1) Py_RETURN_NONE;
     const int type = type_of(array);
-    if (type > BOOLEAN) Py_RETURN_NONE;
+    if (type == TYPES || TILE_OF[type] == NULL) Py_RETURN_NONE;
     const Py_ssize_t size = BYTES[type], count = array->dimensions[0];
     if (array->strides[0] != size && count > 1) Py_RETURN_NONE;
     double (*add)(const char *, Py_ssize_t) = TILE_OF[type], total = 0.0;

@@ -52,13 +52,15 @@ if NUMPY is not None:
     )  # fmt: skip
     NUMPY.bind_few(
         np._core._multiarray_umath._ARRAY_API,  # type: ignore[attr-defined]
-        tuple(map(np.dtype, (np.float64, np.float32, np.int64, np.bool_))),
-        np.float64,
+        tuple(map(np.dtype, ("f8", "f4", "i8", "i4", "u8", "u4", "u1", "?"))),
         (
             np.add, np.subtract, np.multiply, np.true_divide,
             np.ndarray.copy, np.negative, np.square, np.absolute, np.sqrt,
+            np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert, np.left_shift,
+            np.right_shift, np.maximum, np.minimum,
             np.less, np.less_equal, np.equal, np.not_equal, np.greater, np.greater_equal,
         ),
+        np.where,
     )  # fmt: skip
 
 np.empty(1 << 24, np.uint8)
