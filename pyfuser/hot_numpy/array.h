@@ -33,7 +33,10 @@ typedef struct {
 typedef struct {
     PyObject_HEAD
     PyTypeObject *scalars;
+    char kind;
 } Descr;
+
+static inline int has_objects(PyObject *array) { return ((Descr *)((Numpys *)array)->descr)->kind == 'O'; }
 
 enum { WRITEABLE = 0x400, ALIGNED = 0x100, C_CONTIGUOUS = 1 };  /* of the flags */
 

@@ -13,10 +13,11 @@ typedef struct {
     int few;     /* what `few` computes; -1: not looked for yet */
 } Direct;
 
-/* KEEPS: the result may refer to arrays in lists. CREATES: the first argument is the shape of the result.
+/* KEEPS: a result of objects may refer to arrays in lists. CREATES: the first argument is the shape of the result.
    NUMBERS: no argument is an array. RIPENS: Python may record it in functions of the program that are ripe.
-   SUMS: likewise; of all elements, from that many on it adds up in an order of its own. */
-enum { MOST = 16, KEEPS = 2, CREATES = 3, NUMBERS = 4, RIPENS = 5, SUMS = 6, NESTED = 8 };
+   SUMS: likewise; of all elements, from that many on it adds up in an order of its own. STORES: it writes the
+   first argument. */
+enum { MOST = 16, KEEPS = 2, CREATES = 3, NUMBERS = 4, RIPENS = 5, SUMS = 6, STORES = 7, NESTED = 8 };
 
 /* The arguments of a call: those by position, then those that are named. */
 typedef struct {
@@ -60,13 +61,12 @@ static int has_numbers(PyObject *x, int depth)
 }
 
 /* What NumPy takes for an argument (a new reference); NULL, without an error: it is not to be called. */
-static PyObject *given_for(PyObject *x, Py_ssize_t least, int any, int keeps)
+static PyObject *given_for(PyObject *x, Py_ssize_t least, int any)
 {
     if (IS_OURS(x)) return Py_XNewRef(at_once(x, least));
     if (is_scalar(x) || (any && is_plain(x))) return Py_NewRef(x);
     if (!PyList_CheckExact(x) && !PyTuple_CheckExact(x)) return NULL;
     if (has_numbers(x, 0)) return Py_NewRef(x);
-    if (keeps) return NULL;
     Py_ssize_t count = PySequence_Fast_GET_SIZE(x);
     PyObject *list = PyList_New(count);
     for (Py_ssize_t n = 0; list != NULL && n < count; n++) {
@@ -118,7 +118,7 @@ static Py_ssize_t least_of(const Direct *self, const Arguments *given)
 {
     if (self->costly < 0) return PY_SSIZE_T_MAX;
     if (self->costly == SUMS && given->count + given->named == 1) return lazy_from(0);
-    if (self->costly >= RIPENS && ripens(given)) return lazy_from(0);
+    if ((self->costly == RIPENS || self->costly == SUMS) && ripens(given)) return lazy_from(0);
     return limit(self->costly == 1);
 }
 
@@ -129,7 +129,7 @@ static PyObject *converted_one(Direct *self, const Arguments *given, Py_ssize_t 
     int named = at >= given->count;
     if (named && is_out(PyTuple_GET_ITEM(given->names, at - given->count))) return NULL;
     if (self->costly == CREATES || self->costly == NUMBERS || (!named && at >= self->arrays)) return is_plain(x) ? Py_NewRef(x) : NULL;
-    return given_for(x, least, named || (at && self->first), self->costly == KEEPS);
+    return given_for(x, least, named || (at && self->first));
 }
 
 /* NumPy's arguments (new references) for ours; 0: NumPy is not to be called. */
@@ -138,6 +138,7 @@ static int converted(Direct *self, const Arguments *given, PyObject **numpys)
     Py_ssize_t all = given->count + given->named;
     if (all > MOST || (self->first && (!given->count || !IS_OURS(given->all[0])))) return 0;
     if (self->costly == CREATES && (!given->count || !is_small(given->all[0]))) return 0;
+    if (self->costly == STORES && SLOT(given->all[0], K.x.writeable) == Py_False) return 0;
     Py_ssize_t least = least_of(self, given);
     for (Py_ssize_t n = 0; n < all; n++) {
         numpys[n] = converted_one(self, given, n, least);
@@ -156,13 +157,34 @@ static int is_alone(PyObject *base)
     return Py_IS_TYPE(base, K.numpys) && Py_REFCNT(base) == 1 && ((Numpys *)base)->base == NULL;
 }
 
+/* Ours for each array of a tuple, which it steals; NULL, without an error: somebody else has one. */
+static PyObject *adopted_all(PyObject *tuple)
+{
+    Py_ssize_t count = PyTuple_GET_SIZE(tuple);
+    int alone = 1;
+    for (Py_ssize_t n = 0; n < count; n++) {
+        PyObject *entry = PyTuple_GET_ITEM(tuple, n);
+        const Numpys *array = (Numpys *)entry;
+        alone &= Py_IS_TYPE(entry, K.numpys) ? Py_REFCNT(entry) == 1 && (array->base == NULL || is_alone(array->base)) : is_scalar(entry);
+    }
+    PyObject *found = alone ? PyTuple_New(count) : NULL;
+    for (Py_ssize_t n = 0; found != NULL && n < count; n++) {
+        PyObject *entry = finish(Py_NewRef(PyTuple_GET_ITEM(tuple, n)));
+        if (entry == NULL) Py_CLEAR(found);
+        else PyTuple_SET_ITEM(found, n, entry);
+    }
+    Py_DECREF(tuple);
+    return found;
+}
+
 /* Ours for a result (which it steals) that nobody else has, or that is a view of the first argument;
    NULL, without an error: neither. */
 static PyObject *result(Direct *self, PyObject *value, const Arguments *given, PyObject *const *numpys)
 {
     if (!Py_IS_TYPE(value, K.numpys)) {
+        if (PyTuple_CheckExact(value)) return adopted_all(value);
         if (!PyTuple_Check(value) && !PyList_Check(value)) return value;
-    } else if (Py_REFCNT(value) == 1) {
+    } else if (Py_REFCNT(value) == 1 && !(self->costly == KEEPS && has_objects(value))) {
         Numpys *made = (Numpys *)value;
         if (made->base == NULL || is_alone(made->base)) return adopt(value);
         int is_view = self->first && (made->base == numpys[0] || made->base == ((Numpys *)numpys[0])->base);

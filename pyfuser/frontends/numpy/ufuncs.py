@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pyfuser.frontends.numpy import apply
-from pyfuser.frontends.numpy.at_once import ANY, COSTLY, MOST, at_once
+from pyfuser.frontends.numpy.at_once import ANY, COSTLY, MOST, STORES, at_once
 from pyfuser.frontends.numpy.memory import host
 from pyfuser.frontends.numpy.operations import OPERATIONS, Operation
 from pyfuser.frontends.numpy.record import record
@@ -71,8 +71,10 @@ def _method(function: np.ufunc, name: str) -> Any:
                 return _outer(operation, one, other)
         return apply.call(numpys, args, kwargs)
 
-    if name == "at" or (name == "outer" and operation is not None):
+    if name == "outer" and operation is not None:
         return method
+    if name == "at":
+        return at_once(numpys, method, STORES, 3, first=True)
     arrays = 2 if name in ("outer", "reduceat") else 1
     return at_once(numpys, method, MOST, arrays, first=True)
 

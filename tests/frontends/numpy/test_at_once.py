@@ -203,3 +203,36 @@ def test_nothing_leaks() -> None:
     more = sum(entry.size_diff for entry in after.compare_to(before, "filename"))
     assert more < 20_000
     TRACER.flush(reason.SYNC)
+
+
+def test_arrays_in_lists_and_tuples() -> None:
+    x = np.arange(5.0)
+    pair = np.array([x, x + 1.0])
+    assert type(pair) is np.ndarray and pair.tolist() == [[0, 1, 2, 3, 4], [1, 2, 3, 4, 5]]
+    pair[0, 0] = 7.0
+    assert x[0] == 0.0
+    objects = np.array([x, None, 3], dtype=object)
+    assert type(objects[0]) is np.ndarray and objects[0].tolist() == x.tolist()
+    with pytest.raises(ValueError, match="inhomogeneous"):
+        np.array([x, x[1:]])
+    parts = np.gradient(np.ones((3, 4)))
+    assert type(parts) is tuple and [type(part) for part in parts] == [np.ndarray] * 2
+    places = np.nonzero(x)
+    assert type(places) is tuple and places[0].tolist() == [1, 2, 3, 4]
+
+
+def test_at_stores_where_it_is_told_to() -> None:
+    x, places = np.zeros(4), np.array([1, 1, 3])
+    np.add.at(x, places, 2.0)
+    np.subtract.at(x, places, np.array([0.5, 0.5, 1.0]))
+    np.negative.at(x, [3])
+    assert x.tolist() == [0.0, 3.0, 0.0, -1.0]
+    part = x[1:]
+    np.add.at(part, [0], 1.0)
+    assert x[1] == 4.0
+    with pytest.raises(IndexError):
+        np.add.at(x, [4], 1.0)
+    large = np.zeros(1 << 16)
+    large += 1.0
+    np.add.at(large, places, 1.0)
+    assert (large[1], large[3], large[0]) == (3.0, 2.0, 1.0)
