@@ -16,8 +16,8 @@ typedef struct {
 /* KEEPS: a result of objects may refer to arrays in lists. CREATES: the first argument is the shape of the result.
    NUMBERS: no argument is an array. RIPENS: Python may record it in functions of the program that are ripe.
    SUMS: likewise; of all elements, from that many on it adds up in an order of its own. STORES: it writes the
-   first argument. */
-enum { MOST = 16, KEEPS = 2, CREATES = 3, NUMBERS = 4, RIPENS = 5, SUMS = 6, STORES = 7, NESTED = 8 };
+   first argument. PAIRS: the result has an element for each pair of theirs. */
+enum { MOST = 16, KEEPS = 2, CREATES = 3, NUMBERS = 4, RIPENS = 5, SUMS = 6, STORES = 7, PAIRS = 8, NESTED = 8 };
 
 /* The arguments of a call: those by position, then those that are named. */
 typedef struct {
@@ -113,10 +113,22 @@ static int ripens(const Arguments *given)
     return ripe;
 }
 
+/* How many pairs of elements two arrays have. */
+static Py_ssize_t pairs_of(const Arguments *given)
+{
+    Py_ssize_t pairs = 1;
+    for (Py_ssize_t n = 0; n < given->count; n++) {
+        PyObject *array = IS_OURS(given->all[n]) ? SLOT(given->all[n], K.x.array) : NULL;
+        if (array != NULL && array != Py_None && __builtin_mul_overflow(pairs, size_of(array), &pairs)) return PY_SSIZE_T_MAX;
+    }
+    return pairs;
+}
+
 /* Below how many elements arrays are NumPy's. */
 static Py_ssize_t least_of(const Direct *self, const Arguments *given)
 {
     if (self->costly < 0) return PY_SSIZE_T_MAX;
+    if (self->costly == PAIRS) return pairs_of(given) < lazy_from(0) ? PY_SSIZE_T_MAX : 0;
     if (self->costly == SUMS && given->count + given->named == 1) return lazy_from(0);
     if ((self->costly == RIPENS || self->costly == SUMS) && ripens(given)) return lazy_from(0);
     return limit(self->costly == 1);

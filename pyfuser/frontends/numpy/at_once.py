@@ -9,11 +9,12 @@ from typing import Any
 
 from pyfuser.support.extension import NUMPY
 
-MOST, COSTLY, KEEPS, CREATES, NUMBERS, RIPENS, SUMS, STORES, ANY = 0, 1, 2, 3, 4, 5, 6, 7, -1
+MOST, COSTLY, KEEPS, CREATES, NUMBERS, RIPENS, SUMS, STORES, PAIRS, ANY = *range(9), -1
 """Which limit of `switches.LIMITS` arrays are below: of most, of costly functions, none. The others
 are of most. KEEPS: a result of objects may refer to arrays in a list. CREATES: the first argument
 is the shape of a new array. NUMBERS: no argument is an array. RIPENS: `record.is_due` decides.
-SUMS: see `sums`, and along axes `record.is_due` decides. STORES: the first argument is written."""
+SUMS: see `sums`, and along axes `record.is_due` decides. STORES: the first argument is written.
+PAIRS: the result has an element for each pair of theirs."""
 
 
 def kind_of(name: str) -> int:

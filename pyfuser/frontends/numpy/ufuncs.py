@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from pyfuser.frontends.numpy import apply
-from pyfuser.frontends.numpy.at_once import ANY, COSTLY, MOST, STORES, at_once
-from pyfuser.frontends.numpy.memory import host
+from pyfuser.frontends.numpy.at_once import ANY, COSTLY, MOST, PAIRS, STORES, at_once
+from pyfuser.frontends.numpy.memory import host, is_pending
 from pyfuser.frontends.numpy.operations import OPERATIONS, Operation
-from pyfuser.frontends.numpy.record import record
+from pyfuser.frontends.numpy.record import is_due, record
 from pyfuser.frontends.numpy.switches import LIMITS
 from pyfuser.frontends.numpy.wrap import KIND, adopt
 from pyfuser.support.caches import cached
@@ -72,7 +72,7 @@ def _method(function: np.ufunc, name: str) -> Any:
         return apply.call(numpys, args, kwargs)
 
     if name == "outer" and operation is not None:
-        return method
+        return at_once(numpys, method, PAIRS, 2, first=True)
     if name == "at":
         return at_once(numpys, method, STORES, 3, first=True)
     arrays = 2 if name in ("outer", "reduceat") else 1
@@ -81,7 +81,8 @@ def _method(function: np.ufunc, name: str) -> Any:
 
 def _outer(operation: Operation, one: Any, other: Any) -> Any:
     """An operation on each pair of elements of two arrays."""
-    if one.size * other.size < LIMITS.first(False):
+    size = one.size * other.size
+    if size < LIMITS.most or not is_due(size, is_pending(one) or is_pending(other)):
         return apply.compute(operation.ufunc.outer, (one, other))
     one, other = _apart(one, other.size), _apart(other, one.size)
     pair = one.reshape(*one.shape, *(1,) * other.ndim), other

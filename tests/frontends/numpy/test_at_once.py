@@ -236,3 +236,13 @@ def test_at_stores_where_it_is_told_to() -> None:
     large += 1.0
     np.add.at(large, places, 1.0)
     assert (large[1], large[3], large[0]) == (3.0, 2.0, 1.0)
+
+
+def test_pairs_are_counted_before_an_outer_product_runs_at_once() -> None:
+    few, many = np.arange(3.0), np.arange(300.0)
+    assert np.add.outer(few, few).tolist() == [[0, 1, 2], [1, 2, 3], [2, 3, 4]]
+    before = TRACER.recorded
+    table = np.multiply.outer(many, many)
+    assert TRACER.recorded == before + 1
+    assert (table[2, 3], table.shape) == (6.0, (300, 300))
+    assert np.multiply.outer(many, 2.0).tolist() == (many * 2.0).tolist()
