@@ -22,7 +22,7 @@ from pyfuser.trace.gate import Ran
 pytestmark = pytest.mark.skipif(HOT is None, reason="it is the extension's")
 
 ALL = 4
-BEGIN, TRIAL, AGAIN = 4, 8, 1024
+BEGIN, TRIAL, AGAIN = 12, 8, 1024
 SHORT, LONG = 0.0, 0.004
 
 

@@ -7,7 +7,7 @@ the bits are the same either way (`Prepared`'s `either`). */
 #include "hot.h"
 
 enum {
-    BEGIN = 4,     /* runs before the first trial: memory and code are new */
+    BEGIN = 12,    /* runs before the first trial: memory and code are new, or bands are tried (launch.c) */
     ROUNDS = 4,    /* pairs of a trial */
     AGAIN = 1024,  /* runs from one trial to the next */
 };
