@@ -67,17 +67,17 @@ static PyObject *given_for(PyObject *x, Py_ssize_t least, int any)
     if (is_scalar(x) || (any && is_plain(x))) return Py_NewRef(x);
     if (!PyList_CheckExact(x) && !PyTuple_CheckExact(x)) return NULL;
     if (has_numbers(x, 0)) return Py_NewRef(x);
+    int is_list = PyList_CheckExact(x);  /* a tuple of indices selects other elements than a list of them */
     Py_ssize_t count = PySequence_Fast_GET_SIZE(x);
-    PyObject *list = PyList_New(count);
-    for (Py_ssize_t n = 0; list != NULL && n < count; n++) {
+    PyObject *entries = is_list ? PyList_New(count) : PyTuple_New(count);
+    for (Py_ssize_t n = 0; entries != NULL && n < count; n++) {
         PyObject *entry = PySequence_Fast_GET_ITEM(x, n);
         PyObject *array = IS_OURS(entry) ? at_once(entry, least) : is_scalar(entry) ? entry : NULL;
-        if (array != NULL)
-            PyList_SET_ITEM(list, n, Py_NewRef(array));
-        else
-            Py_CLEAR(list);
+        if (array == NULL) Py_CLEAR(entries);
+        else if (is_list) PyList_SET_ITEM(entries, n, Py_NewRef(array));
+        else PyTuple_SET_ITEM(entries, n, Py_NewRef(array));
     }
-    return list;
+    return entries;
 }
 
 /* Whether it is the shape of an array of few elements. */

@@ -232,6 +232,16 @@ def test_at_stores_where_it_is_told_to() -> None:
     assert x[1] == 4.0
     with pytest.raises(IndexError):
         np.add.at(x, [4], 1.0)
+    table = np.zeros((3, 3))
+    np.add.at(table, (np.array([0, 1, 1]), np.array([2, 0, 0])), 1.0)  # pairs of indices
+    assert table.tolist() == [[0, 0, 1], [2, 0, 0], [0, 0, 0]]
+    np.add.at(table, ([0, 1], [2, 0]), 1.0)
+    np.add.at(table, (slice(None), np.array([1])), 5.0)
+    np.add.at(table, (2, 2), 7.0)
+    assert table.tolist() == [[0, 5, 2], [3, 5, 0], [0, 5, 7]]
+    np.add.at(table, [0, 2], -1.0)  # rows
+    np.add.at(table, [np.array([1, 1])], 1.0)
+    assert table.tolist() == [[-1, 4, 1], [5, 7, 2], [-1, 4, 6]]
     large = np.zeros(1 << 16)
     large += 1.0
     np.add.at(large, places, 1.0)
