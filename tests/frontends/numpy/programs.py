@@ -129,7 +129,8 @@ class Program:
             (2, self.delete), (2, self.export), (2, self.change_export), (2, self.foreign),
             (2, self.read), (4, self.reduce), (3, self.where), (3, self.into), (1, self.compare),
             (4, self.function), (2, self.convert), (1, self.overlapping), (4, self.fancy),
-            (4, self.joined), (4, self.workunit), (3, self.reduce_rows),
+            (3, self.at), (2, self.listed), (4, self.joined), (4, self.workunit),
+            (3, self.reduce_rows),
         ]  # fmt: skip
         weights = [weight for weight, _ in kinds]
         (chosen,) = self.random.choices([kind for _, kind in kinds], weights)
@@ -391,6 +392,33 @@ class Program:
             self.keep(f"{self.name(x)}[{index}]", act, False, x)
         else:
             self.do(f"{change} {self.name(x)}[{index}]", act, x)
+
+    def at(self) -> None:
+        """A ufunc's `at`, by indices of each form."""
+        x = self.pick()
+        name = self.random.choice(["add", "subtract", "multiply", "maximum"])
+        rows = self.random.choice([[0, 1, 1], [0], [-1, 0], [0, 9], [1, 1, 0, 0]])
+        form = self.random.choice(["array", "list", "tuple", "slice", "lists", "number"])
+
+        def act(module: Any, a: Any) -> None:
+            index = module.array(rows)
+            keys: dict[str, Any] = {
+                "array": index, "list": [index, index], "tuple": (index, index),
+                "slice": (slice(None), index), "lists": (index, rows), "number": (0, 0),
+            }  # fmt: skip
+            getattr(module, name).at(a, keys[form], 2)
+
+        self.do(f"{name}.at({self.name(x)}, {form} of {rows})", act, x)
+
+    def listed(self) -> None:
+        """Arrays in a list, and results in a tuple."""
+        x, y = self.pick(), self.operand()
+        if self.random.random() < 0.5:
+            self.keep(f"array([{self.name(x)}, {self.name(y)}])",
+                      lambda m, a, b: m.array([a, b]), False, x, y)  # fmt: skip
+        else:
+            self.keep(f"gradient({self.name(x)})[-1]",
+                      lambda m, a: m.gradient(a)[-1], False, x)  # fmt: skip
 
     def delete(self) -> None:
         if len(self.arrays) > 2:
