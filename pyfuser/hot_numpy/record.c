@@ -242,14 +242,18 @@ static int rank_of(const Place *place)
 static int measure(Plan *plan, const Place *places, int given, const Place *target)
 {
     Py_ssize_t extents[MOST_AXES] = {0}, size = 1;
-    int rank = 0, arrays = 1;
+    int rank = 0;
+    Py_ssize_t itemsize = 0, widest = 0;  /* of all operands; and of the result, as far as is known */
     for (int n = 0; n <= given; n++) {
         const Place *place = n < given ? &places[n] : target;
         if (place->x == NULL) continue;
         int own = rank_of(place);
         if (own > MOST_AXES) return 0;
         rank = own > rank ? own : rank;
-        arrays += n < given;
+        const int type = place->array == NULL ? TYPES : type_of(place->array);
+        const Py_ssize_t own_bytes = type < TYPES ? BYTES[type] : 8;
+        itemsize += n < given ? own_bytes : 0;
+        widest = own_bytes > widest ? own_bytes : widest;
         for (int axis = 0; axis < own; axis++) {
             Py_ssize_t extent = extent_of(place, own - 1 - axis), *most = &extents[axis];
             if (*most > 1 && extent > 1 && extent != *most) return 0;
@@ -260,7 +264,7 @@ static int measure(Plan *plan, const Place *places, int given, const Place *targ
     for (int axis = 0; axis < rank; axis++)
         if (__builtin_mul_overflow(size, extents[axis], &size)) return 0;
     plan->size = size;
-    plan->bytes = size * 8 * arrays * (plan->costly ? 4 : 1);  /* such a function takes NumPy that much longer */
+    plan->bytes = size * (itemsize + widest) * (plan->costly ? 4 : 1);  /* such a function takes NumPy that much longer */
     return rank > 0;
 }
 

@@ -157,6 +157,9 @@ def result(value: Any, given: tuple[tuple[Any, Array], ...] = ()) -> Any:
     return adopt(value) if is_ours_alone(value, 2) else foreign(value)
 
 
+_WRITEABLE = 0x400  # of NumPy's flags; to ask for it by name warns of what `broadcast_arrays` gives
+
+
 def _of_export(x: Any, array: Array, value: Array) -> Any:
     """A view of an exported array as one of ours."""
     if not value.size:
@@ -171,7 +174,7 @@ def _of_export(x: Any, array: Array, value: Array) -> Any:
     found = of_region(
         Region(region.buffer, offset, value.strides, value.shape, dtype),
         x._owner,
-        x._writeable and bool(value.flags.writeable),
+        x._writeable and bool(value.flags.num & _WRITEABLE),
     )
     found._base = x if x._base is None else x._base
     return found

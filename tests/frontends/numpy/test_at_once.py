@@ -9,6 +9,7 @@ import operator
 import pickle
 import sys
 import tracemalloc
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -256,3 +257,10 @@ def test_pairs_are_counted_before_an_outer_product_runs_at_once() -> None:
     assert TRACER.recorded == before + 1
     assert (table[2, 3], table.shape) == (6.0, (300, 300))
     assert np.multiply.outer(many, 2.0).tolist() == (many * 2.0).tolist()
+
+
+def test_arrays_that_were_broadcast_do_not_warn() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        one, other = np.broadcast_arrays(np.arange(2)[:, None], np.arange(3))
+        assert one.tolist() == [[0, 0, 0], [1, 1, 1]] and other.shape == (2, 3)
