@@ -95,6 +95,7 @@ PyObject *few_for_tests(PyObject *module, PyObject *args);
 extern long long ripe_from;  /* bytes */
 void forget_functions(void);
 int is_ripe(PyObject *code, long long bytes);  /* count bytes; whether the function is ripe */
+int is_caller_ripe(Py_ssize_t elements);
 PyObject *ripe(PyObject *module, PyObject *args);
 int is_pending(PyObject *x);
 PyObject *at_once(PyObject *x, Py_ssize_t least);  /* borrowed; NULL, without an error: it is not */

@@ -100,17 +100,21 @@ static int is_small(PyObject *shape)
 /* Count what a call moves; whether the function that makes it is ripe. */
 static int ripens(const Arguments *given)
 {
-    PyFrameObject *frame = PyEval_GetFrame();
     PyObject *x = given->count ? given->all[0] : NULL;
     if (x != NULL && (PyList_CheckExact(x) || PyTuple_CheckExact(x)) && PySequence_Fast_GET_SIZE(x)) x = PySequence_Fast_GET_ITEM(x, 0);
     PyObject *array = x != NULL && IS_OURS(x) ? SLOT(x, K.x.array) : NULL;
-    if (frame == NULL || array == NULL || array == Py_None) return 1;
-    Py_ssize_t size = size_of(array);
-    if (size < lazy_from(0)) return 0;
-    PyObject *code = (PyObject *)PyFrame_GetCode(frame);
-    int ripe = is_ripe(code, 16 * size);
-    Py_DECREF(code);
-    return ripe;
+    if (array == NULL || array == Py_None) return 1;
+    return size_of(array) >= lazy_from(0) && is_caller_ripe(size_of(array));
+}
+
+/* Whether a reduction is told an axis. */
+static int has_axis(const Arguments *given)
+{
+    int found = given->count > 1 && given->all[1] != Py_None;
+    for (Py_ssize_t n = 0; n < given->named; n++)
+        if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(given->names, n), "axis") == 0)
+            found |= given->all[given->count + n] != Py_None;
+    return found;
 }
 
 /* How many pairs of elements two arrays have. */
@@ -129,7 +133,7 @@ static Py_ssize_t least_of(const Direct *self, const Arguments *given)
 {
     if (self->costly < 0) return PY_SSIZE_T_MAX;
     if (self->costly == PAIRS) return pairs_of(given) < lazy_from(0) ? PY_SSIZE_T_MAX : 0;
-    if (self->costly == SUMS && given->count + given->named == 1) return lazy_from(0);
+    if (self->costly == SUMS && !has_axis(given)) return lazy_from(0);
     if ((self->costly == RIPENS || self->costly == SUMS) && ripens(given)) return lazy_from(0);
     return limit(self->costly == 1);
 }

@@ -290,13 +290,8 @@ static PyObject *advanced(PyObject *key, Py_ssize_t least)
 static int is_few_or_unripe(PyObject *key)
 {
     PyObject *array = IS_OURS(key) ? SLOT(key, K.x.array) : NULL;
-    PyFrameObject *frame = PyEval_GetFrame();
-    if (array == NULL || array == Py_None || frame == NULL) return 0;
-    if (type_of((Numpys *)array) == BOOLEAN || size_of(array) < lazy_from(0)) return 1;
-    PyObject *code = (PyObject *)PyFrame_GetCode(frame);
-    int ripe = is_ripe(code, 16 * size_of(array));
-    Py_DECREF(code);
-    return !ripe;
+    if (array == NULL || array == Py_None) return 0;
+    return type_of((Numpys *)array) == BOOLEAN || size_of(array) < lazy_from(0) || !is_caller_ripe(size_of(array));
 }
 
 /* By indices or masks: a copy. */

@@ -38,6 +38,17 @@ int is_ripe(PyObject *code, long long bytes)
     return functions[slot].moved >= ripe_from;
 }
 
+/* Count what a call on so many elements moves; whether the function that makes it is ripe. */
+int is_caller_ripe(Py_ssize_t elements)
+{
+    PyFrameObject *frame = PyEval_GetFrame();
+    if (frame == NULL) return 1;
+    PyObject *code = (PyObject *)PyFrame_GetCode(frame);
+    int found = is_ripe(code, 16 * elements);
+    Py_DECREF(code);
+    return found;
+}
+
 PyObject *ripe(PyObject *module, PyObject *args)
 {
     PyObject *code;

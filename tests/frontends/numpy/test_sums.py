@@ -141,3 +141,18 @@ def test_the_extension_leaves_other_arrays_alone() -> None:
         numpy.zeros(65, numpy.uint8)[1:].view(float), numpy.ma.ones(8),
     ):  # fmt: skip
         assert sums.NUMPY.tree_sum(array, 4) is None
+
+
+def test_the_order_of_additions_depends_on_the_elements_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also where arrays are not recorded yet, and with keywords that change nothing."""
+    monkeypatch.setattr(switches.LIMITS, "sure", 1 << 20)
+    terms = numpy.random.default_rng(1).standard_normal(LARGE + 77) * 1e3
+    expected = sums.tree_sum(terms, DType.FLOAT64)
+    x = np.array(terms)
+    found = x.sum(), x.sum(axis=None), x.sum(None), np.sum(x), np.sum(x, axis=None)
+    assert [float(each).hex() for each in found] == [float(expected).hex()] * 5
+    apart = terms - float(expected) / x.size
+    spread = sums.tree_sum(apart * apart, DType.FLOAT64) / (x.size - 1)
+    assert float(x.var(ddof=1)).hex() == float(np.var(x, ddof=1)).hex() == float(spread).hex()
