@@ -67,6 +67,8 @@ class Map:
 
 def _rolled(out: Array, x: Array, axis: int, by: int) -> None:
     """Element i is element i + by, around the end."""
+    if by < 0:
+        by += x.shape[axis]
     before = (slice(None),) * axis
     length = x.shape[axis]
     for to, source in (
@@ -76,7 +78,18 @@ def _rolled(out: Array, x: Array, axis: int, by: int) -> None:
         np.copyto(out[before + (to,)], x[before + (source,)])  # noqa: RUF005
 
 
-ROLL = Map("roll", lambda i, n, by: Binary("%", Binary("+", i, by), n), _rolled)
+def _forward(i: Expr, n: Expr, by: Expr) -> Expr:
+    place = Binary("+", i, by)
+    return Select(Compare("<", place, n), place, Binary("-", place, n))
+
+
+def _back(i: Expr, n: Expr, by: Expr) -> Expr:
+    place = Binary("-", i, by)
+    return Select(Compare("<", place, Const(0, DType.INT32)), Binary("+", place, n), place)
+
+
+ROLL = Map("roll", _forward, _rolled)
+BACK = Map("roll", _back, lambda out, x, axis, by: _rolled(out, x, axis, -by))
 REPEAT = Map(
     "repeat",
     lambda i, n, by: Binary("/", i, by),

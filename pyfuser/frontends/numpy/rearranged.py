@@ -15,7 +15,7 @@ from pyfuser.frontends.numpy.compiled import ndarray
 from pyfuser.frontends.numpy.fallbacks import count
 from pyfuser.frontends.numpy.functions import empty, full
 from pyfuser.frontends.numpy.layout import is_c_order
-from pyfuser.frontends.numpy.maps import PADDINGS, REPEAT, ROLL, TILE, mapped, may_pad
+from pyfuser.frontends.numpy.maps import BACK, PADDINGS, REPEAT, ROLL, TILE, mapped, may_pad
 from pyfuser.frontends.numpy.memory import is_external, is_pending, kernel_dtype
 from pyfuser.frontends.numpy.record import is_due
 from pyfuser.frontends.numpy.switches import recording
@@ -182,8 +182,11 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     place = _axis(axis, len(a.shape))
     found = None
     if place is not None and a.shape[place]:
+        # The shorter way round: most elements come from where no index wraps.
         length = a.shape[place]
-        found = mapped(a, ROLL, place, -shift % length, length)
+        back = shift % length
+        how, by = (ROLL, -shift % length) if 2 * back > length or not back else (BACK, back)
+        found = mapped(a, how, place, by, length)
     return _else("roll", a, shift, axis) if found is None else found
 
 
