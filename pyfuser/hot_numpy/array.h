@@ -107,6 +107,14 @@ PyObject *make_fast(PyObject *module, PyObject *plain);
 int add_functions(PyObject *module);
 PyObject *recorded(PyObject *operation, PyObject *const *operands, int given, PyObject *out);
 PyObject *part_of_region(PyObject *x, PyObject *key);
+PyObject *reshaped(PyObject *x, PyObject *const *args, Py_ssize_t count);
+PyObject *reversed(PyObject *x);
+PyObject *tuple_of(const Py_ssize_t *numbers, int count);
 PyObject *new_region(PyObject *buffer, Py_ssize_t offset, PyObject *strides, PyObject *shape, PyObject *dtype);
+PyObject *unmade_array(PyObject *strides, PyObject *shape, PyObject *dtype, PyObject *nbytes);  /* that has no memory yet */
+PyObject *recordable(PyObject *x);
+int record_part(PyObject *x, PyObject *out);
+extern PyObject *copies;  /* the operation */
+PyObject *joined(const char *how, PyObject *arrays, PyObject *axis, int *due);
 int bind_operations(PyObject *operations, PyObject *by_ufunc);
 extern PyMethodDef RECORDING[];

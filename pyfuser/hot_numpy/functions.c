@@ -5,7 +5,7 @@ typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
     PyObject *numpys, *python;
-    PyObject *operation;  /* what is recorded, or NULL */
+    PyObject *operation;  /* what is recorded, or a table of that, or how arrays are joined, or NULL */
     int costly;  /* as in names.h, and as below */
     int first;   /* whether the first argument is an array of ours */
     int ufunc;   /* whether it is a ufunc of one result, whose last argument may take it */
@@ -16,8 +16,9 @@ typedef struct {
 /* KEEPS: a result of objects may refer to arrays in lists. CREATES: the first argument is the shape of the result.
    NUMBERS: no argument is an array. RIPENS: Python may record it in functions of the program that are ripe.
    SUMS: likewise; of all elements, from that many on it adds up in an order of its own. STORES: it writes the
-   first argument. PAIRS: the result has an element for each pair of theirs. */
-enum { MOST = 16, KEEPS = 2, CREATES = 3, NUMBERS = 4, RIPENS = 5, SUMS = 6, STORES = 7, PAIRS = 8, NESTED = 8 };
+   first argument. PAIRS: the result has an element for each pair of theirs. RESHAPES: it is the first argument
+   with other axes. JOINS: the first argument is a list of arrays; recorded as RIPENS. */
+enum { MOST = 16, KEEPS = 2, CREATES = 3, NUMBERS = 4, RIPENS = 5, SUMS = 6, STORES = 7, PAIRS = 8, RESHAPES = 9, JOINS = 10, NESTED = 8 };
 
 /* The arguments of a call: those by position, then those that are named. */
 typedef struct {
@@ -131,7 +132,7 @@ static Py_ssize_t pairs_of(const Arguments *given)
 /* Below how many elements arrays are NumPy's. */
 static Py_ssize_t least_of(const Direct *self, const Arguments *given)
 {
-    if (self->costly < 0) return PY_SSIZE_T_MAX;
+    if (self->costly < 0 || self->costly == RESHAPES || self->costly == JOINS) return PY_SSIZE_T_MAX;
     if (self->costly == PAIRS) return pairs_of(given) < lazy_from(0) ? PY_SSIZE_T_MAX : 0;
     if (self->costly == SUMS && !has_axis(given)) return lazy_from(0);
     if ((self->costly == RIPENS || self->costly == SUMS) && ripens(given)) return lazy_from(0);
@@ -235,14 +236,27 @@ static int may_be_recorded(PyObject *x, Py_ssize_t middle)
     return IS_OURS(x) && (array == NULL || array == Py_None || size_of(array) >= middle || is_pending(x));
 }
 
-/* The operation, recorded; NULL, without an error: not by this. */
+/* The operation, recorded; NULL, without an error: not by this. A table has one for each type that is asked for. */
 static PyObject *record(Direct *self, const Arguments *given, PyObject *out)
 {
-    int count = self->arrays, large = 0;
-    if (self->operation == NULL || count > 3 || given->count != count || given->named != (out != NULL)) return NULL;
+    PyObject *operation = self->operation;
+    int count = self->arrays, large = 0, table = operation != NULL && PyDict_CheckExact(operation);
+    if (operation == NULL || count > 3 || given->count != count + table || given->named != (out != NULL)) return NULL;
+    if (table) operation = PyDict_GetItemWithError(operation, given->all[count]);
+    if (operation == NULL) {
+        PyErr_Clear();  /* it comes again */
+        return NULL;
+    }
     const Py_ssize_t middle = self->costly == 1 ? MIDDLE / 4 : MIDDLE;
     for (int n = 0; n < count; n++) large |= may_be_recorded(given->all[n], middle);
-    return large ? recorded(self->operation, given->all, count, out) : NULL;
+    return large ? recorded(operation, given->all, count, out) : NULL;
+}
+
+/* A view with other axes of what has no memory yet; NULL, without an error: not by this. */
+static PyObject *with_other_axes(Direct *self, const Arguments *given)
+{
+    if (self->costly != RESHAPES || given->named || !given->count || !IS_OURS(given->all[0])) return NULL;
+    return reshaped(given->all[0], given->all + 1, given->count - 1);
 }
 
 /* NumPy's array of what `few` computes; NULL, without an error: it does not. */
@@ -255,13 +269,29 @@ static PyObject *by_few(Direct *self, const Arguments *given, PyObject *const *n
     return few(self->few, numpys[0], numpys[given->count - 1]);
 }
 
+/* Whether nothing is named but the axis. */
+static int names_axis(const Arguments *given)
+{
+    return !given->named || (given->named == 1 && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(given->names, 0), "axis") == 0);
+}
+
+/* Arrays joined by calls that are recorded; NULL, without an error: not by this. */
+static PyObject *join(Direct *self, const Arguments *given, int *due)
+{
+    *due = 0;
+    if (!given->count || given->count + given->named > 2 || !names_axis(given)) return NULL;
+    return joined(PyUnicode_AsUTF8(self->operation), given->all[0], given->count + given->named == 2 ? given->all[1] : NULL, due);
+}
+
 static PyObject *call(PyObject *object, PyObject *const *args, size_t count, PyObject *names)
 {
     Direct *self = (Direct *)object;
     Arguments given = {args, PyVectorcall_NARGS(count), names == NULL ? 0 : PyTuple_GET_SIZE(names), names};
     PyObject *numpys[MOST], *out = out_of(self, &given);
-    PyObject *made = record(self, &given, out);
+    int due = 0;
+    PyObject *made = self->costly == JOINS ? join(self, &given, &due) : record(self, &given, out);
     if (made != NULL || PyErr_Occurred()) return made;
+    if (due) return PyObject_Vectorcall(self->python, args, given.count, names);
     if (out != NULL) {
         PyObject *found = call_into(self, &given, out);
         if (found != NULL || PyErr_Occurred()) return found;
@@ -271,6 +301,9 @@ static PyObject *call(PyObject *object, PyObject *const *args, size_t count, PyO
         PyObject *found = value == NULL ? NULL : result(self, value, &given, numpys);
         for (Py_ssize_t n = 0; n < given.count + given.named; n++) Py_DECREF(numpys[n]);
         if (found != NULL || PyErr_Occurred()) return found;
+    } else {
+        PyObject *found = with_other_axes(self, &given);
+        if (found != NULL) return found;
     }
     return PyObject_Vectorcall(self->python, args, given.count, names);
 }

@@ -31,6 +31,7 @@ static PyObject *operations[COUNT];  /* what is recorded for a method; NULL: not
 
 static PyObject *ufuncs;  /* what is recorded for NumPy's ufuncs */
 static PyObject *no_entries;  /* () */
+PyObject *copies;
 
 int bind_operations(PyObject *given, PyObject *by_ufunc)
 {
@@ -39,6 +40,7 @@ int bind_operations(PyObject *given, PyObject *by_ufunc)
         operations[n] = PyDict_GetItemWithError(given, names[n]);
         Py_XINCREF(operations[n]);
     }
+    copies = operations[m_setitem];
     return PyErr_Occurred() ? -1 : 0;
 }
 
@@ -199,7 +201,10 @@ static int set_attribute(PyObject *x, PyObject *value, void *which)
 static PyObject *get_T(PyObject *x, void *unused)
 {
     PyObject *array = SLOT(x, K.x.array);
-    if (array == NULL || array == Py_None || !IS_OURS(x)) return attribute_by_python(x, a_T);
+    if (array == NULL || array == Py_None || !IS_OURS(x)) {
+        PyObject *found = IS_OURS(x) ? reversed(x) : NULL;
+        return found == NULL ? attribute_by_python(x, a_T) : found;
+    }
     PyObject *part = PyObject_GetAttr(array, names[a_T]);
     return part == NULL ? NULL : sliced(x, part);
 }

@@ -61,7 +61,7 @@ static int put_all(Part *part, PyObject *const *entries, Py_ssize_t count, PyObj
     return 1;
 }
 
-static PyObject *tuple_of(const Py_ssize_t *numbers, int count)
+PyObject *tuple_of(const Py_ssize_t *numbers, int count)
 {
     PyObject *tuple = PyTuple_New(count);
     for (int n = 0; tuple != NULL && n < count; n++) {
@@ -72,23 +72,13 @@ static PyObject *tuple_of(const Py_ssize_t *numbers, int count)
     return tuple;
 }
 
-/* As wrap.view of a part that is no element and not empty: ours (a new reference), or NULL without an
-   error. */
-PyObject *part_of_region(PyObject *x, PyObject *key)
+/* As wrap.view: our array of a part that lies in the region of another; NULL without an error: not by this. */
+static PyObject *view_of(PyObject *x, const Part *part)
 {
     PyObject *region = SLOT(x, K.x.region), *owner = SLOT(x, K.x.owner);
-    if (region == NULL || region == Py_None || owner == NULL || owner == Py_None) return NULL;
-    Part part = {PyLong_AsSsize_t(PyTuple_GET_ITEM(region, 1)), {0}, {0}, 0};
-    int tuple = PyTuple_CheckExact(key);
-    PyObject *const *entries = tuple ? &PyTuple_GET_ITEM(key, 0) : &key;
-    if (!put_all(&part, entries, tuple ? PyTuple_GET_SIZE(key) : 1, PyTuple_GET_ITEM(region, 3), PyTuple_GET_ITEM(region, 2))
-        || !part.rank) {
-        PyErr_Clear();  /* it comes again */
-        return NULL;
-    }
-    PyObject *shape = tuple_of(part.extents, part.rank), *strides = tuple_of(part.strides, part.rank);
+    PyObject *shape = tuple_of(part->extents, part->rank), *strides = tuple_of(part->strides, part->rank);
     PyObject *lies = shape == NULL || strides == NULL
-        ? NULL : new_region(PyTuple_GET_ITEM(region, 0), part.offset, strides, shape, PyTuple_GET_ITEM(region, 4));
+        ? NULL : new_region(PyTuple_GET_ITEM(region, 0), part->offset, strides, shape, PyTuple_GET_ITEM(region, 4));
     PyObject *found = lies == NULL ? NULL : K.ours->tp_alloc(K.ours, 0);
     if (found != NULL) {
         PyObject *base = SLOT(x, K.x.base), *writeable = SLOT(x, K.x.writeable);
@@ -103,4 +93,95 @@ PyObject *part_of_region(PyObject *x, PyObject *key)
     Py_XDECREF(strides);
     PyErr_Clear();
     return found;
+}
+
+/* Where an array lies in its buffer, if that is known and somebody owns it (borrowed). */
+static PyObject *owned_region(PyObject *x)
+{
+    PyObject *region = SLOT(x, K.x.region), *owner = SLOT(x, K.x.owner);
+    return region == NULL || region == Py_None || owner == NULL || owner == Py_None ? NULL : region;
+}
+
+/* As wrap.view of a part that is no element and not empty: ours (a new reference), or NULL without an
+   error. */
+PyObject *part_of_region(PyObject *x, PyObject *key)
+{
+    PyObject *region = owned_region(x);
+    if (region == NULL) return NULL;
+    Part part = {PyLong_AsSsize_t(PyTuple_GET_ITEM(region, 1)), {0}, {0}, 0};
+    int tuple = PyTuple_CheckExact(key);
+    PyObject *const *entries = tuple ? &PyTuple_GET_ITEM(key, 0) : &key;
+    if (!put_all(&part, entries, tuple ? PyTuple_GET_SIZE(key) : 1, PyTuple_GET_ITEM(region, 3), PyTuple_GET_ITEM(region, 2))
+        || !part.rank) {
+        PyErr_Clear();  /* it comes again */
+        return NULL;
+    }
+    return view_of(x, &part);
+}
+
+/* The whole of a region; 0: it has too many axes, or no elements. */
+static int put_whole(Part *part, PyObject *region)
+{
+    PyObject *shape = PyTuple_GET_ITEM(region, 3), *strides = PyTuple_GET_ITEM(region, 2);
+    *part = (Part){PyLong_AsSsize_t(PyTuple_GET_ITEM(region, 1)), {0}, {0}, 0};
+    for (Py_ssize_t axis = 0; axis < PyTuple_GET_SIZE(shape); axis++)
+        if (!put_axis(part, PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, axis)), PyLong_AsSsize_t(PyTuple_GET_ITEM(strides, axis)))) return 0;
+    return part->rank > 0;
+}
+
+/* Give axes of `extents` elements to a part whose elements lie one after the other; 0: it cannot have them. */
+static int put_extents(Part *part, PyObject *const *extents, Py_ssize_t count)
+{
+    Py_ssize_t step = part->strides[part->rank - 1], size = 1, known = 1, free = -1, wide = step;
+    for (int axis = part->rank - 1; axis >= 0; axis--) {
+        if (part->extents[axis] > 1 && part->strides[axis] != wide) return 0;
+        size *= part->extents[axis];
+        wide *= part->extents[axis];
+    }
+    if (!count || count > AXES || part->extents[part->rank - 1] == 1) return 0;
+    for (Py_ssize_t n = 0; n < count; n++) {
+        if (!PyLong_CheckExact(extents[n])) return 0;
+        Py_ssize_t extent = part->extents[n] = PyLong_AsSsize_t(extents[n]);
+        if (extent == -1 && free < 0) free = n;
+        else if (extent < 1 || __builtin_mul_overflow(known, extent, &known)) return 0;
+    }
+    if (free >= 0) part->extents[free] = size / known;
+    if (free >= 0 ? size % known : size != known) return 0;
+    part->rank = (int)count;
+    for (int axis = part->rank - 1; axis >= 0; axis--) {
+        part->strides[axis] = step;
+        step *= part->extents[axis];
+    }
+    return 1;
+}
+
+/* `x.reshape(extents)` that copies nothing. */
+PyObject *reshaped(PyObject *x, PyObject *const *args, Py_ssize_t count)
+{
+    PyObject *region = owned_region(x);
+    int tuple = count == 1 && PyTuple_CheckExact(args[0]);
+    Part part;
+    if (region == NULL || !put_whole(&part, region)
+        || !put_extents(&part, tuple ? &PyTuple_GET_ITEM(args[0], 0) : args, tuple ? PyTuple_GET_SIZE(args[0]) : count)) {
+        PyErr_Clear();  /* it comes again */
+        return NULL;
+    }
+    return view_of(x, &part);
+}
+
+/* `x.T`. */
+PyObject *reversed(PyObject *x)
+{
+    PyObject *region = owned_region(x);
+    Part part;
+    if (region == NULL || !put_whole(&part, region)) {
+        PyErr_Clear();
+        return NULL;
+    }
+    for (int one = 0, other = part.rank - 1; one < other; one++, other--) {
+        Py_ssize_t extent = part.extents[one], stride = part.strides[one];
+        part.extents[one] = part.extents[other], part.strides[one] = part.strides[other];
+        part.extents[other] = extent, part.strides[other] = stride;
+    }
+    return view_of(x, &part);
 }

@@ -5,19 +5,23 @@
 #if PY_VERSION_HEX < 0x030B0000
 #include <frameobject.h>
 #endif
+#include <float.h>
+#include <math.h>
 #include <stdint.h>
+#include <stdlib.h>
 
-enum { OPERANDS = 3, MOST_WORDS = 64, ROOM = 4096, SLOTS = 16384, MOST_AXES = 8, LOOP_CALLS = 16, MOST_CALLS = 48, SMALL_CALLS = 8 };
+enum { OPERANDS = 3, MOST_WORDS = 64, ROOM = 4096, SLOTS = 16384, MOST_AXES = 8, LOOP_CALLS = 16, MOST_CALLS = 48, SMALL_CALLS = 8, INTEGERS = 8 };
 
 static const HotApi *hot;
 
 static struct {
-    PyTypeObject *recorded, *allocation, *region, *numpys_float;
+    PyTypeObject *recorded, *allocation, *region, *numpys_float, *numpys_single;
     PyObject *plan, *number, *region_of, *flush;  /* functions of Python's */
     PyObject *why_read, *why_loop;
-    PyObject *state, *state_default, *sites, *float64, *pattern;
+    PyObject *state, *state_default, *sites, *float64, *float32, *pattern, *kinds;  /* kinds: in the order of `few`'s types */
     long long lost, kind;
-    PyObject *costly_name;
+    struct { PyObject *dtype; PyTypeObject *scalars; long long least, most; } integers[INTEGERS];
+    PyObject *costly_name, *divides_name;
     struct { Py_ssize_t arguments, at, code, label, pattern, position, result, space, workunit, caller, errors, recipe, ripe; } call;
     struct { Py_ssize_t exports, handle, address, external, image, lent, nbytes, pending, root; } buffer;
     struct { Py_ssize_t after, eager, exact, small; } limits;
@@ -114,15 +118,40 @@ static int locate(PyObject *x, Place *found)
     return 1;
 }
 
+/* The region of an array that has memory, in the buffer of its owner (a new reference); NULL, without an error:
+   Python is to make it. */
+static PyObject *region_in_buffer(const Numpys *array, PyObject *owner)
+{
+    PyObject *buffer = owner != NULL && Py_IS_TYPE(owner, K.owner) ? SLOT(owner, K.o.buffer) : NULL;
+    int type = buffer == NULL || buffer == Py_None || !size_of((PyObject *)array) ? TYPES : type_of(array);
+    if (type == TYPES || SLOT(buffer, P.buffer.root) == Py_None) return NULL;
+    PyObject *shape = tuple_of(array->dimensions, array->nd), *strides = tuple_of(array->strides, array->nd);
+    Py_ssize_t offset = array->data - (char *)PyLong_AsVoidPtr(SLOT(buffer, P.buffer.address));
+    PyObject *region = shape == NULL || strides == NULL || PyErr_Occurred()
+        ? NULL : new_region(buffer, offset, strides, shape, PyTuple_GET_ITEM(P.kinds, type));
+    Py_XDECREF(shape);
+    Py_XDECREF(strides);
+    return region;
+}
+
+/* The region of an array, made if there is none (borrowed); NULL: Python is to see to it. */
+static PyObject *region_of(PyObject *x)
+{
+    PyObject *region = SLOT(x, K.x.region), *array = array_of(x);
+    if (region != NULL && region != Py_None) return region;
+    PyObject *made = array == NULL ? NULL : region_in_buffer((Numpys *)array, SLOT(x, K.x.owner));
+    if (made != NULL) Py_XSETREF(SLOT(x, K.x.region), Py_NewRef(made));
+    else made = PyObject_CallOneArg(P.region_of, x);  /* it keeps it */
+    Py_XDECREF(made);
+    PyErr_Clear();
+    region = SLOT(x, K.x.region);
+    return region == Py_None ? NULL : region;
+}
+
 /* Give an array that has no buffer one; 0: Python is to see to it. */
 static int settle(Place *place)
 {
-    if (place->x == NULL || place->buffer != NULL) return 1;
-    PyObject *made = PyObject_CallOneArg(P.region_of, place->x);  /* it keeps it */
-    Py_XDECREF(made);
-    PyErr_Clear();
-    PyObject *region = SLOT(place->x, K.x.region);
-    return region != NULL && region != Py_None && locate(place->x, place);
+    return place->x == NULL || place->buffer != NULL || (region_of(place->x) != NULL && locate(place->x, place));
 }
 
 static int put_tuple(PyObject *tuple, uint64_t *words, int at)
@@ -333,6 +362,14 @@ static int is_programs(PyFrameObject *frame)
     return found;
 }
 
+/* As record.program_frame: the innermost frame of the program (a new reference), or NULL. */
+static PyFrameObject *program_frame(void)
+{
+    PyFrameObject *frame = (PyFrameObject *)Py_XNewRef((PyObject *)PyEval_GetFrame());
+    while (frame != NULL && !is_programs(frame)) Py_SETREF(frame, PyFrame_GetBack(frame));
+    return frame;
+}
+
 /* As first_tier.is_lost. */
 static int is_lost(PyObject *code, PyObject *at, PyObject *shape)
 {
@@ -402,14 +439,56 @@ static PyObject *formed(const Place *place, PyObject *strides, PyObject *shape, 
     return region;
 }
 
+/* Whether an operation divides by its second operand. */
+static int divides(PyObject *operation)
+{
+    PyObject *told = PyObject_GetAttr(operation, P.divides_name);
+    Py_XDECREF(told);
+    return told != Py_False;
+}
+
+static PyObject *plain_real(PyObject *value, PyObject *dtype)
+{
+    if (dtype == P.float32 && Py_IS_TYPE(value, P.numpys_single)) {
+        PyObject *number = PyNumber_Float(value);
+        if (number != NULL && PyFloat_AS_DOUBLE(number) != PyFloat_AS_DOUBLE(number)) Py_CLEAR(number);
+        return number;
+    }
+    int exact = PyFloat_CheckExact(value);
+    if (!exact && !Py_IS_TYPE(value, P.numpys_float)) return NULL;
+    double number = PyFloat_AS_DOUBLE(value);
+    if (number != number) return NULL;
+    if (dtype == P.float64) return exact ? Py_NewRef(value) : PyFloat_FromDouble(number);
+    return exact && dtype == P.float32 && fabs(number) < FLT_MAX ? PyFloat_FromDouble((float)number) : NULL;
+}
+
+/* A number for which resolution.number asks nothing else; NULL, without an error: another one, or a NaN. */
+static PyObject *plain_number(PyObject *operation, int place, PyObject *value, PyObject *dtype)
+{
+    if (!PyLong_CheckExact(value)) {
+        for (int n = 0; n < INTEGERS; n++)
+            if (P.integers[n].dtype == dtype && Py_IS_TYPE(value, P.integers[n].scalars) && !(place == 1 && divides(operation)))
+                return PyNumber_Index(value);
+        return plain_real(value, dtype);
+    }
+    int beyond;
+    long long number = PyLong_AsLongLongAndOverflow(value, &beyond);
+    if (beyond) return NULL;
+    if (dtype == P.float64) return llabs(number) < 1LL << 53 ? PyFloat_FromDouble((double)number) : NULL;
+    for (int n = 0; n < INTEGERS; n++) {
+        if (P.integers[n].dtype != dtype) continue;
+        if (number < P.integers[n].least || number > P.integers[n].most) return NULL;
+        return place == 1 && (number == 0 || number == -1) && divides(operation) ? NULL : Py_NewRef(value);
+    }
+    return NULL;
+}
+
 /* A number as the loop has it: a new reference, or NULL without an error: it is Python's to see to. */
 static PyObject *number_of(PyObject *operation, int place, PyObject *value, PyObject *dtype)
 {
-    if (dtype == P.float64) {
-        if (PyFloat_CheckExact(value)) return Py_NewRef(value);
-        if (Py_IS_TYPE(value, P.numpys_float)) return PyFloat_FromDouble(PyFloat_AS_DOUBLE(value));
-    }
-    PyObject *found = PyObject_CallFunction(P.number, "OiOO", operation, place, value, dtype);
+    PyObject *found = plain_number(operation, place, value, dtype);
+    if (found != NULL || PyErr_Occurred()) return found;
+    found = PyObject_CallFunction(P.number, "OiOO", operation, place, value, dtype);
     if (found == Py_None) Py_CLEAR(found);
     return found;
 }
@@ -495,11 +574,10 @@ static PyObject *new_buffer(PyObject *nbytes, PyObject *owner)
     return buffer;
 }
 
-/* A new array of ours, of memory that is not made yet; *region is where it lies. */
-static PyObject *new_array(const Plan *plan, Place *target)
+PyObject *unmade_array(PyObject *strides, PyObject *shape, PyObject *dtype, PyObject *nbytes)
 {
-    PyObject *owner = K.owner->tp_alloc(K.owner, 0), *buffer = owner == NULL ? NULL : new_buffer(plan->nbytes, owner);
-    PyObject *region = buffer == NULL ? NULL : new_region(buffer, 0, plan->strides, plan->shape, plan->dtype);
+    PyObject *owner = K.owner->tp_alloc(K.owner, 0), *buffer = owner == NULL ? NULL : new_buffer(nbytes, owner);
+    PyObject *region = buffer == NULL ? NULL : new_region(buffer, 0, strides, shape, dtype);
     PyObject *x = region == NULL ? NULL : K.ours->tp_alloc(K.ours, 0);
     if (x != NULL) {
         SLOT(owner, K.o.buffer) = Py_NewRef(buffer);
@@ -508,12 +586,28 @@ static PyObject *new_array(const Plan *plan, Place *target)
         SLOT(x, K.x.owner) = Py_NewRef(owner);
         SLOT(x, K.x.region) = Py_NewRef(region);
         SLOT(x, K.x.writeable) = Py_NewRef(Py_True);
-        *target = (Place){x, SLOT(x, K.x.region), buffer, NULL, 0};
     }
     Py_XDECREF(region);
     Py_XDECREF(buffer);
     Py_XDECREF(owner);
     return x;
+}
+
+/* A new array for a result. */
+static PyObject *new_array(const Plan *plan, Place *target)
+{
+    PyObject *x = unmade_array(plan->strides, plan->shape, plan->dtype, plan->nbytes);
+    if (x == NULL) return NULL;
+    PyObject *region = SLOT(x, K.x.region);
+    *target = (Place){x, region, PyTuple_GET_ITEM(region, 0), NULL, 0};
+    return x;
+}
+
+/* Where an array lies in a buffer that nobody else reaches (borrowed); NULL, without an error: nowhere. */
+PyObject *recordable(PyObject *x)
+{
+    PyObject *region = hot == NULL ? NULL : region_of(x);
+    return region == NULL || SLOT(PyTuple_GET_ITEM(region, 0), P.buffer.external) != Py_False ? NULL : region;
 }
 
 static int is_external(const Place *place) { return SLOT(place->buffer, P.buffer.external) != Py_False; }
@@ -572,15 +666,15 @@ static int is_worth(Plan *plan, int pending, PyObject *code)
 }
 
 static PyObject *made_of(Plan *found, PyObject *operation, PyObject *const *operands, int given, Place *places, PyObject *out, Place *target,
-                         PyFrameObject *frame, PyObject *code, PyObject *at, int pending)
+                         PyFrameObject *frame, PyObject *code, PyObject *at, int pending, int part)
 {
     const Plan known = *found, *plan = &known;  /* Python may forget plans */
-    if (!pending && is_lost(code, at, plan->shape)) return NULL;
+    if (!part && !pending && is_lost(code, at, plan->shape)) return NULL;
     int settled = out == NULL || settle(target);
     for (int n = 0; n < given; n++) settled = settled && settle(&places[n]);
     if (!settled) return NULL;
     PyObject *caller = caller_of(frame);
-    if (caller == NULL || end_trip(code, at, caller) < 0 || !hot->records()) {
+    if (caller == NULL || (!part && end_trip(code, at, caller) < 0) || !hot->records()) {
         Py_XDECREF(caller);
         return NULL;
     }
@@ -604,13 +698,12 @@ static int is_usual_state(void)
     return state == P.state_default;
 }
 
-/* The result of an operation, recorded (a new reference); NULL without an error: not by this. */
-PyObject *recorded(PyObject *operation, PyObject *const *operands, int given, PyObject *out)
+/* The result of an operation, recorded (a new reference); NULL without an error: not by this. part: whether
+   that was decided before, as it is a part of what the program calls. */
+static PyObject *recorded_as(PyObject *operation, PyObject *const *operands, int given, PyObject *out, int part)
 {
     if (hot == NULL || operation == NULL || given > OPERANDS) return NULL;
     if (SLOT(K.use, K.u.devices) == Py_True || SLOT(K.limits, P.limits.eager) == Py_True || !hot->records() || !is_usual_state()) return NULL;
-    PyFrameObject *frame = PyEval_GetFrame();
-    if (frame == NULL || !is_programs(frame)) return NULL;
     Place places[OPERANDS], target = {NULL, NULL, NULL, NULL, 0};
     int arrays = out != NULL;
     for (int n = 0; n < given; n++) {
@@ -627,11 +720,14 @@ PyObject *recorded(PyObject *operation, PyObject *const *operands, int given, Py
     if (plan == NULL || (plan->looked && plan->plan == NULL)) goto unknown;
     int pending = out != NULL && is_touched(&target);
     for (int n = 0; n < given && !pending; n++) pending = places[n].x != NULL && is_touched(&places[n]);
+    PyFrameObject *frame = program_frame();
+    if (frame == NULL) return NULL;
     PyObject *code = (PyObject *)PyFrame_GetCode(frame);
-    if (!is_worth(plan, pending, code)) {
+    if (!part && !is_worth(plan, pending, code)) {
         PyObject *done = pending ? PyObject_CallOneArg(P.flush, P.why_read) : NULL;  /* NumPy computes it now */
         Py_XDECREF(done);
         Py_DECREF(code);
+        Py_DECREF(frame);
         return NULL;
     }
     if (!plan->looked) {
@@ -641,14 +737,14 @@ PyObject *recorded(PyObject *operation, PyObject *const *operands, int given, Py
             if (plan != NULL && told == Py_None) plan->looked = 1;
             Py_XDECREF(told);
             Py_DECREF(code);
+            Py_DECREF(frame);
             goto unknown;
         }
         plan->looked = 1;
         read_plan(plan, told);
     }
     PyObject *kept = Py_NewRef(plan->plan), *at = PyLong_FromLong(~(long)last_instruction(frame));
-    Py_INCREF(frame);
-    PyObject *result = at == NULL ? NULL : made_of(plan, operation, operands, given, places, out, &target, frame, code, at, pending);
+    PyObject *result = at == NULL ? NULL : made_of(plan, operation, operands, given, places, out, &target, frame, code, at, pending, part);
     Py_DECREF(frame);
     Py_XDECREF(at);
     Py_DECREF(code);
@@ -657,6 +753,20 @@ PyObject *recorded(PyObject *operation, PyObject *const *operands, int given, Py
 unknown:
     if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear();  /* it comes again */
     return NULL;
+}
+
+PyObject *recorded(PyObject *operation, PyObject *const *operands, int given, PyObject *out)
+{
+    return recorded_as(operation, operands, given, out, 0);
+}
+
+/* Copy an array into another one of its shape, as a part of what the program calls; -1: an error. */
+int record_part(PyObject *x, PyObject *out)
+{
+    PyObject *found = recorded_as(copies, &x, 1, out, 1);
+    if (found == NULL && !PyErr_Occurred()) return PyObject_SetItem(out, Py_Ellipsis, x);
+    Py_XDECREF(found);
+    return found == NULL ? -1 : 0;
 }
 
 /* ------------------------------------------------------------------ binding */
@@ -680,19 +790,22 @@ static int slots(void)
 }
 
 /* bind_recording(api, Recorded, Owner, Unmade, Region, operations, those by ufunc, state, its default, sites, functions,
-   numbers, (DType.FLOAT64, numpy.float64)) */
+   numbers, (DType.FLOAT64, DType.FLOAT32, numpy.float64, numpy.float32, known._INTEGERS, those of `few`)) */
 static PyObject *bind_recording(PyObject *module, PyObject *args)
 {
-    PyObject *api, *owner, *operations, *by_ufunc, *numpys_float;
+    PyObject *api, *owner, *operations, *by_ufunc, *numpys_float, *integers;
     hot = NULL;
-    if (!PyArg_ParseTuple(args, "OOOOOO!O!OOO(OOOO)(OO)(LnLL)(OO)", &api, &P.recorded, &owner, &P.allocation, &P.region, &PyDict_Type, &operations, &PyDict_Type, &by_ufunc,
+    if (!PyArg_ParseTuple(args, "OOOOOO!O!OOO(OOOO)(OO)(LnLL)(OOOOO!O!)", &api, &P.recorded, &owner, &P.allocation, &P.region, &PyDict_Type, &operations, &PyDict_Type, &by_ufunc,
                           &P.state, &P.state_default, &P.sites, &P.plan, &P.number, &P.region_of, &P.flush, &P.why_read, &P.why_loop, &P.lost, &K.middle, &ripe_from, &P.kind,
-                          &P.float64, &numpys_float))
+                          &P.float64, &P.float32, &numpys_float, &P.numpys_single, &PyTuple_Type, &integers, &PyTuple_Type, &P.kinds))
         return NULL;
+    for (Py_ssize_t n = 0; n < INTEGERS && n < PyTuple_GET_SIZE(integers); n++)
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(integers, n), "OOLL", &P.integers[n].dtype, &P.integers[n].scalars, &P.integers[n].least, &P.integers[n].most)) return NULL;
     Py_INCREF(args);  /* for good */
     P.numpys_float = (PyTypeObject *)numpys_float;
     P.pattern = PyUnicode_InternFromString("for");
     P.costly_name = PyUnicode_InternFromString("costly");
+    P.divides_name = PyUnicode_InternFromString("divides");
     forget_functions();
     if (slots() < 0 || bind_operations(operations, by_ufunc) < 0) return NULL;
     hot = PyCapsule_GetPointer(api, HOT_API);

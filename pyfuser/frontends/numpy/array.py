@@ -9,7 +9,7 @@ import numpy as np
 
 from pyfuser.frontends.numpy import apply
 from pyfuser.frontends.numpy.along import REDUCTIONS, along_axis
-from pyfuser.frontends.numpy.at_once import ANY, at_once, kind_of
+from pyfuser.frontends.numpy.at_once import ANY, MOST, RESHAPES, at_once, kind_of
 from pyfuser.frontends.numpy.fallbacks import method_of
 from pyfuser.frontends.numpy.flags import Flags
 from pyfuser.frontends.numpy.indexing import Indexing
@@ -21,7 +21,7 @@ from pyfuser.frontends.numpy.memory import (
     region_of,
     share,
 )
-from pyfuser.frontends.numpy.operations import COPY
+from pyfuser.frontends.numpy.operations import CONVERSIONS, COPY, NAMED, SAME
 from pyfuser.frontends.numpy.operators import Operators
 from pyfuser.frontends.numpy.record import record
 from pyfuser.frontends.numpy.reductions import full_reduction
@@ -342,13 +342,26 @@ def _computed(name: str) -> Callable[..., Any]:
     return method
 
 
+_OPERATIONS = {"clip": NAMED["clip"], "copy": SAME, "astype": CONVERSIONS}
+
 for _name in _REDUCTIONS:
     if hasattr(np.ndarray, _name):
         _numpys, _arrays = getattr(np.ndarray, _name), _ARRAYS.get(_name, 1)
-        _method = at_once(_numpys, _computed(_name), kind_of(_name), _arrays, method=True)
+        _method = at_once(
+            _numpys, _computed(_name), kind_of(_name), _arrays, method=True,
+            operation=_OPERATIONS.get(_name),
+        )  # fmt: skip
         setattr(Array, _name, _method)
 
-for _name in ("astype", "copy", "reshape", "transpose", "swapaxes", "squeeze", "ravel", "flatten"):
-    _method = at_once(getattr(np.ndarray, _name), getattr(Array, _name), method=True)
-    setattr(Array, _name, _method)
+for _names, _kind in (
+    (("astype", "copy", "flatten"), MOST),
+    (("transpose", "swapaxes", "squeeze"), ANY),
+    (("reshape", "ravel"), RESHAPES),
+):
+    for _name in _names:
+        _method = at_once(
+            getattr(np.ndarray, _name), getattr(Array, _name), _kind, method=True,
+            operation=_OPERATIONS.get(_name),
+        )  # fmt: skip
+        setattr(Array, _name, _method)
 Array.item = at_once(np.ndarray.item, Array.item, size=ANY, method=True)  # type: ignore[method-assign]

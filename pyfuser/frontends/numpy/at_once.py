@@ -9,12 +9,15 @@ from typing import Any
 
 from pyfuser.support.extension import NUMPY
 
-MOST, COSTLY, KEEPS, CREATES, NUMBERS, RIPENS, SUMS, STORES, PAIRS, ANY = *range(9), -1
+(
+    MOST, COSTLY, KEEPS, CREATES, NUMBERS, RIPENS, SUMS, STORES, PAIRS, RESHAPES, JOINS, ANY
+) = *range(11), -1  # fmt: skip
 """Which limit of `switches.LIMITS` arrays are below: of most, of costly functions, none. The others
 are of most. KEEPS: a result of objects may refer to arrays in a list. CREATES: the first argument
 is the shape of a new array. NUMBERS: no argument is an array. RIPENS: `record.is_due` decides.
 SUMS: see `sums`, and along axes `record.is_due` decides. STORES: the first argument is written.
-PAIRS: the result has an element for each pair of theirs."""
+PAIRS: the result has an element for each pair of theirs. RESHAPES: it is the first argument with
+other axes. JOINS: it is made of a list of arrays; `record.is_due` decides."""
 
 
 def kind_of(name: str) -> int:
@@ -38,10 +41,11 @@ def at_once(
     arrays: how many of the first arguments are arrays; one after these would take the result.
     first: whether that is so only if the first argument is an array of ours; then the result may be
     a view of that one. method: makes a method of the class of arrays. operation: what the extension
-    records for it.
+    records for it; or a table with one for each value of the argument after the arrays; or how arrays
+    are joined.
     """
     if NUMPY is None:
         return python
     if method:
-        return NUMPY.Method(numpys, python, size, True, arrays)
+        return NUMPY.Method(numpys, python, size, True, arrays, operation)
     return NUMPY.Function(numpys, python, size, first, arrays, operation)

@@ -14,9 +14,18 @@ import numpy as np
 
 from pyfuser.frontends.numpy import record
 from pyfuser.frontends.numpy.apply import SCALARS
-from pyfuser.frontends.numpy.layout import Form
+from pyfuser.frontends.numpy.layout import Form, is_c_order
 from pyfuser.frontends.numpy.memory import READ, Owner, region_of
-from pyfuser.frontends.numpy.operations import COPY, INEXACT, NAMED, OPERATIONS, WHERE, Operation
+from pyfuser.frontends.numpy.operations import (
+    COPY,
+    INEXACT,
+    NAMED,
+    OPERATIONS,
+    SAME,
+    WHERE,
+    Conversion,
+    Operation,
+)
 from pyfuser.frontends.numpy.recorded import Recorded
 from pyfuser.frontends.numpy.resolution import number
 from pyfuser.frontends.numpy.switches import _DEFAULT, _STATE, LIMITS
@@ -45,13 +54,14 @@ _UFUNCS = {ufunc: operation for ufunc, operation in OPERATIONS.items() if ufunc.
 _NUMBERS = SCALARS - {str, bytes, type(None)}
 
 
-def plan(operation: Operation, operands: tuple[Any, ...], out: Any) -> Any:
+def plan(asked: Operation | Conversion, operands: tuple[Any, ...], out: Any) -> Any:
     """How the operation is recorded on operands of these types and places; None: by Python.
 
     The recipe, workunit and space; the result's shape, strides, type and bytes; the number of
     elements; what kernels have for the result, and for each operand: see `_operand`. In the end
     what has to be kept alive.
     """
+    operation = COPY if isinstance(asked, Conversion) else asked
     if LIMITS.exact and operation.name in INEXACT:
         return None
     arrays = [x for x in (*operands, out) if type(x) is KIND.array]
@@ -61,17 +71,22 @@ def plan(operation: Operation, operands: tuple[Any, ...], out: Any) -> Any:
         return None
     if operation.name == "square" and arrays[0].dtype == np.bool_:
         return None  # `x ** 2` is none
+    if asked is SAME and not is_c_order(arrays[0].shape, arrays[0].strides):
+        return None
+    if operation.name == "clip" and len(arrays) > 1:
+        return None
     if operation is COPY and out is not None and any(x.ndim > out.ndim for x in arrays):
         return None
-    casting = "unsafe" if operation is COPY else "same_kind"
-    key: list[Any] = [operation, None, casting, False]
+    casting = "unsafe" if asked is COPY else "same_kind"
+    signature = asked.dtype if isinstance(asked, Conversion) else None
+    key: list[Any] = [operation, signature, casting, False]
     values: list[Any] = []
     target = None if out is None else region_of(out)
     if record._read(operands, key, values) is None or any(map(_is_external, arrays)):
         return None
     if target is not None:
         key.append(target[2:])
-    entry = record._entry(operation, values, key, target, None, casting)
+    entry = record._entry(operation, values, key, target, signature, casting)
     if entry is None:
         return None
     layout, recipe, kind = entry.layout, entry.recipe, entry.resolution.result
@@ -87,7 +102,7 @@ def plan(operation: Operation, operands: tuple[Any, ...], out: Any) -> Any:
             for n, (value, own) in enumerate(zip(values, recipe.forms, strict=True))
         ]),
         int(operation.costly),
-        (operation, [x.dtype for x in arrays]),
+        (asked, [x.dtype for x in arrays]),
     )  # fmt: skip
 
 
@@ -107,6 +122,20 @@ def _operand(value: Any, form: Form | None, dtype: DType | None, result: Form) -
     aligned = (form.axes, *placed) == (result.axes, result.shape, result.strides)
     return (*own, value.dtype, None if own == placed else placed, aligned, value.dtype.size)
 
+
+_INTEGERS = tuple([
+    (kind, kind.numpy.type, kind.range()[0], min(kind.range()[1], (1 << 63) - 1))
+    for kind in DType
+    if kind.is_integer and kind is not DType.BOOL
+])  # fmt: skip
+"""Types of integers, NumPy's of their scalars, and their least and greatest number of 64 bits."""
+
+
+_KINDS = (
+    DType.FLOAT64, DType.FLOAT32, DType.INT64, DType.INT32, DType.UINT64, DType.UINT32, DType.UINT8,
+    DType.BOOL,
+)  # fmt: skip
+"""As `few.c` counts the types of elements."""
 
 MIDDLE = 1 << 14
 """Elements from which an operation is recorded, as that takes a microsecond, if what is called in
@@ -143,7 +172,7 @@ def bind() -> None:
         HOT.API, Recorded, Owner, Unmade, Region, operations, _UFUNCS, _STATE, _DEFAULT, SITES,
         (plan, number, region_of, TRACER.flush), (READ, record.LOOP),
         (GIVEN_UP, MIDDLE, NOW.running.ripe_bytes, NOW.running.ripe_bytes // KINDS),
-        (DType.FLOAT64, np.float64),
+        (DType.FLOAT64, DType.FLOAT32, np.float64, np.float32, _INTEGERS, _KINDS),
     )  # fmt: skip
     if not any(type(cache) is _Plans for cache in CACHES):
         CACHES.append(_Plans())

@@ -9,10 +9,19 @@ from typing import Any
 import numpy as np
 
 from pyfuser.frontends.numpy import functions, known, rearranged, ufuncs
-from pyfuser.frontends.numpy.at_once import ANY, CREATES, KEEPS, NUMBERS, RIPENS, at_once, kind_of
+from pyfuser.frontends.numpy.at_once import (
+    ANY,
+    CREATES,
+    JOINS,
+    KEEPS,
+    NUMBERS,
+    RIPENS,
+    at_once,
+    kind_of,
+)
 from pyfuser.frontends.numpy.compiled import ndarray
 from pyfuser.frontends.numpy.fallbacks import Module, Subscripted, fallbacks, function_of
-from pyfuser.frontends.numpy.operations import WHERE
+from pyfuser.frontends.numpy.operations import NAMED, WHERE
 
 _VIEWERS = (
     "transpose", "swapaxes", "squeeze", "moveaxis", "rollaxis", "expand_dims", "diagonal",
@@ -32,6 +41,7 @@ _REARRANGED = (
     "concatenate", "stack", "hstack", "vstack", "column_stack", "append", "roll", "diff", "repeat",
     "tile", "pad",
 )  # fmt: skip
+_JOINED = frozenset(["concatenate", "stack", "hstack", "vstack", "column_stack"])
 _FUNCTIONS = (
     "asarray", "array", "zeros", "empty", "ones", "full", "zeros_like", "ones_like", "empty_like",
     "full_like", "where", "clip", "copy", "copyto", "shares_memory",
@@ -57,8 +67,11 @@ def _own() -> dict[str, Any]:
     names: dict[str, Any] = {"ndarray": ndarray, "ufunc": ufuncs.ufunc, "fallbacks": fallbacks}
     names |= {name: getattr(functions, name) for name in _FUNCTIONS}
     for name in _REARRANGED:
-        arrays = 2 if name in ("append", "pad") else 1
-        names[name] = at_once(getattr(np, name), getattr(rearranged, name), RIPENS, arrays)
+        arrays, how = 2 if name in ("append", "pad") else 1, (RIPENS, None)
+        if name in _JOINED:
+            how = JOINS, name
+        numpys, python = getattr(np, name), getattr(rearranged, name)
+        names[name] = at_once(numpys, python, how[0], arrays, operation=how[1])
     for maker, group in (
         (functions.viewer, _VIEWERS),
         (functions.creator, _CREATORS),
@@ -73,7 +86,7 @@ def _own() -> dict[str, Any]:
             numpys = getattr(np.ndarray, name)
             names[name] = at_once(numpys, names[name], kind_of(name), first=True)
     names["where"] = at_once(np.where, names["where"], arrays=3, operation=WHERE)
-    names["clip"] = at_once(np.clip, names["clip"], arrays=3)
+    names["clip"] = at_once(np.clip, names["clip"], arrays=3, operation=NAMED["clip"])
     for name in ("zeros_like", "ones_like", "empty_like", "full_like", "copy"):
         names[name] = at_once(getattr(np, name), names[name], first=True)
     for name in ("zeros", "ones", "empty", "full"):

@@ -97,3 +97,27 @@ NAMED: dict[str, Operation] = {operation.name: operation for operation in _OPERA
 
 COPY = Operation("copy", e.positive, _REALS, None)
 WHERE = Operation("where", e.choose, _REALS, None)
+
+
+@dataclass(frozen=True, eq=False)
+class Conversion:
+    """A copy of an array as a method makes it. dtype: that it asks for; None: the array's own, and
+    in row-major order.
+    """
+
+    dtype: Any
+    name: str = "copy"
+    divides: bool = False
+    costly: bool = False
+
+
+SAME = Conversion(None)
+
+CONVERSIONS: dict[Any, Conversion] = {
+    key: conversion
+    for kind in DType
+    if kind in _REALS
+    for conversion in (Conversion(kind.numpy),)
+    for key in (kind.numpy, kind.numpy.type, kind.numpy.name)
+} | {python: Conversion(np.dtype(python)) for python in (float, int, bool)}
+"""What `x.astype(key)` is."""

@@ -125,6 +125,8 @@ def number(operation: Operation, place: int, value: Any, dtype: DType) -> Any:
         plain = _integer(value, dtype)
     else:
         plain = _float(value, dtype)
+    if operation.name == "clip" and plain != plain:  # NumPy's is NaN then, whatever `x` is
+        return None
     return None if divides and plain in (0, -1, None) else plain
 
 

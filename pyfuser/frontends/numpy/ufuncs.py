@@ -85,7 +85,7 @@ def _outer(operation: Operation, one: Any, other: Any) -> Any:
     if size < LIMITS.most or not is_due(size, is_pending(one) or is_pending(other)):
         return apply.compute(operation.ufunc.outer, (one, other))
     one, other = _apart(one, other.size), _apart(other, one.size)
-    pair = one.reshape(*one.shape, *(1,) * other.ndim), other
+    pair = one.reshape((*one.shape, *(1,) * other.ndim)), other
     found = record(operation, pair)
     return apply.compute(operation.ufunc, pair) if found is None else found
 

@@ -147,9 +147,11 @@ class Program:
         if self.random.random() < 0.65 and self.arrays:
             return self.pick()
         value = self.random.choice(
-            [2, 3, 0, -1, 1, 7, 300, True, 0.5, 2.0, -1.5, float("nan"), float("inf"), -0.0,
-             1 + 2j, np.float32(0.1), np.int8(3), np.float64(2.5), np.uint64(5), np.int64(-4), 1e40,
-             np.array(2.5), np.array(-3)]
+            [2, 3, 0, -1, 1, 7, 300, True, 0.5, 2.0, -1.5, float("nan"), float("inf"), -0.0, 1 + 2j,
+             np.float32(0.1), np.int8(3), np.float64(2.5), np.uint64(5), np.int64(-4), 1e40, 1e39,
+             np.uint8(3), np.int64(0), np.int32(-1), np.float32("nan"), -(2**60), 2**63,
+             np.int64(7),
+            np.array(2.5), np.array(-3)]
         )  # fmt: skip
         return Both(value, value)
 
@@ -319,8 +321,23 @@ class Program:
         elif kind in ("T", "real"):
             self.keep(f"{self.name(x)}.{kind}", lambda m, a: getattr(a, kind), False, x)
         elif kind == "reshape":
-            target = self.random.choice([(-1,), (6, -1), (4, 6), (2, -1), (24,)])
-            self.keep(f"{self.name(x)}.reshape{target}", lambda m, a: a.reshape(target), False, x)
+            target = self.random.choice(
+                [
+                    (-1,),
+                    (6, -1),
+                    (4, 6),
+                    (2, -1),
+                    (24,),
+                    (1, -1),
+                    (-1, 1),
+                    (2, -1, 2),
+                    (-1, -1),
+                    (0,),
+                    (),
+                ]
+            )  # fmt: skip
+            given = target if target and self.random.random() < 0.5 else (target,)
+            self.keep(f"{self.name(x)}.reshape{given}", lambda m, a: a.reshape(*given), False, x)
         elif kind in ("ravel", "squeeze", "diagonal"):
             self.keep(f"{self.name(x)}.{kind}()", lambda m, a: getattr(a, kind)(), False, x)
         elif kind == "swapaxes":
@@ -592,16 +609,24 @@ class Program:
         y = self.pick() if self.random.random() < 0.3 else x
         reps = self.random.choice([2, (2,), (3, 1), (1, 2), 1])
         shift, axis = self.random.choice([1, -2, 5, 0]), self.random.choice([None, 0, 1, -1])
+        bounds = self.random.choice(
+            [(-1, 2), (0.5, 2.0), (-1.5, float("nan")), (float("nan"), 2), (np.float32(0.5), 3),
+             (300, 400), (np.int8(-3), np.uint8(7)), (2, -1), (0, True), (1, None)]
+        )  # fmt: skip
+        clips = self.random.choice(["clip", "method"])
+        named = {"axis": axis or 0} if self.random.random() < 0.5 else {}
 
         def act(module: Any, a: Any, b: Any) -> Any:
             if name == "clip":
-                return module.clip(a, -1, 2)
+                return module.clip(a, *bounds) if clips == "clip" else a.clip(*bounds)
             if name == "roll":
                 return module.roll(a, shift, axis)
             if name == "diff":
                 return module.diff(a, axis=-1 if axis is None else axis)
             if name in ("concatenate", "stack"):
-                return getattr(module, name)([a, b, a], axis=axis or 0)
+                return getattr(module, name)(
+                    (b, a, a[..., :1]) if axis == -1 else [a, b, a], **named
+                )
             if name == "tile":
                 return module.tile(a, reps)
             if name == "repeat":
@@ -615,7 +640,9 @@ class Program:
                 return module.where(left > module.roll(a, -2, axis), left, a)
             return getattr(module, name)(a)
 
-        text = f"{name}({self.name(x)}, {self.name(y)}, {shift}, {axis})"
+        text = (
+            f"{name}({self.name(x)}, {self.name(y)}, {shift}, {axis}, {bounds}, {clips}, {named})"
+        )
         self.keep(text, act, name == "cumsum", x, y)
 
     def joined(self) -> None:
@@ -636,10 +663,18 @@ class Program:
 
     def convert(self) -> None:
         x = self.pick()
-        dtype = self.random.choice(DTYPES)
+        kind = np.dtype(self.random.choice(DTYPES))
         order = self.random.choice(["K", "C", "F"])
-        self.keep(f"{self.name(x)}.astype({dtype}, {order})",
-                  lambda m, a: a.astype(dtype, order), False, x)  # fmt: skip
+        form = self.random.choice(["order", "dtype", "type", "name", "copy", "copied", "python"])
+        if form in ("copy", "copied"):
+            given = () if form == "copy" else (order,)
+            self.keep(f"{self.name(x)}.copy{given}", lambda m, a: a.copy(*given), False, x)
+            return
+        python = self.random.choice([float, int, bool])
+        dtype: Any = {"type": kind.type, "name": kind.name, "python": python}.get(form, kind)
+        more = (order,) if form == "order" else ()
+        self.keep(f"{self.name(x)}.astype({dtype}, {more})",
+                  lambda m, a: a.astype(dtype, *more), False, x)  # fmt: skip
 
     def workunit(self) -> None:
         """A PyKokkos workunit on the array's memory."""

@@ -273,7 +273,7 @@ def test_each_kind_of_operands_is_asked_for_once_it_came_often(
 
 
 def test_moved_maps_and_gathers_wait_too(soon: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(LIMITS, "sure", 4 * SIZE)
+    monkeypatch.setattr(LIMITS, "sure", 8 * SIZE)
     x, places = np.arange(float(2 * SIZE)), np.arange(2 * SIZE)
 
     def calls() -> int:
