@@ -22,13 +22,15 @@ def stable_locals(body: Body) -> dict[Sym, Expr]:
 # law
 def expand(expr: Expr, stable: Mapping[Sym, Expr]) -> Expr:
     """The expression with stable locals of pure value replaced by that value."""
+    known: dict[Sym, Expr | None] = {}  # None: not pure
 
     def change(node: Expr) -> Expr:
-        if isinstance(node, Read) and node.sym in stable:
-            value = expand(stable[node.sym], stable)
-            if of_scalars(value):
-                return value
-        return node
+        if not isinstance(node, Read) or node.sym not in stable:
+            return node
+        if node.sym not in known:
+            value = map_expression(stable[node.sym], change)
+            known[node.sym] = value if of_scalars(value) else None
+        return known[node.sym] or node
 
     return map_expression(expr, change)
 

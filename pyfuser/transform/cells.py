@@ -22,7 +22,6 @@ from pyfuser.ir.nodes import (
     Update,
 )
 from pyfuser.ir.visit import (
-    assigned,
     expressions,
     map_body,
     reads,
@@ -33,14 +32,14 @@ from pyfuser.ir.visit import (
 
 # law: not None
 def cells_of(
-    body: Body, view: Sym, stable: dict[Sym, Expr], fixed: frozenset[Sym]
+    body: Body, view: Sym, stable: dict[Sym, Expr], fixed: frozenset[Sym], changing: set[Sym]
 ) -> list[Subscripts] | None:
     """The distinct subscripts of a view; None if two might name one cell, or none is written.
 
+    body: the statements that name the view. changing: locals that any statement assigns.
     Several cells are told apart only by what is `fixed` for the whole iteration: subscripts with
     the variable of an inner loop may name one cell in different trips.
     """
-    changing = assigned(body)
     cells: dict[Subscripts, None] = {}
     used: set[Sym] = set()
     written = False

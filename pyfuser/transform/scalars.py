@@ -48,6 +48,8 @@ from pyfuser.ir.nodes import (
     While,
 )
 from pyfuser.ir.visit import (
+    all_expressions,
+    assigned,
     child_expressions,
     expressions,
     leaves_loop,
@@ -68,11 +70,12 @@ def replace_scalars(kernel: Kernel) -> Kernel:
     fixed = frozenset((*workunit.indices, *(p.sym for p in workunit.params)))
     overlapping = {sym for pair in kernel.overlaps for sym in pair}
     written = {access.view for access in accesses(body) if access.writes}
+    naming = _Naming()
     for param in workunit.params:
         view = param.sym
         if view not in written or view in overlapping:
             continue
-        body = _replace_view(body, view, fixed, view in kernel.dead, view in kernel.fresh)
+        body = _replace_view(body, view, fixed, view in kernel.dead, view in kernel.fresh, naming)
     return replace(kernel, workunit=replace(workunit, body=body))
 
 
@@ -85,15 +88,33 @@ def forward_elements(kernel: Kernel) -> Kernel:
     return replace_scalars(kernel) if any(numbered) else kernel
 
 
-def _replace_view(body: Body, view: Sym, fixed: frozenset[Sym], dead: bool, zero: bool) -> Body:
-    if dead and is_unread(body, view):
+class _Naming:
+    """Which Syms each statement names: most of a long body have nothing to do with a view."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Stmt, set[Sym | None]]] = {}  # statements live as long
+
+    def names(self, stmt: Stmt, view: Sym) -> bool:
+        found = self._known.get(id(stmt))
+        if found is None:
+            whole = (stmt,)
+            syms = {sym_of(node) for node in (*statements(whole), *all_expressions(whole))}
+            found = self._known[id(stmt)] = stmt, syms
+        return view in found[1]
+
+
+def _replace_view(
+    body: Body, view: Sym, fixed: frozenset[Sym], dead: bool, zero: bool, naming: _Naming
+) -> Body:
+    naming_it = tuple(stmt for stmt in body if naming.names(stmt, view))
+    if dead and is_unread(naming_it, view):
         return without_writes(body, view)
     stable = stable_locals(body)
-    cells = cells_of(body, view, stable, fixed)
+    cells = cells_of(naming_it, view, stable, fixed, assigned(body))
     if cells is None:
         return body
     for subscripts in cells:
-        cell = _Cell(view, subscripts, stable, dead, zero)
+        cell = _Cell(view, subscripts, stable, dead, zero, naming)
         body = cell.replace_in(body)
     return body
 
@@ -108,6 +129,7 @@ class _Cell:
     stable: dict[Sym, Expr]
     dead: bool
     zero: bool
+    naming: _Naming
 
     def _is_here(self, indices: Subscripts) -> bool:
         return tuple(expand(index, self.stable) for index in indices) == self.subscripts
@@ -128,7 +150,11 @@ class _Cell:
 
         loop: whether the body belongs to a loop of the workunit, or to a branch inside one.
         """
-        places = [n for n, stmt in enumerate(body) if self._touches(stmt)]
+        places = [
+            n
+            for n, stmt in enumerate(body)
+            if self.naming.names(stmt, self.view) and self._touches(stmt)
+        ]
         if len(places) == 1:
             only = body[places[0]]
             inner = self._inside(only, loop)
@@ -154,7 +180,7 @@ class _Cell:
         first = body[places[0]]
         stores_first = self._stores_first(first)
         dead = self.dead and (stores_first or not loop)
-        if not self._gains(body, dead):
+        if not self._gains(tuple([body[n] for n in places]), dead):
             return body
         local = fresh(self.view.name, self.view.dtype)
         before = self._start(first, local, stores_first, loop)
@@ -166,7 +192,7 @@ class _Cell:
         result: list[Stmt] = [*body[: places[0]], *before]
         last_write = max((n for n in places if self._has_write(body[n])), default=-1)
         for n in range(places[0], len(body)):
-            new = rewriter.statement(body[n])
+            new = rewriter.statement(body[n]) if n in places else (body[n],)
             if n == places[0] and not before:
                 assert isinstance(new[0], Assign)
                 new = (Declare(local, new[0].value), *new[1:])

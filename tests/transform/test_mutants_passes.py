@@ -8,7 +8,7 @@ from pyfuser.frontends.embedded import pykokkos as pk
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import Update
 from pyfuser.ir.reference.interpret import interpret
-from pyfuser.ir.visit import statements
+from pyfuser.ir.visit import assigned, statements
 from pyfuser.transform.cells import cells_of
 from pyfuser.transform.fuse import fuse
 from pyfuser.transform.group import GroupShape, group_shapes
@@ -282,7 +282,7 @@ def test_elements_that_are_not_one_or_not_known_are_no_cells():
     fixed = frozenset((i.sym, k.sym))
 
     def cells(view, *body):
-        found = cells_of(body, view.sym, {}, fixed)
+        found = cells_of(body, view.sym, {}, fixed, assigned(body))
         return None if found is None else len(found)
 
     assert cells(x, x[i] << 1.0, x[i + 1] << 2.0) == 2
