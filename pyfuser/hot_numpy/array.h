@@ -5,7 +5,7 @@ typedef struct {
     PyTypeObject *ours, *numpys;  /* the classes of arrays */
     PyTypeObject *owner, *integer, *dtype;
     PyObject *fresh, *scalars, *tracer, *use, *limits;
-    PyObject *view;  /* Python's wrap.view */
+    PyObject *view, *host;  /* Python's wrap.view and memory.host */
     struct { Py_ssize_t array, base, owner, region, writeable; } x;  /* slots of our arrays */
     struct { Py_ssize_t buffer; } o;  /* of an Owner */
     struct { Py_ssize_t pending, external; } b;  /* of a Buffer */
@@ -98,6 +98,7 @@ int is_ripe(PyObject *code, long long bytes);  /* count bytes; whether the funct
 int is_caller_ripe(Py_ssize_t elements);
 PyObject *ripe(PyObject *module, PyObject *args);
 int is_pending(PyObject *x);
+Py_ssize_t elements_of(PyObject *x);
 PyObject *at_once(PyObject *x, Py_ssize_t least);  /* borrowed; NULL, without an error: it is not */
 int is_scalar(PyObject *x);
 PyObject *adopt(PyObject *array);   /* steals */

@@ -145,7 +145,8 @@ static PyObject *converted_one(Direct *self, const Arguments *given, Py_ssize_t 
     PyObject *x = given->all[at];
     int named = at >= given->count;
     if (named && is_out(PyTuple_GET_ITEM(given->names, at - given->count))) return NULL;
-    if (self->costly == CREATES || self->costly == NUMBERS || (!named && at >= self->arrays)) return is_plain(x) ? Py_NewRef(x) : NULL;
+    if (self->costly == CREATES || self->costly == NUMBERS || (!named && at >= self->arrays))
+        return is_plain(x) || (PyList_CheckExact(x) && has_numbers(x, 0)) ? Py_NewRef(x) : NULL;
     return given_for(x, least, named || (at && self->first));
 }
 
@@ -194,18 +195,42 @@ static PyObject *adopted_all(PyObject *tuple)
     return found;
 }
 
+static int is_view_of(const Numpys *made, PyObject *array)
+{
+    return made->base == array || (made->base != NULL && made->base == ((Numpys *)array)->base);
+}
+
+/* Ours for each view of the first argument in a list, which it steals; NULL, without an error: there is something else. */
+static PyObject *sliced_all(PyObject *list, PyObject *x, PyObject *array)
+{
+    Py_ssize_t count = PyList_GET_SIZE(list);
+    int views = 1;
+    for (Py_ssize_t n = 0; n < count; n++) {
+        Numpys *entry = (Numpys *)PyList_GET_ITEM(list, n);
+        views &= Py_IS_TYPE(entry, K.numpys) && is_view_of(entry, array) && entry->flags & WRITEABLE && size_of((PyObject *)entry) > 0;
+    }
+    PyObject *found = views ? PyList_New(count) : NULL;
+    for (Py_ssize_t n = 0; found != NULL && n < count; n++) {
+        PyObject *entry = sliced(x, Py_NewRef(PyList_GET_ITEM(list, n)));
+        if (entry == NULL) Py_CLEAR(found);
+        else PyList_SET_ITEM(found, n, entry);
+    }
+    Py_DECREF(list);
+    return found;
+}
+
 /* Ours for a result (which it steals) that nobody else has, or that is a view of the first argument;
    NULL, without an error: neither. */
 static PyObject *result(Direct *self, PyObject *value, const Arguments *given, PyObject *const *numpys)
 {
     if (!Py_IS_TYPE(value, K.numpys)) {
         if (PyTuple_CheckExact(value)) return adopted_all(value);
+        if (PyList_CheckExact(value) && self->first) return sliced_all(value, given->all[0], numpys[0]);
         if (!PyTuple_Check(value) && !PyList_Check(value)) return value;
     } else if (Py_REFCNT(value) == 1 && !(self->costly == KEEPS && has_objects(value))) {
         Numpys *made = (Numpys *)value;
         if (made->base == NULL || is_alone(made->base)) return adopt(value);
-        int is_view = self->first && (made->base == numpys[0] || made->base == ((Numpys *)numpys[0])->base);
-        if (is_view && made->flags & WRITEABLE) return sliced(given->all[0], value);
+        if (self->first && is_view_of(made, numpys[0]) && made->flags & WRITEABLE) return sliced(given->all[0], value);
     }
     Py_DECREF(value);
     return NULL;

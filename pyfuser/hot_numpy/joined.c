@@ -14,16 +14,6 @@ static Py_ssize_t extent_at(PyObject *region, Py_ssize_t axis) { return PyLong_A
 
 static Py_ssize_t rank_of(PyObject *region) { return PyTuple_GET_SIZE(PyTuple_GET_ITEM(region, 3)); }
 
-/* Elements of one of our arrays, its memory made or not. */
-static Py_ssize_t elements_of(PyObject *x)
-{
-    PyObject *array = SLOT(x, K.x.array), *region = SLOT(x, K.x.region);
-    if (array != NULL && array != Py_None) return size_of(array);
-    Py_ssize_t size = 1;
-    for (Py_ssize_t n = 0; region != NULL && region != Py_None && n < rank_of(region); n++) size *= extent_at(region, n);
-    return size;
-}
-
 /* As layout.is_c_order. */
 static int is_row_major(PyObject *region)
 {

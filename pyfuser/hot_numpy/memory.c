@@ -28,12 +28,30 @@ int is_pending(PyObject *x)
     return owner == Py_None && is_true(K.tracer, K.t.raw);
 }
 
+/* Elements of one of our arrays, NumPy's array of it made or not. */
+Py_ssize_t elements_of(PyObject *x)
+{
+    PyObject *array = SLOT(x, K.x.array), *region = SLOT(x, K.x.region);
+    if (array != NULL && array != Py_None) return size_of(array);
+    if (region == NULL || region == Py_None) return 0;
+    PyObject *shape = PyTuple_GET_ITEM(region, 3);
+    Py_ssize_t size = 1;
+    for (Py_ssize_t n = 0; n < PyTuple_GET_SIZE(shape); n++) size *= PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, n));
+    return size;
+}
+
 /* The elements of an array that has fewer than `least` and nothing pending. */
 PyObject *at_once(PyObject *x, Py_ssize_t least)
 {
     PyObject *array = SLOT(x, K.x.array);
-    if (array == NULL || array == Py_None || size_of(array) >= least) return NULL;
-    return SLOT(K.use, K.u.devices) == Py_True || is_pending(x) ? NULL : array;
+    int made = array != NULL && array != Py_None;
+    if (elements_of(x) >= least || SLOT(K.use, K.u.devices) == Py_True || is_pending(x)) return NULL;
+    if (made) return array;
+    PyObject *found = PyObject_CallOneArg(K.host, x);  /* it keeps it */
+    if (found == NULL) PyErr_Clear();
+    Py_XDECREF(found);
+    array = SLOT(x, K.x.array);
+    return array == Py_None ? NULL : array;
 }
 
 /* A number of Python's or NumPy's, or a string. */
@@ -97,12 +115,12 @@ static int is_known(PyObject *probe)  /* 3 by 5 */
         && a->base == NULL && a->flags & WRITEABLE;
 }
 
-/* bind(ours, owner, buffer, integer, dtype, fresh, scalars, tracer, use, limits, view, probe) */
+/* bind(ours, owner, buffer, integer, dtype, fresh, scalars, tracer, use, limits, view, host, probe) */
 static PyObject *bind(PyObject *module, PyObject *args)
 {
     PyObject *ours, *owner, *buffer, *integer, *dtype, *probe;
-    if (!PyArg_ParseTuple(args, "OOOOOOOOOOOO", &ours, &owner, &buffer, &integer, &dtype, &K.fresh, &K.scalars, &K.tracer,
-                          &K.use, &K.limits, &K.view, &probe))
+    if (!PyArg_ParseTuple(args, "OOOOOOOOOOOOO", &ours, &owner, &buffer, &integer, &dtype, &K.fresh, &K.scalars, &K.tracer,
+                          &K.use, &K.limits, &K.view, &K.host, &probe))
         return NULL;
     Py_INCREF(args);  /* for good */
     K.ours = (PyTypeObject *)ours;
@@ -142,7 +160,7 @@ PyMODINIT_FUNC PyInit__numpy(void)
 {
     PyObject *module = PyModule_Create(&MODULE);
     if (module == NULL || add_functions(module) < 0 || PyModule_AddFunctions(module, RECORDING) < 0
-        || PyModule_AddIntConstant(module, "INTERFACE", 5) < 0) {
+        || PyModule_AddIntConstant(module, "INTERFACE", 6) < 0) {
         Py_XDECREF(module);
         return NULL;
     }

@@ -40,9 +40,9 @@ def at_once(
 
     arrays: how many of the first arguments are arrays; one after these would take the result.
     first: whether that is so only if the first argument is an array of ours; then the result may be
-    a view of that one. method: makes a method of the class of arrays. operation: what the extension
-    records for it; or a table with one for each value of the argument after the arrays; or how arrays
-    are joined.
+    a view of that one, or a list of such. method: makes a method of the class of arrays. operation:
+    what the extension records for it; or a table with one for each value of the argument after the
+    arrays; or how arrays are joined.
     """
     if NUMPY is None:
         return python

@@ -9,7 +9,7 @@ import numpy as np
 
 from pyfuser.frontends.numpy import apply
 from pyfuser.frontends.numpy.array import Array
-from pyfuser.frontends.numpy.memory import FRESH, Owner
+from pyfuser.frontends.numpy.memory import FRESH, Owner, host
 from pyfuser.frontends.numpy.switches import LIMITS
 from pyfuser.frontends.numpy.wrap import KIND, adopt, view
 from pyfuser.runtime.session import TRACER
@@ -48,7 +48,7 @@ KIND.array = ndarray
 if NUMPY is not None:
     NUMPY.bind(
         ndarray, Owner, Buffer, np.integer, np.dtype, FRESH, apply.SCALARS, TRACER, USE,
-        LIMITS, view, np.zeros((3, 5)),
+        LIMITS, view, host, np.zeros((3, 5)),
     )  # fmt: skip
     NUMPY.bind_few(
         np._core._multiarray_umath._ARRAY_API,  # type: ignore[attr-defined]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pyfuser.frontends.numpy import apply
-from pyfuser.frontends.numpy.at_once import at_once
+from pyfuser.frontends.numpy.at_once import ANY, NUMBERS, at_once
 
 _COUNTS: Counter[tuple[str, str, int]] = Counter()
 _OURS = "pyfuser.frontends.numpy"
@@ -43,7 +43,10 @@ def method_of(x: Any, name: str) -> Callable[..., Any]:
     return method
 
 
-_SAFE = frozenset({"solve", "inv", "det", "norm", "cholesky", "eigvals", "eigvalsh", "pinv"})
+_SAFE = frozenset({
+    "solve", "inv", "det", "norm", "cholesky", "eigvals", "eigvalsh", "pinv", "matrix_rank", "cond",
+    "multi_dot",
+})  # fmt: skip
 """Functions of `linalg` that keep nothing of what they are given, nor return it."""
 
 
@@ -59,9 +62,13 @@ class Module:
         if isinstance(value, types.ModuleType):
             value = Module(f"{self.__name__}.{name}", value)
         elif not isinstance(value, type) and callable(value):
-            numpys, value = value, function_of(value, f"{self.__name__}.{name}")
-            if self.__name__ == "linalg" and name in _SAFE:
-                value = at_once(numpys, value, arrays=2)
+            full = f"{self.__name__}.{name}"
+            if (self.__name__ == "linalg" and name in _SAFE) or self.__name__ == "fft":
+                value = safe_function(value, full)
+            elif isinstance(getattr(value, "__self__", None), np.random.RandomState):
+                value = _drawing(value, full)
+            else:
+                value = function_of(value, full)
         elif isinstance(value, type) and name in ("RandomState", "Generator"):
             value = _maker(value)
         self.__dict__[name] = value
@@ -75,6 +82,12 @@ def _maker(cls: type) -> Any:
     return lambda *args, **kwargs: Drawer(cls(*args, **kwargs))
 
 
+def _drawing(method: Callable[..., Any], name: str) -> Any:
+    """A method of a generator's; of numbers alone, NumPy's with nothing around it."""
+    python = function_of(method, name)
+    return python if name == "random.spawn" else at_once(method, python, NUMBERS, arrays=0)
+
+
 class Drawer:
     """One of NumPy's generators of random numbers, which gives our arrays."""
 
@@ -83,10 +96,17 @@ class Drawer:
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._generator, name)
-        return function_of(value, f"random.{name}") if callable(value) else value
+        if not callable(value):
+            return value
+        found = self.__dict__[name] = _drawing(value, f"random.{name}")
+        return found
 
     def __repr__(self) -> str:
         return repr(self._generator)
+
+
+def _drawer(value: Any) -> Any:
+    return Drawer(value) if isinstance(value, np.random.Generator) else value
 
 
 class Subscripted:
@@ -99,13 +119,25 @@ class Subscripted:
         return apply.call(self._numpys.__getitem__, (key,), {})
 
 
-def function_of(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """A function of NumPy's that takes and gives our arrays."""
+def safe_function(function: Callable[..., Any], name: str, arrays: int = 2) -> Any:
+    """One that keeps nothing of what it is given, and mostly returns new arrays.
+
+    arrays: how many of the first arguments are arrays.
+    """
+    return at_once(function, function_of(function, name, apply.call_safely), ANY, arrays=arrays)
+
+
+def function_of(
+    function: Callable[..., Any], name: str, how: Callable[..., Any] = apply.call
+) -> Callable[..., Any]:
+    """A function of NumPy's that takes and gives our arrays. how: `apply.call`, or like it."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         count(name)
-        value = apply.call(function, args, kwargs)
-        return Drawer(value) if isinstance(value, np.random.Generator) else value
+        value = how(function, args, kwargs)
+        if type(value) is list:
+            return [_drawer(entry) for entry in value]
+        return _drawer(value)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = getattr(function, "__doc__", None)

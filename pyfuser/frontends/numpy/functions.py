@@ -147,7 +147,7 @@ def where(condition: Any, *values: Any) -> Any:
         found = record(WHERE, operands)
         if found is not None:
             return found
-    return apply.call(np.where, (condition, *values), {})
+    return apply.call_safely(np.where, (condition, *values), {})
 
 
 def clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **kwargs: Any) -> Any:
@@ -178,9 +178,14 @@ def viewer(name: str) -> Callable[..., Any]:
     def make(a: Any, *args: Any, **kwargs: Any) -> Any:
         if type(a) is not ndarray:
             return apply.call(function, (a, *args), kwargs)
-        found = function(layout_of(a), *args, **kwargs) if a.ndim else None
+        layout = layout_of(a)
+        found = function(layout, *args, **kwargs) if a.ndim else None
+        if found is layout:
+            return a
         if type(found) is np.ndarray:
             return view(a, found)
+        if type(found) is list:
+            return [view(a, part) for part in found]
         return apply.call(function, (a, *args), kwargs)
 
     make.__name__ = make.__qualname__ = name

@@ -20,14 +20,24 @@ from pyfuser.frontends.numpy.at_once import (
     kind_of,
 )
 from pyfuser.frontends.numpy.compiled import ndarray
-from pyfuser.frontends.numpy.fallbacks import Module, Subscripted, fallbacks, function_of
+from pyfuser.frontends.numpy.fallbacks import (
+    Module,
+    Subscripted,
+    fallbacks,
+    function_of,
+    safe_function,
+)
 from pyfuser.frontends.numpy.operations import NAMED, WHERE
 
 _VIEWERS = (
     "transpose", "swapaxes", "squeeze", "moveaxis", "rollaxis", "expand_dims", "diagonal",
-    "permute_dims", "matrix_transpose", "flip", "flipud", "fliplr", "broadcast_to",
+    "permute_dims", "matrix_transpose", "flip", "flipud", "fliplr", "broadcast_to", "rot90",
+    "split", "array_split", "hsplit", "vsplit", "dsplit", "atleast_1d", "atleast_2d", "atleast_3d",
 )  # fmt: skip
-_CREATORS = ("arange", "linspace", "logspace", "geomspace", "eye", "identity", "tri", "fromstring")
+_CREATORS = (
+    "arange", "linspace", "logspace", "geomspace", "eye", "identity", "tri", "fromstring",
+    "hanning", "hamming", "blackman", "bartlett", "kaiser",
+)  # fmt: skip
 _ATTRIBUTES = (
     "shape", "ndim", "size", "iscomplexobj", "isrealobj", "may_share_memory", "isscalar",
     "result_type", "can_cast", "broadcast_shapes", "min_scalar_type", "promote_types",
@@ -55,9 +65,21 @@ _SAFE = (
     "ptp", "sort", "argsort", "triu", "tril", "insert",
     "delete", "gradient", "vander", "polyval", "dstack",
     "round", "around", "trace", "angle", "isin", "nonzero", "cov", "corrcoef", "average",
+    "take_along_axis", "unravel_index", "ravel_multi_index", "quantile", "einsum", "meshgrid",
+    "histogram", "histogram2d", "choose", "flatnonzero", "argwhere", "trapezoid", "select",
+    "unique", "lexsort", "partition", "argpartition", "nancumsum", "nanstd", "nanvar", "nanargmax",
+    "nanargmin", "nanprod", "nanmedian", "nanpercentile", "nanquantile", "ediff1d", "setdiff1d",
+    "intersect1d", "union1d", "unwrap", "packbits", "unpackbits", "compress", "extract", "take",
+    "diagflat", "diag", "resize", "sinc", "iscomplex", "isreal", "fix", "roots", "polyfit",
+    "polymul", "polyder", "polyint", "cumulative_sum", "array_equiv",
+    "indices", "tril_indices", "triu_indices",
 )  # fmt: skip
 """Functions that keep nothing of what they are given, nor return it."""
-_ARRAYS = {"interp": 3, "insert": 3, "median": 1, "trace": 1, "nansum": 1, "nanmean": 1, "ptp": 1}
+_ARRAYS = {
+    "interp": 3, "insert": 3, "median": 1, "trace": 1, "nansum": 1, "nanmean": 1, "ptp": 1,
+    "take_along_axis": 2, "unravel_index": 1, "einsum": 6, "meshgrid": 4, "histogram": 1,
+    "polyfit": 3, "select": 2, "unique": 1, "diag": 1,
+}  # fmt: skip
 
 _VIEWS = frozenset(_VIEWERS) - {"broadcast_to", "diagonal"}
 """Functions whose result may be a view of the first argument, and as writeable."""
@@ -67,11 +89,10 @@ def _own() -> dict[str, Any]:
     names: dict[str, Any] = {"ndarray": ndarray, "ufunc": ufuncs.ufunc, "fallbacks": fallbacks}
     names |= {name: getattr(functions, name) for name in _FUNCTIONS}
     for name in _REARRANGED:
-        arrays, how = 2 if name in ("append", "pad") else 1, (RIPENS, None)
-        if name in _JOINED:
-            how = JOINS, name
+        arrays, joins = 2 if name in ("append", "pad") else 1, name in _JOINED
         numpys, python = getattr(np, name), getattr(rearranged, name)
-        names[name] = at_once(numpys, python, how[0], arrays, operation=how[1])
+        how = name if joins else None
+        names[name] = at_once(numpys, python, JOINS if joins else RIPENS, arrays, operation=how)
     for maker, group in (
         (functions.viewer, _VIEWERS),
         (functions.creator, _CREATORS),
@@ -127,5 +148,6 @@ def find(name: str) -> Any:
         return Module(name, value)
     if isinstance(value, type) or not callable(value):
         return value
-    python = function_of(value, name)
-    return at_once(value, python, arrays=_ARRAYS.get(name, 2)) if name in _SAFE else python
+    if name in _SAFE:
+        return safe_function(value, name, _ARRAYS.get(name, 2))
+    return function_of(value, name)

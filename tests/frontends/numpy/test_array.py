@@ -261,7 +261,7 @@ def test_other_names_are_numpys() -> None:
     with pytest.raises(AttributeError):
         np.no_such_name  # noqa: B018
     before = sum(np.fallbacks().values())
-    x = np.unwrap(np.ones(3))
+    x = np.apply_along_axis(numpy.sort, 0, np.ones(3))
     assert type(x) is np.ndarray
     assert sum(np.fallbacks().values()) == before + 1
 
