@@ -40,18 +40,24 @@ Py_ssize_t elements_of(PyObject *x)
     return size;
 }
 
+/* The elements of an array, once what is pending on it has run (borrowed); NULL, without an error: Python sees to it. */
+PyObject *settled(PyObject *x)
+{
+    if (SLOT(K.use, K.u.devices) == Py_True) return NULL;
+    PyObject *found = PyObject_CallOneArg(K.host, x);  /* it keeps it */
+    if (found == NULL) PyErr_Clear();  /* it comes again */
+    Py_XDECREF(found);
+    PyObject *array = SLOT(x, K.x.array);
+    return found == NULL || array == Py_None ? NULL : array;
+}
+
 /* The elements of an array that has fewer than `least` and nothing pending. */
 PyObject *at_once(PyObject *x, Py_ssize_t least)
 {
     PyObject *array = SLOT(x, K.x.array);
     int made = array != NULL && array != Py_None;
     if (elements_of(x) >= least || SLOT(K.use, K.u.devices) == Py_True || is_pending(x)) return NULL;
-    if (made) return array;
-    PyObject *found = PyObject_CallOneArg(K.host, x);  /* it keeps it */
-    if (found == NULL) PyErr_Clear();
-    Py_XDECREF(found);
-    array = SLOT(x, K.x.array);
-    return array == Py_None ? NULL : array;
+    return made ? array : settled(x);
 }
 
 /* A number of Python's or NumPy's, or a string. */

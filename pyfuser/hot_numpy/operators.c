@@ -62,6 +62,9 @@ static PyObject *operand(PyObject *x, Py_ssize_t least)
     return is_scalar(x) ? x : NULL;
 }
 
+/* The same for what is never recorded. */
+static PyObject *run(PyObject *x) { return IS_OURS(x) ? settled(x) : operand(x, 0); }
+
 typedef PyObject *(*Binary)(PyObject *, PyObject *);
 
 /* NumPy overwrites temporaries that only its caller refers to: not these. */
@@ -119,8 +122,8 @@ static PyObject *binary(PyObject *a, PyObject *b, Binary function, int method, P
     if (other == NULL || is_middling(one) || is_middling(other) || spread(one, other)) {
         PyObject *found = recorded(operations[method], (PyObject *[]){a, b}, 2, NULL);
         if (found != NULL || PyErr_Occurred()) return found;
-        one = operand(a, least);  /* what was pending may have run */
-        other = one == NULL ? NULL : operand(b, least);
+        one = operations[method] == NULL ? run(a) : operand(a, least);  /* what was pending may have run */
+        other = one == NULL ? NULL : operations[method] == NULL ? run(b) : operand(b, least);
     }
     if (other == NULL) return by_python(a, b, method);
     PyObject *made = of_few(few_of_method(method), one, other);
@@ -353,7 +356,7 @@ static int records_copy(PyObject *x, PyObject *key, PyObject *value)
     if (array == NULL || array == Py_None) {
         target = part_of_region(x, key);
     } else {
-        int pending = is_pending(x);
+        int pending = is_pending(x) || (IS_OURS(value) && is_pending(value));
         if (!pending && size_of(array) < MIDDLE) return 0;
         Py_INCREF(array);
         PyObject *part = PyObject_GetItem(array, key);

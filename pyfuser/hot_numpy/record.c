@@ -652,16 +652,25 @@ static int may_follow(void)
     return small < SMALL_CALLS;
 }
 
+/* A call that is worth it was recorded. */
+static int follows_none(void)
+{
+    PyObject *none = PyLong_FromLong(0);
+    if (none == NULL) PyErr_Clear();
+    else Py_XSETREF(SLOT(K.limits, P.limits.small), none);
+    return 1;
+}
+
 /* Whether it is recorded, as far as the numbers of elements and of calls decide it. */
 static int is_worth(Plan *plan, int pending, PyObject *code)
 {
     Py_ssize_t least = limit(plan->costly), middle = plan->costly ? K.middle / 4 : K.middle;
     plan->ripe = 0;
-    if (plan->size >= least) return 1;
+    if (plan->size >= least) return follows_none();
     if (plan->size < middle && plan->size < lazy_from(plan->costly)) return pending && may_follow();
     plan->moved += plan->bytes;
     plan->ripe = is_ripe(code, plan->bytes);
-    if (pending) return 1;
+    if (pending) return follows_none();
     return plan->moved >= P.kind && (plan->ripe || PyList_GET_SIZE(SLOT(K.tracer, K.t.calls)));
 }
 

@@ -193,6 +193,24 @@ def viewer(name: str) -> Callable[..., Any]:
     return make
 
 
+def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
+    count = indices_or_sections
+    if type(ary) is ndarray and type(count) is int and type(axis) is int:
+        shape = ary.shape
+        if (
+            count > 0
+            and -len(shape) <= axis < len(shape)
+            and shape[axis]
+            and not shape[axis] % count
+        ):
+            each, before = shape[axis] // count, (slice(None),) * (axis % len(shape))
+            return [ary[(*before, slice(n * each, n * each + each))] for n in range(count)]
+    return _split(ary, indices_or_sections, axis)
+
+
+_split = viewer("split")
+
+
 def attribute(name: str) -> Callable[..., Any]:
     """`np.shape(a)` and the like."""
     function = getattr(np, name)

@@ -32,7 +32,7 @@ from pyfuser.frontends.numpy.operations import NAMED, WHERE
 _VIEWERS = (
     "transpose", "swapaxes", "squeeze", "moveaxis", "rollaxis", "expand_dims", "diagonal",
     "permute_dims", "matrix_transpose", "flip", "flipud", "fliplr", "broadcast_to", "rot90",
-    "split", "array_split", "hsplit", "vsplit", "dsplit", "atleast_1d", "atleast_2d", "atleast_3d",
+    "array_split", "hsplit", "vsplit", "dsplit", "atleast_1d", "atleast_2d", "atleast_3d",
 )  # fmt: skip
 _CREATORS = (
     "arange", "linspace", "logspace", "geomspace", "eye", "identity", "tri", "fromstring",
@@ -115,6 +115,7 @@ def _own() -> dict[str, Any]:
     for name in _CREATORS:
         names[name] = at_once(getattr(np, name), names[name], NUMBERS, arrays=0)
     names["array"] = at_once(np.array, names["array"], KEEPS, arrays=1)
+    names["split"] = at_once(np.split, functions.split, ANY, first=True)
     names["outer"] = ufuncs.outer
     names["vectorize"] = vectorize
     names |= {name: Subscripted(getattr(np, name)) for name in ("mgrid", "ogrid", "r_", "c_")}
