@@ -204,7 +204,8 @@ def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
             and not shape[axis] % count
         ):
             each, before = shape[axis] // count, (slice(None),) * (axis % len(shape))
-            return [ary[(*before, slice(n * each, n * each + each))] for n in range(count)]
+            keys = [(*before, slice(n * each, n * each + each)) for n in range(count)]
+            return [ary[key] for key in keys]
     return _split(ary, indices_or_sections, axis)
 
 
