@@ -51,6 +51,7 @@ from pyfuser.support.settings import SETTINGS, refuse
 from pyfuser.trace.shape import ScalarShape, TraceShape
 from pyfuser.transform.branches import convert_branches
 from pyfuser.transform.count_loops import count_loops
+from pyfuser.transform.elements import choose_elements, split_arrays
 from pyfuser.transform.fuse import MAX_FORMS, Form, form_of, merged, with_sizes
 from pyfuser.transform.group import GroupShape
 from pyfuser.transform.inner_loops import fuse_inner_loops
@@ -138,8 +139,10 @@ KERNEL_PASSES = (
 C_PASSES = (
     KernelPass("count-loops", count_loops),
     KernelPass("convert-branches", convert_branches),
+    KernelPass("choose-elements", choose_elements, sized=True),
     KernelPass("unroll", unroll, sized=True),
     KernelPass("forward-elements", forward_elements),
+    KernelPass("split-arrays", split_arrays),
     KernelPass("select-elements", select_elements, sized=True),
     KernelPass("narrow", narrow, sized=True),
     KernelPass("reduce-remainders", reduce_remainders, sized=True),
@@ -147,7 +150,7 @@ C_PASSES = (
     KernelPass("private-tables", private_tables, sized=True),
 )
 
-BAKING = 6
+BAKING = 8
 """So many of these, the first ones, may put scalars' values into the code, or look at none."""
 
 #: Of the loops of maps on a CPU, over the boxes that threads get.
