@@ -162,6 +162,16 @@ def test_what_loses_is_taken_apart(
     again.check(2)
 
 
+def test_that_nothing_loses_is_asked_again_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The trial of another process may have been disturbed."""
+    for fused, again, expected in ((1.0, 2.0, FUSED), (5.0, 1e12, FUSED), (5.0, 2.0, APART)):
+        SESSION.programs.clear()
+        SESSION.families.clear()
+        clock(monkeypatch, {0: fused, 2: fused}, frozenset({0, 2}))
+        tune(monkeypatch, again=again)
+        assert launches(steps(Loop(), TRIED)) == expected
+
+
 def test_both_ways_give_the_same_while_they_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     clock(monkeypatch, {0: 5.0, 2: 5.0}, frozenset({0, 2}))
     loop = Loop()

@@ -7,7 +7,8 @@ times each, as soon as it has run long enough (`soon`), and for as long as it ta
 it needs. Each launch that was slower than its calls by MARGIN is taken apart, with its calls as
 they were given: `autotune` can but cut what rewrites have made. Often one of them is to blame, and
 the others gain: so some are then tried apart and the others fused. What was found is remembered on
-disk, as there.
+disk, as there; that nothing was is asked again by a process that has run for long (`again`), as
+another program may have disturbed the trial.
 
 Rewrites that change one call for the sake of another are taken back together, or not at all.
 """
@@ -63,15 +64,15 @@ class Apart:
     (see `runtime.partial`) against the best so far, SPLITS times.
 
     open: not empty, until it is over. make: see `runtime.flush.compiled`, for the trace as it was
-    given. others: the referee that is asked then.
+    given. others: the referee that is asked then. worth: seconds that a program takes first.
     """
 
-    def __init__(self, make: Make, others: Judge | None) -> None:
+    def __init__(self, make: Make, others: Judge | None, worth: float) -> None:
         self.open: list[str] = ["apart"]
         self._make = make
         self._others = others
         self._runs = 0
-        self._worth = NOW.running.soon
+        self._worth = worth
         self._first: Program | None = None  # all fused
         self._duel: Duel | None = None
         self._partial: Partial | None = None

@@ -15,6 +15,7 @@ from pyfuser.runtime.program import Program
 from pyfuser.runtime.rivals import tried
 from pyfuser.runtime.session import SESSION
 from pyfuser.trace.shape import TraceShape
+from pyfuser.tuning.thresholds import NOW
 
 
 def tuned(program: Program, anew: Make) -> Program:
@@ -30,16 +31,14 @@ def tuned(program: Program, anew: Make) -> Program:
 def _cut(anew: Make, program: Program) -> Program:
     """The program with what earlier trials have cut, and with a referee for others."""
     make = partial(anew, program.trace, program.graph)
-    doubtful = autotune_apart.doubted(program)
-    if doubtful:
-        parts = autotune_apart.settled(program)
-        if parts:
-            return autotune_apart.without(program, parts, anew)
-        doubtful = parts is None
+    if not autotune_apart.doubted(program):
+        return _refereed(program, make)
+    parts = autotune_apart.settled(program)
+    if parts:
+        return autotune_apart.without(program, parts, anew)
+    worth = NOW.running.soon if parts is None else NOW.running.again
     program = _refereed(program, make)
-    if doubtful:
-        return replace(program, referee=autotune_apart.Apart(anew, program.referee))
-    return program
+    return replace(program, referee=autotune_apart.Apart(anew, program.referee, worth))
 
 
 def _refereed(program: Program, make: Callable[[Plan], Program]) -> Program:

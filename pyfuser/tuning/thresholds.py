@@ -211,6 +211,9 @@ class Running:
         2e-5, "seconds", "that a program takes at least if another plan for it is tried"
     )
     soon: float = number(0.05, "seconds", "that a launch must have taken in all: it will go on")
+    again: float = number(
+        2.0, "seconds", "the same where an earlier trial found nothing: it may have been disturbed"
+    )
     most_flushes: int = number(
         256, "flushes", "in which launches are not looked at: their times may change"
     )
