@@ -101,6 +101,8 @@ int is_pending(PyObject *x);
 Py_ssize_t elements_of(PyObject *x);
 PyObject *at_once(PyObject *x, Py_ssize_t least);  /* borrowed; NULL, without an error: it is not */
 PyObject *settled(PyObject *x);
+int is_list_of_numbers(PyObject *x);
+int is_alone(PyObject *base);
 int is_scalar(PyObject *x);
 PyObject *adopt(PyObject *array);   /* steals */
 PyObject *finish(PyObject *value);  /* steals: our array of a new one of NumPy's; else the value */

@@ -61,6 +61,8 @@ static int has_numbers(PyObject *x, int depth)
     return 1;
 }
 
+int is_list_of_numbers(PyObject *x) { return PyList_CheckExact(x) && has_numbers(x, 0); }
+
 /* What NumPy takes for an argument (a new reference); NULL, without an error: it is not to be called. */
 static PyObject *given_for(PyObject *x, Py_ssize_t least, int any)
 {
@@ -146,8 +148,8 @@ static PyObject *converted_one(Direct *self, const Arguments *given, Py_ssize_t 
     int named = at >= given->count;
     if (named && is_out(PyTuple_GET_ITEM(given->names, at - given->count))) return NULL;
     if (self->costly == CREATES || self->costly == NUMBERS || (!named && at >= self->arrays))
-        return is_plain(x) || (PyList_CheckExact(x) && has_numbers(x, 0)) ? Py_NewRef(x) : NULL;
-    return given_for(x, least, named || (at && self->first));
+        return is_plain(x) || is_list_of_numbers(x) ? Py_NewRef(x) : NULL;
+    return given_for(x, least, named || (at && (self->first || x == Py_None)));
 }
 
 /* NumPy's arguments (new references) for ours; 0: NumPy is not to be called. */
@@ -170,7 +172,7 @@ static int converted(Direct *self, const Arguments *given, PyObject **numpys)
 }
 
 /* Whether only a view refers to the array that it is a view of. */
-static int is_alone(PyObject *base)
+int is_alone(PyObject *base)
 {
     return Py_IS_TYPE(base, K.numpys) && Py_REFCNT(base) == 1 && ((Numpys *)base)->base == NULL;
 }
@@ -191,6 +193,15 @@ static PyObject *adopted_all(PyObject *tuple)
         if (entry == NULL) Py_CLEAR(found);
         else PyTuple_SET_ITEM(found, n, entry);
     }
+    Py_DECREF(tuple);
+    return found;
+}
+
+/* A tuple as one of a class with names for the entries, as `linalg.svd` has it; steals. */
+static PyObject *of_class(PyObject *class, PyObject *tuple)
+{
+    if (tuple == NULL || class == (PyObject *)&PyTuple_Type) return tuple;
+    PyObject *found = PyObject_CallMethod(class, "_make", "(O)", tuple);
     Py_DECREF(tuple);
     return found;
 }
@@ -224,9 +235,9 @@ static PyObject *sliced_all(PyObject *list, PyObject *x, PyObject *array)
 static PyObject *result(Direct *self, PyObject *value, const Arguments *given, PyObject *const *numpys)
 {
     if (!Py_IS_TYPE(value, K.numpys)) {
-        if (PyTuple_CheckExact(value)) return adopted_all(value);
+        if (PyTuple_Check(value)) return of_class((PyObject *)Py_TYPE(value), adopted_all(value));
         if (PyList_CheckExact(value) && self->first) return sliced_all(value, given->all[0], numpys[0]);
-        if (!PyTuple_Check(value) && !PyList_Check(value)) return value;
+        if (!PyList_Check(value)) return value;
     } else if (Py_REFCNT(value) == 1 && !(self->costly == KEEPS && has_objects(value))) {
         Numpys *made = (Numpys *)value;
         if (made->base == NULL || is_alone(made->base)) return adopt(value);

@@ -11,7 +11,7 @@ enum {
 #undef BINARY
 #undef UNARY
 #undef ATTRIBUTE
-    m_lt, m_le, m_eq, m_ne, m_gt, m_ge, m_pow, m_rpow, m_ipow, m_getitem, m_setitem, m_delitem, m_len, m_array_ufunc, a_T, COUNT
+    m_lt, m_le, m_eq, m_ne, m_gt, m_ge, m_pow, m_rpow, m_ipow, m_getitem, m_setitem, m_delitem, m_len, m_array_ufunc, a_T, a_real, a_imag, COUNT
 };
 
 static const char *NAMES[] = {
@@ -23,7 +23,7 @@ static const char *NAMES[] = {
 #undef UNARY
 #undef ATTRIBUTE
     "__lt__", "__le__", "__eq__", "__ne__", "__gt__", "__ge__", "__pow__", "__rpow__", "__ipow__",
-    "__getitem__", "__setitem__", "__delitem__", "__len__", "__array_ufunc__", "T",
+    "__getitem__", "__setitem__", "__delitem__", "__len__", "__array_ufunc__", "T", "real", "imag",
 };
 
 static PyObject *python[COUNT], *names[COUNT];
@@ -212,6 +212,16 @@ static PyObject *get_T(PyObject *x, void *unused)
     return part == NULL ? NULL : sliced(x, part);
 }
 
+/* A part of complex numbers. */
+static PyObject *get_part(PyObject *x, void *which)
+{
+    PyObject *array = SLOT(x, K.x.array);
+    int at = (int)(Py_ssize_t)which;
+    if (array == NULL || array == Py_None || !IS_OURS(x) || ((Descr *)((Numpys *)array)->descr)->kind != 'c') return attribute_by_python(x, at);
+    PyObject *part = PyObject_GetAttr(array, names[at]);
+    return part == NULL ? NULL : sliced(x, part);
+}
+
 static PyObject *do_power(PyObject *a, PyObject *b, PyObject *modulus)
 {
     if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
@@ -279,12 +289,13 @@ static int is_basic(PyObject *key)
 static PyObject *advanced(PyObject *key, Py_ssize_t least)
 {
     if (IS_OURS(key)) return Py_XNewRef(at_once(key, least));
+    if (is_list_of_numbers(key)) return Py_NewRef(key);
     if (!PyTuple_CheckExact(key)) return NULL;
     Py_ssize_t count = PyTuple_GET_SIZE(key);
     PyObject *found = PyTuple_New(count);
     for (Py_ssize_t n = 0; found != NULL && n < count; n++) {
         PyObject *entry = PyTuple_GET_ITEM(key, n);
-        PyObject *given = IS_OURS(entry) ? at_once(entry, least) : is_basic_entry(entry) ? entry : NULL;
+        PyObject *given = IS_OURS(entry) ? at_once(entry, least) : is_basic_entry(entry) || is_list_of_numbers(entry) ? entry : NULL;
         if (given != NULL)
             PyTuple_SET_ITEM(found, n, Py_NewRef(given));
         else
@@ -313,7 +324,8 @@ static PyObject *selected(PyObject *x, PyObject *key)
     Py_DECREF(array);
     Py_DECREF(plain);
     if (value == NULL || !Py_IS_TYPE(value, K.numpys)) return value;
-    if (((Numpys *)value)->base == NULL && Py_REFCNT(value) == 1) return adopt(value);
+    PyObject *base = ((Numpys *)value)->base;
+    if (Py_REFCNT(value) == 1 && (base == NULL || is_alone(base))) return adopt(value);
     Py_DECREF(value);
     return call2(m_getitem, x, key);
 }
@@ -426,6 +438,8 @@ static int set(PyObject *x, PyObject *key, PyObject *value)
 static PyGetSetDef ATTRIBUTES[] = {
 #include "names.h"
     {"T", get_T, NULL, NULL, NULL},
+    {"real", get_part, set_attribute, NULL, (void *)a_real},
+    {"imag", get_part, set_attribute, NULL, (void *)a_imag},
     {NULL},
 };
 #undef ATTRIBUTE

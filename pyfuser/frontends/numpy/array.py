@@ -129,7 +129,9 @@ class Array(Operators, Indexing):
     @property
     def imag(self) -> Any:
         if self.dtype.kind != "c":
-            return apply.call(getattr, (self, "imag"), {})
+            noughts = apply.call(getattr, (self, "imag"), {})
+            noughts.setflags(write=False)
+            return noughts
         return view(self, layout_of(self).imag)
 
     @imag.setter

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pyfuser.frontends.numpy import apply
-from pyfuser.frontends.numpy.at_once import ANY, NUMBERS, at_once
+from pyfuser.frontends.numpy.at_once import ANY, STORES, at_once
 
 _COUNTS: Counter[tuple[str, str, int]] = Counter()
 _OURS = "pyfuser.frontends.numpy"
@@ -45,7 +45,7 @@ def method_of(x: Any, name: str) -> Callable[..., Any]:
 
 _SAFE = frozenset({
     "solve", "inv", "det", "norm", "cholesky", "eigvals", "eigvalsh", "pinv", "matrix_rank", "cond",
-    "multi_dot",
+    "multi_dot", "qr", "svd", "eig", "eigh", "slogdet", "lstsq", "svdvals",
 })  # fmt: skip
 """Functions of `linalg` that keep nothing of what they are given, nor return it."""
 
@@ -83,9 +83,13 @@ def _maker(cls: type) -> Any:
 
 
 def _drawing(method: Callable[..., Any], name: str) -> Any:
-    """A method of a generator's; of numbers alone, NumPy's with nothing around it."""
+    """A method of a generator's, which keeps nothing of what it is given."""
     python = function_of(method, name)
-    return python if name == "random.spawn" else at_once(method, python, NUMBERS, arrays=0)
+    if name == "random.spawn":
+        return python
+    if name == "random.shuffle":
+        return at_once(method, python, STORES, first=True)
+    return at_once(method, python, ANY, arrays=3)
 
 
 class Drawer:

@@ -212,6 +212,15 @@ def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:
 _split = viewer("split")
 
 
+def diag(v: Any, k: Any = 0) -> Any:
+    if type(v) is ndarray and v.ndim == 2:
+        return _diagonal(v, k)
+    return apply.call_safely(np.diag, (v, k), {})
+
+
+_diagonal = viewer("diagonal")
+
+
 def attribute(name: str) -> Callable[..., Any]:
     """`np.shape(a)` and the like."""
     function = getattr(np, name)

@@ -16,6 +16,7 @@ from pyfuser.frontends.numpy.at_once import (
     KEEPS,
     NUMBERS,
     RIPENS,
+    STORES,
     at_once,
     kind_of,
 )
@@ -70,7 +71,7 @@ _SAFE = (
     "unique", "lexsort", "partition", "argpartition", "nancumsum", "nanstd", "nanvar", "nanargmax",
     "nanargmin", "nanprod", "nanmedian", "nanpercentile", "nanquantile", "ediff1d", "setdiff1d",
     "intersect1d", "union1d", "unwrap", "packbits", "unpackbits", "compress", "extract", "take",
-    "diagflat", "diag", "resize", "sinc", "iscomplex", "isreal", "fix", "roots", "polyfit",
+    "diagflat", "resize", "sinc", "iscomplex", "isreal", "fix", "roots", "polyfit",
     "polymul", "polyder", "polyint", "cumulative_sum", "array_equiv",
     "indices", "tril_indices", "triu_indices",
 )  # fmt: skip
@@ -78,8 +79,11 @@ _SAFE = (
 _ARRAYS = {
     "interp": 3, "insert": 3, "median": 1, "trace": 1, "nansum": 1, "nanmean": 1, "ptp": 1,
     "take_along_axis": 2, "unravel_index": 1, "einsum": 6, "meshgrid": 4, "histogram": 1,
-    "polyfit": 3, "select": 2, "unique": 1, "diag": 1,
+    "polyfit": 3, "select": 2, "unique": 1,
 }  # fmt: skip
+
+_STORING = {"fill_diagonal": 2, "put_along_axis": 3, "put": 3, "place": 3, "putmask": 3}
+"""Functions that write their first argument, and how many of the first are arrays."""
 
 _VIEWS = frozenset(_VIEWERS) - {"broadcast_to", "diagonal"}
 """Functions whose result may be a view of the first argument, and as writeable."""
@@ -116,6 +120,11 @@ def _own() -> dict[str, Any]:
         names[name] = at_once(getattr(np, name), names[name], NUMBERS, arrays=0)
     names["array"] = at_once(np.array, names["array"], KEEPS, arrays=1)
     names["split"] = at_once(np.split, functions.split, ANY, first=True)
+    names["diag"] = functions.diag
+    names["copyto"] = at_once(np.copyto, functions.copyto, STORES, arrays=2, first=True)
+    for name, arrays in _STORING.items():
+        python = function_of(getattr(np, name), name)
+        names[name] = at_once(getattr(np, name), python, STORES, arrays, first=True)
     names["outer"] = ufuncs.outer
     names["vectorize"] = vectorize
     names |= {name: Subscripted(getattr(np, name)) for name in ("mgrid", "ogrid", "r_", "c_")}

@@ -181,3 +181,69 @@ def test_generators_that_are_spawned_give_our_arrays() -> None:
     ours = np.random.default_rng(3).spawn(2)[1].random(4)
     theirs = numpy.random.default_rng(3).spawn(2)[1].random(4)
     assert type(ours) is np.ndarray and numpy.array_equal(numpy.asarray(ours), theirs)
+
+
+def written(name: str, *args: Any) -> tuple[Any, Any]:
+    """An array that a function of both modules has written, theirs and ours."""
+    for x, y in ((np.array(plain(6, 8)), plain(6, 8)), (pending(300, 300), plain(300, 300))):
+        ours = [np.array(a) if isinstance(a, numpy.ndarray) else a for a in args]
+        assert getattr(np, name)(x, *ours) is None
+        getattr(numpy, name)(y, *args)
+        assert numpy.array_equal(numpy.asarray(x), y)
+    return x, y
+
+
+def test_functions_that_write_their_first_argument() -> None:
+    written("fill_diagonal", 7.0)
+    written("put", numpy.array([3, 1]), numpy.array([-1.0, -2.0]))
+    written("copyto", 3.0)
+    written("put_along_axis", numpy.array([[2]]), -4.0, 1)
+    readonly = np.array(plain(6, 8))
+    readonly.setflags(write=False)
+    for name, args in (("copyto", (1.0,)), ("fill_diagonal", (1.0,)), ("put", ([1], [2.0]))):
+        with pytest.raises(ValueError, match=r"read-only|assignment destination"):
+            getattr(np, name)(readonly, *args)
+    ours, theirs = np.arange(9.0), numpy.arange(9.0)
+    np.random.default_rng(2).shuffle(ours)
+    numpy.random.default_rng(2).shuffle(theirs)
+    assert numpy.array_equal(numpy.asarray(ours), theirs)
+    view = ours[2:]
+    np.copyto(view, view[::-1])  # of overlapping memory, as if copied first
+    numpy.copyto(theirs[2:], theirs[2:][::-1])
+    assert numpy.array_equal(numpy.asarray(ours), theirs)
+
+
+def test_results_with_names() -> None:
+    x, y = np.array(plain(5, 3)), plain(5, 3)
+    for name in ("svd", "qr"):
+        ours, theirs = getattr(np.linalg, name)(x), getattr(numpy.linalg, name)(y)
+        assert type(ours) is type(theirs)
+        for one, other in zip(ours, theirs, strict=True):
+            assert type(one) is np.ndarray and numpy.array_equal(numpy.asarray(one), other)
+
+
+def test_lists_of_indices() -> None:
+    x, y = np.array(plain(5, 6)), plain(5, 6)
+    for key in ([1, 3], (slice(None), [0, 5]), ([1, 2], [3, 4]), [[0, 1], [2, 3]], [], [True] * 5):
+        found, expected = x[key], y[key]
+        assert (found.shape, found.strides) == (expected.shape, expected.strides)
+        assert numpy.array_equal(numpy.asarray(found), expected)
+        found[...] = -1.0  # a copy
+        assert numpy.array_equal(numpy.asarray(x), y)
+    with pytest.raises(IndexError):
+        x[[7]]
+    with pytest.raises(IndexError):
+        x[:, [0.5]]
+
+
+def test_parts_of_complex_numbers() -> None:
+    x, y = np.ones(5) * 2j + 3.0, numpy.ones(5) * 2j + 3.0
+    x.real[1:3] = 7.0
+    x.imag = x.real * 2
+    y.real[1:3] = 7.0
+    y.imag = y.real * 2
+    assert numpy.array_equal(numpy.asarray(x), y)
+    assert np.shares_memory(x.real, x) and x.imag.strides == (16,)
+    plain_ones = np.ones(3)
+    assert np.shares_memory(plain_ones.real, plain_ones)
+    assert not plain_ones.imag.flags.writeable
