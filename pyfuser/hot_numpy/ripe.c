@@ -1,6 +1,5 @@
 /* Functions of the program, by their code, and the bytes that operations on few elements moved in them. */
-#include "array.h"
-#include <stdint.h>
+#include "record.h"
 
 enum { FUNCTIONS = 256 };
 
@@ -41,11 +40,12 @@ int is_ripe(PyObject *code, long long bytes)
 /* Count what a call on so many elements moves; whether the function that makes it is ripe. */
 int is_caller_ripe(Py_ssize_t elements)
 {
-    PyFrameObject *frame = PyEval_GetFrame();
+    PyFrameObject *frame = program_frame();
     if (frame == NULL) return 1;
     PyObject *code = (PyObject *)PyFrame_GetCode(frame);
     int found = is_ripe(code, 16 * elements);
     Py_DECREF(code);
+    Py_DECREF(frame);
     return found;
 }
 
