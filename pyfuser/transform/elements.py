@@ -5,8 +5,8 @@
 
 Batches of small matrices are worked on so: rotations, eliminations, pivots. An array keeps
 neighbouring iterations from being the lanes of vectors, as each has an array of its own; locals do
-not. Scalars in the subscripts of such an array get their values first: each value has a kernel of
-its own then, of which there are as many as there are elements.
+not. Scalars in the subscripts of such an array, or of a temporary with short rows, get their values
+first: each value has a kernel of its own then, of which there are as many as there are elements.
 
 The law: a scalar has this value in all calls that the kernel serves, and no iteration changes it;
 and nothing names the array but loads and stores of elements that it has.
@@ -15,6 +15,7 @@ and nothing names the array but loads and stores of elements that it has.
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 
 from pyfuser.analysis.intervals import interval
 from pyfuser.ir.accesses import accesses
@@ -33,7 +34,7 @@ from pyfuser.ir.nodes import (
     Sym,
 )
 from pyfuser.ir.visit import all_expressions, assigned, map_body, reads, statements, sym_of
-from pyfuser.trace.shape import known_scalars
+from pyfuser.trace.shape import RegionShape, known_scalars
 from pyfuser.transform.kernel import Kernel
 
 MOST = 16
@@ -46,15 +47,30 @@ def _arrays(body: Body) -> dict[Sym, int]:
     return {s.sym: len(s.values) for s in found if len(s.values) <= MOST}
 
 
+def _rows(kernel: Kernel) -> set[Sym]:
+    """Temporaries with short rows, one for each iteration, which scalar replacement takes."""
+    rank = len(kernel.workunit.indices)
+    return {
+        param.sym
+        for param, shape in zip(kernel.workunit.params, kernel.shapes, strict=True)
+        if isinstance(shape, RegionShape)
+        and param.sym in kernel.dead
+        and len(shape.shape) > rank
+        and prod(shape.shape[rank:]) <= MOST
+    }
+
+
 # law
 def choose_elements(kernel: Kernel) -> Kernel:
-    """The kernel with the values of scalars in the subscripts of local arrays in their place."""
+    """The kernel with the values of scalars in the subscripts of such arrays and rows in their
+    place.
+    """
     workunit = kernel.workunit
     known = known_scalars(workunit, kernel.shapes)
-    arrays = _arrays(workunit.body) if known else {}
+    short = {*_arrays(workunit.body), *_rows(kernel)} if known else set()
     chosen: set[Sym] = set()
-    for access in accesses(workunit.body) if arrays else ():
-        if access.view in arrays:
+    for access in accesses(workunit.body) if short else ():
+        if access.view in short:
             chosen |= reads(*access.indices) & known.keys()
     chosen -= assigned(workunit.body)
     if not chosen:

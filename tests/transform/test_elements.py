@@ -8,6 +8,7 @@ import random
 import numpy as np
 import pytest
 
+from pyfuser.ir.accesses import accesses
 from pyfuser.ir.dtypes import DType
 from pyfuser.ir.nodes import DeclareArray, Read, Workunit
 from pyfuser.ir.reference.interpret import interpret
@@ -211,3 +212,37 @@ def test_rotations_need_no_memory() -> None:
     kernel = for_c(program.kernel())
     assert arrays(kernel.workunit) == 0
     assert {"choose-elements", "split-arrays"} <= {*kernel.passes}
+
+
+@pytest.mark.parametrize("extents", [(4,), (4, 4), (17,)])
+def test_short_rows_of_a_temporary_need_no_loop(extents: tuple[int, ...]) -> None:
+    def start2(i, q, x):  # type: ignore[no-untyped-def]
+        q[i][0][0] = x[i]
+        q[i][1][0] = 1.0
+
+    def flow2(i, q, a, b):  # type: ignore[no-untyped-def]
+        q[i][b][0] = q[i][b][0] + 0.5 * q[i][a][0]
+
+    def start(i, q, x):  # type: ignore[no-untyped-def]
+        q[i][0] = x[i]
+        q[i][1] = 1.0
+
+    def flow(i, q, a, b):  # type: ignore[no-untyped-def]
+        q[i][b] = q[i][b] + 0.5 * q[i][a]
+
+    def finish(i, y, q, a):  # type: ignore[no-untyped-def]
+        y[i] = q[i][a]
+
+    def finish2(i, y, q, a):  # type: ignore[no-untyped-def]
+        y[i] = q[i][a][0]
+
+    calls = (start, flow, finish) if len(extents) == 1 else (start2, flow2, finish2)
+    x, y = np.arange(8.0), np.zeros(8)
+    program, q = Program(8), Temporary(8, *extents)
+    program.call(calls[0], q=q, x=x)
+    program.call(calls[1], q=q, a=0, b=1)
+    program.call(calls[1], q=q, a=1, b=0)
+    program.call(calls[2], y=y, q=q, a=1)
+    kernel = for_c(program.kernel())
+    named = {access.view.name for access in accesses(kernel.workunit.body)}
+    assert named == ({"q", "x", "y"} if extents == (17,) else {"x", "y"})
