@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from pyfuser.frontends.embedded.view_memory import ViewMemory
-from pyfuser.frontends.numpy.memory import ArrayMemory, export, host, is_pending
+from pyfuser.frontends.numpy.memory import ArrayMemory, export, host, is_ours_alone, is_pending
 from pyfuser.frontends.numpy.operations import OPERATIONS, Operation
 from pyfuser.frontends.numpy.record import record
 from pyfuser.frontends.numpy.switches import LIMITS
@@ -220,52 +221,46 @@ def call_safely(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     """`call` of a function that keeps nothing of what it is given; most return new arrays."""
     if TRACER.raw:
         TRACER.flush(reason.ALONE)
-    value = function(*_hosted(tuple(args)), **{k: _hosted(v) for k, v in kwargs.items()})
+    value = function(
+        *_with_arrays(tuple(args), host), **{k: _with_arrays(v, host) for k, v in kwargs.items()}
+    )
     if type(value) is tuple:
-        if all(type(one) in SCALARS or _is_new(one, 3) for one in value):
+        if all(type(one) in SCALARS or is_ours_alone(one, 2) for one in value):
             return tuple(map(_plain_result, value))
-    elif type(value) in SCALARS or _is_new(value, 2):
+    elif type(value) in SCALARS or is_ours_alone(value, 1):
         return _plain_result(value)
     del value
     return call(function, args, kwargs)
 
 
-def _is_new(value: Any, owners: int) -> bool:
-    """Whether it is an array that nobody else has. owners: references that we hold."""
-    return type(value) is np.ndarray and value.base is None and sys.getrefcount(value) <= owners + 2
-
-
-def _hosted(value: Any) -> Any:
-    """A value with arrays of NumPy's for ours, for a use that keeps no reference to them."""
-    if type(value) is KIND.array:
-        return host(value)
-    if isinstance(value, ViewMemory):
-        return value.data
-    if (type(value) is tuple or type(value) is list) and any(map(_holds, value)):
-        return type(value)([_hosted(entry) for entry in value])
-    return value
-
-
 def _exported(value: Any, given: list[tuple[Any, Any]]) -> Any:
-    """A value with arrays of NumPy's for ours, also inside of lists, tuples, slices and dicts."""
-    if type(value) is KIND.array:
-        for ours, array in given:
-            if ours is value:
-                return array
-        array = export(value)
-        given.append((value, array))
+    """A value with arrays of NumPy's for ours, which are noted in `given`."""
+
+    def export_once(x: Any) -> Any:
+        array = next((array for ours, array in given if ours is x), None)
+        if array is None:
+            array = export(x)
+            given.append((x, array))
         return array
+
+    return _with_arrays(value, export_once)
+
+
+def _with_arrays(value: Any, of: Callable[[Any], Any]) -> Any:
+    """A value with `of(x)` for our arrays x, also inside of lists, tuples, slices and dicts."""
+    if type(value) is KIND.array:
+        return of(value)
     if isinstance(value, ViewMemory):
         return value.data
     if type(value) is tuple or type(value) is list:
         if any(_holds(entry) for entry in value):
-            return type(value)([_exported(entry, given) for entry in value])
+            return type(value)([_with_arrays(entry, of) for entry in value])
     elif type(value) is dict:
-        return {name: _exported(entry, given) for name, entry in value.items()}
+        return {name: _with_arrays(entry, of) for name, entry in value.items()}
     elif type(value) is slice:
         parts = value.start, value.stop, value.step
         if any(map(_holds, parts)):
-            return slice(*[_exported(part, given) for part in parts])
+            return slice(*[_with_arrays(part, of) for part in parts])
     return value
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pyfuser.frontends.numpy import apply
-from pyfuser.frontends.numpy.at_once import ANY, STORES, at_once
+from pyfuser.frontends.numpy.at_once import ANY, NUMBERS, STORES, at_once
 
 _COUNTS: Counter[tuple[str, str, int]] = Counter()
 _OURS = "pyfuser.frontends.numpy"
@@ -83,13 +83,17 @@ def _maker(cls: type) -> Any:
 
 
 def _drawing(method: Callable[..., Any], name: str) -> Any:
-    """A method of a generator's, which keeps nothing of what it is given."""
+    """A method of a generator's; of numbers alone, NumPy's with nothing around it.
+
+    It is called once, whatever it returns: each call draws other numbers. Of numbers all results
+    are new, and `shuffle` has none.
+    """
     python = function_of(method, name)
     if name == "random.spawn":
         return python
     if name == "random.shuffle":
         return at_once(method, python, STORES, first=True)
-    return at_once(method, python, ANY, arrays=3)
+    return at_once(method, python, NUMBERS, arrays=0)
 
 
 class Drawer:

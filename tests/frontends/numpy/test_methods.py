@@ -236,6 +236,33 @@ def test_lists_of_indices() -> None:
         x[:, [0.5]]
 
 
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda g, x: g.random(3),
+        lambda g, x: g.integers(0, 9, (2, 3)),
+        lambda g, x: g.choice(x),
+        lambda g, x: g.choice(x, 2, axis=1),
+        lambda g, x: g.choice([[1, 2], [3, 4]], axis=1),
+        lambda g, x: g.permutation(x, axis=1),
+        lambda g, x: g.normal(x, 1.0),
+        lambda g, x: g.multivariate_normal([0, 0], [[1, 0], [0, 1]], 2),
+        lambda g, x: g.random(out=x[0]),
+        lambda g, x: g.shuffle(x),
+    ],
+)
+def test_generators_draw_once(draw: Any) -> None:
+    """Whatever becomes of the result: a second call draws other numbers."""
+    ours, theirs = np.random.default_rng(3), numpy.random.default_rng(3)
+    x, y = np.array(plain(4, 6)), plain(4, 6)
+    found, expected = draw(ours, x), draw(theirs, y)
+    assert ours.bit_generator.state == theirs.bit_generator.state
+    assert numpy.array_equal(numpy.asarray(x), y)
+    if expected is not None:
+        assert type(found) is np.ndarray
+        assert numpy.array_equal(numpy.asarray(found), expected)
+
+
 def test_parts_of_complex_numbers() -> None:
     x, y = np.ones(5) * 2j + 3.0, numpy.ones(5) * 2j + 3.0
     x.real[1:3] = 7.0
