@@ -357,8 +357,8 @@ for _name in _REDUCTIONS:
 
 for _names, _kind in (
     (("astype", "copy", "flatten"), MOST),
-    (("transpose", "swapaxes", "squeeze"), ANY),
-    (("reshape", "ravel"), RESHAPES),
+    (("transpose", "swapaxes", "squeeze", "ravel"), ANY),
+    (("reshape",), RESHAPES),
 ):
     for _name in _names:
         _method = at_once(

@@ -98,6 +98,8 @@ def test_other_axes_of_what_has_no_memory_yet() -> None:
     for shape in ((3, -1), (-1, -1), (5,), ()):
         with pytest.raises(ValueError, match=r"reshape|unknown dimension"):
             x.reshape(shape)
+    with pytest.raises(TypeError):
+        x.ravel(256 * 512)  # that would be an order
     x.reshape(-1)[3] = 7.0
     assert x[0, 3] == 7.0
 
